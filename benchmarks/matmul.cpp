@@ -1,0 +1,125 @@
+// The matrix product of the device's own library.
+#include <memory>
+#include <vector>
+
+#include "benchmarks/operands.h"
+#include "harness/core/plan.h"
+#include "harness/measure/benchmark.h"
+#include "harness/measure/device_timer.h"
+#include "harness/measure/verify.h"
+
+namespace launchgap {
+namespace {
+
+using kernels::Distribution;
+
+class LibraryMatmul : public Case {
+ public:
+  explicit LibraryMatmul(const CaseContext& context)
+      : device_(context.device),
+        shape_{static_cast<int>(context.name.number("size")),
+               element_type(context.name.at("type")),
+               context.name.at("type") == "tf32"},
+        stream_(device_.create_stream()),
+        timer_(device_, *stream_),
+        matmul_(device_.matmul(*stream_, shape_)),
+        seeds_{derive_seed(context.seed, "a"), derive_seed(context.seed, "b"), Distribution::small_integer} {
+    const std::size_t bytes = static_cast<std::size_t>(shape_.size) * static_cast<std::size_t>(shape_.size) *
+                              kernels::element_bytes(shape_.type);
+    const int sets = operand_sets(device_, context.name.at("cache"), 3 * bytes);
+    for (int i = 0; i < sets; ++i) {
+      operands_.push_back({device_.allocate(bytes), device_.allocate(bytes), device_.allocate(bytes)});
+    }
+
+    fill_operands(Distribution::small_integer);
+    enqueue(0);
+    stream_->wait();
+    verify_matmul(device_, *operands_[0].c, shape_, seeds_);
+
+    fill_operands(Distribution::uniform);
+    for (int i = 0; i < sets; ++i) enqueue(i);
+    stream_->wait();
+    operations_ = timer_.operations_for_one_ms([this](int i) { enqueue(i); });
+  }
+
+  void sample(Block& block) override {
+    const std::int64_t begin = now_ns();
+    const double device_ns = timer_.time(operations_, [this](int i) { enqueue(i); });
+    block.keep(begin, device_ns, shape_.operations() / device_ns * 1e-3);
+  }
+
+  void verify_timed_work() override { verify_timed_matmul(device_, *operands_[0].c, shape_, seeds_); }
+
+  std::string method() const override { return matmul_->method(); }
+
+ private:
+  struct Operands {
+    std::unique_ptr<Buffer> a, b, c;
+  };
+
+  void enqueue(int i) {
+    Operands& set = operands_[static_cast<std::size_t>(i) % operands_.size()];
+    matmul_->enqueue(*set.a, *set.b, *set.c);
+  }
+
+  void fill_operands(Distribution distribution) {
+    seeds_.distribution = distribution;
+    for (Operands& set : operands_) {
+      fill(device_, *stream_, *set.a, seeds_.first, shape_.type, distribution);
+      fill(device_, *stream_, *set.b, seeds_.second, shape_.type, distribution);
+      // A result that was never written must not pass for one.
+      stream_->fill_bytes(set.c->address(), 0xFF, set.c->bytes());
+    }
+  }
+
+  Device& device_;
+  MatmulShape shape_;
+  std::unique_ptr<Stream> stream_;
+  DeviceTimer timer_;
+  std::unique_ptr<Matmul> matmul_;
+  InputSeeds seeds_;
+  std::vector<Operands> operands_;
+  int operations_ = 1;
+};
+
+std::vector<std::string> sizes(Profile profile, const DeviceFacts&) {
+  switch (profile) {
+    case Profile::quick: return {"256", "1024", "2048"};
+    case Profile::nightly: return {"256", "512", "1024", "2048", "4096", "8192"};
+    case Profile::full: return {"256", "384", "512", "768", "1024", "1536", "2048", "3072", "4096", "6144", "8192"};
+  }
+  return {};
+}
+
+std::vector<std::string> cache_states(Profile profile, const DeviceFacts&) {
+  return profile == Profile::quick ? std::vector<std::string>{"warm"} : std::vector<std::string>{"warm", "cold"};
+}
+
+/// OpenBLAS has FP32 alone of these; what a GPU has, its library says.
+std::vector<std::string> types(Profile, const DeviceFacts& facts) {
+  return facts.backend == "host" ? std::vector<std::string>{"fp32"}
+                                 : std::vector<std::string>{"fp32", "tf32", "fp16", "bf16"};
+}
+
+const Registration library_matmul =
+    benchmark("matmul/library")
+        .asks("How fast does the device's own library multiply square matrices?")
+        .axis("size", sizes)
+        .axis("type", types)
+        .axis("cache", cache_states)
+        .metrics({"device_ns", "tflops"})
+        .samples([](Profile profile, const CaseName& name) {
+          const long long size = name.number("size");
+          const int samples = size <= 1024 ? 10 : size <= 2048 ? 5 : size <= 4096 ? 3 : 2;
+          return Sampling{profile == Profile::quick ? 3 : 5, samples};
+        })
+        .takes([](const DeviceFacts& facts, const CaseName& name, Sampling sampling) {
+          const double size = static_cast<double>(name.number("size"));
+          const double flops = facts.backend == "host" ? 5e10 * facts.multiprocessors.value_or(1) : 2e13;
+          const double one = 2 * size * size * size / flops;
+          return 0.1 + std::max(1.2e-3, one) * (sampling.blocks * sampling.samples + 4) + size * size * 2e-8;
+        })
+        .makes<LibraryMatmul>();
+
+}  // namespace
+}  // namespace launchgap

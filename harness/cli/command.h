@@ -1,0 +1,25 @@
+// The commands of launchgap: one file each, which adds its options and says what it does.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "harness/core/errors.h"
+
+namespace launchgap::cli {
+
+/// What the command line asks for; set by the command that was named.
+using Action = std::function<ExitCode()>;
+
+void add_run(CLI::App& app, Action& action, const std::vector<std::string>& command_line);
+void add_list(CLI::App& app, Action& action);
+void add_report(CLI::App& app, Action& action);
+void add_export(CLI::App& app, Action& action);
+
+/// `launchgap worker …` reads its own arguments: they are Google Benchmark's.
+ExitCode worker_main(int argc, char** argv);
+
+}  // namespace launchgap::cli

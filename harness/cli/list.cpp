@@ -1,0 +1,94 @@
+// launchgap list
+#include <set>
+
+#include <fmt/format.h>
+
+#include "harness/cli/command.h"
+#include "harness/cli/text.h"
+#include "harness/core/plan.h"
+#include "harness/measure/benchmark.h"
+#include "harness/record/schema.h"
+#include "harness/run/devices.h"
+
+namespace launchgap::cli {
+namespace {
+
+constexpr double kTimeoutS = 60;
+
+void list_devices(const MachineDevices& machine, Json* json) {
+  if (json) {
+    (*json)["devices"] = Json::array();
+    for (const DeviceFacts& device : machine.devices) (*json)["devices"].push_back(to_json(device));
+    (*json)["notes"] = machine.notes;
+    return;
+  }
+  std::vector<std::vector<std::string>> rows = {{"device", "index", "capability", "memory", "units", "clock", "driver", "usable", "uuid"}};
+  for (const DeviceFacts& device : machine.devices) {
+    const auto number = [](const auto& value, const char* unit) { return value ? fmt::format("{}{}", *value, unit) : std::string("–"); };
+    rows.push_back({device.name,
+                    device.backend == "host" ? "host" : std::to_string(device.index),
+                    device.compute_capability.value_or("–"),
+                    device.memory_bytes ? bytes_text(static_cast<double>(*device.memory_bytes)) : "–",
+                    number(device.multiprocessors, device.backend == "host" ? " CPUs" : " SMs"),
+                    number(device.clock_mhz, " MHz"),
+                    device.driver_version ? "CUDA " + *device.driver_version : "–",
+                    device.usable ? "yes" : "no",
+                    device.uuid});
+  }
+  fmt::print("{}", table(rows));
+  for (const DeviceFacts& device : machine.devices) {
+    if (!device.usable) fmt::print("{} ({}): {}\n", device.name, device.index, device.reason);
+    if (device.simulated) fmt::print("{} ({}): simulated by a fake CUDA driver\n", device.name, device.index);
+  }
+  for (const std::string& note : machine.notes) fmt::print("{}\n", note);
+}
+
+void list_benchmarks(const MachineDevices& machine, Profile profile, Json* json) {
+  if (json) (*json)["benchmarks"] = Json::array();
+  for (const Benchmark& benchmark : all_benchmarks()) {
+    // One device of a kind stands for all of its kind: the axes depend on nothing else.
+    std::set<std::string> backends;
+    std::vector<std::string> names;
+    for (const DeviceFacts& device : machine.devices) {
+      if (!backends.insert(device.backend).second) continue;
+      for (const CaseName& name : benchmark.cases(profile, device)) names.push_back(name.text());
+    }
+    if (json) {
+      (*json)["benchmarks"].push_back({{"name", benchmark.name}, {"question", benchmark.question}, {"cases", names}});
+      continue;
+    }
+    fmt::print("{}: {}\n", benchmark.name, benchmark.question);
+    for (const std::string& name : names) fmt::print("  {}\n", name);
+  }
+}
+
+}  // namespace
+
+void add_list(CLI::App& app, Action& action) {
+  struct Options {
+    std::string what;
+    std::string profile = "quick";
+    bool json = false;
+  };
+  CLI::App* const command = app.add_subcommand("list", "Show devices and benchmarks");
+  auto options = std::make_shared<Options>();
+  command->add_option("what", options->what, "devices or benchmarks; both if left out")->check(CLI::IsMember({"devices", "benchmarks"}));
+  command->add_option("--profile", options->profile, "Whose cases to list")->capture_default_str();
+  command->add_flag("--json", options->json, "Machine-readable, on standard output");
+  command->footer("Example: launchgap list devices --json");
+  command->callback([options, &action] {
+    action = [options] {
+      const Profile profile = parse_profile(options->profile);
+      const MachineDevices machine = find_devices(options->what != "benchmarks", kTimeoutS);
+      Json json = new_record("list");
+      Json* const out = options->json ? &json : nullptr;
+      if (options->what != "benchmarks") list_devices(machine, out);
+      if (options->what.empty() && !out) fmt::print("\n");
+      if (options->what != "devices") list_benchmarks(machine, profile, out);
+      if (out) fmt::print("{}\n", json.dump(1));
+      return ExitCode::done;
+    };
+  });
+}
+
+}  // namespace launchgap::cli

@@ -1,0 +1,150 @@
+#include "harness/cli/page.h"
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <memory>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "harness/cli/text.h"
+#include "harness/core/errors.h"
+
+extern char** environ;
+
+namespace launchgap::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path executable_folder() {
+  std::error_code failed;
+  const fs::path executable = fs::read_symlink("/proc/self/exe", failed);
+  return executable.parent_path();
+}
+
+/// The folder that holds `reports/` and `data/`: the package's share folder, or the checkout above build/bin.
+fs::path resource_root() {
+  const fs::path bin = executable_folder();
+  std::error_code ignored;
+  for (const fs::path& root : {bin / "../share/launchgap", bin / "../.."}) {
+    if (fs::exists(root / "reports/launchgap_report/__main__.py", ignored)) return fs::weakly_canonical(root);
+  }
+  throw Error(fmt::format("the page cannot be made: the folder reports/ is not beside {}", bin.string()));
+}
+
+std::string python(const fs::path& root) {
+  if (const char* own = std::getenv("LAUNCHGAP_PYTHON"); own && *own) return own;
+  const fs::path venv = root / ".venv/bin/python3";
+  std::error_code ignored;
+  return fs::exists(venv, ignored) ? venv.string() : "python3";
+}
+
+/// A folder that is gone when this is.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string name = (fs::temp_directory_path() / "launchgap-XXXXXX").string();
+    if (!mkdtemp(name.data())) throw Error(with_errno("a temporary folder cannot be made"));
+    path = name;
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    fs::remove_all(path, ignored);
+  }
+  fs::path path;
+};
+
+/// Runs a program that writes its own errors to standard error. Returns its exit code, 127 if there is none.
+int run_program(std::vector<std::string> arguments, const std::string& python_path) {
+  std::vector<std::string> variables = {"PYTHONPATH=" + python_path, "PYTHONDONTWRITEBYTECODE=1"};
+  for (char** variable = environ; *variable; ++variable) {
+    const std::string text = *variable;
+    if (!text.starts_with("PYTHONPATH=") && !text.starts_with("PYTHONDONTWRITEBYTECODE=")) variables.push_back(text);
+  }
+  const auto pointers = [](std::vector<std::string>& texts) {
+    std::vector<char*> all;
+    for (std::string& text : texts) all.push_back(text.data());
+    all.push_back(nullptr);
+    return all;
+  };
+  std::vector<char*> argv = pointers(arguments), envp = pointers(variables);
+  pid_t pid = 0;
+  if (posix_spawnp(&pid, argv[0], nullptr, nullptr, argv.data(), envp.data()) != 0) return 127;
+  int status = 0;
+  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+const SummaryRow* find_row(const Summarised& summarised,
+                           const std::string& device,
+                           const std::string& benchmark,
+                           const std::string& params_part,
+                           const std::string& metric,
+                           bool best = false) {
+  const SummaryRow* found = nullptr;
+  for (const SummaryRow& row : summarised.rows) {
+    if (row.key.device != device || row.key.name.benchmark != benchmark || row.metric != metric ||
+        row.key.name.params_text().find(params_part) == std::string::npos) {
+      continue;
+    }
+    if (!best) return &row;
+    if (!found || row.p50 > found->p50) found = &row;
+  }
+  return found;
+}
+
+}  // namespace
+
+Summarised::Summarised(const fs::path& folder) : session(read_session(folder)), rows(summarise(session)) {}
+
+void write_page(const std::vector<std::unique_ptr<Summarised>>& sessions, const fs::path& output) {
+  const fs::path root = resource_root();
+  const TemporaryFolder tables;
+  std::vector<std::string> arguments = {python(root), "-m", "launchgap_report"};
+  for (std::size_t i = 0; i < sessions.size(); ++i) {
+    const fs::path folder = tables.path / std::to_string(i);
+    fs::create_directory(folder);
+    write_csv_tables(sessions[i]->session, sessions[i]->rows, folder);
+    write_page_tables(sessions[i]->session, folder);
+    for (const std::string& argument : {std::string("--session"), sessions[i]->session.folder.string(), std::string("--tables"), folder.string()}) {
+      arguments.push_back(argument);
+    }
+  }
+  for (const std::string& argument : {std::string("--generations"), (root / "data/generations.csv").string(), std::string("-o"), output.string()}) {
+    arguments.push_back(argument);
+  }
+  const int code = run_program(arguments, (root / "reports").string());
+  if (code == 127) throw Error(fmt::format("the page cannot be made: there is no {} to run; scripts/setup installs Python", arguments[0]));
+  if (code != 0) throw Error(fmt::format("the page was not made (the line above says why); {} exited with {}", arguments[0], code));
+}
+
+std::string headline_table(const Summarised& summarised) {
+  std::vector<std::vector<std::string>> rows = {
+      {"device", "launch call", "1 in 1000 over", "round trip", "per launch, burst", "matmul, best", "convolution, best", "allocate 1 MiB"}};
+  const auto median = [](const SummaryRow* row, const char* unit) { return quantity(row ? row->p50 : std::nullopt, unit); };
+  for (const DeviceFacts& device : summarised.session.devices) {
+    const std::string name = device.backend == "host" ? device.name + " (host)" : fmt::format("{} ({})", device.name, device.index);
+    if (!device.usable) {
+      rows.push_back({name, "not usable: " + device.reason});
+      continue;
+    }
+    const SummaryRow* call = find_row(summarised, device.uuid, "launch/null", "mode:idle", "api_ns");
+    const auto bytes = "allocator:direct/bytes:1048576";
+    rows.push_back({name,
+                    median(call, "ns"),
+                    quantity(call ? call->p999 : std::nullopt, "ns"),
+                    median(find_row(summarised, device.uuid, "launch/null", "mode:idle", "roundtrip_ns"), "ns"),
+                    median(find_row(summarised, device.uuid, "launch/null", "mode:burst", "per_launch_ns"), "ns"),
+                    median(find_row(summarised, device.uuid, "matmul/library", "", "tflops", true), "TFLOP/s"),
+                    median(find_row(summarised, device.uuid, "convolution/library", "", "tflops", true), "TFLOP/s"),
+                    median(find_row(summarised, device.uuid, "allocation/latency", bytes, "call_ns"), "ns")});
+  }
+  return table(rows);
+}
+
+}  // namespace launchgap::cli

@@ -1,0 +1,26 @@
+// The page: C++ computes the tables, the Python package draws them.
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "harness/summary/summary.h"
+
+namespace launchgap::cli {
+
+/// A session with its statistics.
+struct Summarised {
+  SessionData session;
+  std::vector<SummaryRow> rows;
+
+  explicit Summarised(const std::filesystem::path& folder);
+  Summarised(const Summarised&) = delete;  // the rows point into the session
+};
+
+/// Draws one page over the sessions. Throws Error that says what is missing (Python, matplotlib) and what to do.
+void write_page(const std::vector<std::unique_ptr<Summarised>>& sessions, const std::filesystem::path& output);
+
+/// The few numbers per device that a person looks for first.
+std::string headline_table(const Summarised& summarised);
+
+}  // namespace launchgap::cli

@@ -1,0 +1,88 @@
+// launchgap run
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "harness/cli/command.h"
+#include "harness/cli/page.h"
+#include "harness/run/session.h"
+
+namespace launchgap::cli {
+namespace {
+
+struct Options {
+  std::string devices = "all";
+  std::string profile = "quick";
+  std::string filter;
+  std::optional<int> replicates;
+  std::optional<std::uint64_t> seed;
+  double timeout_s = 120;
+  std::string output;
+  bool dry_run = false;
+  bool no_page = false;
+};
+
+/// Statistics, tables and page of a session that has just run. The samples are safe on disk by now, so a page
+/// that cannot be drawn is a message and not a failure.
+void conclude(const std::filesystem::path& folder, bool with_page) {
+  std::vector<std::unique_ptr<Summarised>> sessions;
+  sessions.push_back(std::make_unique<Summarised>(folder));
+  const Summarised& summarised = *sessions.front();
+  for (const std::string& problem : summarised.session.problems) fmt::print(stderr, "launchgap: {}\n", problem);
+  write_csv_tables(summarised.session, summarised.rows, folder);
+  fmt::print("{}", headline_table(summarised));
+  fmt::print("\nTables: {}\n", (folder / "summary.csv").string());
+  if (!with_page) return;
+  try {
+    write_page(sessions, folder / "report.html");
+    fmt::print("Page:   {}\n", (folder / "report.html").string());
+  } catch (const Error& error) {
+    fmt::print(stderr, "launchgap: {}. `launchgap report {}` makes it later, here or elsewhere.\n", error.what(), folder.string());
+  }
+}
+
+ExitCode run(const Options& options, const std::vector<std::string>& command_line) {
+  RunOptions request;
+  request.devices = options.devices;
+  request.profile = parse_profile(options.profile);
+  request.filter = options.filter;
+  request.replicates = options.replicates;
+  request.seed = options.seed;
+  request.case_timeout_s = options.timeout_s;
+  request.output = options.output;
+  request.command_line = command_line;
+  PlannedSession session = plan_session(request);
+  if (options.dry_run) {
+    fmt::print("{}", describe_plan(session));
+    return ExitCode::done;
+  }
+  for (const std::string& note : session.machine.notes) fmt::print(stderr, "{}\n", note);
+  const SessionResult result = run_session(std::move(session));
+  conclude(result.folder, !options.no_page);
+  if (result.stopped) fmt::print(stderr, "Stopped early; what was measured is in {}.\n", result.folder.string());
+  return result.exit_code();
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, Action& action, const std::vector<std::string>& command_line) {
+  CLI::App* const command = app.add_subcommand("run", "Measure devices, each run in a process of its own");
+  auto options = std::make_shared<Options>();
+  command->add_option("--devices", options->devices, "all, gpu, host, a UUID or the beginning of one, a GPU's index; or several, with commas")
+      ->capture_default_str();
+  command->add_option("--profile", options->profile, "quick (3 runs of each, minutes), nightly (10), full (20, every size)")->capture_default_str();
+  command->add_option("--filter", options->filter, "Only cases whose name matches this regular expression; a '-' in front: only the others");
+  command->add_option("--runs", options->replicates, "Runs of each device and family, in place of the profile's")->check(CLI::Range(1, 10000));
+  command->add_option("--seed", options->seed, "For the order of runs and the data; recorded, and drawn if not given");
+  command->add_option("--timeout", options->timeout_s, "Seconds without a finished block after which a case counts as hung")
+      ->check(CLI::Range(0.1, 1e6))
+      ->capture_default_str();
+  command->add_option("-o,--output", options->output, "Folder of the session, new or empty; default: results/<session>");
+  command->add_flag("--dry-run", options->dry_run, "Show the plan, its time and its size, and measure nothing");
+  command->add_flag("--no-report", options->no_page, "Leave out report.html");
+  command->footer("Example: launchgap run --devices gpu,host --profile nightly --filter 'launch|matmul.*fp32' -o results/tonight\n"
+                  "One case: launchgap run --filter '^launch/null/.*mode:idle$'");
+  command->callback([options, &action, command_line] { action = [options, command_line] { return run(*options, command_line); }; });
+}
+
+}  // namespace launchgap::cli

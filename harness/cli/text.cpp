@@ -1,0 +1,64 @@
+#include "harness/cli/text.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace launchgap::cli {
+namespace {
+
+/// Three significant digits, without an exponent.
+std::string three_digits(double value) {
+  const double magnitude = std::abs(value);
+  const int decimals = magnitude >= 100 ? 0 : magnitude >= 10 ? 1 : 2;
+  return fmt::format("{:.{}f}", value, decimals);
+}
+
+/// Characters on the screen, for text whose bytes may be more: every byte but UTF-8's continuation bytes.
+std::size_t width_of(const std::string& text) {
+  return static_cast<std::size_t>(std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+
+}  // namespace
+
+std::string quantity(std::optional<double> value, std::string_view unit) {
+  if (!value) return "–";
+  if (unit != "ns") return fmt::format("{} {}", three_digits(*value), unit);
+  constexpr std::string_view kUnits[] = {"ns", "µs", "ms", "s"};
+  double scaled = *value;
+  std::size_t i = 0;
+  while (std::abs(scaled) >= 999.5 && i + 1 < std::size(kUnits)) {
+    scaled /= 1000;
+    ++i;
+  }
+  return fmt::format("{} {}", three_digits(scaled), kUnits[i]);
+}
+
+std::string bytes_text(double bytes) {
+  constexpr std::string_view kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  std::size_t i = 0;
+  for (; bytes >= 1024 && i + 1 < std::size(kUnits); ++i) bytes /= 1024;
+  return fmt::format("{:.{}f} {}", bytes, bytes >= 10 || bytes == std::floor(bytes) ? 0 : 1, kUnits[i]);
+}
+
+std::string table(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::size_t> widths;
+  for (const auto& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width_of(row[i]));
+  }
+  std::string text;
+  for (const auto& row : rows) {
+    std::string line;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const std::string padding(widths[i] - width_of(row[i]), ' ');
+      line += (i > 0 ? "  " : "") + (i == 0 ? row[i] + padding : padding + row[i]);
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  }
+  return text;
+}
+
+}  // namespace launchgap::cli

@@ -1,0 +1,21 @@
+// Numbers and tables for people.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace launchgap::cli {
+
+/// "2.31 µs", "794 TFLOP/s", three digits; "–" for what is absent.
+std::string quantity(std::optional<double> value, std::string_view unit);
+
+/// "80 GiB".
+std::string bytes_text(double bytes);
+
+/// Columns as wide as they need to be; the first row is the header. Text left, numbers right is not told apart:
+/// all but the first column align right.
+std::string table(const std::vector<std::vector<std::string>>& rows);
+
+}  // namespace launchgap::cli

@@ -1,0 +1,31 @@
+// The name of a case: a benchmark and one value per axis, `launch/null/api:driver/mode:idle`.
+#pragma once
+
+#include <compare>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace launchgap {
+
+struct CaseName {
+  std::string benchmark;                                    // "launch/null"
+  std::vector<std::pair<std::string, std::string>> params;  // in the order of the benchmark's axes
+
+  std::string family() const;       // "launch"
+  std::string params_text() const;  // "api:driver/mode:idle"
+  std::string text() const;         // "launch/null/api:driver/mode:idle"
+
+  /// The value of an axis; throws Error if the case has no such axis.
+  const std::string& at(std::string_view axis) const;
+  long long number(std::string_view axis) const;
+
+  /// Splits a case's text at its '/' signs: parts with ':' are axes, those before them the benchmark.
+  /// Throws Error for text that has no benchmark or an axis before the end of it.
+  static CaseName parse(std::string_view text);
+
+  auto operator<=>(const CaseName&) const = default;
+};
+
+}  // namespace launchgap

@@ -1,0 +1,27 @@
+// Every metric that a benchmark may report, in one table: console, CSV, page and docs read it.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace launchgap {
+
+enum class Direction { lower_is_better, higher_is_better };
+
+struct Metric {
+  std::string_view key;
+  std::string_view unit;
+  Direction direction;
+  std::string_view source;  // what measured it: the host's clock, events on the device, or derived from another
+  std::string_view description;
+};
+
+/// All metrics, in the order in which tables show them.
+std::span<const Metric> all_metrics();
+
+/// The metric with this key; throws Error if there is none.
+const Metric& metric(std::string_view key);
+
+std::string_view name_of(Direction direction);  // "lower" or "higher"
+
+}  // namespace launchgap

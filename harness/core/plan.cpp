@@ -1,0 +1,100 @@
+#include "harness/core/plan.h"
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "harness/core/errors.h"
+
+namespace launchgap {
+
+std::string_view name_of(Profile profile) {
+  switch (profile) {
+    case Profile::quick: return "quick";
+    case Profile::nightly: return "nightly";
+    case Profile::full: return "full";
+  }
+  return "";
+}
+
+Profile parse_profile(std::string_view text) {
+  for (const Profile profile : {Profile::quick, Profile::nightly, Profile::full}) {
+    if (text == name_of(profile)) return profile;
+  }
+  throw UsageError(fmt::format("there is no profile '{}': choose quick, nightly or full", text));
+}
+
+int default_replicates(Profile profile) {
+  switch (profile) {
+    case Profile::quick: return 3;
+    case Profile::nightly: return 10;
+    case Profile::full: return 20;
+  }
+  return 1;
+}
+
+std::string_view name_of(Arm arm) { return arm == Arm::plain ? "plain" : "traced"; }
+
+std::size_t Plan::run_count() const {
+  std::size_t count = 0;
+  for (const Batch& batch : batches) count += batch.size();
+  return count;
+}
+
+double Plan::seconds() const {
+  double total = 0;
+  for (const Batch& batch : batches) {
+    double longest = 0;
+    for (const PlannedRun& run : batch) {
+      double seconds = kSecondsPerRun;
+      for (const PlannedCase& planned : run.cases) seconds += planned.seconds;
+      longest = std::max(longest, seconds);
+    }
+    total += longest;
+  }
+  return total;
+}
+
+std::uint64_t derive_seed(std::uint64_t seed, std::string_view purpose, std::uint64_t index) {
+  // FNV-1a over the purpose, then the finaliser of splitmix64 over all three.
+  std::uint64_t hash = 0xCBF29CE484222325ull;
+  for (const char c : purpose) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3ull;
+  std::uint64_t z = seed ^ (hash + 0x9E3779B97F4A7C15ull * (index + 1));
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
+  return z ^ (z >> 31);
+}
+
+Plan make_plan(const std::vector<Workload>& workloads, int replicates, Arm arm, std::uint64_t seed) {
+  Plan plan{seed, {}};
+  for (int replicate = 0; replicate < replicates; ++replicate) {
+    std::map<std::string, Batch> shared;
+    for (std::size_t i = 0; i < workloads.size(); ++i) {
+      const Workload& workload = workloads[i];
+      if (workload.cases.empty()) continue;
+      PlannedRun run{workload.device,
+                     workload.setup,
+                     arm,
+                     replicate,
+                     derive_seed(seed, "run/" + workload.device + "/" + workload.setup, static_cast<unsigned>(replicate)),
+                     workload.cases};
+      const auto shift = static_cast<std::size_t>(replicate) % run.cases.size();
+      std::rotate(run.cases.begin(), run.cases.begin() + static_cast<std::ptrdiff_t>(shift), run.cases.end());
+      if (workload.alone) {
+        plan.batches.push_back({std::move(run)});
+      } else {
+        shared[workload.setup].push_back(std::move(run));
+      }
+    }
+    for (auto& [setup, batch] : shared) plan.batches.push_back(std::move(batch));
+  }
+  std::mt19937_64 random(derive_seed(seed, "order"));
+  // std::shuffle's result is not the same in every standard library; a recorded seed must give one order.
+  for (std::size_t i = plan.batches.size(); i > 1; --i) std::swap(plan.batches[i - 1], plan.batches[random() % i]);
+  return plan;
+}
+
+}  // namespace launchgap

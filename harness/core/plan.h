@@ -1,0 +1,68 @@
+// What a session will do: which runs, each with which cases, in which order. The order is random and comes
+// from a recorded seed, so that neither heat nor time of day favours one device or one case.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace launchgap {
+
+enum class Profile { quick, nightly, full };
+
+std::string_view name_of(Profile profile);
+Profile parse_profile(std::string_view text);  // throws UsageError that lists the profiles
+int default_replicates(Profile profile);       // quick 3, nightly 10, full 20
+
+enum class Arm { plain, traced };
+std::string_view name_of(Arm arm);
+
+/// A case as the plan knows it.
+struct PlannedCase {
+  std::string name;
+  double seconds = 0;  // estimate, for the plan's time and the progress line
+};
+
+/// A family of benchmarks with one set of process-wide settings, on one device.
+struct Workload {
+  std::string device;  // UUID
+  std::string setup;   // "launch"
+  bool alone = false;  // whether nothing else may run meanwhile
+  std::vector<PlannedCase> cases;
+};
+
+/// One worker process.
+struct PlannedRun {
+  std::string device;
+  std::string setup;
+  Arm arm = Arm::plain;
+  int replicate = 0;
+  std::uint64_t seed = 0;
+  std::vector<PlannedCase> cases;  // in the order in which they run: rotated by replicate
+};
+
+/// Runs that may go side by side, one per device; a batch ends before the next begins.
+using Batch = std::vector<PlannedRun>;
+
+struct Plan {
+  std::uint64_t seed = 0;
+  std::vector<Batch> batches;
+
+  std::size_t run_count() const;
+  double seconds() const;  // estimate of the whole: the sum over batches of their longest run
+};
+
+/// Orders `replicates` runs of every workload. Workloads that must be alone are batches of one; the others of
+/// one setup and replicate share a batch, each on its own device.
+Plan make_plan(const std::vector<Workload>& workloads, int replicates, Arm arm, std::uint64_t seed);
+
+/// A seed that depends on the whole path of numbers and on nothing else, for streams of random numbers that
+/// must not depend on each other.
+std::uint64_t derive_seed(std::uint64_t seed, std::string_view purpose, std::uint64_t index = 0);
+
+/// Estimated cost of starting a worker: process, libraries, context, warm-up.
+inline constexpr double kSecondsPerRun = 0.5;
+
+}  // namespace launchgap

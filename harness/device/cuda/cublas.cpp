@@ -1,0 +1,148 @@
+#include <fmt/format.h>
+
+#include "harness/core/errors.h"
+#include "harness/device/cuda/abi/cublas.h"
+#include "harness/device/cuda/libraries.h"
+#include "harness/device/shared_library.h"
+
+namespace launchgap::cuda {
+namespace {
+
+struct Cublas : abi::CublasFunctions {
+  LoadedLibrary facts;
+
+  static Cublas& get() {
+    static Cublas library = load();
+    return library;
+  }
+
+  void check(abi::CublasStatus status, const char* call) const {
+    if (status == abi::kCublasSuccess) return;
+    const std::string text(call);
+    const std::string name = text.substr(0, text.find('('));
+    const std::string words = cublasGetStatusString ? cublasGetStatusString(status) : "";
+    if (status == abi::kCublasNotSupported || status == abi::kCublasArchMismatch) {
+      throw Unsupported(fmt::format("cuBLAS {}: {} answers {} ({})", facts.version, name, words, status));
+    }
+    // The context may be lost with it; only a call into the driver tells, and the next case makes one.
+    throw LibraryError("cuBLAS", name, status, words, status == abi::kCublasExecutionFailed);
+  }
+
+ private:
+  static Cublas load() {
+    const SharedLibrary file = [] {
+      try {
+        return SharedLibrary::open({"cuBLAS",
+                                    "LAUNCHGAP_CUBLAS",
+                                    {"libcublas.so.13", "libcublas.so.12", "libcublas.so.11", "libcublas.so"},
+                                    {"cu13/lib", "cublas/lib"}});
+      } catch (const Error& error) {
+        throw Unsupported(fmt::format("{}. Without it nothing is multiplied on this GPU; scripts/setup --with-cuda brings it",
+                                      error.what()));
+      }
+    }();
+    Cublas library;
+#define LAUNCHGAP_LOAD(name, required, ...) \
+  library.name = reinterpret_cast<decltype(library.name)>((required) ? file.require(#name) : file.find(#name));
+    LAUNCHGAP_CUBLAS_FUNCTIONS(LAUNCHGAP_LOAD)
+#undef LAUNCHGAP_LOAD
+    library.facts = file.facts();
+    return library;
+  }
+};
+
+#define CHECK_CUBLAS(library, call) (library).check((library).call, #call)
+
+abi::CudaDataType data_type(ElementType type) {
+  switch (type) {
+    case ElementType::fp32: return abi::kCudaR32F;
+    case ElementType::fp16: return abi::kCudaR16F;
+    case ElementType::bf16: return abi::kCudaR16BF;
+  }
+  return abi::kCudaR32F;
+}
+
+/// "13.1.0" of 130100; cuBLAS before 11 counted in hundreds, and none of those is loaded here.
+std::string version_text(int version) {
+  return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
+}
+
+class CublasMatmul : public Matmul {
+ public:
+  CublasMatmul(Device& device, abi::Stream stream, const MatmulShape& shape)
+      : library_(Cublas::get()), shape_(shape) {
+    const int compute_capability = capability(device.facts());
+    if (shape.allow_tf32 && compute_capability < 80) {
+      throw Unsupported(fmt::format("TF32 needs compute capability 8.0; this device has {}",
+                                    device.facts().compute_capability.value_or("an unknown one")));
+    }
+    CHECK_CUBLAS(library_, cublasCreate_v2(&handle_));
+    try {
+      int version = 0;
+      CHECK_CUBLAS(library_, cublasGetVersion_v2(handle_, &version));
+      if (library_.facts.version.empty()) {
+        library_.facts.version = version_text(version);
+        note_loaded(library_.facts);
+      }
+      CHECK_CUBLAS(library_, cublasSetStream_v2(handle_, stream));
+      // NVIDIA's recommended sizes. An own workspace keeps the choice of algorithm, and so the result, the same
+      // whatever else the process does (cuBLAS documentation, "Results reproducibility").
+      if (library_.cublasSetWorkspace_v2) {
+        workspace_ = device.allocate(compute_capability >= 90 ? 32u << 20 : 4u << 20);
+        CHECK_CUBLAS(library_, cublasSetWorkspace_v2(handle_, workspace_->address(), workspace_->bytes()));
+      }
+    } catch (...) {
+      library_.cublasDestroy_v2(handle_);
+      throw;
+    }
+  }
+  ~CublasMatmul() override { library_.cublasDestroy_v2(handle_); }
+
+  void enqueue(const Buffer& a, const Buffer& b, Buffer& c) override {
+    const float one = 1, zero = 0;
+    const int type = data_type(shape_.type);
+    const int n = shape_.size;
+    // Row-major C = A B is column-major C' = B' A', and row-major memory is the transposed column-major one.
+    CHECK_CUBLAS(library_,
+                 cublasGemmEx(handle_,
+                              abi::kCublasOpN,
+                              abi::kCublasOpN,
+                              n,
+                              n,
+                              n,
+                              &one,
+                              b.address(),
+                              type,
+                              n,
+                              a.address(),
+                              type,
+                              n,
+                              &zero,
+                              c.address(),
+                              type,
+                              n,
+                              shape_.allow_tf32 ? abi::kCompute32FFastTf32 : abi::kCompute32F,
+                              abi::kGemmDefault));
+  }
+
+  std::string method() const override {
+    return fmt::format("cuBLAS {} cublasGemmEx, {}, workspace {} MiB",
+                       library_.facts.version,
+                       shape_.allow_tf32 ? "COMPUTE_32F_FAST_TF32" : "COMPUTE_32F",
+                       workspace_ ? workspace_->bytes() >> 20 : 0);
+  }
+
+ private:
+  Cublas& library_;
+  MatmulShape shape_;
+  abi::CublasHandle handle_ = nullptr;
+  std::unique_ptr<Buffer> workspace_;
+};
+
+}  // namespace
+
+std::unique_ptr<Matmul> cublas_matmul(Device& device, abi::Stream stream, const MatmulShape& shape) {
+  return std::make_unique<CublasMatmul>(device, stream, shape);
+}
+
+}  // namespace launchgap::cuda

@@ -1,0 +1,69 @@
+#include "harness/device/cuda/driver.h"
+
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "harness/core/errors.h"
+
+namespace launchgap::cuda {
+
+const Driver& Driver::get() {
+  static const Driver driver = [] {
+    const SharedLibrary file = SharedLibrary::open({"CUDA driver", "LAUNCHGAP_LIBCUDA", {"libcuda.so.1"}, {}});
+    Driver loaded;
+#define LAUNCHGAP_LOAD(name, required, ...) \
+  loaded.name = reinterpret_cast<decltype(loaded.name)>((required) ? file.require(#name) : file.find(#name));
+    LAUNCHGAP_CUDA_DRIVER_FUNCTIONS(LAUNCHGAP_LOAD)
+#undef LAUNCHGAP_LOAD
+    loaded.library = file.facts();
+    int version = 0;
+    if (loaded.cuDriverGetVersion(&version) == abi::kSuccess) {
+      loaded.library.version = cuda_version_text(version);
+    }
+    return loaded;
+  }();
+  return driver;
+}
+
+std::string Driver::describe(abi::Result code) const {
+  const char* name = nullptr;
+  const char* text = nullptr;
+  cuGetErrorName(code, &name);
+  cuGetErrorString(code, &text);
+  return fmt::format("{}: {}", name ? name : "unknown error", text ? text : "the driver has no text for it");
+}
+
+void Driver::fail(abi::Result code, const char* call, std::source_location where) const {
+  const std::string text(call);
+  throw LibraryError("CUDA driver",
+                     text.substr(0, text.find('(')),
+                     code,
+                     describe(code),
+                     is_sticky(code),
+                     fmt::format("{}:{}", std::filesystem::path(where.file_name()).filename().string(), where.line()));
+}
+
+bool is_sticky(abi::Result code) {
+  switch (code) {
+    case abi::kDeinitialized:
+    case abi::kEccUncorrectable:
+    case abi::kNvlinkUncorrectable:
+    case abi::kIllegalAddress:
+    case abi::kLaunchTimeout:
+    case abi::kContextIsDestroyed:
+    case abi::kAssert:
+    case abi::kHardwareStackError:
+    case abi::kIllegalInstruction:
+    case abi::kMisalignedAddress:
+    case abi::kInvalidAddressSpace:
+    case abi::kInvalidPc:
+    case abi::kLaunchFailed:
+    case abi::kUnknown:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace launchgap::cuda

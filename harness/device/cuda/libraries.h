@@ -1,0 +1,24 @@
+// cuBLAS and cuDNN behind the faces of device.h.
+#pragma once
+
+#include <memory>
+
+#include "harness/device/cuda/abi/driver.h"
+#include "harness/device/device.h"
+
+namespace launchgap::cuda {
+
+/// Loads cuBLAS on first use. Throws Unsupported where it is missing or does not serve type and device.
+std::unique_ptr<Matmul> cublas_matmul(Device& device, abi::Stream stream, const MatmulShape& shape);
+
+/// Loads cuDNN on first use. Throws Unsupported where it is missing or does not serve type and device.
+std::unique_ptr<Convolution> cudnn_convolution(Device& device, abi::Stream stream, const ConvolutionShape& shape);
+
+/// The libraries loaded so far.
+std::vector<LoadedLibrary> loaded_libraries();
+void note_loaded(const LoadedLibrary& library);
+
+/// The compute capability as a number, 90 for "9.0"; 0 if unknown.
+int capability(const DeviceFacts& facts);
+
+}  // namespace launchgap::cuda

@@ -1,0 +1,191 @@
+// A device as benchmarks see it: a GPU or the host CPU, with queues of work (streams), memory, events and the
+// operations that libraries provide on it. Nothing of CUDA shows here, so a benchmark is one source for all.
+//
+// Errors: every call may throw LibraryError, and Unsupported where the device cannot do what is asked.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kernels/element.h"
+#include "kernels/kernel.h"
+
+namespace launchgap {
+
+using kernels::ElementType;
+using kernels::KernelDescription;
+using kernels::LaunchShape;
+
+/// What a device is. Absent values are unknown, never zero.
+struct DeviceFacts {
+  std::string backend;  // "cuda" or "host"
+  std::string uuid;     // "GPU-…", "MIG-…", or "host-…": identifies the device across reboots and orders
+  int index = 0;        // in the driver's order, among devices of this backend
+  std::string name;
+  std::optional<std::string> compute_capability;   // "9.0"
+  std::optional<std::string> pci_bus_id;           // "0000:07:00.0"
+  std::optional<std::uint64_t> memory_bytes;
+  std::optional<int> multiprocessors;              // SMs, or cores this process may use
+  std::optional<int> clock_mhz;                    // highest
+  std::optional<int> memory_clock_mhz;
+  std::optional<int> memory_bus_bits;
+  std::optional<std::uint64_t> last_level_cache_bytes;
+  std::optional<int> numa_node;
+  std::optional<std::string> driver_version;       // "13.0", as the driver reports the CUDA version it serves
+  std::map<std::string, std::string> details;      // whatever else was found, by name
+  bool simulated = false;                          // a fake library of the tests stands below
+  bool usable = true;
+  std::string reason;                              // why not usable
+};
+
+/// A library as it was loaded.
+struct LoadedLibrary {
+  std::string name;     // "cuBLAS"
+  std::string soname;   // "libcublas.so.13"
+  std::string path;     // where the loader found it
+  std::string version;  // what the library says of itself
+  bool simulated = false;
+};
+
+/// A block of the device's memory, released with the object. `address` may be used on the host only where the
+/// device is the host.
+class Buffer {
+ public:
+  virtual ~Buffer() = default;
+  virtual void* address() const = 0;
+  virtual std::size_t bytes() const = 0;
+};
+
+/// A kernel made ready on the device, with all loading and compiling done.
+class Kernel {
+ public:
+  virtual ~Kernel() = default;
+  virtual std::string form() const = 0;         // "native", "portable" or "host"
+  virtual bool compiled_by_driver() const = 0;  // from PTX, when the kernel was loaded
+};
+
+/// A point in a stream, with the time at which the device reached it.
+class Event {
+ public:
+  virtual ~Event() = default;
+};
+
+/// A queue of work that the device does in order.
+class Stream {
+ public:
+  virtual ~Stream() = default;
+  /// Enqueues a kernel; `arguments[i]` points to the value of its parameter i and is read before this returns.
+  virtual void launch(const Kernel& kernel, LaunchShape shape, void** arguments) = 0;
+  /// Returns when all work enqueued so far is done.
+  virtual void wait() = 0;
+  virtual void record(Event& event) = 0;
+  virtual void fill_bytes(void* address, unsigned char value, std::size_t bytes) = 0;
+};
+
+/// C = A B, row-major square matrices of `size` x `size`.
+struct MatmulShape {
+  int size = 0;
+  ElementType type = ElementType::fp32;  // of A, B and C; products are summed in FP32
+  bool allow_tf32 = false;               // FP32 inputs may be rounded to TF32 (10 bits of mantissa)
+
+  double operations() const { return 2.0 * size * size * size; }
+};
+
+/// A library's matrix product, ready to run.
+class Matmul {
+ public:
+  virtual ~Matmul() = default;
+  virtual void enqueue(const Buffer& a, const Buffer& b, Buffer& c) = 0;
+  virtual std::string method() const = 0;  // library, call and algorithm
+};
+
+/// A two-dimensional forward convolution (cross-correlation) without bias: input n x c x h x w, filters
+/// k x c x r x s, output n x k x out_h x out_w, all in this order in memory.
+struct ConvolutionShape {
+  std::string layer;
+  int n = 1, c = 1, h = 1, w = 1;
+  int k = 1, r = 1, s = 1;
+  int stride = 1, pad = 0;
+  ElementType type = ElementType::fp32;  // of all three tensors; products are summed in FP32
+  bool allow_tf32 = false;               // as for MatmulShape
+
+  int out_h() const { return (h + 2 * pad - r) / stride + 1; }
+  int out_w() const { return (w + 2 * pad - s) / stride + 1; }
+  std::size_t input_count() const { return std::size_t{1} * n * c * h * w; }
+  std::size_t filter_count() const { return std::size_t{1} * k * c * r * s; }
+  std::size_t output_count() const { return std::size_t{1} * n * k * out_h() * out_w(); }
+  double operations() const { return 2.0 * static_cast<double>(output_count()) * c * r * s; }
+};
+
+/// A library's convolution, ready to run. It may keep tensors in a layout of its own: `set_inputs` brings them
+/// into it and `read_output` back, neither of which is part of `enqueue`.
+class Convolution {
+ public:
+  virtual ~Convolution() = default;
+  virtual void set_inputs(const Buffer& input, const Buffer& filter) = 0;
+  virtual void enqueue() = 0;
+  virtual void read_output(Buffer& output) = 0;
+  virtual std::string method() const = 0;
+  /// Whether the algorithm transforms its inputs (Winograd, FFT), so that even integers come out rounded.
+  virtual bool rounds_integers() const = 0;
+};
+
+/// Ways to get memory.
+enum class AllocatorKind {
+  direct,  // one call to the system or driver each: malloc, cuMemAlloc
+  mapped,  // pages mapped for each allocation: mmap
+  pool,    // from memory kept by the process: std::pmr pool, cuMemAllocAsync
+};
+
+/// One way to get memory. `allocate` and `release` are the timed calls and do nothing else.
+class Allocator {
+ public:
+  virtual ~Allocator() = default;
+  virtual void* allocate(std::size_t bytes) = 0;
+  virtual void release(void* address, std::size_t bytes) = 0;
+  /// Writes the whole allocation once and waits until that is done.
+  virtual void touch(void* address, std::size_t bytes) = 0;
+  virtual std::string method() const = 0;
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+  virtual const DeviceFacts& facts() const = 0;
+  virtual std::vector<LoadedLibrary> libraries() const = 0;
+
+  virtual std::unique_ptr<Stream> create_stream() = 0;
+  virtual std::unique_ptr<Event> create_event() = 0;
+  /// Nanoseconds from `begin` to `end`, both reached.
+  virtual double elapsed_ns(const Event& begin, const Event& end) = 0;
+
+  virtual std::unique_ptr<Kernel> load(const KernelDescription& kernel) = 0;
+
+  virtual std::unique_ptr<Buffer> allocate(std::size_t bytes) = 0;
+  /// Host memory that kernels can read and write while the host does.
+  virtual std::unique_ptr<Buffer> allocate_shared(std::size_t bytes) = 0;
+  /// The address by which kernels reach a shared buffer; `address()` is the host's.
+  virtual void* device_address(const Buffer& shared) = 0;
+  /// Waits for all earlier work, then copies `bytes` from `offset` on to the host.
+  virtual void read(const Buffer& from, std::size_t offset, void* to, std::size_t bytes) = 0;
+  virtual std::uint64_t free_memory_bytes() = 0;
+
+  virtual std::unique_ptr<Matmul> matmul(Stream& stream, const MatmulShape& shape) = 0;
+  virtual std::unique_ptr<Convolution> convolution(Stream& stream, const ConvolutionShape& shape) = 0;
+  virtual std::unique_ptr<Allocator> allocator(Stream& stream, AllocatorKind kind) = 0;
+};
+
+/// Every device that can be seen, usable or not, without keeping any of them open.
+/// Backends: "host", "cuda".
+std::vector<DeviceFacts> probe_devices(const std::string& backend);
+
+/// Opens a device for use by this process. Throws Error if there is no such device or it cannot be used.
+std::unique_ptr<Device> open_device(const std::string& backend, const std::string& uuid);
+
+}  // namespace launchgap

@@ -1,0 +1,234 @@
+#include "harness/device/host/host_device.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <gnu/libc-version.h>
+#include <limits.h>
+#include <memory_resource>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "harness/core/clock.h"
+#include "harness/core/cpus.h"
+#include "harness/core/errors.h"
+#include "harness/core/plan.h"
+#include "harness/device/host/libraries.h"
+#include "harness/device/host/queue.h"
+#include "harness/device/host/registry.h"
+
+namespace launchgap::host {
+namespace {
+
+std::vector<LoadedLibrary>& loaded() {
+  static std::vector<LoadedLibrary> libraries;
+  return libraries;
+}
+
+std::string first_line(const char* path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+std::string cpu_model() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
+  }
+  return "unknown CPU";
+}
+
+std::string host_name() {
+  char name[HOST_NAME_MAX + 1] = {};
+  gethostname(name, sizeof name - 1);
+  return name;
+}
+
+std::optional<int> max_clock_mhz() {
+  const std::string khz = first_line("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq");
+  return khz.empty() ? std::nullopt : std::optional(std::atoi(khz.c_str()) / 1000);
+}
+
+std::optional<std::uint64_t> positive(long value) {
+  return value > 0 ? std::optional<std::uint64_t>(value) : std::nullopt;
+}
+
+class HostBuffer : public Buffer {
+ public:
+  explicit HostBuffer(std::size_t bytes) : bytes_(bytes) {
+    constexpr std::size_t kAlignment = 4096;
+    address_ = std::aligned_alloc(kAlignment, (std::max<std::size_t>(bytes, 1) + kAlignment - 1) / kAlignment * kAlignment);
+    if (!address_) throw LibraryError("host", "aligned_alloc", ENOMEM, fmt::format("{} bytes", bytes), false);
+  }
+  ~HostBuffer() override { std::free(address_); }
+  void* address() const override { return address_; }
+  std::size_t bytes() const override { return bytes_; }
+
+ private:
+  void* address_;
+  std::size_t bytes_;
+};
+
+class HostKernel : public Kernel {
+ public:
+  explicit HostKernel(const KernelDescription& description) : description(description) {}
+  std::string form() const override { return "host"; }
+  bool compiled_by_driver() const override { return false; }
+  const KernelDescription& description;
+};
+
+class HostEvent : public Event {
+ public:
+  std::int64_t reached_ns = 0;
+};
+
+class HostStream : public Stream {
+ public:
+  explicit HostStream(const CpuList& cpus) : queue(cpus) {}
+  void launch(const Kernel& kernel, LaunchShape shape, void** arguments) override {
+    queue.launch(static_cast<const HostKernel&>(kernel).description, shape, arguments);
+  }
+  void wait() override { queue.wait(); }
+  void record(Event& event) override {
+    queue.run([&event] { static_cast<HostEvent&>(event).reached_ns = now_ns(); });
+  }
+  void fill_bytes(void* address, unsigned char value, std::size_t bytes) override {
+    queue.run([=] { std::memset(address, value, bytes); });
+  }
+  Queue queue;
+};
+
+/// Writes every byte, in a way that the compiler cannot leave out.
+void write_all(void* address, std::size_t bytes) {
+  std::memset(address, 0x5A, bytes);
+  asm volatile("" : : "r"(address) : "memory");
+}
+
+class DirectAllocator : public Allocator {
+ public:
+  void* allocate(std::size_t bytes) override {
+    void* const address = std::malloc(bytes);
+    if (!address) throw LibraryError("host", "malloc", ENOMEM, "out of memory", false);
+    return address;
+  }
+  void release(void* address, std::size_t) override { std::free(address); }
+  void touch(void* address, std::size_t bytes) override { write_all(address, bytes); }
+  std::string method() const override { return fmt::format("malloc, glibc {}", gnu_get_libc_version()); }
+};
+
+class MappedAllocator : public Allocator {
+ public:
+  void* allocate(std::size_t bytes) override {
+    void* const address = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (address == MAP_FAILED) throw LibraryError("host", "mmap", errno, std::strerror(errno), false);
+    return address;
+  }
+  void release(void* address, std::size_t bytes) override { munmap(address, bytes); }
+  void touch(void* address, std::size_t bytes) override { write_all(address, bytes); }
+  std::string method() const override { return "mmap, private anonymous pages"; }
+};
+
+class PoolAllocator : public Allocator {
+ public:
+  void* allocate(std::size_t bytes) override { return pool_.allocate(bytes, kAlignment); }
+  void release(void* address, std::size_t bytes) override { pool_.deallocate(address, bytes, kAlignment); }
+  void touch(void* address, std::size_t bytes) override { write_all(address, bytes); }
+  std::string method() const override {
+    return fmt::format("std::pmr::unsynchronized_pool_resource, blocks up to {} bytes, operator new beyond",
+                       pool_.options().largest_required_pool_block);
+  }
+
+ private:
+  static constexpr std::size_t kAlignment = 64;
+  std::pmr::unsynchronized_pool_resource pool_{
+      std::pmr::pool_options{.max_blocks_per_chunk = 0, .largest_required_pool_block = std::size_t{1} << 30}};
+};
+
+class HostDevice : public Device {
+ public:
+  HostDevice() : facts_(probe()), cpus_(allowed_cpus()) {}
+
+  const DeviceFacts& facts() const override { return facts_; }
+  std::vector<LoadedLibrary> libraries() const override { return loaded_libraries(); }
+
+  /// The launching thread has the first CPU and the worker the last, so that they never take turns on one.
+  std::unique_ptr<Stream> create_stream() override {
+    const CpuList worker = {cpus_.back()};
+    facts_.details["queue_cpu"] = cpu_list_text(worker);
+    return std::make_unique<HostStream>(worker);
+  }
+  std::unique_ptr<Event> create_event() override { return std::make_unique<HostEvent>(); }
+  double elapsed_ns(const Event& begin, const Event& end) override {
+    return static_cast<double>(static_cast<const HostEvent&>(end).reached_ns -
+                               static_cast<const HostEvent&>(begin).reached_ns);
+  }
+  std::unique_ptr<Kernel> load(const KernelDescription& kernel) override {
+    return std::make_unique<HostKernel>(kernel);
+  }
+  std::unique_ptr<Buffer> allocate(std::size_t bytes) override { return std::make_unique<HostBuffer>(bytes); }
+  std::unique_ptr<Buffer> allocate_shared(std::size_t bytes) override { return allocate(bytes); }
+  void* device_address(const Buffer& shared) override { return shared.address(); }
+  void read(const Buffer& from, std::size_t offset, void* to, std::size_t bytes) override {
+    std::memcpy(to, static_cast<const char*>(from.address()) + offset, bytes);
+  }
+  std::uint64_t free_memory_bytes() override {
+    return static_cast<std::uint64_t>(sysconf(_SC_AVPHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  }
+
+  std::unique_ptr<Matmul> matmul(Stream& stream, const MatmulShape& shape) override {
+    return openblas_matmul(library_queue(stream), shape, threads());
+  }
+  std::unique_ptr<Convolution> convolution(Stream& stream, const ConvolutionShape& shape) override {
+    return onednn_convolution(library_queue(stream), shape, threads());
+  }
+  std::unique_ptr<Allocator> allocator(Stream&, AllocatorKind kind) override {
+    switch (kind) {
+      case AllocatorKind::direct: return std::make_unique<DirectAllocator>();
+      case AllocatorKind::mapped: return std::make_unique<MappedAllocator>();
+      case AllocatorKind::pool: return std::make_unique<PoolAllocator>();
+    }
+    throw Error("there is no such allocator");
+  }
+
+ private:
+  int threads() const { return static_cast<int>(cpus_.size()); }
+
+  /// Libraries start their threads from the queue's worker, and threads inherit their parent's CPUs: a worker
+  /// bound to one CPU would squeeze all of them onto it.
+  Queue& library_queue(Stream& stream) {
+    Queue& queue = static_cast<HostStream&>(stream).queue;
+    queue.run([cpus = cpus_] { bind_thread(cpus); });
+    queue.wait();
+    return queue;
+  }
+
+  DeviceFacts facts_;
+  CpuList cpus_;
+};
+
+}  // namespace
+
+void note_loaded(const LoadedLibrary& library) { loaded().push_back(library); }
+std::vector<LoadedLibrary> loaded_libraries() { return loaded(); }
+
+DeviceFacts probe() {
+  DeviceFacts facts;
+  facts.backend = "host";
+  // The machine's id must not leave the machine (machine-id(5)), so it goes through a one-way mix first.
+  facts.uuid = fmt::format("host-{:016x}", derive_seed(0, first_line("/etc/machine-id") + "/" + host_name()));
+  facts.name = cpu_model();
+  facts.multiprocessors = static_cast<int>(allowed_cpus().size());
+  facts.memory_bytes = positive(sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE));
+  facts.last_level_cache_bytes = positive(std::max(sysconf(_SC_LEVEL3_CACHE_SIZE), sysconf(_SC_LEVEL2_CACHE_SIZE)));
+  facts.clock_mhz = max_clock_mhz();
+  return facts;
+}
+
+std::unique_ptr<Device> open() { return std::make_unique<HostDevice>(); }
+
+}  // namespace launchgap::host

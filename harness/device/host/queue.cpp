@@ -1,0 +1,118 @@
+#include "harness/device/host/queue.h"
+
+#include <cstring>
+#include <utility>
+
+#include "harness/core/clock.h"
+#include "harness/core/errors.h"
+
+namespace launchgap::host {
+namespace {
+
+inline void relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+/// Spins while `counter` is `value`, for at most `spin_ns`, and then sleeps. Returns the new value.
+std::uint64_t await_change(const std::atomic<std::uint64_t>& counter, std::uint64_t value, std::int64_t spin_ns) {
+  std::uint64_t now = counter.load(std::memory_order_acquire);
+  if (now != value) return now;
+  const std::int64_t begin = now_ns();
+  do {
+    for (int i = 0; i < 64; ++i) {
+      now = counter.load(std::memory_order_acquire);
+      if (now != value) return now;
+      relax();
+    }
+  } while (now_ns() - begin < spin_ns);
+  counter.wait(value, std::memory_order_acquire);
+  return counter.load(std::memory_order_acquire);
+}
+
+}  // namespace
+
+Queue::Queue(const CpuList& cpus) : worker_([this, cpus] { serve(cpus); }) {}
+
+Queue::~Queue() {
+  stopping_.store(true, std::memory_order_release);
+  submitted_.fetch_add(1, std::memory_order_release);
+  submitted_.notify_one();
+  worker_.join();
+}
+
+Queue::Task& Queue::next_slot() {
+  while (submitted_local_ - completed_.load(std::memory_order_acquire) >= kCapacity) relax();
+  return (*tasks_)[submitted_local_ % kCapacity];
+}
+
+void Queue::publish() {
+  submitted_.store(++submitted_local_, std::memory_order_release);
+  submitted_.notify_one();
+}
+
+void Queue::launch(const kernels::KernelDescription& kernel,
+                   kernels::LaunchShape shape,
+                   void* const* arguments) {
+  Task& task = next_slot();
+  task.kernel = &kernel;
+  task.shape = shape;
+  std::size_t offset = 0;
+  for (std::size_t i = 0; i < kernel.parameter_bytes.size(); ++i) {
+    const std::size_t bytes = kernel.parameter_bytes[i];
+    offset = (offset + bytes - 1) / bytes * bytes;
+    if (offset + bytes > kMaxArgumentBytes) throw Error("a kernel has more arguments than the host queue holds");
+    std::memcpy(task.arguments.data() + offset, arguments[i], bytes);
+    offset += bytes;
+  }
+  publish();
+}
+
+void Queue::run(std::function<void()> work) {
+  Task& task = next_slot();
+  task.kernel = nullptr;
+  task.work = std::move(work);
+  publish();
+}
+
+void Queue::wait() {
+  std::uint64_t done = completed_.load(std::memory_order_acquire);
+  while (done != submitted_local_) done = await_change(completed_, done, kSpinNs);
+  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+}
+
+void Queue::serve(const CpuList& cpus) {
+  bind_thread(cpus);
+  constexpr std::int64_t kIdleSpinNs = 2'000'000;
+  std::uint64_t done = 0;
+  for (;;) {
+    const std::uint64_t until = await_change(submitted_, done, kIdleSpinNs);
+    if (stopping_.load(std::memory_order_acquire)) return;
+    for (; done != until; ) {
+      Task& task = (*tasks_)[done % kCapacity];
+      try {
+        if (task.kernel) {
+          std::array<void*, 16> pointers;
+          std::size_t offset = 0;
+          for (std::size_t i = 0; i < task.kernel->parameter_bytes.size(); ++i) {
+            const std::size_t bytes = task.kernel->parameter_bytes[i];
+            offset = (offset + bytes - 1) / bytes * bytes;
+            pointers[i] = task.arguments.data() + offset;
+            offset += bytes;
+          }
+          task.kernel->host(pointers.data(), task.shape);
+        } else {
+          task.work();
+          task.work = nullptr;
+        }
+      } catch (...) {
+        if (!failure_) failure_ = std::current_exception();
+      }
+      completed_.store(++done, std::memory_order_release);
+      completed_.notify_one();
+    }
+  }
+}
+
+}  // namespace launchgap::host

@@ -1,0 +1,61 @@
+// A queue of work on the host: one worker thread that does tasks in order.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <thread>
+
+#include "harness/core/cpus.h"
+#include "kernels/kernel.h"
+
+namespace launchgap::host {
+
+/// One producer, one worker. Like a GPU's launch queue it is bounded: enqueueing into a full queue waits.
+class Queue {
+ public:
+  static constexpr std::size_t kCapacity = 1024;  // what CUDA's launch queue holds, about
+  static constexpr std::size_t kMaxArgumentBytes = 64;
+
+  /// The worker thread is bound to `cpus`.
+  explicit Queue(const CpuList& cpus);
+  ~Queue();
+  Queue(const Queue&) = delete;
+  Queue& operator=(const Queue&) = delete;
+
+  /// Copies the arguments and returns; the worker calls the kernel's host function.
+  void launch(const kernels::KernelDescription& kernel, kernels::LaunchShape shape, void* const* arguments);
+  void run(std::function<void()> work);
+
+  /// Returns when everything enqueued so far is done; rethrows the first exception of a task since the last wait.
+  /// Spins for kSpinNs and then sleeps, so that it does not take a core away from a long library call.
+  void wait();
+
+ private:
+  static constexpr std::int64_t kSpinNs = 50'000;
+
+  struct Task {
+    const kernels::KernelDescription* kernel = nullptr;  // null: `work`
+    kernels::LaunchShape shape;
+    alignas(16) std::array<std::byte, kMaxArgumentBytes> arguments;
+    std::function<void()> work;
+  };
+
+  Task& next_slot();
+  void publish();
+  void serve(const CpuList& cpus);
+
+  std::unique_ptr<std::array<Task, kCapacity>> tasks_ = std::make_unique<std::array<Task, kCapacity>>();
+  std::uint64_t submitted_local_ = 0;  // the producer's copy
+  std::exception_ptr failure_;         // written by the worker before `completed_`, read after it
+  alignas(64) std::atomic<std::uint64_t> submitted_{0};
+  alignas(64) std::atomic<std::uint64_t> completed_{0};
+  std::atomic<bool> stopping_{false};
+  std::thread worker_;
+};
+
+}  // namespace launchgap::host

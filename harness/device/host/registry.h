@@ -1,0 +1,8 @@
+// The list of libraries that this process has loaded for the host device.
+#pragma once
+
+#include "harness/device/device.h"
+
+namespace launchgap::host {
+void note_loaded(const LoadedLibrary& library);
+}

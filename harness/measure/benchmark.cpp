@@ -1,0 +1,97 @@
+#include "harness/measure/benchmark.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "harness/core/errors.h"
+
+namespace launchgap {
+namespace {
+
+std::vector<Benchmark>& registry() {
+  static std::vector<Benchmark> benchmarks;
+  return benchmarks;
+}
+
+}  // namespace
+
+std::vector<CaseName> Benchmark::cases(Profile profile, const DeviceFacts& facts) const {
+  std::vector<CaseName> all = {{name, {}}};
+  for (const auto& [axis, values] : axes) {
+    std::vector<CaseName> extended;
+    for (const CaseName& prefix : all) {
+      for (const std::string& value : values(profile, facts)) {
+        extended.push_back(prefix);
+        extended.back().params.emplace_back(axis, value);
+      }
+    }
+    all = std::move(extended);
+  }
+  return all;
+}
+
+BenchmarkBuilder::BenchmarkBuilder(std::string name) {
+  benchmark_.name = std::move(name);
+  benchmark_.seconds = [](const DeviceFacts&, const CaseName&, Sampling) { return 0.2; };
+}
+
+BenchmarkBuilder& BenchmarkBuilder::asks(std::string question) {
+  benchmark_.question = std::move(question);
+  return *this;
+}
+
+BenchmarkBuilder& BenchmarkBuilder::axis(std::string name, std::vector<std::string> values) {
+  return axis(std::move(name), [values = std::move(values)](Profile, const DeviceFacts&) { return values; });
+}
+
+BenchmarkBuilder& BenchmarkBuilder::axis(std::string name, Benchmark::AxisValues values) {
+  benchmark_.axes.emplace_back(std::move(name), std::move(values));
+  return *this;
+}
+
+BenchmarkBuilder& BenchmarkBuilder::metrics(std::vector<std::string_view> keys) {
+  return metrics([keys = std::move(keys)](const CaseName&) { return keys; });
+}
+
+BenchmarkBuilder& BenchmarkBuilder::metrics(
+    std::function<std::vector<std::string_view>(const CaseName&)> keys) {
+  benchmark_.metrics = std::move(keys);
+  return *this;
+}
+
+BenchmarkBuilder& BenchmarkBuilder::samples(std::function<Sampling(Profile, const CaseName&)> sampling) {
+  benchmark_.sampling = std::move(sampling);
+  return *this;
+}
+
+BenchmarkBuilder& BenchmarkBuilder::takes(
+    std::function<double(const DeviceFacts&, const CaseName&, Sampling)> seconds) {
+  benchmark_.seconds = std::move(seconds);
+  return *this;
+}
+
+BenchmarkBuilder& BenchmarkBuilder::one_device_at_a_time() {
+  benchmark_.alone = true;
+  return *this;
+}
+
+Registration::Registration(Benchmark benchmark) {
+  auto& all = registry();
+  const auto place = std::ranges::lower_bound(all, benchmark.name, {}, &Benchmark::name);
+  if (place != all.end() && place->name == benchmark.name) {
+    throw std::logic_error("two benchmarks are named " + benchmark.name);
+  }
+  all.insert(place, std::move(benchmark));
+}
+
+const std::vector<Benchmark>& all_benchmarks() { return registry(); }
+
+const Benchmark& benchmark_of(const CaseName& name) {
+  for (const Benchmark& benchmark : registry()) {
+    if (benchmark.name == name.benchmark) return benchmark;
+  }
+  throw Error(fmt::format("there is no benchmark '{}' in this binary", name.benchmark));
+}
+
+}  // namespace launchgap

@@ -1,0 +1,113 @@
+// How a benchmark is written: one file that describes its axes and makes its cases.
+//
+//   class NullLaunch : public Case { … void sample(Block& block) override { … } };
+//
+//   const Registration null_launch = benchmark("launch/null")
+//       .asks("What does a launch cost when the kernel does nothing?")
+//       .axis("mode", {"idle", "burst"})
+//       .metrics([](const CaseName& name) { … })
+//       .samples([](Profile profile, const CaseName& name) { return Sampling{5, 1000}; })
+//       .one_device_at_a_time()
+//       .makes<NullLaunch>();
+//
+// See docs/add-a-benchmark.md.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/core/case_name.h"
+#include "harness/core/plan.h"
+#include "harness/device/device.h"
+#include "harness/core/block.h"
+
+namespace launchgap {
+
+/// What a case is made from.
+struct CaseContext {
+  Device& device;
+  CaseName name;
+  std::uint64_t seed = 0;  // of this case in this run; the same inputs in every run of a session
+};
+
+/// A case, ready to be sampled: its constructor sets up, verifies the result, and warms up. It may throw
+/// Unsupported (the device or a library cannot), WrongResult, or whatever its calls throw.
+class Case {
+ public:
+  virtual ~Case() = default;
+  /// Takes one sample and keeps it in `block`. Nothing but the measured statement runs between its clock reads.
+  virtual void sample(Block& block) = 0;
+  /// After the last sample: throws WrongResult if what was timed did not compute what it should.
+  virtual void verify_timed_work() {}
+  /// What did the work, for the reader of a ratio: library, call, algorithm.
+  virtual std::string method() const = 0;
+};
+
+/// A case is measured in `blocks` blocks of `samples` samples each, per run.
+struct Sampling {
+  int blocks = 1;
+  int samples = 1;
+};
+
+struct Benchmark {
+  using AxisValues = std::function<std::vector<std::string>(Profile, const DeviceFacts&)>;
+
+  std::string name;      // "launch/null"
+  std::string question;  // what it answers, for `list` and the page
+  std::vector<std::pair<std::string, AxisValues>> axes;
+  std::function<std::vector<std::string_view>(const CaseName&)> metrics;
+  std::function<Sampling(Profile, const CaseName&)> sampling;
+  std::function<double(const DeviceFacts&, const CaseName&, Sampling)> seconds;  // estimate of a case
+  bool alone = false;  // whether neighbours would disturb it
+  std::function<std::unique_ptr<Case>(const CaseContext&)> make;
+
+  std::string family() const { return name.substr(0, name.find('/')); }
+  /// The product of all axes.
+  std::vector<CaseName> cases(Profile profile, const DeviceFacts& facts) const;
+};
+
+/// Builds a Benchmark in the words of its file.
+class BenchmarkBuilder {
+ public:
+  explicit BenchmarkBuilder(std::string name);
+  BenchmarkBuilder& asks(std::string question);
+  /// The same values for every profile and device.
+  BenchmarkBuilder& axis(std::string name, std::vector<std::string> values);
+  BenchmarkBuilder& axis(std::string name, Benchmark::AxisValues values);
+  BenchmarkBuilder& metrics(std::vector<std::string_view> keys);
+  BenchmarkBuilder& metrics(std::function<std::vector<std::string_view>(const CaseName&)> keys);
+  BenchmarkBuilder& samples(std::function<Sampling(Profile, const CaseName&)> sampling);
+  BenchmarkBuilder& takes(std::function<double(const DeviceFacts&, const CaseName&, Sampling)> seconds);
+  BenchmarkBuilder& one_device_at_a_time();
+
+  template <class SomeCase>
+  Benchmark makes() {
+    benchmark_.make = [](const CaseContext& context) -> std::unique_ptr<Case> {
+      return std::make_unique<SomeCase>(context);
+    };
+    return benchmark_;
+  }
+
+ private:
+  Benchmark benchmark_;
+};
+
+inline BenchmarkBuilder benchmark(std::string name) { return BenchmarkBuilder(std::move(name)); }
+
+/// Puts a benchmark into all_benchmarks() before main() begins.
+class Registration {
+ public:
+  Registration(Benchmark benchmark);  // NOLINT(google-explicit-constructor): reads as a sentence
+};
+
+/// Every benchmark of this binary, by name.
+const std::vector<Benchmark>& all_benchmarks();
+
+/// The benchmark that a case belongs to; throws Error if there is none.
+const Benchmark& benchmark_of(const CaseName& name);
+
+}  // namespace launchgap

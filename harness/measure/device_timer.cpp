@@ -1,0 +1,89 @@
+#include "harness/measure/device_timer.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "harness/core/errors.h"
+#include "kernels/gate.h"
+
+namespace launchgap {
+
+Gate::Gate(Device& device, Stream& stream)
+    : device_(device),
+      stream_(stream),
+      kernel_(device.load(kernels::gate_kernel)),
+      shared_(device.allocate_shared(sizeof(State))) {
+  // Launched once while open: with lazy loading, a kernel's first launch may wait for the device, and behind a
+  // closed gate that wait would never end (nvbench issue 136).
+  state().timed_out = 0;
+  close();
+  open();
+  stream_.wait();
+}
+
+Gate::~Gate() {
+  open();
+  try {
+    stream_.wait();  // the gate reads memory that is about to go
+  } catch (const std::exception&) {
+    // Whatever broke the stream was reported where it happened.
+  }
+}
+
+volatile Gate::State& Gate::state() const { return *static_cast<volatile State*>(shared_->address()); }
+
+void Gate::close() {
+  state().open = 0;
+  state().timed_out = 0;
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  auto* const base = static_cast<char*>(device_.device_address(*shared_));
+  void* open = base + offsetof(State, open);
+  void* timed_out = base + offsetof(State, timed_out);
+  unsigned long long timeout_ns = kTimeoutNs;
+  void* arguments[] = {&open, &timed_out, &timeout_ns};
+  stream_.launch(*kernel_, {1, 1}, arguments);
+}
+
+void Gate::open() {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  state().open = 1;
+}
+
+bool Gate::timed_out() const { return state().timed_out != 0; }
+
+DeviceTimer::DeviceTimer(Device& device, Stream& stream)
+    : device_(device),
+      stream_(stream),
+      gate_(device, stream),
+      begin_(device.create_event()),
+      end_(device.create_event()) {}
+
+double DeviceTimer::time(int operations, const std::function<void(int)>& enqueue) {
+  struct Opener {
+    Gate& gate;
+    ~Opener() { gate.open(); }
+  };
+  gate_.close();
+  {
+    const Opener opener{gate_};
+    stream_.record(*begin_);
+    for (int i = 0; i < operations; ++i) enqueue(i);
+    stream_.record(*end_);
+  }
+  stream_.wait();
+  if (gate_.timed_out()) {
+    throw InvalidMeasurement(fmt::format(
+        "the gate timed out while {} operations were enqueued behind it: one of them waited for the device", operations));
+  }
+  return device_.elapsed_ns(*begin_, *end_) / operations;
+}
+
+int DeviceTimer::operations_for_one_ms(const std::function<void(int)>& enqueue) {
+  const double one_ns = std::max(1.0, time(1, enqueue));
+  return static_cast<int>(std::clamp(std::ceil(1e6 / one_ns), 1.0, double{kMaxOperations}));
+}
+
+}  // namespace launchgap

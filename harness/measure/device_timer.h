@@ -1,0 +1,63 @@
+// Time on the device: events around work that is enqueued behind a gate, so that launching is not measured.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "harness/device/device.h"
+
+namespace launchgap {
+
+/// A gate in a stream: what is enqueued behind it runs only once it is opened. Opens itself when destroyed, so
+/// that an exception while work is being enqueued cannot leave the device waiting.
+class Gate {
+ public:
+  Gate(Device& device, Stream& stream);
+  ~Gate();
+  Gate(const Gate&) = delete;
+  Gate& operator=(const Gate&) = delete;
+
+  /// Enqueues the closed gate.
+  void close();
+  void open();
+  /// Whether the gate gave up waiting since it was last closed. Only after the stream was waited for.
+  bool timed_out() const;
+
+ private:
+  struct State {
+    unsigned open;
+    unsigned timed_out;
+  };
+  static constexpr unsigned long long kTimeoutNs = 2'000'000'000;
+
+  volatile State& state() const;
+
+  Device& device_;
+  Stream& stream_;
+  std::unique_ptr<Kernel> kernel_;
+  std::unique_ptr<Buffer> shared_;
+};
+
+class DeviceTimer {
+ public:
+  DeviceTimer(Device& device, Stream& stream);
+
+  /// Enqueues `operations` operations, the i-th by enqueue(i), and returns the nanoseconds per operation that
+  /// the device took. All their loading must be done before. Throws InvalidMeasurement if the gate timed out.
+  double time(int operations, const std::function<void(int)>& enqueue);
+
+  /// How many operations make at least 1 ms, judged by one of them; at most kMaxOperations, which stays below
+  /// the launch queue's limit even where an operation is several kernels.
+  int operations_for_one_ms(const std::function<void(int)>& enqueue);
+
+  static constexpr int kMaxOperations = 256;
+
+ private:
+  Device& device_;
+  Stream& stream_;
+  Gate gate_;
+  std::unique_ptr<Event> begin_;
+  std::unique_ptr<Event> end_;
+};
+
+}  // namespace launchgap

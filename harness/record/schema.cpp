@@ -1,0 +1,105 @@
+#include "harness/record/schema.h"
+
+#include <array>
+#include <ctime>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include "harness/core/errors.h"
+
+namespace launchgap {
+namespace {
+
+constexpr std::array<std::pair<Status, std::string_view>, 5> kStatusNames = {{{Status::ok, "ok"},
+                                                                             {Status::failed, "failed"},
+                                                                             {Status::skipped, "skipped"},
+                                                                             {Status::invalid, "invalid"},
+                                                                             {Status::unsupported, "unsupported"}}};
+
+template <class Value>
+void put(Json& json, const char* key, const std::optional<Value>& value) {
+  if (value) json[key] = *value;
+}
+
+}  // namespace
+
+std::string_view name_of(Status status) {
+  for (const auto& [value, name] : kStatusNames) {
+    if (value == status) return name;
+  }
+  return "";
+}
+
+Status parse_status(std::string_view text) {
+  for (const auto& [value, name] : kStatusNames) {
+    if (name == text) return value;
+  }
+  throw Error(fmt::format("'{}' is not the status of a case", text));
+}
+
+Json new_record(std::string_view kind) { return {{"schema", kSchema}, {"record", kind}}; }
+
+Json to_json(const DeviceFacts& facts) {
+  Json json;
+  json["uuid"] = facts.uuid;
+  json["name"] = facts.name;
+  json["backend"] = facts.backend;
+  json["index"] = facts.index;
+  put(json, "compute_capability", facts.compute_capability);
+  put(json, "pci_bus_id", facts.pci_bus_id);
+  put(json, "memory_bytes", facts.memory_bytes);
+  put(json, "multiprocessors", facts.multiprocessors);
+  put(json, "clock_mhz", facts.clock_mhz);
+  put(json, "memory_clock_mhz", facts.memory_clock_mhz);
+  put(json, "memory_bus_bits", facts.memory_bus_bits);
+  put(json, "last_level_cache_bytes", facts.last_level_cache_bytes);
+  put(json, "numa_node", facts.numa_node);
+  put(json, "driver_version", facts.driver_version);
+  json["details"] = facts.details;
+  json["simulated"] = facts.simulated;
+  json["usable"] = facts.usable;
+  json["reason"] = facts.reason;
+  return json;
+}
+
+DeviceFacts facts_from_json(const Json& json) {
+  DeviceFacts facts;
+  facts.uuid = maybe<std::string>(json, "uuid").value_or("");
+  facts.name = maybe<std::string>(json, "name").value_or("");
+  facts.backend = maybe<std::string>(json, "backend").value_or("");
+  facts.index = maybe<int>(json, "index").value_or(0);
+  facts.compute_capability = maybe<std::string>(json, "compute_capability");
+  facts.pci_bus_id = maybe<std::string>(json, "pci_bus_id");
+  facts.memory_bytes = maybe<std::uint64_t>(json, "memory_bytes");
+  facts.multiprocessors = maybe<int>(json, "multiprocessors");
+  facts.clock_mhz = maybe<int>(json, "clock_mhz");
+  facts.memory_clock_mhz = maybe<int>(json, "memory_clock_mhz");
+  facts.memory_bus_bits = maybe<int>(json, "memory_bus_bits");
+  facts.last_level_cache_bytes = maybe<std::uint64_t>(json, "last_level_cache_bytes");
+  facts.numa_node = maybe<int>(json, "numa_node");
+  facts.driver_version = maybe<std::string>(json, "driver_version");
+  facts.details = maybe<std::map<std::string, std::string>>(json, "details").value_or(decltype(facts.details){});
+  facts.simulated = maybe<bool>(json, "simulated").value_or(false);
+  facts.usable = maybe<bool>(json, "usable").value_or(true);
+  facts.reason = maybe<std::string>(json, "reason").value_or("");
+  return facts;
+}
+
+Json to_json(const LoadedLibrary& library) {
+  return {{"name", library.name},
+          {"soname", library.soname},
+          {"path", library.path},
+          {"version", library.version},
+          {"simulated", library.simulated}};
+}
+
+std::string to_line(const Json& record) {
+  return record.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string utc_now() {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+}
+
+}  // namespace launchgap

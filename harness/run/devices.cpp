@@ -1,0 +1,167 @@
+#include "harness/run/devices.h"
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <memory>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "harness/core/clock.h"
+#include "harness/core/cpus.h"
+#include "harness/core/errors.h"
+#include "harness/run/process.h"
+
+namespace launchgap {
+namespace {
+
+std::vector<DeviceFacts> probe(const std::string& backend, double timeout_s) {
+  const Json job = {{"task", "probe"}, {"backend", backend}};
+  std::vector<DeviceFacts> devices;
+  for (const Json& message : run_worker(job, {}, timeout_s)) {
+    for (const Json& device : message.value("devices", Json::array())) devices.push_back(facts_from_json(device));
+  }
+  return devices;
+}
+
+/// Opens every GPU in a process of its own, all at once, and notes which cannot be opened.
+void check_devices(std::vector<DeviceFacts>& devices, double timeout_s) {
+  struct Check {
+    DeviceFacts* device;
+    std::unique_ptr<WorkerProcess> worker;
+    std::string error;
+  };
+  std::vector<Check> checks;
+  for (DeviceFacts& device : devices) {
+    if (device.backend != "cuda") continue;
+    const Json job = {{"task", "initialise"}, {"backend", device.backend}, {"uuid", device.uuid}};
+    checks.push_back({&device, std::make_unique<WorkerProcess>(job, worker_environment(device)), ""});
+  }
+  const std::int64_t until = now_ns() + static_cast<std::int64_t>(timeout_s * 1e9);
+  const auto unusable = [](DeviceFacts& device, const std::string& reason) {
+    device.usable = false;
+    device.reason = reason;
+  };
+  while (!checks.empty()) {
+    std::vector<WorkerProcess*> workers;
+    for (const Check& check : checks) workers.push_back(check.worker.get());
+    wait_for_any(workers, 20);
+    std::erase_if(checks, [&](Check& check) {
+      const bool ended = check.worker->ended().has_value();
+      for (const Json& message : check.worker->receive()) {
+        if (const auto error = maybe<std::string>(message, "error")) check.error = *error;
+      }
+      if (!ended && now_ns() <= until) return false;
+      if (!ended) {
+        check.worker->kill(5);
+        unusable(*check.device, fmt::format("it could not be opened within {:.0f} s", timeout_s));
+      } else if (!check.worker->ended()->clean()) {
+        const std::string output = check.worker->last_output();
+        unusable(*check.device,
+                 !check.error.empty() ? check.error
+                                      : fmt::format("opening it: the process {}{}{}",
+                                                    check.worker->ended()->text(),
+                                                    output.empty() ? "" : ": ",
+                                                    output));
+      }
+      return true;
+    });
+  }
+}
+
+std::string first_line_after(const char* path, const std::string& prefix) {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with(prefix)) return line.substr(prefix.size());
+  }
+  return "";
+}
+
+std::string without_quotes(std::string text) {
+  std::erase(text, '"');
+  return text;
+}
+
+}  // namespace
+
+MachineDevices find_devices(bool check, double timeout_s) {
+  MachineDevices machine;
+  machine.devices = probe("host", timeout_s);
+  try {
+    const std::vector<DeviceFacts> gpus = probe("cuda", timeout_s);
+    if (gpus.empty()) machine.notes.push_back("The CUDA driver shows no GPU.");
+    std::ranges::copy(gpus, std::back_inserter(machine.devices));
+  } catch (const Error& error) {
+    machine.notes.push_back(fmt::format("No GPU can be used: {}", error.what()));
+  }
+  if (check) check_devices(machine.devices, timeout_s);
+  return machine;
+}
+
+std::map<std::string, std::string> worker_environment(const DeviceFacts& device) {
+  return {{"CUDA_VISIBLE_DEVICES", device.backend == "cuda" ? device.uuid : ""}};
+}
+
+std::vector<DeviceFacts> select_devices(const MachineDevices& machine, const std::string& selection) {
+  std::vector<DeviceFacts> selected;
+  const auto add = [&](const DeviceFacts& device) {
+    if (std::ranges::find(selected, device.uuid, &DeviceFacts::uuid) == selected.end()) selected.push_back(device);
+  };
+  const auto available = [&] {
+    std::vector<std::string> names;
+    for (const DeviceFacts& device : machine.devices) {
+      names.push_back(device.backend == "host" ? "host" : fmt::format("{} ({})", device.index, device.uuid));
+    }
+    return fmt::format("{}", fmt::join(names, ", "));
+  };
+  for (std::size_t begin = 0; begin <= selection.size();) {
+    const std::size_t end = std::min(selection.find(',', begin), selection.size());
+    const std::string word = selection.substr(begin, end - begin);
+    begin = end + 1;
+    int index = -1;
+    const auto number = std::from_chars(word.data(), word.data() + word.size(), index);
+    const bool is_index = number.ec == std::errc() && number.ptr == word.data() + word.size();
+    bool any = false;
+    for (const DeviceFacts& device : machine.devices) {
+      const bool gpu = device.backend == "cuda";
+      if (word == "all" || (word == "gpu" && gpu) || (word == "host" && !gpu) || (is_index && gpu && device.index == index) ||
+          (word.size() >= 8 && device.uuid.starts_with(word))) {
+        add(device);
+        any = any || word != "gpu" || device.usable;
+      }
+    }
+    if (word == "gpu" && !any) {
+      throw NoGpuError(fmt::format("a GPU was asked for and none can be used. {}",
+                                   machine.notes.empty() ? (selected.empty() ? std::string() : selected.back().reason)
+                                                         : machine.notes.front()));
+    }
+    if (!any) throw UsageError(fmt::format("there is no device '{}': choose all, gpu, host, or of {}", word, available()));
+  }
+  return selected;
+}
+
+Json host_facts() {
+  Json json;
+  char name[256] = {};
+  gethostname(name, sizeof name - 1);
+  json["node"] = name;
+  json["os"] = without_quotes(first_line_after("/etc/os-release", "PRETTY_NAME="));
+  utsname system{};
+  uname(&system);
+  json["kernel"] = system.release;
+  const std::string cpu = first_line_after("/proc/cpuinfo", "model name");
+  json["cpu_model"] = cpu.empty() ? "unknown" : cpu.substr(cpu.find(':') + 2);
+  json["cores"] = allowed_cpus().size();
+  json["memory_bytes"] = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  const std::string governor = first_line_after("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "");
+  if (!governor.empty()) json["governor"] = governor;
+  int nodes = 0;
+  while (cpus_of_numa_node(nodes)) ++nodes;
+  if (nodes > 0) json["numa_nodes"] = nodes;
+  return json;
+}
+
+}  // namespace launchgap

@@ -1,0 +1,75 @@
+// Worker processes: started fresh, watched over a pipe, and never waited for without a limit.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "harness/record/schema.h"
+
+namespace launchgap {
+
+/// How a process ended.
+struct ProcessEnd {
+  int exit_code = 0;  // when it exited
+  int signal = 0;     // when a signal ended it
+
+  bool clean() const { return signal == 0 && exit_code == 0; }
+  std::string text() const;  // "exited with 3", "was killed by SIGABRT"
+};
+
+/// A worker: this binary with a job on its standard input. It reports by JSON lines on a pipe of its own; what
+/// it or a library prints elsewhere is kept, the last few KiB of it, to explain its end.
+class WorkerProcess {
+ public:
+  /// Starts it. `environment` is added to this process's. Throws Error if the system refuses.
+  WorkerProcess(const Json& job, const std::map<std::string, std::string>& environment);
+  /// Kills it if it still runs.
+  ~WorkerProcess();
+  WorkerProcess(const WorkerProcess&) = delete;
+  WorkerProcess& operator=(const WorkerProcess&) = delete;
+
+  /// File descriptors to poll for reading; a closed one is -1.
+  int messages_descriptor() const { return messages_; }
+  int output_descriptor() const { return output_; }
+
+  /// Reads what there is, without waiting; complete messages come back in order.
+  std::vector<Json> receive();
+  /// The end of the process, once it ended; does not wait.
+  const std::optional<ProcessEnd>& ended();
+  /// Sends SIGKILL and waits up to `seconds`. False if it is still there: stuck in the kernel.
+  bool kill(double seconds);
+
+  pid_t pid() const { return pid_; }
+  /// The last lines that the process printed, on one line.
+  std::string last_output() const;
+
+ private:
+  void read_into(int& descriptor, std::string& text);
+
+  pid_t pid_ = -1;
+  int messages_ = -1;
+  int output_ = -1;
+  std::string message_text_;
+  std::string output_text_;
+  std::optional<ProcessEnd> end_;
+};
+
+/// Waits until one of the workers has something to read, at most `milliseconds`, or a signal arrives.
+void wait_for_any(const std::vector<WorkerProcess*>& workers, int milliseconds);
+
+/// Runs a worker to its end and returns its messages. Throws Error if it fails or takes longer than `seconds`,
+/// with what it printed.
+std::vector<Json> run_worker(const Json& job, const std::map<std::string, std::string>& environment, double seconds);
+
+/// The descriptor on which a worker reports.
+inline constexpr int kMessageDescriptor = 3;
+
+/// For a worker's start: dies with its parent, and reads its job. Throws Error if there is none.
+Json receive_job();
+void send_message(const Json& message);
+
+}  // namespace launchgap

@@ -1,0 +1,585 @@
+#include "harness/run/session.h"
+
+#include <algorithm>
+#include <csignal>
+#include <deque>
+#include <memory>
+#include <random>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "harness/core/clock.h"
+#include "harness/core/cpus.h"
+#include "harness/core/version.h"
+#include "harness/measure/benchmark.h"
+#include "harness/record/writer.h"
+#include "harness/run/device_lock.h"
+#include "harness/run/filter.h"
+#include "harness/run/process.h"
+#include "harness/run/progress.h"
+#include "harness/summary/csv.h"
+
+namespace launchgap {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double kProbeTimeoutS = 60;
+
+volatile std::sig_atomic_t stop_signal = 0;
+
+/// Notes SIGINT and SIGTERM for as long as it lives.
+class SignalWatch {
+ public:
+  SignalWatch() {
+    stop_signal = 0;
+    struct sigaction action {};
+    action.sa_handler = [](int signal) { stop_signal = signal; };
+    sigaction(SIGINT, &action, &old_int_);
+    sigaction(SIGTERM, &action, &old_term_);
+  }
+  ~SignalWatch() {
+    sigaction(SIGINT, &old_int_, nullptr);
+    sigaction(SIGTERM, &old_term_, nullptr);
+  }
+
+ private:
+  struct sigaction old_int_ {}, old_term_ {};
+};
+
+std::string short_name(const DeviceFacts& device) {
+  return device.backend == "host" ? "host" : fmt::format("{} ({})", device.name, device.index);
+}
+
+/// Where a GPU's launching thread runs: near the GPU, where the machine says what is near.
+CpuList local_cpus(const DeviceFacts& device) {
+  const CpuList allowed = allowed_cpus();
+  CpuList local;
+  if (const auto near = cpus_of_numa_node(device.numa_node.value_or(-1))) std::ranges::set_intersection(*near, allowed, std::back_inserter(local));
+  return local.empty() ? allowed : local;
+}
+
+/// A worker with its cases still to do, over as many attempts as it takes.
+class RunSlot {
+ public:
+  RunSlot(PlannedRun planned, const DeviceFacts& device, CpuList cpus, int side_by_side)
+      : planned(std::move(planned)), device(device), cpus(std::move(cpus)), side_by_side(side_by_side) {}
+
+  PlannedRun planned;
+  const DeviceFacts& device;
+  CpuList cpus;
+  int side_by_side;
+  int attempt = 0;
+  std::deque<PlannedCase> pending;  // not yet begun
+  std::optional<PlannedCase> current;
+  fs::path records;
+  std::unique_ptr<WorkerProcess> worker;
+  std::int64_t last_sign_ns = 0;
+  bool sticky = false;
+  std::string error;  // what the worker said of its own end
+};
+
+class Session {
+ public:
+  explicit Session(PlannedSession planned)
+      : session_(std::move(planned)),
+        folder_(session_.options.output.empty() ? fs::path("results") / session_.id : session_.options.output),
+        progress_(session_.plan.seconds(), session_.plan.run_count()) {}
+
+  SessionResult run() {
+    result_.folder = folder_;
+    make_folder();
+    meta_ = describe();
+    write_meta("running");
+    const SignalWatch watch;
+    for (DeviceFacts& device : session_.devices) claim(device);
+    measure_initialisation();
+    write_meta("running");
+    for (const Batch& batch : session_.plan.batches) {
+      if (stop_signal) break;
+      run_batch(batch);
+    }
+    keeper_.reset();
+    result_.stopped = stop_signal != 0;
+    meta_["end_utc"] = utc_now();
+    write_meta(result_.stopped ? "stopped" : "complete");
+    return std::move(result_);
+  }
+
+ private:
+  // --- the folder and session.json ---
+
+  void make_folder() {
+    std::error_code failed;
+    if (fs::exists(folder_, failed) && !(fs::is_directory(folder_, failed) && fs::is_empty(folder_, failed))) {
+      throw UsageError(fmt::format("{} exists already and is not an empty folder: name another with -o, or remove it", folder_.string()));
+    }
+    fs::create_directories(folder_ / "records", failed);
+    if (failed) throw UsageError(fmt::format("{} cannot be made: {}", folder_.string(), failed.message()));
+  }
+
+  Json describe() {
+    Json meta = new_record("session");
+    meta["session_id"] = session_.id;
+    meta["begin_utc"] = utc_now();
+    meta["state"] = "running";
+    meta["command_line"] = session_.options.command_line;
+    meta["seed"] = session_.plan.seed;
+    meta["profile"] = name_of(session_.options.profile);
+    meta["replicates"] = session_.replicates;
+    meta["filter"] = session_.options.filter;
+    meta["launchgap_version"] = kVersion;
+    meta["build"] = {{"type", kBuildType}, {"compiler", kCompiler}, {"git", kGitRevision}};
+    meta["host"] = host_facts();
+    meta["notes"] = Json::array();
+    for (const std::string& note : session_.machine.notes) meta["notes"].push_back({{"severity", "info"}, {"text", note}});
+    meta["plan"] = Json::array();
+    for (const Batch& batch : session_.plan.batches) {
+      for (const PlannedRun& run : batch) {
+        Json entry = {{"device", run.device}, {"replicate", run.replicate}, {"arm", name_of(run.arm)}, {"setup", run.setup}, {"cases", Json::array()}};
+        for (const PlannedCase& planned : run.cases) entry["cases"].push_back(planned.name);
+        meta["plan"].push_back(entry);
+      }
+    }
+    return meta;
+  }
+
+  void write_meta(const char* state) {
+    meta_["state"] = state;
+    meta_["devices"] = Json::array();
+    for (const DeviceFacts& device : session_.devices) meta_["devices"].push_back(to_json(device));
+    write_file(folder_ / "session.json", meta_.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+  }
+
+  void fail(const std::string& line) {
+    result_.failures.push_back(line);
+    progress_.message(line);
+  }
+
+  // --- devices ---
+
+  DeviceFacts& device_of(const std::string& uuid) { return *std::ranges::find(session_.devices, uuid, &DeviceFacts::uuid); }
+
+  void claim(DeviceFacts& device) {
+    if (device.usable) {
+      try {
+        locks_.emplace_back(device.uuid);
+        return;
+      } catch (const Error& error) {
+        device.usable = false;
+        device.reason = error.what();
+      }
+    }
+    fail(fmt::format("{}: not measured: {}", short_name(device), device.reason));
+  }
+
+  /// Without persistence mode a GPU is shut down when its last user ends, and every new process waits for it to
+  /// start again. A process that keeps the driver open spares that, where it does.
+  void measure_initialisation() {
+    const auto gpu = std::ranges::find_if(session_.devices, [](const DeviceFacts& device) { return device.backend == "cuda" && device.usable; });
+    if (gpu == session_.devices.end()) return;
+    const Json job = {{"task", "initialise"}, {"backend", "cuda"}, {"uuid", gpu->uuid}};
+    const auto once = [&] {
+      double milliseconds = 0;
+      for (const Json& message : run_worker(job, worker_environment(*gpu), kProbeTimeoutS)) {
+        milliseconds = maybe<double>(message, "initialise_ms").value_or(milliseconds);
+      }
+      return milliseconds;
+    };
+    Json record = {{"device_id", gpu->uuid}};
+    try {
+      const double first = once();
+      const double again = once();
+      keeper_ = std::make_unique<WorkerProcess>(Json{{"task", "keep"}}, std::map<std::string, std::string>{});
+      for (const std::int64_t until = now_ns() + 10'000'000'000; now_ns() < until && !keeper_->ended();) {
+        wait_for_any({keeper_.get()}, 20);
+        if (!keeper_->receive().empty()) break;
+      }
+      const double with_keeper = once();
+      const bool helps = with_keeper < 0.8 * again && !keeper_->ended();
+      if (!helps) keeper_.reset();
+      record["first_ms"] = first;
+      record["again_ms"] = again;
+      record["with_keeper_ms"] = with_keeper;
+      record["keeper"] = helps;
+    } catch (const Error& error) {
+      keeper_.reset();
+      record["error"] = error.what();
+    }
+    meta_["initialisation"] = Json::array({record});
+  }
+
+  // --- runs ---
+
+  /// Runs a batch in waves: as many at once as there are CPUs, each with one of its own.
+  void run_batch(const Batch& batch) {
+    std::deque<PlannedRun> waiting;
+    for (const PlannedRun& run : batch) {
+      if (device_of(run.device).usable) {
+        waiting.push_back(run);
+      } else {
+        progress_.run_done();
+      }
+    }
+    const int at_once = static_cast<int>(std::min(waiting.size(), allowed_cpus().size()));
+    std::vector<std::unique_ptr<RunSlot>> active;
+    while ((!waiting.empty() || !active.empty()) && !stop_signal) {
+      while (!waiting.empty() && static_cast<int>(active.size()) < at_once) {
+        PlannedRun run = std::move(waiting.front());
+        waiting.pop_front();
+        const DeviceFacts& device = device_of(run.device);
+        auto slot = std::make_unique<RunSlot>(std::move(run), device, choose_cpus(device, active), at_once);
+        for (const PlannedCase& planned : slot->planned.cases) slot->pending.push_back(planned);
+        if (start(*slot)) active.push_back(std::move(slot));
+      }
+      std::vector<WorkerProcess*> workers;
+      for (const auto& slot : active) workers.push_back(slot->worker.get());
+      wait_for_any(workers, 20);
+      std::erase_if(active, [this](const std::unique_ptr<RunSlot>& slot) { return !attend(*slot); });
+    }
+    for (const auto& slot : active) stop(*slot);
+  }
+
+  /// The host's launching thread has the first CPU (its queue has the last); a GPU's one that is near it and free.
+  static CpuList choose_cpus(const DeviceFacts& device, const std::vector<std::unique_ptr<RunSlot>>& active) {
+    if (device.backend == "host") return {allowed_cpus().front()};
+    const auto is_free = [&](int cpu) {
+      return std::ranges::none_of(active, [cpu](const auto& slot) { return slot->cpus.front() == cpu; });
+    };
+    for (const CpuList& candidates : {local_cpus(device), allowed_cpus()}) {
+      // From the back: the first CPUs are the ones that serve most interrupts.
+      for (auto cpu = candidates.rbegin(); cpu != candidates.rend(); ++cpu) {
+        if (is_free(*cpu)) return {*cpu};
+      }
+    }
+    return {allowed_cpus().back()};
+  }
+
+  Json fingerprint(const RunSlot& slot) const {
+    const DeviceFacts& device = slot.device;
+    const Json& host = meta_.at("host");
+    Json json = {{"launchgap", kVersion}, {"compiler", kCompiler}, {"build_type", kBuildType}, {"device", device.name}, {"backend", device.backend}};
+    if (device.compute_capability) json["compute_capability"] = *device.compute_capability;
+    if (device.driver_version) json["driver_version"] = *device.driver_version;
+    for (const char* key : {"cpu_model", "kernel", "governor", "cores"}) {
+      if (host.contains(key)) json[key] = host[key];
+    }
+    json["profile"] = meta_.at("profile");
+    json["side_by_side"] = slot.side_by_side;
+    return json;
+  }
+
+  /// Starts an attempt at the slot's pending cases. False if there are none left or no worker could be started.
+  bool start(RunSlot& slot) {
+    skip_condemned(slot);
+    if (slot.pending.empty()) {
+      progress_.run_done();
+      return false;
+    }
+    const std::string attempt = slot.attempt == 0 ? "" : fmt::format(".{}", slot.attempt);
+    slot.records = folder_ / "records" / fmt::format("{}.{}.r{}.{}.{}{}.jsonl", meta_["host"]["node"].get<std::string>(),
+                                                     slot.device.backend == "host" ? "host" : slot.device.uuid,
+                                                     slot.planned.replicate, name_of(slot.planned.arm), slot.planned.setup, attempt);
+    Json job = {{"task", "run"},
+                {"backend", slot.device.backend},
+                {"uuid", slot.device.uuid},
+                {"session_id", session_.id},
+                {"node", meta_["host"]["node"]},
+                {"replicate", slot.planned.replicate},
+                {"arm", name_of(slot.planned.arm)},
+                {"setup", slot.planned.setup},
+                {"attempt", slot.attempt},
+                {"seed", session_.plan.seed},
+                {"profile", name_of(session_.options.profile)},
+                {"side_by_side", slot.side_by_side},
+                {"cpus", cpu_list_text(slot.cpus)},
+                {"records", slot.records.string()},
+                {"fingerprint", fingerprint(slot)},
+                {"cases", Json::array()}};
+    for (const PlannedCase& planned : slot.pending) job["cases"].push_back(planned.name);
+    slot.current.reset();
+    slot.sticky = false;
+    slot.error.clear();
+    slot.last_sign_ns = now_ns();
+    try {
+      slot.worker = std::make_unique<WorkerProcess>(job, worker_environment(slot.device));
+      return true;
+    } catch (const Error& error) {
+      give_up_run(slot, error.what());
+      return false;
+    }
+  }
+
+  /// Takes out cases that crashed or hung in an earlier run on this device: they would do it again, and a hang
+  /// costs its whole time-out each time.
+  void skip_condemned(RunSlot& slot) {
+    std::erase_if(slot.pending, [&](const PlannedCase& planned) { return condemned_.contains({slot.device.uuid, planned.name}); });
+  }
+
+  /// Looks after a running slot. False when it is done.
+  bool attend(RunSlot& slot) {
+    const bool ended = slot.worker->ended().has_value();
+    for (const Json& message : slot.worker->receive()) take(slot, message);
+    if (!ended) {
+      const double silent_s = static_cast<double>(now_ns() - slot.last_sign_ns) * 1e-9;
+      const double limit_s = std::max(session_.options.case_timeout_s, slot.current ? 5 * slot.current->seconds : 0);
+      if (silent_s > limit_s) return hung(slot, limit_s);
+      progress_.show(fmt::format("{}  {}", short_name(slot.device), slot.current ? slot.current->name : "starting"));
+      return true;
+    }
+    if (slot.worker->ended()->clean()) {
+      if (!slot.sticky) {
+        progress_.run_done();
+        return false;
+      }
+      return next_attempt(slot);  // the worker has recorded the failed case and its own end
+    }
+    return crashed(slot);
+  }
+
+  void take(RunSlot& slot, const Json& message) {
+    slot.last_sign_ns = now_ns();
+    if (const auto begun = maybe<std::string>(message, "begin")) {
+      const auto planned = std::ranges::find(slot.pending, *begun, &PlannedCase::name);
+      if (planned == slot.pending.end()) return;
+      slot.current = *planned;
+      slot.pending.erase(planned);
+    } else if (maybe<std::string>(message, "end") && slot.current) {
+      const auto status = maybe<std::string>(message, "status").value_or("");
+      if (status == "failed" || status == "invalid") {
+        fail(fmt::format("{}: {}: {}: {}", short_name(slot.device), slot.current->name, status, maybe<std::string>(message, "reason").value_or("")));
+      }
+      slot.sticky = maybe<bool>(message, "sticky").value_or(false);
+      progress_.advance(slot.current->seconds);
+      slot.current.reset();
+    } else if (const auto error = maybe<std::string>(message, "error")) {
+      slot.error = *error;
+    }
+  }
+
+  bool next_attempt(RunSlot& slot) {
+    ++slot.attempt;
+    return start(slot);
+  }
+
+  bool crashed(RunSlot& slot) {
+    const std::string output = slot.worker->last_output();
+    const std::string reason = !slot.error.empty() ? slot.error
+                                                   : fmt::format("the process {}{}{}", slot.worker->ended()->text(), output.empty() ? "" : ": ", output);
+    if (!slot.current) {
+      give_up_run(slot, reason);
+      return false;
+    }
+    close_records(slot, reason, "crashed");
+    condemn(slot, reason);
+    return next_attempt(slot);
+  }
+
+  bool hung(RunSlot& slot, double limit_s) {
+    const std::string what = slot.current ? "no block was finished" : "the worker did not begin";
+    const std::string reason = fmt::format("{} within {:.0f} s: it hung", what, limit_s);
+    const bool gone = slot.worker->kill(10);
+    if (!gone) {
+      // Whatever still holds the process may write to its file; the rest of the run's story goes to another.
+      ++slot.attempt;
+      slot.records.replace_extension(fmt::format("{}.jsonl", slot.attempt));
+      abandoned_.push_back(std::move(slot.worker));
+      DeviceFacts& device = device_of(slot.device.uuid);
+      device.usable = false;
+      device.reason = "its worker could not be killed after it hung: the device is given up";
+    }
+    if (!slot.current) {
+      give_up_run(slot, reason);
+      return false;
+    }
+    close_records(slot, reason, "hung");
+    condemn(slot, reason);
+    if (gone) return next_attempt(slot);
+    give_up_run(slot, device_of(slot.device.uuid).reason);
+    return false;
+  }
+
+  void condemn(RunSlot& slot, const std::string& reason) {
+    condemned_.emplace(slot.device.uuid, slot.current->name);
+    fail(fmt::format("{}: {}: failed: {}", short_name(slot.device), slot.current->name, reason));
+    progress_.advance(slot.current->seconds);
+    slot.current.reset();
+  }
+
+  /// The remaining cases of the run fail together: no worker gets as far as to begin one.
+  void give_up_run(RunSlot& slot, const std::string& reason) {
+    fail(fmt::format("{}: {} r{}: not measured: {}", short_name(slot.device), slot.planned.setup, slot.planned.replicate, reason));
+    RecordWriter writer = records_of(slot);
+    for (const PlannedCase& planned : slot.pending) {
+      writer.write(failed_summary(planned.name, reason));
+      progress_.advance(planned.seconds);
+    }
+    write_end(writer, "failed", reason);
+    slot.pending.clear();
+    progress_.run_done();
+  }
+
+  void stop(RunSlot& slot) {
+    slot.worker->kill(5);
+    RecordWriter writer = records_of(slot);
+    write_end(writer, "stopped", "the session was stopped");
+  }
+
+  // --- records that the parent writes for a worker that cannot ---
+
+  /// The file of a worker that is gone, with a `run` record if the worker did not come to write one.
+  RecordWriter records_of(const RunSlot& slot) {
+    std::error_code ignored;
+    const bool begun = fs::exists(slot.records, ignored) && fs::file_size(slot.records, ignored) > 0;
+    RecordWriter writer = RecordWriter::reopen(slot.records);
+    if (!begun) {
+      Json record = new_record("run");
+      record["session_id"] = session_.id;
+      record["node"] = meta_["host"]["node"];
+      record["device"] = to_json(slot.device);
+      record["replicate"] = slot.planned.replicate;
+      record["arm"] = name_of(slot.planned.arm);
+      record["setup"] = slot.planned.setup;
+      record["attempt"] = slot.attempt;
+      record["begin_utc"] = utc_now();
+      record["simulated"] = slot.device.simulated;
+      writer.write(record);
+    }
+    return writer;
+  }
+
+  static Json failed_summary(const std::string& name, const std::string& reason) {
+    Json summary = new_record("summary");
+    summary["case"] = name;
+    summary["status"] = name_of(Status::failed);
+    summary["reason"] = reason;
+    return summary;
+  }
+
+  static void write_end(RecordWriter& writer, const char* status, const std::string& reason) {
+    Json end = new_record("end");
+    end["status"] = status;
+    end["reason"] = reason;
+    end["written_by"] = "parent";
+    writer.write(end);
+  }
+
+  void close_records(RunSlot& slot, const std::string& reason, const char* what) {
+    RecordWriter writer = records_of(slot);
+    Json event = new_record("event");
+    event["event"] = std::string("worker-") + what;
+    event["case"] = slot.current->name;
+    event["at_ns"] = now_ns();
+    event["message"] = reason;
+    writer.write(event);
+    writer.write(failed_summary(slot.current->name, reason));
+    write_end(writer, "failed", reason);
+  }
+
+  PlannedSession session_;
+  fs::path folder_;
+  Progress progress_;
+  Json meta_;
+  SessionResult result_;
+  std::vector<DeviceLock> locks_;
+  std::set<std::pair<std::string, std::string>> condemned_;  // device, case
+  std::vector<std::unique_ptr<WorkerProcess>> abandoned_;
+  std::unique_ptr<WorkerProcess> keeper_;
+};
+
+std::string new_session_id() {
+  std::string text = utc_now();
+  std::erase_if(text, [](char c) { return c == '-' || c == ':'; });
+  return fmt::format("{}-{:06x}", text, std::random_device()() & 0xFFFFFFu);
+}
+
+/// Everything that a device would do, by family.
+std::vector<Workload> workloads_of(const DeviceFacts& device, Profile profile, const Filter& filter) {
+  std::map<std::string, Workload> by_setup;
+  for (const Benchmark& benchmark : all_benchmarks()) {
+    for (const CaseName& name : benchmark.cases(profile, device)) {
+      if (!filter.passes(name.text())) continue;
+      Workload& workload = by_setup[benchmark.family()];
+      workload.device = device.uuid;
+      workload.setup = benchmark.family();
+      // The host's own work takes all of its CPUs, so it never has neighbours.
+      workload.alone = benchmark.alone || device.backend == "host";
+      workload.cases.push_back({name.text(), benchmark.seconds(device, name, benchmark.sampling(profile, name))});
+    }
+  }
+  std::vector<Workload> workloads;
+  for (auto& [setup, workload] : by_setup) workloads.push_back(std::move(workload));
+  return workloads;
+}
+
+double estimated_bytes(const Plan& plan, Profile profile) {
+  double bytes = 0;
+  for (const Batch& batch : plan.batches) {
+    for (const PlannedRun& run : batch) {
+      bytes += 2000;
+      for (const PlannedCase& planned : run.cases) {
+        const CaseName name = CaseName::parse(planned.name);
+        const Benchmark& benchmark = benchmark_of(name);
+        const Sampling sampling = benchmark.sampling(profile, name);
+        bytes += 500.0 * sampling.blocks + 7.0 * sampling.blocks * sampling.samples * static_cast<double>(benchmark.metrics(name).size() + 1);
+      }
+    }
+  }
+  return bytes;
+}
+
+}  // namespace
+
+ExitCode SessionResult::exit_code() const {
+  if (stopped) return ExitCode::stopped_early;
+  return failures.empty() ? ExitCode::done : ExitCode::failed;
+}
+
+PlannedSession plan_session(const RunOptions& options) {
+  const Filter filter(options.filter);
+  PlannedSession session;
+  session.id = new_session_id();
+  session.options = options;
+  session.replicates = options.replicates.value_or(default_replicates(options.profile));
+  session.machine = find_devices(true, kProbeTimeoutS);
+  session.devices = select_devices(session.machine, options.devices);
+  std::vector<Workload> workloads;
+  for (const DeviceFacts& device : session.devices) {
+    for (Workload& workload : workloads_of(device, options.profile, filter)) workloads.push_back(std::move(workload));
+  }
+  if (workloads.empty()) {
+    throw UsageError(fmt::format("no case passes --filter '{}': `launchgap list benchmarks` shows their names", options.filter));
+  }
+  session.plan = make_plan(workloads, session.replicates, Arm::plain, options.seed.value_or(std::random_device()()));
+  session.record_bytes = estimated_bytes(session.plan, options.profile);
+  return session;
+}
+
+SessionResult run_session(PlannedSession session) { return Session(std::move(session)).run(); }
+
+std::string describe_plan(const PlannedSession& session) {
+  std::string text = fmt::format("{} runs in {} steps, about {}, about {:.1f} MB of records; seed {}\n\n",
+                                 session.plan.run_count(),
+                                 session.plan.batches.size(),
+                                 duration_text(session.plan.seconds()),
+                                 session.record_bytes / 1e6,
+                                 session.plan.seed);
+  int step = 0;
+  for (const Batch& batch : session.plan.batches) {
+    ++step;
+    for (const PlannedRun& run : batch) {
+      const auto device = std::ranges::find(session.devices, run.device, &DeviceFacts::uuid);
+      text += fmt::format("{:3}  {:<36} {:<12} r{:<3} {:3} cases{}\n",
+                          step,
+                          short_name(*device),
+                          run.setup,
+                          run.replicate,
+                          run.cases.size(),
+                          device->usable ? "" : "  (not usable: " + device->reason + ")");
+    }
+  }
+  return text;
+}
+
+}  // namespace launchgap

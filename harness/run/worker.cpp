@@ -1,0 +1,230 @@
+#include "harness/run/worker.h"
+
+#include <csignal>
+#include <new>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "harness/core/clock.h"
+#include "harness/core/cpus.h"
+#include "harness/core/errors.h"
+#include "harness/core/version.h"
+#include "harness/measure/loop.h"
+#include "harness/measure/nvtx.h"
+#include "harness/record/writer.h"
+#include "harness/run/process.h"
+#include "kernels/null.h"
+
+namespace launchgap {
+namespace {
+
+Json probe(const Json& job) {
+  Json devices = Json::array();
+  for (const DeviceFacts& facts : probe_devices(job.at("backend").get<std::string>())) devices.push_back(to_json(facts));
+  return {{"devices", devices}};
+}
+
+std::unique_ptr<Device> open_device_of(const Json& job) {
+  return open_device(job.at("backend").get<std::string>(), job.at("uuid").get<std::string>());
+}
+
+Json initialise(const Json& job) {
+  const std::int64_t begin = now_ns();
+  const std::unique_ptr<Device> device = open_device_of(job);
+  return {{"initialise_ms", static_cast<double>(now_ns() - begin) * 1e-6},
+          {"free_memory_bytes", device->free_memory_bytes()}};
+}
+
+/// What happened to a case, and whether the process is of further use.
+struct Outcome {
+  Status status = Status::ok;
+  std::string reason;
+  std::string method;
+  std::uint64_t samples = 0;
+  bool sticky = false;
+};
+
+class Run {
+ public:
+  explicit Run(const Json& job)
+      : job_(job),
+        begin_ns_(now_ns()),
+        profile_(parse_profile(job.at("profile").get<std::string>())),
+        device_(open_device_of(job)),
+        writer_(RecordWriter::create(job.at("records").get<std::string>())) {
+    // Only now, so that the threads of driver and libraries are free to run elsewhere.
+    const CpuList cpus = parse_cpu_list(job.at("cpus").get<std::string>());
+    const bool bound = bind_thread(cpus);
+    Json record = new_record("run");
+    for (const char* key : {"session_id", "node", "replicate", "arm", "setup", "attempt", "seed", "side_by_side"}) {
+      record[key] = job.at(key);
+    }
+    record["begin_utc"] = utc_now();
+    record["begin_ns"] = begin_ns_;
+    record["pid"] = getpid();
+    record["cpus"] = bound ? cpu_list_text(cpus) : cpu_list_text(allowed_cpus());
+    record["device"] = to_json(device_->facts());
+    describe_kernels(record);
+    record["simulated"] = simulated();
+    record["versions"] = {{"launchgap", kVersion}, {"git", kGitRevision}, {"compiler", kCompiler}};
+    record["libraries"] = libraries();
+    record["fingerprint"] = job.at("fingerprint");
+    record["fingerprint"]["wait"] = "spin";
+    record["fingerprint"]["kernel_form"] = record.value("kernel_form", "");
+    for (const char* key : {"module_loading", "ecc", "compute_mode"}) {
+      const auto& details = device_->facts().details;
+      if (const auto found = details.find(key); found != details.end()) record["fingerprint"][key] = found->second;
+    }
+    writer_.write(record);
+  }
+
+  void measure_all() {
+    std::string status = "ok", reason;
+    bool any_failed = false;
+    for (const Json& entry : job_.at("cases")) {
+      const CaseName name = CaseName::parse(entry.get<std::string>());
+      send_message({{"begin", name.text()}});
+      const Outcome outcome = measure(name);
+      any_failed = any_failed || outcome.status == Status::failed || outcome.status == Status::invalid;
+      write_summary(name, outcome);
+      send_message({{"end", name.text()}, {"status", name_of(outcome.status)}, {"reason", outcome.reason}, {"sticky", outcome.sticky}});
+      if (outcome.sticky) {
+        reason = outcome.reason;
+        break;
+      }
+    }
+    if (any_failed) status = "failed";
+    if (any_failed && reason.empty()) reason = "a case failed";
+    Json end = new_record("end");
+    end["status"] = status;
+    end["reason"] = reason;
+    end["duration_s"] = static_cast<double>(now_ns() - begin_ns_) * 1e-9;
+    end["simulated"] = simulated();
+    end["libraries"] = libraries();
+    end["details"] = device_->facts().details;
+    writer_.write(end);
+  }
+
+ private:
+  Outcome measure(const CaseName& name) {
+    Outcome outcome;
+    const nvtx::Name range_name(name.text());
+    const nvtx::Range range(range_name);
+    try {
+      measure_into(name, outcome);
+      // Work whose error nobody waited for belongs to this case, not to the next one.
+      device_->create_stream()->wait();
+    } catch (const Unsupported& error) {
+      outcome = {Status::unsupported, error.what(), "", 0, false};
+    } catch (const InvalidMeasurement& error) {
+      outcome = {Status::invalid, error.what(), outcome.method, outcome.samples, false};
+    } catch (const LibraryError& error) {
+      write_event(name, error);
+      outcome = {Status::failed, error.what(), outcome.method, outcome.samples, error.sticky()};
+    } catch (const std::bad_alloc&) {
+      outcome = {Status::failed, "the host has no memory left", outcome.method, outcome.samples, false};
+    } catch (const std::exception& error) {
+      outcome = {Status::failed, error.what(), outcome.method, outcome.samples, false};
+    }
+    return outcome;
+  }
+
+  void measure_into(const CaseName& name, Outcome& outcome) {
+    const Benchmark& definition = benchmark_of(name);
+    static const nvtx::Name setup("setup");
+    std::unique_ptr<Case> prepared;
+    {
+      const nvtx::Range range(setup);
+      prepared = definition.make({*device_, name, derive_seed(job_.at("seed").get<std::uint64_t>(), "case/" + name.text())});
+    }
+    outcome.method = prepared->method();
+    send_message({{"prepared", name.text()}});
+    measure_blocks(*prepared, name, definition.metrics(name), definition.sampling(profile_, name), [&](int index, const Block& block) {
+      writer_.write_samples(name.text(), index, outcome.samples, block);
+      outcome.samples += block.size();
+      send_message({{"block", index}});
+    });
+    prepared->verify_timed_work();
+  }
+
+  void write_summary(const CaseName& name, const Outcome& outcome) {
+    Json summary = new_record("summary");
+    summary["case"] = name.text();
+    summary["status"] = name_of(outcome.status);
+    summary["reason"] = outcome.reason;
+    summary["n"] = outcome.samples;
+    summary["method"] = outcome.method;
+    writer_.write(summary);
+  }
+
+  void write_event(const CaseName& name, const LibraryError& error) {
+    Json event = new_record("event");
+    event["event"] = "library-error";
+    event["case"] = name.text();
+    event["at_ns"] = now_ns();
+    event["library"] = error.library();
+    event["call"] = error.call();
+    event["code"] = error.code();
+    event["message"] = error.text();
+    event["sticky"] = error.sticky();
+    writer_.write(event);
+  }
+
+  /// Which form of the kernels runs here; a build without device code has none, and its cases say so.
+  void describe_kernels(Json& record) {
+    try {
+      const std::unique_ptr<Kernel> kernel = device_->load(kernels::null_kernel);
+      record["kernel_form"] = kernel->form();
+      record["jit"] = kernel->compiled_by_driver();
+    } catch (const Unsupported&) {
+    }
+  }
+
+  bool simulated() const {
+    if (device_->facts().simulated) return true;
+    for (const LoadedLibrary& library : device_->libraries()) {
+      if (library.simulated) return true;
+    }
+    return false;
+  }
+
+  Json libraries() const {
+    Json all = Json::array();
+    for (const LoadedLibrary& library : device_->libraries()) all.push_back(to_json(library));
+    return all;
+  }
+
+  Json job_;
+  std::int64_t begin_ns_;
+  Profile profile_;
+  std::unique_ptr<Device> device_;
+  RecordWriter writer_;
+};
+
+}  // namespace
+
+int run_job(const Json& job) {
+  try {
+    const auto task = job.at("task").get<std::string>();
+    if (task == "probe") {
+      send_message(probe(job));
+    } else if (task == "initialise") {
+      send_message(initialise(job));
+    } else if (task == "keep") {
+      probe_devices("cuda");
+      send_message({{"kept", true}});
+      for (;;) pause();
+    } else if (task == "run") {
+      Run(job).measure_all();
+    } else {
+      throw UsageError("a worker knows no task '" + task + "'");
+    }
+    return 0;
+  } catch (const std::exception& error) {
+    send_message({{"error", error.what()}});
+    return static_cast<int>(ExitCode::failed);
+  }
+}
+
+}  // namespace launchgap

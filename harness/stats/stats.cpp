@@ -1,0 +1,137 @@
+#include "harness/stats/stats.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <boost/math/distributions/binomial.hpp>
+
+namespace launchgap::stats {
+namespace {
+
+/// Neumaier's compensated sum: exact to a rounding or two however many values there are.
+class Sum {
+ public:
+  void add(double value) {
+    const double next = sum_ + value;
+    lost_ += std::abs(sum_) >= std::abs(value) ? (sum_ - next) + value : (value - next) + sum_;
+    sum_ = next;
+  }
+  double value() const { return sum_ + lost_; }
+
+ private:
+  double sum_ = 0;
+  double lost_ = 0;
+};
+
+template <class Function>
+double sum_of(std::span<const double> values, Function&& function) {
+  Sum sum;
+  for (const double value : values) sum.add(function(value));
+  return sum.value();
+}
+
+double sum_of_squares_about(std::span<const double> values, double center) {
+  return sum_of(values, [center](double value) { return (value - center) * (value - center); });
+}
+
+}  // namespace
+
+std::optional<double> quantile(std::span<const double> sorted, double p) {
+  if (sorted.empty()) return std::nullopt;
+  const double position = std::clamp(p, 0.0, 1.0) * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<std::size_t>(position);
+  if (below + 1 >= sorted.size()) return sorted.back();
+  const double fraction = position - static_cast<double>(below);
+  return sorted[below] + fraction * (sorted[below + 1] - sorted[below]);
+}
+
+std::optional<double> mean(std::span<const double> values) {
+  if (values.empty()) return std::nullopt;
+  return sum_of(values, [](double value) { return value; }) / static_cast<double>(values.size());
+}
+
+std::optional<double> standard_deviation(std::span<const double> values) {
+  if (values.size() < 2) return std::nullopt;
+  return std::sqrt(sum_of_squares_about(values, *mean(values)) / static_cast<double>(values.size() - 1));
+}
+
+std::optional<double> median_absolute_deviation(std::span<const double> sorted) {
+  const std::optional<double> median = quantile(sorted, 0.5);
+  if (!median) return std::nullopt;
+  std::vector<double> deviations(sorted.size());
+  std::ranges::transform(sorted, deviations.begin(), [&](double value) { return std::abs(value - *median); });
+  const std::size_t n = deviations.size();
+  const auto middle = deviations.begin() + static_cast<std::ptrdiff_t>(n / 2);
+  std::ranges::nth_element(deviations, middle);
+  if (n % 2 == 1) return *middle;
+  return (*std::max_element(deviations.begin(), middle) + *middle) / 2;
+}
+
+std::optional<double> outlier_share(std::span<const double> sorted) {
+  if (sorted.size() < 4) return std::nullopt;
+  const double q1 = *quantile(sorted, 0.25), q3 = *quantile(sorted, 0.75);
+  const double reach = 1.5 * (q3 - q1);
+  const auto below = std::ranges::lower_bound(sorted, q1 - reach) - sorted.begin();
+  const auto above = sorted.end() - std::ranges::upper_bound(sorted, q3 + reach);
+  return static_cast<double>(below + above) / static_cast<double>(sorted.size());
+}
+
+std::optional<double> lag1_autocorrelation(std::span<const double> in_order) {
+  if (in_order.size() < 3) return std::nullopt;
+  const double center = *mean(in_order);
+  const double variation = sum_of_squares_about(in_order, center);
+  if (variation == 0) return std::nullopt;
+  Sum products;
+  for (std::size_t i = 0; i + 1 < in_order.size(); ++i) products.add((in_order[i] - center) * (in_order[i + 1] - center));
+  return products.value() / variation;
+}
+
+std::optional<Interval> median_interval(std::span<const double> sorted) {
+  const std::size_t n = sorted.size();
+  if (n < 6) return std::nullopt;
+  // The k-th smallest and k-th largest enclose the median unless fewer than k values lie on one side of it:
+  // coverage 1 - 2 P(X < k). The largest k with P(X < k) <= 0.025.
+  const boost::math::binomial_distribution<double> below(static_cast<double>(n), 0.5);
+  std::size_t k = 1;
+  while (k < n / 2 && boost::math::cdf(below, static_cast<double>(k)) <= 0.025) ++k;
+  return Interval{sorted[k - 1], sorted[n - k]};
+}
+
+VarianceComponents variance_components(std::span<const std::vector<double>> runs) {
+  std::vector<std::span<const double>> groups;
+  for (const std::vector<double>& run : runs) {
+    if (!run.empty()) groups.emplace_back(run);
+  }
+  double total = 0, total_of_squares = 0;
+  Sum grand, within;
+  std::vector<double> means;
+  for (const auto& group : groups) {
+    const auto n = static_cast<double>(group.size());
+    means.push_back(*mean(group));
+    total += n;
+    total_of_squares += n * n;
+    grand.add(n * means.back());
+    within.add(sum_of_squares_about(group, means.back()));
+  }
+  VarianceComponents components;
+  const auto k = static_cast<double>(groups.size());
+  if (groups.empty() || total <= k) return components;
+  const double center = grand.value() / total;
+  const double within_variance = within.value() / (total - k);
+  if (center != 0) components.within_cv = std::sqrt(within_variance) / std::abs(center);
+  if (groups.size() < 2) return components;
+
+  Sum between;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    between.add(static_cast<double>(groups[i].size()) * (means[i] - center) * (means[i] - center));
+  }
+  const double n0 = (total - total_of_squares / total) / (k - 1);
+  const double between_variance = std::max(0.0, (between.value() / (k - 1) - within_variance) / n0);
+  if (center != 0) components.between_cv = std::sqrt(between_variance) / std::abs(center);
+  if (within_variance + between_variance > 0) {
+    components.icc = between_variance / (within_variance + between_variance);
+  }
+  return components;
+}
+
+}  // namespace launchgap::stats

@@ -1,0 +1,54 @@
+// Statistics of samples. Nothing here drops, clips or guesses: what is not defined for the data is absent.
+// tests/stats compares every function with numpy and scipy to 1e-9.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace launchgap::stats {
+
+/// Quantile of ascending values, linear between order statistics (type 7 of Hyndman and Fan, The American
+/// Statistician 50 (1996); numpy's and R's default). `p` in [0, 1]. Absent for no values.
+std::optional<double> quantile(std::span<const double> sorted, double p);
+
+/// Compensated sum divided by n. Absent for no values.
+std::optional<double> mean(std::span<const double> values);
+
+/// Standard deviation with n - 1 in the denominator, in two passes. Absent below two values.
+std::optional<double> standard_deviation(std::span<const double> values);
+
+/// Median of |x - median|, not scaled to the normal distribution. Absent for no values.
+std::optional<double> median_absolute_deviation(std::span<const double> sorted);
+
+/// Share of values outside Tukey's fences, q1 - 1.5 IQR and q3 + 1.5 IQR. Absent below four values.
+std::optional<double> outlier_share(std::span<const double> sorted);
+
+/// Autocorrelation at lag 1 of values in the order in which they were measured:
+/// sum (x[i]-m)(x[i+1]-m) / sum (x[i]-m)^2. Absent below three values, or where all are equal.
+std::optional<double> lag1_autocorrelation(std::span<const double> in_order);
+
+struct Interval {
+  double low;
+  double high;
+};
+
+/// Nonparametric interval of the median with at least 95 % coverage: the order statistics that the binomial
+/// distribution with p = 1/2 gives (Conover, Practical Nonparametric Statistics, section 3.2). Absent below six
+/// values, where no interval reaches 95 %.
+std::optional<Interval> median_interval(std::span<const double> sorted);
+
+/// How samples vary within runs and between them.
+struct VarianceComponents {
+  std::optional<double> within_cv;   // sqrt(variance within runs) / grand mean
+  std::optional<double> between_cv;  // sqrt(variance between runs) / grand mean
+  std::optional<double> icc;         // share of the variance that is between runs
+};
+
+/// One-way random-effects analysis of variance (Searle, Casella, McCulloch, Variance Components, section 3.6):
+/// within = MSW; between = max(0, (MSB - MSW) / n0) with n0 = (N - sum n_i^2 / N) / (k - 1). Runs without
+/// samples do not count. The within part needs a run of two samples, the others two runs as well; CVs need a
+/// mean that is not zero.
+VarianceComponents variance_components(std::span<const std::vector<double>> runs);
+
+}  // namespace launchgap::stats

@@ -1,0 +1,77 @@
+// A session's files, read into memory: what was planned, what ran, and every sample by case and run.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "harness/core/case_name.h"
+#include "harness/record/schema.h"
+
+namespace launchgap {
+
+/// One worker process, from its `run` and `end` records.
+struct RunInfo {
+  std::string file;  // name of the records file
+  std::string node;
+  std::string device;  // UUID
+  int replicate = 0;
+  std::string arm;
+  std::string setup;
+  int attempt = 0;
+  std::string status;  // ok, failed, stopped, or incomplete where there is no `end`
+  std::string reason;
+  std::string begin_utc;
+  std::optional<double> duration_s;
+  std::optional<long> pid;
+  std::string cpus;
+  std::optional<int> side_by_side;
+  std::string kernel_form;
+  std::optional<bool> jit;
+  bool simulated = false;
+  int cases_ok = 0;
+  int cases_failed = 0;
+  Json libraries = Json::array();
+};
+
+/// What happened to one case in one run.
+struct CaseOutcome {
+  std::optional<Status> status;  // absent if the run ended before the case did
+  std::string reason;
+};
+
+/// Identifies a row of the summary: everything but the metric.
+struct CaseKey {
+  std::string device;
+  std::string arm;
+  std::string setup;
+  CaseName name;
+  auto operator<=>(const CaseKey&) const = default;
+};
+
+struct CaseData {
+  std::string method;
+  std::map<int, CaseOutcome> outcomes;  // by replicate
+  /// Samples in order, by metric and replicate; only of runs in which the case was not failed or invalid.
+  std::map<std::string, std::map<int, std::vector<double>>> samples;
+  std::vector<std::string> metric_order;
+};
+
+struct SessionData {
+  std::filesystem::path folder;
+  Json meta;  // session.json
+  std::string id;
+  std::string node;
+  std::vector<DeviceFacts> devices;
+  std::vector<RunInfo> runs;
+  std::map<CaseKey, CaseData> cases;
+  std::vector<std::string> problems;  // one line each: what could not be read
+
+  const DeviceFacts* device(const std::string& uuid) const;
+};
+
+/// Reads a session, whole or not. Throws UsageError if the folder is not a session's.
+SessionData read_session(const std::filesystem::path& folder);
+
+}  // namespace launchgap

@@ -1,0 +1,325 @@
+#include "harness/summary/summary.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "harness/core/errors.h"
+#include "harness/core/metric.h"
+#include "harness/stats/stats.h"
+#include "harness/summary/csv.h"
+
+namespace launchgap {
+namespace {
+
+/// The status of a case over its runs: the gravest, with how many runs it befell.
+void judge(const CaseData& data, SummaryRow& row) {
+  constexpr Status kGravity[] = {Status::failed, Status::invalid, Status::skipped, Status::unsupported};
+  for (const Status status : kGravity) {
+    const auto befell = [&](const auto& entry) { return entry.second.status == status; };
+    const auto count = std::ranges::count_if(data.outcomes, befell);
+    if (count == 0) continue;
+    row.status = status;
+    row.reason = std::ranges::find_if(data.outcomes, befell)->second.reason;
+    const auto runs = static_cast<std::ptrdiff_t>(data.outcomes.size());
+    if (count < runs) row.reason = fmt::format("in {} of {} runs: {}", count, runs, row.reason);
+    return;
+  }
+  const auto cut_short = std::ranges::count_if(data.outcomes, [](const auto& entry) { return !entry.second.status; });
+  if (cut_short > 0) row.reason = fmt::format("cut short in {} of {} runs", cut_short, data.outcomes.size());
+}
+
+void describe(const std::map<int, std::vector<double>>& by_replicate, SummaryRow& row) {
+  std::vector<double> all;
+  std::vector<std::vector<double>> runs;
+  std::vector<double> medians;
+  double lag1 = 0, lag1_weight = 0;
+  for (const auto& [replicate, samples] : by_replicate) {
+    if (samples.empty()) continue;
+    all.insert(all.end(), samples.begin(), samples.end());
+    runs.push_back(samples);
+    if (const auto correlation = stats::lag1_autocorrelation(samples)) {
+      lag1 += *correlation * static_cast<double>(samples.size());
+      lag1_weight += static_cast<double>(samples.size());
+    }
+    std::vector<double> sorted = samples;
+    std::ranges::sort(sorted);
+    medians.push_back(*stats::quantile(sorted, 0.5));
+  }
+  std::ranges::sort(all);
+  row.runs = runs.size();
+  row.n = all.size();
+  row.min = stats::quantile(all, 0);
+  row.q1 = stats::quantile(all, 0.25);
+  row.p50 = stats::quantile(all, 0.5);
+  row.q3 = stats::quantile(all, 0.75);
+  row.p90 = stats::quantile(all, 0.9);
+  row.p99 = stats::quantile(all, 0.99);
+  row.p999 = stats::quantile(all, 0.999);
+  row.max = stats::quantile(all, 1);
+  row.mean = stats::mean(all);
+  row.sd = stats::standard_deviation(all);
+  row.mad = stats::median_absolute_deviation(all);
+  row.outlier_share = stats::outlier_share(all);
+  if (lag1_weight > 0) row.lag1 = lag1 / lag1_weight;
+  const stats::VarianceComponents components = stats::variance_components(runs);
+  row.within_run_cv = components.within_cv;
+  row.between_run_cv = components.between_cv;
+  row.icc = components.icc;
+  row.run_medians = medians;
+  std::ranges::sort(medians);
+  if (const auto interval = stats::median_interval(medians)) {
+    row.p50_ci_lo = interval->low;
+    row.p50_ci_hi = interval->high;
+  }
+}
+
+const Metric* known_metric(const std::string& key) {
+  const auto metrics = all_metrics();
+  const auto found = std::ranges::find(metrics, key, &Metric::key);
+  return found == metrics.end() ? nullptr : &*found;
+}
+
+std::string of_device(const SummaryRow& row, std::string DeviceFacts::*field) {
+  const DeviceFacts* device = row.session->device(row.key.device);
+  return device ? device->*field : "";
+}
+
+bool simulated(const SummaryRow& row) {
+  const DeviceFacts* device = row.session->device(row.key.device);
+  return (device && device->simulated) ||
+         std::ranges::any_of(row.session->runs, [&](const RunInfo& run) { return run.device == row.key.device && run.simulated; });
+}
+
+std::string or_empty(const std::optional<std::string>& text) { return text.value_or(""); }
+
+template <class Number>
+std::string number_or_empty(const std::optional<Number>& value) {
+  return value ? fmt::format("{}", *value) : "";
+}
+
+SummaryColumn statistic(std::string_view key, std::string_view description, std::optional<double> SummaryRow::*field) {
+  return {key, description, [field](const SummaryRow& row) { return cell(row.*field); }};
+}
+
+/// "cuBLAS 13.1.0 (/path); cuDNN 9.19.0 (/path)".
+std::string libraries_text(const SessionData& session, const std::string& device) {
+  std::vector<std::string> texts;
+  for (const RunInfo& run : session.runs) {
+    if (run.device != device) continue;
+    for (const Json& library : run.libraries) {
+      std::string text = fmt::format("{} {} ({})",
+                                     maybe<std::string>(library, "name").value_or(""),
+                                     maybe<std::string>(library, "version").value_or(""),
+                                     maybe<std::string>(library, "path").value_or(""));
+      if (std::ranges::find(texts, text) == texts.end()) texts.push_back(std::move(text));
+    }
+  }
+  return fmt::format("{}", fmt::join(texts, "; "));
+}
+
+}  // namespace
+
+std::vector<SummaryRow> summarise(const SessionData& session) {
+  std::vector<SummaryRow> rows;
+  for (const auto& [key, data] : session.cases) {
+    SummaryRow base;
+    base.session = &session;
+    base.key = key;
+    base.method = data.method;
+    judge(data, base);
+    bool any = false;
+    for (const std::string& metric : data.metric_order) {
+      SummaryRow row = base;
+      row.metric = metric;
+      describe(data.samples.at(metric), row);
+      if (row.n == 0) continue;
+      any = true;
+      rows.push_back(std::move(row));
+    }
+    if (!any) rows.push_back(std::move(base));
+  }
+  return rows;
+}
+
+const std::vector<SummaryColumn>& summary_columns() {
+  using Row = const SummaryRow&;
+  static const std::vector<SummaryColumn> columns = {
+      {"session_id", "The session: one `launchgap run`.", [](Row row) { return row.session->id; }},
+      {"node", "The machine's name.", [](Row row) { return row.session->node; }},
+      {"device_id", "The device's UUID.", [](Row row) { return row.key.device; }},
+      {"device_name", "The device's name, as it gives it.", [](Row row) { return of_device(row, &DeviceFacts::name); }},
+      {"backend", "cuda: a GPU through the CUDA driver; host: the CPU.",
+       [](Row row) { return of_device(row, &DeviceFacts::backend); }},
+      {"compute_capability", "The GPU's generation, as CUDA numbers it.",
+       [](Row row) {
+         const DeviceFacts* device = row.session->device(row.key.device);
+         return device ? or_empty(device->compute_capability) : "";
+       }},
+      {"arm", "plain: nothing traces the process, these numbers are the headline; traced: under CUPTI.",
+       [](Row row) { return row.key.arm; }},
+      {"setup", "The family of benchmarks and the settings of the whole process.", [](Row row) { return row.key.setup; }},
+      {"benchmark", "The workload.", [](Row row) { return row.key.name.benchmark; }},
+      {"params", "The workload's axes and their values.", [](Row row) { return row.key.name.params_text(); }},
+      {"metric", "What was measured.", [](Row row) { return row.metric; }},
+      {"unit", "Unit of all statistics from min to mad.",
+       [](Row row) { const Metric* m = known_metric(row.metric); return std::string(m ? m->unit : ""); }},
+      {"direction", "Which way is better.",
+       [](Row row) { const Metric* m = known_metric(row.metric); return std::string(m ? name_of(m->direction) : ""); }},
+      {"status", "ok, failed, skipped, invalid (measured, and not to be trusted) or unsupported.",
+       [](Row row) { return std::string(name_of(row.status)); }},
+      {"reason", "Why the status is not ok, or what was cut short.", [](Row row) { return row.reason; }},
+      {"runs", "Fresh processes that measured it.", [](Row row) { return std::to_string(row.runs); }},
+      {"n", "Samples, over all runs.", [](Row row) { return std::to_string(row.n); }},
+      statistic("min", "Smallest sample.", &SummaryRow::min),
+      statistic("q1", "First quartile.", &SummaryRow::q1),
+      statistic("p50", "Median of all samples of all runs.", &SummaryRow::p50),
+      statistic("q3", "Third quartile.", &SummaryRow::q3),
+      statistic("p90", "One sample in ten is above.", &SummaryRow::p90),
+      statistic("p99", "One sample in a hundred is above.", &SummaryRow::p99),
+      statistic("p999", "One sample in a thousand is above.", &SummaryRow::p999),
+      statistic("max", "Largest sample.", &SummaryRow::max),
+      statistic("mean", "Arithmetic mean.", &SummaryRow::mean),
+      statistic("sd", "Standard deviation of all samples.", &SummaryRow::sd),
+      statistic("mad", "Median absolute deviation from the median: spread that outliers do not move.", &SummaryRow::mad),
+      statistic("p50_ci_lo", "Lower end of the 95 % interval of the median over runs (six runs or more).", &SummaryRow::p50_ci_lo),
+      statistic("p50_ci_hi", "Upper end of the 95 % interval of the median over runs (six runs or more).", &SummaryRow::p50_ci_hi),
+      statistic("within_run_cv", "Standard deviation within runs, as a share of the mean.", &SummaryRow::within_run_cv),
+      statistic("between_run_cv", "Standard deviation between runs beyond what their samples explain, as a share of the mean.", &SummaryRow::between_run_cv),
+      statistic("icc", "Share of the variance that lies between runs: 0, any process is like another; 1, all that differs is the process.", &SummaryRow::icc),
+      statistic("lag1", "Correlation of each sample with the next, within runs.", &SummaryRow::lag1),
+      {"modes", "Number of modes of the distribution; not determined yet.", [](Row) { return std::string(); }},
+      statistic("outlier_share", "Share of samples beyond 1.5 interquartile ranges from the quartiles.", &SummaryRow::outlier_share),
+      {"source", "What measured it: the host's clock, events on the device, or derived from another metric.",
+       [](Row row) { const Metric* m = known_metric(row.metric); return std::string(m ? m->source : ""); }},
+      {"simulated", "Whether it ran on the fake CUDA libraries of the tests.", [](Row row) { return cell(simulated(row)); }},
+      {"method", "What did the work: library, call, algorithm.", [](Row row) { return row.method; }},
+  };
+  return columns;
+}
+
+void write_csv_tables(const SessionData& session, const std::vector<SummaryRow>& rows, const std::filesystem::path& folder) {
+  std::vector<std::string> header;
+  for (const SummaryColumn& column : summary_columns()) header.emplace_back(column.key);
+  CsvWriter summary(folder / "summary.csv", header);
+  for (const SummaryRow& row : rows) {
+    std::vector<std::string> cells;
+    for (const SummaryColumn& column : summary_columns()) cells.push_back(column.cell(row));
+    summary.row(cells);
+  }
+  summary.commit();
+
+  const Json host = session.meta.value("host", Json::object());
+  CsvWriter devices(folder / "devices.csv",
+                    {"session_id", "node", "device_id", "device_index", "device_name", "backend", "compute_capability",
+                     "uuid", "pci_bus_id", "memory_bytes", "multiprocessors", "clock_mhz", "memory_clock_mhz",
+                     "memory_bus_bits", "l2_bytes", "driver_version", "libraries", "host_cpu", "usable", "reason", "simulated"});
+  for (const DeviceFacts& device : session.devices) {
+    devices.row({session.id,
+                 session.node,
+                 device.uuid,
+                 std::to_string(device.index),
+                 device.name,
+                 device.backend,
+                 or_empty(device.compute_capability),
+                 device.uuid,
+                 or_empty(device.pci_bus_id),
+                 number_or_empty(device.memory_bytes),
+                 number_or_empty(device.multiprocessors),
+                 number_or_empty(device.clock_mhz),
+                 number_or_empty(device.memory_clock_mhz),
+                 number_or_empty(device.memory_bus_bits),
+                 number_or_empty(device.last_level_cache_bytes),
+                 or_empty(device.driver_version),
+                 libraries_text(session, device.uuid),
+                 maybe<std::string>(host, "cpu_model").value_or(""),
+                 cell(device.usable),
+                 device.reason,
+                 cell(device.simulated)});
+  }
+  devices.commit();
+
+  CsvWriter runs(folder / "runs.csv",
+                 {"session_id", "node", "device_id", "device_name", "replicate", "arm", "setup", "attempt", "status", "reason",
+                  "begin_utc", "duration_s", "pid", "cpus", "side_by_side", "cases_ok", "cases_failed", "kernel_form", "jit",
+                  "records_file", "simulated"});
+  for (const RunInfo& run : session.runs) {
+    const DeviceFacts* device = session.device(run.device);
+    runs.row({session.id,
+              run.node,
+              run.device,
+              device ? device->name : "",
+              std::to_string(run.replicate),
+              run.arm,
+              run.setup,
+              std::to_string(run.attempt),
+              run.status,
+              run.reason,
+              run.begin_utc,
+              cell(run.duration_s),
+              number_or_empty(run.pid),
+              run.cpus,
+              number_or_empty(run.side_by_side),
+              std::to_string(run.cases_ok),
+              std::to_string(run.cases_failed),
+              run.kernel_form,
+              run.jit ? cell(*run.jit) : "",
+              run.file,
+              cell(run.simulated)});
+  }
+  runs.commit();
+}
+
+void write_page_tables(const SessionData& session, const std::filesystem::path& folder) {
+  static const std::vector<double> kProbabilities = [] {
+    std::vector<double> p;
+    for (int i = 0; i <= 40; ++i) p.push_back(i / 40.0);
+    for (const double tail : {0.001, 0.01, 0.96, 0.97, 0.98, 0.985, 0.99, 0.9925, 0.995, 0.9975, 0.999, 0.9995, 0.9999}) p.push_back(tail);
+    std::ranges::sort(p);
+    return p;
+  }();
+  CsvWriter quantiles(folder / "quantiles.csv",
+                      {"session_id", "device_id", "arm", "setup", "case", "metric", "unit", "replicate", "n", "p", "value"});
+  for (const auto& [key, data] : session.cases) {
+    for (const auto& [metric, by_replicate] : data.samples) {
+      const Metric* known = known_metric(metric);
+      for (const auto& [replicate, samples] : by_replicate) {
+        if (samples.empty()) continue;
+        std::vector<double> sorted = samples;
+        std::ranges::sort(sorted);
+        for (const double p : kProbabilities) {
+          quantiles.row({session.id,
+                         key.device,
+                         key.arm,
+                         key.setup,
+                         key.name.text(),
+                         metric,
+                         std::string(known ? known->unit : ""),
+                         std::to_string(replicate),
+                         std::to_string(sorted.size()),
+                         cell(p),
+                         cell(stats::quantile(sorted, p))});
+        }
+      }
+    }
+  }
+  quantiles.commit();
+
+  Json glossary;
+  for (const Metric& metric : all_metrics()) {
+    glossary["metrics"].push_back({{"key", metric.key},
+                                   {"unit", metric.unit},
+                                   {"direction", name_of(metric.direction)},
+                                   {"description", metric.description}});
+  }
+  for (const SummaryColumn& column : summary_columns()) {
+    glossary["columns"].push_back({{"key", column.key}, {"description", column.description}});
+  }
+  write_file(folder / "metrics.json", glossary.dump(1) + "\n");
+}
+
+}  // namespace launchgap

@@ -1,0 +1,49 @@
+// Statistics per device, case, arm and metric, and the tables that people and other programs read.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/summary/session_data.h"
+
+namespace launchgap {
+
+/// One row of summary.csv.
+struct SummaryRow {
+  const SessionData* session = nullptr;
+  CaseKey key;
+  std::string metric;  // empty for a case without a result
+  Status status = Status::ok;
+  std::string reason;
+  std::string method;
+  std::size_t runs = 0;
+  std::size_t n = 0;
+  std::optional<double> min, q1, p50, q3, p90, p99, p999, max, mean, sd, mad;
+  std::optional<double> p50_ci_lo, p50_ci_hi;
+  std::optional<double> within_run_cv, between_run_cv, icc, lag1, outlier_share;
+  std::vector<double> run_medians;  // by replicate, not a column
+};
+
+/// One column of summary.csv: its name, what it means, and how a row fills it.
+struct SummaryColumn {
+  std::string_view key;
+  std::string_view description;
+  std::function<std::string(const SummaryRow&)> cell;
+};
+
+const std::vector<SummaryColumn>& summary_columns();
+
+std::vector<SummaryRow> summarise(const SessionData& session);
+
+/// Writes devices.csv, runs.csv and summary.csv.
+void write_csv_tables(const SessionData& session, const std::vector<SummaryRow>& rows, const std::filesystem::path& folder);
+
+/// Writes what the page needs beyond those: quantiles.csv (per run) and metrics.json (what each metric and
+/// column means).
+void write_page_tables(const SessionData& session, const std::filesystem::path& folder);
+
+}  // namespace launchgap

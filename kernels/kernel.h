@@ -1,0 +1,27 @@
+// A kernel as the host sees it: the entry point in the device image, its parameters, and the same work as a
+// plain function. The function is what the `host` device runs, what results are verified against, and what
+// the fake CUDA driver of the tests executes.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+namespace launchgap::kernels {
+
+/// A one-dimensional grid: `blocks` blocks of `threads` threads.
+struct LaunchShape {
+  unsigned blocks = 1;
+  unsigned threads = 1;
+};
+
+struct KernelDescription {
+  const char* name;                              // entry point, without C++ mangling
+  std::span<const std::size_t> parameter_bytes;  // size of each parameter, in order
+  /// Does the whole grid's work; arguments[i] points to the value of parameter i, as in cuLaunchKernel.
+  void (*host)(void* const* arguments, LaunchShape shape);
+};
+
+/// Every kernel of this folder.
+std::span<const KernelDescription* const> all_kernels();
+
+}  // namespace launchgap::kernels

@@ -1,0 +1,99 @@
+# Device code in two forms: portable PTX by stock clang, machine code for every architecture that nvcc knows.
+# Either compiler may be missing, and the build says what that costs.
+find_program(LAUNCHGAP_CLANG NAMES clang++ clang++-14 clang++-15 clang++-16 clang++-17 clang++-18 clang++-19)
+file(GLOB nvcc_wheels ${CMAKE_SOURCE_DIR}/.venv/lib/python3*/site-packages/nvidia/*/bin)
+find_program(LAUNCHGAP_NVCC nvcc
+             HINTS $ENV{CUDA_HOME}/bin $ENV{CUDA_PATH}/bin ${nvcc_wheels} PATHS /usr/local/cuda/bin)
+
+set(LAUNCHGAP_PORTABLE_FLAGS -x cuda --cuda-device-only --cuda-gpu-arch=sm_35 -nocudainc -nocudalib
+                             -Wno-unknown-cuda-version -std=c++17 -O3)
+set(LAUNCHGAP_NATIVE_ARCHITECTURES "")
+
+# A compiler that is there may still be unable to do it: a clang without the NVPTX target, an nvcc without a
+# host compiler that it accepts. Try both on the smallest kernel.
+set(trial ${CMAKE_BINARY_DIR}/trial)
+file(MAKE_DIRECTORY ${trial})
+if(LAUNCHGAP_CLANG)
+  execute_process(COMMAND ${LAUNCHGAP_CLANG} ${LAUNCHGAP_PORTABLE_FLAGS} -S -o ${trial}/null.ptx
+                          ${CMAKE_SOURCE_DIR}/kernels/null.cu
+                  RESULT_VARIABLE failed ERROR_VARIABLE why OUTPUT_QUIET)
+  if(failed)
+    message(WARNING "${LAUNCHGAP_CLANG} cannot compile device code: ${why}")
+    set(LAUNCHGAP_CLANG "LAUNCHGAP_CLANG-NOTFOUND")
+  endif()
+endif()
+if(LAUNCHGAP_NVCC)
+  execute_process(COMMAND ${LAUNCHGAP_NVCC} -fatbin -std=c++17 -arch=all -o ${trial}/null.fatbin
+                          ${CMAKE_SOURCE_DIR}/kernels/null.cu
+                  RESULT_VARIABLE failed ERROR_VARIABLE why OUTPUT_QUIET)
+  execute_process(COMMAND ${LAUNCHGAP_NVCC} --list-gpu-arch OUTPUT_VARIABLE architectures ERROR_QUIET)
+  if(failed)
+    message(WARNING "${LAUNCHGAP_NVCC} cannot compile device code: ${why}")
+    set(LAUNCHGAP_NVCC "LAUNCHGAP_NVCC-NOTFOUND")
+  else()
+    string(REGEX MATCHALL "[0-9]+" LAUNCHGAP_NATIVE_ARCHITECTURES "${architectures}")
+  endif()
+endif()
+
+if(LAUNCHGAP_CLANG)
+  message(STATUS "Portable kernels: ${LAUNCHGAP_CLANG}")
+else()
+  message(WARNING "No clang for device code: GPUs that nvcc does not know cannot run launchgap's kernels.")
+endif()
+if(LAUNCHGAP_NVCC)
+  message(STATUS "Native kernels: ${LAUNCHGAP_NVCC} for ${LAUNCHGAP_NATIVE_ARCHITECTURES}")
+else()
+  message(WARNING "No nvcc: kernels are compiled by the driver from portable PTX, at each first use.")
+endif()
+
+# launchgap_device_code(TARGET KERNELS name…): compiles NAME.cu of the current folder in both forms and embeds
+# them into TARGET.
+function(launchgap_device_code target)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "KERNELS")
+  set(generated ${CMAKE_BINARY_DIR}/generated)
+  set(folder ${CMAKE_CURRENT_BINARY_DIR}/images)
+  file(MAKE_DIRECTORY ${folder} ${generated})
+  set(assembly "")
+  set(list "")
+  set(images "")
+  set(headers ${CMAKE_CURRENT_SOURCE_DIR}/device.h ${CMAKE_CURRENT_SOURCE_DIR}/element.h)
+  foreach(kernel ${arg_KERNELS})
+    set(source ${CMAKE_CURRENT_SOURCE_DIR}/${kernel}.cu)
+    string(APPEND list "LAUNCHGAP_KERNEL_IMAGE(${kernel})\n")
+    foreach(form ptx fatbin)
+      set(image ${folder}/${kernel}.${form})
+      set(include "")
+      if(form STREQUAL "ptx" AND LAUNCHGAP_CLANG)
+        add_custom_command(OUTPUT ${image}
+                           COMMAND ${LAUNCHGAP_CLANG} ${LAUNCHGAP_PORTABLE_FLAGS} -S -o ${image} ${source}
+                           DEPENDS ${source} ${headers} VERBATIM)
+      elseif(form STREQUAL "fatbin" AND LAUNCHGAP_NVCC)
+        add_custom_command(OUTPUT ${image}
+                           COMMAND ${LAUNCHGAP_NVCC} -fatbin -std=c++17 -arch=all -o ${image} ${source}
+                           DEPENDS ${source} ${headers} VERBATIM)
+      else()
+        set(image "")
+      endif()
+      if(image)
+        list(APPEND images ${image})
+        set(include "  .incbin \"${image}\"\n")
+      endif()
+      string(APPEND assembly
+             "  .balign 16\n  .globl ${kernel}_${form}_begin, ${kernel}_${form}_end\n${kernel}_${form}_begin:\n")
+      string(APPEND assembly "${include}")
+      # PTX is handed to the driver as a string, so its end includes the NUL byte.
+      if(form STREQUAL "ptx" AND image)
+        string(APPEND assembly "  .byte 0\n")
+      endif()
+      string(APPEND assembly "${kernel}_${form}_end:\n")
+    endforeach()
+  endforeach()
+  file(CONFIGURE OUTPUT ${generated}/kernel_images.inc CONTENT "${list}" @ONLY)
+  file(CONFIGURE OUTPUT ${folder}/images.S
+       CONTENT "  .section .rodata\n${assembly}  .section .note.GNU-stack,\"\",@progbits\n" @ONLY)
+  set_source_files_properties(${folder}/images.S PROPERTIES OBJECT_DEPENDS "${images}")
+  target_sources(${target} PRIVATE ${folder}/images.S)
+  list(JOIN LAUNCHGAP_NATIVE_ARCHITECTURES "," architectures)
+  set_source_files_properties(images.cpp PROPERTIES COMPILE_DEFINITIONS
+                              "LAUNCHGAP_NATIVE_ARCHITECTURES=${architectures}")
+endfunction()
