@@ -61,8 +61,6 @@ std::string cell(std::optional<double> value) {
   return value && std::isfinite(*value) ? fmt::format("{}", *value) : "";
 }
 
-std::string cell(bool value) { return value ? "true" : "false"; }
-
 void write_file(const std::filesystem::path& path, const std::string& text) {
   const std::filesystem::path temporary = temporary_beside(path);
   std::ofstream out(temporary, std::ios::binary);

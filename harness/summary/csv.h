@@ -1,6 +1,7 @@
 // CSV as RFC 4180 has it: CRLF, and quotes around fields that need them.
 #pragma once
 
+#include <concepts>
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -26,7 +27,11 @@ class CsvWriter {
 
 /// A cell: a number so that it reads back equal, nothing for what is absent.
 std::string cell(std::optional<double> value);
-std::string cell(bool value);
+/// "true" or "false". Only for bool itself: a double would rather become a bool than an optional.
+template <std::same_as<bool> Bool>
+std::string cell(Bool value) {
+  return value ? "true" : "false";
+}
 
 /// Writes `text` to a file by way of a temporary one. Throws Error if it cannot.
 void write_file(const std::filesystem::path& path, const std::string& text);

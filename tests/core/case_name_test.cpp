@@ -1,0 +1,39 @@
+#include "harness/core/case_name.h"
+
+#include <gtest/gtest.h>
+
+#include "harness/core/errors.h"
+
+namespace launchgap {
+namespace {
+
+TEST(CaseName, IsABenchmarkAndItsAxes) {
+  const CaseName name = CaseName::parse("launch/null/api:driver/mode:idle");
+  EXPECT_EQ(name.benchmark, "launch/null");
+  EXPECT_EQ(name.family(), "launch");
+  EXPECT_EQ(name.params_text(), "api:driver/mode:idle");
+  EXPECT_EQ(name.at("mode"), "idle");
+}
+
+TEST(CaseName, ReadsBackAsItWasWritten) {
+  for (const char* text : {"launch", "launch/null", "matmul/library/size:256/type:fp32", "a/b:", "a/b:c:d"}) {
+    EXPECT_EQ(CaseName::parse(text).text(), text);
+  }
+}
+
+TEST(CaseName, RefusesWhatIsNoName) {
+  for (const char* text : {"", "/", "a//b", "api:driver", "a/:b", "a/x:1/b", "a/"}) {
+    EXPECT_THROW(CaseName::parse(text), Error) << text;
+  }
+}
+
+TEST(CaseName, NumbersAreWholeNumbers) {
+  const CaseName name = CaseName::parse("m/size:256/type:fp32/huge:99999999999999999999");
+  EXPECT_EQ(name.number("size"), 256);
+  EXPECT_THROW(name.number("type"), Error);
+  EXPECT_THROW(name.number("huge"), Error);
+  EXPECT_THROW(name.at("absent"), Error);
+}
+
+}  // namespace
+}  // namespace launchgap

@@ -1,0 +1,29 @@
+#include "harness/core/metric.h"
+
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "harness/core/errors.h"
+
+namespace launchgap {
+namespace {
+
+TEST(Metrics, EachHasAKeyOfItsOwnAUnitAndAMeaning) {
+  std::set<std::string_view> keys;
+  for (const Metric& metric : all_metrics()) {
+    EXPECT_TRUE(keys.insert(metric.key).second) << metric.key;
+    EXPECT_FALSE(metric.unit.empty()) << metric.key;
+    EXPECT_FALSE(metric.source.empty()) << metric.key;
+    EXPECT_GT(metric.description.size(), 20u) << metric.key;
+    EXPECT_EQ(metric.key.ends_with("_ns"), metric.unit == "ns") << metric.key;
+  }
+}
+
+TEST(Metrics, AreFoundByKey) {
+  EXPECT_EQ(metric("api_ns").unit, "ns");
+  EXPECT_THROW(metric("api"), Error);
+}
+
+}  // namespace
+}  // namespace launchgap

@@ -1,0 +1,85 @@
+#include "harness/core/plan.h"
+
+#include <map>
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "harness/core/errors.h"
+
+namespace launchgap {
+namespace {
+
+std::vector<Workload> two_devices() {
+  return {{"a", "launch", true, {{"launch/null/mode:idle", 1}, {"launch/null/mode:burst", 1}}},
+          {"a", "matmul", false, {{"matmul/library/size:256", 2}}},
+          {"b", "launch", true, {{"launch/null/mode:idle", 1}}},
+          {"b", "matmul", false, {{"matmul/library/size:256", 2}}}};
+}
+
+TEST(Plan, RunsEveryWorkloadAsOftenAsAsked) {
+  std::map<std::pair<std::string, std::string>, std::set<int>> replicates;
+  const Plan plan = make_plan(two_devices(), 3, Arm::plain, 1);
+  for (const Batch& batch : plan.batches) {
+    for (const PlannedRun& run : batch) {
+      EXPECT_TRUE(replicates[std::pair(run.device, run.setup)].insert(run.replicate).second);
+    }
+  }
+  EXPECT_EQ(plan.run_count(), 12u);
+  for (const auto& [key, seen] : replicates) EXPECT_EQ(seen, (std::set<int>{0, 1, 2}));
+}
+
+TEST(Plan, WhatMustBeAloneIsAloneAndTheRestSharesABatchPerReplicate) {
+  for (const Batch& batch : make_plan(two_devices(), 3, Arm::plain, 1).batches) {
+    if (batch.front().setup == "launch") {
+      EXPECT_EQ(batch.size(), 1u);
+    } else {
+      ASSERT_EQ(batch.size(), 2u);
+      EXPECT_NE(batch[0].device, batch[1].device);
+      EXPECT_EQ(batch[0].replicate, batch[1].replicate);
+    }
+  }
+}
+
+TEST(Plan, TheSeedDecidesTheOrder) {
+  const auto order = [](std::uint64_t seed) {
+    std::string text;
+    for (const Batch& batch : make_plan(two_devices(), 5, Arm::plain, seed).batches) {
+      text += batch.front().device + batch.front().setup + std::to_string(batch.front().replicate) + " ";
+    }
+    return text;
+  };
+  EXPECT_EQ(order(7), order(7));
+  EXPECT_NE(order(7), order(8));
+}
+
+TEST(Plan, TheOrderOfCasesRotatesByReplicate) {
+  for (const Batch& batch : make_plan(two_devices(), 2, Arm::plain, 1).batches) {
+    const PlannedRun& run = batch.front();
+    if (run.device != "a" || run.setup != "launch") continue;
+    EXPECT_EQ(run.cases.front().name, run.replicate == 0 ? "launch/null/mode:idle" : "launch/null/mode:burst");
+  }
+}
+
+TEST(Plan, ItsTimeIsThatOfTheLongestRunOfEachBatch) {
+  const Plan plan = make_plan({{"a", "matmul", false, {{"x", 2}}}, {"b", "matmul", false, {{"x", 5}}}}, 1, Arm::plain, 1);
+  EXPECT_DOUBLE_EQ(plan.seconds(), 5 + kSecondsPerRun);
+}
+
+TEST(Plan, ADeviceWithoutCasesHasNoRuns) {
+  EXPECT_EQ(make_plan({{"a", "launch", true, {}}}, 3, Arm::plain, 1).run_count(), 0u);
+}
+
+TEST(DerivedSeeds, DependOnEveryPart) {
+  const std::set<std::uint64_t> seeds = {
+      derive_seed(1, "a"), derive_seed(2, "a"), derive_seed(1, "b"), derive_seed(1, "a", 1), derive_seed(1, "")};
+  EXPECT_EQ(seeds.size(), 5u);
+}
+
+TEST(Profiles, AreKnownByName) {
+  EXPECT_EQ(parse_profile("nightly"), Profile::nightly);
+  EXPECT_THROW(parse_profile("fast"), UsageError);
+}
+
+}  // namespace
+}  // namespace launchgap

@@ -1,0 +1,180 @@
+// launchgap declares the part of CUDA's binary interface that it calls. Here the compiler compares that with
+// NVIDIA's headers: a mismatch does not build.
+#include <cstddef>
+
+#include <gtest/gtest.h>
+
+// Before NVIDIA's, whose macros rename functions to their newest versions.
+#include "harness/device/cuda/abi/cublas.h"
+#include "harness/device/cuda/abi/cudnn.h"
+#include "harness/device/cuda/abi/driver.h"
+
+// clang-format off
+#include <cuda.h>
+#if __has_include(<cublas_v2.h>)
+#include <cublas_v2.h>
+#endif
+#if __has_include(<cudnn.h>)
+#include <cudnn.h>
+#endif
+// clang-format on
+
+#if __has_include(<cublas_v2.h>)
+// NVIDIA's header overloads this one for C++, so the exported function is picked by its type.
+using GemmEx = cublasStatus_t(cublasHandle_t, cublasOperation_t, cublasOperation_t, int, int, int, const void*,
+                              const void*, cudaDataType, int, const void*, cudaDataType, int, const void*, void*,
+                              cudaDataType, int, cublasComputeType_t, cublasGemmAlgo_t);
+[[maybe_unused]] GemmEx* const picked_gemm_ex = &cublasGemmEx;
+GemmEx exported_gemm_ex;
+#endif
+
+namespace launchgap::cuda::abi {
+namespace {
+
+#define SAME(ours, theirs) static_assert(static_cast<long long>(ours) == static_cast<long long>(theirs))
+#define SAME_FIELD(Ours, field, Theirs, their_field) \
+  static_assert(offsetof(Ours, field) == offsetof(Theirs, their_field) && sizeof(Ours::field) == sizeof(Theirs::their_field))
+
+SAME(kSuccess, CUDA_SUCCESS);
+SAME(kInvalidValue, CUDA_ERROR_INVALID_VALUE);
+SAME(kOutOfMemory, CUDA_ERROR_OUT_OF_MEMORY);
+SAME(kNotInitialized, CUDA_ERROR_NOT_INITIALIZED);
+SAME(kDeinitialized, CUDA_ERROR_DEINITIALIZED);
+SAME(kStubLibrary, CUDA_ERROR_STUB_LIBRARY);
+SAME(kDeviceUnavailable, CUDA_ERROR_DEVICE_UNAVAILABLE);
+SAME(kNoDevice, CUDA_ERROR_NO_DEVICE);
+SAME(kInvalidDevice, CUDA_ERROR_INVALID_DEVICE);
+SAME(kInvalidImage, CUDA_ERROR_INVALID_IMAGE);
+SAME(kInvalidContext, CUDA_ERROR_INVALID_CONTEXT);
+SAME(kNoBinaryForGpu, CUDA_ERROR_NO_BINARY_FOR_GPU);
+SAME(kEccUncorrectable, CUDA_ERROR_ECC_UNCORRECTABLE);
+SAME(kUnsupportedLimit, CUDA_ERROR_UNSUPPORTED_LIMIT);
+SAME(kInvalidPtx, CUDA_ERROR_INVALID_PTX);
+SAME(kNvlinkUncorrectable, CUDA_ERROR_NVLINK_UNCORRECTABLE);
+SAME(kUnsupportedPtxVersion, CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
+SAME(kInvalidHandle, CUDA_ERROR_INVALID_HANDLE);
+SAME(kNotFound, CUDA_ERROR_NOT_FOUND);
+SAME(kNotReady, CUDA_ERROR_NOT_READY);
+SAME(kIllegalAddress, CUDA_ERROR_ILLEGAL_ADDRESS);
+SAME(kLaunchTimeout, CUDA_ERROR_LAUNCH_TIMEOUT);
+SAME(kContextIsDestroyed, CUDA_ERROR_CONTEXT_IS_DESTROYED);
+SAME(kAssert, CUDA_ERROR_ASSERT);
+SAME(kHardwareStackError, CUDA_ERROR_HARDWARE_STACK_ERROR);
+SAME(kIllegalInstruction, CUDA_ERROR_ILLEGAL_INSTRUCTION);
+SAME(kMisalignedAddress, CUDA_ERROR_MISALIGNED_ADDRESS);
+SAME(kInvalidAddressSpace, CUDA_ERROR_INVALID_ADDRESS_SPACE);
+SAME(kInvalidPc, CUDA_ERROR_INVALID_PC);
+SAME(kLaunchFailed, CUDA_ERROR_LAUNCH_FAILED);
+SAME(kNotPermitted, CUDA_ERROR_NOT_PERMITTED);
+SAME(kNotSupported, CUDA_ERROR_NOT_SUPPORTED);
+SAME(kSystemNotReady, CUDA_ERROR_SYSTEM_NOT_READY);
+SAME(kSystemDriverMismatch, CUDA_ERROR_SYSTEM_DRIVER_MISMATCH);
+SAME(kCompatNotSupportedOnDevice, CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE);
+SAME(kUnknown, CUDA_ERROR_UNKNOWN);
+
+SAME(kMaxThreadsPerBlock, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+SAME(kWarpSize, CU_DEVICE_ATTRIBUTE_WARP_SIZE);
+SAME(kClockRateKhz, CU_DEVICE_ATTRIBUTE_CLOCK_RATE);
+SAME(kMultiprocessorCount, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+SAME(kIntegrated, CU_DEVICE_ATTRIBUTE_INTEGRATED);
+SAME(kCanMapHostMemory, CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY);
+SAME(kComputeMode, CU_DEVICE_ATTRIBUTE_COMPUTE_MODE);
+SAME(kEccEnabled, CU_DEVICE_ATTRIBUTE_ECC_ENABLED);
+SAME(kMemoryClockRateKhz, CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE);
+SAME(kGlobalMemoryBusWidth, CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH);
+SAME(kL2CacheBytes, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
+SAME(kComputeCapabilityMajor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+SAME(kComputeCapabilityMinor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+SAME(kMemoryPoolsSupported, CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED);
+
+SAME(kPtxVersion, CU_FUNC_ATTRIBUTE_PTX_VERSION);
+SAME(kBinaryVersion, CU_FUNC_ATTRIBUTE_BINARY_VERSION);
+SAME(kJitErrorLogBuffer, CU_JIT_ERROR_LOG_BUFFER);
+SAME(kJitErrorLogBufferSizeBytes, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES);
+SAME(kReleaseThreshold, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD);
+SAME(kScheduleSpin, CU_CTX_SCHED_SPIN);
+SAME(kScheduleYield, CU_CTX_SCHED_YIELD);
+SAME(kScheduleBlockingSync, CU_CTX_SCHED_BLOCKING_SYNC);
+SAME(kStreamNonBlocking, CU_STREAM_NON_BLOCKING);
+SAME(kEventDisableTiming, CU_EVENT_DISABLE_TIMING);
+SAME(kHostAllocPortable, CU_MEMHOSTALLOC_PORTABLE);
+SAME(kHostAllocDeviceMap, CU_MEMHOSTALLOC_DEVICEMAP);
+SAME(kEagerLoading, CU_MODULE_EAGER_LOADING);
+SAME(kLazyLoading, CU_MODULE_LAZY_LOADING);
+
+static_assert(sizeof(DevicePointer) == sizeof(CUdeviceptr) && sizeof(Uuid) == sizeof(CUuuid));
+static_assert(sizeof(LaunchConfig) == sizeof(CUlaunchConfig));
+SAME_FIELD(LaunchConfig, grid_x, CUlaunchConfig, gridDimX);
+SAME_FIELD(LaunchConfig, block_z, CUlaunchConfig, blockDimZ);
+SAME_FIELD(LaunchConfig, shared_bytes, CUlaunchConfig, sharedMemBytes);
+SAME_FIELD(LaunchConfig, stream, CUlaunchConfig, hStream);
+SAME_FIELD(LaunchConfig, attributes, CUlaunchConfig, attrs);
+SAME_FIELD(LaunchConfig, attribute_count, CUlaunchConfig, numAttrs);
+
+#if __has_include(<cublas_v2.h>)
+SAME(kCublasNotSupported, CUBLAS_STATUS_NOT_SUPPORTED);
+SAME(kCublasArchMismatch, CUBLAS_STATUS_ARCH_MISMATCH);
+SAME(kCublasExecutionFailed, CUBLAS_STATUS_EXECUTION_FAILED);
+SAME(kCublasInternalError, CUBLAS_STATUS_INTERNAL_ERROR);
+SAME(kCublasOpN, CUBLAS_OP_N);
+SAME(kCublasOpT, CUBLAS_OP_T);
+SAME(kCudaR32F, CUDA_R_32F);
+SAME(kCudaR16F, CUDA_R_16F);
+SAME(kCudaR16BF, CUDA_R_16BF);
+SAME(kCompute32F, CUBLAS_COMPUTE_32F);
+SAME(kCompute32FPedantic, CUBLAS_COMPUTE_32F_PEDANTIC);
+SAME(kCompute32FFastTf32, CUBLAS_COMPUTE_32F_FAST_TF32);
+SAME(kGemmDefault, CUBLAS_GEMM_DEFAULT);
+#endif
+
+#if __has_include(<cudnn.h>)
+SAME(kCudnnFloat, CUDNN_DATA_FLOAT);
+SAME(kCudnnHalf, CUDNN_DATA_HALF);
+SAME(kCudnnBfloat16, CUDNN_DATA_BFLOAT16);
+SAME(kCudnnNchw, CUDNN_TENSOR_NCHW);
+SAME(kCudnnNhwc, CUDNN_TENSOR_NHWC);
+SAME(kCudnnCrossCorrelation, CUDNN_CROSS_CORRELATION);
+SAME(kCudnnDefaultMath, CUDNN_DEFAULT_MATH);
+SAME(kCudnnTensorOpMath, CUDNN_TENSOR_OP_MATH);
+SAME(kCudnnFmaMath, CUDNN_FMA_MATH);
+SAME(kCudnnImplicitGemm, CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM);
+SAME(kCudnnImplicitPrecompGemm, CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM);
+SAME(kCudnnFft, CUDNN_CONVOLUTION_FWD_ALGO_FFT);
+SAME(kCudnnWinogradNonfused, CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD_NONFUSED);
+static_assert(sizeof(CudnnForwardPerformance) == sizeof(cudnnConvolutionFwdAlgoPerf_t));
+SAME_FIELD(CudnnForwardPerformance, algorithm, cudnnConvolutionFwdAlgoPerf_t, algo);
+SAME_FIELD(CudnnForwardPerformance, milliseconds, cudnnConvolutionFwdAlgoPerf_t, time);
+SAME_FIELD(CudnnForwardPerformance, workspace_bytes, cudnnConvolutionFwdAlgoPerf_t, memory);
+SAME_FIELD(CudnnForwardPerformance, math_type, cudnnConvolutionFwdAlgoPerf_t, mathType);
+#endif
+
+/// A function of ours takes what NVIDIA's does: as many parameters, each of the same size.
+template <class Ours, class Theirs>
+struct SameShape : std::false_type {};
+template <class OurResult, class... Our, class TheirResult, class... Their>
+struct SameShape<OurResult(Our...), TheirResult(Their...)> {
+  static constexpr bool value = [] {
+    if constexpr (sizeof...(Our) != sizeof...(Their)) {
+      return false;
+    } else {
+      return sizeof(OurResult) == sizeof(TheirResult) && (... && (sizeof(Our) == sizeof(Their)));
+    }
+  }();
+};
+
+#define CHECK_FUNCTION(name, required, ...) \
+  static_assert(SameShape<__VA_ARGS__, decltype(::name)>::value, #name);
+LAUNCHGAP_CUDA_DRIVER_FUNCTIONS(CHECK_FUNCTION)
+#if __has_include(<cublas_v2.h>)
+#define cublasGemmEx exported_gemm_ex
+LAUNCHGAP_CUBLAS_FUNCTIONS(CHECK_FUNCTION)
+#undef cublasGemmEx
+#endif
+#if __has_include(<cudnn.h>)
+LAUNCHGAP_CUDNN_FUNCTIONS(CHECK_FUNCTION)
+#endif
+
+TEST(CudaAbi, IsNvidias) { SUCCEED() << "compared at compile time"; }
+
+}  // namespace
+}  // namespace launchgap::cuda::abi

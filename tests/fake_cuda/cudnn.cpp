@@ -1,0 +1,435 @@
+// The fake libcudnn: forward convolutions computed on the host, laid on the fake driver's streams.
+#include "harness/device/cuda/abi/cudnn.h"
+
+#include <algorithm>
+#include <optional>
+#include <type_traits>
+
+#include "tests/fake_cuda/convolution.h"
+#include "tests/fake_cuda/element_type.h"
+#include "tests/fake_cuda/operation.h"
+
+#define EXPORT LAUNCHGAP_FAKE_EXPORT
+
+EXPORT int launchgap_fake_library;
+int launchgap_fake_library = 1;
+
+namespace launchgap::fake {
+namespace {
+
+using namespace cuda::abi;
+
+/// cuDNN 9 renumbered its status codes. Source: cudnn_graph.h of 9.0 and cudnn_ops_infer.h of 8.9.
+struct Failure {
+  const char* name;
+  CudnnStatus before_9;
+  CudnnStatus since_9;
+};
+constexpr Failure kNotInitialized{"CUDNN_STATUS_NOT_INITIALIZED", 1, 1001};
+constexpr Failure kBadParameter{"CUDNN_STATUS_BAD_PARAM", 3, 2000};
+constexpr Failure kNotSupported{"CUDNN_STATUS_NOT_SUPPORTED", 9, 3000};
+constexpr Failure kArchMismatch{"CUDNN_STATUS_ARCH_MISMATCH", 6, 3008};
+constexpr Failure kInternalError{"CUDNN_STATUS_INTERNAL_ERROR", 4, 4000};
+constexpr Failure kExecutionFailed{"CUDNN_STATUS_EXECUTION_FAILED", 8, 5000};
+constexpr const Failure* kFailures[] = {&kNotInitialized,
+                                        &kBadParameter,
+                                        &kNotSupported,
+                                        &kArchMismatch,
+                                        &kInternalError,
+                                        &kExecutionFailed};
+
+struct Handle {
+  Stream stream = nullptr;
+};
+
+struct Tensor {
+  Extents extents;
+  Layout layout{};
+  kernels::ElementType type{};
+};
+
+struct Convolution {
+  std::size_t pad_h = 0, pad_w = 0, stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1;
+  int math_type = kCudnnDefaultMath;
+};
+
+const Node* node() {
+  return find_driver() != nullptr ? find_driver()->node() : nullptr;
+}
+
+CudnnStatus status_of(const Failure& failure) {
+  const Node* const its_node = node();
+  return its_node != nullptr && its_node->cudnn_version < 90000 ? failure.before_9
+                                                                : failure.since_9;
+}
+
+CudnnStatus enter(const char* call) {
+  Driver* const driver = find_driver();
+  return driver == nullptr ? kNotInitialized.since_9 : driver->enter(Library::cudnn, call);
+}
+
+template <typename T, typename Opaque>
+T* as(Opaque* handle) {
+  return reinterpret_cast<T*>(handle);
+}
+
+template <typename T, typename Opaque>
+CudnnStatus create(const char* call, Opaque** handle) {
+  if (const CudnnStatus status = enter(call)) return status;
+  if (handle == nullptr) return status_of(kBadParameter);
+  *handle = reinterpret_cast<Opaque*>(new T);
+  return kCudnnSuccess;
+}
+
+template <typename T, typename Opaque>
+CudnnStatus destroy(const char* call, Opaque* handle) {
+  if (const CudnnStatus status = enter(call)) return status;
+  delete as<T>(handle);
+  return kCudnnSuccess;
+}
+
+std::optional<kernels::ElementType> element_type(int type) {
+  switch (type) {
+    case kCudnnFloat:
+      return kernels::ElementType::fp32;
+    case kCudnnHalf:
+      return kernels::ElementType::fp16;
+    case kCudnnBfloat16:
+      return kernels::ElementType::bf16;
+    default:
+      return std::nullopt;
+  }
+}
+
+CudnnStatus set_tensor(Tensor* tensor, int format, int type, int n, int c, int h, int w) {
+  if (tensor == nullptr || n < 1 || c < 1 || h < 1 || w < 1) return status_of(kBadParameter);
+  const auto its_type = element_type(type);
+  if (!its_type || (format != kCudnnNchw && format != kCudnnNhwc)) return status_of(kNotSupported);
+  tensor->extents = {static_cast<std::size_t>(n),
+                     static_cast<std::size_t>(c),
+                     static_cast<std::size_t>(h),
+                     static_cast<std::size_t>(w)};
+  tensor->layout = format == kCudnnNchw ? Layout::nchw : Layout::nhwc;
+  tensor->type = *its_type;
+  return kCudnnSuccess;
+}
+
+/// Source: cuDNN API reference, cudnnGetConvolution2dForwardOutputDim. 0 when the filter exceeds
+/// the padded input.
+std::size_t output_extent(std::size_t in,
+                          std::size_t filter,
+                          std::size_t pad,
+                          std::size_t stride,
+                          std::size_t dilation) {
+  const std::size_t padded = in + 2 * pad;
+  const std::size_t reach = (filter - 1) * dilation + 1;
+  return padded < reach ? 0 : 1 + (padded - reach) / stride;
+}
+
+std::optional<Extents> output_extents(const Tensor& input,
+                                      const Tensor& filter,
+                                      const Convolution& convolution) {
+  if (input.extents.c != filter.extents.c) return std::nullopt;
+  const Extents output{input.extents.n,
+                       filter.extents.n,
+                       output_extent(input.extents.h,
+                                     filter.extents.h,
+                                     convolution.pad_h,
+                                     convolution.stride_h,
+                                     convolution.dilation_h),
+                       output_extent(input.extents.w,
+                                     filter.extents.w,
+                                     convolution.pad_w,
+                                     convolution.stride_w,
+                                     convolution.dilation_w)};
+  if (output.h == 0 || output.w == 0) return std::nullopt;
+  return output;
+}
+
+/// What the device makes of a convolution.
+struct Plan {
+  CudnnStatus status = kCudnnSuccess;
+  Arithmetic how;
+  double duration_ns = 0;  // of the fastest algorithm
+  int math_type = kCudnnDefaultMath;
+};
+
+Plan plan(const Tensor* input,
+          const Tensor* filter,
+          const Convolution* convolution,
+          const Tensor* output) {
+  const auto failed = [](const Failure& failure) {
+    Plan result;
+    result.status = status_of(failure);
+    return result;
+  };
+  if (input == nullptr || filter == nullptr || convolution == nullptr || output == nullptr)
+    return failed(kBadParameter);
+  if (output_extents(*input, *filter, *convolution) != output->extents)
+    return failed(kBadParameter);
+  if (input->type != filter->type || input->type != output->type) return failed(kBadParameter);
+  const DeviceDescription* device = nullptr;
+  if (find_driver()->current_device(&device) != kSuccess) return failed(kExecutionFailed);
+  if (device->capability() < first_capability(input->type)) return failed(kArchMismatch);
+  Plan result;
+  // Since cuDNN 8 the default math of fp32 is TF32 where there is some; FMA math forbids it.
+  result.how = arithmetic(*device, input->type, convolution->math_type != kCudnnFmaMath);
+  if (!result.how.tflops) return failed(kNotSupported);
+  const double flops =
+      2.0 * static_cast<double>(output->extents.count()) *
+      static_cast<double>(filter->extents.c * filter->extents.h * filter->extents.w);
+  result.duration_ns = work_ns(flops, *result.how.tflops);
+  constexpr int kFirstTensorCores = 70;
+  if (input->type != kernels::ElementType::fp32 && device->capability() >= kFirstTensorCores) {
+    result.math_type = kCudnnTensorOpMath;
+  }
+  return result;
+}
+
+/// How much longer an algorithm takes than the fastest; 0 when the fake has none.
+double slowdown(int algorithm) {
+  switch (algorithm) {
+    case kCudnnImplicitPrecompGemm:
+      return 1;
+    case kCudnnImplicitGemm:
+      return 2;
+    default:
+      return 0;
+  }
+}
+
+}  // namespace
+
+EXPORT std::size_t cudnnGetVersion() {
+  return node() != nullptr ? static_cast<std::size_t>(node()->cudnn_version) : 0;
+}
+
+EXPORT const char* cudnnGetErrorString(CudnnStatus status) {
+  if (status == kCudnnSuccess) return "CUDNN_STATUS_SUCCESS";
+  for (const Failure* const failure : kFailures) {
+    if (status_of(*failure) == status) return failure->name;
+  }
+  return "CUDNN_UNKNOWN_STATUS";
+}
+
+EXPORT CudnnStatus cudnnCreate(CudnnHandle* handle) {
+  const DeviceDescription* device = nullptr;
+  if (find_driver() == nullptr) return kNotInitialized.since_9;
+  if (find_driver()->current_device(&device) != kSuccess) return status_of(kNotInitialized);
+  return create<Handle>("cudnnCreate", handle);
+}
+
+EXPORT CudnnStatus cudnnDestroy(CudnnHandle handle) {
+  return destroy<Handle>("cudnnDestroy", handle);
+}
+
+EXPORT CudnnStatus cudnnSetStream(CudnnHandle handle, Stream stream) {
+  if (const CudnnStatus status = enter("cudnnSetStream")) return status;
+  if (handle == nullptr) return status_of(kBadParameter);
+  as<Handle>(handle)->stream = stream;
+  return kCudnnSuccess;
+}
+
+EXPORT CudnnStatus cudnnCreateTensorDescriptor(CudnnTensor* tensor) {
+  return create<Tensor>("cudnnCreateTensorDescriptor", tensor);
+}
+
+EXPORT CudnnStatus cudnnDestroyTensorDescriptor(CudnnTensor tensor) {
+  return destroy<Tensor>("cudnnDestroyTensorDescriptor", tensor);
+}
+
+EXPORT CudnnStatus
+cudnnSetTensor4dDescriptor(CudnnTensor tensor, int format, int type, int n, int c, int h, int w) {
+  if (const CudnnStatus status = enter("cudnnSetTensor4dDescriptor")) return status;
+  return set_tensor(as<Tensor>(tensor), format, type, n, c, h, w);
+}
+
+EXPORT CudnnStatus cudnnCreateFilterDescriptor(CudnnFilter* filter) {
+  return create<Tensor>("cudnnCreateFilterDescriptor", filter);
+}
+
+EXPORT CudnnStatus cudnnDestroyFilterDescriptor(CudnnFilter filter) {
+  return destroy<Tensor>("cudnnDestroyFilterDescriptor", filter);
+}
+
+EXPORT CudnnStatus
+cudnnSetFilter4dDescriptor(CudnnFilter filter, int type, int format, int k, int c, int h, int w) {
+  if (const CudnnStatus status = enter("cudnnSetFilter4dDescriptor")) return status;
+  return set_tensor(as<Tensor>(filter), format, type, k, c, h, w);
+}
+
+EXPORT CudnnStatus cudnnCreateConvolutionDescriptor(CudnnConvolution* convolution) {
+  return create<Convolution>("cudnnCreateConvolutionDescriptor", convolution);
+}
+
+EXPORT CudnnStatus cudnnDestroyConvolutionDescriptor(CudnnConvolution convolution) {
+  return destroy<Convolution>("cudnnDestroyConvolutionDescriptor", convolution);
+}
+
+EXPORT CudnnStatus cudnnSetConvolution2dDescriptor(CudnnConvolution convolution,
+                                                   int pad_h,
+                                                   int pad_w,
+                                                   int stride_h,
+                                                   int stride_w,
+                                                   int dilation_h,
+                                                   int dilation_w,
+                                                   int mode,
+                                                   int compute_type) {
+  if (const CudnnStatus status = enter("cudnnSetConvolution2dDescriptor")) return status;
+  if (convolution == nullptr || std::min(pad_h, pad_w) < 0 ||
+      std::min({stride_h, stride_w, dilation_h, dilation_w}) < 1) {
+    return status_of(kBadParameter);
+  }
+  if (mode != kCudnnCrossCorrelation || compute_type != kCudnnFloat)
+    return status_of(kNotSupported);
+  auto& its = *as<Convolution>(convolution);
+  its.pad_h = static_cast<std::size_t>(pad_h);
+  its.pad_w = static_cast<std::size_t>(pad_w);
+  its.stride_h = static_cast<std::size_t>(stride_h);
+  its.stride_w = static_cast<std::size_t>(stride_w);
+  its.dilation_h = static_cast<std::size_t>(dilation_h);
+  its.dilation_w = static_cast<std::size_t>(dilation_w);
+  return kCudnnSuccess;
+}
+
+EXPORT CudnnStatus cudnnSetConvolutionMathType(CudnnConvolution convolution, int math_type) {
+  if (const CudnnStatus status = enter("cudnnSetConvolutionMathType")) return status;
+  constexpr int kLastMathType = 3;
+  if (convolution == nullptr || math_type < 0 || math_type > kLastMathType)
+    return status_of(kBadParameter);
+  as<Convolution>(convolution)->math_type = math_type;
+  return kCudnnSuccess;
+}
+
+EXPORT CudnnStatus cudnnGetConvolution2dForwardOutputDim(CudnnConvolution convolution,
+                                                         CudnnTensor input,
+                                                         CudnnFilter filter,
+                                                         int* n,
+                                                         int* c,
+                                                         int* h,
+                                                         int* w) {
+  if (const CudnnStatus status = enter("cudnnGetConvolution2dForwardOutputDim")) return status;
+  if (convolution == nullptr || input == nullptr || filter == nullptr)
+    return status_of(kBadParameter);
+  const auto output =
+      output_extents(*as<Tensor>(input), *as<Tensor>(filter), *as<Convolution>(convolution));
+  if (!output) return status_of(kBadParameter);
+  *n = static_cast<int>(output->n);
+  *c = static_cast<int>(output->c);
+  *h = static_cast<int>(output->h);
+  *w = static_cast<int>(output->w);
+  return kCudnnSuccess;
+}
+
+EXPORT CudnnStatus cudnnGetConvolutionForwardAlgorithm_v7(CudnnHandle handle,
+                                                          CudnnTensor input,
+                                                          CudnnFilter filter,
+                                                          CudnnConvolution convolution,
+                                                          CudnnTensor output,
+                                                          int requested,
+                                                          int* returned,
+                                                          CudnnForwardPerformance* results) {
+  if (const CudnnStatus status = enter("cudnnGetConvolutionForwardAlgorithm_v7")) return status;
+  if (handle == nullptr || requested < 1 || returned == nullptr || results == nullptr)
+    return status_of(kBadParameter);
+  const Plan its_plan =
+      plan(as<Tensor>(input), as<Tensor>(filter), as<Convolution>(convolution), as<Tensor>(output));
+  if (its_plan.status != kCudnnSuccess) return its_plan.status;
+  constexpr int kBestFirst[] = {kCudnnImplicitPrecompGemm,
+                                kCudnnImplicitGemm,
+                                kCudnnGemm,
+                                kCudnnDirect,
+                                kCudnnFft,
+                                kCudnnFftTiling,
+                                kCudnnWinograd,
+                                kCudnnWinogradNonfused};
+  *returned = std::min<int>(requested, std::size(kBestFirst));
+  for (int i = 0; i < *returned; ++i) {
+    const double times = slowdown(kBestFirst[i]);
+    CudnnForwardPerformance& result = results[i];
+    result = {};
+    result.algorithm = kBestFirst[i];
+    result.status = times > 0 ? CudnnStatus{kCudnnSuccess} : status_of(kNotSupported);
+    result.milliseconds =
+        times > 0 ? static_cast<float>(its_plan.duration_ns * times * 1e-6) : -1.0f;
+    result.determinism = times > 0 ? 1 : 0;
+    result.math_type = its_plan.math_type;
+  }
+  return kCudnnSuccess;
+}
+
+EXPORT CudnnStatus cudnnGetConvolutionForwardWorkspaceSize(CudnnHandle handle,
+                                                           CudnnTensor input,
+                                                           CudnnFilter filter,
+                                                           CudnnConvolution convolution,
+                                                           CudnnTensor output,
+                                                           int algorithm,
+                                                           std::size_t* bytes) {
+  if (const CudnnStatus status = enter("cudnnGetConvolutionForwardWorkspaceSize")) return status;
+  if (handle == nullptr || bytes == nullptr) return status_of(kBadParameter);
+  const Plan its_plan =
+      plan(as<Tensor>(input), as<Tensor>(filter), as<Convolution>(convolution), as<Tensor>(output));
+  if (its_plan.status != kCudnnSuccess) return its_plan.status;
+  if (slowdown(algorithm) == 0) return status_of(kNotSupported);
+  *bytes = 0;
+  return kCudnnSuccess;
+}
+
+EXPORT CudnnStatus cudnnConvolutionForward(CudnnHandle handle,
+                                           const void* alpha,
+                                           CudnnTensor input_descriptor,
+                                           const void* input,
+                                           CudnnFilter filter_descriptor,
+                                           const void* filter,
+                                           CudnnConvolution convolution,
+                                           int algorithm,
+                                           void*,
+                                           std::size_t,
+                                           const void* beta,
+                                           CudnnTensor output_descriptor,
+                                           void* output) {
+  const double begin = now_ns();
+  if (const CudnnStatus status = enter("cudnnConvolutionForward")) return status;
+  if (handle == nullptr || alpha == nullptr || beta == nullptr) return status_of(kBadParameter);
+  const auto* const x = as<Tensor>(input_descriptor);
+  const auto* const w = as<Tensor>(filter_descriptor);
+  const auto* const y = as<Tensor>(output_descriptor);
+  const auto* const how = as<Convolution>(convolution);
+  const Plan its_plan = plan(x, w, how, y);
+  if (its_plan.status != kCudnnSuccess) return its_plan.status;
+  if (slowdown(algorithm) == 0) return status_of(kNotSupported);
+
+  ForwardConvolution forward;
+  forward.input = x->extents;
+  forward.filter = w->extents;
+  forward.output = y->extents;
+  forward.input_layout = x->layout;
+  forward.filter_layout = w->layout;
+  forward.output_layout = y->layout;
+  forward.type = x->type;
+  forward.pad_h = how->pad_h;
+  forward.pad_w = how->pad_w;
+  forward.stride_h = how->stride_h;
+  forward.stride_w = how->stride_w;
+  forward.dilation_h = how->dilation_h;
+  forward.dilation_w = how->dilation_w;
+  forward.alpha = *static_cast<const float*>(alpha);
+  forward.beta = *static_cast<const float*>(beta);
+  forward.x = input;
+  forward.w = filter;
+  forward.y = output;
+  forward.tf32 = its_plan.how.tf32;
+  const auto launched = find_driver()->launch(as<Handle>(handle)->stream,
+                                              begin,
+                                              its_plan.duration_ns * slowdown(algorithm),
+                                              convolution_operation(forward));
+  return launched == kSuccess ? CudnnStatus{kCudnnSuccess} : status_of(kExecutionFailed);
+}
+
+}  // namespace launchgap::fake
+
+namespace launchgap::cuda::abi {
+#define LAUNCHGAP_SAME_SIGNATURE(name, required, ...) \
+  static_assert(std::is_same_v<decltype(fake::name), __VA_ARGS__>, #name);
+LAUNCHGAP_CUDNN_FUNCTIONS(LAUNCHGAP_SAME_SIGNATURE)
+}  // namespace launchgap::cuda::abi

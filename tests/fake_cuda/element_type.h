@@ -1,0 +1,66 @@
+// Element types of matrices and tensors, their capability rules and their conversions.
+#pragma once
+
+#include <string>
+
+#include "kernels/element.h"
+#include "tests/fake_cuda/node.h"
+
+namespace launchgap::fake {
+
+/// A value as TF32 keeps it: 10 bits of mantissa, to nearest even.
+inline float rounded_to_tf32(float value) {
+  const unsigned bits = kernels::float_bits(value);
+  return kernels::float_from_bits((bits + 0xFFFu + ((bits >> 13) & 1u)) & ~0x1FFFu);
+}
+
+/// First compute capability (80 for 8.0) whose libraries take the type.
+inline int first_capability(kernels::ElementType type) {
+  switch (type) {
+    case kernels::ElementType::fp32:
+      return 0;
+    case kernels::ElementType::fp16:
+      return 53;
+    case kernels::ElementType::bf16:
+      return 80;
+  }
+  return 0;
+}
+
+/// How products of a type run: the peak that they approach, and whether operands are rounded to
+/// TF32.
+struct Arithmetic {
+  std::optional<double> tflops;
+  bool tf32 = false;
+};
+
+inline Arithmetic arithmetic(const DeviceDescription& device,
+                             kernels::ElementType type,
+                             bool tf32_allowed) {
+  switch (type) {
+    case kernels::ElementType::fp16:
+      return {device.peak("fp16"), false};
+    case kernels::ElementType::bf16:
+      return {device.peak("bf16"), false};
+    case kernels::ElementType::fp32:
+      break;
+  }
+  if (tf32_allowed && device.capability() >= 80 && device.peak("tf32"))
+    return {device.peak("tf32"), true};
+  return {device.peak("fp32"), false};
+}
+
+inline float load_operand(const void* from,
+                          std::size_t index,
+                          kernels::ElementType type,
+                          bool tf32) {
+  const float value = kernels::load_element(from, index, type);
+  return tf32 ? rounded_to_tf32(value) : value;
+}
+
+/// Duration of `flops` operations.
+inline double work_ns(double flops, double tflops) {
+  return flops / (tflops * 1e3);
+}
+
+}  // namespace launchgap::fake

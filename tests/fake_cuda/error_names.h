@@ -1,0 +1,17 @@
+// Names and texts of the driver's codes.
+#pragma once
+
+#include "harness/device/cuda/abi/driver.h"
+
+namespace launchgap::fake {
+
+struct ErrorName {
+  int code;
+  const char* name;
+  const char* text;
+};
+
+/// Null for a code that CUDA does not know.
+const ErrorName* find_error(int code);
+
+}  // namespace launchgap::fake

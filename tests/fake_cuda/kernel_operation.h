@@ -1,0 +1,56 @@
+// What the project's kernels read and write.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <vector>
+
+#include "kernels/kernel.h"
+#include "tests/fake_cuda/operation.h"
+#include "tests/fake_cuda/timeline.h"
+
+namespace launchgap::fake {
+
+/// A kernel's parameters, copied as a launch does.
+class Parameters {
+ public:
+  Parameters(const kernels::KernelDescription& kernel, void* const* values);
+
+  template <typename T>
+  T get(std::size_t i) const {
+    T value;
+    __builtin_memcpy(&value, bytes_.data() + offsets_[i], sizeof value);
+    return value;
+  }
+
+  template <typename T>
+  void set(std::size_t i, T value) {
+    __builtin_memcpy(bytes_.data() + offsets_[i], &value, sizeof value);
+  }
+
+  void run(const kernels::KernelDescription& kernel, kernels::LaunchShape shape);
+
+ private:
+  std::vector<unsigned char> bytes_;
+  std::vector<std::size_t> offsets_;
+};
+
+/// The launch of any kernel but the gate.
+Operation kernel_operation(const kernels::KernelDescription& kernel,
+                           Parameters parameters,
+                           kernels::LaunchShape shape);
+
+/// For Item::shut: whether the gate is still shut. One that waited for longer than its time-out
+/// opens and says so.
+std::function<bool(double, double)> gate(const kernels::KernelDescription& kernel,
+                                         Parameters parameters);
+
+/// The flags that a gate reads and writes.
+std::vector<Range> gate_ranges(const Parameters& parameters);
+
+bool is_gate(const kernels::KernelDescription& kernel);
+
+/// Bytes that the operation moves, for its time.
+double moved_bytes(const Operation& operation);
+
+}  // namespace launchgap::fake

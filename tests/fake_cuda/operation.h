@@ -1,0 +1,83 @@
+// What a launch does to memory, and the internal interface through which the fake cuBLAS and cuDNN
+// put their work on the fake driver's streams.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "harness/device/cuda/abi/driver.h"
+#include "tests/fake_cuda/node.h"
+
+namespace launchgap::fake {
+
+namespace abi = launchgap::cuda::abi;
+
+/// Bytes of memory.
+struct Range {
+  std::uintptr_t begin = 0;
+  std::size_t bytes = 0;
+
+  std::uintptr_t end() const { return begin + bytes; }
+  bool overlaps(const Range& other) const { return begin < other.end() && other.begin < end(); }
+  bool contains(const Range& other) const { return begin <= other.begin && other.end() <= end(); }
+};
+
+inline Range range_of(const void* pointer, std::size_t bytes) {
+  return {reinterpret_cast<std::uintptr_t>(pointer), bytes};
+}
+
+/// The effect of one launch.
+struct Operation {
+  std::vector<Range> reads;
+  std::vector<Range> writes;  // of a repeatable operation: none or one
+  bool dense = true;          // every byte of `writes` is written
+  bool unknown = false;       // reads and writes are not known
+  /// The result depends on nothing but `reads` and what the signature says, so it may be computed
+  /// later, in parts, or not again. Empty: the operation is executed in its place.
+  std::string signature;
+  /// Computes at least the bytes [begin, end) of the write; of an operation without a signature,
+  /// everything.
+  std::function<void(std::size_t begin, std::size_t end)> compute;
+
+  bool has_effect() const { return unknown || !reads.empty() || !writes.empty(); }
+};
+
+/// The fake driver, as its neighbours see it.
+class Driver {
+ public:
+  virtual ~Driver() = default;
+
+  /// Null when the description is unusable.
+  virtual const Node* node() = 0;
+
+  /// kSuccess with the device of the thread's current context; otherwise what the driver would
+  /// answer.
+  virtual abi::Result current_device(const DeviceDescription** device) = 0;
+
+  /// Counts a call against the faults: hangs, aborts, or returns the code that the call must return
+  /// (0: none).
+  virtual int enter(Library library, const char* call) = 0;
+
+  /// Enqueues work that takes `work_ns` beside the device's launch and kernel times; returns when a
+  /// launch that began at `begin_ns` (CLOCK_MONOTONIC) would.
+  virtual abi::Result launch(abi::Stream stream,
+                             double begin_ns,
+                             double work_ns,
+                             Operation operation) = 0;
+};
+
+inline constexpr auto kDriverSymbol = "launchgap_fake_driver";
+using DriverFunction = Driver*();
+
+/// The driver of this process; null when there is none.
+Driver* find_driver();
+
+/// CLOCK_MONOTONIC in ns: a double holds 104 days of it exactly.
+double now_ns();
+
+}  // namespace launchgap::fake
+
+#define LAUNCHGAP_FAKE_EXPORT extern "C" __attribute__((visibility("default")))

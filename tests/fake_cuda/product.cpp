@@ -1,0 +1,111 @@
+#include "tests/fake_cuda/product.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace launchgap::fake {
+namespace {
+
+using Vector = float __attribute__((vector_size(16)));
+
+// One tile of results stays in the 16 registers that every x86-64 has: 8 sums, 2 of A, and
+// broadcasts.
+constexpr std::size_t kRows = 8;
+constexpr std::size_t kColumns = 4;
+// A block of A (kBlockRows x kBlockDepth) fits in L2, a panel of B (kColumns x kBlockDepth) in L1.
+constexpr std::size_t kBlockDepth = 256;
+constexpr std::size_t kBlockRows = 256;
+constexpr std::size_t kBlockColumns = 512;
+
+std::size_t panels(std::size_t count, std::size_t size) {
+  return (count + size - 1) / size;
+}
+
+Vector load(const float* from) {
+  Vector value;
+  __builtin_memcpy(&value, from, sizeof value);
+  return value;
+}
+
+/// sums (kColumns x kRows) += a (depth x kRows) b (depth x kColumns).
+void multiply_tile(std::size_t depth, const float* a, const float* b, float* sums) {
+  Vector low[kColumns];
+  Vector high[kColumns];
+  for (std::size_t j = 0; j < kColumns; ++j) {
+    low[j] = load(sums + j * kRows);
+    high[j] = load(sums + j * kRows + 4);
+  }
+  for (std::size_t p = 0; p < depth; ++p) {
+    const Vector a_low = load(a + p * kRows);
+    const Vector a_high = load(a + p * kRows + 4);
+    for (std::size_t j = 0; j < kColumns; ++j) {
+      low[j] += a_low * b[p * kColumns + j];
+      high[j] += a_high * b[p * kColumns + j];
+    }
+  }
+  for (std::size_t j = 0; j < kColumns; ++j) {
+    __builtin_memcpy(sums + j * kRows, &low[j], sizeof low[j]);
+    __builtin_memcpy(sums + j * kRows + 4, &high[j], sizeof high[j]);
+  }
+}
+
+void compute_block(const Product& product,
+                   std::size_t row,
+                   std::size_t rows,
+                   std::size_t column,
+                   std::size_t columns) {
+  const std::size_t row_panels = panels(rows, kRows);
+  const std::size_t column_panels = panels(columns, kColumns);
+  std::vector<float> a(row_panels * kRows * kBlockDepth);
+  std::vector<float> b(column_panels * kColumns * kBlockDepth);
+  std::vector<float> sums(row_panels * kRows * column_panels * kColumns);
+  for (std::size_t inner = 0; inner < product.k; inner += kBlockDepth) {
+    const std::size_t depth = std::min(kBlockDepth, product.k - inner);
+    for (std::size_t i = 0; i < rows; ++i) {
+      float* const to = a.data() + i / kRows * kRows * kBlockDepth + i % kRows;
+      product.load_a_row(row + i, inner, depth, to, kRows);
+    }
+    for (std::size_t j = 0; j < columns; ++j) {
+      float* const to = b.data() + j / kColumns * kColumns * kBlockDepth + j % kColumns;
+      product.load_b_column(column + j, inner, depth, to, kColumns);
+    }
+    for (std::size_t j = 0; j < column_panels; ++j) {
+      for (std::size_t i = 0; i < row_panels; ++i) {
+        multiply_tile(depth,
+                      a.data() + i * kRows * kBlockDepth,
+                      b.data() + j * kColumns * kBlockDepth,
+                      sums.data() + (j * row_panels + i) * kRows * kColumns);
+      }
+    }
+  }
+  for (std::size_t j = 0; j < columns; ++j) {
+    for (std::size_t i = 0; i < rows; ++i) {
+      const std::size_t tile = j / kColumns * row_panels + i / kRows;
+      product.store(
+          row + i, column + j, sums[tile * kRows * kColumns + j % kColumns * kRows + i % kRows]);
+    }
+  }
+}
+
+}  // namespace
+
+void compute_product(const Product& product, std::size_t first_column, std::size_t last_column) {
+  for (std::size_t column = first_column; column < last_column; column += kBlockColumns) {
+    const std::size_t columns = std::min(kBlockColumns, last_column - column);
+    for (std::size_t row = 0; row < product.m; row += kBlockRows) {
+      compute_block(product, row, std::min(kBlockRows, product.m - row), column, columns);
+    }
+  }
+}
+
+void compute_element(const Product& product, std::size_t row, std::size_t column) {
+  std::vector<float> a(product.k);
+  std::vector<float> b(product.k);
+  product.load_a_row(row, 0, product.k, a.data(), 1);
+  product.load_b_column(column, 0, product.k, b.data(), 1);
+  float sum = 0;
+  for (std::size_t p = 0; p < product.k; ++p) sum += a[p] * b[p];
+  product.store(row, column, sum);
+}
+
+}  // namespace launchgap::fake

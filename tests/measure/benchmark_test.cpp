@@ -1,0 +1,75 @@
+#include "harness/measure/benchmark.h"
+
+#include <set>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "harness/core/errors.h"
+#include "harness/core/metric.h"
+
+namespace launchgap {
+namespace {
+
+using ::testing::ElementsAre;
+
+class Nothing : public Case {
+ public:
+  explicit Nothing(const CaseContext&) {}
+  void sample(Block&) override {}
+  std::string method() const override { return "none"; }
+};
+
+DeviceFacts host() {
+  DeviceFacts facts;
+  facts.backend = "host";
+  facts.multiprocessors = 2;
+  return facts;
+}
+
+DeviceFacts gpu() {
+  DeviceFacts facts;
+  facts.backend = "cuda";
+  return facts;
+}
+
+TEST(Benchmark, ItsCasesAreTheProductOfItsAxesInOrder) {
+  Benchmark definition = benchmark("a/b").axis("x", {"1", "2"}).axis("y", {"p", "q"}).makes<Nothing>();
+  std::vector<std::string> names;
+  for (const CaseName& name : definition.cases(Profile::quick, host())) names.push_back(name.text());
+  EXPECT_THAT(names, ElementsAre("a/b/x:1/y:p", "a/b/x:1/y:q", "a/b/x:2/y:p", "a/b/x:2/y:q"));
+}
+
+TEST(AllBenchmarks, AreTheFourFamiliesByName) {
+  std::vector<std::string> names;
+  for (const Benchmark& definition : all_benchmarks()) names.push_back(definition.name);
+  EXPECT_THAT(names, ElementsAre("allocation/latency", "convolution/library", "launch/null", "matmul/library"));
+}
+
+TEST(AllBenchmarks, EveryCaseHasANameOfItsOwnMetricsSamplesAndAnEstimate) {
+  for (const Profile profile : {Profile::quick, Profile::nightly, Profile::full}) {
+    for (const DeviceFacts& facts : {host(), gpu()}) {
+      std::set<std::string> names;
+      for (const Benchmark& definition : all_benchmarks()) {
+        EXPECT_FALSE(definition.question.empty());
+        for (const CaseName& name : definition.cases(profile, facts)) {
+          EXPECT_TRUE(names.insert(name.text()).second) << name.text();
+          EXPECT_EQ(CaseName::parse(name.text()), name);
+          for (const std::string_view key : definition.metrics(name)) EXPECT_NO_THROW(metric(key));
+          const Sampling sampling = definition.sampling(profile, name);
+          EXPECT_GE(sampling.blocks, 1);
+          EXPECT_GE(sampling.samples, 1);
+          EXPECT_GT(definition.seconds(facts, name, sampling), 0);
+        }
+      }
+    }
+  }
+}
+
+TEST(AllBenchmarks, AreFoundByCase) {
+  EXPECT_EQ(benchmark_of(CaseName::parse("launch/null/mode:idle")).name, "launch/null");
+  EXPECT_THROW(benchmark_of(CaseName::parse("launch/nothing")), Error);
+}
+
+}  // namespace
+}  // namespace launchgap

@@ -1,0 +1,56 @@
+#include "harness/measure/loop.h"
+
+#include <stdexcept>
+
+#include <gtest/gtest.h>
+
+namespace launchgap {
+namespace {
+
+class Counting : public Case {
+ public:
+  explicit Counting(int fails_at = -1) : fails_at_(fails_at) {}
+  void sample(Block& block) override {
+    if (count == fails_at_) throw std::runtime_error("the sample failed");
+    block.keep(now_ns(), count++);
+  }
+  std::string method() const override { return "counting"; }
+  int count = 0;
+
+ private:
+  int fails_at_;
+};
+
+const CaseName kName{"test/counting", {}};
+
+TEST(MeasureBlocks, TakesExactlyTheSamplesThatWereAskedFor) {
+  Counting counting;
+  std::vector<std::size_t> sizes;
+  std::vector<double> firsts;
+  measure_blocks(counting, kName, {"api_ns"}, {3, 7}, [&](int index, const Block& block) {
+    EXPECT_EQ(index, static_cast<int>(sizes.size()));
+    EXPECT_GE(block.end_ns(), block.starts_ns().back());
+    EXPECT_LE(block.begin_ns(), block.starts_ns().front());
+    sizes.push_back(block.size());
+    firsts.push_back(block.values(0)[0]);
+  });
+  EXPECT_EQ(sizes, (std::vector<std::size_t>{7, 7, 7}));
+  EXPECT_EQ(firsts, (std::vector<double>{0, 7, 14}));
+}
+
+TEST(MeasureBlocks, AFailureEndsItAfterTheBlocksThatWereWhole) {
+  Counting counting(10);
+  int blocks = 0;
+  EXPECT_THROW(measure_blocks(counting, kName, {"api_ns"}, {3, 7}, [&](int, const Block&) { ++blocks; }), std::runtime_error);
+  EXPECT_EQ(blocks, 1);
+}
+
+TEST(MeasureBlocks, RunsAgainAfterAFailure) {
+  Counting failing(0), sound;
+  EXPECT_THROW(measure_blocks(failing, kName, {"api_ns"}, {1, 1}, [](int, const Block&) {}), std::runtime_error);
+  measure_blocks(sound, kName, {"api_ns"}, {1, 5}, [](int, const Block& block) { EXPECT_EQ(block.size(), 5u); });
+  EXPECT_EQ(sound.count, 5);
+}
+
+}  // namespace
+}  // namespace launchgap

@@ -1,0 +1,114 @@
+// What the harness itself costs. The figures that the docs promise:
+//   keeping one sample of three metrics  <= 1.5 x an iteration of Google Benchmark's own manual-time loop
+//   writing records                      >= 5 million samples/s on one core
+//   reading and summarising              10 million samples in <= 10 s and 1 GiB on one core
+// tests/end_to_end/test_microbench.py runs this and holds them to it.
+#include <filesystem>
+#include <fstream>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <benchmark/benchmark.h>
+
+#include "harness/core/clock.h"
+#include "harness/core/metric.h"
+#include "harness/record/writer.h"
+#include "harness/summary/csv.h"
+#include "harness/summary/summary.h"
+
+namespace launchgap {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kSamples = 1000;
+
+struct TemporaryFolder {
+  TemporaryFolder() : path(fs::temp_directory_path() / ("launchgap-microbench-" + std::to_string(getpid()))) {
+    fs::create_directories(path / "records");
+  }
+  ~TemporaryFolder() { fs::remove_all(path); }
+  fs::path path;
+};
+
+/// Three metrics of one sample, as a launch has them.
+Block launch_block(int samples) {
+  Block block({"api_ns", "roundtrip_ns", "per_launch_ns"}, static_cast<std::size_t>(samples));
+  block.restart();
+  for (int i = 0; i < samples; ++i) block.keep(block.begin_ns() + 6700 * i, 2300 + i % 97, 6700 + i % 89, 2000.125 + i % 83);
+  block.close();
+  return block;
+}
+
+/// Google Benchmark's manual-time loop around two clock reads; it keeps no sample.
+void google_manual_time_loop(benchmark::State& state) {
+  for (auto _ : state) {
+    const std::int64_t begin = now_ns();
+    const std::int64_t end = now_ns();
+    state.SetIterationTime(static_cast<double>(end - begin) * 1e-9);
+  }
+}
+BENCHMARK(google_manual_time_loop)->Name("loop/google_manual_time");
+
+/// The same two clock reads, and a sample of three metrics kept.
+void keep_three_metrics(benchmark::State& state) {
+  Block block({"api_ns", "roundtrip_ns", "per_launch_ns"}, static_cast<std::size_t>(state.max_iterations));
+  for (auto _ : state) {
+    const std::int64_t begin = now_ns();
+    const std::int64_t end = now_ns();
+    block.keep(begin, end - begin, end - begin, end);
+  }
+  benchmark::DoNotOptimize(block.values(2).data());
+}
+BENCHMARK(keep_three_metrics)->Name("loop/keep_three_metrics");
+
+void write_records(benchmark::State& state) {
+  const TemporaryFolder folder;
+  const Block block = launch_block(kSamples);
+  RecordWriter writer = RecordWriter::create(folder.path / "records" / "a.jsonl");
+  int index = 0;
+  for (auto _ : state) {
+    writer.write_samples("launch/null/api:driver/mode:idle", index, static_cast<std::uint64_t>(index) * kSamples, block);
+    ++index;
+  }
+  state.counters["samples"] = benchmark::Counter(static_cast<double>(state.iterations()) * kSamples, benchmark::Counter::kIsRate);
+}
+BENCHMARK(write_records)->Name("records/write")->Iterations(1000);
+
+/// A session of `state.range(0)` samples in ten runs.
+void write_session(const fs::path& folder, long samples) {
+  Json meta = new_record("session");
+  meta["devices"] = Json::array();
+  write_file(folder / "session.json", meta.dump());
+  const Block block = launch_block(kSamples);
+  for (int run = 0; run < 10; ++run) {
+    RecordWriter writer = RecordWriter::create(folder / "records" / ("r" + std::to_string(run) + ".jsonl"));
+    Json record = new_record("run");
+    record["replicate"] = run;
+    record["device"] = {{"uuid", "GPU-1"}};
+    writer.write(record);
+    for (long i = 0; i < samples / 10 / kSamples; ++i) {
+      writer.write_samples("launch/null/api:driver/mode:idle", static_cast<int>(i), static_cast<std::uint64_t>(i) * kSamples, block);
+    }
+  }
+}
+
+void read_and_summarise(benchmark::State& state) {
+  const TemporaryFolder folder;
+  write_session(folder.path, state.range(0));
+  for (auto _ : state) {
+    const SessionData session = read_session(folder.path);
+    const auto rows = summarise(session);
+    benchmark::DoNotOptimize(rows.data());
+  }
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  state.counters["peak_MiB"] = static_cast<double>(usage.ru_maxrss) / 1024;
+  state.counters["samples"] = static_cast<double>(state.range(0));
+}
+BENCHMARK(read_and_summarise)->Name("records/read_and_summarise")->Arg(10'000'000)->Iterations(1)->Unit(benchmark::kSecond);
+
+}  // namespace
+}  // namespace launchgap
+
+BENCHMARK_MAIN();

@@ -1,0 +1,65 @@
+#include "harness/run/devices.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "harness/core/errors.h"
+
+namespace launchgap {
+namespace {
+
+using ::testing::ElementsAre;
+
+DeviceFacts device(const char* backend, const char* uuid, int index, bool usable = true) {
+  DeviceFacts facts;
+  facts.backend = backend;
+  facts.uuid = uuid;
+  facts.index = index;
+  facts.usable = usable;
+  facts.reason = usable ? "" : "broken";
+  return facts;
+}
+
+std::vector<std::string> select(const MachineDevices& machine, const std::string& selection) {
+  std::vector<std::string> uuids;
+  for (const DeviceFacts& facts : select_devices(machine, selection)) uuids.push_back(facts.uuid);
+  return uuids;
+}
+
+const MachineDevices kMachine{{device("host", "host-1", 0), device("cuda", "GPU-aaaa0000", 0), device("cuda", "GPU-bbbb1111", 1, false)}, {}};
+const MachineDevices kNoGpu{{device("host", "host-1", 0)}, {"No GPU can be used: no driver"}};
+
+TEST(SelectDevices, ByKindIndexAndUuid) {
+  EXPECT_THAT(select(kMachine, "all"), ElementsAre("host-1", "GPU-aaaa0000", "GPU-bbbb1111"));
+  EXPECT_THAT(select(kMachine, "gpu"), ElementsAre("GPU-aaaa0000", "GPU-bbbb1111"));
+  EXPECT_THAT(select(kMachine, "host"), ElementsAre("host-1"));
+  EXPECT_THAT(select(kMachine, "1"), ElementsAre("GPU-bbbb1111"));
+  EXPECT_THAT(select(kMachine, "GPU-aaaa"), ElementsAre("GPU-aaaa0000"));
+  EXPECT_THAT(select(kMachine, "host,0,GPU-aaaa0000"), ElementsAre("host-1", "GPU-aaaa0000"));
+  EXPECT_THAT(select(kNoGpu, "all"), ElementsAre("host-1"));
+}
+
+TEST(SelectDevices, WhatNamesNothingIsAMistake) {
+  for (const char* selection : {"", "2", "GPU", "gpus", "all,", "GPU-cccc0000", "-1", "0x1"}) {
+    EXPECT_THROW(select(kMachine, selection), UsageError) << selection;
+  }
+}
+
+TEST(SelectDevices, AGpuThatIsAskedForAndNotThereIsTold) {
+  EXPECT_THROW(select(kNoGpu, "gpu"), NoGpuError);
+  const MachineDevices broken{{device("cuda", "GPU-bbbb1111", 0, false)}, {}};
+  EXPECT_THROW(select(broken, "gpu"), NoGpuError);
+}
+
+TEST(WorkerEnvironment, ShowsAWorkerItsOwnDeviceOnly) {
+  EXPECT_EQ(worker_environment(kMachine.devices[1]).at("CUDA_VISIBLE_DEVICES"), "GPU-aaaa0000");
+  EXPECT_EQ(worker_environment(kMachine.devices[0]).at("CUDA_VISIBLE_DEVICES"), "");
+}
+
+TEST(HostFacts, NameTheMachine) {
+  const Json facts = host_facts();
+  for (const char* key : {"node", "os", "kernel", "cpu_model", "cores", "memory_bytes"}) EXPECT_TRUE(facts.contains(key)) << key;
+}
+
+}  // namespace
+}  // namespace launchgap

@@ -1,0 +1,71 @@
+#include "harness/summary/csv.h"
+
+#include <cmath>
+#include <fstream>
+#include <stdexcept>
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+#include "harness/core/errors.h"
+
+namespace launchgap {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Folder {
+  Folder() : path(fs::temp_directory_path() / ("launchgap-csv-" + std::to_string(getpid()))) { fs::create_directories(path); }
+  ~Folder() { fs::remove_all(path); }
+  fs::path path;
+};
+
+std::string text_of(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+TEST(Csv, QuotesWhatNeedsIt) {
+  const Folder folder;
+  CsvWriter out(folder.path / "a.csv", {"plain", "hostile"});
+  out.row({"a", "b,c"});
+  out.row({"", "say \"hi\""});
+  out.row({"tab\there", "two\nlines"});
+  out.commit();
+  EXPECT_EQ(text_of(folder.path / "a.csv"),
+            "plain,hostile\r\n"
+            "a,\"b,c\"\r\n"
+            ",\"say \"\"hi\"\"\"\r\n"
+            "tab\there,\"two\nlines\"\r\n");
+}
+
+TEST(Csv, ARaggedRowIsABug) {
+  const Folder folder;
+  CsvWriter out(folder.path / "a.csv", {"one", "two"});
+  EXPECT_THROW(out.row({"only one"}), std::logic_error);
+}
+
+TEST(Csv, NothingIsThereBeforeItIsWhole) {
+  const Folder folder;
+  CsvWriter out(folder.path / "a.csv", {"one"});
+  out.row({"1"});
+  EXPECT_FALSE(fs::exists(folder.path / "a.csv"));
+  out.commit();
+  EXPECT_TRUE(fs::exists(folder.path / "a.csv"));
+}
+
+TEST(Csv, AnUnwritablePlaceIsNamed) {
+  EXPECT_THROW(CsvWriter("/nowhere/at/all/a.csv", {"one"}), Error);
+  EXPECT_THROW(write_file("/nowhere/at/all/a.txt", "text"), Error);
+}
+
+TEST(Cell, NumbersReadBackEqualAndMissingOnesAreEmpty) {
+  EXPECT_EQ(cell(std::nullopt), "");
+  EXPECT_EQ(cell(std::nan("")), "");
+  EXPECT_EQ(cell(2310.0), "2310");
+  EXPECT_EQ(std::stod(cell(0.1 + 0.2)), 0.1 + 0.2);
+  EXPECT_EQ(cell(true), "true");
+}
+
+}  // namespace
+}  // namespace launchgap

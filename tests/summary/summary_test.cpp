@@ -1,0 +1,190 @@
+#include "harness/summary/summary.h"
+
+#include <algorithm>
+#include <fstream>
+#include <set>
+#include <unistd.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "harness/core/errors.h"
+#include "harness/record/writer.h"
+#include "harness/summary/csv.h"
+
+namespace launchgap {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+/// A session's folder, written record by record.
+class SessionFolder : public ::testing::Test {
+ protected:
+  SessionFolder() : path(fs::temp_directory_path() / ("launchgap-session-" + std::to_string(getpid()))) {
+    fs::remove_all(path);
+    fs::create_directories(path / "records");
+    meta = new_record("session");
+    meta["session_id"] = "s";
+    meta["host"] = {{"node", "n"}};
+    DeviceFacts device;
+    device.uuid = "GPU-1";
+    device.name = "Some GPU";
+    device.backend = "cuda";
+    meta["devices"] = {to_json(device)};
+    meta["plan"] = Json::array();
+  }
+  ~SessionFolder() override { fs::remove_all(path); }
+
+  RecordWriter begin(int replicate, int attempt = 0) {
+    RecordWriter writer = RecordWriter::create(path / "records" / fs::path(std::to_string(replicate) + "." + std::to_string(attempt) + ".jsonl"));
+    Json run = new_record("run");
+    run["device"] = {{"uuid", "GPU-1"}};
+    run["replicate"] = replicate;
+    run["attempt"] = attempt;
+    run["arm"] = "plain";
+    run["setup"] = "launch";
+    writer.write(run);
+    return writer;
+  }
+
+  static void samples(RecordWriter& writer, const std::string& name, const std::vector<double>& values) {
+    Block block({"api_ns"}, values.size());
+    for (const double value : values) block.keep(0, value);
+    writer.write_samples(name, 0, 0, block);
+  }
+
+  static void summary(RecordWriter& writer, const std::string& name, const char* status, const char* reason = "") {
+    Json record = new_record("summary");
+    record["case"] = name;
+    record["status"] = status;
+    record["reason"] = reason;
+    record["method"] = "by hand";
+    writer.write(record);
+  }
+
+  static void end(RecordWriter& writer) {
+    Json record = new_record("end");
+    record["status"] = "ok";
+    writer.write(record);
+  }
+
+  SessionData read() {
+    write_file(path / "session.json", meta.dump());
+    return read_session(path);
+  }
+
+  fs::path path;
+  Json meta;
+};
+
+TEST_F(SessionFolder, PoolsTheSamplesOfAllRunsAndKeepsRunsApart) {
+  for (int replicate = 0; replicate < 2; ++replicate) {
+    RecordWriter writer = begin(replicate);
+    samples(writer, "launch/null/mode:idle", {1.0 + replicate * 10, 2.0 + replicate * 10, 3.0 + replicate * 10});
+    summary(writer, "launch/null/mode:idle", "ok");
+    end(writer);
+  }
+  const SessionData session = read();
+  const auto rows = summarise(session);
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].status, Status::ok);
+  EXPECT_EQ(rows[0].n, 6u);
+  EXPECT_EQ(rows[0].runs, 2u);
+  EXPECT_EQ(rows[0].p50, 7);
+  EXPECT_THAT(rows[0].run_medians, ::testing::ElementsAre(2, 12));
+  EXPECT_FALSE(rows[0].p50_ci_lo.has_value()) << "two runs have no interval";
+  EXPECT_GT(*rows[0].icc, 0.9);
+  EXPECT_EQ(rows[0].method, "by hand");
+}
+
+TEST_F(SessionFolder, AFailedCaseKeepsTheRunsInWhichItDidNotFail) {
+  RecordWriter sound = begin(0);
+  samples(sound, "launch/null", {1, 2, 3});
+  summary(sound, "launch/null", "ok");
+  end(sound);
+  RecordWriter broken = begin(1);
+  samples(broken, "launch/null", {1000});
+  summary(broken, "launch/null", "failed", "it broke");
+  end(broken);
+  const SessionData session = read();
+  const auto rows = summarise(session);
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].status, Status::failed);
+  EXPECT_EQ(rows[0].reason, "in 1 of 2 runs: it broke");
+  EXPECT_EQ(rows[0].n, 3u);
+  EXPECT_EQ(rows[0].max, 3);
+}
+
+TEST_F(SessionFolder, ACaseWithoutAResultHasARowThatSaysWhy) {
+  RecordWriter writer = begin(0);
+  summary(writer, "launch/null", "unsupported", "it cannot");
+  end(writer);
+  const SessionData session = read();
+  const auto rows = summarise(session);
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].metric, "");
+  EXPECT_EQ(rows[0].status, Status::unsupported);
+  EXPECT_EQ(rows[0].reason, "it cannot");
+}
+
+TEST_F(SessionFolder, BlocksBeforeAKillCountAndTheRunIsIncomplete) {
+  RecordWriter writer = begin(0);
+  samples(writer, "launch/null", {5, 6});
+  const SessionData session = read();
+  const auto rows = summarise(session);
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].status, Status::ok);
+  EXPECT_EQ(rows[0].reason, "cut short in 1 of 1 runs");
+  EXPECT_EQ(rows[0].n, 2u);
+  EXPECT_EQ(session.runs[0].status, "incomplete");
+}
+
+TEST_F(SessionFolder, WhatWasPlannedAndNeverBegunIsNotSilent) {
+  meta["plan"] = {{{"device", "GPU-1"}, {"setup", "launch"}, {"arm", "plain"}, {"cases", {"launch/null"}}}};
+  const SessionData session = read();
+  const auto rows = summarise(session);
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].status, Status::skipped);
+  EXPECT_THAT(rows[0].reason, HasSubstr("not reached"));
+}
+
+TEST_F(SessionFolder, AttemptsOfOneRunAreOneRun) {
+  RecordWriter first = begin(0);
+  samples(first, "launch/null/mode:idle", {1});
+  summary(first, "launch/null/mode:idle", "ok");
+  summary(first, "launch/null/mode:burst", "failed", "sticky");
+  end(first);
+  RecordWriter second = begin(0, 1);
+  samples(second, "launch/other", {2});
+  summary(second, "launch/other", "ok");
+  end(second);
+  const SessionData session = read();
+  EXPECT_EQ(session.runs.size(), 2u);
+  EXPECT_EQ(summarise(session).size(), 3u);
+}
+
+TEST_F(SessionFolder, TablesHaveTheColumnsOfTheDesignAndEveryColumnAMeaning) {
+  std::string header;
+  std::set<std::string_view> keys;
+  for (const SummaryColumn& column : summary_columns()) {
+    header += (header.empty() ? "" : " ") + std::string(column.key);
+    EXPECT_TRUE(keys.insert(column.key).second) << column.key;
+    EXPECT_FALSE(column.description.empty()) << column.key;
+  }
+  EXPECT_THAT(header, HasSubstr("session_id node device_id device_name backend compute_capability arm setup benchmark params "
+                                "metric unit direction status reason runs n min q1 p50 q3 p90 p99 p999 max mean sd mad "
+                                "p50_ci_lo p50_ci_hi within_run_cv between_run_cv icc lag1 modes outlier_share source simulated"));
+}
+
+TEST_F(SessionFolder, AFolderThatIsNoSessionIsNamed) {
+  EXPECT_THROW(read_session("/nowhere"), UsageError);
+  EXPECT_THROW(read_session(path), UsageError) << "no session.json";
+  write_file(path / "session.json", "{torn");
+  EXPECT_THROW(read_session(path), Error);
+  meta["schema"] = "launchgap/2";
+  EXPECT_THROW(read(), Error);
+}
+
+}  // namespace
+}  // namespace launchgap
