@@ -32,10 +32,14 @@ std::vector<fs::path> site_packages_of(const fs::path& prefix) {
   return found;
 }
 
-/// Prefixes of the active Python: the virtual environment, else that of the first `python3` of PATH.
+/// Prefixes of the active Python: the virtual environment; else the checkout's own, which scripts/setup made, and
+/// that of the first `python3` of PATH.
 std::vector<fs::path> python_prefixes() {
   if (const std::string venv = environment("VIRTUAL_ENV"); !venv.empty()) return {venv};
   std::error_code ignored;
+  std::vector<fs::path> prefixes;
+  const fs::path own_venv = fs::read_symlink("/proc/self/exe", ignored).parent_path() / "../../.venv";
+  if (fs::exists(own_venv, ignored)) prefixes.push_back(own_venv);
   const std::string path = environment("PATH");
   for (std::size_t begin = 0; begin < path.size();) {
     const std::size_t end = std::min(path.find(':', begin), path.size());
@@ -43,11 +47,13 @@ std::vector<fs::path> python_prefixes() {
     if (fs::exists(python, ignored)) {
       const fs::path own = python.parent_path().parent_path();
       const fs::path real = fs::canonical(python, ignored).parent_path().parent_path();
-      return own == real ? std::vector{own} : std::vector{own, real};
+      prefixes.push_back(own);
+      if (own != real) prefixes.push_back(real);
+      break;
     }
     begin = end + 1;
   }
-  return {};
+  return prefixes;
 }
 
 std::vector<fs::path> candidate_folders(const LibrarySearch& search) {

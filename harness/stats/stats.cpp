@@ -30,8 +30,22 @@ double sum_of(std::span<const double> values, Function&& function) {
   return sum.value();
 }
 
-double sum_of_squares_about(std::span<const double> values, double center) {
-  return sum_of(values, [center](double value) { return (value - center) * (value - center); });
+/// Deviations from the mean. Taken by way of the first value: for small spreads on a large offset, the mean
+/// itself, rounded, is already too coarse.
+class Deviation {
+ public:
+  explicit Deviation(std::span<const double> values)
+      : pivot_(values[0]),
+        shift_(sum_of(values, [this](double value) { return value - pivot_; }) / static_cast<double>(values.size())) {}
+  double operator()(double value) const { return (value - pivot_) - shift_; }
+
+ private:
+  double pivot_;
+  double shift_;
+};
+
+double sum_of_squared_deviations(std::span<const double> values) {
+  return sum_of(values, [deviation = Deviation(values)](double value) { return deviation(value) * deviation(value); });
 }
 
 }  // namespace
@@ -52,7 +66,7 @@ std::optional<double> mean(std::span<const double> values) {
 
 std::optional<double> standard_deviation(std::span<const double> values) {
   if (values.size() < 2) return std::nullopt;
-  return std::sqrt(sum_of_squares_about(values, *mean(values)) / static_cast<double>(values.size() - 1));
+  return std::sqrt(sum_of_squared_deviations(values) / static_cast<double>(values.size() - 1));
 }
 
 std::optional<double> median_absolute_deviation(std::span<const double> sorted) {
@@ -78,11 +92,11 @@ std::optional<double> outlier_share(std::span<const double> sorted) {
 
 std::optional<double> lag1_autocorrelation(std::span<const double> in_order) {
   if (in_order.size() < 3) return std::nullopt;
-  const double center = *mean(in_order);
-  const double variation = sum_of_squares_about(in_order, center);
+  const Deviation deviation(in_order);
+  const double variation = sum_of_squared_deviations(in_order);
   if (variation == 0) return std::nullopt;
   Sum products;
-  for (std::size_t i = 0; i + 1 < in_order.size(); ++i) products.add((in_order[i] - center) * (in_order[i + 1] - center));
+  for (std::size_t i = 0; i + 1 < in_order.size(); ++i) products.add(deviation(in_order[i]) * deviation(in_order[i + 1]));
   return products.value() / variation;
 }
 
@@ -111,7 +125,7 @@ VarianceComponents variance_components(std::span<const std::vector<double>> runs
     total += n;
     total_of_squares += n * n;
     grand.add(n * means.back());
-    within.add(sum_of_squares_about(group, means.back()));
+    within.add(sum_of_squared_deviations(group));
   }
   VarianceComponents components;
   const auto k = static_cast<double>(groups.size());

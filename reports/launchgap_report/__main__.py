@@ -1,0 +1,141 @@
+"""The command line: `python3 -m launchgap_report --session DIR --tables DIR -o FILE.html`.
+
+Exit codes are launchgap's: 0 done, 2 wrong usage, 3 something failed; with one line on stderr.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import NoReturn
+
+DONE, USAGE, FAILED = 0, 2, 3
+NEEDED = ("numpy", "matplotlib", "jinja2")  # matplotlib would be blamed for numpy
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        _say(f"{message} (see --help)")
+        sys.exit(USAGE)
+
+
+def _say(message: str) -> None:
+    print(f"launchgap report: {' '.join(message.split())}", file=sys.stderr)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="python3 -m launchgap_report",
+        description="Draws one self-contained page from the tables of one or more sessions.",
+        epilog="example: python3 -m launchgap_report --session results/today "
+        "--tables results/today -o report.html",
+    )
+    parser.add_argument(
+        "--session",
+        action="append",
+        default=[],
+        metavar="DIR",
+        type=Path,
+        help="folder with session.json; several compare their devices",
+    )
+    parser.add_argument(
+        "--tables",
+        action="append",
+        default=[],
+        metavar="DIR",
+        type=Path,
+        help="folder with that session's tables, one per --session, in order",
+    )
+    parser.add_argument(
+        "--generations",
+        metavar="FILE",
+        type=Path,
+        help="the table of GPU generations (default: data/generations.csv)",
+    )
+    parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="the page to write")
+    parser.add_argument(
+        "--check", action="store_true", help="only say whether everything needed is installed"
+    )
+    return parser
+
+
+def _missing() -> str | None:
+    """One line about what cannot be imported, or None."""
+    for name in NEEDED:
+        try:
+            importlib.import_module(name)
+        except ImportError as error:
+            return f"the Python package {name} is missing ({error}); scripts/setup installs it"
+    return None
+
+
+def _write(path: Path, text: str) -> None:
+    """Writes beside `path` and renames, so that a reader never meets half a page."""
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(temporary, 0o666 & ~mask)  # mkstemp's 0600 would hide the page from a web server
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def run(arguments: list[str]) -> int:
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if (missing := _missing()) is not None:
+        _say(missing)
+        return FAILED
+    if options.check:
+        return DONE
+    if not options.session:
+        parser.error("--session DIR is needed")
+    if len(options.session) != len(options.tables):
+        parser.error(
+            f"{len(options.session)} --session need as many --tables, not {len(options.tables)}"
+        )
+    if options.output is None:
+        parser.error("-o FILE.html is needed")
+
+    # After the check above, so that a missing package gets its line.
+    from . import generations, page, session
+
+    default = Path(__file__).parents[2] / "data" / "generations.csv"
+    try:
+        table = generations.load(options.generations or default)
+        sessions = [session.load(*pair) for pair in zip(options.session, options.tables)]
+        text = page.render(sessions, table)
+    except session.ReportError as error:
+        _say(str(error))
+        return FAILED
+    try:
+        _write(options.output, text)
+    except OSError as error:
+        _say(f"{options.output}: cannot be written: {error.strerror or error}")
+        return FAILED
+    return DONE
+
+
+def main() -> int:
+    try:
+        return run(sys.argv[1:])
+    except KeyboardInterrupt:
+        _say("interrupted")
+        return FAILED
+    except Exception as error:  # noqa: BLE001 - a user gets a line, a developer the traceback
+        if os.environ.get("LAUNCHGAP_DEBUG"):
+            raise
+        _say(f"internal error: {type(error).__name__}: {error} (LAUNCHGAP_DEBUG=1 shows where)")
+        return FAILED
+
+
+if __name__ == "__main__":
+    sys.exit(main())

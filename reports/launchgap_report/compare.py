@@ -1,0 +1,336 @@
+"""The generation gap: devices of several sessions beside each other.
+
+Cases meet by what they are, never by position: arm, setup, case and metric must be equal, where a
+device's own launch path counts as one and the same (findings.own_path). A simulated device is
+never put in relation to a real one.
+"""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import dataclass, field
+
+from . import generations as gen
+from .findings import own_path
+from .session import Device, Row, Session
+from .text import count, join_and, quantity, significant
+
+CaseKey = tuple[str, str, str, tuple[tuple[str, str], ...], str]
+"""arm, setup, benchmark, parameters, metric"""
+
+
+@dataclass
+class Column:
+    """One device of the comparison."""
+
+    device: Device
+    title: str
+    launched: str
+    launched_known: bool
+    slot: int
+    is_reference: bool = False
+
+
+@dataclass
+class Cell:
+    """What one device did in one case, against the reference."""
+
+    row: Row | None
+    value: str
+    raw: str
+    status: str
+    reason: str
+    verdict: str = ""
+    tone: str = ""  # better, worse, same or empty
+    speed: float | None = None  # above 1 is better than the reference
+    speed_low: float | None = None
+    speed_high: float | None = None
+
+
+@dataclass
+class Line:
+    """One comparable case and metric, with a cell per column."""
+
+    key: CaseKey
+    family: str
+    case: str
+    metric: str
+    unit: str
+    direction: str
+    cells: list[Cell]
+
+
+@dataclass
+class Digest:
+    """A family in one number per device: the median ratio, with its range."""
+
+    family: str
+    metric: str
+    cells: list[str]
+
+
+@dataclass
+class Comparison:
+    columns: list[Column]
+    reference: Column
+    families: dict[str, list[Line]]
+    digests: list[Digest]
+    warnings: list[str]
+    estimated: list[str] = field(default_factory=list)
+
+
+def case_key(row: Row) -> CaseKey:
+    params = tuple(own_path(row.params).items())
+    return (row.arm, row.setup, row.record["benchmark"], params, row.metric)
+
+
+def case_text(key: CaseKey) -> str:
+    """`launch/null/api:own/mode:idle`, with the setup and the arm where they are not the usual."""
+    arm, setup, benchmark, params, _ = key
+    text = "/".join([benchmark, *(f"{k}:{v}" for k, v in params)])
+    extra = [
+        e
+        for e in (
+            setup if setup != benchmark.partition("/")[0] else "",
+            arm if arm != "plain" else "",
+        )
+        if e
+    ]
+    return f"{text} [{', '.join(extra)}]" if extra else text
+
+
+def order(devices: list[Device], table: list[gen.Generation]) -> list[Device]:
+    return sorted(devices, key=lambda d: (gen.sort_key(d, table), d.order))
+
+
+def compare(sessions: list[Session], table: list[gen.Generation]) -> Comparison | None:
+    """None where there is no device to compare."""
+    devices = order([d for s in sessions for d in s.devices if d.usable], table)
+    if not devices:
+        return None
+    columns = _columns(devices, table)
+    reference = next((c for c in columns if not c.device.is_host), columns[0])
+    reference.is_reference = True
+    lines = _lines(columns, reference)
+    families: dict[str, list[Line]] = {}
+    for line in lines:
+        families.setdefault(line.family, []).append(line)
+    return Comparison(
+        columns,
+        reference,
+        families,
+        [d for family, group in families.items() for d in _digests(family, group, columns)],
+        _warnings([c.device for c in columns]),
+        [c.title for c in columns if not c.launched_known and not c.device.is_host],
+    )
+
+
+def _columns(devices: list[Device], table: list[gen.Generation]) -> list[Column]:
+    labels = [d.label for d in devices]
+    columns = []
+    for slot, device in enumerate(devices):
+        date, known = gen.launched(device, table)
+        title = device.label
+        if labels.count(title) > 1:
+            # The same name in several sessions: another node, or another day.
+            title += f" · {device.record['node'] or device.session.string('host', 'node')}"
+            title += f" · {device.session.id}"
+        columns.append(Column(device, title, date if known else "", known, slot))
+    return columns
+
+
+def _lines(columns: list[Column], reference: Column) -> list[Line]:
+    found: dict[CaseKey, dict[int, Row]] = {}
+    blocked: dict[tuple, dict[int, Row]] = {}
+    for column in columns:
+        for row in column.device.session.rows:
+            if row.device is not column.device:
+                continue
+            if row.metric:
+                found.setdefault(case_key(row), {}).setdefault(column.slot, row)
+            else:
+                # A case without a result has no metric: it answers for all metrics of the case.
+                blocked.setdefault(case_key(row)[:4], {}).setdefault(column.slot, row)
+    for key in blocked:
+        if not any(known[:4] == key for known in found):
+            found[(*key, "")] = {}
+    lines = []
+    for key, rows in found.items():
+        everything = {**blocked.get(key[:4], {}), **rows}
+        example = next(iter(rows.values()), None) or next(iter(everything.values()))
+        base = everything.get(reference.slot)
+        lines.append(
+            Line(
+                key,
+                example.family,
+                case_text(key),
+                key[4],
+                example.unit,
+                example.record["direction"],
+                [_cell(everything.get(c.slot), base) for c in columns],
+            )
+        )
+    return sorted(lines, key=lambda line: (_family_rank(line.family), line.family))
+
+
+def _family_rank(family: str) -> int:
+    known = ["launch", "matmul", "convolution", "allocation"]
+    return known.index(family) if family in known else len(known)
+
+
+def _cell(row: Row | None, base: Row | None) -> Cell:
+    if row is None:
+        return Cell(None, "", "", "absent", "not measured on this device")
+    median = row.get("p50")
+    if row.status != "ok" or median is None:
+        reason = row.record["reason"] or "no median recorded"
+        return Cell(
+            row,
+            quantity(median, row.unit) if median is not None else "",
+            _raw(row),
+            row.status if row.status != "ok" else "missing",
+            reason,
+        )
+    cell = Cell(row, quantity(median, row.unit), _raw(row), "ok", "")
+    if base is None or base.status != "ok" or row is base:
+        return cell
+    if row.device.simulated != base.device.simulated:
+        cell.verdict = "not compared: one is simulated"
+        return cell
+    if row.unit != base.unit:
+        cell.verdict = "not compared: other unit"
+        return cell
+    _judge(cell, row, base)
+    return cell
+
+
+def _raw(row: Row) -> str:
+    return f"{row.record['p50']} {row.unit}" if row.record["p50"] else ""
+
+
+def _judge(cell: Cell, row: Row, base: Row) -> None:
+    value, other = row.get("p50"), base.get("p50")
+    direction = row.record["direction"]
+    if value is None or other is None or value <= 0 or other <= 0:
+        return
+    if direction not in ("lower", "higher"):
+        cell.verdict = f"{significant(value / other)}× the reference"
+        return
+    invert = direction == "lower"
+    cell.speed = other / value if invert else value / other
+    mine, theirs = row.device.session.run_medians(row), base.device.session.run_medians(base)
+    if len(mine) > 1 and len(theirs) > 1 and min(mine + theirs) > 0:
+        spread = [a / b for a in (min(mine), max(mine)) for b in (min(theirs), max(theirs))]
+        spread = [1 / s for s in spread] if invert else spread
+        cell.speed_low, cell.speed_high = min(spread), max(spread)
+    cell.verdict, cell.tone = verdict(cell.speed, row.unit, cell.speed_low, cell.speed_high)
+
+
+def verdict(
+    speed: float, unit: str, low: float | None = None, high: float | None = None
+) -> tuple[str, str]:
+    """Words for a ratio that is above 1 when better: ("2.1× faster", "better").
+
+    Where the runs of both devices overlap, the words say so: then the ratio is no finding.
+    """
+    timed = unit in ("ns", "µs", "us", "ms", "s") or unit.endswith("/s")
+    words = ("faster", "slower") if timed else ("better", "worse")
+    factor = max(speed, 1 / speed)
+    # Near 1, three digits tell 1.04 from 1.00; further off, two are what a reader keeps.
+    number = significant(factor, 3 if factor < 2 else 2 if factor < 100 else 3)
+    if float(number) == 1:
+        return "equal", "same"
+    if low is not None and high is not None and low <= 1 <= high:
+        return f"{number}× {words[speed < 1]}, within the spread of runs", "same"
+    return f"{number}× {words[speed < 1]}", "better" if speed > 1 else "worse"
+
+
+def _digests(family: str, lines: list[Line], columns: list[Column]) -> list[Digest]:
+    """One digest per metric, so that a time and the throughput derived from it never mix."""
+    digests = []
+    metrics = dict.fromkeys((line.key[0], line.metric) for line in lines if line.metric)
+    for arm, metric in metrics:
+        group = [line for line in lines if line.metric == metric and line.key[0] == arm]
+        cells = []
+        for column in columns:
+            speeds = sorted(
+                line.cells[column.slot].speed
+                for line in group
+                if line.cells[column.slot].speed is not None
+            )
+            if column.is_reference:
+                cells.append("reference")
+            elif not speeds:
+                cells.append("")
+            else:
+                text, _ = verdict(statistics.median(speeds), group[0].unit)
+                if len(speeds) > 1:
+                    text += f" ({_range(speeds, group[0].unit)})"
+                cells.append(text)
+        if any(c and c != "reference" for c in cells):
+            digests.append(Digest(family, metric + (f" ({arm})" if arm != "plain" else ""), cells))
+    return digests
+
+
+def _range(speeds: list[float], unit: str) -> str:
+    """`1.8× to 2.4×, 12 cases`; with words where the ends lie on two sides of 1."""
+    low, high = (verdict(s, unit)[0] for s in (speeds[0], speeds[-1]))
+    cases = count(len(speeds), "case")
+    if low == high:
+        return f"{cases} alike"
+    if low.partition(" ")[2] == high.partition(" ")[2]:
+        ends = sorted(
+            (max(s, 1 / s), text) for s, text in zip((speeds[0], speeds[-1]), (low, high))
+        )
+        low, high = (text.partition(" ")[0] for _, text in ends)
+    return f"{low} to {high}, {cases}"
+
+
+def _warnings(devices: list[Device]) -> list[str]:
+    """What differs beside the device, in the words of what it means for the numbers."""
+    warnings = []
+
+    def differ(what: str, values: list[str], consequence: str) -> None:
+        kinds = sorted({v for v in values if v})
+        if len(kinds) > 1:
+            warnings.append(f"{what} differ ({join_and(kinds)}): {consequence}")
+
+    def cpu(device: Device) -> str:
+        return device.record["host_cpu"] or device.session.string("host", "cpu_model")
+
+    differ(
+        "Host CPUs",
+        [cpu(d) for d in devices],
+        "a ratio of launch or allocation times says as much about the host as about the GPU.",
+    )
+    gpus = [d for d in devices if not d.is_host]
+    differ(
+        "Drivers",
+        [d.record["driver_version"] for d in gpus],
+        "a ratio of launch or allocation times includes what the driver changed.",
+    )
+    for library in sorted({name for d in gpus for name in library_versions(d)}):
+        differ(
+            f"Versions of {library}",
+            [library_versions(d).get(library, "") for d in gpus],
+            "a ratio of its times includes what the library changed.",
+        )
+    kernels = [d.session.string("host", "kernel") for d in devices]
+    differ("Operating system kernels", kernels, "waits and interrupts may differ too.")
+    versions = [d.session.string("launchgap_version") for d in devices]
+    differ("Versions of launchgap", versions, "definitions may have changed between them.")
+    if len({d.simulated for d in devices}) > 1:
+        warnings.append(
+            "Some devices are simulated: no ratio is formed between them and real ones."
+        )
+    return warnings
+
+
+def libraries(device: Device) -> list[str]:
+    """`cuBLAS 13.1.0 (/path)` for each library that was loaded."""
+    return [part.strip() for part in device.record["libraries"].split(";") if part.strip()]
+
+
+def library_versions(device: Device) -> dict[str, str]:
+    pairs = (entry.partition(" (")[0].rpartition(" ") for entry in libraries(device))
+    return {name or version: version if name else "" for name, _, version in pairs}

@@ -1,0 +1,422 @@
+"""Puts the page together: what stands where, in which words.
+
+The page must say everything without its script, and load nothing from anywhere: its content
+security policy forbids all but the one style sheet and the one script that it carries.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import shlex
+import statistics
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from . import compare as cmp
+from . import findings, glossary, plots
+from . import generations as gen
+from .session import Device, Record, Row, Session
+from .text import MISSING, about, count, percent, quantity, sentence, significant
+
+_TEMPLATES = Path(__file__).parent / "templates"
+
+
+@dataclass
+class Headline:
+    """A device in one sentence, and what that means for the reader."""
+
+    device: Device
+    text: str
+    advice: str
+    tone: str  # ok, warning or bad
+
+
+@dataclass
+class CaseCell:
+    text: str
+    title: str = ""
+    numeric: bool = True
+
+
+@dataclass
+class CaseLine:
+    row: Row
+    name: str
+    note: str
+    cells: list[CaseCell]
+    reason: str
+
+
+@dataclass
+class DeviceCard:
+    """One column of the table of devices: what was measured on what."""
+
+    device: Device
+    launched: str
+    libraries: list[str]
+    kernels: str
+    runs: str
+    facts: dict[str, str] = field(default_factory=dict)
+
+
+def render(sessions: list[Session], table: list[gen.Generation]) -> str:
+    """The whole page; the same input gives the same bytes."""
+    style = (_TEMPLATES / "style.css").read_text(encoding="utf-8")
+    script = (_TEMPLATES / "script.js").read_text(encoding="utf-8")
+    devices = cmp.order([d for s in sessions for d in s.devices], table)
+    if len(sessions) == 1:
+        # Within one session a device is looked for by its index.
+        devices = sorted(
+            devices,
+            key=lambda d: (
+                d.is_host,
+                d.record.get("device_index") if d.record.get("device_index") is not None else 1e9,
+                d.order,
+            ),
+        )
+    several = len(sessions) > 1
+    metrics = glossary.metrics(sessions)
+    drawing = plots.Drawing(devices, metrics)
+    comparison = cmp.compare(sessions, table) if several else None
+    environment = Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(count=count, breakable=breakable)
+    return environment.get_template("page.html.j2").render(
+        policy=policy(style, script),
+        style=Markup(style),
+        script=Markup(script),
+        title=_title(sessions, devices),
+        sessions=sessions,
+        several=several,
+        simulated=[s for s in sessions if s.simulated],
+        headlines=[headline(d) for d in devices],
+        findings=findings.collect(sessions),
+        cards=[device_card(d, table) for d in devices],
+        hosts=[host_facts(s) for s in sessions],
+        initialisation=[i for s in sessions for i in initialisation(s)],
+        runs=[run_line(s, r) for s in sessions for r in s.runs],
+        launch=drawing.launches(),
+        families=drawing.families(),
+        comparison=comparison,
+        ratios=drawing.ratios(comparison) if comparison else None,
+        columns=glossary.CASE_COLUMNS,
+        column_text=glossary.columns(sessions),
+        metrics={k: {**m, "title": glossary.metric_title(m)} for k, m in metrics.items()},
+        statuses=glossary.STATUSES,
+        words=glossary.WORDS,
+        cases=[case_line(row, several) for d in devices for row in _rows_of(d)],
+        missing=MISSING,
+        libraries_of=cmp.libraries,
+    )
+
+
+def breakable(case: str) -> Markup:
+    """A case's name that may be broken after a slash, rather than anywhere."""
+    return Markup(str(escape(case)).replace("/", "/<wbr>"))
+
+
+def policy(style: str, script: str) -> str:
+    """Forbids everything but the style and the script given; inline `style=` is blocked too."""
+
+    def digest(text: str) -> str:
+        return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+    return (
+        f"default-src 'none'; style-src 'sha256-{digest(style)}'; "
+        f"script-src 'sha256-{digest(script)}'; img-src data:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _rows_of(device: Device) -> list[Row]:
+    return [row for row in device.session.rows if row.device is device]
+
+
+def _title(sessions: list[Session], devices: list[Device]) -> str:
+    if len(sessions) > 1:
+        return f"Generation gap: {count(len(devices), 'device')} in {len(sessions)} sessions"
+    node = sessions[0].string("host", "node") or next((d.record["node"] for d in devices), "")
+    return f"Launches on {node}" if node else "Launches"
+
+
+# Headlines
+
+
+def _launch_row(device: Device, mode: str, metric: str) -> Row | None:
+    for row in _rows_of(device):
+        if (
+            row.record["benchmark"] == "launch/null"
+            and row.arm == "plain"
+            and row.setup == "launch"
+            and row.params.get("mode") == mode
+            and row.metric == metric
+            and findings.own_path(row.params).get("api", "own") == "own"
+        ):
+            return row
+    return None
+
+
+def headline(device: Device) -> Headline:
+    """Names the four numbers that matter first, or why there are none."""
+    if not device.usable:
+        return Headline(
+            device,
+            "not usable, nothing was measured: "
+            + sentence(device.record["reason"] or "no reason recorded"),
+            "launchgap doctor looks for the cause.",
+            "bad",
+        )
+    call = _launch_row(device, "idle", "api_ns")
+    trip = _launch_row(device, "idle", "roundtrip_ns")
+    if (call is None or call.get("p50") is None) and (trip is None or trip.get("p50") is None):
+        return Headline(device, _why_nothing(device), "", "bad")
+    what = "queue call" if device.is_host else "API call"
+    parts = []
+    if call is not None and call.get("p50") is not None:
+        parts.append(f"null launch median {quantity(call.get('p50'), call.unit)} idle {what}")
+    if trip is not None and trip.get("p50") is not None:
+        parts.append(
+            f"round trip {quantity(trip.get('p50'), trip.unit)}"
+            if parts
+            else f"null launch round trip median {quantity(trip.get('p50'), trip.unit)}"
+        )
+    text = ", ".join(parts)
+    tails = [
+        f"{name} {quantity(row.get('p999'), row.unit)}"
+        for name, row in (("calls takes over", call), ("round trips over", trip))
+        if row is not None and row.get("p999") is not None
+    ]
+    if tails:
+        text += f"; one in a thousand {', one in a thousand '.join(tails)}"
+    # The call is what the headline leads with; without it the round trip.
+    main = call if call is not None and call.get("p50") is not None else trip
+    assert main is not None
+    return _with_shift(device, text, main)
+
+
+def _with_shift(device: Device, text: str, row: Row) -> Headline:
+    medians = device.session.run_medians(row)
+    bad = next((r for r in _rows_of(device) if r.status in ("failed", "invalid")), None)
+    if len(medians) < 2 or min(medians) <= 0:
+        return Headline(
+            device,
+            f"{text}.",
+            "One run only: how far a fresh process shifts the median is not known.",
+            "warning",
+        )
+    middle = statistics.median(medians)
+    shift = max(abs(m / middle - 1) for m in medians)
+    text += f"; a fresh process shifts the median by up to {percent(shift)}."
+    between = percent(max(medians) / min(medians) - 1)
+    if shift > 0.1:
+        return Headline(
+            device,
+            text,
+            "Unstable between runs: a single run is no measurement here. "
+            "Compare medians of several.",
+            "warning",
+        )
+    advice = f"A difference below {between} between two single runs says nothing."
+    return Headline(device, text, advice, "warning" if bad else "ok")
+
+
+def _why_nothing(device: Device) -> str:
+    rows = [r for r in _rows_of(device) if r.status != "ok" and r.family == "launch"]
+    if rows:
+        reason = rows[0].record["reason"]
+        return f"null launches {rows[0].status}" + (f": {sentence(reason)}" if reason else ".")
+    runs = [r for r in device.session.runs if r["device_id"] == device.id and r["status"] != "ok"]
+    if runs:
+        reason = runs[0]["reason"]
+        return f"no launch was measured; a run is marked {runs[0]['status']}" + (
+            f": {sentence(reason)}" if reason else "."
+        )
+    if any(r.status == "ok" for r in _rows_of(device)):
+        return "launches were not part of this session."
+    return "nothing was measured."
+
+
+# What was measured on what
+
+
+def device_card(device: Device, table: list[gen.Generation]) -> DeviceCard:
+    record = device.record
+    runs = [r for r in device.session.runs if r["device_id"] == device.id]
+    good = sum(r["status"] == "ok" for r in runs)
+    forms = sorted({r["kernel_form"] for r in runs if r["kernel_form"]})
+    jit = {r.flag("jit") for r in runs} - {None}
+    compiled = (
+        "compiled by the driver (JIT)"
+        if jit == {True}
+        else ("in some runs compiled by the driver (JIT)" if True in jit else "")
+    )
+    date, known = gen.launched(device, table)
+
+    clock = [
+        f"{record.get(k):.0f}\u00a0MHz{what}"
+        for k, what in (("clock_mhz", ""), ("memory_clock_mhz", " memory"))
+        if record.get(k) is not None
+    ]
+    bits = record.get("memory_bus_bits")
+    facts = {
+        "Backend": record["backend"],
+        "Compute capability": record["compute_capability"],
+        "Launched": date if known else "",
+        "Memory": about(record.get("memory_bytes"), "B")
+        + (f", {bits:.0f}\u00a0bit" if bits else ""),
+        "Multiprocessors": about(record.get("multiprocessors"), ""),
+        "Clocks": ", ".join(clock),
+        "L2 cache": about(record.get("l2_bytes"), "B"),
+        "Driver": record["driver_version"],
+        "Host CPU": record["host_cpu"] or device.session.string("host", "cpu_model"),
+        "PCI bus": record["pci_bus_id"],
+        "UUID": record["uuid"],
+        "Node": record["node"],
+    }
+    return DeviceCard(
+        device,
+        date if known else "",
+        cmp.libraries(device),
+        ", ".join(forms) + (f", {compiled}" if compiled and forms else compiled),
+        f"{good} of {len(runs)} ok" if runs else "no runs",
+        {key: value for key, value in facts.items()},
+    )
+
+
+def host_facts(session: Session) -> dict[str, str]:
+    """The session's own facts, with those that are missing left empty."""
+    command = session.info.get("command_line")
+    memory = session.info.get("host", {})
+    memory = memory.get("memory_bytes") if isinstance(memory, dict) else None
+    build = " · ".join(
+        t for t in (session.string("build", k) for k in ("type", "compiler", "git")) if t
+    )
+    state = {
+        "complete": "complete",
+        "stopped": "stopped early; what was measured is kept",
+        "running": "not ended: still running, or killed",
+    }.get(session.string("state"), session.string("state"))
+    system = " · ".join(
+        t for t in (session.string("host", "os"), session.string("host", "kernel")) if t
+    )
+    return {
+        "Session": session.id,
+        "State": state,
+        "Begin": session.string("begin_utc"),
+        "End": session.string("end_utc"),
+        "Command": shlex.join(str(c) for c in command) if isinstance(command, list) else "",
+        "Profile": session.string("profile"),
+        "Replicates": session.string("replicates"),
+        "Seed": session.string("seed"),
+        "launchgap": session.string("launchgap_version") + (f" ({build})" if build else ""),
+        "Host": session.string("host", "node"),
+        "CPU": session.string("host", "cpu_model"),
+        "CPUs": session.string("host", "cores"),
+        "CPU governor": session.string("host", "governor"),
+        "NUMA nodes": session.string("host", "numa_nodes"),
+        "Memory": about(float(memory), "B") if isinstance(memory, (int, float)) else "",
+        "System": system,
+    }
+
+
+def initialisation(session: Session) -> list[dict[str, str]]:
+    labels = {d.id: d.label for d in session.devices}
+    lines = []
+    for item in session.items("initialisation"):
+
+        def milliseconds(key: str, item: dict = item) -> str:
+            value = item.get(key)
+            is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+            return quantity(float(value), "ms") if is_number else MISSING
+
+        identifier = str(item.get("device_id") or "")
+        keeper = item.get("keeper")
+        lines.append(
+            {
+                "device": labels.get(identifier) or identifier or MISSING,
+                "first": milliseconds("first_ms"),
+                "again": milliseconds("again_ms"),
+                "with_keeper": milliseconds("with_keeper_ms"),
+                "keeper": {True: "yes", False: "no"}.get(keeper, MISSING)
+                if isinstance(keeper, bool)
+                else MISSING,
+            }
+        )
+    return lines
+
+
+def run_line(session: Session, run: Record) -> dict[str, str]:
+    labels = {d.id: d.label for d in session.devices}
+    text = {
+        key: run[key]
+        for key in (
+            "arm",
+            "setup",
+            "status",
+            "reason",
+            "begin_utc",
+            "cpus",
+            "kernel_form",
+            "records_file",
+        )
+    }
+
+    def whole(key: str) -> str:
+        value = run.get(key)
+        return "" if value is None else f"{value:.0f}"
+
+    yes_no = {True: "yes", False: "no", None: ""}
+    duration = run.get("duration_s")
+    return {
+        **text,
+        "device": labels.get(run["device_id"]) or run["device_name"] or run["device_id"],
+        "replicate": whole("replicate"),
+        "attempt": whole("attempt"),
+        "cases_ok": whole("cases_ok"),
+        "cases_failed": whole("cases_failed"),
+        "duration": "" if duration is None else quantity(duration, "s"),
+        "side_by_side": yes_no[run.flag("side_by_side")],
+        "jit": yes_no[run.flag("jit")],
+    }
+
+
+# The table of all cases
+
+
+def case_line(row: Row, several: bool) -> CaseLine:
+    notes = [row.device.label]
+    if several:
+        notes.append(row.device.session.id)
+    if row.setup not in ("", row.family):
+        notes.append(row.setup)
+    if row.arm != "plain" and row.arm:
+        notes.append(row.arm)
+    if row.device.simulated:
+        notes.append("simulated")
+    written = ("case", "metric", "status")  # by the template
+    cells = [_case_cell(row, key) for key, _, _ in glossary.CASE_COLUMNS if key not in written]
+    return CaseLine(row, row.case, " · ".join(notes), cells, row.record["reason"])
+
+
+def _case_cell(row: Row, key: str) -> CaseCell:
+    raw = row.record[key]
+    if key == "source":
+        return CaseCell(raw or MISSING, numeric=False)
+    value = row.get(key)
+    if value is None:
+        return CaseCell(MISSING)
+    if key in glossary.QUANTITIES:
+        return CaseCell(quantity(value, row.unit), f"{raw} {row.unit}".strip())
+    if key in glossary.SHARES:
+        return CaseCell(percent(value), raw)
+    if key in glossary.COUNTS:
+        return CaseCell(f"{value:.0f}")
+    return CaseCell(significant(value, 2), raw)

@@ -1,0 +1,473 @@
+"""Decides what is drawn of a session: which cases, on which scales, in which groups."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from markupsafe import Markup
+
+from . import figures
+from .compare import Comparison, Line, case_text
+from .findings import own_path
+from .session import Curve, Device, Row
+from .text import about, quantity
+
+MOST_FURTHER = 60
+"""Figures of further cases; with more, a page of eight devices would outgrow a browser."""
+
+MODES = {
+    ("idle", "api_ns"): "Idle stream: the call itself",
+    ("idle", "roundtrip_ns"): "Idle stream: round trip, call to completion",
+    ("burst", "per_launch_ns"): "Burst: time per launch, back to back",
+}
+
+
+@dataclass
+class Drawn:
+    """One figure; `notes` are what the reader must know to read it."""
+
+    caption: str
+    svg: Markup
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Key:
+    """An entry of a legend."""
+
+    mark: Markup
+    text: str
+
+
+@dataclass
+class Group:
+    """Figures on one scale, with a heading and a legend."""
+
+    heading: str
+    metric: str
+    note: str
+    figures: list[Drawn]
+    keys: list[Key] = field(default_factory=list)
+
+
+@dataclass
+class Launches:
+    """The launch section: the headline cases, and all others."""
+
+    key: Markup
+    main: list[Group]
+    further: list[Group]
+    left_out: int
+
+
+@dataclass
+class Family:
+    identifier: str
+    heading: str
+    lead: str
+    groups: list[Group]
+
+
+LaunchKey = tuple[str, str, str, tuple[tuple[str, str], ...], str]
+
+
+class Drawing:
+    """Draws for a list of devices; numbers figures so that no two ids on the page are equal."""
+
+    def __init__(self, devices: list[Device], metrics: dict[str, dict[str, str]]) -> None:
+        self._devices = devices
+        self._metrics = metrics
+        self._numbers = itertools.count()
+        names = [d.label for d in devices]
+        self._label = {
+            id(d): d.label if names.count(d.label) == 1 else f"{d.label} · {d.session.id}"
+            for d in devices
+        }
+
+    def _id(self) -> str:
+        return f"g{next(self._numbers)}"
+
+    def label(self, device: Device) -> str:
+        return self._label[id(device)]
+
+    # Launches
+
+    def launches(self) -> Launches:
+        groups: dict[LaunchKey, list[tuple[Device, Row]]] = {}
+        for device in self._devices:
+            for row in device.session.rows:
+                if row.device is device and row.family == "launch" and row.metric:
+                    params = tuple(own_path(row.params).items())
+                    key = (row.arm, row.setup, row.record["benchmark"], params, row.metric)
+                    groups.setdefault(key, []).append((device, row))
+        main, further, left_out = [], [], 0
+        order = {key: i for i, key in enumerate(MODES)}
+        headline = sorted(
+            (k for k in groups if self._is_headline(k)), key=lambda k: order[self._mode(k)]
+        )
+        for key in headline:
+            if group := self._strips(MODES[self._mode(key)], key, groups[key]):
+                main.append(group)
+        drawn = 0
+        for key in groups:
+            if key in headline:
+                continue
+            shown = [(d, r) for d, r in groups[key] if d.session.curves_of(r)]
+            if drawn + len(shown) > MOST_FURTHER:
+                left_out += len(shown)
+                continue
+            if group := self._strips(case_text(key), key, shown):
+                drawn += len(group.figures)
+                further.append(group)
+        return Launches(figures.strip_key(self._id()), main, further, left_out)
+
+    @staticmethod
+    def _mode(key: LaunchKey) -> tuple[str, str]:
+        return dict(key[3]).get("mode", ""), key[4]
+
+    def _is_headline(self, key: LaunchKey) -> bool:
+        arm, setup, benchmark, params, _ = key
+        axes = dict(params)
+        return (
+            arm == "plain"
+            and setup == "launch"
+            and benchmark == "launch/null"
+            and self._mode(key) in MODES
+            and axes.get("api", "own") == "own"
+            and set(axes) <= {"api", "mode"}
+        )
+
+    def _strips(self, heading: str, key: LaunchKey, rows: list[tuple[Device, Row]]) -> Group | None:
+        measured = [(d, r, d.session.curves_of(r)) for d, r in rows]
+        measured = [(d, r, curves) for d, r, curves in measured if curves]
+        if not measured:
+            return None
+        tail = figures.tail_range([c for _, _, curves in measured for c in curves])
+        drawn = []
+        for device, row, curves in measured:
+            strips = [figures.Strip(self._run_label(row, c), c) for c in curves]
+            spread = figures.describe_spread(device.session.run_medians(row), row.unit)
+            most = quantity(max(c.points[-1][1] for c in curves), row.unit)
+            text = f"{self.label(device)}, {heading}: {spread}; maximum {most}"
+            svg = figures.launch_strips(strips, row.unit, tail, self._id(), text)
+            drawn.append(Drawn(self.label(device), svg, self._run_notes(row, curves)))
+        return Group(heading, key[4], "", drawn)
+
+    @staticmethod
+    def _run_label(row: Row, curve: Curve) -> str:
+        runs = row.device.session.runs_of(row.device.id, row.arm, row.setup, curve.replicate)
+        mark = "*" if runs and runs[-1]["status"] != "ok" else ""
+        return f"r{curve.replicate}{mark}"
+
+    @staticmethod
+    def _run_notes(row: Row, curves: list[Curve]) -> list[str]:
+        notes = []
+        drawn = {curve.replicate for curve in curves}
+        for run in row.device.session.runs:
+            replicate = run.get("replicate")
+            if (
+                (run["device_id"], run["arm"], run["setup"]) == (row.device.id, row.arm, row.setup)
+                and run["status"] != "ok"
+                and replicate is not None
+                and int(replicate) not in drawn
+            ):
+                drawn.add(int(replicate))
+                reason = f": {run['reason']}" if run["reason"] else ""
+                notes.append(f"r{replicate:.0f} {run['status']}, nothing to draw{reason}")
+        for curve in curves:
+            runs = row.device.session.runs_of(row.device.id, row.arm, row.setup, curve.replicate)
+            if runs and runs[-1]["status"] != "ok":
+                reason = runs[-1]["reason"]
+                notes.append(
+                    f"* r{curve.replicate}: {runs[-1]['status']}"
+                    + (f", {reason}" if reason else "")
+                )
+        return notes
+
+    # Matmul, convolution, allocation
+
+    def families(self) -> list[Family]:
+        result = []
+        matmul = self._line_groups("matmul", "size", "", ["tflops", "device_ns"], first_only=True)
+        if matmul:
+            result.append(
+                Family(
+                    "matmul", "Matrix multiplication", "Over the size of square matrices.", matmul
+                )
+            )
+        convolution = self._layer_groups()
+        if convolution:
+            result.append(Family("convolution", "Convolution", "Per layer.", convolution))
+        allocation = self._line_groups(
+            "allocation", "bytes", "B", ["call_ns", "free_ns", "first_touch_ns"], first_only=False
+        )
+        if allocation:
+            result.append(
+                Family("allocation", "Allocation", "Over the size of a block.", allocation)
+            )
+        return result
+
+    def _rows(self, family: str, axis: str, metric: str) -> dict[int, list[Row]]:
+        found: dict[int, list[Row]] = {}
+        for i, device in enumerate(self._devices):
+            for row in device.session.rows:
+                if (
+                    row.device is device
+                    and row.family == family
+                    and row.metric == metric
+                    and row.arm == "plain"
+                    and (row.get("p50") or 0) > 0
+                    and axis in row.params
+                ):
+                    found.setdefault(i, []).append(row)
+        return found
+
+    def _line_groups(
+        self, family: str, axis: str, x_unit: str, metrics: list[str], first_only: bool
+    ) -> list[Group]:
+        groups = []
+        for metric in metrics:
+            rows = {
+                i: [r for r in found if _positive(r.params[axis]) is not None]
+                for i, found in self._rows(family, axis, metric).items()
+            }
+            rows = {i: found for i, found in rows.items() if found}
+            if not rows:
+                continue
+            groups.append(self._line_group(rows, axis, x_unit, metric))
+            if first_only:
+                break
+        return groups
+
+    def _line_group(self, rows: dict[int, list[Row]], axis: str, x_unit: str, metric: str) -> Group:
+        naming = _Naming([r for found in rows.values() for r in found], {axis})
+        points = {
+            id(r): self._point(r, _positive(r.params[axis]) or 1.0)
+            for found in rows.values()
+            for r in found
+        }
+        values = [v for p in points.values() for v in (p.y, p.low, p.high) if v]
+        limits = (min(values), max(values))
+        drawn = []
+        for i, found in rows.items():
+            device = self._devices[i]
+            series: dict[str, figures.Series] = {}
+            for row in found:
+                name = naming.name(row)
+                one = series.setdefault(
+                    name,
+                    figures.Series(naming.short(row), naming.slot(row), [], naming.dashed(row)),
+                )
+                one.points.append(points[id(row)])
+            best = max(found, key=lambda r: r.get("p50") or 0)
+            text = (
+                f"{self.label(device)}, {metric} over {axis}, {len(series)} series; largest "
+                f"median {quantity(best.get('p50'), best.unit)} at {best.params[axis]}"
+            )
+            svg = figures.lines(
+                list(series.values()), found[0].unit, x_unit, limits, self._id(), text
+            )
+            drawn.append(Drawn(self.label(device), svg))
+        return Group(self._heading(metric), metric, naming.note(), drawn, self._keys(naming))
+
+    def _layer_groups(self) -> list[Group]:
+        for metric in ("tflops", "device_ns"):
+            rows = self._rows("convolution", "layer", metric)
+            if rows:
+                break
+        else:
+            return []
+        everything = [r for found in rows.values() for r in found]
+        row_axes = {"layer", "n"} if len({r.params.get("n") for r in everything}) > 1 else {"layer"}
+        naming = _Naming(everything, row_axes)
+        points = {id(r): self._point(r, r.get("p50") or 1.0) for r in everything}
+        values = [v for p in points.values() for v in (p.x, p.low, p.high) if v]
+        limits = (min(values) / 1.3, max(values) * 1.3)
+        drawn = []
+        for i, found in rows.items():
+            device = self._devices[i]
+            lines: dict[str, figures.DotRow] = {}
+            for row in found:
+                label = row.params["layer"]
+                if "n" in row_axes:
+                    label += f" n{row.params.get('n', '')}"
+                line = lines.setdefault(label, figures.DotRow(label, []))
+                line.points.append((naming.slot(row), points[id(row)], naming.dashed(row)))
+            text = f"{self.label(device)}, {metric} of {len(lines)} layers"
+            svg = figures.dots(list(lines.values()), found[0].unit, limits, self._id(), text)
+            drawn.append(Drawn(self.label(device), svg))
+        return [Group(self._heading(metric), metric, naming.note(), drawn, self._keys(naming))]
+
+    def _point(self, row: Row, x: float) -> figures.Point:
+        medians = row.device.session.run_medians(row)
+        if len(medians) > 1:
+            return figures.Point(x, row.get("p50") or 0, min(medians), max(medians))
+        return figures.Point(x, row.get("p50") or 0, row.get("q1"), row.get("q3"))
+
+    def _heading(self, metric: str) -> str:
+        return {
+            "tflops": "Throughput",
+            "device_ns": "Time on the device",
+            "call_ns": "Allocating call",
+            "free_ns": "Freeing call",
+            "first_touch_ns": "First touch of the block",
+        }.get(metric, metric)
+
+    def _keys(self, naming: _Naming) -> list[Key]:
+        return [Key(figures.series_key(slot, self._id()), text) for slot, text in naming.keys()]
+
+    # Ratios
+
+    def ratios(self, comparison: Comparison) -> Group | None:
+        """A figure per family: each case a row, each device a dot around equality."""
+        drawn: list[Drawn] = []
+        present: dict[int, Key] = {}
+        for family, lines in comparison.families.items():
+            shown = [
+                line for line in _one_metric(lines) if any(c.speed is not None for c in line.cells)
+            ]
+            if not shown:
+                continue
+            speeds = [
+                s
+                for line in shown
+                for c in line.cells
+                for s in (c.speed, c.speed_low, c.speed_high)
+                if s
+            ]
+            limits = (min([*speeds, 0.8]) / 1.15, max([*speeds, 1.25]) * 1.15)
+            labels = _short_labels(shown)
+            for start in range(0, len(shown), 24):
+                part = shown[start : start + 24]
+                rows = [
+                    figures.DotRow(
+                        label,
+                        [
+                            (
+                                column.slot,
+                                figures.Point(cell.speed, 0, cell.speed_low, cell.speed_high),
+                                False,
+                            )
+                            for column, cell in zip(comparison.columns, line.cells)
+                            if cell.speed is not None
+                        ],
+                    )
+                    for label, line in zip(labels[start : start + 24], part)
+                ]
+                text = f"{family}: speed of each device relative to {comparison.reference.title}"
+                svg = figures.dots(rows, "", limits, self._id(), text, ratio=True)
+                caption = family.capitalize()
+                if len(shown) > 24:
+                    caption += f", cases {start + 1} to {start + len(part)}"
+                drawn.append(Drawn(caption, svg))
+            for column in comparison.columns:
+                if column.slot not in present and any(
+                    line.cells[column.slot].speed is not None for line in shown
+                ):
+                    mark = figures.series_key(column.slot, self._id())
+                    present[column.slot] = Key(mark, column.title)
+        if not drawn:
+            return None
+        keys = [present[slot] for slot in sorted(present)]
+        return Group("Speed against the reference", "", "", drawn, keys)
+
+
+def _positive(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if 0 < value < float("inf") else None
+
+
+def _one_metric(lines: Iterable[Line]) -> list[Line]:
+    """Leaves out a time where a throughput derived from it stands beside it."""
+    lines = list(lines)
+    derived = {line.key[:4] for line in lines if line.metric == "tflops"}
+    return [x for x in lines if not (x.metric == "device_ns" and x.key[:4] in derived)]
+
+
+def _short_labels(lines: list[Line]) -> list[str]:
+    """Names rows by what differs between them; what all have in common says nothing."""
+    facts = []
+    for line in lines:
+        arm, setup, benchmark, params, metric = line.key
+        fact = {"benchmark": benchmark.partition("/")[2], **dict(params)}
+        facts.append({**fact, "metric": metric, "setup": setup, "arm": arm})
+    keys = dict.fromkeys(k for fact in facts for k in fact)
+    varying = [k for k in keys if len({fact.get(k) for fact in facts}) > 1]
+    return [
+        " ".join(_axis_text(k, fact[k]) for k in varying if fact.get(k)) or fact["metric"]
+        for fact in facts
+    ]
+
+
+def _axis_text(key: str, value: str) -> str:
+    if key == "bytes" and (number := _positive(value)) is not None:
+        return about(number, "B")
+    return {
+        "own": "",
+        "api_ns": "call",
+        "roundtrip_ns": "round trip",
+        "per_launch_ns": "each",
+        "call_ns": "call",
+        "free_ns": "free",
+        "first_touch_ns": "touch",
+    }.get(value, value)
+
+
+class _Naming:
+    """Names series by the axes that vary, and gives equal names equal colours everywhere.
+
+    `cache` is drawn as a variant (dashed, hollow) of one colour: it is the same work.
+    """
+
+    def __init__(self, rows: list[Row], hidden: set[str]) -> None:
+        facts = [self._facts(r) for r in rows]
+        keys = dict.fromkeys(k for fact in facts for k in fact if k not in hidden)
+        self._varying = [k for k in keys if len({fact.get(k) for fact in facts}) > 1]
+        caches = {fact.get("cache") for fact in facts}
+        self._variant = "cold" if len(caches) > 1 else None
+        shorts = dict.fromkeys(self.short(r) for r in rows)
+        self._slots = {name: i for i, name in enumerate(shorts)}
+        self._constant = (
+            " ".join(
+                f"{k} {facts[0][k]}"
+                for k in keys
+                if k not in self._varying and k not in ("benchmark", "setup")
+            )
+            if facts
+            else ""
+        )
+
+    @staticmethod
+    def _facts(row: Row) -> dict[str, str]:
+        return {
+            "benchmark": row.record["benchmark"].partition("/")[2],
+            "setup": row.setup,
+            **row.params,
+        }
+
+    def name(self, row: Row) -> str:
+        fact = self._facts(row)
+        return " ".join(fact[k] for k in self._varying if fact.get(k))
+
+    def short(self, row: Row) -> str:
+        fact = self._facts(row)
+        return " ".join(fact[k] for k in self._varying if fact.get(k) and k != "cache") or "median"
+
+    def slot(self, row: Row) -> int:
+        return self._slots[self.short(row)]
+
+    def dashed(self, row: Row) -> bool:
+        return self._variant is not None and row.params.get("cache") == self._variant
+
+    def keys(self) -> list[tuple[int, str]]:
+        constant = f" ({self._constant})" if self._constant and len(self._slots) == 1 else ""
+        entries = [(slot, name + constant) for name, slot in self._slots.items()]
+        return entries
+
+    def note(self) -> str:
+        return f"Hollow and dashed: {self._variant} cache." if self._variant else ""

@@ -1,0 +1,445 @@
+"""Reads and validates the tables of a session.
+
+A session may have been killed at any moment, so nothing but the files themselves must be there;
+what is there must make sense. A table that does not is refused with its name and line, since
+a page drawn from half-understood numbers is worse than none.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .text import clean
+
+
+class ReportError(Exception):
+    """A fault that the user can mend; its text is the one line that they see."""
+
+
+STATUSES = ("ok", "failed", "invalid", "skipped", "unsupported")
+
+SUMMARY_NUMBERS = (
+    "runs n min q1 p50 q3 p90 p99 p999 max mean sd mad p50_ci_lo p50_ci_hi within_run_cv "
+    "between_run_cv icc lag1 modes outlier_share"
+).split()
+
+_REQUIRED = {
+    "devices.csv": ("device_id", "device_name"),
+    "runs.csv": ("device_id", "replicate", "arm", "setup", "status"),
+    "summary.csv": ("device_id", "arm", "setup", "benchmark", "params", "metric", "unit", "status"),
+    "quantiles.csv": (
+        "device_id",
+        "arm",
+        "setup",
+        "case",
+        "metric",
+        "unit",
+        "replicate",
+        "p",
+        "value",
+    ),
+}
+_NUMBERS = {
+    "devices.csv": (
+        "device_index",
+        "memory_bytes",
+        "multiprocessors",
+        "clock_mhz",
+        "memory_clock_mhz",
+        "memory_bus_bits",
+        "l2_bytes",
+    ),
+    "runs.csv": ("replicate", "attempt", "duration_s", "cases_ok", "cases_failed"),
+    "summary.csv": tuple(SUMMARY_NUMBERS),
+    "quantiles.csv": ("replicate", "n", "p", "value"),
+}
+
+
+@dataclass
+class Record:
+    """One row of a table: its text, and the numbers that were in it (missing ones are absent)."""
+
+    text: dict[str, str]
+    number: dict[str, float]
+
+    def __getitem__(self, key: str) -> str:
+        return self.text.get(key, "")
+
+    def get(self, key: str) -> float | None:
+        return self.number.get(key)
+
+    def flag(self, key: str) -> bool | None:
+        """True, false, or None when nothing is recorded."""
+        return {"true": True, "false": False}.get(self.text.get(key, "").lower())
+
+
+@dataclass
+class Device:
+    """A device of one session; the same GPU in two sessions is two of these."""
+
+    session: Session
+    record: Record
+    order: int
+
+    @property
+    def id(self) -> str:
+        return self.record["device_id"]
+
+    @property
+    def name(self) -> str:
+        return self.record["device_name"] or self.id or "unnamed device"
+
+    @property
+    def backend(self) -> str:
+        return self.record["backend"]
+
+    @property
+    def is_host(self) -> bool:
+        return self.backend == "host"
+
+    @property
+    def label(self) -> str:
+        """`NVIDIA H200 (0)`: the index tells equal devices apart."""
+        index = self.record.get("device_index")
+        return self.name if index is None or self.is_host else f"{self.name} ({index:.0f})"
+
+    @property
+    def usable(self) -> bool:
+        return self.record.flag("usable") is not False
+
+    @property
+    def simulated(self) -> bool:
+        return self.record.flag("simulated") is True
+
+
+def parse_params(params: str) -> dict[str, str]:
+    """`size:1024/type:fp32` as a dictionary, in order; a value may hold colons."""
+    pairs = (part.partition(":") for part in params.split("/") if part)
+    return {key: value for key, _, value in pairs}
+
+
+@dataclass
+class Row:
+    """One row of summary.csv."""
+
+    device: Device
+    record: Record
+    params: dict[str, str]
+
+    @property
+    def case(self) -> str:
+        params = self.record["params"]
+        return self.record["benchmark"] + (f"/{params}" if params else "")
+
+    @property
+    def family(self) -> str:
+        return self.record["benchmark"].partition("/")[0]
+
+    @property
+    def metric(self) -> str:
+        return self.record["metric"]
+
+    @property
+    def unit(self) -> str:
+        return self.record["unit"]
+
+    @property
+    def arm(self) -> str:
+        return self.record["arm"]
+
+    @property
+    def setup(self) -> str:
+        return self.record["setup"]
+
+    @property
+    def status(self) -> str:
+        return self.record["status"]
+
+    def get(self, key: str) -> float | None:
+        return self.record.get(key)
+
+
+@dataclass
+class Curve:
+    """The quantiles of one metric in one run."""
+
+    replicate: int
+    n: int | None
+    points: list[tuple[float, float]] = field(default_factory=list)
+
+    def at(self, p: float) -> float | None:
+        """The quantile at `p`, linear between its neighbours; None outside the curve."""
+        points = self.points
+        if not points or p < points[0][0] or p > points[-1][0]:
+            return None
+        for (p0, v0), (p1, v1) in zip(points, points[1:]):
+            if p0 <= p <= p1:
+                return v0 if p1 == p0 else v0 + (v1 - v0) * (p - p0) / (p1 - p0)
+        return points[0][1]
+
+
+CurveKey = tuple[str, str, str, str, str]
+"""device_id, arm, setup, case, metric"""
+
+
+@dataclass
+class Session:
+    """Everything that the page needs of one session."""
+
+    folder: Path
+    info: dict[str, Any]
+    devices: list[Device] = field(default_factory=list)
+    runs: list[Record] = field(default_factory=list)
+    rows: list[Row] = field(default_factory=list)
+    curves: dict[CurveKey, list[Curve]] = field(default_factory=dict)
+    curve_units: dict[CurveKey, str] = field(default_factory=dict)
+    metrics: dict[str, dict[str, str]] = field(default_factory=dict)
+    columns: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def id(self) -> str:
+        return self.string("session_id") or clean(self.folder.name) or "unnamed session"
+
+    @property
+    def simulated(self) -> bool:
+        return (
+            any(device.simulated for device in self.devices)
+            or any(row.record.flag("simulated") for row in self.rows)
+            or any(run.flag("simulated") for run in self.runs)
+        )
+
+    def string(self, *path: str) -> str:
+        """The text at `path` in session.json, or an empty string."""
+        value: Any = self.info
+        for key in path:
+            value = value.get(key) if isinstance(value, dict) else None
+        if value is None or isinstance(value, (dict, list)):
+            return ""
+        return str(value).lower() if isinstance(value, bool) else str(value)
+
+    def items(self, key: str) -> list[dict[str, Any]]:
+        """The objects in the list `key` of session.json; anything else there is passed over."""
+        value = self.info.get(key)
+        return [v for v in value if isinstance(v, dict)] if isinstance(value, list) else []
+
+    def curves_of(self, row: Row) -> list[Curve]:
+        """The runs behind a row of the summary, in the order in which they ran."""
+        return self.curves.get((row.device.id, row.arm, row.setup, row.case, row.metric), [])
+
+    def run_medians(self, row: Row) -> list[float]:
+        medians = (curve.at(0.5) for curve in self.curves_of(row))
+        return [m for m in medians if m is not None]
+
+    def runs_of(self, device_id: str, arm: str, setup: str, replicate: int) -> list[Record]:
+        return [
+            run
+            for run in self.runs
+            if run["device_id"] == device_id
+            and run["arm"] == arm
+            and run["setup"] == setup
+            and run.get("replicate") == replicate
+        ]
+
+
+def load(session_dir: Path, tables_dir: Path) -> Session:
+    """Reads one session; raises ReportError with the file, and the line where there is one."""
+    info = _read_json(session_dir / "session.json")
+    if not isinstance(info, dict):
+        raise ReportError(f"{session_dir / 'session.json'}: not a JSON object")
+    schema = info.get("schema", "launchgap/1")
+    if schema != "launchgap/1":
+        raise ReportError(
+            f"{session_dir / 'session.json'}: schema {clean(str(schema))!r} is not launchgap/1, "
+            "the one that this version reads"
+        )
+    session = Session(session_dir, _clean_json(info))
+    _load_devices(session, tables_dir)
+    session.runs = sorted(
+        (record for _, record in _read_table(tables_dir / "runs.csv")),
+        key=lambda run: (run["begin_utc"] or "~", run.get("replicate") or 0),
+    )
+    _load_rows(session, tables_dir)
+    _load_curves(session, tables_dir)
+    _load_metrics(session, tables_dir)
+    return session
+
+
+def _load_devices(session: Session, tables_dir: Path) -> None:
+    records = [record for _, record in _read_table(tables_dir / "devices.csv")]
+    session.devices = [Device(session, record, i) for i, record in enumerate(records)]
+
+
+def _load_rows(session: Session, tables_dir: Path) -> None:
+    path = tables_dir / "summary.csv"
+    by_id = {device.id: device for device in session.devices}
+    for line, record in _read_table(path):
+        if record["status"] not in STATUSES:
+            raise ReportError(
+                f"{path} line {line}: status {record['status']!r} is none of {', '.join(STATUSES)}"
+            )
+        device = by_id.get(record["device_id"])
+        if device is None:
+            device = Device(session, record, len(session.devices))
+            by_id[device.id] = device
+            session.devices.append(device)
+        session.rows.append(Row(device, record, parse_params(record["params"])))
+
+
+def _load_curves(session: Session, tables_dir: Path) -> None:
+    started: dict[tuple[str, str, str, int], str] = {}
+    for run in session.runs:
+        if (replicate := run.get("replicate")) is not None:
+            started.setdefault(
+                (run["device_id"], run["arm"], run["setup"], int(replicate)), run["begin_utc"]
+            )
+    runs: dict[CurveKey, dict[int, Curve]] = {}
+    # By far the longest table, so it is read without a Record per row, and its few different
+    # strings are cleaned once.
+    path = tables_dir / "quantiles.csv"
+    cleaned: dict[tuple[str, ...], CurveKey] = {}
+    places: list[int] = []
+    for line, header, cells in _read_rows(path):
+        if not places:
+            places = [header.index(k) for k in _REQUIRED[path.name]]
+            n_place = header.index("n") if "n" in header else None
+        device, arm, setup, case, metric, unit, *rest = (cells[i] for i in places)
+        replicate, p, value = (
+            _cell_number(path, line, k, c) for k, c in zip(("replicate", "p", "value"), rest)
+        )
+        if p is None or value is None or replicate is None:
+            continue
+        raw = (device, arm, setup, case, metric)
+        key = cleaned.get(raw)
+        if key is None:
+            key = cleaned[raw] = tuple(map(clean, raw))
+            session.curve_units.setdefault(key, clean(unit))
+        curves = runs.setdefault(key, {})
+        curve = curves.get(int(replicate))
+        if curve is None:
+            n = None if n_place is None else _cell_number(path, line, "n", cells[n_place])
+            curve = curves[int(replicate)] = Curve(int(replicate), None if n is None else int(n))
+        curve.points.append((p, value))
+    for key, curves in runs.items():
+        for curve in curves.values():
+            curve.points.sort()
+        session.curves[key] = sorted(
+            curves.values(),
+            key=lambda c, k=key: (started.get((k[0], k[1], k[2], c.replicate), "~"), c.replicate),
+        )
+
+
+def _load_metrics(session: Session, tables_dir: Path) -> None:
+    path = tables_dir / "metrics.json"
+    described = _clean_json(_read_json(path))
+    if not isinstance(described, dict):
+        raise ReportError(f"{path}: not a JSON object")
+    for name, target in (("metrics", session.metrics), ("columns", session.columns)):
+        entries = described.get(name, [])
+        if not isinstance(entries, list):
+            raise ReportError(f"{path}: {name!r} is not a list")
+        for entry in entries:
+            if not isinstance(entry, dict) or not isinstance(entry.get("key"), str):
+                raise ReportError(f"{path}: an entry of {name!r} has no key")
+            if name == "metrics":
+                target[entry["key"]] = {k: str(v) for k, v in entry.items() if v is not None}
+            else:
+                target[entry["key"]] = str(entry.get("description") or "")
+
+
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig", errors="replace")
+    except FileNotFoundError:
+        raise ReportError(f"{path}: no such file") from None
+    except OSError as error:
+        raise ReportError(f"{path}: {error.strerror or error}") from None
+
+
+def _read_json(path: Path) -> Any:
+    try:
+        return json.loads(_read_text(path))
+    except ValueError as error:
+        raise ReportError(f"{path}: not valid JSON ({error})") from None
+    except RecursionError:
+        raise ReportError(f"{path}: not valid JSON (nested too deeply)") from None
+
+
+def _clean_json(value: Any) -> Any:
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, list):
+        return [_clean_json(v) for v in value]
+    if isinstance(value, dict):
+        return {clean(k): _clean_json(v) for k, v in value.items()}
+    return value
+
+
+def _number(text: str) -> float | None:
+    """A finite number, or None; "nan" and "inf" are no numbers here."""
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+def _read_rows(path: Path) -> Iterator[tuple[int, list[str], list[str]]]:
+    """Each row of an RFC 4180 file with its line and the headings; an empty file has none."""
+    csv.field_size_limit(16 << 20)
+    # newline="" keeps line breaks within quoted cells, which are part of the cell.
+    reader = csv.reader(io.StringIO(_read_text(path), newline=""), strict=True)
+    header: list[str] | None = None
+    try:
+        for cells in reader:
+            if not cells:
+                continue
+            if header is None:
+                header = cells
+                _check_header(path, header)
+            elif len(cells) != len(header):
+                raise ReportError(
+                    f"{path} line {reader.line_num}: {len(cells)} cells under "
+                    f"{len(header)} headings"
+                )
+            else:
+                yield reader.line_num, header, cells
+    except csv.Error as error:
+        raise ReportError(f"{path} line {reader.line_num}: not valid CSV ({error})") from None
+
+
+def _cell_number(path: Path, line: int, key: str, cell: str) -> float | None:
+    """The number in a cell, None for an empty one."""
+    if not cell or cell.isspace():
+        return None
+    value = _number(cell)
+    if value is None:
+        raise ReportError(f"{path} line {line}: {key} is {clean(cell)!r}, not a number")
+    return value
+
+
+def _read_table(path: Path) -> list[tuple[int, Record]]:
+    rows: list[tuple[int, Record]] = []
+    for line, header, cells in _read_rows(path):
+        number = {}
+        for key, cell in zip(header, cells):
+            if key in _NUMBERS[path.name]:
+                value = _cell_number(path, line, key, cell)
+                if value is not None:
+                    number[key] = value
+        rows.append((line, Record(dict(zip(header, map(clean, cells))), number)))
+    return rows
+
+
+def _check_header(path: Path, header: list[str]) -> None:
+    missing = [key for key in _REQUIRED[path.name] if key not in header]
+    if missing:
+        raise ReportError(f"{path}: no column {', '.join(missing)}")
+    if len(set(header)) != len(header):
+        raise ReportError(f"{path}: a heading occurs twice")

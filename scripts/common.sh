@@ -1,0 +1,36 @@
+# Sourced by the other scripts: where things are, and how they speak.
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+cd "$root"
+
+say() { printf '%s\n' "$*" >&2; }
+fail() {
+  say "$(basename "$0"): $*"
+  exit 3
+}
+
+# The toolkit that scripts/setup --with-cuda put into .venv, or one that is installed, for the build to find.
+find_nvcc() {
+  local candidate
+  for candidate in "$(command -v nvcc || true)" "${CUDA_HOME:-/nonexistent}/bin/nvcc" "${CUDA_PATH:-/nonexistent}/bin/nvcc" \
+                   /usr/local/cuda/bin/nvcc "$root"/.venv/lib/python3*/site-packages/nvidia/*/bin/nvcc; do
+    if [ -n "$candidate" ] && [ -x "$candidate" ]; then
+      printf '%s\n' "$candidate"
+      return 0
+    fi
+  done
+  return 1
+}
+
+# The CUDA version that the installed driver serves, as 13000 for 13.0; fails without a driver. Asked in a
+# process of its own with a limit: a driver in trouble can hang.
+driver_cuda_version() {
+  timeout 20 python3 - <<'PYTHON' 2>/dev/null
+import ctypes
+version = ctypes.c_int(0)
+driver = ctypes.CDLL("libcuda.so.1")
+if driver.cuDriverGetVersion(ctypes.byref(version)) != 0:
+    raise SystemExit(1)
+print(version.value)
+PYTHON
+}

@@ -1,0 +1,190 @@
+"""The page in a real browser: wide and narrow, light and dark.
+
+Only a browser knows whether the content security policy lets the style through, whether a phone
+must scroll sideways, and whether the text of a figure can be seen on a dark page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+KINDS = ["host_only", "eight_gpus", "simulated", "hostile", "killed", "empty", "gap"]
+
+# Contrast as WCAG 2 defines it, of each text against the page behind it.
+CONTRAST = """
+() => {
+  const channel = (v) => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+  const luminance = (css) => {
+    const [r, g, b] = css.match(/[\\d.]+/g).map(Number).map((v) => channel(v / 255));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const ratio = (a, b) => {
+    const [high, low] = [luminance(a), luminance(b)].sort((x, y) => y - x);
+    return (high + 0.05) / (low + 0.05);
+  };
+  const behind = (element) => {
+    for (let e = element; e; e = e.parentElement) {
+      const colour = getComputedStyle(e).backgroundColor;
+      if (colour !== "transparent" && !colour.endsWith(", 0)")) return colour;
+    }
+    return "rgb(255, 255, 255)";
+  };
+  const bad = [];
+  let count = 0;
+  for (const element of document.querySelectorAll(SELECTOR)) {
+    if (!element.textContent.trim() || !element.getClientRects().length) continue;
+    const style = getComputedStyle(element);
+    const colour = element instanceof SVGElement ? style.fill : style.color;
+    const value = ratio(colour, behind(element));
+    count += 1;
+    if (!(value >= 4.5)) bad.push([element.textContent.trim().slice(0, 40), colour, value]);
+  }
+  return [count, bad.slice(0, 5)];
+}
+"""
+
+
+class Watch:
+    """Collects what a page complained about and asked for."""
+
+    def __init__(self, page: object) -> None:
+        self.errors: list[str] = []
+        self.requests: list[str] = []
+        page.on("console", lambda m: self.errors.append(m.text) if m.type != "log" else None)
+        page.on("pageerror", lambda e: self.errors.append(str(e)))
+        page.on("request", lambda r: self.requests.append(r.url))
+
+
+@contextmanager
+def opened(browser, path: Path, width: int = 1280, scheme: str = "light", **options) -> Iterator:
+    context = browser.new_context(
+        viewport={"width": width, "height": 900}, color_scheme=scheme, **options
+    )
+    page = context.new_page()
+    watch = Watch(page)
+    # Before the page's own policy is read, so that no violation is missed.
+    page.add_init_script(
+        "window.violations = []; document.addEventListener('securitypolicyviolation',"
+        " (e) => window.violations.push(e.violatedDirective + ' ' + e.blockedURI));"
+    )
+    page.goto(path.as_uri())
+    try:
+        yield page, watch
+    finally:
+        context.close()
+
+
+def open_details(page) -> None:
+    page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_is_shown_whole_and_without_complaint(
+    browser, pages: dict[str, Path], kind: str, width: int, scheme: str
+) -> None:
+    with opened(browser, pages[kind], width, scheme) as (page, watch):
+        open_details(page)
+        assert page.evaluate("window.violations") == []
+        assert watch.errors == []
+        external = [u for u in watch.requests if not u.startswith("data:")]
+        assert external == [pages[kind].as_uri()]
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        # The style came through, and follows the scheme.
+        background = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert background == ("rgb(255, 255, 255)" if scheme == "light" else "rgb(20, 23, 27)")
+        boxes = page.evaluate(
+            "Array.from(document.querySelectorAll('figure svg'), (s) => {"
+            " const b = s.getBoundingClientRect(); return [b.left, b.width, b.height]; })"
+        )
+        assert bool(boxes) == (kind != "empty")
+        for left, figure_width, height in boxes:
+            assert figure_width > 200 and height > 30
+            assert left >= 0 and left + figure_width <= width
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("kind", ["eight_gpus", "gap"])
+def test_its_text_can_be_read(browser, pages: dict[str, Path], kind: str, scheme: str) -> None:
+    with opened(browser, pages[kind], scheme=scheme) as (page, _):
+        open_details(page)
+        for selector, least in (
+            ("svg text", 100),
+            ("p, td, th, dt, dd, li, a, summary, .chip", 99),
+        ):
+            count, bad = page.evaluate(CONTRAST.replace("SELECTOR", repr(selector)))
+            assert count > least
+            assert bad == []
+
+
+@pytest.mark.parametrize("kind", ["eight_gpus", "gap"])
+def test_text_in_figures_is_large_enough_on_a_phone(
+    browser, pages: dict[str, Path], kind: str
+) -> None:
+    with opened(browser, pages[kind], 390) as (page, _):
+        sizes = page.evaluate(
+            "Array.from(document.querySelectorAll('figure svg'), (s) => Math.min("
+            "...Array.from(s.querySelectorAll('text'), (t) => parseFloat("
+            "getComputedStyle(t).fontSize) * s.getScreenCTM().a)))"
+        )
+        assert min(sizes) >= 9
+
+
+def test_texts_of_a_figure_do_not_lie_on_each_other(browser, pages: dict[str, Path]) -> None:
+    with opened(browser, pages["eight_gpus"], 390) as (page, _):
+        clashes = page.evaluate("""
+            () => Array.from(document.querySelectorAll("figure svg"), (svg) => {
+              const boxes = Array.from(svg.querySelectorAll("text"),
+                (t) => [t.textContent, t.getBoundingClientRect()]);
+              const found = [];
+              boxes.forEach(([a, p], i) => boxes.slice(i + 1).forEach(([b, q]) => {
+                const across = Math.min(p.right, q.right) - Math.max(p.left, q.left);
+                const down = Math.min(p.bottom, q.bottom) - Math.max(p.top, q.top);
+                if (across > 1 && down > 4) found.push(a + " / " + b);
+              }));
+              return found;
+            }).flat()
+        """)
+        assert clashes == []
+
+
+def test_the_table_filters_and_sorts(browser, pages: dict[str, Path]) -> None:
+    with opened(browser, pages["eight_gpus"]) as (page, _):
+        rows = page.locator("#case-table tbody tr")
+        total = rows.count()
+        page.fill("#filter", "host launch/null")
+        shown = page.locator("#case-table tbody tr:visible")
+        assert 0 < shown.count() < total
+        assert page.locator("#shown").inner_text() == f"{shown.count()} of {total} rows"
+        page.fill("#filter", "")
+        page.select_option("#status", "failed")
+        assert set(page.locator("#case-table tbody tr:visible .chip").all_inner_texts()) == {
+            "failed"
+        }
+        page.select_option("#status", "")
+        head = page.locator("#case-table thead button", has_text="median")
+        head.click()
+        first = rows.first.locator("td").nth(1).get_attribute("title")
+        head.click()
+        last = rows.first.locator("td").nth(1).get_attribute("title")
+        assert float(first.split()[0]) < float(last.split()[0])
+
+
+def test_it_is_complete_without_its_script(browser, pages: dict[str, Path]) -> None:
+    with opened(browser, pages["eight_gpus"], java_script_enabled=False) as (page, _):
+        assert page.locator(".controls").is_hidden()
+        assert page.locator("#case-table tbody tr").count() > 100
+        assert page.locator("figure svg").count() > 20
+
+
+def test_the_first_column_stays_while_a_phone_scrolls(browser, pages: dict[str, Path]) -> None:
+    with opened(browser, pages["host_only"], 390) as (page, _):
+        first = page.locator("#case-table tbody th").first
+        before = first.bounding_box()["x"]
+        page.evaluate("document.querySelector('#case-table').parentElement.scrollLeft = 500")
+        assert first.bounding_box()["x"] == pytest.approx(before, abs=1)

@@ -1,0 +1,766 @@
+"""Builds synthetic sessions: for the tests, and to look at the page while working on it.
+
+`python3 tests/reports/make_session.py DIR` writes one folder per kind below DIR. Everything is
+drawn from a seeded generator, so that a kind is the same wherever it is made. The numbers are
+plausible and mean nothing.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+SESSION_COLUMNS = {
+    "devices.csv": (
+        "session_id,node,device_id,device_index,device_name,backend,compute_capability,uuid,"
+        "pci_bus_id,memory_bytes,multiprocessors,clock_mhz,memory_clock_mhz,memory_bus_bits,"
+        "l2_bytes,driver_version,libraries,host_cpu,usable,reason,simulated"
+    ).split(","),
+    "runs.csv": (
+        "session_id,node,device_id,device_name,replicate,arm,setup,attempt,status,reason,begin_utc,"
+        "duration_s,pid,cpus,side_by_side,cases_ok,cases_failed,kernel_form,jit,records_file,"
+        "simulated"
+    ).split(","),
+    "summary.csv": (
+        "session_id node device_id device_name backend compute_capability arm setup benchmark "
+        "params metric unit direction status reason runs n min q1 p50 q3 p90 p99 p999 max mean sd "
+        "mad p50_ci_lo p50_ci_hi within_run_cv between_run_cv icc lag1 modes outlier_share source "
+        "simulated"
+    ).split(),
+    "quantiles.csv": ("session_id,device_id,arm,setup,case,metric,unit,replicate,n,p,value").split(
+        ","
+    ),
+}
+PROBABILITIES = sorted(
+    {round(i / 50, 4) for i in range(51)}
+    | {0.005, 0.01, 0.05, 0.25, 0.75, 0.95, 0.99, 0.995, 0.999, 0.9995, 0.9999}
+)
+METRICS = [
+    ("api_ns", "ns", "lower", "The launch call begins until it returns, by the host clock."),
+    ("roundtrip_ns", "ns", "lower", "The call begins until the wait for that kernel returns."),
+    ("per_launch_ns", "ns", "lower", "N launches without waiting and one wait, divided by N."),
+    ("device_ns", "ns", "lower", "Work on the device, by events around at least 1 ms of it."),
+    ("tflops", "TFLOP/s", "higher", "Arithmetic per time, derived from device_ns."),
+    ("call_ns", "ns", "lower", "One allocating call."),
+    ("free_ns", "ns", "lower", "One freeing call."),
+    ("first_touch_ns", "ns", "lower", "The first write to every page of the block."),
+    ("launch_ns", "ns", "lower", "The API record begins until the kernel begins."),
+]
+
+
+@dataclass
+class Spec:
+    """A device to pretend: what it is, and how fast."""
+
+    name: str
+    backend: str = "cuda"
+    capability: str = "9.0"
+    usable: bool = True
+    reason: str = ""
+    simulated: bool = False
+    call: float = 2300.0
+    trip: float = 6700.0
+    burst: float = 2050.0
+    jitter: float = 0.012
+    tflops: float = 60.0
+    memory: int = 141 << 30
+    driver: str = "580.65.06"
+    libraries: str = "cuBLAS 13.1.0 (/opt/cuda/lib/libcublas.so.13); cuDNN 9.19.0 (/opt/cudnn/lib)"
+    fault: str = ""  # hung, launch-failed or no-cudnn
+    form: str = "native"
+
+
+HOST = Spec(
+    "host",
+    backend="host",
+    capability="",
+    call=900,
+    trip=5200,
+    burst=780,
+    jitter=0.03,
+    tflops=0.09,
+    memory=64 << 30,
+    driver="",
+    form="host",
+    libraries="OpenBLAS 0.3.21 (/usr/lib/libopenblas.so.0); oneDNN 2.6.3 (/usr/lib)",
+)
+
+
+@dataclass
+class Builder:
+    """Collects the tables of one session, then writes them."""
+
+    session_id: str
+    specs: list[Spec]
+    replicates: int = 3
+    seed: int = 7
+    node: str = "node01"
+    cpu: str = "AMD EPYC 9654 96-Core Processor"
+    state: str = "complete"
+    families: tuple[str, ...] = ("launch", "matmul", "convolution", "allocation")
+    traced: bool = False
+    tables: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    info: dict[str, Any] = field(default_factory=dict)
+
+    def build(self) -> Builder:
+        self.random = np.random.default_rng(self.seed)
+        self.tables = {name: [] for name in SESSION_COLUMNS}
+        for index, spec in enumerate(self.specs):
+            self._device(index, spec)
+        plan = [
+            (i, s, r, a, f)
+            for f in self.families
+            for r in range(self.replicates)
+            for i, s in enumerate(self.specs)
+            if s.usable
+            for a in (("plain", "traced") if self.traced and f == "launch" else ("plain",))
+        ]
+        self.random.shuffle(plan)
+        for order, (i, spec, replicate, arm, family) in enumerate(plan):
+            self._run(order, i, spec, replicate, arm, family)
+        for i, spec in enumerate(self.specs):
+            if spec.usable:
+                self._cases(i, spec)
+        self.info = self._session()
+        return self
+
+    def write(self, folder: Path) -> Path:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "session.json").write_text(json.dumps(self.info, indent=1), encoding="utf-8")
+        for name, columns in SESSION_COLUMNS.items():
+            with (folder / name).open("w", encoding="utf-8", newline="") as file:
+                writer = csv.DictWriter(file, columns, restval="", extrasaction="raise")
+                writer.writeheader()
+                writer.writerows(self.tables.get(name, []))
+        columns = [
+            {"key": key, "description": f"What {key} means, in the program's own words."}
+            for key in SESSION_COLUMNS["summary.csv"]
+        ]
+        metrics = [dict(zip(("key", "unit", "direction", "description"), m)) for m in METRICS]
+        (folder / "metrics.json").write_text(
+            json.dumps({"metrics": metrics, "columns": columns}), encoding="utf-8"
+        )
+        return folder
+
+    def _common(self, index: int, spec: Spec) -> dict[str, Any]:
+        return {
+            "session_id": self.session_id,
+            "node": self.node,
+            "device_id": self._id(index, spec),
+            "device_name": spec.name,
+            "simulated": str(spec.simulated).lower(),
+        }
+
+    @staticmethod
+    def _id(index: int, spec: Spec) -> str:
+        return "host" if spec.backend == "host" else f"GPU-{index:08x}"
+
+    def _device(self, index: int, spec: Spec) -> None:
+        gpu = spec.backend == "cuda"
+        self.tables["devices.csv"].append(
+            {
+                **self._common(index, spec),
+                "device_index": index if gpu else "",
+                "backend": spec.backend,
+                "compute_capability": spec.capability,
+                "uuid": f"GPU-{index:08x}-0000-4000-8000-00000000000{index}" if gpu else "",
+                "pci_bus_id": f"00000000:{index + 1:02X}:00.0" if gpu else "",
+                "memory_bytes": spec.memory if spec.usable else "",
+                "multiprocessors": 132 if gpu and spec.usable else "",
+                "clock_mhz": 1980 if gpu and spec.usable else "",
+                "memory_clock_mhz": 3201 if gpu and spec.usable else "",
+                "memory_bus_bits": 6144 if gpu and spec.usable else "",
+                "l2_bytes": 50 << 20 if gpu and spec.usable else "",
+                "driver_version": spec.driver,
+                "libraries": spec.libraries if spec.usable else "",
+                "host_cpu": self.cpu,
+                "usable": str(spec.usable).lower(),
+                "reason": spec.reason,
+            }
+        )
+
+    def _run(
+        self, order: int, index: int, spec: Spec, replicate: int, arm: str, family: str
+    ) -> None:
+        status, reason = "ok", ""
+        if spec.fault == "hung" and replicate == 1:
+            status, reason = (
+                "failed",
+                "no heartbeat for 120 s in launch/null; the worker was killed",
+            )
+        self.tables["runs.csv"].append(
+            {
+                **self._common(index, spec),
+                "replicate": replicate,
+                "arm": arm,
+                "setup": family,
+                "attempt": 0,
+                "status": status,
+                "reason": reason,
+                "begin_utc": f"2026-11-20T{9 + order // 60:02d}:{order % 60:02d}:07Z",
+                "duration_s": f"{20 + 10 * self.random.random():.2f}",
+                "pid": 4000 + order,
+                "cpus": str(3 + index),
+                "side_by_side": "false" if family == "launch" else "true",
+                "cases_ok": 3,
+                "cases_failed": 0,
+                "kernel_form": spec.form,
+                "jit": {"native": "false", "portable": "true"}.get(spec.form, ""),
+                "records_file": f"records/{self.node}.{index}.r{replicate}.{arm}.{family}.jsonl",
+            }
+        )
+
+    def _cases(self, index: int, spec: Spec) -> None:
+        api = "queue" if spec.backend == "host" else "driver"
+        if spec.fault == "launch-failed":
+            for mode in ("idle", "burst"):
+                self._blank(
+                    index,
+                    spec,
+                    "launch",
+                    "launch/null",
+                    f"api:{api}/mode:{mode}",
+                    "failed",
+                    "cuLaunchKernelEx: CUDA_ERROR_ECC_UNCORRECTABLE (214)",
+                )
+            return
+        if "launch" in self.families:
+            self._launch(index, spec, api)
+        if "matmul" in self.families:
+            self._matmul(index, spec)
+        if "convolution" in self.families:
+            self._convolution(index, spec)
+        if "allocation" in self.families:
+            self._allocation(index, spec)
+
+    def _launch(self, index: int, spec: Spec, api: str) -> None:
+        apis = [(api, 1.0)] if spec.backend == "host" else [(api, 1.0), ("runtime", 1.08)]
+        for arm, cost in (("plain", 1.0), ("traced", 1.6))[: 1 + self.traced]:
+            for name, factor in apis:
+                for mode, metric, base in (
+                    ("idle", "api_ns", spec.call),
+                    ("idle", "roundtrip_ns", spec.trip),
+                    ("burst", "per_launch_ns", spec.burst),
+                ):
+                    self._case(
+                        index,
+                        spec,
+                        "launch",
+                        "launch/null",
+                        f"api:{name}/mode:{mode}",
+                        metric,
+                        base * factor * cost,
+                        4000,
+                        stray=0.002,
+                        arm=arm,
+                    )
+        if spec.backend == "host":
+            self._blank(
+                index,
+                spec,
+                "launch",
+                "launch/graph",
+                f"api:{api}/mode:idle",
+                "unsupported",
+                "the host device has no graphs",
+            )
+
+    def _matmul(self, index: int, spec: Spec) -> None:
+        for kind, speed in (("fp32", 1.0), ("fp16", 7.0), ("tf32", 4.0)):
+            for size in (256, 512, 1024, 2048, 4096, 8192):
+                params = f"size:{size}/type:{kind}/cache:warm"
+                if kind != "fp32" and spec.backend == "host":
+                    self._blank(
+                        index,
+                        spec,
+                        "matmul",
+                        "matmul/library",
+                        params,
+                        "unsupported",
+                        f"OpenBLAS has no {kind} gemm",
+                    )
+                    continue
+                if kind == "tf32" and float(spec.capability or 0) < 8:
+                    self._blank(
+                        index,
+                        spec,
+                        "matmul",
+                        "matmul/library",
+                        params,
+                        "unsupported",
+                        "tf32 needs compute capability 8.0",
+                    )
+                    continue
+                rate = spec.tflops * speed / (1 + (1400 / size) ** 1.7)
+                self._work(
+                    index, spec, "matmul", "matmul/library", params, rate, 2 * size**3 / 1e12
+                )
+
+    def _convolution(self, index: int, spec: Spec) -> None:
+        layers = ("stem_7x7", "res2_1x1", "res2_3x3", "res3_3x3", "res4_3x3", "res5_3x3", "dw_3x3")
+        for i, layer in enumerate(layers):
+            for kind, speed in (("fp32", 0.6), ("fp16", 3.5)):
+                params = f"layer:{layer}/n:8/type:{kind}/cache:warm"
+                if spec.fault == "no-cudnn":
+                    self._blank(
+                        index,
+                        spec,
+                        "convolution",
+                        "convolution/library",
+                        params,
+                        "skipped",
+                        "cuDNN was not found: libcudnn.so.9: cannot open shared object file",
+                    )
+                elif kind == "fp16" and spec.backend == "host":
+                    self._blank(
+                        index,
+                        spec,
+                        "convolution",
+                        "convolution/library",
+                        params,
+                        "unsupported",
+                        "this CPU has no fp16 convolution in oneDNN",
+                    )
+                else:
+                    rate = spec.tflops * speed * (0.25 + 0.12 * i if i < 6 else 0.04)
+                    self._work(
+                        index, spec, "convolution", "convolution/library", params, rate, 0.01
+                    )
+
+    def _allocation(self, index: int, spec: Spec) -> None:
+        for allocator, base, slope in (
+            ("direct", 4e4, 0.3),
+            ("mapped", 9e4, 0.2),
+            ("pool", 700, 0.02),
+        ):
+            for power in (12, 16, 20, 24, 28):
+                params = f"allocator:{allocator}/bytes:{1 << power}"
+                cost = base * (1 + slope * max(0, power - 20) ** 2)
+                for metric, factor in (("call_ns", 1), ("free_ns", 0.7), ("first_touch_ns", 0.2)):
+                    if metric == "first_touch_ns" and allocator == "pool":
+                        continue
+                    self._case(
+                        index,
+                        spec,
+                        "allocation",
+                        "allocation/latency",
+                        params,
+                        metric,
+                        cost * factor,
+                        400,
+                        stray=0.01,
+                    )
+
+    def _work(
+        self,
+        index: int,
+        spec: Spec,
+        setup: str,
+        benchmark: str,
+        params: str,
+        rate: float,
+        work: float,
+    ) -> None:
+        self._case(index, spec, setup, benchmark, params, "device_ns", work / rate * 1e9, 200)
+        self._case(
+            index,
+            spec,
+            setup,
+            benchmark,
+            params,
+            "tflops",
+            rate,
+            200,
+            unit="TFLOP/s",
+            direction="higher",
+        )
+
+    def _case(
+        self,
+        index: int,
+        spec: Spec,
+        setup: str,
+        benchmark: str,
+        params: str,
+        metric: str,
+        base: float,
+        n: int,
+        unit: str = "ns",
+        direction: str = "lower",
+        stray: float = 0.0,
+        arm: str = "plain",
+    ) -> None:
+        runs = []
+        for replicate in range(self.replicates):
+            if spec.fault == "hung" and replicate == 1:
+                continue
+            shift = math.exp(spec.jitter * self.random.standard_normal())
+            values = base * shift * np.exp(0.03 * np.abs(self.random.standard_normal(n)))
+            if stray:
+                late = self.random.random(n) < stray
+                values[late] *= 1 + 2 * self.random.pareto(1.2, late.sum())
+            if direction == "higher":
+                values = base * base / values
+            values = np.round(values) if unit == "ns" else values
+            runs.append(values)
+            for p, value in zip(PROBABILITIES, np.quantile(values, PROBABILITIES)):
+                self.tables["quantiles.csv"].append(
+                    {
+                        "session_id": self.session_id,
+                        "device_id": self._id(index, spec),
+                        "arm": arm,
+                        "setup": setup,
+                        "case": f"{benchmark}/{params}",
+                        "metric": metric,
+                        "unit": unit,
+                        "replicate": replicate,
+                        "n": n,
+                        "p": f"{p:g}",
+                        "value": f"{value:.10g}",
+                    }
+                )
+        everything = np.concatenate(runs)
+        medians = np.array([np.median(r) for r in runs])
+        median = float(np.median(everything))
+        q = {
+            k: f"{v:.10g}"
+            for k, v in zip(
+                ("min", "q1", "p50", "q3", "p90", "p99", "p999", "max"),
+                np.quantile(everything, (0, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999, 1)),
+            )
+        }
+        if len(everything) < 1000:
+            q["p999"] = ""
+        many = len(runs) >= 6
+        self.tables["summary.csv"].append(
+            {
+                **self._row(index, spec, setup, benchmark, params, arm),
+                "metric": metric,
+                "unit": unit,
+                "direction": direction,
+                "status": "ok",
+                "runs": len(runs),
+                "n": len(everything),
+                **q,
+                "mean": f"{everything.mean():.10g}",
+                "sd": f"{everything.std(ddof=1):.10g}",
+                "mad": f"{np.median(np.abs(everything - median)):.10g}",
+                "p50_ci_lo": f"{medians.min():.10g}" if many else "",
+                "p50_ci_hi": f"{medians.max():.10g}" if many else "",
+                "within_run_cv": f"{runs[0].std(ddof=1) / median:.6g}",
+                "between_run_cv": f"{medians.std(ddof=1) / median:.6g}" if len(runs) > 1 else "",
+                "icc": "0.31" if len(runs) > 1 else "",
+                "lag1": "0.02",
+                "modes": 1,
+                "outlier_share": f"{stray:g}",
+                "source": "host clock" if setup in ("launch", "allocation") else "device events",
+            }
+        )
+
+    def _blank(
+        self,
+        index: int,
+        spec: Spec,
+        setup: str,
+        benchmark: str,
+        params: str,
+        status: str,
+        reason: str,
+    ) -> None:
+        self.tables["summary.csv"].append(
+            {**self._row(index, spec, setup, benchmark, params), "status": status, "reason": reason}
+        )
+
+    def _row(
+        self, index: int, spec: Spec, setup: str, benchmark: str, params: str, arm: str = "plain"
+    ) -> dict[str, Any]:
+        return {
+            **self._common(index, spec),
+            "backend": spec.backend,
+            "compute_capability": spec.capability,
+            "arm": arm,
+            "setup": setup,
+            "benchmark": benchmark,
+            "params": params,
+        }
+
+    def _session(self) -> dict[str, Any]:
+        return {
+            "schema": "launchgap/1",
+            "record": "session",
+            "session_id": self.session_id,
+            "begin_utc": "2026-11-20T09:30:00Z",
+            "end_utc": "2026-11-20T09:52:41Z",
+            "state": self.state,
+            "command_line": ["launchgap", "run", "--profile", "quick"],
+            "seed": 20261120,
+            "profile": "quick",
+            "replicates": self.replicates,
+            "launchgap_version": "0.1.0",
+            "build": {"type": "Release", "compiler": "GNU 12.2.0", "git": "abc1234"},
+            "host": {
+                "node": self.node,
+                "os": "Debian GNU/Linux 12",
+                "kernel": "6.1.0-40-amd64",
+                "cpu_model": self.cpu,
+                "cores": 96,
+                "memory_bytes": 1 << 40,
+                "governor": "performance",
+                "numa_nodes": 2,
+            },
+            "devices": self.tables["devices.csv"],
+            "notes": [
+                {
+                    "severity": "warning",
+                    "text": "persistence mode is off: a fresh process waits for the driver",
+                }
+            ],
+            "initialisation": [
+                {
+                    "device_id": self._id(i, s),
+                    "first_ms": 812.4 + i,
+                    "again_ms": 203.1,
+                    "with_keeper_ms": 141.9,
+                    "keeper": True,
+                }
+                for i, s in enumerate(self.specs)
+                if s.backend == "cuda" and s.usable
+            ],
+        }
+
+
+def host_only() -> Builder:
+    return Builder("20261120T093000Z-0057aa", [HOST], cpu="Intel Xeon Gold 6342").build()
+
+
+def eight_gpus(replicates: int = 3, traced: bool = False) -> Builder:
+    """Eight GPUs and the host: one cannot be opened, one hangs, one fails, one has no cuDNN."""
+    h200 = dict(name="NVIDIA H200", tflops=52.0)
+    specs = [
+        Spec(**h200),
+        Spec(**h200, call=2360, jitter=0.02),
+        Spec(
+            "NVIDIA H100 80GB HBM3",
+            usable=False,
+            reason="cuCtxCreate: CUDA_ERROR_SYSTEM_NOT_READY (802); is the fabric manager running?",
+        ),
+        Spec(**h200, fault="hung"),
+        Spec(**h200, fault="launch-failed"),
+        Spec(
+            "NVIDIA A100-SXM4-80GB",
+            capability="8.0",
+            call=2900,
+            trip=8100,
+            burst=2500,
+            tflops=17.5,
+            memory=80 << 30,
+            jitter=0.16,
+        ),
+        Spec(
+            "Tesla V100-SXM2-16GB",
+            capability="7.0",
+            call=3900,
+            trip=10400,
+            burst=3400,
+            tflops=13.5,
+            memory=16 << 30,
+            fault="no-cudnn",
+        ),
+        Spec(
+            "Tesla K40m",
+            capability="3.5",
+            call=5200,
+            trip=15200,
+            burst=4700,
+            tflops=3.4,
+            memory=12 << 30,
+            form="portable",
+            driver="470.256.02",
+            libraries="cuBLAS 10.2.3 (/opt/cuda-10.2/lib64/libcublas.so.10)",
+            fault="no-cudnn",
+        ),
+        HOST,
+    ]
+    return Builder(
+        "20261120T093000Z-8badf0", specs, replicates, traced=traced, node="dgx-07"
+    ).build()
+
+
+def simulated() -> Builder:
+    return Builder(
+        "20261120T093000Z-fa4e00", [Spec("NVIDIA H100 80GB HBM3", simulated=True)], node="fake-node"
+    ).build()
+
+
+HOSTILE = "<script>alert(1)</script>, \"$x^2$\"\r\n\u202eevil\u202c 'µ' & \x1b[31m\x00 中文"
+
+
+def hostile() -> Builder:
+    """Every string that can come from outside is as bad as it gets."""
+    bad = HOSTILE.replace("\x00", "")  # a NUL cannot stand in a CSV file that Python reads
+    spec = Spec(bad, reason=bad, driver=bad, libraries=f"{bad} 1.0 ({bad}); {bad}")
+    builder = Builder(
+        "</style><img src=x onerror=alert(2)>",
+        [spec, Spec(bad, usable=False, reason=bad)],
+        node=bad,
+        cpu=bad,
+    ).build()
+    for row in builder.tables["summary.csv"]:
+        row["source"] = bad
+        row["params"] = row["params"].replace("stem_7x7", "$\\frac{</text><script>}$")
+        row["params"] = row["params"].replace("fp16", "</svg>\x07&\u202e")
+    for row in builder.tables["quantiles.csv"]:
+        row["case"] = row["case"].replace("stem_7x7", "$\\frac{</text><script>}$")
+        row["case"] = row["case"].replace("fp16", "</svg>\x07&\u202e")
+    builder.tables["summary.csv"].append(
+        {**builder.tables["summary.csv"][0], "benchmark": bad, "status": "failed", "reason": bad}
+    )
+    for row in builder.tables["runs.csv"]:
+        row["reason"] = bad
+        row["status"] = "failed"
+    builder.info["notes"] = [
+        {"severity": "javascript:alert(1)", "text": HOSTILE},
+        {"severity": '"><b>', "text": "\ud800 lone surrogate"},
+    ]
+    builder.info["command_line"] = ["launchgap", HOSTILE, "</code><script>"]
+    builder.info["profile"] = HOSTILE
+    return builder
+
+
+def killed() -> Builder:
+    """A session that was killed while its first device was measured."""
+    builder = Builder(
+        "20261120T093000Z-deadbe",
+        [Spec("NVIDIA H200"), HOST],
+        2,
+        families=("launch",),
+        state="running",
+    ).build()
+    tables = builder.tables
+    tables["summary.csv"] = [
+        r
+        for r in tables["summary.csv"]
+        if r["device_name"] != "host" and r["metric"] != "per_launch_ns"
+    ]
+    tables["quantiles.csv"] = [
+        r
+        for r in tables["quantiles.csv"]
+        if r["device_id"] != "host" and r["metric"] != "per_launch_ns" and r["replicate"] == 0
+    ]
+    for row in tables["summary.csv"]:
+        row.update(
+            runs=1,
+            p999="",
+            max="",
+            between_run_cv="",
+            icc="",
+            p50_ci_lo="",
+            p50_ci_hi="",
+            source="",
+        )
+    for run in tables["runs.csv"]:
+        run.update(status="incomplete", reason="", duration_s="", pid="", cpus="", begin_utc="")
+    for key in ("end_utc", "build", "seed", "initialisation", "notes", "profile"):
+        builder.info.pop(key, None)
+    builder.info["host"] = {"node": "node01"}
+    return builder
+
+
+def empty() -> Builder:
+    """Killed before anything was known: headers, and almost no session.json."""
+    builder = Builder("", []).build()
+    builder.info = {"schema": "launchgap/1", "record": "session", "state": "running"}
+    return builder
+
+
+def generations() -> list[Builder]:
+    """Four sessions on four nodes, for the generation gap."""
+    old = dict(
+        driver="470.256.02",
+        form="portable",
+        fault="no-cudnn",
+        libraries="cuBLAS 10.2.3 (/opt/cuda-10.2/lib64/libcublas.so.10)",
+    )
+    parts = [
+        ("h200", [Spec("NVIDIA H200", tflops=52), HOST], "AMD EPYC 9654"),
+        (
+            "k40m",
+            [
+                Spec(
+                    "Tesla K40m",
+                    capability="3.5",
+                    call=5200,
+                    trip=15200,
+                    burst=4700,
+                    tflops=3.4,
+                    memory=12 << 30,
+                    **old,
+                )
+            ],
+            "Intel Xeon E5-2680 v3",
+        ),
+        (
+            "a100",
+            [
+                Spec(
+                    "NVIDIA A100-SXM4-80GB",
+                    capability="8.0",
+                    call=2900,
+                    trip=8100,
+                    burst=2500,
+                    tflops=17.5,
+                    memory=80 << 30,
+                )
+            ],
+            "AMD EPYC 7742",
+        ),
+        (
+            "next",
+            [
+                Spec(
+                    "NVIDIA X900 Prototype",
+                    capability="13.0",
+                    call=2250,
+                    trip=6100,
+                    burst=1800,
+                    tflops=95,
+                    memory=192 << 30,
+                )
+            ],
+            "AMD EPYC 9965",
+        ),
+    ]
+    return [
+        Builder(f"20261120T093000Z-{name}", specs, cpu=cpu, node=f"node-{name}", seed=i).build()
+        for i, (name, specs, cpu) in enumerate(parts)
+    ]
+
+
+KINDS = {
+    "host_only": host_only,
+    "eight_gpus": eight_gpus,
+    "simulated": simulated,
+    "hostile": hostile,
+    "killed": killed,
+    "empty": empty,
+}
+
+
+def main() -> None:
+    target = Path(sys.argv[1])
+    for name, make in KINDS.items():
+        print(make().write(target / name))
+    for builder in generations():
+        print(builder.write(target / builder.session_id.rpartition("-")[2]))
+    print(eight_gpus(10, traced=True).write(target / "large"))
+
+
+if __name__ == "__main__":
+    main()

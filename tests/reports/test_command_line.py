@@ -1,0 +1,167 @@
+"""The command line: each fault gives one line and the right exit code, never a traceback."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from report_paths import ROOT, pairs
+
+SUMMARY = "device_id,arm,setup,benchmark,params,metric,unit,status"
+
+
+def launch(*arguments: str, path: str = str(ROOT / "reports")) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": path}
+    environment.pop("LAUNCHGAP_DEBUG", None)
+    return subprocess.run(
+        [sys.executable, "-m", "launchgap_report", *arguments],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+def one_line(result: subprocess.CompletedProcess[str]) -> str:
+    assert result.stdout == ""
+    assert result.stderr.count("\n") == 1, result.stderr
+    assert "Traceback" not in result.stderr
+    return result.stderr
+
+
+@pytest.fixture
+def session(made: Callable[[str], Path], tmp_path: Path) -> Path:
+    return Path(shutil.copytree(made("killed"), tmp_path / "session"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["-o", "x.html"], "--session DIR is needed"),
+        (["--session", "a", "-o", "x.html"], "1 --session need as many --tables, not 0"),
+        (["--session", "a", "--tables", "a"], "-o FILE.html is needed"),
+        (["--no-such-option"], "unrecognized arguments"),
+    ],
+)
+def test_wrong_usage_is_2(arguments: list[str], says: str) -> None:
+    result = launch(*arguments)
+    assert result.returncode == 2
+    assert says in one_line(result)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["session.json", "devices.csv", "runs.csv", "summary.csv", "quantiles.csv", "metrics.json"],
+)
+def test_a_missing_file_is_named(session: Path, name: str) -> None:
+    (session / name).unlink()
+    result = launch(*pairs([session]), "-o", str(session / "out.html"))
+    assert result.returncode == 3
+    assert f"{session / name}: no such file" in one_line(result)
+    assert not (session / "out.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("session.json", "{", "session.json: not valid JSON"),
+        ("session.json", "[]", "session.json: not a JSON object"),
+        ("session.json", "[" * 100_000, "session.json: not valid JSON"),
+        ("session.json", '{"schema":"launchgap/9"}', "schema 'launchgap/9' is not launchgap/1"),
+        ("metrics.json", "[1]", "metrics.json: not a JSON object"),
+        ("metrics.json", '{"metrics":[{}]}', "an entry of 'metrics' has no key"),
+        ("summary.csv", "device_id\n", "summary.csv: no column arm, setup"),
+        ("summary.csv", f"{SUMMARY}\na,b\n", "summary.csv line 2: 2 cells under 8 headings"),
+        ("summary.csv", f"{SUMMARY},p50\n,,,,,,,ok,abc\n", "line 2: p50 is 'abc', not a number"),
+        ("summary.csv", f"{SUMMARY},p50\n,,,,,,,ok,nan\n", "line 2: p50 is 'nan', not a number"),
+        ("summary.csv", f"{SUMMARY}\n,,,,,,,fine\n", "line 2: status 'fine' is none of ok, failed"),
+        ("summary.csv", f'{SUMMARY}\n"unclosed', "summary.csv line 2: not valid CSV"),
+        ("summary.csv", f"{SUMMARY},{SUMMARY}\n", "summary.csv: a heading occurs twice"),
+        ("devices.csv", "device_id,device_name,device_index\na,b,x\n", "device_index is 'x'"),
+        (
+            "quantiles.csv",
+            "device_id,arm,setup,case,metric,unit,replicate,p,value\n,,,,,,0,0,inf\n",
+            "line 2: value is 'inf', not a number",
+        ),
+    ],
+)
+def test_a_damaged_file_is_refused_with_its_line(
+    session: Path, name: str, content: str, says: str
+) -> None:
+    (session / name).write_text(content, encoding="utf-8")
+    result = launch(*pairs([session]), "-o", str(session / "out.html"))
+    assert result.returncode == 3
+    assert says in one_line(result)
+
+
+@pytest.mark.parametrize("name", ["devices.csv", "runs.csv", "summary.csv", "quantiles.csv"])
+def test_an_empty_table_is_a_table_without_rows(session: Path, name: str) -> None:
+    (session / name).write_bytes(b"")
+    result = launch(*pairs([session]), "-o", str(session / "out.html"))
+    assert (result.returncode, result.stderr) == (0, "")
+    assert (session / "out.html").stat().st_size > 10_000
+
+
+def test_an_unwritable_output_is_named(session: Path) -> None:
+    result = launch(*pairs([session]), "-o", str(session / "no" / "such" / "out.html"))
+    assert result.returncode == 3
+    assert "cannot be written: No such file or directory" in one_line(result)
+
+
+def test_an_output_that_is_a_folder_leaves_nothing_behind(session: Path) -> None:
+    before = sorted(os.listdir(session.parent))
+    result = launch(*pairs([session]), "-o", str(session))
+    assert result.returncode == 3
+    assert "cannot be written" in one_line(result)
+    assert sorted(os.listdir(session.parent)) == before
+
+
+def test_the_page_is_readable_by_others_as_any_new_file(session: Path) -> None:
+    output = session / "out.html"
+    assert launch(*pairs([session]), "-o", str(output)).returncode == 0
+    mask = os.umask(0)
+    os.umask(mask)
+    assert stat.S_IMODE(output.stat().st_mode) == 0o666 & ~mask
+
+
+def test_a_missing_generations_table_is_named(session: Path) -> None:
+    result = launch(*pairs([session]), "--generations", "absent.csv", "-o", "x.html")
+    assert result.returncode == 3
+    assert "absent.csv: No such file" in one_line(result)
+
+
+def test_check_is_0_and_silent_where_all_is_installed() -> None:
+    result = launch("--check")
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize("name", ["matplotlib", "numpy", "jinja2"])
+def test_check_names_the_missing_package_and_the_way_out(tmp_path: Path, name: str) -> None:
+    (tmp_path / f"{name}.py").write_text("raise ImportError('not here')", encoding="utf-8")
+    result = launch("--check", path=f"{tmp_path}{os.pathsep}{ROOT / 'reports'}")
+    assert result.returncode == 3
+    line = one_line(result)
+    assert name in line
+    assert "scripts/setup installs it" in line
+
+
+@pytest.mark.parametrize(
+    "info",
+    [
+        {},
+        {"host": "text", "build": 3, "devices": "x", "notes": {}, "command_line": 7},
+        {"devices": [1, None], "notes": [None, {"text": 5}], "initialisation": [{"first_ms": "x"}]},
+        {"state": None, "seed": None, "host": {"memory_bytes": "much"}, "replicates": [1]},
+    ],
+)
+def test_a_session_json_of_other_shapes_is_no_reason_to_fail(session: Path, info: dict) -> None:
+    (session / "session.json").write_text(json.dumps(info), encoding="utf-8")
+    result = launch(*pairs([session]), "-o", str(session / "out.html"))
+    assert (result.returncode, result.stderr) == (0, "")

@@ -1,0 +1,138 @@
+"""The generation gap: which cases meet, which way a ratio points, and what is never compared."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import make_session
+import pytest
+from html_reader import read
+from launchgap_report import compare as cmp
+from launchgap_report import generations as gen
+from launchgap_report.session import load
+from report_paths import ROOT
+
+TABLE = gen.load(ROOT / "data" / "generations.csv")
+
+
+def compared(folders: list[Path]) -> cmp.Comparison:
+    comparison = cmp.compare([load(f, f) for f in folders], TABLE)
+    assert comparison is not None
+    return comparison
+
+
+def cell(comparison: cmp.Comparison, case: str, metric: str, device: str) -> cmp.Cell:
+    lines = [
+        x
+        for family in comparison.families.values()
+        for x in family
+        if x.case == case and x.metric == metric
+    ]
+    assert len(lines) == 1
+    slot = next(c.slot for c in comparison.columns if c.title.startswith(device))
+    return lines[0].cells[slot]
+
+
+@pytest.mark.parametrize(
+    ("speed", "unit", "words"),
+    [
+        (2.1, "ns", "2.1× faster"),
+        (0.5, "ns", "2.0× slower"),
+        (0.5, "TFLOP/s", "2.0× slower"),
+        (1.04, "GB/s", "1.04× faster"),
+        (1.0004, "ns", "equal"),
+        (123.4, "ns", "123× faster"),
+        (3.0, "bytes", "3.0× better"),
+    ],
+)
+def test_a_ratio_is_said_in_words(speed: float, unit: str, words: str) -> None:
+    assert cmp.verdict(speed, unit)[0] == words
+
+
+def test_overlapping_runs_are_no_finding() -> None:
+    text, tone = cmp.verdict(1.04, "ns", 0.97, 1.1)
+    assert (text, tone) == ("1.04× faster, within the spread of runs", "same")
+
+
+def test_columns_stand_in_the_order_of_generations(gap: list[Path]) -> None:
+    comparison = compared(gap)
+    assert [c.device.name for c in comparison.columns] == [
+        "host",
+        "Tesla K40m",
+        "NVIDIA A100-SXM4-80GB",
+        "NVIDIA H200",
+        "NVIDIA X900 Prototype",
+    ]
+    assert comparison.reference.device.name == "Tesla K40m"
+
+
+def test_less_time_and_more_throughput_are_both_faster(gap: list[Path]) -> None:
+    comparison = compared(gap)
+    time = cell(comparison, "launch/null/api:own/mode:idle", "api_ns", "NVIDIA H200")
+    assert time.tone == "better" and time.verdict.endswith("faster") and time.speed > 2
+    rate = cell(comparison, "matmul/library/size:4096/type:fp32/cache:warm", "tflops", "NVIDIA H2")
+    assert rate.tone == "better" and 14 < rate.speed < 17
+    host = cell(comparison, "matmul/library/size:4096/type:fp32/cache:warm", "tflops", "host")
+    assert host.tone == "worse" and host.verdict.endswith("slower")
+
+
+def test_a_hosts_queue_meets_a_gpus_driver(gap: list[Path]) -> None:
+    host = cell(compared(gap), "launch/null/api:own/mode:burst", "per_launch_ns", "host")
+    assert host.status == "ok" and host.speed is not None
+
+
+def test_an_unsupported_cell_says_why(gap: list[Path]) -> None:
+    comparison = compared(gap)
+    case = "matmul/library/size:1024/type:tf32/cache:warm"
+    old = cell(comparison, case, "tflops", "Tesla K40m")
+    assert (old.status, old.reason) == ("unsupported", "tf32 needs compute capability 8.0")
+    # Without a reference there is a number and no ratio.
+    new = cell(comparison, case, "tflops", "NVIDIA H200")
+    assert new.value and new.speed is None
+
+
+def test_a_different_host_or_driver_is_named(gap: list[Path]) -> None:
+    warnings = " ".join(compared(gap).warnings)
+    assert "Host CPUs differ" in warnings and "as much about the host as about the GPU" in warnings
+    assert "Drivers differ (470.256.02 and 580.65.06)" in warnings
+    assert "Versions of cuBLAS differ (10.2.3 and 13.1.0)" in warnings
+
+
+def test_equal_surroundings_give_no_warning(tmp_path: Path) -> None:
+    folders = [
+        make_session.Builder(str(i), [make_session.Spec("NVIDIA H200")], seed=i)
+        .build()
+        .write(tmp_path / str(i))
+        for i in range(2)
+    ]
+    comparison = compared(folders)
+    assert comparison.warnings == []
+    assert len({c.title for c in comparison.columns}) == 2
+
+
+def test_simulated_and_real_are_never_set_in_relation(tmp_path: Path) -> None:
+    folders = [
+        make_session.simulated().write(tmp_path / "simulated"),
+        make_session.Builder("real", [make_session.Spec("Tesla K40m", capability="3.5")])
+        .build()
+        .write(tmp_path / "real"),
+    ]
+    comparison = compared(folders)
+    fake = cell(comparison, "launch/null/api:own/mode:idle", "api_ns", "NVIDIA H100")
+    assert fake.speed is None and fake.verdict == "not compared: one is simulated"
+    assert any("no ratio is formed" in w for w in comparison.warnings)
+    assert comparison.digests == []
+
+
+def test_the_page_names_method_library_and_host_of_each_column(gap_page: str) -> None:
+    text = read(gap_page).all("section", id="gap")[0].text
+    for word in (
+        "driver API (api:driver)",
+        "worker thread’s queue (api:queue)",
+        "cuBLAS 10.2.3 (/opt/cuda-10.2/lib64/libcublas.so.10)",
+        "Intel Xeon E5-2680 v3",
+        "host clock",
+        "device events",
+        "tf32 needs compute capability 8.0",
+    ):
+        assert word in text, word

@@ -1,0 +1,219 @@
+"""The page: what it must say, and what must never be in it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import make_session
+import pytest
+from html_reader import Node, read
+from launchgap_report import __main__ as program
+from report_paths import pairs
+
+KINDS = sorted(make_session.KINDS)
+Page = Callable[[str], str]
+
+
+def cell_texts(root: Node) -> list[str]:
+    return [n.text for n in root.all("td")] + [n.text for n in root.all("th")]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_loads_nothing_and_carries_no_inline_style(page: Page, kind: str) -> None:
+    root = read(page(kind))
+    for node in root.all():
+        assert "style" not in node.attributes, node.tag
+        assert not any(name.startswith("on") for name in node.attributes), node.attributes
+        assert node.tag not in ("img", "iframe", "object", "embed", "base", "form", "image")
+        for name in ("src", "href", "xlink:href", "action", "data", "poster", "srcset"):
+            target = node.attributes.get(name)
+            assert target is None or target.startswith(("#", "data:,")), (node.tag, target)
+    assert len(root.all("style")) == len(root.all("script")) == 1
+    assert "url(" not in root.all("style")[0].text
+    assert "@import" not in root.all("style")[0].text
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_its_policy_names_exactly_its_style_and_script(page: Page, kind: str) -> None:
+    root = read(page(kind))
+    policy = root.all("meta", **{"http-equiv": "Content-Security-Policy"})[0].attributes["content"]
+
+    def digest(tag: str) -> str:
+        text = root.all(tag)[0].text
+        return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+    assert policy == (
+        f"default-src 'none'; style-src 'sha256-{digest('style')}'; "
+        f"script-src 'sha256-{digest('script')}'; img-src data:; base-uri 'none'; "
+        "form-action 'none'"
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_ids_are_unique_and_every_reference_has_a_target(page: Page, kind: str) -> None:
+    root = read(page(kind))
+    ids = [n.attributes["id"] for n in root.all() if "id" in n.attributes]
+    assert len(ids) == len(set(ids))
+    for node in root.all():
+        if (target := node.attributes.get("href") or "").startswith("#"):
+            assert target[1:] in ids
+        if clip := node.attributes.get("clip-path"):
+            assert clip[5:-1] in ids
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_figure_has_words_and_fits_any_width(page: Page, kind: str) -> None:
+    for svg in read(page(kind)).all("svg"):
+        assert svg.attributes["role"] == "img"
+        assert "aria-label" in svg.attributes
+        assert "viewbox" in svg.attributes
+        assert not {"width", "height"} & set(svg.attributes)
+        # A stand-in colour that became no class would be near black in dark mode.
+        assert not [n for n in svg.all() if "#0001" in str(n.attributes)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_missing_is_shown_as_missing(page: Page, kind: str) -> None:
+    texts = cell_texts(read(page(kind)))
+    assert not [t for t in texts if re.fullmatch(r"(?i)\s*(|nan.*|none|inf|null|undefined)\s*", t)]
+
+
+def test_a_missing_tail_is_a_dash_in_its_cell(page: Page) -> None:
+    table = read(page("killed")).all("table", id="case-table")[0]
+    heads = [h.text for h in table.all("th", scope="col")]
+    for row in table.all("tbody")[0].all("tr"):
+        cells = [c for c in row.children if isinstance(c, Node)]
+        assert len(cells) == len(heads)
+        assert cells[heads.index("p99.9")].text == "–"
+        assert cells[heads.index("median")].text.endswith("µs")
+
+
+@pytest.mark.parametrize("kind", ["eight_gpus", "killed", "hostile"])
+def test_every_column_and_metric_says_what_it_means(page: Page, kind: str) -> None:
+    root = read(page(kind))
+    table = root.all("table", id="case-table")[0]
+    heads = table.all("th", scope="col")
+    assert all(h.attributes.get("title") for h in heads)
+    metrics = {a.text: a.attributes["title"] for a in table.all("abbr")}
+    assert metrics and all(metrics.values())
+    glossary = root.all("section", id="glossary")[0].text
+    for metric, title in metrics.items():
+        assert metric in glossary and title in glossary
+    for head in heads:
+        assert head.attributes["title"] in glossary
+
+
+def test_the_programs_own_words_for_a_column_come_first(page: Page) -> None:
+    assert "What p99 means, in the program&#39;s own words." in page("host_only")
+
+
+def test_cells_have_si_units_and_the_recorded_number_in_the_title(page: Page) -> None:
+    cells = read(page("host_only")).all("table", id="case-table")[0].all("td", class_="num")
+    pairs_ = [(c.text, c.attributes.get("title")) for c in cells if c.attributes.get("title")]
+    assert any(
+        re.fullmatch(r"\d+\xa0ns", t) and re.fullmatch(r"\d+(\.\d+)? ns", raw or "")
+        for t, raw in pairs_
+    )
+    assert any(
+        re.fullmatch(r"[\d.]+\xa0ms", t) and (raw or "").endswith(" ns") for t, raw in pairs_
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_only_simulated_sessions_are_marked_so(page: Page, kind: str) -> None:
+    root = read(page(kind))
+    banners = root.all("p", class_="banner")
+    if kind == "simulated":
+        assert "SIMULATED: measured on fake CUDA libraries" in banners[0].text
+        assert root.all("div", class_="watermark")
+        assert root.all("body")[0].attributes["class"] == "simulated"
+    else:
+        assert not banners and not root.all("div", class_="watermark")
+
+
+def test_hostile_strings_are_text(page: Page) -> None:
+    text = page("hostile")
+    root = read(text)
+    assert "alert(1)" in text
+    assert "<script>alert" not in text and "onerror=alert(2)>" not in text.replace("&gt;", "")
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069\u200e\u200f]", text)
+    assert len(root.all("script")) == 1
+    # A `$` is a `$`: neither mathtext nor an error.
+    assert any("$\\frac{" in n.text for n in root.all("text"))
+
+
+def test_the_gravest_findings_stand_first_and_equal_reasons_once(page: Page) -> None:
+    findings = read(page("eight_gpus")).all("section", id="findings")[0]
+    kinds = [
+        li.attributes["class"]
+        for li in findings.all("ul", class_="findings")[0].children
+        if isinstance(li, Node)
+    ]
+    assert kinds[:3] == ["unusable", "failed", "failed"]
+    assert kinds.index("skipped") < kinds.index("unsupported")
+    assert findings.text.count("cuDNN was not found") == 1
+    assert "14 cases on 2 devices" in findings.text.replace("\xa0", " ")
+
+
+def test_each_device_has_its_sentence(page: Page) -> None:
+    root = read(page("eight_gpus"))
+    section = next(s for s in root.all("section") if s.attributes.get("class") == "headlines")
+    lines = [p.text.replace("\xa0", " ") for p in section.all("p")]
+    assert len(lines) == 9
+    assert re.match(
+        r"NVIDIA H200 \(0\): null launch median [\d.]+ µs idle API call, round trip "
+        r"[\d.]+ µs; one in a thousand calls takes over [\d.]+ µs, one in a thousand "
+        r"round trips over [\d.]+ µs; a fresh process shifts the median by up to "
+        r"[\d.]+ %\.",
+        lines[0],
+    )
+    assert lines[2].startswith("NVIDIA H100 80GB HBM3 (2): not usable, nothing was measured: cuCtx")
+    assert "ECC_UNCORRECTABLE" in lines[4]
+    assert "Unstable between runs" in lines[5]
+    assert lines[8].startswith("host: null launch median") and "idle queue call" in lines[8]
+
+
+def test_a_killed_session_says_so_and_shows_what_it_has(page: Page) -> None:
+    text = read(page("killed")).text
+    assert "It had not ended when this page was made" in text
+    assert "One run only" in text
+    assert "host: no launch was measured; a run is marked incomplete." in text
+
+
+def test_a_run_without_samples_is_named_beside_the_others(page: Page) -> None:
+    launches = read(page("eight_gpus")).all("section", id="launches")[0]
+    assert "r1 failed, nothing to draw: no heartbeat for 120 s" in launches.text
+
+
+def test_strips_stand_in_the_order_in_which_the_runs_began(
+    made: Callable[[str], Path], tmp_path: Path
+) -> None:
+    builder = make_session.host_only()
+    for run in builder.tables["runs.csv"]:
+        run["begin_utc"] = f"2026-11-20T09:{50 - 10 * run['replicate']:02d}:00Z"
+    output = tmp_path / "out.html"
+    program.run([*pairs([builder.write(tmp_path / "s")]), "-o", str(output)])
+    svg = read(output.read_text(encoding="utf-8")).all("section", id="launches")[0].all("svg")[1]
+    assert [t.text for t in svg.all("text") if re.fullmatch(r"r\d", t.text)] == ["r2", "r1", "r0"]
+
+
+def test_the_same_tables_give_the_same_bytes(
+    page: Page, made: Callable[[str], Path], tmp_path: Path
+) -> None:
+    output = tmp_path / "again.html"
+    assert program.run([*pairs([made("eight_gpus")]), "-o", str(output)]) == 0
+    assert output.read_text(encoding="utf-8") == page("eight_gpus")
+
+
+def test_eight_gpus_with_ten_runs_stay_small_and_quick(tmp_path: Path) -> None:
+    folder = make_session.eight_gpus(10, traced=True).write(tmp_path / "session")
+    output = tmp_path / "out.html"
+    begin = time.monotonic()
+    assert program.run([*pairs([folder]), "-o", str(output)]) == 0
+    assert time.monotonic() - begin < 60  # 20 s are promised; a busy test machine gets more
+    assert output.stat().st_size < 5_000_000
