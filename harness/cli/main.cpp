@@ -38,6 +38,9 @@ int main(int argc, char** argv) {
   add_report(app, action);
   add_export(app, action);
   app.add_subcommand("worker", "The cases of one device as a plain Google Benchmark program; `run` starts workers itself");
+  if (argc > 1 && argv[1][0] != '-' && app.get_subcommand_no_throw(argv[1]) == nullptr) {
+    throw UsageError(fmt::format("there is no command '{}'. `launchgap --help` shows the commands", argv[1]));
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {  // --help, --version

@@ -1,6 +1,8 @@
 // launchgap worker: internal, and a plain Google Benchmark program.
+#include <algorithm>
+#include <cstdlib>
 #include <cstring>
-#include <iostream>
+#include <unistd.h>
 
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
@@ -45,11 +47,23 @@ std::string take_option(int& argc, char** argv, const std::string& name, std::st
   return value;
 }
 
+/// Google Benchmark 1.8 turned the field into one of another name and type.
+template <class Run>
+bool failed(const Run& run) {
+  if constexpr (requires { run.error_occurred; }) {
+    return run.error_occurred;
+  } else {
+    return static_cast<bool>(run.skipped);
+  }
+}
+
 /// Counts cases that reported an error, since Google Benchmark's own exit code does not.
 class CountingReporter : public benchmark::ConsoleReporter {
  public:
+  CountingReporter() : ConsoleReporter(isatty(STDOUT_FILENO) == 1 && !std::getenv("NO_COLOR") ? OO_Color : OO_None) {}
+
   void ReportRuns(const std::vector<Run>& runs) override {
-    for (const Run& run : runs) errors += run.error_occurred;
+    for (const Run& run : runs) errors += failed(run);
     ConsoleReporter::ReportRuns(runs);
   }
   int errors = 0;

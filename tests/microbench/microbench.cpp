@@ -40,27 +40,58 @@ Block launch_block(int samples) {
   return block;
 }
 
-/// Google Benchmark's manual-time loop around two clock reads; it keeps no sample.
-void google_manual_time_loop(benchmark::State& state) {
+/// Google Benchmark's manual-time loop, which keeps no sample: around two clock reads, and around nothing.
+void google_around_clock_reads(benchmark::State& state) {
   for (auto _ : state) {
     const std::int64_t begin = now_ns();
     const std::int64_t end = now_ns();
     state.SetIterationTime(static_cast<double>(end - begin) * 1e-9);
   }
 }
-BENCHMARK(google_manual_time_loop)->Name("loop/google_manual_time");
+BENCHMARK(google_around_clock_reads)->Name("loop/google_manual_time/clock_reads");
 
-/// The same two clock reads, and a sample of three metrics kept.
-void keep_three_metrics(benchmark::State& state) {
-  Block block({"api_ns", "roundtrip_ns", "per_launch_ns"}, static_cast<std::size_t>(state.max_iterations));
+void google_around_nothing(benchmark::State& state) {
+  for (auto _ : state) state.SetIterationTime(1e-9);
+}
+BENCHMARK(google_around_nothing)->Name("loop/google_manual_time/bare");
+
+/// As many samples as a block has, so that the block is in the cache or not as in a run.
+constexpr benchmark::IterationCount kBlock = 2000;
+
+/// A loop that keeps a sample of three metrics in each iteration.
+template <class Sample>
+void keep(benchmark::State& state, Sample&& sample) {
+  Block block({"api_ns", "roundtrip_ns", "per_launch_ns"}, kBlock);
+  benchmark::IterationCount room = kBlock;
   for (auto _ : state) {
+    if (--room == 0) {
+      block.restart();
+      room = kBlock;
+    }
+    sample(block);
+  }
+  benchmark::DoNotOptimize(block.values(2).data());
+  benchmark::ClobberMemory();
+}
+
+void keep_with_clock_reads(benchmark::State& state) {
+  keep(state, [](Block& block) {
     const std::int64_t begin = now_ns();
     const std::int64_t end = now_ns();
     block.keep(begin, end - begin, end - begin, end);
-  }
-  benchmark::DoNotOptimize(block.values(2).data());
+  });
 }
-BENCHMARK(keep_three_metrics)->Name("loop/keep_three_metrics");
+BENCHMARK(keep_with_clock_reads)->Name("loop/keep_three_metrics/clock_reads");
+
+void keep_bare(benchmark::State& state) {
+  std::int64_t now = 0;
+  keep(state, [&now](Block& block) {
+    ++now;
+    block.keep(now, now, now, now);
+    benchmark::ClobberMemory();
+  });
+}
+BENCHMARK(keep_bare)->Name("loop/keep_three_metrics/bare");
 
 void write_records(benchmark::State& state) {
   const TemporaryFolder folder;

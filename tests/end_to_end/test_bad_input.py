@@ -1,0 +1,165 @@
+"""Mistakes get one clear line, the right exit code, and leave nothing half written."""
+
+import json
+import os
+
+import pytest
+from conftest import NODES, launchgap
+
+USAGE = [
+    ([], "subcommand is required"),
+    (["measure"], "measure"),
+    (["run", "--fast"], "--fast"),
+    (["run", "--devices", "tpu"], "there is no device 'tpu'"),
+    (["run", "--devices", ""], "there is no device ''"),
+    (["run", "--devices", "0"], "there is no device '0'"),
+    (["run", "--profile", "fast"], "choose quick, nightly or full"),
+    (["run", "--filter", "("], "not a regular expression"),
+    (["run", "--filter", "nothing-has-this-name"], "launchgap list benchmarks"),
+    (["run", "--runs", "0"], "--runs"),
+    (["run", "--runs", "many"], "--runs"),
+    (["run", "--timeout", "0"], "--timeout"),
+    (["run", "--seed", "x"], "--seed"),
+    (["list", "gpus"], "gpus"),
+    (["report"], "sessions"),
+    (["report", "/nowhere"], "/nowhere is not a folder"),
+    (["export", "/nowhere", "-o", "/tmp/x"], "/nowhere is not a folder"),
+    (["export", "/nowhere"], "--output"),
+    (["export", "/nowhere", "--format", "xlsx", "-o", "/tmp/x"], "xlsx"),
+    (["worker", "--frobnicate"], "--frobnicate"),
+    (["worker", "--job"], "internal"),
+]
+
+
+@pytest.mark.parametrize("arguments, says", USAGE, ids=lambda value: " ".join(value) if isinstance(value, list) else "")
+def test_wrong_usage(arguments, says, tmp_path):
+    done = launchgap(*arguments, cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert says in done.stderr
+    assert done.stderr.count("\n") == 1 and done.stdout == "", "one line, on standard error"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_gpu_that_is_asked_for_and_not_there(tmp_path):
+    done = launchgap("run", "--devices", "gpu", cwd=tmp_path)
+    assert done.returncode == 77
+    assert "a GPU was asked for and none can be used" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("what", ["folder", "file"])
+def test_an_output_that_exists_is_not_touched(what, tmp_path):
+    output = tmp_path / "session"
+    if what == "folder":
+        output.mkdir()
+        (output / "precious").write_text("keep")
+    else:
+        output.write_text("keep")
+    done = launchgap("run", "--devices", "host", "--runs", 1, "--filter", "launch.*idle", "-o", output)
+    assert done.returncode == 2
+    assert "exists already" in done.stderr
+    assert (output / "precious" if what == "folder" else output).read_text() == "keep"
+
+
+def test_an_output_that_cannot_be_made(tmp_path):
+    (tmp_path / "file").write_text("")
+    done = launchgap("run", "--devices", "host", "--runs", 1, "--filter", "launch.*idle", "-o", tmp_path / "file" / "session")
+    assert done.returncode == 2
+    assert "cannot be made" in done.stderr
+
+
+@pytest.fixture
+def session(tmp_path):
+    folder = tmp_path / "session"
+    done = launchgap(
+        "run", "--devices", "host", "--runs", 1, "--filter", "launch", "-o", folder, "--no-report", LAUNCHGAP_LOCK_DIR=str(tmp_path)
+    )
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def the_records(session):
+    (path,) = (session / "records").glob("*.jsonl")
+    return path
+
+
+def test_truncated_records_are_read_up_to_the_tear(session):
+    path = the_records(session)
+    os.truncate(path, path.stat().st_size * 2 // 3)
+    done = launchgap("report", session)
+    assert done.returncode == 0, done.stderr
+    assert "cut short" in (session / "summary.csv").read_text() or "not reached" in (session / "summary.csv").read_text()
+
+
+def test_a_garbled_line_is_named_and_the_rest_is_kept(session):
+    path = the_records(session)
+    lines = path.read_text().splitlines(keepends=True)
+    lines.insert(3, "\x00\xffgarbage\n")
+    path.write_text("".join(lines))
+    done = launchgap("report", session)
+    assert done.returncode == 3
+    assert f"{path.name}, line 4: not a record" in done.stderr
+    assert (session / "report.html").exists()
+
+
+def test_a_newer_schema_is_refused(session):
+    path = the_records(session)
+    path.write_text(path.read_text().replace("launchgap/1", "launchgap/2"))
+    done = launchgap("report", session)
+    assert done.returncode == 3
+    assert "schema launchgap/2 is newer" in done.stderr
+
+    meta = json.loads((session / "session.json").read_text())
+    (session / "session.json").write_text(json.dumps(meta | {"schema": "launchgap/2"}))
+    done = launchgap("report", session)
+    assert done.returncode == 3
+    assert "launchgap/2" in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_a_page_that_cannot_be_written(session):
+    done = launchgap("report", session, "-o", "/nowhere/report.html")
+    assert done.returncode == 3
+    assert "/nowhere" in done.stderr
+
+
+def test_without_python_the_page_is_missing_and_the_tables_are_there(tmp_path):
+    done = launchgap(
+        "run",
+        "--devices",
+        "host",
+        "--runs",
+        1,
+        "--filter",
+        "launch.*idle",
+        "-o",
+        tmp_path / "session",
+        LAUNCHGAP_PYTHON="/nowhere/python3",
+        LAUNCHGAP_LOCK_DIR=str(tmp_path),
+    )
+    assert done.returncode == 0
+    assert "launchgap report" in done.stderr, "it says how to make the page later"
+    assert (tmp_path / "session" / "summary.csv").exists()
+
+
+def test_a_node_description_that_is_wrong_is_named(tmp_path):
+    node = tmp_path / "node.json"
+    node.write_text('{"devices": [{"nme": "x"}]}')
+    done = launchgap("list", "devices", node=node)
+    assert done.returncode == 0
+    assert "No GPU can be used" in done.stdout
+
+
+def test_a_device_that_another_session_measures_is_left_alone(tmp_path):
+    import fcntl
+
+    listed = json.loads(launchgap("list", "devices", "--json").stdout)
+    lock = tmp_path / f"launchgap-{listed['devices'][0]['uuid']}.lock"
+    with open(lock, "w") as file:
+        file.write("12345")
+        file.flush()
+        fcntl.flock(file, fcntl.LOCK_EX)
+        done = launchgap(
+            "run", "--devices", "host", "--runs", 1, "--filter", "launch.*idle", "-o", tmp_path / "s", LAUNCHGAP_LOCK_DIR=str(tmp_path)
+        )
+    assert done.returncode == 3
+    assert "another session is measuring it (process 12345)" in done.stderr

@@ -1,0 +1,112 @@
+"""Eight GPUs of mixed generations, one with a sticky error and one that hangs: the rest is measured whole."""
+
+import json
+
+from conftest import NODES, SMALL, records, table
+
+FAULTY = NODES / "mixed_8_gpus_two_faulty.json"
+
+
+def test_one_sticky_error_and_one_hang_leave_everything_else_measured(run):
+    done, session = run("--devices", "gpu", "--runs", 2, "--timeout", 3, "--filter", SMALL, node=FAULTY, timeout=400)
+    assert done.returncode == 3, done.stderr
+    assert json.loads((session / "session.json").read_text())["state"] == "complete"
+    assert (session / "report.html").stat().st_size > 10_000
+
+    rows = table(session / "summary.csv")
+    devices = {row["device_id"]: int(row["device_index"]) for row in table(session / "devices.csv")}
+    assert sorted(devices.values()) == list(range(8))
+    by_device = {index: [row for row in rows if devices[row["device_id"]] == index] for index in range(8)}
+
+    for index in (0, 1, 2, 4, 6, 7):
+        assert {row["status"] for row in by_device[index]} <= {"ok", "unsupported"}, index
+        for row in by_device[index]:
+            assert row["status"] == "ok" or row["reason"], "unsupported says why"
+            assert row["status"] != "ok" or row["runs"] == "2"
+        assert {row["benchmark"] for row in by_device[index] if row["status"] == "ok"} >= {
+            "launch/null",
+            "matmul/library",
+            "allocation/latency",
+        }
+
+    sticky = [row for row in by_device[3] if row["status"] == "failed"]
+    assert sticky and all("allocator:pool" in row["params"] for row in sticky)
+    assert all("cuMemAllocAsync" in row["reason"] and "700" in row["reason"] for row in sticky)
+    assert all(
+        row["status"] in ("ok", "unsupported") and row["n"] != "0" or row["status"] == "unsupported"
+        for row in by_device[3]
+        if "allocator:pool" not in row["params"]
+    )
+
+    hung = [row for row in by_device[5] if row["status"] == "failed"]
+    assert hung and all(row["benchmark"] == "matmul/library" and "hung" in row["reason"] for row in hung)
+    assert {row["status"] for row in by_device[5] if row["benchmark"] != "matmul/library"} <= {"ok", "unsupported"}
+
+    assert all(row["simulated"] == "true" for row in rows)
+    events = [record for file in records(session).values() for record in file if record["record"] == "event"]
+    sticky_event = next(event for event in events if event["event"] == "library-error" and event["sticky"])
+    assert (sticky_event["library"], sticky_event["call"], sticky_event["code"]) == (
+        "CUDA driver",
+        "cuMemAllocAsync",
+        700,
+    )
+    assert any(event["event"] == "worker-hung" for event in events)
+
+
+def test_a_case_that_hung_is_not_tried_again(run, make_node):
+    node = make_node(faults=[{"device": 0, "library": "cublas", "call": "cublasGemmEx", "after": 0, "hang": True}])
+    done, session = run(
+        "--devices", "gpu", "--runs", 4, "--timeout", 1, "--filter", "matmul.*size:256/type:fp32|launch.*idle", node=node
+    )
+    assert done.returncode == 3
+    hangs = [r for file in records(session).values() for r in file if r.get("event") == "worker-hung"]
+    assert len(hangs) == 1
+    (row,) = [row for row in table(session / "summary.csv") if row["benchmark"] == "matmul/library"]
+    assert row["status"] == "failed" and "hung" in row["reason"]
+
+
+def test_a_crash_fails_its_case_with_the_signal_and_a_new_worker_takes_the_rest(run, make_node):
+    node = make_node(faults=[{"device": 0, "library": "cudnn", "call": "cudnnConvolutionForward", "after": 0, "abort": True}])
+    done, session = run(
+        "--devices", "gpu", "--runs", 2, "--filter", "convolution.*conv5_1x1_2048/n:1/type:fp(32|16)|launch.*idle", node=node
+    )
+    assert done.returncode == 3
+    rows = table(session / "summary.csv")
+    failed = [row for row in rows if row["status"] == "failed"]
+    assert {row["benchmark"] for row in failed} == {"convolution/library"}
+    assert all("SIGABRT" in row["reason"] for row in failed)
+    assert all(row["status"] == "ok" for row in rows if row["benchmark"] == "launch/null")
+    assert "SIGABRT" in done.stderr
+
+
+def test_a_gpu_that_cannot_be_opened_is_listed_with_the_reason(run, make_node):
+    node = make_node(
+        devices=2,
+        faults=[{"device": 1, "library": "cuda", "call": "cuDevicePrimaryCtxRetain", "after": 0, "code": 46}],
+    )
+    done, session = run("--devices", "gpu", "--runs", 1, "--filter", "launch.*idle", node=node)
+    assert done.returncode == 3
+    good, bad = sorted(table(session / "devices.csv"), key=lambda row: row["device_index"])
+    assert good["usable"] == "true" and bad["usable"] == "false"
+    assert "cuDevicePrimaryCtxRetain" in bad["reason"] and "46" in bad["reason"]
+    assert {row["device_id"] for row in table(session / "summary.csv") if row["status"] == "ok"} == {good["device_id"]}
+
+
+def test_a_library_that_refuses_one_call_fails_one_case(run, make_node):
+    node = make_node(
+        faults=[{"device": 0, "library": "cublas", "call": "cublasGemmEx", "after": 0, "code": 14, "times": 1}]
+    )
+    done, session = run("--devices", "gpu", "--runs", 1, "--filter", "matmul.*size:256", node=node)
+    assert done.returncode == 3
+    rows = table(session / "summary.csv")
+    failed = {row["params"] for row in rows if row["status"] == "failed"}
+    assert len(failed) == 1
+    assert all("cublasGemmEx" in row["reason"] and "cuBLAS" in row["reason"] for row in rows if row["status"] == "failed")
+
+
+def test_a_driver_that_cannot_be_initialised_leaves_the_host(run, make_node):
+    node = make_node(faults=[{"device": None, "library": "cuda", "call": "cuInit", "after": 0, "code": 803}])
+    done, session = run("--runs", 1, "--filter", "launch.*idle", node=node)
+    assert done.returncode == 0, "no GPU was asked for by name"
+    assert "does not match the kernel module" in done.stderr
+    assert [row["backend"] for row in table(session / "devices.csv")] == ["host"]

@@ -1,0 +1,123 @@
+"""The host is always there, so this is what any machine does."""
+
+import json
+import re
+import subprocess
+import time
+
+import pytest
+from conftest import LAUNCHGAP, launchgap, records, table
+
+TINY = "launch|matmul.*size:256|convolution.*conv5_1x1_2048/n:1/|allocation.*bytes:256$"
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("host")
+    done = launchgap(
+        "run", "--devices", "host", "--runs", 2, "--seed", 7, "--filter", TINY, "-o", folder / "session", LAUNCHGAP_LOCK_DIR=str(folder)
+    )
+    assert done.returncode == 0, done.stderr
+    assert "launch call" in done.stdout and str(folder / "session" / "report.html") in done.stdout
+    return folder / "session"
+
+
+def test_all_four_families_are_measured_and_verified(session):
+    rows = table(session / "summary.csv")
+    assert {row["benchmark"] for row in rows} == {"allocation/latency", "convolution/library", "launch/null", "matmul/library"}
+    assert {row["status"] for row in rows} == {"ok"}
+    assert all(float(row["min"]) <= float(row["q1"]) <= float(row["p50"]) <= float(row["p999"]) <= float(row["max"]) for row in rows)
+    assert {row["runs"] for row in rows} == {"2"}
+    assert all(row["p50_ci_lo"] == "" for row in rows), "no interval below six runs"
+
+
+def test_every_run_is_a_process_of_its_own(session):
+    runs = table(session / "runs.csv")
+    assert len(runs) == 8
+    assert len({run["pid"] for run in runs}) == 8
+    assert all(run["status"] == "ok" and run["cpus"] for run in runs)
+
+
+def test_records_are_of_the_documented_shape(session):
+    for name, file in records(session).items():
+        assert re.fullmatch(r"[\w.-]+\.host\.r[01]\.plain\.\w+\.jsonl", name)
+        assert [file[0]["record"], file[-1]["record"]] == ["run", "end"]
+        assert {"session_id", "node", "device", "replicate", "arm", "setup", "seed", "pid", "simulated", "fingerprint"} <= file[0].keys()
+        for record in file:
+            assert record["schema"] == "launchgap/1"
+            if record["record"] != "samples":
+                continue
+            lengths = {len(record["t0_ns"]), *map(len, record["values"])}
+            assert len(lengths) == 1 and len(record["values"]) == len(record["metrics"])
+            assert record["begin_ns"] <= record["begin_ns"] + record["t0_ns"][-1] <= record["end_ns"]
+            assert record["t0_ns"] == sorted(record["t0_ns"])
+
+
+def test_the_seed_gives_the_same_plan(session):
+    plan = json.loads((session / "session.json").read_text())["plan"]
+    again = launchgap("run", "--devices", "host", "--runs", 2, "--seed", 7, "--filter", TINY, "--dry-run")
+    order = re.findall(r"(allocation|convolution|launch|matmul) +r(\d)", again.stdout)
+    assert order == [(run["setup"], str(run["replicate"])) for run in plan]
+
+
+def test_the_export_has_every_sample(session, tmp_path):
+    done = launchgap("export", session, "--format", "csv", "-o", tmp_path / "csv")
+    assert done.returncode == 0, done.stderr
+    samples = table(tmp_path / "csv" / "samples.csv")
+    expected = sum(int(row["n"]) for row in table(session / "summary.csv"))
+    assert len(samples) == expected
+    assert table(tmp_path / "csv" / "summary.csv") == table(session / "summary.csv")
+
+
+def test_the_report_of_several_sessions_is_one_page(session, tmp_path):
+    done = launchgap("report", session, session, "-o", tmp_path / "gap.html")
+    assert done.returncode == 0, done.stderr
+    assert "enerations" in (tmp_path / "gap.html").read_text() or "eneration gap" in (tmp_path / "gap.html").read_text()
+
+
+def test_a_dry_run_measures_and_writes_nothing(tmp_path):
+    done = launchgap("run", "--devices", "host", "--dry-run", "-o", tmp_path / "session", cwd=tmp_path)
+    assert done.returncode == 0
+    assert re.search(r"12 runs in 12 steps, about .* MB of records; seed \d+", done.stdout)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_list_is_machine_readable():
+    listed = json.loads(launchgap("list", "--json").stdout)
+    assert listed["devices"][0]["backend"] == "host"
+    assert [benchmark["name"] for benchmark in listed["benchmarks"]] == [
+        "allocation/latency",
+        "convolution/library",
+        "launch/null",
+        "matmul/library",
+    ]
+    assert any("No GPU can be used" in note for note in listed["notes"]) or len(listed["devices"]) > 1
+
+
+def test_no_cuda_library_is_linked():
+    linked = subprocess.run(["ldd", LAUNCHGAP], capture_output=True, text=True, check=True).stdout
+    assert not re.search(r"cuda|cublas|cudnn|cupti|nvidia|openblas|dnnl", linked)
+
+
+def test_help_is_there_at_once():
+    times = []
+    for _ in range(10):
+        begin = time.monotonic()
+        assert launchgap("--help").returncode == 0
+        times.append(time.monotonic() - begin)
+    assert min(times) < 0.020
+
+
+@pytest.mark.parametrize("command", ["run", "list", "report", "export", "worker"])
+def test_every_command_is_in_the_help_and_has_an_example(command):
+    assert re.search(rf"^  {command} ", launchgap("--help").stdout, re.MULTILINE)
+    assert "Example" in launchgap(command, "--help").stdout
+
+
+def test_the_worker_is_a_plain_google_benchmark_program():
+    listed = launchgap("worker", "--device", "host", "--benchmark_list_tests")
+    assert listed.returncode == 0
+    assert "launch/null/api:queue/mode:idle/iterations:2000/manual_time" in listed.stdout
+    done = launchgap("worker", "--benchmark_filter=launch/null.*idle")
+    assert done.returncode == 0
+    assert "api_ns=" in done.stdout and "roundtrip_ns=" in done.stdout
