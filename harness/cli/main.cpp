@@ -38,7 +38,8 @@ int main(int argc, char** argv) {
   add_report(app, action);
   add_export(app, action);
   app.add_subcommand("worker", "The cases of one device as a plain Google Benchmark program; `run` starts workers itself");
-  if (argc > 1 && argv[1][0] != '-' && app.get_subcommand_no_throw(argv[1]) == nullptr) {
+  const auto is_first_word = [&](CLI::App* command) { return command->get_name() == argv[1]; };
+  if (argc > 1 && argv[1][0] != '-' && app.get_subcommands(is_first_word).empty()) {
     throw UsageError(fmt::format("there is no command '{}'. `launchgap --help` shows the commands", argv[1]));
   }
   try {
