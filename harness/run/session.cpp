@@ -4,8 +4,8 @@
 #include <csignal>
 #include <deque>
 #include <memory>
-#include <random>
 #include <set>
+#include <sys/random.h>
 
 #include <fmt/format.h>
 
@@ -488,10 +488,17 @@ class Session {
   std::unique_ptr<WorkerProcess> keeper_;
 };
 
+/// From the kernel. std::random_device would do the same, but ties the binary to the newest glibc.
+std::uint64_t random_seed() {
+  std::uint64_t seed = 0;
+  if (getrandom(&seed, sizeof seed, 0) != sizeof seed) seed = derive_seed(static_cast<std::uint64_t>(now_ns()), "clock");
+  return seed;
+}
+
 std::string new_session_id() {
   std::string text = utc_now();
   std::erase_if(text, [](char c) { return c == '-' || c == ':'; });
-  return fmt::format("{}-{:06x}", text, std::random_device()() & 0xFFFFFFu);
+  return fmt::format("{}-{:06x}", text, random_seed() & 0xFFFFFFu);
 }
 
 /// Everything that a device would do, by family.
@@ -551,7 +558,7 @@ PlannedSession plan_session(const RunOptions& options) {
   if (workloads.empty()) {
     throw UsageError(fmt::format("no case passes --filter '{}': `launchgap list benchmarks` shows their names", options.filter));
   }
-  session.plan = make_plan(workloads, session.replicates, Arm::plain, options.seed.value_or(std::random_device()()));
+  session.plan = make_plan(workloads, session.replicates, Arm::plain, options.seed.value_or(random_seed() >> 32));
   session.record_bytes = estimated_bytes(session.plan, options.profile);
   return session;
 }

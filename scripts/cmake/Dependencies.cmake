@@ -3,11 +3,30 @@ find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
 find_package(nlohmann_json 3.9 REQUIRED)
 find_package(CLI11 2.1 REQUIRED)
-find_package(benchmark 1.6 REQUIRED)
+if(NOT LAUNCHGAP_PORTABLE)
+  find_package(benchmark 1.6 REQUIRED)
+endif()
 find_package(Boost 1.74 REQUIRED)
 
+# What the code links: launchgap_fmt and launchgap_benchmark are shared libraries, or part of a portable binary.
+# Google Benchmark has no static library in Debian, so a portable build is given its source. libgcc stays shared:
+# it is on every system, and the static one asks for the build machine's glibc.
 if(LAUNCHGAP_PORTABLE)
-  set(CMAKE_FIND_LIBRARY_SUFFIXES .a)
+  if(NOT LAUNCHGAP_BENCHMARK_SOURCE)
+    message(FATAL_ERROR "LAUNCHGAP_PORTABLE needs LAUNCHGAP_BENCHMARK_SOURCE, the folder of Google Benchmark's "
+                        "source; scripts/package gets it from the system's package sources")
+  endif()
+  add_library(launchgap_fmt ALIAS fmt::fmt-header-only)
+  set(BENCHMARK_ENABLE_TESTING OFF CACHE INTERNAL "")
+  set(BENCHMARK_ENABLE_INSTALL OFF CACHE INTERNAL "")
+  set(BENCHMARK_ENABLE_WERROR OFF CACHE INTERNAL "")
+  set(BUILD_SHARED_LIBS OFF)
+  add_subdirectory(${LAUNCHGAP_BENCHMARK_SOURCE} ${CMAKE_BINARY_DIR}/google_benchmark EXCLUDE_FROM_ALL)
+  add_library(launchgap_benchmark ALIAS benchmark)
+  add_link_options(-static-libstdc++)
+else()
+  add_library(launchgap_fmt ALIAS fmt::fmt)
+  add_library(launchgap_benchmark ALIAS benchmark::benchmark)
 endif()
 
 # oneDNN: the header tells which major of the library is loaded at run time.
