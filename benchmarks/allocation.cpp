@@ -46,6 +46,8 @@ class AllocationLatency : public Case {
     block.keep(called, allocated - called, touched - allocated, released - touched);
   }
 
+  int warm_up_samples() const override { return 3; }
+
   std::string method() const override { return allocator_->method(); }
 
  private:

@@ -43,61 +43,71 @@ class LibraryConvolution : public Case {
         shape_(shape_of(context.name)),
         stream_(device_.create_stream()),
         timer_(device_, *stream_),
+        convolution_(device_.convolution(*stream_, shape_)),
         seeds_{derive_seed(context.seed, "input"), derive_seed(context.seed, "filter"), Distribution::small_integer} {
     const std::size_t bytes = kernels::element_bytes(shape_.type);
     const std::size_t set_bytes =
         (shape_.input_count() + shape_.filter_count() + shape_.output_count()) * bytes;
     const int sets = operand_sets(device_, context.name.at("cache"), set_bytes);
     for (int i = 0; i < sets; ++i) {
-      operands_.push_back({device_.allocate(shape_.input_count() * bytes),
-                           device_.allocate(shape_.filter_count() * bytes),
-                           device_.convolution(*stream_, shape_)});
+      inputs_.push_back(device_.allocate(shape_.input_count() * bytes));
+      filters_.push_back(device_.allocate(shape_.filter_count() * bytes));
+      fill_inputs(i, Distribution::small_integer);
+      convolution_->add_tensors(*inputs_.back(), *filters_.back());
     }
+    enqueue_next();
+    verify_convolution(output(), shape_, seeds_, convolution_->rounds_integers());
 
-    set_inputs(Distribution::small_integer);
-    operands_[0].convolution->enqueue();
-    const std::unique_ptr<Buffer> output = device_.allocate(shape_.output_count() * bytes);
-    stream_->fill_bytes(output->address(), 0xFF, output->bytes());
-    operands_[0].convolution->read_output(*output);
-    verify_convolution(device_, *output, shape_, seeds_, operands_[0].convolution->rounds_integers());
-
-    set_inputs(Distribution::uniform);
-    for (int i = 0; i < sets; ++i) enqueue(i);
+    for (int i = 0; i < sets; ++i) {
+      fill_inputs(i, Distribution::uniform);
+      convolution_->update_tensors(static_cast<std::size_t>(i));
+    }
+    for (int i = 0; i < sets; ++i) enqueue_next();
     stream_->wait();
-    operations_ = timer_.operations_for_one_ms([this](int i) { enqueue(i); });
+    operations_ = timer_.operations_for_one_ms(warm_up_seconds(device_), [this](int) { enqueue_next(); });
   }
 
   void sample(Block& block) override {
     const std::int64_t begin = now_ns();
-    const double device_ns = timer_.time(operations_, [this](int i) { enqueue(i); });
+    const double device_ns = timer_.time(operations_, [this](int) { enqueue_next(); });
     block.keep(begin, device_ns, shape_.operations() / device_ns * 1e-3);
   }
 
-  std::string method() const override { return operands_[0].convolution->method(); }
+  void verify_timed_work() override {
+    verify_timed_convolution(output(), shape_, seeds_, convolution_->rounds_integers());
+  }
+
+  std::string method() const override {
+    return fmt::format("{}; {} per sample", convolution_->method(), operations_);
+  }
 
  private:
-  struct Operands {
-    std::unique_ptr<Buffer> input, filter;
-    std::unique_ptr<Convolution> convolution;
-  };
+  /// The sets take turns across samples too, or a sample of one operation would always find the same one warm.
+  void enqueue_next() { convolution_->enqueue(next_++ % inputs_.size()); }
 
-  void enqueue(int i) { operands_[static_cast<std::size_t>(i) % operands_.size()].convolution->enqueue(); }
-
-  void set_inputs(Distribution distribution) {
+  void fill_inputs(int set, Distribution distribution) {
     seeds_.distribution = distribution;
-    for (Operands& set : operands_) {
-      fill(device_, *stream_, *set.input, seeds_.first, shape_.type, distribution);
-      fill(device_, *stream_, *set.filter, seeds_.second, shape_.type, distribution);
-      set.convolution->set_inputs(*set.input, *set.filter);
-    }
+    const auto i = static_cast<std::size_t>(set);
+    fill(device_, *stream_, *inputs_[i], seeds_.first, shape_.type, distribution);
+    fill(device_, *stream_, *filters_[i], seeds_.second, shape_.type, distribution);
+  }
+
+  /// Of the first set, on the host.
+  const void* output() {
+    output_.resize(shape_.output_count() * kernels::element_bytes(shape_.type));
+    convolution_->read_output(0, output_.data());
+    return output_.data();
   }
 
   Device& device_;
   ConvolutionShape shape_;
   std::unique_ptr<Stream> stream_;
   DeviceTimer timer_;
+  std::unique_ptr<Convolution> convolution_;
   InputSeeds seeds_;
-  std::vector<Operands> operands_;
+  std::vector<std::unique_ptr<Buffer>> inputs_, filters_;
+  std::vector<unsigned char> output_;
+  std::size_t next_ = 0;
   int operations_ = 1;
 };
 

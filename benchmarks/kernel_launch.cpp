@@ -63,6 +63,8 @@ class NullLaunch : public Case {
     }
   }
 
+  int warm_up_samples() const override { return burst_ ? 2 : 50; }
+
   std::string method() const override { return method_; }
 
  private:

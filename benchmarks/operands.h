@@ -31,6 +31,9 @@ inline int operand_sets(Device& device, const std::string& cache, std::size_t se
   return sets;
 }
 
+/// How long a device works before it is timed: a GPU's clocks take a while to rise from where idleness left them.
+inline double warm_up_seconds(const Device& device) { return device.facts().backend == "host" ? 0 : 0.1; }
+
 /// The axis `type`: fp32, tf32 (FP32 in memory, rounded to TF32 in the tensor cores), fp16, bf16.
 inline ElementType element_type(const std::string& type) {
   if (type == "fp32" || type == "tf32") return ElementType::fp32;

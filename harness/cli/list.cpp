@@ -8,12 +8,29 @@
 #include "harness/core/plan.h"
 #include "harness/measure/benchmark.h"
 #include "harness/record/schema.h"
+#include "harness/run/device_lock.h"
 #include "harness/run/devices.h"
 
 namespace launchgap::cli {
 namespace {
 
 constexpr double kTimeoutS = 60;
+
+/// Opens the GPUs that no session is measuring, to see whether they can be used; the others stay undisturbed.
+void check_idle_devices(MachineDevices& machine) {
+  std::vector<DeviceLock> locks;
+  std::vector<DeviceFacts*> idle;
+  for (DeviceFacts& device : machine.devices) {
+    if (device.backend != "cuda") continue;
+    try {
+      locks.emplace_back(device.uuid);
+      idle.push_back(&device);
+    } catch (const Error& error) {
+      machine.notes.push_back(fmt::format("{} ({}) was not opened: {}", device.name, device.index, error.what()));
+    }
+  }
+  check_devices(idle, kTimeoutS);
+}
 
 void list_devices(const MachineDevices& machine, Json* json) {
   if (json) {
@@ -79,7 +96,8 @@ void add_list(CLI::App& app, Action& action) {
   command->callback([options, &action] {
     action = [options] {
       const Profile profile = parse_profile(options->profile);
-      const MachineDevices machine = find_devices(options->what != "benchmarks", kTimeoutS);
+      MachineDevices machine = find_devices(kTimeoutS);
+      if (options->what != "benchmarks") check_idle_devices(machine);
       Json json = new_record("list");
       Json* const out = options->json ? &json : nullptr;
       if (options->what != "benchmarks") list_devices(machine, out);

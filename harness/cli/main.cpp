@@ -22,6 +22,7 @@ int report_error(const Error& error) {
 
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGCHLD, SIG_DFL);  // a caller that ignores it would keep us from learning how workers end
   if (argc > 1 && std::strcmp(argv[1], "worker") == 0) {
     return static_cast<int>(worker_main(argc - 1, argv + 1));
   }

@@ -126,13 +126,16 @@ void write_page(const std::vector<std::unique_ptr<Summarised>>& sessions, const 
 std::string headline_table(const Summarised& summarised) {
   std::vector<std::vector<std::string>> rows = {
       {"device", "launch call", "1 in 1000 over", "round trip", "per launch, burst", "matmul, best", "convolution, best", "allocate 1 MiB"}};
+  std::string unusable;
+  bool simulated = false;
   const auto median = [](const SummaryRow* row, const char* unit) { return quantity(row ? row->p50 : std::nullopt, unit); };
   for (const DeviceFacts& device : summarised.session.devices) {
     const std::string name = device.backend == "host" ? device.name + " (host)" : fmt::format("{} ({})", device.name, device.index);
     if (!device.usable) {
-      rows.push_back({name, "not usable: " + device.reason});
+      unusable += fmt::format("{}: not measured: {}\n", name, device.reason);
       continue;
     }
+    simulated = simulated || device.simulated;
     const SummaryRow* call = find_row(summarised, device.uuid, "launch/null", "mode:idle", "api_ns");
     const auto bytes = "allocator:direct/bytes:1048576";
     rows.push_back({name,
@@ -144,7 +147,7 @@ std::string headline_table(const Summarised& summarised) {
                     median(find_row(summarised, device.uuid, "convolution/library", "", "tflops", true), "TFLOP/s"),
                     median(find_row(summarised, device.uuid, "allocation/latency", bytes, "call_ns"), "ns")});
   }
-  return table(rows);
+  return (rows.size() > 1 ? table(rows) : "") + unusable + (simulated ? "SIMULATED: measured on fake CUDA libraries.\n" : "");
 }
 
 }  // namespace launchgap::cli

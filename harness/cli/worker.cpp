@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "harness/cli/command.h"
+#include "harness/core/cpus.h"
 #include "harness/measure/loop.h"
 #include "harness/run/process.h"
 #include "harness/run/worker.h"
@@ -86,6 +87,9 @@ ExitCode worker_main(int argc, char** argv) {
 
   const std::string backend = uuid.starts_with("host") ? "host" : "cuda";
   const std::unique_ptr<Device> device = open_device(backend, uuid);
+  // As in a run: the launching thread stays on one CPU.
+  const CpuList cpus = allowed_cpus();
+  bind_thread({backend == "host" ? cpus.front() : cpus.back()});
   std::vector<CaseName> cases;
   for (const Benchmark& definition : all_benchmarks()) {
     for (CaseName& name : definition.cases(profile, device->facts())) cases.push_back(std::move(name));
@@ -93,6 +97,7 @@ ExitCode worker_main(int argc, char** argv) {
   register_with_google_benchmark(*device, cases, profile, 0);
   CountingReporter reporter;
   const std::size_t matched = benchmark::RunSpecifiedBenchmarks(&reporter);
+  benchmark::ClearRegisteredBenchmarks();  // the cases go before the device does
   if (matched == 0) return ExitCode::wrong_usage;
   return reporter.errors > 0 ? ExitCode::failed : ExitCode::done;
 }

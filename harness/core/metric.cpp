@@ -31,8 +31,8 @@ constexpr Metric kMetrics[] = {
      "ns",
      kLower,
      "events",
-     "Time on the device for one operation: two events around at least 1 ms of the same work, enqueued "
-     "behind a gate so that launching is not measured, divided by the number of operations."},
+     "Time on the device for one operation: two events around at least 1 ms of the same work, or 256 "
+     "operations of it, enqueued behind a gate so that launching is not measured, divided by their number."},
     {"tflops",
      "TFLOP/s",
      kHigher,

@@ -79,7 +79,6 @@ Plan make_plan(const std::vector<Workload>& workloads, int replicates, Arm arm, 
                      workload.setup,
                      arm,
                      replicate,
-                     derive_seed(seed, "run/" + workload.device + "/" + workload.setup, static_cast<unsigned>(replicate)),
                      workload.cases};
       const auto shift = static_cast<std::size_t>(replicate) % run.cases.size();
       std::rotate(run.cases.begin(), run.cases.begin() + static_cast<std::ptrdiff_t>(shift), run.cases.end());

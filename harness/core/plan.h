@@ -39,7 +39,6 @@ struct PlannedRun {
   std::string setup;
   Arm arm = Arm::plain;
   int replicate = 0;
-  std::uint64_t seed = 0;
   std::vector<PlannedCase> cases;  // in the order in which they run: rotated by replicate
 };
 

@@ -123,14 +123,18 @@ struct ConvolutionShape {
   double operations() const { return 2.0 * static_cast<double>(output_count()) * c * r * s; }
 };
 
-/// A library's convolution, ready to run. It may keep tensors in a layout of its own: `set_inputs` brings them
-/// into it and `read_output` back, neither of which is part of `enqueue`.
+/// A library's convolution, ready to run on one or several sets of tensors. It may keep them in a layout of its
+/// own: `add_tensors` brings them into it and `read_output` back, neither of which is part of `enqueue`.
 class Convolution {
  public:
   virtual ~Convolution() = default;
-  virtual void set_inputs(const Buffer& input, const Buffer& filter) = 0;
-  virtual void enqueue() = 0;
-  virtual void read_output(Buffer& output) = 0;
+  /// A set of tensors with these inputs, which must live as long; sets are numbered from 0. Waits.
+  virtual void add_tensors(const Buffer& input, const Buffer& filter) = 0;
+  /// Brings the inputs of a set in again, after they were changed. Waits.
+  virtual void update_tensors(std::size_t set) = 0;
+  virtual void enqueue(std::size_t set) = 0;
+  /// What the last `enqueue` on this set computed, `output_count()` elements in host memory. Waits.
+  virtual void read_output(std::size_t set, void* output) = 0;
   virtual std::string method() const = 0;
   /// Whether the algorithm transforms its inputs (Winograd, FFT), so that even integers come out rounded.
   virtual bool rounds_integers() const = 0;
@@ -172,9 +176,11 @@ class Device {
   virtual std::unique_ptr<Buffer> allocate_shared(std::size_t bytes) = 0;
   /// The address by which kernels reach a shared buffer; `address()` is the host's.
   virtual void* device_address(const Buffer& shared) = 0;
-  /// Waits for all earlier work, then copies `bytes` from `offset` on to the host.
+  /// Copies `bytes` from `offset` on to the host. The caller has waited for the work that wrote them.
   virtual void read(const Buffer& from, std::size_t offset, void* to, std::size_t bytes) = 0;
   virtual std::uint64_t free_memory_bytes() = 0;
+  /// Waits for all work; throws what went wrong with any of it.
+  virtual void check() = 0;
 
   virtual std::unique_ptr<Matmul> matmul(Stream& stream, const MatmulShape& shape) = 0;
   virtual std::unique_ptr<Convolution> convolution(Stream& stream, const ConvolutionShape& shape) = 0;

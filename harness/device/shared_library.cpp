@@ -1,5 +1,6 @@
 #include "harness/device/shared_library.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <dlfcn.h>
 #include <filesystem>
@@ -124,6 +125,14 @@ void* SharedLibrary::require(const char* symbol) const {
                           facts_.name,
                           facts_.path,
                           symbol));
+}
+
+std::vector<std::string> sonames_up_to(const std::string& name, std::vector<int> majors, int newest) {
+  std::ranges::sort(majors, [newest](int a, int b) { return std::pair(a <= newest, a) > std::pair(b <= newest, b); });
+  std::vector<std::string> names;
+  for (const int major : majors) names.push_back(fmt::format("{}.so.{}", name, major));
+  names.push_back(name + ".so");
+  return names;
 }
 
 std::string cuda_version_text(int version) {

@@ -38,6 +38,10 @@ class SharedLibrary {
   LoadedLibrary facts_;
 };
 
+/// "libcublas.so.12" and so on for the majors given: those up to `newest` first, the newest of them in front; then
+/// the others, and the name without a number.
+std::vector<std::string> sonames_up_to(const std::string& name, std::vector<int> majors, int newest);
+
 /// CUDA's "13000" as "13.0".
 std::string cuda_version_text(int version);
 

@@ -41,6 +41,8 @@ class Case {
   virtual ~Case() = default;
   /// Takes one sample and keeps it in `block`. Nothing but the measured statement runs between its clock reads.
   virtual void sample(Block& block) = 0;
+  /// Samples taken and not kept at the start of each block, since writing the block before has emptied the caches.
+  virtual int warm_up_samples() const { return 0; }
   /// After the last sample: throws WrongResult if what was timed did not compute what it should.
   virtual void verify_timed_work() {}
   /// What did the work, for the reader of a ratio: library, call, algorithm.

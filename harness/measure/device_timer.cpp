@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "harness/core/clock.h"
 #include "harness/core/errors.h"
 #include "kernels/gate.h"
 
@@ -81,9 +82,16 @@ double DeviceTimer::time(int operations, const std::function<void(int)>& enqueue
   return device_.elapsed_ns(*begin_, *end_) / operations;
 }
 
-int DeviceTimer::operations_for_one_ms(const std::function<void(int)>& enqueue) {
-  const double one_ns = std::max(1.0, time(1, enqueue));
-  return static_cast<int>(std::clamp(std::ceil(1e6 / one_ns), 1.0, double{kMaxOperations}));
+int DeviceTimer::operations_for_one_ms(double seconds, const std::function<void(int)>& enqueue) {
+  int operations = 1;
+  const std::int64_t until = now_ns() + static_cast<std::int64_t>(seconds * 1e9);
+  for (;;) {
+    const double total_ns = std::max(1.0, time(operations, enqueue) * operations);
+    const double wanted = std::ceil(1.1e6 / total_ns * operations);
+    const bool enough = total_ns >= 1e6 || operations == kMaxOperations;
+    if (enough && now_ns() >= until) return operations;
+    if (!enough) operations = static_cast<int>(std::clamp(wanted, operations + 1.0, double{kMaxOperations}));
+  }
 }
 
 }  // namespace launchgap

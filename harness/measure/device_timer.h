@@ -46,9 +46,9 @@ class DeviceTimer {
   /// the device took. All their loading must be done before. Throws InvalidMeasurement if the gate timed out.
   double time(int operations, const std::function<void(int)>& enqueue);
 
-  /// How many operations make at least 1 ms, judged by one of them; at most kMaxOperations, which stays below
-  /// the launch queue's limit even where an operation is several kernels.
-  int operations_for_one_ms(const std::function<void(int)>& enqueue);
+  /// Works for `seconds` and then says how many operations make at least 1 ms; at most kMaxOperations, which stays
+  /// below the launch queue's limit even where an operation is several kernels. The work lets clocks rise.
+  int operations_for_one_ms(double seconds, const std::function<void(int)>& enqueue);
 
   static constexpr int kMaxOperations = 256;
 

@@ -1,5 +1,6 @@
 #include "harness/measure/loop.h"
 
+#include <algorithm>
 #include <exception>
 #include <memory>
 
@@ -20,6 +21,9 @@ class SilentReporter : public benchmark::BenchmarkReporter {
 /// One repetition: as many samples as it has iterations.
 void take_samples(benchmark::State& state, Case& measured, Block& block, std::uint64_t index) {
   static const nvtx::Name measure("measure");
+  block.restart();
+  const int warm_up = std::min(measured.warm_up_samples(), static_cast<int>(block.capacity()));
+  for (int i = 0; i < warm_up; ++i) measured.sample(block);
   block.restart();
   {
     const nvtx::Range range(measure, index);

@@ -124,80 +124,159 @@ void verify_matmul(Device& device, const Buffer& c, const MatmulShape& shape, co
   }
 }
 
+namespace {
+
+/// Errors of sampled elements against what summation in FP32 and the types' rounding allow.
+class Accuracy {
+ public:
+  Accuracy(ElementType type, bool tf32, std::size_t terms, double tolerance)
+      : plain_fp32_(type == ElementType::fp32 && !tf32),
+        gamma_(static_cast<double>(terms) * kUnit / (1 - static_cast<double>(terms) * kUnit) + (tf32 ? 2.5 * std::ldexp(1.0, -10) : 0)),
+        output_rounding_(type == ElementType::fp16   ? std::ldexp(1.0, -11)
+                         : type == ElementType::bf16 ? std::ldexp(1.0, -8)
+                                                     : kUnit),
+        tolerance_(tolerance) {}
+
+  /// One element: what it is and the terms that it is the sum of.
+  void check(const std::string& where, double found, double sum, double magnitude, double squares) {
+    const double error = std::abs(found - sum);
+    const double allowed = gamma_ * magnitude + output_rounding_ * (std::abs(sum) + gamma_ * magnitude);
+    if (!(error <= tolerance_ * allowed)) wrong(where + " of the timed result", sum, found);
+    errors_ += error * error;
+    squares_ += squares;
+  }
+
+  /// After the last element.
+  void check_mean() const {
+    if (plain_fp32_ && squares_ > 0 && std::sqrt(errors_ / squares_) > tolerance_ * std::ldexp(1.0, -15)) {
+      throw WrongResult(fmt::format("the timed result has errors of {:.2g} of its size: that is not FP32 arithmetic",
+                                    std::sqrt(errors_ / squares_)));
+    }
+  }
+
+ private:
+  static constexpr double kUnit = 0x1p-24;
+  bool plain_fp32_;
+  double gamma_;
+  double output_rounding_;
+  double tolerance_;
+  double errors_ = 0;
+  double squares_ = 0;
+};
+
+/// A sum of products, its terms' magnitudes and their squares.
+struct Terms {
+  double sum = 0, magnitude = 0, squares = 0;
+  void add(double a, double b) {
+    sum += a * b;
+    magnitude += std::abs(a * b);
+    squares += a * b * a * b;
+  }
+};
+
+/// Calls `term(input index, filter index)` for each product of one output element; (image, k, y, x) is its place.
+template <class Function>
+void for_each_term(const ConvolutionShape& shape, std::size_t index, Function&& term) {
+  const auto W = static_cast<std::size_t>(shape.out_w()), H = static_cast<std::size_t>(shape.out_h());
+  const auto C = static_cast<std::size_t>(shape.c), K = static_cast<std::size_t>(shape.k);
+  const std::size_t x = index % W, y = index / W % H, k = index / W / H % K, image = index / W / H / K;
+  for (std::size_t c = 0; c < C; ++c) {
+    for (int r = 0; r < shape.r; ++r) {
+      const int in_y = static_cast<int>(y) * shape.stride + r - shape.pad;
+      if (in_y < 0 || in_y >= shape.h) continue;
+      for (int s = 0; s < shape.s; ++s) {
+        const int in_x = static_cast<int>(x) * shape.stride + s - shape.pad;
+        if (in_x < 0 || in_x >= shape.w) continue;
+        const auto position = [](std::size_t plane, int height, int width, int row, int column) {
+          return (plane * static_cast<std::size_t>(height) + static_cast<std::size_t>(row)) * static_cast<std::size_t>(width) +
+                 static_cast<std::size_t>(column);
+        };
+        term(position(image * C + c, shape.h, shape.w, in_y, in_x), position(k * C + c, shape.r, shape.s, r, s));
+      }
+    }
+  }
+}
+
+std::string place(const ConvolutionShape& shape, std::size_t index) {
+  const auto W = static_cast<std::size_t>(shape.out_w()), H = static_cast<std::size_t>(shape.out_h());
+  const auto K = static_cast<std::size_t>(shape.k);
+  return fmt::format("output[{}][{}][{}][{}]", index / W / H / K, index / W / H % K, index / W % H, index % W);
+}
+
+}  // namespace
+
 void verify_timed_matmul(Device& device, const Buffer& c, const MatmulShape& shape, const InputSeeds& inputs) {
   const auto n = static_cast<std::size_t>(shape.size);
   std::mt19937_64 random(derive_seed(inputs.first, "timed"));
-  const double unit = std::ldexp(1.0, -24);
-  const double gamma = static_cast<double>(n) * unit / (1 - static_cast<double>(n) * unit);
-  const double input_rounding = shape.allow_tf32 ? std::ldexp(1.0, -10) : 0;
-  const double output_rounding = shape.type == ElementType::fp16   ? std::ldexp(1.0, -11)
-                                 : shape.type == ElementType::bf16 ? std::ldexp(1.0, -8)
-                                                                   : unit;
+  Accuracy accuracy(shape.type, shape.allow_tf32, n, 1);
   for (int sample = 0; sample < 64; ++sample) {
     const std::size_t row = random() % n, column = random() % n;
-    double sum = 0, magnitude = 0;
+    Terms terms;
     for (std::size_t k = 0; k < n; ++k) {
-      const double product = double{input_element(inputs.first, row * n + k, inputs.distribution, shape.type)} *
-                             double{input_element(inputs.second, k * n + column, inputs.distribution, shape.type)};
-      sum += product;
-      magnitude += std::abs(product);
+      terms.add(input_element(inputs.first, row * n + k, inputs.distribution, shape.type),
+                input_element(inputs.second, k * n + column, inputs.distribution, shape.type));
     }
     unsigned char bytes[4] = {};
     const std::size_t element_bytes = kernels::element_bytes(shape.type);
     device.read(c, (row * n + column) * element_bytes, bytes, element_bytes);
-    const double found = kernels::load_element(bytes, 0, shape.type);
-    const double allowed = (gamma + 2.5 * input_rounding) * magnitude + output_rounding * (std::abs(sum) + magnitude * gamma);
-    if (!(std::abs(found - sum) <= allowed)) wrong(fmt::format("C[{}][{}] of the timed product", row, column), sum, found);
+    accuracy.check(fmt::format("C[{}][{}]", row, column),
+                   kernels::load_element(bytes, 0, shape.type),
+                   terms.sum,
+                   terms.magnitude,
+                   terms.squares);
   }
+  accuracy.check_mean();
 }
 
-void verify_convolution(Device& device,
-                        const Buffer& output,
-                        const ConvolutionShape& shape,
-                        const InputSeeds& inputs,
-                        bool rounds_integers) {
-  const HostCopy host(device, output, shape.output_count(), shape.type);
-  const auto C = static_cast<std::size_t>(shape.c), K = static_cast<std::size_t>(shape.k);
-  const auto H = static_cast<std::size_t>(shape.out_h()), W = static_cast<std::size_t>(shape.out_w());
+void verify_convolution(const void* output, const ConvolutionShape& shape, const InputSeeds& inputs, bool rounds_integers) {
   const auto check = [&](std::size_t index) {
-    const std::size_t x = index % W, y = index / W % H, k = index / W / H % K, image = index / W / H / K;
     long long sum = 0;
-    for (std::size_t c = 0; c < C; ++c) {
-      for (int r = 0; r < shape.r; ++r) {
-        const int in_y = static_cast<int>(y) * shape.stride + r - shape.pad;
-        if (in_y < 0 || in_y >= shape.h) continue;
-        for (int s = 0; s < shape.s; ++s) {
-          const int in_x = static_cast<int>(x) * shape.stride + s - shape.pad;
-          if (in_x < 0 || in_x >= shape.w) continue;
-          const std::size_t in = ((image * C + c) * static_cast<std::size_t>(shape.h) + static_cast<std::size_t>(in_y)) *
-                                     static_cast<std::size_t>(shape.w) + static_cast<std::size_t>(in_x);
-          const std::size_t weight = ((k * C + c) * static_cast<std::size_t>(shape.r) + static_cast<std::size_t>(r)) *
-                                         static_cast<std::size_t>(shape.s) + static_cast<std::size_t>(s);
-          sum += integer(inputs.first, in) * integer(inputs.second, weight);
-        }
-      }
-    }
+    for_each_term(shape, index, [&](std::size_t in, std::size_t weight) {
+      sum += integer(inputs.first, in) * integer(inputs.second, weight);
+    });
     const float expected = kernels::rounded_to(shape.type, static_cast<float>(sum));
-    const float found = host[index];
+    const float found = kernels::load_element(output, index, shape.type);
     // Winograd's and FFT's transforms lose a few digits of the largest partial sum, which is 4 C R S.
     const double unit = shape.type == ElementType::fp16   ? std::ldexp(1.0, -11)
                         : shape.type == ElementType::bf16 ? std::ldexp(1.0, -8)
                                                           : std::ldexp(1.0, -20);
-    const double allowed = rounds_integers ? unit * 4.0 * static_cast<double>(C) * shape.r * shape.s : 0;
-    if (!(std::abs(double{found} - expected) <= allowed)) {
-      wrong(fmt::format("output[{}][{}][{}][{}]", image, k, y, x), expected, found);
-    }
+    const double allowed = rounds_integers ? unit * 4.0 * shape.c * shape.r * shape.s : 0;
+    if (!(std::abs(double{found} - expected) <= allowed)) wrong(place(shape, index), expected, found);
   };
   const std::size_t count = shape.output_count();
-  const std::size_t image = K * H * W;
-  for (const std::size_t base : {std::size_t{0}, count - image}) {
+  const auto W = static_cast<std::size_t>(shape.out_w()), H = static_cast<std::size_t>(shape.out_h());
+  const auto K = static_cast<std::size_t>(shape.k);
+  for (const std::size_t image : {std::size_t{0}, count - K * H * W}) {
     for (const std::size_t corner : {std::size_t{0}, W - 1, W * (H - 1), W * H - 1}) {
-      check(base + corner);
-      check(base + (K - 1) * H * W + corner);
+      check(image + corner);
+      check(image + (K - 1) * H * W + corner);
     }
   }
   std::mt19937_64 random(derive_seed(inputs.first, "outputs"));
   for (int sample = 0; sample < 1024; ++sample) check(random() % count);
+}
+
+void verify_timed_convolution(const void* output,
+                              const ConvolutionShape& shape,
+                              const InputSeeds& inputs,
+                              bool transforms_inputs) {
+  std::mt19937_64 random(derive_seed(inputs.first, "timed"));
+  const auto terms_per_output = static_cast<std::size_t>(shape.c) * static_cast<std::size_t>(shape.r * shape.s);
+  Accuracy accuracy(shape.type, shape.allow_tf32, terms_per_output, transforms_inputs ? 16 : 1);
+  for (int sample = 0; sample < 64; ++sample) {
+    const std::size_t index = random() % shape.output_count();
+    Terms terms;
+    for_each_term(shape, index, [&](std::size_t in, std::size_t weight) {
+      terms.add(input_element(inputs.first, in, inputs.distribution, shape.type),
+                input_element(inputs.second, weight, inputs.distribution, shape.type));
+    });
+    accuracy.check(place(shape, index),
+                   kernels::load_element(output, index, shape.type),
+                   terms.sum,
+                   terms.magnitude,
+                   terms.squares);
+  }
+  accuracy.check_mean();
 }
 
 }  // namespace launchgap

@@ -28,18 +28,26 @@ void fill(Device& device,
 /// every 64 x 64 tile at a random place.
 void verify_matmul(Device& device, const Buffer& c, const MatmulShape& shape, const InputSeeds& inputs);
 
-/// Throws WrongResult if the output is not the convolution, for small-integer inputs: 1,024 elements at random
-/// places and the corners of the first and last image, bit by bit; or, where the algorithm transforms its
-/// inputs (Winograd, FFT), within the rounding that those allow.
-void verify_convolution(Device& device,
-                        const Buffer& output,
+/// Throws WrongResult if the output, in host memory, is not the convolution of small-integer inputs: 1,024 elements
+/// at random places and the corners of the first and last image, bit by bit; or, where the algorithm transforms
+/// its inputs (Winograd, FFT), within the rounding that those allow.
+void verify_convolution(const void* output,
                         const ConvolutionShape& shape,
                         const InputSeeds& inputs,
                         bool rounds_integers);
 
 /// Throws WrongResult if 64 random elements of C differ from A B by more than FP32 summation and the types'
 /// rounding allow, for inputs of any distribution: |error| <= gamma_k |A||B| with gamma_k = k u / (1 - k u)
-/// (Higham, Accuracy and Stability of Numerical Algorithms, section 3.5).
+/// (Higham, Accuracy and Stability of Numerical Algorithms, section 3.5). That bound is a worst case, which TF32
+/// in place of FP32 stays below for large k; so for plain FP32 the root mean square of the errors, relative to
+/// that of the products' sums, must also stay below 2^-15, where FP32 has about 2^-18 and TF32 2^-12.
 void verify_timed_matmul(Device& device, const Buffer& c, const MatmulShape& shape, const InputSeeds& inputs);
+
+/// The same for a convolution's output in host memory; an algorithm that transforms its inputs is allowed 16 times
+/// the error.
+void verify_timed_convolution(const void* output,
+                              const ConvolutionShape& shape,
+                              const InputSeeds& inputs,
+                              bool transforms_inputs);
 
 }  // namespace launchgap

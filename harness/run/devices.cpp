@@ -27,18 +27,45 @@ std::vector<DeviceFacts> probe(const std::string& backend, double timeout_s) {
   return devices;
 }
 
-/// Opens every GPU in a process of its own, all at once, and notes which cannot be opened.
-void check_devices(std::vector<DeviceFacts>& devices, double timeout_s) {
+std::string first_line_after(const char* path, const std::string& prefix) {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with(prefix)) return line.substr(prefix.size());
+  }
+  return "";
+}
+
+std::string without_quotes(std::string text) {
+  std::erase(text, '"');
+  return text;
+}
+
+}  // namespace
+
+MachineDevices find_devices(double timeout_s) {
+  MachineDevices machine;
+  machine.devices = probe("host", timeout_s);
+  try {
+    const std::vector<DeviceFacts> gpus = probe("cuda", timeout_s);
+    if (gpus.empty()) machine.notes.push_back("The CUDA driver shows no GPU.");
+    std::ranges::copy(gpus, std::back_inserter(machine.devices));
+  } catch (const Error& error) {
+    machine.notes.push_back(fmt::format("No GPU can be used: {}", error.what()));
+  }
+  return machine;
+}
+
+void check_devices(const std::vector<DeviceFacts*>& devices, double timeout_s) {
   struct Check {
     DeviceFacts* device;
     std::unique_ptr<WorkerProcess> worker;
     std::string error;
   };
   std::vector<Check> checks;
-  for (DeviceFacts& device : devices) {
-    if (device.backend != "cuda") continue;
-    const Json job = {{"task", "initialise"}, {"backend", device.backend}, {"uuid", device.uuid}};
-    checks.push_back({&device, std::make_unique<WorkerProcess>(job, worker_environment(device)), ""});
+  for (DeviceFacts* device : devices) {
+    if (device->backend != "cuda" || !device->usable) continue;
+    const Json job = {{"task", "initialise"}, {"backend", device->backend}, {"uuid", device->uuid}};
+    checks.push_back({device, std::make_unique<WorkerProcess>(job, worker_environment(*device)), ""});
   }
   const std::int64_t until = now_ns() + static_cast<std::int64_t>(timeout_s * 1e9);
   const auto unusable = [](DeviceFacts& device, const std::string& reason) {
@@ -48,10 +75,13 @@ void check_devices(std::vector<DeviceFacts>& devices, double timeout_s) {
   while (!checks.empty()) {
     std::vector<WorkerProcess*> workers;
     for (const Check& check : checks) workers.push_back(check.worker.get());
-    wait_for_any(workers, 20);
+    wait_for_any(workers, 100);
     std::erase_if(checks, [&](Check& check) {
       const bool ended = check.worker->ended().has_value();
       for (const Json& message : check.worker->receive()) {
+        if (const auto milliseconds = maybe<double>(message, "initialise_ms")) {
+          check.device->details["initialise_ms"] = fmt::format("{:.1f}", *milliseconds);
+        }
         if (const auto error = maybe<std::string>(message, "error")) check.error = *error;
       }
       if (!ended && now_ns() <= until) return false;
@@ -70,35 +100,6 @@ void check_devices(std::vector<DeviceFacts>& devices, double timeout_s) {
       return true;
     });
   }
-}
-
-std::string first_line_after(const char* path, const std::string& prefix) {
-  std::ifstream file(path);
-  for (std::string line; std::getline(file, line);) {
-    if (line.starts_with(prefix)) return line.substr(prefix.size());
-  }
-  return "";
-}
-
-std::string without_quotes(std::string text) {
-  std::erase(text, '"');
-  return text;
-}
-
-}  // namespace
-
-MachineDevices find_devices(bool check, double timeout_s) {
-  MachineDevices machine;
-  machine.devices = probe("host", timeout_s);
-  try {
-    const std::vector<DeviceFacts> gpus = probe("cuda", timeout_s);
-    if (gpus.empty()) machine.notes.push_back("The CUDA driver shows no GPU.");
-    std::ranges::copy(gpus, std::back_inserter(machine.devices));
-  } catch (const Error& error) {
-    machine.notes.push_back(fmt::format("No GPU can be used: {}", error.what()));
-  }
-  if (check) check_devices(machine.devices, timeout_s);
-  return machine;
 }
 
 std::map<std::string, std::string> worker_environment(const DeviceFacts& device) {

@@ -16,9 +16,11 @@ struct MachineDevices {
   std::vector<std::string> notes;    // what could not be looked at, and why
 };
 
-/// Finds the devices. `check`: also opens each GPU once, in a process of its own, so that one that cannot be
-/// used says why. Each process has `timeout_s` to answer.
-MachineDevices find_devices(bool check, double timeout_s);
+/// Finds the devices, without opening them. Each probe has `timeout_s` to answer.
+MachineDevices find_devices(double timeout_s);
+
+/// Opens each GPU once, in a process of its own and all at once, so that one that cannot be used says why.
+void check_devices(const std::vector<DeviceFacts*>& devices, double timeout_s);
 
 /// The environment of a worker on this device, which sees no other.
 std::map<std::string, std::string> worker_environment(const DeviceFacts& device);
@@ -29,14 +31,5 @@ std::vector<DeviceFacts> select_devices(const MachineDevices& machine, const std
 
 /// Facts of this machine for session.json.
 Json host_facts();
-
-/// How long opening a device takes in a fresh process, and whether a process that keeps the driver open helps.
-struct Initialisation {
-  std::string device;
-  double first_ms = 0;
-  double again_ms = 0;
-  double with_keeper_ms = 0;
-  bool keeper_helps = false;
-};
 
 }  // namespace launchgap

@@ -9,6 +9,7 @@
 #include <spawn.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <utility>
@@ -74,6 +75,7 @@ std::string own_executable() {
 }  // namespace
 
 std::string ProcessEnd::text() const {
+  if (unknown) return "ended, and how is not known";
   if (signal == 0) return fmt::format("exited with {}", exit_code);
   const char* name = sigabbrev_np(signal);
   return name ? fmt::format("was killed by SIG{}", name) : fmt::format("was killed by signal {}", signal);
@@ -124,6 +126,7 @@ WorkerProcess::WorkerProcess(const Json& job, const std::map<std::string, std::s
     pid_ = -1;
     throw Error(with_errno(fmt::format("{} worker cannot be started", executable)));
   }
+  end_descriptor_ = static_cast<int>(syscall(SYS_pidfd_open, pid_, 0));
   messages_ = messages_read.release();
   output_ = output_read.release();
   for (const int descriptor : {messages_, output_}) fcntl(descriptor, F_SETFL, O_NONBLOCK);
@@ -131,7 +134,7 @@ WorkerProcess::WorkerProcess(const Json& job, const std::map<std::string, std::s
 
 WorkerProcess::~WorkerProcess() {
   if (!ended()) kill(1);
-  for (const int descriptor : {messages_, output_}) {
+  for (const int descriptor : {messages_, output_, end_descriptor_}) {
     if (descriptor >= 0) ::close(descriptor);
   }
 }
@@ -166,9 +169,13 @@ std::vector<Json> WorkerProcess::receive() {
 }
 
 const std::optional<ProcessEnd>& WorkerProcess::ended() {
+  if (end_ || pid_ <= 0) return end_;
   int status = 0;
-  if (!end_ && pid_ > 0 && waitpid(pid_, &status, WNOHANG) == pid_) {
+  const pid_t waited = waitpid(pid_, &status, WNOHANG);
+  if (waited == pid_) {
     end_ = WIFSIGNALED(status) ? ProcessEnd{0, WTERMSIG(status)} : ProcessEnd{WEXITSTATUS(status), 0};
+  } else if (waited < 0 && errno == ECHILD) {
+    end_ = ProcessEnd{0, 0, true};
   }
   return end_;
 }
@@ -196,15 +203,18 @@ std::string WorkerProcess::last_output() const {
 void wait_for_any(const std::vector<WorkerProcess*>& workers, int milliseconds) {
   std::vector<pollfd> descriptors;
   for (const WorkerProcess* worker : workers) {
-    for (const int descriptor : {worker->messages_descriptor(), worker->output_descriptor()}) {
+    for (const int descriptor : {worker->messages_descriptor(), worker->output_descriptor(), worker->end_descriptor()}) {
       if (descriptor >= 0) descriptors.push_back({descriptor, POLLIN, 0});
     }
+    if (worker->end_descriptor() < 0) milliseconds = std::min(milliseconds, 20);
   }
-  // A process may end with its pipes held open by others; its end is looked for at this interval anyway.
-  poll(descriptors.data(), descriptors.size(), descriptors.empty() ? std::min(milliseconds, 2) : milliseconds);
+  poll(descriptors.data(), descriptors.size(), milliseconds);
 }
 
-std::vector<Json> run_worker(const Json& job, const std::map<std::string, std::string>& environment, double seconds) {
+std::vector<Json> run_worker(const Json& job,
+                             const std::map<std::string, std::string>& environment,
+                             double seconds,
+                             const std::function<bool()>& stopped) {
   WorkerProcess worker(job, environment);
   std::vector<Json> messages;
   const std::int64_t until = now_ns() + static_cast<std::int64_t>(seconds * 1e9);
@@ -216,7 +226,8 @@ std::vector<Json> run_worker(const Json& job, const std::map<std::string, std::s
       worker.kill(5);
       throw Error(fmt::format("it did not answer within {:.0f} s", seconds));
     }
-    wait_for_any({&worker}, 20);
+    if (stopped()) throw Error("it was stopped");
+    wait_for_any({&worker}, 200);
     collect();
   }
   collect();

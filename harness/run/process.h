@@ -1,6 +1,7 @@
 // Worker processes: started fresh, watched over a pipe, and never waited for without a limit.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -17,7 +18,8 @@ struct ProcessEnd {
   int exit_code = 0;  // when it exited
   int signal = 0;     // when a signal ended it
 
-  bool clean() const { return signal == 0 && exit_code == 0; }
+  bool clean() const { return signal == 0 && exit_code == 0 && !unknown; }
+  bool unknown = false;  // somebody else took the status
   std::string text() const;  // "exited with 3", "was killed by SIGABRT"
 };
 
@@ -35,6 +37,8 @@ class WorkerProcess {
   /// File descriptors to poll for reading; a closed one is -1.
   int messages_descriptor() const { return messages_; }
   int output_descriptor() const { return output_; }
+  /// Becomes readable when the process ends; -1 where the kernel has no such thing (before Linux 5.3).
+  int end_descriptor() const { return end_descriptor_; }
 
   /// Reads what there is, without waiting; complete messages come back in order.
   std::vector<Json> receive();
@@ -53,17 +57,22 @@ class WorkerProcess {
   pid_t pid_ = -1;
   int messages_ = -1;
   int output_ = -1;
+  int end_descriptor_ = -1;
   std::string message_text_;
   std::string output_text_;
   std::optional<ProcessEnd> end_;
 };
 
-/// Waits until one of the workers has something to read, at most `milliseconds`, or a signal arrives.
+/// Waits until one of the workers has something to read or ends, at most `milliseconds`, or a signal arrives. A
+/// parent that wakes up often would disturb the measurements of its workers.
 void wait_for_any(const std::vector<WorkerProcess*>& workers, int milliseconds);
 
-/// Runs a worker to its end and returns its messages. Throws Error if it fails or takes longer than `seconds`,
-/// with what it printed.
-std::vector<Json> run_worker(const Json& job, const std::map<std::string, std::string>& environment, double seconds);
+/// Runs a worker to its end and returns its messages. Throws Error if it fails or takes longer than `seconds`, with
+/// what it printed, and if `stopped` becomes true.
+std::vector<Json> run_worker(const Json& job,
+                             const std::map<std::string, std::string>& environment,
+                             double seconds,
+                             const std::function<bool()>& stopped = [] { return false; });
 
 /// The descriptor on which a worker reports.
 inline constexpr int kMessageDescriptor = 3;

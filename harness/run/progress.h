@@ -17,6 +17,7 @@ class Progress {
   /// `seconds` of the estimate are done.
   void advance(double seconds);
   void run_done() { ++runs_done_; }
+  bool on_terminal() const { return terminal_; }
   /// Prints a line above the progress line, on a terminal or not.
   void message(const std::string& line);
 

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdlib>
 #include <deque>
 #include <memory>
-#include <set>
 #include <sys/random.h>
 
 #include <fmt/format.h>
@@ -72,6 +72,7 @@ class RunSlot {
   int side_by_side;
   int attempt = 0;
   std::deque<PlannedCase> pending;  // not yet begun
+  Json skipped = Json::array();     // cases that are not tried again, with the reason
   std::optional<PlannedCase> current;
   fs::path records;
   std::unique_ptr<WorkerProcess> worker;
@@ -93,7 +94,7 @@ class Session {
     meta_ = describe();
     write_meta("running");
     const SignalWatch watch;
-    for (DeviceFacts& device : session_.devices) claim(device);
+    claim_devices();
     measure_initialisation();
     write_meta("running");
     for (const Batch& batch : session_.plan.batches) {
@@ -161,17 +162,22 @@ class Session {
 
   DeviceFacts& device_of(const std::string& uuid) { return *std::ranges::find(session_.devices, uuid, &DeviceFacts::uuid); }
 
-  void claim(DeviceFacts& device) {
-    if (device.usable) {
+  /// Locks the devices and only then opens them, so that nobody else's measurement is disturbed.
+  void claim_devices() {
+    std::vector<DeviceFacts*> locked;
+    for (DeviceFacts& device : session_.devices) {
       try {
         locks_.emplace_back(device.uuid);
-        return;
+        locked.push_back(&device);
       } catch (const Error& error) {
         device.usable = false;
         device.reason = error.what();
       }
     }
-    fail(fmt::format("{}: not measured: {}", short_name(device), device.reason));
+    check_devices(locked, kProbeTimeoutS);
+    for (const DeviceFacts& device : session_.devices) {
+      if (!device.usable) fail(fmt::format("{}: not measured: {}", short_name(device), device.reason));
+    }
   }
 
   /// Without persistence mode a GPU is shut down when its last user ends, and every new process waits for it to
@@ -182,24 +188,23 @@ class Session {
     const Json job = {{"task", "initialise"}, {"backend", "cuda"}, {"uuid", gpu->uuid}};
     const auto once = [&] {
       double milliseconds = 0;
-      for (const Json& message : run_worker(job, worker_environment(*gpu), kProbeTimeoutS)) {
+      for (const Json& message : run_worker(job, worker_environment(*gpu), kProbeTimeoutS, [] { return stop_signal != 0; })) {
         milliseconds = maybe<double>(message, "initialise_ms").value_or(milliseconds);
       }
       return milliseconds;
     };
     Json record = {{"device_id", gpu->uuid}};
     try {
-      const double first = once();
       const double again = once();
       keeper_ = std::make_unique<WorkerProcess>(Json{{"task", "keep"}}, std::map<std::string, std::string>{});
-      for (const std::int64_t until = now_ns() + 10'000'000'000; now_ns() < until && !keeper_->ended();) {
-        wait_for_any({keeper_.get()}, 20);
+      for (const std::int64_t until = now_ns() + 10'000'000'000; now_ns() < until && !keeper_->ended() && !stop_signal;) {
+        wait_for_any({keeper_.get()}, 100);
         if (!keeper_->receive().empty()) break;
       }
       const double with_keeper = once();
       const bool helps = with_keeper < 0.8 * again && !keeper_->ended();
       if (!helps) keeper_.reset();
-      record["first_ms"] = first;
+      record["first_ms"] = std::strtod(gpu->details["initialise_ms"].c_str(), nullptr);
       record["again_ms"] = again;
       record["with_keeper_ms"] = with_keeper;
       record["keeper"] = helps;
@@ -235,7 +240,7 @@ class Session {
       }
       std::vector<WorkerProcess*> workers;
       for (const auto& slot : active) workers.push_back(slot->worker.get());
-      wait_for_any(workers, 20);
+      wait_for_any(workers, progress_.on_terminal() ? 100 : 1000);
       std::erase_if(active, [this](const std::unique_ptr<RunSlot>& slot) { return !attend(*slot); });
     }
     for (const auto& slot : active) stop(*slot);
@@ -273,14 +278,19 @@ class Session {
   /// Starts an attempt at the slot's pending cases. False if there are none left or no worker could be started.
   bool start(RunSlot& slot) {
     skip_condemned(slot);
-    if (slot.pending.empty()) {
-      progress_.run_done();
-      return false;
-    }
     const std::string attempt = slot.attempt == 0 ? "" : fmt::format(".{}", slot.attempt);
     slot.records = folder_ / "records" / fmt::format("{}.{}.r{}.{}.{}{}.jsonl", meta_["host"]["node"].get<std::string>(),
                                                      slot.device.backend == "host" ? "host" : slot.device.uuid,
                                                      slot.planned.replicate, name_of(slot.planned.arm), slot.planned.setup, attempt);
+    if (slot.pending.empty()) {
+      if (!slot.skipped.empty()) {
+        RecordWriter writer = records_of(slot);
+        for (const Json& skipped : slot.skipped) writer.write(summary_of(skipped["case"], Status::skipped, skipped["reason"]));
+        write_end(writer, "ok", "");
+      }
+      progress_.run_done();
+      return false;
+    }
     Json job = {{"task", "run"},
                 {"backend", slot.device.backend},
                 {"uuid", slot.device.uuid},
@@ -298,6 +308,7 @@ class Session {
                 {"fingerprint", fingerprint(slot)},
                 {"cases", Json::array()}};
     for (const PlannedCase& planned : slot.pending) job["cases"].push_back(planned.name);
+    job["skipped"] = slot.skipped;
     slot.current.reset();
     slot.sticky = false;
     slot.error.clear();
@@ -312,9 +323,16 @@ class Session {
   }
 
   /// Takes out cases that crashed or hung in an earlier run on this device: they would do it again, and a hang
-  /// costs its whole time-out each time.
+  /// costs its whole time-out each time. The run's records say so.
   void skip_condemned(RunSlot& slot) {
-    std::erase_if(slot.pending, [&](const PlannedCase& planned) { return condemned_.contains({slot.device.uuid, planned.name}); });
+    slot.skipped = Json::array();
+    std::erase_if(slot.pending, [&](const PlannedCase& planned) {
+      const auto condemned = condemned_.find({slot.device.uuid, planned.name});
+      if (condemned == condemned_.end()) return false;
+      slot.skipped.push_back({{"case", planned.name}, {"reason", condemned->second}});
+      progress_.advance(planned.seconds);
+      return true;
+    });
   }
 
   /// Looks after a running slot. False when it is done.
@@ -367,18 +385,33 @@ class Session {
     const std::string output = slot.worker->last_output();
     const std::string reason = !slot.error.empty() ? slot.error
                                                    : fmt::format("the process {}{}{}", slot.worker->ended()->text(), output.empty() ? "" : ": ", output);
-    if (!slot.current) {
-      give_up_run(slot, reason);
-      return false;
-    }
+    if (!slot.current) return ended_between_cases(slot, reason);
     close_records(slot, reason, "crashed");
     condemn(slot, reason);
     return next_attempt(slot);
   }
 
+  /// A worker that crashed or hung while no case was running: after a sticky error, while it put things away, or
+  /// before it began. Nothing that was measured is in doubt.
+  bool ended_between_cases(RunSlot& slot, const std::string& reason) {
+    if (slot.sticky) return next_attempt(slot);
+    if (!slot.pending.empty()) {
+      give_up_run(slot, reason);
+      return false;
+    }
+    Json event = new_record("event");
+    event["event"] = "worker-ended-badly";
+    event["at_ns"] = now_ns();
+    event["message"] = reason;
+    records_of(slot).write(event);
+    progress_.message(fmt::format("{}: {} r{}: after its last case {}", short_name(slot.device), slot.planned.setup, slot.planned.replicate, reason));
+    progress_.run_done();
+    return false;
+  }
+
   bool hung(RunSlot& slot, double limit_s) {
     const std::string what = slot.current ? "no block was finished" : "the worker did not begin";
-    const std::string reason = fmt::format("{} within {:.0f} s: it hung", what, limit_s);
+    const std::string reason = fmt::format("{} within {:.0f} s: it hung and is not run again", what, limit_s);
     const bool gone = slot.worker->kill(10);
     if (!gone) {
       // Whatever still holds the process may write to its file; the rest of the run's story goes to another.
@@ -390,6 +423,7 @@ class Session {
       device.reason = "its worker could not be killed after it hung: the device is given up";
     }
     if (!slot.current) {
+      if (gone) return ended_between_cases(slot, reason);
       give_up_run(slot, reason);
       return false;
     }
@@ -401,7 +435,7 @@ class Session {
   }
 
   void condemn(RunSlot& slot, const std::string& reason) {
-    condemned_.emplace(slot.device.uuid, slot.current->name);
+    condemned_[{slot.device.uuid, slot.current->name}] = fmt::format("it failed in run r{}: {}", slot.planned.replicate, reason);
     fail(fmt::format("{}: {}: failed: {}", short_name(slot.device), slot.current->name, reason));
     progress_.advance(slot.current->seconds);
     slot.current.reset();
@@ -412,7 +446,7 @@ class Session {
     fail(fmt::format("{}: {} r{}: not measured: {}", short_name(slot.device), slot.planned.setup, slot.planned.replicate, reason));
     RecordWriter writer = records_of(slot);
     for (const PlannedCase& planned : slot.pending) {
-      writer.write(failed_summary(planned.name, reason));
+      writer.write(summary_of(planned.name, Status::failed, reason));
       progress_.advance(planned.seconds);
     }
     write_end(writer, "failed", reason);
@@ -449,10 +483,10 @@ class Session {
     return writer;
   }
 
-  static Json failed_summary(const std::string& name, const std::string& reason) {
+  static Json summary_of(const std::string& name, Status status, const std::string& reason) {
     Json summary = new_record("summary");
     summary["case"] = name;
-    summary["status"] = name_of(Status::failed);
+    summary["status"] = name_of(status);
     summary["reason"] = reason;
     return summary;
   }
@@ -473,7 +507,7 @@ class Session {
     event["at_ns"] = now_ns();
     event["message"] = reason;
     writer.write(event);
-    writer.write(failed_summary(slot.current->name, reason));
+    writer.write(summary_of(slot.current->name, Status::failed, reason));
     write_end(writer, "failed", reason);
   }
 
@@ -483,7 +517,7 @@ class Session {
   Json meta_;
   SessionResult result_;
   std::vector<DeviceLock> locks_;
-  std::set<std::pair<std::string, std::string>> condemned_;  // device, case
+  std::map<std::pair<std::string, std::string>, std::string> condemned_;  // device and case, with the reason
   std::vector<std::unique_ptr<WorkerProcess>> abandoned_;
   std::unique_ptr<WorkerProcess> keeper_;
 };
@@ -511,7 +545,7 @@ std::vector<Workload> workloads_of(const DeviceFacts& device, Profile profile, c
       workload.device = device.uuid;
       workload.setup = benchmark.family();
       // The host's own work takes all of its CPUs, so it never has neighbours.
-      workload.alone = benchmark.alone || device.backend == "host";
+      workload.alone = workload.alone || benchmark.alone || device.backend == "host";
       workload.cases.push_back({name.text(), benchmark.seconds(device, name, benchmark.sampling(profile, name))});
     }
   }
@@ -549,7 +583,7 @@ PlannedSession plan_session(const RunOptions& options) {
   session.id = new_session_id();
   session.options = options;
   session.replicates = options.replicates.value_or(default_replicates(options.profile));
-  session.machine = find_devices(true, kProbeTimeoutS);
+  session.machine = find_devices(kProbeTimeoutS);
   session.devices = select_devices(session.machine, options.devices);
   std::vector<Workload> workloads;
   for (const DeviceFacts& device : session.devices) {

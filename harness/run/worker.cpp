@@ -1,7 +1,9 @@
 #include "harness/run/worker.h"
 
-#include <csignal>
+#include <algorithm>
+#include <cstdlib>
 #include <new>
+#include <string_view>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -34,6 +36,22 @@ Json initialise(const Json& job) {
   const std::unique_ptr<Device> device = open_device_of(job);
   return {{"initialise_ms", static_cast<double>(now_ns() - begin) * 1e-6},
           {"free_memory_bytes", device->free_memory_bytes()}};
+}
+
+/// Variables that change what the libraries below do, as they are set here.
+Json environment_of_libraries() {
+  constexpr std::string_view kPrefixes[] = {"CUDA_", "CUBLAS", "CUDNN_", "NVIDIA_", "OMP_", "GOMP_", "KMP_", "OPENBLAS_", "DNNL_", "ONEDNN_",
+                                            "MALLOC_", "GLIBC_TUNABLES", "LD_PRELOAD", "LAUNCHGAP_KERNELS"};
+  Json found = Json::object();
+  for (char** variable = environ; *variable; ++variable) {
+    const std::string_view text = *variable;
+    const std::string_view name = text.substr(0, text.find('='));
+    const bool chosen_by_parent = name == "CUDA_VISIBLE_DEVICES";
+    if (!chosen_by_parent && std::ranges::any_of(kPrefixes, [&](std::string_view prefix) { return name.starts_with(prefix); })) {
+      found[std::string(name)] = text.substr(std::min(text.size(), name.size() + 1));
+    }
+  }
+  return found;
 }
 
 /// What happened to a case, and whether the process is of further use.
@@ -69,19 +87,27 @@ class Run {
     record["simulated"] = simulated();
     record["versions"] = {{"launchgap", kVersion}, {"git", kGitRevision}, {"compiler", kCompiler}};
     record["libraries"] = libraries();
-    record["fingerprint"] = job.at("fingerprint");
-    record["fingerprint"]["wait"] = "spin";
-    record["fingerprint"]["kernel_form"] = record.value("kernel_form", "");
-    for (const char* key : {"module_loading", "ecc", "compute_mode"}) {
-      const auto& details = device_->facts().details;
-      if (const auto found = details.find(key); found != details.end()) record["fingerprint"][key] = found->second;
+    fingerprint_ = job.at("fingerprint");
+    for (const char* key : {"kernel_form", "jit"}) {
+      if (record.contains(key)) fingerprint_[key] = record[key];
     }
+    for (const char* key : {"wait", "module_loading", "ecc", "compute_mode"}) {
+      const auto& details = device_->facts().details;
+      if (const auto found = details.find(key); found != details.end()) fingerprint_[key] = found->second;
+    }
+    fingerprint_["environment"] = environment_of_libraries();
+    record["environment"] = fingerprint_["environment"];
+    record["fingerprint"] = fingerprint_;
     writer_.write(record);
   }
 
   void measure_all() {
     std::string status = "ok", reason;
-    bool any_failed = false;
+    bool any_failed = false, sticky = false;
+    for (const Json& skipped : job_.value("skipped", Json::array())) {
+      write_summary(CaseName::parse(skipped.at("case").get<std::string>()),
+                    {Status::skipped, skipped.at("reason").get<std::string>(), "", 0, false});
+    }
     for (const Json& entry : job_.at("cases")) {
       const CaseName name = CaseName::parse(entry.get<std::string>());
       send_message({{"begin", name.text()}});
@@ -91,6 +117,7 @@ class Run {
       send_message({{"end", name.text()}, {"status", name_of(outcome.status)}, {"reason", outcome.reason}, {"sticky", outcome.sticky}});
       if (outcome.sticky) {
         reason = outcome.reason;
+        sticky = true;
         break;
       }
     }
@@ -103,7 +130,12 @@ class Run {
     end["simulated"] = simulated();
     end["libraries"] = libraries();
     end["details"] = device_->facts().details;
+    // Libraries are loaded by the cases that need them, so only now are their versions known.
+    for (const LoadedLibrary& library : device_->libraries()) fingerprint_[library.name] = library.version;
+    end["fingerprint"] = fingerprint_;
     writer_.write(end);
+    // With a context that is lost, tearing down can crash or hang; everything is written.
+    if (sticky) std::_Exit(0);
   }
 
  private:
@@ -113,8 +145,6 @@ class Run {
     const nvtx::Range range(range_name);
     try {
       measure_into(name, outcome);
-      // Work whose error nobody waited for belongs to this case, not to the next one.
-      device_->create_stream()->wait();
     } catch (const Unsupported& error) {
       outcome = {Status::unsupported, error.what(), "", 0, false};
     } catch (const InvalidMeasurement& error) {
@@ -126,6 +156,16 @@ class Run {
       outcome = {Status::failed, "the host has no memory left", outcome.method, outcome.samples, false};
     } catch (const std::exception& error) {
       outcome = {Status::failed, error.what(), outcome.method, outcome.samples, false};
+    }
+    // Work whose error nobody waited for belongs to this case and not to the next one; and after a failure, only
+    // the driver knows whether the device can still be used.
+    try {
+      device_->check();
+    } catch (const LibraryError& error) {
+      write_event(name, error);
+      if (outcome.status != Status::failed) outcome.reason = error.what();
+      outcome.status = Status::failed;
+      outcome.sticky = outcome.sticky || error.sticky();
     }
     return outcome;
   }
@@ -198,6 +238,7 @@ class Run {
   Json job_;
   std::int64_t begin_ns_;
   Profile profile_;
+  Json fingerprint_;
   std::unique_ptr<Device> device_;
   RecordWriter writer_;
 };
@@ -216,6 +257,8 @@ int run_job(const Json& job) {
       send_message({{"kept", true}});
       for (;;) pause();
     } else if (task == "run") {
+      // FP32 and TF32 are axes here: a switch for all of the process would make one of them a lie.
+      unsetenv("NVIDIA_TF32_OVERRIDE");
       Run(job).measure_all();
     } else {
       throw UsageError("a worker knows no task '" + task + "'");

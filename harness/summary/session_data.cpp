@@ -85,6 +85,7 @@ class FileReader {
       run_.setup = maybe<std::string>(record, "setup").value_or("");
       run_.attempt = maybe<int>(record, "attempt").value_or(0);
       run_.begin_utc = maybe<std::string>(record, "begin_utc").value_or("");
+      run_.begin_ns = maybe<std::int64_t>(record, "begin_ns");
       run_.pid = maybe<long>(record, "pid");
       run_.cpus = maybe<std::string>(record, "cpus").value_or("");
       run_.side_by_side = maybe<int>(record, "side_by_side");
@@ -109,11 +110,13 @@ class FileReader {
       run_.simulated = run_.simulated || maybe<bool>(record, "simulated").value_or(false);
       if (record.contains("libraries")) run_.libraries = record["libraries"];
     }
+    if (record.contains("fingerprint")) run_.fingerprint = record["fingerprint"];
   }
 
   void finish(const std::string& name, Pending& pending) {
     CaseData& data = session_.cases[{run_.device, run_.arm, run_.setup, CaseName::parse(name)}];
-    data.outcomes[run_.replicate] = pending.outcome;
+    CaseOutcome& outcome = data.outcomes[run_.replicate];
+    if (pending.outcome.status || !outcome.status) outcome = pending.outcome;
     if (!pending.method.empty()) data.method = pending.method;
     const Status status = pending.outcome.status.value_or(Status::ok);
     if (status != Status::ok) return;
@@ -135,6 +138,26 @@ class FileReader {
   std::map<std::string, Pending> pending_;
 };
 
+/// Replicate and attempt, from a file's first record: attempts of a run are read in the order in which they were
+/// made, which is not that of their names.
+std::pair<int, int> order_of(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::string line;
+  std::getline(in, line);
+  const Json record = Json::parse(line, nullptr, false);
+  return {maybe<int>(record, "replicate").value_or(0), maybe<int>(record, "attempt").value_or(0)};
+}
+
+/// A case that failed in a later attempt of a run has nothing to say for that run.
+void drop_failed_samples(SessionData& session) {
+  for (auto& [key, data] : session.cases) {
+    for (const auto& [replicate, outcome] : data.outcomes) {
+      if (outcome.status.value_or(Status::ok) == Status::ok) continue;
+      for (auto& [metric, by_replicate] : data.samples) by_replicate.erase(replicate);
+    }
+  }
+}
+
 /// Cases that the plan has and no record: the session ended before they began.
 void add_planned_cases(SessionData& session) {
   std::set<std::pair<std::string, std::string>> seen;  // device, case
@@ -147,7 +170,10 @@ void add_planned_cases(SessionData& session) {
                                       maybe<std::string>(run, "arm").value_or("plain"),
                                       maybe<std::string>(run, "setup").value_or(""),
                                       CaseName::parse(name.get<std::string>())}];
-      data.outcomes[0] = {Status::skipped, "not reached: the session ended before"};
+      const DeviceFacts* facts = session.device(device);
+      data.outcomes[0] = {Status::skipped,
+                          facts && !facts->usable ? "the device was not used: " + facts->reason
+                                                  : "not reached: the session ended before"};
     }
   }
 }
@@ -173,8 +199,9 @@ SessionData read_session(const fs::path& folder) {
   for (const auto& entry : fs::directory_iterator(folder / "records", failed)) {
     if (entry.path().extension() == ".jsonl") files.push_back(entry.path());
   }
-  std::ranges::sort(files);
+  std::ranges::sort(files, {}, [](const fs::path& file) { return std::pair(order_of(file), file); });
   for (const fs::path& file : files) FileReader(session, file).read();
+  drop_failed_samples(session);
   add_planned_cases(session);
   return session;
 }

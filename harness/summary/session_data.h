@@ -23,6 +23,7 @@ struct RunInfo {
   std::string status;  // ok, failed, stopped, or incomplete where there is no `end`
   std::string reason;
   std::string begin_utc;
+  std::optional<std::int64_t> begin_ns;  // on the node's monotonic clock: the order in which runs began
   std::optional<double> duration_s;
   std::optional<long> pid;
   std::string cpus;
@@ -33,6 +34,7 @@ struct RunInfo {
   int cases_ok = 0;
   int cases_failed = 0;
   Json libraries = Json::array();
+  Json fingerprint = Json::object();  // what must be equal for two results to be comparable
 };
 
 /// What happened to one case in one run.

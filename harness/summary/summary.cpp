@@ -246,7 +246,7 @@ void write_csv_tables(const SessionData& session, const std::vector<SummaryRow>&
   CsvWriter runs(folder / "runs.csv",
                  {"session_id", "node", "device_id", "device_name", "replicate", "arm", "setup", "attempt", "status", "reason",
                   "begin_utc", "duration_s", "pid", "cpus", "side_by_side", "cases_ok", "cases_failed", "kernel_form", "jit",
-                  "records_file", "simulated"});
+                  "records_file", "simulated", "begin_ns", "fingerprint"});
   for (const RunInfo& run : session.runs) {
     const DeviceFacts* device = session.device(run.device);
     runs.row({session.id,
@@ -269,7 +269,9 @@ void write_csv_tables(const SessionData& session, const std::vector<SummaryRow>&
               run.kernel_form,
               run.jit ? cell(*run.jit) : "",
               run.file,
-              cell(run.simulated)});
+              cell(run.simulated),
+              number_or_empty(run.begin_ns),
+              run.fingerprint.dump(-1, ' ', false, Json::error_handler_t::replace)});
   }
   runs.commit();
 }

@@ -7,13 +7,14 @@ never put in relation to a real one.
 
 from __future__ import annotations
 
+import json
 import statistics
 from dataclasses import dataclass, field
 
 from . import generations as gen
 from .findings import own_path
 from .session import Device, Row, Session
-from .text import count, join_and, quantity, significant
+from .text import clean, count, join_and, quantity, significant
 
 CaseKey = tuple[str, str, str, tuple[tuple[str, str], ...], str]
 """arm, setup, benchmark, parameters, metric"""
@@ -319,11 +320,53 @@ def _warnings(devices: list[Device]) -> list[str]:
     differ("Operating system kernels", kernels, "waits and interrupts may differ too.")
     versions = [d.session.string("launchgap_version") for d in devices]
     differ("Versions of launchgap", versions, "definitions may have changed between them.")
+    for key in sorted({key for d in devices for key in fingerprint(d)} - _NAMED_ELSEWHERE):
+        differ(
+            f"Values of {key!r} in the runs' fingerprints",
+            ["/".join(sorted(fingerprint(d).get(key, {"not set"}))) for d in gpus],
+            "what differs beside the GPU is part of every ratio.",
+        )
     if len({d.simulated for d in devices}) > 1:
         warnings.append(
             "Some devices are simulated: no ratio is formed between them and real ones."
         )
     return warnings
+
+
+# Facts that differ between devices by nature, or that have a warning of their own.
+_NAMED_ELSEWHERE = frozenset(
+    (
+        "device",
+        "backend",
+        "compute_capability",
+        "cpu_model",
+        "driver_version",
+        "kernel",
+        "launchgap",
+        "CUDA driver",
+        "cuBLAS",
+        "cuDNN",
+        "OpenBLAS",
+        "oneDNN",
+    )
+)
+
+
+def fingerprint(device: Device) -> dict[str, set[str]]:
+    """What the device's runs say must be equal to be comparable: each key with all its values."""
+    values: dict[str, set[str]] = {}
+    for run in device.session.runs:
+        if run["device_id"] != device.id or not run["fingerprint"]:
+            continue
+        try:
+            facts = json.loads(run["fingerprint"])
+        except ValueError:
+            continue
+        if isinstance(facts, dict):
+            for key, value in facts.items():
+                text = value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+                values.setdefault(clean(key), set()).add(clean(text))
+    return values
 
 
 def libraries(device: Device) -> list[str]:

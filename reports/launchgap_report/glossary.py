@@ -26,8 +26,8 @@ CASE_COLUMNS: list[tuple[str, str, str]] = [
     ("mean", "mean", "Arithmetic mean; outliers pull it, so the median is the headline"),
     ("sd", "sd", "Standard deviation of the samples"),
     ("mad", "mad", "Median absolute deviation from the median; outliers do not pull it"),
-    ("within_run_cv", "cv within", "Spread of the samples of one run, relative to its median"),
-    ("between_run_cv", "cv between", "Spread of the runs' medians, relative to their median"),
+    ("within_run_cv", "cv within", "Spread of the samples of one run, relative to their mean"),
+    ("between_run_cv", "cv between", "Spread between runs, beyond what their samples explain, relative to the mean"),
     (
         "icc",
         "icc",

@@ -171,7 +171,7 @@ def headline(device: Device) -> Headline:
             device,
             "not usable, nothing was measured: "
             + sentence(device.record["reason"] or "no reason recorded"),
-            "launchgap doctor looks for the cause.",
+            "",
             "bad",
         )
     call = _launch_row(device, "idle", "api_ns")
@@ -383,7 +383,7 @@ def run_line(session: Session, run: Record) -> dict[str, str]:
         "cases_ok": whole("cases_ok"),
         "cases_failed": whole("cases_failed"),
         "duration": "" if duration is None else quantity(duration, "s"),
-        "side_by_side": yes_no[run.flag("side_by_side")],
+        "side_by_side": whole("side_by_side"),
         "jit": yes_no[run.flag("jit")],
     }
 

@@ -56,7 +56,15 @@ _NUMBERS = {
         "memory_bus_bits",
         "l2_bytes",
     ),
-    "runs.csv": ("replicate", "attempt", "duration_s", "cases_ok", "cases_failed"),
+    "runs.csv": (
+        "replicate",
+        "attempt",
+        "duration_s",
+        "cases_ok",
+        "cases_failed",
+        "side_by_side",
+        "begin_ns",
+    ),
     "summary.csv": tuple(SUMMARY_NUMBERS),
     "quantiles.csv": ("replicate", "n", "p", "value"),
 }
@@ -263,12 +271,17 @@ def load(session_dir: Path, tables_dir: Path) -> Session:
     _load_devices(session, tables_dir)
     session.runs = sorted(
         (record for _, record in _read_table(tables_dir / "runs.csv")),
-        key=lambda run: (run["begin_utc"] or "~", run.get("replicate") or 0),
+        key=_began,
     )
     _load_rows(session, tables_dir)
     _load_curves(session, tables_dir)
     _load_metrics(session, tables_dir)
     return session
+
+
+def _began(run: Record) -> tuple[str, float, float]:
+    """When a run began: whole seconds of UTC tie, so the node's monotonic clock decides."""
+    return (run["begin_utc"] or "~", run.get("begin_ns") or 0, run.get("replicate") or 0)
 
 
 def _load_devices(session: Session, tables_dir: Path) -> None:
@@ -293,11 +306,11 @@ def _load_rows(session: Session, tables_dir: Path) -> None:
 
 
 def _load_curves(session: Session, tables_dir: Path) -> None:
-    started: dict[tuple[str, str, str, int], str] = {}
+    started: dict[tuple[str, str, str, int], tuple[str, float, float]] = {}
     for run in session.runs:
         if (replicate := run.get("replicate")) is not None:
             started.setdefault(
-                (run["device_id"], run["arm"], run["setup"], int(replicate)), run["begin_utc"]
+                (run["device_id"], run["arm"], run["setup"], int(replicate)), _began(run)
             )
     runs: dict[CurveKey, dict[int, Curve]] = {}
     # By far the longest table, so it is read without a Record per row, and its few different
@@ -331,7 +344,7 @@ def _load_curves(session: Session, tables_dir: Path) -> None:
             curve.points.sort()
         session.curves[key] = sorted(
             curves.values(),
-            key=lambda c, k=key: (started.get((k[0], k[1], k[2], c.replicate), "~"), c.replicate),
+            key=lambda c, k=key: (started.get((k[0], k[1], k[2], c.replicate), ("~",)), c.replicate),
         )
 
 

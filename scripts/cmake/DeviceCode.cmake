@@ -23,7 +23,15 @@ if(LAUNCHGAP_CLANG)
   endif()
 endif()
 if(LAUNCHGAP_NVCC)
-  execute_process(COMMAND ${LAUNCHGAP_NVCC} -fatbin -std=c++17 -arch=all -o ${trial}/null.fatbin
+  # Uncompressed where nvcc lets us: drivers older than the toolkit cannot read its compression.
+  set(LAUNCHGAP_NATIVE_FLAGS -fatbin -std=c++17 -arch=all)
+  execute_process(COMMAND ${LAUNCHGAP_NVCC} ${LAUNCHGAP_NATIVE_FLAGS} --compress-mode=none -o ${trial}/null.fatbin
+                          ${CMAKE_SOURCE_DIR}/kernels/null.cu
+                  RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET)
+  if(NOT failed)
+    list(APPEND LAUNCHGAP_NATIVE_FLAGS --compress-mode=none)
+  endif()
+  execute_process(COMMAND ${LAUNCHGAP_NVCC} ${LAUNCHGAP_NATIVE_FLAGS} -o ${trial}/null.fatbin
                           ${CMAKE_SOURCE_DIR}/kernels/null.cu
                   RESULT_VARIABLE failed ERROR_VARIABLE why OUTPUT_QUIET)
   execute_process(COMMAND ${LAUNCHGAP_NVCC} --list-gpu-arch OUTPUT_VARIABLE architectures ERROR_QUIET)
@@ -69,7 +77,7 @@ function(launchgap_device_code target)
                            DEPENDS ${source} ${headers} VERBATIM)
       elseif(form STREQUAL "fatbin" AND LAUNCHGAP_NVCC)
         add_custom_command(OUTPUT ${image}
-                           COMMAND ${LAUNCHGAP_NVCC} -fatbin -std=c++17 -arch=all -o ${image} ${source}
+                           COMMAND ${LAUNCHGAP_NVCC} ${LAUNCHGAP_NATIVE_FLAGS} -o ${image} ${source}
                            DEPENDS ${source} ${headers} VERBATIM)
       else()
         set(image "")

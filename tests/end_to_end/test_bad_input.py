@@ -149,6 +149,22 @@ def test_a_node_description_that_is_wrong_is_named(tmp_path):
     assert "No GPU can be used" in done.stdout
 
 
+def test_a_caller_that_ignores_its_children_changes_nothing(tmp_path):
+    import signal
+    import subprocess
+
+    from conftest import LAUNCHGAP, environment
+
+    done = subprocess.run(
+        [LAUNCHGAP, "list", "devices", "--json"],
+        preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN),
+        capture_output=True,
+        timeout=20,
+        env=environment(),
+    )
+    assert done.returncode == 0 and json.loads(done.stdout)["devices"]
+
+
 def test_a_device_that_another_session_measures_is_left_alone(tmp_path):
     import fcntl
 

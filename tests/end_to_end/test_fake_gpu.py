@@ -57,7 +57,8 @@ def test_every_family_runs_and_says_how(run):
     rows = table(session / "summary.csv")
     assert {row["status"] for row in rows} == {"ok"}
     methods = {row["benchmark"]: row["method"] for row in rows}
-    assert "cublasGemmEx" in methods["matmul/library"]
+    by_type = {row["params"].split("type:")[1].split("/")[0]: row["method"] for row in rows if row["benchmark"] == "matmul/library"}
+    assert "cublasSgemm" in by_type["fp32"] and all("cublasGemmEx" in by_type[t] for t in ("tf32", "fp16", "bf16"))
     assert "cudnnConvolutionForward" in methods["convolution/library"]
     assert "CUDA driver API" in methods["launch/null"]
     assert {row["kernel_form"] for row in table(session / "runs.csv")} <= {"native", "portable"}
@@ -85,6 +86,13 @@ def test_the_form_of_the_kernels_can_be_chosen(run, form, code):
     assert done.returncode == code, done.stderr
     if code == 0:
         assert {run["kernel_form"] for run in table(session / "runs.csv")} == {form}
+
+
+def test_kepler_multiplies_fp32(run):
+    done, session = run("--devices", "0", "--runs", 1, "--filter", "matmul.*size:256", node=NODES / "mixed_8_gpus.json")
+    assert done.returncode == 0, done.stderr
+    status = {row["params"].split("type:")[1].split("/")[0]: row["status"] for row in table(session / "summary.csv")}
+    assert status == {"fp32": "ok", "tf32": "unsupported", "fp16": "unsupported", "bf16": "unsupported"}
 
 
 def test_a_worker_sees_its_own_device_only(run):
@@ -117,6 +125,25 @@ def test_without_cublas_and_cudnn_the_rest_is_measured(run, tmp_path):
     }
     reasons = {row["reason"] for row in table(session / "summary.csv") if row["benchmark"] == "matmul/library"}
     assert all("/nowhere/libcublas.so.13" in reason and "--with-cuda" in reason for reason in reasons)
+
+
+def test_what_the_environment_changes_is_recorded_and_precision_is_not_changed(run):
+    done, session = run(
+        "--devices",
+        "gpu",
+        "--runs",
+        1,
+        "--filter",
+        "launch.*idle",
+        node=NODES / "one_a100.json",
+        NVIDIA_TF32_OVERRIDE="0",
+        CUDA_MODULE_LOADING="EAGER",
+    )
+    assert done.returncode == 0, done.stderr
+    (file,) = records(session).values()
+    assert file[0]["environment"]["CUDA_MODULE_LOADING"] == "EAGER"
+    assert "NVIDIA_TF32_OVERRIDE" not in file[0]["environment"]
+    assert file[0]["fingerprint"]["environment"] == file[0]["environment"]
 
 
 def test_list_shows_every_device_and_what_is_wrong_with_it(make_node):

@@ -54,7 +54,7 @@ def test_one_sticky_error_and_one_hang_leave_everything_else_measured(run):
 
 
 def test_a_case_that_hung_is_not_tried_again(run, make_node):
-    node = make_node(faults=[{"device": 0, "library": "cublas", "call": "cublasGemmEx", "after": 0, "hang": True}])
+    node = make_node(faults=[{"device": 0, "library": "cublas", "call": "cublasSgemm_v2", "after": 0, "hang": True}])
     done, session = run(
         "--devices", "gpu", "--runs", 4, "--timeout", 1, "--filter", "matmul.*size:256/type:fp32|launch.*idle", node=node
     )
@@ -63,6 +63,35 @@ def test_a_case_that_hung_is_not_tried_again(run, make_node):
     assert len(hangs) == 1
     (row,) = [row for row in table(session / "summary.csv") if row["benchmark"] == "matmul/library"]
     assert row["status"] == "failed" and "hung" in row["reason"]
+    summaries = [r for file in records(session).values() for r in file if r["record"] == "summary"]
+    skipped = [r for r in summaries if r["status"] == "skipped"]
+    assert len(skipped) == 3 and all("it failed in run r" in r["reason"] for r in skipped)
+
+
+def test_a_worker_that_crashes_while_it_ends_has_measured_all_the_same(run, make_node):
+    node = make_node(faults=[{"device": 0, "library": "cuda", "call": "cuDevicePrimaryCtxRelease_v2", "after": 0, "abort": True}])
+    done, session = run("--devices", "gpu", "--runs", 1, "--filter", "launch.*idle", node=node)
+    # Opening the device once, to see whether it can be used, ends with a crash as well: that is a reason not to.
+    assert done.returncode == 3
+    assert "SIGABRT" in done.stderr
+
+
+def test_after_a_sticky_error_the_rest_is_measured_even_if_teardown_would_crash(run, make_node):
+    node = make_node(
+        faults=[
+            {"device": 0, "library": "cuda", "call": "cuMemAllocAsync", "after": 3, "code": 700},
+            {"device": 0, "library": "cuda", "call": "cuStreamDestroy_v2", "after": 400, "abort": True},
+        ]
+    )
+    done, session = run("--devices", "gpu", "--runs", 1, "--filter", "allocation.*bytes:(256|65536)$", node=node)
+    assert done.returncode == 3
+    status = {row["params"]: row["status"] for row in table(session / "summary.csv")}
+    assert status == {
+        "allocator:direct/bytes:256": "ok",
+        "allocator:direct/bytes:65536": "ok",
+        "allocator:pool/bytes:256": "failed",
+        "allocator:pool/bytes:65536": "failed",
+    }
 
 
 def test_a_crash_fails_its_case_with_the_signal_and_a_new_worker_takes_the_rest(run, make_node):

@@ -54,6 +54,72 @@ bool large_enough(int ld, int rows) {
   return ld >= std::max(1, rows);
 }
 
+CublasStatus multiply(double begin,
+                      CublasHandle handle,
+                      int op_a,
+                      int op_b,
+                      int m,
+                      int n,
+                      int k,
+                      const void* alpha,
+                      const void* a,
+                      int a_type,
+                      int lda,
+                      const void* b,
+                      int b_type,
+                      int ldb,
+                      const void* beta,
+                      void* c,
+                      int c_type,
+                      int ldc,
+                      int compute_type) {
+  if (handle == nullptr) return kCublasNotInitialized;
+  if (!is_operation(op_a) || !is_operation(op_b) || m < 0 || n < 0 || k < 0)
+    return kCublasInvalidValue;
+  if (alpha == nullptr || beta == nullptr) return kCublasInvalidValue;
+  if (!large_enough(lda, op_a == kCublasOpN ? m : k) ||
+      !large_enough(ldb, op_b == kCublasOpN ? k : n) || !large_enough(ldc, m)) {
+    return kCublasInvalidValue;
+  }
+  const auto in_type = element_type(a_type);
+  const auto out_type = element_type(c_type);
+  if (!in_type || !out_type || a_type != b_type) return kCublasNotSupported;
+  if (c_type != a_type && out_type != kernels::ElementType::fp32) return kCublasNotSupported;
+  const bool fast_tf32 = compute_type == kCompute32FFastTf32;
+  if (compute_type != kCompute32F && compute_type != kCompute32FPedantic && !fast_tf32)
+    return kCublasNotSupported;
+  if (fast_tf32 && in_type != kernels::ElementType::fp32) return kCublasNotSupported;
+  const DeviceDescription* device = nullptr;
+  if (find_driver()->current_device(&device) != kSuccess) return kCublasExecutionFailed;
+  if (device->capability() < first_capability(*in_type)) return kCublasArchMismatch;
+  const Arithmetic how = arithmetic(*device, *in_type, fast_tf32);
+  if (!how.tflops) return kCublasNotSupported;
+  if (m == 0 || n == 0) return kCublasSuccess;
+
+  Gemm gemm;
+  gemm.transpose_a = op_a == kCublasOpT;
+  gemm.transpose_b = op_b == kCublasOpT;
+  gemm.m = static_cast<std::size_t>(m);
+  gemm.n = static_cast<std::size_t>(n);
+  gemm.k = static_cast<std::size_t>(k);
+  gemm.alpha = *static_cast<const float*>(alpha);
+  gemm.beta = *static_cast<const float*>(beta);
+  gemm.a = a;
+  gemm.b = b;
+  gemm.c = c;
+  gemm.in_type = *in_type;
+  gemm.out_type = *out_type;
+  gemm.lda = static_cast<std::size_t>(lda);
+  gemm.ldb = static_cast<std::size_t>(ldb);
+  gemm.ldc = static_cast<std::size_t>(ldc);
+  gemm.tf32 = how.tf32;
+  const double duration_ns = work_ns(2.0 * m * n * k, *how.tflops);
+  return find_driver()->launch(
+             handle_of(handle)->stream, begin, duration_ns, gemm_operation(gemm)) == kSuccess
+             ? kCublasSuccess
+             : kCublasExecutionFailed;
+}
+
 }  // namespace
 
 EXPORT CublasStatus cublasCreate_v2(CublasHandle* handle) {
@@ -114,6 +180,11 @@ EXPORT const char* cublasGetStatusString(CublasStatus status) {
   }
 }
 
+EXPORT CublasStatus cublasSetMathMode(CublasHandle handle, int) {
+  if (const CublasStatus status = enter("cublasSetMathMode")) return status;
+  return handle == nullptr ? kCublasNotInitialized : kCublasSuccess;
+}
+
 EXPORT CublasStatus cublasGemmEx(CublasHandle handle,
                                  int op_a,
                                  int op_b,
@@ -135,51 +206,33 @@ EXPORT CublasStatus cublasGemmEx(CublasHandle handle,
                                  int) {
   const double begin = now_ns();
   if (const CublasStatus status = enter("cublasGemmEx")) return status;
-  if (handle == nullptr) return kCublasNotInitialized;
-  if (!is_operation(op_a) || !is_operation(op_b) || m < 0 || n < 0 || k < 0)
-    return kCublasInvalidValue;
-  if (alpha == nullptr || beta == nullptr) return kCublasInvalidValue;
-  if (!large_enough(lda, op_a == kCublasOpN ? m : k) ||
-      !large_enough(ldb, op_b == kCublasOpN ? k : n) || !large_enough(ldc, m)) {
-    return kCublasInvalidValue;
-  }
-  const auto in_type = element_type(a_type);
-  const auto out_type = element_type(c_type);
-  if (!in_type || !out_type || a_type != b_type) return kCublasNotSupported;
-  if (c_type != a_type && out_type != kernels::ElementType::fp32) return kCublasNotSupported;
-  const bool fast_tf32 = compute_type == kCompute32FFastTf32;
-  if (compute_type != kCompute32F && compute_type != kCompute32FPedantic && !fast_tf32)
-    return kCublasNotSupported;
-  if (fast_tf32 && in_type != kernels::ElementType::fp32) return kCublasNotSupported;
+  // As in the real library, whatever the types: cuBLAS documentation, "cublasGemmEx".
   const DeviceDescription* device = nullptr;
-  if (find_driver()->current_device(&device) != kSuccess) return kCublasExecutionFailed;
-  if (device->capability() < first_capability(*in_type)) return kCublasArchMismatch;
-  const Arithmetic how = arithmetic(*device, *in_type, fast_tf32);
-  if (!how.tflops) return kCublasNotSupported;
-  if (m == 0 || n == 0) return kCublasSuccess;
+  if (find_driver()->current_device(&device) == kSuccess && device->capability() < 50) {
+    return kCublasArchMismatch;
+  }
+  return multiply(begin, handle, op_a, op_b, m, n, k, alpha, a, a_type, lda, b, b_type, ldb, beta, c, c_type, ldc,
+                  compute_type);
+}
 
-  Gemm gemm;
-  gemm.transpose_a = op_a == kCublasOpT;
-  gemm.transpose_b = op_b == kCublasOpT;
-  gemm.m = static_cast<std::size_t>(m);
-  gemm.n = static_cast<std::size_t>(n);
-  gemm.k = static_cast<std::size_t>(k);
-  gemm.alpha = *static_cast<const float*>(alpha);
-  gemm.beta = *static_cast<const float*>(beta);
-  gemm.a = a;
-  gemm.b = b;
-  gemm.c = c;
-  gemm.in_type = *in_type;
-  gemm.out_type = *out_type;
-  gemm.lda = static_cast<std::size_t>(lda);
-  gemm.ldb = static_cast<std::size_t>(ldb);
-  gemm.ldc = static_cast<std::size_t>(ldc);
-  gemm.tf32 = how.tf32;
-  const double duration_ns = work_ns(2.0 * m * n * k, *how.tflops);
-  return find_driver()->launch(
-             handle_of(handle)->stream, begin, duration_ns, gemm_operation(gemm)) == kSuccess
-             ? kCublasSuccess
-             : kCublasExecutionFailed;
+EXPORT CublasStatus cublasSgemm_v2(CublasHandle handle,
+                                   int op_a,
+                                   int op_b,
+                                   int m,
+                                   int n,
+                                   int k,
+                                   const float* alpha,
+                                   const float* a,
+                                   int lda,
+                                   const float* b,
+                                   int ldb,
+                                   const float* beta,
+                                   float* c,
+                                   int ldc) {
+  const double begin = now_ns();
+  if (const CublasStatus status = enter("cublasSgemm_v2")) return status;
+  return multiply(begin, handle, op_a, op_b, m, n, k, alpha, a, kCudaR32F, lda, b, kCudaR32F, ldb, beta, c, kCudaR32F,
+                  ldc, kCompute32F);
 }
 
 }  // namespace launchgap::fake

@@ -1177,9 +1177,21 @@ TEST_F(FakeCublas, TimeFollowsTheRateOfTheType) {
   }
 }
 
+TEST_F(FakeCublas, KeplerHasSgemmAndNoGemmEx) {
+  start(a_node(a_device({{"compute_capability", "3.5"}, {"tflops", {{"fp32", 1}}}})));
+  ASSERT_EQ(blas.cublasCreate_v2(&handle), kCublasSuccess);
+  const auto a = memory(4096), b = memory(4096), c = memory(4096);
+  EXPECT_EQ(gemm(0, 0, 8, 8, 8, 1, a, 8, b, 8, 0, c, 8, ElementType::fp32, ElementType::fp32),
+            kCublasArchMismatch);
+  const float one = 1, zero = 0;
+  const auto floats = [](auto pointer) { return reinterpret_cast<float*>(pointer); };
+  EXPECT_EQ(blas.cublasSgemm_v2(handle, 0, 0, 8, 8, 8, &one, floats(a), 8, floats(b), 8, &zero, floats(c), 8),
+            kCublasSuccess);
+}
+
 TEST_F(FakeCublas, UnsupportedTypesHaveTheirStatus) {
   start(a_node(a_device(
-      {{"compute_capability", "3.5"}, {"tflops", {{"fp32", 1}, {"fp16", 1}, {"bf16", 1}}}})));
+      {{"compute_capability", "5.2"}, {"tflops", {{"fp32", 1}, {"fp16", 1}, {"bf16", 1}}}})));
   ASSERT_EQ(blas.cublasCreate_v2(&handle), kCublasSuccess);
   const auto a = memory(4096), b = memory(4096), c = memory(4096);
   struct Case {

@@ -86,6 +86,35 @@ TEST_P(VerifyMatmul, OfTimedDataAllowsRoundingAndNoMore) {
   EXPECT_THROW(verify_timed_matmul(*device, *c, shape, seeds), WrongResult);
 }
 
+// TF32 has 10 bits of mantissa, and at this size stays below the worst case of FP32.
+TEST(VerifyTimedMatmul, TellsTf32FromFp32WhereTheWorstCaseDoesNot) {
+  const auto device = open_device("host", "host");
+  MatmulShape shape{1024, ElementType::fp32, false};
+  const InputSeeds seeds{31, 32, Distribution::uniform};
+  const auto c = device->allocate(std::size_t{1024} * 1024 * 4);
+  auto* const out = static_cast<float*>(c->address());
+  const auto tf32 = [](float value) { return kernels::float_from_bits((kernels::float_bits(value) + 0x1000u) & ~0x1FFFu); };
+  const auto multiply = [&](auto&& rounded) {
+    std::vector<float> a(1024 * 1024), b(1024 * 1024);
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      a[i] = rounded(kernels::element(seeds.first, i, seeds.distribution));
+      b[i] = rounded(kernels::element(seeds.second, i, seeds.distribution));
+    }
+    std::fill(out, out + a.size(), 0.0f);
+    for (std::size_t i = 0; i < 1024; ++i) {
+      for (std::size_t k = 0; k < 1024; ++k) {
+        for (std::size_t j = 0; j < 1024; ++j) out[i * 1024 + j] += a[i * 1024 + k] * b[k * 1024 + j];
+      }
+    }
+  };
+  multiply([](float value) { return value; });
+  EXPECT_NO_THROW(verify_timed_matmul(*device, *c, shape, seeds));
+  multiply(tf32);
+  EXPECT_THROW(verify_timed_matmul(*device, *c, shape, seeds), WrongResult);
+  shape.allow_tf32 = true;
+  EXPECT_NO_THROW(verify_timed_matmul(*device, *c, shape, seeds));
+}
+
 INSTANTIATE_TEST_SUITE_P(SizesAndTypes,
                          VerifyMatmul,
                          ::testing::Values(std::pair(64, ElementType::fp32),
@@ -124,18 +153,18 @@ class VerifyConvolution : public ::testing::Test {
 };
 
 TEST_F(VerifyConvolution, PassesTheRightOneAndFailsAWrongOne) {
-  EXPECT_NO_THROW(verify_convolution(*device, *output, shape, seeds, false));
+  EXPECT_NO_THROW(verify_convolution(output->address(), shape, seeds, false));
   static_cast<float*>(output->address())[0] += 1;
-  EXPECT_THROW(verify_convolution(*device, *output, shape, seeds, false), WrongResult);
+  EXPECT_THROW(verify_convolution(output->address(), shape, seeds, false), WrongResult);
 }
 
 TEST_F(VerifyConvolution, ATransformMayRoundButNotMiss) {
   auto* const out = static_cast<float*>(output->address());
   out[0] += 1e-5f;
-  EXPECT_THROW(verify_convolution(*device, *output, shape, seeds, false), WrongResult);
-  EXPECT_NO_THROW(verify_convolution(*device, *output, shape, seeds, true));
+  EXPECT_THROW(verify_convolution(output->address(), shape, seeds, false), WrongResult);
+  EXPECT_NO_THROW(verify_convolution(output->address(), shape, seeds, true));
   out[0] += 1;
-  EXPECT_THROW(verify_convolution(*device, *output, shape, seeds, true), WrongResult);
+  EXPECT_THROW(verify_convolution(output->address(), shape, seeds, true), WrongResult);
 }
 
 }  // namespace

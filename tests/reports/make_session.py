@@ -26,13 +26,13 @@ SESSION_COLUMNS = {
     "runs.csv": (
         "session_id,node,device_id,device_name,replicate,arm,setup,attempt,status,reason,begin_utc,"
         "duration_s,pid,cpus,side_by_side,cases_ok,cases_failed,kernel_form,jit,records_file,"
-        "simulated"
+        "simulated,begin_ns,fingerprint"
     ).split(","),
     "summary.csv": (
         "session_id node device_id device_name backend compute_capability arm setup benchmark "
         "params metric unit direction status reason runs n min q1 p50 q3 p90 p99 p999 max mean sd "
         "mad p50_ci_lo p50_ci_hi within_run_cv between_run_cv icc lag1 modes outlier_share source "
-        "simulated"
+        "simulated method"
     ).split(),
     "quantiles.csv": ("session_id,device_id,arm,setup,case,metric,unit,replicate,n,p,value").split(
         ","
@@ -75,6 +75,7 @@ class Spec:
     libraries: str = "cuBLAS 13.1.0 (/opt/cuda/lib/libcublas.so.13); cuDNN 9.19.0 (/opt/cudnn/lib)"
     fault: str = ""  # hung, launch-failed or no-cudnn
     form: str = "native"
+    wait: str = "spin"
 
 
 HOST = Spec(
@@ -208,7 +209,9 @@ class Builder:
                 "duration_s": f"{20 + 10 * self.random.random():.2f}",
                 "pid": 4000 + order,
                 "cpus": str(3 + index),
-                "side_by_side": "false" if family == "launch" else "true",
+                "side_by_side": 1 if family == "launch" else 8,
+                "begin_ns": 1_000_000_000 + order,
+                "fingerprint": json.dumps({"wait": spec.wait, "device": spec.name}),
                 "cases_ok": 3,
                 "cases_failed": 0,
                 "kernel_form": spec.form,

@@ -98,6 +98,17 @@ def test_a_different_host_or_driver_is_named(gap: list[Path]) -> None:
     assert "Versions of cuBLAS differ (10.2.3 and 13.1.0)" in warnings
 
 
+def test_a_setting_that_differs_between_the_runs_is_named(tmp_path: Path) -> None:
+    folders = [
+        make_session.Builder(wait, [make_session.Spec("NVIDIA H200", wait=wait)], seed=1)
+        .build()
+        .write(tmp_path / wait)
+        for wait in ("spin", "block")
+    ]
+    (warning,) = compared(folders).warnings
+    assert "'wait'" in warning and "block and spin" in warning
+
+
 def test_equal_surroundings_give_no_warning(tmp_path: Path) -> None:
     folders = [
         make_session.Builder(str(i), [make_session.Spec("NVIDIA H200")], seed=i)

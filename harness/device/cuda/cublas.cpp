@@ -1,18 +1,30 @@
+#include <algorithm>
+#include <cstdlib>
+
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
 #include "harness/device/cuda/abi/cublas.h"
+#include "harness/device/cuda/driver.h"
 #include "harness/device/cuda/libraries.h"
 #include "harness/device/shared_library.h"
 
 namespace launchgap::cuda {
 namespace {
 
+/// cuBLAS 12 has no kernels below compute capability 5.0, and 13 none below 7.5 (their release notes); and none
+/// runs on a driver of an older major.
+int newest_major(int compute_capability) {
+  const int driver = std::atoi(Driver::get().library.version.c_str());
+  return std::min(driver, compute_capability < 50 ? 11 : compute_capability < 75 ? 12 : 13);
+}
+
 struct Cublas : abi::CublasFunctions {
   LoadedLibrary facts;
 
-  static Cublas& get() {
-    static Cublas library = load();
+  /// For the process's one GPU: the newest library that driver and GPU can use comes first.
+  static Cublas& get(int compute_capability) {
+    static Cublas library = load(compute_capability);
     return library;
   }
 
@@ -29,12 +41,12 @@ struct Cublas : abi::CublasFunctions {
   }
 
  private:
-  static Cublas load() {
-    const SharedLibrary file = [] {
+  static Cublas load(int compute_capability) {
+    const SharedLibrary file = [&] {
       try {
         return SharedLibrary::open({"cuBLAS",
                                     "LAUNCHGAP_CUBLAS",
-                                    {"libcublas.so.13", "libcublas.so.12", "libcublas.so.11", "libcublas.so"},
+                                    sonames_up_to("libcublas", {11, 12, 13}, newest_major(compute_capability)),
                                     {"cu13/lib", "cublas/lib"}});
       } catch (const Error& error) {
         throw Unsupported(fmt::format("{}. Without it nothing is multiplied on this GPU; scripts/setup --with-cuda brings it",
@@ -70,7 +82,7 @@ std::string version_text(int version) {
 class CublasMatmul : public Matmul {
  public:
   CublasMatmul(Device& device, abi::Stream stream, const MatmulShape& shape)
-      : library_(Cublas::get()), shape_(shape) {
+      : library_(Cublas::get(capability(device.facts()))), shape_(shape) {
     const int compute_capability = capability(device.facts());
     if (shape.allow_tf32 && compute_capability < 80) {
       throw Unsupported(fmt::format("TF32 needs compute capability 8.0; this device has {}",
@@ -85,6 +97,11 @@ class CublasMatmul : public Matmul {
         note_loaded(library_.facts);
       }
       CHECK_CUBLAS(library_, cublasSetStream_v2(handle_, stream));
+      // By default sums of 16-bit products may be rounded to 16 bits where k is split between blocks; here
+      // products are summed in FP32.
+      if (library_.cublasSetMathMode) {
+        CHECK_CUBLAS(library_, cublasSetMathMode(handle_, abi::kDisallowReducedPrecisionReduction));
+      }
       // NVIDIA's recommended sizes. An own workspace keeps the choice of algorithm, and so the result, the same
       // whatever else the process does (cuBLAS documentation, "Results reproducibility").
       if (library_.cublasSetWorkspace_v2) {
@@ -102,6 +119,24 @@ class CublasMatmul : public Matmul {
     const float one = 1, zero = 0;
     const int type = data_type(shape_.type);
     const int n = shape_.size;
+    if (plain_fp32()) {
+      CHECK_CUBLAS(library_,
+                   cublasSgemm_v2(handle_,
+                                  abi::kCublasOpN,
+                                  abi::kCublasOpN,
+                                  n,
+                                  n,
+                                  n,
+                                  &one,
+                                  static_cast<const float*>(b.address()),
+                                  n,
+                                  static_cast<const float*>(a.address()),
+                                  n,
+                                  &zero,
+                                  static_cast<float*>(c.address()),
+                                  n));
+      return;
+    }
     // Row-major C = A B is column-major C' = B' A', and row-major memory is the transposed column-major one.
     CHECK_CUBLAS(library_,
                  cublasGemmEx(handle_,
@@ -126,13 +161,19 @@ class CublasMatmul : public Matmul {
   }
 
   std::string method() const override {
-    return fmt::format("cuBLAS {} cublasGemmEx, {}, workspace {} MiB",
+    return fmt::format("cuBLAS {} {}, workspace {} MiB{}",
                        library_.facts.version,
-                       shape_.allow_tf32 ? "COMPUTE_32F_FAST_TF32" : "COMPUTE_32F",
-                       workspace_ ? workspace_->bytes() >> 20 : 0);
+                       plain_fp32()        ? "cublasSgemm"
+                       : shape_.allow_tf32 ? "cublasGemmEx, COMPUTE_32F_FAST_TF32"
+                                           : "cublasGemmEx, COMPUTE_32F",
+                       workspace_ ? workspace_->bytes() >> 20 : 0,
+                       library_.cublasSetMathMode ? "" : ", sums perhaps in 16 bits");
   }
 
  private:
+  /// cublasSgemm serves every generation; cublasGemmEx none before Maxwell.
+  bool plain_fp32() const { return shape_.type == ElementType::fp32 && !shape_.allow_tf32; }
+
   Cublas& library_;
   MatmulShape shape_;
   abi::CublasHandle handle_ = nullptr;

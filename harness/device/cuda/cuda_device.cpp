@@ -182,12 +182,21 @@ class CudaKernel : public Kernel {
     });
   }
 
-  /// False if the image has nothing for this GPU, which is no error: the portable form is there for that.
+  /// False if the image has nothing for this GPU or is of a toolkit that the driver is too old for, which is no
+  /// error: the portable form is there for that. Old drivers say of newer images that they are invalid.
   bool load(std::string_view image) {
     const abi::Result code = driver_.cuModuleLoadDataEx(&module_, image.data(), 0, nullptr, nullptr);
-    if (code == abi::kNoBinaryForGpu || code == abi::kUnsupportedPtxVersion) return false;
-    driver_.check(code, "cuModuleLoadDataEx");
-    return true;
+    switch (code) {
+      case abi::kNoBinaryForGpu:
+      case abi::kUnsupportedPtxVersion:
+      case abi::kInvalidImage:
+      case abi::kInvalidPtx:
+      case abi::kInvalidSource:
+        return false;
+      default:
+        driver_.check(code, "cuModuleLoadDataEx");
+        return true;
+    }
   }
 
   void load_portable(std::string_view ptx) {
@@ -292,6 +301,7 @@ class PoolAllocator : public StreamAllocator {
     pool_ = pool;
   }
   ~PoolAllocator() override {
+    driver_.cuStreamSynchronize(stream_.handle);  // what is being freed cannot be trimmed yet
     if (driver_.cuMemPoolTrimTo) driver_.cuMemPoolTrimTo(pool_, 0);
   }
   void* allocate(std::size_t bytes) override {
@@ -325,6 +335,7 @@ class CudaDevice : public Device {
       driver_.cuDevicePrimaryCtxRelease_v2(device_);
       throw;
     }
+    facts_.details["wait"] = "spin";
     int mode = 0;
     if (driver_.cuModuleGetLoadingMode && driver_.cuModuleGetLoadingMode(&mode) == abi::kSuccess) {
       facts_.details["module_loading"] = mode == abi::kLazyLoading ? "lazy" : "eager";
@@ -360,10 +371,9 @@ class CudaDevice : public Device {
     return static_cast<const SharedBuffer&>(shared).device_address();
   }
   void read(const Buffer& from, std::size_t offset, void* to, std::size_t bytes) override {
-    // The streams here do not synchronise with the null stream, on which this copy runs.
-    CHECK_CUDA(driver_, cuCtxSynchronize());
     CHECK_CUDA(driver_, cuMemcpyDtoH_v2(to, as_device(from.address()) + offset, bytes));
   }
+  void check() override { CHECK_CUDA(driver_, cuCtxSynchronize()); }
   std::uint64_t free_memory_bytes() override {
     std::size_t free = 0, total = 0;
     CHECK_CUDA(driver_, cuMemGetInfo_v2(&free, &total));

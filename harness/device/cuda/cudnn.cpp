@@ -1,4 +1,5 @@
 #include <array>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -88,14 +89,34 @@ class CudnnConvolution : public Convolution {
   }
   ~CudnnConvolution() override { release(); }
 
-  void set_inputs(const Buffer& input, const Buffer& filter) override {
-    input_address_ = input.address();
-    filter_address_ = filter.address();
+  void add_tensors(const Buffer& input, const Buffer& filter) override {
+    sets_.push_back({input.address(), filter.address(), device_.allocate(output_bytes_)});
+  }
+  void update_tensors(std::size_t) override {}  // cuDNN reads them where they are
+
+  void enqueue(std::size_t set) override {
+    const Tensors& tensors = sets_[set];
+    const float one = 1, zero = 0;
+    CHECK_CUDNN(library_,
+                cudnnConvolutionForward(handle_,
+                                        &one,
+                                        input_,
+                                        tensors.input,
+                                        filter_,
+                                        tensors.filter,
+                                        convolution_,
+                                        algorithm_,
+                                        workspace_ ? workspace_->address() : nullptr,
+                                        workspace_ ? workspace_->bytes() : 0,
+                                        &zero,
+                                        result_,
+                                        tensors.output->address()));
   }
 
-  void enqueue() override { run(output_->address()); }
-
-  void read_output(Buffer& output) override { run(output.address()); }
+  void read_output(std::size_t set, void* output) override {
+    device_.check();
+    device_.read(*sets_.at(set).output, 0, output, output_bytes_);
+  }
 
   std::string method() const override {
     return fmt::format("cuDNN {} cudnnConvolutionForward, {}, NCHW, {}, workspace {} MiB",
@@ -110,6 +131,12 @@ class CudnnConvolution : public Convolution {
   bool rounds_integers() const override { return algorithm_ >= abi::kCudnnFft; }
 
  private:
+  struct Tensors {
+    const void* input;
+    const void* filter;
+    std::unique_ptr<Buffer> output;
+  };
+
   // The choice of algorithm depends on it, so it is fixed and documented.
   static constexpr std::size_t kMaxWorkspaceBytes = std::size_t{1} << 30;
 
@@ -145,7 +172,7 @@ class CudnnConvolution : public Convolution {
                 cudnnSetTensor4dDescriptor(
                     result_, abi::kCudnnNchw, type, shape.n, shape.k, shape.out_h(), shape.out_w()));
     choose_algorithm(shape);
-    output_ = device_.allocate(shape.output_count() * kernels::element_bytes(shape.type));
+    output_bytes_ = shape.output_count() * kernels::element_bytes(shape.type);
   }
 
   void choose_algorithm(const ConvolutionShape& shape) {
@@ -198,24 +225,6 @@ class CudnnConvolution : public Convolution {
                                   kMaxWorkspaceBytes >> 20));
   }
 
-  void run(void* output) {
-    const float one = 1, zero = 0;
-    CHECK_CUDNN(library_,
-                cudnnConvolutionForward(handle_,
-                                        &one,
-                                        input_,
-                                        input_address_,
-                                        filter_,
-                                        filter_address_,
-                                        convolution_,
-                                        algorithm_,
-                                        workspace_ ? workspace_->address() : nullptr,
-                                        workspace_ ? workspace_->bytes() : 0,
-                                        &zero,
-                                        result_,
-                                        output));
-  }
-
   void release() {
     if (convolution_) library_.cudnnDestroyConvolutionDescriptor(convolution_);
     if (filter_) library_.cudnnDestroyFilterDescriptor(filter_);
@@ -233,9 +242,8 @@ class CudnnConvolution : public Convolution {
   abi::CudnnConvolution convolution_ = nullptr;
   int algorithm_ = 0;
   int math_type_ = 0;
-  const void* input_address_ = nullptr;
-  const void* filter_address_ = nullptr;
-  std::unique_ptr<Buffer> output_;
+  std::size_t output_bytes_ = 0;
+  std::vector<Tensors> sets_;
   std::unique_ptr<Buffer> workspace_;
 };
 

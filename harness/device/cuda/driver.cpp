@@ -59,6 +59,8 @@ bool is_sticky(abi::Result code) {
     case abi::kInvalidAddressSpace:
     case abi::kInvalidPc:
     case abi::kLaunchFailed:
+    case abi::kTensorMemoryLeak:
+    case abi::kMpsClientTerminated:
     case abi::kUnknown:
       return true;
     default:

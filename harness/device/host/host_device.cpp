@@ -49,6 +49,22 @@ std::string host_name() {
   return name;
 }
 
+/// What the control group (version 2) and those above it leave; everything where there is no limit.
+std::uint64_t control_group_memory_left() {
+  std::uint64_t left = ~std::uint64_t{0};
+  std::string group = first_line("/proc/self/cgroup");
+  if (!group.starts_with("0::/")) return left;
+  for (group.erase(0, 3); !group.empty(); group.erase(group.rfind('/'))) {
+    const std::string folder = "/sys/fs/cgroup" + group;
+    const std::string limit = first_line((folder + "/memory.max").c_str());
+    const std::string used = first_line((folder + "/memory.current").c_str());
+    if (limit.empty() || limit == "max" || used.empty()) continue;
+    const std::uint64_t most = std::strtoull(limit.c_str(), nullptr, 10), now = std::strtoull(used.c_str(), nullptr, 10);
+    left = std::min(left, most > now ? most - now : 0);
+  }
+  return left;
+}
+
 std::optional<int> max_clock_mhz() {
   const std::string khz = first_line("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq");
   return khz.empty() ? std::nullopt : std::optional(std::atoi(khz.c_str()) / 1000);
@@ -151,7 +167,7 @@ class PoolAllocator : public Allocator {
 
 class HostDevice : public Device {
  public:
-  HostDevice() : facts_(probe()), cpus_(allowed_cpus()) {}
+  HostDevice() : facts_(probe()), cpus_(allowed_cpus()) { facts_.details["wait"] = "spin 50 us, then sleep"; }
 
   const DeviceFacts& facts() const override { return facts_; }
   std::vector<LoadedLibrary> libraries() const override { return loaded_libraries(); }
@@ -176,8 +192,16 @@ class HostDevice : public Device {
   void read(const Buffer& from, std::size_t offset, void* to, std::size_t bytes) override {
     std::memcpy(to, static_cast<const char*>(from.address()) + offset, bytes);
   }
+  void check() override {}
+  /// What the kernel says can be had without swapping: more than what is unused, since caches can be dropped.
   std::uint64_t free_memory_bytes() override {
-    return static_cast<std::uint64_t>(sysconf(_SC_AVPHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+    std::ifstream file("/proc/meminfo");
+    for (std::string line; std::getline(file, line);) {
+      if (line.starts_with("MemAvailable:")) {
+        return std::min<std::uint64_t>(std::strtoull(line.c_str() + 13, nullptr, 10) * 1024, control_group_memory_left());
+      }
+    }
+    throw Error("/proc/meminfo does not say how much memory is available");
   }
 
   std::unique_ptr<Matmul> matmul(Stream& stream, const MatmulShape& shape) override {

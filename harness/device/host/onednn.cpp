@@ -1,4 +1,5 @@
 #include <cstdlib>
+#include <deque>
 #include <optional>
 
 #include <fmt/format.h>
@@ -193,13 +194,6 @@ class OneDnnConvolution : public Convolution {
                  dnnl_primitive_desc_create(&description_, &convolution, nullptr, library_.engine, nullptr));
 #endif
     CHECK_ONEDNN(library_, dnnl_primitive_create(&primitive_, description_));
-    const auto own_memory = [&](dnnl_query_t what) {
-      return std::make_unique<Memory>(
-          library_, library_.dnnl_primitive_desc_query_md(description_, what, 0), DNNL_MEMORY_ALLOCATE);
-    };
-    input_ = own_memory(dnnl_query_src_md);
-    filter_ = own_memory(dnnl_query_weights_md);
-    output_ = own_memory(dnnl_query_dst_md);
   }
 
   ~OneDnnConvolution() override {
@@ -207,27 +201,40 @@ class OneDnnConvolution : public Convolution {
     if (description_) library_.dnnl_primitive_desc_destroy(description_);
   }
 
-  void set_inputs(const Buffer& input, const Buffer& filter) override {
-    queue_.run([this, input = input.address(), filter = filter.address()] {
-      reorder(plain(input_dims_, dnnl_nchw, input), *input_, dnnl_query_src_md, input_dims_, dnnl_nchw, true);
-      reorder(plain(filter_dims_, dnnl_oihw, filter), *filter_, dnnl_query_weights_md, filter_dims_, dnnl_oihw, true);
+  void add_tensors(const Buffer& input, const Buffer& filter) override {
+    const auto own_memory = [&](dnnl_query_t what) {
+      return std::make_unique<Memory>(
+          library_, library_.dnnl_primitive_desc_query_md(description_, what, 0), DNNL_MEMORY_ALLOCATE);
+    };
+    sets_.push_back({input.address(),
+                     filter.address(),
+                     own_memory(dnnl_query_src_md),
+                     own_memory(dnnl_query_weights_md),
+                     own_memory(dnnl_query_dst_md)});
+    update_tensors(sets_.size() - 1);
+  }
+
+  void update_tensors(std::size_t set) override {
+    queue_.run([this, &tensors = sets_.at(set)] {
+      reorder(plain(input_dims_, dnnl_nchw, tensors.plain_input), *tensors.input, dnnl_query_src_md, input_dims_, dnnl_nchw, true);
+      reorder(plain(filter_dims_, dnnl_oihw, tensors.plain_filter), *tensors.filter, dnnl_query_weights_md, filter_dims_, dnnl_oihw, true);
     });
     queue_.wait();
   }
 
-  void enqueue() override {
-    queue_.run([this] {
-      const dnnl_exec_arg_t arguments[] = {{DNNL_ARG_SRC, input_->get()},
-                                           {DNNL_ARG_WEIGHTS, filter_->get()},
-                                           {DNNL_ARG_DST, output_->get()}};
+  void enqueue(std::size_t set) override {
+    queue_.run([this, &tensors = sets_[set]] {
+      const dnnl_exec_arg_t arguments[] = {{DNNL_ARG_SRC, tensors.input->get()},
+                                           {DNNL_ARG_WEIGHTS, tensors.filter->get()},
+                                           {DNNL_ARG_DST, tensors.output->get()}};
       CHECK_ONEDNN(library_, dnnl_primitive_execute(primitive_, library_.stream, 3, arguments));
       CHECK_ONEDNN(library_, dnnl_stream_wait(library_.stream));
     });
   }
 
-  void read_output(Buffer& output) override {
-    queue_.run([this, output = output.address()] {
-      reorder(plain(output_dims_, dnnl_nchw, output), *output_, dnnl_query_dst_md, output_dims_, dnnl_nchw, false);
+  void read_output(std::size_t set, void* output) override {
+    queue_.run([this, &tensors = sets_.at(set), output] {
+      reorder(plain(output_dims_, dnnl_nchw, output), *tensors.output, dnnl_query_dst_md, output_dims_, dnnl_nchw, false);
     });
     queue_.wait();
   }
@@ -241,6 +248,12 @@ class OneDnnConvolution : public Convolution {
   bool rounds_integers() const override { return false; }
 
  private:
+  struct Tensors {
+    void* plain_input;
+    void* plain_filter;
+    std::unique_ptr<Memory> input, filter, output;
+  };
+
   std::unique_ptr<Memory> plain(const dnnl_dims_t& dims, dnnl_format_tag_t tag, void* address) {
     const Layout layout(library_, dims, tag);
     return std::make_unique<Memory>(library_, layout.get(), address);
@@ -276,7 +289,7 @@ class OneDnnConvolution : public Convolution {
   dnnl_dims_t input_dims_, filter_dims_, output_dims_;
   dnnl_primitive_desc_t description_ = nullptr;
   dnnl_primitive_t primitive_ = nullptr;
-  std::unique_ptr<Memory> input_, filter_, output_;
+  std::deque<Tensors> sets_;  // queued work holds references
 };
 
 }  // namespace

@@ -52,6 +52,7 @@ enum : Result {
   kInvalidPtx = 218,
   kNvlinkUncorrectable = 220,
   kUnsupportedPtxVersion = 222,
+  kInvalidSource = 300,
   kInvalidHandle = 400,
   kNotFound = 500,
   kNotReady = 600,
@@ -65,11 +66,13 @@ enum : Result {
   kInvalidAddressSpace = 717,
   kInvalidPc = 718,
   kLaunchFailed = 719,
+  kTensorMemoryLeak = 721,
   kNotPermitted = 800,
   kNotSupported = 801,
   kSystemNotReady = 802,
   kSystemDriverMismatch = 803,
   kCompatNotSupportedOnDevice = 804,
+  kMpsClientTerminated = 810,
   kUnknown = 999,
 };
 
