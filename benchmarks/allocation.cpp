@@ -21,11 +21,13 @@ class AllocationLatency : public Case {
  public:
   explicit AllocationLatency(const CaseContext& context)
       : stream_(context.device.create_stream()),
-        allocator_(context.device.allocator(*stream_, allocator_kind(context.name.at("allocator")))),
+        allocator_(
+            context.device.allocator(*stream_, allocator_kind(context.name.at("allocator")))),
         bytes_(static_cast<std::size_t>(context.name.number("bytes"))) {
     const std::uint64_t free = context.device.free_memory_bytes();
     if (bytes_ > free / 4) {
-      throw Unsupported(fmt::format("{} MiB are more than a quarter of the {} MiB that are free", bytes_ >> 20, free >> 20));
+      throw Unsupported(fmt::format(
+          "{} MiB are more than a quarter of the {} MiB that are free", bytes_ >> 20, free >> 20));
     }
     verify_two_blocks();
     for (int i = 0; i < 10; ++i) {
@@ -78,12 +80,35 @@ std::vector<std::string> allocators(Profile, const DeviceFacts& facts) {
 /// 256 B, the smallest block of most pools, to 1 GiB.
 std::vector<std::string> sizes(Profile profile, const DeviceFacts&) {
   switch (profile) {
-    case Profile::quick: return {"256", "65536", "1048576", "16777216"};
+    case Profile::quick:
+      return {"256", "65536", "1048576", "16777216"};
     case Profile::nightly:
-      return {"256", "4096", "65536", "1048576", "2097152", "16777216", "67108864", "268435456", "1073741824"};
+      return {"256",
+              "4096",
+              "65536",
+              "1048576",
+              "2097152",
+              "16777216",
+              "67108864",
+              "268435456",
+              "1073741824"};
     case Profile::full:
-      return {"256",     "1024",    "4096",     "16384",    "65536",    "262144",    "1048576",   "2097152",
-              "4194304", "8388608", "16777216", "33554432", "67108864", "134217728", "268435456", "1073741824"};
+      return {"256",
+              "1024",
+              "4096",
+              "16384",
+              "65536",
+              "262144",
+              "1048576",
+              "2097152",
+              "4194304",
+              "8388608",
+              "16777216",
+              "33554432",
+              "67108864",
+              "134217728",
+              "268435456",
+              "1073741824"};
   }
   return {};
 }
@@ -96,7 +121,10 @@ const Registration allocation_latency =
         .metrics({"call_ns", "first_touch_ns", "free_ns"})
         .samples([](Profile profile, const CaseName& name) {
           const long long bytes = name.number("bytes");
-          const int samples = bytes <= 1 << 20 ? 200 : bytes <= 1 << 24 ? 20 : bytes <= 1 << 28 ? 10 : 3;
+          const int samples = bytes <= 1 << 20   ? 200
+                              : bytes <= 1 << 24 ? 20
+                              : bytes <= 1 << 28 ? 10
+                                                 : 3;
           return Sampling{profile == Profile::quick ? 3 : 5, samples};
         })
         .takes([](const DeviceFacts& facts, const CaseName& name, Sampling sampling) {

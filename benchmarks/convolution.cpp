@@ -20,7 +20,8 @@ using kernels::Distribution;
 ConvolutionShape shape_of(const CaseName& name) {
   const auto layer = std::ranges::find_if(
       shapes::kResnet50, [&](const auto& candidate) { return name.at("layer") == candidate.name; });
-  if (layer == std::end(shapes::kResnet50)) throw Error(fmt::format("there is no layer '{}'", name.at("layer")));
+  if (layer == std::end(shapes::kResnet50))
+    throw Error(fmt::format("there is no layer '{}'", name.at("layer")));
   ConvolutionShape shape;
   shape.layer = layer->name;
   shape.n = static_cast<int>(name.number("n"));
@@ -44,7 +45,9 @@ class LibraryConvolution : public Case {
         stream_(device_.create_stream()),
         timer_(device_, *stream_),
         convolution_(device_.convolution(*stream_, shape_)),
-        seeds_{derive_seed(context.seed, "input"), derive_seed(context.seed, "filter"), Distribution::small_integer} {
+        seeds_{derive_seed(context.seed, "input"),
+               derive_seed(context.seed, "filter"),
+               Distribution::small_integer} {
     const std::size_t bytes = kernels::element_bytes(shape_.type);
     const std::size_t set_bytes =
         (shape_.input_count() + shape_.filter_count() + shape_.output_count()) * bytes;
@@ -64,7 +67,8 @@ class LibraryConvolution : public Case {
     }
     for (int i = 0; i < sets; ++i) enqueue_next();
     stream_->wait();
-    operations_ = timer_.operations_for_one_ms(warm_up_seconds(device_), [this](int) { enqueue_next(); });
+    operations_ =
+        timer_.operations_for_one_ms(warm_up_seconds(device_), [this](int) { enqueue_next(); });
   }
 
   void sample(Block& block) override {
@@ -82,7 +86,8 @@ class LibraryConvolution : public Case {
   }
 
  private:
-  /// The sets take turns across samples too, or a sample of one operation would always find the same one warm.
+  /// The sets take turns across samples too, or a sample of one operation would always find the
+  /// same one warm.
   void enqueue_next() { convolution_->enqueue(next_++ % inputs_.size()); }
 
   void fill_inputs(int set, Distribution distribution) {
@@ -113,7 +118,8 @@ class LibraryConvolution : public Case {
 
 /// `quick` takes one layer of each kind; the others all of them.
 std::vector<std::string> layers(Profile profile, const DeviceFacts&) {
-  if (profile == Profile::quick) return {"conv1_7x7", "conv2_3x3", "conv3_1x1_512", "conv4_3x3", "conv5_1x1_2048"};
+  if (profile == Profile::quick)
+    return {"conv1_7x7", "conv2_3x3", "conv3_1x1_512", "conv4_3x3", "conv5_1x1_2048"};
   std::vector<std::string> names;
   for (const auto& layer : shapes::kResnet50) names.emplace_back(layer.name);
   return names;
@@ -121,15 +127,19 @@ std::vector<std::string> layers(Profile profile, const DeviceFacts&) {
 
 std::vector<std::string> batch_sizes(Profile profile, const DeviceFacts&) {
   switch (profile) {
-    case Profile::quick: return {"1", "8"};
-    case Profile::nightly: return {"1", "32"};
-    case Profile::full: return {"1", "8", "32"};
+    case Profile::quick:
+      return {"1", "8"};
+    case Profile::nightly:
+      return {"1", "32"};
+    case Profile::full:
+      return {"1", "8", "32"};
   }
   return {};
 }
 
 std::vector<std::string> cache_states(Profile profile, const DeviceFacts&) {
-  return profile == Profile::full ? std::vector<std::string>{"warm", "cold"} : std::vector<std::string>{"warm"};
+  return profile == Profile::full ? std::vector<std::string>{"warm", "cold"}
+                                  : std::vector<std::string>{"warm"};
 }
 
 std::vector<std::string> types(Profile, const DeviceFacts& facts) {
@@ -149,7 +159,8 @@ const Registration library_convolution =
           return Sampling{profile == Profile::quick ? 3 : 5, name.number("n") > 8 ? 3 : 5};
         })
         .takes([](const DeviceFacts& facts, const CaseName& name, Sampling sampling) {
-          const double flops = facts.backend == "host" ? 3e10 * facts.multiprocessors.value_or(1) : 1e13;
+          const double flops =
+              facts.backend == "host" ? 3e10 * facts.multiprocessors.value_or(1) : 1e13;
           const double one = shape_of(name).operations() / flops;
           return 0.05 + std::max(1.2e-3, one) * (sampling.blocks * sampling.samples + 4);
         })

@@ -9,7 +9,8 @@
 namespace launchgap {
 namespace {
 
-/// Launches in flight at once; half of what the launch queue is known to hold, so that none waits for room.
+/// Launches in flight at once; half of what the launch queue is known to hold, so that none waits
+/// for room.
 constexpr int kBurst = 256;
 constexpr int kVerifiedLaunches = 100;
 constexpr int kWarmUpLaunches = 1000;
@@ -26,7 +27,8 @@ void verify_launches(Device& device, Stream& stream) {
   unsigned count = 0;
   device.read(*counter, 0, &count, sizeof count);
   if (count != kVerifiedLaunches) {
-    throw WrongResult(fmt::format("{} launches of a kernel that counts gave {}", kVerifiedLaunches, count));
+    throw WrongResult(
+        fmt::format("{} launches of a kernel that counts gave {}", kVerifiedLaunches, count));
   }
 }
 
@@ -36,9 +38,10 @@ class NullLaunch : public Case {
       : stream_(context.device.create_stream()),
         kernel_(context.device.load(kernels::null_kernel)),
         burst_(context.name.at("mode") == "burst"),
-        method_(fmt::format("{} kernel through the {}",
-                            kernel_->form(),
-                            context.name.at("api") == "driver" ? "CUDA driver API" : "host queue")) {
+        method_(
+            fmt::format("{} kernel through the {}",
+                        kernel_->form(),
+                        context.name.at("api") == "driver" ? "CUDA driver API" : "host queue")) {
     verify_launches(context.device, *stream_);
     for (int i = 0; i < kWarmUpLaunches; ++i) {
       stream_->launch(*kernel_, {1, 1}, nullptr);
@@ -83,12 +86,14 @@ const Registration null_launch =
               })
         .axis("mode", {"idle", "burst"})
         .metrics([](const CaseName& name) {
-          return name.at("mode") == "burst" ? std::vector<std::string_view>{"per_launch_ns"}
-                                            : std::vector<std::string_view>{"api_ns", "roundtrip_ns"};
+          return name.at("mode") == "burst"
+                     ? std::vector<std::string_view>{"per_launch_ns"}
+                     : std::vector<std::string_view>{"api_ns", "roundtrip_ns"};
         })
         .samples([](Profile profile, const CaseName& name) {
           const bool quick = profile == Profile::quick;
-          return name.at("mode") == "burst" ? Sampling{quick ? 5 : 10, 200} : Sampling{quick ? 5 : 10, 2000};
+          return name.at("mode") == "burst" ? Sampling{quick ? 5 : 10, 200}
+                                            : Sampling{quick ? 5 : 10, 2000};
         })
         .takes([](const DeviceFacts&, const CaseName& name, Sampling sampling) {
           const double launches = name.at("mode") == "burst" ? kBurst : 3;

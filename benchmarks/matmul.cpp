@@ -25,12 +25,16 @@ class LibraryMatmul : public Case {
         stream_(device_.create_stream()),
         timer_(device_, *stream_),
         matmul_(device_.matmul(*stream_, shape_)),
-        seeds_{derive_seed(context.seed, "a"), derive_seed(context.seed, "b"), Distribution::small_integer} {
-    const std::size_t bytes = static_cast<std::size_t>(shape_.size) * static_cast<std::size_t>(shape_.size) *
+        seeds_{derive_seed(context.seed, "a"),
+               derive_seed(context.seed, "b"),
+               Distribution::small_integer} {
+    const std::size_t bytes = static_cast<std::size_t>(shape_.size) *
+                              static_cast<std::size_t>(shape_.size) *
                               kernels::element_bytes(shape_.type);
     const int sets = operand_sets(device_, context.name.at("cache"), 3 * bytes);
     for (int i = 0; i < sets; ++i) {
-      operands_.push_back({device_.allocate(bytes), device_.allocate(bytes), device_.allocate(bytes)});
+      operands_.push_back(
+          {device_.allocate(bytes), device_.allocate(bytes), device_.allocate(bytes)});
     }
 
     fill_operands(Distribution::small_integer);
@@ -41,7 +45,8 @@ class LibraryMatmul : public Case {
     fill_operands(Distribution::uniform);
     for (int i = 0; i < sets; ++i) enqueue_next();
     stream_->wait();
-    operations_ = timer_.operations_for_one_ms(warm_up_seconds(device_), [this](int) { enqueue_next(); });
+    operations_ =
+        timer_.operations_for_one_ms(warm_up_seconds(device_), [this](int) { enqueue_next(); });
   }
 
   void sample(Block& block) override {
@@ -50,16 +55,21 @@ class LibraryMatmul : public Case {
     block.keep(begin, device_ns, shape_.operations() / device_ns * 1e-3);
   }
 
-  void verify_timed_work() override { verify_timed_matmul(device_, *operands_[0].c, shape_, seeds_); }
+  void verify_timed_work() override {
+    verify_timed_matmul(device_, *operands_[0].c, shape_, seeds_);
+  }
 
-  std::string method() const override { return fmt::format("{}; {} per sample", matmul_->method(), operations_); }
+  std::string method() const override {
+    return fmt::format("{}; {} per sample", matmul_->method(), operations_);
+  }
 
  private:
   struct Operands {
     std::unique_ptr<Buffer> a, b, c;
   };
 
-  /// The sets take turns across samples too, or a sample of one operation would always find the same one warm.
+  /// The sets take turns across samples too, or a sample of one operation would always find the
+  /// same one warm.
   void enqueue_next() {
     Operands& set = operands_[next_++ % operands_.size()];
     matmul_->enqueue(*set.a, *set.b, *set.c);
@@ -88,18 +98,21 @@ class LibraryMatmul : public Case {
 
 std::vector<std::string> sizes(Profile profile, const DeviceFacts& facts) {
   switch (profile) {
-    case Profile::quick: return {"256", "1024", "2048"};
+    case Profile::quick:
+      return {"256", "1024", "2048"};
     case Profile::nightly:
       // A CPU takes seconds for one product of 8192; every night is too often for that.
       if (facts.backend == "host") return {"256", "512", "1024", "2048", "4096"};
       return {"256", "512", "1024", "2048", "4096", "8192"};
-    case Profile::full: return {"256", "384", "512", "768", "1024", "1536", "2048", "3072", "4096", "6144", "8192"};
+    case Profile::full:
+      return {"256", "384", "512", "768", "1024", "1536", "2048", "3072", "4096", "6144", "8192"};
   }
   return {};
 }
 
 std::vector<std::string> cache_states(Profile profile, const DeviceFacts&) {
-  return profile == Profile::quick ? std::vector<std::string>{"warm"} : std::vector<std::string>{"warm", "cold"};
+  return profile == Profile::quick ? std::vector<std::string>{"warm"}
+                                   : std::vector<std::string>{"warm", "cold"};
 }
 
 /// OpenBLAS has FP32 alone of these; what a GPU has, its library says.
@@ -122,9 +135,11 @@ const Registration library_matmul =
         })
         .takes([](const DeviceFacts& facts, const CaseName& name, Sampling sampling) {
           const double size = static_cast<double>(name.number("size"));
-          const double flops = facts.backend == "host" ? 5e10 * facts.multiprocessors.value_or(1) : 2e13;
+          const double flops =
+              facts.backend == "host" ? 5e10 * facts.multiprocessors.value_or(1) : 2e13;
           const double one = 2 * size * size * size / flops;
-          return 0.1 + std::max(1.2e-3, one) * (sampling.blocks * sampling.samples + 4) + size * size * 2e-8;
+          return 0.1 + std::max(1.2e-3, one) * (sampling.blocks * sampling.samples + 4) +
+                 size * size * 2e-8;
         })
         .makes<LibraryMatmul>();
 

@@ -1,5 +1,5 @@
-// Operands for operations on the device: one set that stays in the cache, or so many that each operation finds
-// its own gone from there.
+// Operands for operations on the device: one set that stays in the cache, or so many that each
+// operation finds its own gone from there.
 #pragma once
 
 #include <algorithm>
@@ -13,26 +13,31 @@
 
 namespace launchgap {
 
-/// How many operand sets of `set_bytes` make the axis `cache`: one for `warm`; for `cold` as many as together
-/// exceed twice the last-level cache, and at least two. Throws Unsupported where the device's cache is unknown
-/// or the memory that is free does not hold them.
+/// How many operand sets of `set_bytes` make the axis `cache`: one for `warm`; for `cold` as many
+/// as together exceed twice the last-level cache, and at least two. Throws Unsupported where the
+/// device's cache is unknown or the memory that is free does not hold them.
 inline int operand_sets(Device& device, const std::string& cache, std::size_t set_bytes) {
   int sets = 1;
   if (cache == "cold") {
     const std::optional<std::uint64_t> cache_bytes = device.facts().last_level_cache_bytes;
     if (!cache_bytes) throw Unsupported("the size of this device's last-level cache is unknown");
-    sets = static_cast<int>(std::max<std::uint64_t>(2, (2 * *cache_bytes + set_bytes - 1) / set_bytes));
+    sets = static_cast<int>(
+        std::max<std::uint64_t>(2, (2 * *cache_bytes + set_bytes - 1) / set_bytes));
   }
   const std::uint64_t needed = static_cast<std::uint64_t>(sets) * set_bytes;
   const std::uint64_t free = device.free_memory_bytes();
   if (needed > free / 10 * 9) {
-    throw Unsupported(fmt::format("the operands need {} MiB, and {} MiB are free", needed >> 20, free >> 20));
+    throw Unsupported(
+        fmt::format("the operands need {} MiB, and {} MiB are free", needed >> 20, free >> 20));
   }
   return sets;
 }
 
-/// How long a device works before it is timed: a GPU's clocks take a while to rise from where idleness left them.
-inline double warm_up_seconds(const Device& device) { return device.facts().backend == "host" ? 0 : 0.1; }
+/// How long a device works before it is timed: a GPU's clocks take a while to rise from where
+/// idleness left them.
+inline double warm_up_seconds(const Device& device) {
+  return device.facts().backend == "host" ? 0 : 0.1;
+}
 
 /// The axis `type`: fp32, tf32 (FP32 in memory, rounded to TF32 in the tensor cores), fp16, bf16.
 inline ElementType element_type(const std::string& type) {

@@ -7,8 +7,8 @@
 namespace launchgap::kernels {
 
 std::span<const KernelDescription* const> all_kernels() {
-  static const KernelDescription* const kernels[] = {&null_kernel, &increment_kernel, &gate_kernel,
-                                                     &fill_kernel};
+  static const KernelDescription* const kernels[] = {
+      &null_kernel, &increment_kernel, &gate_kernel, &fill_kernel};
   return kernels;
 }
 

@@ -1,5 +1,5 @@
-// Matrix and tensor elements as a function of (seed, index), so that the device fills gigabytes in place and
-// the host can recompute any single element when it verifies a result.
+// Matrix and tensor elements as a function of (seed, index), so that the device fills gigabytes in
+// place and the host can recompute any single element when it verifies a result.
 #pragma once
 
 #if defined(__CUDA_ARCH__) || defined(__CUDACC__) || defined(__CUDA__)
@@ -13,8 +13,9 @@ namespace launchgap::kernels {
 enum class ElementType : int { fp32 = 0, fp16 = 1, bf16 = 2 };
 
 enum class Distribution : int {
-  small_integer = 0,  // {-2, -1, 0, 1, 2}: products and sums stay exact, so results can be compared bit by bit
-  uniform = 1,        // (-1, 1) with 24 random bits: what is timed (zeros would flatter: they save power)
+  small_integer =
+      0,  // {-2, -1, 0, 1, 2}: products and sums stay exact, so results can be compared bit by bit
+  uniform = 1,  // (-1, 1) with 24 random bits: what is timed (zeros would flatter: they save power)
 };
 
 /// splitmix64 (Steele, Lea, Flood, OOPSLA 2014) as a counter-based generator.
@@ -59,13 +60,15 @@ LAUNCHGAP_HOST_DEVICE inline float from_bf16(unsigned short half) {
   return float_from_bits(static_cast<unsigned>(half) << 16);
 }
 
-/// binary32 to IEEE binary16, to nearest even, subnormals included. For finite values; overflow gives infinity.
+/// binary32 to IEEE binary16, to nearest even, subnormals included. For finite values; overflow
+/// gives infinity.
 LAUNCHGAP_HOST_DEVICE inline unsigned short to_fp16(float value) {
   const unsigned bits = float_bits(value);
   const unsigned sign = (bits >> 16) & 0x8000u;
   const unsigned magnitude = bits & 0x7FFFFFFFu;
   if (magnitude >= 0x477FF000u) return static_cast<unsigned short>(sign | 0x7C00u);
-  if (magnitude < 0x38800000u) {  // below 2^-14: adding 0.5 lets the adder round to multiples of 2^-24
+  if (magnitude <
+      0x38800000u) {  // below 2^-14: adding 0.5 lets the adder round to multiples of 2^-24
     const float shifted = float_from_bits(magnitude) + 0.5f;
     return static_cast<unsigned short>(sign | (float_bits(shifted) - 0x3F000000u));
   }
@@ -76,7 +79,8 @@ LAUNCHGAP_HOST_DEVICE inline unsigned short to_fp16(float value) {
 LAUNCHGAP_HOST_DEVICE inline float from_fp16(unsigned short half) {
   const unsigned sign = static_cast<unsigned>(half & 0x8000u) << 16;
   const unsigned magnitude = half & 0x7FFFu;
-  if (magnitude >= 0x7C00u) return float_from_bits(sign | 0x7F800000u | ((magnitude & 0x3FFu) << 13));
+  if (magnitude >= 0x7C00u)
+    return float_from_bits(sign | 0x7F800000u | ((magnitude & 0x3FFu) << 13));
   if (magnitude < 0x400u) {
     const float value = static_cast<float>(magnitude) * 0x1p-24f;
     return sign ? -value : value;
@@ -89,29 +93,43 @@ LAUNCHGAP_HOST_DEVICE inline void store_element(void* out,
                                                 ElementType type,
                                                 float value) {
   switch (type) {
-    case ElementType::fp32: static_cast<float*>(out)[index] = value; break;
-    case ElementType::fp16: static_cast<unsigned short*>(out)[index] = to_fp16(value); break;
-    case ElementType::bf16: static_cast<unsigned short*>(out)[index] = to_bf16(value); break;
+    case ElementType::fp32:
+      static_cast<float*>(out)[index] = value;
+      break;
+    case ElementType::fp16:
+      static_cast<unsigned short*>(out)[index] = to_fp16(value);
+      break;
+    case ElementType::bf16:
+      static_cast<unsigned short*>(out)[index] = to_bf16(value);
+      break;
   }
 }
 
 inline float load_element(const void* in, unsigned long long index, ElementType type) {
   switch (type) {
-    case ElementType::fp32: return static_cast<const float*>(in)[index];
-    case ElementType::fp16: return from_fp16(static_cast<const unsigned short*>(in)[index]);
-    case ElementType::bf16: return from_bf16(static_cast<const unsigned short*>(in)[index]);
+    case ElementType::fp32:
+      return static_cast<const float*>(in)[index];
+    case ElementType::fp16:
+      return from_fp16(static_cast<const unsigned short*>(in)[index]);
+    case ElementType::bf16:
+      return from_bf16(static_cast<const unsigned short*>(in)[index]);
   }
   return 0;
 }
 
-inline unsigned long long element_bytes(ElementType type) { return type == ElementType::fp32 ? 4 : 2; }
+inline unsigned long long element_bytes(ElementType type) {
+  return type == ElementType::fp32 ? 4 : 2;
+}
 
 /// `value` as `type` stores it.
 inline float rounded_to(ElementType type, float value) {
   switch (type) {
-    case ElementType::fp32: return value;
-    case ElementType::fp16: return from_fp16(to_fp16(value));
-    case ElementType::bf16: return from_bf16(to_bf16(value));
+    case ElementType::fp32:
+      return value;
+    case ElementType::fp16:
+      return from_fp16(to_fp16(value));
+    case ElementType::bf16:
+      return from_bf16(to_bf16(value));
   }
   return value;
 }

@@ -6,12 +6,15 @@
 namespace launchgap::kernels {
 namespace {
 
-constexpr std::size_t kParameters[] = {sizeof(unsigned*), sizeof(unsigned*), sizeof(unsigned long long)};
+constexpr std::size_t kParameters[] = {sizeof(unsigned*),
+                                       sizeof(unsigned*),
+                                       sizeof(unsigned long long)};
 
 void hold(void* const* arguments, LaunchShape) {
   const std::atomic_ref<unsigned> open(**static_cast<unsigned* const*>(arguments[0]));
   std::atomic_ref<unsigned> timed_out(**static_cast<unsigned* const*>(arguments[1]));
-  const auto timeout = std::chrono::nanoseconds(*static_cast<const unsigned long long*>(arguments[2]));
+  const auto timeout =
+      std::chrono::nanoseconds(*static_cast<const unsigned long long*>(arguments[2]));
   const auto begin = std::chrono::steady_clock::now();
   while (open.load(std::memory_order_acquire) == 0) {
     if (std::chrono::steady_clock::now() - begin > timeout) {

@@ -1,3 +1,5 @@
 #include "device.h"
 
-extern "C" __global__ void launchgap_increment(unsigned* counter) { *counter += 1; }
+extern "C" __global__ void launchgap_increment(unsigned* counter) {
+  *counter += 1;
+}

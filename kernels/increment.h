@@ -1,5 +1,5 @@
-// Adds one to a counter, by one thread: proof that each launch ran once and in order, before launches are timed.
-// Parameters: unsigned* counter.
+// Adds one to a counter, by one thread: proof that each launch ran once and in order, before
+// launches are timed. Parameters: unsigned* counter.
 #pragma once
 
 #include "kernels/kernel.h"

@@ -1,6 +1,6 @@
-// A kernel as the host sees it: the entry point in the device image, its parameters, and the same work as a
-// plain function. The function is what the `host` device runs, what results are verified against, and what
-// the fake CUDA driver of the tests executes.
+// A kernel as the host sees it: the entry point in the device image, its parameters, and the same
+// work as a plain function. The function is what the `host` device runs, what results are verified
+// against, and what the fake CUDA driver of the tests executes.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,8 @@ struct LaunchShape {
 struct KernelDescription {
   const char* name;                              // entry point, without C++ mangling
   std::span<const std::size_t> parameter_bytes;  // size of each parameter, in order
-  /// Does the whole grid's work; arguments[i] points to the value of parameter i, as in cuLaunchKernel.
+  /// Does the whole grid's work; arguments[i] points to the value of parameter i, as in
+  /// cuLaunchKernel.
   void (*host)(void* const* arguments, LaunchShape shape);
 };
 

@@ -1,5 +1,6 @@
-// The convolutions of ResNet-50 at 224 x 224 (He, Zhang, Ren, Sun, arXiv 1512.03385, table 1, with the stride of
-// each stage on its 3x3 layer, as in torchvision's version 1.5): each layer shape once. Data only.
+// The convolutions of ResNet-50 at 224 x 224 (He, Zhang, Ren, Sun, arXiv 1512.03385, table 1, with
+// the stride of each stage on its 3x3 layer, as in torchvision's version 1.5): each layer shape
+// once. Data only.
 #pragma once
 
 namespace launchgap::shapes {

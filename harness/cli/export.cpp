@@ -15,7 +15,19 @@ namespace fs = std::filesystem;
 
 /// Every sample as a row, read file by file so that memory stays small.
 void write_samples(const SessionData& session, const fs::path& path) {
-  CsvWriter out(path, {"session_id", "node", "device_id", "replicate", "attempt", "arm", "setup", "case", "block", "sample", "metric", "value"});
+  CsvWriter out(path,
+                {"session_id",
+                 "node",
+                 "device_id",
+                 "replicate",
+                 "attempt",
+                 "arm",
+                 "setup",
+                 "case",
+                 "block",
+                 "sample",
+                 "metric",
+                 "value"});
   for (const RunInfo& run : session.runs) {
     read_records(session.folder / "records" / run.file,
                  {[&](SampleBlock&& block) {
@@ -44,14 +56,18 @@ void write_samples(const SessionData& session, const fs::path& path) {
 ExitCode export_csv(const std::string& folder, const fs::path& output) {
   const Summarised summarised(folder);
   std::error_code failed;
-  if (fs::exists(output, failed) && !(fs::is_directory(output, failed) && fs::is_empty(output, failed))) {
-    throw UsageError(fmt::format("{} exists already and is not an empty folder: name another with -o", output.string()));
+  if (fs::exists(output, failed) &&
+      !(fs::is_directory(output, failed) && fs::is_empty(output, failed))) {
+    throw UsageError(fmt::format(
+        "{} exists already and is not an empty folder: name another with -o", output.string()));
   }
   fs::create_directories(output, failed);
-  if (failed) throw UsageError(fmt::format("{} cannot be made: {}", output.string(), failed.message()));
+  if (failed)
+    throw UsageError(fmt::format("{} cannot be made: {}", output.string(), failed.message()));
   write_csv_tables(summarised.session, summarised.rows, output);
   write_samples(summarised.session, output / "samples.csv");
-  for (const std::string& problem : summarised.session.problems) fmt::print(stderr, "launchgap: {}\n", problem);
+  for (const std::string& problem : summarised.session.problems)
+    fmt::print(stderr, "launchgap: {}\n", problem);
   fmt::print("{}\n", output.string());
   return summarised.session.problems.empty() ? ExitCode::done : ExitCode::failed;
 }
@@ -65,10 +81,16 @@ void add_export(CLI::App& app, Action& action) {
   CLI::App* const command = app.add_subcommand("export", "Write a session for other programs");
   auto options = std::make_shared<Options>();
   command->add_option("session", options->folder, "Folder of a session")->required();
-  command->add_option("--format", options->format, "csv: devices, runs, summary and every sample, as RFC 4180")->check(CLI::IsMember({"csv"}))->capture_default_str();
+  command
+      ->add_option(
+          "--format", options->format, "csv: devices, runs, summary and every sample, as RFC 4180")
+      ->check(CLI::IsMember({"csv"}))
+      ->capture_default_str();
   command->add_option("-o,--output", options->output, "Folder to write, new or empty")->required();
   command->footer("Example: launchgap export results/tonight --format csv -o tonight-csv");
-  command->callback([options, &action] { action = [options] { return export_csv(options->folder, options->output); }; });
+  command->callback([options, &action] {
+    action = [options] { return export_csv(options->folder, options->output); };
+  });
 }
 
 }  // namespace launchgap::cli

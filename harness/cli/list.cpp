@@ -16,7 +16,8 @@ namespace {
 
 constexpr double kTimeoutS = 60;
 
-/// Opens the GPUs that no session is measuring, to see whether they can be used; the others stay undisturbed.
+/// Opens the GPUs that no session is measuring, to see whether they can be used; the others stay
+/// undisturbed.
 void check_idle_devices(MachineDevices& machine) {
   std::vector<DeviceLock> locks;
   std::vector<DeviceFacts*> idle;
@@ -26,7 +27,8 @@ void check_idle_devices(MachineDevices& machine) {
       locks.emplace_back(device.uuid);
       idle.push_back(&device);
     } catch (const Error& error) {
-      machine.notes.push_back(fmt::format("{} ({}) was not opened: {}", device.name, device.index, error.what()));
+      machine.notes.push_back(
+          fmt::format("{} ({}) was not opened: {}", device.name, device.index, error.what()));
     }
   }
   check_devices(idle, kTimeoutS);
@@ -39,23 +41,28 @@ void list_devices(const MachineDevices& machine, Json* json) {
     (*json)["notes"] = machine.notes;
     return;
   }
-  std::vector<std::vector<std::string>> rows = {{"device", "index", "capability", "memory", "units", "clock", "driver", "usable", "uuid"}};
+  std::vector<std::vector<std::string>> rows = {
+      {"device", "index", "capability", "memory", "units", "clock", "driver", "usable", "uuid"}};
   for (const DeviceFacts& device : machine.devices) {
-    const auto number = [](const auto& value, const char* unit) { return value ? fmt::format("{}{}", *value, unit) : std::string("–"); };
-    rows.push_back({device.name,
-                    device.backend == "host" ? "host" : std::to_string(device.index),
-                    device.compute_capability.value_or("–"),
-                    device.memory_bytes ? bytes_text(static_cast<double>(*device.memory_bytes)) : "–",
-                    number(device.multiprocessors, device.backend == "host" ? " CPUs" : " SMs"),
-                    number(device.clock_mhz, " MHz"),
-                    device.driver_version ? "CUDA " + *device.driver_version : "–",
-                    device.usable ? "yes" : "no",
-                    device.uuid});
+    const auto number = [](const auto& value, const char* unit) {
+      return value ? fmt::format("{}{}", *value, unit) : std::string("–");
+    };
+    rows.push_back(
+        {device.name,
+         device.backend == "host" ? "host" : std::to_string(device.index),
+         device.compute_capability.value_or("–"),
+         device.memory_bytes ? bytes_text(static_cast<double>(*device.memory_bytes)) : "–",
+         number(device.multiprocessors, device.backend == "host" ? " CPUs" : " SMs"),
+         number(device.clock_mhz, " MHz"),
+         device.driver_version ? "CUDA " + *device.driver_version : "–",
+         device.usable ? "yes" : "no",
+         device.uuid});
   }
   fmt::print("{}", table(rows));
   for (const DeviceFacts& device : machine.devices) {
     if (!device.usable) fmt::print("{} ({}): {}\n", device.name, device.index, device.reason);
-    if (device.simulated) fmt::print("{} ({}): simulated by a fake CUDA driver\n", device.name, device.index);
+    if (device.simulated)
+      fmt::print("{} ({}): simulated by a fake CUDA driver\n", device.name, device.index);
   }
   for (const std::string& note : machine.notes) fmt::print("{}\n", note);
 }
@@ -71,7 +78,8 @@ void list_benchmarks(const MachineDevices& machine, Profile profile, Json* json)
       for (const CaseName& name : benchmark.cases(profile, device)) names.push_back(name.text());
     }
     if (json) {
-      (*json)["benchmarks"].push_back({{"name", benchmark.name}, {"question", benchmark.question}, {"cases", names}});
+      (*json)["benchmarks"].push_back(
+          {{"name", benchmark.name}, {"question", benchmark.question}, {"cases", names}});
       continue;
     }
     fmt::print("{}: {}\n", benchmark.name, benchmark.question);
@@ -89,7 +97,8 @@ void add_list(CLI::App& app, Action& action) {
   };
   CLI::App* const command = app.add_subcommand("list", "Show devices and benchmarks");
   auto options = std::make_shared<Options>();
-  command->add_option("what", options->what, "devices or benchmarks; both if left out")->check(CLI::IsMember({"devices", "benchmarks"}));
+  command->add_option("what", options->what, "devices or benchmarks; both if left out")
+      ->check(CLI::IsMember({"devices", "benchmarks"}));
   command->add_option("--profile", options->profile, "Whose cases to list")->capture_default_str();
   command->add_flag("--json", options->json, "Machine-readable, on standard output");
   command->footer("Example: launchgap list devices --json");

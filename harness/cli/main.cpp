@@ -12,7 +12,8 @@ namespace {
 
 constexpr const char* kFooter =
     "Example: launchgap run --profile quick -o results/today && launchgap report results/today\n"
-    "Exit codes: 0 done, 2 wrong usage, 3 something failed or is invalid, 5 stopped early (what was measured is "
+    "Exit codes: 0 done, 2 wrong usage, 3 something failed or is invalid, 5 stopped early (what "
+    "was measured is "
     "kept), 77 a GPU was asked for and there is none.";
 
 int report_error(const Error& error) {
@@ -22,14 +23,17 @@ int report_error(const Error& error) {
 
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
-  std::signal(SIGCHLD, SIG_DFL);  // a caller that ignores it would keep us from learning how workers end
+  std::signal(SIGCHLD,
+              SIG_DFL);  // a caller that ignores it would keep us from learning how workers end
   if (argc > 1 && std::strcmp(argv[1], "worker") == 0) {
     return static_cast<int>(worker_main(argc - 1, argv + 1));
   }
   const std::vector<std::string> command_line(argv, argv + argc);
-  CLI::App app("What does this GPU really do with the work that a program launches on it, why is it not the same every "
-               "time, and how does it compare with the generation before?",
-               "launchgap");
+  CLI::App app(
+      "What does this GPU really do with the work that a program launches on it, why is it not the "
+      "same every "
+      "time, and how does it compare with the generation before?",
+      "launchgap");
   app.footer(kFooter);
   app.set_version_flag("--version", fmt::format("launchgap {} ({})", kVersion, kGitRevision));
   app.require_subcommand(1);
@@ -38,19 +42,24 @@ int main(int argc, char** argv) {
   add_list(app, action);
   add_report(app, action);
   add_export(app, action);
-  app.add_subcommand("worker", "The cases of one device as a plain Google Benchmark program; `run` starts workers itself");
+  app.add_subcommand(
+      "worker",
+      "The cases of one device as a plain Google Benchmark program; `run` starts workers itself");
   const auto is_first_word = [&](CLI::App* command) { return command->get_name() == argv[1]; };
   if (argc > 1 && argv[1][0] != '-' && app.get_subcommands(is_first_word).empty()) {
-    throw UsageError(fmt::format("there is no command '{}'. `launchgap --help` shows the commands", argv[1]));
+    throw UsageError(
+        fmt::format("there is no command '{}'. `launchgap --help` shows the commands", argv[1]));
   }
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {  // --help, --version
     return app.exit(success);
   } catch (const CLI::ParseError& error) {
-    fmt::print(stderr, "launchgap: {}. `launchgap{} --help` shows what can be asked for.\n",
-               error.what(),
-               app.get_subcommands().empty() ? "" : " " + app.get_subcommands().front()->get_name());
+    fmt::print(
+        stderr,
+        "launchgap: {}. `launchgap{} --help` shows what can be asked for.\n",
+        error.what(),
+        app.get_subcommands().empty() ? "" : " " + app.get_subcommands().front()->get_name());
     return static_cast<int>(ExitCode::wrong_usage);
   }
   return static_cast<int>(action());

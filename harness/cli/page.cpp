@@ -26,14 +26,17 @@ fs::path executable_folder() {
   return executable.parent_path();
 }
 
-/// The folder that holds `reports/` and `data/`: the package's share folder, or the checkout above build/bin.
+/// The folder that holds `reports/` and `data/`: the package's share folder, or the checkout above
+/// build/bin.
 fs::path resource_root() {
   const fs::path bin = executable_folder();
   std::error_code ignored;
   for (const fs::path& root : {bin / "../share/launchgap", bin / "../.."}) {
-    if (fs::exists(root / "reports/launchgap_report/__main__.py", ignored)) return fs::weakly_canonical(root);
+    if (fs::exists(root / "reports/launchgap_report/__main__.py", ignored))
+      return fs::weakly_canonical(root);
   }
-  throw Error(fmt::format("the page cannot be made: the folder reports/ is not beside {}", bin.string()));
+  throw Error(
+      fmt::format("the page cannot be made: the folder reports/ is not beside {}", bin.string()));
 }
 
 std::string python(const fs::path& root) {
@@ -58,12 +61,14 @@ class TemporaryFolder {
   fs::path path;
 };
 
-/// Runs a program that writes its own errors to standard error. Returns its exit code, 127 if there is none.
+/// Runs a program that writes its own errors to standard error. Returns its exit code, 127 if there
+/// is none.
 int run_program(std::vector<std::string> arguments, const std::string& python_path) {
   std::vector<std::string> variables = {"PYTHONPATH=" + python_path, "PYTHONDONTWRITEBYTECODE=1"};
   for (char** variable = environ; *variable; ++variable) {
     const std::string text = *variable;
-    if (!text.starts_with("PYTHONPATH=") && !text.starts_with("PYTHONDONTWRITEBYTECODE=")) variables.push_back(text);
+    if (!text.starts_with("PYTHONPATH=") && !text.starts_with("PYTHONDONTWRITEBYTECODE="))
+      variables.push_back(text);
   }
   const auto pointers = [](std::vector<std::string>& texts) {
     std::vector<char*> all;
@@ -100,7 +105,8 @@ const SummaryRow* find_row(const Summarised& summarised,
 
 }  // namespace
 
-Summarised::Summarised(const fs::path& folder) : session(read_session(folder)), rows(summarise(session)) {}
+Summarised::Summarised(const fs::path& folder)
+    : session(read_session(folder)), rows(summarise(session)) {}
 
 void write_page(const std::vector<std::unique_ptr<Summarised>>& sessions, const fs::path& output) {
   const fs::path root = resource_root();
@@ -111,43 +117,70 @@ void write_page(const std::vector<std::unique_ptr<Summarised>>& sessions, const 
     fs::create_directory(folder);
     write_csv_tables(sessions[i]->session, sessions[i]->rows, folder);
     write_page_tables(sessions[i]->session, folder);
-    for (const std::string& argument : {std::string("--session"), sessions[i]->session.folder.string(), std::string("--tables"), folder.string()}) {
+    for (const std::string& argument : {std::string("--session"),
+                                        sessions[i]->session.folder.string(),
+                                        std::string("--tables"),
+                                        folder.string()}) {
       arguments.push_back(argument);
     }
   }
-  for (const std::string& argument : {std::string("--generations"), (root / "data/generations.csv").string(), std::string("-o"), output.string()}) {
+  for (const std::string& argument : {std::string("--generations"),
+                                      (root / "data/generations.csv").string(),
+                                      std::string("-o"),
+                                      output.string()}) {
     arguments.push_back(argument);
   }
   const int code = run_program(arguments, (root / "reports").string());
-  if (code == 127) throw Error(fmt::format("the page cannot be made: there is no {} to run; scripts/setup installs Python", arguments[0]));
-  if (code != 0) throw Error(fmt::format("the page was not made (the line above says why); {} exited with {}", arguments[0], code));
+  if (code == 127)
+    throw Error(
+        fmt::format("the page cannot be made: there is no {} to run; scripts/setup installs Python",
+                    arguments[0]));
+  if (code != 0)
+    throw Error(fmt::format(
+        "the page was not made (the line above says why); {} exited with {}", arguments[0], code));
 }
 
 std::string headline_table(const Summarised& summarised) {
-  std::vector<std::vector<std::string>> rows = {
-      {"device", "launch call", "1 in 1000 over", "round trip", "per launch, burst", "matmul, best", "convolution, best", "allocate 1 MiB"}};
+  std::vector<std::vector<std::string>> rows = {{"device",
+                                                 "launch call",
+                                                 "1 in 1000 over",
+                                                 "round trip",
+                                                 "per launch, burst",
+                                                 "matmul, best",
+                                                 "convolution, best",
+                                                 "allocate 1 MiB"}};
   std::string unusable;
   bool simulated = false;
-  const auto median = [](const SummaryRow* row, const char* unit) { return quantity(row ? row->p50 : std::nullopt, unit); };
+  const auto median = [](const SummaryRow* row, const char* unit) {
+    return quantity(row ? row->p50 : std::nullopt, unit);
+  };
   for (const DeviceFacts& device : summarised.session.devices) {
-    const std::string name = device.backend == "host" ? device.name + " (host)" : fmt::format("{} ({})", device.name, device.index);
+    const std::string name = device.backend == "host"
+                                 ? device.name + " (host)"
+                                 : fmt::format("{} ({})", device.name, device.index);
     if (!device.usable) {
       unusable += fmt::format("{}: not measured: {}\n", name, device.reason);
       continue;
     }
     simulated = simulated || device.simulated;
-    const SummaryRow* call = find_row(summarised, device.uuid, "launch/null", "mode:idle", "api_ns");
+    const SummaryRow* call =
+        find_row(summarised, device.uuid, "launch/null", "mode:idle", "api_ns");
     const auto bytes = "allocator:direct/bytes:1048576";
-    rows.push_back({name,
-                    median(call, "ns"),
-                    quantity(call ? call->p999 : std::nullopt, "ns"),
-                    median(find_row(summarised, device.uuid, "launch/null", "mode:idle", "roundtrip_ns"), "ns"),
-                    median(find_row(summarised, device.uuid, "launch/null", "mode:burst", "per_launch_ns"), "ns"),
-                    median(find_row(summarised, device.uuid, "matmul/library", "", "tflops", true), "TFLOP/s"),
-                    median(find_row(summarised, device.uuid, "convolution/library", "", "tflops", true), "TFLOP/s"),
-                    median(find_row(summarised, device.uuid, "allocation/latency", bytes, "call_ns"), "ns")});
+    rows.push_back(
+        {name,
+         median(call, "ns"),
+         quantity(call ? call->p999 : std::nullopt, "ns"),
+         median(find_row(summarised, device.uuid, "launch/null", "mode:idle", "roundtrip_ns"),
+                "ns"),
+         median(find_row(summarised, device.uuid, "launch/null", "mode:burst", "per_launch_ns"),
+                "ns"),
+         median(find_row(summarised, device.uuid, "matmul/library", "", "tflops", true), "TFLOP/s"),
+         median(find_row(summarised, device.uuid, "convolution/library", "", "tflops", true),
+                "TFLOP/s"),
+         median(find_row(summarised, device.uuid, "allocation/latency", bytes, "call_ns"), "ns")});
   }
-  return (rows.size() > 1 ? table(rows) : "") + unusable + (simulated ? "SIMULATED: measured on fake CUDA libraries.\n" : "");
+  return (rows.size() > 1 ? table(rows) : "") + unusable +
+         (simulated ? "SIMULATED: measured on fake CUDA libraries.\n" : "");
 }
 
 }  // namespace launchgap::cli

@@ -17,8 +17,10 @@ struct Summarised {
   Summarised(const Summarised&) = delete;  // the rows point into the session
 };
 
-/// Draws one page over the sessions. Throws Error that says what is missing (Python, matplotlib) and what to do.
-void write_page(const std::vector<std::unique_ptr<Summarised>>& sessions, const std::filesystem::path& output);
+/// Draws one page over the sessions. Throws Error that says what is missing (Python, matplotlib)
+/// and what to do.
+void write_page(const std::vector<std::unique_ptr<Summarised>>& sessions,
+                const std::filesystem::path& output);
 
 /// The few numbers per device that a person looks for first.
 std::string headline_table(const Summarised& summarised);

@@ -11,10 +11,18 @@ void add_report(CLI::App& app, Action& action) {
     std::vector<std::string> folders;
     std::string output;
   };
-  CLI::App* const command = app.add_subcommand("report", "Make the page of a session, or compare several on one page");
+  CLI::App* const command =
+      app.add_subcommand("report", "Make the page of a session, or compare several on one page");
   auto options = std::make_shared<Options>();
-  command->add_option("sessions", options->folders, "Folders of sessions; of several, devices are laid side by side by generation")->required();
-  command->add_option("-o,--output", options->output, "The page; default: report.html in the session's folder, comparison.html here for several");
+  command
+      ->add_option("sessions",
+                   options->folders,
+                   "Folders of sessions; of several, devices are laid side by side by generation")
+      ->required();
+  command->add_option(
+      "-o,--output",
+      options->output,
+      "The page; default: report.html in the session's folder, comparison.html here for several");
   command->footer("Example: launchgap report results/k40 results/h200 -o gap.html");
   command->callback([options, &action] {
     action = [options] {
@@ -29,10 +37,12 @@ void add_report(CLI::App& app, Action& action) {
       }
       std::filesystem::path output = options->output;
       if (output.empty()) {
-        output = sessions.size() == 1 ? sessions.front()->session.folder / "report.html" : std::filesystem::path("comparison.html");
+        output = sessions.size() == 1 ? sessions.front()->session.folder / "report.html"
+                                      : std::filesystem::path("comparison.html");
       }
       if (sessions.size() == 1 && options->output.empty()) {
-        write_csv_tables(sessions.front()->session, sessions.front()->rows, sessions.front()->session.folder);
+        write_csv_tables(
+            sessions.front()->session, sessions.front()->rows, sessions.front()->session.folder);
       }
       write_page(sessions, output);
       fmt::print("{}\n", output.string());

@@ -22,13 +22,14 @@ struct Options {
   bool no_page = false;
 };
 
-/// Statistics, tables and page of a session that has just run. The samples are safe on disk by now, so a page
-/// that cannot be drawn is a message and not a failure.
+/// Statistics, tables and page of a session that has just run. The samples are safe on disk by now,
+/// so a page that cannot be drawn is a message and not a failure.
 void conclude(const std::filesystem::path& folder, bool with_page) {
   std::vector<std::unique_ptr<Summarised>> sessions;
   sessions.push_back(std::make_unique<Summarised>(folder));
   const Summarised& summarised = *sessions.front();
-  for (const std::string& problem : summarised.session.problems) fmt::print(stderr, "launchgap: {}\n", problem);
+  for (const std::string& problem : summarised.session.problems)
+    fmt::print(stderr, "launchgap: {}\n", problem);
   write_csv_tables(summarised.session, summarised.rows, folder);
   fmt::print("{}", headline_table(summarised));
   fmt::print("\nTables: {}\n", (folder / "summary.csv").string());
@@ -37,7 +38,10 @@ void conclude(const std::filesystem::path& folder, bool with_page) {
     write_page(sessions, folder / "report.html");
     fmt::print("Page:   {}\n", (folder / "report.html").string());
   } catch (const Error& error) {
-    fmt::print(stderr, "launchgap: {}. `launchgap report {}` makes it later, here or elsewhere.\n", error.what(), folder.string());
+    fmt::print(stderr,
+               "launchgap: {}. `launchgap report {}` makes it later, here or elsewhere.\n",
+               error.what(),
+               folder.string());
   }
 }
 
@@ -59,30 +63,59 @@ ExitCode run(const Options& options, const std::vector<std::string>& command_lin
   for (const std::string& note : session.machine.notes) fmt::print(stderr, "{}\n", note);
   const SessionResult result = run_session(std::move(session));
   conclude(result.folder, !options.no_page);
-  if (result.stopped) fmt::print(stderr, "Stopped early; what was measured is in {}.\n", result.folder.string());
+  if (result.stopped)
+    fmt::print(stderr, "Stopped early; what was measured is in {}.\n", result.folder.string());
   return result.exit_code();
 }
 
 }  // namespace
 
 void add_run(CLI::App& app, Action& action, const std::vector<std::string>& command_line) {
-  CLI::App* const command = app.add_subcommand("run", "Measure devices, each run in a process of its own");
+  CLI::App* const command =
+      app.add_subcommand("run", "Measure devices, each run in a process of its own");
   auto options = std::make_shared<Options>();
-  command->add_option("--devices", options->devices, "all, gpu, host, a UUID or the beginning of one, a GPU's index; or several, with commas")
+  command
+      ->add_option(
+          "--devices",
+          options->devices,
+          "all, gpu, host, a UUID or the beginning of one, a GPU's index; or several, with commas")
       ->capture_default_str();
-  command->add_option("--profile", options->profile, "quick (3 runs of each, minutes), nightly (10), full (20, every size)")->capture_default_str();
-  command->add_option("--filter", options->filter, "Only cases whose name matches this regular expression; a '-' in front: only the others");
-  command->add_option("--runs", options->replicates, "Runs of each device and family, in place of the profile's")->check(CLI::Range(1, 10000));
-  command->add_option("--seed", options->seed, "For the order of runs and the data; recorded, and drawn if not given");
-  command->add_option("--timeout", options->timeout_s, "Seconds without a finished block after which a case counts as hung")
+  command
+      ->add_option("--profile",
+                   options->profile,
+                   "quick (3 runs of each, minutes), nightly (10), full (20, every size)")
+      ->capture_default_str();
+  command->add_option(
+      "--filter",
+      options->filter,
+      "Only cases whose name matches this regular expression; a '-' in front: only the others");
+  command
+      ->add_option("--runs",
+                   options->replicates,
+                   "Runs of each device and family, in place of the profile's")
+      ->check(CLI::Range(1, 10000));
+  command->add_option("--seed",
+                      options->seed,
+                      "For the order of runs and the data; recorded, and drawn if not given");
+  command
+      ->add_option("--timeout",
+                   options->timeout_s,
+                   "Seconds without a finished block after which a case counts as hung")
       ->check(CLI::Range(0.1, 1e6))
       ->capture_default_str();
-  command->add_option("-o,--output", options->output, "Folder of the session, new or empty; default: results/<session>");
-  command->add_flag("--dry-run", options->dry_run, "Show the plan, its time and its size, and measure nothing");
+  command->add_option("-o,--output",
+                      options->output,
+                      "Folder of the session, new or empty; default: results/<session>");
+  command->add_flag(
+      "--dry-run", options->dry_run, "Show the plan, its time and its size, and measure nothing");
   command->add_flag("--no-report", options->no_page, "Leave out report.html");
-  command->footer("Example: launchgap run --devices gpu,host --profile nightly --filter 'launch|matmul.*fp32' -o results/tonight\n"
-                  "One case: launchgap run --filter '^launch/null/.*mode:idle$'");
-  command->callback([options, &action, command_line] { action = [options, command_line] { return run(*options, command_line); }; });
+  command->footer(
+      "Example: launchgap run --devices gpu,host --profile nightly --filter 'launch|matmul.*fp32' "
+      "-o results/tonight\n"
+      "One case: launchgap run --filter '^launch/null/.*mode:idle$'");
+  command->callback([options, &action, command_line] {
+    action = [options, command_line] { return run(*options, command_line); };
+  });
 }
 
 }  // namespace launchgap::cli

@@ -15,9 +15,11 @@ std::string three_digits(double value) {
   return fmt::format("{:.{}f}", value, decimals);
 }
 
-/// Characters on the screen, for text whose bytes may be more: every byte but UTF-8's continuation bytes.
+/// Characters on the screen, for text whose bytes may be more: every byte but UTF-8's continuation
+/// bytes.
 std::size_t width_of(const std::string& text) {
-  return static_cast<std::size_t>(std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+  return static_cast<std::size_t>(std::ranges::count_if(
+      text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
 }  // namespace
@@ -39,7 +41,8 @@ std::string bytes_text(double bytes) {
   constexpr std::string_view kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
   std::size_t i = 0;
   for (; bytes >= 1024 && i + 1 < std::size(kUnits); ++i) bytes /= 1024;
-  return fmt::format("{:.{}f} {}", bytes, bytes >= 10 || bytes == std::floor(bytes) ? 0 : 1, kUnits[i]);
+  return fmt::format(
+      "{:.{}f} {}", bytes, bytes >= 10 || bytes == std::floor(bytes) ? 0 : 1, kUnits[i]);
 }
 
 std::string table(const std::vector<std::vector<std::string>>& rows) {

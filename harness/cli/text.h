@@ -14,8 +14,8 @@ std::string quantity(std::optional<double> value, std::string_view unit);
 /// "80 GiB".
 std::string bytes_text(double bytes);
 
-/// Columns as wide as they need to be; the first row is the header. Text left, numbers right is not told apart:
-/// all but the first column align right.
+/// Columns as wide as they need to be; the first row is the header. Text left, numbers right is not
+/// told apart: all but the first column align right.
 std::string table(const std::vector<std::vector<std::string>>& rows);
 
 }  // namespace launchgap::cli

@@ -1,4 +1,6 @@
 // launchgap worker: internal, and a plain Google Benchmark program.
+#include "harness/run/worker.h"
+
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -11,7 +13,6 @@
 #include "harness/core/cpus.h"
 #include "harness/measure/loop.h"
 #include "harness/run/process.h"
-#include "harness/run/worker.h"
 
 namespace launchgap::cli {
 namespace {
@@ -22,7 +23,8 @@ constexpr const char* kHelp =
     "  --device host|<uuid>   the device; default: host\n"
     "  --profile quick|nightly|full\n"
     "  --benchmark_…          Google Benchmark's own options, such as --benchmark_filter=launch,\n"
-    "                         --benchmark_list_tests, --benchmark_repetitions=5, --benchmark_out=FILE\n"
+    "                         --benchmark_list_tests, --benchmark_repetitions=5, "
+    "--benchmark_out=FILE\n"
     "\n"
     "`launchgap run` starts workers by `worker --job`, which is internal.\n"
     "Example: launchgap worker --device host --benchmark_filter=launch/null\n";
@@ -61,7 +63,9 @@ bool failed(const Run& run) {
 /// Counts cases that reported an error, since Google Benchmark's own exit code does not.
 class CountingReporter : public benchmark::ConsoleReporter {
  public:
-  CountingReporter() : ConsoleReporter(isatty(STDOUT_FILENO) == 1 && !std::getenv("NO_COLOR") ? OO_Color : OO_None) {}
+  CountingReporter()
+      : ConsoleReporter(isatty(STDOUT_FILENO) == 1 && !std::getenv("NO_COLOR") ? OO_Color
+                                                                               : OO_None) {}
 
   void ReportRuns(const std::vector<Run>& runs) override {
     for (const Run& run : runs) errors += failed(run);
@@ -73,7 +77,8 @@ class CountingReporter : public benchmark::ConsoleReporter {
 }  // namespace
 
 ExitCode worker_main(int argc, char** argv) {
-  if (argc == 2 && std::strcmp(argv[1], "--job") == 0) return static_cast<ExitCode>(run_job(receive_job()));
+  if (argc == 2 && std::strcmp(argv[1], "--job") == 0)
+    return static_cast<ExitCode>(run_job(receive_job()));
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--help") == 0 || std::strcmp(argv[i], "-h") == 0) {
       fmt::print("{}", kHelp);
@@ -83,7 +88,9 @@ ExitCode worker_main(int argc, char** argv) {
   const std::string uuid = take_option(argc, argv, "--device", "host");
   const Profile profile = parse_profile(take_option(argc, argv, "--profile", "quick"));
   benchmark::Initialize(&argc, argv);
-  if (argc > 1) throw UsageError(fmt::format("worker: '{}' is not known. `launchgap worker --help` shows what is", argv[1]));
+  if (argc > 1)
+    throw UsageError(
+        fmt::format("worker: '{}' is not known. `launchgap worker --help` shows what is", argv[1]));
 
   const std::string backend = uuid.starts_with("host") ? "host" : "cuda";
   const std::unique_ptr<Device> device = open_device(backend, uuid);
@@ -92,7 +99,8 @@ ExitCode worker_main(int argc, char** argv) {
   bind_thread({backend == "host" ? cpus.front() : cpus.back()});
   std::vector<CaseName> cases;
   for (const Benchmark& definition : all_benchmarks()) {
-    for (CaseName& name : definition.cases(profile, device->facts())) cases.push_back(std::move(name));
+    for (CaseName& name : definition.cases(profile, device->facts()))
+      cases.push_back(std::move(name));
   }
   register_with_google_benchmark(*device, cases, profile, 0);
   CountingReporter reporter;

@@ -1,4 +1,5 @@
-// The samples of one block: one column of times per metric, laid out before the first sample is taken.
+// The samples of one block: one column of times per metric, laid out before the first sample is
+// taken.
 #pragma once
 
 #include <array>
@@ -16,8 +17,8 @@ namespace launchgap {
 
 class Block {
  public:
-  /// Room for `capacity` samples of `metrics` (keys of core/metric.h). Touches all of its memory now, so that
-  /// keeping a sample never takes a page fault.
+  /// Room for `capacity` samples of `metrics` (keys of core/metric.h). Touches all of its memory
+  /// now, so that keeping a sample never takes a page fault.
   Block(std::vector<std::string_view> metrics, std::size_t capacity)
       : metrics_(std::move(metrics)),
         capacity_(capacity),
@@ -50,7 +51,9 @@ class Block {
   std::int64_t end_ns() const { return end_ns_; }
   const std::vector<std::string_view>& metrics() const { return metrics_; }
   std::span<const std::int64_t> starts_ns() const { return {starts_.data(), size_}; }
-  std::span<const double> values(std::size_t metric) const { return {values_.data() + metric * capacity_, size_}; }
+  std::span<const double> values(std::size_t metric) const {
+    return {values_.data() + metric * capacity_, size_};
+  }
 
  private:
   std::vector<std::string_view> metrics_;

@@ -8,7 +8,9 @@
 
 namespace launchgap {
 
-std::string CaseName::family() const { return benchmark.substr(0, benchmark.find('/')); }
+std::string CaseName::family() const {
+  return benchmark.substr(0, benchmark.find('/'));
+}
 
 std::string CaseName::params_text() const {
   std::string text;
@@ -46,13 +48,15 @@ CaseName CaseName::parse(std::string_view text) {
     const std::size_t end = std::min(text.find('/', begin), text.size());
     const std::string_view part = text.substr(begin, end - begin);
     const std::size_t colon = part.find(':');
-    if (part.empty() || colon == 0) throw Error(fmt::format("'{}' is not the name of a case", text));
+    if (part.empty() || colon == 0)
+      throw Error(fmt::format("'{}' is not the name of a case", text));
     if (colon != std::string_view::npos) {
       name.params.emplace_back(part.substr(0, colon), part.substr(colon + 1));
     } else if (name.params.empty()) {
       name.benchmark += (name.benchmark.empty() ? "" : "/") + std::string(part);
     } else {
-      throw Error(fmt::format("'{}' is not the name of a case: '{}' is not axis:value", text, part));
+      throw Error(
+          fmt::format("'{}' is not the name of a case: '{}' is not axis:value", text, part));
     }
     begin = end + 1;
   }

@@ -21,8 +21,8 @@ struct CaseName {
   const std::string& at(std::string_view axis) const;
   long long number(std::string_view axis) const;
 
-  /// Splits a case's text at its '/' signs: parts with ':' are axes, those before them the benchmark.
-  /// Throws Error for text that has no benchmark or an axis before the end of it.
+  /// Splits a case's text at its '/' signs: parts with ':' are axes, those before them the
+  /// benchmark. Throws Error for text that has no benchmark or an axis before the end of it.
   static CaseName parse(std::string_view text);
 
   auto operator<=>(const CaseName&) const = default;

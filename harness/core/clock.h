@@ -6,8 +6,8 @@
 
 namespace launchgap {
 
-/// Nanoseconds of CLOCK_MONOTONIC: never steps, is slewed by at most 500 ppm, and costs about 20 ns to read
-/// through the vDSO. Comparable between processes of one boot.
+/// Nanoseconds of CLOCK_MONOTONIC: never steps, is slewed by at most 500 ppm, and costs about 20 ns
+/// to read through the vDSO. Comparable between processes of one boot.
 inline std::int64_t now_ns() {
   timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);

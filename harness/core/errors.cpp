@@ -26,6 +26,8 @@ LibraryError::LibraryError(std::string library,
       text_(std::move(text)),
       sticky_(sticky) {}
 
-std::string with_errno(const std::string& what) { return what + ": " + std::strerror(errno); }
+std::string with_errno(const std::string& what) {
+  return what + ": " + std::strerror(errno);
+}
 
 }  // namespace launchgap

@@ -1,4 +1,5 @@
-// Exit codes and exceptions. Every message says what was wrong and, where there is one, what would be right.
+// Exit codes and exceptions. Every message says what was wrong and, where there is one, what would
+// be right.
 #pragma once
 
 #include <stdexcept>
@@ -38,7 +39,8 @@ class NoGpuError : public Error {
   ExitCode exit_code() const override { return ExitCode::no_gpu; }
 };
 
-/// A device or library cannot do what a case asks for; the case becomes `unsupported`, which is no failure.
+/// A device or library cannot do what a case asks for; the case becomes `unsupported`, which is no
+/// failure.
 class Unsupported : public Error {
  public:
   using Error::Error;
@@ -59,8 +61,8 @@ class InvalidMeasurement : public Error {
 /// A call into a library failed.
 class LibraryError : public Error {
  public:
-  /// `call` as written in the source, `code` as the library returned it, `text` the library's own words for it.
-  /// `sticky`: the process can make no further use of the device.
+  /// `call` as written in the source, `code` as the library returned it, `text` the library's own
+  /// words for it. `sticky`: the process can make no further use of the device.
   LibraryError(std::string library,
                std::string call,
                int code,

@@ -21,7 +21,8 @@ constexpr Metric kMetrics[] = {
      "ns",
      kLower,
      "host_clock",
-     "From the begin of the launch call until the wait for that kernel returns, on an idle stream."},
+     "From the begin of the launch call until the wait for that kernel returns, on an idle "
+     "stream."},
     {"per_launch_ns",
      "ns",
      kLower,
@@ -31,8 +32,10 @@ constexpr Metric kMetrics[] = {
      "ns",
      kLower,
      "events",
-     "Time on the device for one operation: two events around at least 1 ms of the same work, or 256 "
-     "operations of it, enqueued behind a gate so that launching is not measured, divided by their number."},
+     "Time on the device for one operation: two events around at least 1 ms of the same work, or "
+     "256 "
+     "operations of it, enqueued behind a gate so that launching is not measured, divided by their "
+     "number."},
     {"tflops",
      "TFLOP/s",
      kHigher,
@@ -44,14 +47,17 @@ constexpr Metric kMetrics[] = {
      "ns",
      kLower,
      "host_clock",
-     "Writing the whole new allocation once and waiting for it: where memory is only promised by the call, "
+     "Writing the whole new allocation once and waiting for it: where memory is only promised by "
+     "the call, "
      "this is where it is paid for."},
     {"free_ns", "ns", kLower, "host_clock", "Time inside the call that gives the allocation back."},
 };
 
 }  // namespace
 
-std::span<const Metric> all_metrics() { return kMetrics; }
+std::span<const Metric> all_metrics() {
+  return kMetrics;
+}
 
 const Metric& metric(std::string_view key) {
   const auto found = std::ranges::find(kMetrics, key, &Metric::key);

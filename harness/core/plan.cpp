@@ -13,9 +13,12 @@ namespace launchgap {
 
 std::string_view name_of(Profile profile) {
   switch (profile) {
-    case Profile::quick: return "quick";
-    case Profile::nightly: return "nightly";
-    case Profile::full: return "full";
+    case Profile::quick:
+      return "quick";
+    case Profile::nightly:
+      return "nightly";
+    case Profile::full:
+      return "full";
   }
   return "";
 }
@@ -29,14 +32,19 @@ Profile parse_profile(std::string_view text) {
 
 int default_replicates(Profile profile) {
   switch (profile) {
-    case Profile::quick: return 3;
-    case Profile::nightly: return 10;
-    case Profile::full: return 20;
+    case Profile::quick:
+      return 3;
+    case Profile::nightly:
+      return 10;
+    case Profile::full:
+      return 20;
   }
   return 1;
 }
 
-std::string_view name_of(Arm arm) { return arm == Arm::plain ? "plain" : "traced"; }
+std::string_view name_of(Arm arm) {
+  return arm == Arm::plain ? "plain" : "traced";
+}
 
 std::size_t Plan::run_count() const {
   std::size_t count = 0;
@@ -68,20 +76,21 @@ std::uint64_t derive_seed(std::uint64_t seed, std::string_view purpose, std::uin
   return z ^ (z >> 31);
 }
 
-Plan make_plan(const std::vector<Workload>& workloads, int replicates, Arm arm, std::uint64_t seed) {
+Plan make_plan(const std::vector<Workload>& workloads,
+               int replicates,
+               Arm arm,
+               std::uint64_t seed) {
   Plan plan{seed, {}};
   for (int replicate = 0; replicate < replicates; ++replicate) {
     std::map<std::string, Batch> shared;
     for (std::size_t i = 0; i < workloads.size(); ++i) {
       const Workload& workload = workloads[i];
       if (workload.cases.empty()) continue;
-      PlannedRun run{workload.device,
-                     workload.setup,
-                     arm,
-                     replicate,
-                     workload.cases};
+      PlannedRun run{workload.device, workload.setup, arm, replicate, workload.cases};
       const auto shift = static_cast<std::size_t>(replicate) % run.cases.size();
-      std::rotate(run.cases.begin(), run.cases.begin() + static_cast<std::ptrdiff_t>(shift), run.cases.end());
+      std::rotate(run.cases.begin(),
+                  run.cases.begin() + static_cast<std::ptrdiff_t>(shift),
+                  run.cases.end());
       if (workload.alone) {
         plan.batches.push_back({std::move(run)});
       } else {
@@ -91,8 +100,10 @@ Plan make_plan(const std::vector<Workload>& workloads, int replicates, Arm arm, 
     for (auto& [setup, batch] : shared) plan.batches.push_back(std::move(batch));
   }
   std::mt19937_64 random(derive_seed(seed, "order"));
-  // std::shuffle's result is not the same in every standard library; a recorded seed must give one order.
-  for (std::size_t i = plan.batches.size(); i > 1; --i) std::swap(plan.batches[i - 1], plan.batches[random() % i]);
+  // std::shuffle's result is not the same in every standard library; a recorded seed must give one
+  // order.
+  for (std::size_t i = plan.batches.size(); i > 1; --i)
+    std::swap(plan.batches[i - 1], plan.batches[random() % i]);
   return plan;
 }
 

@@ -1,5 +1,6 @@
-// What a session will do: which runs, each with which cases, in which order. The order is random and comes
-// from a recorded seed, so that neither heat nor time of day favours one device or one case.
+// What a session will do: which runs, each with which cases, in which order. The order is random
+// and comes from a recorded seed, so that neither heat nor time of day favours one device or one
+// case.
 #pragma once
 
 #include <cstdint>
@@ -53,12 +54,12 @@ struct Plan {
   double seconds() const;  // estimate of the whole: the sum over batches of their longest run
 };
 
-/// Orders `replicates` runs of every workload. Workloads that must be alone are batches of one; the others of
-/// one setup and replicate share a batch, each on its own device.
+/// Orders `replicates` runs of every workload. Workloads that must be alone are batches of one; the
+/// others of one setup and replicate share a batch, each on its own device.
 Plan make_plan(const std::vector<Workload>& workloads, int replicates, Arm arm, std::uint64_t seed);
 
-/// A seed that depends on the whole path of numbers and on nothing else, for streams of random numbers that
-/// must not depend on each other.
+/// A seed that depends on the whole path of numbers and on nothing else, for streams of random
+/// numbers that must not depend on each other.
 std::uint64_t derive_seed(std::uint64_t seed, std::string_view purpose, std::uint64_t index = 0);
 
 /// Estimated cost of starting a worker: process, libraries, context, warm-up.

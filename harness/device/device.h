@@ -1,7 +1,9 @@
-// A device as benchmarks see it: a GPU or the host CPU, with queues of work (streams), memory, events and the
-// operations that libraries provide on it. Nothing of CUDA shows here, so a benchmark is one source for all.
+// A device as benchmarks see it: a GPU or the host CPU, with queues of work (streams), memory,
+// events and the operations that libraries provide on it. Nothing of CUDA shows here, so a
+// benchmark is one source for all.
 //
-// Errors: every call may throw LibraryError, and Unsupported where the device cannot do what is asked.
+// Errors: every call may throw LibraryError, and Unsupported where the device cannot do what is
+// asked.
 #pragma once
 
 #include <cstddef>
@@ -25,23 +27,25 @@ using kernels::LaunchShape;
 /// What a device is. Absent values are unknown, never zero.
 struct DeviceFacts {
   std::string backend;  // "cuda" or "host"
-  std::string uuid;     // "GPU-…", "MIG-…", or "host-…": identifies the device across reboots and orders
-  int index = 0;        // in the driver's order, among devices of this backend
+  std::string
+      uuid;  // "GPU-…", "MIG-…", or "host-…": identifies the device across reboots and orders
+  int index = 0;  // in the driver's order, among devices of this backend
   std::string name;
-  std::optional<std::string> compute_capability;   // "9.0"
-  std::optional<std::string> pci_bus_id;           // "0000:07:00.0"
+  std::optional<std::string> compute_capability;  // "9.0"
+  std::optional<std::string> pci_bus_id;          // "0000:07:00.0"
   std::optional<std::uint64_t> memory_bytes;
-  std::optional<int> multiprocessors;              // SMs, or cores this process may use
-  std::optional<int> clock_mhz;                    // highest
+  std::optional<int> multiprocessors;  // SMs, or cores this process may use
+  std::optional<int> clock_mhz;        // highest
   std::optional<int> memory_clock_mhz;
   std::optional<int> memory_bus_bits;
   std::optional<std::uint64_t> last_level_cache_bytes;
   std::optional<int> numa_node;
-  std::optional<std::string> driver_version;       // "13.0", as the driver reports the CUDA version it serves
-  std::map<std::string, std::string> details;      // whatever else was found, by name
-  bool simulated = false;                          // a fake library of the tests stands below
+  std::optional<std::string>
+      driver_version;  // "13.0", as the driver reports the CUDA version it serves
+  std::map<std::string, std::string> details;  // whatever else was found, by name
+  bool simulated = false;                      // a fake library of the tests stands below
   bool usable = true;
-  std::string reason;                              // why not usable
+  std::string reason;  // why not usable
 };
 
 /// A library as it was loaded.
@@ -53,8 +57,8 @@ struct LoadedLibrary {
   bool simulated = false;
 };
 
-/// A block of the device's memory, released with the object. `address` may be used on the host only where the
-/// device is the host.
+/// A block of the device's memory, released with the object. `address` may be used on the host only
+/// where the device is the host.
 class Buffer {
  public:
   virtual ~Buffer() = default;
@@ -80,7 +84,8 @@ class Event {
 class Stream {
  public:
   virtual ~Stream() = default;
-  /// Enqueues a kernel; `arguments[i]` points to the value of its parameter i and is read before this returns.
+  /// Enqueues a kernel; `arguments[i]` points to the value of its parameter i and is read before
+  /// this returns.
   virtual void launch(const Kernel& kernel, LaunchShape shape, void** arguments) = 0;
   /// Returns when all work enqueued so far is done.
   virtual void wait() = 0;
@@ -105,8 +110,8 @@ class Matmul {
   virtual std::string method() const = 0;  // library, call and algorithm
 };
 
-/// A two-dimensional forward convolution (cross-correlation) without bias: input n x c x h x w, filters
-/// k x c x r x s, output n x k x out_h x out_w, all in this order in memory.
+/// A two-dimensional forward convolution (cross-correlation) without bias: input n x c x h x w,
+/// filters k x c x r x s, output n x k x out_h x out_w, all in this order in memory.
 struct ConvolutionShape {
   std::string layer;
   int n = 1, c = 1, h = 1, w = 1;
@@ -123,8 +128,9 @@ struct ConvolutionShape {
   double operations() const { return 2.0 * static_cast<double>(output_count()) * c * r * s; }
 };
 
-/// A library's convolution, ready to run on one or several sets of tensors. It may keep them in a layout of its
-/// own: `add_tensors` brings them into it and `read_output` back, neither of which is part of `enqueue`.
+/// A library's convolution, ready to run on one or several sets of tensors. It may keep them in a
+/// layout of its own: `add_tensors` brings them into it and `read_output` back, neither of which is
+/// part of `enqueue`.
 class Convolution {
  public:
   virtual ~Convolution() = default;
@@ -136,7 +142,8 @@ class Convolution {
   /// What the last `enqueue` on this set computed, `output_count()` elements in host memory. Waits.
   virtual void read_output(std::size_t set, void* output) = 0;
   virtual std::string method() const = 0;
-  /// Whether the algorithm transforms its inputs (Winograd, FFT), so that even integers come out rounded.
+  /// Whether the algorithm transforms its inputs (Winograd, FFT), so that even integers come out
+  /// rounded.
   virtual bool rounds_integers() const = 0;
 };
 
@@ -176,14 +183,16 @@ class Device {
   virtual std::unique_ptr<Buffer> allocate_shared(std::size_t bytes) = 0;
   /// The address by which kernels reach a shared buffer; `address()` is the host's.
   virtual void* device_address(const Buffer& shared) = 0;
-  /// Copies `bytes` from `offset` on to the host. The caller has waited for the work that wrote them.
+  /// Copies `bytes` from `offset` on to the host. The caller has waited for the work that wrote
+  /// them.
   virtual void read(const Buffer& from, std::size_t offset, void* to, std::size_t bytes) = 0;
   virtual std::uint64_t free_memory_bytes() = 0;
   /// Waits for all work; throws what went wrong with any of it.
   virtual void check() = 0;
 
   virtual std::unique_ptr<Matmul> matmul(Stream& stream, const MatmulShape& shape) = 0;
-  virtual std::unique_ptr<Convolution> convolution(Stream& stream, const ConvolutionShape& shape) = 0;
+  virtual std::unique_ptr<Convolution> convolution(Stream& stream,
+                                                   const ConvolutionShape& shape) = 0;
   virtual std::unique_ptr<Allocator> allocator(Stream& stream, AllocatorKind kind) = 0;
 };
 
@@ -191,7 +200,8 @@ class Device {
 /// Backends: "host", "cuda".
 std::vector<DeviceFacts> probe_devices(const std::string& backend);
 
-/// Opens a device for use by this process. Throws Error if there is no such device or it cannot be used.
+/// Opens a device for use by this process. Throws Error if there is no such device or it cannot be
+/// used.
 std::unique_ptr<Device> open_device(const std::string& backend, const std::string& uuid);
 
 }  // namespace launchgap

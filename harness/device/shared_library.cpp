@@ -33,13 +33,14 @@ std::vector<fs::path> site_packages_of(const fs::path& prefix) {
   return found;
 }
 
-/// Prefixes of the active Python: the virtual environment; else the checkout's own, which scripts/setup made, and
-/// that of the first `python3` of PATH.
+/// Prefixes of the active Python: the virtual environment; else the checkout's own, which
+/// scripts/setup made, and that of the first `python3` of PATH.
 std::vector<fs::path> python_prefixes() {
   if (const std::string venv = environment("VIRTUAL_ENV"); !venv.empty()) return {venv};
   std::error_code ignored;
   std::vector<fs::path> prefixes;
-  const fs::path own_venv = fs::read_symlink("/proc/self/exe", ignored).parent_path() / "../../.venv";
+  const fs::path own_venv =
+      fs::read_symlink("/proc/self/exe", ignored).parent_path() / "../../.venv";
   if (fs::exists(own_venv, ignored)) prefixes.push_back(own_venv);
   const std::string path = environment("PATH");
   for (std::size_t begin = 0; begin < path.size();) {
@@ -117,18 +118,25 @@ SharedLibrary SharedLibrary::open(const LibrarySearch& search) {
   return library;
 }
 
-void* SharedLibrary::find(const char* symbol) const { return dlsym(handle_, symbol); }
+void* SharedLibrary::find(const char* symbol) const {
+  return dlsym(handle_, symbol);
+}
 
 void* SharedLibrary::require(const char* symbol) const {
   if (void* address = find(symbol)) return address;
-  throw Error(fmt::format("{} ({}) has no function {}: it is not the library it should be, or too old",
-                          facts_.name,
-                          facts_.path,
-                          symbol));
+  throw Error(
+      fmt::format("{} ({}) has no function {}: it is not the library it should be, or too old",
+                  facts_.name,
+                  facts_.path,
+                  symbol));
 }
 
-std::vector<std::string> sonames_up_to(const std::string& name, std::vector<int> majors, int newest) {
-  std::ranges::sort(majors, [newest](int a, int b) { return std::pair(a <= newest, a) > std::pair(b <= newest, b); });
+std::vector<std::string> sonames_up_to(const std::string& name,
+                                       std::vector<int> majors,
+                                       int newest) {
+  std::ranges::sort(majors, [newest](int a, int b) {
+    return std::pair(a <= newest, a) > std::pair(b <= newest, b);
+  });
   std::vector<std::string> names;
   for (const int major : majors) names.push_back(fmt::format("{}.so.{}", name, major));
   names.push_back(name + ".so");

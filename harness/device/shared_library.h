@@ -1,4 +1,5 @@
-// Libraries loaded at run time: search order, a table of functions, and the facts of what was really loaded.
+// Libraries loaded at run time: search order, a table of functions, and the facts of what was
+// really loaded.
 #pragma once
 
 #include <span>
@@ -20,8 +21,9 @@ struct LibrarySearch {
 /// A library opened with dlopen and never closed: CUDA's libraries keep threads and exit handlers.
 class SharedLibrary {
  public:
-  /// Search order: the override, the loader's own search, CUDA_HOME and CUDA_PATH, pip's folders beside the
-  /// active Python ($VIRTUAL_ENV, or `python3` of the path). Throws Error with every attempt's reason.
+  /// Search order: the override, the loader's own search, CUDA_HOME and CUDA_PATH, pip's folders
+  /// beside the active Python ($VIRTUAL_ENV, or `python3` of the path). Throws Error with every
+  /// attempt's reason.
   static SharedLibrary open(const LibrarySearch& search);
 
   /// The address of a symbol, or null.
@@ -38,9 +40,11 @@ class SharedLibrary {
   LoadedLibrary facts_;
 };
 
-/// "libcublas.so.12" and so on for the majors given: those up to `newest` first, the newest of them in front; then
-/// the others, and the name without a number.
-std::vector<std::string> sonames_up_to(const std::string& name, std::vector<int> majors, int newest);
+/// "libcublas.so.12" and so on for the majors given: those up to `newest` first, the newest of them
+/// in front; then the others, and the name without a number.
+std::vector<std::string> sonames_up_to(const std::string& name,
+                                       std::vector<int> majors,
+                                       int newest);
 
 /// CUDA's "13000" as "13.0".
 std::string cuda_version_text(int version);

@@ -42,7 +42,8 @@ BenchmarkBuilder& BenchmarkBuilder::asks(std::string question) {
 }
 
 BenchmarkBuilder& BenchmarkBuilder::axis(std::string name, std::vector<std::string> values) {
-  return axis(std::move(name), [values = std::move(values)](Profile, const DeviceFacts&) { return values; });
+  return axis(std::move(name),
+              [values = std::move(values)](Profile, const DeviceFacts&) { return values; });
 }
 
 BenchmarkBuilder& BenchmarkBuilder::axis(std::string name, Benchmark::AxisValues values) {
@@ -60,7 +61,8 @@ BenchmarkBuilder& BenchmarkBuilder::metrics(
   return *this;
 }
 
-BenchmarkBuilder& BenchmarkBuilder::samples(std::function<Sampling(Profile, const CaseName&)> sampling) {
+BenchmarkBuilder& BenchmarkBuilder::samples(
+    std::function<Sampling(Profile, const CaseName&)> sampling) {
   benchmark_.sampling = std::move(sampling);
   return *this;
 }
@@ -85,7 +87,9 @@ Registration::Registration(Benchmark benchmark) {
   all.insert(place, std::move(benchmark));
 }
 
-const std::vector<Benchmark>& all_benchmarks() { return registry(); }
+const std::vector<Benchmark>& all_benchmarks() {
+  return registry();
+}
 
 const Benchmark& benchmark_of(const CaseName& name) {
   for (const Benchmark& benchmark : registry()) {

@@ -20,10 +20,10 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/core/block.h"
 #include "harness/core/case_name.h"
 #include "harness/core/plan.h"
 #include "harness/device/device.h"
-#include "harness/core/block.h"
 
 namespace launchgap {
 
@@ -34,14 +34,16 @@ struct CaseContext {
   std::uint64_t seed = 0;  // of this case in this run; the same inputs in every run of a session
 };
 
-/// A case, ready to be sampled: its constructor sets up, verifies the result, and warms up. It may throw
-/// Unsupported (the device or a library cannot), WrongResult, or whatever its calls throw.
+/// A case, ready to be sampled: its constructor sets up, verifies the result, and warms up. It may
+/// throw Unsupported (the device or a library cannot), WrongResult, or whatever its calls throw.
 class Case {
  public:
   virtual ~Case() = default;
-  /// Takes one sample and keeps it in `block`. Nothing but the measured statement runs between its clock reads.
+  /// Takes one sample and keeps it in `block`. Nothing but the measured statement runs between its
+  /// clock reads.
   virtual void sample(Block& block) = 0;
-  /// Samples taken and not kept at the start of each block, since writing the block before has emptied the caches.
+  /// Samples taken and not kept at the start of each block, since writing the block before has
+  /// emptied the caches.
   virtual int warm_up_samples() const { return 0; }
   /// After the last sample: throws WrongResult if what was timed did not compute what it should.
   virtual void verify_timed_work() {}
@@ -63,7 +65,8 @@ struct Benchmark {
   std::vector<std::pair<std::string, AxisValues>> axes;
   std::function<std::vector<std::string_view>(const CaseName&)> metrics;
   std::function<Sampling(Profile, const CaseName&)> sampling;
-  std::function<double(const DeviceFacts&, const CaseName&, Sampling)> seconds;  // estimate of a case
+  std::function<double(const DeviceFacts&, const CaseName&, Sampling)>
+      seconds;         // estimate of a case
   bool alone = false;  // whether neighbours would disturb it
   std::function<std::unique_ptr<Case>(const CaseContext&)> make;
 
@@ -83,7 +86,8 @@ class BenchmarkBuilder {
   BenchmarkBuilder& metrics(std::vector<std::string_view> keys);
   BenchmarkBuilder& metrics(std::function<std::vector<std::string_view>(const CaseName&)> keys);
   BenchmarkBuilder& samples(std::function<Sampling(Profile, const CaseName&)> sampling);
-  BenchmarkBuilder& takes(std::function<double(const DeviceFacts&, const CaseName&, Sampling)> seconds);
+  BenchmarkBuilder& takes(
+      std::function<double(const DeviceFacts&, const CaseName&, Sampling)> seconds);
   BenchmarkBuilder& one_device_at_a_time();
 
   template <class SomeCase>
@@ -98,7 +102,9 @@ class BenchmarkBuilder {
   Benchmark benchmark_;
 };
 
-inline BenchmarkBuilder benchmark(std::string name) { return BenchmarkBuilder(std::move(name)); }
+inline BenchmarkBuilder benchmark(std::string name) {
+  return BenchmarkBuilder(std::move(name));
+}
 
 /// Puts a benchmark into all_benchmarks() before main() begins.
 class Registration {

@@ -17,8 +17,8 @@ Gate::Gate(Device& device, Stream& stream)
       stream_(stream),
       kernel_(device.load(kernels::gate_kernel)),
       shared_(device.allocate_shared(sizeof(State))) {
-  // Launched once while open: with lazy loading, a kernel's first launch may wait for the device, and behind a
-  // closed gate that wait would never end (nvbench issue 136).
+  // Launched once while open: with lazy loading, a kernel's first launch may wait for the device,
+  // and behind a closed gate that wait would never end (nvbench issue 136).
   state().timed_out = 0;
   close();
   open();
@@ -34,7 +34,9 @@ Gate::~Gate() {
   }
 }
 
-volatile Gate::State& Gate::state() const { return *static_cast<volatile State*>(shared_->address()); }
+volatile Gate::State& Gate::state() const {
+  return *static_cast<volatile State*>(shared_->address());
+}
 
 void Gate::close() {
   state().open = 0;
@@ -53,7 +55,9 @@ void Gate::open() {
   state().open = 1;
 }
 
-bool Gate::timed_out() const { return state().timed_out != 0; }
+bool Gate::timed_out() const {
+  return state().timed_out != 0;
+}
 
 DeviceTimer::DeviceTimer(Device& device, Stream& stream)
     : device_(device),
@@ -76,8 +80,10 @@ double DeviceTimer::time(int operations, const std::function<void(int)>& enqueue
   }
   stream_.wait();
   if (gate_.timed_out()) {
-    throw InvalidMeasurement(fmt::format(
-        "the gate timed out while {} operations were enqueued behind it: one of them waited for the device", operations));
+    throw InvalidMeasurement(
+        fmt::format("the gate timed out while {} operations were enqueued behind it: one of them "
+                    "waited for the device",
+                    operations));
   }
   return device_.elapsed_ns(*begin_, *end_) / operations;
 }
@@ -90,7 +96,8 @@ int DeviceTimer::operations_for_one_ms(double seconds, const std::function<void(
     const double wanted = std::ceil(1.1e6 / total_ns * operations);
     const bool enough = total_ns >= 1e6 || operations == kMaxOperations;
     if (enough && now_ns() >= until) return operations;
-    if (!enough) operations = static_cast<int>(std::clamp(wanted, operations + 1.0, double{kMaxOperations}));
+    if (!enough)
+      operations = static_cast<int>(std::clamp(wanted, operations + 1.0, double{kMaxOperations}));
   }
 }
 

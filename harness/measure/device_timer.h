@@ -1,4 +1,5 @@
-// Time on the device: events around work that is enqueued behind a gate, so that launching is not measured.
+// Time on the device: events around work that is enqueued behind a gate, so that launching is not
+// measured.
 #pragma once
 
 #include <functional>
@@ -8,8 +9,8 @@
 
 namespace launchgap {
 
-/// A gate in a stream: what is enqueued behind it runs only once it is opened. Opens itself when destroyed, so
-/// that an exception while work is being enqueued cannot leave the device waiting.
+/// A gate in a stream: what is enqueued behind it runs only once it is opened. Opens itself when
+/// destroyed, so that an exception while work is being enqueued cannot leave the device waiting.
 class Gate {
  public:
   Gate(Device& device, Stream& stream);
@@ -20,7 +21,8 @@ class Gate {
   /// Enqueues the closed gate.
   void close();
   void open();
-  /// Whether the gate gave up waiting since it was last closed. Only after the stream was waited for.
+  /// Whether the gate gave up waiting since it was last closed. Only after the stream was waited
+  /// for.
   bool timed_out() const;
 
  private:
@@ -42,12 +44,14 @@ class DeviceTimer {
  public:
   DeviceTimer(Device& device, Stream& stream);
 
-  /// Enqueues `operations` operations, the i-th by enqueue(i), and returns the nanoseconds per operation that
-  /// the device took. All their loading must be done before. Throws InvalidMeasurement if the gate timed out.
+  /// Enqueues `operations` operations, the i-th by enqueue(i), and returns the nanoseconds per
+  /// operation that the device took. All their loading must be done before. Throws
+  /// InvalidMeasurement if the gate timed out.
   double time(int operations, const std::function<void(int)>& enqueue);
 
-  /// Works for `seconds` and then says how many operations make at least 1 ms; at most kMaxOperations, which stays
-  /// below the launch queue's limit even where an operation is several kernels. The work lets clocks rise.
+  /// Works for `seconds` and then says how many operations make at least 1 ms; at most
+  /// kMaxOperations, which stays below the launch queue's limit even where an operation is several
+  /// kernels. The work lets clocks rise.
   int operations_for_one_ms(double seconds, const std::function<void(int)>& enqueue);
 
   static constexpr int kMaxOperations = 256;

@@ -43,19 +43,21 @@ void measure_blocks(Case& measured,
   Block block(metrics, static_cast<std::size_t>(sampling.samples));
   std::exception_ptr failure;
   int index = 0;
-  benchmark::RegisterBenchmark(name.text().c_str(), [&](benchmark::State& state) {
-    if (failure) {
-      state.SkipWithError("an earlier block failed");
-      return;
-    }
-    try {
-      take_samples(state, measured, block, static_cast<std::uint64_t>(index));
-      done(index++, block);
-    } catch (...) {
-      failure = std::current_exception();
-      state.SkipWithError("failed");
-    }
-  })
+  benchmark::RegisterBenchmark(name.text().c_str(),
+                               [&](benchmark::State& state) {
+                                 if (failure) {
+                                   state.SkipWithError("an earlier block failed");
+                                   return;
+                                 }
+                                 try {
+                                   take_samples(
+                                       state, measured, block, static_cast<std::uint64_t>(index));
+                                   done(index++, block);
+                                 } catch (...) {
+                                   failure = std::current_exception();
+                                   state.SkipWithError("failed");
+                                 }
+                               })
       ->Iterations(sampling.samples)
       ->Repetitions(sampling.blocks)
       ->UseManualTime();
@@ -83,7 +85,8 @@ void register_with_google_benchmark(Device& device,
             for (std::size_t i = 0; i < block.metrics().size(); ++i) {
               double sum = 0;
               for (const double value : block.values(i)) sum += value;
-              state.counters[std::string(block.metrics()[i])] = sum / static_cast<double>(block.size());
+              state.counters[std::string(block.metrics()[i])] =
+                  sum / static_cast<double>(block.size());
             }
           } catch (const std::exception& error) {
             state.SkipWithError(error.what());

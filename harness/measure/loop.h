@@ -7,17 +7,20 @@
 
 namespace launchgap {
 
-/// Measures a prepared case in blocks. `done` is called after each block, outside all timing. Rethrows what the
-/// case throws. Google Benchmark runs each repetition with a fixed number of iterations and manual time; it
-/// never searches for a number of iterations.
+/// Measures a prepared case in blocks. `done` is called after each block, outside all timing.
+/// Rethrows what the case throws. Google Benchmark runs each repetition with a fixed number of
+/// iterations and manual time; it never searches for a number of iterations.
 void measure_blocks(Case& measured,
                     const CaseName& name,
                     const std::vector<std::string_view>& metrics,
                     Sampling sampling,
                     const std::function<void(int block, const Block&)>& done);
 
-/// Registers cases for Google Benchmark's own main loop and flags: each is prepared when it first runs, and
-/// each repetition has its profile's samples as iterations.
-void register_with_google_benchmark(Device& device, const std::vector<CaseName>& cases, Profile profile, std::uint64_t seed);
+/// Registers cases for Google Benchmark's own main loop and flags: each is prepared when it first
+/// runs, and each repetition has its profile's samples as iterations.
+void register_with_google_benchmark(Device& device,
+                                    const std::vector<CaseName>& cases,
+                                    Profile profile,
+                                    std::uint64_t seed);
 
 }  // namespace launchgap

@@ -1,5 +1,6 @@
-// NVTX ranges of the domain "launchgap", by which Nsight shows what the harness was doing. They cost about a
-// nanosecond when no tool listens, and stand outside every timed statement all the same.
+// NVTX ranges of the domain "launchgap", by which Nsight shows what the harness was doing. They
+// cost about a nanosecond when no tool listens, and stand outside every timed statement all the
+// same.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,8 @@ struct Domain {
   static constexpr char const* name{"launchgap"};
 };
 
-/// A name by which ranges are found: registered, since Nsight's filters see only registered strings.
+/// A name by which ranges are found: registered, since Nsight's filters see only registered
+/// strings.
 class Name {
  public:
   explicit Name(const std::string& text) : handle_(text) {}

@@ -22,23 +22,28 @@ SampleBlock sample_block(const Json& record) {
   for (const Json& column : record.at("values")) {
     std::vector<double>& values = block.values.emplace_back();
     values.reserve(column.size());
-    for (const Json& value : column) values.push_back(value.is_null() ? std::nan("") : value.get<double>());
-    if (values.size() != length) throw Error(fmt::format("a block of {} samples has a column of {}", length, values.size()));
+    for (const Json& value : column)
+      values.push_back(value.is_null() ? std::nan("") : value.get<double>());
+    if (values.size() != length)
+      throw Error(fmt::format("a block of {} samples has a column of {}", length, values.size()));
   }
   if (block.values.size() != block.metrics.size()) {
-    throw Error(fmt::format("{} metrics and {} columns", block.metrics.size(), block.values.size()));
+    throw Error(
+        fmt::format("{} metrics and {} columns", block.metrics.size(), block.values.size()));
   }
   return block;
 }
 
 /// "launchgap/2" is newer than "launchgap/1"; text of another form is not a schema of ours.
 bool is_newer(const std::string& schema) {
-  return schema.starts_with("launchgap/") && std::atoi(schema.c_str() + 10) > std::atoi(kSchema.data() + 10);
+  return schema.starts_with("launchgap/") &&
+         std::atoi(schema.c_str() + 10) > std::atoi(kSchema.data() + 10);
 }
 
 }  // namespace
 
-std::vector<std::string> read_records(const std::filesystem::path& file, const RecordVisitor& visitor) {
+std::vector<std::string> read_records(const std::filesystem::path& file,
+                                      const RecordVisitor& visitor) {
   std::ifstream in(file, std::ios::binary);
   if (!in) return {with_errno(fmt::format("{} cannot be read", file.string()))};
   std::vector<std::string> problems;
@@ -50,8 +55,13 @@ std::vector<std::string> read_records(const std::filesystem::path& file, const R
       const Json record = Json::parse(line);
       const auto schema = maybe<std::string>(record, "schema").value_or("");
       if (is_newer(schema)) {
-        problems.push_back(fmt::format("{}, line {}: schema {} is newer than {}, which this launchgap reads: use a newer launchgap",
-                                       file.string(), number, schema, kSchema));
+        problems.push_back(
+            fmt::format("{}, line {}: schema {} is newer than {}, which this launchgap reads: use "
+                        "a newer launchgap",
+                        file.string(),
+                        number,
+                        schema,
+                        kSchema));
         break;
       }
       if (schema != kSchema) throw Error("it has no \"schema\":\"launchgap/1\"");
@@ -61,9 +71,11 @@ std::vector<std::string> read_records(const std::filesystem::path& file, const R
         visitor.other(record);
       }
     } catch (const nlohmann::json::exception& error) {
-      problems.push_back(fmt::format("{}, line {}: not a record: {}", file.string(), number, error.what()));
+      problems.push_back(
+          fmt::format("{}, line {}: not a record: {}", file.string(), number, error.what()));
     } catch (const Error& error) {
-      problems.push_back(fmt::format("{}, line {}: not a record: {}", file.string(), number, error.what()));
+      problems.push_back(
+          fmt::format("{}, line {}: not a record: {}", file.string(), number, error.what()));
     }
   }
   return problems;

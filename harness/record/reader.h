@@ -26,9 +26,11 @@ struct RecordVisitor {
   std::function<void(const Json&)> other;  // every other kind
 };
 
-/// Calls the visitor for each record of a file, in order. A last line without its end, which a killed writer
-/// leaves, is ignored. Returns a line of text for everything else that could not be read ("file, line 17: not a
-/// record: …"); reading goes on after a garbled line, and stops at a newer schema.
-std::vector<std::string> read_records(const std::filesystem::path& file, const RecordVisitor& visitor);
+/// Calls the visitor for each record of a file, in order. A last line without its end, which a
+/// killed writer leaves, is ignored. Returns a line of text for everything else that could not be
+/// read ("file, line 17: not a record: …"); reading goes on after a garbled line, and stops at a
+/// newer schema.
+std::vector<std::string> read_records(const std::filesystem::path& file,
+                                      const RecordVisitor& visitor);
 
 }  // namespace launchgap

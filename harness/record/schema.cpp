@@ -11,11 +11,12 @@
 namespace launchgap {
 namespace {
 
-constexpr std::array<std::pair<Status, std::string_view>, 5> kStatusNames = {{{Status::ok, "ok"},
-                                                                             {Status::failed, "failed"},
-                                                                             {Status::skipped, "skipped"},
-                                                                             {Status::invalid, "invalid"},
-                                                                             {Status::unsupported, "unsupported"}}};
+constexpr std::array<std::pair<Status, std::string_view>, 5> kStatusNames = {
+    {{Status::ok, "ok"},
+     {Status::failed, "failed"},
+     {Status::skipped, "skipped"},
+     {Status::invalid, "invalid"},
+     {Status::unsupported, "unsupported"}}};
 
 template <class Value>
 void put(Json& json, const char* key, const std::optional<Value>& value) {
@@ -38,7 +39,9 @@ Status parse_status(std::string_view text) {
   throw Error(fmt::format("'{}' is not the status of a case", text));
 }
 
-Json new_record(std::string_view kind) { return {{"schema", kSchema}, {"record", kind}}; }
+Json new_record(std::string_view kind) {
+  return {{"schema", kSchema}, {"record", kind}};
+}
 
 Json to_json(const DeviceFacts& facts) {
   Json json;
@@ -79,7 +82,8 @@ DeviceFacts facts_from_json(const Json& json) {
   facts.last_level_cache_bytes = maybe<std::uint64_t>(json, "last_level_cache_bytes");
   facts.numa_node = maybe<int>(json, "numa_node");
   facts.driver_version = maybe<std::string>(json, "driver_version");
-  facts.details = maybe<std::map<std::string, std::string>>(json, "details").value_or(decltype(facts.details){});
+  facts.details = maybe<std::map<std::string, std::string>>(json, "details")
+                      .value_or(decltype(facts.details){});
   facts.simulated = maybe<bool>(json, "simulated").value_or(false);
   facts.usable = maybe<bool>(json, "usable").value_or(true);
   facts.reason = maybe<std::string>(json, "reason").value_or("");

@@ -1,5 +1,5 @@
-// The records of a session: JSON lines with "schema":"launchgap/1" and "record". docs/record-schema.md
-// describes every field; changes are additive only.
+// The records of a session: JSON lines with "schema":"launchgap/1" and "record".
+// docs/record-schema.md describes every field; changes are additive only.
 #pragma once
 
 #include <cstdint>

@@ -20,7 +20,8 @@ void append_integer(std::string& line, std::int64_t value) {
   line.append(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);
 }
 
-/// Times to a thousandth of a nanosecond, which only quotients have; other values so that they read back equal.
+/// Times to a thousandth of a nanosecond, which only quotients have; other values so that they read
+/// back equal.
 void append_value(std::string& line, double value, bool time) {
   if (!std::isfinite(value)) {
     line += "null";
@@ -32,8 +33,9 @@ void append_value(std::string& line, double value, bool time) {
     return;
   }
   char digits[400];
-  const auto result = time ? std::to_chars(digits, digits + sizeof digits, value, std::chars_format::fixed, 3)
-                           : std::to_chars(digits, digits + sizeof digits, value);
+  const auto result =
+      time ? std::to_chars(digits, digits + sizeof digits, value, std::chars_format::fixed, 3)
+           : std::to_chars(digits, digits + sizeof digits, value);
   line.append(digits, result.ptr);
 }
 
@@ -50,7 +52,8 @@ RecordWriter::~RecordWriter() {
 }
 
 RecordWriter RecordWriter::create(const std::filesystem::path& path) {
-  const int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0644);
+  const int descriptor =
+      open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0644);
   if (descriptor < 0) throw Error(with_errno(fmt::format("{} cannot be created", path.string())));
   return {path, descriptor};
 }
@@ -62,7 +65,8 @@ RecordWriter RecordWriter::reopen(const std::filesystem::path& path) {
   off_t end = lseek(descriptor, 0, SEEK_END);
   char last = '\n';
   while (end > 0 && pread(descriptor, &last, 1, end - 1) == 1 && last != '\n') --end;
-  if (ftruncate(descriptor, end) != 0) throw Error(with_errno(fmt::format("{} cannot be mended", path.string())));
+  if (ftruncate(descriptor, end) != 0)
+    throw Error(with_errno(fmt::format("{} cannot be mended", path.string())));
   return writer;
 }
 
@@ -71,16 +75,20 @@ void RecordWriter::write(const Json& record) {
   write_line();
 }
 
-void RecordWriter::write_samples(std::string_view case_name, int block, std::uint64_t first, const Block& samples) {
+void RecordWriter::write_samples(std::string_view case_name,
+                                 int block,
+                                 std::uint64_t first,
+                                 const Block& samples) {
   line_.clear();
-  fmt::format_to(std::back_inserter(line_),
-                 R"({{"schema":"{}","record":"samples","case":{},"block":{},"first":{},"begin_ns":{},"end_ns":{},"t0_ns":[)",
-                 kSchema,
-                 Json(case_name).dump(),
-                 block,
-                 first,
-                 samples.begin_ns(),
-                 samples.end_ns());
+  fmt::format_to(
+      std::back_inserter(line_),
+      R"({{"schema":"{}","record":"samples","case":{},"block":{},"first":{},"begin_ns":{},"end_ns":{},"t0_ns":[)",
+      kSchema,
+      Json(case_name).dump(),
+      block,
+      first,
+      samples.begin_ns(),
+      samples.end_ns());
   for (std::size_t i = 0; i < samples.size(); ++i) {
     if (i > 0) line_ += ',';
     append_integer(line_, samples.starts_ns()[i] - samples.begin_ns());

@@ -1,5 +1,5 @@
-// Writes the records of one run, each as one line and by one write, so that whatever kills the process leaves
-// every record before it whole.
+// Writes the records of one run, each as one line and by one write, so that whatever kills the
+// process leaves every record before it whole.
 #pragma once
 
 #include <filesystem>
@@ -14,7 +14,8 @@ class RecordWriter {
  public:
   /// Creates the file; throws Error if it exists or cannot be created.
   static RecordWriter create(const std::filesystem::path& path);
-  /// Appends to a file whose writer is gone, after cutting off a torn last line. Throws Error if it cannot.
+  /// Appends to a file whose writer is gone, after cutting off a torn last line. Throws Error if it
+  /// cannot.
   static RecordWriter reopen(const std::filesystem::path& path);
 
   RecordWriter(RecordWriter&& other) noexcept;
@@ -22,7 +23,10 @@ class RecordWriter {
 
   void write(const Json& record);
   /// A `samples` record. `first` is the index of its first sample in the case and run.
-  void write_samples(std::string_view case_name, int block, std::uint64_t first, const Block& samples);
+  void write_samples(std::string_view case_name,
+                     int block,
+                     std::uint64_t first,
+                     const Block& samples);
 
  private:
   RecordWriter(std::filesystem::path path, int descriptor);

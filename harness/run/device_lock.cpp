@@ -16,8 +16,9 @@
 namespace launchgap {
 namespace {
 
-/// Opens the lock's file, making it if need be. Not made by opening alone: in a folder that everybody may write
-/// to, Linux refuses O_CREAT on a file of another user (sysctl fs.protected_regular).
+/// Opens the lock's file, making it if need be. Not made by opening alone: in a folder that
+/// everybody may write to, Linux refuses O_CREAT on a file of another user (sysctl
+/// fs.protected_regular).
 int open_lock_file(const std::string& path) {
   for (int attempt = 0; attempt < 2; ++attempt) {
     const int existing = open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
@@ -36,9 +37,11 @@ int open_lock_file(const std::string& path) {
 
 DeviceLock::DeviceLock(const std::string& uuid) {
   const char* folder = std::getenv("LAUNCHGAP_LOCK_DIR");
-  const std::string path = fmt::format("{}/launchgap-{}.lock", folder && *folder ? folder : "/tmp", uuid);
+  const std::string path =
+      fmt::format("{}/launchgap-{}.lock", folder && *folder ? folder : "/tmp", uuid);
   descriptor_ = open_lock_file(path);
-  if (descriptor_ < 0) throw Error(with_errno(fmt::format("the device's lock {} cannot be opened", path)));
+  if (descriptor_ < 0)
+    throw Error(with_errno(fmt::format("the device's lock {} cannot be opened", path)));
   if (flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
     std::array<char, 32> holder{};
     const ssize_t length = pread(descriptor_, holder.data(), holder.size() - 1, 0);
@@ -51,7 +54,8 @@ DeviceLock::DeviceLock(const std::string& uuid) {
   [[maybe_unused]] const ssize_t written = pwrite(descriptor_, pid.data(), pid.size(), 0);
 }
 
-DeviceLock::DeviceLock(DeviceLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+DeviceLock::DeviceLock(DeviceLock&& other) noexcept
+    : descriptor_(std::exchange(other.descriptor_, -1)) {}
 
 DeviceLock::~DeviceLock() {
   if (descriptor_ >= 0) close(descriptor_);

@@ -9,7 +9,8 @@ namespace launchgap {
 /// Held until destroyed, or until the process ends however it ends.
 class DeviceLock {
  public:
-  /// Takes the lock of a device. Throws Error that names the holder's process if another session has it.
+  /// Takes the lock of a device. Throws Error that names the holder's process if another session
+  /// has it.
   explicit DeviceLock(const std::string& uuid);
   ~DeviceLock();
   DeviceLock(DeviceLock&& other) noexcept;

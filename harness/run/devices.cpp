@@ -22,7 +22,8 @@ std::vector<DeviceFacts> probe(const std::string& backend, double timeout_s) {
   const Json job = {{"task", "probe"}, {"backend", backend}};
   std::vector<DeviceFacts> devices;
   for (const Json& message : run_worker(job, {}, timeout_s)) {
-    for (const Json& device : message.value("devices", Json::array())) devices.push_back(facts_from_json(device));
+    for (const Json& device : message.value("devices", Json::array()))
+      devices.push_back(facts_from_json(device));
   }
   return devices;
 }
@@ -65,7 +66,8 @@ void check_devices(const std::vector<DeviceFacts*>& devices, double timeout_s) {
   for (DeviceFacts* device : devices) {
     if (device->backend != "cuda" || !device->usable) continue;
     const Json job = {{"task", "initialise"}, {"backend", device->backend}, {"uuid", device->uuid}};
-    checks.push_back({device, std::make_unique<WorkerProcess>(job, worker_environment(*device)), ""});
+    checks.push_back(
+        {device, std::make_unique<WorkerProcess>(job, worker_environment(*device)), ""});
   }
   const std::int64_t until = now_ns() + static_cast<std::int64_t>(timeout_s * 1e9);
   const auto unusable = [](DeviceFacts& device, const std::string& reason) {
@@ -106,15 +108,18 @@ std::map<std::string, std::string> worker_environment(const DeviceFacts& device)
   return {{"CUDA_VISIBLE_DEVICES", device.backend == "cuda" ? device.uuid : ""}};
 }
 
-std::vector<DeviceFacts> select_devices(const MachineDevices& machine, const std::string& selection) {
+std::vector<DeviceFacts> select_devices(const MachineDevices& machine,
+                                        const std::string& selection) {
   std::vector<DeviceFacts> selected;
   const auto add = [&](const DeviceFacts& device) {
-    if (std::ranges::find(selected, device.uuid, &DeviceFacts::uuid) == selected.end()) selected.push_back(device);
+    if (std::ranges::find(selected, device.uuid, &DeviceFacts::uuid) == selected.end())
+      selected.push_back(device);
   };
   const auto available = [&] {
     std::vector<std::string> names;
     for (const DeviceFacts& device : machine.devices) {
-      names.push_back(device.backend == "host" ? "host" : fmt::format("{} ({})", device.index, device.uuid));
+      names.push_back(device.backend == "host" ? "host"
+                                               : fmt::format("{} ({})", device.index, device.uuid));
     }
     return fmt::format("{}", fmt::join(names, ", "));
   };
@@ -128,7 +133,8 @@ std::vector<DeviceFacts> select_devices(const MachineDevices& machine, const std
     bool any = false;
     for (const DeviceFacts& device : machine.devices) {
       const bool gpu = device.backend == "cuda";
-      if (word == "all" || (word == "gpu" && gpu) || (word == "host" && !gpu) || (is_index && gpu && device.index == index) ||
+      if (word == "all" || (word == "gpu" && gpu) || (word == "host" && !gpu) ||
+          (is_index && gpu && device.index == index) ||
           (word.size() >= 8 && device.uuid.starts_with(word))) {
         add(device);
         any = any || word != "gpu" || device.usable;
@@ -136,10 +142,13 @@ std::vector<DeviceFacts> select_devices(const MachineDevices& machine, const std
     }
     if (word == "gpu" && !any) {
       throw NoGpuError(fmt::format("a GPU was asked for and none can be used. {}",
-                                   machine.notes.empty() ? (selected.empty() ? std::string() : selected.back().reason)
-                                                         : machine.notes.front()));
+                                   machine.notes.empty()
+                                       ? (selected.empty() ? std::string() : selected.back().reason)
+                                       : machine.notes.front()));
     }
-    if (!any) throw UsageError(fmt::format("there is no device '{}': choose all, gpu, host, or of {}", word, available()));
+    if (!any)
+      throw UsageError(fmt::format(
+          "there is no device '{}': choose all, gpu, host, or of {}", word, available()));
   }
   return selected;
 }
@@ -156,8 +165,10 @@ Json host_facts() {
   const std::string cpu = first_line_after("/proc/cpuinfo", "model name");
   json["cpu_model"] = cpu.empty() ? "unknown" : cpu.substr(cpu.find(':') + 2);
   json["cores"] = allowed_cpus().size();
-  json["memory_bytes"] = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-  const std::string governor = first_line_after("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "");
+  json["memory_bytes"] = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) *
+                         static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  const std::string governor =
+      first_line_after("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "");
   if (!governor.empty()) json["governor"] = governor;
   int nodes = 0;
   while (cpus_of_numa_node(nodes)) ++nodes;

@@ -1,5 +1,5 @@
-// The devices of this machine, found by processes of their own: a driver that crashes or hangs takes its probe
-// with it, and nothing else.
+// The devices of this machine, found by processes of their own: a driver that crashes or hangs
+// takes its probe with it, and nothing else.
 #pragma once
 
 #include <map>
@@ -19,15 +19,18 @@ struct MachineDevices {
 /// Finds the devices, without opening them. Each probe has `timeout_s` to answer.
 MachineDevices find_devices(double timeout_s);
 
-/// Opens each GPU once, in a process of its own and all at once, so that one that cannot be used says why.
+/// Opens each GPU once, in a process of its own and all at once, so that one that cannot be used
+/// says why.
 void check_devices(const std::vector<DeviceFacts*>& devices, double timeout_s);
 
 /// The environment of a worker on this device, which sees no other.
 std::map<std::string, std::string> worker_environment(const DeviceFacts& device);
 
-/// The devices that `--devices` names: all, gpu, host, a UUID or the beginning of one, an index of a GPU; or
-/// several, with commas. Throws UsageError for what names nothing, and NoGpuError for `gpu` where none is usable.
-std::vector<DeviceFacts> select_devices(const MachineDevices& machine, const std::string& selection);
+/// The devices that `--devices` names: all, gpu, host, a UUID or the beginning of one, an index of
+/// a GPU; or several, with commas. Throws UsageError for what names nothing, and NoGpuError for
+/// `gpu` where none is usable.
+std::vector<DeviceFacts> select_devices(const MachineDevices& machine,
+                                        const std::string& selection);
 
 /// Facts of this machine for session.json.
 Json host_facts();

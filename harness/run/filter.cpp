@@ -15,10 +15,13 @@ Filter::Filter(const std::string& expression) {
   try {
     regex_ = std::regex(text, std::regex::ECMAScript | std::regex::optimize);
   } catch (const std::regex_error& error) {
-    throw UsageError(fmt::format("--filter '{}' is not a regular expression: {}", expression, error.what()));
+    throw UsageError(
+        fmt::format("--filter '{}' is not a regular expression: {}", expression, error.what()));
   }
 }
 
-bool Filter::passes(const std::string& case_name) const { return std::regex_search(case_name, regex_) != negated_; }
+bool Filter::passes(const std::string& case_name) const {
+  return std::regex_search(case_name, regex_) != negated_;
+}
 
 }  // namespace launchgap

@@ -78,10 +78,12 @@ std::string ProcessEnd::text() const {
   if (unknown) return "ended, and how is not known";
   if (signal == 0) return fmt::format("exited with {}", exit_code);
   const char* name = sigabbrev_np(signal);
-  return name ? fmt::format("was killed by SIG{}", name) : fmt::format("was killed by signal {}", signal);
+  return name ? fmt::format("was killed by SIG{}", name)
+              : fmt::format("was killed by signal {}", signal);
 }
 
-WorkerProcess::WorkerProcess(const Json& job, const std::map<std::string, std::string>& environment) {
+WorkerProcess::WorkerProcess(const Json& job,
+                             const std::map<std::string, std::string>& environment) {
   Json own_job = job;
   own_job["parent"] = getpid();
   const Descriptor input = job_file(own_job);
@@ -95,7 +97,8 @@ WorkerProcess::WorkerProcess(const Json& job, const std::map<std::string, std::s
   posix_spawn_file_actions_adddup2(&actions, output_write.get(), STDERR_FILENO);
   posix_spawn_file_actions_adddup2(&actions, messages_write.get(), kMessageDescriptor);
 
-  // A group of its own, so that Ctrl-C reaches the parent alone, and the default disposition of signals.
+  // A group of its own, so that Ctrl-C reaches the parent alone, and the default disposition of
+  // signals.
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   sigset_t defaults, unblocked;
@@ -103,7 +106,8 @@ WorkerProcess::WorkerProcess(const Json& job, const std::map<std::string, std::s
   sigemptyset(&unblocked);
   posix_spawnattr_setsigdefault(&attributes, &defaults);
   posix_spawnattr_setsigmask(&attributes, &unblocked);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+  posix_spawnattr_setflags(&attributes,
+                           POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
 
   std::vector<std::string> variables;
   for (char** variable = environ; *variable; ++variable) {
@@ -118,7 +122,8 @@ WorkerProcess::WorkerProcess(const Json& job, const std::map<std::string, std::s
   std::string executable = own_executable();
   std::string command = "worker", option = "--job";
   std::array<char*, 4> argv = {executable.data(), command.data(), option.data(), nullptr};
-  const int failed = posix_spawn(&pid_, executable.c_str(), &actions, &attributes, argv.data(), envp.data());
+  const int failed =
+      posix_spawn(&pid_, executable.c_str(), &actions, &attributes, argv.data(), envp.data());
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   if (failed) {
@@ -156,11 +161,13 @@ void WorkerProcess::read_into(int& descriptor, std::string& text) {
 
 std::vector<Json> WorkerProcess::receive() {
   read_into(output_, output_text_);
-  if (output_text_.size() > 2 * kKeptOutput) output_text_.erase(0, output_text_.size() - kKeptOutput);
+  if (output_text_.size() > 2 * kKeptOutput)
+    output_text_.erase(0, output_text_.size() - kKeptOutput);
   read_into(messages_, message_text_);
   std::vector<Json> messages;
   std::size_t begin = 0;
-  for (std::size_t end; (end = message_text_.find('\n', begin)) != std::string::npos; begin = end + 1) {
+  for (std::size_t end; (end = message_text_.find('\n', begin)) != std::string::npos;
+       begin = end + 1) {
     Json message = Json::parse(message_text_.substr(begin, end - begin), nullptr, false);
     if (!message.is_discarded()) messages.push_back(std::move(message));
   }
@@ -173,7 +180,8 @@ const std::optional<ProcessEnd>& WorkerProcess::ended() {
   int status = 0;
   const pid_t waited = waitpid(pid_, &status, WNOHANG);
   if (waited == pid_) {
-    end_ = WIFSIGNALED(status) ? ProcessEnd{0, WTERMSIG(status)} : ProcessEnd{WEXITSTATUS(status), 0};
+    end_ =
+        WIFSIGNALED(status) ? ProcessEnd{0, WTERMSIG(status)} : ProcessEnd{WEXITSTATUS(status), 0};
   } else if (waited < 0 && errno == ECHILD) {
     end_ = ProcessEnd{0, 0, true};
   }
@@ -192,18 +200,21 @@ bool WorkerProcess::kill(double seconds) {
 }
 
 std::string WorkerProcess::last_output() const {
-  std::string text = output_text_.substr(output_text_.size() - std::min<std::size_t>(output_text_.size(), 500));
+  std::string text =
+      output_text_.substr(output_text_.size() - std::min<std::size_t>(output_text_.size(), 500));
   for (char& c : text) {
     if (static_cast<unsigned char>(c) < ' ') c = ' ';
   }
   const std::size_t begin = text.find_first_not_of(' ');
-  return begin == std::string::npos ? "" : text.substr(begin, text.find_last_not_of(' ') - begin + 1);
+  return begin == std::string::npos ? ""
+                                    : text.substr(begin, text.find_last_not_of(' ') - begin + 1);
 }
 
 void wait_for_any(const std::vector<WorkerProcess*>& workers, int milliseconds) {
   std::vector<pollfd> descriptors;
   for (const WorkerProcess* worker : workers) {
-    for (const int descriptor : {worker->messages_descriptor(), worker->output_descriptor(), worker->end_descriptor()}) {
+    for (const int descriptor :
+         {worker->messages_descriptor(), worker->output_descriptor(), worker->end_descriptor()}) {
       if (descriptor >= 0) descriptors.push_back({descriptor, POLLIN, 0});
     }
     if (worker->end_descriptor() < 0) milliseconds = std::min(milliseconds, 20);
@@ -236,7 +247,8 @@ std::vector<Json> run_worker(const Json& job,
       if (const auto error = maybe<std::string>(message, "error")) throw Error(*error);
     }
     const std::string output = worker.last_output();
-    throw Error(fmt::format("its process {}{}{}", worker.ended()->text(), output.empty() ? "" : ": ", output));
+    throw Error(fmt::format(
+        "its process {}{}{}", worker.ended()->text(), output.empty() ? "" : ": ", output));
   }
   return messages;
 }
@@ -245,10 +257,14 @@ Json receive_job() {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   std::string text;
   std::array<char, 4096> chunk;
-  for (ssize_t n; (n = read(STDIN_FILENO, chunk.data(), chunk.size())) > 0;) text.append(chunk.data(), static_cast<std::size_t>(n));
+  for (ssize_t n; (n = read(STDIN_FILENO, chunk.data(), chunk.size())) > 0;)
+    text.append(chunk.data(), static_cast<std::size_t>(n));
   Json job = Json::parse(text, nullptr, false);
-  if (!job.is_object()) throw UsageError("`worker --job` is internal: it takes a job from `launchgap run` on its standard input");
-  if (maybe<pid_t>(job, "parent").value_or(0) != getppid()) throw Error("the parent of this worker is gone");
+  if (!job.is_object())
+    throw UsageError(
+        "`worker --job` is internal: it takes a job from `launchgap run` on its standard input");
+  if (maybe<pid_t>(job, "parent").value_or(0) != getppid())
+    throw Error("the parent of this worker is gone");
   fcntl(kMessageDescriptor, F_SETFD, FD_CLOEXEC);
   return job;
 }

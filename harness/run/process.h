@@ -5,9 +5,8 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <vector>
-
 #include <sys/types.h>
+#include <vector>
 
 #include "harness/record/schema.h"
 
@@ -19,12 +18,13 @@ struct ProcessEnd {
   int signal = 0;     // when a signal ended it
 
   bool clean() const { return signal == 0 && exit_code == 0 && !unknown; }
-  bool unknown = false;  // somebody else took the status
+  bool unknown = false;      // somebody else took the status
   std::string text() const;  // "exited with 3", "was killed by SIGABRT"
 };
 
-/// A worker: this binary with a job on its standard input. It reports by JSON lines on a pipe of its own; what
-/// it or a library prints elsewhere is kept, the last few KiB of it, to explain its end.
+/// A worker: this binary with a job on its standard input. It reports by JSON lines on a pipe of
+/// its own; what it or a library prints elsewhere is kept, the last few KiB of it, to explain its
+/// end.
 class WorkerProcess {
  public:
   /// Starts it. `environment` is added to this process's. Throws Error if the system refuses.
@@ -37,7 +37,8 @@ class WorkerProcess {
   /// File descriptors to poll for reading; a closed one is -1.
   int messages_descriptor() const { return messages_; }
   int output_descriptor() const { return output_; }
-  /// Becomes readable when the process ends; -1 where the kernel has no such thing (before Linux 5.3).
+  /// Becomes readable when the process ends; -1 where the kernel has no such thing (before
+  /// Linux 5.3).
   int end_descriptor() const { return end_descriptor_; }
 
   /// Reads what there is, without waiting; complete messages come back in order.
@@ -63,16 +64,17 @@ class WorkerProcess {
   std::optional<ProcessEnd> end_;
 };
 
-/// Waits until one of the workers has something to read or ends, at most `milliseconds`, or a signal arrives. A
-/// parent that wakes up often would disturb the measurements of its workers.
+/// Waits until one of the workers has something to read or ends, at most `milliseconds`, or a
+/// signal arrives. A parent that wakes up often would disturb the measurements of its workers.
 void wait_for_any(const std::vector<WorkerProcess*>& workers, int milliseconds);
 
-/// Runs a worker to its end and returns its messages. Throws Error if it fails or takes longer than `seconds`, with
-/// what it printed, and if `stopped` becomes true.
-std::vector<Json> run_worker(const Json& job,
-                             const std::map<std::string, std::string>& environment,
-                             double seconds,
-                             const std::function<bool()>& stopped = [] { return false; });
+/// Runs a worker to its end and returns its messages. Throws Error if it fails or takes longer than
+/// `seconds`, with what it printed, and if `stopped` becomes true.
+std::vector<Json> run_worker(
+    const Json& job,
+    const std::map<std::string, std::string>& environment,
+    double seconds,
+    const std::function<bool()>& stopped = [] { return false; });
 
 /// The descriptor on which a worker reports.
 inline constexpr int kMessageDescriptor = 3;

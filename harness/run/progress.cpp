@@ -20,27 +20,37 @@ std::string duration_text(double seconds) {
 }
 
 Progress::Progress(double seconds, std::size_t runs)
-    : terminal_(isatty(STDERR_FILENO) == 1), planned_s_(seconds), runs_(runs), begin_ns_(now_ns()) {}
+    : terminal_(isatty(STDERR_FILENO) == 1),
+      planned_s_(seconds),
+      runs_(runs),
+      begin_ns_(now_ns()) {}
 
-Progress::~Progress() { clear(); }
+Progress::~Progress() {
+  clear();
+}
 
 void Progress::clear() {
   if (std::exchange(visible_, false)) fmt::print(stderr, "\r\x1b[K");
 }
 
-void Progress::advance(double seconds) { done_s_ = std::min(planned_s_, done_s_ + seconds); }
+void Progress::advance(double seconds) {
+  done_s_ = std::min(planned_s_, done_s_ + seconds);
+}
 
 void Progress::show(const std::string& what) {
   const std::int64_t now = now_ns();
   if (!terminal_ || now - shown_ns_ < 100'000'000) return;
   shown_ns_ = now;
-  // The plan's estimate, corrected by how fast it went so far; at first there is little to correct by.
+  // The plan's estimate, corrected by how fast it went so far; at first there is little to correct
+  // by.
   const double elapsed = static_cast<double>(now - begin_ns_) * 1e-9;
   const double pace = (elapsed + 5) / (done_s_ + 5);
   const std::string left = duration_text((planned_s_ - done_s_) * pace);
-  std::string line = fmt::format("[{}/{}] about {} left  {}", std::min(runs_done_ + 1, runs_), runs_, left, what);
+  std::string line =
+      fmt::format("[{}/{}] about {} left  {}", std::min(runs_done_ + 1, runs_), runs_, left, what);
   winsize size{};
-  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 4 && line.size() >= size.ws_col) {
+  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 4 &&
+      line.size() >= size.ws_col) {
     line.resize(size.ws_col - 1u);
   }
   fmt::print(stderr, "\r\x1b[K{}", line);

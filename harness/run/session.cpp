@@ -45,7 +45,8 @@ class SignalWatch {
   }
 
  private:
-  struct sigaction old_int_ {}, old_term_ {};
+  struct sigaction old_int_ {
+  }, old_term_{};
 };
 
 std::string short_name(const DeviceFacts& device) {
@@ -56,7 +57,8 @@ std::string short_name(const DeviceFacts& device) {
 CpuList local_cpus(const DeviceFacts& device) {
   const CpuList allowed = allowed_cpus();
   CpuList local;
-  if (const auto near = cpus_of_numa_node(device.numa_node.value_or(-1))) std::ranges::set_intersection(*near, allowed, std::back_inserter(local));
+  if (const auto near = cpus_of_numa_node(device.numa_node.value_or(-1)))
+    std::ranges::set_intersection(*near, allowed, std::back_inserter(local));
   return local.empty() ? allowed : local;
 }
 
@@ -64,7 +66,10 @@ CpuList local_cpus(const DeviceFacts& device) {
 class RunSlot {
  public:
   RunSlot(PlannedRun planned, const DeviceFacts& device, CpuList cpus, int side_by_side)
-      : planned(std::move(planned)), device(device), cpus(std::move(cpus)), side_by_side(side_by_side) {}
+      : planned(std::move(planned)),
+        device(device),
+        cpus(std::move(cpus)),
+        side_by_side(side_by_side) {}
 
   PlannedRun planned;
   const DeviceFacts& device;
@@ -85,7 +90,8 @@ class Session {
  public:
   explicit Session(PlannedSession planned)
       : session_(std::move(planned)),
-        folder_(session_.options.output.empty() ? fs::path("results") / session_.id : session_.options.output),
+        folder_(session_.options.output.empty() ? fs::path("results") / session_.id
+                                                : session_.options.output),
         progress_(session_.plan.seconds(), session_.plan.run_count()) {}
 
   SessionResult run() {
@@ -113,11 +119,15 @@ class Session {
 
   void make_folder() {
     std::error_code failed;
-    if (fs::exists(folder_, failed) && !(fs::is_directory(folder_, failed) && fs::is_empty(folder_, failed))) {
-      throw UsageError(fmt::format("{} exists already and is not an empty folder: name another with -o, or remove it", folder_.string()));
+    if (fs::exists(folder_, failed) &&
+        !(fs::is_directory(folder_, failed) && fs::is_empty(folder_, failed))) {
+      throw UsageError(fmt::format(
+          "{} exists already and is not an empty folder: name another with -o, or remove it",
+          folder_.string()));
     }
     fs::create_directories(folder_ / "records", failed);
-    if (failed) throw UsageError(fmt::format("{} cannot be made: {}", folder_.string(), failed.message()));
+    if (failed)
+      throw UsageError(fmt::format("{} cannot be made: {}", folder_.string(), failed.message()));
   }
 
   Json describe() {
@@ -134,11 +144,16 @@ class Session {
     meta["build"] = {{"type", kBuildType}, {"compiler", kCompiler}, {"git", kGitRevision}};
     meta["host"] = host_facts();
     meta["notes"] = Json::array();
-    for (const std::string& note : session_.machine.notes) meta["notes"].push_back({{"severity", "info"}, {"text", note}});
+    for (const std::string& note : session_.machine.notes)
+      meta["notes"].push_back({{"severity", "info"}, {"text", note}});
     meta["plan"] = Json::array();
     for (const Batch& batch : session_.plan.batches) {
       for (const PlannedRun& run : batch) {
-        Json entry = {{"device", run.device}, {"replicate", run.replicate}, {"arm", name_of(run.arm)}, {"setup", run.setup}, {"cases", Json::array()}};
+        Json entry = {{"device", run.device},
+                      {"replicate", run.replicate},
+                      {"arm", name_of(run.arm)},
+                      {"setup", run.setup},
+                      {"cases", Json::array()}};
         for (const PlannedCase& planned : run.cases) entry["cases"].push_back(planned.name);
         meta["plan"].push_back(entry);
       }
@@ -150,7 +165,8 @@ class Session {
     meta_["state"] = state;
     meta_["devices"] = Json::array();
     for (const DeviceFacts& device : session_.devices) meta_["devices"].push_back(to_json(device));
-    write_file(folder_ / "session.json", meta_.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+    write_file(folder_ / "session.json",
+               meta_.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
   }
 
   void fail(const std::string& line) {
@@ -160,7 +176,9 @@ class Session {
 
   // --- devices ---
 
-  DeviceFacts& device_of(const std::string& uuid) { return *std::ranges::find(session_.devices, uuid, &DeviceFacts::uuid); }
+  DeviceFacts& device_of(const std::string& uuid) {
+    return *std::ranges::find(session_.devices, uuid, &DeviceFacts::uuid);
+  }
 
   /// Locks the devices and only then opens them, so that nobody else's measurement is disturbed.
   void claim_devices() {
@@ -176,19 +194,23 @@ class Session {
     }
     check_devices(locked, kProbeTimeoutS);
     for (const DeviceFacts& device : session_.devices) {
-      if (!device.usable) fail(fmt::format("{}: not measured: {}", short_name(device), device.reason));
+      if (!device.usable)
+        fail(fmt::format("{}: not measured: {}", short_name(device), device.reason));
     }
   }
 
-  /// Without persistence mode a GPU is shut down when its last user ends, and every new process waits for it to
-  /// start again. A process that keeps the driver open spares that, where it does.
+  /// Without persistence mode a GPU is shut down when its last user ends, and every new process
+  /// waits for it to start again. A process that keeps the driver open spares that, where it does.
   void measure_initialisation() {
-    const auto gpu = std::ranges::find_if(session_.devices, [](const DeviceFacts& device) { return device.backend == "cuda" && device.usable; });
+    const auto gpu = std::ranges::find_if(session_.devices, [](const DeviceFacts& device) {
+      return device.backend == "cuda" && device.usable;
+    });
     if (gpu == session_.devices.end()) return;
     const Json job = {{"task", "initialise"}, {"backend", "cuda"}, {"uuid", gpu->uuid}};
     const auto once = [&] {
       double milliseconds = 0;
-      for (const Json& message : run_worker(job, worker_environment(*gpu), kProbeTimeoutS, [] { return stop_signal != 0; })) {
+      for (const Json& message : run_worker(
+               job, worker_environment(*gpu), kProbeTimeoutS, [] { return stop_signal != 0; })) {
         milliseconds = maybe<double>(message, "initialise_ms").value_or(milliseconds);
       }
       return milliseconds;
@@ -196,8 +218,10 @@ class Session {
     Json record = {{"device_id", gpu->uuid}};
     try {
       const double again = once();
-      keeper_ = std::make_unique<WorkerProcess>(Json{{"task", "keep"}}, std::map<std::string, std::string>{});
-      for (const std::int64_t until = now_ns() + 10'000'000'000; now_ns() < until && !keeper_->ended() && !stop_signal;) {
+      keeper_ = std::make_unique<WorkerProcess>(Json{{"task", "keep"}},
+                                                std::map<std::string, std::string>{});
+      for (const std::int64_t until = now_ns() + 10'000'000'000;
+           now_ns() < until && !keeper_->ended() && !stop_signal;) {
         wait_for_any({keeper_.get()}, 100);
         if (!keeper_->receive().empty()) break;
       }
@@ -234,23 +258,28 @@ class Session {
         PlannedRun run = std::move(waiting.front());
         waiting.pop_front();
         const DeviceFacts& device = device_of(run.device);
-        auto slot = std::make_unique<RunSlot>(std::move(run), device, choose_cpus(device, active), at_once);
+        auto slot =
+            std::make_unique<RunSlot>(std::move(run), device, choose_cpus(device, active), at_once);
         for (const PlannedCase& planned : slot->planned.cases) slot->pending.push_back(planned);
         if (start(*slot)) active.push_back(std::move(slot));
       }
       std::vector<WorkerProcess*> workers;
       for (const auto& slot : active) workers.push_back(slot->worker.get());
       wait_for_any(workers, progress_.on_terminal() ? 100 : 1000);
-      std::erase_if(active, [this](const std::unique_ptr<RunSlot>& slot) { return !attend(*slot); });
+      std::erase_if(active,
+                    [this](const std::unique_ptr<RunSlot>& slot) { return !attend(*slot); });
     }
     for (const auto& slot : active) stop(*slot);
   }
 
-  /// The host's launching thread has the first CPU (its queue has the last); a GPU's one that is near it and free.
-  static CpuList choose_cpus(const DeviceFacts& device, const std::vector<std::unique_ptr<RunSlot>>& active) {
+  /// The host's launching thread has the first CPU (its queue has the last); a GPU's one that is
+  /// near it and free.
+  static CpuList choose_cpus(const DeviceFacts& device,
+                             const std::vector<std::unique_ptr<RunSlot>>& active) {
     if (device.backend == "host") return {allowed_cpus().front()};
     const auto is_free = [&](int cpu) {
-      return std::ranges::none_of(active, [cpu](const auto& slot) { return slot->cpus.front() == cpu; });
+      return std::ranges::none_of(active,
+                                  [cpu](const auto& slot) { return slot->cpus.front() == cpu; });
     };
     for (const CpuList& candidates : {local_cpus(device), allowed_cpus()}) {
       // From the back: the first CPUs are the ones that serve most interrupts.
@@ -264,7 +293,11 @@ class Session {
   Json fingerprint(const RunSlot& slot) const {
     const DeviceFacts& device = slot.device;
     const Json& host = meta_.at("host");
-    Json json = {{"launchgap", kVersion}, {"compiler", kCompiler}, {"build_type", kBuildType}, {"device", device.name}, {"backend", device.backend}};
+    Json json = {{"launchgap", kVersion},
+                 {"compiler", kCompiler},
+                 {"build_type", kBuildType},
+                 {"device", device.name},
+                 {"backend", device.backend}};
     if (device.compute_capability) json["compute_capability"] = *device.compute_capability;
     if (device.driver_version) json["driver_version"] = *device.driver_version;
     for (const char* key : {"cpu_model", "kernel", "governor", "cores"}) {
@@ -275,17 +308,24 @@ class Session {
     return json;
   }
 
-  /// Starts an attempt at the slot's pending cases. False if there are none left or no worker could be started.
+  /// Starts an attempt at the slot's pending cases. False if there are none left or no worker could
+  /// be started.
   bool start(RunSlot& slot) {
     skip_condemned(slot);
     const std::string attempt = slot.attempt == 0 ? "" : fmt::format(".{}", slot.attempt);
-    slot.records = folder_ / "records" / fmt::format("{}.{}.r{}.{}.{}{}.jsonl", meta_["host"]["node"].get<std::string>(),
-                                                     slot.device.backend == "host" ? "host" : slot.device.uuid,
-                                                     slot.planned.replicate, name_of(slot.planned.arm), slot.planned.setup, attempt);
+    slot.records = folder_ / "records" /
+                   fmt::format("{}.{}.r{}.{}.{}{}.jsonl",
+                               meta_["host"]["node"].get<std::string>(),
+                               slot.device.backend == "host" ? "host" : slot.device.uuid,
+                               slot.planned.replicate,
+                               name_of(slot.planned.arm),
+                               slot.planned.setup,
+                               attempt);
     if (slot.pending.empty()) {
       if (!slot.skipped.empty()) {
         RecordWriter writer = records_of(slot);
-        for (const Json& skipped : slot.skipped) writer.write(summary_of(skipped["case"], Status::skipped, skipped["reason"]));
+        for (const Json& skipped : slot.skipped)
+          writer.write(summary_of(skipped["case"], Status::skipped, skipped["reason"]));
         write_end(writer, "ok", "");
       }
       progress_.run_done();
@@ -322,8 +362,8 @@ class Session {
     }
   }
 
-  /// Takes out cases that crashed or hung in an earlier run on this device: they would do it again, and a hang
-  /// costs its whole time-out each time. The run's records say so.
+  /// Takes out cases that crashed or hung in an earlier run on this device: they would do it again,
+  /// and a hang costs its whole time-out each time. The run's records say so.
   void skip_condemned(RunSlot& slot) {
     slot.skipped = Json::array();
     std::erase_if(slot.pending, [&](const PlannedCase& planned) {
@@ -341,9 +381,11 @@ class Session {
     for (const Json& message : slot.worker->receive()) take(slot, message);
     if (!ended) {
       const double silent_s = static_cast<double>(now_ns() - slot.last_sign_ns) * 1e-9;
-      const double limit_s = std::max(session_.options.case_timeout_s, slot.current ? 5 * slot.current->seconds : 0);
+      const double limit_s =
+          std::max(session_.options.case_timeout_s, slot.current ? 5 * slot.current->seconds : 0);
       if (silent_s > limit_s) return hung(slot, limit_s);
-      progress_.show(fmt::format("{}  {}", short_name(slot.device), slot.current ? slot.current->name : "starting"));
+      progress_.show(fmt::format(
+          "{}  {}", short_name(slot.device), slot.current ? slot.current->name : "starting"));
       return true;
     }
     if (slot.worker->ended()->clean()) {
@@ -366,7 +408,11 @@ class Session {
     } else if (maybe<std::string>(message, "end") && slot.current) {
       const auto status = maybe<std::string>(message, "status").value_or("");
       if (status == "failed" || status == "invalid") {
-        fail(fmt::format("{}: {}: {}: {}", short_name(slot.device), slot.current->name, status, maybe<std::string>(message, "reason").value_or("")));
+        fail(fmt::format("{}: {}: {}: {}",
+                         short_name(slot.device),
+                         slot.current->name,
+                         status,
+                         maybe<std::string>(message, "reason").value_or("")));
       }
       slot.sticky = maybe<bool>(message, "sticky").value_or(false);
       progress_.advance(slot.current->seconds);
@@ -384,15 +430,18 @@ class Session {
   bool crashed(RunSlot& slot) {
     const std::string output = slot.worker->last_output();
     const std::string reason = !slot.error.empty() ? slot.error
-                                                   : fmt::format("the process {}{}{}", slot.worker->ended()->text(), output.empty() ? "" : ": ", output);
+                                                   : fmt::format("the process {}{}{}",
+                                                                 slot.worker->ended()->text(),
+                                                                 output.empty() ? "" : ": ",
+                                                                 output);
     if (!slot.current) return ended_between_cases(slot, reason);
     close_records(slot, reason, "crashed");
     condemn(slot, reason);
     return next_attempt(slot);
   }
 
-  /// A worker that crashed or hung while no case was running: after a sticky error, while it put things away, or
-  /// before it began. Nothing that was measured is in doubt.
+  /// A worker that crashed or hung while no case was running: after a sticky error, while it put
+  /// things away, or before it began. Nothing that was measured is in doubt.
   bool ended_between_cases(RunSlot& slot, const std::string& reason) {
     if (slot.sticky) return next_attempt(slot);
     if (!slot.pending.empty()) {
@@ -404,17 +453,23 @@ class Session {
     event["at_ns"] = now_ns();
     event["message"] = reason;
     records_of(slot).write(event);
-    progress_.message(fmt::format("{}: {} r{}: after its last case {}", short_name(slot.device), slot.planned.setup, slot.planned.replicate, reason));
+    progress_.message(fmt::format("{}: {} r{}: after its last case {}",
+                                  short_name(slot.device),
+                                  slot.planned.setup,
+                                  slot.planned.replicate,
+                                  reason));
     progress_.run_done();
     return false;
   }
 
   bool hung(RunSlot& slot, double limit_s) {
     const std::string what = slot.current ? "no block was finished" : "the worker did not begin";
-    const std::string reason = fmt::format("{} within {:.0f} s: it hung and is not run again", what, limit_s);
+    const std::string reason =
+        fmt::format("{} within {:.0f} s: it hung and is not run again", what, limit_s);
     const bool gone = slot.worker->kill(10);
     if (!gone) {
-      // Whatever still holds the process may write to its file; the rest of the run's story goes to another.
+      // Whatever still holds the process may write to its file; the rest of the run's story goes to
+      // another.
       ++slot.attempt;
       slot.records.replace_extension(fmt::format("{}.jsonl", slot.attempt));
       abandoned_.push_back(std::move(slot.worker));
@@ -435,7 +490,8 @@ class Session {
   }
 
   void condemn(RunSlot& slot, const std::string& reason) {
-    condemned_[{slot.device.uuid, slot.current->name}] = fmt::format("it failed in run r{}: {}", slot.planned.replicate, reason);
+    condemned_[{slot.device.uuid, slot.current->name}] =
+        fmt::format("it failed in run r{}: {}", slot.planned.replicate, reason);
     fail(fmt::format("{}: {}: failed: {}", short_name(slot.device), slot.current->name, reason));
     progress_.advance(slot.current->seconds);
     slot.current.reset();
@@ -443,7 +499,11 @@ class Session {
 
   /// The remaining cases of the run fail together: no worker gets as far as to begin one.
   void give_up_run(RunSlot& slot, const std::string& reason) {
-    fail(fmt::format("{}: {} r{}: not measured: {}", short_name(slot.device), slot.planned.setup, slot.planned.replicate, reason));
+    fail(fmt::format("{}: {} r{}: not measured: {}",
+                     short_name(slot.device),
+                     slot.planned.setup,
+                     slot.planned.replicate,
+                     reason));
     RecordWriter writer = records_of(slot);
     for (const PlannedCase& planned : slot.pending) {
       writer.write(summary_of(planned.name, Status::failed, reason));
@@ -462,10 +522,12 @@ class Session {
 
   // --- records that the parent writes for a worker that cannot ---
 
-  /// The file of a worker that is gone, with a `run` record if the worker did not come to write one.
+  /// The file of a worker that is gone, with a `run` record if the worker did not come to write
+  /// one.
   RecordWriter records_of(const RunSlot& slot) {
     std::error_code ignored;
-    const bool begun = fs::exists(slot.records, ignored) && fs::file_size(slot.records, ignored) > 0;
+    const bool begun =
+        fs::exists(slot.records, ignored) && fs::file_size(slot.records, ignored) > 0;
     RecordWriter writer = RecordWriter::reopen(slot.records);
     if (!begun) {
       Json record = new_record("run");
@@ -517,7 +579,8 @@ class Session {
   Json meta_;
   SessionResult result_;
   std::vector<DeviceLock> locks_;
-  std::map<std::pair<std::string, std::string>, std::string> condemned_;  // device and case, with the reason
+  std::map<std::pair<std::string, std::string>, std::string>
+      condemned_;  // device and case, with the reason
   std::vector<std::unique_ptr<WorkerProcess>> abandoned_;
   std::unique_ptr<WorkerProcess> keeper_;
 };
@@ -525,7 +588,8 @@ class Session {
 /// From the kernel. std::random_device would do the same, but ties the binary to the newest glibc.
 std::uint64_t random_seed() {
   std::uint64_t seed = 0;
-  if (getrandom(&seed, sizeof seed, 0) != sizeof seed) seed = derive_seed(static_cast<std::uint64_t>(now_ns()), "clock");
+  if (getrandom(&seed, sizeof seed, 0) != sizeof seed)
+    seed = derive_seed(static_cast<std::uint64_t>(now_ns()), "clock");
   return seed;
 }
 
@@ -536,7 +600,9 @@ std::string new_session_id() {
 }
 
 /// Everything that a device would do, by family.
-std::vector<Workload> workloads_of(const DeviceFacts& device, Profile profile, const Filter& filter) {
+std::vector<Workload> workloads_of(const DeviceFacts& device,
+                                   Profile profile,
+                                   const Filter& filter) {
   std::map<std::string, Workload> by_setup;
   for (const Benchmark& benchmark : all_benchmarks()) {
     for (const CaseName& name : benchmark.cases(profile, device)) {
@@ -546,7 +612,8 @@ std::vector<Workload> workloads_of(const DeviceFacts& device, Profile profile, c
       workload.setup = benchmark.family();
       // The host's own work takes all of its CPUs, so it never has neighbours.
       workload.alone = workload.alone || benchmark.alone || device.backend == "host";
-      workload.cases.push_back({name.text(), benchmark.seconds(device, name, benchmark.sampling(profile, name))});
+      workload.cases.push_back(
+          {name.text(), benchmark.seconds(device, name, benchmark.sampling(profile, name))});
     }
   }
   std::vector<Workload> workloads;
@@ -563,7 +630,9 @@ double estimated_bytes(const Plan& plan, Profile profile) {
         const CaseName name = CaseName::parse(planned.name);
         const Benchmark& benchmark = benchmark_of(name);
         const Sampling sampling = benchmark.sampling(profile, name);
-        bytes += 500.0 * sampling.blocks + 7.0 * sampling.blocks * sampling.samples * static_cast<double>(benchmark.metrics(name).size() + 1);
+        bytes +=
+            500.0 * sampling.blocks + 7.0 * sampling.blocks * sampling.samples *
+                                          static_cast<double>(benchmark.metrics(name).size() + 1);
       }
     }
   }
@@ -587,25 +656,32 @@ PlannedSession plan_session(const RunOptions& options) {
   session.devices = select_devices(session.machine, options.devices);
   std::vector<Workload> workloads;
   for (const DeviceFacts& device : session.devices) {
-    for (Workload& workload : workloads_of(device, options.profile, filter)) workloads.push_back(std::move(workload));
+    for (Workload& workload : workloads_of(device, options.profile, filter))
+      workloads.push_back(std::move(workload));
   }
   if (workloads.empty()) {
-    throw UsageError(fmt::format("no case passes --filter '{}': `launchgap list benchmarks` shows their names", options.filter));
+    throw UsageError(
+        fmt::format("no case passes --filter '{}': `launchgap list benchmarks` shows their names",
+                    options.filter));
   }
-  session.plan = make_plan(workloads, session.replicates, Arm::plain, options.seed.value_or(random_seed() >> 32));
+  session.plan = make_plan(
+      workloads, session.replicates, Arm::plain, options.seed.value_or(random_seed() >> 32));
   session.record_bytes = estimated_bytes(session.plan, options.profile);
   return session;
 }
 
-SessionResult run_session(PlannedSession session) { return Session(std::move(session)).run(); }
+SessionResult run_session(PlannedSession session) {
+  return Session(std::move(session)).run();
+}
 
 std::string describe_plan(const PlannedSession& session) {
-  std::string text = fmt::format("{} runs in {} steps, about {}, about {:.1f} MB of records; seed {}\n\n",
-                                 session.plan.run_count(),
-                                 session.plan.batches.size(),
-                                 duration_text(session.plan.seconds()),
-                                 session.record_bytes / 1e6,
-                                 session.plan.seed);
+  std::string text =
+      fmt::format("{} runs in {} steps, about {}, about {:.1f} MB of records; seed {}\n\n",
+                  session.plan.run_count(),
+                  session.plan.batches.size(),
+                  duration_text(session.plan.seconds()),
+                  session.record_bytes / 1e6,
+                  session.plan.seed);
   int step = 0;
   for (const Batch& batch : session.plan.batches) {
     ++step;

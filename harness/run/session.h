@@ -1,4 +1,5 @@
-// `launchgap run`: plans a session, runs its worker processes, and keeps everything that they measured.
+// `launchgap run`: plans a session, runs its worker processes, and keeps everything that they
+// measured.
 #pragma once
 
 #include <cstdint>
@@ -36,8 +37,8 @@ struct PlannedSession {
   double record_bytes = 0;  // estimate
 };
 
-/// Finds devices and cases and orders the runs. Throws UsageError for a selection or filter that is wrong or
-/// matches nothing, and NoGpuError.
+/// Finds devices and cases and orders the runs. Throws UsageError for a selection or filter that is
+/// wrong or matches nothing, and NoGpuError.
 PlannedSession plan_session(const RunOptions& options);
 
 /// What a finished session amounts to.
@@ -48,8 +49,8 @@ struct SessionResult {
   ExitCode exit_code() const;
 };
 
-/// Runs the plan. SIGINT and SIGTERM stop it and keep what is there. Throws Error only if the output folder
-/// cannot be made or written.
+/// Runs the plan. SIGINT and SIGTERM stop it and keep what is there. Throws Error only if the
+/// output folder cannot be made or written.
 SessionResult run_session(PlannedSession session);
 
 /// The cases of a benchmark family that pass a filter; the plan's text for `--dry-run`.

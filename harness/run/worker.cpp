@@ -23,7 +23,8 @@ namespace {
 
 Json probe(const Json& job) {
   Json devices = Json::array();
-  for (const DeviceFacts& facts : probe_devices(job.at("backend").get<std::string>())) devices.push_back(to_json(facts));
+  for (const DeviceFacts& facts : probe_devices(job.at("backend").get<std::string>()))
+    devices.push_back(to_json(facts));
   return {{"devices", devices}};
 }
 
@@ -40,14 +41,28 @@ Json initialise(const Json& job) {
 
 /// Variables that change what the libraries below do, as they are set here.
 Json environment_of_libraries() {
-  constexpr std::string_view kPrefixes[] = {"CUDA_", "CUBLAS", "CUDNN_", "NVIDIA_", "OMP_", "GOMP_", "KMP_", "OPENBLAS_", "DNNL_", "ONEDNN_",
-                                            "MALLOC_", "GLIBC_TUNABLES", "LD_PRELOAD", "LAUNCHGAP_KERNELS"};
+  constexpr std::string_view kPrefixes[] = {"CUDA_",
+                                            "CUBLAS",
+                                            "CUDNN_",
+                                            "NVIDIA_",
+                                            "OMP_",
+                                            "GOMP_",
+                                            "KMP_",
+                                            "OPENBLAS_",
+                                            "DNNL_",
+                                            "ONEDNN_",
+                                            "MALLOC_",
+                                            "GLIBC_TUNABLES",
+                                            "LD_PRELOAD",
+                                            "LAUNCHGAP_KERNELS"};
   Json found = Json::object();
   for (char** variable = environ; *variable; ++variable) {
     const std::string_view text = *variable;
     const std::string_view name = text.substr(0, text.find('='));
     const bool chosen_by_parent = name == "CUDA_VISIBLE_DEVICES";
-    if (!chosen_by_parent && std::ranges::any_of(kPrefixes, [&](std::string_view prefix) { return name.starts_with(prefix); })) {
+    if (!chosen_by_parent && std::ranges::any_of(kPrefixes, [&](std::string_view prefix) {
+          return name.starts_with(prefix);
+        })) {
       found[std::string(name)] = text.substr(std::min(text.size(), name.size() + 1));
     }
   }
@@ -75,7 +90,8 @@ class Run {
     const CpuList cpus = parse_cpu_list(job.at("cpus").get<std::string>());
     const bool bound = bind_thread(cpus);
     Json record = new_record("run");
-    for (const char* key : {"session_id", "node", "replicate", "arm", "setup", "attempt", "seed", "side_by_side"}) {
+    for (const char* key :
+         {"session_id", "node", "replicate", "arm", "setup", "attempt", "seed", "side_by_side"}) {
       record[key] = job.at(key);
     }
     record["begin_utc"] = utc_now();
@@ -93,7 +109,8 @@ class Run {
     }
     for (const char* key : {"wait", "module_loading", "ecc", "compute_mode"}) {
       const auto& details = device_->facts().details;
-      if (const auto found = details.find(key); found != details.end()) fingerprint_[key] = found->second;
+      if (const auto found = details.find(key); found != details.end())
+        fingerprint_[key] = found->second;
     }
     fingerprint_["environment"] = environment_of_libraries();
     record["environment"] = fingerprint_["environment"];
@@ -112,9 +129,13 @@ class Run {
       const CaseName name = CaseName::parse(entry.get<std::string>());
       send_message({{"begin", name.text()}});
       const Outcome outcome = measure(name);
-      any_failed = any_failed || outcome.status == Status::failed || outcome.status == Status::invalid;
+      any_failed =
+          any_failed || outcome.status == Status::failed || outcome.status == Status::invalid;
       write_summary(name, outcome);
-      send_message({{"end", name.text()}, {"status", name_of(outcome.status)}, {"reason", outcome.reason}, {"sticky", outcome.sticky}});
+      send_message({{"end", name.text()},
+                    {"status", name_of(outcome.status)},
+                    {"reason", outcome.reason},
+                    {"sticky", outcome.sticky}});
       if (outcome.sticky) {
         reason = outcome.reason;
         sticky = true;
@@ -131,7 +152,8 @@ class Run {
     end["libraries"] = libraries();
     end["details"] = device_->facts().details;
     // Libraries are loaded by the cases that need them, so only now are their versions known.
-    for (const LoadedLibrary& library : device_->libraries()) fingerprint_[library.name] = library.version;
+    for (const LoadedLibrary& library : device_->libraries())
+      fingerprint_[library.name] = library.version;
     end["fingerprint"] = fingerprint_;
     writer_.write(end);
     // With a context that is lost, tearing down can crash or hang; everything is written.
@@ -153,12 +175,13 @@ class Run {
       write_event(name, error);
       outcome = {Status::failed, error.what(), outcome.method, outcome.samples, error.sticky()};
     } catch (const std::bad_alloc&) {
-      outcome = {Status::failed, "the host has no memory left", outcome.method, outcome.samples, false};
+      outcome = {
+          Status::failed, "the host has no memory left", outcome.method, outcome.samples, false};
     } catch (const std::exception& error) {
       outcome = {Status::failed, error.what(), outcome.method, outcome.samples, false};
     }
-    // Work whose error nobody waited for belongs to this case and not to the next one; and after a failure, only
-    // the driver knows whether the device can still be used.
+    // Work whose error nobody waited for belongs to this case and not to the next one; and after a
+    // failure, only the driver knows whether the device can still be used.
     try {
       device_->check();
     } catch (const LibraryError& error) {
@@ -176,15 +199,22 @@ class Run {
     std::unique_ptr<Case> prepared;
     {
       const nvtx::Range range(setup);
-      prepared = definition.make({*device_, name, derive_seed(job_.at("seed").get<std::uint64_t>(), "case/" + name.text())});
+      prepared = definition.make(
+          {*device_,
+           name,
+           derive_seed(job_.at("seed").get<std::uint64_t>(), "case/" + name.text())});
     }
     outcome.method = prepared->method();
     send_message({{"prepared", name.text()}});
-    measure_blocks(*prepared, name, definition.metrics(name), definition.sampling(profile_, name), [&](int index, const Block& block) {
-      writer_.write_samples(name.text(), index, outcome.samples, block);
-      outcome.samples += block.size();
-      send_message({{"block", index}});
-    });
+    measure_blocks(*prepared,
+                   name,
+                   definition.metrics(name),
+                   definition.sampling(profile_, name),
+                   [&](int index, const Block& block) {
+                     writer_.write_samples(name.text(), index, outcome.samples, block);
+                     outcome.samples += block.size();
+                     send_message({{"block", index}});
+                   });
     prepared->verify_timed_work();
   }
 
@@ -211,7 +241,8 @@ class Run {
     writer_.write(event);
   }
 
-  /// Which form of the kernels runs here; a build without device code has none, and its cases say so.
+  /// Which form of the kernels runs here; a build without device code has none, and its cases say
+  /// so.
   void describe_kernels(Json& record) {
     try {
       const std::unique_ptr<Kernel> kernel = device_->load(kernels::null_kernel);

@@ -30,13 +30,14 @@ double sum_of(std::span<const double> values, Function&& function) {
   return sum.value();
 }
 
-/// Deviations from the mean. Taken by way of the first value: for small spreads on a large offset, the mean
-/// itself, rounded, is already too coarse.
+/// Deviations from the mean. Taken by way of the first value: for small spreads on a large offset,
+/// the mean itself, rounded, is already too coarse.
 class Deviation {
  public:
   explicit Deviation(std::span<const double> values)
       : pivot_(values[0]),
-        shift_(sum_of(values, [this](double value) { return value - pivot_; }) / static_cast<double>(values.size())) {}
+        shift_(sum_of(values, [this](double value) { return value - pivot_; }) /
+               static_cast<double>(values.size())) {}
   double operator()(double value) const { return (value - pivot_) - shift_; }
 
  private:
@@ -45,7 +46,9 @@ class Deviation {
 };
 
 double sum_of_squared_deviations(std::span<const double> values) {
-  return sum_of(values, [deviation = Deviation(values)](double value) { return deviation(value) * deviation(value); });
+  return sum_of(values, [deviation = Deviation(values)](double value) {
+    return deviation(value) * deviation(value);
+  });
 }
 
 }  // namespace
@@ -73,7 +76,8 @@ std::optional<double> median_absolute_deviation(std::span<const double> sorted) 
   const std::optional<double> median = quantile(sorted, 0.5);
   if (!median) return std::nullopt;
   std::vector<double> deviations(sorted.size());
-  std::ranges::transform(sorted, deviations.begin(), [&](double value) { return std::abs(value - *median); });
+  std::ranges::transform(
+      sorted, deviations.begin(), [&](double value) { return std::abs(value - *median); });
   const std::size_t n = deviations.size();
   const auto middle = deviations.begin() + static_cast<std::ptrdiff_t>(n / 2);
   std::ranges::nth_element(deviations, middle);
@@ -96,15 +100,16 @@ std::optional<double> lag1_autocorrelation(std::span<const double> in_order) {
   const double variation = sum_of_squared_deviations(in_order);
   if (variation == 0) return std::nullopt;
   Sum products;
-  for (std::size_t i = 0; i + 1 < in_order.size(); ++i) products.add(deviation(in_order[i]) * deviation(in_order[i + 1]));
+  for (std::size_t i = 0; i + 1 < in_order.size(); ++i)
+    products.add(deviation(in_order[i]) * deviation(in_order[i + 1]));
   return products.value() / variation;
 }
 
 std::optional<Interval> median_interval(std::span<const double> sorted) {
   const std::size_t n = sorted.size();
   if (n < 6) return std::nullopt;
-  // The k-th smallest and k-th largest enclose the median unless fewer than k values lie on one side of it:
-  // coverage 1 - 2 P(X < k). The largest k with P(X < k) <= 0.025.
+  // The k-th smallest and k-th largest enclose the median unless fewer than k values lie on one
+  // side of it: coverage 1 - 2 P(X < k). The largest k with P(X < k) <= 0.025.
   const boost::math::binomial_distribution<double> below(static_cast<double>(n), 0.5);
   std::size_t k = 1;
   while (k < n / 2 && boost::math::cdf(below, static_cast<double>(k)) <= 0.025) ++k;

@@ -1,5 +1,5 @@
-// Statistics of samples. Nothing here drops, clips or guesses: what is not defined for the data is absent.
-// tests/stats compares every function with numpy and scipy to 1e-9.
+// Statistics of samples. Nothing here drops, clips or guesses: what is not defined for the data is
+// absent. tests/stats compares every function with numpy and scipy to 1e-9.
 #pragma once
 
 #include <optional>
@@ -8,8 +8,8 @@
 
 namespace launchgap::stats {
 
-/// Quantile of ascending values, linear between order statistics (type 7 of Hyndman and Fan, The American
-/// Statistician 50 (1996); numpy's and R's default). `p` in [0, 1]. Absent for no values.
+/// Quantile of ascending values, linear between order statistics (type 7 of Hyndman and Fan, The
+/// American Statistician 50 (1996); numpy's and R's default). `p` in [0, 1]. Absent for no values.
 std::optional<double> quantile(std::span<const double> sorted, double p);
 
 /// Compensated sum divided by n. Absent for no values.
@@ -33,9 +33,9 @@ struct Interval {
   double high;
 };
 
-/// Nonparametric interval of the median with at least 95 % coverage: the order statistics that the binomial
-/// distribution with p = 1/2 gives (Conover, Practical Nonparametric Statistics, section 3.2). Absent below six
-/// values, where no interval reaches 95 %.
+/// Nonparametric interval of the median with at least 95 % coverage: the order statistics that the
+/// binomial distribution with p = 1/2 gives (Conover, Practical Nonparametric Statistics,
+/// section 3.2). Absent below six values, where no interval reaches 95 %.
 std::optional<Interval> median_interval(std::span<const double> sorted);
 
 /// How samples vary within runs and between them.
@@ -45,10 +45,10 @@ struct VarianceComponents {
   std::optional<double> icc;         // share of the variance that is between runs
 };
 
-/// One-way random-effects analysis of variance (Searle, Casella, McCulloch, Variance Components, section 3.6):
-/// within = MSW; between = max(0, (MSB - MSW) / n0) with n0 = (N - sum n_i^2 / N) / (k - 1). Runs without
-/// samples do not count. The within part needs a run of two samples, the others two runs as well; CVs need a
-/// mean that is not zero.
+/// One-way random-effects analysis of variance (Searle, Casella, McCulloch, Variance Components,
+/// section 3.6): within = MSW; between = max(0, (MSB - MSW) / n0) with n0 = (N - sum n_i^2 / N) /
+/// (k - 1). Runs without samples do not count. The within part needs a run of two samples, the
+/// others two runs as well; CVs need a mean that is not zero.
 VarianceComponents variance_components(std::span<const std::vector<double>> runs);
 
 }  // namespace launchgap::stats

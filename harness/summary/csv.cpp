@@ -45,7 +45,8 @@ CsvWriter::CsvWriter(std::filesystem::path path, const std::vector<std::string>&
 
 void CsvWriter::row(const std::vector<std::string>& cells) {
   if (cells.size() != columns_) {
-    throw std::logic_error(fmt::format("{}: a row of {} cells under {} columns", path_.string(), cells.size(), columns_));
+    throw std::logic_error(fmt::format(
+        "{}: a row of {} cells under {} columns", path_.string(), cells.size(), columns_));
   }
   for (std::size_t i = 0; i < cells.size(); ++i) out_ << (i > 0 ? "," : "") << escaped(cells[i]);
   out_ << "\r\n";

@@ -10,7 +10,8 @@
 
 namespace launchgap {
 
-/// Writes a table beside its final place and moves it there when complete. Throws Error if it cannot be written.
+/// Writes a table beside its final place and moves it there when complete. Throws Error if it
+/// cannot be written.
 class CsvWriter {
  public:
   CsvWriter(std::filesystem::path path, const std::vector<std::string>& header);

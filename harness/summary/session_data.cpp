@@ -19,16 +19,24 @@ Json read_session_json(const fs::path& folder) {
   const fs::path path = folder / "session.json";
   std::error_code ignored;
   if (!fs::is_directory(folder, ignored)) {
-    throw UsageError(fmt::format("{} is not a folder: name a session's folder, like results/20261120T093000Z-1a2b3c", folder.string()));
+    throw UsageError(fmt::format(
+        "{} is not a folder: name a session's folder, like results/20261120T093000Z-1a2b3c",
+        folder.string()));
   }
   std::ifstream in(path, std::ios::binary);
-  if (!in) throw UsageError(fmt::format("{} has no session.json, so it is not the folder of a session", folder.string()));
+  if (!in)
+    throw UsageError(fmt::format("{} has no session.json, so it is not the folder of a session",
+                                 folder.string()));
   try {
     Json json = Json::parse(in);
     const auto schema = maybe<std::string>(json, "schema").value_or("");
     if (schema != kSchema) {
-      throw Error(fmt::format("{}: its schema is '{}' and this launchgap reads {}: use the launchgap that wrote it, or a newer one",
-                              path.string(), schema, kSchema));
+      throw Error(
+          fmt::format("{}: its schema is '{}' and this launchgap reads {}: use the launchgap that "
+                      "wrote it, or a newer one",
+                      path.string(),
+                      schema,
+                      kSchema));
     }
     return json;
   } catch (const nlohmann::json::exception& error) {
@@ -45,11 +53,14 @@ class FileReader {
     run_.file = file_.filename().string();
     run_.status = "incomplete";
     run_.reason = "the records end before the run did";
-    const std::vector<std::string> problems = read_records(
-        file_, {[this](SampleBlock&& block) { add(std::move(block)); }, [this](const Json& record) { add(record); }});
+    const std::vector<std::string> problems =
+        read_records(file_,
+                     {[this](SampleBlock&& block) { add(std::move(block)); },
+                      [this](const Json& record) { add(record); }});
     std::ranges::copy(problems, std::back_inserter(session_.problems));
     if (!have_run_) {
-      if (problems.empty()) session_.problems.push_back(file_.string() + ": no run was begun in it");
+      if (problems.empty())
+        session_.problems.push_back(file_.string() + ": no run was begun in it");
       return;
     }
     for (auto& [name, pending] : pending_) {
@@ -126,7 +137,9 @@ class FileReader {
           data.metric_order.push_back(block.metrics[m]);
         }
         std::vector<double>& all = data.samples[block.metrics[m]][run_.replicate];
-        std::ranges::copy_if(block.values[m], std::back_inserter(all), [](double value) { return std::isfinite(value); });
+        std::ranges::copy_if(block.values[m], std::back_inserter(all), [](double value) {
+          return std::isfinite(value);
+        });
       }
     }
   }
@@ -138,8 +151,8 @@ class FileReader {
   std::map<std::string, Pending> pending_;
 };
 
-/// Replicate and attempt, from a file's first record: attempts of a run are read in the order in which they were
-/// made, which is not that of their names.
+/// Replicate and attempt, from a file's first record: attempts of a run are read in the order in
+/// which they were made, which is not that of their names.
 std::pair<int, int> order_of(const fs::path& file) {
   std::ifstream in(file, std::ios::binary);
   std::string line;
@@ -190,7 +203,8 @@ SessionData read_session(const fs::path& folder) {
   session.folder = folder;
   session.meta = read_session_json(folder);
   session.id = maybe<std::string>(session.meta, "session_id").value_or(folder.filename().string());
-  session.node = maybe<std::string>(session.meta.value("host", Json::object()), "node").value_or("");
+  session.node =
+      maybe<std::string>(session.meta.value("host", Json::object()), "node").value_or("");
   for (const Json& device : session.meta.value("devices", Json::array())) {
     session.devices.push_back(facts_from_json(device));
   }
@@ -199,7 +213,8 @@ SessionData read_session(const fs::path& folder) {
   for (const auto& entry : fs::directory_iterator(folder / "records", failed)) {
     if (entry.path().extension() == ".jsonl") files.push_back(entry.path());
   }
-  std::ranges::sort(files, {}, [](const fs::path& file) { return std::pair(order_of(file), file); });
+  std::ranges::sort(
+      files, {}, [](const fs::path& file) { return std::pair(order_of(file), file); });
   for (const fs::path& file : files) FileReader(session, file).read();
   drop_failed_samples(session);
   add_planned_cases(session);

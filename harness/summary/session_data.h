@@ -1,4 +1,5 @@
-// A session's files, read into memory: what was planned, what ran, and every sample by case and run.
+// A session's files, read into memory: what was planned, what ran, and every sample by case and
+// run.
 #pragma once
 
 #include <filesystem>
@@ -23,7 +24,8 @@ struct RunInfo {
   std::string status;  // ok, failed, stopped, or incomplete where there is no `end`
   std::string reason;
   std::string begin_utc;
-  std::optional<std::int64_t> begin_ns;  // on the node's monotonic clock: the order in which runs began
+  std::optional<std::int64_t>
+      begin_ns;  // on the node's monotonic clock: the order in which runs began
   std::optional<double> duration_s;
   std::optional<long> pid;
   std::string cpus;
@@ -55,7 +57,8 @@ struct CaseKey {
 struct CaseData {
   std::string method;
   std::map<int, CaseOutcome> outcomes;  // by replicate
-  /// Samples in order, by metric and replicate; only of runs in which the case was not failed or invalid.
+  /// Samples in order, by metric and replicate; only of runs in which the case was not failed or
+  /// invalid.
   std::map<std::string, std::map<int, std::vector<double>>> samples;
   std::vector<std::string> metric_order;
 };

@@ -18,7 +18,8 @@ namespace {
 
 /// The status of a case over its runs: the gravest, with how many runs it befell.
 void judge(const CaseData& data, SummaryRow& row) {
-  constexpr Status kGravity[] = {Status::failed, Status::invalid, Status::skipped, Status::unsupported};
+  constexpr Status kGravity[] = {
+      Status::failed, Status::invalid, Status::skipped, Status::unsupported};
   for (const Status status : kGravity) {
     const auto befell = [&](const auto& entry) { return entry.second.status == status; };
     const auto count = std::ranges::count_if(data.outcomes, befell);
@@ -29,8 +30,10 @@ void judge(const CaseData& data, SummaryRow& row) {
     if (count < runs) row.reason = fmt::format("in {} of {} runs: {}", count, runs, row.reason);
     return;
   }
-  const auto cut_short = std::ranges::count_if(data.outcomes, [](const auto& entry) { return !entry.second.status; });
-  if (cut_short > 0) row.reason = fmt::format("cut short in {} of {} runs", cut_short, data.outcomes.size());
+  const auto cut_short =
+      std::ranges::count_if(data.outcomes, [](const auto& entry) { return !entry.second.status; });
+  if (cut_short > 0)
+    row.reason = fmt::format("cut short in {} of {} runs", cut_short, data.outcomes.size());
 }
 
 void describe(const std::map<int, std::vector<double>>& by_replicate, SummaryRow& row) {
@@ -92,17 +95,23 @@ std::string of_device(const SummaryRow& row, std::string DeviceFacts::*field) {
 bool simulated(const SummaryRow& row) {
   const DeviceFacts* device = row.session->device(row.key.device);
   return (device && device->simulated) ||
-         std::ranges::any_of(row.session->runs, [&](const RunInfo& run) { return run.device == row.key.device && run.simulated; });
+         std::ranges::any_of(row.session->runs, [&](const RunInfo& run) {
+           return run.device == row.key.device && run.simulated;
+         });
 }
 
-std::string or_empty(const std::optional<std::string>& text) { return text.value_or(""); }
+std::string or_empty(const std::optional<std::string>& text) {
+  return text.value_or("");
+}
 
 template <class Number>
 std::string number_or_empty(const std::optional<Number>& value) {
   return value ? fmt::format("{}", *value) : "";
 }
 
-SummaryColumn statistic(std::string_view key, std::string_view description, std::optional<double> SummaryRow::*field) {
+SummaryColumn statistic(std::string_view key,
+                        std::string_view description,
+                        std::optional<double> SummaryRow::*field) {
   return {key, description, [field](const SummaryRow& row) { return cell(row.*field); }};
 }
 
@@ -152,28 +161,50 @@ const std::vector<SummaryColumn>& summary_columns() {
       {"session_id", "The session: one `launchgap run`.", [](Row row) { return row.session->id; }},
       {"node", "The machine's name.", [](Row row) { return row.session->node; }},
       {"device_id", "The device's UUID.", [](Row row) { return row.key.device; }},
-      {"device_name", "The device's name, as it gives it.", [](Row row) { return of_device(row, &DeviceFacts::name); }},
-      {"backend", "cuda: a GPU through the CUDA driver; host: the CPU.",
+      {"device_name",
+       "The device's name, as it gives it.",
+       [](Row row) { return of_device(row, &DeviceFacts::name); }},
+      {"backend",
+       "cuda: a GPU through the CUDA driver; host: the CPU.",
        [](Row row) { return of_device(row, &DeviceFacts::backend); }},
-      {"compute_capability", "The GPU's generation, as CUDA numbers it.",
+      {"compute_capability",
+       "The GPU's generation, as CUDA numbers it.",
        [](Row row) {
          const DeviceFacts* device = row.session->device(row.key.device);
          return device ? or_empty(device->compute_capability) : "";
        }},
-      {"arm", "plain: nothing traces the process, these numbers are the headline; traced: under CUPTI.",
+      {"arm",
+       "plain: nothing traces the process, these numbers are the headline; traced: under CUPTI.",
        [](Row row) { return row.key.arm; }},
-      {"setup", "The family of benchmarks and the settings of the whole process.", [](Row row) { return row.key.setup; }},
+      {"setup",
+       "The family of benchmarks and the settings of the whole process.",
+       [](Row row) { return row.key.setup; }},
       {"benchmark", "The workload.", [](Row row) { return row.key.name.benchmark; }},
-      {"params", "The workload's axes and their values.", [](Row row) { return row.key.name.params_text(); }},
+      {"params",
+       "The workload's axes and their values.",
+       [](Row row) { return row.key.name.params_text(); }},
       {"metric", "What was measured.", [](Row row) { return row.metric; }},
-      {"unit", "Unit of all statistics from min to mad.",
-       [](Row row) { const Metric* m = known_metric(row.metric); return std::string(m ? m->unit : ""); }},
-      {"direction", "Which way is better.",
-       [](Row row) { const Metric* m = known_metric(row.metric); return std::string(m ? name_of(m->direction) : ""); }},
-      {"status", "ok, failed, skipped, invalid (measured, and not to be trusted) or unsupported.",
+      {"unit",
+       "Unit of all statistics from min to mad.",
+       [](Row row) {
+         const Metric* m = known_metric(row.metric);
+         return std::string(m ? m->unit : "");
+       }},
+      {"direction",
+       "Which way is better.",
+       [](Row row) {
+         const Metric* m = known_metric(row.metric);
+         return std::string(m ? name_of(m->direction) : "");
+       }},
+      {"status",
+       "ok, failed, skipped, invalid (measured, and not to be trusted) or unsupported.",
        [](Row row) { return std::string(name_of(row.status)); }},
-      {"reason", "Why the status is not ok, or what was cut short.", [](Row row) { return row.reason; }},
-      {"runs", "Fresh processes that measured it.", [](Row row) { return std::to_string(row.runs); }},
+      {"reason",
+       "Why the status is not ok, or what was cut short.",
+       [](Row row) { return row.reason; }},
+      {"runs",
+       "Fresh processes that measured it.",
+       [](Row row) { return std::to_string(row.runs); }},
       {"n", "Samples, over all runs.", [](Row row) { return std::to_string(row.n); }},
       statistic("min", "Smallest sample.", &SummaryRow::min),
       statistic("q1", "First quartile.", &SummaryRow::q1),
@@ -185,24 +216,53 @@ const std::vector<SummaryColumn>& summary_columns() {
       statistic("max", "Largest sample.", &SummaryRow::max),
       statistic("mean", "Arithmetic mean.", &SummaryRow::mean),
       statistic("sd", "Standard deviation of all samples.", &SummaryRow::sd),
-      statistic("mad", "Median absolute deviation from the median: spread that outliers do not move.", &SummaryRow::mad),
-      statistic("p50_ci_lo", "Lower end of the 95 % interval of the median over runs (six runs or more).", &SummaryRow::p50_ci_lo),
-      statistic("p50_ci_hi", "Upper end of the 95 % interval of the median over runs (six runs or more).", &SummaryRow::p50_ci_hi),
-      statistic("within_run_cv", "Standard deviation within runs, as a share of the mean.", &SummaryRow::within_run_cv),
-      statistic("between_run_cv", "Standard deviation between runs beyond what their samples explain, as a share of the mean.", &SummaryRow::between_run_cv),
-      statistic("icc", "Share of the variance that lies between runs: 0, any process is like another; 1, all that differs is the process.", &SummaryRow::icc),
-      statistic("lag1", "Correlation of each sample with the next, within runs.", &SummaryRow::lag1),
-      {"modes", "Number of modes of the distribution; not determined yet.", [](Row) { return std::string(); }},
-      statistic("outlier_share", "Share of samples beyond 1.5 interquartile ranges from the quartiles.", &SummaryRow::outlier_share),
-      {"source", "What measured it: the host's clock, events on the device, or derived from another metric.",
-       [](Row row) { const Metric* m = known_metric(row.metric); return std::string(m ? m->source : ""); }},
-      {"simulated", "Whether it ran on the fake CUDA libraries of the tests.", [](Row row) { return cell(simulated(row)); }},
-      {"method", "What did the work: library, call, algorithm.", [](Row row) { return row.method; }},
+      statistic("mad",
+                "Median absolute deviation from the median: spread that outliers do not move.",
+                &SummaryRow::mad),
+      statistic("p50_ci_lo",
+                "Lower end of the 95 % interval of the median over runs (six runs or more).",
+                &SummaryRow::p50_ci_lo),
+      statistic("p50_ci_hi",
+                "Upper end of the 95 % interval of the median over runs (six runs or more).",
+                &SummaryRow::p50_ci_hi),
+      statistic("within_run_cv",
+                "Standard deviation within runs, as a share of the mean.",
+                &SummaryRow::within_run_cv),
+      statistic("between_run_cv",
+                "Standard deviation between runs beyond what their samples explain, as a share of "
+                "the mean.",
+                &SummaryRow::between_run_cv),
+      statistic("icc",
+                "Share of the variance that lies between runs: 0, any process is like another; 1, "
+                "all that differs is the process.",
+                &SummaryRow::icc),
+      statistic(
+          "lag1", "Correlation of each sample with the next, within runs.", &SummaryRow::lag1),
+      {"modes",
+       "Number of modes of the distribution; not determined yet.",
+       [](Row) { return std::string(); }},
+      statistic("outlier_share",
+                "Share of samples beyond 1.5 interquartile ranges from the quartiles.",
+                &SummaryRow::outlier_share),
+      {"source",
+       "What measured it: the host's clock, events on the device, or derived from another metric.",
+       [](Row row) {
+         const Metric* m = known_metric(row.metric);
+         return std::string(m ? m->source : "");
+       }},
+      {"simulated",
+       "Whether it ran on the fake CUDA libraries of the tests.",
+       [](Row row) { return cell(simulated(row)); }},
+      {"method",
+       "What did the work: library, call, algorithm.",
+       [](Row row) { return row.method; }},
   };
   return columns;
 }
 
-void write_csv_tables(const SessionData& session, const std::vector<SummaryRow>& rows, const std::filesystem::path& folder) {
+void write_csv_tables(const SessionData& session,
+                      const std::vector<SummaryRow>& rows,
+                      const std::filesystem::path& folder) {
   std::vector<std::string> header;
   for (const SummaryColumn& column : summary_columns()) header.emplace_back(column.key);
   CsvWriter summary(folder / "summary.csv", header);
@@ -215,9 +275,27 @@ void write_csv_tables(const SessionData& session, const std::vector<SummaryRow>&
 
   const Json host = session.meta.value("host", Json::object());
   CsvWriter devices(folder / "devices.csv",
-                    {"session_id", "node", "device_id", "device_index", "device_name", "backend", "compute_capability",
-                     "uuid", "pci_bus_id", "memory_bytes", "multiprocessors", "clock_mhz", "memory_clock_mhz",
-                     "memory_bus_bits", "l2_bytes", "driver_version", "libraries", "host_cpu", "usable", "reason", "simulated"});
+                    {"session_id",
+                     "node",
+                     "device_id",
+                     "device_index",
+                     "device_name",
+                     "backend",
+                     "compute_capability",
+                     "uuid",
+                     "pci_bus_id",
+                     "memory_bytes",
+                     "multiprocessors",
+                     "clock_mhz",
+                     "memory_clock_mhz",
+                     "memory_bus_bits",
+                     "l2_bytes",
+                     "driver_version",
+                     "libraries",
+                     "host_cpu",
+                     "usable",
+                     "reason",
+                     "simulated"});
   for (const DeviceFacts& device : session.devices) {
     devices.row({session.id,
                  session.node,
@@ -243,10 +321,12 @@ void write_csv_tables(const SessionData& session, const std::vector<SummaryRow>&
   }
   devices.commit();
 
-  CsvWriter runs(folder / "runs.csv",
-                 {"session_id", "node", "device_id", "device_name", "replicate", "arm", "setup", "attempt", "status", "reason",
-                  "begin_utc", "duration_s", "pid", "cpus", "side_by_side", "cases_ok", "cases_failed", "kernel_form", "jit",
-                  "records_file", "simulated", "begin_ns", "fingerprint"});
+  CsvWriter runs(
+      folder / "runs.csv",
+      {"session_id", "node",         "device_id",    "device_name", "replicate",    "arm",
+       "setup",      "attempt",      "status",       "reason",      "begin_utc",    "duration_s",
+       "pid",        "cpus",         "side_by_side", "cases_ok",    "cases_failed", "kernel_form",
+       "jit",        "records_file", "simulated",    "begin_ns",    "fingerprint"});
   for (const RunInfo& run : session.runs) {
     const DeviceFacts* device = session.device(run.device);
     runs.row({session.id,
@@ -280,12 +360,24 @@ void write_page_tables(const SessionData& session, const std::filesystem::path& 
   static const std::vector<double> kProbabilities = [] {
     std::vector<double> p;
     for (int i = 0; i <= 40; ++i) p.push_back(i / 40.0);
-    for (const double tail : {0.001, 0.01, 0.96, 0.97, 0.98, 0.985, 0.99, 0.9925, 0.995, 0.9975, 0.999, 0.9995, 0.9999}) p.push_back(tail);
+    for (const double tail :
+         {0.001, 0.01, 0.96, 0.97, 0.98, 0.985, 0.99, 0.9925, 0.995, 0.9975, 0.999, 0.9995, 0.9999})
+      p.push_back(tail);
     std::ranges::sort(p);
     return p;
   }();
   CsvWriter quantiles(folder / "quantiles.csv",
-                      {"session_id", "device_id", "arm", "setup", "case", "metric", "unit", "replicate", "n", "p", "value"});
+                      {"session_id",
+                       "device_id",
+                       "arm",
+                       "setup",
+                       "case",
+                       "metric",
+                       "unit",
+                       "replicate",
+                       "n",
+                       "p",
+                       "value"});
   for (const auto& [key, data] : session.cases) {
     for (const auto& [metric, by_replicate] : data.samples) {
       const Metric* known = known_metric(metric);

@@ -40,10 +40,12 @@ const std::vector<SummaryColumn>& summary_columns();
 std::vector<SummaryRow> summarise(const SessionData& session);
 
 /// Writes devices.csv, runs.csv and summary.csv.
-void write_csv_tables(const SessionData& session, const std::vector<SummaryRow>& rows, const std::filesystem::path& folder);
+void write_csv_tables(const SessionData& session,
+                      const std::vector<SummaryRow>& rows,
+                      const std::filesystem::path& folder);
 
-/// Writes what the page needs beyond those: quantiles.csv (per run) and metrics.json (what each metric and
-/// column means).
+/// Writes what the page needs beyond those: quantiles.csv (per run) and metrics.json (what each
+/// metric and column means).
 void write_page_tables(const SessionData& session, const std::filesystem::path& folder);
 
 }  // namespace launchgap

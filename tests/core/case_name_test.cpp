@@ -16,7 +16,8 @@ TEST(CaseName, IsABenchmarkAndItsAxes) {
 }
 
 TEST(CaseName, ReadsBackAsItWasWritten) {
-  for (const char* text : {"launch", "launch/null", "matmul/library/size:256/type:fp32", "a/b:", "a/b:c:d"}) {
+  for (const char* text :
+       {"launch", "launch/null", "matmul/library/size:256/type:fp32", "a/b:", "a/b:c:d"}) {
     EXPECT_EQ(CaseName::parse(text).text(), text);
   }
 }

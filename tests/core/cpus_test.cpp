@@ -17,7 +17,8 @@ TEST(CpuListText, GoesBothWays) {
 }
 
 TEST(CpuListText, RefusesOtherText) {
-  for (const char* text : {"a", "1-", "-1", "1;2", "1 2", "99999999"}) EXPECT_THROW(parse_cpu_list(text), Error) << text;
+  for (const char* text : {"a", "1-", "-1", "1;2", "1 2", "99999999"})
+    EXPECT_THROW(parse_cpu_list(text), Error) << text;
 }
 
 TEST(AllowedCpus, FollowTheThreadsBinding) {

@@ -45,7 +45,8 @@ TEST(Plan, TheSeedDecidesTheOrder) {
   const auto order = [](std::uint64_t seed) {
     std::string text;
     for (const Batch& batch : make_plan(two_devices(), 5, Arm::plain, seed).batches) {
-      text += batch.front().device + batch.front().setup + std::to_string(batch.front().replicate) + " ";
+      text += batch.front().device + batch.front().setup + std::to_string(batch.front().replicate) +
+              " ";
     }
     return text;
   };
@@ -57,12 +58,14 @@ TEST(Plan, TheOrderOfCasesRotatesByReplicate) {
   for (const Batch& batch : make_plan(two_devices(), 2, Arm::plain, 1).batches) {
     const PlannedRun& run = batch.front();
     if (run.device != "a" || run.setup != "launch") continue;
-    EXPECT_EQ(run.cases.front().name, run.replicate == 0 ? "launch/null/mode:idle" : "launch/null/mode:burst");
+    EXPECT_EQ(run.cases.front().name,
+              run.replicate == 0 ? "launch/null/mode:idle" : "launch/null/mode:burst");
   }
 }
 
 TEST(Plan, ItsTimeIsThatOfTheLongestRunOfEachBatch) {
-  const Plan plan = make_plan({{"a", "matmul", false, {{"x", 2}}}, {"b", "matmul", false, {{"x", 5}}}}, 1, Arm::plain, 1);
+  const Plan plan = make_plan(
+      {{"a", "matmul", false, {{"x", 2}}}, {"b", "matmul", false, {{"x", 5}}}}, 1, Arm::plain, 1);
   EXPECT_DOUBLE_EQ(plan.seconds(), 5 + kSecondsPerRun);
 }
 
@@ -71,8 +74,11 @@ TEST(Plan, ADeviceWithoutCasesHasNoRuns) {
 }
 
 TEST(DerivedSeeds, DependOnEveryPart) {
-  const std::set<std::uint64_t> seeds = {
-      derive_seed(1, "a"), derive_seed(2, "a"), derive_seed(1, "b"), derive_seed(1, "a", 1), derive_seed(1, "")};
+  const std::set<std::uint64_t> seeds = {derive_seed(1, "a"),
+                                         derive_seed(2, "a"),
+                                         derive_seed(1, "b"),
+                                         derive_seed(1, "a", 1),
+                                         derive_seed(1, "")};
   EXPECT_EQ(seeds.size(), 5u);
 }
 

@@ -1,5 +1,5 @@
-// launchgap declares the part of CUDA's binary interface that it calls. Here the compiler compares that with
-// NVIDIA's headers: a mismatch does not build.
+// launchgap declares the part of CUDA's binary interface that it calls. Here the compiler compares
+// that with NVIDIA's headers: a mismatch does not build.
 #include <cstddef>
 
 #include <gtest/gtest.h>
@@ -21,9 +21,25 @@
 
 #if __has_include(<cublas_v2.h>)
 // NVIDIA's header overloads this one for C++, so the exported function is picked by its type.
-using GemmEx = cublasStatus_t(cublasHandle_t, cublasOperation_t, cublasOperation_t, int, int, int, const void*,
-                              const void*, cudaDataType, int, const void*, cudaDataType, int, const void*, void*,
-                              cudaDataType, int, cublasComputeType_t, cublasGemmAlgo_t);
+using GemmEx = cublasStatus_t(cublasHandle_t,
+                              cublasOperation_t,
+                              cublasOperation_t,
+                              int,
+                              int,
+                              int,
+                              const void*,
+                              const void*,
+                              cudaDataType,
+                              int,
+                              const void*,
+                              cudaDataType,
+                              int,
+                              const void*,
+                              void*,
+                              cudaDataType,
+                              int,
+                              cublasComputeType_t,
+                              cublasGemmAlgo_t);
 [[maybe_unused]] GemmEx* const picked_gemm_ex = &cublasGemmEx;
 GemmEx exported_gemm_ex;
 #endif
@@ -31,9 +47,11 @@ GemmEx exported_gemm_ex;
 namespace launchgap::cuda::abi {
 namespace {
 
-#define SAME(ours, theirs) static_assert(static_cast<long long>(ours) == static_cast<long long>(theirs))
-#define SAME_FIELD(Ours, field, Theirs, their_field) \
-  static_assert(offsetof(Ours, field) == offsetof(Theirs, their_field) && sizeof(Ours::field) == sizeof(Theirs::their_field))
+#define SAME(ours, theirs) \
+  static_assert(static_cast<long long>(ours) == static_cast<long long>(theirs))
+#define SAME_FIELD(Ours, field, Theirs, their_field)                      \
+  static_assert(offsetof(Ours, field) == offsetof(Theirs, their_field) && \
+                sizeof(Ours::field) == sizeof(Theirs::their_field))
 
 SAME(kSuccess, CUDA_SUCCESS);
 SAME(kInvalidValue, CUDA_ERROR_INVALID_VALUE);
@@ -178,7 +196,9 @@ LAUNCHGAP_CUBLAS_FUNCTIONS(CHECK_FUNCTION)
 LAUNCHGAP_CUDNN_FUNCTIONS(CHECK_FUNCTION)
 #endif
 
-TEST(CudaAbi, IsNvidias) { SUCCEED() << "compared at compile time"; }
+TEST(CudaAbi, IsNvidias) {
+  SUCCEED() << "compared at compile time";
+}
 
 }  // namespace
 }  // namespace launchgap::cuda::abi

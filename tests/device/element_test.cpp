@@ -42,13 +42,13 @@ TEST(Fp16, EveryFiniteValueReadsBack) {
 }
 
 TEST(Fp16, RoundsToNearestEven) {
-  EXPECT_EQ(to_fp16(1.0f + 0x1p-11f), to_fp16(1.0f));             // a tie goes to the even neighbour
+  EXPECT_EQ(to_fp16(1.0f + 0x1p-11f), to_fp16(1.0f));  // a tie goes to the even neighbour
   EXPECT_EQ(to_fp16(1.0f + 3 * 0x1p-11f), to_fp16(1.0f + 0x1p-9f));
   EXPECT_EQ(to_fp16(1.0f + 0x1.8p-11f), to_fp16(1.0f + 0x1p-10f));
   EXPECT_EQ(from_fp16(to_fp16(2049)), 2048);
   EXPECT_EQ(from_fp16(to_fp16(65519)), 65504);
   EXPECT_TRUE(std::isinf(from_fp16(to_fp16(65520))));
-  EXPECT_EQ(from_fp16(to_fp16(0x1p-25f)), 0);           // half of the smallest subnormal: a tie
+  EXPECT_EQ(from_fp16(to_fp16(0x1p-25f)), 0);  // half of the smallest subnormal: a tie
   EXPECT_EQ(from_fp16(to_fp16(0x1.8p-25f)), 0x1p-24f);
 }
 
@@ -64,11 +64,13 @@ TEST(Fill, WritesTheElementsOfItsSeedAndNothingBeyond) {
   out[8] = 0xABCD;
   void* pointer = out;
   unsigned long long count = 8, seed = 5;
-  int type = static_cast<int>(ElementType::bf16), distribution = static_cast<int>(Distribution::uniform);
+  int type = static_cast<int>(ElementType::bf16),
+      distribution = static_cast<int>(Distribution::uniform);
   void* arguments[] = {&pointer, &count, &seed, &type, &distribution};
   fill_kernel.host(arguments, {1, 1});
   for (unsigned i = 0; i < 8; ++i) {
-    EXPECT_EQ(load_element(out, i, ElementType::bf16), rounded_to(ElementType::bf16, element(5, i, Distribution::uniform)));
+    EXPECT_EQ(load_element(out, i, ElementType::bf16),
+              rounded_to(ElementType::bf16, element(5, i, Distribution::uniform)));
   }
   EXPECT_EQ(out[8], 0xABCD);
 }

@@ -36,7 +36,8 @@ TEST(HostDevice, EventsTellTheTimeOfTheWorkBetweenThem) {
 TEST(HostDevice, EveryAllocatorGivesUsableMemory) {
   const auto device = open_device("host", "host");
   const auto stream = device->create_stream();
-  for (const AllocatorKind kind : {AllocatorKind::direct, AllocatorKind::mapped, AllocatorKind::pool}) {
+  for (const AllocatorKind kind :
+       {AllocatorKind::direct, AllocatorKind::mapped, AllocatorKind::pool}) {
     const auto allocator = device->allocator(*stream, kind);
     for (const std::size_t bytes : {std::size_t{256}, std::size_t{1} << 24}) {
       void* const address = allocator->allocate(bytes);
@@ -58,11 +59,14 @@ TEST(HostDevice, SaysWhatItCannotDo) {
   EXPECT_THROW(device->convolution(*stream, shape), Unsupported);
 }
 
-TEST(OpenDevice, RefusesUnknownBackends) { EXPECT_THROW(open_device("opencl", "x"), UsageError); }
+TEST(OpenDevice, RefusesUnknownBackends) {
+  EXPECT_THROW(open_device("opencl", "x"), UsageError);
+}
 
 TEST(SharedLibrary, AMissingOneNamesWhatWasTried) {
   try {
-    SharedLibrary::open({"Nonsense", "LAUNCHGAP_NONSENSE", {"libnonsense.so.1", "libnonsense.so"}, {}});
+    SharedLibrary::open(
+        {"Nonsense", "LAUNCHGAP_NONSENSE", {"libnonsense.so.1", "libnonsense.so"}, {}});
     FAIL();
   } catch (const Error& error) {
     EXPECT_NE(std::strstr(error.what(), "Nonsense could not be loaded"), nullptr) << error.what();

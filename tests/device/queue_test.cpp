@@ -15,7 +15,8 @@ namespace {
 TEST(Queue, DoesItsWorkInOrderAndWaitsForAllOfIt) {
   Queue queue(allowed_cpus());
   std::vector<int> order;
-  for (int i = 0; i < 5000; ++i) queue.run([&order, i] { order.push_back(i); });  // more than its capacity
+  for (int i = 0; i < 5000; ++i)
+    queue.run([&order, i] { order.push_back(i); });  // more than its capacity
   queue.wait();
   ASSERT_EQ(order.size(), 5000u);
   for (int i = 0; i < 5000; ++i) ASSERT_EQ(order[static_cast<std::size_t>(i)], i);

@@ -211,7 +211,24 @@ EXPORT CublasStatus cublasGemmEx(CublasHandle handle,
   if (find_driver()->current_device(&device) == kSuccess && device->capability() < 50) {
     return kCublasArchMismatch;
   }
-  return multiply(begin, handle, op_a, op_b, m, n, k, alpha, a, a_type, lda, b, b_type, ldb, beta, c, c_type, ldc,
+  return multiply(begin,
+                  handle,
+                  op_a,
+                  op_b,
+                  m,
+                  n,
+                  k,
+                  alpha,
+                  a,
+                  a_type,
+                  lda,
+                  b,
+                  b_type,
+                  ldb,
+                  beta,
+                  c,
+                  c_type,
+                  ldc,
                   compute_type);
 }
 
@@ -231,8 +248,25 @@ EXPORT CublasStatus cublasSgemm_v2(CublasHandle handle,
                                    int ldc) {
   const double begin = now_ns();
   if (const CublasStatus status = enter("cublasSgemm_v2")) return status;
-  return multiply(begin, handle, op_a, op_b, m, n, k, alpha, a, kCudaR32F, lda, b, kCudaR32F, ldb, beta, c, kCudaR32F,
-                  ldc, kCompute32F);
+  return multiply(begin,
+                  handle,
+                  op_a,
+                  op_b,
+                  m,
+                  n,
+                  k,
+                  alpha,
+                  a,
+                  kCudaR32F,
+                  lda,
+                  b,
+                  kCudaR32F,
+                  ldb,
+                  beta,
+                  c,
+                  kCudaR32F,
+                  ldc,
+                  kCompute32F);
 }
 
 }  // namespace launchgap::fake

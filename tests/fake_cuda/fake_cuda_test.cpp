@@ -1185,7 +1185,8 @@ TEST_F(FakeCublas, KeplerHasSgemmAndNoGemmEx) {
             kCublasArchMismatch);
   const float one = 1, zero = 0;
   const auto floats = [](auto pointer) { return reinterpret_cast<float*>(pointer); };
-  EXPECT_EQ(blas.cublasSgemm_v2(handle, 0, 0, 8, 8, 8, &one, floats(a), 8, floats(b), 8, &zero, floats(c), 8),
+  EXPECT_EQ(blas.cublasSgemm_v2(
+                handle, 0, 0, 8, 8, 8, &one, floats(a), 8, floats(b), 8, &zero, floats(c), 8),
             kCublasSuccess);
 }
 

@@ -1,5 +1,6 @@
-// What only a GPU can prove: the kernels, the libraries and the clocks, through the same face that benchmarks
-// use. Runs on the first visible GPU: scripts/validate-gpu runs it on each real one, ctest on a fake one.
+// What only a GPU can prove: the kernels, the libraries and the clocks, through the same face that
+// benchmarks use. Runs on the first visible GPU: scripts/validate-gpu runs it on each real one,
+// ctest on a fake one.
 #include <cstdio>
 #include <cstring>
 #include <memory>
@@ -65,7 +66,8 @@ TEST_F(Gpu, LaunchesRunOnceAndInOrder) {
 TEST_F(Gpu, FillsExactlyWhatTheHostComputes) {
   for (const ElementType type : {ElementType::fp32, ElementType::fp16, ElementType::bf16}) {
     for (const Distribution distribution : {Distribution::small_integer, Distribution::uniform}) {
-      for (const std::size_t count : {std::size_t{1}, std::size_t{1000}, (std::size_t{1} << 20) + 3}) {
+      for (const std::size_t count :
+           {std::size_t{1}, std::size_t{1000}, (std::size_t{1} << 20) + 3}) {
         const auto buffer = device->allocate(count * kernels::element_bytes(type));
         fill(*device, *stream, *buffer, 99, type, distribution);
         std::vector<unsigned char> bytes(buffer->bytes());
@@ -102,7 +104,8 @@ TEST_F(Gpu, TheGateHoldsTheStreamUntilItIsOpened) {
   EXPECT_FALSE(gate.timed_out());
 }
 
-// The truth test of the device's clock: a kernel that runs for a known time takes that time by events.
+// The truth test of the device's clock: a kernel that runs for a known time takes that time by
+// events.
 TEST_F(Gpu, EventsTellTheTimeOfAKernelThatRunsForAKnownTime) {
   const auto gate = device->load(kernels::gate_kernel);
   const auto flags = device->allocate_shared(2 * sizeof(unsigned));
@@ -143,8 +146,10 @@ class GpuMatmul : public Gpu {
     } catch (const Unsupported& reason) {
       GTEST_SKIP() << reason.what();
     }
-    const std::size_t bytes = static_cast<std::size_t>(size) * static_cast<std::size_t>(size) * kernels::element_bytes(type);
-    const auto a = device->allocate(bytes), b = device->allocate(bytes), c = device->allocate(bytes);
+    const std::size_t bytes = static_cast<std::size_t>(size) * static_cast<std::size_t>(size) *
+                              kernels::element_bytes(type);
+    const auto a = device->allocate(bytes), b = device->allocate(bytes),
+               c = device->allocate(bytes);
     InputSeeds seeds{1, 2, Distribution::small_integer};
     for (const Distribution distribution : {Distribution::small_integer, Distribution::uniform}) {
       seeds.distribution = distribution;
@@ -198,7 +203,9 @@ TEST_F(Gpu, ConvolutionsAreThoseOfTheDefinition) {
         convolution->add_tensors(*input, *filter);
         convolution->enqueue(0);
         convolution->read_output(0, output.data());
-        EXPECT_NO_THROW(verify_convolution(output.data(), shape, seeds, convolution->rounds_integers())) << convolution->method();
+        EXPECT_NO_THROW(
+            verify_convolution(output.data(), shape, seeds, convolution->rounds_integers()))
+            << convolution->method();
         ++ran;
       } catch (const Unsupported& reason) {
         why = reason.what();
@@ -216,7 +223,8 @@ TEST_F(Gpu, AllocatorsGiveMemoryThatHoldsWhatIsWritten) {
     } catch (const Unsupported&) {
       continue;
     }
-    for (const std::size_t bytes : {std::size_t{256}, std::size_t{1} << 20, std::size_t{64} << 20}) {
+    for (const std::size_t bytes :
+         {std::size_t{256}, std::size_t{1} << 20, std::size_t{64} << 20}) {
       void* const first = allocator->allocate(bytes);
       void* const second = allocator->allocate(bytes);
       EXPECT_NE(first, second);

@@ -34,16 +34,20 @@ DeviceFacts gpu() {
 }
 
 TEST(Benchmark, ItsCasesAreTheProductOfItsAxesInOrder) {
-  Benchmark definition = benchmark("a/b").axis("x", {"1", "2"}).axis("y", {"p", "q"}).makes<Nothing>();
+  Benchmark definition =
+      benchmark("a/b").axis("x", {"1", "2"}).axis("y", {"p", "q"}).makes<Nothing>();
   std::vector<std::string> names;
-  for (const CaseName& name : definition.cases(Profile::quick, host())) names.push_back(name.text());
+  for (const CaseName& name : definition.cases(Profile::quick, host()))
+    names.push_back(name.text());
   EXPECT_THAT(names, ElementsAre("a/b/x:1/y:p", "a/b/x:1/y:q", "a/b/x:2/y:p", "a/b/x:2/y:q"));
 }
 
 TEST(AllBenchmarks, AreTheFourFamiliesByName) {
   std::vector<std::string> names;
   for (const Benchmark& definition : all_benchmarks()) names.push_back(definition.name);
-  EXPECT_THAT(names, ElementsAre("allocation/latency", "convolution/library", "launch/null", "matmul/library"));
+  EXPECT_THAT(
+      names,
+      ElementsAre("allocation/latency", "convolution/library", "launch/null", "matmul/library"));
 }
 
 TEST(AllBenchmarks, EveryCaseHasANameOfItsOwnMetricsSamplesAndAnEstimate) {

@@ -82,7 +82,11 @@ TEST_F(DeviceTimerTest, WorkThatWaitsBehindTheGateIsInvalid) {
 TEST_F(DeviceTimerTest, ShortWorkIsRepeatedUpToTheLimit) {
   DeviceTimer timer(*device, *stream);
   const auto kernel = device->load(kernels::null_kernel);
-  EXPECT_EQ(timer.operations_for_one_ms(0, [&](int) { stream->launch(*kernel, {1, 1}, nullptr); }), DeviceTimer::kMaxOperations);
+  EXPECT_EQ(timer.operations_for_one_ms(0,
+                                        [&](int) {
+                                          stream->launch(*kernel, {1, 1}, nullptr);
+                                        }),
+            DeviceTimer::kMaxOperations);
   const int few = timer.operations_for_one_ms(0.01, [&](int) {
     stream->launch(*kernel, {1, 1}, nullptr);
     static const auto buffer = device->allocate(64 << 20);

@@ -41,14 +41,19 @@ TEST(MeasureBlocks, TakesExactlyTheSamplesThatWereAskedFor) {
 TEST(MeasureBlocks, AFailureEndsItAfterTheBlocksThatWereWhole) {
   Counting counting(10);
   int blocks = 0;
-  EXPECT_THROW(measure_blocks(counting, kName, {"api_ns"}, {3, 7}, [&](int, const Block&) { ++blocks; }), std::runtime_error);
+  EXPECT_THROW(
+      measure_blocks(counting, kName, {"api_ns"}, {3, 7}, [&](int, const Block&) { ++blocks; }),
+      std::runtime_error);
   EXPECT_EQ(blocks, 1);
 }
 
 TEST(MeasureBlocks, RunsAgainAfterAFailure) {
   Counting failing(0), sound;
-  EXPECT_THROW(measure_blocks(failing, kName, {"api_ns"}, {1, 1}, [](int, const Block&) {}), std::runtime_error);
-  measure_blocks(sound, kName, {"api_ns"}, {1, 5}, [](int, const Block& block) { EXPECT_EQ(block.size(), 5u); });
+  EXPECT_THROW(measure_blocks(failing, kName, {"api_ns"}, {1, 1}, [](int, const Block&) {}),
+               std::runtime_error);
+  measure_blocks(sound, kName, {"api_ns"}, {1, 5}, [](int, const Block& block) {
+    EXPECT_EQ(block.size(), 5u);
+  });
   EXPECT_EQ(sound.count, 5);
 }
 

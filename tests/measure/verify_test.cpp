@@ -21,24 +21,30 @@ void reference_matmul(const MatmulShape& shape, const InputSeeds& seeds, Buffer&
   for (std::size_t i = 0; i < n; ++i) {
     std::fill(row.begin(), row.end(), 0);
     for (std::size_t k = 0; k < n; ++k) {
-      const double a = kernels::rounded_to(shape.type, kernels::element(seeds.first, i * n + k, seeds.distribution));
+      const double a = kernels::rounded_to(
+          shape.type, kernels::element(seeds.first, i * n + k, seeds.distribution));
       for (std::size_t j = 0; j < n; ++j) {
-        row[j] += a * kernels::rounded_to(shape.type, kernels::element(seeds.second, k * n + j, seeds.distribution));
+        row[j] +=
+            a * kernels::rounded_to(shape.type,
+                                    kernels::element(seeds.second, k * n + j, seeds.distribution));
       }
     }
-    for (std::size_t j = 0; j < n; ++j) kernels::store_element(c.address(), i * n + j, shape.type, static_cast<float>(row[j]));
+    for (std::size_t j = 0; j < n; ++j)
+      kernels::store_element(c.address(), i * n + j, shape.type, static_cast<float>(row[j]));
   }
 }
 
 void add_to(Buffer& buffer, std::size_t index, ElementType type, float amount) {
-  kernels::store_element(buffer.address(), index, type, kernels::load_element(buffer.address(), index, type) + amount);
+  kernels::store_element(
+      buffer.address(), index, type, kernels::load_element(buffer.address(), index, type) + amount);
 }
 
 class VerifyMatmul : public ::testing::TestWithParam<std::pair<int, ElementType>> {
  protected:
   void SetUp() override {
     std::tie(shape.size, shape.type) = GetParam();
-    c = device->allocate(static_cast<std::size_t>(shape.size * shape.size) * kernels::element_bytes(shape.type));
+    c = device->allocate(static_cast<std::size_t>(shape.size * shape.size) *
+                         kernels::element_bytes(shape.type));
     reference_matmul(shape, seeds, *c);
   }
   std::unique_ptr<Device> device = open_device("host", "host");
@@ -47,7 +53,9 @@ class VerifyMatmul : public ::testing::TestWithParam<std::pair<int, ElementType>
   std::unique_ptr<Buffer> c;
 };
 
-TEST_P(VerifyMatmul, PassesTheRightProduct) { EXPECT_NO_THROW(verify_matmul(*device, *c, shape, seeds)); }
+TEST_P(VerifyMatmul, PassesTheRightProduct) {
+  EXPECT_NO_THROW(verify_matmul(*device, *c, shape, seeds));
+}
 
 TEST_P(VerifyMatmul, FailsOneWrongElementWhereEveryElementCounts) {
   add_to(*c, static_cast<std::size_t>(shape.size) * 3 + 5, shape.type, 1);
@@ -58,7 +66,8 @@ TEST_P(VerifyMatmul, FailsOneWrongElementWhereEveryElementCounts) {
 
 TEST_P(VerifyMatmul, FailsAWrongTile) {
   for (std::size_t i = 0; i < 64; ++i) {
-    for (std::size_t j = 0; j < 64; ++j) add_to(*c, i * static_cast<std::size_t>(shape.size) + j, shape.type, 8);
+    for (std::size_t j = 0; j < 64; ++j)
+      add_to(*c, i * static_cast<std::size_t>(shape.size) + j, shape.type, 8);
   }
   EXPECT_THROW(verify_matmul(*device, *c, shape, seeds), WrongResult);
 }
@@ -81,7 +90,8 @@ TEST_P(VerifyMatmul, OfTimedDataAllowsRoundingAndNoMore) {
   reference_matmul(shape, seeds, *c);
   EXPECT_NO_THROW(verify_timed_matmul(*device, *c, shape, seeds));
   for (std::size_t i = 0; i < c->bytes() / kernels::element_bytes(shape.type); ++i) {
-    kernels::store_element(c->address(), i, shape.type, kernels::load_element(c->address(), i, shape.type) * 1.02f);
+    kernels::store_element(
+        c->address(), i, shape.type, kernels::load_element(c->address(), i, shape.type) * 1.02f);
   }
   EXPECT_THROW(verify_timed_matmul(*device, *c, shape, seeds), WrongResult);
 }
@@ -93,7 +103,9 @@ TEST(VerifyTimedMatmul, TellsTf32FromFp32WhereTheWorstCaseDoesNot) {
   const InputSeeds seeds{31, 32, Distribution::uniform};
   const auto c = device->allocate(std::size_t{1024} * 1024 * 4);
   auto* const out = static_cast<float*>(c->address());
-  const auto tf32 = [](float value) { return kernels::float_from_bits((kernels::float_bits(value) + 0x1000u) & ~0x1FFFu); };
+  const auto tf32 = [](float value) {
+    return kernels::float_from_bits((kernels::float_bits(value) + 0x1000u) & ~0x1FFFu);
+  };
   const auto multiply = [&](auto&& rounded) {
     std::vector<float> a(1024 * 1024), b(1024 * 1024);
     for (std::size_t i = 0; i < a.size(); ++i) {
@@ -103,7 +115,8 @@ TEST(VerifyTimedMatmul, TellsTf32FromFp32WhereTheWorstCaseDoesNot) {
     std::fill(out, out + a.size(), 0.0f);
     for (std::size_t i = 0; i < 1024; ++i) {
       for (std::size_t k = 0; k < 1024; ++k) {
-        for (std::size_t j = 0; j < 1024; ++j) out[i * 1024 + j] += a[i * 1024 + k] * b[k * 1024 + j];
+        for (std::size_t j = 0; j < 1024; ++j)
+          out[i * 1024 + j] += a[i * 1024 + k] * b[k * 1024 + j];
       }
     }
   };
@@ -126,7 +139,8 @@ INSTANTIATE_TEST_SUITE_P(SizesAndTypes,
 class VerifyConvolution : public ::testing::Test {
  protected:
   void SetUp() override {
-    shape.n = 2, shape.c = 5, shape.h = 9, shape.w = 7, shape.k = 6, shape.r = 3, shape.s = 3, shape.stride = 2, shape.pad = 1;
+    shape.n = 2, shape.c = 5, shape.h = 9, shape.w = 7, shape.k = 6, shape.r = 3, shape.s = 3,
+    shape.stride = 2, shape.pad = 1;
     output = device->allocate(shape.output_count() * 4);
     auto* const out = static_cast<float*>(output->address());
     std::size_t index = 0;
@@ -138,10 +152,18 @@ class VerifyConvolution : public ::testing::Test {
             for (int c = 0; c < shape.c; ++c)
               for (int r = 0; r < shape.r; ++r)
                 for (int s = 0; s < shape.s; ++s) {
-                  const int in_y = y * shape.stride - shape.pad + r, in_x = x * shape.stride - shape.pad + s;
+                  const int in_y = y * shape.stride - shape.pad + r,
+                            in_x = x * shape.stride - shape.pad + s;
                   if (in_y < 0 || in_x < 0 || in_y >= shape.h || in_x >= shape.w) continue;
-                  sum += kernels::element(seeds.first, static_cast<unsigned>(((n * shape.c + c) * shape.h + in_y) * shape.w + in_x), seeds.distribution) *
-                         kernels::element(seeds.second, static_cast<unsigned>(((k * shape.c + c) * shape.r + r) * shape.s + s), seeds.distribution);
+                  sum +=
+                      kernels::element(seeds.first,
+                                       static_cast<unsigned>(
+                                           ((n * shape.c + c) * shape.h + in_y) * shape.w + in_x),
+                                       seeds.distribution) *
+                      kernels::element(
+                          seeds.second,
+                          static_cast<unsigned>(((k * shape.c + c) * shape.r + r) * shape.s + s),
+                          seeds.distribution);
                 }
             out[index++] = sum;
           }

@@ -1,6 +1,6 @@
 // What the harness itself costs. The figures that the docs promise:
-//   keeping one sample of three metrics  <= 1.5 x an iteration of Google Benchmark's own manual-time loop
-//   writing records                      >= 5 million samples/s on one core
+//   keeping one sample of three metrics  <= 1.5 x an iteration of Google Benchmark's own
+//   manual-time loop writing records                      >= 5 million samples/s on one core
 //   reading and summarising              10 million samples in <= 10 s and 1 GiB on one core
 // tests/end_to_end/test_microbench.py runs this and holds them to it.
 #include <filesystem>
@@ -24,7 +24,8 @@ namespace fs = std::filesystem;
 constexpr int kSamples = 1000;
 
 struct TemporaryFolder {
-  TemporaryFolder() : path(fs::temp_directory_path() / ("launchgap-microbench-" + std::to_string(getpid()))) {
+  TemporaryFolder()
+      : path(fs::temp_directory_path() / ("launchgap-microbench-" + std::to_string(getpid()))) {
     fs::create_directories(path / "records");
   }
   ~TemporaryFolder() { fs::remove_all(path); }
@@ -35,12 +36,14 @@ struct TemporaryFolder {
 Block launch_block(int samples) {
   Block block({"api_ns", "roundtrip_ns", "per_launch_ns"}, static_cast<std::size_t>(samples));
   block.restart();
-  for (int i = 0; i < samples; ++i) block.keep(block.begin_ns() + 6700 * i, 2300 + i % 97, 6700 + i % 89, 2000.125 + i % 83);
+  for (int i = 0; i < samples; ++i)
+    block.keep(block.begin_ns() + 6700 * i, 2300 + i % 97, 6700 + i % 89, 2000.125 + i % 83);
   block.close();
   return block;
 }
 
-/// Google Benchmark's manual-time loop, which keeps no sample: around two clock reads, and around nothing.
+/// Google Benchmark's manual-time loop, which keeps no sample: around two clock reads, and around
+/// nothing.
 void google_around_clock_reads(benchmark::State& state) {
   for (auto _ : state) {
     const std::int64_t begin = now_ns();
@@ -99,10 +102,14 @@ void write_records(benchmark::State& state) {
   RecordWriter writer = RecordWriter::create(folder.path / "records" / "a.jsonl");
   int index = 0;
   for (auto _ : state) {
-    writer.write_samples("launch/null/api:driver/mode:idle", index, static_cast<std::uint64_t>(index) * kSamples, block);
+    writer.write_samples("launch/null/api:driver/mode:idle",
+                         index,
+                         static_cast<std::uint64_t>(index) * kSamples,
+                         block);
     ++index;
   }
-  state.counters["samples"] = benchmark::Counter(static_cast<double>(state.iterations()) * kSamples, benchmark::Counter::kIsRate);
+  state.counters["samples"] = benchmark::Counter(static_cast<double>(state.iterations()) * kSamples,
+                                                 benchmark::Counter::kIsRate);
 }
 BENCHMARK(write_records)->Name("records/write")->Iterations(1000);
 
@@ -113,13 +120,17 @@ void write_session(const fs::path& folder, long samples) {
   write_file(folder / "session.json", meta.dump());
   const Block block = launch_block(kSamples);
   for (int run = 0; run < 10; ++run) {
-    RecordWriter writer = RecordWriter::create(folder / "records" / ("r" + std::to_string(run) + ".jsonl"));
+    RecordWriter writer =
+        RecordWriter::create(folder / "records" / ("r" + std::to_string(run) + ".jsonl"));
     Json record = new_record("run");
     record["replicate"] = run;
     record["device"] = {{"uuid", "GPU-1"}};
     writer.write(record);
     for (long i = 0; i < samples / 10 / kSamples; ++i) {
-      writer.write_samples("launch/null/api:driver/mode:idle", static_cast<int>(i), static_cast<std::uint64_t>(i) * kSamples, block);
+      writer.write_samples("launch/null/api:driver/mode:idle",
+                           static_cast<int>(i),
+                           static_cast<std::uint64_t>(i) * kSamples,
+                           block);
     }
   }
 }
@@ -137,7 +148,11 @@ void read_and_summarise(benchmark::State& state) {
   state.counters["peak_MiB"] = static_cast<double>(usage.ru_maxrss) / 1024;
   state.counters["samples"] = static_cast<double>(state.range(0));
 }
-BENCHMARK(read_and_summarise)->Name("records/read_and_summarise")->Arg(10'000'000)->Iterations(1)->Unit(benchmark::kSecond);
+BENCHMARK(read_and_summarise)
+    ->Name("records/read_and_summarise")
+    ->Arg(10'000'000)
+    ->Iterations(1)
+    ->Unit(benchmark::kSecond);
 
 }  // namespace
 }  // namespace launchgap

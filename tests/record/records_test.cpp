@@ -18,18 +18,23 @@ using ::testing::IsEmpty;
 
 class Records : public ::testing::Test {
  protected:
-  Records() : path(std::filesystem::temp_directory_path() / ("launchgap-records-" + std::to_string(getpid()) + ".jsonl")) {
+  Records()
+      : path(std::filesystem::temp_directory_path() /
+             ("launchgap-records-" + std::to_string(getpid()) + ".jsonl")) {
     std::filesystem::remove(path);
   }
   ~Records() override { std::filesystem::remove(path); }
 
-  void append(const std::string& text) { std::ofstream(path, std::ios::app | std::ios::binary) << text; }
+  void append(const std::string& text) {
+    std::ofstream(path, std::ios::app | std::ios::binary) << text;
+  }
 
   std::vector<std::string> read() {
     blocks.clear();
     others.clear();
-    return read_records(path, {[this](SampleBlock&& block) { blocks.push_back(std::move(block)); },
-                               [this](const Json& record) { others.push_back(record); }});
+    return read_records(path,
+                        {[this](SampleBlock&& block) { blocks.push_back(std::move(block)); },
+                         [this](const Json& record) { others.push_back(record); }});
   }
 
   std::filesystem::path path;
@@ -56,7 +61,10 @@ TEST_F(Records, SamplesAreOneLineOfTheDocumentedShape) {
   EXPECT_EQ(json["record"], "samples");
   EXPECT_EQ(json["block"], 3);
   EXPECT_EQ(json["first"], 6);
-  EXPECT_THAT(line, HasSubstr(R"("t0_ns":[5,7000],"metrics":["api_ns","roundtrip_ns"],"values":[[2310,null],[6710.250,6688]]})"));
+  EXPECT_THAT(
+      line,
+      HasSubstr(
+          R"("t0_ns":[5,7000],"metrics":["api_ns","roundtrip_ns"],"values":[[2310,null],[6710.250,6688]]})"));
 }
 
 TEST_F(Records, ReadBackAsTheyWereWritten) {
@@ -102,18 +110,22 @@ TEST_F(Records, ReopeningCutsOffATornLineAndGoesOn) {
 TEST_F(Records, AGarbledLineIsNamedAndTheRestIsRead) {
   RecordWriter::create(path).write(new_record("run"));
   append("{not json}\n{\"schema\":\"launchgap/1\"}\n[1]\n");
-  append(R"({"schema":"launchgap/1","record":"samples","case":"a","block":0,"first":0,"begin_ns":0,"end_ns":1,"t0_ns":[0],"metrics":["api_ns"],"values":[[1,2]]})");
+  append(
+      R"({"schema":"launchgap/1","record":"samples","case":"a","block":0,"first":0,"begin_ns":0,"end_ns":1,"t0_ns":[0],"metrics":["api_ns"],"values":[[1,2]]})");
   append("\n");
   RecordWriter::reopen(path).write(new_record("end"));
   const auto problems = read();
   ASSERT_EQ(problems.size(), 4u);
-  for (std::size_t i = 0; i < 4; ++i) EXPECT_THAT(problems[i], HasSubstr("line " + std::to_string(i + 2) + ": not a record"));
+  for (std::size_t i = 0; i < 4; ++i)
+    EXPECT_THAT(problems[i], HasSubstr("line " + std::to_string(i + 2) + ": not a record"));
   EXPECT_EQ(others.size(), 2u);
   EXPECT_THAT(blocks, IsEmpty());
 }
 
 TEST_F(Records, ANewerSchemaIsNotGuessedAt) {
-  append("{\"schema\":\"launchgap/2\",\"record\":\"run\"}\n{\"schema\":\"launchgap/1\",\"record\":\"end\"}\n");
+  append(
+      "{\"schema\":\"launchgap/2\",\"record\":\"run\"}\n{\"schema\":\"launchgap/"
+      "1\",\"record\":\"end\"}\n");
   EXPECT_THAT(read(), ElementsAre(HasSubstr("schema launchgap/2 is newer than launchgap/1")));
   EXPECT_THAT(others, IsEmpty());
 }

@@ -15,7 +15,9 @@ namespace {
 
 class DeviceLockTest : public ::testing::Test {
  protected:
-  DeviceLockTest() : folder(std::filesystem::temp_directory_path() / ("launchgap-locks-" + std::to_string(getpid()))) {
+  DeviceLockTest()
+      : folder(std::filesystem::temp_directory_path() /
+               ("launchgap-locks-" + std::to_string(getpid()))) {
     std::filesystem::create_directories(folder);
     setenv("LAUNCHGAP_LOCK_DIR", folder.c_str(), 1);
   }

@@ -26,7 +26,10 @@ std::vector<std::string> select(const MachineDevices& machine, const std::string
   return uuids;
 }
 
-const MachineDevices kMachine{{device("host", "host-1", 0), device("cuda", "GPU-aaaa0000", 0), device("cuda", "GPU-bbbb1111", 1, false)}, {}};
+const MachineDevices kMachine{{device("host", "host-1", 0),
+                               device("cuda", "GPU-aaaa0000", 0),
+                               device("cuda", "GPU-bbbb1111", 1, false)},
+                              {}};
 const MachineDevices kNoGpu{{device("host", "host-1", 0)}, {"No GPU can be used: no driver"}};
 
 TEST(SelectDevices, ByKindIndexAndUuid) {
@@ -58,7 +61,8 @@ TEST(WorkerEnvironment, ShowsAWorkerItsOwnDeviceOnly) {
 
 TEST(HostFacts, NameTheMachine) {
   const Json facts = host_facts();
-  for (const char* key : {"node", "os", "kernel", "cpu_model", "cores", "memory_bytes"}) EXPECT_TRUE(facts.contains(key)) << key;
+  for (const char* key : {"node", "os", "kernel", "cpu_model", "cores", "memory_bytes"})
+    EXPECT_TRUE(facts.contains(key)) << key;
 }
 
 }  // namespace

@@ -9,7 +9,8 @@ namespace {
 
 TEST(Filter, IsGoogleBenchmarks) {
   const std::string name = "matmul/library/size:256/type:fp32/cache:warm";
-  for (const char* expression : {"", ".", "matmul", "size:256", "^matmul.*warm$", "fp16|fp32", "-launch"}) {
+  for (const char* expression :
+       {"", ".", "matmul", "size:256", "^matmul.*warm$", "fp16|fp32", "-launch"}) {
     EXPECT_TRUE(Filter(expression).passes(name)) << expression;
   }
   for (const char* expression : {"launch", "size:25/", "-matmul", "^library"}) {
@@ -18,7 +19,8 @@ TEST(Filter, IsGoogleBenchmarks) {
 }
 
 TEST(Filter, SaysWhatIsNotAnExpression) {
-  for (const char* expression : {"(", "[", "*", "a{2,1}", "-("}) EXPECT_THROW(Filter{expression}, UsageError) << expression;
+  for (const char* expression : {"(", "[", "*", "a{2,1}", "-("})
+    EXPECT_THROW(Filter{expression}, UsageError) << expression;
 }
 
 }  // namespace

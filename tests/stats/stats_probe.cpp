@@ -1,4 +1,5 @@
-// Reads {"runs": [[…], …]} on standard input, prints every statistic of harness/stats as JSON; null: not defined.
+// Reads {"runs": [[…], …]} on standard input, prints every statistic of harness/stats as JSON;
+// null: not defined.
 #include <algorithm>
 #include <iostream>
 
@@ -11,7 +12,9 @@ namespace {
 using Json = nlohmann::json;
 using namespace launchgap::stats;
 
-Json maybe(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
+Json maybe(const std::optional<double>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
 
 }  // namespace
 
@@ -23,7 +26,8 @@ int main() {
     std::vector<double> sorted = in_order;
     std::ranges::sort(sorted);
     Json out;
-    for (const double p : {0.0, 0.001, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999, 1.0}) out["quantiles"].push_back(maybe(quantile(sorted, p)));
+    for (const double p : {0.0, 0.001, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999, 1.0})
+      out["quantiles"].push_back(maybe(quantile(sorted, p)));
     out["mean"] = maybe(mean(in_order));
     out["sd"] = maybe(standard_deviation(in_order));
     out["mad"] = maybe(median_absolute_deviation(sorted));

@@ -15,7 +15,9 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Folder {
-  Folder() : path(fs::temp_directory_path() / ("launchgap-csv-" + std::to_string(getpid()))) { fs::create_directories(path); }
+  Folder() : path(fs::temp_directory_path() / ("launchgap-csv-" + std::to_string(getpid()))) {
+    fs::create_directories(path);
+  }
   ~Folder() { fs::remove_all(path); }
   fs::path path;
 };

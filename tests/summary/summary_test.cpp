@@ -21,7 +21,8 @@ using ::testing::HasSubstr;
 /// A session's folder, written record by record.
 class SessionFolder : public ::testing::Test {
  protected:
-  SessionFolder() : path(fs::temp_directory_path() / ("launchgap-session-" + std::to_string(getpid()))) {
+  SessionFolder()
+      : path(fs::temp_directory_path() / ("launchgap-session-" + std::to_string(getpid()))) {
     fs::remove_all(path);
     fs::create_directories(path / "records");
     meta = new_record("session");
@@ -37,7 +38,9 @@ class SessionFolder : public ::testing::Test {
   ~SessionFolder() override { fs::remove_all(path); }
 
   RecordWriter begin(int replicate, int attempt = 0) {
-    RecordWriter writer = RecordWriter::create(path / "records" / fs::path(std::to_string(replicate) + "." + std::to_string(attempt) + ".jsonl"));
+    RecordWriter writer = RecordWriter::create(
+        path / "records" /
+        fs::path(std::to_string(replicate) + "." + std::to_string(attempt) + ".jsonl"));
     Json run = new_record("run");
     run["device"] = {{"uuid", "GPU-1"}};
     run["replicate"] = replicate;
@@ -48,13 +51,18 @@ class SessionFolder : public ::testing::Test {
     return writer;
   }
 
-  static void samples(RecordWriter& writer, const std::string& name, const std::vector<double>& values) {
+  static void samples(RecordWriter& writer,
+                      const std::string& name,
+                      const std::vector<double>& values) {
     Block block({"api_ns"}, values.size());
     for (const double value : values) block.keep(0, value);
     writer.write_samples(name, 0, 0, block);
   }
 
-  static void summary(RecordWriter& writer, const std::string& name, const char* status, const char* reason = "") {
+  static void summary(RecordWriter& writer,
+                      const std::string& name,
+                      const char* status,
+                      const char* reason = "") {
     Json record = new_record("summary");
     record["case"] = name;
     record["status"] = status;
@@ -81,7 +89,9 @@ class SessionFolder : public ::testing::Test {
 TEST_F(SessionFolder, PoolsTheSamplesOfAllRunsAndKeepsRunsApart) {
   for (int replicate = 0; replicate < 2; ++replicate) {
     RecordWriter writer = begin(replicate);
-    samples(writer, "launch/null/mode:idle", {1.0 + replicate * 10, 2.0 + replicate * 10, 3.0 + replicate * 10});
+    samples(writer,
+            "launch/null/mode:idle",
+            {1.0 + replicate * 10, 2.0 + replicate * 10, 3.0 + replicate * 10});
     summary(writer, "launch/null/mode:idle", "ok");
     end(writer);
   }
@@ -141,7 +151,8 @@ TEST_F(SessionFolder, BlocksBeforeAKillCountAndTheRunIsIncomplete) {
 }
 
 TEST_F(SessionFolder, WhatWasPlannedAndNeverBegunIsNotSilent) {
-  meta["plan"] = {{{"device", "GPU-1"}, {"setup", "launch"}, {"arm", "plain"}, {"cases", {"launch/null"}}}};
+  meta["plan"] = {
+      {{"device", "GPU-1"}, {"setup", "launch"}, {"arm", "plain"}, {"cases", {"launch/null"}}}};
   const SessionData session = read();
   const auto rows = summarise(session);
   ASSERT_EQ(rows.size(), 1u);
@@ -172,9 +183,14 @@ TEST_F(SessionFolder, TablesHaveTheColumnsOfTheDesignAndEveryColumnAMeaning) {
     EXPECT_TRUE(keys.insert(column.key).second) << column.key;
     EXPECT_FALSE(column.description.empty()) << column.key;
   }
-  EXPECT_THAT(header, HasSubstr("session_id node device_id device_name backend compute_capability arm setup benchmark params "
-                                "metric unit direction status reason runs n min q1 p50 q3 p90 p99 p999 max mean sd mad "
-                                "p50_ci_lo p50_ci_hi within_run_cv between_run_cv icc lag1 modes outlier_share source simulated"));
+  EXPECT_THAT(
+      header,
+      HasSubstr(
+          "session_id node device_id device_name backend compute_capability arm setup benchmark "
+          "params "
+          "metric unit direction status reason runs n min q1 p50 q3 p90 p99 p999 max mean sd mad "
+          "p50_ci_lo p50_ci_hi within_run_cv between_run_cv icc lag1 modes outlier_share source "
+          "simulated"));
 }
 
 TEST_F(SessionFolder, AFolderThatIsNoSessionIsNamed) {

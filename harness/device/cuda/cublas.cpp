@@ -1,10 +1,11 @@
+#include "harness/device/cuda/abi/cublas.h"
+
 #include <algorithm>
 #include <cstdlib>
 
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
-#include "harness/device/cuda/abi/cublas.h"
 #include "harness/device/cuda/driver.h"
 #include "harness/device/cuda/libraries.h"
 #include "harness/device/shared_library.h"
@@ -12,8 +13,8 @@
 namespace launchgap::cuda {
 namespace {
 
-/// cuBLAS 12 has no kernels below compute capability 5.0, and 13 none below 7.5 (their release notes); and none
-/// runs on a driver of an older major.
+/// cuBLAS 12 has no kernels below compute capability 5.0, and 13 none below 7.5 (their release
+/// notes); and none runs on a driver of an older major.
 int newest_major(int compute_capability) {
   const int driver = std::atoi(Driver::get().library.version.c_str());
   return std::min(driver, compute_capability < 50 ? 11 : compute_capability < 75 ? 12 : 13);
@@ -34,9 +35,11 @@ struct Cublas : abi::CublasFunctions {
     const std::string name = text.substr(0, text.find('('));
     const std::string words = cublasGetStatusString ? cublasGetStatusString(status) : "";
     if (status == abi::kCublasNotSupported || status == abi::kCublasArchMismatch) {
-      throw Unsupported(fmt::format("cuBLAS {}: {} answers {} ({})", facts.version, name, words, status));
+      throw Unsupported(
+          fmt::format("cuBLAS {}: {} answers {} ({})", facts.version, name, words, status));
     }
-    // The context may be lost with it; only a call into the driver tells, and the next case makes one.
+    // The context may be lost with it; only a call into the driver tells, and the next case makes
+    // one.
     throw LibraryError("cuBLAS", name, status, words, status == abi::kCublasExecutionFailed);
   }
 
@@ -44,18 +47,21 @@ struct Cublas : abi::CublasFunctions {
   static Cublas load(int compute_capability) {
     const SharedLibrary file = [&] {
       try {
-        return SharedLibrary::open({"cuBLAS",
-                                    "LAUNCHGAP_CUBLAS",
-                                    sonames_up_to("libcublas", {11, 12, 13}, newest_major(compute_capability)),
-                                    {"cu13/lib", "cublas/lib"}});
+        return SharedLibrary::open(
+            {"cuBLAS",
+             "LAUNCHGAP_CUBLAS",
+             sonames_up_to("libcublas", {11, 12, 13}, newest_major(compute_capability)),
+             {"cu13/lib", "cublas/lib"}});
       } catch (const Error& error) {
-        throw Unsupported(fmt::format("{}. Without it nothing is multiplied on this GPU; scripts/setup --with-cuda brings it",
-                                      error.what()));
+        throw Unsupported(fmt::format(
+            "{}. Without it nothing is multiplied on this GPU; scripts/setup --with-cuda brings it",
+            error.what()));
       }
     }();
     Cublas library;
-#define LAUNCHGAP_LOAD(name, required, ...) \
-  library.name = reinterpret_cast<decltype(library.name)>((required) ? file.require(#name) : file.find(#name));
+#define LAUNCHGAP_LOAD(name, required, ...)                                                \
+  library.name = reinterpret_cast<decltype(library.name)>((required) ? file.require(#name) \
+                                                                     : file.find(#name));
     LAUNCHGAP_CUBLAS_FUNCTIONS(LAUNCHGAP_LOAD)
 #undef LAUNCHGAP_LOAD
     library.facts = file.facts();
@@ -67,9 +73,12 @@ struct Cublas : abi::CublasFunctions {
 
 abi::CudaDataType data_type(ElementType type) {
   switch (type) {
-    case ElementType::fp32: return abi::kCudaR32F;
-    case ElementType::fp16: return abi::kCudaR16F;
-    case ElementType::bf16: return abi::kCudaR16BF;
+    case ElementType::fp32:
+      return abi::kCudaR32F;
+    case ElementType::fp16:
+      return abi::kCudaR16F;
+    case ElementType::bf16:
+      return abi::kCudaR16BF;
   }
   return abi::kCudaR32F;
 }
@@ -97,16 +106,18 @@ class CublasMatmul : public Matmul {
         note_loaded(library_.facts);
       }
       CHECK_CUBLAS(library_, cublasSetStream_v2(handle_, stream));
-      // By default sums of 16-bit products may be rounded to 16 bits where k is split between blocks; here
-      // products are summed in FP32.
+      // By default sums of 16-bit products may be rounded to 16 bits where k is split between
+      // blocks; here products are summed in FP32.
       if (library_.cublasSetMathMode) {
         CHECK_CUBLAS(library_, cublasSetMathMode(handle_, abi::kDisallowReducedPrecisionReduction));
       }
-      // NVIDIA's recommended sizes. An own workspace keeps the choice of algorithm, and so the result, the same
-      // whatever else the process does (cuBLAS documentation, "Results reproducibility").
+      // NVIDIA's recommended sizes. An own workspace keeps the choice of algorithm, and so the
+      // result, the same whatever else the process does (cuBLAS documentation, "Results
+      // reproducibility").
       if (library_.cublasSetWorkspace_v2) {
         workspace_ = device.allocate(compute_capability >= 90 ? 32u << 20 : 4u << 20);
-        CHECK_CUBLAS(library_, cublasSetWorkspace_v2(handle_, workspace_->address(), workspace_->bytes()));
+        CHECK_CUBLAS(library_,
+                     cublasSetWorkspace_v2(handle_, workspace_->address(), workspace_->bytes()));
       }
     } catch (...) {
       library_.cublasDestroy_v2(handle_);
@@ -137,7 +148,8 @@ class CublasMatmul : public Matmul {
                                   n));
       return;
     }
-    // Row-major C = A B is column-major C' = B' A', and row-major memory is the transposed column-major one.
+    // Row-major C = A B is column-major C' = B' A', and row-major memory is the transposed
+    // column-major one.
     CHECK_CUBLAS(library_,
                  cublasGemmEx(handle_,
                               abi::kCublasOpN,
@@ -182,7 +194,9 @@ class CublasMatmul : public Matmul {
 
 }  // namespace
 
-std::unique_ptr<Matmul> cublas_matmul(Device& device, abi::Stream stream, const MatmulShape& shape) {
+std::unique_ptr<Matmul> cublas_matmul(Device& device,
+                                      abi::Stream stream,
+                                      const MatmulShape& shape) {
   return std::make_unique<CublasMatmul>(device, stream, shape);
 }
 

@@ -16,8 +16,12 @@
 namespace launchgap::cuda {
 namespace {
 
-void* as_pointer(abi::DevicePointer pointer) { return reinterpret_cast<void*>(pointer); }
-abi::DevicePointer as_device(const void* pointer) { return reinterpret_cast<abi::DevicePointer>(pointer); }
+void* as_pointer(abi::DevicePointer pointer) {
+  return reinterpret_cast<void*>(pointer);
+}
+abi::DevicePointer as_device(const void* pointer) {
+  return reinterpret_cast<abi::DevicePointer>(pointer);
+}
 
 std::optional<int> attribute(const Driver& driver, abi::Device device, abi::DeviceAttribute which) {
   int value = 0;
@@ -25,7 +29,9 @@ std::optional<int> attribute(const Driver& driver, abi::Device device, abi::Devi
   return value;
 }
 
-std::optional<int> positive_attribute(const Driver& driver, abi::Device device, abi::DeviceAttribute which) {
+std::optional<int> positive_attribute(const Driver& driver,
+                                      abi::Device device,
+                                      abi::DeviceAttribute which) {
   const std::optional<int> value = attribute(driver, device, which);
   return value && *value > 0 ? value : std::nullopt;
 }
@@ -59,7 +65,8 @@ DeviceFacts facts_of(const Driver& driver, abi::Device device, int index) {
   CHECK_CUDA(driver, cuDeviceGetName(text.data(), static_cast<int>(text.size()) - 1, device));
   facts.name = text.data();
 
-  // Version 2 tells the instances of a partitioned GPU (MIG) apart, which version 1 gives their parent's UUID.
+  // Version 2 tells the instances of a partitioned GPU (MIG) apart, which version 1 gives their
+  // parent's UUID.
   abi::Uuid uuid{};
   if (driver.cuDeviceGetUuid_v2) {
     CHECK_CUDA(driver, cuDeviceGetUuid_v2(&uuid, device));
@@ -75,7 +82,8 @@ DeviceFacts facts_of(const Driver& driver, abi::Device device, int index) {
   std::size_t bytes = 0;
   if (driver.cuDeviceTotalMem_v2(&bytes, device) == abi::kSuccess) facts.memory_bytes = bytes;
   facts.multiprocessors = positive_attribute(driver, device, abi::kMultiprocessorCount);
-  if (const auto khz = positive_attribute(driver, device, abi::kClockRateKhz)) facts.clock_mhz = *khz / 1000;
+  if (const auto khz = positive_attribute(driver, device, abi::kClockRateKhz))
+    facts.clock_mhz = *khz / 1000;
   if (const auto khz = positive_attribute(driver, device, abi::kMemoryClockRateKhz)) {
     facts.memory_clock_mhz = *khz / 1000;
   }
@@ -83,14 +91,18 @@ DeviceFacts facts_of(const Driver& driver, abi::Device device, int index) {
   if (const auto cache = positive_attribute(driver, device, abi::kL2CacheBytes)) {
     facts.last_level_cache_bytes = static_cast<std::uint64_t>(*cache);
   }
-  if (driver.cuDeviceGetPCIBusId(text.data(), static_cast<int>(text.size()) - 1, device) == abi::kSuccess) {
+  if (driver.cuDeviceGetPCIBusId(text.data(), static_cast<int>(text.size()) - 1, device) ==
+      abi::kSuccess) {
     facts.pci_bus_id = text.data();
     facts.numa_node = numa_node_of(*facts.pci_bus_id);
   }
   if (const auto mode = attribute(driver, device, abi::kComputeMode)) {
-    facts.details["compute_mode"] = *mode == 0 ? "default" : *mode == 2 ? "prohibited" : "exclusive process";
+    facts.details["compute_mode"] = *mode == 0   ? "default"
+                                    : *mode == 2 ? "prohibited"
+                                                 : "exclusive process";
   }
-  if (const auto ecc = attribute(driver, device, abi::kEccEnabled)) facts.details["ecc"] = *ecc ? "on" : "off";
+  if (const auto ecc = attribute(driver, device, abi::kEccEnabled))
+    facts.details["ecc"] = *ecc ? "on" : "off";
   return facts;
 }
 
@@ -112,7 +124,8 @@ class CudaBuffer : public Buffer {
 class SharedBuffer : public Buffer {
  public:
   SharedBuffer(const Driver& driver, std::size_t bytes) : driver_(driver), bytes_(bytes) {
-    CHECK_CUDA(driver_, cuMemHostAlloc(&host_, bytes, abi::kHostAllocPortable | abi::kHostAllocDeviceMap));
+    CHECK_CUDA(driver_,
+               cuMemHostAlloc(&host_, bytes, abi::kHostAllocPortable | abi::kHostAllocDeviceMap));
   }
   ~SharedBuffer() override { driver_.cuMemFreeHost(host_); }
   void* address() const override { return host_; }
@@ -131,7 +144,8 @@ class SharedBuffer : public Buffer {
 
 class CudaKernel : public Kernel {
  public:
-  CudaKernel(const Driver& driver, const KernelDescription& description, int compute_capability) : driver_(driver) {
+  CudaKernel(const Driver& driver, const KernelDescription& description, int compute_capability)
+      : driver_(driver) {
     const kernels::KernelImages images = kernels::images_of(description);
     const std::string wanted = wanted_form();
     if (!images.native.empty() && wanted != "portable" && load(images.native)) {
@@ -142,14 +156,16 @@ class CudaKernel : public Kernel {
       form_ = "portable";
       compiled_by_driver_ = true;
     } else if (images.native.empty() && images.portable.empty()) {
-      throw Unsupported("this build carries no device code: it was built without clang and without nvcc. Install "
-                        "clang (scripts/setup does) and build again");
+      throw Unsupported(
+          "this build carries no device code: it was built without clang and without nvcc. Install "
+          "clang (scripts/setup does) and build again");
     } else {
-      throw Unsupported(fmt::format("this build has no {} form of kernel {} for compute capability {}.{}",
-                                    wanted == "auto" ? "native" : wanted,
-                                    description.name,
-                                    compute_capability / 10,
-                                    compute_capability % 10));
+      throw Unsupported(
+          fmt::format("this build has no {} form of kernel {} for compute capability {}.{}",
+                      wanted == "auto" ? "native" : wanted,
+                      description.name,
+                      compute_capability / 10,
+                      compute_capability % 10));
     }
     try {
       CHECK_CUDA(driver_, cuModuleGetFunction(&function_, module_, description.name));
@@ -170,7 +186,8 @@ class CudaKernel : public Kernel {
     const char* text = std::getenv("LAUNCHGAP_KERNELS");
     const std::string form = text && *text ? text : "auto";
     if (form != "auto" && form != "native" && form != "portable") {
-      throw UsageError(fmt::format("LAUNCHGAP_KERNELS is '{}': it can be auto, native or portable", form));
+      throw UsageError(
+          fmt::format("LAUNCHGAP_KERNELS is '{}': it can be auto, native or portable", form));
     }
     return form;
   }
@@ -182,10 +199,12 @@ class CudaKernel : public Kernel {
     });
   }
 
-  /// False if the image has nothing for this GPU or is of a toolkit that the driver is too old for, which is no
-  /// error: the portable form is there for that. Old drivers say of newer images that they are invalid.
+  /// False if the image has nothing for this GPU or is of a toolkit that the driver is too old for,
+  /// which is no error: the portable form is there for that. Old drivers say of newer images that
+  /// they are invalid.
   bool load(std::string_view image) {
-    const abi::Result code = driver_.cuModuleLoadDataEx(&module_, image.data(), 0, nullptr, nullptr);
+    const abi::Result code =
+        driver_.cuModuleLoadDataEx(&module_, image.data(), 0, nullptr, nullptr);
     switch (code) {
       case abi::kNoBinaryForGpu:
       case abi::kUnsupportedPtxVersion:
@@ -205,7 +224,11 @@ class CudaKernel : public Kernel {
     void* values[] = {log.data(), reinterpret_cast<void*>(log.size() - 1)};
     const abi::Result code = driver_.cuModuleLoadDataEx(&module_, ptx.data(), 2, options, values);
     if (code != abi::kSuccess && log[0] != '\0') {
-      throw LibraryError("CUDA driver", "cuModuleLoadDataEx", code, driver_.describe(code) + ": " + log.data(), is_sticky(code));
+      throw LibraryError("CUDA driver",
+                         "cuModuleLoadDataEx",
+                         code,
+                         driver_.describe(code) + ": " + log.data(),
+                         is_sticky(code));
     }
     driver_.check(code, "cuModuleLoadDataEx");
   }
@@ -239,11 +262,14 @@ class CudaStream : public Stream {
   void launch(const Kernel& kernel, LaunchShape shape, void** arguments) override {
     const abi::Function function = static_cast<const CudaKernel&>(kernel).function();
     if (driver_.cuLaunchKernelEx) {
-      const abi::LaunchConfig config{shape.blocks, 1, 1, shape.threads, 1, 1, 0, handle, nullptr, 0};
+      const abi::LaunchConfig config{
+          shape.blocks, 1, 1, shape.threads, 1, 1, 0, handle, nullptr, 0};
       CHECK_CUDA(driver_, cuLaunchKernelEx(&config, function, arguments, nullptr));
     } else {
-      CHECK_CUDA(driver_,
-                 cuLaunchKernel(function, shape.blocks, 1, 1, shape.threads, 1, 1, 0, handle, arguments, nullptr));
+      CHECK_CUDA(
+          driver_,
+          cuLaunchKernel(
+              function, shape.blocks, 1, 1, shape.threads, 1, 1, 0, handle, arguments, nullptr));
     }
   }
   void wait() override { CHECK_CUDA(driver_, cuStreamSynchronize(handle)); }
@@ -282,20 +308,25 @@ class DirectAllocator : public StreamAllocator {
     CHECK_CUDA(driver_, cuMemAlloc_v2(&pointer, bytes));
     return as_pointer(pointer);
   }
-  void release(void* address, std::size_t) override { CHECK_CUDA(driver_, cuMemFree_v2(as_device(address))); }
+  void release(void* address, std::size_t) override {
+    CHECK_CUDA(driver_, cuMemFree_v2(as_device(address)));
+  }
   std::string method() const override { return "cuMemAlloc, cuMemFree"; }
 };
 
 class PoolAllocator : public StreamAllocator {
  public:
-  PoolAllocator(const Driver& driver, CudaStream& stream, abi::Device device) : StreamAllocator(driver, stream) {
+  PoolAllocator(const Driver& driver, CudaStream& stream, abi::Device device)
+      : StreamAllocator(driver, stream) {
     if (!driver_.cuMemAllocAsync || !driver_.cuMemFreeAsync || !driver_.cuDeviceGetDefaultMemPool ||
-        !driver_.cuMemPoolSetAttribute || attribute(driver_, device, abi::kMemoryPoolsSupported).value_or(0) == 0) {
+        !driver_.cuMemPoolSetAttribute ||
+        attribute(driver_, device, abi::kMemoryPoolsSupported).value_or(0) == 0) {
       throw Unsupported("the driver has no memory pools for this GPU (they came with CUDA 11.2)");
     }
     abi::MemoryPool pool = nullptr;
     CHECK_CUDA(driver_, cuDeviceGetDefaultMemPool(&pool, device));
-    // As frameworks set it: by default the pool returns everything to the system at each synchronisation.
+    // As frameworks set it: by default the pool returns everything to the system at each
+    // synchronisation.
     std::uint64_t keep_everything = ~std::uint64_t{0};
     CHECK_CUDA(driver_, cuMemPoolSetAttribute(pool, abi::kReleaseThreshold, &keep_everything));
     pool_ = pool;
@@ -324,8 +355,8 @@ class CudaDevice : public Device {
  public:
   CudaDevice(const Driver& driver, abi::Device device, DeviceFacts facts)
       : driver_(driver), device_(device), facts_(std::move(facts)) {
-    // The default wait spins: it is the shortest, and does not depend on the number of devices and CPUs as the
-    // driver's own choice does.
+    // The default wait spins: it is the shortest, and does not depend on the number of devices and
+    // CPUs as the driver's own choice does.
     CHECK_CUDA(driver_, cuDevicePrimaryCtxSetFlags_v2(device_, abi::kScheduleSpin));
     abi::Context context = nullptr;
     CHECK_CUDA(driver_, cuDevicePrimaryCtxRetain(&context, device_));
@@ -363,7 +394,9 @@ class CudaDevice : public Device {
   std::unique_ptr<Kernel> load(const KernelDescription& kernel) override {
     return std::make_unique<CudaKernel>(driver_, kernel, capability(facts_));
   }
-  std::unique_ptr<Buffer> allocate(std::size_t bytes) override { return std::make_unique<CudaBuffer>(driver_, bytes); }
+  std::unique_ptr<Buffer> allocate(std::size_t bytes) override {
+    return std::make_unique<CudaBuffer>(driver_, bytes);
+  }
   std::unique_ptr<Buffer> allocate_shared(std::size_t bytes) override {
     return std::make_unique<SharedBuffer>(driver_, bytes);
   }
@@ -389,11 +422,15 @@ class CudaDevice : public Device {
   std::unique_ptr<Allocator> allocator(Stream& stream, AllocatorKind kind) override {
     auto& cuda_stream = static_cast<CudaStream&>(stream);
     switch (kind) {
-      case AllocatorKind::direct: return std::make_unique<DirectAllocator>(driver_, cuda_stream);
-      case AllocatorKind::pool: return std::make_unique<PoolAllocator>(driver_, cuda_stream, device_);
-      case AllocatorKind::mapped: break;
+      case AllocatorKind::direct:
+        return std::make_unique<DirectAllocator>(driver_, cuda_stream);
+      case AllocatorKind::pool:
+        return std::make_unique<PoolAllocator>(driver_, cuda_stream, device_);
+      case AllocatorKind::mapped:
+        break;
     }
-    throw Unsupported("memory mapped page by page is the host's; GPUs have the direct and the pool allocator");
+    throw Unsupported(
+        "memory mapped page by page is the host's; GPUs have the direct and the pool allocator");
   }
 
  private:
@@ -412,16 +449,21 @@ const Driver& initialised_driver() {
   const Driver& driver = Driver::get();
   const abi::Result code = driver.cuInit(0);
   switch (code) {
-    case abi::kSuccess: return driver;
+    case abi::kSuccess:
+      return driver;
     case abi::kStubLibrary:
-      throw Error(fmt::format("{} is the toolkit's stub, made for linking only: take its folder out of "
-                              "LD_LIBRARY_PATH, and install the driver if there is none",
-                              driver.library.path));
+      throw Error(
+          fmt::format("{} is the toolkit's stub, made for linking only: take its folder out of "
+                      "LD_LIBRARY_PATH, and install the driver if there is none",
+                      driver.library.path));
     case abi::kSystemDriverMismatch:
-      throw Error(fmt::format("the CUDA driver library {} does not match the kernel module that is loaded: reboot, "
-                              "or unload the nvidia modules and load them again",
-                              driver.library.path));
-    default: driver.check(code, "cuInit"); return driver;
+      throw Error(fmt::format(
+          "the CUDA driver library {} does not match the kernel module that is loaded: reboot, "
+          "or unload the nvidia modules and load them again",
+          driver.library.path));
+    default:
+      driver.check(code, "cuInit");
+      return driver;
   }
 }
 
@@ -434,8 +476,12 @@ int capability(const DeviceFacts& facts) {
   return std::atoi(text.c_str()) * 10 + std::atoi(text.c_str() + dot + 1);
 }
 
-std::vector<LoadedLibrary> loaded_libraries() { return loaded(); }
-void note_loaded(const LoadedLibrary& library) { loaded().push_back(library); }
+std::vector<LoadedLibrary> loaded_libraries() {
+  return loaded();
+}
+void note_loaded(const LoadedLibrary& library) {
+  loaded().push_back(library);
+}
 
 std::vector<DeviceFacts> probe() {
   const Driver& driver = initialised_driver();

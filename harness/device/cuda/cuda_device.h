@@ -9,8 +9,8 @@
 
 namespace launchgap::cuda {
 
-/// Every GPU that the driver shows to this process. Creates no context. Throws Error if there is no driver or
-/// it cannot be initialised, with the driver's own words.
+/// Every GPU that the driver shows to this process. Creates no context. Throws Error if there is no
+/// driver or it cannot be initialised, with the driver's own words.
 std::vector<DeviceFacts> probe();
 
 /// Opens a GPU's primary context. Throws Error if no visible GPU has this UUID.

@@ -1,10 +1,11 @@
+#include "harness/device/cuda/abi/cudnn.h"
+
 #include <array>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
-#include "harness/device/cuda/abi/cudnn.h"
 #include "harness/device/cuda/libraries.h"
 #include "harness/device/shared_library.h"
 
@@ -24,8 +25,10 @@ struct Cudnn : abi::CudnnFunctions {
     const std::string text(call);
     const std::string name = text.substr(0, text.find('('));
     const std::string words = cudnnGetErrorString(status);
-    if (words.find("NOT_SUPPORTED") != std::string::npos || words.find("ARCH_MISMATCH") != std::string::npos) {
-      throw Unsupported(fmt::format("cuDNN {}: {} answers {} ({})", facts.version, name, words, status));
+    if (words.find("NOT_SUPPORTED") != std::string::npos ||
+        words.find("ARCH_MISMATCH") != std::string::npos) {
+      throw Unsupported(
+          fmt::format("cuDNN {}: {} answers {} ({})", facts.version, name, words, status));
     }
     throw LibraryError(
         "cuDNN", name, status, words, words.find("EXECUTION_FAILED") != std::string::npos);
@@ -35,24 +38,29 @@ struct Cudnn : abi::CudnnFunctions {
   static Cudnn load() {
     const SharedLibrary file = [] {
       try {
-        return SharedLibrary::open(
-            {"cuDNN", "LAUNCHGAP_CUDNN", {"libcudnn.so.9", "libcudnn.so.8", "libcudnn.so"}, {"cudnn/lib"}});
+        return SharedLibrary::open({"cuDNN",
+                                    "LAUNCHGAP_CUDNN",
+                                    {"libcudnn.so.9", "libcudnn.so.8", "libcudnn.so"},
+                                    {"cudnn/lib"}});
       } catch (const Error& error) {
         throw Unsupported(fmt::format(
-            "{}. Without it nothing is convolved on this GPU; scripts/setup --with-cuda brings it", error.what()));
+            "{}. Without it nothing is convolved on this GPU; scripts/setup --with-cuda brings it",
+            error.what()));
       }
     }();
     Cudnn library;
-#define LAUNCHGAP_LOAD(name, required, ...) \
-  library.name = reinterpret_cast<decltype(library.name)>((required) ? file.require(#name) : file.find(#name));
+#define LAUNCHGAP_LOAD(name, required, ...)                                                \
+  library.name = reinterpret_cast<decltype(library.name)>((required) ? file.require(#name) \
+                                                                     : file.find(#name));
     LAUNCHGAP_CUDNN_FUNCTIONS(LAUNCHGAP_LOAD)
 #undef LAUNCHGAP_LOAD
     library.facts = file.facts();
     // 8.9.7 says 8907, and 9.19.0 says 91900.
     const std::size_t version = library.cudnnGetVersion();
-    library.facts.version = version >= 90000
-                                ? fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100)
-                                : fmt::format("{}.{}.{}", version / 1000, version / 100 % 10, version % 100);
+    library.facts.version =
+        version >= 90000
+            ? fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100)
+            : fmt::format("{}.{}.{}", version / 1000, version / 100 % 10, version % 100);
     note_loaded(library.facts);
     return library;
   }
@@ -60,14 +68,23 @@ struct Cudnn : abi::CudnnFunctions {
 
 #define CHECK_CUDNN(library, call) (library).check((library).call, #call)
 
-constexpr std::array kAlgorithmNames = {"implicit GEMM", "implicit precomputed GEMM", "GEMM", "direct", "FFT",
-                                        "tiled FFT",     "Winograd",                  "non-fused Winograd"};
+constexpr std::array kAlgorithmNames = {"implicit GEMM",
+                                        "implicit precomputed GEMM",
+                                        "GEMM",
+                                        "direct",
+                                        "FFT",
+                                        "tiled FFT",
+                                        "Winograd",
+                                        "non-fused Winograd"};
 
 abi::CudnnDataType data_type(ElementType type) {
   switch (type) {
-    case ElementType::fp32: return abi::kCudnnFloat;
-    case ElementType::fp16: return abi::kCudnnHalf;
-    case ElementType::bf16: return abi::kCudnnBfloat16;
+    case ElementType::fp32:
+      return abi::kCudnnFloat;
+    case ElementType::fp16:
+      return abi::kCudnnHalf;
+    case ElementType::bf16:
+      return abi::kCudnnBfloat16;
   }
   return abi::kCudnnFloat;
 }
@@ -149,9 +166,11 @@ class CudnnConvolution : public Convolution {
     CHECK_CUDNN(library_, cudnnCreateFilterDescriptor(&filter_));
     CHECK_CUDNN(library_, cudnnCreateConvolutionDescriptor(&convolution_));
     CHECK_CUDNN(library_,
-                cudnnSetTensor4dDescriptor(input_, abi::kCudnnNchw, type, shape.n, shape.c, shape.h, shape.w));
+                cudnnSetTensor4dDescriptor(
+                    input_, abi::kCudnnNchw, type, shape.n, shape.c, shape.h, shape.w));
     CHECK_CUDNN(library_,
-                cudnnSetFilter4dDescriptor(filter_, type, abi::kCudnnNchw, shape.k, shape.c, shape.r, shape.s));
+                cudnnSetFilter4dDescriptor(
+                    filter_, type, abi::kCudnnNchw, shape.k, shape.c, shape.r, shape.s));
     CHECK_CUDNN(library_,
                 cudnnSetConvolution2dDescriptor(convolution_,
                                                 shape.pad,
@@ -163,21 +182,31 @@ class CudnnConvolution : public Convolution {
                                                 abi::kCudnnCrossCorrelation,
                                                 abi::kCudnnFloat));
     int n = 0, k = 0, h = 0, w = 0;
-    CHECK_CUDNN(library_, cudnnGetConvolution2dForwardOutputDim(convolution_, input_, filter_, &n, &k, &h, &w));
+    CHECK_CUDNN(
+        library_,
+        cudnnGetConvolution2dForwardOutputDim(convolution_, input_, filter_, &n, &k, &h, &w));
     if (n != shape.n || k != shape.k || h != shape.out_h() || w != shape.out_w()) {
       throw WrongResult(fmt::format("cuDNN says the output is {}x{}x{}x{}, but it is {}x{}x{}x{}",
-                                    n, k, h, w, shape.n, shape.k, shape.out_h(), shape.out_w()));
+                                    n,
+                                    k,
+                                    h,
+                                    w,
+                                    shape.n,
+                                    shape.k,
+                                    shape.out_h(),
+                                    shape.out_w()));
     }
-    CHECK_CUDNN(library_,
-                cudnnSetTensor4dDescriptor(
-                    result_, abi::kCudnnNchw, type, shape.n, shape.k, shape.out_h(), shape.out_w()));
+    CHECK_CUDNN(
+        library_,
+        cudnnSetTensor4dDescriptor(
+            result_, abi::kCudnnNchw, type, shape.n, shape.k, shape.out_h(), shape.out_w()));
     choose_algorithm(shape);
     output_bytes_ = shape.output_count() * kernels::element_bytes(shape.type);
   }
 
   void choose_algorithm(const ConvolutionShape& shape) {
-    // The default math of cuDNN 8 and later rounds FP32 to TF32 where the GPU can; FP32 here means FP32. cuDNN 7
-    // knows neither TF32 nor this setting.
+    // The default math of cuDNN 8 and later rounds FP32 to TF32 where the GPU can; FP32 here means
+    // FP32. cuDNN 7 knows neither TF32 nor this setting.
     const bool exact_fp32 = shape.type == ElementType::fp32 && !shape.allow_tf32;
     const int wanted = shape.type != ElementType::fp32 ? abi::kCudnnTensorOpMath
                        : exact_fp32                    ? abi::kCudnnFmaMath
@@ -204,14 +233,15 @@ class CudnnConvolution : public Convolution {
           candidate.algorithm >= static_cast<int>(kAlgorithmNames.size())) {
         continue;
       }
-      // An algorithm without its math type may run many times slower (pytorch PR #15881); but where FP32 was
-      // asked for, the setting that keeps it stays.
+      // An algorithm without its math type may run many times slower (pytorch PR #15881); but where
+      // FP32 was asked for, the setting that keeps it stays.
       if (!exact_fp32) {
         CHECK_CUDNN(library_, cudnnSetConvolutionMathType(convolution_, candidate.math_type));
       }
       std::size_t bytes = 0;
       if (library_.cudnnGetConvolutionForwardWorkspaceSize(
-              handle_, input_, filter_, convolution_, result_, candidate.algorithm, &bytes) != abi::kCudnnSuccess ||
+              handle_, input_, filter_, convolution_, result_, candidate.algorithm, &bytes) !=
+              abi::kCudnnSuccess ||
           bytes > kMaxWorkspaceBytes) {
         continue;
       }
@@ -220,9 +250,10 @@ class CudnnConvolution : public Convolution {
       if (bytes > 0) workspace_ = device_.allocate(bytes);
       return;
     }
-    throw Unsupported(fmt::format("cuDNN {} has no algorithm for this convolution within {} MiB of workspace",
-                                  library_.facts.version,
-                                  kMaxWorkspaceBytes >> 20));
+    throw Unsupported(
+        fmt::format("cuDNN {} has no algorithm for this convolution within {} MiB of workspace",
+                    library_.facts.version,
+                    kMaxWorkspaceBytes >> 20));
   }
 
   void release() {
@@ -249,7 +280,9 @@ class CudnnConvolution : public Convolution {
 
 }  // namespace
 
-std::unique_ptr<Convolution> cudnn_convolution(Device& device, abi::Stream stream, const ConvolutionShape& shape) {
+std::unique_ptr<Convolution> cudnn_convolution(Device& device,
+                                               abi::Stream stream,
+                                               const ConvolutionShape& shape) {
   return std::make_unique<CudnnConvolution>(device, stream, shape);
 }
 

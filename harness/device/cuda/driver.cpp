@@ -10,10 +10,12 @@ namespace launchgap::cuda {
 
 const Driver& Driver::get() {
   static const Driver driver = [] {
-    const SharedLibrary file = SharedLibrary::open({"CUDA driver", "LAUNCHGAP_LIBCUDA", {"libcuda.so.1"}, {}});
+    const SharedLibrary file =
+        SharedLibrary::open({"CUDA driver", "LAUNCHGAP_LIBCUDA", {"libcuda.so.1"}, {}});
     Driver loaded;
-#define LAUNCHGAP_LOAD(name, required, ...) \
-  loaded.name = reinterpret_cast<decltype(loaded.name)>((required) ? file.require(#name) : file.find(#name));
+#define LAUNCHGAP_LOAD(name, required, ...)                                              \
+  loaded.name = reinterpret_cast<decltype(loaded.name)>((required) ? file.require(#name) \
+                                                                   : file.find(#name));
     LAUNCHGAP_CUDA_DRIVER_FUNCTIONS(LAUNCHGAP_LOAD)
 #undef LAUNCHGAP_LOAD
     loaded.library = file.facts();
@@ -31,17 +33,20 @@ std::string Driver::describe(abi::Result code) const {
   const char* text = nullptr;
   cuGetErrorName(code, &name);
   cuGetErrorString(code, &text);
-  return fmt::format("{}: {}", name ? name : "unknown error", text ? text : "the driver has no text for it");
+  return fmt::format(
+      "{}: {}", name ? name : "unknown error", text ? text : "the driver has no text for it");
 }
 
 void Driver::fail(abi::Result code, const char* call, std::source_location where) const {
   const std::string text(call);
-  throw LibraryError("CUDA driver",
-                     text.substr(0, text.find('(')),
-                     code,
-                     describe(code),
-                     is_sticky(code),
-                     fmt::format("{}:{}", std::filesystem::path(where.file_name()).filename().string(), where.line()));
+  throw LibraryError(
+      "CUDA driver",
+      text.substr(0, text.find('(')),
+      code,
+      describe(code),
+      is_sticky(code),
+      fmt::format(
+          "{}:{}", std::filesystem::path(where.file_name()).filename().string(), where.line()));
 }
 
 bool is_sticky(abi::Result code) {

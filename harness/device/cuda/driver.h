@@ -17,8 +17,11 @@ struct Driver : abi::DriverFunctions {
   static const Driver& get();
 
   /// Throws LibraryError unless `code` is success. `call` is the source text of the call.
-  void check(abi::Result code, const char* call, std::source_location where = std::source_location::current()) const {
-    if (code != abi::kSuccess) [[unlikely]] fail(code, call, where);
+  void check(abi::Result code,
+             const char* call,
+             std::source_location where = std::source_location::current()) const {
+    if (code != abi::kSuccess) [[unlikely]]
+      fail(code, call, where);
   }
   /// "CUDA_ERROR_OUT_OF_MEMORY: out of memory".
   std::string describe(abi::Result code) const;
@@ -27,11 +30,13 @@ struct Driver : abi::DriverFunctions {
   [[noreturn]] void fail(abi::Result code, const char* call, std::source_location where) const;
 };
 
-/// Whether the process can make no further use of the device after this error: CUDA keeps returning it.
+/// Whether the process can make no further use of the device after this error: CUDA keeps returning
+/// it.
 bool is_sticky(abi::Result code);
 
-/// A call, its check, and its name for the error message. For destructors there is no such macro: they call the
-/// function directly and ignore what it returns, since whatever failed was reported by an earlier call.
+/// A call, its check, and its name for the error message. For destructors there is no such macro:
+/// they call the function directly and ignore what it returns, since whatever failed was reported
+/// by an earlier call.
 #define CHECK_CUDA(driver, call) (driver).check((driver).call, #call)
 
 }  // namespace launchgap::cuda

@@ -8,11 +8,15 @@
 
 namespace launchgap::cuda {
 
-/// Loads cuBLAS on first use. Throws Unsupported where it is missing or does not serve type and device.
+/// Loads cuBLAS on first use. Throws Unsupported where it is missing or does not serve type and
+/// device.
 std::unique_ptr<Matmul> cublas_matmul(Device& device, abi::Stream stream, const MatmulShape& shape);
 
-/// Loads cuDNN on first use. Throws Unsupported where it is missing or does not serve type and device.
-std::unique_ptr<Convolution> cudnn_convolution(Device& device, abi::Stream stream, const ConvolutionShape& shape);
+/// Loads cuDNN on first use. Throws Unsupported where it is missing or does not serve type and
+/// device.
+std::unique_ptr<Convolution> cudnn_convolution(Device& device,
+                                               abi::Stream stream,
+                                               const ConvolutionShape& shape);
 
 /// The libraries loaded so far.
 std::vector<LoadedLibrary> loaded_libraries();

@@ -59,7 +59,8 @@ std::uint64_t control_group_memory_left() {
     const std::string limit = first_line((folder + "/memory.max").c_str());
     const std::string used = first_line((folder + "/memory.current").c_str());
     if (limit.empty() || limit == "max" || used.empty()) continue;
-    const std::uint64_t most = std::strtoull(limit.c_str(), nullptr, 10), now = std::strtoull(used.c_str(), nullptr, 10);
+    const std::uint64_t most = std::strtoull(limit.c_str(), nullptr, 10),
+                        now = std::strtoull(used.c_str(), nullptr, 10);
     left = std::min(left, most > now ? most - now : 0);
   }
   return left;
@@ -78,8 +79,10 @@ class HostBuffer : public Buffer {
  public:
   explicit HostBuffer(std::size_t bytes) : bytes_(bytes) {
     constexpr std::size_t kAlignment = 4096;
-    address_ = std::aligned_alloc(kAlignment, (std::max<std::size_t>(bytes, 1) + kAlignment - 1) / kAlignment * kAlignment);
-    if (!address_) throw LibraryError("host", "aligned_alloc", ENOMEM, fmt::format("{} bytes", bytes), false);
+    address_ = std::aligned_alloc(
+        kAlignment, (std::max<std::size_t>(bytes, 1) + kAlignment - 1) / kAlignment * kAlignment);
+    if (!address_)
+      throw LibraryError("host", "aligned_alloc", ENOMEM, fmt::format("{} bytes", bytes), false);
   }
   ~HostBuffer() override { std::free(address_); }
   void* address() const override { return address_; }
@@ -134,14 +137,18 @@ class DirectAllocator : public Allocator {
   }
   void release(void* address, std::size_t) override { std::free(address); }
   void touch(void* address, std::size_t bytes) override { write_all(address, bytes); }
-  std::string method() const override { return fmt::format("malloc, glibc {}", gnu_get_libc_version()); }
+  std::string method() const override {
+    return fmt::format("malloc, glibc {}", gnu_get_libc_version());
+  }
 };
 
 class MappedAllocator : public Allocator {
  public:
   void* allocate(std::size_t bytes) override {
-    void* const address = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (address == MAP_FAILED) throw LibraryError("host", "mmap", errno, std::strerror(errno), false);
+    void* const address =
+        mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (address == MAP_FAILED)
+      throw LibraryError("host", "mmap", errno, std::strerror(errno), false);
     return address;
   }
   void release(void* address, std::size_t bytes) override { munmap(address, bytes); }
@@ -152,27 +159,34 @@ class MappedAllocator : public Allocator {
 class PoolAllocator : public Allocator {
  public:
   void* allocate(std::size_t bytes) override { return pool_.allocate(bytes, kAlignment); }
-  void release(void* address, std::size_t bytes) override { pool_.deallocate(address, bytes, kAlignment); }
+  void release(void* address, std::size_t bytes) override {
+    pool_.deallocate(address, bytes, kAlignment);
+  }
   void touch(void* address, std::size_t bytes) override { write_all(address, bytes); }
   std::string method() const override {
-    return fmt::format("std::pmr::unsynchronized_pool_resource, blocks up to {} bytes, operator new beyond",
-                       pool_.options().largest_required_pool_block);
+    return fmt::format(
+        "std::pmr::unsynchronized_pool_resource, blocks up to {} bytes, operator new beyond",
+        pool_.options().largest_required_pool_block);
   }
 
  private:
   static constexpr std::size_t kAlignment = 64;
   std::pmr::unsynchronized_pool_resource pool_{
-      std::pmr::pool_options{.max_blocks_per_chunk = 0, .largest_required_pool_block = std::size_t{1} << 30}};
+      std::pmr::pool_options{.max_blocks_per_chunk = 0,
+                             .largest_required_pool_block = std::size_t{1} << 30}};
 };
 
 class HostDevice : public Device {
  public:
-  HostDevice() : facts_(probe()), cpus_(allowed_cpus()) { facts_.details["wait"] = "spin 50 us, then sleep"; }
+  HostDevice() : facts_(probe()), cpus_(allowed_cpus()) {
+    facts_.details["wait"] = "spin 50 us, then sleep";
+  }
 
   const DeviceFacts& facts() const override { return facts_; }
   std::vector<LoadedLibrary> libraries() const override { return loaded_libraries(); }
 
-  /// The launching thread has the first CPU and the worker the last, so that they never take turns on one.
+  /// The launching thread has the first CPU and the worker the last, so that they never take turns
+  /// on one.
   std::unique_ptr<Stream> create_stream() override {
     const CpuList worker = {cpus_.back()};
     facts_.details["queue_cpu"] = cpu_list_text(worker);
@@ -186,19 +200,23 @@ class HostDevice : public Device {
   std::unique_ptr<Kernel> load(const KernelDescription& kernel) override {
     return std::make_unique<HostKernel>(kernel);
   }
-  std::unique_ptr<Buffer> allocate(std::size_t bytes) override { return std::make_unique<HostBuffer>(bytes); }
+  std::unique_ptr<Buffer> allocate(std::size_t bytes) override {
+    return std::make_unique<HostBuffer>(bytes);
+  }
   std::unique_ptr<Buffer> allocate_shared(std::size_t bytes) override { return allocate(bytes); }
   void* device_address(const Buffer& shared) override { return shared.address(); }
   void read(const Buffer& from, std::size_t offset, void* to, std::size_t bytes) override {
     std::memcpy(to, static_cast<const char*>(from.address()) + offset, bytes);
   }
   void check() override {}
-  /// What the kernel says can be had without swapping: more than what is unused, since caches can be dropped.
+  /// What the kernel says can be had without swapping: more than what is unused, since caches can
+  /// be dropped.
   std::uint64_t free_memory_bytes() override {
     std::ifstream file("/proc/meminfo");
     for (std::string line; std::getline(file, line);) {
       if (line.starts_with("MemAvailable:")) {
-        return std::min<std::uint64_t>(std::strtoull(line.c_str() + 13, nullptr, 10) * 1024, control_group_memory_left());
+        return std::min<std::uint64_t>(std::strtoull(line.c_str() + 13, nullptr, 10) * 1024,
+                                       control_group_memory_left());
       }
     }
     throw Error("/proc/meminfo does not say how much memory is available");
@@ -212,9 +230,12 @@ class HostDevice : public Device {
   }
   std::unique_ptr<Allocator> allocator(Stream&, AllocatorKind kind) override {
     switch (kind) {
-      case AllocatorKind::direct: return std::make_unique<DirectAllocator>();
-      case AllocatorKind::mapped: return std::make_unique<MappedAllocator>();
-      case AllocatorKind::pool: return std::make_unique<PoolAllocator>();
+      case AllocatorKind::direct:
+        return std::make_unique<DirectAllocator>();
+      case AllocatorKind::mapped:
+        return std::make_unique<MappedAllocator>();
+      case AllocatorKind::pool:
+        return std::make_unique<PoolAllocator>();
     }
     throw Error("there is no such allocator");
   }
@@ -222,8 +243,8 @@ class HostDevice : public Device {
  private:
   int threads() const { return static_cast<int>(cpus_.size()); }
 
-  /// Libraries start their threads from the queue's worker, and threads inherit their parent's CPUs: a worker
-  /// bound to one CPU would squeeze all of them onto it.
+  /// Libraries start their threads from the queue's worker, and threads inherit their parent's
+  /// CPUs: a worker bound to one CPU would squeeze all of them onto it.
   Queue& library_queue(Stream& stream) {
     Queue& queue = static_cast<HostStream&>(stream).queue;
     queue.run([cpus = cpus_] { bind_thread(cpus); });
@@ -237,22 +258,31 @@ class HostDevice : public Device {
 
 }  // namespace
 
-void note_loaded(const LoadedLibrary& library) { loaded().push_back(library); }
-std::vector<LoadedLibrary> loaded_libraries() { return loaded(); }
+void note_loaded(const LoadedLibrary& library) {
+  loaded().push_back(library);
+}
+std::vector<LoadedLibrary> loaded_libraries() {
+  return loaded();
+}
 
 DeviceFacts probe() {
   DeviceFacts facts;
   facts.backend = "host";
-  // The machine's id must not leave the machine (machine-id(5)), so it goes through a one-way mix first.
-  facts.uuid = fmt::format("host-{:016x}", derive_seed(0, first_line("/etc/machine-id") + "/" + host_name()));
+  // The machine's id must not leave the machine (machine-id(5)), so it goes through a one-way mix
+  // first.
+  facts.uuid = fmt::format("host-{:016x}",
+                           derive_seed(0, first_line("/etc/machine-id") + "/" + host_name()));
   facts.name = cpu_model();
   facts.multiprocessors = static_cast<int>(allowed_cpus().size());
   facts.memory_bytes = positive(sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE));
-  facts.last_level_cache_bytes = positive(std::max(sysconf(_SC_LEVEL3_CACHE_SIZE), sysconf(_SC_LEVEL2_CACHE_SIZE)));
+  facts.last_level_cache_bytes =
+      positive(std::max(sysconf(_SC_LEVEL3_CACHE_SIZE), sysconf(_SC_LEVEL2_CACHE_SIZE)));
   facts.clock_mhz = max_clock_mhz();
   return facts;
 }
 
-std::unique_ptr<Device> open() { return std::make_unique<HostDevice>(); }
+std::unique_ptr<Device> open() {
+  return std::make_unique<HostDevice>();
+}
 
 }  // namespace launchgap::host

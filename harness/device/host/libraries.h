@@ -1,4 +1,5 @@
-// OpenBLAS and oneDNN, loaded at run time and only in workers of the host device: both start threads at load.
+// OpenBLAS and oneDNN, loaded at run time and only in workers of the host device: both start
+// threads at load.
 #pragma once
 
 #include <memory>
@@ -8,12 +9,14 @@
 
 namespace launchgap::host {
 
-/// Loads the library on first use, with `threads` threads. Throws Unsupported if it is not to be had.
-/// OpenBLAS: cblas_sgemm, row-major. Only FP32.
+/// Loads the library on first use, with `threads` threads. Throws Unsupported if it is not to be
+/// had. OpenBLAS: cblas_sgemm, row-major. Only FP32.
 std::unique_ptr<Matmul> openblas_matmul(Queue& queue, const MatmulShape& shape, int threads);
 
 /// oneDNN: forward convolution, direct algorithm, in the layout that oneDNN prefers. Only FP32.
-std::unique_ptr<Convolution> onednn_convolution(Queue& queue, const ConvolutionShape& shape, int threads);
+std::unique_ptr<Convolution> onednn_convolution(Queue& queue,
+                                                const ConvolutionShape& shape,
+                                                int threads);
 
 /// The libraries loaded so far.
 std::vector<LoadedLibrary> loaded_libraries();

@@ -19,24 +19,24 @@ namespace launchgap::host {
 namespace {
 
 // The C interface changed between majors: 2 describes memory by value, 3 by handle.
-#define LAUNCHGAP_ONEDNN_FUNCTIONS(X)                                                                     \
-  X(dnnl_version)                                                                                         \
-  X(dnnl_engine_create)                                                                                   \
-  X(dnnl_stream_create)                                                                                   \
-  X(dnnl_stream_wait)                                                                                     \
-  X(dnnl_memory_create)                                                                                   \
-  X(dnnl_memory_destroy)                                                                                  \
-  X(dnnl_reorder_primitive_desc_create)                                                                   \
-  X(dnnl_primitive_desc_query_md)                                                                         \
-  X(dnnl_primitive_desc_query)                                                                            \
-  X(dnnl_primitive_desc_destroy)                                                                          \
-  X(dnnl_primitive_create)                                                                                \
-  X(dnnl_primitive_execute)                                                                               \
+#define LAUNCHGAP_ONEDNN_FUNCTIONS(X)   \
+  X(dnnl_version)                       \
+  X(dnnl_engine_create)                 \
+  X(dnnl_stream_create)                 \
+  X(dnnl_stream_wait)                   \
+  X(dnnl_memory_create)                 \
+  X(dnnl_memory_destroy)                \
+  X(dnnl_reorder_primitive_desc_create) \
+  X(dnnl_primitive_desc_query_md)       \
+  X(dnnl_primitive_desc_query)          \
+  X(dnnl_primitive_desc_destroy)        \
+  X(dnnl_primitive_create)              \
+  X(dnnl_primitive_execute)             \
   X(dnnl_primitive_destroy)
 #if DNNL_VERSION_MAJOR >= 3
-#define LAUNCHGAP_ONEDNN_VERSIONED(X)    \
-  X(dnnl_memory_desc_create_with_tag)    \
-  X(dnnl_memory_desc_destroy)            \
+#define LAUNCHGAP_ONEDNN_VERSIONED(X) \
+  X(dnnl_memory_desc_create_with_tag) \
+  X(dnnl_memory_desc_destroy)         \
   X(dnnl_convolution_forward_primitive_desc_create)
 #else
 #define LAUNCHGAP_ONEDNN_VERSIONED(X)   \
@@ -57,12 +57,14 @@ struct OneDnn {
   static OneDnn& get(int threads) {
     static std::optional<OneDnn> library;
     if (!library) {
-      // oneDNN takes its number of threads from OpenMP, which reads the environment when it is loaded.
+      // oneDNN takes its number of threads from OpenMP, which reads the environment when it is
+      // loaded.
       setenv("OMP_NUM_THREADS", std::to_string(threads).c_str(), 1);
       try {
         library = load();
       } catch (const Error& error) {
-        throw Unsupported(fmt::format("{}. Install libdnnl{} (scripts/setup does)", error.what(), DNNL_VERSION_MAJOR));
+        throw Unsupported(fmt::format(
+            "{}. Install libdnnl{} (scripts/setup does)", error.what(), DNNL_VERSION_MAJOR));
       }
     }
     return *library;
@@ -82,15 +84,17 @@ struct OneDnn {
     const std::string soname = fmt::format("libdnnl.so.{}", DNNL_VERSION_MAJOR);
     const SharedLibrary file = SharedLibrary::open({"oneDNN", "LAUNCHGAP_ONEDNN", {soname}, {}});
     OneDnn library;
-#define LAUNCHGAP_LOAD(name) library.name = reinterpret_cast<decltype(&::name)>(file.require(#name));
+#define LAUNCHGAP_LOAD(name) \
+  library.name = reinterpret_cast<decltype(&::name)>(file.require(#name));
     LAUNCHGAP_ONEDNN_FUNCTIONS(LAUNCHGAP_LOAD)
     LAUNCHGAP_ONEDNN_VERSIONED(LAUNCHGAP_LOAD)
 #undef LAUNCHGAP_LOAD
     const dnnl_version_t* const version = library.dnnl_version();
     library.version = fmt::format("{}.{}.{}", version->major, version->minor, version->patch);
     library.check(library.dnnl_engine_create(&library.engine, dnnl_cpu, 0), "dnnl_engine_create");
-    library.check(library.dnnl_stream_create(&library.stream, library.engine, dnnl_stream_default_flags),
-                  "dnnl_stream_create");
+    library.check(
+        library.dnnl_stream_create(&library.stream, library.engine, dnnl_stream_default_flags),
+        "dnnl_stream_create");
     LoadedLibrary facts = file.facts();
     facts.version = library.version;
     note_loaded(facts);
@@ -117,9 +121,13 @@ class Layout {
 #endif
   }
 #if DNNL_VERSION_MAJOR >= 3
-  const_dnnl_memory_desc_t get() const { return handle_; }
+  const_dnnl_memory_desc_t get() const {
+    return handle_;
+  }
 #else
-  const dnnl_memory_desc_t* get() const { return &value_; }
+  const dnnl_memory_desc_t* get() const {
+    return &value_;
+  }
 #endif
 
  private:
@@ -190,8 +198,9 @@ class OneDnnConvolution : public Convolution {
                                                     strides,
                                                     padding,
                                                     padding));
-    CHECK_ONEDNN(library_,
-                 dnnl_primitive_desc_create(&description_, &convolution, nullptr, library_.engine, nullptr));
+    CHECK_ONEDNN(
+        library_,
+        dnnl_primitive_desc_create(&description_, &convolution, nullptr, library_.engine, nullptr));
 #endif
     CHECK_ONEDNN(library_, dnnl_primitive_create(&primitive_, description_));
   }
@@ -203,8 +212,9 @@ class OneDnnConvolution : public Convolution {
 
   void add_tensors(const Buffer& input, const Buffer& filter) override {
     const auto own_memory = [&](dnnl_query_t what) {
-      return std::make_unique<Memory>(
-          library_, library_.dnnl_primitive_desc_query_md(description_, what, 0), DNNL_MEMORY_ALLOCATE);
+      return std::make_unique<Memory>(library_,
+                                      library_.dnnl_primitive_desc_query_md(description_, what, 0),
+                                      DNNL_MEMORY_ALLOCATE);
     };
     sets_.push_back({input.address(),
                      filter.address(),
@@ -216,8 +226,18 @@ class OneDnnConvolution : public Convolution {
 
   void update_tensors(std::size_t set) override {
     queue_.run([this, &tensors = sets_.at(set)] {
-      reorder(plain(input_dims_, dnnl_nchw, tensors.plain_input), *tensors.input, dnnl_query_src_md, input_dims_, dnnl_nchw, true);
-      reorder(plain(filter_dims_, dnnl_oihw, tensors.plain_filter), *tensors.filter, dnnl_query_weights_md, filter_dims_, dnnl_oihw, true);
+      reorder(plain(input_dims_, dnnl_nchw, tensors.plain_input),
+              *tensors.input,
+              dnnl_query_src_md,
+              input_dims_,
+              dnnl_nchw,
+              true);
+      reorder(plain(filter_dims_, dnnl_oihw, tensors.plain_filter),
+              *tensors.filter,
+              dnnl_query_weights_md,
+              filter_dims_,
+              dnnl_oihw,
+              true);
     });
     queue_.wait();
   }
@@ -234,7 +254,12 @@ class OneDnnConvolution : public Convolution {
 
   void read_output(std::size_t set, void* output) override {
     queue_.run([this, &tensors = sets_.at(set), output] {
-      reorder(plain(output_dims_, dnnl_nchw, output), *tensors.output, dnnl_query_dst_md, output_dims_, dnnl_nchw, false);
+      reorder(plain(output_dims_, dnnl_nchw, output),
+              *tensors.output,
+              dnnl_query_dst_md,
+              output_dims_,
+              dnnl_nchw,
+              false);
     });
     queue_.wait();
   }
@@ -242,10 +267,13 @@ class OneDnnConvolution : public Convolution {
   std::string method() const override {
     const char* implementation = "";
     library_.dnnl_primitive_desc_query(description_, dnnl_query_impl_info_str, 0, &implementation);
-    return fmt::format("oneDNN {} direct convolution, {}, {} threads", library_.version, implementation, threads_);
+    return fmt::format(
+        "oneDNN {} direct convolution, {}, {} threads", library_.version, implementation, threads_);
   }
 
-  bool rounds_integers() const override { return false; }
+  bool rounds_integers() const override {
+    return false;
+  }
 
  private:
   struct Tensors {
@@ -273,7 +301,8 @@ class OneDnnConvolution : public Convolution {
     dnnl_primitive_desc_t description = nullptr;
     dnnl_primitive_t primitive = nullptr;
     CHECK_ONEDNN(library_,
-                 dnnl_reorder_primitive_desc_create(&description, from, library_.engine, to, library_.engine, nullptr));
+                 dnnl_reorder_primitive_desc_create(
+                     &description, from, library_.engine, to, library_.engine, nullptr));
     CHECK_ONEDNN(library_, dnnl_primitive_create(&primitive, description));
     const dnnl_exec_arg_t arguments[] = {{DNNL_ARG_FROM, in ? plain->get() : own.get()},
                                          {DNNL_ARG_TO, in ? own.get() : plain->get()}};
@@ -294,8 +323,11 @@ class OneDnnConvolution : public Convolution {
 
 }  // namespace
 
-std::unique_ptr<Convolution> onednn_convolution(Queue& queue, const ConvolutionShape& shape, int threads) {
-  if (shape.type != ElementType::fp32 || shape.allow_tf32) throw Unsupported("the host convolves FP32 tensors only");
+std::unique_ptr<Convolution> onednn_convolution(Queue& queue,
+                                                const ConvolutionShape& shape,
+                                                int threads) {
+  if (shape.type != ElementType::fp32 || shape.allow_tf32)
+    throw Unsupported("the host convolves FP32 tensors only");
   // Loaded by the queue's worker, whose CPUs its threads inherit.
   OneDnn* library = nullptr;
   queue.run([&] { library = &OneDnn::get(threads); });
@@ -306,7 +338,9 @@ std::unique_ptr<Convolution> onednn_convolution(Queue& queue, const ConvolutionS
 #else
 
 std::unique_ptr<Convolution> onednn_convolution(Queue&, const ConvolutionShape&, int) {
-  throw Unsupported("this build has no oneDNN: install libdnnl-dev and build again (scripts/setup, scripts/build)");
+  throw Unsupported(
+      "this build has no oneDNN: install libdnnl-dev and build again (scripts/setup, "
+      "scripts/build)");
 }
 
 #endif

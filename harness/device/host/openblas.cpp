@@ -15,8 +15,20 @@ enum Order : int { kRowMajor = 101 };
 enum Transpose : int { kNoTrans = 111 };
 
 struct OpenBlas {
-  void (*sgemm)(Order, Transpose, Transpose, int m, int n, int k, float alpha, const float* a, int lda,
-                const float* b, int ldb, float beta, float* c, int ldc);
+  void (*sgemm)(Order,
+                Transpose,
+                Transpose,
+                int m,
+                int n,
+                int k,
+                float alpha,
+                const float* a,
+                int lda,
+                const float* b,
+                int ldb,
+                float beta,
+                float* c,
+                int ldc);
   void (*set_num_threads)(int);
   std::string method;
 
@@ -26,7 +38,8 @@ struct OpenBlas {
       try {
         library = load();
       } catch (const Error& error) {
-        throw Unsupported(fmt::format("{}. Install libopenblas0 (scripts/setup does)", error.what()));
+        throw Unsupported(
+            fmt::format("{}. Install libopenblas0 (scripts/setup does)", error.what()));
       }
     }
     library->set_num_threads(threads);
@@ -64,11 +77,26 @@ class OpenBlasMatmul : public Matmul {
                 a = static_cast<const float*>(a.address()),
                 b = static_cast<const float*>(b.address()),
                 c = static_cast<float*>(c.address())] {
-      library_.sgemm(kRowMajor, kNoTrans, kNoTrans, size_, size_, size_, 1.0f, a, size_, b, size_, 0.0f, c, size_);
+      library_.sgemm(kRowMajor,
+                     kNoTrans,
+                     kNoTrans,
+                     size_,
+                     size_,
+                     size_,
+                     1.0f,
+                     a,
+                     size_,
+                     b,
+                     size_,
+                     0.0f,
+                     c,
+                     size_);
     });
   }
 
-  std::string method() const override { return fmt::format("{}, {} threads", library_.method, threads_); }
+  std::string method() const override {
+    return fmt::format("{}, {} threads", library_.method, threads_);
+  }
 
  private:
   Queue& queue_;
@@ -83,7 +111,8 @@ std::unique_ptr<Matmul> openblas_matmul(Queue& queue, const MatmulShape& shape, 
   if (shape.type != ElementType::fp32 || shape.allow_tf32) {
     throw Unsupported("OpenBLAS multiplies FP32 matrices only, of the types measured here");
   }
-  // Loaded by the queue's worker: OpenBLAS starts its threads at load, and they inherit the loader's CPUs.
+  // Loaded by the queue's worker: OpenBLAS starts its threads at load, and they inherit the
+  // loader's CPUs.
   OpenBlas* library = nullptr;
   queue.run([&] { library = &OpenBlas::get(threads); });
   queue.wait();

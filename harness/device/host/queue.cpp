@@ -16,7 +16,9 @@ inline void relax() {
 }
 
 /// Spins while `counter` is `value`, for at most `spin_ns`, and then sleeps. Returns the new value.
-std::uint64_t await_change(const std::atomic<std::uint64_t>& counter, std::uint64_t value, std::int64_t spin_ns) {
+std::uint64_t await_change(const std::atomic<std::uint64_t>& counter,
+                           std::uint64_t value,
+                           std::int64_t spin_ns) {
   std::uint64_t now = counter.load(std::memory_order_acquire);
   if (now != value) return now;
   const std::int64_t begin = now_ns();
@@ -62,7 +64,8 @@ void Queue::launch(const kernels::KernelDescription& kernel,
   for (std::size_t i = 0; i < kernel.parameter_bytes.size(); ++i) {
     const std::size_t bytes = kernel.parameter_bytes[i];
     offset = (offset + bytes - 1) / bytes * bytes;
-    if (offset + bytes > kMaxArgumentBytes) throw Error("a kernel has more arguments than the host queue holds");
+    if (offset + bytes > kMaxArgumentBytes)
+      throw Error("a kernel has more arguments than the host queue holds");
     std::memcpy(task.arguments.data() + offset, arguments[i], bytes);
     offset += bytes;
   }
@@ -89,7 +92,7 @@ void Queue::serve(const CpuList& cpus) {
   for (;;) {
     const std::uint64_t until = await_change(submitted_, done, kIdleSpinNs);
     if (stopping_.load(std::memory_order_acquire)) return;
-    for (; done != until; ) {
+    for (; done != until;) {
       Task& task = (*tasks_)[done % kCapacity];
       try {
         if (task.kernel) {

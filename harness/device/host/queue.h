@@ -15,7 +15,8 @@
 
 namespace launchgap::host {
 
-/// One producer, one worker. Like a GPU's launch queue it is bounded: enqueueing into a full queue waits.
+/// One producer, one worker. Like a GPU's launch queue it is bounded: enqueueing into a full queue
+/// waits.
 class Queue {
  public:
   static constexpr std::size_t kCapacity = 1024;  // what CUDA's launch queue holds, about
@@ -28,11 +29,14 @@ class Queue {
   Queue& operator=(const Queue&) = delete;
 
   /// Copies the arguments and returns; the worker calls the kernel's host function.
-  void launch(const kernels::KernelDescription& kernel, kernels::LaunchShape shape, void* const* arguments);
+  void launch(const kernels::KernelDescription& kernel,
+              kernels::LaunchShape shape,
+              void* const* arguments);
   void run(std::function<void()> work);
 
-  /// Returns when everything enqueued so far is done; rethrows the first exception of a task since the last wait.
-  /// Spins for kSpinNs and then sleeps, so that it does not take a core away from a long library call.
+  /// Returns when everything enqueued so far is done; rethrows the first exception of a task since
+  /// the last wait. Spins for kSpinNs and then sleeps, so that it does not take a core away from a
+  /// long library call.
   void wait();
 
  private:
@@ -49,7 +53,8 @@ class Queue {
   void publish();
   void serve(const CpuList& cpus);
 
-  std::unique_ptr<std::array<Task, kCapacity>> tasks_ = std::make_unique<std::array<Task, kCapacity>>();
+  std::unique_ptr<std::array<Task, kCapacity>> tasks_ =
+      std::make_unique<std::array<Task, kCapacity>>();
   std::uint64_t submitted_local_ = 0;  // the producer's copy
   std::exception_ptr failure_;         // written by the worker before `completed_`, read after it
   alignas(64) std::atomic<std::uint64_t> submitted_{0};

@@ -1,5 +1,5 @@
-// The part of cuBLAS's binary interface that launchgap calls; the same in every release from 11 to 13.
-// tests/device/cuda_abi_test.cpp compares it with cublas_v2.h where a toolkit is installed.
+// The part of cuBLAS's binary interface that launchgap calls; the same in every release from 11
+// to 13. tests/device/cuda_abi_test.cpp compares it with cublas_v2.h where a toolkit is installed.
 #pragma once
 
 #include <cstddef>
@@ -25,29 +25,65 @@ enum : CublasStatus {
 
 enum CublasOperation : int { kCublasOpN = 0, kCublasOpT = 1 };
 enum CudaDataType : int { kCudaR32F = 0, kCudaR16F = 2, kCudaR16BF = 14 };
-enum CublasComputeType : int { kCompute32F = 68, kCompute32FPedantic = 69, kCompute32FFastTf32 = 77 };
+enum CublasComputeType : int {
+  kCompute32F = 68,
+  kCompute32FPedantic = 69,
+  kCompute32FFastTf32 = 77
+};
 /// Sums stay in the type of the computation, also where the library splits k between blocks.
 enum CublasMath : int { kDisallowReducedPrecisionReduction = 16 };
 enum CublasGemmAlgo : int { kGemmDefault = -1 };
 
 /// X(exported symbol, required, signature). cublasGemmEx is column-major:
-/// C (m x n) = alpha op(A) (m x k) op(B) (k x n) + beta C. It needs compute capability 5.0; cublasSgemm does not.
-#define LAUNCHGAP_CUBLAS_FUNCTIONS(X)                                                                 \
-  X(cublasCreate_v2, true, CublasStatus(CublasHandle* handle))                                        \
-  X(cublasDestroy_v2, true, CublasStatus(CublasHandle handle))                                        \
-  X(cublasGetVersion_v2, true, CublasStatus(CublasHandle handle, int* version))                       \
-  X(cublasSetStream_v2, true, CublasStatus(CublasHandle handle, Stream stream))                       \
-  X(cublasSetWorkspace_v2, false, CublasStatus(CublasHandle handle, void* workspace, std::size_t n))  \
-  X(cublasSetMathMode, false, CublasStatus(CublasHandle handle, int mode))                            \
-  X(cublasGetStatusString, false, const char*(CublasStatus status))                                   \
-  X(cublasSgemm_v2, true,                                                                             \
-    CublasStatus(CublasHandle handle, int op_a, int op_b, int m, int n, int k, const float* alpha,    \
-                 const float* a, int lda, const float* b, int ldb, const float* beta, float* c,       \
-                 int ldc))                                                                            \
-  X(cublasGemmEx, true,                                                                               \
-    CublasStatus(CublasHandle handle, int op_a, int op_b, int m, int n, int k, const void* alpha,     \
-                 const void* a, int a_type, int lda, const void* b, int b_type, int ldb,              \
-                 const void* beta, void* c, int c_type, int ldc, int compute_type, int algorithm))
+/// C (m x n) = alpha op(A) (m x k) op(B) (k x n) + beta C. It needs compute capability 5.0;
+/// cublasSgemm does not.
+#define LAUNCHGAP_CUBLAS_FUNCTIONS(X)                                           \
+  X(cublasCreate_v2, true, CublasStatus(CublasHandle* handle))                  \
+  X(cublasDestroy_v2, true, CublasStatus(CublasHandle handle))                  \
+  X(cublasGetVersion_v2, true, CublasStatus(CublasHandle handle, int* version)) \
+  X(cublasSetStream_v2, true, CublasStatus(CublasHandle handle, Stream stream)) \
+  X(cublasSetWorkspace_v2,                                                      \
+    false,                                                                      \
+    CublasStatus(CublasHandle handle, void* workspace, std::size_t n))          \
+  X(cublasSetMathMode, false, CublasStatus(CublasHandle handle, int mode))      \
+  X(cublasGetStatusString, false, const char*(CublasStatus status))             \
+  X(cublasSgemm_v2,                                                             \
+    true,                                                                       \
+    CublasStatus(CublasHandle handle,                                           \
+                 int op_a,                                                      \
+                 int op_b,                                                      \
+                 int m,                                                         \
+                 int n,                                                         \
+                 int k,                                                         \
+                 const float* alpha,                                            \
+                 const float* a,                                                \
+                 int lda,                                                       \
+                 const float* b,                                                \
+                 int ldb,                                                       \
+                 const float* beta,                                             \
+                 float* c,                                                      \
+                 int ldc))                                                      \
+  X(cublasGemmEx,                                                               \
+    true,                                                                       \
+    CublasStatus(CublasHandle handle,                                           \
+                 int op_a,                                                      \
+                 int op_b,                                                      \
+                 int m,                                                         \
+                 int n,                                                         \
+                 int k,                                                         \
+                 const void* alpha,                                             \
+                 const void* a,                                                 \
+                 int a_type,                                                    \
+                 int lda,                                                       \
+                 const void* b,                                                 \
+                 int b_type,                                                    \
+                 int ldb,                                                       \
+                 const void* beta,                                              \
+                 void* c,                                                       \
+                 int c_type,                                                    \
+                 int ldc,                                                       \
+                 int compute_type,                                              \
+                 int algorithm))
 
 /// One pointer per function; optional ones may be null.
 struct CublasFunctions {

@@ -1,6 +1,6 @@
-// The part of cuDNN's legacy binary interface that launchgap calls: it is the one that cuDNN 5 to 9 share,
-// so one code path spans all GPU generations.
-// tests/device/cuda_abi_test.cpp compares it with cudnn.h where a toolkit is installed.
+// The part of cuDNN's legacy binary interface that launchgap calls: it is the one that cuDNN 5 to 9
+// share, so one code path spans all GPU generations. tests/device/cuda_abi_test.cpp compares it
+// with cudnn.h where a toolkit is installed.
 #pragma once
 
 #include <cstddef>
@@ -44,40 +44,79 @@ struct CudnnForwardPerformance {
 };
 
 /// X(exported symbol, required, signature).
-#define LAUNCHGAP_CUDNN_FUNCTIONS(X)                                                                        \
-  X(cudnnGetVersion, true, std::size_t())                                                                   \
-  X(cudnnGetErrorString, true, const char*(CudnnStatus status))                                             \
-  X(cudnnCreate, true, CudnnStatus(CudnnHandle* handle))                                                    \
-  X(cudnnDestroy, true, CudnnStatus(CudnnHandle handle))                                                    \
-  X(cudnnSetStream, true, CudnnStatus(CudnnHandle handle, Stream stream))                                   \
-  X(cudnnCreateTensorDescriptor, true, CudnnStatus(CudnnTensor* tensor))                                    \
-  X(cudnnDestroyTensorDescriptor, true, CudnnStatus(CudnnTensor tensor))                                    \
-  X(cudnnSetTensor4dDescriptor, true,                                                                       \
-    CudnnStatus(CudnnTensor tensor, int format, int type, int n, int c, int h, int w))                      \
-  X(cudnnCreateFilterDescriptor, true, CudnnStatus(CudnnFilter* filter))                                    \
-  X(cudnnDestroyFilterDescriptor, true, CudnnStatus(CudnnFilter filter))                                    \
-  X(cudnnSetFilter4dDescriptor, true,                                                                       \
-    CudnnStatus(CudnnFilter filter, int type, int format, int k, int c, int h, int w))                      \
-  X(cudnnCreateConvolutionDescriptor, true, CudnnStatus(CudnnConvolution* convolution))                     \
-  X(cudnnDestroyConvolutionDescriptor, true, CudnnStatus(CudnnConvolution convolution))                     \
-  X(cudnnSetConvolution2dDescriptor, true,                                                                  \
-    CudnnStatus(CudnnConvolution convolution, int pad_h, int pad_w, int stride_h, int stride_w,             \
-                int dilation_h, int dilation_w, int mode, int compute_type))                                \
-  X(cudnnSetConvolutionMathType, true, CudnnStatus(CudnnConvolution convolution, int math_type))            \
-  X(cudnnGetConvolution2dForwardOutputDim, true,                                                            \
-    CudnnStatus(CudnnConvolution convolution, CudnnTensor input, CudnnFilter filter, int* n, int* c,        \
-                int* h, int* w))                                                                            \
-  X(cudnnGetConvolutionForwardAlgorithm_v7, true,                                                           \
-    CudnnStatus(CudnnHandle handle, CudnnTensor input, CudnnFilter filter, CudnnConvolution convolution,    \
-                CudnnTensor output, int requested, int* returned, CudnnForwardPerformance* results))        \
-  X(cudnnGetConvolutionForwardWorkspaceSize, true,                                                          \
-    CudnnStatus(CudnnHandle handle, CudnnTensor input, CudnnFilter filter, CudnnConvolution convolution,    \
-                CudnnTensor output, int algorithm, std::size_t* bytes))                                     \
-  X(cudnnConvolutionForward, true,                                                                          \
-    CudnnStatus(CudnnHandle handle, const void* alpha, CudnnTensor input_descriptor, const void* input,     \
-                CudnnFilter filter_descriptor, const void* filter, CudnnConvolution convolution,            \
-                int algorithm, void* workspace, std::size_t workspace_bytes, const void* beta,              \
-                CudnnTensor output_descriptor, void* output))
+#define LAUNCHGAP_CUDNN_FUNCTIONS(X)                                                             \
+  X(cudnnGetVersion, true, std::size_t())                                                        \
+  X(cudnnGetErrorString, true, const char*(CudnnStatus status))                                  \
+  X(cudnnCreate, true, CudnnStatus(CudnnHandle* handle))                                         \
+  X(cudnnDestroy, true, CudnnStatus(CudnnHandle handle))                                         \
+  X(cudnnSetStream, true, CudnnStatus(CudnnHandle handle, Stream stream))                        \
+  X(cudnnCreateTensorDescriptor, true, CudnnStatus(CudnnTensor* tensor))                         \
+  X(cudnnDestroyTensorDescriptor, true, CudnnStatus(CudnnTensor tensor))                         \
+  X(cudnnSetTensor4dDescriptor,                                                                  \
+    true,                                                                                        \
+    CudnnStatus(CudnnTensor tensor, int format, int type, int n, int c, int h, int w))           \
+  X(cudnnCreateFilterDescriptor, true, CudnnStatus(CudnnFilter* filter))                         \
+  X(cudnnDestroyFilterDescriptor, true, CudnnStatus(CudnnFilter filter))                         \
+  X(cudnnSetFilter4dDescriptor,                                                                  \
+    true,                                                                                        \
+    CudnnStatus(CudnnFilter filter, int type, int format, int k, int c, int h, int w))           \
+  X(cudnnCreateConvolutionDescriptor, true, CudnnStatus(CudnnConvolution* convolution))          \
+  X(cudnnDestroyConvolutionDescriptor, true, CudnnStatus(CudnnConvolution convolution))          \
+  X(cudnnSetConvolution2dDescriptor,                                                             \
+    true,                                                                                        \
+    CudnnStatus(CudnnConvolution convolution,                                                    \
+                int pad_h,                                                                       \
+                int pad_w,                                                                       \
+                int stride_h,                                                                    \
+                int stride_w,                                                                    \
+                int dilation_h,                                                                  \
+                int dilation_w,                                                                  \
+                int mode,                                                                        \
+                int compute_type))                                                               \
+  X(cudnnSetConvolutionMathType, true, CudnnStatus(CudnnConvolution convolution, int math_type)) \
+  X(cudnnGetConvolution2dForwardOutputDim,                                                       \
+    true,                                                                                        \
+    CudnnStatus(CudnnConvolution convolution,                                                    \
+                CudnnTensor input,                                                               \
+                CudnnFilter filter,                                                              \
+                int* n,                                                                          \
+                int* c,                                                                          \
+                int* h,                                                                          \
+                int* w))                                                                         \
+  X(cudnnGetConvolutionForwardAlgorithm_v7,                                                      \
+    true,                                                                                        \
+    CudnnStatus(CudnnHandle handle,                                                              \
+                CudnnTensor input,                                                               \
+                CudnnFilter filter,                                                              \
+                CudnnConvolution convolution,                                                    \
+                CudnnTensor output,                                                              \
+                int requested,                                                                   \
+                int* returned,                                                                   \
+                CudnnForwardPerformance* results))                                               \
+  X(cudnnGetConvolutionForwardWorkspaceSize,                                                     \
+    true,                                                                                        \
+    CudnnStatus(CudnnHandle handle,                                                              \
+                CudnnTensor input,                                                               \
+                CudnnFilter filter,                                                              \
+                CudnnConvolution convolution,                                                    \
+                CudnnTensor output,                                                              \
+                int algorithm,                                                                   \
+                std::size_t* bytes))                                                             \
+  X(cudnnConvolutionForward,                                                                     \
+    true,                                                                                        \
+    CudnnStatus(CudnnHandle handle,                                                              \
+                const void* alpha,                                                               \
+                CudnnTensor input_descriptor,                                                    \
+                const void* input,                                                               \
+                CudnnFilter filter_descriptor,                                                   \
+                const void* filter,                                                              \
+                CudnnConvolution convolution,                                                    \
+                int algorithm,                                                                   \
+                void* workspace,                                                                 \
+                std::size_t workspace_bytes,                                                     \
+                const void* beta,                                                                \
+                CudnnTensor output_descriptor,                                                   \
+                void* output))
 
 /// One pointer per function; optional ones may be null.
 struct CudnnFunctions {

@@ -1,8 +1,8 @@
-// The part of the CUDA driver's binary interface that launchgap calls, declared here so that the binary
-// builds without a CUDA toolkit and one build serves drivers from R470 (Kepler) to today's.
+// The part of the CUDA driver's binary interface that launchgap calls, declared here so that the
+// binary builds without a CUDA toolkit and one build serves drivers from R470 (Kepler) to today's.
 //
-// tests/device/cuda_abi_test.cpp compares every value and layout with NVIDIA's cuda.h where a toolkit is
-// installed. Source: CUDA Driver API reference, "Data types used by CUDA driver".
+// tests/device/cuda_abi_test.cpp compares every value and layout with NVIDIA's cuda.h where a
+// toolkit is installed. Source: CUDA Driver API reference, "Data types used by CUDA driver".
 #pragma once
 
 #include <cstddef>
@@ -121,58 +121,73 @@ enum ModuleLoadingMode : int { kEagerLoading = 1, kLazyLoading = 2 };
 
 /// Every driver function that launchgap calls, as X(exported symbol, required, signature).
 /// Optional ones are missing in old drivers, and their users say what that costs.
-#define LAUNCHGAP_CUDA_DRIVER_FUNCTIONS(X)                                                              \
-  X(cuInit, true, Result(unsigned flags))                                                               \
-  X(cuDriverGetVersion, true, Result(int* version))                                                     \
-  X(cuGetErrorName, true, Result(Result code, const char** name))                                       \
-  X(cuGetErrorString, true, Result(Result code, const char** text))                                     \
-  X(cuDeviceGetCount, true, Result(int* count))                                                         \
-  X(cuDeviceGet, true, Result(Device* device, int ordinal))                                             \
-  X(cuDeviceGetName, true, Result(char* name, int bytes, Device device))                                \
-  X(cuDeviceGetUuid, true, Result(Uuid* uuid, Device device))                                           \
-  X(cuDeviceGetUuid_v2, false, Result(Uuid* uuid, Device device))                                       \
-  X(cuDeviceTotalMem_v2, true, Result(std::size_t* bytes, Device device))                               \
-  X(cuDeviceGetAttribute, true, Result(int* value, int attribute, Device device))                       \
-  X(cuDeviceGetPCIBusId, true, Result(char* text, int bytes, Device device))                            \
-  X(cuDevicePrimaryCtxSetFlags_v2, true, Result(Device device, unsigned flags))                         \
-  X(cuDevicePrimaryCtxRetain, true, Result(Context* context, Device device))                            \
-  X(cuDevicePrimaryCtxRelease_v2, true, Result(Device device))                                          \
-  X(cuCtxSetCurrent, true, Result(Context context))                                                     \
-  X(cuCtxSynchronize, true, Result())                                                                   \
-  X(cuStreamCreate, true, Result(Stream* stream, unsigned flags))                                       \
-  X(cuStreamDestroy_v2, true, Result(Stream stream))                                                    \
-  X(cuStreamSynchronize, true, Result(Stream stream))                                                   \
-  X(cuStreamQuery, true, Result(Stream stream))                                                         \
-  X(cuEventCreate, true, Result(Event* event, unsigned flags))                                          \
-  X(cuEventDestroy_v2, true, Result(Event event))                                                       \
-  X(cuEventRecord, true, Result(Event event, Stream stream))                                            \
-  X(cuEventSynchronize, true, Result(Event event))                                                      \
-  X(cuEventElapsedTime, true, Result(float* milliseconds, Event begin, Event end))                      \
-  X(cuModuleLoadDataEx, true,                                                                           \
-    Result(Module* module, const void* image, unsigned count, int* options, void** values))             \
-  X(cuModuleUnload, true, Result(Module module))                                                        \
-  X(cuModuleGetFunction, true, Result(Function* function, Module module, const char* name))             \
-  X(cuModuleGetLoadingMode, false, Result(int* mode))                                                   \
-  X(cuFuncGetAttribute, true, Result(int* value, int attribute, Function function))                     \
-  X(cuLaunchKernel, true,                                                                               \
-    Result(Function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,      \
-           unsigned block_y, unsigned block_z, unsigned shared_bytes, Stream stream, void** parameters, \
-           void** extra))                                                                               \
-  X(cuLaunchKernelEx, false,                                                                            \
-    Result(const LaunchConfig* config, Function function, void** parameters, void** extra))             \
-  X(cuMemGetInfo_v2, true, Result(std::size_t* free, std::size_t* total))                               \
-  X(cuMemAlloc_v2, true, Result(DevicePointer* pointer, std::size_t bytes))                             \
-  X(cuMemFree_v2, true, Result(DevicePointer pointer))                                                  \
-  X(cuMemHostAlloc, true, Result(void** pointer, std::size_t bytes, unsigned flags))                    \
-  X(cuMemHostGetDevicePointer_v2, true, Result(DevicePointer* pointer, void* host, unsigned flags))     \
-  X(cuMemFreeHost, true, Result(void* pointer))                                                         \
-  X(cuMemcpyHtoD_v2, true, Result(DevicePointer to, const void* from, std::size_t bytes))               \
-  X(cuMemcpyDtoH_v2, true, Result(void* to, DevicePointer from, std::size_t bytes))                     \
-  X(cuMemsetD8Async, true, Result(DevicePointer to, unsigned char value, std::size_t bytes, Stream s))  \
-  X(cuMemAllocAsync, false, Result(DevicePointer* pointer, std::size_t bytes, Stream stream))           \
-  X(cuMemFreeAsync, false, Result(DevicePointer pointer, Stream stream))                                \
-  X(cuDeviceGetDefaultMemPool, false, Result(MemoryPool* pool, Device device))                          \
-  X(cuMemPoolSetAttribute, false, Result(MemoryPool pool, int attribute, void* value))                  \
+#define LAUNCHGAP_CUDA_DRIVER_FUNCTIONS(X)                                                    \
+  X(cuInit, true, Result(unsigned flags))                                                     \
+  X(cuDriverGetVersion, true, Result(int* version))                                           \
+  X(cuGetErrorName, true, Result(Result code, const char** name))                             \
+  X(cuGetErrorString, true, Result(Result code, const char** text))                           \
+  X(cuDeviceGetCount, true, Result(int* count))                                               \
+  X(cuDeviceGet, true, Result(Device* device, int ordinal))                                   \
+  X(cuDeviceGetName, true, Result(char* name, int bytes, Device device))                      \
+  X(cuDeviceGetUuid, true, Result(Uuid* uuid, Device device))                                 \
+  X(cuDeviceGetUuid_v2, false, Result(Uuid* uuid, Device device))                             \
+  X(cuDeviceTotalMem_v2, true, Result(std::size_t* bytes, Device device))                     \
+  X(cuDeviceGetAttribute, true, Result(int* value, int attribute, Device device))             \
+  X(cuDeviceGetPCIBusId, true, Result(char* text, int bytes, Device device))                  \
+  X(cuDevicePrimaryCtxSetFlags_v2, true, Result(Device device, unsigned flags))               \
+  X(cuDevicePrimaryCtxRetain, true, Result(Context* context, Device device))                  \
+  X(cuDevicePrimaryCtxRelease_v2, true, Result(Device device))                                \
+  X(cuCtxSetCurrent, true, Result(Context context))                                           \
+  X(cuCtxSynchronize, true, Result())                                                         \
+  X(cuStreamCreate, true, Result(Stream* stream, unsigned flags))                             \
+  X(cuStreamDestroy_v2, true, Result(Stream stream))                                          \
+  X(cuStreamSynchronize, true, Result(Stream stream))                                         \
+  X(cuStreamQuery, true, Result(Stream stream))                                               \
+  X(cuEventCreate, true, Result(Event* event, unsigned flags))                                \
+  X(cuEventDestroy_v2, true, Result(Event event))                                             \
+  X(cuEventRecord, true, Result(Event event, Stream stream))                                  \
+  X(cuEventSynchronize, true, Result(Event event))                                            \
+  X(cuEventElapsedTime, true, Result(float* milliseconds, Event begin, Event end))            \
+  X(cuModuleLoadDataEx,                                                                       \
+    true,                                                                                     \
+    Result(Module* module, const void* image, unsigned count, int* options, void** values))   \
+  X(cuModuleUnload, true, Result(Module module))                                              \
+  X(cuModuleGetFunction, true, Result(Function* function, Module module, const char* name))   \
+  X(cuModuleGetLoadingMode, false, Result(int* mode))                                         \
+  X(cuFuncGetAttribute, true, Result(int* value, int attribute, Function function))           \
+  X(cuLaunchKernel,                                                                           \
+    true,                                                                                     \
+    Result(Function function,                                                                 \
+           unsigned grid_x,                                                                   \
+           unsigned grid_y,                                                                   \
+           unsigned grid_z,                                                                   \
+           unsigned block_x,                                                                  \
+           unsigned block_y,                                                                  \
+           unsigned block_z,                                                                  \
+           unsigned shared_bytes,                                                             \
+           Stream stream,                                                                     \
+           void** parameters,                                                                 \
+           void** extra))                                                                     \
+  X(cuLaunchKernelEx,                                                                         \
+    false,                                                                                    \
+    Result(const LaunchConfig* config, Function function, void** parameters, void** extra))   \
+  X(cuMemGetInfo_v2, true, Result(std::size_t* free, std::size_t* total))                     \
+  X(cuMemAlloc_v2, true, Result(DevicePointer* pointer, std::size_t bytes))                   \
+  X(cuMemFree_v2, true, Result(DevicePointer pointer))                                        \
+  X(cuMemHostAlloc, true, Result(void** pointer, std::size_t bytes, unsigned flags))          \
+  X(cuMemHostGetDevicePointer_v2,                                                             \
+    true,                                                                                     \
+    Result(DevicePointer* pointer, void* host, unsigned flags))                               \
+  X(cuMemFreeHost, true, Result(void* pointer))                                               \
+  X(cuMemcpyHtoD_v2, true, Result(DevicePointer to, const void* from, std::size_t bytes))     \
+  X(cuMemcpyDtoH_v2, true, Result(void* to, DevicePointer from, std::size_t bytes))           \
+  X(cuMemsetD8Async,                                                                          \
+    true,                                                                                     \
+    Result(DevicePointer to, unsigned char value, std::size_t bytes, Stream s))               \
+  X(cuMemAllocAsync, false, Result(DevicePointer* pointer, std::size_t bytes, Stream stream)) \
+  X(cuMemFreeAsync, false, Result(DevicePointer pointer, Stream stream))                      \
+  X(cuDeviceGetDefaultMemPool, false, Result(MemoryPool* pool, Device device))                \
+  X(cuMemPoolSetAttribute, false, Result(MemoryPool pool, int attribute, void* value))        \
   X(cuMemPoolTrimTo, false, Result(MemoryPool pool, std::size_t bytes_to_keep))
 
 /// One pointer per function; optional ones may be null.
