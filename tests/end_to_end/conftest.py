@@ -1,55 +1,9 @@
-"""The shipped binary, run as a user runs it: on the host, and on nodes of fake GPUs."""
+"""Fixtures: sessions in folders of their own, and nodes to measure."""
 
-import csv
 import json
-import os
-import pathlib
-import subprocess
 
 import pytest
-
-ROOT = pathlib.Path(__file__).parents[2]
-BUILD = ROOT / "build"
-LAUNCHGAP = BUILD / "bin" / "launchgap"
-NODES = ROOT / "tests" / "fake_cuda" / "nodes"
-
-# Small enough for a fake GPU, which computes every verified result for real.
-SMALL = r"launch|matmul.*size:256|convolution.*conv5_1x1_2048/n:1/|allocation.*bytes:(256|1048576)$"
-
-
-def environment(node=None, **extra):
-    env = {k: v for k, v in os.environ.items() if not k.startswith(("CUDA_", "LAUNCHGAP_"))}
-    if node is not None:
-        env["LD_LIBRARY_PATH"] = str(BUILD / "fake_cuda")
-        env["LAUNCHGAP_FAKE_NODE"] = str(node)
-    return env | extra
-
-
-def launchgap(*arguments, node=None, timeout=240, cwd=None, **extra):
-    """Runs a command to its end; text, not bytes."""
-    return subprocess.run(
-        [LAUNCHGAP, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-        cwd=cwd,
-        env=environment(node, **extra),
-        stdin=subprocess.DEVNULL,
-    )
-
-
-def table(path):
-    with open(path, newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
-
-
-def records(session):
-    """Every whole record of a session, by file."""
-    out = {}
-    for path in sorted((session / "records").glob("*.jsonl")):
-        lines = path.read_text(encoding="utf-8").split("\n")
-        out[path.name] = [json.loads(line) for line in lines[:-1]]
-    return out
+from shipped import NODES, launchgap
 
 
 @pytest.fixture

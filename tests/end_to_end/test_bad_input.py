@@ -1,10 +1,13 @@
 """Mistakes get one clear line, the right exit code, and leave nothing half written."""
 
+import fcntl
 import json
 import os
+import signal
+import subprocess
 
 import pytest
-from conftest import NODES, launchgap
+from shipped import LAUNCHGAP, environment, launchgap
 
 USAGE = [
     ([], "subcommand is required"),
@@ -150,11 +153,6 @@ def test_a_node_description_that_is_wrong_is_named(tmp_path):
 
 
 def test_a_caller_that_ignores_its_children_changes_nothing(tmp_path):
-    import signal
-    import subprocess
-
-    from conftest import LAUNCHGAP, environment
-
     done = subprocess.run(
         [LAUNCHGAP, "list", "devices", "--json"],
         preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN),
@@ -166,8 +164,6 @@ def test_a_caller_that_ignores_its_children_changes_nothing(tmp_path):
 
 
 def test_a_device_that_another_session_measures_is_left_alone(tmp_path):
-    import fcntl
-
     listed = json.loads(launchgap("list", "devices", "--json").stdout)
     lock = tmp_path / f"launchgap-{listed['devices'][0]['uuid']}.lock"
     with open(lock, "w") as file:

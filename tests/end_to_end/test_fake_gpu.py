@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from conftest import NODES, SMALL, launchgap, records, table
+from shipped import NODES, SMALL, launchgap, records, table
 
 CONSTANT = dict(
     call_ns={"constant": 40000},

@@ -2,7 +2,7 @@
 
 import json
 
-from conftest import NODES, SMALL, records, table
+from shipped import NODES, SMALL, records, table
 
 FAULTY = NODES / "mixed_8_gpus_two_faulty.json"
 

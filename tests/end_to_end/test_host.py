@@ -6,7 +6,7 @@ import subprocess
 import time
 
 import pytest
-from conftest import LAUNCHGAP, launchgap, records, table
+from shipped import LAUNCHGAP, launchgap, records, table
 
 TINY = "launch|matmul.*size:256|convolution.*conv5_1x1_2048/n:1/|allocation.*bytes:256$"
 

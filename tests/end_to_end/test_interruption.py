@@ -8,7 +8,7 @@ import subprocess
 import time
 
 import pytest
-from conftest import LAUNCHGAP, environment, launchgap, records, table
+from shipped import LAUNCHGAP, environment, launchgap, records, table
 
 
 @pytest.fixture

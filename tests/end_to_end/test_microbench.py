@@ -4,7 +4,7 @@ import json
 import subprocess
 
 import pytest
-from conftest import BUILD
+from shipped import BUILD
 
 
 @pytest.fixture(scope="module")
