@@ -1,13 +1,21 @@
 // launchgap declares the part of CUDA's binary interface that it calls. Here the compiler compares
 // that with NVIDIA's headers: a mismatch does not build.
 #include <cstddef>
+#include <cstdlib>
+#include <string>
+#include <tuple>
+#include <vector>
 
 #include <gtest/gtest.h>
 
 // Before NVIDIA's, whose macros rename functions to their newest versions.
+#include "benchmarks/shapes/resnet50.h"
+#include "harness/core/errors.h"
 #include "harness/device/cuda/abi/cublas.h"
 #include "harness/device/cuda/abi/cudnn.h"
 #include "harness/device/cuda/abi/driver.h"
+#include "harness/device/device.h"
+#include "harness/device/shared_library.h"
 
 // clang-format off
 #include <cuda.h>
@@ -150,6 +158,7 @@ SAME(kDisallowReducedPrecisionReduction, CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_
 #endif
 
 #if __has_include(<cudnn.h>)
+constexpr int kRealCudnnNotSupported = CUDNN_STATUS_NOT_SUPPORTED;
 SAME(kCudnnFloat, CUDNN_DATA_FLOAT);
 SAME(kCudnnHalf, CUDNN_DATA_HALF);
 SAME(kCudnnBfloat16, CUDNN_DATA_BFLOAT16);
@@ -198,6 +207,78 @@ LAUNCHGAP_CUDNN_FUNCTIONS(CHECK_FUNCTION)
 
 TEST(CudaAbi, IsNvidias) {
   SUCCEED() << "compared at compile time";
+}
+
+/// NVIDIA's own library, as the loader or the toolkit beside the headers has it; none of its calls
+/// here needs a GPU.
+SharedLibrary real(const char* name, std::vector<std::string> sonames) {
+  setenv("CUDA_HOME", LAUNCHGAP_CUDA_ROOT, 0);
+  return SharedLibrary::open(
+      {name, "LAUNCHGAP_NO_OVERRIDE", std::move(sonames), {"cu13/lib", "cudnn/lib", "cublas/lib"}});
+}
+
+TEST(RealCublas, ExportsWhatIsCalled) {
+  try {
+    const SharedLibrary library =
+        real("cuBLAS", {"libcublas.so.13", "libcublas.so.12", "libcublas.so.11"});
+#define EXPECT_EXPORTED(name, required, ...) EXPECT_NE(library.find(#name), nullptr) << #name;
+    LAUNCHGAP_CUBLAS_FUNCTIONS(EXPECT_EXPORTED)
+  } catch (const Error& error) {
+    GTEST_SKIP() << error.what();
+  }
+}
+
+TEST(RealCudnn, ExportsWhatIsCalledAndAgreesOnTheShapeOfEveryOutput) {
+  try {
+    const SharedLibrary library = real("cuDNN", {"libcudnn.so.9", "libcudnn.so.8"});
+    LAUNCHGAP_CUDNN_FUNCTIONS(EXPECT_EXPORTED)
+    CudnnFunctions cudnn;
+#define LOAD(name, required, ...) \
+  cudnn.name = reinterpret_cast<decltype(cudnn.name)>(library.require(#name));
+    LAUNCHGAP_CUDNN_FUNCTIONS(LOAD)
+    CudnnTensor input = nullptr;
+    CudnnFilter filter = nullptr;
+    CudnnConvolution convolution = nullptr;
+    ASSERT_EQ(cudnn.cudnnCreateTensorDescriptor(&input), kCudnnSuccess);
+    ASSERT_EQ(cudnn.cudnnCreateFilterDescriptor(&filter), kCudnnSuccess);
+    ASSERT_EQ(cudnn.cudnnCreateConvolutionDescriptor(&convolution), kCudnnSuccess);
+    for (const auto& layer : shapes::kResnet50) {
+      ConvolutionShape shape;
+      shape.n = 8, shape.c = layer.channels, shape.h = layer.height, shape.w = layer.width;
+      shape.k = layer.filters, shape.r = shape.s = layer.kernel, shape.stride = layer.stride,
+      shape.pad = layer.pad;
+      ASSERT_EQ(cudnn.cudnnSetTensor4dDescriptor(
+                    input, kCudnnNchw, kCudnnHalf, shape.n, shape.c, shape.h, shape.w),
+                kCudnnSuccess);
+      ASSERT_EQ(cudnn.cudnnSetFilter4dDescriptor(
+                    filter, kCudnnHalf, kCudnnNchw, shape.k, shape.c, shape.r, shape.s),
+                kCudnnSuccess);
+      ASSERT_EQ(cudnn.cudnnSetConvolution2dDescriptor(convolution,
+                                                      shape.pad,
+                                                      shape.pad,
+                                                      shape.stride,
+                                                      shape.stride,
+                                                      1,
+                                                      1,
+                                                      kCudnnCrossCorrelation,
+                                                      kCudnnFloat),
+                kCudnnSuccess);
+      for (const int math : {kCudnnTensorOpMath, kCudnnFmaMath, kCudnnDefaultMath}) {
+        EXPECT_EQ(cudnn.cudnnSetConvolutionMathType(convolution, math), kCudnnSuccess) << math;
+      }
+      int n = 0, k = 0, h = 0, w = 0;
+      ASSERT_EQ(
+          cudnn.cudnnGetConvolution2dForwardOutputDim(convolution, input, filter, &n, &k, &h, &w),
+          kCudnnSuccess);
+      EXPECT_EQ(std::tuple(n, k, h, w), std::tuple(shape.n, shape.k, shape.out_h(), shape.out_w()))
+          << layer.name;
+    }
+    // The words by which the device tells what is unsupported from what failed.
+    EXPECT_NE(std::string(cudnn.cudnnGetErrorString(kRealCudnnNotSupported)).find("NOT_SUPPORTED"),
+              std::string::npos);
+  } catch (const Error& error) {
+    GTEST_SKIP() << error.what();
+  }
 }
 
 }  // namespace

@@ -213,7 +213,7 @@ class CudaKernel : public Kernel {
       case abi::kInvalidSource:
         return false;
       default:
-        driver_.check(code, "cuModuleLoadDataEx");
+        driver_.check(code, "cuModuleLoadDataEx", __FILE__, __LINE__);
         return true;
     }
   }
@@ -230,7 +230,7 @@ class CudaKernel : public Kernel {
                          driver_.describe(code) + ": " + log.data(),
                          is_sticky(code));
     }
-    driver_.check(code, "cuModuleLoadDataEx");
+    driver_.check(code, "cuModuleLoadDataEx", __FILE__, __LINE__);
   }
 
   const Driver& driver_;
@@ -462,7 +462,7 @@ const Driver& initialised_driver() {
           "or unload the nvidia modules and load them again",
           driver.library.path));
     default:
-      driver.check(code, "cuInit");
+      driver.check(code, "cuInit", __FILE__, __LINE__);
       return driver;
   }
 }

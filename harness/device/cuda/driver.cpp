@@ -37,16 +37,14 @@ std::string Driver::describe(abi::Result code) const {
       "{}: {}", name ? name : "unknown error", text ? text : "the driver has no text for it");
 }
 
-void Driver::fail(abi::Result code, const char* call, std::source_location where) const {
+void Driver::fail(abi::Result code, const char* call, const char* file, int line) const {
   const std::string text(call);
-  throw LibraryError(
-      "CUDA driver",
-      text.substr(0, text.find('(')),
-      code,
-      describe(code),
-      is_sticky(code),
-      fmt::format(
-          "{}:{}", std::filesystem::path(where.file_name()).filename().string(), where.line()));
+  throw LibraryError("CUDA driver",
+                     text.substr(0, text.find('(')),
+                     code,
+                     describe(code),
+                     is_sticky(code),
+                     fmt::format("{}:{}", std::filesystem::path(file).filename().string(), line));
 }
 
 bool is_sticky(abi::Result code) {

@@ -1,7 +1,6 @@
 // The CUDA driver as loaded at run time: its functions, and the check that every call goes through.
 #pragma once
 
-#include <source_location>
 #include <string>
 
 #include "harness/device/cuda/abi/driver.h"
@@ -16,18 +15,17 @@ struct Driver : abi::DriverFunctions {
   /// Loads libcuda.so.1 once per process; throws Error if there is none. Does not call cuInit.
   static const Driver& get();
 
-  /// Throws LibraryError unless `code` is success. `call` is the source text of the call.
-  void check(abi::Result code,
-             const char* call,
-             std::source_location where = std::source_location::current()) const {
+  /// Throws LibraryError unless `code` is success. `call` is the source text of the call, `file`
+  /// and `line` where it stands.
+  void check(abi::Result code, const char* call, const char* file, int line) const {
     if (code != abi::kSuccess) [[unlikely]]
-      fail(code, call, where);
+      fail(code, call, file, line);
   }
   /// "CUDA_ERROR_OUT_OF_MEMORY: out of memory".
   std::string describe(abi::Result code) const;
 
  private:
-  [[noreturn]] void fail(abi::Result code, const char* call, std::source_location where) const;
+  [[noreturn]] void fail(abi::Result code, const char* call, const char* file, int line) const;
 };
 
 /// Whether the process can make no further use of the device after this error: CUDA keeps returning
@@ -37,6 +35,6 @@ bool is_sticky(abi::Result code);
 /// A call, its check, and its name for the error message. For destructors there is no such macro:
 /// they call the function directly and ignore what it returns, since whatever failed was reported
 /// by an earlier call.
-#define CHECK_CUDA(driver, call) (driver).check((driver).call, #call)
+#define CHECK_CUDA(driver, call) (driver).check((driver).call, #call, __FILE__, __LINE__)
 
 }  // namespace launchgap::cuda
