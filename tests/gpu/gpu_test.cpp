@@ -1,6 +1,7 @@
 // What only a GPU can prove: the kernels, the libraries and the clocks, through the same face that
 // benchmarks use. Runs on the first visible GPU: scripts/validate-gpu runs it on each real one,
 // ctest on a fake one.
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <memory>
@@ -111,19 +112,29 @@ TEST_F(Gpu, EventsTellTheTimeOfAKernelThatRunsForAKnownTime) {
   const auto flags = device->allocate_shared(2 * sizeof(unsigned));
   std::memset(flags->address(), 0, flags->bytes());
   const auto begin = device->create_event(), end = device->create_event();
-  for (const double milliseconds : {1.0, 1.0, 5.0, 20.0}) {  // the first one loads the kernel
+  const auto time_gate = [&](double milliseconds) {
     void* open = device->device_address(*flags);
     void* timed_out = static_cast<char*>(open) + sizeof(unsigned);
-    unsigned long long timeout_ns = static_cast<unsigned long long>(milliseconds * 1e6);
+    auto timeout_ns = static_cast<unsigned long long>(milliseconds * 1e6);
     void* arguments[] = {&open, &timed_out, &timeout_ns};
     stream->record(*begin);
     stream->launch(*gate, {1, 1}, arguments);
     stream->record(*end);
     stream->wait();
-    const double measured = device->elapsed_ns(*begin, *end) * 1e-6;
-    RecordProperty("gate_of_" + std::to_string(milliseconds) + "_ms", std::to_string(measured));
-    EXPECT_GE(measured, milliseconds * 0.98);
-    EXPECT_LE(measured, milliseconds * 1.1 + 0.2);
+    return device->elapsed_ns(*begin, *end) * 1e-6;
+  };
+  time_gate(1);  // loads the kernel
+  for (const double milliseconds : {1.0, 5.0, 20.0}) {
+    // Never shorter than it is; and as long as that, unless something else had the device
+    // meanwhile.
+    double fastest = 1e9;
+    for (int i = 0; i < 5; ++i) {
+      const double measured = time_gate(milliseconds);
+      EXPECT_GE(measured, milliseconds * 0.98);
+      fastest = std::min(fastest, measured);
+    }
+    RecordProperty("gate_of_" + std::to_string(milliseconds) + "_ms", std::to_string(fastest));
+    EXPECT_LE(fastest, milliseconds * 1.05 + 0.1);
   }
 }
 
