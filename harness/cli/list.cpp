@@ -27,6 +27,7 @@ void check_idle_devices(MachineDevices& machine) {
       locks.emplace_back(device.uuid);
       idle.push_back(&device);
     } catch (const Error& error) {
+      device.details["busy"] = error.what();
       machine.notes.push_back(
           fmt::format("{} ({}) was not opened: {}", device.name, device.index, error.what()));
     }
@@ -55,7 +56,9 @@ void list_devices(const MachineDevices& machine, Json* json) {
          number(device.multiprocessors, device.backend == "host" ? " CPUs" : " SMs"),
          number(device.clock_mhz, " MHz"),
          device.driver_version ? "CUDA " + *device.driver_version : "–",
-         device.usable ? "yes" : "no",
+         device.details.contains("busy") ? "in use"
+         : device.usable                 ? "yes"
+                                         : "no",
          device.uuid});
   }
   fmt::print("{}", table(rows));

@@ -89,15 +89,22 @@ double DeviceTimer::time(int operations, const std::function<void(int)>& enqueue
 }
 
 int DeviceTimer::operations_for_one_ms(double seconds, const std::function<void(int)>& enqueue) {
+  // A first operation that was slow would pass for a long one, so short samples must be long enough
+  // twice.
+  constexpr double kSurelyLongNs = 20e6;
   int operations = 1;
+  int confirmed = 0;
   const std::int64_t until = now_ns() + static_cast<std::int64_t>(seconds * 1e9);
   for (;;) {
     const double total_ns = std::max(1.0, time(operations, enqueue) * operations);
-    const double wanted = std::ceil(1.1e6 / total_ns * operations);
-    const bool enough = total_ns >= 1e6 || operations == kMaxOperations;
-    if (enough && now_ns() >= until) return operations;
-    if (!enough)
+    if (total_ns >= 1e6 || operations == kMaxOperations) {
+      ++confirmed;
+      if ((confirmed >= 2 || total_ns >= kSurelyLongNs) && now_ns() >= until) return operations;
+    } else {
+      confirmed = 0;
+      const double wanted = std::ceil(1.1e6 / total_ns * operations);
       operations = static_cast<int>(std::clamp(wanted, operations + 1.0, double{kMaxOperations}));
+    }
   }
 }
 

@@ -56,7 +56,9 @@ MachineDevices find_devices(double timeout_s) {
   return machine;
 }
 
-void check_devices(const std::vector<DeviceFacts*>& devices, double timeout_s) {
+void check_devices(const std::vector<DeviceFacts*>& devices,
+                   double timeout_s,
+                   const std::function<bool()>& stopped) {
   struct Check {
     DeviceFacts* device;
     std::unique_ptr<WorkerProcess> worker;
@@ -74,7 +76,7 @@ void check_devices(const std::vector<DeviceFacts*>& devices, double timeout_s) {
     device.usable = false;
     device.reason = reason;
   };
-  while (!checks.empty()) {
+  while (!checks.empty() && !stopped()) {
     std::vector<WorkerProcess*> workers;
     for (const Check& check : checks) workers.push_back(check.worker.get());
     wait_for_any(workers, 100);

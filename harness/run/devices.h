@@ -2,6 +2,7 @@
 // takes its probe with it, and nothing else.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -21,7 +22,10 @@ MachineDevices find_devices(double timeout_s);
 
 /// Opens each GPU once, in a process of its own and all at once, so that one that cannot be used
 /// says why.
-void check_devices(const std::vector<DeviceFacts*>& devices, double timeout_s);
+void check_devices(
+    const std::vector<DeviceFacts*>& devices,
+    double timeout_s,
+    const std::function<bool()>& stopped = [] { return false; });
 
 /// The environment of a worker on this device, which sees no other.
 std::map<std::string, std::string> worker_environment(const DeviceFacts& device);

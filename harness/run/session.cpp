@@ -192,7 +192,7 @@ class Session {
         device.reason = error.what();
       }
     }
-    check_devices(locked, kProbeTimeoutS);
+    check_devices(locked, kProbeTimeoutS, [] { return stop_signal != 0; });
     for (const DeviceFacts& device : session_.devices) {
       if (!device.usable)
         fail(fmt::format("{}: not measured: {}", short_name(device), device.reason));
@@ -218,8 +218,7 @@ class Session {
     Json record = {{"device_id", gpu->uuid}};
     try {
       const double again = once();
-      keeper_ = std::make_unique<WorkerProcess>(Json{{"task", "keep"}},
-                                                std::map<std::string, std::string>{});
+      keeper_ = std::make_unique<WorkerProcess>(Json{{"task", "keep"}}, visible_gpus());
       for (const std::int64_t until = now_ns() + 10'000'000'000;
            now_ns() < until && !keeper_->ended() && !stop_signal;) {
         wait_for_any({keeper_.get()}, 100);
@@ -237,6 +236,16 @@ class Session {
       record["error"] = error.what();
     }
     meta_["initialisation"] = Json::array({record});
+  }
+
+  /// The environment of a process that sees the GPUs of this session and no others.
+  std::map<std::string, std::string> visible_gpus() const {
+    std::string uuids;
+    for (const DeviceFacts& device : session_.devices) {
+      if (device.backend == "cuda" && device.usable)
+        uuids += (uuids.empty() ? "" : ",") + device.uuid;
+    }
+    return {{"CUDA_VISIBLE_DEVICES", uuids}};
   }
 
   // --- runs ---
@@ -452,7 +461,9 @@ class Session {
     event["event"] = "worker-ended-badly";
     event["at_ns"] = now_ns();
     event["message"] = reason;
-    records_of(slot).write(event);
+    RecordWriter writer = records_of(slot);
+    writer.write(event);
+    write_end(writer, "ok", "after its last case " + reason);
     progress_.message(fmt::format("{}: {} r{}: after its last case {}",
                                   short_name(slot.device),
                                   slot.planned.setup,
@@ -463,9 +474,10 @@ class Session {
   }
 
   bool hung(RunSlot& slot, double limit_s) {
-    const std::string what = slot.current ? "no block was finished" : "the worker did not begin";
-    const std::string reason =
-        fmt::format("{} within {:.0f} s: it hung and is not run again", what, limit_s);
+    const std::string what = slot.current           ? "no block was finished"
+                             : slot.pending.empty() ? "the worker did not end"
+                                                    : "the worker did not begin";
+    const std::string reason = fmt::format("{} within {:.0f} s: it hung", what, limit_s);
     const bool gone = slot.worker->kill(10);
     if (!gone) {
       // Whatever still holds the process may write to its file; the rest of the run's story goes to

@@ -69,6 +69,12 @@ Json environment_of_libraries() {
   return found;
 }
 
+/// Variables that say where things are or what a container may see: recorded, and no reason not to
+/// compare.
+bool is_a_place(const std::string& name) {
+  return name.ends_with("_HOME") || name.ends_with("_PATH") || name.starts_with("NVIDIA_");
+}
+
 /// What happened to a case, and whether the process is of further use.
 struct Outcome {
   Status status = Status::ok;
@@ -112,8 +118,11 @@ class Run {
       if (const auto found = details.find(key); found != details.end())
         fingerprint_[key] = found->second;
     }
-    fingerprint_["environment"] = environment_of_libraries();
-    record["environment"] = fingerprint_["environment"];
+    record["environment"] = environment_of_libraries();
+    fingerprint_["environment"] = Json::object();
+    for (const auto& [name, value] : record["environment"].items()) {
+      if (!is_a_place(name)) fingerprint_["environment"][name] = value;
+    }
     record["fingerprint"] = fingerprint_;
     writer_.write(record);
   }

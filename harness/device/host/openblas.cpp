@@ -14,6 +14,17 @@ namespace {
 enum Order : int { kRowMajor = 101 };
 enum Transpose : int { kNoTrans = 111 };
 
+/// OpenBLAS falls back to its oldest kernels on a CPU that is newer than itself, without a word. So
+/// does every program on this machine that uses it, so it is measured as it is, and said.
+std::string remark(const std::string& core) {
+  if ((core != "Prescott" && core != "generic" && core != "Generic") ||
+      !__builtin_cpu_supports("avx2"))
+    return "";
+  return fmt::format(
+      " (it does not know this CPU; OPENBLAS_CORETYPE={} would use its vector units)",
+      __builtin_cpu_supports("avx512f") ? "SkylakeX" : "Haswell");
+}
+
 struct OpenBlas {
   void (*sgemm)(Order,
                 Transpose,
@@ -61,7 +72,8 @@ struct OpenBlas {
     const std::string text = config();
     const std::size_t begin = text.find(' ') + 1;
     facts.version = text.substr(begin, text.find(' ', begin) - begin);
-    library.method = fmt::format("OpenBLAS {} cblas_sgemm, {} kernels", facts.version, core());
+    library.method =
+        fmt::format("OpenBLAS {} cblas_sgemm, {} kernels{}", facts.version, core(), remark(core()));
     note_loaded(facts);
     return library;
   }
