@@ -26,6 +26,7 @@ std::size_t width_of(const std::string& text) {
 
 std::string quantity(std::optional<double> value, std::string_view unit) {
   if (!value) return "–";
+  if (unit == "TFLOP/s" && std::abs(*value) < 1) return quantity(*value * 1000, "GFLOP/s");
   if (unit != "ns") return fmt::format("{} {}", three_digits(*value), unit);
   constexpr std::string_view kUnits[] = {"ns", "µs", "ms", "s"};
   double scaled = *value;

@@ -15,6 +15,7 @@ TEST(Quantity, HasThreeDigitsAndAUnitThatFits) {
   EXPECT_EQ(quantity(5e9, "ns"), "5.00 s");
   EXPECT_EQ(quantity(5e12, "ns"), "5000 s");
   EXPECT_EQ(quantity(794.5, "TFLOP/s"), "794 TFLOP/s");
+  EXPECT_EQ(quantity(0.0637, "TFLOP/s"), "63.7 GFLOP/s");
   EXPECT_EQ(quantity(std::nullopt, "ns"), "–");
 }
 
