@@ -60,7 +60,9 @@ ExitCode run(const Options& options, const std::vector<std::string>& command_lin
     fmt::print("{}", describe_plan(session));
     return ExitCode::done;
   }
-  for (const std::string& note : session.machine.notes) fmt::print(stderr, "{}\n", note);
+  if (options.devices != "host") {
+    for (const std::string& note : session.machine.notes) fmt::print(stderr, "{}\n", note);
+  }
   const SessionResult result = run_session(std::move(session));
   conclude(result.folder, !options.no_page);
   if (result.stopped)

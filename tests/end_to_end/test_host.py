@@ -85,12 +85,12 @@ def test_a_dry_run_measures_and_writes_nothing(tmp_path):
 def test_list_is_machine_readable():
     listed = json.loads(launchgap("list", "--json").stdout)
     assert listed["devices"][0]["backend"] == "host"
-    assert [benchmark["name"] for benchmark in listed["benchmarks"]] == [
+    assert {benchmark["name"] for benchmark in listed["benchmarks"]} >= {
         "allocation/latency",
         "convolution/library",
         "launch/null",
         "matmul/library",
-    ]
+    }
     assert any("No GPU can be used" in note for note in listed["notes"]) or len(listed["devices"]) > 1
 
 
