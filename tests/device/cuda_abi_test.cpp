@@ -273,6 +273,9 @@ TEST(RealCudnn, ExportsWhatIsCalledAndAgreesOnTheShapeOfEveryOutput) {
       EXPECT_EQ(std::tuple(n, k, h, w), std::tuple(shape.n, shape.k, shape.out_h(), shape.out_w()))
           << layer.name;
     }
+    cudnn.cudnnDestroyConvolutionDescriptor(convolution);
+    cudnn.cudnnDestroyFilterDescriptor(filter);
+    cudnn.cudnnDestroyTensorDescriptor(input);
     // The words by which the device tells what is unsupported from what failed.
     EXPECT_NE(std::string(cudnn.cudnnGetErrorString(kRealCudnnNotSupported)).find("NOT_SUPPORTED"),
               std::string::npos);
