@@ -184,7 +184,7 @@ class CudaKernel : public Kernel {
   /// LAUNCHGAP_KERNELS: native, portable, or auto, which prefers native.
   static std::string wanted_form() {
     const char* text = std::getenv("LAUNCHGAP_KERNELS");
-    const std::string form = text && *text ? text : "auto";
+    std::string form = text && *text ? text : "auto";
     if (form != "auto" && form != "native" && form != "portable") {
       throw UsageError(
           fmt::format("LAUNCHGAP_KERNELS is '{}': it can be auto, native or portable", form));
