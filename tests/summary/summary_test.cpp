@@ -1,6 +1,7 @@
 #include "harness/summary/summary.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <fstream>
 #include <set>
 #include <unistd.h>
@@ -106,6 +107,34 @@ TEST_F(SessionFolder, PoolsTheSamplesOfAllRunsAndKeepsRunsApart) {
   EXPECT_FALSE(rows[0].p50_ci_lo.has_value()) << "two runs have no interval";
   EXPECT_GT(*rows[0].icc, 0.9);
   EXPECT_EQ(rows[0].method, "by hand");
+}
+
+TEST_F(SessionFolder, QuantilesAreThoseOfAllSamplesHoweverManyRunsTheyCameFrom) {
+  std::vector<double> all;
+  std::uint64_t state = 1;
+  for (int runs = 1; runs <= 7; ++runs) {
+    std::vector<double> values;
+    for (int i = 0; i < 3 * runs * runs + 1; ++i) {
+      state = state * 6364136223846793005ull + 1442695040888963407ull;
+      values.push_back(static_cast<double>(state >> 40));
+    }
+    RecordWriter writer = begin(runs);
+    samples(writer, "launch/null", values);
+    summary(writer, "launch/null", "ok");
+    end(writer);
+    all.insert(all.end(), values.begin(), values.end());
+    std::vector<double> sorted = all;
+    std::ranges::sort(sorted);
+    const SessionData session = read();
+    const auto rows = summarise(session);
+    ASSERT_EQ(rows.size(), 1u);
+    EXPECT_EQ(rows[0].n, sorted.size());
+    EXPECT_EQ(rows[0].min, sorted.front());
+    EXPECT_EQ(rows[0].max, sorted.back());
+    const std::size_t half = sorted.size() / 2;
+    EXPECT_DOUBLE_EQ(*rows[0].p50,
+                     sorted.size() % 2 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2);
+  }
 }
 
 TEST_F(SessionFolder, AFailedCaseKeepsTheRunsInWhichItDidNotFail) {
