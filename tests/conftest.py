@@ -1,0 +1,28 @@
+"""The browser to look at pages with: one for all tests, since Playwright allows one at a time."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+
+import pytest
+
+
+def _required() -> bool:
+    return bool(os.environ.get("CI") or os.environ.get("LAUNCHGAP_REQUIRE_BROWSER"))
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator:
+    executable = os.environ.get("LAUNCHGAP_CHROMIUM") or shutil.which("chromium")
+    if executable is None:
+        if _required():
+            pytest.fail("chromium is required here; LAUNCHGAP_CHROMIUM may name it")
+        pytest.skip("chromium is not installed")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=executable, args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
