@@ -53,7 +53,7 @@ struct SessionResult {
 /// output folder cannot be made or written.
 SessionResult run_session(PlannedSession session);
 
-/// The cases of a benchmark family that pass a filter; the plan's text for `--dry-run`.
+/// The plan as text, for `--dry-run`.
 std::string describe_plan(const PlannedSession& session);
 
 }  // namespace launchgap
