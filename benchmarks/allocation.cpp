@@ -133,6 +133,7 @@ const Registration allocation_latency =
           return 0.02 + one * (sampling.blocks * sampling.samples + 12);
         })
         .one_device_at_a_time()
+        .traced_as(TracedAs::allocation)
         .makes<AllocationLatency>();
 
 }  // namespace

@@ -77,6 +77,8 @@ class LibraryConvolution : public Case {
     block.keep(begin, device_ns, shape_.operations() / device_ns * 1e-3);
   }
 
+  int operations_per_sample() const override { return operations_; }
+
   void verify_timed_work() override {
     verify_timed_convolution(output(), shape_, seeds_, convolution_->rounds_integers());
   }
@@ -164,6 +166,7 @@ const Registration library_convolution =
           const double one = shape_of(name).operations() / flops;
           return 0.05 + std::max(1.2e-3, one) * (sampling.blocks * sampling.samples + 4);
         })
+        .traced_as(TracedAs::work)
         .makes<LibraryConvolution>();
 
 }  // namespace

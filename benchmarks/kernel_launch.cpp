@@ -1,6 +1,7 @@
 // What a kernel launch costs, when the kernel does nothing.
 #include <fmt/format.h>
 
+#include "benchmarks/launching.h"
 #include "harness/core/errors.h"
 #include "harness/measure/benchmark.h"
 #include "kernels/increment.h"
@@ -38,10 +39,7 @@ class NullLaunch : public Case {
       : stream_(context.device.create_stream()),
         kernel_(context.device.load(kernels::null_kernel)),
         burst_(context.name.at("mode") == "burst"),
-        method_(
-            fmt::format("{} kernel through the {}",
-                        kernel_->form(),
-                        context.name.at("api") == "driver" ? "CUDA driver API" : "host queue")) {
+        method_(method_of(*kernel_, context.name)) {
     verify_launches(context.device, *stream_);
     for (int i = 0; i < kWarmUpLaunches; ++i) {
       stream_->launch(*kernel_, {1, 1}, nullptr);
@@ -67,6 +65,7 @@ class NullLaunch : public Case {
   }
 
   int warm_up_samples() const override { return burst_ ? 2 : 50; }
+  int operations_per_sample() const override { return burst_ ? kBurst : 1; }
 
   std::string method() const override { return method_; }
 
@@ -80,10 +79,7 @@ class NullLaunch : public Case {
 const Registration null_launch =
     benchmark("launch/null")
         .asks("What does a launch cost when the kernel does nothing?")
-        .axis("api",
-              [](Profile, const DeviceFacts& facts) {
-                return std::vector<std::string>{facts.backend == "host" ? "queue" : "driver"};
-              })
+        .axis("api", launching_api)
         .axis("mode", {"idle", "burst"})
         .metrics([](const CaseName& name) {
           return name.at("mode") == "burst"
@@ -100,6 +96,10 @@ const Registration null_launch =
           return 0.05 + 4e-6 * launches * sampling.blocks * sampling.samples;
         })
         .one_device_at_a_time()
+        .traced_as([](const CaseName& name) {
+          return name.at("mode") == "burst" ? TracedAs::burst : TracedAs::launch;
+        })
+        .shows_observer_effect()
         .makes<NullLaunch>();
 
 }  // namespace

@@ -55,6 +55,8 @@ class LibraryMatmul : public Case {
     block.keep(begin, device_ns, shape_.operations() / device_ns * 1e-3);
   }
 
+  int operations_per_sample() const override { return operations_; }
+
   void verify_timed_work() override {
     verify_timed_matmul(device_, *operands_[0].c, shape_, seeds_);
   }
@@ -141,6 +143,7 @@ const Registration library_matmul =
           return 0.1 + std::max(1.2e-3, one) * (sampling.blocks * sampling.samples + 4) +
                  size * size * 2e-8;
         })
+        .traced_as(TracedAs::work)
         .makes<LibraryMatmul>();
 
 }  // namespace

@@ -1,4 +1,6 @@
+#include "kernels/echo.h"
 #include "kernels/fill.h"
+#include "kernels/flag.h"
 #include "kernels/gate.h"
 #include "kernels/increment.h"
 #include "kernels/kernel.h"
@@ -8,7 +10,7 @@ namespace launchgap::kernels {
 
 std::span<const KernelDescription* const> all_kernels() {
   static const KernelDescription* const kernels[] = {
-      &null_kernel, &increment_kernel, &gate_kernel, &fill_kernel};
+      &null_kernel, &increment_kernel, &gate_kernel, &fill_kernel, &flag_kernel, &echo_kernel};
   return kernels;
 }
 

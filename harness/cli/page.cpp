@@ -12,6 +12,7 @@
 
 #include "harness/cli/text.h"
 #include "harness/core/errors.h"
+#include "harness/core/plan.h"
 
 extern char** environ;
 
@@ -93,7 +94,8 @@ const SummaryRow* find_row(const Summarised& summarised,
                            bool best = false) {
   const SummaryRow* found = nullptr;
   for (const SummaryRow& row : summarised.rows) {
-    if (row.key.device != device || row.key.name.benchmark != benchmark || row.metric != metric ||
+    if (row.key.arm != name_of(Arm::plain) || row.key.device != device ||
+        row.key.name.benchmark != benchmark || row.metric != metric ||
         row.key.name.params_text().find(params_part) == std::string::npos) {
       continue;
     }

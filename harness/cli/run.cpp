@@ -17,6 +17,7 @@ struct Options {
   std::optional<int> replicates;
   std::optional<std::uint64_t> seed;
   double timeout_s = 120;
+  std::string trace = "auto";
   std::string output;
   bool dry_run = false;
   bool no_page = false;
@@ -50,6 +51,7 @@ ExitCode run(const Options& options, const std::vector<std::string>& command_lin
   request.devices = options.devices;
   request.profile = parse_profile(options.profile);
   request.filter = options.filter;
+  request.tracing = parse_tracing(options.trace);
   request.replicates = options.replicates;
   request.seed = options.seed;
   request.case_timeout_s = options.timeout_s;
@@ -96,6 +98,12 @@ void add_run(CLI::App& app, Action& action, const std::vector<std::string>& comm
                    options->replicates,
                    "Runs of each device and family, in place of the profile's")
       ->check(CLI::Range(1, 10000));
+  command
+      ->add_option("--trace",
+                   options->trace,
+                   "Runs under tracing beside the plain ones, to take launches apart: auto where "
+                   "it is possible, on (then what cannot be traced has failed), off")
+      ->capture_default_str();
   command->add_option("--seed",
                       options->seed,
                       "For the order of runs and the data; recorded, and drawn if not given");

@@ -15,6 +15,12 @@
 
 namespace launchgap {
 
+/// Values of one more metric for a block's samples, found out after it; NaN where there is none.
+struct Column {
+  std::string_view metric;
+  std::vector<double> values;
+};
+
 class Block {
  public:
   /// Room for `capacity` samples of `metrics` (keys of core/metric.h). Touches all of its memory

@@ -12,8 +12,8 @@ struct Metric {
   std::string_view key;
   std::string_view unit;
   Direction direction;
-  std::string_view
-      source;  // what measured it: the host's clock, events on the device, or derived from another
+  std::string_view source;  // what measured it: the host's clock, events on the device, the trace,
+                            // or derived from another
   std::string_view description;
 };
 

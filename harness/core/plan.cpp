@@ -1,6 +1,7 @@
 #include "harness/core/plan.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <random>
 #include <utility>
@@ -46,6 +47,34 @@ std::string_view name_of(Arm arm) {
   return arm == Arm::plain ? "plain" : "traced";
 }
 
+std::string_view name_of(TraceLevel level) {
+  switch (level) {
+    case TraceLevel::launches:
+      return "launches";
+    case TraceLevel::kernels:
+      return "kernels";
+    case TraceLevel::all:
+      return "all";
+  }
+  return "";
+}
+
+std::string setup_name(std::string_view family, TraceLevel level) {
+  return level == TraceLevel::all ? std::string(family)
+                                  : fmt::format("{}+trace={}", family, name_of(level));
+}
+
+std::string_view family_of_setup(std::string_view setup) {
+  return setup.substr(0, setup.find('+'));
+}
+
+TraceLevel trace_level_of(std::string_view setup) {
+  for (const TraceLevel level : {TraceLevel::launches, TraceLevel::kernels}) {
+    if (setup == setup_name(family_of_setup(setup), level)) return level;
+  }
+  return TraceLevel::all;
+}
+
 std::size_t Plan::run_count() const {
   std::size_t count = 0;
   for (const Batch& batch : batches) count += batch.size();
@@ -76,34 +105,34 @@ std::uint64_t derive_seed(std::uint64_t seed, std::string_view purpose, std::uin
   return z ^ (z >> 31);
 }
 
-Plan make_plan(const std::vector<Workload>& workloads,
-               int replicates,
-               Arm arm,
-               std::uint64_t seed) {
+Plan make_plan(const std::vector<Workload>& workloads, std::uint64_t seed) {
   Plan plan{seed, {}};
+  std::mt19937_64 random(derive_seed(seed, "order"));
+  int replicates = 0;
+  for (const Workload& workload : workloads) replicates = std::max(replicates, workload.replicates);
   for (int replicate = 0; replicate < replicates; ++replicate) {
-    std::map<std::string, Batch> shared;
-    for (std::size_t i = 0; i < workloads.size(); ++i) {
-      const Workload& workload = workloads[i];
-      if (workload.cases.empty()) continue;
-      PlannedRun run{workload.device, workload.setup, arm, replicate, workload.cases};
+    std::vector<Batch> batches;
+    std::map<std::pair<std::string, Arm>, Batch> shared;
+    for (const Workload& workload : workloads) {
+      if (workload.cases.empty() || replicate >= workload.replicates) continue;
+      PlannedRun run{workload.device, workload.setup, workload.arm, replicate, workload.cases};
       const auto shift = static_cast<std::size_t>(replicate) % run.cases.size();
       std::rotate(run.cases.begin(),
                   run.cases.begin() + static_cast<std::ptrdiff_t>(shift),
                   run.cases.end());
       if (workload.alone) {
-        plan.batches.push_back({std::move(run)});
+        batches.push_back({std::move(run)});
       } else {
-        shared[workload.setup].push_back(std::move(run));
+        shared[{workload.setup, workload.arm}].push_back(std::move(run));
       }
     }
-    for (auto& [setup, batch] : shared) plan.batches.push_back(std::move(batch));
+    for (auto& [setup, batch] : shared) batches.push_back(std::move(batch));
+    // std::shuffle's result is not the same in every standard library; a recorded seed must give
+    // one order.
+    for (std::size_t i = batches.size(); i > 1; --i)
+      std::swap(batches[i - 1], batches[random() % i]);
+    std::ranges::move(batches, std::back_inserter(plan.batches));
   }
-  std::mt19937_64 random(derive_seed(seed, "order"));
-  // std::shuffle's result is not the same in every standard library; a recorded seed must give one
-  // order.
-  for (std::size_t i = plan.batches.size(); i > 1; --i)
-    std::swap(plan.batches[i - 1], plan.batches[random() % i]);
   return plan;
 }
 

@@ -20,6 +20,18 @@ int default_replicates(Profile profile);       // quick 3, nightly 10, full 20
 enum class Arm { plain, traced };
 std::string_view name_of(Arm arm);
 
+/// How much a traced process records: the calls that launch and allocate; kernels and overheads as
+/// well; or everything, which is the traced arm. The lesser ones exist to see what tracing costs.
+enum class TraceLevel { launches, kernels, all };
+std::string_view name_of(TraceLevel level);
+
+/// A setup's name: a family, and the process-wide settings that are not the usual ones, as
+/// "launch+trace=kernels".
+std::string setup_name(std::string_view family, TraceLevel level);
+std::string_view family_of_setup(std::string_view setup);
+/// The level that a setup's name asks for; all where it asks for none.
+TraceLevel trace_level_of(std::string_view setup);
+
 /// A case as the plan knows it.
 struct PlannedCase {
   std::string name;
@@ -30,6 +42,8 @@ struct PlannedCase {
 struct Workload {
   std::string device;  // UUID
   std::string setup;   // "launch"
+  Arm arm = Arm::plain;
+  int replicates = 1;
   bool alone = false;  // whether nothing else may run meanwhile
   std::vector<PlannedCase> cases;
 };
@@ -54,9 +68,11 @@ struct Plan {
   double seconds() const;  // estimate of the whole: the sum over batches of their longest run
 };
 
-/// Orders `replicates` runs of every workload. Workloads that must be alone are batches of one; the
-/// others of one setup and replicate share a batch, each on its own device.
-Plan make_plan(const std::vector<Workload>& workloads, int replicates, Arm arm, std::uint64_t seed);
+/// Orders the runs of every workload. Workloads that must be alone are batches of one; the others
+/// of one setup, arm and replicate share a batch, each on its own device. The order is random
+/// within a replicate, and replicate n of every workload comes before replicate n + 1 of any, so
+/// that a machine that drifts drifts for all arms and setups alike.
+Plan make_plan(const std::vector<Workload>& workloads, std::uint64_t seed);
 
 /// A seed that depends on the whole path of numbers and on nothing else, for streams of random
 /// numbers that must not depend on each other.

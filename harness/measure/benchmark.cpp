@@ -73,6 +73,20 @@ BenchmarkBuilder& BenchmarkBuilder::takes(
   return *this;
 }
 
+BenchmarkBuilder& BenchmarkBuilder::traced_as(TracedAs as) {
+  return traced_as([as](const CaseName&) { return as; });
+}
+
+BenchmarkBuilder& BenchmarkBuilder::traced_as(std::function<TracedAs(const CaseName&)> as) {
+  benchmark_.traced_as = std::move(as);
+  return *this;
+}
+
+BenchmarkBuilder& BenchmarkBuilder::shows_observer_effect() {
+  benchmark_.shows_observer_effect = true;
+  return *this;
+}
+
 BenchmarkBuilder& BenchmarkBuilder::one_device_at_a_time() {
   benchmark_.alone = true;
   return *this;

@@ -45,10 +45,21 @@ class Case {
   /// Samples taken and not kept at the start of each block, since writing the block before has
   /// emptied the caches.
   virtual int warm_up_samples() const { return 0; }
+  /// How often a sample does its operation: the launches of a burst, the products behind one gate.
+  virtual int operations_per_sample() const { return 1; }
   /// After the last sample: throws WrongResult if what was timed did not compute what it should.
   virtual void verify_timed_work() {}
   /// What did the work, for the reader of a ratio: library, call, algorithm.
   virtual std::string method() const = 0;
+};
+
+/// What the records of a sample are, in the traced arm.
+enum class TracedAs {
+  launch,      // one launch and its kernel
+  burst,       // as many launches of one kernel as the sample has operations
+  work,        // kernels of a library, behind a gate
+  allocation,  // one allocating call and one that gives back
+  unseen,      // nothing that would give a value per sample; records are checked all the same
 };
 
 /// A case is measured in `blocks` blocks of `samples` samples each, per run.
@@ -68,6 +79,10 @@ struct Benchmark {
   std::function<double(const DeviceFacts&, const CaseName&, Sampling)>
       seconds;         // estimate of a case
   bool alone = false;  // whether neighbours would disturb it
+  std::function<TracedAs(const CaseName&)> traced_as = [](const CaseName&) {
+    return TracedAs::unseen;
+  };
+  bool shows_observer_effect = false;  // runs once more at each lesser level of tracing
   std::function<std::unique_ptr<Case>(const CaseContext&)> make;
 
   std::string family() const { return name.substr(0, name.find('/')); }
@@ -89,6 +104,10 @@ class BenchmarkBuilder {
   BenchmarkBuilder& takes(
       std::function<double(const DeviceFacts&, const CaseName&, Sampling)> seconds);
   BenchmarkBuilder& one_device_at_a_time();
+  BenchmarkBuilder& traced_as(TracedAs as);
+  BenchmarkBuilder& traced_as(std::function<TracedAs(const CaseName&)> as);
+  /// Its metrics of the host's clock say what tracing itself costs.
+  BenchmarkBuilder& shows_observer_effect();
 
   template <class SomeCase>
   Benchmark makes() {

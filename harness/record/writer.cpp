@@ -78,7 +78,14 @@ void RecordWriter::write(const Json& record) {
 void RecordWriter::write_samples(std::string_view case_name,
                                  int block,
                                  std::uint64_t first,
-                                 const Block& samples) {
+                                 const Block& samples,
+                                 std::span<const Column> more) {
+  const auto column_of = [&](std::size_t i) {
+    const std::size_t own = samples.metrics().size();
+    return i < own ? std::pair(samples.metrics()[i], samples.values(i))
+                   : std::pair(more[i - own].metric, std::span<const double>(more[i - own].values));
+  };
+  const std::size_t columns = samples.metrics().size() + more.size();
   line_.clear();
   fmt::format_to(
       std::back_inserter(line_),
@@ -94,15 +101,16 @@ void RecordWriter::write_samples(std::string_view case_name,
     append_integer(line_, samples.starts_ns()[i] - samples.begin_ns());
   }
   line_ += R"(],"metrics":[)";
-  for (std::size_t m = 0; m < samples.metrics().size(); ++m) {
-    fmt::format_to(std::back_inserter(line_), R"({}"{}")", m > 0 ? "," : "", samples.metrics()[m]);
+  for (std::size_t m = 0; m < columns; ++m) {
+    fmt::format_to(std::back_inserter(line_), R"({}"{}")", m > 0 ? "," : "", column_of(m).first);
   }
   line_ += R"(],"values":[)";
-  for (std::size_t m = 0; m < samples.metrics().size(); ++m) {
-    const bool time = metric(samples.metrics()[m]).unit == "ns";
+  for (std::size_t m = 0; m < columns; ++m) {
+    const auto [name, values] = column_of(m);
+    const bool time = metric(name).unit == "ns";
     line_ += m > 0 ? ",[" : "[";
     bool separate = false;
-    for (const double value : samples.values(m)) {
+    for (const double value : values) {
       if (std::exchange(separate, true)) line_ += ',';
       append_value(line_, value, time);
     }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <span>
 #include <string>
 
 #include "harness/core/block.h"
@@ -22,11 +23,13 @@ class RecordWriter {
   ~RecordWriter();
 
   void write(const Json& record);
-  /// A `samples` record. `first` is the index of its first sample in the case and run.
+  /// A `samples` record. `first` is the index of its first sample in the case and run; `more` are
+  /// further metrics of the same samples.
   void write_samples(std::string_view case_name,
                      int block,
                      std::uint64_t first,
-                     const Block& samples);
+                     const Block& samples,
+                     std::span<const Column> more = {});
 
  private:
   RecordWriter(std::filesystem::path path, int descriptor);

@@ -6,6 +6,7 @@
 #include <deque>
 #include <memory>
 #include <sys/random.h>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -140,6 +141,7 @@ class Session {
     meta["profile"] = name_of(session_.options.profile);
     meta["replicates"] = session_.replicates;
     meta["filter"] = session_.options.filter;
+    meta["tracing"] = session_.tracing;
     meta["launchgap_version"] = kVersion;
     meta["build"] = {{"type", kBuildType}, {"compiler", kCompiler}, {"git", kGitRevision}};
     meta["host"] = host_facts();
@@ -349,6 +351,7 @@ class Session {
                 {"arm", name_of(slot.planned.arm)},
                 {"setup", slot.planned.setup},
                 {"attempt", slot.attempt},
+                {"trace_required", session_.options.tracing == Tracing::on},
                 {"seed", session_.plan.seed},
                 {"profile", name_of(session_.options.profile)},
                 {"side_by_side", slot.side_by_side},
@@ -375,10 +378,17 @@ class Session {
   /// and a hang costs its whole time-out each time. The run's records say so.
   void skip_condemned(RunSlot& slot) {
     slot.skipped = Json::array();
+    const auto reason_to_skip = [&](const PlannedCase& planned) -> const std::string* {
+      for (const std::string& name : {planned.name, kEveryCase}) {
+        const auto condemned = condemned_.find({slot.device.uuid, slot.planned.arm, name});
+        if (condemned != condemned_.end()) return &condemned->second;
+      }
+      return nullptr;
+    };
     std::erase_if(slot.pending, [&](const PlannedCase& planned) {
-      const auto condemned = condemned_.find({slot.device.uuid, planned.name});
-      if (condemned == condemned_.end()) return false;
-      slot.skipped.push_back({{"case", planned.name}, {"reason", condemned->second}});
+      const std::string* const reason = reason_to_skip(planned);
+      if (!reason) return false;
+      slot.skipped.push_back({{"case", planned.name}, {"reason", *reason}});
       progress_.advance(planned.seconds);
       return true;
     });
@@ -490,6 +500,11 @@ class Session {
       device.reason = "its worker could not be killed after it hung: the device is given up";
     }
     if (!slot.current) {
+      if (!slot.pending.empty()) {
+        // What keeps a worker from beginning keeps the next one too, and each costs a time-out.
+        condemned_[{slot.device.uuid, slot.planned.arm, kEveryCase}] =
+            fmt::format("in run r{} of {}: {}", slot.planned.replicate, slot.planned.setup, reason);
+      }
       if (gone) return ended_between_cases(slot, reason);
       give_up_run(slot, reason);
       return false;
@@ -502,7 +517,7 @@ class Session {
   }
 
   void condemn(RunSlot& slot, const std::string& reason) {
-    condemned_[{slot.device.uuid, slot.current->name}] =
+    condemned_[{slot.device.uuid, slot.planned.arm, slot.current->name}] =
         fmt::format("it failed in run r{}: {}", slot.planned.replicate, reason);
     fail(fmt::format("{}: {}: failed: {}", short_name(slot.device), slot.current->name, reason));
     progress_.advance(slot.current->seconds);
@@ -591,8 +606,9 @@ class Session {
   Json meta_;
   SessionResult result_;
   std::vector<DeviceLock> locks_;
-  std::map<std::pair<std::string, std::string>, std::string>
-      condemned_;  // device and case, with the reason
+  static inline const std::string kEveryCase;
+  /// Device, arm and case, with the reason why it is not tried again.
+  std::map<std::tuple<std::string, Arm, std::string>, std::string> condemned_;
   std::vector<std::unique_ptr<WorkerProcess>> abandoned_;
   std::unique_ptr<WorkerProcess> keeper_;
 };
@@ -611,7 +627,7 @@ std::string new_session_id() {
   return fmt::format("{}-{:06x}", text, random_seed() & 0xFFFFFFu);
 }
 
-/// Everything that a device would do, by family.
+/// Everything that a device would do, by family, without tracing.
 std::vector<Workload> workloads_of(const DeviceFacts& device,
                                    Profile profile,
                                    const Filter& filter) {
@@ -631,6 +647,49 @@ std::vector<Workload> workloads_of(const DeviceFacts& device,
   std::vector<Workload> workloads;
   for (auto& [setup, workload] : by_setup) workloads.push_back(std::move(workload));
   return workloads;
+}
+
+bool shows_observer_effect(const PlannedCase& planned) {
+  return benchmark_of(CaseName::parse(planned.name)).shows_observer_effect;
+}
+
+/// What of a workload runs under tracing: all of it, and the cases that show the observer effect
+/// once more at each lesser level. The observer effect is a difference between processes and needs
+/// as many of them as the plain arm has; where a kernel's time goes is told by fewer.
+std::vector<Workload> traced_twins(const Workload& plain) {
+  constexpr int kPlainRunsPerTracedRun = 3;
+  std::vector<PlannedCase> observed;
+  std::ranges::copy_if(plain.cases, std::back_inserter(observed), shows_observer_effect);
+  Workload twin = plain;
+  twin.arm = Arm::traced;
+  if (observed.empty()) {
+    twin.replicates = std::max(1, plain.replicates / kPlainRunsPerTracedRun);
+    return {twin};
+  }
+  std::vector<Workload> twins = {twin};
+  for (const TraceLevel level : {TraceLevel::launches, TraceLevel::kernels}) {
+    twin.setup = setup_name(plain.setup, level);
+    twin.cases = observed;
+    twins.push_back(twin);
+  }
+  return twins;
+}
+
+/// Whether GPUs can be traced here; asked in a process of its own, since a library that is loaded
+/// may do anything.
+Json find_gpu_tracing() {
+  std::string problem = "the process that looked for CUPTI ended without an answer";
+  try {
+    for (const Json& message :
+         run_worker({{"task", "find-tracing"}}, {}, kProbeTimeoutS, [] { return false; })) {
+      problem = maybe<std::string>(message, "cupti")
+                    .value_or(maybe<std::string>(message, "error").value_or(problem));
+    }
+  } catch (const Error& error) {
+    problem = error.what();
+  }
+  if (problem.empty()) return {{"state", "ok"}, {"reason", ""}};
+  return {{"state", "unavailable:cupti_not_found"}, {"reason", problem}};
 }
 
 double estimated_bytes(const Plan& plan, Profile profile) {
@@ -653,6 +712,13 @@ double estimated_bytes(const Plan& plan, Profile profile) {
 
 }  // namespace
 
+Tracing parse_tracing(std::string_view text) {
+  if (text == "auto") return Tracing::automatic;
+  if (text == "on") return Tracing::on;
+  if (text == "off") return Tracing::off;
+  throw UsageError(fmt::format("--trace is '{}': choose auto, on or off", text));
+}
+
 ExitCode SessionResult::exit_code() const {
   if (stopped) return ExitCode::stopped_early;
   return failures.empty() ? ExitCode::done : ExitCode::failed;
@@ -666,18 +732,34 @@ PlannedSession plan_session(const RunOptions& options) {
   session.replicates = options.replicates.value_or(default_replicates(options.profile));
   session.machine = find_devices(kProbeTimeoutS);
   session.devices = select_devices(session.machine, options.devices);
+  const bool any_gpu = std::ranges::any_of(session.devices, [](const DeviceFacts& device) {
+    return device.backend == "cuda" && device.usable;
+  });
+  session.tracing = options.tracing == Tracing::off ? Json{{"state", "off"}, {"reason", ""}}
+                    : any_gpu                       ? find_gpu_tracing()
+                                                    : Json{{"state", "ok"}, {"reason", ""}};
+  const bool gpus_traceable = session.tracing["state"] == "ok" || options.tracing == Tracing::on;
+  if (any_gpu && session.tracing["state"] != "ok" && options.tracing == Tracing::automatic) {
+    session.machine.notes.push_back(
+        fmt::format("GPUs are not traced: {}. The numbers of the plain arm need no tracing.",
+                    session.tracing["reason"].get<std::string>()));
+  }
   std::vector<Workload> workloads;
   for (const DeviceFacts& device : session.devices) {
-    for (Workload& workload : workloads_of(device, options.profile, filter))
+    const bool traced =
+        options.tracing != Tracing::off && (device.backend == "host" || gpus_traceable);
+    for (Workload& workload : workloads_of(device, options.profile, filter)) {
+      workload.replicates = session.replicates;
+      if (traced) std::ranges::copy(traced_twins(workload), std::back_inserter(workloads));
       workloads.push_back(std::move(workload));
+    }
   }
   if (workloads.empty()) {
     throw UsageError(
         fmt::format("no case passes --filter '{}': `launchgap list benchmarks` shows their names",
                     options.filter));
   }
-  session.plan = make_plan(
-      workloads, session.replicates, Arm::plain, options.seed.value_or(random_seed() >> 32));
+  session.plan = make_plan(workloads, options.seed.value_or(random_seed() >> 32));
   session.record_bytes = estimated_bytes(session.plan, options.profile);
   return session;
 }
@@ -699,9 +781,10 @@ std::string describe_plan(const PlannedSession& session) {
     ++step;
     for (const PlannedRun& run : batch) {
       const auto device = std::ranges::find(session.devices, run.device, &DeviceFacts::uuid);
-      text += fmt::format("{:3}  {:<36} {:<12} r{:<3} {:3} cases{}\n",
+      text += fmt::format("{:3}  {:<36} {:<7} {:<21} r{:<3} {:3} cases{}\n",
                           step,
                           short_name(*device),
+                          name_of(run.arm),
                           run.setup,
                           run.replicate,
                           run.cases.size(),

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "harness/core/errors.h"
@@ -15,11 +16,16 @@
 
 namespace launchgap {
 
+/// Whether there is a traced arm: where it is possible, in any case, or not at all.
+enum class Tracing { automatic, on, off };
+Tracing parse_tracing(std::string_view text);  // throws UsageError that lists the choices
+
 struct RunOptions {
   std::string devices = "all";
   Profile profile = Profile::quick;
   std::string filter;  // ECMAScript expression, '-' in front negates; empty: everything
   std::optional<int> replicates;
+  Tracing tracing = Tracing::automatic;
   std::optional<std::uint64_t> seed;
   double case_timeout_s = 120;
   std::filesystem::path output;  // empty: results/<session id>
@@ -35,6 +41,7 @@ struct PlannedSession {
   std::vector<DeviceFacts> devices;  // selected, usable or not
   Plan plan;
   double record_bytes = 0;  // estimate
+  Json tracing;             // what of it there is on GPUs, for session.json
 };
 
 /// Finds devices and cases and orders the runs. Throws UsageError for a selection or filter that is

@@ -14,8 +14,10 @@
 #include "harness/core/version.h"
 #include "harness/measure/loop.h"
 #include "harness/measure/nvtx.h"
+#include "harness/measure/telemetry.h"
 #include "harness/record/writer.h"
 #include "harness/run/process.h"
+#include "harness/run/run_tracing.h"
 #include "kernels/null.h"
 
 namespace launchgap {
@@ -30,6 +32,10 @@ Json probe(const Json& job) {
 
 std::unique_ptr<Device> open_device_of(const Json& job) {
   return open_device(job.at("backend").get<std::string>(), job.at("uuid").get<std::string>());
+}
+
+Arm arm_of(const Json& job) {
+  return job.at("arm") == name_of(Arm::traced) ? Arm::traced : Arm::plain;
 }
 
 Json initialise(const Json& job) {
@@ -90,6 +96,9 @@ class Run {
       : job_(job),
         begin_ns_(now_ns()),
         profile_(parse_profile(job.at("profile").get<std::string>())),
+        tracing_(job.at("backend").get<std::string>(),
+                 arm_of(job),
+                 trace_level_of(job.at("setup").get<std::string>())),
         device_(open_device_of(job)),
         writer_(RecordWriter::create(job.at("records").get<std::string>())) {
     // Only now, so that the threads of driver and libraries are free to run elsewhere.
@@ -123,8 +132,14 @@ class Run {
     for (const auto& [name, value] : record["environment"].items()) {
       if (!is_a_place(name)) fingerprint_["environment"][name] = value;
     }
+    tracing_.prove(*device_);
+    record["trace_state"] = tracing_.state();
+    if (const auto tool = watching_tool(arm_of(job)))
+      fingerprint_["measured_under_tool"] = record["measured_under_tool"] = *tool;
     record["fingerprint"] = fingerprint_;
     writer_.write(record);
+    if (tracing_.wanted()) writer_.write(tracing_.record());
+    telemetry_ = std::make_unique<Telemetry>(device_->facts());
   }
 
   void measure_all() {
@@ -137,7 +152,7 @@ class Run {
     for (const Json& entry : job_.at("cases")) {
       const CaseName name = CaseName::parse(entry.get<std::string>());
       send_message({{"begin", name.text()}});
-      const Outcome outcome = measure(name);
+      const Outcome outcome = tracing_.problem() ? untraceable() : measure(name);
       any_failed =
           any_failed || outcome.status == Status::failed || outcome.status == Status::invalid;
       write_summary(name, outcome);
@@ -160,13 +175,18 @@ class Run {
     end["simulated"] = simulated();
     end["libraries"] = libraries();
     end["details"] = device_->facts().details;
+    end["other_processes"] = other_processes_;
+    if (!telemetry_->device_problem().empty())
+      end["telemetry_problem"] = telemetry_->device_problem();
     // Libraries are loaded by the cases that need them, so only now are their versions known.
-    for (const LoadedLibrary& library : device_->libraries())
+    for (const LoadedLibrary& library : all_libraries())
       fingerprint_[library.name] = library.version;
     end["fingerprint"] = fingerprint_;
     writer_.write(end);
-    // With a context that is lost, tearing down can crash or hang; everything is written.
-    if (sticky) std::_Exit(0);
+    if (!sticky) tracing_.stop();
+    // With a context that is lost, tearing down can crash or hang, and so it can with a tracer in
+    // the process (pytorch/kineto#686); everything is written.
+    if (sticky || tracing_.wanted()) std::_Exit(0);
   }
 
  private:
@@ -202,6 +222,20 @@ class Run {
     return outcome;
   }
 
+  /// What becomes of a case of the traced arm where tracing does not work. Asked for by name, that
+  /// is a failure; else it is something that this machine cannot do.
+  Outcome untraceable() const {
+    const TraceUnavailable& problem = *tracing_.problem();
+    const bool required = job_.value("trace_required", false);
+    return {problem.invalid() ? Status::invalid
+            : required        ? Status::failed
+                              : Status::unsupported,
+            problem.what(),
+            "",
+            0,
+            false};
+  }
+
   void measure_into(const CaseName& name, Outcome& outcome) {
     const Benchmark& definition = benchmark_of(name);
     static const nvtx::Name setup("setup");
@@ -215,16 +249,43 @@ class Run {
     }
     outcome.method = prepared->method();
     send_message({{"prepared", name.text()}});
+    const std::unique_ptr<CaseTrace> trace =
+        tracing_.of_case(definition.traced_as(name), prepared->operations_per_sample());
+    if (trace) trace->begin();
+    write_telemetry(name, -1);
     measure_blocks(*prepared,
                    name,
                    definition.metrics(name),
                    definition.sampling(profile_, name),
                    [&](int index, const Block& block) {
-                     writer_.write_samples(name.text(), index, outcome.samples, block);
+                     const std::vector<Column> traced =
+                         trace ? trace->finish(block) : std::vector<Column>();
+                     writer_.write_samples(name.text(), index, outcome.samples, block, traced);
+                     write_telemetry(name, index);
                      outcome.samples += block.size();
                      send_message({{"block", index}});
                    });
+    if (trace) {
+      writer_.write(RunTracing::record(name.text(), *trace));
+      if (const auto problem = trace->invalid()) throw InvalidMeasurement(problem->what());
+    }
     prepared->verify_timed_work();
+  }
+
+  /// Between blocks: after block `block`, -1 before the first.
+  void write_telemetry(const CaseName& name, int block) {
+    const TelemetryReading reading = telemetry_->read();
+    Json record = new_record("telemetry");
+    record["case"] = name.text();
+    record["block"] = block;
+    record["at_ns"] = reading.at_ns;
+    record["values"] = Json::object();
+    for (const auto& [key, value] : reading.values) {
+      record["values"][std::string(key)] = value;
+      if (key == "other_processes")
+        other_processes_ = std::max(other_processes_, static_cast<int>(value));
+    }
+    writer_.write(record);
   }
 
   void write_summary(const CaseName& name, const Outcome& outcome) {
@@ -262,16 +323,23 @@ class Run {
   }
 
   bool simulated() const {
-    if (device_->facts().simulated) return true;
-    for (const LoadedLibrary& library : device_->libraries()) {
-      if (library.simulated) return true;
-    }
-    return false;
+    return device_->facts().simulated ||
+           std::ranges::any_of(all_libraries(), &LoadedLibrary::simulated);
   }
 
   Json libraries() const {
     Json all = Json::array();
-    for (const LoadedLibrary& library : device_->libraries()) all.push_back(to_json(library));
+    for (const LoadedLibrary& library : all_libraries()) all.push_back(to_json(library));
+    return all;
+  }
+
+  /// The device's, and those that watch it.
+  std::vector<LoadedLibrary> all_libraries() const {
+    std::vector<LoadedLibrary> all = device_->libraries();
+    if (const auto tracer = tracing_.library()) all.push_back(*tracer);
+    if (telemetry_) {
+      if (const auto telemetry = telemetry_->library()) all.push_back(*telemetry);
+    }
     return all;
   }
 
@@ -279,8 +347,11 @@ class Run {
   std::int64_t begin_ns_;
   Profile profile_;
   Json fingerprint_;
+  RunTracing tracing_;  // before the device: tracing must be there first
   std::unique_ptr<Device> device_;
   RecordWriter writer_;
+  std::unique_ptr<Telemetry> telemetry_;
+  int other_processes_ = 0;
 };
 
 }  // namespace
@@ -292,6 +363,9 @@ int run_job(const Json& job) {
       send_message(probe(job));
     } else if (task == "initialise") {
       send_message(initialise(job));
+    } else if (task == "find-tracing") {
+      const auto problem = why_no_cupti();
+      send_message({{"cupti", problem.value_or("")}});
     } else if (task == "keep") {
       probe_devices("cuda");
       send_message({{"kept", true}});

@@ -5,53 +5,9 @@
 
 #include <boost/math/distributions/binomial.hpp>
 
+#include "harness/stats/moments.h"
+
 namespace launchgap::stats {
-namespace {
-
-/// Neumaier's compensated sum: exact to a rounding or two however many values there are.
-class Sum {
- public:
-  void add(double value) {
-    const double next = sum_ + value;
-    lost_ += std::abs(sum_) >= std::abs(value) ? (sum_ - next) + value : (value - next) + sum_;
-    sum_ = next;
-  }
-  double value() const { return sum_ + lost_; }
-
- private:
-  double sum_ = 0;
-  double lost_ = 0;
-};
-
-template <class Function>
-double sum_of(std::span<const double> values, Function&& function) {
-  Sum sum;
-  for (const double value : values) sum.add(function(value));
-  return sum.value();
-}
-
-/// Deviations from the mean. Taken by way of the first value: for small spreads on a large offset,
-/// the mean itself, rounded, is already too coarse.
-class Deviation {
- public:
-  explicit Deviation(std::span<const double> values)
-      : pivot_(values[0]),
-        shift_(sum_of(values, [this](double value) { return value - pivot_; }) /
-               static_cast<double>(values.size())) {}
-  double operator()(double value) const { return (value - pivot_) - shift_; }
-
- private:
-  double pivot_;
-  double shift_;
-};
-
-double sum_of_squared_deviations(std::span<const double> values) {
-  return sum_of(values, [deviation = Deviation(values)](double value) {
-    return deviation(value) * deviation(value);
-  });
-}
-
-}  // namespace
 
 std::optional<double> quantile(std::span<const double> sorted, double p) {
   if (sorted.empty()) return std::nullopt;
@@ -96,7 +52,7 @@ std::optional<double> outlier_share(std::span<const double> sorted) {
 
 std::optional<double> lag1_autocorrelation(std::span<const double> in_order) {
   if (in_order.size() < 3) return std::nullopt;
-  const Deviation deviation(in_order);
+  const FromMean deviation(in_order);
   const double variation = sum_of_squared_deviations(in_order);
   if (variation == 0) return std::nullopt;
   Sum products;

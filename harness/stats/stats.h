@@ -33,6 +33,12 @@ struct Interval {
   double high;
 };
 
+/// What is estimated, and its 95 % interval.
+struct Estimate {
+  double value;
+  Interval interval;
+};
+
 /// Nonparametric interval of the median with at least 95 % coverage: the order statistics that the
 /// binomial distribution with p = 1/2 gives (Conover, Practical Nonparametric Statistics,
 /// section 3.2). Absent below six values, where no interval reaches 95 %.

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <fstream>
 #include <set>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -173,16 +174,18 @@ void drop_failed_samples(SessionData& session) {
 
 /// Cases that the plan has and no record: the session ended before they began.
 void add_planned_cases(SessionData& session) {
-  std::set<std::pair<std::string, std::string>> seen;  // device, case
-  for (const auto& [key, data] : session.cases) seen.emplace(key.device, key.name.text());
+  std::set<std::tuple<std::string, std::string, std::string, std::string>> seen;
+  for (const auto& [key, data] : session.cases)
+    seen.emplace(key.device, key.arm, key.setup, key.name.text());
   for (const Json& run : session.meta.value("plan", Json::array())) {
     const auto device = maybe<std::string>(run, "device").value_or("");
+    const auto arm = maybe<std::string>(run, "arm").value_or("plain");
+    const auto setup = maybe<std::string>(run, "setup").value_or("");
     for (const Json& name : run.value("cases", Json::array())) {
-      if (!name.is_string() || !seen.emplace(device, name.get<std::string>()).second) continue;
-      CaseData& data = session.cases[{device,
-                                      maybe<std::string>(run, "arm").value_or("plain"),
-                                      maybe<std::string>(run, "setup").value_or(""),
-                                      CaseName::parse(name.get<std::string>())}];
+      if (!name.is_string() || !seen.emplace(device, arm, setup, name.get<std::string>()).second)
+        continue;
+      CaseData& data =
+          session.cases[{device, arm, setup, CaseName::parse(name.get<std::string>())}];
       const DeviceFacts* facts = session.device(device);
       data.outcomes[0] = {Status::skipped,
                           facts && !facts->usable ? "the device was not used: " + facts->reason

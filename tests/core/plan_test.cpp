@@ -10,16 +10,26 @@
 namespace launchgap {
 namespace {
 
-std::vector<Workload> two_devices() {
-  return {{"a", "launch", true, {{"launch/null/mode:idle", 1}, {"launch/null/mode:burst", 1}}},
-          {"a", "matmul", false, {{"matmul/library/size:256", 2}}},
-          {"b", "launch", true, {{"launch/null/mode:idle", 1}}},
-          {"b", "matmul", false, {{"matmul/library/size:256", 2}}}};
+Workload workload(std::string device,
+                  std::string setup,
+                  int replicates,
+                  std::vector<PlannedCase> cases) {
+  const bool alone = setup == "launch";
+  return {std::move(device), std::move(setup), Arm::plain, replicates, alone, std::move(cases)};
+}
+
+std::vector<Workload> two_devices(int replicates) {
+  return {
+      workload(
+          "a", "launch", replicates, {{"launch/null/mode:idle", 1}, {"launch/null/mode:burst", 1}}),
+      workload("a", "matmul", replicates, {{"matmul/library/size:256", 2}}),
+      workload("b", "launch", replicates, {{"launch/null/mode:idle", 1}}),
+      workload("b", "matmul", replicates, {{"matmul/library/size:256", 2}})};
 }
 
 TEST(Plan, RunsEveryWorkloadAsOftenAsAsked) {
   std::map<std::pair<std::string, std::string>, std::set<int>> replicates;
-  const Plan plan = make_plan(two_devices(), 3, Arm::plain, 1);
+  const Plan plan = make_plan(two_devices(3), 1);
   for (const Batch& batch : plan.batches) {
     for (const PlannedRun& run : batch) {
       EXPECT_TRUE(replicates[std::pair(run.device, run.setup)].insert(run.replicate).second);
@@ -30,7 +40,7 @@ TEST(Plan, RunsEveryWorkloadAsOftenAsAsked) {
 }
 
 TEST(Plan, WhatMustBeAloneIsAloneAndTheRestSharesABatchPerReplicate) {
-  for (const Batch& batch : make_plan(two_devices(), 3, Arm::plain, 1).batches) {
+  for (const Batch& batch : make_plan(two_devices(3), 1).batches) {
     if (batch.front().setup == "launch") {
       EXPECT_EQ(batch.size(), 1u);
     } else {
@@ -44,7 +54,7 @@ TEST(Plan, WhatMustBeAloneIsAloneAndTheRestSharesABatchPerReplicate) {
 TEST(Plan, TheSeedDecidesTheOrder) {
   const auto order = [](std::uint64_t seed) {
     std::string text;
-    for (const Batch& batch : make_plan(two_devices(), 5, Arm::plain, seed).batches) {
+    for (const Batch& batch : make_plan(two_devices(5), seed).batches) {
       text += batch.front().device + batch.front().setup + std::to_string(batch.front().replicate) +
               " ";
     }
@@ -55,7 +65,7 @@ TEST(Plan, TheSeedDecidesTheOrder) {
 }
 
 TEST(Plan, TheOrderOfCasesRotatesByReplicate) {
-  for (const Batch& batch : make_plan(two_devices(), 2, Arm::plain, 1).batches) {
+  for (const Batch& batch : make_plan(two_devices(2), 1).batches) {
     const PlannedRun& run = batch.front();
     if (run.device != "a" || run.setup != "launch") continue;
     EXPECT_EQ(run.cases.front().name,
@@ -65,12 +75,45 @@ TEST(Plan, TheOrderOfCasesRotatesByReplicate) {
 
 TEST(Plan, ItsTimeIsThatOfTheLongestRunOfEachBatch) {
   const Plan plan = make_plan(
-      {{"a", "matmul", false, {{"x", 2}}}, {"b", "matmul", false, {{"x", 5}}}}, 1, Arm::plain, 1);
+      {workload("a", "matmul", 1, {{"x", 2}}), workload("b", "matmul", 1, {{"x", 5}})}, 1);
   EXPECT_DOUBLE_EQ(plan.seconds(), 5 + kSecondsPerRun);
 }
 
 TEST(Plan, ADeviceWithoutCasesHasNoRuns) {
-  EXPECT_EQ(make_plan({{"a", "launch", true, {}}}, 3, Arm::plain, 1).run_count(), 0u);
+  EXPECT_EQ(make_plan({workload("a", "launch", 3, {})}, 1).run_count(), 0u);
+}
+
+TEST(Plan, ReplicatesOfAllArmsAndSetupsAdvanceTogether) {
+  std::vector<Workload> workloads = two_devices(4);
+  for (Workload traced : two_devices(2)) {
+    traced.arm = Arm::traced;
+    workloads.push_back(traced);
+  }
+  int replicate = 0;
+  std::map<Arm, int> runs;
+  for (const Batch& batch : make_plan(workloads, 3).batches) {
+    EXPECT_GE(batch.front().replicate, replicate);
+    replicate = batch.front().replicate;
+    for (const PlannedRun& run : batch) {
+      EXPECT_EQ(run.arm, batch.front().arm);
+      ++runs[run.arm];
+    }
+  }
+  EXPECT_EQ(runs, (std::map<Arm, int>{{Arm::plain, 16}, {Arm::traced, 8}}));
+}
+
+TEST(Setups, TellFamilyAndTraceLevelByTheirName) {
+  struct Case {
+    TraceLevel level;
+    const char* name;
+  };
+  for (const auto& [level, name] : {Case{TraceLevel::all, "launch"},
+                                    Case{TraceLevel::kernels, "launch+trace=kernels"},
+                                    Case{TraceLevel::launches, "launch+trace=launches"}}) {
+    EXPECT_EQ(setup_name("launch", level), name);
+    EXPECT_EQ(trace_level_of(name), level);
+    EXPECT_EQ(family_of_setup(name), "launch");
+  }
 }
 
 TEST(DerivedSeeds, DependOnEveryPart) {

@@ -18,6 +18,7 @@
 #include "harness/core/plan.h"
 #include "harness/device/host/libraries.h"
 #include "harness/device/host/queue.h"
+#include "harness/device/host/recorder.h"
 #include "harness/device/host/registry.h"
 
 namespace launchgap::host {
@@ -117,7 +118,7 @@ class HostStream : public Stream {
     queue.run([&event] { static_cast<HostEvent&>(event).reached_ns = now_ns(); });
   }
   void fill_bytes(void* address, unsigned char value, std::size_t bytes) override {
-    queue.run([=] { std::memset(address, value, bytes); });
+    queue.run([=] { std::memset(address, value, bytes); }, "memset");
   }
   Queue queue;
 };
@@ -176,6 +177,31 @@ class PoolAllocator : public Allocator {
                              .largest_required_pool_block = std::size_t{1} << 30}};
 };
 
+/// Another allocator, with its calls written down. Only the traced arm has it, so that the plain
+/// one times nothing but the calls themselves.
+class RecordedAllocator : public Allocator {
+ public:
+  RecordedAllocator(std::unique_ptr<Allocator> allocator, Recorder& to)
+      : allocator_(std::move(allocator)), recorder_(to) {}
+  void* allocate(std::size_t bytes) override {
+    const std::int64_t begin_ns = now_ns();
+    void* const address = allocator_->allocate(bytes);
+    recorder_.allocation(activity::Purpose::allocate, begin_ns, now_ns(), address, bytes);
+    return address;
+  }
+  void release(void* address, std::size_t bytes) override {
+    const std::int64_t begin_ns = now_ns();
+    allocator_->release(address, bytes);
+    recorder_.allocation(activity::Purpose::release, begin_ns, now_ns(), address, bytes);
+  }
+  void touch(void* address, std::size_t bytes) override { allocator_->touch(address, bytes); }
+  std::string method() const override { return allocator_->method(); }
+
+ private:
+  std::unique_ptr<Allocator> allocator_;
+  Recorder& recorder_;
+};
+
 class HostDevice : public Device {
  public:
   HostDevice() : facts_(probe()), cpus_(allowed_cpus()) {
@@ -229,6 +255,13 @@ class HostDevice : public Device {
     return onednn_convolution(library_queue(stream), shape, threads());
   }
   std::unique_ptr<Allocator> allocator(Stream&, AllocatorKind kind) override {
+    std::unique_ptr<Allocator> plain = allocator_of(kind);
+    if (!recorder) return plain;
+    return std::make_unique<RecordedAllocator>(std::move(plain), *recorder);
+  }
+
+ private:
+  static std::unique_ptr<Allocator> allocator_of(AllocatorKind kind) {
     switch (kind) {
       case AllocatorKind::direct:
         return std::make_unique<DirectAllocator>();
@@ -240,7 +273,6 @@ class HostDevice : public Device {
     throw Error("there is no such allocator");
   }
 
- private:
   int threads() const { return static_cast<int>(cpus_.size()); }
 
   /// Libraries start their threads from the queue's worker, and threads inherit their parent's

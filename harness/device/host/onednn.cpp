@@ -243,13 +243,15 @@ class OneDnnConvolution : public Convolution {
   }
 
   void enqueue(std::size_t set) override {
-    queue_.run([this, &tensors = sets_[set]] {
-      const dnnl_exec_arg_t arguments[] = {{DNNL_ARG_SRC, tensors.input->get()},
-                                           {DNNL_ARG_WEIGHTS, tensors.filter->get()},
-                                           {DNNL_ARG_DST, tensors.output->get()}};
-      CHECK_ONEDNN(library_, dnnl_primitive_execute(primitive_, library_.stream, 3, arguments));
-      CHECK_ONEDNN(library_, dnnl_stream_wait(library_.stream));
-    });
+    queue_.run(
+        [this, &tensors = sets_[set]] {
+          const dnnl_exec_arg_t arguments[] = {{DNNL_ARG_SRC, tensors.input->get()},
+                                               {DNNL_ARG_WEIGHTS, tensors.filter->get()},
+                                               {DNNL_ARG_DST, tensors.output->get()}};
+          CHECK_ONEDNN(library_, dnnl_primitive_execute(primitive_, library_.stream, 3, arguments));
+          CHECK_ONEDNN(library_, dnnl_stream_wait(library_.stream));
+        },
+        "dnnl_primitive_execute");
   }
 
   void read_output(std::size_t set, void* output) override {

@@ -85,25 +85,27 @@ class OpenBlasMatmul : public Matmul {
       : queue_(queue), library_(library), size_(shape.size), threads_(threads) {}
 
   void enqueue(const Buffer& a, const Buffer& b, Buffer& c) override {
-    queue_.run([this,
-                a = static_cast<const float*>(a.address()),
-                b = static_cast<const float*>(b.address()),
-                c = static_cast<float*>(c.address())] {
-      library_.sgemm(kRowMajor,
-                     kNoTrans,
-                     kNoTrans,
-                     size_,
-                     size_,
-                     size_,
-                     1.0f,
-                     a,
-                     size_,
-                     b,
-                     size_,
-                     0.0f,
-                     c,
-                     size_);
-    });
+    queue_.run(
+        [this,
+         a = static_cast<const float*>(a.address()),
+         b = static_cast<const float*>(b.address()),
+         c = static_cast<float*>(c.address())] {
+          library_.sgemm(kRowMajor,
+                         kNoTrans,
+                         kNoTrans,
+                         size_,
+                         size_,
+                         size_,
+                         1.0f,
+                         a,
+                         size_,
+                         b,
+                         size_,
+                         0.0f,
+                         c,
+                         size_);
+        },
+        "cblas_sgemm");
   }
 
   std::string method() const override {

@@ -5,6 +5,7 @@
 
 #include "harness/core/clock.h"
 #include "harness/core/errors.h"
+#include "harness/device/host/recorder.h"
 
 namespace launchgap::host {
 namespace {
@@ -54,9 +55,25 @@ void Queue::publish() {
   submitted_.notify_one();
 }
 
+/// As `publish`, and writes the call down. The number is in the task before the worker can see it.
+void Queue::publish_recorded(Task& task, const char* name, std::int64_t begin_ns) {
+  task.name = name;
+  task.correlation = recorder->next_correlation();
+  const std::uint32_t correlation = task.correlation;
+  publish();
+  recorder->call({begin_ns,
+                  now_ns(),
+                  correlation,
+                  0,
+                  kQueueLaunch,
+                  activity::Domain::host,
+                  activity::Purpose::launch});
+}
+
 void Queue::launch(const kernels::KernelDescription& kernel,
                    kernels::LaunchShape shape,
                    void* const* arguments) {
+  const std::int64_t begin_ns = recorder ? now_ns() : 0;
   Task& task = next_slot();
   task.kernel = &kernel;
   task.shape = shape;
@@ -69,20 +86,63 @@ void Queue::launch(const kernels::KernelDescription& kernel,
     std::memcpy(task.arguments.data() + offset, arguments[i], bytes);
     offset += bytes;
   }
-  publish();
+  if (recorder) {
+    publish_recorded(task, kernel.name, begin_ns);
+  } else {
+    publish();
+  }
 }
 
-void Queue::run(std::function<void()> work) {
+void Queue::run(std::function<void()> work, const char* name) {
+  const std::int64_t begin_ns = recorder && name ? now_ns() : 0;
   Task& task = next_slot();
   task.kernel = nullptr;
   task.work = std::move(work);
-  publish();
+  task.name = nullptr;
+  task.shape = {};
+  if (recorder && name) {
+    publish_recorded(task, name, begin_ns);
+  } else {
+    publish();
+  }
 }
 
 void Queue::wait() {
+  const std::int64_t begin_ns = recorder ? now_ns() : 0;
   std::uint64_t done = completed_.load(std::memory_order_acquire);
   while (done != submitted_local_) done = await_change(completed_, done, kSpinNs);
+  if (recorder && recorder->kinds().everything) {
+    constexpr std::uint32_t kStreamSynchronize = 3;
+    recorder->wait({begin_ns, now_ns(), 0, kStreamSynchronize});
+  }
   if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+}
+
+void Queue::execute(Task& task) {
+  const bool recorded = recorder && task.name && recorder->kinds().kernels;
+  const std::int64_t begin_ns = recorded ? now_ns() : 0;
+  if (task.kernel) {
+    std::array<void*, 16> pointers;
+    std::size_t offset = 0;
+    for (std::size_t i = 0; i < task.kernel->parameter_bytes.size(); ++i) {
+      const std::size_t bytes = task.kernel->parameter_bytes[i];
+      offset = (offset + bytes - 1) / bytes * bytes;
+      pointers[i] = task.arguments.data() + offset;
+      offset += bytes;
+    }
+    task.kernel->host(pointers.data(), task.shape);
+  } else {
+    task.work();
+    task.work = nullptr;
+  }
+  if (recorded) {
+    recorder->kernel(begin_ns,
+                     now_ns(),
+                     task.correlation,
+                     task.name,
+                     static_cast<std::int32_t>(task.shape.blocks),
+                     static_cast<std::int32_t>(task.shape.threads));
+  }
 }
 
 void Queue::serve(const CpuList& cpus) {
@@ -93,22 +153,8 @@ void Queue::serve(const CpuList& cpus) {
     const std::uint64_t until = await_change(submitted_, done, kIdleSpinNs);
     if (stopping_.load(std::memory_order_acquire)) return;
     for (; done != until;) {
-      Task& task = (*tasks_)[done % kCapacity];
       try {
-        if (task.kernel) {
-          std::array<void*, 16> pointers;
-          std::size_t offset = 0;
-          for (std::size_t i = 0; i < task.kernel->parameter_bytes.size(); ++i) {
-            const std::size_t bytes = task.kernel->parameter_bytes[i];
-            offset = (offset + bytes - 1) / bytes * bytes;
-            pointers[i] = task.arguments.data() + offset;
-            offset += bytes;
-          }
-          task.kernel->host(pointers.data(), task.shape);
-        } else {
-          task.work();
-          task.work = nullptr;
-        }
+        execute((*tasks_)[done % kCapacity]);
       } catch (...) {
         if (!failure_) failure_ = std::current_exception();
       }

@@ -32,7 +32,8 @@ class Queue {
   void launch(const kernels::KernelDescription& kernel,
               kernels::LaunchShape shape,
               void* const* arguments);
-  void run(std::function<void()> work);
+  /// Work of a library or of the device itself; only what has a name is recorded as a kernel.
+  void run(std::function<void()> work, const char* name = nullptr);
 
   /// Returns when everything enqueued so far is done; rethrows the first exception of a task since
   /// the last wait. Spins for kSpinNs and then sleeps, so that it does not take a core away from a
@@ -47,10 +48,14 @@ class Queue {
     kernels::LaunchShape shape;
     alignas(16) std::array<std::byte, kMaxArgumentBytes> arguments;
     std::function<void()> work;
+    const char* name = nullptr;
+    std::uint32_t correlation = 0;  // where it is recorded
   };
 
   Task& next_slot();
   void publish();
+  void publish_recorded(Task& task, const char* name, std::int64_t begin_ns);
+  void execute(Task& task);
   void serve(const CpuList& cpus);
 
   std::unique_ptr<std::array<Task, kCapacity>> tasks_ =

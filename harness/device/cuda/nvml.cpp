@@ -1,0 +1,185 @@
+#include "harness/device/cuda/nvml.h"
+
+#include <algorithm>
+#include <array>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "harness/core/errors.h"
+#include "harness/device/cuda/abi/nvml.h"
+#include "harness/device/shared_library.h"
+
+namespace launchgap::cuda {
+namespace {
+
+struct Nvml : nvml::NvmlFunctions {
+  LoadedLibrary library;
+
+  static const Nvml& get() {
+    static const Nvml loaded = [] {
+      const SharedLibrary file =
+          SharedLibrary::open({"NVML", "LAUNCHGAP_LIBNVML", {"libnvidia-ml.so.1"}, {}});
+      Nvml functions;
+#define LAUNCHGAP_LOAD(name, required, ...)                                                    \
+  functions.name = reinterpret_cast<decltype(functions.name)>((required) ? file.require(#name) \
+                                                                         : file.find(#name));
+      LAUNCHGAP_NVML_FUNCTIONS(LAUNCHGAP_LOAD)
+#undef LAUNCHGAP_LOAD
+      functions.library = file.facts();
+      functions.check(functions.nvmlInit_v2(), "nvmlInit_v2");
+      std::array<char, 80> version{};
+      if (functions.nvmlSystemGetNVMLVersion &&
+          functions.nvmlSystemGetNVMLVersion(version.data(), version.size() - 1) ==
+              nvml::kSuccess) {
+        functions.library.version = version.data();
+      }
+      return functions;
+    }();
+    return loaded;
+  }
+
+  void check(nvml::Result code, const char* call) const {
+    if (code != nvml::kSuccess) {
+      const char* const text = nvmlErrorString(code);
+      throw LibraryError("NVML", call, code, text ? text : "no text for it", false);
+    }
+  }
+};
+
+struct CounterField {
+  nvml::Field field;
+  std::string_view name;
+};
+
+constexpr CounterField kFields[] = {{nvml::kSwPowerCapNs, "held_by_power_cap_ns"},
+                                    {nvml::kSyncBoostNs, "held_by_sync_boost_ns"},
+                                    {nvml::kSwThermalNs, "held_by_sw_thermal_ns"},
+                                    {nvml::kHwThermalNs, "held_by_hw_thermal_ns"},
+                                    {nvml::kHwPowerBrakeNs, "held_by_power_brake_ns"},
+                                    {nvml::kPcieReplays, "pcie_replays"}};
+
+std::optional<double> number(const nvml::FieldValue& field) {
+  if (field.result != nvml::kSuccess) return std::nullopt;
+  switch (field.type) {
+    case nvml::kDouble:
+      return field.value.as_double;
+    case nvml::kUnsignedInt:
+      return field.value.as_unsigned;
+    case nvml::kUnsignedLong:
+      return static_cast<double>(field.value.as_unsigned_long);
+    case nvml::kUnsignedLongLong:
+      return static_cast<double>(field.value.as_unsigned_long_long);
+    case nvml::kSignedLongLong:
+      return static_cast<double>(field.value.as_signed_long_long);
+    case nvml::kSignedInt:
+      return field.value.as_int;
+    case nvml::kUnsignedShort:
+      return field.value.as_unsigned_short;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+class GpuState::Implementation {
+ public:
+  explicit Implementation(const DeviceFacts& facts) : nvml_(Nvml::get()) {
+    const nvml::Result by_uuid = nvml_.nvmlDeviceGetHandleByUUID(facts.uuid.c_str(), &device_);
+    if (by_uuid == nvml::kSuccess) return;
+    if (facts.pci_bus_id && nvml_.nvmlDeviceGetHandleByPciBusId_v2 &&
+        nvml_.nvmlDeviceGetHandleByPciBusId_v2(facts.pci_bus_id->c_str(), &device_) ==
+            nvml::kSuccess) {
+      return;
+    }
+    nvml_.check(by_uuid, "nvmlDeviceGetHandleByUUID");
+  }
+
+  std::vector<Gauge> read() {
+    gauges_.clear();
+    add("performance_state", nvml_.nvmlDeviceGetPerformanceState, 1);
+    add_clock("sm_clock_mhz", nvml::kSmClock);
+    add_clock("memory_clock_mhz", nvml::kMemoryClock);
+    unsigned celsius = 0;
+    if (nvml_.nvmlDeviceGetTemperature &&
+        nvml_.nvmlDeviceGetTemperature(device_, nvml::kGpuTemperature, &celsius) ==
+            nvml::kSuccess) {
+      gauges_.push_back({"temperature_c", static_cast<double>(celsius)});
+    }
+    add("power_w", nvml_.nvmlDeviceGetPowerUsage, 1e-3);
+    add("energy_j", nvml_.nvmlDeviceGetTotalEnergyConsumption, 1e-3);
+    if (!add("clock_reasons", nvml_.nvmlDeviceGetCurrentClocksEventReasons, 1))
+      add("clock_reasons", nvml_.nvmlDeviceGetCurrentClocksThrottleReasons, 1);
+    add("pcie_generation", nvml_.nvmlDeviceGetCurrPcieLinkGeneration, 1);
+    add("pcie_width", nvml_.nvmlDeviceGetCurrPcieLinkWidth, 1);
+    add_fields();
+    add_other_processes();
+    return gauges_;
+  }
+
+  const LoadedLibrary& library() const { return nvml_.library; }
+
+ private:
+  template <class Value>
+  bool add(std::string_view name, nvml::Result (*function)(nvml::Device, Value*), double scale) {
+    Value value{};
+    if (!function || function(device_, &value) != nvml::kSuccess) return false;
+    gauges_.push_back({name, static_cast<double>(value) * scale});
+    return true;
+  }
+
+  void add_clock(std::string_view name, nvml::Clock clock) {
+    unsigned megahertz = 0;
+    if (nvml_.nvmlDeviceGetClockInfo &&
+        nvml_.nvmlDeviceGetClockInfo(device_, clock, &megahertz) == nvml::kSuccess) {
+      gauges_.push_back({name, static_cast<double>(megahertz)});
+    }
+  }
+
+  void add_fields() {
+    std::array<nvml::FieldValue, std::size(kFields)> values{};
+    for (std::size_t i = 0; i < values.size(); ++i) values[i].field = kFields[i].field;
+    if (!nvml_.nvmlDeviceGetFieldValues ||
+        nvml_.nvmlDeviceGetFieldValues(device_, static_cast<int>(values.size()), values.data()) !=
+            nvml::kSuccess) {
+      return;
+    }
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (const auto value = number(values[i])) gauges_.push_back({kFields[i].name, *value});
+    }
+  }
+
+  /// Processes that compute on the GPU besides this one. In a container NVML tells other process
+  /// ids than ours, so one of those that are there is this process.
+  void add_other_processes() {
+    std::array<nvml::ProcessInfo, 64> processes{};
+    auto count = static_cast<unsigned>(processes.size());
+    if (!nvml_.nvmlDeviceGetComputeRunningProcesses_v3) return;
+    const nvml::Result code =
+        nvml_.nvmlDeviceGetComputeRunningProcesses_v3(device_, &count, processes.data());
+    if (code == nvml::kInsufficientSize) {
+      gauges_.push_back({"other_processes", static_cast<double>(count) - 1});
+    } else if (code == nvml::kSuccess) {
+      gauges_.push_back({"other_processes", count == 0 ? 0.0 : static_cast<double>(count) - 1});
+    }
+  }
+
+  const Nvml& nvml_;
+  nvml::Device device_ = nullptr;
+  std::vector<Gauge> gauges_;
+};
+
+GpuState::GpuState(const DeviceFacts& facts)
+    : implementation_(std::make_unique<Implementation>(facts)) {}
+GpuState::~GpuState() = default;
+GpuState::GpuState(GpuState&&) noexcept = default;
+
+std::vector<Gauge> GpuState::read() {
+  return implementation_->read();
+}
+
+LoadedLibrary GpuState::library() const {
+  return implementation_->library();
+}
+
+}  // namespace launchgap::cuda

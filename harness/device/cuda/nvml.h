@@ -1,0 +1,37 @@
+// What the driver knows of a GPU's state: clocks, heat, power and why clocks are held down.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/device/device.h"
+
+namespace launchgap::cuda {
+
+/// A quantity that a device told just now.
+struct Gauge {
+  std::string_view name;
+  double value;
+};
+
+/// One GPU, as NVML sees it. Fields that the device or the library lacks are left out.
+class GpuState {
+ public:
+  /// Loads NVML on first use and finds the GPU by UUID, or by its PCI address where that does not
+  /// work (partitions). Throws Error with the reason.
+  explicit GpuState(const DeviceFacts& facts);
+  ~GpuState();
+  GpuState(GpuState&&) noexcept;
+
+  /// About a millisecond; never throws. What failed is left out.
+  std::vector<Gauge> read();
+  LoadedLibrary library() const;
+
+ private:
+  class Implementation;
+  std::unique_ptr<Implementation> implementation_;
+};
+
+}  // namespace launchgap::cuda

@@ -1,0 +1,134 @@
+#include "harness/measure/telemetry.h"
+
+#include <cstdlib>
+#include <fstream>
+#include <sched.h>
+#include <sys/resource.h>
+
+#include <fmt/format.h>
+
+#include "harness/core/clock.h"
+#include "harness/core/errors.h"
+#include "harness/device/cuda/nvml.h"
+
+namespace launchgap {
+namespace {
+
+constexpr TelemetryQuantity kQuantities[] = {
+    {"involuntary_switches", "1", true, "Times that the launching thread was taken off its CPU."},
+    {"voluntary_switches", "1", true, "Times that the launching thread waited for something."},
+    {"migrations", "1", true, "Moves of the launching thread to another CPU."},
+    {"page_faults", "1", true, "Page faults of the launching thread, without those from disk."},
+    {"cpu_mhz", "MHz", false, "Frequency of the CPU that launches, as the kernel tells it."},
+    {"deep_idle_us",
+     "us",
+     true,
+     "Time that the launching CPU spent in idle states deeper than the first."},
+    {"performance_state", "1", false, "The GPU's P-state: 0 is the fastest."},
+    {"sm_clock_mhz", "MHz", false, "Clock of the multiprocessors."},
+    {"memory_clock_mhz", "MHz", false, "Clock of the GPU's memory."},
+    {"temperature_c", "degC", false, "Temperature of the GPU."},
+    {"power_w", "W", false, "Power, as the driver averages it."},
+    {"energy_j", "J", true, "Energy since the driver was loaded."},
+    {"clock_reasons", "bits", false, "Why the clocks are not higher; bits as NVML names them."},
+    {"pcie_generation", "1", false, "PCIe generation of the link, just now."},
+    {"pcie_width", "lanes", false, "Lanes of the PCIe link, just now."},
+    {"held_by_power_cap_ns", "ns", true, "Time that the power limit held the clocks down."},
+    {"held_by_sync_boost_ns", "ns", true, "Time that synchronised boost held the clocks down."},
+    {"held_by_sw_thermal_ns", "ns", true, "Time that the driver held the clocks down for heat."},
+    {"held_by_hw_thermal_ns", "ns", true, "Time that the GPU itself slowed down for heat."},
+    {"held_by_power_brake_ns", "ns", true, "Time that an external power brake held the clocks."},
+    {"pcie_replays", "1", true, "Packets that the PCIe link had to send again."},
+    {"other_processes", "1", false, "Other processes that compute on the GPU."},
+};
+
+std::optional<double> number_in(const std::string& path) {
+  std::ifstream file(path);
+  double value = 0;
+  if (!(file >> value)) return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+std::span<const TelemetryQuantity> telemetry_quantities() {
+  return kQuantities;
+}
+
+class Telemetry::Host {
+ public:
+  void read(TelemetryReading& reading) {
+    rusage usage{};
+    if (getrusage(RUSAGE_THREAD, &usage) == 0) {
+      reading.values.emplace_back("involuntary_switches", usage.ru_nivcsw);
+      reading.values.emplace_back("voluntary_switches", usage.ru_nvcsw);
+      reading.values.emplace_back("page_faults", usage.ru_minflt);
+    }
+    if (const auto migrations = read_migrations())
+      reading.values.emplace_back("migrations", *migrations);
+    const int cpu = sched_getcpu();
+    if (cpu < 0) return;
+    const std::string folder = fmt::format("/sys/devices/system/cpu/cpu{}/", cpu);
+    if (const auto khz = number_in(folder + "cpufreq/scaling_cur_freq"))
+      reading.values.emplace_back("cpu_mhz", *khz / 1000);
+    // State 0 is polling and 1 the shallowest sleep; the deeper ones are slow to wake from.
+    double deep_us = 0;
+    bool any = false;
+    for (int state = 2;; ++state) {
+      const auto time_us = number_in(fmt::format("{}cpuidle/state{}/time", folder, state));
+      if (!time_us) break;
+      deep_us += *time_us;
+      any = true;
+    }
+    if (any) reading.values.emplace_back("deep_idle_us", deep_us);
+  }
+
+ private:
+  /// Kernels with CONFIG_SCHED_DEBUG tell.
+  static std::optional<double> read_migrations() {
+    std::ifstream file("/proc/thread-self/sched");
+    for (std::string line; std::getline(file, line);) {
+      if (line.starts_with("se.nr_migrations"))
+        return std::strtod(line.c_str() + line.rfind(' '), nullptr);
+    }
+    return std::nullopt;
+  }
+};
+
+class Telemetry::Gpu {
+ public:
+  explicit Gpu(const DeviceFacts& device) : state_(device) {}
+  void read(TelemetryReading& reading) {
+    for (const cuda::Gauge& gauge : state_.read())
+      reading.values.emplace_back(gauge.name, gauge.value);
+  }
+  LoadedLibrary library() const { return state_.library(); }
+
+ private:
+  cuda::GpuState state_;
+};
+
+Telemetry::Telemetry(const DeviceFacts& device) : host_(std::make_unique<Host>()) {
+  if (device.backend != "cuda") return;
+  try {
+    gpu_ = std::make_unique<Gpu>(device);
+  } catch (const Error& error) {
+    device_problem_ = error.what();
+  }
+}
+
+Telemetry::~Telemetry() = default;
+
+TelemetryReading Telemetry::read() {
+  TelemetryReading reading{now_ns(), {}};
+  host_->read(reading);
+  if (gpu_) gpu_->read(reading);
+  return reading;
+}
+
+std::optional<LoadedLibrary> Telemetry::library() const {
+  if (!gpu_) return std::nullopt;
+  return gpu_->library();
+}
+
+}  // namespace launchgap

@@ -1,0 +1,57 @@
+// The state of device and host around each block: read between blocks, never inside one.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "harness/device/device.h"
+
+namespace launchgap {
+
+/// A quantity of telemetry. Counters only ever grow, so what matters is their change over a block;
+/// the others are as they were at that moment.
+struct TelemetryQuantity {
+  std::string_view key;
+  std::string_view unit;
+  bool counter;
+  std::string_view description;
+};
+
+/// All quantities, in the order in which tables show them.
+std::span<const TelemetryQuantity> telemetry_quantities();
+
+/// What could be read; what the machine does not tell is not there.
+struct TelemetryReading {
+  std::int64_t at_ns = 0;  // when reading began
+  std::vector<std::pair<std::string_view, double>> values;
+};
+
+/// Reads for the calling thread, its CPU and one device.
+class Telemetry {
+ public:
+  explicit Telemetry(const DeviceFacts& device);
+  ~Telemetry();
+  Telemetry(const Telemetry&) = delete;
+  Telemetry& operator=(const Telemetry&) = delete;
+
+  TelemetryReading read();
+  /// Why the device says nothing, where it does not.
+  const std::string& device_problem() const { return device_problem_; }
+  /// NVML, where it was loaded.
+  std::optional<LoadedLibrary> library() const;
+
+ private:
+  class Host;
+  class Gpu;
+  std::unique_ptr<Host> host_;
+  std::unique_ptr<Gpu> gpu_;
+  std::string device_problem_;
+};
+
+}  // namespace launchgap

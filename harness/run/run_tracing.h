@@ -1,0 +1,52 @@
+// The tracing of one run: the tracer and its proof, or the word for why there is none.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "harness/record/schema.h"
+#include "harness/trace/case_trace.h"
+#include "harness/trace/tracer.h"
+
+namespace launchgap {
+
+class RunTracing {
+ public:
+  /// Starts the tracer in a traced run, which must be before the device is opened. What keeps it
+  /// from starting is kept, not thrown.
+  RunTracing(const std::string& backend, Arm arm, TraceLevel level);
+
+  /// The canary; afterwards cases may be traced, or `problem()` tells why not.
+  void prove(Device& device);
+
+  /// Whether this run is of the traced arm; if so, there is a tracer or a problem.
+  bool wanted() const { return wanted_; }
+  const std::optional<TraceUnavailable>& problem() const { return problem_; }
+  /// "off" in the plain arm, "ok", or the problem's word.
+  std::string state() const;
+  std::optional<LoadedLibrary> library() const;
+
+  /// A `trace` record of the run: state, level, remarks and what the canary saw.
+  Json record() const;
+  /// The trace of a case that is about to be measured; null in the plain arm.
+  std::unique_ptr<CaseTrace> of_case(TracedAs as, int operations);
+  /// A `trace` record of a case.
+  static Json record(const std::string& case_name, const CaseTrace& trace);
+
+  /// Before the process ends.
+  void stop();
+
+ private:
+  bool wanted_;
+  TraceLevel level_;
+  Tracer* tracer_ = nullptr;
+  std::optional<TraceUnavailable> problem_;
+  JoinCounts canary_;
+};
+
+/// Who else watches this process, where somebody does: a tool named by the environment, or whoever
+/// brought CUPTI into a process of the plain arm.
+std::optional<std::string> watching_tool(Arm arm);
+
+}  // namespace launchgap

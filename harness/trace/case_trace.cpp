@@ -1,0 +1,383 @@
+#include "harness/trace/case_trace.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "kernels/gate.h"
+#include "kernels/null.h"
+
+namespace launchgap {
+namespace {
+
+using activity::Call;
+using activity::KernelRun;
+using activity::Purpose;
+
+constexpr int kCanaryLaunches = 100;
+
+Column column(std::string_view metric, std::size_t samples) {
+  return {metric, std::vector<double>(samples, Block::kMissing)};
+}
+
+double between(std::int64_t from, std::int64_t to) {
+  return static_cast<double>(to - from);
+}
+
+std::optional<std::size_t> index_of(const Block& block, std::string_view metric) {
+  const auto found = std::ranges::find(block.metrics(), metric);
+  if (found == block.metrics().end()) return std::nullopt;
+  return static_cast<std::size_t>(found - block.metrics().begin());
+}
+
+/// The time from the first kernel's begin to the last one's end that none of them covers. `kernels`
+/// are by begin.
+std::int64_t uncovered_ns(std::span<const KernelRun* const> kernels) {
+  std::int64_t uncovered = 0, covered_until = kernels[0]->begin_ns;
+  for (const KernelRun* kernel : kernels) {
+    uncovered += std::max<std::int64_t>(0, kernel->begin_ns - covered_until);
+    covered_until = std::max(covered_until, kernel->end_ns);
+  }
+  return uncovered;
+}
+
+}  // namespace
+
+std::vector<std::string_view> traced_metrics(TracedAs as,
+                                             const std::vector<std::string_view>& metrics) {
+  switch (as) {
+    case TracedAs::launch: {
+      std::vector<std::string_view> own = {
+          "api_record_ns", "launch_ns", "queue_ns", "kernel_ns", "overhead_ns"};
+      if (std::ranges::find(metrics, "flag_ns") != metrics.end())
+        own.emplace_back("flag_excess_ns");
+      return own;
+    }
+    case TracedAs::burst:
+      return {"api_record_ns", "kernel_ns", "gap_ns", "overhead_ns"};
+    case TracedAs::work:
+      return {"kernel_ns", "uncovered_ns", "kernels"};
+    case TracedAs::allocation:
+      return {"api_record_ns", "free_record_ns"};
+    case TracedAs::unseen:
+      return {};
+  }
+  return {};
+}
+
+/// Which sample a time of the trace belongs to: each sample lasts until the next one begins.
+class CaseTrace::SampleWindows {
+ public:
+  SampleWindows(const Block& block, const TraceClock& clock) {
+    begins_.reserve(block.size());
+    for (const std::int64_t start_ns : block.starts_ns())
+      begins_.push_back(clock.trace_time(start_ns) - clock.uncertainty_ns());
+    end_ = clock.trace_time(block.end_ns()) + clock.uncertainty_ns();
+  }
+
+  /// Nothing for times before the first sample (its warm-up) and after the last.
+  std::optional<std::size_t> sample_at(std::int64_t time_ns) const {
+    if (begins_.empty() || time_ns < begins_.front() || time_ns > end_) return std::nullopt;
+    return static_cast<std::size_t>(std::ranges::upper_bound(begins_, time_ns) - begins_.begin()) -
+           1;
+  }
+
+  std::size_t size() const { return begins_.size(); }
+
+ private:
+  std::vector<std::int64_t> begins_;
+  std::int64_t end_ = 0;
+};
+
+CaseTrace::CaseTrace(Tracer& tracer, TracedAs as, int operations)
+    : tracer_(tracer),
+      as_(as),
+      operations_(operations),
+      clock_([&tracer] { return tracer.clock_ns(); }) {}
+
+void CaseTrace::begin() {
+  tracer_.collect(trace_, false);
+  trace_.clear();
+  clock_.bracket();
+}
+
+/// Records that come late are waited for, but not for ever: what is still missing then is counted.
+void CaseTrace::collect(const Block& block) {
+  trace_.clear();
+  for (int attempt = 0;; ++attempt) {
+    tracer_.collect(trace_, attempt > 0);
+    joined_ = join(trace_);
+    if (attempt == 3 || block.size() == 0 || complete(joined_)) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+}
+
+bool CaseTrace::complete(const Joined& joined) const {
+  if (trace_.calls.empty()) return false;
+  return tracer_.level() == TraceLevel::launches || joined.counts.launches_without_kernel == 0;
+}
+
+std::vector<Column> CaseTrace::finish(const Block& block) {
+  collect(block);
+  clock_.bracket();
+  const SampleWindows windows(block, clock_);
+  note(joined_);
+  if (tracer_.level() != TraceLevel::all) return {};
+  switch (as_) {
+    case TracedAs::launch:
+      return launches(block, windows, joined_);
+    case TracedAs::burst:
+      return bursts(block, windows, joined_);
+    case TracedAs::work:
+      return work(block, windows);
+    case TracedAs::allocation:
+      return allocations(block, windows);
+    case TracedAs::unseen:
+      return {};
+  }
+  return {};
+}
+
+void CaseTrace::note(const Joined& joined) {
+  any_records_ = any_records_ || trace_.size() > 0;
+  counts_ += joined.counts;
+  for (const KernelRun& kernel : trace_.kernels) {
+    const std::int64_t ns = kernel.end_ns - kernel.begin_ns;
+    KernelUse& use = kernels_[{trace_.name(kernel.name),
+                               {kernel.grid[0], kernel.grid[1], kernel.grid[2]},
+                               {kernel.block[0], kernel.block[1], kernel.block[2]}}];
+    use.shortest_ns = use.count == 0 ? ns : std::min(use.shortest_ns, ns);
+    use.longest_ns = std::max(use.longest_ns, ns);
+    use.total_ns += ns;
+    ++use.count;
+  }
+  for (const activity::Memory& memory : trace_.memory)
+    ++memory_[{memory.release, memory.kind, memory.pool, memory.bytes}];
+  for (const activity::Overhead& overhead : trace_.overheads) {
+    OverheadUse& use = overheads_[overhead.kind];
+    ++use.count;
+    use.total_ns += std::max<std::int64_t>(0, overhead.end_ns - overhead.begin_ns);
+  }
+  for (const Call& call : trace_.calls) ++calls_[{call.domain, call.id}];
+}
+
+std::vector<Column> CaseTrace::launches(const Block& block,
+                                        const SampleWindows& windows,
+                                        const Joined& joined) {
+  const std::size_t n = windows.size();
+  std::vector<Column> columns;
+  for (const std::string_view metric : traced_metrics(as_, {}))
+    columns.push_back(column(metric, n));
+  std::vector<int> seen(n, 0);
+  for (const Launch& launch : joined.launches) {
+    const Call& call = trace_.calls[launch.call];
+    const auto sample = windows.sample_at(call.begin_ns);
+    if (!sample || launch.kernel_count == 0) continue;
+    const std::size_t i = *sample;
+    if (++seen[i] > 1) continue;
+    const KernelRun& kernel = trace_.kernels[joined.kernels_of(launch).front()];
+    columns[0].values[i] = between(call.begin_ns, call.end_ns);
+    columns[1].values[i] = between(call.begin_ns, kernel.begin_ns);
+    if (kernel.begin_ns >= call.end_ns)
+      columns[2].values[i] = between(call.end_ns, kernel.begin_ns);
+    columns[3].values[i] = between(kernel.begin_ns, kernel.end_ns);
+    columns[4].values[i] = static_cast<double>(launch.overhead_ns);
+  }
+  samples_without_records_ += static_cast<std::uint64_t>(
+      std::ranges::count_if(seen, [](int launches) { return launches != 1; }));
+  add_flag_column(block, columns);
+  return columns;
+}
+
+/// What the host waited for the flag beyond the kernel's begin. Below zero by more than the clocks'
+/// uncertainty it would have seen the flag of a kernel that had not begun.
+void CaseTrace::add_flag_column(const Block& block, std::vector<Column>& columns) {
+  const auto flag = index_of(block, "flag_ns");
+  if (!flag) return;
+  Column excess = column("flag_excess_ns", block.size());
+  for (std::size_t i = 0; i < block.size(); ++i) {
+    excess.values[i] = block.values(*flag)[i] - columns[1].values[i];
+    if (excess.values[i] < 0) ++flags_before_kernel_;
+  }
+  columns.push_back(std::move(excess));
+}
+
+std::vector<Column> CaseTrace::bursts(const Block&,
+                                      const SampleWindows& windows,
+                                      const Joined& joined) {
+  struct Burst {
+    double launches = 0, calls_ns = 0, kernels_ns = 0, overhead_ns = 0;
+    std::vector<const KernelRun*> kernels;
+  };
+  const std::size_t n = windows.size();
+  std::vector<Burst> bursts(n);
+  for (const Launch& launch : joined.launches) {
+    const Call& call = trace_.calls[launch.call];
+    const auto sample = windows.sample_at(call.begin_ns);
+    if (!sample || launch.kernel_count == 0) continue;
+    Burst& burst = bursts[*sample];
+    const KernelRun& kernel = trace_.kernels[joined.kernels_of(launch).front()];
+    burst.launches += 1;
+    burst.calls_ns += between(call.begin_ns, call.end_ns);
+    burst.kernels_ns += between(kernel.begin_ns, kernel.end_ns);
+    burst.overhead_ns += static_cast<double>(launch.overhead_ns);
+    burst.kernels.push_back(&kernel);
+  }
+  std::vector<Column> columns;
+  for (const std::string_view metric : traced_metrics(as_, {}))
+    columns.push_back(column(metric, n));
+  for (std::size_t i = 0; i < n; ++i) {
+    Burst& burst = bursts[i];
+    if (burst.launches != operations_) {
+      ++samples_without_records_;
+      continue;
+    }
+    std::ranges::sort(burst.kernels, {}, &KernelRun::begin_ns);
+    columns[0].values[i] = burst.calls_ns / burst.launches;
+    columns[1].values[i] = burst.kernels_ns / burst.launches;
+    if (burst.launches > 1)
+      columns[2].values[i] =
+          static_cast<double>(uncovered_ns(burst.kernels)) / (burst.launches - 1);
+    columns[3].values[i] = burst.overhead_ns / burst.launches;
+  }
+  return columns;
+}
+
+std::vector<Column> CaseTrace::work(const Block&, const SampleWindows& windows) {
+  const std::size_t n = windows.size();
+  std::vector<std::vector<const KernelRun*>> kernels(n);
+  for (const KernelRun& kernel : trace_.kernels) {
+    if (trace_.name(kernel.name) == kernels::gate_kernel.name) continue;
+    if (const auto sample = windows.sample_at(kernel.begin_ns)) kernels[*sample].push_back(&kernel);
+  }
+  std::vector<Column> columns;
+  for (const std::string_view metric : traced_metrics(as_, {}))
+    columns.push_back(column(metric, n));
+  for (std::size_t i = 0; i < n; ++i) {
+    if (kernels[i].empty()) {
+      ++samples_without_records_;
+      continue;
+    }
+    std::ranges::sort(kernels[i], {}, &KernelRun::begin_ns);
+    double total = 0;
+    for (const KernelRun* kernel : kernels[i]) total += between(kernel->begin_ns, kernel->end_ns);
+    columns[0].values[i] = total / operations_;
+    columns[1].values[i] = static_cast<double>(uncovered_ns(kernels[i])) / operations_;
+    columns[2].values[i] = static_cast<double>(kernels[i].size()) / operations_;
+  }
+  return columns;
+}
+
+std::vector<Column> CaseTrace::allocations(const Block&, const SampleWindows& windows) {
+  const std::size_t n = windows.size();
+  std::vector<Column> columns;
+  for (const std::string_view metric : traced_metrics(as_, {}))
+    columns.push_back(column(metric, n));
+  std::map<std::uint32_t, const activity::Memory*> memory;
+  for (const activity::Memory& record : trace_.memory) memory[record.correlation] = &record;
+  for (const Call& call : trace_.calls) {
+    const bool release = call.purpose == Purpose::release;
+    if (call.purpose != Purpose::allocate && !release) continue;
+    const auto sample = windows.sample_at(call.begin_ns);
+    if (!sample) continue;
+    columns[release ? 1 : 0].values[*sample] = between(call.begin_ns, call.end_ns);
+    const auto joined = memory.find(call.correlation);
+    if (joined != memory.end() && joined->second->release == release) ++allocations_joined_;
+  }
+  for (std::size_t i = 0; i < n; ++i) {
+    if (std::isnan(columns[0].values[i]) || std::isnan(columns[1].values[i]))
+      ++samples_without_records_;
+  }
+  return columns;
+}
+
+std::optional<TraceUnavailable> CaseTrace::invalid() const {
+  if (!any_records_) {
+    return TraceUnavailable("invalid:no_records",
+                            "nothing was recorded while the case ran, so the trace is not one");
+  }
+  if (clock_.step_ns() != 0) {
+    return TraceUnavailable(
+        "invalid:clock_step",
+        fmt::format("the trace's clock jumped by {} us while the case ran: something set the "
+                    "system's time",
+                    clock_.step_ns() / 1000));
+  }
+  if (counts_.impossible() > 0) {
+    return TraceUnavailable(
+        counts_.dropped > 0 ? "invalid:dropped" : "invalid:bad_timestamps",
+        fmt::format("of {} launches: {}", counts_.launches, counts_.describe_impossible()));
+  }
+  const bool launches_alone = as_ == TracedAs::launch || as_ == TracedAs::burst;
+  if (launches_alone && tracer_.level() >= TraceLevel::kernels &&
+      counts_.launches_without_kernel + counts_.kernels_without_launch > 0) {
+    return TraceUnavailable(
+        "invalid:unjoined",
+        fmt::format("{} of {} launches have no kernel, {} of {} kernels no launch",
+                    counts_.launches_without_kernel,
+                    counts_.launches,
+                    counts_.kernels_without_launch,
+                    counts_.kernels));
+  }
+  if (samples_without_records_ > 0) {
+    return TraceUnavailable("invalid:unjoined",
+                            fmt::format("{} samples do not have the records that they should",
+                                        samples_without_records_));
+  }
+  if (flags_before_kernel_ > 0) {
+    return TraceUnavailable(
+        "invalid:bad_timestamps",
+        fmt::format("the host saw {} flags before the kernels that raise them began",
+                    flags_before_kernel_));
+  }
+  return std::nullopt;
+}
+
+JoinCounts check_with_canary(Tracer& tracer, Device& device) {
+  const std::unique_ptr<Stream> stream = device.create_stream();
+  const std::unique_ptr<Kernel> kernel = device.load(kernels::null_kernel);
+  activity::Trace trace;
+  tracer.collect(trace, false);
+  trace.clear();
+  TraceClock clock([&tracer] { return tracer.clock_ns(); });
+  clock.bracket();
+  for (int i = 0; i < kCanaryLaunches; ++i) stream->launch(*kernel, {1, 1}, nullptr);
+  stream->wait();
+  Joined joined;
+  const bool with_kernels = tracer.level() >= TraceLevel::kernels;
+  for (int attempt = 0; attempt < 4; ++attempt) {
+    tracer.collect(trace, attempt > 0);
+    joined = join(trace);
+    if (joined.counts.launches >= kCanaryLaunches &&
+        (!with_kernels || joined.counts.joined >= kCanaryLaunches)) {
+      break;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  clock.bracket();
+
+  const JoinCounts& counts = joined.counts;
+  const auto fail = [&](const char* state, const std::string& why) {
+    throw TraceUnavailable(state, fmt::format("of {} empty launches: {}", kCanaryLaunches, why));
+  };
+  if (counts.impossible() > 0) {
+    fail(counts.dropped > 0 ? "invalid:dropped" : "invalid:bad_timestamps",
+         counts.describe_impossible());
+  }
+  if (clock.step_ns() != 0) fail("invalid:clock_step", "the trace's clock jumped");
+  if (counts.launches + counts.kernels == 0) fail("invalid:no_records", "none was recorded");
+  if (counts.launches != kCanaryLaunches ||
+      (with_kernels && (counts.kernels != kCanaryLaunches || counts.joined != kCanaryLaunches))) {
+    fail("invalid:unjoined",
+         fmt::format("{} calls and {} kernels were recorded, {} joined",
+                     counts.launches,
+                     counts.kernels,
+                     counts.joined));
+  }
+  return counts;
+}
+
+}  // namespace launchgap

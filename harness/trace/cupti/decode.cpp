@@ -1,0 +1,179 @@
+#include "harness/trace/cupti/decode.h"
+
+#include <cstdlib>
+
+namespace launchgap::cupti {
+namespace {
+
+using activity::Purpose;
+using activity::Trace;
+
+template <class Record>
+const Record& as(const abi::Activity* activity) {
+  return *reinterpret_cast<const Record*>(activity);
+}
+
+std::int64_t time_of(std::uint64_t nanoseconds) {
+  return static_cast<std::int64_t>(nanoseconds);
+}
+
+activity::OverheadKind kind_of(abi::OverheadKind kind) {
+  using activity::OverheadKind;
+  switch (kind) {
+    case abi::kDriverCompiler:
+      return OverheadKind::compiler;
+    case abi::kBufferFlush:
+      return OverheadKind::buffer_flush;
+    case abi::kInstrumentation:
+      return OverheadKind::instrumentation;
+    case abi::kResource:
+      return OverheadKind::resource;
+    case abi::kModuleLoading:
+      return OverheadKind::module_loading;
+    case abi::kLazyFunctionLoading:
+      return OverheadKind::lazy_function_loading;
+    case abi::kCommandBufferFull:
+      return OverheadKind::command_buffer_full;
+    case abi::kBufferRequest:
+      return OverheadKind::buffer_request;
+    case abi::kManagedMemoryInit:
+      return OverheadKind::other;
+  }
+  return OverheadKind::other;
+}
+
+void add_call(const abi::ApiActivity& api, activity::Domain domain, Trace& trace) {
+  const Purpose purpose =
+      domain == activity::Domain::driver ? driver_purpose(api.call) : runtime_purpose(api.call);
+  trace.calls.push_back({time_of(api.start),
+                         time_of(api.end),
+                         api.correlation,
+                         api.thread,
+                         api.call,
+                         domain,
+                         purpose});
+}
+
+void add_kernel(const abi::KernelActivity& kernel, Trace& trace) {
+  trace.kernels.push_back({time_of(kernel.start),
+                           time_of(kernel.end),
+                           kernel.correlation,
+                           kernel.stream,
+                           trace.name_index(kernel.name),
+                           {kernel.grid_x, kernel.grid_y, kernel.grid_z},
+                           {kernel.block_x, kernel.block_y, kernel.block_z}});
+}
+
+void add_overhead(const abi::Activity* record, std::uint32_t version, Trace& trace) {
+  const auto& overhead = as<abi::OverheadActivity>(record);
+  std::uint32_t correlation = 0;
+  if (version >= abi::kFirstWithOverheadCorrelation) {
+    const auto& newer = as<abi::OverheadActivity3>(record);
+    correlation = newer.correlation;
+    if (version >= abi::kFirstWithOverheadData) std::free(newer.data);
+  }
+  trace.overheads.push_back(
+      {time_of(overhead.start), time_of(overhead.end), correlation, kind_of(overhead.overhead)});
+}
+
+void add_memory(const abi::MemoryActivity& memory, Trace& trace) {
+  trace.memory.push_back({time_of(memory.timestamp),
+                          memory.address,
+                          memory.bytes,
+                          memory.pool_type != 0 ? memory.pool : 0,
+                          memory.correlation,
+                          memory.memory_kind,
+                          memory.operation == abi::kRelease});
+}
+
+}  // namespace
+
+Purpose driver_purpose(std::uint32_t call) {
+  switch (call) {
+    case abi::kLaunchKernel:
+    case abi::kLaunchKernelPtsz:
+    case abi::kLaunchKernelEx:
+    case abi::kLaunchKernelExPtsz:
+    case abi::kLaunchCooperativeKernel:
+    case abi::kLaunchCooperativeKernelPtsz:
+    case abi::kGraphLaunch:
+    case abi::kGraphLaunchPtsz:
+      return Purpose::launch;
+    case abi::kMemAlloc:
+    case abi::kMemAllocAsync:
+    case abi::kMemAllocAsyncPtsz:
+      return Purpose::allocate;
+    case abi::kMemFree:
+    case abi::kMemFreeAsync:
+    case abi::kMemFreeAsyncPtsz:
+      return Purpose::release;
+    default:
+      return Purpose::other;
+  }
+}
+
+Purpose runtime_purpose(std::uint32_t call) {
+  switch (call) {
+    case abi::kCudaLaunchKernel:
+    case abi::kCudaLaunchKernelPtsz:
+    case abi::kInternalCudaLaunchKernel:
+    case abi::kInternalCudaLaunchKernelPtsz:
+    case abi::kCudaLaunchKernelExC:
+    case abi::kCudaLaunchKernelExCPtsz:
+    case abi::kCudaLaunchCooperativeKernel:
+    case abi::kCudaLaunchCooperativeKernelPtsz:
+    case abi::kCudaGraphLaunch:
+    case abi::kCudaGraphLaunchPtsz:
+      return Purpose::launch;
+    default:
+      return Purpose::other;
+  }
+}
+
+void decode(const RecordReader& reader,
+            std::uint8_t* buffer,
+            std::size_t valid_bytes,
+            Trace& trace) {
+  abi::Activity* record = nullptr;
+  for (;;) {
+    const abi::Result result = reader.next(buffer, valid_bytes, &record);
+    if (result == abi::kMaxLimitReached) return;
+    if (result != abi::kSuccess) {
+      ++trace.unknown;
+      return;
+    }
+    switch (record->kind) {
+      case abi::kDriverApi:
+        add_call(as<abi::ApiActivity>(record), activity::Domain::driver, trace);
+        break;
+      case abi::kRuntimeApi:
+        add_call(as<abi::ApiActivity>(record), activity::Domain::runtime, trace);
+        break;
+      case abi::kConcurrentKernel:
+        add_kernel(as<abi::KernelActivity>(record), trace);
+        break;
+      case abi::kOverhead:
+        add_overhead(record, reader.version, trace);
+        break;
+      case abi::kSynchronization: {
+        const auto& wait = as<abi::SynchronizationActivity>(record);
+        trace.waits.push_back(
+            {time_of(wait.start), time_of(wait.end), wait.correlation, wait.type});
+        break;
+      }
+      case abi::kMemory2:
+        add_memory(as<abi::MemoryActivity>(record), trace);
+        break;
+      case abi::kGraphTrace: {
+        const auto& graph = as<abi::GraphActivity>(record);
+        trace.graphs.push_back(
+            {time_of(graph.start), time_of(graph.end), graph.correlation, graph.graph});
+        break;
+      }
+      default:
+        ++trace.unknown;
+    }
+  }
+}
+
+}  // namespace launchgap::cupti

@@ -1,0 +1,254 @@
+#include "harness/trace/join.h"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+#include <unordered_map>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace launchgap {
+namespace {
+
+using activity::Call;
+using activity::KernelRun;
+using activity::Trace;
+
+constexpr std::uint32_t kNone = ~std::uint32_t{0};
+
+/// Correlation numbers of launches, by open addressing: numbers are handed out one after another,
+/// so a multiplicative hash spreads them well.
+class LaunchByCorrelation {
+ public:
+  explicit LaunchByCorrelation(std::size_t most)
+      : entries_(std::bit_ceil(2 * most + 1)), shift_(64 - std::countr_zero(entries_.size())) {}
+
+  /// The launch that has the number already, or kNone after adding it.
+  std::uint32_t add(std::uint32_t correlation, std::uint32_t launch) {
+    Entry& entry = find_entry(correlation);
+    if (entry.launch != kNone) return entry.launch;
+    entry = {correlation, launch};
+    return kNone;
+  }
+  std::uint32_t find(std::uint32_t correlation) { return find_entry(correlation).launch; }
+
+ private:
+  struct Entry {
+    std::uint32_t correlation = 0;
+    std::uint32_t launch = kNone;
+  };
+
+  Entry& find_entry(std::uint32_t correlation) {
+    std::size_t at = std::size_t{correlation} * 0x9E3779B97F4A7C15u >> shift_;
+    while (entries_[at].launch != kNone && entries_[at].correlation != correlation)
+      at = (at + 1) & (entries_.size() - 1);
+    return entries_[at];
+  }
+
+  std::vector<Entry> entries_;
+  int shift_;
+};
+
+/// Whether a record's times can be; counts it if not.
+template <class Record>
+bool times_are_possible(const Record& record, JoinCounts& counts) {
+  if (record.begin_ns <= 0 || record.end_ns <= 0) {
+    ++counts.zero;
+    return false;
+  }
+  if (record.end_ns < record.begin_ns) {
+    ++counts.inverted;
+    return false;
+  }
+  return true;
+}
+
+/// The launch calls, outer before inner.
+std::vector<std::uint32_t> launch_calls_in_order(const Trace& trace, JoinCounts& counts) {
+  std::vector<std::uint32_t> order;
+  order.reserve(trace.calls.size());
+  for (std::uint32_t i = 0; i < trace.calls.size(); ++i) {
+    const Call& call = trace.calls[i];
+    if (call.purpose == activity::Purpose::launch && times_are_possible(call, counts))
+      order.push_back(i);
+  }
+  const auto before = [&](std::uint32_t a, std::uint32_t b) {
+    const Call &x = trace.calls[a], &y = trace.calls[b];
+    return x.begin_ns != y.begin_ns ? x.begin_ns < y.begin_ns : x.end_ns > y.end_ns;
+  };
+  if (!std::ranges::is_sorted(order, before)) std::ranges::sort(order, before);
+  return order;
+}
+
+class Join {
+ public:
+  explicit Join(const Trace& trace) : trace_(trace), by_correlation_(trace.calls.size()) {
+    joined_.counts.dropped = trace.dropped;
+    joined_.counts.unknown = trace.unknown;
+  }
+
+  Joined run() {
+    find_launches();
+    assign_kernels();
+    note_graphs();
+    check_launches();
+    add_overheads();
+    return std::move(joined_);
+  }
+
+ private:
+  void find_launches() {
+    const std::vector<std::uint32_t> order = launch_calls_in_order(trace_, joined_.counts);
+    joined_.launches.reserve(order.size());
+    std::unordered_map<std::uint32_t, std::uint32_t> outer_of_thread;
+    std::uint32_t thread = 0, outer = kNone;  // most calls are of the same thread as the one before
+    for (const std::uint32_t index : order) {
+      const Call& call = trace_.calls[index];
+      if (call.thread != thread || outer == kNone) {
+        if (outer != kNone) outer_of_thread[thread] = outer;
+        thread = call.thread;
+        const auto known = outer_of_thread.find(thread);
+        outer = known == outer_of_thread.end() ? kNone : known->second;
+      }
+      const bool nested =
+          outer != kNone && call.end_ns <= trace_.calls[joined_.launches[outer].call].end_ns;
+      if (nested) {
+        ++joined_.counts.nested;
+      } else {
+        outer = static_cast<std::uint32_t>(joined_.launches.size());
+        joined_.launches.push_back({.call = index});
+      }
+      if (call.correlation == 0) continue;
+      const std::uint32_t owner = by_correlation_.add(call.correlation, outer);
+      if (owner != kNone && owner != outer) ++joined_.counts.duplicates;
+    }
+    joined_.counts.launches = joined_.launches.size();
+  }
+
+  /// A counting sort of the kernels by their launch.
+  void assign_kernels() {
+    const std::vector<KernelRun>& kernels = trace_.kernels;
+    joined_.counts.kernels = kernels.size();
+    std::vector<std::uint32_t> owners(kernels.size(), kNone);
+    for (std::size_t i = 0; i < kernels.size(); ++i) {
+      if (!times_are_possible(kernels[i], joined_.counts)) continue;
+      owners[i] = by_correlation_.find(kernels[i].correlation);
+      if (owners[i] == kNone) {
+        ++joined_.counts.kernels_without_launch;
+      } else {
+        ++joined_.launches[owners[i]].kernel_count;
+        ++joined_.counts.joined;
+      }
+    }
+    std::uint32_t first = 0;
+    for (Launch& launch : joined_.launches) {
+      launch.first_kernel = first;
+      first += std::exchange(launch.kernel_count, 0);
+    }
+    joined_.kernels.resize(first);
+    for (std::uint32_t i = 0; i < kernels.size(); ++i) {
+      if (owners[i] == kNone) continue;
+      Launch& launch = joined_.launches[owners[i]];
+      joined_.kernels[launch.first_kernel + launch.kernel_count++] = i;
+    }
+  }
+
+  void note_graphs() {
+    for (const activity::Graph& graph : trace_.graphs) {
+      const std::uint32_t launch = by_correlation_.find(graph.correlation);
+      if (launch != kNone) joined_.launches[launch].is_graph = true;
+    }
+  }
+
+  void check_launches() {
+    for (const Launch& launch : joined_.launches) {
+      if (launch.kernel_count == 0) {
+        if (!launch.is_graph) ++joined_.counts.launches_without_kernel;
+        continue;
+      }
+      const auto own = std::span(joined_.kernels).subspan(launch.first_kernel, launch.kernel_count);
+      if (own.size() > 1) {
+        std::ranges::sort(own, {}, [&](std::uint32_t i) { return trace_.kernels[i].begin_ns; });
+      }
+      const Call& call = trace_.calls[launch.call];
+      const std::int64_t begin_ns = trace_.kernels[own[0]].begin_ns;
+      if (begin_ns < call.begin_ns) {
+        ++joined_.counts.early;
+      } else if (begin_ns < call.end_ns) {
+        ++joined_.counts.overlap;
+      }
+    }
+  }
+
+  /// The part of each overhead that lies between a launch's call and its kernel.
+  void add_overheads() {
+    std::vector<activity::Overhead> overheads = trace_.overheads;
+    std::ranges::sort(overheads, {}, &activity::Overhead::begin_ns);
+    auto launch = joined_.launches.begin();
+    for (const activity::Overhead& overhead : overheads) {
+      // Launches that wait in a queue end late, so ends are not in order; begins are.
+      while (launch != joined_.launches.end() && until(*launch) <= overhead.begin_ns) ++launch;
+      for (auto at = launch; at != joined_.launches.end(); ++at) {
+        const std::int64_t from = trace_.calls[at->call].begin_ns;
+        if (from >= overhead.end_ns) break;
+        const std::int64_t shared =
+            std::min(until(*at), overhead.end_ns) - std::max(from, overhead.begin_ns);
+        if (shared > 0) at->overhead_ns += shared;
+      }
+    }
+  }
+
+  std::int64_t until(const Launch& launch) const {
+    return launch.kernel_count > 0 ? trace_.kernels[joined_.kernels[launch.first_kernel]].begin_ns
+                                   : trace_.calls[launch.call].end_ns;
+  }
+
+  const Trace& trace_;
+  LaunchByCorrelation by_correlation_;
+  Joined joined_;
+};
+
+}  // namespace
+
+JoinCounts& JoinCounts::operator+=(const JoinCounts& other) {
+  for (const auto member : {&JoinCounts::launches,
+                            &JoinCounts::kernels,
+                            &JoinCounts::joined,
+                            &JoinCounts::kernels_without_launch,
+                            &JoinCounts::launches_without_kernel,
+                            &JoinCounts::dropped,
+                            &JoinCounts::unknown,
+                            &JoinCounts::zero,
+                            &JoinCounts::inverted,
+                            &JoinCounts::early,
+                            &JoinCounts::duplicates,
+                            &JoinCounts::overlap,
+                            &JoinCounts::nested}) {
+    this->*member += other.*member;
+  }
+  return *this;
+}
+
+std::string JoinCounts::describe_impossible() const {
+  const std::pair<std::uint64_t, const char*> kinds[] = {
+      {dropped, "dropped"},
+      {unknown, "of an unknown kind"},
+      {zero, "without a time"},
+      {inverted, "that end before they begin"},
+      {early, "of kernels that begin before their launch"},
+      {duplicates, "with another launch's correlation number"}};
+  std::string text;
+  for (const auto& [count, what] : kinds) {
+    if (count == 0) continue;
+    text += fmt::format(
+        "{}{} record{} {}", text.empty() ? "" : ", ", count, count == 1 ? "" : "s", what);
+  }
+  return text;
+}
+
+Joined join(const Trace& trace) {
+  return Join(trace).run();
+}
+
+}  // namespace launchgap

@@ -1,0 +1,67 @@
+// Which call launched which kernel.
+//
+// Calls and kernels are joined by correlation number: one call may have many kernels, records come
+// in any order and from several threads, and where calls nest (a library's runtime call around the
+// driver's) the outermost owns the kernels. Nothing is dropped: what does not fit is counted.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "harness/device/activity.h"
+
+namespace launchgap {
+
+/// One outermost launch call.
+struct Launch {
+  std::uint32_t call = 0;          // index into Trace::calls
+  std::uint32_t first_kernel = 0;  // into Joined::kernels
+  std::uint32_t kernel_count = 0;
+  bool is_graph = false;         // a graph traced as a whole: its kernels have no records
+  std::int64_t overhead_ns = 0;  // time between the call's begin and the kernel's that overheads
+                                 // cover, each counted for itself
+};
+
+/// What a join found wrong, each a number of records. All are zero in a healthy trace but `overlap`
+/// and `nested`, which say something about the program.
+struct JoinCounts {
+  std::uint64_t launches = 0;  // outermost launch calls
+  std::uint64_t kernels = 0;
+  std::uint64_t joined = 0;  // kernels that have their launch
+  std::uint64_t kernels_without_launch = 0;
+  std::uint64_t launches_without_kernel = 0;
+  std::uint64_t dropped = 0;     // the source says that it lost them
+  std::uint64_t unknown = 0;     // of a kind that nobody asked for
+  std::uint64_t zero = 0;        // calls and kernels without a time
+  std::uint64_t inverted = 0;    // that end before they begin
+  std::uint64_t early = 0;       // kernels that begin before their launch is called
+  std::uint64_t duplicates = 0;  // correlation numbers of more than one launch
+  std::uint64_t overlap = 0;     // kernels that begin before their launch returns: legitimate
+  std::uint64_t nested = 0;      // launch calls inside another
+
+  JoinCounts& operator+=(const JoinCounts& other);
+  /// Records that cannot be: any makes what was measured with them invalid.
+  std::uint64_t impossible() const {
+    return dropped + unknown + zero + inverted + early + duplicates;
+  }
+  /// "3 records dropped, 1 kernel before its launch"; empty if nothing is impossible.
+  std::string describe_impossible() const;
+};
+
+struct Joined {
+  std::vector<Launch> launches;        // by begin of the call
+  std::vector<std::uint32_t> kernels;  // indices into Trace::kernels, grouped by launch and within
+                                       // it by begin
+  JoinCounts counts;
+
+  std::span<const std::uint32_t> kernels_of(const Launch& launch) const {
+    return std::span(kernels).subspan(launch.first_kernel, launch.kernel_count);
+  }
+};
+
+/// Joins a trace; about 25 ns per record. Records with impossible times take no part.
+Joined join(const activity::Trace& trace);
+
+}  // namespace launchgap

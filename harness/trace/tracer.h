@@ -1,0 +1,60 @@
+// Tracing a process: what is recorded, by whom, and why it may be impossible.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/core/errors.h"
+#include "harness/core/plan.h"
+#include "harness/device/activity.h"
+#include "harness/device/device.h"
+
+namespace launchgap {
+
+/// Why there is no trace, as one of the words that docs/definitions.md lists:
+/// "unavailable:cupti_not_found", "degraded:subscriber_busy(Nsight Systems)", "invalid:dropped", …
+class TraceUnavailable : public Error {
+ public:
+  TraceUnavailable(std::string state, const std::string& reason)
+      : Error(state + ": " + reason), state_(std::move(state)) {}
+  const std::string& state() const { return state_; }
+  /// Whether tracing worked and what it delivered cannot be believed.
+  bool invalid() const { return state_.starts_with("invalid:"); }
+
+ private:
+  std::string state_;
+};
+
+/// A source of activity records. There is at most one per process, it is started before the device
+/// is opened, and it lives until the process ends.
+class Tracer {
+ public:
+  virtual ~Tracer() = default;
+  virtual TraceLevel level() const = 0;
+  /// Appends the records of everything that is complete; the caller has waited for the device. With
+  /// `forced` also what the source holds back because something beside it is incomplete.
+  virtual void collect(activity::Trace& trace, bool forced) = 0;
+  /// The clock of the records, in nanoseconds.
+  virtual std::int64_t clock_ns() = 0;
+  /// Ends tracing for good. Not called by the destructor: at exit, CUPTI may be gone already.
+  virtual void stop() = 0;
+  virtual std::optional<LoadedLibrary> library() const = 0;
+  /// Remarks for the record: calls that the library does not know, what was enabled instead.
+  virtual std::vector<std::string> notes() const { return {}; }
+};
+
+/// Starts tracing this process's use of a backend ("cuda" or "host"). Throws TraceUnavailable. The
+/// result is never destroyed.
+Tracer& start_tracer(const std::string& backend, TraceLevel level);
+
+/// Whether CUPTI can be loaded here, without touching it further; else why not.
+std::optional<std::string> why_no_cupti();
+
+/// The name of a profiler or debugger that this process seems to run under, by its environment:
+/// "nsys", "ncu", "an injected tool". The proof is CUPTI's answer to the one who asks.
+std::optional<std::string> tool_by_environment();
+
+}  // namespace launchgap

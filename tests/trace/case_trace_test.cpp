@@ -1,0 +1,333 @@
+#include "harness/trace/case_trace.h"
+
+#include <cmath>
+#include <functional>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "harness/core/clock.h"
+#include "harness/device/host/host_device.h"
+
+namespace launchgap {
+namespace {
+
+using activity::Purpose;
+using ::testing::ElementsAre;
+using ::testing::StartsWith;
+
+constexpr std::int64_t kOffset = 1'700'000'000'000'000'000;  // of the trace's clock
+
+/// Delivers what the test puts into it.
+class ScriptedTracer : public Tracer {
+ public:
+  explicit ScriptedTracer(TraceLevel level = TraceLevel::all) : level_(level) {}
+  TraceLevel level() const override { return level_; }
+  void collect(activity::Trace& trace, bool forced) override {
+    ++collections;
+    if (forced || !only_if_forced) {
+      for (const auto& call : next.calls) trace.calls.push_back(call);
+      for (auto kernel : next.kernels) {
+        kernel.name = trace.name_index(next.name(kernel.name).c_str());
+        trace.kernels.push_back(kernel);
+      }
+      for (const auto& memory : next.memory) trace.memory.push_back(memory);
+      trace.dropped += next.dropped;
+      next.clear();
+    }
+  }
+  std::int64_t clock_ns() override { return now_ns() + kOffset + jump_ns; }
+  void stop() override {}
+  std::optional<LoadedLibrary> library() const override { return std::nullopt; }
+
+  activity::Trace next;
+  bool only_if_forced = false;
+  int collections = 0;
+  std::int64_t jump_ns = 0;
+
+ private:
+  TraceLevel level_;
+};
+
+/// A block of `n` samples that begin 10 us apart, and the records that belong to them.
+class Scene {
+ public:
+  explicit Scene(std::vector<std::string_view> metrics,
+                 std::size_t n,
+                 TracedAs as,
+                 int operations = 1)
+      : block(std::move(metrics), n), n_(n), trace(tracer, as, operations) {
+    trace.begin();
+    block.restart();
+    for (std::size_t i = 0; i < n; ++i) block.keep(begin(i), 1000.0 + static_cast<double>(i));
+    // Windows are told from the block's times, so its end must lie behind its last sample.
+    while (now_ns() < begin(n)) {
+    }
+    block.close();
+  }
+
+  std::int64_t begin(std::size_t sample) const {
+    return block.begin_ns() + 1000 + 10'000 * static_cast<std::int64_t>(sample);
+  }
+  void launch(std::size_t sample,
+              std::int64_t call_from,
+              std::int64_t call_to,
+              std::int64_t kernel_from,
+              std::int64_t kernel_to,
+              const char* name = "k") {
+    const std::int64_t at = begin(sample) + kOffset;
+    ++correlation_;
+    tracer.next.calls.push_back({at + call_from,
+                                 at + call_to,
+                                 correlation_,
+                                 1,
+                                 652,
+                                 activity::Domain::driver,
+                                 Purpose::launch});
+    if (kernel_to == 0) return;
+    activity::KernelRun kernel;
+    kernel.begin_ns = at + kernel_from;
+    kernel.end_ns = at + kernel_to;
+    kernel.correlation = correlation_;
+    kernel.name = tracer.next.name_index(name);
+    tracer.next.kernels.push_back(kernel);
+  }
+  void allocation(std::size_t sample, Purpose purpose, std::int64_t from, std::int64_t to) {
+    const std::int64_t at = begin(sample) + kOffset;
+    ++correlation_;
+    tracer.next.calls.push_back(
+        {at + from, at + to, correlation_, 1, 598, activity::Domain::driver, purpose});
+    tracer.next.memory.push_back(
+        {at + to, 0x1000, 4096, 0x77, correlation_, 3, purpose == Purpose::release});
+  }
+  std::map<std::string, std::vector<double>> finish() {
+    std::map<std::string, std::vector<double>> columns;
+    for (const Column& column : trace.finish(block))
+      columns[std::string(column.metric)] = column.values;
+    return columns;
+  }
+
+  ScriptedTracer tracer;
+  Block block;
+
+ private:
+  std::size_t n_;
+  std::uint32_t correlation_ = 0;
+
+ public:
+  CaseTrace trace;
+};
+
+std::string state(const CaseTrace& trace) {
+  const auto problem = trace.invalid();
+  return problem ? problem->state() : "ok";
+}
+
+TEST(CaseTrace, TakesALaunchApart) {
+  Scene scene({"api_ns"}, 2, TracedAs::launch);
+  scene.launch(0, 100, 2100, 5100, 6100);
+  scene.launch(1, 200, 2200, 2100, 4100);  // the kernel began before the call returned
+  const auto columns = scene.finish();
+  EXPECT_THAT(columns.at("api_record_ns"), ElementsAre(2000, 2000));
+  EXPECT_THAT(columns.at("launch_ns"), ElementsAre(5000, 1900));
+  EXPECT_THAT(columns.at("queue_ns"), ElementsAre(3000, ::testing::IsNan()));
+  EXPECT_THAT(columns.at("kernel_ns"), ElementsAre(1000, 2000));
+  EXPECT_THAT(columns.at("overhead_ns"), ElementsAre(0, 0));
+  EXPECT_EQ(state(scene.trace), "ok");
+  EXPECT_EQ(scene.trace.counts().overlap, 1u);
+}
+
+TEST(CaseTrace, LeavesWarmUpOut) {
+  Scene scene({"api_ns"}, 1, TracedAs::launch);
+  scene.launch(0, -900, -800, -700, -600);  // in the block, and before its first sample
+  scene.launch(0, 100, 2100, 5100, 6100);
+  EXPECT_THAT(scene.finish().at("launch_ns"), ElementsAre(5000));
+  EXPECT_EQ(state(scene.trace), "ok");
+}
+
+TEST(CaseTrace, ASampleWithoutItsLaunchOrWithTwoMakesTheCaseInvalid) {
+  for (const int launches : {0, 2}) {
+    Scene scene({"api_ns"}, 2, TracedAs::launch);
+    scene.launch(0, 100, 2100, 5100, 6100);
+    for (int i = 0; i < launches; ++i) {
+      const std::int64_t later = 3000 * i;
+      scene.launch(1, 100 + later, 1100 + later, 2100 + later, 2200 + later);
+    }
+    scene.finish();
+    EXPECT_EQ(scene.trace.samples_without_records(), 1u);
+    EXPECT_EQ(state(scene.trace), "invalid:unjoined");
+  }
+}
+
+TEST(CaseTrace, ComparesTheFlagWithTheKernelOfTheSameLaunch) {
+  Scene scene({"flag_ns"}, 2, TracedAs::launch);  // the host saw them after 1000 and 1001 ns
+  scene.launch(0, 100, 300, 700, 900);
+  scene.launch(1, 100, 300, 701, 901);
+  EXPECT_THAT(scene.finish().at("flag_excess_ns"), ElementsAre(400, 400));
+  EXPECT_EQ(state(scene.trace), "ok");
+}
+
+TEST(CaseTrace, AFlagBeforeItsKernelIsImpossible) {
+  Scene scene({"flag_ns"}, 1, TracedAs::launch);
+  scene.launch(0, 100, 300, 5100, 5200);
+  scene.finish();
+  EXPECT_EQ(scene.trace.flags_before_kernel(), 1u);
+  EXPECT_EQ(state(scene.trace), "invalid:bad_timestamps");
+}
+
+TEST(CaseTrace, AveragesABurst) {
+  Scene scene({"per_launch_ns"}, 1, TracedAs::burst, 3);
+  scene.launch(0, 0, 100, 1000, 1500);
+  scene.launch(0, 200, 400, 1600, 2100);
+  scene.launch(0, 500, 800, 2400, 2900);
+  const auto columns = scene.finish();
+  EXPECT_THAT(columns.at("api_record_ns"), ElementsAre(200));
+  EXPECT_THAT(columns.at("kernel_ns"), ElementsAre(500));
+  EXPECT_THAT(columns.at("gap_ns"), ElementsAre((100 + 300) / 2));
+  EXPECT_EQ(state(scene.trace), "ok");
+}
+
+TEST(CaseTrace, ABurstThatLacksALaunchIsNoBurst) {
+  Scene scene({"per_launch_ns"}, 1, TracedAs::burst, 3);
+  scene.launch(0, 0, 100, 1000, 1500);
+  EXPECT_TRUE(std::isnan(scene.finish().at("kernel_ns")[0]));
+  EXPECT_EQ(state(scene.trace), "invalid:unjoined");
+}
+
+TEST(CaseTrace, MeasuresWhatOfTheWorkNoKernelCovers) {
+  Scene scene({"device_ns"}, 1, TracedAs::work, 2);
+  scene.launch(0, 0, 10, 500, 5000, "launchgap_gate");
+  scene.launch(0, 20, 30, 5000, 6000, "transform");
+  scene.launch(0, 40, 50, 6200, 7200, "gemm");
+  scene.launch(0, 60, 70, 7000, 8200, "gemm");  // beside the one before
+  scene.launch(0, 80, 90, 9000, 9400, "gemm");
+  const auto columns = scene.finish();
+  EXPECT_THAT(columns.at("kernel_ns"), ElementsAre((1000 + 1000 + 1200 + 400) / 2));
+  EXPECT_THAT(columns.at("uncovered_ns"), ElementsAre((200 + 800) / 2));
+  EXPECT_THAT(columns.at("kernels"), ElementsAre(2));
+  const auto& gemm = scene.trace.kernels().at({"gemm", {1, 1, 1}, {1, 1, 1}});
+  EXPECT_EQ(gemm.count, 3u);
+  EXPECT_EQ(gemm.shortest_ns, 400);
+  EXPECT_EQ(gemm.longest_ns, 1200);
+  EXPECT_EQ(state(scene.trace), "ok");
+}
+
+TEST(CaseTrace, JoinsAllocationsToTheirMemory) {
+  Scene scene({"call_ns"}, 2, TracedAs::allocation);
+  for (const std::size_t i : {0u, 1u}) {
+    scene.allocation(i, Purpose::allocate, 100, 1100);
+    scene.allocation(i, Purpose::release, 3000, 3500);
+  }
+  const auto columns = scene.finish();
+  EXPECT_THAT(columns.at("api_record_ns"), ElementsAre(1000, 1000));
+  EXPECT_THAT(columns.at("free_record_ns"), ElementsAre(500, 500));
+  EXPECT_EQ(scene.trace.allocations_joined(), 4u);
+  EXPECT_EQ(scene.trace.memory().at({false, 3, 0x77, 4096}), 2u);
+  EXPECT_EQ(state(scene.trace), "ok");
+}
+
+TEST(CaseTrace, WaitsForRecordsThatComeLate) {
+  Scene scene({"api_ns"}, 1, TracedAs::launch);
+  scene.launch(0, 100, 2100, 5100, 6100);
+  scene.tracer.only_if_forced = true;
+  EXPECT_THAT(scene.finish().at("launch_ns"), ElementsAre(5000));
+  EXPECT_EQ(state(scene.trace), "ok");
+}
+
+TEST(CaseTrace, NoRecordsAtAllAreAnErrorAndDoNotTakeLong) {
+  Scene scene({"api_ns"}, 1, TracedAs::unseen);
+  scene.finish();
+  EXPECT_LE(scene.tracer.collections, 6);
+  EXPECT_EQ(state(scene.trace), "invalid:no_records");
+}
+
+TEST(CaseTrace, DroppedRecordsMakeTheCaseInvalid) {
+  Scene scene({"api_ns"}, 1, TracedAs::launch);
+  scene.launch(0, 100, 2100, 5100, 6100);
+  scene.tracer.next.dropped = 5;
+  scene.finish();
+  EXPECT_EQ(state(scene.trace), "invalid:dropped");
+  EXPECT_THAT(scene.trace.invalid()->what(), ::testing::HasSubstr("5 records dropped"));
+}
+
+TEST(CaseTrace, AClockThatJumpsMakesTheCaseInvalid) {
+  Scene scene({"api_ns"}, 1, TracedAs::launch);
+  scene.launch(0, 100, 2100, 5100, 6100);
+  scene.tracer.jump_ns = 50'000;
+  scene.finish();
+  EXPECT_EQ(state(scene.trace), "invalid:clock_step");
+}
+
+TEST(CaseTrace, LesserLevelsOnlyCheck) {
+  ScriptedTracer tracer(TraceLevel::launches);
+  CaseTrace trace(tracer, TracedAs::launch, 1);
+  trace.begin();
+  Block block({"api_ns"}, 1);
+  block.restart();
+  block.keep(now_ns(), 1.0);
+  block.close();
+  tracer.next.calls.push_back({now_ns() + kOffset,
+                               now_ns() + kOffset,
+                               1,
+                               1,
+                               652,
+                               activity::Domain::driver,
+                               Purpose::launch});
+  EXPECT_TRUE(trace.finish(block).empty());
+  EXPECT_EQ(state(trace), "ok");
+}
+
+/// The canary on the host's queue, with a tracer that spoils what the host recorded.
+class Spoiler : public Tracer {
+ public:
+  explicit Spoiler(std::function<void(activity::Trace&)> spoil) : spoil_(std::move(spoil)) {}
+  TraceLevel level() const override { return TraceLevel::all; }
+  void collect(activity::Trace& trace, bool) override {
+    host().collect(trace, false);
+    if (trace.kernels.size() >= 100) spoil_(trace);
+  }
+  std::int64_t clock_ns() override { return now_ns() + jump_ns; }
+  void stop() override {}
+  std::optional<LoadedLibrary> library() const override { return std::nullopt; }
+
+  static Tracer& host() {
+    static Tracer& tracer = start_tracer("host", TraceLevel::all);
+    return tracer;
+  }
+  std::int64_t jump_ns = 0;
+
+ private:
+  std::function<void(activity::Trace&)> spoil_;
+};
+
+TEST(Canary, FindsEveryWayInWhichTracingMayBeBroken) {
+  struct Case {
+    const char* state;
+    std::function<void(activity::Trace&)> spoil;
+  };
+  const Case cases[] = {
+      {"invalid:no_records", [](activity::Trace& trace) { trace.clear(); }},
+      {"invalid:dropped", [](activity::Trace& trace) { trace.dropped = 1; }},
+      {"invalid:bad_timestamps", [](activity::Trace& trace) { trace.kernels[5].end_ns = 0; }},
+      {"invalid:bad_timestamps", [](activity::Trace& trace) { trace.kernels[5].begin_ns = 1; }},
+      {"invalid:unjoined", [](activity::Trace& trace) { trace.kernels.pop_back(); }},
+      {"invalid:unjoined", [](activity::Trace& trace) { trace.calls.pop_back(); }},
+  };
+  Spoiler::host();  // before the device, as ever
+  const std::unique_ptr<Device> device = host::open();
+  for (const auto& [expected, spoil] : cases) {
+    Spoiler tracer(spoil);
+    try {
+      check_with_canary(tracer, *device);
+      ADD_FAILURE() << expected << " was not noticed";
+    } catch (const TraceUnavailable& problem) {
+      EXPECT_EQ(problem.state(), expected) << problem.what();
+      EXPECT_TRUE(problem.invalid());
+    }
+  }
+  Spoiler healthy([](activity::Trace&) {});
+  EXPECT_EQ(check_with_canary(healthy, *device).joined, 100u);
+}
+
+}  // namespace
+}  // namespace launchgap

@@ -1,0 +1,232 @@
+#include "harness/trace/join.h"
+
+#include <algorithm>
+#include <random>
+
+#include <gtest/gtest.h>
+
+namespace launchgap {
+namespace {
+
+using activity::Call;
+using activity::Domain;
+using activity::KernelRun;
+using activity::Purpose;
+using activity::Trace;
+
+Call call(std::int64_t begin,
+          std::int64_t end,
+          std::uint32_t correlation,
+          std::uint32_t thread = 1,
+          Domain domain = Domain::driver) {
+  return {begin, end, correlation, thread, 652, domain, Purpose::launch};
+}
+
+KernelRun kernel(std::int64_t begin, std::int64_t end, std::uint32_t correlation) {
+  KernelRun run;
+  run.begin_ns = begin;
+  run.end_ns = end;
+  run.correlation = correlation;
+  return run;
+}
+
+/// n launches, 10 us apart: the call takes 2 us, the kernel begins 5 us after it and takes 1 us.
+Trace healthy(int n, std::uint32_t first_correlation = 1) {
+  Trace trace;
+  for (int i = 0; i < n; ++i) {
+    const std::int64_t at = 1'000'000 + 10'000 * i;
+    const std::uint32_t number = first_correlation + static_cast<std::uint32_t>(i);
+    trace.calls.push_back(call(at, at + 2000, number));
+    trace.kernels.push_back(kernel(at + 5000, at + 6000, number));
+  }
+  return trace;
+}
+
+/// The begins of the kernels of each launch, launches in order.
+std::vector<std::vector<std::int64_t>> kernel_begins(const Trace& trace, const Joined& joined) {
+  std::vector<std::vector<std::int64_t>> all;
+  for (const Launch& launch : joined.launches) {
+    auto& own = all.emplace_back();
+    for (const std::uint32_t i : joined.kernels_of(launch))
+      own.push_back(trace.kernels[i].begin_ns);
+  }
+  return all;
+}
+
+TEST(Join, FindsTheKernelOfEachLaunch) {
+  const Trace trace = healthy(100);
+  const Joined joined = join(trace);
+  EXPECT_EQ(joined.counts.launches, 100u);
+  EXPECT_EQ(joined.counts.joined, 100u);
+  EXPECT_EQ(joined.counts.impossible(), 0u);
+  EXPECT_EQ(joined.counts.describe_impossible(), "");
+  for (std::size_t i = 0; i < joined.launches.size(); ++i) {
+    const Launch& launch = joined.launches[i];
+    EXPECT_EQ(launch.call, i);
+    ASSERT_EQ(launch.kernel_count, 1u);
+    EXPECT_EQ(joined.kernels_of(launch)[0], i);
+  }
+}
+
+TEST(Join, DoesNotDependOnTheOrderOfRecords) {
+  const Trace ordered = healthy(500);
+  Trace shuffled = ordered;
+  std::mt19937 random(7);
+  std::ranges::shuffle(shuffled.calls, random);
+  std::ranges::shuffle(shuffled.kernels, random);
+  EXPECT_EQ(kernel_begins(shuffled, join(shuffled)), kernel_begins(ordered, join(ordered)));
+}
+
+TEST(Join, CountsNumbersThatWrapAround) {
+  const Trace trace = healthy(200, 0xFFFFFFFFu - 100);  // goes through 0, which means "none"
+  const Joined joined = join(trace);
+  EXPECT_EQ(joined.counts.joined, 199u);
+  EXPECT_EQ(joined.counts.launches_without_kernel, 1u);
+  EXPECT_EQ(joined.counts.kernels_without_launch, 1u);
+  EXPECT_EQ(joined.counts.duplicates, 0u);
+}
+
+TEST(Join, GivesALaunchAllKernelsOfItsGraphByTheirBegin) {
+  Trace trace;
+  trace.calls = {call(1000, 3000, 5)};
+  trace.kernels = {kernel(9000, 9500, 5), kernel(5000, 5500, 5), kernel(7000, 7500, 5)};
+  EXPECT_EQ(kernel_begins(trace, join(trace)),
+            (std::vector<std::vector<std::int64_t>>{{5000, 7000, 9000}}));
+}
+
+TEST(Join, AGraphThatIsTracedAsAWholeHasNoKernelsAndIsNotMissed) {
+  Trace trace;
+  trace.calls = {call(1000, 3000, 5)};
+  trace.graphs = {{5000, 9000, 5, 1}};
+  const Joined joined = join(trace);
+  EXPECT_TRUE(joined.launches[0].is_graph);
+  EXPECT_EQ(joined.counts.launches_without_kernel, 0u);
+}
+
+TEST(Join, TheOutermostOfNestedCallsOwnsTheKernel) {
+  for (const std::uint32_t inner_number : {7u, 8u}) {  // the same number, or one of its own
+    Trace trace;
+    trace.calls = {call(1500, 2500, inner_number, 1, Domain::driver),
+                   call(1000, 3000, 7, 1, Domain::runtime)};
+    trace.kernels = {kernel(5000, 6000, inner_number)};
+    const Joined joined = join(trace);
+    ASSERT_EQ(joined.launches.size(), 1u);
+    EXPECT_EQ(trace.calls[joined.launches[0].call].domain, Domain::runtime);
+    EXPECT_EQ(joined.launches[0].kernel_count, 1u);
+    EXPECT_EQ(joined.counts.nested, 1u);
+    EXPECT_EQ(joined.counts.impossible(), 0u);
+  }
+}
+
+TEST(Join, CallsOfOtherThreadsAtTheSameTimeAreNotNested) {
+  Trace trace;
+  trace.calls = {call(1000, 4000, 1, 1), call(1500, 2500, 2, 2), call(5000, 6000, 3, 1)};
+  trace.kernels = {kernel(5000, 5500, 1), kernel(5500, 5600, 2), kernel(9000, 9100, 3)};
+  const Joined joined = join(trace);
+  EXPECT_EQ(joined.counts.nested, 0u);
+  EXPECT_EQ(kernel_begins(trace, joined),
+            (std::vector<std::vector<std::int64_t>>{{5000}, {5500}, {9000}}));
+}
+
+TEST(Join, CallsThatLaunchNothingTakeNoPart) {
+  Trace trace = healthy(1);
+  Call allocation = call(100, 200, 99);
+  allocation.purpose = Purpose::allocate;
+  trace.calls.push_back(allocation);
+  EXPECT_EQ(join(trace).counts.launches, 1u);
+}
+
+struct Pathology {
+  const char* name;
+  void (*spoil)(Trace&);
+  std::uint64_t JoinCounts::*count;
+  bool impossible;
+};
+
+const Pathology kPathologies[] = {
+    {"a kernel without any time",
+     [](Trace& trace) { trace.kernels[3].begin_ns = trace.kernels[3].end_ns = 0; },
+     &JoinCounts::zero,
+     true},
+    {"a kernel that has not ended",
+     [](Trace& trace) { trace.kernels[3].end_ns = 0; },
+     &JoinCounts::zero,
+     true},
+    {"a call without a time",
+     [](Trace& trace) { trace.calls[3].begin_ns = 0; },
+     &JoinCounts::zero,
+     true},
+    {"a kernel that ends before it begins",
+     [](Trace& trace) { trace.kernels[3].end_ns = trace.kernels[3].begin_ns - 1; },
+     &JoinCounts::inverted,
+     true},
+    {"a kernel that begins before it was launched",
+     [](Trace& trace) { trace.kernels[3].begin_ns = trace.calls[3].begin_ns - 1; },
+     &JoinCounts::early,
+     true},
+    {"two launches with one number",
+     [](Trace& trace) { trace.calls[3].correlation = trace.calls[4].correlation; },
+     &JoinCounts::duplicates,
+     true},
+    {"a record that was dropped",
+     [](Trace& trace) { trace.dropped = 1; },
+     &JoinCounts::dropped,
+     true},
+    {"a record of an unknown kind",
+     [](Trace& trace) { trace.unknown = 1; },
+     &JoinCounts::unknown,
+     true},
+    {"a kernel that is missing",
+     [](Trace& trace) { trace.kernels.erase(trace.kernels.begin() + 3); },
+     &JoinCounts::launches_without_kernel,
+     false},
+    {"a call that is missing",
+     [](Trace& trace) { trace.calls.erase(trace.calls.begin() + 3); },
+     &JoinCounts::kernels_without_launch,
+     false},
+    {"a kernel that begins before the call returns",
+     [](Trace& trace) { trace.kernels[3].begin_ns = trace.calls[3].end_ns - 1; },
+     &JoinCounts::overlap,
+     false},
+};
+
+TEST(Join, CountsEveryPathologyAndKeepsTheRest) {
+  for (const Pathology& pathology : kPathologies) {
+    Trace trace = healthy(100);
+    pathology.spoil(trace);
+    const Joined joined = join(trace);
+    EXPECT_EQ(joined.counts.*pathology.count, 1u) << pathology.name;
+    EXPECT_EQ(joined.counts.impossible() > 0, pathology.impossible) << pathology.name;
+    EXPECT_EQ(joined.counts.describe_impossible().empty(), !pathology.impossible) << pathology.name;
+    EXPECT_GE(joined.counts.joined, 99u) << pathology.name;
+  }
+}
+
+TEST(Join, NothingGivesNothing) {
+  EXPECT_EQ(join({}).counts.launches, 0u);
+}
+
+TEST(Join, MeasuresTheOverheadBetweenCallAndKernel) {
+  Trace trace = healthy(3);  // calls at 1000, 1010, 1020 us; kernels 5 us later
+  const auto at = [](double us) { return static_cast<std::int64_t>(us * 1000); };
+  trace.overheads = {
+      {at(1010.5), at(1012), 2, activity::OverheadKind::command_buffer_full},
+      {at(1013), at(1030), 0, activity::OverheadKind::buffer_request},  // 2 us of it, then 5 us
+      {at(1007), at(1008), 0, activity::OverheadKind::resource},        // the kernel is over
+  };
+  const Joined joined = join(trace);
+  EXPECT_EQ(joined.launches[0].overhead_ns, 0);
+  EXPECT_EQ(joined.launches[1].overhead_ns, 1500 + 2000);
+  EXPECT_EQ(joined.launches[2].overhead_ns, 5000);
+}
+
+TEST(JoinCounts, AreDescribedInWords) {
+  JoinCounts counts;
+  counts.dropped = 3;
+  counts.early = 1;
+  EXPECT_EQ(counts.describe_impossible(),
+            "3 records dropped, 1 record of kernels that begin before their launch");
+}
+
+}  // namespace
+}  // namespace launchgap
