@@ -7,6 +7,7 @@
 #include "harness/cli/page.h"
 #include "harness/record/reader.h"
 #include "harness/summary/csv.h"
+#include "harness/summary/tables.h"
 
 namespace launchgap::cli {
 namespace {
@@ -65,6 +66,7 @@ ExitCode export_csv(const std::string& folder, const fs::path& output) {
   if (failed)
     throw UsageError(fmt::format("{} cannot be made: {}", output.string(), failed.message()));
   write_csv_tables(summarised.session, summarised.rows, output);
+  write_detail_tables(summarised.session, summarised.rows, output);
   write_samples(summarised.session, output / "samples.csv");
   for (const std::string& problem : summarised.session.problems)
     fmt::print(stderr, "launchgap: {}\n", problem);
@@ -82,8 +84,9 @@ void add_export(CLI::App& app, Action& action) {
   auto options = std::make_shared<Options>();
   command->add_option("session", options->folder, "Folder of a session")->required();
   command
-      ->add_option(
-          "--format", options->format, "csv: devices, runs, summary and every sample, as RFC 4180")
+      ->add_option("--format",
+                   options->format,
+                   "csv: devices, runs, summary, details and every sample, as RFC 4180")
       ->check(CLI::IsMember({"csv"}))
       ->capture_default_str();
   command->add_option("-o,--output", options->output, "Folder to write, new or empty")->required();

@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include "harness/cli/command.h"
-#include "harness/cli/text.h"
 #include "harness/core/plan.h"
+#include "harness/core/text.h"
 #include "harness/measure/benchmark.h"
 #include "harness/record/schema.h"
 #include "harness/run/device_lock.h"

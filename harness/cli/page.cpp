@@ -10,9 +10,11 @@
 
 #include <fmt/format.h>
 
-#include "harness/cli/text.h"
 #include "harness/core/errors.h"
 #include "harness/core/plan.h"
+#include "harness/core/text.h"
+#include "harness/summary/findings.h"
+#include "harness/summary/tables.h"
 
 extern char** environ;
 
@@ -118,7 +120,7 @@ void write_page(const std::vector<std::unique_ptr<Summarised>>& sessions, const 
     const fs::path folder = tables.path / std::to_string(i);
     fs::create_directory(folder);
     write_csv_tables(sessions[i]->session, sessions[i]->rows, folder);
-    write_page_tables(sessions[i]->session, folder);
+    write_detail_tables(sessions[i]->session, sessions[i]->rows, folder);
     for (const std::string& argument : {std::string("--session"),
                                         sessions[i]->session.folder.string(),
                                         std::string("--tables"),

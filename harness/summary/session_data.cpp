@@ -104,6 +104,8 @@ class FileReader {
       run_.kernel_form = maybe<std::string>(record, "kernel_form").value_or("");
       run_.jit = maybe<bool>(record, "jit");
       run_.simulated = maybe<bool>(record, "simulated").value_or(false);
+      run_.trace_state = maybe<std::string>(record, "trace_state").value_or("");
+      run_.measured_under_tool = maybe<std::string>(record, "measured_under_tool").value_or("");
       if (record.contains("libraries")) run_.libraries = record["libraries"];
     } else if (kind == "summary") {
       Pending& pending = pending_[record.at("case").get<std::string>()];
@@ -115,7 +117,26 @@ class FileReader {
       } else if (pending.outcome.status != Status::unsupported) {
         ++run_.cases_failed;
       }
+    } else if (kind == "telemetry") {
+      session_.telemetry.push_back({run_.device,
+                                    run_.arm,
+                                    run_.setup,
+                                    run_.replicate,
+                                    maybe<std::string>(record, "case").value_or(""),
+                                    maybe<int>(record, "block").value_or(-1),
+                                    maybe<std::int64_t>(record, "at_ns").value_or(0),
+                                    maybe<std::map<std::string, double>>(record, "values")
+                                        .value_or(std::map<std::string, double>())});
+    } else if (kind == "trace") {
+      session_.traces.push_back({run_.device,
+                                 run_.setup,
+                                 run_.replicate,
+                                 maybe<std::string>(record, "case").value_or(""),
+                                 maybe<std::string>(record, "state").value_or(""),
+                                 maybe<std::string>(record, "reason").value_or(""),
+                                 record});
     } else if (kind == "end") {
+      run_.other_processes = maybe<int>(record, "other_processes");
       run_.status = maybe<std::string>(record, "status").value_or("");
       run_.reason = maybe<std::string>(record, "reason").value_or("");
       run_.duration_s = maybe<double>(record, "duration_s");
@@ -133,14 +154,18 @@ class FileReader {
     const Status status = pending.outcome.status.value_or(Status::ok);
     if (status != Status::ok) return;
     for (SampleBlock& block : pending.blocks) {
+      BlockInfo& info = data.blocks.emplace_back(
+          BlockInfo{run_.replicate, block.block, block.begin_ns, block.end_ns, {}});
       for (std::size_t m = 0; m < block.metrics.size(); ++m) {
         if (std::ranges::find(data.metric_order, block.metrics[m]) == data.metric_order.end()) {
           data.metric_order.push_back(block.metrics[m]);
         }
         std::vector<double>& all = data.samples[block.metrics[m]][run_.replicate];
+        const std::size_t before = all.size();
         std::ranges::copy_if(block.values[m], std::back_inserter(all), [](double value) {
           return std::isfinite(value);
         });
+        info.counts[block.metrics[m]] = all.size() - before;
       }
     }
   }
@@ -168,6 +193,8 @@ void drop_failed_samples(SessionData& session) {
     for (const auto& [replicate, outcome] : data.outcomes) {
       if (outcome.status.value_or(Status::ok) == Status::ok) continue;
       for (auto& [metric, by_replicate] : data.samples) by_replicate.erase(replicate);
+      std::erase_if(data.blocks,
+                    [&](const BlockInfo& block) { return block.replicate == replicate; });
     }
   }
 }

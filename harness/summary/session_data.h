@@ -33,6 +33,9 @@ struct RunInfo {
   std::string kernel_form;
   std::optional<bool> jit;
   bool simulated = false;
+  std::string trace_state;             // "off", "ok", or why the run was not traced
+  std::string measured_under_tool;     // a profiler or debugger that watched the process
+  std::optional<int> other_processes;  // most seen at once on the device, besides this run's
   int cases_ok = 0;
   int cases_failed = 0;
   Json libraries = Json::array();
@@ -54,6 +57,33 @@ struct CaseKey {
   auto operator<=>(const CaseKey&) const = default;
 };
 
+/// One block of samples, in the order of `CaseData::samples`.
+struct BlockInfo {
+  int replicate = 0;
+  int block = 0;
+  std::int64_t begin_ns = 0, end_ns = 0;
+  std::map<std::string, std::size_t> counts;  // samples that it has, by metric
+};
+
+/// One reading of telemetry, between blocks.
+struct TelemetryInfo {
+  std::string device, arm, setup;
+  int replicate = 0;
+  std::string case_name;
+  int block = -1;  // before the first: -1
+  std::int64_t at_ns = 0;
+  std::map<std::string, double> values;
+};
+
+/// What tracing had to say: of a run as a whole, or of one of its cases.
+struct TraceInfo {
+  std::string device, setup;
+  int replicate = 0;
+  std::string case_name;  // empty: the run
+  std::string state, reason;
+  Json record;
+};
+
 struct CaseData {
   std::string method;
   std::map<int, CaseOutcome> outcomes;  // by replicate
@@ -61,6 +91,7 @@ struct CaseData {
   /// invalid.
   std::map<std::string, std::map<int, std::vector<double>>> samples;
   std::vector<std::string> metric_order;
+  std::vector<BlockInfo> blocks;  // by replicate, in the order in which they were measured
 };
 
 struct SessionData {
@@ -71,6 +102,8 @@ struct SessionData {
   std::vector<DeviceFacts> devices;
   std::vector<RunInfo> runs;
   std::map<CaseKey, CaseData> cases;
+  std::vector<TelemetryInfo> telemetry;
+  std::vector<TraceInfo> traces;
   std::vector<std::string> problems;  // one line each: what could not be read
 
   const DeviceFacts* device(const std::string& uuid) const;

@@ -10,6 +10,8 @@
 
 #include "harness/core/errors.h"
 #include "harness/core/metric.h"
+#include "harness/stats/modes.h"
+#include "harness/stats/random_effects.h"
 #include "harness/stats/stats.h"
 #include "harness/summary/csv.h"
 
@@ -57,6 +59,26 @@ std::vector<double> merged(const std::vector<std::vector<double>>& lists) {
   return all;
 }
 
+std::optional<stats::Estimate> as_cv(const std::optional<stats::Estimate>& log_sd) {
+  if (!log_sd) return std::nullopt;
+  return stats::Estimate{
+      stats::lognormal_cv(log_sd->value),
+      {stats::lognormal_cv(log_sd->interval.low), stats::lognormal_cv(log_sd->interval.high)}};
+}
+
+/// Of each run's own samples, what most runs have; of equally many, the fewer. Pooled, runs that
+/// differ would look like modes.
+std::optional<int> modes_within_runs(const std::map<int, std::vector<double>>& by_replicate) {
+  std::map<int, int> runs_by_modes;
+  for (const auto& [replicate, samples] : by_replicate) {
+    if (const auto modes = stats::modes(samples)) ++runs_by_modes[*modes];
+  }
+  const auto most =
+      std::ranges::max_element(runs_by_modes, {}, [](const auto& entry) { return entry.second; });
+  if (most == runs_by_modes.end()) return std::nullopt;
+  return most->first;
+}
+
 void describe(const std::map<int, std::vector<double>>& by_replicate, SummaryRow& row) {
   std::vector<std::vector<double>> runs;
   std::vector<double> medians;
@@ -87,22 +109,19 @@ void describe(const std::map<int, std::vector<double>>& by_replicate, SummaryRow
   row.mad = stats::median_absolute_deviation(all);
   row.outlier_share = stats::outlier_share(all);
   if (lag1_weight > 0) row.lag1 = lag1 / lag1_weight;
-  const stats::VarianceComponents components = stats::variance_components(runs);
-  row.within_run_cv = components.within_cv;
-  row.between_run_cv = components.between_cv;
-  row.icc = components.icc;
+  row.modes = modes_within_runs(by_replicate);
+  const stats::RandomEffects effects = stats::random_effects(runs);
+  row.within_run_cv = as_cv(effects.within_sd);
+  row.between_run_cv = as_cv(effects.between_sd);
+  row.icc = effects.icc;
   row.run_medians = medians;
   std::ranges::sort(medians);
+  if (medians.size() > 1 && *stats::quantile(medians, 0.5) > 0)
+    row.run_median_range = (medians.back() - medians.front()) / *stats::quantile(medians, 0.5);
   if (const auto interval = stats::median_interval(medians)) {
     row.p50_ci_lo = interval->low;
     row.p50_ci_hi = interval->high;
   }
-}
-
-const Metric* known_metric(const std::string& key) {
-  const auto metrics = all_metrics();
-  const auto found = std::ranges::find(metrics, key, &Metric::key);
-  return found == metrics.end() ? nullptr : &*found;
 }
 
 std::string of_device(const SummaryRow& row, std::string DeviceFacts::*field) {
@@ -133,6 +152,26 @@ SummaryColumn statistic(std::string_view key,
   return {key, description, [field](const SummaryRow& row) { return cell(row.*field); }};
 }
 
+/// An estimate's value, or one end of its interval.
+SummaryColumn estimate(std::string_view key,
+                       std::string_view description,
+                       std::optional<stats::Estimate> SummaryRow::*field,
+                       double (*part)(const stats::Estimate&)) {
+  return {key, description, [field, part](const SummaryRow& row) {
+            return row.*field ? cell(part(*(row.*field))) : std::string();
+          }};
+}
+
+double value_of(const stats::Estimate& estimate) {
+  return estimate.value;
+}
+double low_of(const stats::Estimate& estimate) {
+  return estimate.interval.low;
+}
+double high_of(const stats::Estimate& estimate) {
+  return estimate.interval.high;
+}
+
 /// "cuBLAS 13.1.0 (/path); cuDNN 9.19.0 (/path)".
 std::string libraries_text(const SessionData& session, const std::string& device) {
   std::vector<std::string> texts;
@@ -150,6 +189,12 @@ std::string libraries_text(const SessionData& session, const std::string& device
 }
 
 }  // namespace
+
+const Metric* known_metric(const std::string& key) {
+  const auto metrics = all_metrics();
+  const auto found = std::ranges::find(metrics, key, &Metric::key);
+  return found == metrics.end() ? nullptr : &*found;
+}
 
 std::vector<SummaryRow> summarise(const SessionData& session) {
   std::vector<SummaryRow> rows;
@@ -192,7 +237,8 @@ const std::vector<SummaryColumn>& summary_columns() {
          return device ? or_empty(device->compute_capability) : "";
        }},
       {"arm",
-       "plain: nothing traces the process, these numbers are the headline; traced: under CUPTI.",
+       "plain: nothing traces the process, these numbers are the headline; traced: its activity is "
+       "recorded, by CUPTI or the host device itself.",
        [](Row row) { return row.key.arm; }},
       {"setup",
        "The family of benchmarks and the settings of the whole process.",
@@ -243,27 +289,32 @@ const std::vector<SummaryColumn>& summary_columns() {
       statistic("p50_ci_hi",
                 "Upper end of the 95 % interval of the median over runs (six runs or more).",
                 &SummaryRow::p50_ci_hi),
-      statistic("within_run_cv",
-                "Standard deviation within runs, as a share of the mean.",
-                &SummaryRow::within_run_cv),
-      statistic("between_run_cv",
-                "Standard deviation between runs beyond what their samples explain, as a share of "
-                "the mean.",
-                &SummaryRow::between_run_cv),
-      statistic("icc",
-                "Share of the variance that lies between runs: 0, any process is like another; 1, "
-                "all that differs is the process.",
-                &SummaryRow::icc),
+      estimate(
+          "within_run_cv",
+          "Coefficient of variation within runs, from the standard deviation of the logarithms.",
+          &SummaryRow::within_run_cv,
+          value_of),
+      estimate("between_run_cv",
+               "Coefficient of variation between runs, beyond what their samples explain.",
+               &SummaryRow::between_run_cv,
+               value_of),
+      estimate("icc",
+               "Share of the variance of the logarithms that lies between runs: 0, any process is "
+               "like another; 1, all that differs is the process.",
+               &SummaryRow::icc,
+               value_of),
       statistic(
           "lag1", "Correlation of each sample with the next, within runs.", &SummaryRow::lag1),
       {"modes",
-       "Number of modes of the distribution; not determined yet.",
-       [](Row) { return std::string(); }},
+       "Modes of the distribution within a run, by the dip test; of the runs, what most have.",
+       [](Row row) { return row.modes ? std::to_string(*row.modes) : std::string(); }},
       statistic("outlier_share",
                 "Share of samples beyond 1.5 interquartile ranges from the quartiles.",
                 &SummaryRow::outlier_share),
       {"source",
-       "What measured it: the host's clock, events on the device, or derived from another metric.",
+       "What measured it: the host's clock, events on the device, the trace, or derived from "
+       "another "
+       "metric.",
        [](Row row) {
          const Metric* m = known_metric(row.metric);
          return std::string(m ? m->source : "");
@@ -274,6 +325,27 @@ const std::vector<SummaryColumn>& summary_columns() {
       {"method",
        "What did the work: library, call, algorithm.",
        [](Row row) { return row.method; }},
+      estimate("within_run_cv_lo",
+               "Lower end of the 95 % interval of within_run_cv.",
+               &SummaryRow::within_run_cv,
+               low_of),
+      estimate("within_run_cv_hi",
+               "Upper end of the 95 % interval of within_run_cv.",
+               &SummaryRow::within_run_cv,
+               high_of),
+      estimate("between_run_cv_lo",
+               "Lower end of the 95 % interval of between_run_cv.",
+               &SummaryRow::between_run_cv,
+               low_of),
+      estimate("between_run_cv_hi",
+               "Upper end of the 95 % interval of between_run_cv.",
+               &SummaryRow::between_run_cv,
+               high_of),
+      estimate("icc_lo", "Lower end of the 95 % interval of icc.", &SummaryRow::icc, low_of),
+      estimate("icc_hi", "Upper end of the 95 % interval of icc.", &SummaryRow::icc, high_of),
+      statistic("run_median_range",
+                "Largest less smallest median of a run, as a share of the median of the medians.",
+                &SummaryRow::run_median_range),
   };
   return columns;
 }
@@ -339,12 +411,33 @@ void write_csv_tables(const SessionData& session,
   }
   devices.commit();
 
-  CsvWriter runs(
-      folder / "runs.csv",
-      {"session_id", "node",         "device_id",    "device_name", "replicate",    "arm",
-       "setup",      "attempt",      "status",       "reason",      "begin_utc",    "duration_s",
-       "pid",        "cpus",         "side_by_side", "cases_ok",    "cases_failed", "kernel_form",
-       "jit",        "records_file", "simulated",    "begin_ns",    "fingerprint"});
+  CsvWriter runs(folder / "runs.csv",
+                 {"session_id",
+                  "node",
+                  "device_id",
+                  "device_name",
+                  "replicate",
+                  "arm",
+                  "setup",
+                  "attempt",
+                  "status",
+                  "reason",
+                  "begin_utc",
+                  "duration_s",
+                  "pid",
+                  "cpus",
+                  "side_by_side",
+                  "cases_ok",
+                  "cases_failed",
+                  "kernel_form",
+                  "jit",
+                  "records_file",
+                  "simulated",
+                  "begin_ns",
+                  "fingerprint",
+                  "trace_state",
+                  "measured_under_tool",
+                  "other_processes"});
   for (const RunInfo& run : session.runs) {
     const DeviceFacts* device = session.device(run.device);
     runs.row({session.id,
@@ -369,69 +462,12 @@ void write_csv_tables(const SessionData& session,
               run.file,
               cell(run.simulated),
               number_or_empty(run.begin_ns),
-              run.fingerprint.dump(-1, ' ', false, Json::error_handler_t::replace)});
+              run.fingerprint.dump(-1, ' ', false, Json::error_handler_t::replace),
+              run.trace_state,
+              run.measured_under_tool,
+              number_or_empty(run.other_processes)});
   }
   runs.commit();
-}
-
-void write_page_tables(const SessionData& session, const std::filesystem::path& folder) {
-  static const std::vector<double> kProbabilities = [] {
-    std::vector<double> p;
-    for (int i = 0; i <= 40; ++i) p.push_back(i / 40.0);
-    for (const double tail :
-         {0.001, 0.01, 0.96, 0.97, 0.98, 0.985, 0.99, 0.9925, 0.995, 0.9975, 0.999, 0.9995, 0.9999})
-      p.push_back(tail);
-    std::ranges::sort(p);
-    return p;
-  }();
-  CsvWriter quantiles(folder / "quantiles.csv",
-                      {"session_id",
-                       "device_id",
-                       "arm",
-                       "setup",
-                       "case",
-                       "metric",
-                       "unit",
-                       "replicate",
-                       "n",
-                       "p",
-                       "value"});
-  for (const auto& [key, data] : session.cases) {
-    for (const auto& [metric, by_replicate] : data.samples) {
-      const Metric* known = known_metric(metric);
-      for (const auto& [replicate, samples] : by_replicate) {
-        if (samples.empty()) continue;
-        std::vector<double> sorted = samples;
-        std::ranges::sort(sorted);
-        for (const double p : kProbabilities) {
-          quantiles.row({session.id,
-                         key.device,
-                         key.arm,
-                         key.setup,
-                         key.name.text(),
-                         metric,
-                         std::string(known ? known->unit : ""),
-                         std::to_string(replicate),
-                         std::to_string(sorted.size()),
-                         cell(p),
-                         cell(stats::quantile(sorted, p))});
-        }
-      }
-    }
-  }
-  quantiles.commit();
-
-  Json glossary;
-  for (const Metric& metric : all_metrics()) {
-    glossary["metrics"].push_back({{"key", metric.key},
-                                   {"unit", metric.unit},
-                                   {"direction", name_of(metric.direction)},
-                                   {"description", metric.description}});
-  }
-  for (const SummaryColumn& column : summary_columns()) {
-    glossary["columns"].push_back({{"key", column.key}, {"description", column.description}});
-  }
-  write_file(folder / "metrics.json", glossary.dump(1) + "\n");
 }
 
 }  // namespace launchgap

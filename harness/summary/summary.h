@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/core/metric.h"
+#include "harness/stats/stats.h"
 #include "harness/summary/session_data.h"
 
 namespace launchgap {
@@ -24,7 +26,10 @@ struct SummaryRow {
   std::size_t n = 0;
   std::optional<double> min, q1, p50, q3, p90, p99, p999, max, mean, sd, mad;
   std::optional<double> p50_ci_lo, p50_ci_hi;
-  std::optional<double> within_run_cv, between_run_cv, icc, lag1, outlier_share;
+  std::optional<stats::Estimate> within_run_cv, between_run_cv, icc;
+  std::optional<double> run_median_range;  // (largest - smallest) / median of the run medians
+  std::optional<double> lag1, outlier_share;
+  std::optional<int> modes;
   std::vector<double> run_medians;  // by replicate, not a column
 };
 
@@ -44,8 +49,7 @@ void write_csv_tables(const SessionData& session,
                       const std::vector<SummaryRow>& rows,
                       const std::filesystem::path& folder);
 
-/// Writes what the page needs beyond those: quantiles.csv (per run) and metrics.json (what each
-/// metric and column means).
-void write_page_tables(const SessionData& session, const std::filesystem::path& folder);
+/// The metric of a key, or null if this launchgap does not know it.
+const Metric* known_metric(const std::string& key);
 
 }  // namespace launchgap

@@ -10,89 +10,20 @@
 #include <gtest/gtest.h>
 
 #include "harness/core/errors.h"
-#include "harness/record/writer.h"
 #include "harness/summary/csv.h"
+#include "tests/summary/session_folder.h"
 
 namespace launchgap {
 namespace {
 
-namespace fs = std::filesystem;
 using ::testing::HasSubstr;
-
-/// A session's folder, written record by record.
-class SessionFolder : public ::testing::Test {
- protected:
-  SessionFolder()
-      : path(fs::temp_directory_path() / ("launchgap-session-" + std::to_string(getpid()))) {
-    fs::remove_all(path);
-    fs::create_directories(path / "records");
-    meta = new_record("session");
-    meta["session_id"] = "s";
-    meta["host"] = {{"node", "n"}};
-    DeviceFacts device;
-    device.uuid = "GPU-1";
-    device.name = "Some GPU";
-    device.backend = "cuda";
-    meta["devices"] = {to_json(device)};
-    meta["plan"] = Json::array();
-  }
-  ~SessionFolder() override { fs::remove_all(path); }
-
-  RecordWriter begin(int replicate, int attempt = 0) {
-    RecordWriter writer = RecordWriter::create(
-        path / "records" /
-        fs::path(std::to_string(replicate) + "." + std::to_string(attempt) + ".jsonl"));
-    Json run = new_record("run");
-    run["device"] = {{"uuid", "GPU-1"}};
-    run["replicate"] = replicate;
-    run["attempt"] = attempt;
-    run["arm"] = "plain";
-    run["setup"] = "launch";
-    writer.write(run);
-    return writer;
-  }
-
-  static void samples(RecordWriter& writer,
-                      const std::string& name,
-                      const std::vector<double>& values) {
-    Block block({"api_ns"}, values.size());
-    for (const double value : values) block.keep(0, value);
-    writer.write_samples(name, 0, 0, block);
-  }
-
-  static void summary(RecordWriter& writer,
-                      const std::string& name,
-                      const char* status,
-                      const char* reason = "") {
-    Json record = new_record("summary");
-    record["case"] = name;
-    record["status"] = status;
-    record["reason"] = reason;
-    record["method"] = "by hand";
-    writer.write(record);
-  }
-
-  static void end(RecordWriter& writer) {
-    Json record = new_record("end");
-    record["status"] = "ok";
-    writer.write(record);
-  }
-
-  SessionData read() {
-    write_file(path / "session.json", meta.dump());
-    return read_session(path);
-  }
-
-  fs::path path;
-  Json meta;
-};
 
 TEST_F(SessionFolder, PoolsTheSamplesOfAllRunsAndKeepsRunsApart) {
   for (int replicate = 0; replicate < 2; ++replicate) {
     RecordWriter writer = begin(replicate);
     samples(writer,
             "launch/null/mode:idle",
-            {1.0 + replicate * 10, 2.0 + replicate * 10, 3.0 + replicate * 10});
+            {101.0 + replicate * 10, 102.0 + replicate * 10, 103.0 + replicate * 10});
     summary(writer, "launch/null/mode:idle", "ok");
     end(writer);
   }
@@ -102,10 +33,11 @@ TEST_F(SessionFolder, PoolsTheSamplesOfAllRunsAndKeepsRunsApart) {
   EXPECT_EQ(rows[0].status, Status::ok);
   EXPECT_EQ(rows[0].n, 6u);
   EXPECT_EQ(rows[0].runs, 2u);
-  EXPECT_EQ(rows[0].p50, 7);
-  EXPECT_THAT(rows[0].run_medians, ::testing::ElementsAre(2, 12));
+  EXPECT_EQ(rows[0].p50, 107);
+  EXPECT_THAT(rows[0].run_medians, ::testing::ElementsAre(102, 112));
   EXPECT_FALSE(rows[0].p50_ci_lo.has_value()) << "two runs have no interval";
-  EXPECT_GT(*rows[0].icc, 0.9);
+  EXPECT_GT(rows[0].icc->value, 0.9);
+  EXPECT_DOUBLE_EQ(*rows[0].run_median_range, 10.0 / 107);
   EXPECT_EQ(rows[0].method, "by hand");
 }
 

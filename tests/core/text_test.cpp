@@ -1,8 +1,8 @@
-#include "harness/cli/text.h"
+#include "harness/core/text.h"
 
 #include <gtest/gtest.h>
 
-namespace launchgap::cli {
+namespace launchgap {
 namespace {
 
 TEST(Quantity, HasThreeDigitsAndAUnitThatFits) {
@@ -33,4 +33,4 @@ TEST(Table, AlignsByWhatIsSeenNotByBytes) {
 }
 
 }  // namespace
-}  // namespace launchgap::cli
+}  // namespace launchgap

@@ -1,11 +1,11 @@
-#include "harness/cli/text.h"
+#include "harness/core/text.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
 
-namespace launchgap::cli {
+namespace launchgap {
 namespace {
 
 /// Three significant digits, without an exponent.
@@ -65,4 +65,4 @@ std::string table(const std::vector<std::vector<std::string>>& rows) {
   return text;
 }
 
-}  // namespace launchgap::cli
+}  // namespace launchgap

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace launchgap::cli {
+namespace launchgap {
 
 /// "2.31 µs", "794 TFLOP/s", three digits; "–" for what is absent.
 std::string quantity(std::optional<double> value, std::string_view unit);
@@ -18,4 +18,4 @@ std::string bytes_text(double bytes);
 /// told apart: all but the first column align right.
 std::string table(const std::vector<std::vector<std::string>>& rows);
 
-}  // namespace launchgap::cli
+}  // namespace launchgap

@@ -1,0 +1,283 @@
+#include "harness/summary/findings.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "harness/core/text.h"
+#include "harness/stats/compare.h"
+#include "harness/stats/random_effects.h"
+
+namespace launchgap {
+namespace {
+
+constexpr std::string_view kPlain = "plain";
+constexpr std::string_view kTraced = "traced";
+
+double median_of(std::vector<double> values) {
+  std::ranges::sort(values);
+  return stats::quantile(values, 0.5).value_or(0);
+}
+
+const CaseData* find_case(const SessionData& session,
+                          const std::string& device,
+                          std::string_view arm,
+                          std::string_view benchmark,
+                          std::string_view params_part = "") {
+  for (const auto& [key, data] : session.cases) {
+    if (key.device == device && key.arm == arm && key.setup == family_of_setup(key.setup) &&
+        key.name.benchmark == benchmark &&
+        key.name.params_text().find(params_part) != std::string::npos) {
+      return &data;
+    }
+  }
+  return nullptr;
+}
+
+/// All values of a metric, run after run.
+std::vector<double> all_samples(const CaseData& data, const std::string& metric) {
+  std::vector<double> all;
+  const auto found = data.samples.find(metric);
+  if (found == data.samples.end()) return all;
+  for (const auto& [replicate, samples] : found->second)
+    all.insert(all.end(), samples.begin(), samples.end());
+  return all;
+}
+
+/// Rows of one metric of one case, on the devices of one name.
+using KindKey = std::tuple<std::string, std::string, std::string, CaseName, std::string>;
+
+std::map<KindKey, std::vector<const SummaryRow*>> rows_by_kind(
+    const SessionData& session,
+    const std::vector<SummaryRow>& rows) {
+  std::map<KindKey, std::vector<const SummaryRow*>> kinds;
+  for (const SummaryRow& row : rows) {
+    const DeviceFacts* device = session.device(row.key.device);
+    if (!device || row.metric.empty() || row.run_medians.empty()) continue;
+    kinds[{device->name, row.key.arm, row.key.setup, row.key.name, row.metric}].push_back(&row);
+  }
+  std::erase_if(kinds, [](const auto& entry) { return entry.second.size() < 2; });
+  return kinds;
+}
+
+std::vector<std::vector<double>> run_medians(const std::vector<const SummaryRow*>& rows) {
+  std::vector<std::vector<double>> medians;
+  for (const SummaryRow* row : rows) medians.push_back(row->run_medians);
+  return medians;
+}
+
+}  // namespace
+
+std::string_view name_of(VariationLevel level) {
+  switch (level) {
+    case VariationLevel::samples:
+      return "samples";
+    case VariationLevel::runs:
+      return "runs";
+    case VariationLevel::devices:
+      return "devices";
+  }
+  return "";
+}
+
+std::vector<Variation> variations(const SessionData& session, const std::vector<SummaryRow>& rows) {
+  std::vector<Variation> all;
+  for (const SummaryRow& row : rows) {
+    if (row.within_run_cv) {
+      all.push_back({row.key.device,
+                     row.key,
+                     row.metric,
+                     VariationLevel::samples,
+                     row.runs,
+                     *row.within_run_cv});
+    }
+    if (row.between_run_cv) {
+      all.push_back({row.key.device,
+                     row.key,
+                     row.metric,
+                     VariationLevel::runs,
+                     row.runs,
+                     *row.between_run_cv});
+    }
+  }
+  for (const auto& [kind, of_kind] : rows_by_kind(session, rows)) {
+    const auto& [name, arm, setup, case_name, metric] = kind;
+    // A run's median is one observation of its device.
+    const stats::RandomEffects effects = stats::random_effects(run_medians(of_kind));
+    if (!effects.between_sd) continue;
+    const stats::Estimate& sd = *effects.between_sd;
+    all.push_back(
+        {name,
+         {"", arm, setup, case_name},
+         metric,
+         VariationLevel::devices,
+         of_kind.size(),
+         {stats::lognormal_cv(sd.value),
+          {stats::lognormal_cv(sd.interval.low), stats::lognormal_cv(sd.interval.high)}}});
+  }
+  return all;
+}
+
+std::vector<OddDevice> odd_devices(const SessionData& session,
+                                   const std::vector<SummaryRow>& rows) {
+  std::vector<OddDevice> odd;
+  for (const auto& [kind, of_kind] : rows_by_kind(session, rows)) {
+    if (std::get<1>(kind) != kPlain) continue;
+    const auto deviations = stats::deviations(run_medians(of_kind));
+    for (std::size_t i = 0; i < of_kind.size(); ++i) {
+      const stats::Deviation& deviation = deviations[i];
+      if (!deviation.deviates) continue;
+      odd.push_back({of_kind[i]->key.device,
+                     of_kind[i]->key,
+                     of_kind[i]->metric,
+                     *deviation.ratio,
+                     *deviation.interval});
+    }
+  }
+  return odd;
+}
+
+std::vector<ObserverEffect> observer_effects(const SessionData& session,
+                                             const std::vector<SummaryRow>& rows) {
+  std::vector<ObserverEffect> effects;
+  const auto row_of = [&](const SummaryRow& plain, const std::string& setup) -> const SummaryRow* {
+    for (const SummaryRow& row : rows) {
+      if (row.key.device == plain.key.device && row.key.arm == kTraced && row.key.setup == setup &&
+          row.key.name == plain.key.name && row.metric == plain.metric) {
+        return &row;
+      }
+    }
+    return nullptr;
+  };
+  for (const SummaryRow& plain : rows) {
+    if (plain.key.arm != kPlain || plain.run_medians.empty()) continue;
+    // Cases that ran at a lesser level were meant to show the effect.
+    if (!session.cases.contains({plain.key.device,
+                                 std::string(kTraced),
+                                 setup_name(plain.key.setup, TraceLevel::launches),
+                                 plain.key.name})) {
+      continue;
+    }
+    for (const TraceLevel level : {TraceLevel::launches, TraceLevel::kernels, TraceLevel::all}) {
+      const SummaryRow* traced = row_of(plain, setup_name(plain.key.setup, level));
+      if (!traced || traced->run_medians.empty()) continue;
+      effects.push_back({plain.key.device,
+                         plain.key.name,
+                         plain.metric,
+                         level,
+                         plain.run_medians.size(),
+                         traced->run_medians.size(),
+                         median_of(plain.run_medians),
+                         median_of(traced->run_medians),
+                         stats::difference(traced->run_medians, plain.run_medians)});
+    }
+  }
+  return effects;
+}
+
+std::vector<LaunchParts> launch_parts(const SessionData& session) {
+  struct Quantile {
+    const char* name;
+    double p;
+    double half_width;  // samples between p - half_width and p + half_width are averaged
+  };
+  constexpr Quantile kQuantiles[] = {
+      {"p50", 0.5, 0.05}, {"p99", 0.99, 0.005}, {"p999", 0.999, 0.0005}};
+  std::vector<LaunchParts> all;
+  for (const auto& [key, data] : session.cases) {
+    if (key.arm != kTraced || data.samples.find("launch_ns") == data.samples.end()) continue;
+    const std::vector<double> calls = all_samples(data, "api_record_ns"),
+                              launches = all_samples(data, "launch_ns"),
+                              kernels = all_samples(data, "kernel_ns"),
+                              overheads = all_samples(data, "overhead_ns");
+    const std::size_t n = launches.size();
+    if (n == 0 || calls.size() != n || kernels.size() != n || overheads.size() != n) continue;
+    std::vector<std::size_t> order(n);
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::ranges::sort(order, {}, [&](std::size_t i) { return launches[i] + kernels[i]; });
+    for (const auto& [name, p, half_width] : kQuantiles) {
+      if (static_cast<double>(n) * (1 - p) < 1) continue;  // nothing beyond it was seen
+      const auto rank = [&](double q) {
+        return static_cast<std::size_t>(std::clamp(q, 0.0, 1.0) * static_cast<double>(n - 1));
+      };
+      LaunchParts parts{key.device, key.name, name, 0, 0, 0, 0, 0};
+      for (std::size_t r = rank(p - half_width); r <= rank(p + half_width); ++r) {
+        const std::size_t i = order[r];
+        ++parts.samples;
+        const double in_call = std::min(calls[i], launches[i]);
+        parts.call_ns += in_call;
+        parts.queue_ns += launches[i] - in_call;
+        parts.kernel_ns += kernels[i];
+        parts.overhead_ns += overheads[i];
+      }
+      for (double* part : {&parts.call_ns, &parts.queue_ns, &parts.kernel_ns, &parts.overhead_ns})
+        *part /= static_cast<double>(parts.samples);
+      all.push_back(parts);
+    }
+  }
+  return all;
+}
+
+std::vector<FlagCheck> flag_checks(const SessionData& session) {
+  constexpr double kAllowedNs = 1000;
+  std::vector<FlagCheck> checks;
+  for (const DeviceFacts& device : session.devices) {
+    const CaseData* flag = find_case(session, device.uuid, kTraced, "launch/flag");
+    const CaseData* echo = find_case(session, device.uuid, kTraced, "launch/echo");
+    if (!flag || !echo) continue;
+    std::vector<double> excess = all_samples(*flag, "flag_excess_ns");
+    const std::vector<double> round_trips = all_samples(*echo, "echo_ns");
+    if (excess.empty() || round_trips.empty()) continue;
+    FlagCheck check{device.uuid, excess.size(), 0, 0, 0, false};
+    check.before_kernel =
+        static_cast<std::size_t>(std::ranges::count_if(excess, [](double ns) { return ns < 0; }));
+    check.excess_p50_ns = median_of(std::move(excess));
+    check.limit_ns = median_of(round_trips) + kAllowedNs;
+    check.agrees = check.before_kernel == 0 && check.excess_p50_ns <= check.limit_ns;
+    checks.push_back(check);
+  }
+  return checks;
+}
+
+std::vector<Sentence> sentences(const SessionData& session, const std::vector<SummaryRow>& rows) {
+  std::vector<Sentence> all;
+  for (const DeviceFacts& device : session.devices) {
+    const auto row = std::ranges::find_if(rows, [&](const SummaryRow& candidate) {
+      return candidate.key.device == device.uuid && candidate.key.arm == kPlain &&
+             candidate.key.name.benchmark == "launch/null" && candidate.metric == "api_ns";
+    });
+    if (row == rows.end() || !row->p50) continue;
+    std::string text = fmt::format("A launch call takes {} (median)", quantity(row->p50, "ns"));
+    if (row->n >= 1000) {
+      text += fmt::format("; one in a thousand takes over {}", quantity(row->p999, "ns"));
+    } else {
+      text += fmt::format("; one in a hundred takes over {}", quantity(row->p99, "ns"));
+    }
+    if (row->run_medians.size() > 1) {
+      const double center = median_of(row->run_medians);
+      double shift = 0;
+      for (const double median : row->run_medians)
+        shift = std::max(shift, std::abs(median - center) / center);
+      text += fmt::format("; a fresh process shifts the median by up to {:.2g} %", 100 * shift);
+    }
+    if (row->between_run_cv && row->run_medians.size() >= 5) {
+      // Two means of n runs differ by chance by 1.96 sqrt(2 / n) cv, 19 times of 20.
+      constexpr double kToTell = 0.02;
+      const double cv = row->between_run_cv->value;
+      const double runs = std::ceil(2 * std::pow(1.96 * cv / kToTell, 2));
+      text += fmt::format("; to tell a change of 2 % takes {:.0f} runs of each version",
+                          std::max(2.0, runs));
+    }
+    if (row->modes.value_or(1) > 1)
+      text +=
+          fmt::format("; its times crowd around {} values, so a mean describes none", *row->modes);
+    all.push_back({device.uuid, text + "."});
+  }
+  return all;
+}
+
+}  // namespace launchgap

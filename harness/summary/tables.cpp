@@ -1,0 +1,487 @@
+#include "harness/summary/tables.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "harness/core/metric.h"
+#include "harness/measure/telemetry.h"
+#include "harness/stats/stats.h"
+#include "harness/summary/csv.h"
+#include "harness/summary/findings.h"
+
+namespace launchgap {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string number(std::int64_t value) {
+  return std::to_string(value);
+}
+
+std::string number(std::size_t value) {
+  return std::to_string(value);
+}
+
+std::string number(int value) {
+  return std::to_string(value);
+}
+
+std::string number_in(const Json& object, const char* key) {
+  const auto value = maybe<std::int64_t>(object, key);
+  return value ? number(*value) : "";
+}
+
+std::string unit_of(const std::string& metric) {
+  const Metric* const known = known_metric(metric);
+  return std::string(known ? known->unit : "");
+}
+
+void write_quantiles(const SessionData& session, const fs::path& folder) {
+  static const std::vector<double> kProbabilities = [] {
+    std::vector<double> p;
+    for (int i = 0; i <= 40; ++i) p.push_back(i / 40.0);
+    for (const double tail :
+         {0.001, 0.01, 0.96, 0.97, 0.98, 0.985, 0.99, 0.9925, 0.995, 0.9975, 0.999, 0.9995, 0.9999})
+      p.push_back(tail);
+    std::ranges::sort(p);
+    return p;
+  }();
+  CsvWriter quantiles(folder / "quantiles.csv",
+                      {"session_id",
+                       "device_id",
+                       "arm",
+                       "setup",
+                       "case",
+                       "metric",
+                       "unit",
+                       "replicate",
+                       "n",
+                       "p",
+                       "value"});
+  for (const auto& [key, data] : session.cases) {
+    for (const auto& [metric, by_replicate] : data.samples) {
+      const Metric* known = known_metric(metric);
+      for (const auto& [replicate, samples] : by_replicate) {
+        if (samples.empty()) continue;
+        std::vector<double> sorted = samples;
+        std::ranges::sort(sorted);
+        for (const double p : kProbabilities) {
+          quantiles.row({session.id,
+                         key.device,
+                         key.arm,
+                         key.setup,
+                         key.name.text(),
+                         metric,
+                         std::string(known ? known->unit : ""),
+                         std::to_string(replicate),
+                         std::to_string(sorted.size()),
+                         cell(p),
+                         cell(stats::quantile(sorted, p))});
+        }
+      }
+    }
+  }
+  quantiles.commit();
+}
+
+void write_sequence(const SessionData& session, const fs::path& folder) {
+  CsvWriter out(folder / "sequence.csv",
+                {"session_id",
+                 "device_id",
+                 "arm",
+                 "setup",
+                 "case",
+                 "metric",
+                 "unit",
+                 "replicate",
+                 "block",
+                 "begin_ns",
+                 "end_ns",
+                 "n",
+                 "p50",
+                 "p99",
+                 "max"});
+  for (const auto& [key, data] : session.cases) {
+    for (const std::string& metric : data.metric_order) {
+      std::map<int, std::size_t> first;  // of the block's samples in its run
+      for (const BlockInfo& block : data.blocks) {
+        const auto count = block.counts.find(metric);
+        if (count == block.counts.end() || count->second == 0) continue;
+        const std::vector<double>& run = data.samples.at(metric).at(block.replicate);
+        const auto begin = run.begin() + static_cast<std::ptrdiff_t>(first[block.replicate]);
+        first[block.replicate] += count->second;
+        std::vector<double> sorted(begin, begin + static_cast<std::ptrdiff_t>(count->second));
+        std::ranges::sort(sorted);
+        out.row({session.id,
+                 key.device,
+                 key.arm,
+                 key.setup,
+                 key.name.text(),
+                 metric,
+                 unit_of(metric),
+                 number(block.replicate),
+                 number(block.block),
+                 number(block.begin_ns),
+                 number(block.end_ns),
+                 number(sorted.size()),
+                 cell(stats::quantile(sorted, 0.5)),
+                 cell(stats::quantile(sorted, 0.99)),
+                 cell(sorted.back())});
+      }
+    }
+  }
+  out.commit();
+}
+
+void write_telemetry(const SessionData& session, const fs::path& folder) {
+  CsvWriter out(folder / "telemetry.csv",
+                {"session_id",
+                 "device_id",
+                 "arm",
+                 "setup",
+                 "replicate",
+                 "case",
+                 "block",
+                 "at_ns",
+                 "quantity",
+                 "unit",
+                 "value"});
+  const TelemetryInfo* before = nullptr;
+  for (const TelemetryInfo& reading : session.telemetry) {
+    const bool follows = before && reading.block >= 0 && before->block == reading.block - 1 &&
+                         before->device == reading.device && before->arm == reading.arm &&
+                         before->setup == reading.setup && before->replicate == reading.replicate &&
+                         before->case_name == reading.case_name;
+    for (const TelemetryQuantity& quantity : telemetry_quantities()) {
+      const std::string key(quantity.key);
+      const auto value = reading.values.find(key);
+      if (value == reading.values.end()) continue;
+      double shown = value->second;
+      if (quantity.counter) {
+        if (!follows) continue;
+        const auto earlier = before->values.find(key);
+        if (earlier == before->values.end()) continue;
+        shown -= earlier->second;
+      }
+      out.row({session.id,
+               reading.device,
+               reading.arm,
+               reading.setup,
+               number(reading.replicate),
+               reading.case_name,
+               number(reading.block),
+               number(reading.at_ns),
+               key,
+               std::string(quantity.unit),
+               cell(std::optional(shown))});
+    }
+    before = &reading;
+  }
+  out.commit();
+}
+
+void write_variation(const SessionData& session,
+                     const std::vector<SummaryRow>& rows,
+                     const fs::path& folder) {
+  CsvWriter out(folder / "variation.csv",
+                {"session_id",
+                 "scope",
+                 "device_id",
+                 "arm",
+                 "setup",
+                 "case",
+                 "metric",
+                 "level",
+                 "groups",
+                 "cv",
+                 "cv_lo",
+                 "cv_hi"});
+  for (const Variation& variation : variations(session, rows)) {
+    out.row({session.id,
+             variation.scope,
+             variation.key.device,
+             variation.key.arm,
+             variation.key.setup,
+             variation.key.name.text(),
+             variation.metric,
+             std::string(name_of(variation.level)),
+             number(variation.groups),
+             cell(variation.cv.value),
+             cell(variation.cv.interval.low),
+             cell(variation.cv.interval.high)});
+  }
+  out.commit();
+}
+
+void write_odd_devices(const SessionData& session,
+                       const std::vector<SummaryRow>& rows,
+                       const fs::path& folder) {
+  CsvWriter out(folder / "odd_devices.csv",
+                {"session_id",
+                 "device_id",
+                 "arm",
+                 "setup",
+                 "case",
+                 "metric",
+                 "ratio",
+                 "ratio_lo",
+                 "ratio_hi"});
+  for (const OddDevice& odd : odd_devices(session, rows)) {
+    out.row({session.id,
+             odd.device,
+             odd.key.arm,
+             odd.key.setup,
+             odd.key.name.text(),
+             odd.metric,
+             cell(odd.ratio),
+             cell(odd.interval.low),
+             cell(odd.interval.high)});
+  }
+  out.commit();
+}
+
+void write_observer_effects(const SessionData& session,
+                            const std::vector<SummaryRow>& rows,
+                            const fs::path& folder) {
+  CsvWriter out(folder / "observer.csv",
+                {"session_id",
+                 "device_id",
+                 "case",
+                 "metric",
+                 "unit",
+                 "level",
+                 "plain_runs",
+                 "traced_runs",
+                 "plain_p50",
+                 "traced_p50",
+                 "effect",
+                 "effect_lo",
+                 "effect_hi"});
+  for (const ObserverEffect& effect : observer_effects(session, rows)) {
+    const auto part = [&](double (*of)(const stats::Estimate&)) {
+      return effect.effect ? cell(of(*effect.effect)) : std::string();
+    };
+    out.row({session.id,
+             effect.device,
+             effect.name.text(),
+             effect.metric,
+             unit_of(effect.metric),
+             std::string(name_of(effect.level)),
+             number(effect.plain_runs),
+             number(effect.traced_runs),
+             cell(effect.plain_p50),
+             cell(effect.traced_p50),
+             part([](const stats::Estimate& estimate) { return estimate.value; }),
+             part([](const stats::Estimate& estimate) { return estimate.interval.low; }),
+             part([](const stats::Estimate& estimate) { return estimate.interval.high; })});
+  }
+  out.commit();
+}
+
+void write_launch_parts(const SessionData& session, const fs::path& folder) {
+  CsvWriter out(folder / "parts.csv",
+                {"session_id",
+                 "device_id",
+                 "case",
+                 "quantile",
+                 "samples",
+                 "call_ns",
+                 "queue_ns",
+                 "kernel_ns",
+                 "overhead_ns"});
+  for (const LaunchParts& parts : launch_parts(session)) {
+    out.row({session.id,
+             parts.device,
+             parts.name.text(),
+             parts.quantile,
+             number(parts.samples),
+             cell(parts.call_ns),
+             cell(parts.queue_ns),
+             cell(parts.kernel_ns),
+             cell(parts.overhead_ns)});
+  }
+  out.commit();
+}
+
+void write_flag_checks(const SessionData& session, const fs::path& folder) {
+  CsvWriter out(folder / "flag_check.csv",
+                {"session_id",
+                 "device_id",
+                 "samples",
+                 "before_kernel",
+                 "excess_p50_ns",
+                 "limit_ns",
+                 "agrees"});
+  for (const FlagCheck& check : flag_checks(session)) {
+    out.row({session.id,
+             check.device,
+             number(check.samples),
+             number(check.before_kernel),
+             cell(check.excess_p50_ns),
+             cell(check.limit_ns),
+             cell(check.agrees)});
+  }
+  out.commit();
+}
+
+std::string shape_text(const Json& shape) {
+  return shape.is_array() && shape.size() == 3
+             ? fmt::format("{}x{}x{}", shape[0].dump(), shape[1].dump(), shape[2].dump())
+             : "";
+}
+
+/// Kernels and memory of all runs of a case together.
+void write_kernels_and_memory(const SessionData& session, const fs::path& folder) {
+  struct KernelSums {
+    std::int64_t count = 0, total_ns = 0, shortest_ns = 0, longest_ns = 0;
+  };
+  std::map<std::array<std::string, 5>, KernelSums> kernels;  // device, case, name, grid, block
+  std::map<std::array<std::string, 6>, std::int64_t> memory;
+  for (const TraceInfo& trace : session.traces) {
+    for (const Json& kernel : trace.record.value("kernels", Json::array())) {
+      const auto count = maybe<std::int64_t>(kernel, "count").value_or(0);
+      const auto shortest = maybe<std::int64_t>(kernel, "shortest_ns").value_or(0);
+      KernelSums& sums = kernels[{trace.device,
+                                  trace.case_name,
+                                  maybe<std::string>(kernel, "name").value_or(""),
+                                  shape_text(kernel.value("grid", Json())),
+                                  shape_text(kernel.value("block", Json()))}];
+      sums.shortest_ns = sums.count == 0 ? shortest : std::min(sums.shortest_ns, shortest);
+      sums.longest_ns =
+          std::max(sums.longest_ns, maybe<std::int64_t>(kernel, "longest_ns").value_or(0));
+      sums.count += count;
+      sums.total_ns += maybe<std::int64_t>(kernel, "total_ns").value_or(0);
+    }
+    for (const Json& entry : trace.record.value("memory", Json::array())) {
+      memory[{trace.device,
+              trace.case_name,
+              maybe<std::string>(entry, "operation").value_or(""),
+              number_in(entry, "kind"),
+              maybe<std::uint64_t>(entry, "pool").value_or(0) != 0 ? "yes" : "no",
+              number_in(entry, "bytes")}] += maybe<std::int64_t>(entry, "count").value_or(0);
+    }
+  }
+  CsvWriter kernels_out(folder / "kernels.csv",
+                        {"session_id",
+                         "device_id",
+                         "case",
+                         "kernel",
+                         "grid",
+                         "block",
+                         "count",
+                         "total_ns",
+                         "shortest_ns",
+                         "longest_ns"});
+  for (const auto& [key, sums] : kernels) {
+    kernels_out.row({session.id,
+                     key[0],
+                     key[1],
+                     key[2],
+                     key[3],
+                     key[4],
+                     number(sums.count),
+                     number(sums.total_ns),
+                     number(sums.shortest_ns),
+                     number(sums.longest_ns)});
+  }
+  kernels_out.commit();
+  CsvWriter memory_out(
+      folder / "memory.csv",
+      {"session_id", "device_id", "case", "operation", "kind", "pool", "bytes", "count"});
+  for (const auto& [key, count] : memory) {
+    memory_out.row({session.id, key[0], key[1], key[2], key[3], key[4], key[5], number(count)});
+  }
+  memory_out.commit();
+}
+
+void write_traces(const SessionData& session, const fs::path& folder) {
+  constexpr const char* kCounts[] = {"launches",
+                                     "kernels",
+                                     "joined",
+                                     "kernels_without_launch",
+                                     "launches_without_kernel",
+                                     "dropped",
+                                     "unknown",
+                                     "zero",
+                                     "inverted",
+                                     "early",
+                                     "duplicates",
+                                     "overlap",
+                                     "nested"};
+  std::vector<std::string> header = {
+      "session_id", "device_id", "setup", "replicate", "case", "state", "reason"};
+  header.insert(header.end(), std::begin(kCounts), std::end(kCounts));
+  header.insert(header.end(), {"clock_uncertainty_ns", "clock_drift_ppm", "clock_step_ns"});
+  CsvWriter out(folder / "traces.csv", header);
+  for (const TraceInfo& trace : session.traces) {
+    const Json counts =
+        trace.record.value(trace.case_name.empty() ? "canary" : "counts", Json::object());
+    const Json clock = trace.record.value("clock", Json::object());
+    std::vector<std::string> cells = {session.id,
+                                      trace.device,
+                                      trace.setup,
+                                      number(trace.replicate),
+                                      trace.case_name,
+                                      trace.state,
+                                      trace.reason};
+    for (const char* count : kCounts) cells.push_back(number_in(counts, count));
+    cells.push_back(number_in(clock, "uncertainty_ns"));
+    cells.push_back(cell(maybe<double>(clock, "drift_ppm")));
+    cells.push_back(number_in(clock, "step_ns"));
+    out.row(cells);
+  }
+  out.commit();
+}
+
+void write_sentences(const SessionData& session,
+                     const std::vector<SummaryRow>& rows,
+                     const fs::path& folder) {
+  CsvWriter out(folder / "sentences.csv", {"session_id", "device_id", "sentence"});
+  for (const Sentence& sentence : sentences(session, rows))
+    out.row({session.id, sentence.device, sentence.text});
+  out.commit();
+}
+
+void write_glossary(const fs::path& folder) {
+  Json glossary;
+  for (const Metric& metric : all_metrics()) {
+    glossary["metrics"].push_back({{"key", metric.key},
+                                   {"unit", metric.unit},
+                                   {"direction", name_of(metric.direction)},
+                                   {"description", metric.description}});
+  }
+  for (const SummaryColumn& column : summary_columns()) {
+    glossary["columns"].push_back({{"key", column.key}, {"description", column.description}});
+  }
+  for (const TelemetryQuantity& quantity : telemetry_quantities()) {
+    glossary["telemetry"].push_back({{"key", quantity.key},
+                                     {"unit", quantity.unit},
+                                     {"counter", quantity.counter},
+                                     {"description", quantity.description}});
+  }
+  write_file(folder / "metrics.json", glossary.dump(1) + "\n");
+}
+
+}  // namespace
+
+void write_detail_tables(const SessionData& session,
+                         const std::vector<SummaryRow>& rows,
+                         const fs::path& folder) {
+  write_quantiles(session, folder);
+  write_sequence(session, folder);
+  write_telemetry(session, folder);
+  write_variation(session, rows, folder);
+  write_odd_devices(session, rows, folder);
+  write_observer_effects(session, rows, folder);
+  write_launch_parts(session, folder);
+  write_flag_checks(session, folder);
+  write_kernels_and_memory(session, folder);
+  write_traces(session, folder);
+  write_sentences(session, rows, folder);
+  write_glossary(folder);
+}
+
+}  // namespace launchgap

@@ -1,0 +1,256 @@
+#include "harness/summary/findings.h"
+
+#include <cmath>
+#include <random>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "harness/summary/tables.h"
+#include "tests/summary/session_folder.h"
+
+namespace launchgap {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr const char* kIdle = "launch/null/api:driver/mode:idle";
+
+/// Sessions with runs whose samples are drawn.
+class Findings : public SessionFolder {
+ protected:
+  /// `n` lognormal samples around `median`.
+  std::vector<double> drawn(std::size_t n, double median, double sigma) {
+    std::normal_distribution<> normal;
+    std::vector<double> values(n);
+    for (double& value : values) value = median * std::exp(sigma * normal(random_));
+    return values;
+  }
+
+  void run(const std::string& device,
+           const std::string& arm,
+           const std::string& setup,
+           int replicate,
+           double median,
+           std::size_t n = 500) {
+    RecordWriter writer = begin_run(device, arm, setup, replicate);
+    samples(writer, kIdle, drawn(n, median, 0.03));
+    summary(writer, kIdle, "ok");
+    end(writer);
+  }
+
+  double run_factor(double sd) { return std::exp(std::normal_distribution<>(0, sd)(random_)); }
+
+  std::mt19937_64 random_{7};
+};
+
+TEST_F(Findings, NameTheDeviceThatIsSlowerThanItsKindAndNoOther) {
+  const std::vector<std::string> devices = {"GPU-1", "GPU-2", "GPU-3", "GPU-4"};
+  for (const std::string& device : devices) {
+    if (device != "GPU-1") add_device(device);
+    for (int replicate = 0; replicate < 5; ++replicate)
+      run(device,
+          "plain",
+          "launch",
+          replicate,
+          (device == "GPU-3" ? 1.1 : 1) * 2000 * run_factor(0.01));
+  }
+  const SessionData session = read();
+  const auto rows = summarise(session);
+  const auto odd = odd_devices(session, rows);
+  ASSERT_EQ(odd.size(), 1u);
+  EXPECT_EQ(odd[0].device, "GPU-3");
+  EXPECT_NEAR(odd[0].ratio, 1.1, 0.02);
+  EXPECT_LT(odd[0].interval.low, 1.1);
+
+  bool any_kind = false;
+  for (const Variation& variation : variations(session, rows)) {
+    if (variation.level != VariationLevel::devices) continue;
+    any_kind = true;
+    EXPECT_EQ(variation.scope, "Some GPU");
+    EXPECT_EQ(variation.groups, 4u);
+    EXPECT_NEAR(variation.cv.value, 0.05, 0.02);
+  }
+  EXPECT_TRUE(any_kind);
+}
+
+TEST_F(Findings, SayNothingOfDevicesThatAreAlike) {
+  add_device("GPU-2");
+  for (const std::string device : {"GPU-1", "GPU-2"}) {
+    for (int replicate = 0; replicate < 5; ++replicate)
+      run(device, "plain", "launch", replicate, 2000 * run_factor(0.01));
+  }
+  const SessionData session = read();
+  EXPECT_THAT(odd_devices(session, summarise(session)), IsEmpty());
+}
+
+TEST_F(Findings, MeasureTheObserverEffectOfEachLevelWithAnInterval) {
+  for (int replicate = 0; replicate < 8; ++replicate) {
+    run("GPU-1", "plain", "launch", replicate, 2000 * run_factor(0.01));
+    run("GPU-1", "traced", "launch+trace=launches", replicate, 2300 * run_factor(0.01));
+    run("GPU-1", "traced", "launch+trace=kernels", replicate, 2700 * run_factor(0.01));
+    run("GPU-1", "traced", "launch", replicate, 3000 * run_factor(0.01));
+  }
+  const SessionData session = read();
+  const auto effects = observer_effects(session, summarise(session));
+  ASSERT_EQ(effects.size(), 3u);
+  const double expected[] = {300, 700, 1000};
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(static_cast<std::size_t>(effects[i].level), i);
+    ASSERT_TRUE(effects[i].effect.has_value());
+    EXPECT_LT(effects[i].effect->interval.low, expected[i]);
+    EXPECT_GT(effects[i].effect->interval.high, expected[i]);
+    EXPECT_LT(effects[i].effect->interval.high - effects[i].effect->interval.low, 100);
+  }
+}
+
+TEST_F(Findings, OneTracedRunHasAnEffectWithoutAnInterval) {
+  run("GPU-1", "plain", "launch", 0, 2000);
+  run("GPU-1", "traced", "launch+trace=launches", 0, 2300);
+  const SessionData session = read();
+  const auto effects = observer_effects(session, summarise(session));
+  ASSERT_EQ(effects.size(), 1u);
+  EXPECT_FALSE(effects[0].effect.has_value());
+}
+
+/// 1,000 launches: the call takes 2 us, the kernel begins after `launch` and takes 1 us.
+void traced_launches(RecordWriter& writer, const std::vector<double>& launch) {
+  Block block({"api_record_ns", "launch_ns", "kernel_ns", "overhead_ns"}, launch.size());
+  for (const double ns : launch) block.keep(0, 2000, ns, 1000, ns > 50'000 ? 40'000 : 0);
+  writer.write_samples(kIdle, 0, 0, block);
+}
+
+TEST_F(Findings, TakeTheSlowLaunchApartAsWellAsTheUsualOne) {
+  std::vector<double> launch(990, 5000);
+  launch.insert(launch.begin() + 500, 10, 60'000);
+  RecordWriter writer = begin_run("GPU-1", "traced", "launch", 0);
+  traced_launches(writer, launch);
+  summary(writer, kIdle, "ok");
+  end(writer);
+  const SessionData session = read();
+  const auto parts = launch_parts(session);
+  ASSERT_EQ(parts.size(), 3u);
+  EXPECT_EQ(parts[0].quantile, "p50");
+  EXPECT_DOUBLE_EQ(parts[0].call_ns, 2000);
+  EXPECT_DOUBLE_EQ(parts[0].queue_ns, 3000);
+  EXPECT_DOUBLE_EQ(parts[0].kernel_ns, 1000);
+  EXPECT_DOUBLE_EQ(parts[0].overhead_ns, 0);
+  EXPECT_EQ(parts[2].quantile, "p999");
+  EXPECT_DOUBLE_EQ(parts[2].queue_ns, 58'000);
+  EXPECT_DOUBLE_EQ(parts[2].overhead_ns, 40'000);
+}
+
+TEST_F(Findings, AKernelThatBeginsDuringTheCallHasNoQueue) {
+  RecordWriter writer = begin_run("GPU-1", "traced", "launch", 0);
+  traced_launches(writer, std::vector<double>(100, 1500));
+  summary(writer, kIdle, "ok");
+  end(writer);
+  const SessionData session = read();
+  const auto parts = launch_parts(session);
+  ASSERT_FALSE(parts.empty());
+  EXPECT_DOUBLE_EQ(parts[0].call_ns, 1500);
+  EXPECT_DOUBLE_EQ(parts[0].queue_ns, 0);
+}
+
+TEST_F(Findings, TheFlagAgreesIfItComesLaterThanTheKernelByNoMoreThanAnEchoAndAMicrosecond) {
+  struct Case {
+    std::vector<double> excess;
+    bool agrees;
+  };
+  int replicate = 0;
+  for (const auto& [excess, agrees] : {Case{{500, 1400, 1600}, true},
+                                       Case{{1500, 1900, 1800}, false},
+                                       Case{{-1, 500, 600}, false}}) {
+    std::filesystem::remove_all(path / "records");
+    std::filesystem::create_directories(path / "records");
+    RecordWriter writer = begin_run("GPU-1", "traced", "launch", replicate++);
+    for (const auto& [name, metric, values] :
+         {std::tuple("launch/flag/api:driver", "flag_excess_ns", excess),
+          std::tuple("launch/echo/api:driver", "echo_ns", std::vector<double>{600, 700, 600})}) {
+      Block block({metric}, values.size());
+      for (const double value : values) block.keep(0, value);
+      writer.write_samples(name, 0, 0, block);
+      summary(writer, name, "ok");
+    }
+    end(writer);
+    const SessionData session = read();
+    const auto checks = flag_checks(session);
+    ASSERT_EQ(checks.size(), 1u);
+    EXPECT_DOUBLE_EQ(checks[0].limit_ns, 1600);
+    EXPECT_EQ(checks[0].agrees, agrees) << checks[0].excess_p50_ns;
+  }
+}
+
+TEST_F(Findings, OneSentencePerDeviceSaysWhatCanBeActedOn) {
+  for (int replicate = 0; replicate < 6; ++replicate) {
+    RecordWriter writer = begin(replicate);
+    std::vector<double> values(2000, 2310);
+    values[7] = values[8] = values[9] = values[10] = 11'000;
+    for (double& value : values) value *= replicate == 3 ? 1.04 : 1;
+    samples(writer, kIdle, values);
+    summary(writer, kIdle, "ok");
+    end(writer);
+  }
+  const SessionData session = read();
+  const auto all = sentences(session, summarise(session));
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0].device, "GPU-1");
+  EXPECT_THAT(all[0].text,
+              HasSubstr("A launch call takes 2.31 µs (median); one in a thousand takes over 11.0 "
+                        "µs; a fresh process shifts the median by up to 4 %; to tell a change of "
+                        "2 % takes "));
+}
+
+TEST_F(Findings, EveryTableIsWrittenForAnEmptySessionToo) {
+  const SessionData session = read();
+  write_detail_tables(session, summarise(session), path);
+  for (const char* table : {"quantiles",
+                            "sequence",
+                            "telemetry",
+                            "variation",
+                            "odd_devices",
+                            "observer",
+                            "parts",
+                            "flag_check",
+                            "kernels",
+                            "memory",
+                            "traces",
+                            "sentences"}) {
+    EXPECT_TRUE(std::filesystem::exists(path / (std::string(table) + ".csv"))) << table;
+  }
+}
+
+/// Counters are shown as their change over a block, and not across cases.
+TEST_F(Findings, TelemetryCountersAreChanges) {
+  RecordWriter writer = begin(0);
+  const auto reading = [&](const char* name, int block, double switches, double clock) {
+    Json record = new_record("telemetry");
+    record["case"] = name;
+    record["block"] = block;
+    record["at_ns"] = 1000 + block;
+    record["values"] = {{"involuntary_switches", switches}, {"sm_clock_mhz", clock}};
+    writer.write(record);
+  };
+  reading("launch/null", -1, 10, 1400);
+  reading("launch/null", 0, 13, 1500);
+  reading("launch/other", -1, 20, 1300);
+  end(writer);
+  const SessionData session = read();
+  write_detail_tables(session, summarise(session), path);
+  std::ifstream in(path / "telemetry.csv");
+  std::vector<std::string> seen;
+  for (std::string line; std::getline(in, line);) {
+    const std::size_t at = line.find("launch/");
+    if (at != std::string::npos) seen.push_back(line.substr(at, line.size() - at - 1));
+  }
+  EXPECT_THAT(seen,
+              ElementsAre("launch/null,-1,999,sm_clock_mhz,MHz,1400",
+                          "launch/null,0,1000,involuntary_switches,1,3",
+                          "launch/null,0,1000,sm_clock_mhz,MHz,1500",
+                          "launch/other,-1,999,sm_clock_mhz,MHz,1300"));
+}
+
+}  // namespace
+}  // namespace launchgap
