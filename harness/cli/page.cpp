@@ -2,7 +2,9 @@
 
 #include <array>
 #include <cerrno>
+#include <cmath>
 #include <cstdlib>
+#include <map>
 #include <memory>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -185,6 +187,35 @@ std::string headline_table(const Summarised& summarised) {
   }
   return (rows.size() > 1 ? table(rows) : "") + unusable +
          (simulated ? "SIMULATED: measured on fake CUDA libraries.\n" : "");
+}
+
+std::string remarks(const Summarised& summarised) {
+  // The widest deviation of each device speaks for the others.
+  std::map<std::string, std::pair<OddDevice, int>> widest;
+  for (const OddDevice& odd : odd_devices(summarised.session, summarised.rows)) {
+    const auto [entry, added] = widest.try_emplace(odd.device, odd, 0);
+    auto& [kept, others] = entry->second;
+    if (added) continue;
+    ++others;
+    if (std::abs(std::log(odd.ratio)) > std::abs(std::log(kept.ratio))) kept = odd;
+  }
+  std::string text;
+  for (const auto& [uuid, entry] : widest) {
+    const auto& [odd, others] = entry;
+    const DeviceFacts* device = summarised.session.device(uuid);
+    const Metric* metric = known_metric(odd.metric);
+    const bool more_is_worse = !metric || metric->direction == Direction::lower_is_better;
+    const double ratio = more_is_worse ? odd.ratio : 1 / odd.ratio;
+    text += fmt::format("{} ({}) is {:.0f} % {} than the others of its kind in {} of {}{}\n",
+                        device->name,
+                        device->index,
+                        100 * std::abs(ratio - 1),
+                        ratio > 1 ? "slower" : "faster",
+                        odd.metric,
+                        odd.key.name.text(),
+                        others > 0 ? fmt::format(", and differs in {} more", others) : "");
+  }
+  return text;
 }
 
 }  // namespace launchgap::cli

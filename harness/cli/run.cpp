@@ -33,6 +33,7 @@ void conclude(const std::filesystem::path& folder, bool with_page) {
     fmt::print(stderr, "launchgap: {}\n", problem);
   write_csv_tables(summarised.session, summarised.rows, folder);
   fmt::print("{}", headline_table(summarised));
+  fmt::print("{}", remarks(summarised));
   fmt::print("\nTables: {}\n", (folder / "summary.csv").string());
   if (!with_page) return;
   try {

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from shipped import NODES, launchgap
+from shipped import NODES, UNTRACED, launchgap
 
 
 @pytest.fixture
@@ -16,12 +16,15 @@ def lock_dir(tmp_path):
 
 @pytest.fixture
 def run(tmp_path, lock_dir):
-    """`launchgap run` into a folder of the test's own: returns the finished process and the session."""
+    """`launchgap run` into a folder of the test's own: returns the finished process and the session.
+
+    Only the plain arm, unless the test says otherwise."""
 
     def start(*arguments, node=None, timeout=240, **extra):
         session = tmp_path / "session"
+        trace = [] if "--trace" in arguments else UNTRACED
         done = launchgap(
-            "run", *arguments, "-o", session, node=node, timeout=timeout, LAUNCHGAP_LOCK_DIR=str(lock_dir), **extra
+            "run", *arguments, *trace, "-o", session, node=node, timeout=timeout, LAUNCHGAP_LOCK_DIR=str(lock_dir), **extra
         )
         return done, session
 
@@ -44,3 +47,17 @@ def make_node(tmp_path):
         return path
 
     return write
+
+
+@pytest.fixture
+def export(tmp_path):
+    """`launchgap export`, once per session: returns the folder with its tables."""
+
+    def tables(session):
+        folder = tmp_path / "tables"
+        if not folder.exists():
+            done = launchgap("export", session, "-o", folder)
+            assert done.returncode == 0, done.stderr
+        return folder
+
+    return tables

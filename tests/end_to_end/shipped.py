@@ -14,6 +14,9 @@ NODES = ROOT / "tests" / "fake_cuda" / "nodes"
 # Small enough for a fake GPU, which computes every verified result for real.
 SMALL = r"launch|matmul.*size:256|convolution.*conv5_1x1_2048/n:1/|allocation.*bytes:(256|1048576)$"
 
+# The plain arm alone.
+UNTRACED = ("--trace", "off")
+
 
 def environment(node=None, **extra):
     env = {k: v for k, v in os.environ.items() if not k.startswith(("CUDA_", "LAUNCHGAP_"))}

@@ -7,7 +7,7 @@ import signal
 import subprocess
 
 import pytest
-from shipped import LAUNCHGAP, environment, launchgap
+from shipped import LAUNCHGAP, UNTRACED, environment, launchgap
 
 USAGE = [
     ([], "subcommand is required"),
@@ -21,6 +21,7 @@ USAGE = [
     (["run", "--filter", "nothing-has-this-name"], "launchgap list benchmarks"),
     (["run", "--runs", "0"], "--runs"),
     (["run", "--runs", "many"], "--runs"),
+    (["run", "--trace", "maybe"], "choose auto, on or off"),
     (["run", "--timeout", "0"], "--timeout"),
     (["run", "--seed", "x"], "--seed"),
     (["list", "gpus"], "gpus"),
@@ -75,7 +76,7 @@ def test_an_output_that_cannot_be_made(tmp_path):
 def session(tmp_path):
     folder = tmp_path / "session"
     done = launchgap(
-        "run", "--devices", "host", "--runs", 1, "--filter", "launch", "-o", folder, "--no-report", LAUNCHGAP_LOCK_DIR=str(tmp_path)
+        "run", "--devices", "host", "--runs", 1, "--filter", "launch/null", *UNTRACED, "-o", folder, "--no-report", LAUNCHGAP_LOCK_DIR=str(tmp_path)
     )
     assert done.returncode == 0, done.stderr
     return folder

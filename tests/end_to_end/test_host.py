@@ -6,7 +6,7 @@ import subprocess
 import time
 
 import pytest
-from shipped import LAUNCHGAP, launchgap, records, table
+from shipped import LAUNCHGAP, UNTRACED, launchgap, records, table
 
 TINY = "launch|matmul.*size:256|convolution.*conv5_1x1_2048/n:1/|allocation.*bytes:256$"
 
@@ -15,7 +15,7 @@ TINY = "launch|matmul.*size:256|convolution.*conv5_1x1_2048/n:1/|allocation.*byt
 def session(tmp_path_factory):
     folder = tmp_path_factory.mktemp("host")
     done = launchgap(
-        "run", "--devices", "host", "--runs", 2, "--seed", 7, "--filter", TINY, "-o", folder / "session", LAUNCHGAP_LOCK_DIR=str(folder)
+        "run", "--devices", "host", "--runs", 2, "--seed", 7, "--filter", TINY, *UNTRACED, "-o", folder / "session", LAUNCHGAP_LOCK_DIR=str(folder)
     )
     assert done.returncode == 0, done.stderr
     assert "launch call" in done.stdout and str(folder / "session" / "report.html") in done.stdout
@@ -24,7 +24,14 @@ def session(tmp_path_factory):
 
 def test_all_four_families_are_measured_and_verified(session):
     rows = table(session / "summary.csv")
-    assert {row["benchmark"] for row in rows} == {"allocation/latency", "convolution/library", "launch/null", "matmul/library"}
+    assert {row["benchmark"] for row in rows} == {
+        "allocation/latency",
+        "convolution/library",
+        "launch/echo",
+        "launch/flag",
+        "launch/null",
+        "matmul/library",
+    }
     assert {row["status"] for row in rows} == {"ok"}
     assert all(float(row["min"]) <= float(row["q1"]) <= float(row["p50"]) <= float(row["p999"]) <= float(row["max"]) for row in rows)
     assert {row["runs"] for row in rows} == {"2"}
@@ -55,8 +62,8 @@ def test_records_are_of_the_documented_shape(session):
 
 def test_the_seed_gives_the_same_plan(session):
     plan = json.loads((session / "session.json").read_text())["plan"]
-    again = launchgap("run", "--devices", "host", "--runs", 2, "--seed", 7, "--filter", TINY, "--dry-run")
-    order = re.findall(r"(allocation|convolution|launch|matmul) +r(\d)", again.stdout)
+    again = launchgap("run", "--devices", "host", "--runs", 2, "--seed", 7, "--filter", TINY, *UNTRACED, "--dry-run")
+    order = re.findall(r"plain +(allocation|convolution|launch|matmul) +r(\d)", again.stdout)
     assert order == [(run["setup"], str(run["replicate"])) for run in plan]
 
 
@@ -76,7 +83,7 @@ def test_the_report_of_several_sessions_is_one_page(session, tmp_path):
 
 
 def test_a_dry_run_measures_and_writes_nothing(tmp_path):
-    done = launchgap("run", "--devices", "host", "--dry-run", "-o", tmp_path / "session", cwd=tmp_path)
+    done = launchgap("run", "--devices", "host", *UNTRACED, "--dry-run", "-o", tmp_path / "session", cwd=tmp_path)
     assert done.returncode == 0
     assert re.search(r"12 runs in 12 steps, about .* MB of records; seed \d+", done.stdout)
     assert list(tmp_path.iterdir()) == []
