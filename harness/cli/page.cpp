@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <map>
 #include <memory>
+#include <set>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -189,33 +190,65 @@ std::string headline_table(const Summarised& summarised) {
          (simulated ? "SIMULATED: measured on fake CUDA libraries.\n" : "");
 }
 
-std::string remarks(const Summarised& summarised) {
-  // The widest deviation of each device speaks for the others.
-  std::map<std::string, std::pair<OddDevice, int>> widest;
+namespace {
+
+/// One line per device that differs from its kind, on its launches if they do.
+std::string odd_device_remarks(const Summarised& summarised) {
+  struct Speaker {
+    OddDevice odd;
+    int others = 0;
+  };
+  const auto weight = [](const OddDevice& odd) {
+    const bool launches = odd.key.name.benchmark == "launch/null";
+    return std::pair(launches, std::abs(std::log(odd.ratio)));
+  };
+  std::map<std::string, Speaker> speakers;
   for (const OddDevice& odd : odd_devices(summarised.session, summarised.rows)) {
-    const auto [entry, added] = widest.try_emplace(odd.device, odd, 0);
-    auto& [kept, others] = entry->second;
+    const auto [entry, added] = speakers.try_emplace(odd.device, Speaker{odd});
     if (added) continue;
-    ++others;
-    if (std::abs(std::log(odd.ratio)) > std::abs(std::log(kept.ratio))) kept = odd;
+    ++entry->second.others;
+    if (weight(odd) > weight(entry->second.odd)) entry->second.odd = odd;
   }
   std::string text;
-  for (const auto& [uuid, entry] : widest) {
-    const auto& [odd, others] = entry;
+  for (const auto& [uuid, speaker] : speakers) {
+    const OddDevice& odd = speaker.odd;
     const DeviceFacts* device = summarised.session.device(uuid);
     const Metric* metric = known_metric(odd.metric);
     const bool more_is_worse = !metric || metric->direction == Direction::lower_is_better;
     const double ratio = more_is_worse ? odd.ratio : 1 / odd.ratio;
-    text += fmt::format("{} ({}) is {:.0f} % {} than the others of its kind in {} of {}{}\n",
-                        device->name,
-                        device->index,
-                        100 * std::abs(ratio - 1),
-                        ratio > 1 ? "slower" : "faster",
-                        odd.metric,
-                        odd.key.name.text(),
-                        others > 0 ? fmt::format(", and differs in {} more", others) : "");
+    text += fmt::format(
+        "{} ({}) is {:.0f} % {} than the others of its kind in {} of {}{}\n",
+        device->name,
+        device->index,
+        100 * std::abs(ratio - 1),
+        ratio > 1 ? "slower" : "faster",
+        odd.metric,
+        odd.key.name.text(),
+        speaker.others > 0 ? fmt::format(", and differs in {} more", speaker.others) : "");
   }
   return text;
+}
+
+/// Whether the traced arm is missing, and who else watched.
+std::string tracing_remarks(const SessionData& session) {
+  std::set<std::string> tools, problems;
+  for (const RunInfo& run : session.runs) {
+    if (!run.measured_under_tool.empty()) tools.insert(run.measured_under_tool);
+  }
+  for (const TraceInfo& trace : session.traces) {
+    if (trace.case_name.empty() && trace.state != "ok") problems.insert(trace.reason);
+  }
+  std::string text;
+  for (const std::string& tool : tools)
+    text += fmt::format("Measured under {}: nothing of this session serves as a baseline.\n", tool);
+  for (const std::string& problem : problems) text += fmt::format("Not traced: {}\n", problem);
+  return text;
+}
+
+}  // namespace
+
+std::string remarks(const Summarised& summarised) {
+  return odd_device_remarks(summarised) + tracing_remarks(summarised.session);
 }
 
 }  // namespace launchgap::cli

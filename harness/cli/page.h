@@ -25,8 +25,8 @@ void write_page(const std::vector<std::unique_ptr<Summarised>>& sessions,
 /// The few numbers per device that a person looks for first.
 std::string headline_table(const Summarised& summarised);
 
-/// What the numbers say that the table does not: one line per device that differs from its kind.
-/// Empty if there is nothing to say.
+/// What the numbers say that the table does not, one line each: devices that differ from their
+/// kind, why the traced arm is missing, who else watched. Empty if there is nothing to say.
 std::string remarks(const Summarised& summarised);
 
 }  // namespace launchgap::cli

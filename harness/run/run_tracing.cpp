@@ -93,6 +93,7 @@ Json RunTracing::record(const std::string& case_name, const CaseTrace& trace) {
   record["samples_without_records"] = trace.samples_without_records();
   record["flags_before_kernel"] = trace.flags_before_kernel();
   record["allocations_joined"] = trace.allocations_joined();
+  record["late_blocks"] = trace.late_blocks();
   record["clock"] = {{"offset_ns", trace.clock().offset_ns()},
                      {"uncertainty_ns", trace.clock().uncertainty_ns()},
                      {"step_ns", trace.clock().step_ns()}};

@@ -171,6 +171,17 @@ class Session {
                meta_.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
   }
 
+  /// The device, and the arm where it is not the plain one: "NVIDIA A100 (0), traced,
+  /// launch+trace=kernels".
+  static std::string run_name(const RunSlot& slot) {
+    if (slot.planned.arm == Arm::plain) return short_name(slot.device);
+    const bool usual = family_of_setup(slot.planned.setup) == slot.planned.setup;
+    return fmt::format("{}, {}{}",
+                       short_name(slot.device),
+                       name_of(slot.planned.arm),
+                       usual ? "" : ", " + slot.planned.setup);
+  }
+
   void fail(const std::string& line) {
     result_.failures.push_back(line);
     progress_.message(line);
@@ -427,11 +438,13 @@ class Session {
     } else if (maybe<std::string>(message, "end") && slot.current) {
       const auto status = maybe<std::string>(message, "status").value_or("");
       if (status == "failed" || status == "invalid") {
-        fail(fmt::format("{}: {}: {}: {}",
-                         short_name(slot.device),
+        const auto reason = maybe<std::string>(message, "reason").value_or("");
+        // "invalid:dropped: …" says itself what it is.
+        fail(fmt::format("{}: {}: {}{}",
+                         run_name(slot),
                          slot.current->name,
-                         status,
-                         maybe<std::string>(message, "reason").value_or("")));
+                         reason.starts_with(status + ":") ? "" : status + ": ",
+                         reason));
       }
       slot.sticky = maybe<bool>(message, "sticky").value_or(false);
       progress_.advance(slot.current->seconds);
@@ -519,7 +532,7 @@ class Session {
   void condemn(RunSlot& slot, const std::string& reason) {
     condemned_[{slot.device.uuid, slot.planned.arm, slot.current->name}] =
         fmt::format("it failed in run r{}: {}", slot.planned.replicate, reason);
-    fail(fmt::format("{}: {}: failed: {}", short_name(slot.device), slot.current->name, reason));
+    fail(fmt::format("{}: {}: failed: {}", run_name(slot), slot.current->name, reason));
     progress_.advance(slot.current->seconds);
     slot.current.reset();
   }

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 
 #include <boost/math/distributions/students_t.hpp>
 
+#include "harness/stats/log_moments.h"
 #include "harness/stats/moments.h"
 
 namespace launchgap::stats {
@@ -19,31 +19,6 @@ double student_t(double freedom, double tail) {
 double variance_of_mean(std::span<const double> values) {
   const auto n = static_cast<double>(values.size());
   return sum_of_squared_deviations(values) / (n - 1) / n;
-}
-
-struct Level {
-  std::size_t group;
-  double size;
-  double center;   // mean of the logarithms
-  double squares;  // sum of their squared deviations from it
-};
-
-std::vector<Level> levels_of(std::span<const std::vector<double>> groups) {
-  std::vector<Level> levels;
-  std::vector<double> logs;
-  double pivot = 0;
-  for (std::size_t i = 0; i < groups.size(); ++i) {
-    if (groups[i].empty()) continue;
-    if (pivot == 0) pivot = groups[i].front();
-    logs.resize(groups[i].size());
-    std::ranges::transform(
-        groups[i], logs.begin(), [pivot](double value) { return log_ratio(value, pivot); });
-    levels.push_back({i,
-                      static_cast<double>(logs.size()),
-                      mean_above(0, logs),
-                      sum_of_squared_deviations(logs)});
-  }
-  return levels;
 }
 
 /// The median, or of two middle values the one nearer to `center`.
@@ -63,36 +38,34 @@ std::optional<Estimate> difference(std::span<const double> a, std::span<const do
   const double share = u / (u + v);
   const double freedom = 1 / (share * share / static_cast<double>(a.size() - 1) +
                               (1 - share) * (1 - share) / static_cast<double>(b.size() - 1));
-  const double reach = student_t(freedom, 0.025) * std::sqrt(u + v);
+  const double reach = student_t(freedom, kTail) * std::sqrt(u + v);
   return Estimate{value, {value - reach, value + reach}};
 }
 
-std::vector<Deviation> deviations(std::span<const std::vector<double>> groups) {
+std::vector<Deviation> deviations(std::span<const std::vector<double>> groups,
+                                  std::size_t comparisons) {
   std::vector<Deviation> deviations(groups.size());
-  for (const std::vector<double>& group : groups) {
-    if (!std::ranges::all_of(group, has_logarithm)) return deviations;
-  }
-  const std::vector<Level> levels = levels_of(groups);
-  if (levels.size() < 2) return deviations;
-  const auto k = static_cast<double>(levels.size());
-  const double freedom = sum_of(levels, &Level::size) - k;
-  const double pooled = sum_of(levels, &Level::squares) / freedom;
-  const double inverse_sizes = sum_of(levels, [](const Level& level) { return 1 / level.size; });
+  const auto levels = log_moments(groups);
+  if (!levels || levels->size() < 2) return deviations;
+  const auto k = static_cast<double>(levels->size());
+  const double freedom = sum_of(*levels, &LogMoments::size) - k;
+  const double pooled = sum_of(*levels, &LogMoments::squares) / freedom;
+  const double inverse_sizes = sum_of(*levels, [](const auto& level) { return 1 / level.size; });
 
-  for (const Level& level : levels) {
+  for (const LogMoments& level : *levels) {
     std::vector<double> others;
-    for (const Level& other : levels) {
-      if (&other != &level) others.push_back(other.center);
+    for (const LogMoments& other : *levels) {
+      if (&other != &level) others.push_back(other.mean);
     }
-    const double log_ratio = level.center - middle_near(level.center, others);
+    const double log_ratio = level.mean - middle_near(level.mean, others);
     Deviation& deviation = deviations[level.group];
     deviation.ratio = std::exp(log_ratio);
     if (level.size < 3) continue;
     const double own = std::max(pooled, level.squares / (level.size - 1));
-    const double of_others = std::min(1.0, std::numbers::pi / (2 * (k - 1))) * pooled *
-                             (inverse_sizes - 1 / level.size) / (k - 1);
-    const double reach =
-        student_t(freedom, 0.025 / k) * std::sqrt(own / level.size + of_others);
+    const double of_others =
+        std::min(1.0, 2 / (k - 1)) * pooled * (inverse_sizes - 1 / level.size) / (k - 1);
+    const double tail = kTail / (k * static_cast<double>(comparisons));
+    const double reach = student_t(freedom, tail) * std::sqrt(own / level.size + of_others);
     deviation.interval = Interval{std::exp(log_ratio - reach), std::exp(log_ratio + reach)};
     deviation.deviates = std::abs(log_ratio) > std::max(reach, std::log(kLeastDeviation));
   }

@@ -15,7 +15,9 @@ using Corners = std::vector<std::size_t>;  // ranks, ascending
 class Envelopes {
  public:
   explicit Envelopes(std::span<const double> sorted)
-      : x_(sorted), convex_before_(sorted.size(), 0), concave_after_(sorted.size(), sorted.size() - 1) {
+      : x_(sorted),
+        convex_before_(sorted.size(), 0),
+        concave_after_(sorted.size(), sorted.size() - 1) {
     const std::size_t last = x_.size() - 1;
     for (std::size_t i = 1; i <= last; ++i) {
       std::size_t corner = i - 1;
@@ -88,9 +90,8 @@ Gap widest_gap(const Envelopes& envelopes, const Corners& convex, const Corners&
                envelopes.above_convex(convex[i - 1], convex[i], concave[j])});
       ++j;
     } else {
-      compare({convex[i],
-               concave[j],
-               envelopes.below_concave(concave[j - 1], concave[j], convex[i])});
+      compare(
+          {convex[i], concave[j], envelopes.below_concave(concave[j - 1], concave[j], convex[i])});
       ++i;
     }
   }
@@ -137,22 +138,21 @@ double dip_limit(std::size_t n) {
     double scaled;  // sqrt(n) times the dip
   };
   static constexpr std::array<Row, 8> kTable = {{
-      {10, 0.5058},
-      {20, 0.5397},
-      {50, 0.5746},
-      {100, 0.5870},
-      {200, 0.6036},
-      {500, 0.6150},
-      {1000, 0.6204},
-      {2000, 0.6246},
+      {10, 0.5277},
+      {20, 0.5661},
+      {50, 0.6024},
+      {100, 0.6217},
+      {200, 0.6349},
+      {500, 0.6464},
+      {1000, 0.6521},
+      {2000, 0.6577},
   }};
   const auto count = static_cast<double>(n);
   const double root = std::sqrt(count);
   if (count < kTable.front().n) return 0.25;
   if (count >= kTable.back().n) return kTable.back().scaled / root;
   const auto above = std::ranges::upper_bound(kTable, count, {}, &Row::n), below = above - 1;
-  const double part =
-      (root - std::sqrt(below->n)) / (std::sqrt(above->n) - std::sqrt(below->n));
+  const double part = (root - std::sqrt(below->n)) / (std::sqrt(above->n) - std::sqrt(below->n));
   return std::lerp(below->scaled, above->scaled, part) / root;
 }
 

@@ -11,13 +11,14 @@ struct Dip {
   std::size_t cut = 0;  // the values before this rank and those from it on are on either side
 };
 
-/// The smallest of the greatest distances between the empirical distribution of ascending values and
-/// any unimodal distribution function, and at which rank it is (J. A. Hartigan and P. M. Hartigan,
-/// Annals of Statistics 13 (1985) 70). Their algorithm, in O(n): P. M. Hartigan, Applied Statistics
-/// 34 (1985) 320, as corrected in R's package diptest. 0 for no values and where all are equal.
+/// The smallest of the greatest distances between the empirical distribution of ascending values
+/// and any unimodal distribution function, and at which rank it is (J. A. Hartigan and P. M.
+/// Hartigan, Annals of Statistics 13 (1985) 70). Their algorithm, in O(n): P. M. Hartigan, Applied
+/// Statistics 34 (1985) 320, as corrected in R's package diptest. 0 for no values and where all are
+/// equal.
 Dip dip(std::span<const double> sorted);
 
-/// The dip that 1 % of samples of n uniform values exceed. Hardly any sample of another unimodal
+/// The dip that 0.5 % of samples of n uniform values exceed. Hardly any sample of another unimodal
 /// distribution does: the uniform is the one with the largest dips. Simulated, and interpolated in
 /// sqrt(n) times itself; tests/stats/dip_limits.py prints the table. Below 10 values 1/4, which no
 /// dip exceeds; above 2,000 up to 2 % too low.

@@ -29,62 +29,75 @@ std::vector<double> thinned(std::span<const double> in_order) {
   return some;
 }
 
-/// A value and how often it is there.
+/// A value and how many values are it, or are rounded to it.
 struct Tick {
   double value;
-  std::size_t count;
-  double gap;  // to the value before or the one after, whichever is further
+  double count;
 };
 
-std::vector<Tick> ticks_of(std::span<const double> sorted) {
+/// Values that follow each other within `distance` count as one tick, at their mean.
+std::vector<Tick> ticks_of(std::span<const Tick> ascending, double distance) {
   std::vector<Tick> ticks;
-  for (const double value : sorted) {
-    if (!ticks.empty() && ticks.back().value == value) {
-      ++ticks.back().count;
-      continue;
+  double last = 0;
+  for (const auto& [value, count] : ascending) {
+    if (ticks.empty() || value - last > distance) {
+      ticks.push_back({value, count});
+    } else {
+      Tick& tick = ticks.back();
+      tick.count += count;
+      tick.value += (value - tick.value) * count / tick.count;
     }
-    const double gap = ticks.empty() ? 0 : value - ticks.back().value;
-    if (!ticks.empty()) ticks.back().gap = std::max(ticks.back().gap, gap);
-    ticks.push_back({value, 1, gap});
+    last = value;
   }
   return ticks;
 }
 
-/// The distance between the ticks of the clock that the values were read from: the gap that only 5 %
-/// of them fall short of. The further gap, since a clock of 24 MHz in whole nanoseconds gives 41 and
-/// 42, 83 and 84; 5 %, since single values between the ticks must not hide them.
-double resolution(std::vector<Tick> ticks, std::size_t values) {
-  std::ranges::sort(ticks, {}, &Tick::gap);
-  std::size_t seen = 0;
-  for (const Tick& tick : ticks) {
-    seen += tick.count;
-    if (20 * seen >= values) return tick.gap;
+/// The distance between the ticks of the clock that the values were read from: the gap that 5 % of
+/// the values have beside them, or a smaller one, so that a few values between ticks cannot hide
+/// it. The widest gap among the two on either side, since a whole number of ticks need not be one
+/// of nanoseconds: a clock of 24 MHz gives 41 and 42, 83 and 84, and, while its rate is adjusted,
+/// 124 to 126.
+double resolution(std::span<const Tick> values) {
+  std::vector<Tick> gaps;
+  double total = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    double widest = 0;
+    for (std::size_t j = i - std::min<std::size_t>(i, 2); j < i + 2 && j + 1 < values.size(); ++j)
+      widest = std::max(widest, values[j + 1].value - values[j].value);
+    gaps.push_back({widest, values[i].count});
+    total += values[i].count;
+  }
+  std::ranges::sort(gaps, {}, &Tick::value);
+  double seen = 0;
+  for (const Tick& gap : gaps) {
+    seen += gap.count;
+    if (seen >= 0.05 * total) return gap.value;
   }
   return 0;
 }
 
-/// Spreads the values of each tick evenly over what was rounded to it: to half way to the next ticks,
+/// Spreads the values of each tick evenly over what was rounded to it: half way to the next ticks,
 /// which need not be the same on both sides (a rate is the inverse of a time). Otherwise each tick
 /// would be a mode.
-void spread_ties(std::vector<double>& sorted) {
-  const std::vector<Tick> ticks = ticks_of(sorted);
-  const double width = resolution(ticks, sorted.size());
-  const auto reach = [width](double distance) { return std::min(distance / 2, 0.75 * width); };
-  auto spread = sorted.begin();
-  for (const Tick& tick : ticks) {
-    const auto above =
-        std::ranges::lower_bound(ticks, tick.value + width / 2, {}, &Tick::value);
-    const auto below =
-        std::ranges::upper_bound(ticks, tick.value - width / 2, {}, &Tick::value);
-    const double up = above == ticks.end() ? width / 2 : reach(above->value - tick.value);
-    const double down =
-        below == ticks.begin() ? width / 2 : reach(tick.value - (below - 1)->value);
-    for (std::size_t i = 0; i < tick.count; ++i) {
-      const double part = (static_cast<double>(i) + 0.5) / static_cast<double>(tick.count);
-      *spread++ = tick.value - down + part * (up + down);
-    }
+std::vector<double> without_ties(std::span<const double> sorted) {
+  std::vector<Tick> values;
+  for (const double value : sorted) values.push_back({value, 1});
+  values = ticks_of(values, 0);
+  const double width = resolution(values);
+  const std::vector<Tick> ticks = ticks_of(values, width / 4);
+  const double near = 0.75 * width;  // what is nearer is not the next tick, only off this one
+  const auto half_way = [near](double distance) { return std::min(distance / 2, near); };
+  std::vector<double> spread;
+  for (const auto& [value, count] : ticks) {
+    const auto above = std::ranges::lower_bound(ticks, value + near, {}, &Tick::value);
+    const auto below = std::ranges::upper_bound(ticks, value - near, {}, &Tick::value);
+    const double up = above == ticks.end() ? width / 2 : half_way(above->value - value);
+    const double down = below == ticks.begin() ? width / 2 : half_way(value - (below - 1)->value);
+    for (double i = 0; i < count; ++i)
+      spread.push_back(value - down + (up + down) * (i + 0.5) / count);
   }
-  std::ranges::sort(sorted);
+  std::ranges::sort(spread);
+  return spread;
 }
 
 /// How bimodal values are: the dip as a multiple of its limit, and at which rank it is.
@@ -93,9 +106,9 @@ struct Bimodality {
   std::size_t cut;
 };
 
-/// Of all values, of their lowest quarter or of their highest, whichever is the most bimodal. A small
-/// mode far from a large one makes no deep dip in the whole, but a deep one in its quarter; and a
-/// quarter of unimodal values is unimodal.
+/// Of all values, of their lowest quarter or of their highest, whichever is the most bimodal. A
+/// small mode far from a large one makes no deep dip in the whole, but a deep one in its quarter;
+/// and a quarter of unimodal values is unimodal.
 Bimodality bimodality(std::span<const double> sorted) {
   const auto of_part = [&](std::size_t first, std::size_t count) {
     const Dip found = dip(sorted.subspan(first, count));
@@ -148,9 +161,9 @@ std::optional<int> modes(std::span<const double> in_order) {
   if (in_order.size() < kFewest) return std::nullopt;
   if (!std::ranges::all_of(in_order, [](double value) { return std::isfinite(value); }))
     return std::nullopt;
-  std::vector<double> values = thinned(in_order);
-  std::ranges::sort(values);
-  spread_ties(values);
+  std::vector<double> sorted = thinned(in_order);
+  std::ranges::sort(sorted);
+  const std::vector<double> values = without_ties(sorted);
   Parts parts;
   cut(values, parts);
   unite(parts, kLeastShare * static_cast<double>(values.size()));

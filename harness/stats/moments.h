@@ -9,6 +9,8 @@
 
 namespace launchgap::stats {
 
+inline constexpr double kTail = 0.025;  // what a 95 % interval leaves out on either side
+
 /// Neumaier's compensated sum: exact to a rounding or two however many values there are.
 class Sum {
  public:
@@ -31,7 +33,8 @@ double sum_of(const Values& values, Function&& function) {
   return sum.value();
 }
 
-/// Mean of value - pivot. A pivot near the values keeps digits that the mean itself has no room for.
+/// Mean of value - pivot. A pivot near the values keeps digits that the mean itself has no room
+/// for.
 inline double mean_above(double pivot, std::span<const double> values) {
   return sum_of(values, [pivot](double value) { return value - pivot; }) /
          static_cast<double>(values.size());
@@ -54,17 +57,6 @@ inline double sum_of_squared_deviations(std::span<const double> values) {
   return sum_of(values, [deviation = FromMean(values)](double value) {
     return deviation(value) * deviation(value);
   });
-}
-
-/// log(value / pivot) of two positive numbers, exact to a rounding or two however near they are.
-inline double log_ratio(double value, double pivot) {
-  const double difference = value - pivot;
-  return std::abs(difference) < 0.5 * pivot ? std::log1p(difference / pivot)
-                                            : std::log(value) - std::log(pivot);
-}
-
-inline bool has_logarithm(double value) {
-  return value > 0 && std::isfinite(value);
 }
 
 }  // namespace launchgap::stats

@@ -37,15 +37,16 @@ struct RandomEffects {
 /// - between: the generalised interval (Weerahandi, JASA 88 (1993) 899; Park and Burdick,
 ///   Communications in Statistics - Simulation 32 (2003) 1055). Its ends are the 2.5 % and 97.5 %
 ///   points of the between² that solves sum (m_i - weighted mean)² / (between² + S/n_i) = U, with
-///   S = SSW / V, U and V chi-square with k-1 and N-k degrees of freedom. Not exact, but simulated
-///   coverage is within 95 +- 0.5 %, also where groups differ in size and between is small.
+///   S = SSW / V, U and V chi-square with k-1 and N-k degrees of freedom. Not exact, but in
+///   simulations of 5 to 20 groups, also of different sizes, coverage is 94.4 to 95.6 %.
 ///
 /// Absent: everything if a value is not positive and finite, or if no group has two values; between
 /// and icc for one group; icc where all values are equal. Groups without values do not count.
 RandomEffects random_effects(std::span<const std::vector<double>> groups);
 
-/// Coefficient of variation, sd / mean, of a lognormal distribution whose logarithm has the standard
-/// deviation `log_sd`: sqrt(exp(log_sd²) - 1). Increasing, so it takes ends of intervals to such.
+/// Coefficient of variation, sd / mean, of a lognormal distribution whose logarithm has the
+/// standard deviation `log_sd`: sqrt(exp(log_sd²) - 1). Increasing, so it takes ends of intervals
+/// to such.
 double lognormal_cv(double log_sd);
 
 }  // namespace launchgap::stats

@@ -65,48 +65,11 @@ std::optional<Interval> median_interval(std::span<const double> sorted) {
   const std::size_t n = sorted.size();
   if (n < 6) return std::nullopt;
   // The k-th smallest and k-th largest enclose the median unless fewer than k values lie on one
-  // side of it: coverage 1 - 2 P(X < k). The largest k with P(X < k) <= 0.025.
+  // side of it: coverage 1 - 2 P(X < k). The largest k with P(X < k) <= 2.5 %.
   const boost::math::binomial_distribution<double> below(static_cast<double>(n), 0.5);
   std::size_t k = 1;
-  while (k < n / 2 && boost::math::cdf(below, static_cast<double>(k)) <= 0.025) ++k;
+  while (k < n / 2 && boost::math::cdf(below, static_cast<double>(k)) <= kTail) ++k;
   return Interval{sorted[k - 1], sorted[n - k]};
-}
-
-VarianceComponents variance_components(std::span<const std::vector<double>> runs) {
-  std::vector<std::span<const double>> groups;
-  for (const std::vector<double>& run : runs) {
-    if (!run.empty()) groups.emplace_back(run);
-  }
-  double total = 0, total_of_squares = 0;
-  Sum grand, within;
-  std::vector<double> means;
-  for (const auto& group : groups) {
-    const auto n = static_cast<double>(group.size());
-    means.push_back(*mean(group));
-    total += n;
-    total_of_squares += n * n;
-    grand.add(n * means.back());
-    within.add(sum_of_squared_deviations(group));
-  }
-  VarianceComponents components;
-  const auto k = static_cast<double>(groups.size());
-  if (groups.empty() || total <= k) return components;
-  const double center = grand.value() / total;
-  const double within_variance = within.value() / (total - k);
-  if (center != 0) components.within_cv = std::sqrt(within_variance) / std::abs(center);
-  if (groups.size() < 2) return components;
-
-  Sum between;
-  for (std::size_t i = 0; i < groups.size(); ++i) {
-    between.add(static_cast<double>(groups[i].size()) * (means[i] - center) * (means[i] - center));
-  }
-  const double n0 = (total - total_of_squares / total) / (k - 1);
-  const double between_variance = std::max(0.0, (between.value() / (k - 1) - within_variance) / n0);
-  if (center != 0) components.between_cv = std::sqrt(between_variance) / std::abs(center);
-  if (within_variance + between_variance > 0) {
-    components.icc = between_variance / (within_variance + between_variance);
-  }
-  return components;
 }
 
 }  // namespace launchgap::stats

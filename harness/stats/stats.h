@@ -44,17 +44,4 @@ struct Estimate {
 /// section 3.2). Absent below six values, where no interval reaches 95 %.
 std::optional<Interval> median_interval(std::span<const double> sorted);
 
-/// How samples vary within runs and between them.
-struct VarianceComponents {
-  std::optional<double> within_cv;   // sqrt(variance within runs) / grand mean
-  std::optional<double> between_cv;  // sqrt(variance between runs) / grand mean
-  std::optional<double> icc;         // share of the variance that is between runs
-};
-
-/// One-way random-effects analysis of variance (Searle, Casella, McCulloch, Variance Components,
-/// section 3.6): within = MSW; between = max(0, (MSB - MSW) / n0) with n0 = (N - sum n_i^2 / N) /
-/// (k - 1). Runs without samples do not count. The within part needs a run of two samples, the
-/// others two runs as well; CVs need a mean that is not zero.
-VarianceComponents variance_components(std::span<const std::vector<double>> runs);
-
 }  // namespace launchgap::stats

@@ -124,10 +124,17 @@ std::vector<Variation> variations(const SessionData& session, const std::vector<
 
 std::vector<OddDevice> odd_devices(const SessionData& session,
                                    const std::vector<SummaryRow>& rows) {
+  const auto kinds = rows_by_kind(session, rows);
+  // Every metric of every case is another chance to differ by chance.
+  std::map<std::string, std::size_t> comparisons;
+  for (const auto& [kind, of_kind] : kinds) {
+    if (std::get<1>(kind) == kPlain) ++comparisons[std::get<0>(kind)];
+  }
   std::vector<OddDevice> odd;
-  for (const auto& [kind, of_kind] : rows_by_kind(session, rows)) {
+  for (const auto& [kind, of_kind] : kinds) {
     if (std::get<1>(kind) != kPlain) continue;
-    const auto deviations = stats::deviations(run_medians(of_kind));
+    const auto deviations =
+        stats::deviations(run_medians(of_kind), comparisons.at(std::get<0>(kind)));
     for (std::size_t i = 0; i < of_kind.size(); ++i) {
       const stats::Deviation& deviation = deviations[i];
       if (!deviation.deviates) continue;

@@ -39,8 +39,8 @@ struct OddDevice {
   stats::Interval interval{1, 1};
 };
 
-/// Devices of one name whose run medians differ from the others' by more than chance and 2 %; plain
-/// arm.
+/// Devices of one name whose run medians differ from the others' by more than 2 % and by more than
+/// chance would in any of the metrics that they have; plain arm.
 std::vector<OddDevice> odd_devices(const SessionData& session, const std::vector<SummaryRow>& rows);
 
 /// What tracing adds to a metric of the host's clock: the difference of means of run medians

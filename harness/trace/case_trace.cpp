@@ -110,7 +110,10 @@ void CaseTrace::collect(const Block& block) {
   for (int attempt = 0;; ++attempt) {
     tracer_.collect(trace_, attempt > 0);
     joined_ = join(trace_);
-    if (attempt == 3 || block.size() == 0 || complete(joined_)) return;
+    if (attempt == 3 || block.size() == 0 || complete(joined_)) {
+      if (attempt > 0) ++late_blocks_;
+      return;
+    }
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
 }

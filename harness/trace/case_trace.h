@@ -69,6 +69,8 @@ class CaseTrace {
   std::uint64_t samples_without_records() const { return samples_without_records_; }
   std::uint64_t flags_before_kernel() const { return flags_before_kernel_; }
   std::uint64_t allocations_joined() const { return allocations_joined_; }
+  /// Blocks whose records were only complete when they were asked for again, by force.
+  std::uint64_t late_blocks() const { return late_blocks_; }
   const TraceClock& clock() const { return clock_; }
 
  private:
@@ -101,6 +103,7 @@ class CaseTrace {
   std::uint64_t samples_without_records_ = 0;
   std::uint64_t flags_before_kernel_ = 0;
   std::uint64_t allocations_joined_ = 0;
+  std::uint64_t late_blocks_ = 0;
   bool any_records_ = false;
 };
 

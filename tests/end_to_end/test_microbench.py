@@ -4,7 +4,7 @@ import json
 import subprocess
 
 import pytest
-from shipped import BUILD
+from shipped import BUILD, NODES, environment
 
 
 @pytest.fixture(scope="module")
@@ -35,3 +35,23 @@ def test_reading_and_summarising_ten_million_samples(figures):
     assert run["samples"] == 10e6
     assert run["real_time"] <= 10  # seconds
     assert run["peak_MiB"] <= 1024
+
+
+def test_decoding_and_joining_a_trace(figures):
+    million, ten, hundred = (figures[f"trace/decode_and_join/{n}000000"] for n in (1, 10, 100))
+    assert ten["records"] >= 10e6 and hundred["records"] >= 10e6
+    assert hundred["records"] >= 0.8 * ten["records"], "linear to 100 million"
+    assert hundred["peak_MiB"] <= million["peak_MiB"] + 16, "memory is that of the buffers in flight"
+
+
+def test_tracing_costs_no_more_than_the_least_that_it_can():
+    """The launches of a process that launchgap traces, and of one with a bare client of CUPTI."""
+    done = subprocess.run(
+        [BUILD / "bin" / "launchgap-tracing-cost"],
+        env=environment(NODES / "one_a100.json"),
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "ratio" in done.stdout

@@ -15,7 +15,7 @@ def test_cases_setups_and_blocks_are_ranges(run, tmp_path):
         "--runs",
         1,
         "--filter",
-        "launch",
+        "launch/null",
         node=NODES / "one_a100.json",
         NVTX_INJECTION64_PATH=str(LISTENER),
         LAUNCHGAP_NVTX_LOG=str(log),

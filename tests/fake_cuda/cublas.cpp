@@ -114,10 +114,16 @@ CublasStatus multiply(double begin,
   gemm.ldc = static_cast<std::size_t>(ldc);
   gemm.tf32 = how.tf32;
   const double duration_ns = work_ns(2.0 * m * n * k, *how.tflops);
-  return find_driver()->launch(
-             handle_of(handle)->stream, begin, duration_ns, gemm_operation(gemm)) == kSuccess
-             ? kCublasSuccess
-             : kCublasExecutionFailed;
+  constexpr std::size_t kTile = 128;
+  constexpr unsigned kThreads = 256;
+  const std::string name = "fake_gemm_" + rate_name(*in_type, how) + "_128x128";
+  const KernelShape shape{kernel_name(name),
+                          {blocks_for(gemm.m, kTile), blocks_for(gemm.n, kTile), 1},
+                          {kThreads, 1, 1},
+                          0};
+  const auto launched = find_driver()->launch(
+      handle_of(handle)->stream, begin, {{shape, 1}}, duration_ns, gemm_operation(gemm));
+  return launched == kSuccess ? kCublasSuccess : kCublasExecutionFailed;
 }
 
 }  // namespace

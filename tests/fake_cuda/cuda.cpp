@@ -7,6 +7,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "harness/trace/cupti/abi.h"
 #include "tests/fake_cuda/error_names.h"
 #include "tests/fake_cuda/image.h"
 #include "tests/fake_cuda/kernel_operation.h"
@@ -25,34 +26,55 @@ using namespace cuda::abi;
 
 using Result = abi::Result;
 
+/// Any call: body(process, lock).
+template <typename Body>
+Result with_process(Call& call, Body body) {
+  Process& process = Process::instance();
+  const auto locked = [&]() -> Result {
+    Lock lock(process.mutex);
+    return body(process, lock);
+  };
+  return call.returns(locked());
+}
+
+/// A call that needs the driver and concerns no device: body(process).
+template <typename Body>
+Result with_driver(Call& call, Body body) {
+  return with_process(call, [&](Process& process, Lock& lock) -> Result {
+    if (!process.initialized()) return kNotInitialized;
+    if (const Result code = process.fault(lock, Library::cuda, call.name(), nullptr)) return code;
+    return body(process);
+  });
+}
+
 /// A call that needs a current context: body(process, lock, context).
 template <typename Body>
-Result with_context(const char* call, Body body) {
-  Process& process = Process::instance();
-  Lock lock(process.mutex);
-  if (!process.initialized()) return kNotInitialized;
-  Context* const context = process.current();
-  if (context == nullptr) return kInvalidContext;
-  if (context->sticky != kSuccess) return context->sticky;
-  if (context->references == 0) return kContextIsDestroyed;
-  if (const Result code = process.fault(lock, Library::cuda, call, context)) return code;
-  return body(process, lock, *context);
+Result with_context(Call& call, Body body) {
+  return with_process(call, [&](Process& process, Lock& lock) -> Result {
+    if (!process.initialized()) return kNotInitialized;
+    Context* const context = process.current();
+    if (context == nullptr) return kInvalidContext;
+    if (context->sticky != kSuccess) return context->sticky;
+    if (context->references == 0) return kContextIsDestroyed;
+    if (const Result code = process.fault(lock, Library::cuda, call.name(), context)) return code;
+    return body(process, lock, *context);
+  });
 }
 
 /// A call that concerns a device, not a context: body(process, lock, context of the device).
 template <typename Body>
-Result with_device(const char* call, Device ordinal, Body body) {
-  Process& process = Process::instance();
-  Lock lock(process.mutex);
-  if (!process.initialized()) return kNotInitialized;
-  Context* const context = process.device(ordinal);
-  if (context == nullptr) return kInvalidDevice;
-  if (const Result code = process.fault(lock, Library::cuda, call, context)) return code;
-  return body(process, lock, *context);
+Result with_device(Call& call, Device ordinal, Body body) {
+  return with_process(call, [&](Process& process, Lock& lock) -> Result {
+    if (!process.initialized()) return kNotInitialized;
+    Context* const context = process.device(ordinal);
+    if (context == nullptr) return kInvalidDevice;
+    if (const Result code = process.fault(lock, Library::cuda, call.name(), context)) return code;
+    return body(process, lock, *context);
+  });
 }
 
 template <typename Body>
-Result with_stream(const char* call, Stream stream, Body body) {
+Result with_stream(Call& call, Stream stream, Body body) {
   return with_context(call, [&](Process& process, Lock& lock, Context& context) -> Result {
     Timeline* const timeline = context.find(stream);
     if (timeline == nullptr) return kInvalidHandle;
@@ -61,18 +83,19 @@ Result with_stream(const char* call, Stream stream, Body body) {
 }
 
 template <typename Body>
-Result with_pool(const char* call, MemoryPool pool, Body body) {
-  Process& process = Process::instance();
-  Lock lock(process.mutex);
-  if (!process.initialized()) return kNotInitialized;
-  for (int ordinal = 0; ordinal < process.device_count(); ++ordinal) {
-    Context& context = *process.device(ordinal);
-    if (static_cast<const void*>(&context.pool) != pool) continue;
-    if (context.sticky != kSuccess) return context.sticky;
-    if (const Result code = process.fault(lock, Library::cuda, call, &context)) return code;
-    return body(process, context);
-  }
-  return kInvalidValue;
+Result with_pool(Call& call, MemoryPool pool, Body body) {
+  return with_process(call, [&](Process& process, Lock& lock) -> Result {
+    if (!process.initialized()) return kNotInitialized;
+    for (int ordinal = 0; ordinal < process.device_count(); ++ordinal) {
+      Context& context = *process.device(ordinal);
+      if (static_cast<const void*>(&context.pool) != pool) continue;
+      if (context.sticky != kSuccess) return context.sticky;
+      if (const Result code = process.fault(lock, Library::cuda, call.name(), &context))
+        return code;
+      return body(process, context);
+    }
+    return kInvalidValue;
+  });
 }
 
 Result copy_text(char* to, int bytes, const std::string& text) {
@@ -81,7 +104,7 @@ Result copy_text(char* to, int bytes, const std::string& text) {
   return kSuccess;
 }
 
-Result get_uuid(const char* call, Uuid* uuid, Device device) {
+Result get_uuid(Call& call, Uuid* uuid, Device device) {
   return with_device(call, device, [&](Process&, Lock&, Context& context) -> Result {
     if (uuid == nullptr) return kInvalidValue;
     std::copy(
@@ -104,6 +127,17 @@ std::vector<ItemPointer> ends_of(Context& context, const Timeline& timeline) {
   return {timeline.last()};
 }
 
+Result synchronize(Call& call,
+                   Process& process,
+                   Lock& lock,
+                   Context& context,
+                   const std::vector<ItemPointer>& ends,
+                   const SynchronizationEvent& event) {
+  const Result code = process.wait(lock, context, ends);
+  if (call.listener() != nullptr) call.listener()->synchronized(event);
+  return code;
+}
+
 void* pointer_to(DevicePointer address) {
   return reinterpret_cast<void*>(address);
 }
@@ -111,14 +145,57 @@ DevicePointer address_of(const Block& block) {
   return static_cast<DevicePointer>(block.range().begin);
 }
 
-Result launch_kernel(const char* call,
+/// Tells who listens that the call allocated or freed `block`.
+void report(Call& call, const Context& context, const Block& block, MemoryEvent event) {
+  if (call.listener() == nullptr) return;
+  event.host = block.pinned_host();
+  event.address = address_of(block);
+  event.bytes = block.requested_bytes;
+  if (block.pooled) {
+    event.pool = reinterpret_cast<std::uintptr_t>(&context.pool);
+    event.pool_threshold = context.pool.threshold;
+    event.pool_bytes = context.pool.reserved();
+    event.pool_used_bytes = context.pool.in_use();
+  }
+  call.listener()->memory(event);
+}
+
+/// What the worker does for a kernel that writes where a host polls.
+std::shared_ptr<ThreadWork> thread_work(Process& process,
+                                        Context& context,
+                                        const kernels::KernelDescription& kernel,
+                                        const Parameters& parameters,
+                                        const PolledKernel& polled) {
+  auto work = std::make_shared<ThreadWork>();
+  work->until_returned = polled.until_returned;
+  // Memory that is being used is not given back.
+  const auto used = std::make_shared<std::vector<BlockPointer>>();
+  work->admit = [&process, &context, polled, used] {
+    if (context.sticky != kSuccess) return false;
+    for (const auto* ranges : {&polled.reads, &polled.writes}) {
+      for (const auto& range : *ranges) {
+        if (!process.addresses.accessible(range, context.index)) {
+          context.fail(kIllegalAddress);
+          return false;
+        }
+        used->push_back(process.addresses.holding(range));
+      }
+    }
+    for (const auto& range : polled.reads) context.results.before_read(range);
+    for (const auto& range : polled.writes) context.results.before_write(range, true);
+    return true;
+  };
+  work->run = [&kernel, parameters = parameters, used]() mutable { parameters.run(kernel, {}); };
+  return work;
+}
+
+Result launch_kernel(Call& call,
                      abi::Function function,
-                     unsigned long long blocks,
-                     unsigned long long threads,
+                     KernelShape shape,
                      Stream stream,
                      void** parameters,
                      void** extra) {
-  const double begin = now_ns();
+  call.begin_ns();
   return with_stream(
       call,
       stream,
@@ -126,6 +203,9 @@ Result launch_kernel(const char* call,
         const fake::Function* const found = context.find(function);
         if (found == nullptr) return kInvalidHandle;
         const kernels::KernelDescription& kernel = *found->kernel;
+        shape.name = kernel.name;
+        const auto blocks = 1ull * shape.grid[0] * shape.grid[1] * shape.grid[2];
+        const auto threads = 1ull * shape.block[0] * shape.block[1] * shape.block[2];
         constexpr unsigned long long kMostThreads = 1024;
         if (blocks == 0 || threads == 0 || threads > kMostThreads || extra != nullptr)
           return kInvalidValue;
@@ -143,10 +223,12 @@ Result launch_kernel(const char* call,
                 }
                 return context.sticky == kSuccess && shut(begin_ns, at_ns);
               };
+        } else if (const auto polled = polled_kernel(kernel, copied)) {
+          item.thread_work = thread_work(process, context, kernel, copied, *polled);
         } else {
-          const kernels::LaunchShape shape{static_cast<unsigned>(blocks),
-                                           static_cast<unsigned>(threads)};
-          auto operation = kernel_operation(kernel, copied, shape);
+          const kernels::LaunchShape launch_shape{static_cast<unsigned>(blocks),
+                                                  static_cast<unsigned>(threads)};
+          auto operation = kernel_operation(kernel, copied, launch_shape);
           work_ns = moved_bytes(operation) / context.description.bandwidth_gbs;
           if (operation.has_effect()) {
             item.work = [&process, &context, operation = std::move(operation)]() mutable {
@@ -154,7 +236,7 @@ Result launch_kernel(const char* call,
             };
           }
         }
-        return process.launch(lock, context, timeline, begin, work_ns, std::move(item));
+        return process.launch(lock, context, timeline, call, &shape, work_ns, std::move(item));
       });
 }
 
@@ -211,7 +293,7 @@ int attribute_value(const DeviceDescription& device, int attribute, Result& stat
   }
 }
 
-/// The driver as the fake cuBLAS and cuDNN see it.
+/// The driver as the other fakes see it.
 class ProcessDriver : public Driver {
  public:
   const Node* node() override {
@@ -235,7 +317,11 @@ class ProcessDriver : public Driver {
     return process.fault(lock, library, call, process.current());
   }
 
-  Result launch(Stream stream, double begin_ns, double work_ns, Operation operation) override {
+  Result launch(Stream stream,
+                double begin_ns,
+                const std::vector<LibraryKernel>& kernels,
+                double work_ns,
+                Operation operation) override {
     Process& process = Process::instance();
     Lock lock(process.mutex);
     if (!process.initialized()) return kNotInitialized;
@@ -244,11 +330,23 @@ class ProcessDriver : public Driver {
     if (context->sticky != kSuccess) return context->sticky;
     Timeline* const timeline = context->find(stream);
     if (timeline == nullptr) return kInvalidHandle;
-    Item item;
-    item.work = [&process, context, operation = std::move(operation)]() mutable {
+    auto work = [&process, context, operation = std::move(operation)]() mutable {
       process.execute(*context, std::move(operation));
     };
-    return process.launch(lock, *context, *timeline, begin_ns, work_ns, std::move(item));
+    return process.launch(lock, *context, *timeline, begin_ns, kernels, work_ns, std::move(work));
+  }
+
+  void listen(Listener* listener) override {
+    installed_listener.store(listener, std::memory_order_release);
+  }
+
+  void look() override {
+    Process& process = Process::instance();
+    const Lock lock(process.mutex);
+    for (int ordinal = 0; ordinal < process.device_count(); ++ordinal) {
+      Context& context = *process.device(ordinal);
+      if (context.sticky == kSuccess) process.look(context);
+    }
   }
 };
 
@@ -260,51 +358,53 @@ EXPORT Driver* launchgap_fake_driver() {
 }
 
 EXPORT Result cuInit(unsigned flags) {
-  Process& process = Process::instance();
-  Lock lock(process.mutex);
-  if (process.node() == nullptr) return kUnknown;
-  if (const Result code = process.fault(lock, Library::cuda, "cuInit", nullptr)) return code;
-  return process.initialize(flags);
+  Call call("cuInit");
+  return with_process(call, [&](Process& process, Lock& lock) -> Result {
+    if (process.node() == nullptr) return kUnknown;
+    if (const Result code = process.fault(lock, Library::cuda, call.name(), nullptr)) return code;
+    return process.initialize(flags);
+  });
 }
 
 EXPORT Result cuDriverGetVersion(int* version) {
-  Process& process = Process::instance();
-  Lock lock(process.mutex);
-  if (process.node() == nullptr) return kUnknown;
-  if (const Result code = process.fault(lock, Library::cuda, "cuDriverGetVersion", nullptr))
-    return code;
-  if (version == nullptr) return kInvalidValue;
-  *version = process.node()->driver_version;
-  return kSuccess;
+  Call call("cuDriverGetVersion");
+  return with_process(call, [&](Process& process, Lock& lock) -> Result {
+    if (process.node() == nullptr) return kUnknown;
+    if (const Result code = process.fault(lock, Library::cuda, call.name(), nullptr)) return code;
+    if (version == nullptr) return kInvalidValue;
+    *version = process.node()->driver_version;
+    return kSuccess;
+  });
 }
 
 EXPORT Result cuGetErrorName(Result code, const char** name) {
-  if (name == nullptr) return kInvalidValue;
+  Call call("cuGetErrorName");
+  if (name == nullptr) return call.returns(kInvalidValue);
   const ErrorName* const error = find_error(code);
   *name = error != nullptr ? error->name : nullptr;
-  return error != nullptr ? kSuccess : kInvalidValue;
+  return call.returns(error != nullptr ? kSuccess : kInvalidValue);
 }
 
 EXPORT Result cuGetErrorString(Result code, const char** text) {
-  if (text == nullptr) return kInvalidValue;
+  Call call("cuGetErrorString");
+  if (text == nullptr) return call.returns(kInvalidValue);
   const ErrorName* const error = find_error(code);
   *text = error != nullptr ? error->text : nullptr;
-  return error != nullptr ? kSuccess : kInvalidValue;
+  return call.returns(error != nullptr ? kSuccess : kInvalidValue);
 }
 
 EXPORT Result cuDeviceGetCount(int* count) {
-  Process& process = Process::instance();
-  Lock lock(process.mutex);
-  if (!process.initialized()) return kNotInitialized;
-  if (const Result code = process.fault(lock, Library::cuda, "cuDeviceGetCount", nullptr))
-    return code;
-  if (count == nullptr) return kInvalidValue;
-  *count = process.device_count();
-  return kSuccess;
+  Call call("cuDeviceGetCount");
+  return with_driver(call, [&](Process& process) -> Result {
+    if (count == nullptr) return kInvalidValue;
+    *count = process.device_count();
+    return kSuccess;
+  });
 }
 
 EXPORT Result cuDeviceGet(Device* device, int ordinal) {
-  return with_device("cuDeviceGet", ordinal, [&](Process&, Lock&, Context&) -> Result {
+  Call call("cuDeviceGet");
+  return with_device(call, ordinal, [&](Process&, Lock&, Context&) -> Result {
     if (device == nullptr) return kInvalidValue;
     *device = ordinal;
     return kSuccess;
@@ -312,100 +412,111 @@ EXPORT Result cuDeviceGet(Device* device, int ordinal) {
 }
 
 EXPORT Result cuDeviceGetName(char* name, int bytes, Device device) {
-  return with_device("cuDeviceGetName", device, [&](Process&, Lock&, Context& context) {
+  Call call("cuDeviceGetName");
+  return with_device(call, device, [&](Process&, Lock&, Context& context) {
     return copy_text(name, bytes, context.description.name);
   });
 }
 
 EXPORT Result cuDeviceGetUuid(Uuid* uuid, Device device) {
-  return get_uuid("cuDeviceGetUuid", uuid, device);
+  Call call("cuDeviceGetUuid");
+  return get_uuid(call, uuid, device);
 }
 
 EXPORT Result cuDeviceGetUuid_v2(Uuid* uuid, Device device) {
-  return get_uuid("cuDeviceGetUuid_v2", uuid, device);
+  Call call("cuDeviceGetUuid_v2");
+  return get_uuid(call, uuid, device);
 }
 
 EXPORT Result cuDeviceTotalMem_v2(std::size_t* bytes, Device device) {
-  return with_device(
-      "cuDeviceTotalMem_v2", device, [&](Process&, Lock&, Context& context) -> Result {
-        if (bytes == nullptr) return kInvalidValue;
-        *bytes = context.description.memory_bytes;
-        return kSuccess;
-      });
+  Call call("cuDeviceTotalMem_v2");
+  return with_device(call, device, [&](Process&, Lock&, Context& context) -> Result {
+    if (bytes == nullptr) return kInvalidValue;
+    *bytes = context.description.memory_bytes;
+    return kSuccess;
+  });
 }
 
 EXPORT Result cuDeviceGetAttribute(int* value, int attribute, Device device) {
-  return with_device(
-      "cuDeviceGetAttribute", device, [&](Process&, Lock&, Context& context) -> Result {
-        if (value == nullptr) return kInvalidValue;
-        Result status = kSuccess;
-        *value = attribute_value(context.description, attribute, status);
-        return status;
-      });
+  Call call("cuDeviceGetAttribute");
+  return with_device(call, device, [&](Process&, Lock&, Context& context) -> Result {
+    if (value == nullptr) return kInvalidValue;
+    Result status = kSuccess;
+    *value = attribute_value(context.description, attribute, status);
+    return status;
+  });
 }
 
 EXPORT Result cuDeviceGetPCIBusId(char* text, int bytes, Device device) {
-  return with_device("cuDeviceGetPCIBusId", device, [&](Process&, Lock&, Context& context) {
+  Call call("cuDeviceGetPCIBusId");
+  return with_device(call, device, [&](Process&, Lock&, Context& context) {
     return copy_text(text, bytes, context.description.pci);
   });
 }
 
 EXPORT Result cuDevicePrimaryCtxSetFlags_v2(Device device, unsigned flags) {
-  return with_device(
-      "cuDevicePrimaryCtxSetFlags_v2", device, [&](Process&, Lock&, Context& context) -> Result {
-        constexpr unsigned kKnown = 0x1F;
-        if ((flags & ~kKnown) != 0) return kInvalidValue;
-        context.flags = flags;
-        return kSuccess;
-      });
+  Call call("cuDevicePrimaryCtxSetFlags_v2");
+  return with_device(call, device, [&](Process&, Lock&, Context& context) -> Result {
+    constexpr unsigned kKnown = 0x1F;
+    if ((flags & ~kKnown) != 0) return kInvalidValue;
+    context.flags = flags;
+    return kSuccess;
+  });
 }
 
 EXPORT Result cuDevicePrimaryCtxRetain(abi::Context* handle, Device device) {
-  return with_device(
-      "cuDevicePrimaryCtxRetain", device, [&](Process&, Lock& lock, Context& context) -> Result {
-        if (handle == nullptr) return kInvalidValue;
-        if (context.sticky != kSuccess) return context.sticky;
-        *handle = reinterpret_cast<abi::Context>(&context);
-        if (context.references++ > 0) return kSuccess;
-        const double end = now_ns() + context.description.context_ns(context.random);
-        lock.unlock();
-        spin_until(end);
-        return kSuccess;
-      });
+  Call call("cuDevicePrimaryCtxRetain");
+  return with_device(call, device, [&](Process& process, Lock& lock, Context& context) -> Result {
+    if (handle == nullptr) return kInvalidValue;
+    if (context.sticky != kSuccess) return context.sticky;
+    *handle = reinterpret_cast<abi::Context>(&context);
+    if (context.references++ > 0) return kSuccess;
+    context.id = process.next_context_id();
+    const double end = now_ns() + context.description.context_ns(context.random);
+    lock.unlock();
+    return call.return_at(end, kSuccess);
+  });
 }
 
 EXPORT Result cuDevicePrimaryCtxRelease_v2(Device device) {
-  return with_device("cuDevicePrimaryCtxRelease_v2",
-                     device,
-                     [&](Process& process, Lock&, Context& context) -> Result {
-                       if (context.references == 0) return kInvalidContext;
-                       if (--context.references == 0) process.tear_down(context);
-                       return kSuccess;
-                     });
+  Call call("cuDevicePrimaryCtxRelease_v2");
+  return with_device(call, device, [&](Process& process, Lock&, Context& context) -> Result {
+    if (context.references == 0) return kInvalidContext;
+    if (--context.references == 0) process.tear_down(context);
+    return kSuccess;
+  });
 }
 
 EXPORT Result cuCtxSetCurrent(abi::Context handle) {
-  Process& process = Process::instance();
-  Lock lock(process.mutex);
-  if (!process.initialized()) return kNotInitialized;
-  Context* const context = process.context_of(handle);
-  if (const Result code = process.fault(lock, Library::cuda, "cuCtxSetCurrent", context))
-    return code;
-  if (handle != nullptr && context == nullptr) return kInvalidContext;
-  process.set_current(context);
-  return kSuccess;
+  Call call("cuCtxSetCurrent");
+  return with_process(call, [&](Process& process, Lock& lock) -> Result {
+    if (!process.initialized()) return kNotInitialized;
+    Context* const context = process.context_of(handle);
+    if (const Result code = process.fault(lock, Library::cuda, call.name(), context)) return code;
+    if (handle != nullptr && context == nullptr) return kInvalidContext;
+    process.set_current(context);
+    return kSuccess;
+  });
 }
 
 EXPORT Result cuCtxSynchronize() {
-  return with_context("cuCtxSynchronize", [](Process& process, Lock& lock, Context& context) {
-    return process.wait(lock, context, all_ends(context));
+  Call call("cuCtxSynchronize");
+  return with_context(call, [&](Process& process, Lock& lock, Context& context) {
+    return synchronize(call,
+                       process,
+                       lock,
+                       context,
+                       all_ends(context),
+                       {cupti::abi::kContextSynchronize, context.place()});
   });
 }
 
 EXPORT Result cuStreamCreate(Stream* stream, unsigned flags) {
-  return with_context("cuStreamCreate", [&](Process&, Lock&, Context& context) -> Result {
+  Call call("cuStreamCreate");
+  return with_context(call, [&](Process&, Lock&, Context& context) -> Result {
     if (stream == nullptr || (flags & ~unsigned{kStreamNonBlocking}) != 0) return kInvalidValue;
-    auto timeline = std::make_unique<Timeline>((flags & kStreamNonBlocking) == 0);
+    auto timeline =
+        std::make_unique<Timeline>((flags & kStreamNonBlocking) == 0, context.next_stream_id++);
     *stream = reinterpret_cast<Stream>(timeline.get());
     context.streams[timeline.get()] = std::move(timeline);
     return kSuccess;
@@ -413,7 +524,8 @@ EXPORT Result cuStreamCreate(Stream* stream, unsigned flags) {
 }
 
 EXPORT Result cuStreamDestroy_v2(Stream stream) {
-  return with_context("cuStreamDestroy_v2", [&](Process&, Lock&, Context& context) -> Result {
+  Call call("cuStreamDestroy_v2");
+  return with_context(call, [&](Process&, Lock&, Context& context) -> Result {
     const auto found = context.streams.find(stream);
     if (found == context.streams.end()) return kInvalidHandle;
     // Its work still runs.
@@ -425,18 +537,22 @@ EXPORT Result cuStreamDestroy_v2(Stream stream) {
 }
 
 EXPORT Result cuStreamSynchronize(Stream stream) {
-  return with_stream("cuStreamSynchronize",
-                     stream,
-                     [](Process& process, Lock& lock, Context& context, Timeline& timeline) {
-                       return process.wait(lock, context, ends_of(context, timeline));
-                     });
+  Call call("cuStreamSynchronize");
+  return with_stream(
+      call, stream, [&](Process& process, Lock& lock, Context& context, Timeline& timeline) {
+        return synchronize(call,
+                           process,
+                           lock,
+                           context,
+                           ends_of(context, timeline),
+                           {cupti::abi::kStreamSynchronize, context.place(timeline)});
+      });
 }
 
 EXPORT Result cuStreamQuery(Stream stream) {
+  Call call("cuStreamQuery");
   return with_stream(
-      "cuStreamQuery",
-      stream,
-      [](Process& process, Lock&, Context& context, Timeline& timeline) -> Result {
+      call, stream, [](Process& process, Lock&, Context& context, Timeline& timeline) -> Result {
         process.look(context);
         if (context.sticky != kSuccess) return context.sticky;
         const double now = now_ns();
@@ -448,10 +564,12 @@ EXPORT Result cuStreamQuery(Stream stream) {
 }
 
 EXPORT Result cuEventCreate(abi::Event* event, unsigned flags) {
-  return with_context("cuEventCreate", [&](Process&, Lock&, Context& context) -> Result {
+  Call call("cuEventCreate");
+  return with_context(call, [&](Process&, Lock&, Context& context) -> Result {
     if (event == nullptr) return kInvalidValue;
     auto created = std::make_unique<fake::Event>();
     created->flags = flags;
+    created->id = context.next_event_id++;
     *event = reinterpret_cast<abi::Event>(created.get());
     context.events[created.get()] = std::move(created);
     return kSuccess;
@@ -459,56 +577,60 @@ EXPORT Result cuEventCreate(abi::Event* event, unsigned flags) {
 }
 
 EXPORT Result cuEventDestroy_v2(abi::Event event) {
-  return with_context("cuEventDestroy_v2", [&](Process&, Lock&, Context& context) -> Result {
+  Call call("cuEventDestroy_v2");
+  return with_context(call, [&](Process&, Lock&, Context& context) -> Result {
     return context.events.erase(event) == 1 ? kSuccess : kInvalidHandle;
   });
 }
 
 EXPORT Result cuEventRecord(abi::Event event, Stream stream) {
-  const double begin = now_ns();
-  return with_stream("cuEventRecord",
-                     stream,
-                     [&](Process&, Lock&, Context& context, Timeline& timeline) -> Result {
-                       const auto found = context.events.find(event);
-                       if (found == context.events.end()) return kInvalidHandle;
-                       Item item;
-                       // It travels to an idle device as a launch does.
-                       item.ready_ns = begin + context.draw(context.description.launch_ns);
-                       found->second->recorded = context.push(timeline, std::move(item));
-                       return kSuccess;
-                     });
+  Call call("cuEventRecord");
+  const double begin = call.begin_ns();
+  return with_stream(
+      call, stream, [&](Process&, Lock&, Context& context, Timeline& timeline) -> Result {
+        const auto found = context.events.find(event);
+        if (found == context.events.end()) return kInvalidHandle;
+        Item item;
+        // It travels to an idle device as a launch does.
+        item.ready_ns = begin + context.draw(context.description.launch_ns);
+        found->second->recorded = context.push(timeline, std::move(item));
+        return kSuccess;
+      });
 }
 
 EXPORT Result cuEventSynchronize(abi::Event event) {
-  return with_context("cuEventSynchronize",
-                      [&](Process& process, Lock& lock, Context& context) -> Result {
-                        const auto found = context.events.find(event);
-                        if (found == context.events.end()) return kInvalidHandle;
-                        if (!found->second->recorded) return kSuccess;
-                        return process.wait(lock, context, {found->second->recorded});
-                      });
+  Call call("cuEventSynchronize");
+  return with_context(call, [&](Process& process, Lock& lock, Context& context) -> Result {
+    const auto found = context.events.find(event);
+    if (found == context.events.end()) return kInvalidHandle;
+    const std::uint32_t id = found->second->id;
+    std::vector<ItemPointer> ends;
+    if (found->second->recorded) ends.push_back(found->second->recorded);
+    return synchronize(
+        call, process, lock, context, ends, {cupti::abi::kEventSynchronize, context.place(), id});
+  });
 }
 
 EXPORT Result cuEventElapsedTime(float* milliseconds, abi::Event begin, abi::Event end) {
-  return with_context(
-      "cuEventElapsedTime", [&](Process& process, Lock&, Context& context) -> Result {
-        if (milliseconds == nullptr) return kInvalidValue;
-        const auto first = context.events.find(begin);
-        const auto last = context.events.find(end);
-        for (const auto& found : {first, last}) {
-          if (found == context.events.end() || !found->second->recorded) return kInvalidHandle;
-          if (found->second->flags & kEventDisableTiming) return kInvalidHandle;
-        }
-        process.look(context);
-        if (context.sticky != kSuccess) return context.sticky;
-        const double now = now_ns();
-        for (const auto& found : {first, last}) {
-          if (!found->second->recorded->complete(now)) return kNotReady;
-        }
-        const double elapsed_ns = last->second->recorded->end_ns - first->second->recorded->end_ns;
-        *milliseconds = static_cast<float>(elapsed_ns * 1e-6);
-        return kSuccess;
-      });
+  Call call("cuEventElapsedTime");
+  return with_context(call, [&](Process& process, Lock&, Context& context) -> Result {
+    if (milliseconds == nullptr) return kInvalidValue;
+    const auto first = context.events.find(begin);
+    const auto last = context.events.find(end);
+    for (const auto& found : {first, last}) {
+      if (found == context.events.end() || !found->second->recorded) return kInvalidHandle;
+      if (found->second->flags & kEventDisableTiming) return kInvalidHandle;
+    }
+    process.look(context);
+    if (context.sticky != kSuccess) return context.sticky;
+    const double now = now_ns();
+    for (const auto& found : {first, last}) {
+      if (!found->second->recorded->complete(now)) return kNotReady;
+    }
+    const double elapsed_ns = last->second->recorded->end_ns - first->second->recorded->end_ns;
+    *milliseconds = static_cast<float>(elapsed_ns * 1e-6);
+    return kSuccess;
+  });
 }
 
 EXPORT Result cuModuleLoadDataEx(abi::Module* module,
@@ -516,37 +638,39 @@ EXPORT Result cuModuleLoadDataEx(abi::Module* module,
                                  unsigned count,
                                  int* options,
                                  void** values) {
-  return with_context(
-      "cuModuleLoadDataEx", [&](Process& process, Lock&, Context& context) -> Result {
-        if (module == nullptr) return kInvalidValue;
-        const Image examined =
-            examine_image(image, context.description.capability(), process.node()->driver_version);
-        char* log = nullptr;
-        std::size_t log_bytes = 0;
-        for (unsigned i = 0; i < count; ++i) {
-          if (options[i] == kJitErrorLogBuffer) log = static_cast<char*>(values[i]);
-          if (options[i] == kJitErrorLogBufferSizeBytes)
-            log_bytes = reinterpret_cast<std::size_t>(values[i]);
-        }
-        if (log != nullptr && log_bytes > 0)
-          std::snprintf(log, log_bytes, "%s", examined.explanation.c_str());
-        if (examined.status != kSuccess) return examined.status;
-        auto loaded = std::make_unique<fake::Module>();
-        loaded->ptx_version = examined.ptx_version;
-        *module = reinterpret_cast<abi::Module>(loaded.get());
-        context.modules[loaded.get()] = std::move(loaded);
-        return kSuccess;
-      });
+  Call call("cuModuleLoadDataEx");
+  return with_context(call, [&](Process& process, Lock&, Context& context) -> Result {
+    if (module == nullptr) return kInvalidValue;
+    const Image examined =
+        examine_image(image, context.description.capability(), process.node()->driver_version);
+    char* log = nullptr;
+    std::size_t log_bytes = 0;
+    for (unsigned i = 0; i < count; ++i) {
+      if (options[i] == kJitErrorLogBuffer) log = static_cast<char*>(values[i]);
+      if (options[i] == kJitErrorLogBufferSizeBytes)
+        log_bytes = reinterpret_cast<std::size_t>(values[i]);
+    }
+    if (log != nullptr && log_bytes > 0)
+      std::snprintf(log, log_bytes, "%s", examined.explanation.c_str());
+    if (examined.status != kSuccess) return examined.status;
+    auto loaded = std::make_unique<fake::Module>();
+    loaded->ptx_version = examined.ptx_version;
+    *module = reinterpret_cast<abi::Module>(loaded.get());
+    context.modules[loaded.get()] = std::move(loaded);
+    return kSuccess;
+  });
 }
 
 EXPORT Result cuModuleUnload(abi::Module module) {
-  return with_context("cuModuleUnload", [&](Process&, Lock&, Context& context) -> Result {
+  Call call("cuModuleUnload");
+  return with_context(call, [&](Process&, Lock&, Context& context) -> Result {
     return context.modules.erase(module) == 1 ? kSuccess : kInvalidHandle;
   });
 }
 
 EXPORT Result cuModuleGetFunction(abi::Function* function, abi::Module module, const char* name) {
-  return with_context("cuModuleGetFunction", [&](Process&, Lock&, Context& context) -> Result {
+  Call call("cuModuleGetFunction");
+  return with_context(call, [&](Process&, Lock&, Context& context) -> Result {
     if (function == nullptr || name == nullptr) return kInvalidValue;
     const auto found = context.modules.find(module);
     if (found == context.modules.end()) return kInvalidHandle;
@@ -564,19 +688,18 @@ EXPORT Result cuModuleGetFunction(abi::Function* function, abi::Module module, c
 }
 
 EXPORT Result cuModuleGetLoadingMode(int* mode) {
-  Process& process = Process::instance();
-  Lock lock(process.mutex);
-  if (!process.initialized()) return kNotInitialized;
-  if (const Result code = process.fault(lock, Library::cuda, "cuModuleGetLoadingMode", nullptr))
-    return code;
-  if (mode == nullptr) return kInvalidValue;
-  const char* const wanted = std::getenv("CUDA_MODULE_LOADING");
-  *mode = wanted != nullptr && std::string_view(wanted) == "EAGER" ? kEagerLoading : kLazyLoading;
-  return kSuccess;
+  Call call("cuModuleGetLoadingMode");
+  return with_driver(call, [&](Process&) -> Result {
+    if (mode == nullptr) return kInvalidValue;
+    const char* const wanted = std::getenv("CUDA_MODULE_LOADING");
+    *mode = wanted != nullptr && std::string_view(wanted) == "EAGER" ? kEagerLoading : kLazyLoading;
+    return kSuccess;
+  });
 }
 
 EXPORT Result cuFuncGetAttribute(int* value, int attribute, abi::Function function) {
-  return with_context("cuFuncGetAttribute", [&](Process&, Lock&, Context& context) -> Result {
+  Call call("cuFuncGetAttribute");
+  return with_context(call, [&](Process&, Lock&, Context& context) -> Result {
     const fake::Function* const found = context.find(function);
     if (found == nullptr) return kInvalidHandle;
     if (value == nullptr || (attribute != kPtxVersion && attribute != kBinaryVersion))
@@ -593,35 +716,31 @@ EXPORT Result cuLaunchKernel(abi::Function function,
                              unsigned block_x,
                              unsigned block_y,
                              unsigned block_z,
-                             unsigned,
+                             unsigned shared_bytes,
                              Stream stream,
                              void** parameters,
                              void** extra) {
-  return launch_kernel("cuLaunchKernel",
-                       function,
-                       1ull * grid_x * grid_y * grid_z,
-                       1ull * block_x * block_y * block_z,
-                       stream,
-                       parameters,
-                       extra);
+  Call call("cuLaunchKernel");
+  const KernelShape shape{"", {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes};
+  return launch_kernel(call, function, shape, stream, parameters, extra);
 }
 
 EXPORT Result cuLaunchKernelEx(const LaunchConfig* config,
                                abi::Function function,
                                void** parameters,
                                void** extra) {
-  if (config == nullptr) return kInvalidValue;
-  return launch_kernel("cuLaunchKernelEx",
-                       function,
-                       1ull * config->grid_x * config->grid_y * config->grid_z,
-                       1ull * config->block_x * config->block_y * config->block_z,
-                       config->stream,
-                       parameters,
-                       extra);
+  Call call("cuLaunchKernelEx");
+  if (config == nullptr) return call.returns(kInvalidValue);
+  const KernelShape shape{"",
+                          {config->grid_x, config->grid_y, config->grid_z},
+                          {config->block_x, config->block_y, config->block_z},
+                          config->shared_bytes};
+  return launch_kernel(call, function, shape, config->stream, parameters, extra);
 }
 
 EXPORT Result cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
-  return with_context("cuMemGetInfo_v2", [&](Process&, Lock&, Context& context) -> Result {
+  Call call("cuMemGetInfo_v2");
+  return with_context(call, [&](Process&, Lock&, Context& context) -> Result {
     if (free == nullptr || total == nullptr) return kInvalidValue;
     *total = context.description.memory_bytes;
     *free = *total - context.used_bytes;
@@ -630,50 +749,53 @@ EXPORT Result cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
 }
 
 EXPORT Result cuMemAlloc_v2(DevicePointer* pointer, std::size_t bytes) {
-  const double begin = now_ns();
-  return with_context("cuMemAlloc_v2",
-                      [&](Process& process, Lock& lock, Context& context) -> Result {
-                        if (pointer == nullptr || bytes == 0) return kInvalidValue;
-                        const double end = begin + context.description.alloc_ns(context.random);
-                        const auto block = allocate(process, context, bytes);
-                        if (block) *pointer = address_of(*block);
-                        lock.unlock();
-                        spin_until(end);
-                        return block ? kSuccess : kOutOfMemory;
-                      });
+  Call call("cuMemAlloc_v2");
+  const double begin = call.begin_ns();
+  return with_context(call, [&](Process& process, Lock& lock, Context& context) -> Result {
+    if (pointer == nullptr || bytes == 0) return kInvalidValue;
+    const double end = begin + context.description.alloc_ns(context.random);
+    const auto block = allocate(process, context, bytes);
+    if (block) {
+      *pointer = address_of(*block);
+      report(call, context, *block, {.allocation = true, .place = context.place()});
+    }
+    lock.unlock();
+    return call.return_at(end, block ? kSuccess : kOutOfMemory);
+  });
 }
 
 EXPORT Result cuMemFree_v2(DevicePointer pointer) {
-  return with_context(
-      "cuMemFree_v2", [&](Process& process, Lock& lock, Context& context) -> Result {
-        const auto valid = [&] {
-          const auto block = process.addresses.at(pointer);
-          return block && !block->freed && block->device() == context.index ? block : nullptr;
-        };
-        if (!valid()) return kInvalidValue;
-        if (const Result code = process.wait(lock, context, all_ends(context))) return code;
-        const auto block = valid();  // another thread may have been faster
-        if (!block) return kInvalidValue;
-        const double end = now_ns() + context.description.free_ns(context.random);
-        context.results.freed(block->range());
-        block->live = false;
-        if (block->pooled) {
-          block->freed = true;
-          block->freed_by = std::make_shared<Item>();
-          block->freed_by->executed = true;
-          context.pool.put(block);
-        } else {
-          context.used_bytes -= block->bytes();
-          process.addresses.erase(*block);
-        }
-        lock.unlock();
-        spin_until(end);
-        return kSuccess;
-      });
+  Call call("cuMemFree_v2");
+  return with_context(call, [&](Process& process, Lock& lock, Context& context) -> Result {
+    const auto valid = [&] {
+      const auto block = process.addresses.at(pointer);
+      return block && !block->freed && block->device() == context.index ? block : nullptr;
+    };
+    if (!valid()) return kInvalidValue;
+    if (const Result code = process.wait(lock, context, all_ends(context))) return code;
+    const auto block = valid();  // another thread may have been faster
+    if (!block) return kInvalidValue;
+    const double end = now_ns() + context.description.free_ns(context.random);
+    report(call, context, *block, {.place = context.place()});
+    context.results.freed(block->range());
+    block->live = false;
+    if (block->pooled) {
+      block->freed = true;
+      block->freed_by = std::make_shared<Item>();
+      block->freed_by->executed = true;
+      context.pool.put(block);
+    } else {
+      context.used_bytes -= block->bytes();
+      process.addresses.erase(*block);
+    }
+    lock.unlock();
+    return call.return_at(end, kSuccess);
+  });
 }
 
 EXPORT Result cuMemHostAlloc(void** pointer, std::size_t bytes, unsigned flags) {
-  return with_context("cuMemHostAlloc", [&](Process& process, Lock&, Context&) -> Result {
+  Call call("cuMemHostAlloc");
+  return with_context(call, [&](Process& process, Lock&, Context& context) -> Result {
     constexpr unsigned kKnown = 7;
     if (pointer == nullptr || bytes == 0 || (flags & ~kKnown) != 0) return kInvalidValue;
     const auto block = Block::create(bytes, Block::kHost);
@@ -681,66 +803,66 @@ EXPORT Result cuMemHostAlloc(void** pointer, std::size_t bytes, unsigned flags) 
     block->mapped = (flags & kHostAllocDeviceMap) != 0;
     process.addresses.insert(block);
     *pointer = pointer_to(address_of(*block));
+    report(call, context, *block, {.allocation = true, .place = context.place()});
     return kSuccess;
   });
 }
 
 EXPORT Result cuMemHostGetDevicePointer_v2(DevicePointer* pointer, void* host, unsigned flags) {
-  return with_context("cuMemHostGetDevicePointer_v2",
-                      [&](Process& process, Lock&, Context&) -> Result {
-                        if (pointer == nullptr || flags != 0) return kInvalidValue;
-                        const auto block = process.addresses.holding(range_of(host, 1));
-                        if (!block || !block->mapped) return kInvalidValue;
-                        *pointer = static_cast<DevicePointer>(range_of(host, 1).begin);
-                        return kSuccess;
-                      });
+  Call call("cuMemHostGetDevicePointer_v2");
+  return with_context(call, [&](Process& process, Lock&, Context&) -> Result {
+    if (pointer == nullptr || flags != 0) return kInvalidValue;
+    const auto block = process.addresses.holding(range_of(host, 1));
+    if (!block || !block->mapped) return kInvalidValue;
+    *pointer = static_cast<DevicePointer>(range_of(host, 1).begin);
+    return kSuccess;
+  });
 }
 
 EXPORT Result cuMemFreeHost(void* pointer) {
-  return with_context("cuMemFreeHost",
-                      [&](Process& process, Lock& lock, Context& context) -> Result {
-                        const auto block = process.addresses.at(range_of(pointer, 1).begin);
-                        if (!block || !block->pinned_host()) return kInvalidValue;
-                        if (const Result code = process.wait(lock, context, all_ends(context)))
-                          return code;
-                        process.addresses.erase(*block);
-                        return kSuccess;
-                      });
+  Call call("cuMemFreeHost");
+  return with_context(call, [&](Process& process, Lock& lock, Context& context) -> Result {
+    const auto block = process.addresses.at(range_of(pointer, 1).begin);
+    if (!block || !block->pinned_host()) return kInvalidValue;
+    if (const Result code = process.wait(lock, context, all_ends(context))) return code;
+    report(call, context, *block, {.place = context.place()});
+    process.addresses.erase(*block);
+    return kSuccess;
+  });
 }
 
 EXPORT Result cuMemcpyHtoD_v2(DevicePointer to, const void* from, std::size_t bytes) {
-  return with_context(
-      "cuMemcpyHtoD_v2", [&](Process& process, Lock& lock, Context& context) -> Result {
-        if (const Result code = process.wait(lock, context, context.null_stream_ends()))
-          return code;
-        const Range range = range_of(pointer_to(to), bytes);
-        if (!process.addresses.accessible(range, context.index)) return kInvalidValue;
-        context.results.before_write(range, true);
-        std::memcpy(pointer_to(to), from, bytes);
-        return kSuccess;
-      });
+  Call call("cuMemcpyHtoD_v2");
+  return with_context(call, [&](Process& process, Lock& lock, Context& context) -> Result {
+    if (const Result code = process.wait(lock, context, context.null_stream_ends())) return code;
+    const Range range = range_of(pointer_to(to), bytes);
+    if (!process.addresses.accessible(range, context.index)) return kInvalidValue;
+    context.results.before_write(range, true);
+    std::memcpy(pointer_to(to), from, bytes);
+    return kSuccess;
+  });
 }
 
 EXPORT Result cuMemcpyDtoH_v2(void* to, DevicePointer from, std::size_t bytes) {
-  return with_context(
-      "cuMemcpyDtoH_v2", [&](Process& process, Lock& lock, Context& context) -> Result {
-        if (const Result code = process.wait(lock, context, context.null_stream_ends()))
-          return code;
-        const Range range = range_of(pointer_to(from), bytes);
-        if (!process.addresses.accessible(range, context.index)) return kInvalidValue;
-        context.results.before_read(range);
-        std::memcpy(to, pointer_to(from), bytes);
-        return kSuccess;
-      });
+  Call call("cuMemcpyDtoH_v2");
+  return with_context(call, [&](Process& process, Lock& lock, Context& context) -> Result {
+    if (const Result code = process.wait(lock, context, context.null_stream_ends())) return code;
+    const Range range = range_of(pointer_to(from), bytes);
+    if (!process.addresses.accessible(range, context.index)) return kInvalidValue;
+    context.results.before_read(range);
+    std::memcpy(to, pointer_to(from), bytes);
+    return kSuccess;
+  });
 }
 
 EXPORT Result cuMemsetD8Async(DevicePointer to,
                               unsigned char value,
                               std::size_t bytes,
                               Stream stream) {
-  const double begin = now_ns();
+  Call call("cuMemsetD8Async");
+  call.begin_ns();
   return with_stream(
-      "cuMemsetD8Async",
+      call,
       stream,
       [&](Process& process, Lock& lock, Context& context, Timeline& timeline) -> Result {
         Operation operation;
@@ -756,14 +878,15 @@ EXPORT Result cuMemsetD8Async(DevicePointer to,
         item.work = [&process, &context, operation = std::move(operation)]() mutable {
           process.execute(context, std::move(operation));
         };
-        return process.launch(lock, context, timeline, begin, work_ns, std::move(item));
+        return process.launch(lock, context, timeline, call, nullptr, work_ns, std::move(item));
       });
 }
 
 EXPORT Result cuMemAllocAsync(DevicePointer* pointer, std::size_t bytes, Stream stream) {
-  const double begin = now_ns();
+  Call call("cuMemAllocAsync");
+  const double begin = call.begin_ns();
   return with_stream(
-      "cuMemAllocAsync",
+      call,
       stream,
       [&](Process& process, Lock& lock, Context& context, Timeline& timeline) -> Result {
         if (!context.description.memory_pools) return kNotSupported;
@@ -779,6 +902,7 @@ EXPORT Result cuMemAllocAsync(DevicePointer* pointer, std::size_t bytes, Stream 
           if (block) context.pool.add_reserved(block->bytes());
         }
         if (block) {
+          block->requested_bytes = bytes;
           block->pooled = true;
           block->freed = false;
           block->freed_by = nullptr;
@@ -788,17 +912,21 @@ EXPORT Result cuMemAllocAsync(DevicePointer* pointer, std::size_t bytes, Stream 
           item.work = [block] { block->live = true; };
           context.push(timeline, std::move(item));
           *pointer = address_of(*block);
+          report(call,
+                 context,
+                 *block,
+                 {.allocation = true, .async = true, .place = context.place(timeline)});
         }
         lock.unlock();
-        spin_until(begin + cost_ns);
-        return block ? kSuccess : kOutOfMemory;
+        return call.return_at(begin + cost_ns, block ? kSuccess : kOutOfMemory);
       });
 }
 
 EXPORT Result cuMemFreeAsync(DevicePointer pointer, Stream stream) {
-  const double begin = now_ns();
+  Call call("cuMemFreeAsync");
+  const double begin = call.begin_ns();
   return with_stream(
-      "cuMemFreeAsync",
+      call,
       stream,
       [&](Process& process, Lock& lock, Context& context, Timeline& timeline) -> Result {
         if (!context.description.memory_pools) return kNotSupported;
@@ -813,27 +941,28 @@ EXPORT Result cuMemFreeAsync(DevicePointer pointer, Stream stream) {
           block->live = false;
           context.results.freed(block->range());
         };
+        report(call, context, *block, {.async = true, .place = context.place(timeline)});
         block->freed = true;
         block->freed_by = context.push(timeline, std::move(item));
         context.pool.put(block);
         lock.unlock();
-        spin_until(begin + cost_ns);
-        return kSuccess;
+        return call.return_at(begin + cost_ns, kSuccess);
       });
 }
 
 EXPORT Result cuDeviceGetDefaultMemPool(MemoryPool* pool, Device device) {
-  return with_device(
-      "cuDeviceGetDefaultMemPool", device, [&](Process&, Lock&, Context& context) -> Result {
-        if (pool == nullptr) return kInvalidValue;
-        if (!context.description.memory_pools) return kNotSupported;
-        *pool = reinterpret_cast<MemoryPool>(&context.pool);
-        return kSuccess;
-      });
+  Call call("cuDeviceGetDefaultMemPool");
+  return with_device(call, device, [&](Process&, Lock&, Context& context) -> Result {
+    if (pool == nullptr) return kInvalidValue;
+    if (!context.description.memory_pools) return kNotSupported;
+    *pool = reinterpret_cast<MemoryPool>(&context.pool);
+    return kSuccess;
+  });
 }
 
 EXPORT Result cuMemPoolSetAttribute(MemoryPool pool, int attribute, void* value) {
-  return with_pool("cuMemPoolSetAttribute", pool, [&](Process&, Context& context) -> Result {
+  Call call("cuMemPoolSetAttribute");
+  return with_pool(call, pool, [&](Process&, Context& context) -> Result {
     if (attribute != kReleaseThreshold || value == nullptr) return kInvalidValue;
     std::memcpy(&context.pool.threshold, value, sizeof context.pool.threshold);
     return kSuccess;
@@ -841,7 +970,8 @@ EXPORT Result cuMemPoolSetAttribute(MemoryPool pool, int attribute, void* value)
 }
 
 EXPORT Result cuMemPoolTrimTo(MemoryPool pool, std::size_t bytes_to_keep) {
-  return with_pool("cuMemPoolTrimTo", pool, [&](Process& process, Context& context) -> Result {
+  Call call("cuMemPoolTrimTo");
+  return with_pool(call, pool, [&](Process& process, Context& context) -> Result {
     process.look(context);
     process.release_pool(context, bytes_to_keep);
     return context.sticky;

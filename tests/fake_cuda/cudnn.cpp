@@ -186,6 +186,27 @@ Plan plan(const Tensor* input,
   return result;
 }
 
+/// A convolution is two kernels: one brings its input into another order, one computes.
+std::vector<LibraryKernel> kernels_of(const ForwardConvolution& convolution,
+                                      const Arithmetic& how) {
+  constexpr unsigned kThreads = 256;
+  constexpr std::size_t kElements = 1024;  // per block of the first
+  constexpr std::size_t kTile = 128;
+  constexpr double kShareOfFirst = 0.1;
+  const std::string type = rate_name(convolution.type, how);
+  const Extents& output = convolution.output;
+  const std::size_t pixels = output.n * output.h * output.w;
+  const KernelShape transform{kernel_name("fake_transform_" + type),
+                              {blocks_for(convolution.input.count(), kElements), 1, 1},
+                              {kThreads, 1, 1},
+                              0};
+  const KernelShape convolve{kernel_name("fake_convolution_" + type),
+                             {blocks_for(pixels, kTile), blocks_for(output.c, kTile), 1},
+                             {kThreads, 1, 1},
+                             0};
+  return {{transform, kShareOfFirst}, {convolve, 1 - kShareOfFirst}};
+}
+
 /// How much longer an algorithm takes than the fastest; 0 when the fake has none.
 double slowdown(int algorithm) {
   switch (algorithm) {
@@ -421,6 +442,7 @@ EXPORT CudnnStatus cudnnConvolutionForward(CudnnHandle handle,
   forward.tf32 = its_plan.how.tf32;
   const auto launched = find_driver()->launch(as<Handle>(handle)->stream,
                                               begin,
+                                              kernels_of(forward, its_plan.how),
                                               its_plan.duration_ns * slowdown(algorithm),
                                               convolution_operation(forward));
   return launched == kSuccess ? CudnnStatus{kCudnnSuccess} : status_of(kExecutionFailed);

@@ -1,6 +1,8 @@
 // Element types of matrices and tensors, their capability rules and their conversions.
 #pragma once
 
+#include <mutex>
+#include <set>
 #include <string>
 
 #include "kernels/element.h"
@@ -33,6 +35,32 @@ struct Arithmetic {
   std::optional<double> tflops;
   bool tf32 = false;
 };
+
+/// The key of `tflops` that a product ran at, for the names of kernels.
+inline std::string rate_name(kernels::ElementType type, const Arithmetic& how) {
+  switch (type) {
+    case kernels::ElementType::fp16:
+      return "fp16";
+    case kernels::ElementType::bf16:
+      return "bf16";
+    case kernels::ElementType::fp32:
+      break;
+  }
+  return how.tf32 ? "tf32" : "fp32";
+}
+
+/// The name of a kernel, which lives as long as the process: records point to it.
+inline const char* kernel_name(const std::string& name) {
+  static std::mutex mutex;
+  static auto& names = *new std::set<std::string>;
+  const std::lock_guard lock(mutex);
+  return names.insert(name).first->c_str();
+}
+
+/// Blocks for `count` elements, `each` per block.
+inline unsigned blocks_for(std::size_t count, std::size_t each) {
+  return static_cast<unsigned>((count + each - 1) / each);
+}
 
 inline Arithmetic arithmetic(const DeviceDescription& device,
                              kernels::ElementType type,

@@ -1,225 +1,13 @@
-// What the fake libraries promise to the tests that stand on them. One process per test: the driver
-// is initialised once.
-#include <algorithm>
-#include <chrono>
+// What the fake driver, cuBLAS and cuDNN promise to the tests that stand on them.
 #include <cmath>
-#include <cstdlib>
-#include <dlfcn.h>
-#include <filesystem>
-#include <fstream>
 #include <sstream>
-#include <string>
 #include <thread>
-#include <type_traits>
-#include <unistd.h>
-#include <vector>
 
-#include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
-
-#include "harness/device/cuda/abi/cublas.h"
-#include "harness/device/cuda/abi/cudnn.h"
-#include "harness/device/cuda/abi/driver.h"
-#include "kernels/element.h"
-#include "tests/fake_cuda/node.h"
+#include "tests/fake_cuda/fixture.h"
 #include "tests/fake_cuda/visible_devices.h"
 
 namespace launchgap::fake {
 namespace {
-
-using namespace cuda::abi;
-using kernels::ElementType;
-using Json = nlohmann::json;
-
-#define FIELD(name, required, ...) std::type_identity_t<__VA_ARGS__>* name = nullptr;
-#define LOAD(name, required, ...) \
-  name = reinterpret_cast<std::type_identity_t<__VA_ARGS__>*>(dlsym(handle, #name));
-
-void* open_library(const std::string& file) {
-  void* const handle =
-      dlopen((LAUNCHGAP_FAKE_CUDA_FOLDER "/" + file).c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr) throw std::runtime_error(dlerror());
-  if (dlsym(handle, "launchgap_fake_library") == nullptr)
-    throw std::runtime_error(file + " has no marker");
-  return handle;
-}
-
-struct Cuda {
-  LAUNCHGAP_CUDA_DRIVER_FUNCTIONS(FIELD)
-  Cuda() {
-    void* const handle = open_library("libcuda.so.1");
-    LAUNCHGAP_CUDA_DRIVER_FUNCTIONS(LOAD)
-  }
-};
-
-struct Cublas {
-  LAUNCHGAP_CUBLAS_FUNCTIONS(FIELD)
-  Cublas() {
-    void* const handle = open_library("libcublas.so.13");
-    LAUNCHGAP_CUBLAS_FUNCTIONS(LOAD)
-  }
-};
-
-struct Cudnn {
-  LAUNCHGAP_CUDNN_FUNCTIONS(FIELD)
-  Cudnn() {
-    void* const handle = open_library("libcudnn.so.9");
-    LAUNCHGAP_CUDNN_FUNCTIONS(LOAD)
-  }
-};
-
-double now_ns() {
-  const auto now = std::chrono::steady_clock::now().time_since_epoch();
-  return std::chrono::duration<double, std::nano>(now).count();
-}
-
-double median(std::vector<double> values) {
-  std::nth_element(
-      values.begin(), values.begin() + static_cast<long>(values.size() / 2), values.end());
-  return values[values.size() / 2];
-}
-
-Json a_device(const Json& changes = Json::object()) {
-  Json device = {{"name", "Fake A100"},
-                 {"uuid", "GPU-00000000-0000-0000-0000-000000000001"},
-                 {"compute_capability", "8.0"},
-                 {"memory_bytes", std::size_t{1} << 30},
-                 {"call_ns", 1000},
-                 {"launch_ns", 3000},
-                 {"kernel_ns", 50000},
-                 {"alloc_ns", 0},
-                 {"free_ns", 0},
-                 {"tflops", {{"fp32", 10}, {"fp16", 100}, {"bf16", 100}}}};
-  device.update(changes);
-  return device;
-}
-
-Json a_node(const Json& device = a_device(), const Json& faults = Json::array()) {
-  return {{"devices", Json::array({device})}, {"faults", faults}};
-}
-
-// Much longer than the scheduler takes the processor away for.
-constexpr double kLong = 30e6;
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr double kTolerance = 0.3;
-#else
-constexpr double kTolerance = 0.03;
-#endif
-
-constexpr auto kPtx = ".version 4.3\n.target sm_35\n.address_size 64\n";
-
-class FakeCuda : public testing::Test {
- protected:
-  void SetUp() override {
-    static bool used = false;
-    if (used) GTEST_SKIP() << "one process per test: use ctest, or --gtest_filter";
-    used = true;
-    unsetenv("CUDA_VISIBLE_DEVICES");
-    setenv("LAUNCHGAP_FAKE_SEED", "1", 1);
-  }
-
-  void TearDown() override {
-    if (!path_.empty()) std::filesystem::remove(path_);
-  }
-
-  void describe(const std::string& text) {
-    path_ = std::filesystem::temp_directory_path() /
-            ("fake_node_" + std::to_string(getpid()) + ".json");
-    std::ofstream(path_) << text;
-    setenv("LAUNCHGAP_FAKE_NODE", path_.c_str(), 1);
-  }
-
-  /// A context on the first device, with the project's kernels.
-  void start(const Json& node = a_node()) {
-    describe(node.dump());
-    ASSERT_EQ(cu.cuInit(0), kSuccess);
-    ASSERT_EQ(cu.cuDevicePrimaryCtxRetain(&context, 0), kSuccess);
-    ASSERT_EQ(cu.cuCtxSetCurrent(context), kSuccess);
-    ASSERT_EQ(cu.cuModuleLoadDataEx(&module, kPtx, 0, nullptr, nullptr), kSuccess);
-    null = function("launchgap_null");
-    increment = function("launchgap_increment");
-    gate = function("launchgap_gate");
-    fill = function("launchgap_fill");
-  }
-
-  Function function(const char* name) {
-    Function found = nullptr;
-    EXPECT_EQ(cu.cuModuleGetFunction(&found, module, name), kSuccess) << name;
-    return found;
-  }
-
-  Stream stream(unsigned flags = kStreamNonBlocking) {
-    Stream created = nullptr;
-    EXPECT_EQ(cu.cuStreamCreate(&created, flags), kSuccess);
-    return created;
-  }
-
-  Event event() {
-    Event created = nullptr;
-    EXPECT_EQ(cu.cuEventCreate(&created, kEventDefault), kSuccess);
-    return created;
-  }
-
-  DevicePointer memory(std::size_t bytes) {
-    DevicePointer pointer = 0;
-    EXPECT_EQ(cu.cuMemAlloc_v2(&pointer, bytes), kSuccess);
-    return pointer;
-  }
-
-  std::size_t free_memory() {
-    std::size_t free = 0, total = 0;
-    EXPECT_EQ(cu.cuMemGetInfo_v2(&free, &total), kSuccess);
-    return free;
-  }
-
-  unsigned counter(DevicePointer at) {
-    unsigned value = 0xDEAD;
-    EXPECT_EQ(cu.cuMemcpyDtoH_v2(&value, at, sizeof value), kSuccess);
-    return value;
-  }
-
-  DevicePointer new_counter() {
-    const auto pointer = memory(sizeof(unsigned));
-    const unsigned zero = 0;
-    EXPECT_EQ(cu.cuMemcpyHtoD_v2(pointer, &zero, sizeof zero), kSuccess);
-    return pointer;
-  }
-
-  template <typename... Arguments>
-  Result launch(Function function, Stream on, Arguments... arguments) {
-    void* parameters[] = {static_cast<void*>(&arguments)..., nullptr};
-    return cu.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, on, parameters, nullptr);
-  }
-
-  Result launch_fill(Stream on,
-                     DevicePointer out,
-                     unsigned long long count,
-                     unsigned long long seed,
-                     ElementType type) {
-    return launch(fill,
-                  on,
-                  out,
-                  count,
-                  seed,
-                  static_cast<int>(type),
-                  static_cast<int>(kernels::Distribution::small_integer));
-  }
-
-  double elapsed_ns(Event begin, Event end) {
-    float milliseconds = -1;
-    EXPECT_EQ(cu.cuEventElapsedTime(&milliseconds, begin, end), kSuccess);
-    return 1e6 * static_cast<double>(milliseconds);
-  }
-
-  Cuda cu;
-  Context context = nullptr;
-  Module module = nullptr;
-  Function null = nullptr, increment = nullptr, gate = nullptr, fill = nullptr;
-
- private:
-  std::filesystem::path path_;
-};
 
 // CUDA_VISIBLE_DEVICES
 
@@ -312,8 +100,8 @@ TEST(NodeDescription, ErrorsNameThePlaceAndWhatWouldBeRight) {
   const Case cases[] = {
       {"/device",
        1,
-       "/device: unknown key; known here: cublas_version, cudnn_version, devices, driver_version, "
-       "faults"},
+       "/device: unknown key; known here: cublas_version, cudnn_version, cupti, devices, "
+       "driver_version, faults, nvml"},
       {"/devices", 1, "/devices: 1 is not an array of devices"},
       {"/driver_version", "13.0", "/driver_version: \"13.0\" is not an integer of at least 1000"},
       {"/devices/0/uuid",
@@ -342,6 +130,36 @@ TEST(NodeDescription, ErrorsNameThePlaceAndWhatWouldBeRight) {
       {"/faults/0",
        {{"library", "cuda"}, {"call", "cuInit"}, {"code", 2}, {"hang", true}},
        "exactly one of"},
+      {"/cupti/overhead", 1, "/cupti/overhead: unknown key; known here: abort_at_exit"},
+      {"/cupti", nullptr, "/cupti: null is not an object with the keys"},
+      {"/cupti/version", 0, "/cupti/version: 0 is not an integer of at least 1"},
+      {"/cupti/nested", "both", "\"both\" is not \"same\", \"different\" or \"none\""},
+      {"/cupti/silent", 1, "/cupti/silent: 1 is not true or false"},
+      {"/cupti/subscriber", "", "/cupti/subscriber: \"\" is not the name of a tool"},
+      {"/cupti/first_correlation", 0, "0 is not an integer from 1 to 4294967295"},
+      {"/cupti/first_correlation", 4294967296, "is not an integer from 1 to 4294967295"},
+      {"/cupti/dropped", {{"times", 1}}, "/cupti/dropped/times: unknown key"},
+      {"/cupti/lost", {{"after", -1}}, "/cupti/lost/after: -1 is not a count of kernels >= 0"},
+      {"/cupti/early", {{"count", 0}}, "/cupti/early/count: 0 is not a count of kernels >= 1"},
+      {"/cupti/clock_step", {{"after", 1}}, "/cupti/clock_step/ns: missing"},
+      {"/cupti/overheads", {{{"kind", "heat"}}}, "/cupti/overheads/0/kind: \"heat\" is not one of"},
+      {"/cupti/overheads",
+       {{{"kind", "resource"}, {"every", 0}, {"ns", 1}}},
+       "/cupti/overheads/0/every: 0 is not a count of launches >= 1"},
+      {"/nvml/driver", "580", "/nvml/driver: unknown key; known here: version"},
+      {"/devices/0/nvml/power", 1, "/devices/0/nvml/power: unknown key; known here: hw_power"},
+      {"/devices/0/nvml/pstate", 16, "16 is not an integer from 0 to 15"},
+      {"/devices/0/nvml/sw_thermal_share", 1.5, "1.5 is not a share from 0 to 1"},
+      {"/devices/0/nvml/missing",
+       {"nvmlDeviceGetName"},
+       "/devices/0/nvml/missing/0: \"nvmlDeviceGetName\" is not what nvml says of a device"},
+      {"/devices/0/nvml/missing", {"field:x"}, "\"field:x\" is not what nvml says"},
+      {"/faults/0",
+       {{"library", "cupti"}, {"call", "cuptiFinalize"}, {"code", 1}},
+       "/faults/0/call: \"cuptiFinalize\" is not"},
+      {"/faults/0",
+       {{"library", "nvml"}, {"call", "nvmlErrorString"}, {"code", 1}},
+       "a function of nvml that returns a status"},
       {"/faults/0",
        {{"library", "nccl"}, {"call", "cuInit"}},
        "/faults/0/library: \"nccl\" is not \"cuda\""},
@@ -361,6 +179,32 @@ TEST(NodeDescription, ErrorsNameThePlaceAndWhatWouldBeRight) {
   }
   EXPECT_THROW(parse_node("{"), DescriptionError);
   EXPECT_THROW(parse_node("{}"), DescriptionError);
+}
+
+TEST(NodeDescription, KeysAreDocumented) {
+  std::ifstream file(LAUNCHGAP_FAKE_NODE_DOCUMENT);
+  const std::string document(std::istreambuf_iterator<char>(file), {});
+  Json node = a_node();
+  node["cupti"]["overheads"] = {{{"kind", "resource"}, {"every", 1}, {"ns", 1}}};
+  node["faults"] = {fault("cuda", "cuInit", 0, 1)};
+  const char* const objects[] = {
+      "", "/nvml", "/cupti", "/cupti/overheads/0", "/devices/0", "/devices/0/nvml", "/faults/0"};
+  for (const std::string object : objects) {
+    Json broken = node;
+    broken[Json::json_pointer(object + "/?")] = 0;
+    try {
+      parse_node(broken.dump());
+      ADD_FAILURE() << object;
+    } catch (const DescriptionError& error) {
+      const std::string message = error.what();
+      std::istringstream keys(message.substr(message.find("known here: ") + 12));
+      for (std::string key; std::getline(keys >> std::ws, key, ',');) {
+        EXPECT_TRUE(document.find('`' + key + '`') != std::string::npos ||
+                    document.find('"' + key + '"') != std::string::npos)
+            << object << ": " << key;
+      }
+    }
+  }
 }
 
 TEST_F(FakeCuda, BadDescriptionIsAnUnknownErrorAndOneLine) {
@@ -674,7 +518,7 @@ TEST_F(FakeGate, OpensForAThreadThatWaits) {
     usleep(3000);
     int version = 0;
     EXPECT_EQ(cu.cuDriverGetVersion(&version), kSuccess) << "a wait does not block the driver";
-    flags[0] = 1;
+    __atomic_store_n(&flags[0], 1u, __ATOMIC_RELEASE);
   });
   const double begin = now_ns();
   EXPECT_EQ(cu.cuStreamSynchronize(on), kSuccess);
@@ -691,10 +535,6 @@ TEST_F(FakeGate, ThatNobodyOpensGivesUpAndSaysSo) {
 }
 
 // Faults
-
-Json fault(const char* library, const char* call, int after, int code) {
-  return {{"device", 0}, {"library", library}, {"call", call}, {"after", after}, {"code", code}};
-}
 
 TEST_F(FakeCuda, StickyCodesKillTheContext) {
   start(a_node(a_device(), Json::array({fault("cuda", "cuLaunchKernel", 2, kIllegalAddress)})));

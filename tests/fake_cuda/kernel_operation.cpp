@@ -4,8 +4,10 @@
 #include <atomic>
 #include <string>
 
+#include "kernels/echo.h"
 #include "kernels/element.h"
 #include "kernels/fill.h"
+#include "kernels/flag.h"
 #include "kernels/gate.h"
 #include "kernels/increment.h"
 #include "kernels/null.h"
@@ -85,6 +87,16 @@ std::vector<Range> gate_ranges(const Parameters& parameters) {
 
 bool is_gate(const kernels::KernelDescription& kernel) {
   return &kernel == &kernels::gate_kernel;
+}
+
+std::optional<PolledKernel> polled_kernel(const kernels::KernelDescription& kernel,
+                                          const Parameters& parameters) {
+  const auto word = [&](std::size_t i) {
+    return range_of(parameters.get<void*>(i), sizeof(unsigned));
+  };
+  if (&kernel == &kernels::flag_kernel) return PolledKernel{{}, {word(0)}, false};
+  if (&kernel == &kernels::echo_kernel) return PolledKernel{{word(0)}, {word(1)}, true};
+  return std::nullopt;
 }
 
 double moved_bytes(const Operation& operation) {

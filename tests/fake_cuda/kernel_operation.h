@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "kernels/kernel.h"
@@ -35,7 +36,7 @@ class Parameters {
   std::vector<std::size_t> offsets_;
 };
 
-/// The launch of any kernel but the gate.
+/// The launch of any kernel but the gate and those of the worker.
 Operation kernel_operation(const kernels::KernelDescription& kernel,
                            Parameters parameters,
                            kernels::LaunchShape shape);
@@ -49,6 +50,17 @@ std::function<bool(double, double)> gate(const kernels::KernelDescription& kerne
 std::vector<Range> gate_ranges(const Parameters& parameters);
 
 bool is_gate(const kernels::KernelDescription& kernel);
+
+/// A kernel for hosts that poll mapped memory: the worker runs it.
+struct PolledKernel {
+  std::vector<Range> reads;
+  std::vector<Range> writes;
+  bool until_returned;  // it takes as long as its host twin
+};
+
+/// None for other kernels.
+std::optional<PolledKernel> polled_kernel(const kernels::KernelDescription& kernel,
+                                          const Parameters& parameters);
 
 /// Bytes that the operation moves, for its time.
 double moved_bytes(const Operation& operation);

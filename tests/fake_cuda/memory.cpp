@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <numeric>
 #include <sys/mman.h>
 
 namespace launchgap::fake {
@@ -26,11 +27,14 @@ std::shared_ptr<Block> Block::create(std::size_t bytes, int device) {
     memory = std::aligned_alloc(kAlignment, rounded);
   }
   if (memory == nullptr) return nullptr;
-  return std::shared_ptr<Block>(new Block(memory, rounded, mapping, device));
+  return std::shared_ptr<Block>(new Block(memory, rounded, bytes, mapping, device));
 }
 
-Block::Block(void* memory, std::size_t bytes, bool mapping, int device)
-    : range_(range_of(memory, bytes)), mapping_(mapping), device_(device) {}
+Block::Block(void* memory, std::size_t bytes, std::size_t requested, bool mapping, int device)
+    : requested_bytes(requested),
+      range_(range_of(memory, bytes)),
+      mapping_(mapping),
+      device_(device) {}
 
 Block::~Block() {
   auto* const memory = reinterpret_cast<void*>(range_.begin);
@@ -68,6 +72,13 @@ std::vector<BlockPointer> AddressMap::extract(int device) {
     return true;
   });
   return taken;
+}
+
+std::size_t Pool::in_use() const {
+  return std::accumulate(
+      free_.begin(), free_.end(), reserved_, [](std::size_t bytes, const auto& block) {
+        return bytes - block->bytes();
+      });
 }
 
 BlockPointer Pool::take(std::size_t bytes, const Timeline* stream, double now_ns) {

@@ -29,14 +29,15 @@ class Block {
   int device() const { return device_; }
   bool pinned_host() const { return device_ == kHost; }
 
-  bool live = true;      // may be accessed, in stream order
-  bool mapped = false;   // pinned host memory only: has a device pointer
-  bool pooled = false;   // of cuMemAllocAsync
-  bool freed = false;    // pooled only: cuMemFreeAsync was called
-  ItemPointer freed_by;  // the entry of a stream after which it is free
+  std::size_t requested_bytes;  // by who holds it now
+  bool live = true;             // may be accessed, in stream order
+  bool mapped = false;          // pinned host memory only: has a device pointer
+  bool pooled = false;          // of cuMemAllocAsync
+  bool freed = false;           // pooled only: cuMemFreeAsync was called
+  ItemPointer freed_by;         // the entry of a stream after which it is free
 
  private:
-  Block(void* memory, std::size_t bytes, bool mapping, int device);
+  Block(void* memory, std::size_t bytes, std::size_t requested, bool mapping, int device);
 
   Range range_;
   bool mapping_;
@@ -73,6 +74,7 @@ class Pool {
   unsigned long long threshold = 0;
 
   std::size_t reserved() const { return reserved_; }
+  std::size_t in_use() const;
 
   void add_reserved(std::size_t bytes) { reserved_ += bytes; }
   void put(BlockPointer block) { free_.push_back(std::move(block)); }

@@ -4,8 +4,11 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -14,7 +17,28 @@
 
 namespace launchgap::fake {
 
-enum class Library { cuda, cublas, cudnn };
+enum class Library { cuda, cublas, cudnn, cupti, nvml };
+
+/// What NVML says of a device.
+struct NvmlDescription {
+  int pstate = 0;
+  int sm_clock_mhz = 0;
+  int memory_clock_mhz = 0;
+  int temperature_c = 40;
+  int power_mw = 100'000;
+  unsigned long long reasons = 0;
+  // Of the time since the driver was loaded.
+  double sw_power_cap_share = 0;
+  double sw_thermal_share = 0;
+  double hw_thermal_share = 0;
+  double hw_power_brake_share = 0;
+  int pcie_generation = 4;
+  int pcie_width = 16;
+  int pcie_replays = 0;
+  std::vector<unsigned> processes;  // besides the caller
+  std::set<std::string, std::less<>> missing_calls;
+  std::set<unsigned> missing_fields;
+};
 
 struct DeviceDescription {
   std::string name;
@@ -30,10 +54,11 @@ struct DeviceDescription {
   int memory_bus_bits = 0;
   int l2_bytes = 0;
   bool memory_pools = true;
-  Distribution init_ns, context_ns, call_ns, launch_ns, kernel_ns, alloc_ns, free_ns;
+  Distribution init_ns, context_ns, call_ns, launch_ns, kernel_ns, kernel_gap_ns, alloc_ns, free_ns;
   double process_factor_sigma = 0;
   std::map<std::string, double> tflops;
   double bandwidth_gbs = 0;
+  NvmlDescription nvml;
 
   int capability() const { return 10 * major + minor; }
   /// The rate of products of a type; none: not supported.
@@ -42,6 +67,48 @@ struct DeviceDescription {
     if (found == tflops.end()) return std::nullopt;
     return found->second;
   }
+};
+
+/// Kernels by number: the order of their launches, from 0.
+struct KernelRange {
+  long long after = 0;
+  std::optional<long long> count;  // none: all from there on
+
+  bool contains(long long number) const {
+    return number >= after && (!count || number - after < *count);
+  }
+};
+
+/// The clock of CUPTI jumps once.
+struct ClockStep {
+  long long after = 0;  // kernels
+  long long ns = 0;
+};
+
+/// What every n-th launch has to wait for while CUPTI is active.
+struct TracingOverhead {
+  std::uint32_t kind = 0;  // cupti::abi::OverheadKind
+  long long every = 1;
+  Distribution ns;
+};
+
+struct CuptiDescription {
+  /// How a launch from within a library is told: an API record of the runtime around that of the
+  /// driver, with one id or two, or none.
+  enum class Nested { same, different, none };
+
+  std::uint32_t version = 130001;
+  std::string subscriber;  // who has the process already; empty: nobody
+  Distribution api_overhead_ns, kernel_overhead_ns, other_overhead_ns;
+  std::vector<TracingOverhead> overheads;
+  bool silent = false;
+  bool callback_thread = false;
+  bool shuffle = false;
+  bool abort_at_exit = false;
+  Nested nested = Nested::same;
+  std::uint32_t first_correlation = 1;
+  std::optional<ClockStep> clock_step;
+  std::optional<KernelRange> dropped, lost, zero_timestamps, inverted, early, unknown_kind;
 };
 
 struct FaultDescription {
@@ -60,6 +127,8 @@ struct Node {
   int driver_version = 0;
   int cublas_version = 0;
   int cudnn_version = 0;
+  CuptiDescription cupti;
+  std::string nvml_version = "13.580.65.06";
   std::vector<DeviceDescription> devices;
   std::vector<FaultDescription> faults;
 };

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "harness/device/cuda/abi/driver.h"
+#include "tests/fake_cuda/listener.h"
 #include "tests/fake_cuda/node.h"
 
 namespace launchgap::fake {
@@ -45,6 +46,12 @@ struct Operation {
   bool has_effect() const { return unknown || !reads.empty() || !writes.empty(); }
 };
 
+/// One of the kernels of a library's call.
+struct LibraryKernel {
+  KernelShape shape;
+  double share = 1;  // of the time that all of them take
+};
+
 /// The fake driver, as its neighbours see it.
 class Driver {
  public:
@@ -61,12 +68,21 @@ class Driver {
   /// (0: none).
   virtual int enter(Library library, const char* call) = 0;
 
-  /// Enqueues work that takes `work_ns` beside the device's launch and kernel times; returns when a
-  /// launch that began at `begin_ns` (CLOCK_MONOTONIC) would.
+  /// Enqueues work that takes `work_ns` beside the device's launch and kernel times, as kernels of
+  /// which the last one has the effect; returns when a launch that began at `begin_ns`
+  /// (CLOCK_MONOTONIC) would.
   virtual abi::Result launch(abi::Stream stream,
                              double begin_ns,
+                             const std::vector<LibraryKernel>& kernels,
                              double work_ns,
                              Operation operation) = 0;
+
+  /// From now on `listener` hears every call; null: nobody does. It must live on: calls that have
+  /// begun still tell it of their end.
+  virtual void listen(Listener* listener) = 0;
+
+  /// Runs what is due on every device.
+  virtual void look() = 0;
 };
 
 inline constexpr auto kDriverSymbol = "launchgap_fake_driver";

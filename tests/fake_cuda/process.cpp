@@ -7,6 +7,7 @@
 #include <ctime>
 #include <sched.h>
 #include <unistd.h>
+#include <utility>
 
 #include "tests/fake_cuda/visible_devices.h"
 
@@ -44,19 +45,24 @@ void pass_time(unsigned flags, double until_ns) {
   }
 }
 
-}  // namespace
-
-void spin_until(double deadline_ns) {
-  while (now_ns() < deadline_ns) {
-  }
+/// Gives the worker, which needs the driver's lock, the time to finish more than `finished`; not
+/// for long, since a gate may open.
+void leave_to_worker(const Worker& worker, unsigned finished, unsigned flags) {
+  constexpr double kPeriod_ns = 2'000;
+  const double deadline = now_ns() + kPeriod_ns;
+  while (worker.finished() == finished && now_ns() < deadline) pass_time(flags, deadline);
 }
+
+}  // namespace
 
 Context::Context(const DeviceDescription& its_description,
                  int its_index,
+                 int its_ordinal,
                  std::uint64_t seed,
                  const AddressMap& addresses)
     : description(its_description),
       index(its_index),
+      ordinal(its_ordinal),
       random(seed),
       factor(std::exp(description.process_factor_sigma * std::normal_distribution<>()(random))),
       results(addresses) {}
@@ -138,8 +144,11 @@ abi::Result Process::initialize(unsigned flags) {
   for (const auto& device : node_->devices) uuids.push_back(device.uuid);
   double cost_ns = 0;
   for (const int index : visible_devices(uuids, std::getenv("CUDA_VISIBLE_DEVICES"))) {
-    contexts_.push_back(std::make_unique<Context>(
-        node_->devices[static_cast<std::size_t>(index)], index, seed_of(index), addresses));
+    contexts_.push_back(std::make_unique<Context>(node_->devices[static_cast<std::size_t>(index)],
+                                                  index,
+                                                  device_count(),
+                                                  seed_of(index),
+                                                  addresses));
     cost_ns += contexts_.back()->description.init_ns(contexts_.back()->random);
   }
   spin_until(now_ns() + cost_ns);
@@ -189,7 +198,7 @@ void Process::tear_down(Context& context) {
   for (Timeline* timeline : context.timelines()) timeline->abandon();
   context.results.clear();
   context.pool = Pool();
-  context.null_stream = Timeline(true);
+  context.null_stream = Timeline(true, Context::kNullStreamId);
   context.streams.clear();
   context.destroyed_streams.clear();
   context.events.clear();
@@ -208,12 +217,17 @@ abi::Result Process::wait(Lock& lock, Context& context, const std::vector<ItemPo
   double end = 0;
   for (const auto& item : items) {
     for (;;) {
+      const unsigned finished = worker.finished();
       if (!item->executed) item->timeline->advance(now_ns(), true, item.get());
       if (item->executed || context.sticky != abi::kSuccess) break;
-      // Behind a shut gate.
+      // Behind a shut gate or a kernel of the worker's.
       constexpr double kGatePeriod_ns = 20'000;
       lock.unlock();
-      pass_time(flags, now_ns() + kGatePeriod_ns);
+      if (worker.busy()) {
+        leave_to_worker(worker, finished, flags);
+      } else {
+        pass_time(flags, now_ns() + kGatePeriod_ns);
+      }
       lock.lock();
     }
     end = std::max(end, item->end_ns);
@@ -234,14 +248,64 @@ abi::Result Process::wait(Lock& lock, Context& context, const std::vector<ItemPo
 abi::Result Process::launch(Lock& lock,
                             Context& context,
                             Timeline& timeline,
-                            double begin_ns,
+                            Call& call,
+                            const KernelShape* kernel,
                             double work_ns,
                             Item item) {
-  const double return_ns = begin_ns + context.draw(context.description.call_ns);
-  item.ready_ns = begin_ns + context.draw(context.description.launch_ns);
+  double return_ns = call.begin_ns() + context.draw(context.description.call_ns);
+  item.ready_ns = call.begin_ns() + context.draw(context.description.launch_ns);
   item.duration_ns = context.draw(context.description.kernel_ns) + context.factor * work_ns;
-  context.push(timeline, std::move(item));
+  if (kernel != nullptr && call.listener() != nullptr) {
+    auto heard = call.listener()->launch(*kernel, context.place(timeline));
+    item.times = std::move(heard.times);
+    item.ready_ns += heard.late_ns;
+    return_ns += heard.late_ns;
+  }
+  const bool on_worker = item.thread_work != nullptr;
+  const ItemPointer pushed = context.push(timeline, std::move(item));
+  if (on_worker) worker.add(pushed);
   lock.unlock();
+  return call.return_at(return_ns, abi::kSuccess);
+}
+
+abi::Result Process::launch(Lock& lock,
+                            Context& context,
+                            Timeline& timeline,
+                            double begin_ns,
+                            const std::vector<LibraryKernel>& kernels,
+                            double work_ns,
+                            std::function<void()> work) {
+  Listener* const listener = installed_listener.load(std::memory_order_acquire);
+  const bool runtime = node()->cupti.nested != CuptiDescription::Nested::none;
+  const double call_ns =
+      context.draw(context.description.call_ns) / static_cast<double>(kernels.size());
+  // What the runtime does before and after it calls the driver.
+  const double margin_ns = runtime ? call_ns / 10 : 0;
+  double ready_ns = begin_ns + context.draw(context.description.launch_ns);
+  const double duration_ns = context.draw(context.description.kernel_ns) + context.factor * work_ns;
+  double return_ns = begin_ns;
+  for (const auto& kernel : kernels) {
+    const bool first = &kernel == &kernels.front();
+    Item item;
+    item.duration_ns = kernel.share * duration_ns;
+    if (!first) item.gap_ns = context.draw(context.description.kernel_gap_ns);
+    const double enter_ns = return_ns;
+    return_ns += call_ns;
+    if (listener != nullptr) {
+      if (runtime) listener->enter(ApiDomain::runtime, kRuntimeLaunch, enter_ns);
+      listener->enter(ApiDomain::driver, DriverCall("cuLaunchKernelEx").id(), enter_ns + margin_ns);
+      auto heard = listener->launch(kernel.shape, context.place(timeline));
+      item.times = std::move(heard.times);
+      ready_ns += heard.late_ns;
+      return_ns = listener->leave(return_ns + heard.late_ns - margin_ns, abi::kSuccess) + margin_ns;
+      if (runtime) return_ns = listener->leave(return_ns, abi::kSuccess);
+    }
+    item.ready_ns = ready_ns;
+    if (&kernel == &kernels.back()) item.work = std::exchange(work, nullptr);
+    context.push(timeline, std::move(item));
+  }
+  lock.unlock();
+  if (listener != nullptr) listener->write();
   spin_until(return_ns);
   return abi::kSuccess;
 }

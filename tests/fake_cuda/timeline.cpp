@@ -3,37 +3,62 @@
 #include <algorithm>
 
 namespace launchgap::fake {
+namespace {
+
+/// Whether everything of other streams that the item waits for is over.
+bool others_are_executed(const Item& item) {
+  return std::all_of(
+      item.after.begin(), item.after.end(), [](const auto& other) { return other->executed; });
+}
+
+}  // namespace
 
 ItemPointer Timeline::push(Item item) {
   item.timeline = this;
   last_ = std::make_shared<Item>(std::move(item));
   Item& pushed = *last_;
-  const bool nothing_to_run = !pushed.work && !pushed.shut;
-  const bool known_begin =
-      queue_.empty() && std::all_of(pushed.after.begin(),
-                                    pushed.after.end(),
-                                    [](const auto& other) { return other->executed; });
+  const bool nothing_to_run = !pushed.work && !pushed.shut && !pushed.thread_work;
+  const bool known_begin = queue_.empty() && others_are_executed(pushed);
   // What has no effect but its time needs no turn in the queue: the wait after a burst of empty
   // kernels would spend noticeable time on them.
   if (nothing_to_run && known_begin) {
-    settle(pushed, begin_of(pushed) + pushed.duration_ns);
+    const double begin = begin_of(pushed);
+    settle(pushed, begin, begin + pushed.duration_ns);
   } else {
     queue_.push_back(last_);
   }
   return last_;
 }
 
-double Timeline::begin_of(const Item& item) const {
-  double begin = std::max(item.ready_ns, available_ns_);
+double Timeline::begin_of(const Item& item, double available_ns) {
+  double begin = std::max(item.ready_ns, available_ns + item.gap_ns);
   for (const auto& dependency : item.after) begin = std::max(begin, dependency->end_ns);
   return begin;
 }
 
-void Timeline::settle(Item& item, double end_ns) {
+void Timeline::settle(Item& item, double begin_ns, double end_ns) {
   item.executed = true;
   item.end_ns = end_ns;
   available_ns_ = end_ns;
   item.after.clear();
+  if (item.times) item.times->set(begin_ns, end_ns);
+  item.times = nullptr;
+}
+
+bool Timeline::next_is(const Item& item) const {
+  return !queue_.empty() && queue_.front().get() == &item && others_are_executed(item);
+}
+
+std::optional<double> Timeline::begin_of_queued(const Item& item) const {
+  double available = available_ns_;
+  for (const auto& queued : queue_) {
+    if (!others_are_executed(*queued)) return std::nullopt;
+    const double begin = begin_of(*queued, available);
+    if (queued.get() == &item) return begin;
+    if (queued->shut || queued->thread_work) return std::nullopt;
+    available = begin + queued->duration_ns;
+  }
+  return std::nullopt;
 }
 
 bool Timeline::execute_first(double now_ns, bool ahead) {
@@ -48,12 +73,17 @@ bool Timeline::execute_first(double now_ns, bool ahead) {
     if (item->shut(begin, now_ns)) return false;
     end = std::max(begin, now_ns);
   }
+  if (const auto& thread_work = item->thread_work) {
+    if (!thread_work->finished.load(std::memory_order_acquire)) return false;
+    if (thread_work->until_returned) end = std::max(begin, thread_work->returned_ns);
+  }
   if (!ahead && end > now_ns) return false;
   queue_.pop_front();
-  settle(*item, end);
+  settle(*item, begin, end);
   if (item->work) item->work();
   item->work = nullptr;
   item->shut = nullptr;
+  item->thread_work = nullptr;
   return true;
 }
 
@@ -72,6 +102,8 @@ void Timeline::abandon() {
     item->after.clear();
     item->work = nullptr;
     item->shut = nullptr;
+    item->thread_work = nullptr;
+    item->times = nullptr;
   }
 }
 

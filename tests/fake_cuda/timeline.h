@@ -1,28 +1,45 @@
 // Streams as virtual timelines: work is queued with the time at which it could begin and is
-// executed when somebody waits or looks. No threads, so a host that forgets to wait reads what was
-// there before.
+// executed when somebody waits or looks, so a host that forgets to wait reads what was there
+// before. Only what the host sees without the driver is executed by a thread (worker.h).
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
 
+#include "tests/fake_cuda/listener.h"
+
 namespace launchgap::fake {
 
 class Timeline;
+
+/// What the worker does for an entry.
+struct ThreadWork {
+  std::function<bool()> admit;  // with the driver's lock, when its turn has come: whether to run
+  std::function<void()> run;    // without
+  bool until_returned = false;  // the entry lasts until `run` returns, whatever its duration
+
+  double returned_ns = 0;  // valid when finished
+  std::atomic<bool> finished = false;
+};
 
 /// One entry of a stream.
 struct Item {
   Timeline* timeline = nullptr;
   double ready_ns = 0;  // when it could begin on an idle stream
+  double gap_ns = 0;    // at least, behind what is before it
   double duration_ns = 0;
   std::vector<std::shared_ptr<Item>> after;  // of other streams
   std::function<void()> work;
   /// Gates only: asked with the gate's begin, whether it is still shut now. Its end is when it was
   /// first seen open.
   std::function<bool(double begin_ns, double now_ns)> shut;
+  std::shared_ptr<ThreadWork> thread_work;
+  std::shared_ptr<KernelTimes> times;  // null when nobody listens
 
   bool executed = false;
   double end_ns = 0;
@@ -34,10 +51,13 @@ using ItemPointer = std::shared_ptr<Item>;
 
 class Timeline {
  public:
-  explicit Timeline(bool blocking) : blocking_(blocking) {}
+  Timeline(bool blocking, std::uint32_t id) : blocking_(blocking), id_(id) {}
 
   /// Whether it synchronises with the null stream.
   bool blocking() const { return blocking_; }
+
+  /// CUPTI's number of the stream.
+  std::uint32_t id() const { return id_; }
 
   ItemPointer push(Item item);
 
@@ -51,15 +71,24 @@ class Timeline {
   /// it.
   void advance(double now_ns, bool ahead, const Item* until);
 
+  /// Whether nothing is left to execute before `item`.
+  bool next_is(const Item& item) const;
+
+  /// When `item` begins, as far as that follows from what is queued before it here: none behind
+  /// gates, behind what other threads execute, and behind unfinished work of other streams.
+  std::optional<double> begin_of_queued(const Item& item) const;
+
   /// Gives up everything that is pending, as a dead context does.
   void abandon();
 
  private:
   bool execute_first(double now_ns, bool ahead);
-  double begin_of(const Item& item) const;
-  void settle(Item& item, double end_ns);
+  double begin_of(const Item& item) const { return begin_of(item, available_ns_); }
+  static double begin_of(const Item& item, double available_ns);
+  void settle(Item& item, double begin_ns, double end_ns);
 
   bool blocking_;
+  std::uint32_t id_;
   double available_ns_ = 0;
   std::deque<ItemPointer> queue_;
   ItemPointer last_;

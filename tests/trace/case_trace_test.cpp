@@ -231,6 +231,7 @@ TEST(CaseTrace, WaitsForRecordsThatComeLate) {
   scene.launch(0, 100, 2100, 5100, 6100);
   scene.tracer.only_if_forced = true;
   EXPECT_THAT(scene.finish().at("launch_ns"), ElementsAre(5000));
+  EXPECT_EQ(scene.trace.late_blocks(), 1u);
   EXPECT_EQ(state(scene.trace), "ok");
 }
 

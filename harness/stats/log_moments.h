@@ -1,0 +1,22 @@
+// What the models of harness/stats need of the logarithms of grouped values; not for others.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace launchgap::stats {
+
+struct LogMoments {
+  std::size_t group;  // its index
+  double size;
+  double mean;     // of the logarithms, less the logarithm of the first value of all
+  double squares;  // sum of the logarithms' squared deviations from their mean
+};
+
+/// Of each group with values. Relative to the first value of all, since a logarithm itself has no
+/// room for spreads that the values have. Absent if a value is not positive and finite.
+std::optional<std::vector<LogMoments>> log_moments(std::span<const std::vector<double>> groups);
+
+}  // namespace launchgap::stats

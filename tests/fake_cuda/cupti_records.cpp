@@ -1,0 +1,90 @@
+#include "tests/fake_cuda/cupti_records.h"
+
+#include <cmath>
+
+namespace launchgap::fake {
+
+using namespace cupti::abi;
+
+namespace {
+
+struct Size {
+  std::uint32_t since;  // version
+  std::size_t bytes;
+};
+
+// Newest first. Source: cupti_version.h, cupti_activity.h and cupti_activity_deprecated.h of CUDA
+// 13.0; what later versions append to kernels is invented.
+constexpr Size kKernelSizes[] =
+    {{130100, 224}, {130000, 216}, {19, 208}, {18, 200}, {17, 176}, {15, 168}, {0, 160}};
+constexpr Size kMemorySizes[] = {{24, 128}, {17, 120}, {15, 112}};
+constexpr Size kOverheadSizes[] = {{22, 56}, {20, 48}, {0, 40}};
+constexpr Size kSynchronizationSizes[] = {{26, 56}, {0, 40}};
+constexpr Size kGraphSizes[] = {{21, 56}, {17, 48}};
+
+template <std::size_t n>
+std::size_t size_in(const Size (&sizes)[n], std::uint32_t version) {
+  for (const auto& size : sizes) {
+    if (version >= size.since) return size.bytes;
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::size_t record_bytes(std::uint32_t kind, std::uint32_t version) {
+  switch (kind) {
+    case kDriverApi:
+    case kRuntimeApi:
+      return sizeof(ApiActivity);
+    case kConcurrentKernel:
+      return size_in(kKernelSizes, version);
+    case kOverhead:
+      return size_in(kOverheadSizes, version);
+    case kSynchronization:
+      return size_in(kSynchronizationSizes, version);
+    case kMemory2:
+      return size_in(kMemorySizes, version);
+    case kGraphTrace:
+      return size_in(kGraphSizes, version);
+    default:
+      return 0;
+  }
+}
+
+std::uint64_t timestamp(double monotonic_ns, std::int64_t clock_ns) {
+  return static_cast<std::uint64_t>(std::llround(monotonic_ns) + clock_ns);
+}
+
+void complete_kernel(unsigned char* record, const PendingKernel& kernel, double now_ns) {
+  std::uint64_t start = 0;
+  std::uint64_t end = 0;
+  const auto& times = *kernel.times;
+  if (times.known() && times.begin_ns() <= now_ns) {
+    start = timestamp(times.begin_ns(), kernel.clock_ns);
+    if (times.end_ns() <= now_ns) end = timestamp(times.end_ns(), kernel.clock_ns);
+  }
+  if (end != 0) {
+    const std::uint64_t duration = end - start;
+    switch (kernel.spoilt) {
+      case Spoilt::no:
+        break;
+      case Spoilt::zero_timestamps:
+        start = end = 0;
+        break;
+      case Spoilt::inverted:
+        end = start - duration - 1;
+        break;
+      case Spoilt::early:
+        constexpr std::uint64_t kEarly = 1'000'000;
+        start = kernel.api_begin - kEarly;
+        end = start + duration;
+        break;
+    }
+  }
+  __builtin_memcpy(record + offsetof(KernelActivity, start), &start, sizeof start);
+  __builtin_memcpy(record + offsetof(KernelActivity, end), &end, sizeof end);
+  __builtin_memcpy(record + offsetof(KernelActivity, completed), &end, sizeof end);
+}
+
+}  // namespace launchgap::fake

@@ -1,0 +1,131 @@
+// The state of the fake CUPTI in this process: what is enabled, who subscribed, and what is made of
+// what the driver tells.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "harness/trace/cupti/abi.h"
+#include "tests/fake_cuda/cupti_buffers.h"
+#include "tests/fake_cuda/cupti_records.h"
+#include "tests/fake_cuda/operation.h"
+
+namespace launchgap::fake {
+
+class Session : public Listener {
+ public:
+  /// Never destroyed.
+  static Session& instance();
+
+  /// Whether there is a driver with a valid description: without, little works.
+  bool has_driver() const { return driver_ != nullptr; }
+  const CuptiDescription& description() const { return description_; }
+  Buffers& buffers() { return buffers_; }
+
+  std::uint64_t now() const { return timestamp(now_ns(), clock_ns_); }
+
+  /// 39 when somebody has the process; `*owner` is then who.
+  cupti::abi::Result subscribe(const std::string& name, std::string* owner);
+  cupti::abi::Result unsubscribe(cupti::abi::Subscriber subscriber);
+  cupti::abi::Subscriber subscriber();
+
+  /// Of one kind of records; the kinds of API records set every id.
+  cupti::abi::Result enable(std::uint32_t kind, bool enabled);
+  /// Of the API records of one function.
+  cupti::abi::Result enable_call(ApiDomain domain, std::uint32_t call, bool enabled);
+
+  void flush(bool forced);
+
+  /// Whether anything is left that a client has to stop before the process ends.
+  bool active() const;
+  bool subscribed();
+
+  void enter(ApiDomain domain, std::uint32_t call, double begin_ns) override;
+  Launch launch(const KernelShape& kernel, const Place& place) override;
+  void memory(const MemoryEvent& event) override;
+  void synchronized(const SynchronizationEvent& event) override;
+  double leave(double end_ns, int result) override;
+  void write() override;
+
+ private:
+  /// A call that has not returned.
+  struct OpenCall {
+    ApiDomain domain{};
+    std::uint32_t id = 0;
+    double begin_ns = 0;
+    std::uint32_t correlation = 0;
+    std::int64_t clock_ns = 0;
+    bool recorded = false;
+    int kernels = 0;
+    bool clock_steps = false;
+    std::optional<MemoryEvent> memory;
+    std::optional<SynchronizationEvent> synchronization;
+  };
+  struct Thread {
+    std::uint32_t process = 0, id = 0;
+    std::vector<OpenCall> open;
+    std::vector<Record> records;
+  };
+  struct Counted {
+    TracingOverhead overhead;
+    long long launches = 0;
+  };
+
+  // Ids of functions; those of CUDA 13.0 end at 807.
+  static constexpr std::size_t kMostCalls = 1024;
+  using Calls = std::array<std::atomic<bool>, kMostCalls>;
+
+  Session();
+
+  Thread& this_thread();
+  bool enabled(std::uint32_t kind) const { return (kinds_ >> kind & 1) != 0; }
+  const Calls& calls(ApiDomain domain) const { return calls_[static_cast<std::size_t>(domain)]; }
+  std::uint32_t last_call(ApiDomain domain) const;
+  void set_call(ApiDomain domain, std::uint32_t call, bool enabled);
+  void listen();
+  std::uint32_t next_correlation();
+  double draw(const Distribution& distribution);
+  double wait_for_overheads(const OpenCall& call, Thread& thread);
+  static Record unknown_record();
+  Record kernel_record(const KernelShape& kernel,
+                       const Place& place,
+                       const OpenCall& call,
+                       long long number) const;
+  Record memory_record(const MemoryEvent& event,
+                       const OpenCall& call,
+                       const Thread& thread,
+                       double end_ns) const;
+  Record synchronization_record(const SynchronizationEvent& event,
+                                const OpenCall& call,
+                                double end_ns,
+                                int result) const;
+  Record overhead_record(const TracingOverhead& overhead,
+                         const OpenCall& call,
+                         const Thread& thread,
+                         double begin_ns,
+                         double end_ns) const;
+
+  Driver* driver_;
+  const CuptiDescription description_;
+  std::atomic<std::int64_t> clock_ns_;  // from CLOCK_MONOTONIC to the records' time
+  Buffers buffers_;
+  std::atomic<std::uint64_t> kinds_ = 0;  // bits; not those of API records
+  std::array<Calls, 2> calls_{};          // by domain: whose API records are wanted
+  std::atomic<int> enabled_calls_ = 0;    // of both
+  std::atomic<std::uint32_t> next_correlation_;
+  std::atomic<long long> kernels_ = 0;
+  std::mutex mutex_;  // of what follows
+  bool subscribed_ = false;
+  std::string subscriber_;
+  std::mt19937_64 random_;
+  std::vector<Counted> overheads_;
+  std::vector<std::unique_ptr<Thread>> threads_;
+};
+
+}  // namespace launchgap::fake

@@ -1,0 +1,224 @@
+// What the tests of the fakes share: the driver's functions, a node, a context. One process per
+// test: the driver is initialised once.
+#pragma once
+
+#include <algorithm>
+#include <cstdlib>
+#include <dlfcn.h>
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <unistd.h>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "harness/device/cuda/abi/cublas.h"
+#include "harness/device/cuda/abi/cudnn.h"
+#include "harness/device/cuda/abi/driver.h"
+#include "kernels/element.h"
+#include "tests/fake_cuda/operation.h"
+
+namespace launchgap::fake {
+
+using namespace cuda::abi;
+using kernels::ElementType;
+using Json = nlohmann::json;
+
+#define FIELD(name, required, ...) std::type_identity_t<__VA_ARGS__>* name = nullptr;
+#define LOAD(name, required, ...) \
+  name = reinterpret_cast<std::type_identity_t<__VA_ARGS__>*>(dlsym(handle, #name));
+
+inline void* open_library(const std::string& file) {
+  void* const handle =
+      dlopen((LAUNCHGAP_FAKE_CUDA_FOLDER "/" + file).c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) throw std::runtime_error(dlerror());
+  if (dlsym(handle, "launchgap_fake_library") == nullptr)
+    throw std::runtime_error(file + " has no marker");
+  return handle;
+}
+
+struct Cuda {
+  LAUNCHGAP_CUDA_DRIVER_FUNCTIONS(FIELD)
+  Cuda() {
+    void* const handle = open_library("libcuda.so.1");
+    LAUNCHGAP_CUDA_DRIVER_FUNCTIONS(LOAD)
+  }
+};
+
+struct Cublas {
+  LAUNCHGAP_CUBLAS_FUNCTIONS(FIELD)
+  Cublas() {
+    void* const handle = open_library("libcublas.so.13");
+    LAUNCHGAP_CUBLAS_FUNCTIONS(LOAD)
+  }
+};
+
+struct Cudnn {
+  LAUNCHGAP_CUDNN_FUNCTIONS(FIELD)
+  Cudnn() {
+    void* const handle = open_library("libcudnn.so.9");
+    LAUNCHGAP_CUDNN_FUNCTIONS(LOAD)
+  }
+};
+
+inline double median(std::vector<double> values) {
+  std::nth_element(
+      values.begin(), values.begin() + static_cast<long>(values.size() / 2), values.end());
+  return values[values.size() / 2];
+}
+
+inline Json a_device(const Json& changes = Json::object()) {
+  Json device = {{"name", "Fake A100"},
+                 {"uuid", "GPU-00000000-0000-0000-0000-000000000001"},
+                 {"compute_capability", "8.0"},
+                 {"memory_bytes", std::size_t{1} << 30},
+                 {"call_ns", 1000},
+                 {"launch_ns", 3000},
+                 {"kernel_ns", 50000},
+                 {"alloc_ns", 0},
+                 {"free_ns", 0},
+                 {"tflops", {{"fp32", 10}, {"fp16", 100}, {"bf16", 100}}}};
+  device.update(changes);
+  return device;
+}
+
+inline Json a_node(const Json& device = a_device(), const Json& faults = Json::array()) {
+  return {{"devices", Json::array({device})}, {"faults", faults}};
+}
+
+inline Json fault(const char* library, const char* call, int after, int code) {
+  return {{"device", 0}, {"library", library}, {"call", call}, {"after", after}, {"code", code}};
+}
+
+// Much longer than the scheduler takes the processor away for.
+inline constexpr double kLong = 30e6;
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr double kTolerance = 0.3;
+#else
+inline constexpr double kTolerance = 0.03;
+#endif
+
+inline constexpr auto kPtx = ".version 4.3\n.target sm_35\n.address_size 64\n";
+
+/// A node that is described, and nothing loaded yet.
+class FakeNode : public testing::Test {
+ protected:
+  void SetUp() override {
+    static bool used = false;
+    if (used) GTEST_SKIP() << "one process per test: use ctest, or --gtest_filter";
+    used = true;
+    unsetenv("CUDA_VISIBLE_DEVICES");
+    setenv("LAUNCHGAP_FAKE_SEED", "1", 1);
+  }
+
+  void TearDown() override {
+    if (!path_.empty()) std::filesystem::remove(path_);
+  }
+
+  void describe(const std::string& text) {
+    path_ = std::filesystem::temp_directory_path() /
+            ("fake_node_" + std::to_string(getpid()) + ".json");
+    std::ofstream(path_) << text;
+    setenv("LAUNCHGAP_FAKE_NODE", path_.c_str(), 1);
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+class FakeCuda : public FakeNode {
+ protected:
+  /// A context on the first device, with the project's kernels.
+  void start(const Json& node = a_node()) {
+    describe(node.dump());
+    ASSERT_EQ(cu.cuInit(0), kSuccess);
+    ASSERT_EQ(cu.cuDevicePrimaryCtxRetain(&context, 0), kSuccess);
+    ASSERT_EQ(cu.cuCtxSetCurrent(context), kSuccess);
+    ASSERT_EQ(cu.cuModuleLoadDataEx(&module, kPtx, 0, nullptr, nullptr), kSuccess);
+    null = function("launchgap_null");
+    increment = function("launchgap_increment");
+    gate = function("launchgap_gate");
+    fill = function("launchgap_fill");
+  }
+
+  Function function(const char* name) {
+    Function found = nullptr;
+    EXPECT_EQ(cu.cuModuleGetFunction(&found, module, name), kSuccess) << name;
+    return found;
+  }
+
+  Stream stream(unsigned flags = kStreamNonBlocking) {
+    Stream created = nullptr;
+    EXPECT_EQ(cu.cuStreamCreate(&created, flags), kSuccess);
+    return created;
+  }
+
+  Event event() {
+    Event created = nullptr;
+    EXPECT_EQ(cu.cuEventCreate(&created, kEventDefault), kSuccess);
+    return created;
+  }
+
+  DevicePointer memory(std::size_t bytes) {
+    DevicePointer pointer = 0;
+    EXPECT_EQ(cu.cuMemAlloc_v2(&pointer, bytes), kSuccess);
+    return pointer;
+  }
+
+  std::size_t free_memory() {
+    std::size_t free = 0, total = 0;
+    EXPECT_EQ(cu.cuMemGetInfo_v2(&free, &total), kSuccess);
+    return free;
+  }
+
+  unsigned counter(DevicePointer at) {
+    unsigned value = 0xDEAD;
+    EXPECT_EQ(cu.cuMemcpyDtoH_v2(&value, at, sizeof value), kSuccess);
+    return value;
+  }
+
+  DevicePointer new_counter() {
+    const auto pointer = memory(sizeof(unsigned));
+    const unsigned zero = 0;
+    EXPECT_EQ(cu.cuMemcpyHtoD_v2(pointer, &zero, sizeof zero), kSuccess);
+    return pointer;
+  }
+
+  template <typename... Arguments>
+  Result launch(Function function, Stream on, Arguments... arguments) {
+    void* parameters[] = {static_cast<void*>(&arguments)..., nullptr};
+    return cu.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, on, parameters, nullptr);
+  }
+
+  Result launch_fill(Stream on,
+                     DevicePointer out,
+                     unsigned long long count,
+                     unsigned long long seed,
+                     ElementType type) {
+    return launch(fill,
+                  on,
+                  out,
+                  count,
+                  seed,
+                  static_cast<int>(type),
+                  static_cast<int>(kernels::Distribution::small_integer));
+  }
+
+  double elapsed_ns(Event begin, Event end) {
+    float milliseconds = -1;
+    EXPECT_EQ(cu.cuEventElapsedTime(&milliseconds, begin, end), kSuccess);
+    return 1e6 * static_cast<double>(milliseconds);
+  }
+
+  Cuda cu;
+  Context context = nullptr;
+  Module module = nullptr;
+  Function null = nullptr, increment = nullptr, gate = nullptr, fill = nullptr;
+};
+
+}  // namespace launchgap::fake
