@@ -4,9 +4,8 @@ import ctypes
 import pathlib
 import re
 
+import pynvml
 import pytest
-
-pynvml = pytest.importorskip("pynvml")
 
 HEADER = (pathlib.Path(__file__).parents[2] / "harness/device/cuda/abi/nvml.h").read_text()
 CONSTANTS = {name: int(value) for name, value in re.findall(r"\b(k[A-Z]\w+) = (\d+)", HEADER)}
