@@ -50,7 +50,7 @@ RunTracing::RunTracing(const std::string& backend, Arm arm, TraceLevel level)
 void RunTracing::prove(Device& device) {
   if (!tracer_) return;
   try {
-    canary_ = check_with_canary(*tracer_, device);
+    check_with_canary(*tracer_, device, canary_);
   } catch (const TraceUnavailable& problem) {
     problem_ = problem;
   } catch (const Unsupported& error) {
@@ -128,10 +128,6 @@ Json RunTracing::record(const std::string& case_name, const CaseTrace& trace) {
         {{"kind", activity::name_of(kind)}, {"count", use.count}, {"total_ns", use.total_ns}});
   }
   return record;
-}
-
-void RunTracing::stop() {
-  if (tracer_) tracer_->stop();
 }
 
 std::optional<std::string> watching_tool(Arm arm) {

@@ -34,9 +34,6 @@ class RunTracing {
   /// A `trace` record of a case.
   static Json record(const std::string& case_name, const CaseTrace& trace);
 
-  /// Before the process ends.
-  void stop();
-
  private:
   bool wanted_;
   TraceLevel level_;

@@ -20,6 +20,7 @@
 #include "harness/run/process.h"
 #include "harness/run/progress.h"
 #include "harness/summary/csv.h"
+#include "harness/trace/case_trace.h"
 
 namespace launchgap {
 namespace {
@@ -391,7 +392,7 @@ class Session {
     slot.skipped = Json::array();
     const auto reason_to_skip = [&](const PlannedCase& planned) -> const std::string* {
       for (const std::string& name : {planned.name, kEveryCase}) {
-        const auto condemned = condemned_.find({slot.device.uuid, slot.planned.arm, name});
+        const auto condemned = condemned_.find(condemnation(slot, name));
         if (condemned != condemned_.end()) return &condemned->second;
       }
       return nullptr;
@@ -515,7 +516,7 @@ class Session {
     if (!slot.current) {
       if (!slot.pending.empty()) {
         // What keeps a worker from beginning keeps the next one too, and each costs a time-out.
-        condemned_[{slot.device.uuid, slot.planned.arm, kEveryCase}] =
+        condemned_[condemnation(slot, kEveryCase)] =
             fmt::format("in run r{} of {}: {}", slot.planned.replicate, slot.planned.setup, reason);
       }
       if (gone) return ended_between_cases(slot, reason);
@@ -530,7 +531,7 @@ class Session {
   }
 
   void condemn(RunSlot& slot, const std::string& reason) {
-    condemned_[{slot.device.uuid, slot.planned.arm, slot.current->name}] =
+    condemned_[condemnation(slot, slot.current->name)] =
         fmt::format("it failed in run r{}: {}", slot.planned.replicate, reason);
     fail(fmt::format("{}: {}: failed: {}", run_name(slot), slot.current->name, reason));
     progress_.advance(slot.current->seconds);
@@ -620,8 +621,12 @@ class Session {
   SessionResult result_;
   std::vector<DeviceLock> locks_;
   static inline const std::string kEveryCase;
-  /// Device, arm and case, with the reason why it is not tried again.
-  std::map<std::tuple<std::string, Arm, std::string>, std::string> condemned_;
+  /// Device, arm, level of tracing, and case: what failed at one level may work at another.
+  using Condemnation = std::tuple<std::string, Arm, TraceLevel, std::string>;
+  static Condemnation condemnation(const RunSlot& slot, const std::string& case_name) {
+    return {slot.device.uuid, slot.planned.arm, trace_level_of(slot.planned.setup), case_name};
+  }
+  std::map<Condemnation, std::string> condemned_;  // with the reason why it is not tried again
   std::vector<std::unique_ptr<WorkerProcess>> abandoned_;
   std::unique_ptr<WorkerProcess> keeper_;
 };
@@ -666,23 +671,21 @@ bool shows_observer_effect(const PlannedCase& planned) {
   return benchmark_of(CaseName::parse(planned.name)).shows_observer_effect;
 }
 
-/// What of a workload runs under tracing: all of it, and the cases that show the observer effect
-/// once more at each lesser level. The observer effect is a difference between processes and needs
-/// as many of them as the plain arm has; where a kernel's time goes is told by fewer.
+/// What of a workload runs under tracing: all of it, and once more at each lesser level if any of
+/// its cases shows the observer effect. That is a difference between processes, which must have
+/// done the same before, and as many of them as the plain arm has; where a kernel's time goes is
+/// told by fewer.
 std::vector<Workload> traced_twins(const Workload& plain) {
   constexpr int kPlainRunsPerTracedRun = 3;
-  std::vector<PlannedCase> observed;
-  std::ranges::copy_if(plain.cases, std::back_inserter(observed), shows_observer_effect);
   Workload twin = plain;
   twin.arm = Arm::traced;
-  if (observed.empty()) {
+  if (std::ranges::none_of(plain.cases, shows_observer_effect)) {
     twin.replicates = std::max(1, plain.replicates / kPlainRunsPerTracedRun);
     return {twin};
   }
   std::vector<Workload> twins = {twin};
   for (const TraceLevel level : {TraceLevel::launches, TraceLevel::kernels}) {
     twin.setup = setup_name(plain.setup, level);
-    twin.cases = observed;
     twins.push_back(twin);
   }
   return twins;
@@ -714,9 +717,11 @@ double estimated_bytes(const Plan& plan, Profile profile) {
         const CaseName name = CaseName::parse(planned.name);
         const Benchmark& benchmark = benchmark_of(name);
         const Sampling sampling = benchmark.sampling(profile, name);
-        bytes +=
-            500.0 * sampling.blocks + 7.0 * sampling.blocks * sampling.samples *
-                                          static_cast<double>(benchmark.metrics(name).size() + 1);
+        std::size_t columns = benchmark.metrics(name).size() + 1;
+        if (run.arm == Arm::traced && trace_level_of(run.setup) == TraceLevel::all)
+          columns += traced_metrics(benchmark.traced_as(name), benchmark.metrics(name)).size();
+        bytes += 1000.0 * sampling.blocks +
+                 6.0 * sampling.blocks * sampling.samples * static_cast<double>(columns);
       }
     }
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <new>
+#include <optional>
 #include <string_view>
 #include <unistd.h>
 
@@ -152,7 +153,7 @@ class Run {
     for (const Json& entry : job_.at("cases")) {
       const CaseName name = CaseName::parse(entry.get<std::string>());
       send_message({{"begin", name.text()}});
-      const Outcome outcome = tracing_.problem() ? untraceable() : measure(name);
+      const Outcome outcome = tracing_.problem() ? untraceable(*tracing_.problem()) : measure(name);
       any_failed =
           any_failed || outcome.status == Status::failed || outcome.status == Status::invalid;
       write_summary(name, outcome);
@@ -175,7 +176,7 @@ class Run {
     end["simulated"] = simulated();
     end["libraries"] = libraries();
     end["details"] = device_->facts().details;
-    end["other_processes"] = other_processes_;
+    if (other_processes_) end["other_processes"] = *other_processes_;
     if (!telemetry_->device_problem().empty())
       end["telemetry_problem"] = telemetry_->device_problem();
     // Libraries are loaded by the cases that need them, so only now are their versions known.
@@ -183,10 +184,9 @@ class Run {
       fingerprint_[library.name] = library.version;
     end["fingerprint"] = fingerprint_;
     writer_.write(end);
-    if (!sticky) tracing_.stop();
     // With a context that is lost, tearing down can crash or hang, and so it can with a tracer in
-    // the process (pytorch/kineto#686); everything is written.
-    if (sticky || tracing_.wanted()) std::_Exit(0);
+    // the process (pytorch/kineto#686), even to stop it; everything is written.
+    if (sticky || process_is_traced()) std::_Exit(0);
   }
 
  private:
@@ -198,6 +198,8 @@ class Run {
       measure_into(name, outcome);
     } catch (const Unsupported& error) {
       outcome = {Status::unsupported, error.what(), "", 0, false};
+    } catch (const TraceUnavailable& problem) {
+      outcome = untraceable(problem);
     } catch (const InvalidMeasurement& error) {
       outcome = {Status::invalid, error.what(), outcome.method, outcome.samples, false};
     } catch (const LibraryError& error) {
@@ -224,8 +226,7 @@ class Run {
 
   /// What becomes of a case of the traced arm where tracing does not work. Asked for by name, that
   /// is a failure; else it is something that this machine cannot do.
-  Outcome untraceable() const {
-    const TraceUnavailable& problem = *tracing_.problem();
+  Outcome untraceable(const TraceUnavailable& problem) const {
     const bool required = job_.value("trace_required", false);
     return {problem.invalid() ? Status::invalid
             : required        ? Status::failed
@@ -283,7 +284,7 @@ class Run {
     for (const auto& [key, value] : reading.values) {
       record["values"][std::string(key)] = value;
       if (key == "other_processes")
-        other_processes_ = std::max(other_processes_, static_cast<int>(value));
+        other_processes_ = std::max(other_processes_.value_or(0), static_cast<int>(value));
     }
     writer_.write(record);
   }
@@ -351,7 +352,7 @@ class Run {
   std::unique_ptr<Device> device_;
   RecordWriter writer_;
   std::unique_ptr<Telemetry> telemetry_;
-  int other_processes_ = 0;
+  std::optional<int> other_processes_;
 };
 
 }  // namespace
@@ -380,6 +381,7 @@ int run_job(const Json& job) {
     return 0;
   } catch (const std::exception& error) {
     send_message({{"error", error.what()}});
+    if (process_is_traced()) std::_Exit(static_cast<int>(ExitCode::failed));
     return static_cast<int>(ExitCode::failed);
   }
 }

@@ -178,8 +178,8 @@ std::vector<ObserverEffect> observer_effects(const SessionData& session,
                          level,
                          plain.run_medians.size(),
                          traced->run_medians.size(),
-                         median_of(plain.run_medians),
-                         median_of(traced->run_medians),
+                         *stats::mean(plain.run_medians),
+                         *stats::mean(traced->run_medians),
                          stats::difference(traced->run_medians, plain.run_medians)});
     }
   }
@@ -240,8 +240,11 @@ std::vector<FlagCheck> flag_checks(const SessionData& session) {
     const std::vector<double> round_trips = all_samples(*echo, "echo_ns");
     if (excess.empty() || round_trips.empty()) continue;
     FlagCheck check{device.uuid, excess.size(), 0, 0, 0, false};
-    check.before_kernel =
-        static_cast<std::size_t>(std::ranges::count_if(excess, [](double ns) { return ns < 0; }));
+    for (const TraceInfo& trace : session.traces) {
+      if (trace.device == device.uuid && trace.case_name.starts_with("launch/flag/"))
+        check.before_kernel +=
+            maybe<std::uint64_t>(trace.record, "flags_before_kernel").value_or(0);
+    }
     check.excess_p50_ns = median_of(std::move(excess));
     check.limit_ns = median_of(round_trips) + kAllowedNs;
     check.agrees = check.before_kernel == 0 && check.excess_p50_ns <= check.limit_ns;
@@ -272,10 +275,11 @@ std::vector<Sentence> sentences(const SessionData& session, const std::vector<Su
       text += fmt::format("; a fresh process shifts the median by up to {:.2g} %", 100 * shift);
     }
     if (row->between_run_cv && row->run_medians.size() >= 5) {
-      // Two means of n runs differ by chance by 1.96 sqrt(2 / n) cv, 19 times of 20.
+      // Two means of n runs differ by chance by up to 1.96 sqrt(2 / n) cv, 19 times of 20; to find
+      // a true difference four times of five, it must exceed that by another 0.84 sqrt(2 / n) cv.
       constexpr double kToTell = 0.02;
       const double cv = row->between_run_cv->value;
-      const double runs = std::ceil(2 * std::pow(1.96 * cv / kToTell, 2));
+      const double runs = std::ceil(2 * std::pow((1.96 + 0.84) * cv / kToTell, 2));
       text += fmt::format("; to tell a change of 2 % takes {:.0f} runs of each version",
                           std::max(2.0, runs));
     }

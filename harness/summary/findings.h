@@ -51,7 +51,7 @@ struct ObserverEffect {
   std::string metric;
   TraceLevel level;
   std::size_t plain_runs = 0, traced_runs = 0;
-  double plain_p50 = 0, traced_p50 = 0;   // medians of run medians
+  double plain = 0, traced = 0;           // means of run medians, whose difference the effect is
   std::optional<stats::Estimate> effect;  // in the metric's unit; absent below two runs of either
 };
 std::vector<ObserverEffect> observer_effects(const SessionData& session,
@@ -72,7 +72,8 @@ struct LaunchParts {
 std::vector<LaunchParts> launch_parts(const SessionData& session);
 
 /// Whether the flag that a kernel raises agrees with the trace: never seen before the kernel began,
-/// and later by no more than a flag's way there and back, and 1 µs.
+/// in any run, also one that is invalid for it; and later by no more than a flag's way there and
+/// back, and 1 µs.
 struct FlagCheck {
   std::string device;
   std::size_t samples = 0;

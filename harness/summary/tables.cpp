@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "harness/core/metric.h"
+#include "harness/core/plan.h"
 #include "harness/measure/telemetry.h"
 #include "harness/stats/stats.h"
 #include "harness/summary/csv.h"
@@ -255,8 +256,8 @@ void write_observer_effects(const SessionData& session,
                  "level",
                  "plain_runs",
                  "traced_runs",
-                 "plain_p50",
-                 "traced_p50",
+                 "plain",
+                 "traced",
                  "effect",
                  "effect_lo",
                  "effect_hi"});
@@ -272,8 +273,8 @@ void write_observer_effects(const SessionData& session,
              std::string(name_of(effect.level)),
              number(effect.plain_runs),
              number(effect.traced_runs),
-             cell(effect.plain_p50),
-             cell(effect.traced_p50),
+             cell(effect.plain),
+             cell(effect.traced),
              part([](const stats::Estimate& estimate) { return estimate.value; }),
              part([](const stats::Estimate& estimate) { return estimate.interval.low; }),
              part([](const stats::Estimate& estimate) { return estimate.interval.high; })});
@@ -333,35 +334,40 @@ std::string shape_text(const Json& shape) {
              : "";
 }
 
-/// Kernels and memory of all runs of a case together.
+/// Kernels and memory of all runs of a case together; of those that traced everything and whose
+/// trace can be believed.
 void write_kernels_and_memory(const SessionData& session, const fs::path& folder) {
   struct KernelSums {
-    std::int64_t count = 0, total_ns = 0, shortest_ns = 0, longest_ns = 0;
+    std::uint64_t count = 0, total_ns = 0, shortest_ns = 0, longest_ns = 0;
   };
   std::map<std::array<std::string, 5>, KernelSums> kernels;  // device, case, name, grid, block
-  std::map<std::array<std::string, 6>, std::int64_t> memory;
+  std::map<std::array<std::string, 6>, std::uint64_t> memory;
   for (const TraceInfo& trace : session.traces) {
+    if (trace.state != "ok" || family_of_setup(trace.setup) != trace.setup) continue;
     for (const Json& kernel : trace.record.value("kernels", Json::array())) {
-      const auto count = maybe<std::int64_t>(kernel, "count").value_or(0);
-      const auto shortest = maybe<std::int64_t>(kernel, "shortest_ns").value_or(0);
+      if (!kernel.is_object()) continue;
+      const auto number_of = [&kernel](const char* key) {
+        return maybe<std::uint64_t>(kernel, key).value_or(0);
+      };
       KernelSums& sums = kernels[{trace.device,
                                   trace.case_name,
                                   maybe<std::string>(kernel, "name").value_or(""),
                                   shape_text(kernel.value("grid", Json())),
                                   shape_text(kernel.value("block", Json()))}];
-      sums.shortest_ns = sums.count == 0 ? shortest : std::min(sums.shortest_ns, shortest);
-      sums.longest_ns =
-          std::max(sums.longest_ns, maybe<std::int64_t>(kernel, "longest_ns").value_or(0));
-      sums.count += count;
-      sums.total_ns += maybe<std::int64_t>(kernel, "total_ns").value_or(0);
+      sums.shortest_ns = sums.count == 0 ? number_of("shortest_ns")
+                                         : std::min(sums.shortest_ns, number_of("shortest_ns"));
+      sums.longest_ns = std::max(sums.longest_ns, number_of("longest_ns"));
+      sums.count += number_of("count");
+      sums.total_ns += number_of("total_ns");
     }
     for (const Json& entry : trace.record.value("memory", Json::array())) {
+      if (!entry.is_object()) continue;
       memory[{trace.device,
               trace.case_name,
               maybe<std::string>(entry, "operation").value_or(""),
               number_in(entry, "kind"),
               maybe<std::uint64_t>(entry, "pool").value_or(0) != 0 ? "yes" : "no",
-              number_in(entry, "bytes")}] += maybe<std::int64_t>(entry, "count").value_or(0);
+              number_in(entry, "bytes")}] += maybe<std::uint64_t>(entry, "count").value_or(0);
     }
   }
   CsvWriter kernels_out(folder / "kernels.csv",

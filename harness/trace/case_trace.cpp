@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <thread>
 
 #include <fmt/format.h>
@@ -98,57 +97,53 @@ CaseTrace::CaseTrace(Tracer& tracer, TracedAs as, int operations)
       operations_(operations),
       clock_([&tracer] { return tracer.clock_ns(); }) {}
 
+/// By force, since the device is idle: what came later would pass for a part of the first block.
 void CaseTrace::begin() {
-  tracer_.collect(trace_, false);
+  tracer_.collect(trace_, true);
   trace_.clear();
   clock_.bracket();
 }
 
+std::vector<Column> CaseTrace::finish(const Block& block) {
+  clock_.bracket();
+  const SampleWindows windows(block, clock_);
+  Values values = collect(windows);
+  note(windows);
+  samples_without_records_ += values.samples_without_records;
+  allocations_joined_ += values.allocations_joined;
+  if (tracer_.level() != TraceLevel::all) return {};
+  add_flag_column(block, values.columns);
+  return std::move(values.columns);
+}
+
 /// Records that come late are waited for, but not for ever: what is still missing then is counted.
-void CaseTrace::collect(const Block& block) {
+CaseTrace::Values CaseTrace::collect(const SampleWindows& windows) {
+  constexpr int kMostAttempts = 4;
   trace_.clear();
   for (int attempt = 0;; ++attempt) {
     tracer_.collect(trace_, attempt > 0);
     joined_ = join(trace_);
-    if (attempt == 3 || block.size() == 0 || complete(joined_)) {
+    Values values = this->values(windows);
+    const bool complete =
+        trace_.size() > 0 && values.samples_without_records == 0 &&
+        (tracer_.level() == TraceLevel::launches || joined_.counts.launches_without_kernel == 0);
+    if (complete || windows.size() == 0 || attempt + 1 == kMostAttempts) {
       if (attempt > 0) ++late_blocks_;
-      return;
+      return values;
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
 }
 
-bool CaseTrace::complete(const Joined& joined) const {
-  if (trace_.calls.empty()) return false;
-  return tracer_.level() == TraceLevel::launches || joined.counts.launches_without_kernel == 0;
-}
-
-std::vector<Column> CaseTrace::finish(const Block& block) {
-  collect(block);
-  clock_.bracket();
-  const SampleWindows windows(block, clock_);
-  note(joined_);
-  if (tracer_.level() != TraceLevel::all) return {};
-  switch (as_) {
-    case TracedAs::launch:
-      return launches(block, windows, joined_);
-    case TracedAs::burst:
-      return bursts(block, windows, joined_);
-    case TracedAs::work:
-      return work(block, windows);
-    case TracedAs::allocation:
-      return allocations(block, windows);
-    case TracedAs::unseen:
-      return {};
-  }
-  return {};
-}
-
-void CaseTrace::note(const Joined& joined) {
+/// What belongs to samples, for the record; and the counts of everything.
+void CaseTrace::note(const SampleWindows& windows) {
   any_records_ = any_records_ || trace_.size() > 0;
-  counts_ += joined.counts;
+  JoinCounts counts = joined_.counts;
+  if (tracer_.level() == TraceLevel::launches) counts.launches_without_kernel = 0;  // as asked
+  counts_ += counts;
   for (const KernelRun& kernel : trace_.kernels) {
     const std::int64_t ns = kernel.end_ns - kernel.begin_ns;
+    if (ns < 0 || !windows.sample_at(kernel.begin_ns)) continue;
     KernelUse& use = kernels_[{trace_.name(kernel.name),
                                {kernel.grid[0], kernel.grid[1], kernel.grid[2]},
                                {kernel.block[0], kernel.block[1], kernel.block[2]}}];
@@ -157,49 +152,88 @@ void CaseTrace::note(const Joined& joined) {
     use.total_ns += ns;
     ++use.count;
   }
-  for (const activity::Memory& memory : trace_.memory)
-    ++memory_[{memory.release, memory.kind, memory.pool, memory.bytes}];
+  for (const activity::Memory& memory : trace_.memory) {
+    if (windows.sample_at(memory.at_ns))
+      ++memory_[{memory.release, memory.kind, memory.pool, memory.bytes}];
+  }
   for (const activity::Overhead& overhead : trace_.overheads) {
+    if (!windows.sample_at(overhead.begin_ns)) continue;
     OverheadUse& use = overheads_[overhead.kind];
     ++use.count;
     use.total_ns += std::max<std::int64_t>(0, overhead.end_ns - overhead.begin_ns);
   }
-  for (const Call& call : trace_.calls) ++calls_[{call.domain, call.id}];
+  for (const Call& call : trace_.calls) {
+    if (windows.sample_at(call.begin_ns)) ++calls_[{call.domain, call.id}];
+  }
+  if (as_ == TracedAs::work) {
+    std::vector<std::size_t> kernels(windows.size(), 0);
+    for (const KernelRun* kernel : work_kernels()) {
+      if (const auto sample = windows.sample_at(kernel->begin_ns)) ++kernels[*sample];
+    }
+    for (const std::size_t count : kernels)
+      kernels_per_sample_ = std::max(kernels_per_sample_, count);
+  }
 }
 
-std::vector<Column> CaseTrace::launches(const Block& block,
-                                        const SampleWindows& windows,
-                                        const Joined& joined) {
+CaseTrace::Values CaseTrace::values(const SampleWindows& windows) const {
+  const bool launches_alone = as_ == TracedAs::launch || as_ == TracedAs::burst;
+  if (tracer_.level() == TraceLevel::launches)
+    return launches_alone ? calls_alone(windows) : Values();
+  switch (as_) {
+    case TracedAs::launch:
+      return launches(windows);
+    case TracedAs::burst:
+      return bursts(windows);
+    case TracedAs::work:
+      return work(windows);
+    case TracedAs::allocation:
+      return tracer_.level() == TraceLevel::all ? allocations(windows) : Values();
+    case TracedAs::unseen:
+      return {};
+  }
+  return {};
+}
+
+/// Without kernels there is only this to check: every sample has its calls.
+CaseTrace::Values CaseTrace::calls_alone(const SampleWindows& windows) const {
+  std::vector<double> calls(windows.size(), 0);
+  for (const Launch& launch : joined_.launches) {
+    if (const auto sample = windows.sample_at(trace_.calls[launch.call].begin_ns)) ++calls[*sample];
+  }
+  Values values;
+  for (const double count : calls) values.samples_without_records += count != operations_;
+  return values;
+}
+
+CaseTrace::Values CaseTrace::launches(const SampleWindows& windows) const {
   const std::size_t n = windows.size();
-  std::vector<Column> columns;
+  Values values;
   for (const std::string_view metric : traced_metrics(as_, {}))
-    columns.push_back(column(metric, n));
+    values.columns.push_back(column(metric, n));
   std::vector<int> seen(n, 0);
-  for (const Launch& launch : joined.launches) {
+  for (const Launch& launch : joined_.launches) {
     const Call& call = trace_.calls[launch.call];
     const auto sample = windows.sample_at(call.begin_ns);
     if (!sample || launch.kernel_count == 0) continue;
     const std::size_t i = *sample;
     if (++seen[i] > 1) continue;
-    const KernelRun& kernel = trace_.kernels[joined.kernels_of(launch).front()];
-    columns[0].values[i] = between(call.begin_ns, call.end_ns);
-    columns[1].values[i] = between(call.begin_ns, kernel.begin_ns);
+    const KernelRun& kernel = trace_.kernels[joined_.kernels_of(launch).front()];
+    values.columns[0].values[i] = between(call.begin_ns, call.end_ns);
+    values.columns[1].values[i] = between(call.begin_ns, kernel.begin_ns);
     if (kernel.begin_ns >= call.end_ns)
-      columns[2].values[i] = between(call.end_ns, kernel.begin_ns);
-    columns[3].values[i] = between(kernel.begin_ns, kernel.end_ns);
-    columns[4].values[i] = static_cast<double>(launch.overhead_ns);
+      values.columns[2].values[i] = between(call.end_ns, kernel.begin_ns);
+    values.columns[3].values[i] = between(kernel.begin_ns, kernel.end_ns);
+    values.columns[4].values[i] = static_cast<double>(launch.overhead_ns);
   }
-  samples_without_records_ += static_cast<std::uint64_t>(
-      std::ranges::count_if(seen, [](int launches) { return launches != 1; }));
-  add_flag_column(block, columns);
-  return columns;
+  for (const int launches : seen) values.samples_without_records += launches != 1;
+  return values;
 }
 
-/// What the host waited for the flag beyond the kernel's begin. Below zero by more than the clocks'
-/// uncertainty it would have seen the flag of a kernel that had not begun.
+/// What the host waited for the flag beyond the kernel's begin. Below zero it would have seen the
+/// flag of a kernel that had not begun.
 void CaseTrace::add_flag_column(const Block& block, std::vector<Column>& columns) {
   const auto flag = index_of(block, "flag_ns");
-  if (!flag) return;
+  if (!flag || as_ != TracedAs::launch) return;
   Column excess = column("flag_excess_ns", block.size());
   for (std::size_t i = 0; i < block.size(); ++i) {
     excess.values[i] = block.values(*flag)[i] - columns[1].values[i];
@@ -208,93 +242,119 @@ void CaseTrace::add_flag_column(const Block& block, std::vector<Column>& columns
   columns.push_back(std::move(excess));
 }
 
-std::vector<Column> CaseTrace::bursts(const Block&,
-                                      const SampleWindows& windows,
-                                      const Joined& joined) {
+CaseTrace::Values CaseTrace::bursts(const SampleWindows& windows) const {
   struct Burst {
     double launches = 0, calls_ns = 0, kernels_ns = 0, overhead_ns = 0;
     std::vector<const KernelRun*> kernels;
   };
   const std::size_t n = windows.size();
   std::vector<Burst> bursts(n);
-  for (const Launch& launch : joined.launches) {
+  for (const Launch& launch : joined_.launches) {
     const Call& call = trace_.calls[launch.call];
     const auto sample = windows.sample_at(call.begin_ns);
     if (!sample || launch.kernel_count == 0) continue;
     Burst& burst = bursts[*sample];
-    const KernelRun& kernel = trace_.kernels[joined.kernels_of(launch).front()];
+    const KernelRun& kernel = trace_.kernels[joined_.kernels_of(launch).front()];
     burst.launches += 1;
     burst.calls_ns += between(call.begin_ns, call.end_ns);
     burst.kernels_ns += between(kernel.begin_ns, kernel.end_ns);
     burst.overhead_ns += static_cast<double>(launch.overhead_ns);
     burst.kernels.push_back(&kernel);
   }
-  std::vector<Column> columns;
+  Values values;
   for (const std::string_view metric : traced_metrics(as_, {}))
-    columns.push_back(column(metric, n));
+    values.columns.push_back(column(metric, n));
   for (std::size_t i = 0; i < n; ++i) {
     Burst& burst = bursts[i];
     if (burst.launches != operations_) {
-      ++samples_without_records_;
+      ++values.samples_without_records;
       continue;
     }
     std::ranges::sort(burst.kernels, {}, &KernelRun::begin_ns);
-    columns[0].values[i] = burst.calls_ns / burst.launches;
-    columns[1].values[i] = burst.kernels_ns / burst.launches;
+    values.columns[0].values[i] = burst.calls_ns / burst.launches;
+    values.columns[1].values[i] = burst.kernels_ns / burst.launches;
     if (burst.launches > 1)
-      columns[2].values[i] =
+      values.columns[2].values[i] =
           static_cast<double>(uncovered_ns(burst.kernels)) / (burst.launches - 1);
-    columns[3].values[i] = burst.overhead_ns / burst.launches;
+    values.columns[3].values[i] = burst.overhead_ns / burst.launches;
   }
-  return columns;
+  return values;
 }
 
-std::vector<Column> CaseTrace::work(const Block&, const SampleWindows& windows) {
+/// Kernels with possible times, without the gate that held them back.
+std::vector<const KernelRun*> CaseTrace::work_kernels() const {
+  std::vector<const KernelRun*> kernels;
+  for (const KernelRun& kernel : trace_.kernels) {
+    if (kernel.begin_ns > 0 && kernel.end_ns >= kernel.begin_ns &&
+        trace_.name(kernel.name) != kernels::gate_kernel.name) {
+      kernels.push_back(&kernel);
+    }
+  }
+  return kernels;
+}
+
+/// Every operation is the same call, so every sample has the same number of kernels: the largest
+/// that any has, in this block or before. One that has fewer lacks records.
+CaseTrace::Values CaseTrace::work(const SampleWindows& windows) const {
   const std::size_t n = windows.size();
   std::vector<std::vector<const KernelRun*>> kernels(n);
-  for (const KernelRun& kernel : trace_.kernels) {
-    if (trace_.name(kernel.name) == kernels::gate_kernel.name) continue;
-    if (const auto sample = windows.sample_at(kernel.begin_ns)) kernels[*sample].push_back(&kernel);
+  for (const KernelRun* kernel : work_kernels()) {
+    if (const auto sample = windows.sample_at(kernel->begin_ns)) kernels[*sample].push_back(kernel);
   }
-  std::vector<Column> columns;
+  std::size_t most = kernels_per_sample_;
+  for (const auto& own : kernels) most = std::max(most, own.size());
+  Values values;
   for (const std::string_view metric : traced_metrics(as_, {}))
-    columns.push_back(column(metric, n));
+    values.columns.push_back(column(metric, n));
   for (std::size_t i = 0; i < n; ++i) {
-    if (kernels[i].empty()) {
-      ++samples_without_records_;
+    std::vector<const KernelRun*>& own = kernels[i];
+    const bool whole =
+        own.size() == most && own.size() % static_cast<std::size_t>(operations_) == 0;
+    if (own.empty() || !whole) {
+      ++values.samples_without_records;
       continue;
     }
-    std::ranges::sort(kernels[i], {}, &KernelRun::begin_ns);
+    std::ranges::sort(own, {}, &KernelRun::begin_ns);
     double total = 0;
-    for (const KernelRun* kernel : kernels[i]) total += between(kernel->begin_ns, kernel->end_ns);
-    columns[0].values[i] = total / operations_;
-    columns[1].values[i] = static_cast<double>(uncovered_ns(kernels[i])) / operations_;
-    columns[2].values[i] = static_cast<double>(kernels[i].size()) / operations_;
+    for (const KernelRun* kernel : own) total += between(kernel->begin_ns, kernel->end_ns);
+    values.columns[0].values[i] = total / operations_;
+    values.columns[1].values[i] = static_cast<double>(uncovered_ns(own)) / operations_;
+    values.columns[2].values[i] = static_cast<double>(own.size()) / operations_;
   }
-  return columns;
+  return values;
 }
 
-std::vector<Column> CaseTrace::allocations(const Block&, const SampleWindows& windows) {
+/// One call of each kind per sample, each with its memory record where the library has such.
+CaseTrace::Values CaseTrace::allocations(const SampleWindows& windows) const {
   const std::size_t n = windows.size();
-  std::vector<Column> columns;
+  Values values;
   for (const std::string_view metric : traced_metrics(as_, {}))
-    columns.push_back(column(metric, n));
+    values.columns.push_back(column(metric, n));
   std::map<std::uint32_t, const activity::Memory*> memory;
   for (const activity::Memory& record : trace_.memory) memory[record.correlation] = &record;
+  struct Seen {
+    int allocated = 0, released = 0, without_memory = 0;
+  };
+  std::vector<Seen> seen(n);
   for (const Call& call : trace_.calls) {
     const bool release = call.purpose == Purpose::release;
     if (call.purpose != Purpose::allocate && !release) continue;
     const auto sample = windows.sample_at(call.begin_ns);
     if (!sample) continue;
-    columns[release ? 1 : 0].values[*sample] = between(call.begin_ns, call.end_ns);
+    ++(release ? seen[*sample].released : seen[*sample].allocated);
+    values.columns[release ? 1 : 0].values[*sample] = between(call.begin_ns, call.end_ns);
     const auto joined = memory.find(call.correlation);
-    if (joined != memory.end() && joined->second->release == release) ++allocations_joined_;
+    if (joined != memory.end() && joined->second->release == release) {
+      ++values.allocations_joined;
+    } else {
+      ++seen[*sample].without_memory;
+    }
   }
-  for (std::size_t i = 0; i < n; ++i) {
-    if (std::isnan(columns[0].values[i]) || std::isnan(columns[1].values[i]))
-      ++samples_without_records_;
+  for (const auto& [allocated, released, without_memory] : seen) {
+    values.samples_without_records +=
+        allocated != 1 || released != 1 || (without_memory > 0 && !memory.empty());
   }
-  return columns;
+  return values;
 }
 
 std::optional<TraceUnavailable> CaseTrace::invalid() const {
@@ -339,11 +399,11 @@ std::optional<TraceUnavailable> CaseTrace::invalid() const {
   return std::nullopt;
 }
 
-JoinCounts check_with_canary(Tracer& tracer, Device& device) {
+void check_with_canary(Tracer& tracer, Device& device, JoinCounts& seen) {
   const std::unique_ptr<Stream> stream = device.create_stream();
   const std::unique_ptr<Kernel> kernel = device.load(kernels::null_kernel);
   activity::Trace trace;
-  tracer.collect(trace, false);
+  tracer.collect(trace, true);
   trace.clear();
   TraceClock clock([&tracer] { return tracer.clock_ns(); });
   clock.bracket();
@@ -362,7 +422,7 @@ JoinCounts check_with_canary(Tracer& tracer, Device& device) {
   }
   clock.bracket();
 
-  const JoinCounts& counts = joined.counts;
+  const JoinCounts& counts = seen = joined.counts;
   const auto fail = [&](const char* state, const std::string& why) {
     throw TraceUnavailable(state, fmt::format("of {} empty launches: {}", kCanaryLaunches, why));
   };
@@ -380,7 +440,6 @@ JoinCounts check_with_canary(Tracer& tracer, Device& device) {
                      counts.kernels,
                      counts.joined));
   }
-  return counts;
 }
 
 }  // namespace launchgap

@@ -20,7 +20,7 @@ namespace launchgap {
 std::vector<std::string_view> traced_metrics(TracedAs as,
                                              const std::vector<std::string_view>& metrics);
 
-/// A kernel by name and shape, with its time over all samples.
+/// A kernel by name and shape, with its time over all samples; what belongs to none is left out.
 struct KernelUse {
   std::uint64_t count = 0;
   std::int64_t total_ns = 0;
@@ -76,17 +76,22 @@ class CaseTrace {
  private:
   class SampleWindows;
 
-  void collect(const Block& block);
-  bool complete(const Joined& joined) const;
-  void note(const Joined& joined);
-  std::vector<Column> launches(const Block& block,
-                               const SampleWindows& windows,
-                               const Joined& joined);
-  std::vector<Column> bursts(const Block& block,
-                             const SampleWindows& windows,
-                             const Joined& joined);
-  std::vector<Column> work(const Block& block, const SampleWindows& windows);
-  std::vector<Column> allocations(const Block& block, const SampleWindows& windows);
+  /// Values of a block, and how many of its samples lack records or have too many.
+  struct Values {
+    std::vector<Column> columns;
+    std::uint64_t samples_without_records = 0;
+    std::uint64_t allocations_joined = 0;
+  };
+
+  Values collect(const SampleWindows& windows);
+  void note(const SampleWindows& windows);
+  Values values(const SampleWindows& windows) const;
+  Values launches(const SampleWindows& windows) const;
+  Values bursts(const SampleWindows& windows) const;
+  Values work(const SampleWindows& windows) const;
+  Values allocations(const SampleWindows& windows) const;
+  Values calls_alone(const SampleWindows& windows) const;
+  std::vector<const activity::KernelRun*> work_kernels() const;
   void add_flag_column(const Block& block, std::vector<Column>& columns);
 
   Tracer& tracer_;
@@ -104,13 +109,14 @@ class CaseTrace {
   std::uint64_t flags_before_kernel_ = 0;
   std::uint64_t allocations_joined_ = 0;
   std::uint64_t late_blocks_ = 0;
+  std::size_t kernels_per_sample_ = 0;
   bool any_records_ = false;
 };
 
 /// The proof that tracing works here, before anything is measured with it: 100 launches of an empty
 /// kernel must all be there, joined, with possible times. Throws TraceUnavailable
-/// ("invalid:no_records", "invalid:dropped", "invalid:bad_timestamps", "invalid:unjoined") with the
-/// count of each.
-JoinCounts check_with_canary(Tracer& tracer, Device& device);
+/// ("invalid:no_records", "invalid:dropped", "invalid:bad_timestamps", "invalid:unjoined"); `seen`
+/// has the count of each in any case.
+void check_with_canary(Tracer& tracer, Device& device, JoinCounts& seen);
 
 }  // namespace launchgap

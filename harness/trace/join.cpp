@@ -181,20 +181,38 @@ class Join {
     }
   }
 
-  /// The part of each overhead that lies between a launch's call and its kernel.
+  /// What of each launch overheads cover. One with a correlation number belongs to that launch, and
+  /// counts from its call until its kernel begins; the others count for the calls during which they
+  /// happen. Where they overlap one another they count once.
   void add_overheads() {
     std::vector<activity::Overhead> overheads = trace_.overheads;
     std::ranges::sort(overheads, {}, &activity::Overhead::begin_ns);
-    auto launch = joined_.launches.begin();
+    std::vector<std::int64_t> covered_until(joined_.launches.size(), 0);
+    const auto add = [&](std::uint32_t i, const activity::Overhead& overhead, std::int64_t end_ns) {
+      Launch& launch = joined_.launches[i];
+      const std::int64_t from =
+          std::max({trace_.calls[launch.call].begin_ns, overhead.begin_ns, covered_until[i]});
+      const std::int64_t to = std::min(end_ns, overhead.end_ns);
+      if (to <= from) return;
+      launch.overhead_ns += to - from;
+      covered_until[i] = to;
+    };
+    std::size_t first = 0;  // of the launches whose calls may still be going on
     for (const activity::Overhead& overhead : overheads) {
-      // Launches that wait in a queue end late, so ends are not in order; begins are.
-      while (launch != joined_.launches.end() && until(*launch) <= overhead.begin_ns) ++launch;
-      for (auto at = launch; at != joined_.launches.end(); ++at) {
-        const std::int64_t from = trace_.calls[at->call].begin_ns;
-        if (from >= overhead.end_ns) break;
-        const std::int64_t shared =
-            std::min(until(*at), overhead.end_ns) - std::max(from, overhead.begin_ns);
-        if (shared > 0) at->overhead_ns += shared;
+      const std::uint32_t owner =
+          overhead.correlation == 0 ? kNone : by_correlation_.find(overhead.correlation);
+      if (owner != kNone) {
+        add(owner, overhead, until(joined_.launches[owner]));
+        continue;
+      }
+      const auto call_of = [&](std::size_t i) -> const Call& {
+        return trace_.calls[joined_.launches[i].call];
+      };
+      while (first < joined_.launches.size() && call_of(first).end_ns <= overhead.begin_ns) ++first;
+      for (std::size_t i = first;
+           i < joined_.launches.size() && call_of(i).begin_ns < overhead.end_ns;
+           ++i) {
+        add(static_cast<std::uint32_t>(i), overhead, call_of(i).end_ns);
       }
     }
   }

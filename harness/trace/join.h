@@ -20,8 +20,7 @@ struct Launch {
   std::uint32_t first_kernel = 0;  // into Joined::kernels
   std::uint32_t kernel_count = 0;
   bool is_graph = false;         // a graph traced as a whole: its kernels have no records
-  std::int64_t overhead_ns = 0;  // time between the call's begin and the kernel's that overheads
-                                 // cover, each counted for itself
+  std::int64_t overhead_ns = 0;  // time from the call on that overheads cover
 };
 
 /// What a join found wrong, each a number of records. All are zero in a healthy trace but `overlap`

@@ -23,13 +23,14 @@ class HostTracer : public Tracer {
   TraceLevel level() const override { return level_; }
   void collect(activity::Trace& trace, bool) override { recorder_.take(trace); }
   std::int64_t clock_ns() override { return now_ns(); }
-  void stop() override {}
   std::optional<LoadedLibrary> library() const override { return std::nullopt; }
 
  private:
   TraceLevel level_;
   host::Recorder recorder_;
 };
+
+bool traced = false;
 
 bool is_set(const char* variable) {
   const char* const value = std::getenv(variable);
@@ -39,6 +40,7 @@ bool is_set(const char* variable) {
 }  // namespace
 
 Tracer& start_tracer(const std::string& backend, TraceLevel level) {
+  traced = true;                    // also if it fails: CUPTI may be half-way in
   static Tracer* tracer = nullptr;  // lives on: records may still be written while the process ends
   if (tracer) throw Error("this process is being traced already");
   if (backend == "host") {
@@ -47,6 +49,10 @@ Tracer& start_tracer(const std::string& backend, TraceLevel level) {
     tracer = new cupti::CuptiTracer(level);
   }
   return *tracer;
+}
+
+bool process_is_traced() {
+  return traced;
 }
 
 std::optional<std::string> tool_by_environment() {

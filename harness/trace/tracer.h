@@ -29,7 +29,7 @@ class TraceUnavailable : public Error {
 };
 
 /// A source of activity records. There is at most one per process, it is started before the device
-/// is opened, and it lives until the process ends.
+/// is opened, and it records until the process ends: stopping it could only go wrong.
 class Tracer {
  public:
   virtual ~Tracer() = default;
@@ -39,8 +39,6 @@ class Tracer {
   virtual void collect(activity::Trace& trace, bool forced) = 0;
   /// The clock of the records, in nanoseconds.
   virtual std::int64_t clock_ns() = 0;
-  /// Ends tracing for good. Not called by the destructor: at exit, CUPTI may be gone already.
-  virtual void stop() = 0;
   virtual std::optional<LoadedLibrary> library() const = 0;
   /// Remarks for the record: calls that the library does not know, what was enabled instead.
   virtual std::vector<std::string> notes() const { return {}; }
@@ -49,6 +47,9 @@ class Tracer {
 /// Starts tracing this process's use of a backend ("cuda" or "host"). Throws TraceUnavailable. The
 /// result is never destroyed.
 Tracer& start_tracer(const std::string& backend, TraceLevel level);
+
+/// Whether start_tracer() has been called: such a process ends by _Exit, with CUPTI in it.
+bool process_is_traced();
 
 /// Whether CUPTI can be loaded here, without touching it further; else why not.
 std::optional<std::string> why_no_cupti();

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import json
 import statistics
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from . import generations as gen
 from .findings import own_path
-from .session import Device, Row, Session
+from .session import TRACE_LEVEL, Device, Row, Session
 from .text import clean, count, join_and, quantity, significant
 
 CaseKey = tuple[str, str, str, tuple[tuple[str, str], ...], str]
@@ -143,9 +144,12 @@ def _columns(devices: list[Device], table: list[gen.Generation]) -> list[Column]
 def _lines(columns: list[Column], reference: Column) -> list[Line]:
     found: dict[CaseKey, dict[int, Row]] = {}
     blocked: dict[tuple, dict[int, Row]] = {}
+    comparable = _comparable([c.device.session for c in columns])
     for column in columns:
         for row in column.device.session.rows:
             if row.device is not column.device:
+                continue
+            if not comparable(row):
                 continue
             if row.metric:
                 found.setdefault(case_key(row), {}).setdefault(column.slot, row)
@@ -172,6 +176,25 @@ def _lines(columns: list[Column], reference: Column) -> list[Line]:
             )
         )
     return sorted(lines, key=lambda line: (_family_rank(line.family), line.family))
+
+
+def _comparable(sessions: list[Session]) -> Callable[[Row], bool]:
+    """Which rows are compared: the plain arm, and what only tracing sees, where all sessions do.
+
+    Settings that are not the usual are compared where every session has them, too.
+    """
+    rows = {id(s): [r for r in s.rows if r.metric] for s in sessions}.values()
+    shared = set.intersection(*({(r.arm, r.setup) for r in of_one} for of_one in rows))
+    plain = {(r.case, r.metric) for of_one in rows for r in of_one if r.usual}
+
+    def comparable(row: Row) -> bool:
+        return row.usual or (
+            (row.arm, row.setup) in shared
+            and TRACE_LEVEL not in row.setup
+            and not (row.arm == "traced" and (row.case, row.metric) in plain)
+        )
+
+    return comparable
 
 
 def _family_rank(family: str) -> int:

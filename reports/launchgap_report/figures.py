@@ -84,12 +84,12 @@ class Series:
     dashed: bool = False
 
 
-def _canvas(height: float) -> Figure:
+def canvas(height: float) -> Figure:
     # 72 dots per inch: one point of matplotlib is one unit of the SVG.
     return Figure(figsize=(WIDTH / 72, height / 72), dpi=72)
 
 
-def _axes(figure: Figure, left: float, top: float, width: float, height: float) -> Axes:
+def place_axes(figure: Figure, left: float, top: float, width: float, height: float) -> Axes:
     full = figure.get_figheight() * 72
     axes = figure.add_axes((left / WIDTH, 1 - (top + height) / full, width / WIDTH, height / full))
     axes.patch.set_visible(False)
@@ -101,11 +101,11 @@ def _axes(figure: Figure, left: float, top: float, width: float, height: float) 
     return axes
 
 
-def _colour(slot: int) -> str:
+def colour_of(slot: int) -> str:
     return COLOURS[f"s{slot % SERIES}"]
 
 
-def _marker(slot: int) -> str:
+def marker_of(slot: int) -> str:
     return MARKERS[(slot + slot // SERIES) % len(MARKERS)]
 
 
@@ -115,12 +115,38 @@ def series_key(slot: int, identifier: str) -> Markup:
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set_axis_off()
     axes.set(xlim=(0, 22), ylim=(0, 12))
-    axes.plot([0, 22], [6, 6], color=_colour(slot), linewidth=1.6)
-    axes.plot([11], [6], color=_colour(slot), marker=_marker(slot), markersize=6, markeredgewidth=0)
+    axes.plot([0, 22], [6, 6], color=colour_of(slot), linewidth=1.6)
+    colour, marker = colour_of(slot), marker_of(slot)
+    axes.plot([11], [6], color=colour, marker=marker, markersize=6, markeredgewidth=0)
     return to_markup(figure, identifier, "")
 
 
-def _nice_ticks(low: float, high: float, most: int) -> list[float]:
+def swatch(colour: str, identifier: str, hatched: bool = False) -> Markup:
+    """A piece of a bar alone, for a legend in the page."""
+    figure = Figure(figsize=(22 / 72, 12 / 72), dpi=72)
+    axes = figure.add_axes((0, 0, 1, 1))
+    axes.set_axis_off()
+    axes.set(xlim=(0, 22), ylim=(0, 12))
+    axes.hlines(6, 1, 21, color=colour, linewidth=10)
+    if hatched:
+        hatch(axes, 1, 21, 6, 10)
+    return to_markup(figure, identifier, "")
+
+
+def hatch(axes: Axes, left: float, right: float, y: float, width: float) -> None:
+    """Stripes in the page's colour across a bar from `left` to `right`, 4 points apart."""
+    x0, x1 = (axes.transData.transform((x, y))[0] for x in (left, right))
+    stripes = max(1, int((x1 - x0) / 4))
+    xs = [left + (right - left) * (i + 0.5) / stripes for i in range(stripes)]
+    points: list[float] = [v for x in xs for v in (x, x, math.nan)]
+    y0 = axes.transData.transform((left, y))[1]
+    low, high = (
+        axes.transData.inverted().transform((x0, y0 + d))[1] for d in (-width / 2, width / 2)
+    )
+    axes.plot(points, [v for _ in xs for v in (low, high, math.nan)], color=PAPER, linewidth=1.6)
+
+
+def nice_ticks(low: float, high: float, most: int) -> list[float]:
     """Up to `most` round numbers within [low, high]."""
     span = high - low
     if span <= 0:
@@ -134,7 +160,7 @@ def _nice_ticks(low: float, high: float, most: int) -> list[float]:
     return []
 
 
-def _log_ticks(low: float, high: float, most: int) -> list[float]:
+def log_ticks(low: float, high: float, most: int) -> list[float]:
     """Up to `most` round numbers on a log axis: decades, or 1-2-5 within few decades."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     for factors in ((1, 2, 5), (1, 3), (1,)):
@@ -146,8 +172,10 @@ def _log_ticks(low: float, high: float, most: int) -> list[float]:
     return ticks[::stride]
 
 
-def _plain(value: float, unit: str) -> str:
+def tick_text(value: float, unit: str) -> str:
     """A tick's text: `10 µs`, without the zeros of a measurement."""
+    if value == 0:
+        return "0"
     factor, name = scale_for(value, unit)
     return f"{value / factor:.6g}\u00a0{name}"
 
@@ -156,9 +184,9 @@ def _time_axis(axes: Axes, low: float, high: float, unit: str, log: bool, most: 
     axes.set_xlim(low, high)
     if log:
         axes.set_xscale("log")
-        ticks = _log_ticks(low, high, most)
+        ticks = log_ticks(low, high, most)
     else:
-        ticks = _nice_ticks(low, high, most)
+        ticks = nice_ticks(low, high, most)
     # Labels must not run into each other, nor into those of the axis beside this one.
     span = math.log(high / low) if log else high - low
     width = axes.bbox.width
@@ -168,7 +196,7 @@ def _time_axis(axes: Axes, low: float, high: float, unit: str, log: bool, most: 
     for tick in fitting:
         if not ticks or at[tick] - at[ticks[-1]] >= 44:
             ticks.append(tick)
-    axes.set_xticks(ticks, [_plain(t, unit) for t in ticks])
+    axes.set_xticks(ticks, [tick_text(t, unit) for t in ticks])
     axes.set_xticks([], minor=True)
     for tick in ticks:
         axes.axvline(tick, color=GRID, linewidth=0.8, zorder=0)
@@ -194,11 +222,11 @@ def launch_strips(
     """
     pitch = 17.0
     height = len(strips) * pitch
-    figure = _canvas(height + 42)
+    figure = canvas(height + 42)
     # A median of run medians by itself: the page's statistics come from the summary.
     medians = sorted(m for s in strips if (m := s.curve.at(0.5)) is not None)
-    body = _axes(figure, 82, 16, 160, height)
-    ends = _axes(figure, 262, 16, 100, height)
+    body = place_axes(figure, 82, 16, 160, height)
+    ends = place_axes(figure, 262, 16, 100, height)
     lows = [s.curve.points[0][1] for s in strips]
     highs = [s.curve.at(0.95) or s.curve.points[-1][1] for s in strips]
     low, high = min(lows), max(highs)
@@ -307,7 +335,7 @@ def _draw_strips(body: Axes, ends: Axes | None, ys: list[int], curves: list[Curv
 
 def strip_key(identifier: str) -> Markup:
     """How to read a strip, drawn with the marks themselves."""
-    figure = _canvas(46)
+    figure = canvas(46)
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set_axis_off()
     axes.set(xlim=(0, WIDTH), ylim=(-31, 15))
@@ -357,8 +385,8 @@ def lines(
 ) -> Markup:
     """A metric over sizes, both axes log; the bar on a point is its spread between runs."""
     height, left, right = 216, 72, 72
-    figure = _canvas(height)
-    axes = _axes(figure, left, 10, WIDTH - left - right, height - 40)
+    figure = canvas(height)
+    axes = place_axes(figure, left, 10, WIDTH - left - right, height - 40)
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
     xs = sorted({p.x for s in series for p in s.points})
@@ -366,10 +394,10 @@ def lines(
     low, high = limits or (min(values), max(values))
     axes.set_ylim(low / 1.25, high * 1.25)
     axes.set_xlim(xs[0] / 1.15, xs[-1] * 1.15)
-    ticks = _log_ticks(low / 1.25, high * 1.25, 6)
-    axes.set_yticks(ticks, [_plain(t, unit) for t in ticks])
+    ticks = log_ticks(low / 1.25, high * 1.25, 6)
+    axes.set_yticks(ticks, [tick_text(t, unit) for t in ticks])
     shown = xs[:: math.ceil(len(xs) / 5)]
-    axes.set_xticks(shown, [_plain(x, x_unit) if x_unit else f"{x:g}" for x in shown])
+    axes.set_xticks(shown, [tick_text(x, x_unit) if x_unit else f"{x:g}" for x in shown])
     axes.set_yticks([], minor=True)
     axes.set_xticks([], minor=True)
     for tick in ticks:
@@ -382,7 +410,7 @@ def lines(
 
 def _draw_series(axes: Axes, series: Series) -> None:
     points = sorted(series.points, key=lambda p: p.x)
-    colour = _colour(series.slot)
+    colour = colour_of(series.slot)
     bars = [p for p in points if p.low is not None and p.high is not None and p.low > 0]
     if bars:
         axes.vlines(
@@ -400,7 +428,7 @@ def _draw_series(axes: Axes, series: Series) -> None:
         color=colour,
         linewidth=1.6,
         linestyle=(0, (3, 2)) if series.dashed else "-",
-        marker=_marker(series.slot),
+        marker=marker_of(series.slot),
         markersize=5,
         markeredgewidth=1.2,
         markeredgecolor=colour,
@@ -426,7 +454,7 @@ def _label_ends(axes: Axes, series: list[Series], height: float) -> None:
             (axes.bbox.width + 8, y),
             xycoords="axes points",
             va="center",
-            color=_colour(one.slot),
+            color=colour_of(one.slot),
             annotation_clip=False,
         )
 
@@ -451,15 +479,15 @@ def dots(
     pitch = 17.0
     height = len(rows) * pitch
     left = 150 if ratio else 116
-    figure = _canvas(height + (48 if ratio else 32))
-    axes = _axes(figure, left, 18 if ratio else 4, WIDTH - left - 26, height)
+    figure = canvas(height + (48 if ratio else 32))
+    axes = place_axes(figure, left, 18 if ratio else 4, WIDTH - left - 26, height)
     low, high = limits
     axes.set_xscale("log")
     axes.set_xlim(low, high)
     axes.set_ylim(-len(rows) + 0.5, 0.5)
     axes.set_yticks([])
-    ticks = _log_ticks(low, high, 4)
-    axes.set_xticks(ticks, [f"{t:g}×" if ratio else _plain(t, unit) for t in ticks])
+    ticks = log_ticks(low, high, 4)
+    axes.set_xticks(ticks, [f"{t:g}×" if ratio else tick_text(t, unit) for t in ticks])
     axes.set_xticks([], minor=True)
     for tick in ticks:
         axes.axvline(tick, color=GRID, linewidth=0.8, zorder=0)
@@ -487,7 +515,7 @@ def dots(
             annotation_clip=False,
         )
         for slot, point, hollow in row.points:
-            colour = _colour(slot)
+            colour = colour_of(slot)
             if point.low is not None and point.high is not None:
                 axes.hlines(
                     -i, point.low, point.high, color=colour, linewidth=5, alpha=0.35, clip_on=False
@@ -495,7 +523,7 @@ def dots(
             axes.plot(
                 [point.x],
                 [-i],
-                marker=_marker(slot),
+                marker=marker_of(slot),
                 markersize=6,
                 markeredgecolor=colour,
                 markerfacecolor=PAPER if hollow else colour,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from . import traces
 from .session import Device, Row, Session
 from .text import count
 
@@ -55,12 +56,20 @@ def collect(sessions: list[Session]) -> list[Finding]:
         findings += _of_state(session, len(sessions) > 1)
     findings += _of_devices([d for s in sessions for d in s.devices])
     findings += _of_runs(sessions)
-    findings += _of_cases([r for s in sessions for r in s.rows])
+    findings += _of_cases([r for s in sessions for r in s.rows if not _in_a_box(r)])
     for session in sessions:
         for note in session.items("notes"):
             if text := str(note.get("text") or ""):
                 findings.append(Finding(_severity(note), text, ""))
     return sorted(findings, key=lambda f: f.rank)
+
+
+def _in_a_box(row: Row) -> bool:
+    """Whether a box says already why this traced case has no result."""
+    if row.status == "ok" or row.arm != "traced":
+        return False
+    state = traces.state_in(row.record["reason"])
+    return any(r["state"] == state for r in row.device.session.details.tables.get("traces", []))
 
 
 def _severity(note: dict) -> str:
@@ -100,9 +109,13 @@ def _of_runs(sessions: list[Session]) -> list[Finding]:
     groups: dict[tuple[str, str], list[str]] = {}
     for session in sessions:
         labels = {d.id: d.label for d in session.devices}
+        boxed = traces.covered(session)
         for run in session.runs:
+            replicate = run.get("replicate")
+            key = (run["device_id"], run["setup"], None if replicate is None else int(replicate))
+            if run["arm"] == "traced" and key in boxed and run["reason"] == "a case failed":
+                continue
             if run["status"] in ("failed", "stopped", "incomplete"):
-                replicate = run.get("replicate")
                 where = labels.get(run["device_id"]) or run["device_name"] or run["device_id"]
                 named = "" if replicate is None else f", r{replicate:.0f}"
                 reason = run["reason"] or "no reason recorded"

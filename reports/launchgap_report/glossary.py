@@ -14,6 +14,7 @@ CASE_COLUMNS: list[tuple[str, str, str]] = [
     ("metric", "metric", "The named number; the list of metrics on this page defines each"),
     ("p50", "median", "Half of the samples are below this value"),
     ("status", "status", "ok, failed, invalid, skipped or unsupported; hover gives the reason"),
+    ("arm", "arm", "plain: nothing traces the process. traced: its activity is recorded"),
     ("p50_ci_lo", "CI low", "Lower end of the median's 95 % interval over runs; six runs needed"),
     ("p50_ci_hi", "CI high", "Upper end of the median's 95 % interval over runs; six runs needed"),
     ("min", "min", "The smallest sample"),
@@ -27,11 +28,20 @@ CASE_COLUMNS: list[tuple[str, str, str]] = [
     ("sd", "sd", "Standard deviation of the samples"),
     ("mad", "mad", "Median absolute deviation from the median; outliers do not pull it"),
     ("within_run_cv", "cv within", "Spread of the samples of one run, relative to their mean"),
-    ("between_run_cv", "cv between", "Spread between runs, beyond what their samples explain, relative to the mean"),
+    (
+        "between_run_cv",
+        "cv between",
+        "Spread between runs, beyond what their samples explain, relative to the mean",
+    ),
     (
         "icc",
         "icc",
         "Share of the variance that lies between runs: near 1, repeat runs, not samples",
+    ),
+    (
+        "run_median_range",
+        "run range",
+        "Largest less smallest median of a run, as a share of their median",
     ),
     ("lag1", "lag 1", "Correlation of neighbouring samples; near 0 they are independent"),
     ("modes", "modes", "Number of distinct peaks of the distribution"),
@@ -41,7 +51,8 @@ CASE_COLUMNS: list[tuple[str, str, str]] = [
     ("source", "source", "What took the time: a host clock, device events or trace records"),
 ]
 QUANTITIES = frozenset("p50 p50_ci_lo p50_ci_hi min q1 q3 p90 p99 p999 max mean sd mad".split())
-SHARES = frozenset(("within_run_cv", "between_run_cv", "outlier_share"))
+SHARES = frozenset(("within_run_cv", "between_run_cv", "outlier_share", "run_median_range"))
+TEXTS = frozenset(("arm", "source"))
 COUNTS = frozenset(("runs", "n", "modes"))
 
 STATUSES = {
@@ -59,9 +70,13 @@ WORDS = {
     "own launch path": "api:own in a comparison: a GPU driver's launch call (api:driver), or the "
     "queue of the host device's worker thread (api:queue)",
     "run": "one fresh process: one device, one replicate, one arm, one setup",
+    "block": "one repetition of a case within a run: what is written, and read between, at once",
     "r0, r1, …": "replicates; the same plan again in a fresh process",
-    "arm": "plain: no tracing in the process, the headline. traced: activity records on",
-    "setup": "a family of benchmarks with one set of process-wide settings",
+    "arm": "plain: nothing traces the process, the headline. traced: its activity is recorded, by "
+    "CUPTI or by the host device itself; never mixed with plain",
+    "queue": "from the end of the launch call until the kernel begins",
+    "setup": "a family of benchmarks with one set of process-wide settings; launch+trace=kernels "
+    "is traced at a lesser level, to see what tracing costs",
 }
 
 
@@ -87,6 +102,14 @@ def metrics(sessions: list[Session]) -> dict[str, dict[str, str]]:
                     "direction": row.record["direction"],
                     "description": "This session's metrics.json does not describe it.",
                 }
+    return result
+
+
+def telemetry(sessions: list[Session]) -> dict[str, str]:
+    """Every quantity of telemetry that the sessions describe."""
+    result: dict[str, str] = {}
+    for session in reversed(sessions):
+        result.update({k: v for k, v in session.telemetry.items() if v})
     return result
 
 

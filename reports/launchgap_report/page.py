@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import shlex
-import statistics
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,22 +16,13 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from . import compare as cmp
-from . import findings, glossary, plots
+from . import findings, glossary, kernels, levels, observer, parts, plots, sequence, traces
 from . import generations as gen
+from .headlines import headline
 from .session import Device, Record, Row, Session
-from .text import MISSING, about, count, percent, quantity, sentence, significant
+from .text import MISSING, about, count, percent, quantity, significant
 
 _TEMPLATES = Path(__file__).parent / "templates"
-
-
-@dataclass
-class Headline:
-    """A device in one sentence, and what that means for the reader."""
-
-    device: Device
-    text: str
-    advice: str
-    tone: str  # ok, warning or bad
 
 
 @dataclass
@@ -98,13 +88,22 @@ def render(sessions: list[Session], table: list[gen.Generation]) -> str:
         sessions=sessions,
         several=several,
         simulated=[s for s in sessions if s.simulated],
+        label=drawing.label,
         headlines=[headline(d) for d in devices],
+        boxes=traces.boxes(sessions),
         findings=findings.collect(sessions),
         cards=[device_card(d, table) for d in devices],
         hosts=[host_facts(s) for s in sessions],
         initialisation=[i for s in sessions for i in initialisation(s)],
         runs=[run_line(s, r) for s in sessions for r in s.runs],
+        parts=parts.section(drawing),
+        levels=levels.section(drawing),
+        odd=levels.odd_table(drawing),
         launch=drawing.launches(),
+        sequence=sequence.section(drawing),
+        observer=observer.section(drawing),
+        checks=observer.checks(drawing),
+        kernels=kernels.section(drawing),
         families=drawing.families(),
         comparison=comparison,
         ratios=drawing.ratios(comparison) if comparison else None,
@@ -113,6 +112,8 @@ def render(sessions: list[Session], table: list[gen.Generation]) -> str:
         metrics={k: {**m, "title": glossary.metric_title(m)} for k, m in metrics.items()},
         statuses=glossary.STATUSES,
         words=glossary.WORDS,
+        telemetry=glossary.telemetry(sessions),
+        arms=list(dict.fromkeys(row.arm for d in devices for row in _rows_of(d) if row.arm)),
         cases=[case_line(row, several) for d in devices for row in _rows_of(d)],
         missing=MISSING,
         libraries_of=cmp.libraries,
@@ -145,103 +146,6 @@ def _title(sessions: list[Session], devices: list[Device]) -> str:
         return f"Generation gap: {count(len(devices), 'device')} in {len(sessions)} sessions"
     node = sessions[0].string("host", "node") or next((d.record["node"] for d in devices), "")
     return f"Launches on {node}" if node else "Launches"
-
-
-# Headlines
-
-
-def _launch_row(device: Device, mode: str, metric: str) -> Row | None:
-    for row in _rows_of(device):
-        if (
-            row.record["benchmark"] == "launch/null"
-            and row.arm == "plain"
-            and row.setup == "launch"
-            and row.params.get("mode") == mode
-            and row.metric == metric
-            and findings.own_path(row.params).get("api", "own") == "own"
-        ):
-            return row
-    return None
-
-
-def headline(device: Device) -> Headline:
-    """Names the four numbers that matter first, or why there are none."""
-    if not device.usable:
-        return Headline(
-            device,
-            "not usable, nothing was measured: "
-            + sentence(device.record["reason"] or "no reason recorded"),
-            "",
-            "bad",
-        )
-    call = _launch_row(device, "idle", "api_ns")
-    trip = _launch_row(device, "idle", "roundtrip_ns")
-    if (call is None or call.get("p50") is None) and (trip is None or trip.get("p50") is None):
-        return Headline(device, _why_nothing(device), "", "bad")
-    what = "queue call" if device.is_host else "API call"
-    parts = []
-    if call is not None and call.get("p50") is not None:
-        parts.append(f"null launch median {quantity(call.get('p50'), call.unit)} idle {what}")
-    if trip is not None and trip.get("p50") is not None:
-        parts.append(
-            f"round trip {quantity(trip.get('p50'), trip.unit)}"
-            if parts
-            else f"null launch round trip median {quantity(trip.get('p50'), trip.unit)}"
-        )
-    text = ", ".join(parts)
-    tails = [
-        f"{name} {quantity(row.get('p999'), row.unit)}"
-        for name, row in (("calls takes over", call), ("round trips over", trip))
-        if row is not None and row.get("p999") is not None
-    ]
-    if tails:
-        text += f"; one in a thousand {', one in a thousand '.join(tails)}"
-    # The call is what the headline leads with; without it the round trip.
-    main = call if call is not None and call.get("p50") is not None else trip
-    assert main is not None
-    return _with_shift(device, text, main)
-
-
-def _with_shift(device: Device, text: str, row: Row) -> Headline:
-    medians = device.session.run_medians(row)
-    bad = next((r for r in _rows_of(device) if r.status in ("failed", "invalid")), None)
-    if len(medians) < 2 or min(medians) <= 0:
-        return Headline(
-            device,
-            f"{text}.",
-            "One run only: how far a fresh process shifts the median is not known.",
-            "warning",
-        )
-    middle = statistics.median(medians)
-    shift = max(abs(m / middle - 1) for m in medians)
-    text += f"; a fresh process shifts the median by up to {percent(shift)}."
-    between = percent(max(medians) / min(medians) - 1)
-    if shift > 0.1:
-        return Headline(
-            device,
-            text,
-            "Unstable between runs: a single run is no measurement here. "
-            "Compare medians of several.",
-            "warning",
-        )
-    advice = f"A difference below {between} between two single runs says nothing."
-    return Headline(device, text, advice, "warning" if bad else "ok")
-
-
-def _why_nothing(device: Device) -> str:
-    rows = [r for r in _rows_of(device) if r.status != "ok" and r.family == "launch"]
-    if rows:
-        reason = rows[0].record["reason"]
-        return f"null launches {rows[0].status}" + (f": {sentence(reason)}" if reason else ".")
-    runs = [r for r in device.session.runs if r["device_id"] == device.id and r["status"] != "ok"]
-    if runs:
-        reason = runs[0]["reason"]
-        return f"no launch was measured; a run is marked {runs[0]['status']}" + (
-            f": {sentence(reason)}" if reason else "."
-        )
-    if any(r.status == "ok" for r in _rows_of(device)):
-        return "launches were not part of this session."
-    return "nothing was measured."
 
 
 # What was measured on what
@@ -366,6 +270,7 @@ def run_line(session: Session, run: Record) -> dict[str, str]:
             "cpus",
             "kernel_form",
             "records_file",
+            "trace_state",
         )
     }
 
@@ -395,10 +300,8 @@ def case_line(row: Row, several: bool) -> CaseLine:
     notes = [row.device.label]
     if several:
         notes.append(row.device.session.id)
-    if row.setup not in ("", row.family):
-        notes.append(row.setup)
-    if row.arm != "plain" and row.arm:
-        notes.append(row.arm)
+    if not row.usual:
+        notes += [t for t in (row.arm, row.setup) if t not in ("", row.family)]
     if row.device.simulated:
         notes.append("simulated")
     written = ("case", "metric", "status")  # by the template
@@ -408,7 +311,7 @@ def case_line(row: Row, several: bool) -> CaseLine:
 
 def _case_cell(row: Row, key: str) -> CaseCell:
     raw = row.record[key]
-    if key == "source":
+    if key in glossary.TEXTS:
         return CaseCell(raw or MISSING, numeric=False)
     value = row.get(key)
     if value is None:
@@ -416,7 +319,14 @@ def _case_cell(row: Row, key: str) -> CaseCell:
     if key in glossary.QUANTITIES:
         return CaseCell(quantity(value, row.unit), f"{raw} {row.unit}".strip())
     if key in glossary.SHARES:
-        return CaseCell(percent(value), raw)
+        return CaseCell(percent(value), raw + _interval(row, key))
     if key in glossary.COUNTS:
         return CaseCell(f"{value:.0f}")
-    return CaseCell(significant(value, 2), raw)
+    return CaseCell(significant(value, 2), raw + _interval(row, key))
+
+
+def _interval(row: Row, key: str) -> str:
+    low, high = row.get(f"{key}_lo"), row.get(f"{key}_hi")
+    if low is None or high is None:
+        return ""
+    return f"; 95 %: {significant(low)} to {significant(high)}"

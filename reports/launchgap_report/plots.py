@@ -11,7 +11,7 @@ from markupsafe import Markup
 from . import figures
 from .compare import Comparison, Line, case_text
 from .findings import own_path
-from .session import Curve, Device, Row
+from .session import TRACE_LEVEL, Curve, Device, Row
 from .text import about, quantity
 
 MOST_FURTHER = 60
@@ -70,6 +70,20 @@ class Family:
     groups: list[Group]
 
 
+@dataclass
+class Table:
+    """Numbers that a figure shows, for those who cannot see it or want them exactly.
+
+    The first column names the row; columns from `numeric` on are numbers.
+    """
+
+    label: str
+    heads: list[str]
+    rows: list[list[str]]
+    numeric: int = 1
+    note: str = ""
+
+
 LaunchKey = tuple[str, str, str, tuple[tuple[str, str], ...], str]
 
 
@@ -77,7 +91,7 @@ class Drawing:
     """Draws for a list of devices; numbers figures so that no two ids on the page are equal."""
 
     def __init__(self, devices: list[Device], metrics: dict[str, dict[str, str]]) -> None:
-        self._devices = devices
+        self.devices = devices
         self._metrics = metrics
         self._numbers = itertools.count()
         names = [d.label for d in devices]
@@ -86,7 +100,7 @@ class Drawing:
             for d in devices
         }
 
-    def _id(self) -> str:
+    def id(self) -> str:
         return f"g{next(self._numbers)}"
 
     def label(self, device: Device) -> str:
@@ -96,7 +110,7 @@ class Drawing:
 
     def launches(self) -> Launches:
         groups: dict[LaunchKey, list[tuple[Device, Row]]] = {}
-        for device in self._devices:
+        for device in self.devices:
             for row in device.session.rows:
                 if row.device is device and row.family == "launch" and row.metric:
                     params = tuple(own_path(row.params).items())
@@ -111,8 +125,9 @@ class Drawing:
             if group := self._strips(MODES[self._mode(key)], key, groups[key]):
                 main.append(group)
         drawn = 0
-        for key in groups:
-            if key in headline:
+        for key in sorted(groups, key=lambda k: (k[0] != "plain", k[1])):
+            # What lesser levels of tracing cost is drawn by itself.
+            if key in headline or TRACE_LEVEL in key[1]:
                 continue
             shown = [(d, r) for d, r in groups[key] if d.session.curves_of(r)]
             if drawn + len(shown) > MOST_FURTHER:
@@ -121,7 +136,7 @@ class Drawing:
             if group := self._strips(case_text(key), key, shown):
                 drawn += len(group.figures)
                 further.append(group)
-        return Launches(figures.strip_key(self._id()), main, further, left_out)
+        return Launches(figures.strip_key(self.id()), main, further, left_out)
 
     @staticmethod
     def _mode(key: LaunchKey) -> tuple[str, str]:
@@ -151,8 +166,11 @@ class Drawing:
             spread = figures.describe_spread(device.session.run_medians(row), row.unit)
             most = quantity(max(c.points[-1][1] for c in curves), row.unit)
             text = f"{self.label(device)}, {heading}: {spread}; maximum {most}"
-            svg = figures.launch_strips(strips, row.unit, tail, self._id(), text)
-            drawn.append(Drawn(self.label(device), svg, self._run_notes(row, curves)))
+            svg = figures.launch_strips(strips, row.unit, tail, self.id(), text)
+            notes = self._run_notes(row, curves)
+            if (modes := row.get("modes")) is not None and modes > 1:
+                notes.insert(0, f"Its times crowd around {modes:.0f} values.")
+            drawn.append(Drawn(self.label(device), svg, notes))
         return Group(heading, key[4], "", drawn)
 
     @staticmethod
@@ -211,13 +229,13 @@ class Drawing:
 
     def _rows(self, family: str, axis: str, metric: str) -> dict[int, list[Row]]:
         found: dict[int, list[Row]] = {}
-        for i, device in enumerate(self._devices):
+        for i, device in enumerate(self.devices):
             for row in device.session.rows:
                 if (
                     row.device is device
                     and row.family == family
                     and row.metric == metric
-                    and row.arm == "plain"
+                    and row.usual
                     and (row.get("p50") or 0) > 0
                     and axis in row.params
                 ):
@@ -252,7 +270,7 @@ class Drawing:
         limits = (min(values), max(values))
         drawn = []
         for i, found in rows.items():
-            device = self._devices[i]
+            device = self.devices[i]
             series: dict[str, figures.Series] = {}
             for row in found:
                 name = naming.name(row)
@@ -267,7 +285,7 @@ class Drawing:
                 f"median {quantity(best.get('p50'), best.unit)} at {best.params[axis]}"
             )
             svg = figures.lines(
-                list(series.values()), found[0].unit, x_unit, limits, self._id(), text
+                list(series.values()), found[0].unit, x_unit, limits, self.id(), text
             )
             drawn.append(Drawn(self.label(device), svg))
         return Group(self._heading(metric), metric, naming.note(), drawn, self._keys(naming))
@@ -287,7 +305,7 @@ class Drawing:
         limits = (min(values) / 1.3, max(values) * 1.3)
         drawn = []
         for i, found in rows.items():
-            device = self._devices[i]
+            device = self.devices[i]
             lines: dict[str, figures.DotRow] = {}
             for row in found:
                 label = row.params["layer"]
@@ -296,7 +314,7 @@ class Drawing:
                 line = lines.setdefault(label, figures.DotRow(label, []))
                 line.points.append((naming.slot(row), points[id(row)], naming.dashed(row)))
             text = f"{self.label(device)}, {metric} of {len(lines)} layers"
-            svg = figures.dots(list(lines.values()), found[0].unit, limits, self._id(), text)
+            svg = figures.dots(list(lines.values()), found[0].unit, limits, self.id(), text)
             drawn.append(Drawn(self.label(device), svg))
         return [Group(self._heading(metric), metric, naming.note(), drawn, self._keys(naming))]
 
@@ -316,7 +334,7 @@ class Drawing:
         }.get(metric, metric)
 
     def _keys(self, naming: _Naming) -> list[Key]:
-        return [Key(figures.series_key(slot, self._id()), text) for slot, text in naming.keys()]
+        return [Key(figures.series_key(slot, self.id()), text) for slot, text in naming.keys()]
 
     # Ratios
 
@@ -326,7 +344,9 @@ class Drawing:
         present: dict[int, Key] = {}
         for family, lines in comparison.families.items():
             shown = [
-                line for line in _one_metric(lines) if any(c.speed is not None for c in line.cells)
+                line
+                for line in _one_metric(lines)
+                if line.key[0] == "plain" and any(c.speed is not None for c in line.cells)
             ]
             if not shown:
                 continue
@@ -357,7 +377,7 @@ class Drawing:
                     for label, line in zip(labels[start : start + 24], part)
                 ]
                 text = f"{family}: speed of each device relative to {comparison.reference.title}"
-                svg = figures.dots(rows, "", limits, self._id(), text, ratio=True)
+                svg = figures.dots(rows, "", limits, self.id(), text, ratio=True)
                 caption = family.capitalize()
                 if len(shown) > 24:
                     caption += f", cases {start + 1} to {start + len(part)}"
@@ -366,7 +386,7 @@ class Drawing:
                 if column.slot not in present and any(
                     line.cells[column.slot].speed is not None for line in shown
                 ):
-                    mark = figures.series_key(column.slot, self._id())
+                    mark = figures.series_key(column.slot, self.id())
                     present[column.slot] = Key(mark, column.title)
         if not drawn:
             return None

@@ -7,85 +7,39 @@ a page drawn from half-understood numbers is worse than none.
 
 from __future__ import annotations
 
-import csv
-import io
-import json
-import math
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from . import details
+from .tables import Record, ReportError, cell_number, clean_json, read_json, read_rows, read_table
 from .text import clean
 
-
-class ReportError(Exception):
-    """A fault that the user can mend; its text is the one line that they see."""
-
+TRACE_LEVEL = "+trace="
+"""In a setup's name: traced, but not everything."""
 
 STATUSES = ("ok", "failed", "invalid", "skipped", "unsupported")
-
-SUMMARY_NUMBERS = (
-    "runs n min q1 p50 q3 p90 p99 p999 max mean sd mad p50_ci_lo p50_ci_hi within_run_cv "
-    "between_run_cv icc lag1 modes outlier_share"
-).split()
 
 _REQUIRED = {
     "devices.csv": ("device_id", "device_name"),
     "runs.csv": ("device_id", "replicate", "arm", "setup", "status"),
     "summary.csv": ("device_id", "arm", "setup", "benchmark", "params", "metric", "unit", "status"),
-    "quantiles.csv": (
-        "device_id",
-        "arm",
-        "setup",
-        "case",
-        "metric",
-        "unit",
-        "replicate",
-        "p",
-        "value",
-    ),
+    "quantiles.csv": tuple("device_id arm setup case metric unit replicate p value".split()),
 }
 _NUMBERS = {
     "devices.csv": (
-        "device_index",
-        "memory_bytes",
-        "multiprocessors",
-        "clock_mhz",
-        "memory_clock_mhz",
-        "memory_bus_bits",
-        "l2_bytes",
-    ),
+        "device_index memory_bytes multiprocessors clock_mhz memory_clock_mhz memory_bus_bits "
+        "l2_bytes"
+    ).split(),
     "runs.csv": (
-        "replicate",
-        "attempt",
-        "duration_s",
-        "cases_ok",
-        "cases_failed",
-        "side_by_side",
-        "begin_ns",
-    ),
-    "summary.csv": tuple(SUMMARY_NUMBERS),
-    "quantiles.csv": ("replicate", "n", "p", "value"),
+        "replicate attempt duration_s cases_ok cases_failed side_by_side begin_ns other_processes"
+    ).split(),
+    "summary.csv": (
+        "runs n min q1 p50 q3 p90 p99 p999 max mean sd mad p50_ci_lo p50_ci_hi within_run_cv "
+        "between_run_cv icc lag1 modes outlier_share within_run_cv_lo within_run_cv_hi "
+        "between_run_cv_lo between_run_cv_hi icc_lo icc_hi run_median_range"
+    ).split(),
 }
-
-
-@dataclass
-class Record:
-    """One row of a table: its text, and the numbers that were in it (missing ones are absent)."""
-
-    text: dict[str, str]
-    number: dict[str, float]
-
-    def __getitem__(self, key: str) -> str:
-        return self.text.get(key, "")
-
-    def get(self, key: str) -> float | None:
-        return self.number.get(key)
-
-    def flag(self, key: str) -> bool | None:
-        """True, false, or None when nothing is recorded."""
-        return {"true": True, "false": False}.get(self.text.get(key, "").lower())
 
 
 @dataclass
@@ -167,6 +121,11 @@ class Row:
         return self.record["setup"]
 
     @property
+    def usual(self) -> bool:
+        """Plain, with the default settings: what headlines and figures show."""
+        return self.arm == "plain" and self.setup in ("", self.family)
+
+    @property
     def status(self) -> str:
         return self.record["status"]
 
@@ -210,6 +169,8 @@ class Session:
     curve_units: dict[CurveKey, str] = field(default_factory=dict)
     metrics: dict[str, dict[str, str]] = field(default_factory=dict)
     columns: dict[str, str] = field(default_factory=dict)
+    telemetry: dict[str, str] = field(default_factory=dict)
+    details: details.Details = field(default_factory=details.Details)
 
     @property
     def id(self) -> str:
@@ -258,7 +219,7 @@ class Session:
 
 def load(session_dir: Path, tables_dir: Path) -> Session:
     """Reads one session; raises ReportError with the file, and the line where there is one."""
-    info = _read_json(session_dir / "session.json")
+    info = read_json(session_dir / "session.json")
     if not isinstance(info, dict):
         raise ReportError(f"{session_dir / 'session.json'}: not a JSON object")
     schema = info.get("schema", "launchgap/1")
@@ -267,16 +228,21 @@ def load(session_dir: Path, tables_dir: Path) -> Session:
             f"{session_dir / 'session.json'}: schema {clean(str(schema))!r} is not launchgap/1, "
             "the one that this version reads"
         )
-    session = Session(session_dir, _clean_json(info))
+    session = Session(session_dir, clean_json(info))
     _load_devices(session, tables_dir)
     session.runs = sorted(
-        (record for _, record in _read_table(tables_dir / "runs.csv")),
+        (record for _, record in _table(tables_dir / "runs.csv")),
         key=_began,
     )
     _load_rows(session, tables_dir)
     _load_curves(session, tables_dir)
     _load_metrics(session, tables_dir)
+    session.details = details.load(tables_dir)
     return session
+
+
+def _table(path: Path) -> list[tuple[int, Record]]:
+    return read_table(path, _REQUIRED[path.name], _NUMBERS[path.name])
 
 
 def _began(run: Record) -> tuple[str, float, float]:
@@ -285,14 +251,14 @@ def _began(run: Record) -> tuple[str, float, float]:
 
 
 def _load_devices(session: Session, tables_dir: Path) -> None:
-    records = [record for _, record in _read_table(tables_dir / "devices.csv")]
+    records = [record for _, record in _table(tables_dir / "devices.csv")]
     session.devices = [Device(session, record, i) for i, record in enumerate(records)]
 
 
 def _load_rows(session: Session, tables_dir: Path) -> None:
     path = tables_dir / "summary.csv"
     by_id = {device.id: device for device in session.devices}
-    for line, record in _read_table(path):
+    for line, record in _table(path):
         if record["status"] not in STATUSES:
             raise ReportError(
                 f"{path} line {line}: status {record['status']!r} is none of {', '.join(STATUSES)}"
@@ -318,13 +284,13 @@ def _load_curves(session: Session, tables_dir: Path) -> None:
     path = tables_dir / "quantiles.csv"
     cleaned: dict[tuple[str, ...], CurveKey] = {}
     places: list[int] = []
-    for line, header, cells in _read_rows(path):
+    for line, header, cells in read_rows(path, _REQUIRED[path.name]):
         if not places:
             places = [header.index(k) for k in _REQUIRED[path.name]]
             n_place = header.index("n") if "n" in header else None
         device, arm, setup, case, metric, unit, *rest = (cells[i] for i in places)
         replicate, p, value = (
-            _cell_number(path, line, k, c) for k, c in zip(("replicate", "p", "value"), rest)
+            cell_number(path, line, k, c) for k, c in zip(("replicate", "p", "value"), rest)
         )
         if p is None or value is None or replicate is None:
             continue
@@ -336,7 +302,7 @@ def _load_curves(session: Session, tables_dir: Path) -> None:
         curves = runs.setdefault(key, {})
         curve = curves.get(int(replicate))
         if curve is None:
-            n = None if n_place is None else _cell_number(path, line, "n", cells[n_place])
+            n = None if n_place is None else cell_number(path, line, "n", cells[n_place])
             curve = curves[int(replicate)] = Curve(int(replicate), None if n is None else int(n))
         curve.points.append((p, value))
     for key, curves in runs.items():
@@ -344,16 +310,20 @@ def _load_curves(session: Session, tables_dir: Path) -> None:
             curve.points.sort()
         session.curves[key] = sorted(
             curves.values(),
-            key=lambda c, k=key: (started.get((k[0], k[1], k[2], c.replicate), ("~",)), c.replicate),
+            key=lambda c, k=key: (started.get((*k[:3], c.replicate), ("~",)), c.replicate),
         )
 
 
 def _load_metrics(session: Session, tables_dir: Path) -> None:
     path = tables_dir / "metrics.json"
-    described = _clean_json(_read_json(path))
+    described = clean_json(read_json(path))
     if not isinstance(described, dict):
         raise ReportError(f"{path}: not a JSON object")
-    for name, target in (("metrics", session.metrics), ("columns", session.columns)):
+    for name, target in (
+        ("metrics", session.metrics),
+        ("columns", session.columns),
+        ("telemetry", session.telemetry),
+    ):
         entries = described.get(name, [])
         if not isinstance(entries, list):
             raise ReportError(f"{path}: {name!r} is not a list")
@@ -364,95 +334,3 @@ def _load_metrics(session: Session, tables_dir: Path) -> None:
                 target[entry["key"]] = {k: str(v) for k, v in entry.items() if v is not None}
             else:
                 target[entry["key"]] = str(entry.get("description") or "")
-
-
-def _read_text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8-sig", errors="replace")
-    except FileNotFoundError:
-        raise ReportError(f"{path}: no such file") from None
-    except OSError as error:
-        raise ReportError(f"{path}: {error.strerror or error}") from None
-
-
-def _read_json(path: Path) -> Any:
-    try:
-        return json.loads(_read_text(path))
-    except ValueError as error:
-        raise ReportError(f"{path}: not valid JSON ({error})") from None
-    except RecursionError:
-        raise ReportError(f"{path}: not valid JSON (nested too deeply)") from None
-
-
-def _clean_json(value: Any) -> Any:
-    if isinstance(value, str):
-        return clean(value)
-    if isinstance(value, list):
-        return [_clean_json(v) for v in value]
-    if isinstance(value, dict):
-        return {clean(k): _clean_json(v) for k, v in value.items()}
-    return value
-
-
-def _number(text: str) -> float | None:
-    """A finite number, or None; "nan" and "inf" are no numbers here."""
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if math.isfinite(value) else None
-
-
-def _read_rows(path: Path) -> Iterator[tuple[int, list[str], list[str]]]:
-    """Each row of an RFC 4180 file with its line and the headings; an empty file has none."""
-    csv.field_size_limit(16 << 20)
-    # newline="" keeps line breaks within quoted cells, which are part of the cell.
-    reader = csv.reader(io.StringIO(_read_text(path), newline=""), strict=True)
-    header: list[str] | None = None
-    try:
-        for cells in reader:
-            if not cells:
-                continue
-            if header is None:
-                header = cells
-                _check_header(path, header)
-            elif len(cells) != len(header):
-                raise ReportError(
-                    f"{path} line {reader.line_num}: {len(cells)} cells under "
-                    f"{len(header)} headings"
-                )
-            else:
-                yield reader.line_num, header, cells
-    except csv.Error as error:
-        raise ReportError(f"{path} line {reader.line_num}: not valid CSV ({error})") from None
-
-
-def _cell_number(path: Path, line: int, key: str, cell: str) -> float | None:
-    """The number in a cell, None for an empty one."""
-    if not cell or cell.isspace():
-        return None
-    value = _number(cell)
-    if value is None:
-        raise ReportError(f"{path} line {line}: {key} is {clean(cell)!r}, not a number")
-    return value
-
-
-def _read_table(path: Path) -> list[tuple[int, Record]]:
-    rows: list[tuple[int, Record]] = []
-    for line, header, cells in _read_rows(path):
-        number = {}
-        for key, cell in zip(header, cells):
-            if key in _NUMBERS[path.name]:
-                value = _cell_number(path, line, key, cell)
-                if value is not None:
-                    number[key] = value
-        rows.append((line, Record(dict(zip(header, map(clean, cells))), number)))
-    return rows
-
-
-def _check_header(path: Path, header: list[str]) -> None:
-    missing = [key for key in _REQUIRED[path.name] if key not in header]
-    if missing:
-        raise ReportError(f"{path}: no column {', '.join(missing)}")
-    if len(set(header)) != len(header):
-        raise ReportError(f"{path}: a heading occurs twice")

@@ -77,6 +77,8 @@ def quantity(value: float | None, unit: str, digits: int = 3) -> str:
         return MISSING
     factor, name = scale_for(value, unit)
     number = significant(value / factor, digits)
+    if name == "1":  # a plain number
+        name = ""
     if factor == 1.0 and name in ("ns", "B") and float(value).is_integer():
         number = f"{value:.0f}"
     return f"{number}{NBSP}{name}" if name else number
@@ -88,6 +90,11 @@ def about(value: float | None, unit: str) -> str:
         return ""
     factor, name = scale_for(value, unit)
     return f"{value / factor:.4g}{NBSP}{name}" if name else f"{value:.10g}"
+
+
+def with_units(text: str) -> str:
+    """Keeps each number of a sentence on one line with its unit."""
+    return re.sub(r"(?<=\d) (?=%|(?:ns|µs|ms|s)\b)", NBSP, text)
 
 
 def sentence(text: str) -> str:
@@ -102,7 +109,7 @@ def percent(share: float | None) -> str:
     size = abs(share) * 100
     return (
         f"{share * 100:.0f}{NBSP}%"
-        if size >= 10 or size == 0
+        if size >= 9.95 or size == 0
         else (
             f"{share * 100:.1f}{NBSP}%" if size >= 0.1 else f"{significant(share * 100, 1)}{NBSP}%"
         )

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-KINDS = ["host_only", "eight_gpus", "simulated", "hostile", "killed", "empty", "gap"]
+KINDS = ["host_only", "eight_gpus", "traced", "simulated", "hostile", "killed", "empty", "gap"]
 
 # Contrast as WCAG 2 defines it, of each text against the page behind it.
 CONTRAST = """
@@ -109,7 +109,7 @@ def test_it_is_shown_whole_and_without_complaint(
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("kind", ["eight_gpus", "gap"])
+@pytest.mark.parametrize("kind", ["eight_gpus", "traced", "hostile", "gap"])
 def test_its_text_can_be_read(browser, pages: dict[str, Path], kind: str, scheme: str) -> None:
     with opened(browser, pages[kind], scheme=scheme) as (page, _):
         open_details(page)
@@ -122,7 +122,7 @@ def test_its_text_can_be_read(browser, pages: dict[str, Path], kind: str, scheme
             assert bad == []
 
 
-@pytest.mark.parametrize("kind", ["eight_gpus", "gap"])
+@pytest.mark.parametrize("kind", ["eight_gpus", "traced", "gap"])
 def test_text_in_figures_is_large_enough_on_a_phone(
     browser, pages: dict[str, Path], kind: str
 ) -> None:
@@ -135,8 +135,11 @@ def test_text_in_figures_is_large_enough_on_a_phone(
         assert min(sizes) >= 9
 
 
-def test_texts_of_a_figure_do_not_lie_on_each_other(browser, pages: dict[str, Path]) -> None:
-    with opened(browser, pages["eight_gpus"], 390) as (page, _):
+@pytest.mark.parametrize("kind", ["eight_gpus", "traced"])
+def test_texts_of_a_figure_do_not_lie_on_each_other(
+    browser, pages: dict[str, Path], kind: str
+) -> None:
+    with opened(browser, pages[kind], 390) as (page, _):
         clashes = page.evaluate("""
             () => Array.from(document.querySelectorAll("figure svg"), (svg) => {
               const boxes = Array.from(svg.querySelectorAll("text"),
@@ -173,6 +176,26 @@ def test_the_table_filters_and_sorts(browser, pages: dict[str, Path]) -> None:
         head.click()
         last = rows.first.locator("td").nth(1).get_attribute("title")
         assert float(first.split()[0]) < float(last.split()[0])
+
+
+def test_the_table_shows_one_arm_where_one_is_chosen(browser, pages: dict[str, Path]) -> None:
+    with opened(browser, pages["traced"]) as (page, watch):
+        total = page.locator("#case-table tbody tr").count()
+        page.select_option("#arm", "traced")
+        shown = page.locator("#case-table tbody tr:visible")
+        assert 0 < shown.count() < total
+        assert page.locator("#shown").inner_text() == f"{shown.count()} of {total} rows"
+        page.select_option("#arm", "")
+        page.fill("#filter", "plain h200")
+        assert 0 < shown.count() < total
+        assert watch.errors == []
+
+
+def test_a_long_name_of_a_kernel_wraps(browser, pages: dict[str, Path]) -> None:
+    with opened(browser, pages["traced"], 390) as (page, _):
+        open_details(page)
+        cell = page.locator("#kernels td.long").first.bounding_box()
+        assert 150 < cell["width"] <= 360
 
 
 def test_it_is_complete_without_its_script(browser, pages: dict[str, Path]) -> None:

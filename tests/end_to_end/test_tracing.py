@@ -163,7 +163,7 @@ def test_overheads_that_make_a_launch_slow_are_found(run, make_node):
     assert float(overhead["max"]) == 40_000
     (case,) = [r for name, r in of_kind(session, "trace") if "case" in r and "+" not in name]
     (use,) = case["overheads"]
-    assert use["kind"] == "command buffer full" and use["count"] == pytest.approx(10_250 / 50, abs=2)
+    assert use["kind"] == "command buffer full" and use["count"] == pytest.approx(10_000 / 50, abs=2)
 
 
 def test_the_observer_effect_is_what_cupti_was_told_to_cost(run, make_node, export):
@@ -318,7 +318,21 @@ def test_a_cupti_that_hangs_costs_one_time_out_and_the_plain_arm_nothing(run, ma
     traced = {row["status"] for row in rows if row["arm"] == "traced"}
     assert "failed" in traced and traced <= {"failed", "skipped"}
     reasons = [record["reason"] for _, record in of_kind(session, "summary") if record["status"] == "failed"]
-    assert len(reasons) == 1 and "hung" in reasons[0], "what hung once is not tried again"
+    assert 1 <= len(reasons) <= 3 and all("hung" in reason for reason in reasons), "once per level, and not tried again"
+
+
+def test_library_work_that_lost_kernels_is_invalid_and_not_fast(run, make_node):
+    node = make_node(**QUIET | {"tflops": {"fp32": 5.0}})
+    description = json.loads(node.read_text())
+    description["cupti"] = {"lost": {"after": 1500, "count": 60}}
+    node.write_text(json.dumps(description))
+    done, session = run(
+        "--devices", "gpu", "--runs", 1, "--filter", "convolution.*conv5_1x1_2048/n:1/type:fp32", "--trace", "on", node=node
+    )
+    assert done.returncode == 3
+    status = {row["arm"]: row["status"] for row in table(session / "summary.csv")}
+    assert status == {"plain": "ok", "traced": "invalid"}
+    assert "invalid:unjoined" in done.stderr
 
 
 def test_a_cupti_that_crashes_takes_only_its_own_arm_along(run, make_node):

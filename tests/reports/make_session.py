@@ -26,18 +26,56 @@ SESSION_COLUMNS = {
     "runs.csv": (
         "session_id,node,device_id,device_name,replicate,arm,setup,attempt,status,reason,begin_utc,"
         "duration_s,pid,cpus,side_by_side,cases_ok,cases_failed,kernel_form,jit,records_file,"
-        "simulated,begin_ns,fingerprint"
+        "simulated,begin_ns,fingerprint,trace_state,measured_under_tool,other_processes"
     ).split(","),
     "summary.csv": (
         "session_id node device_id device_name backend compute_capability arm setup benchmark "
         "params metric unit direction status reason runs n min q1 p50 q3 p90 p99 p999 max mean sd "
         "mad p50_ci_lo p50_ci_hi within_run_cv between_run_cv icc lag1 modes outlier_share source "
-        "simulated method"
+        "simulated method within_run_cv_lo within_run_cv_hi between_run_cv_lo between_run_cv_hi "
+        "icc_lo icc_hi run_median_range"
     ).split(),
     "quantiles.csv": ("session_id,device_id,arm,setup,case,metric,unit,replicate,n,p,value").split(
         ","
     ),
 }
+# Tables that sessions of older versions lack.
+DETAIL_COLUMNS = {
+    "sequence.csv": (
+        "session_id device_id arm setup case metric unit replicate block begin_ns end_ns n p50 p99 "
+        "max"
+    ).split(),
+    "telemetry.csv": (
+        "session_id device_id arm setup replicate case block at_ns quantity unit value"
+    ).split(),
+    "variation.csv": (
+        "session_id scope device_id arm setup case metric level groups cv cv_lo cv_hi"
+    ).split(),
+    "odd_devices.csv": (
+        "session_id device_id arm setup case metric ratio ratio_lo ratio_hi"
+    ).split(),
+    "observer.csv": (
+        "session_id device_id case metric unit level plain_runs traced_runs plain traced "
+        "effect effect_lo effect_hi"
+    ).split(),
+    "parts.csv": (
+        "session_id device_id case quantile samples call_ns queue_ns kernel_ns overhead_ns"
+    ).split(),
+    "flag_check.csv": (
+        "session_id device_id samples before_kernel excess_p50_ns limit_ns agrees"
+    ).split(),
+    "kernels.csv": (
+        "session_id device_id case kernel grid block count total_ns shortest_ns longest_ns"
+    ).split(),
+    "traces.csv": (
+        "session_id device_id setup replicate case state reason launches kernels joined dropped"
+    ).split(),
+    "sentences.csv": "session_id device_id sentence".split(),
+}
+TELEMETRY = [
+    ("sm_clock_mhz", "MHz", "Clock of the multiprocessors."),
+    ("involuntary_switches", "1", "Times that the launching thread was taken off its CPU."),
+]
 PROBABILITIES = sorted(
     {round(i / 50, 4) for i in range(51)}
     | {0.005, 0.01, 0.05, 0.25, 0.75, 0.95, 0.99, 0.995, 0.999, 0.9995, 0.9999}
@@ -135,7 +173,9 @@ class Builder:
     def write(self, folder: Path) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "session.json").write_text(json.dumps(self.info, indent=1), encoding="utf-8")
-        for name, columns in SESSION_COLUMNS.items():
+        for name, columns in {**SESSION_COLUMNS, **DETAIL_COLUMNS}.items():
+            if name in DETAIL_COLUMNS and name not in self.tables:
+                continue
             with (folder / name).open("w", encoding="utf-8", newline="") as file:
                 writer = csv.DictWriter(file, columns, restval="", extrasaction="raise")
                 writer.writeheader()
@@ -145,10 +185,107 @@ class Builder:
             for key in SESSION_COLUMNS["summary.csv"]
         ]
         metrics = [dict(zip(("key", "unit", "direction", "description"), m)) for m in METRICS]
+        telemetry = [dict(zip(("key", "unit", "description"), t)) for t in TELEMETRY]
         (folder / "metrics.json").write_text(
-            json.dumps({"metrics": metrics, "columns": columns}), encoding="utf-8"
+            json.dumps({"metrics": metrics, "columns": columns, "telemetry": telemetry}),
+            encoding="utf-8",
         )
         return folder
+
+    def with_details(self, blocks: int = 5) -> Builder:
+        """Adds the tables of a session with a traced arm, telemetry and statistics by level."""
+        self.tables.update({name: [] for name in DETAIL_COLUMNS})
+        for row in self.tables["summary.csv"]:
+            if row["status"] == "ok":
+                row.update(within_run_cv_lo=0.028, within_run_cv_hi=0.032)
+        for index, spec in enumerate(self.specs):
+            if spec.usable and not spec.fault:
+                self._details(index, spec, blocks)
+        alike = [(i, s) for i, s in enumerate(self.specs) if s.name == self.specs[0].name]
+        if len(alike) > 2:
+            case = "launch/null/api:driver/mode:idle"
+            key = {"session_id": self.session_id, "arm": "plain", "setup": "launch", "case": case}
+            for metric in ("api_ns", "roundtrip_ns"):
+                self.tables["variation.csv"].append(
+                    {**key, "scope": alike[0][1].name, "metric": metric, "level": "devices"}
+                    | {"groups": len(alike), "cv": 0.052, "cv_lo": 0.027, "cv_hi": 0.34}
+                )
+            odd = {**key, "device_id": self._id(*alike[1]), "metric": "roundtrip_ns"}
+            odd.update(ratio=1.1032, ratio_lo=1.087, ratio_hi=1.1195)
+            self.tables["odd_devices.csv"].append(odd)
+        return self
+
+    def _details(self, index: int, spec: Spec, blocks: int) -> None:
+        gpu = spec.backend == "cuda"
+        device = {"session_id": self.session_id, "device_id": self._id(index, spec)}
+        api = "driver" if gpu else "queue"
+        idle, burst = (f"launch/null/api:{api}/mode:{mode}" for mode in ("idle", "burst"))
+        add = {name: self.tables[name].append for name in DETAIL_COLUMNS}
+        add["sentences.csv"](
+            {**device, "sentence": f"A launch call takes {spec.call:.0f} ns (median)."}
+        )
+        add["flag_check.csv"](
+            {**device, "samples": 6000, "before_kernel": 0, "excess_p50_ns": 985}
+            | {"limit_ns": 1308.5, "agrees": "true"}
+        )
+        late = spec.call * 3
+        for quantile, factor, overhead in (("p50", 1, 0), ("p99", 1.4, 0), ("p999", 5, late)):
+            for case in (idle, f"launch/flag/api:{api}"):
+                add["parts.csv"](
+                    {**device, "case": case, "quantile": quantile, "samples": 601}
+                    | {"call_ns": spec.call * factor, "queue_ns": 1500.25, "kernel_ns": 1499.5}
+                    | {"overhead_ns": overhead}
+                )
+        for case, metric in ((idle, "api_ns"), (idle, "roundtrip_ns"), (burst, "per_launch_ns")):
+            for arm in ("plain", "traced"):
+                for level, cv in (("samples", 0.17), ("runs", 0 if metric == "api_ns" else 0.013)):
+                    add["variation.csv"](
+                        {**device, "scope": device["device_id"], "arm": arm, "setup": "launch"}
+                        | {"case": case, "metric": metric, "level": level, "groups": 6}
+                        | {"cv": cv, "cv_lo": cv * 0.6, "cv_hi": max(cv, 0.01) * 2}
+                    )
+            for level, effect in (("launches", 250.5), ("kernels", -22.5), ("all", 1165.0)):
+                add["observer.csv"](
+                    {**device, "case": case, "metric": metric, "unit": "ns", "level": level}
+                    | {"plain_runs": 6, "traced_runs": 6, "plain": spec.call}
+                    | {"traced": spec.call + effect, "effect": effect}
+                    | {"effect_lo": effect - 60, "effect_hi": effect + 60}
+                )
+        for kernel in ("launchgap_gate", "ampere_sgemm_128x64_nn" + "_very_long" * 12):
+            add["kernels.csv"](
+                {**device, "case": "matmul/library/size:256/type:fp32/cache:warm"}
+                | {"kernel": kernel, "grid": "2x2x1", "block": "256x1x1", "count": 100}
+                | {"total_ns": 250_000, "shortest_ns": 2300, "longest_ns": 2900}
+            )
+        for replicate in range(self.replicates):
+            self._blocks(index, spec, device, idle, replicate, blocks)
+            for setup in ("launch", "launch+trace=kernels"):
+                add["traces.csv"](
+                    {**device, "setup": setup, "replicate": replicate, "case": "", "state": "ok"}
+                )
+
+    def _blocks(
+        self, index: int, spec: Spec, device: dict, case: str, replicate: int, blocks: int
+    ) -> None:
+        for block in range(blocks):
+            begin = 10**12 + (replicate * 30 + index) * 10**9 + block * 17_000_000
+            key = {**device, "arm": "plain", "setup": "launch", "replicate": replicate}
+            key.update(case=case, block=block)
+            p50 = round(spec.trip * (1 + 0.01 * self.random.standard_normal()), 1)
+            for arm in ("plain", "traced"):
+                self.tables["sequence.csv"].append(
+                    {**key, "arm": arm, "metric": "roundtrip_ns", "unit": "ns", "n": 2000}
+                    | {"begin_ns": begin, "end_ns": begin + 16_000_000}
+                    | {"p50": p50 * (2 if arm == "traced" else 1), "p99": p50 * 1.2, "max": p50 * 9}
+                )
+            values = {"involuntary_switches": int(self.random.integers(0, 5)), "migrations": 0}
+            if spec.backend == "cuda":
+                values.update(sm_clock_mhz=1980 - 15 * (block % 3), temperature_c=45, power_w=120)
+                values.update(clock_reasons=0x4 | 0x20, held_by_power_cap_ns=1_200_000 * block)
+            for quantity, value in values.items():
+                self.tables["telemetry.csv"].append(
+                    {**key, "at_ns": begin + 16_500_000, "quantity": quantity, "value": value}
+                )
 
     def _common(self, index: int, spec: Spec) -> dict[str, Any]:
         return {
@@ -460,6 +597,7 @@ class Builder:
                 "within_run_cv": f"{runs[0].std(ddof=1) / median:.6g}",
                 "between_run_cv": f"{medians.std(ddof=1) / median:.6g}" if len(runs) > 1 else "",
                 "icc": "0.31" if len(runs) > 1 else "",
+                "run_median_range": f"{np.ptp(medians) / np.median(medians):.6g}",
                 "lag1": "0.02",
                 "modes": 1,
                 "outlier_share": f"{stray:g}",
@@ -596,6 +734,14 @@ def eight_gpus(replicates: int = 3, traced: bool = False) -> Builder:
     ).build()
 
 
+def traced() -> Builder:
+    """Four GPUs of one name, one of them slower, and the host, with everything that is traced."""
+    h200 = dict(name="NVIDIA H200", tflops=52.0)
+    specs = [Spec(**h200), Spec(**h200, trip=7400), Spec(**h200), Spec(**h200), HOST]
+    builder = Builder("20261120T093000Z-7ace00", specs, 6, traced=True, node="dgx-08")
+    return builder.build().with_details()
+
+
 def simulated() -> Builder:
     return Builder(
         "20261120T093000Z-fa4e00", [Spec("NVIDIA H100 80GB HBM3", simulated=True)], node="fake-node"
@@ -628,6 +774,19 @@ def hostile() -> Builder:
     for row in builder.tables["runs.csv"]:
         row["reason"] = bad
         row["status"] = "failed"
+    builder.with_details()
+    for name in DETAIL_COLUMNS:
+        for row in builder.tables[name]:
+            keys = {"sentence", "kernel", "grid", "block", "level"} & row.keys()
+            row.update(dict.fromkeys(keys, bad))
+    for state in ("invalid:dropped", "degraded:subscriber_busy(<b>x</b>)", bad):
+        builder.tables["traces.csv"].append(
+            {**builder.tables["traces.csv"][0], "setup": bad, "state": state, "reason": bad}
+            | {"case": bad}
+        )
+    for row in builder.tables["runs.csv"]:
+        row["measured_under_tool"] = bad
+        row["other_processes"] = 2
     builder.info["notes"] = [
         {"severity": "javascript:alert(1)", "text": HOSTILE},
         {"severity": '"><b>', "text": "\ud800 lone surrogate"},
@@ -749,6 +908,7 @@ def generations() -> list[Builder]:
 KINDS = {
     "host_only": host_only,
     "eight_gpus": eight_gpus,
+    "traced": traced,
     "simulated": simulated,
     "hostile": hostile,
     "killed": killed,
@@ -762,7 +922,7 @@ def main() -> None:
         print(make().write(target / name))
     for builder in generations():
         print(builder.write(target / builder.session_id.rpartition("-")[2]))
-    print(eight_gpus(10, traced=True).write(target / "large"))
+    print(eight_gpus(10, traced=True).with_details(40).write(target / "large"))
 
 
 if __name__ == "__main__":

@@ -147,3 +147,24 @@ def test_the_page_names_method_library_and_host_of_each_column(gap_page: str) ->
         "tf32 needs compute capability 8.0",
     ):
         assert word in text, word
+
+
+def test_the_traced_arm_is_compared_only_where_every_session_has_it(tmp_path: Path) -> None:
+    def write(name: str, traced: bool) -> Path:
+        spec = make_session.Spec("NVIDIA H200")
+        builder = make_session.Builder(name, [spec], families=("launch",), traced=traced).build()
+        for row in list(builder.tables["summary.csv"]):
+            if row["arm"] == "traced":
+                # What only the trace sees, at two levels of tracing.
+                for setup in ("launch", "launch+trace=kernels"):
+                    builder.tables["summary.csv"].append(
+                        {**row, "metric": "launch_ns", "setup": setup}
+                    )
+        return builder.write(tmp_path / name)
+
+    def metrics(folders: list[Path]) -> set[tuple[str, str]]:
+        return {(line.key[0], line.metric) for line in compared(folders).families["launch"]}
+
+    plain = {("plain", metric) for metric in ("api_ns", "roundtrip_ns", "per_launch_ns")}
+    assert metrics([write("a", True), write("b", False)]) == plain
+    assert metrics([write("c", True), write("d", True)]) == plain | {("traced", "launch_ns")}

@@ -1,6 +1,7 @@
 #include "harness/summary/findings.h"
 
 #include <cmath>
+#include <fstream>
 #include <random>
 
 #include <gmock/gmock.h>
@@ -157,12 +158,13 @@ TEST_F(Findings, AKernelThatBeginsDuringTheCallHasNoQueue) {
 TEST_F(Findings, TheFlagAgreesIfItComesLaterThanTheKernelByNoMoreThanAnEchoAndAMicrosecond) {
   struct Case {
     std::vector<double> excess;
+    int before_kernel;  // in a run that was invalid for it
     bool agrees;
   };
   int replicate = 0;
-  for (const auto& [excess, agrees] : {Case{{500, 1400, 1600}, true},
-                                       Case{{1500, 1900, 1800}, false},
-                                       Case{{-1, 500, 600}, false}}) {
+  for (const auto& [excess, before_kernel, agrees] : {Case{{500, 1400, 1600}, 0, true},
+                                                      Case{{1500, 1900, 1800}, 0, false},
+                                                      Case{{500, 500, 600}, 1, false}}) {
     std::filesystem::remove_all(path / "records");
     std::filesystem::create_directories(path / "records");
     RecordWriter writer = begin_run("GPU-1", "traced", "launch", replicate++);
@@ -174,6 +176,10 @@ TEST_F(Findings, TheFlagAgreesIfItComesLaterThanTheKernelByNoMoreThanAnEchoAndAM
       writer.write_samples(name, 0, 0, block);
       summary(writer, name, "ok");
     }
+    Json trace = new_record("trace");
+    trace["case"] = "launch/flag/api:driver";
+    trace["flags_before_kernel"] = before_kernel;
+    writer.write(trace);
     end(writer);
     const SessionData session = read();
     const auto checks = flag_checks(session);
@@ -201,6 +207,39 @@ TEST_F(Findings, OneSentencePerDeviceSaysWhatCanBeActedOn) {
               HasSubstr("A launch call takes 2.31 µs (median); one in a thousand takes over 11.0 "
                         "µs; a fresh process shifts the median by up to 4 %; to tell a change of "
                         "2 % takes "));
+}
+
+/// Kernels of traces that cannot be believed, or that recorded less, are in no table; nor does a
+/// record of another shape end the report.
+TEST_F(Findings, KernelsAreThoseOfWholeTraces) {
+  const auto write = [&](const std::string& setup, const char* state, const Json& kernels) {
+    RecordWriter writer = begin_run("GPU-1", "traced", setup, 0);
+    Json trace = new_record("trace");
+    trace["case"] = kIdle;
+    trace["state"] = state;
+    trace["kernels"] = kernels;
+    writer.write(trace);
+    end(writer);
+  };
+  const Json one = {{{"name", "k"},
+                     {"grid", {1, 1, 1}},
+                     {"block", {32, 1, 1}},
+                     {"count", 7},
+                     {"total_ns", 700},
+                     {"shortest_ns", 90},
+                     {"longest_ns", 110}}};
+  write("launch", "ok", one);
+  write("launch+trace=kernels", "ok", one);
+  write("matmul", "invalid:dropped", one);
+  write("convolution", "ok", 5);
+  write("allocation", "ok", {1, "x", {{"grid", "y"}}});
+  const SessionData session = read();
+  write_detail_tables(session, summarise(session), path);
+  std::ifstream in(path / "kernels.csv");
+  std::vector<std::string> rows;
+  for (std::string line; std::getline(in, line);) rows.push_back(line);
+  ASSERT_EQ(rows.size(), 3u) << "a header, the kernel, and one that says nothing";
+  EXPECT_THAT(rows, ::testing::Contains(HasSubstr("k,1x1x1,32x1x1,7,700,90,110")));
 }
 
 TEST_F(Findings, EveryTableIsWrittenForAnEmptySessionToo) {

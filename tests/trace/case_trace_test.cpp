@@ -25,27 +25,30 @@ class ScriptedTracer : public Tracer {
   TraceLevel level() const override { return level_; }
   void collect(activity::Trace& trace, bool forced) override {
     ++collections;
-    if (forced || !only_if_forced) {
-      for (const auto& call : next.calls) trace.calls.push_back(call);
-      for (auto kernel : next.kernels) {
-        kernel.name = trace.name_index(next.name(kernel.name).c_str());
-        trace.kernels.push_back(kernel);
-      }
-      for (const auto& memory : next.memory) trace.memory.push_back(memory);
-      trace.dropped += next.dropped;
-      next.clear();
-    }
+    if (forced) deliver(later, trace);
+    if (forced || !only_if_forced) deliver(next, trace);
   }
   std::int64_t clock_ns() override { return now_ns() + kOffset + jump_ns; }
-  void stop() override {}
   std::optional<LoadedLibrary> library() const override { return std::nullopt; }
 
   activity::Trace next;
+  activity::Trace later;  // only when forced
   bool only_if_forced = false;
   int collections = 0;
   std::int64_t jump_ns = 0;
 
  private:
+  static void deliver(activity::Trace& from, activity::Trace& to) {
+    for (const auto& call : from.calls) to.calls.push_back(call);
+    for (auto kernel : from.kernels) {
+      kernel.name = to.name_index(from.name(kernel.name).c_str());
+      to.kernels.push_back(kernel);
+    }
+    for (const auto& memory : from.memory) to.memory.push_back(memory);
+    to.dropped += from.dropped;
+    from.clear();
+  }
+
   TraceLevel level_;
 };
 
@@ -212,6 +215,25 @@ TEST(CaseTrace, MeasuresWhatOfTheWorkNoKernelCovers) {
   EXPECT_EQ(state(scene.trace), "ok");
 }
 
+TEST(CaseTrace, WorkThatLacksAKernelIsInvalidAndNotFast) {
+  Scene scene({"device_ns"}, 2, TracedAs::work, 2);
+  for (const std::size_t i : {0u, 1u}) {
+    scene.launch(i, 0, 10, 1000, 2000);
+    scene.launch(i, 20, 30, 2000, i == 1 ? 0 : 3000);  // the last kernel is missing
+  }
+  EXPECT_THAT(scene.finish().at("kernel_ns"), ElementsAre(1000, ::testing::IsNan()));
+  EXPECT_EQ(state(scene.trace), "invalid:unjoined");
+}
+
+TEST(CaseTrace, TwoAllocationsInOneSampleAreNotOne) {
+  Scene scene({"call_ns"}, 1, TracedAs::allocation);
+  scene.allocation(0, Purpose::allocate, 100, 1100);
+  scene.allocation(0, Purpose::allocate, 2000, 2005);
+  scene.allocation(0, Purpose::release, 3000, 3500);
+  scene.finish();
+  EXPECT_EQ(state(scene.trace), "invalid:unjoined");
+}
+
 TEST(CaseTrace, JoinsAllocationsToTheirMemory) {
   Scene scene({"call_ns"}, 2, TracedAs::allocation);
   for (const std::size_t i : {0u, 1u}) {
@@ -231,6 +253,17 @@ TEST(CaseTrace, WaitsForRecordsThatComeLate) {
   scene.launch(0, 100, 2100, 5100, 6100);
   scene.tracer.only_if_forced = true;
   EXPECT_THAT(scene.finish().at("launch_ns"), ElementsAre(5000));
+  EXPECT_EQ(scene.trace.late_blocks(), 1u);
+  EXPECT_EQ(state(scene.trace), "ok");
+}
+
+/// The first delivery looks whole by itself: its launch has its kernel. The sample says otherwise.
+TEST(CaseTrace, AsksAgainWhileAnySampleLacksItsRecords) {
+  Scene scene({"api_ns"}, 2, TracedAs::launch);
+  scene.launch(0, 100, 2100, 5100, 6100);
+  std::swap(scene.tracer.next, scene.tracer.later);
+  scene.launch(1, 100, 2100, 5100, 6100);
+  EXPECT_THAT(scene.finish().at("launch_ns"), ElementsAre(5000, 5000));
   EXPECT_EQ(scene.trace.late_blocks(), 1u);
   EXPECT_EQ(state(scene.trace), "ok");
 }
@@ -259,23 +292,27 @@ TEST(CaseTrace, AClockThatJumpsMakesTheCaseInvalid) {
   EXPECT_EQ(state(scene.trace), "invalid:clock_step");
 }
 
-TEST(CaseTrace, LesserLevelsOnlyCheck) {
-  ScriptedTracer tracer(TraceLevel::launches);
-  CaseTrace trace(tracer, TracedAs::launch, 1);
-  trace.begin();
-  Block block({"api_ns"}, 1);
-  block.restart();
-  block.keep(now_ns(), 1.0);
-  block.close();
-  tracer.next.calls.push_back({now_ns() + kOffset,
-                               now_ns() + kOffset,
-                               1,
-                               1,
-                               652,
-                               activity::Domain::driver,
-                               Purpose::launch});
-  EXPECT_TRUE(trace.finish(block).empty());
-  EXPECT_EQ(state(trace), "ok");
+TEST(CaseTrace, LesserLevelsOnlyCheckThatEverySampleHasItsCalls) {
+  for (const int calls : {1, 0, 2}) {
+    ScriptedTracer tracer(TraceLevel::launches);
+    CaseTrace trace(tracer, TracedAs::launch, 1);
+    trace.begin();
+    Block block({"api_ns"}, 2);
+    block.restart();
+    for (const int launches : {1, calls}) {
+      block.keep(now_ns(), 1.0);
+      for (int i = 0; i < launches; ++i) {
+        const std::int64_t now = now_ns() + 1000 + kOffset;
+        tracer.next.calls.push_back(
+            {now, now + 10, 0, 1, 652, activity::Domain::driver, Purpose::launch});
+      }
+      for (const std::int64_t until = now_ns() + 20'000; now_ns() < until;) {
+      }
+    }
+    block.close();
+    EXPECT_TRUE(trace.finish(block).empty());
+    EXPECT_EQ(state(trace), calls == 1 ? "ok" : "invalid:unjoined") << calls;
+  }
 }
 
 /// The canary on the host's queue, with a tracer that spoils what the host recorded.
@@ -288,7 +325,6 @@ class Spoiler : public Tracer {
     if (trace.kernels.size() >= 100) spoil_(trace);
   }
   std::int64_t clock_ns() override { return now_ns() + jump_ns; }
-  void stop() override {}
   std::optional<LoadedLibrary> library() const override { return std::nullopt; }
 
   static Tracer& host() {
@@ -316,10 +352,11 @@ TEST(Canary, FindsEveryWayInWhichTracingMayBeBroken) {
   };
   Spoiler::host();  // before the device, as ever
   const std::unique_ptr<Device> device = host::open();
+  JoinCounts seen;
   for (const auto& [expected, spoil] : cases) {
     Spoiler tracer(spoil);
     try {
-      check_with_canary(tracer, *device);
+      check_with_canary(tracer, *device, seen);
       ADD_FAILURE() << expected << " was not noticed";
     } catch (const TraceUnavailable& problem) {
       EXPECT_EQ(problem.state(), expected) << problem.what();
@@ -327,7 +364,8 @@ TEST(Canary, FindsEveryWayInWhichTracingMayBeBroken) {
     }
   }
   Spoiler healthy([](activity::Trace&) {});
-  EXPECT_EQ(check_with_canary(healthy, *device).joined, 100u);
+  check_with_canary(healthy, *device, seen);
+  EXPECT_EQ(seen.joined, 100u);
 }
 
 }  // namespace

@@ -206,18 +206,34 @@ TEST(Join, NothingGivesNothing) {
   EXPECT_EQ(join({}).counts.launches, 0u);
 }
 
-TEST(Join, MeasuresTheOverheadBetweenCallAndKernel) {
-  Trace trace = healthy(3);  // calls at 1000, 1010, 1020 us; kernels 5 us later
+TEST(Join, MeasuresWhatOfALaunchOverheadsCover) {
+  Trace trace = healthy(3);  // calls of 2 us at 1000, 1010, 1020 us; kernels 5 us after each began
   const auto at = [](double us) { return static_cast<std::int64_t>(us * 1000); };
+  using enum activity::OverheadKind;
   trace.overheads = {
-      {at(1010.5), at(1012), 2, activity::OverheadKind::command_buffer_full},
-      {at(1013), at(1030), 0, activity::OverheadKind::buffer_request},  // 2 us of it, then 5 us
-      {at(1007), at(1008), 0, activity::OverheadKind::resource},        // the kernel is over
+      {at(1010.5), at(1014), 2, command_buffer_full},  // its own: until its kernel begins
+      {at(1011), at(1012), 0, resource},               // at the same time: not counted twice
+      {at(1013), at(1021), 0, buffer_request},         // nobody's: during the third call, 1 us
+      {at(1007), at(1008), 0, resource},               // no call is going on
+      {at(1000), at(1001), 77, resource},  // of a number that launched nothing: as nobody's
   };
   const Joined joined = join(trace);
-  EXPECT_EQ(joined.launches[0].overhead_ns, 0);
-  EXPECT_EQ(joined.launches[1].overhead_ns, 1500 + 2000);
-  EXPECT_EQ(joined.launches[2].overhead_ns, 5000);
+  EXPECT_EQ(joined.launches[0].overhead_ns, 1000);
+  EXPECT_EQ(joined.launches[1].overhead_ns, 3500);
+  EXPECT_EQ(joined.launches[2].overhead_ns, 1000);
+}
+
+TEST(Join, AnOverheadDuringOneLaunchOfABurstIsNotThoseOfTheQueuedOnes) {
+  Trace trace;
+  for (int i = 0; i < 100; ++i) {  // calls 2 us apart; kernels of 10 us queue up behind them
+    trace.calls.push_back(call(2000 * i + 1, 2000 * i + 1500, static_cast<std::uint32_t>(i + 1)));
+    trace.kernels.push_back(
+        kernel(10'000 * i + 2000, 10'000 * i + 12'000, static_cast<std::uint32_t>(i + 1)));
+  }
+  trace.overheads = {{2000 * 50 + 100, 2000 * 50 + 900, 0, activity::OverheadKind::buffer_request}};
+  std::int64_t total = 0;
+  for (const Launch& launch : join(trace).launches) total += launch.overhead_ns;
+  EXPECT_EQ(total, 800);
 }
 
 TEST(JoinCounts, AreDescribedInWords) {

@@ -86,7 +86,8 @@ class GpuState::Implementation {
  public:
   explicit Implementation(const DeviceFacts& facts) : nvml_(Nvml::get()) {
     const nvml::Result by_uuid = nvml_.nvmlDeviceGetHandleByUUID(facts.uuid.c_str(), &device_);
-    if (by_uuid == nvml::kSuccess) return;
+    by_uuid_ = by_uuid == nvml::kSuccess;
+    if (by_uuid_) return;
     if (facts.pci_bus_id && nvml_.nvmlDeviceGetHandleByPciBusId_v2 &&
         nvml_.nvmlDeviceGetHandleByPciBusId_v2(facts.pci_bus_id->c_str(), &device_) ==
             nvml::kSuccess) {
@@ -149,23 +150,22 @@ class GpuState::Implementation {
     }
   }
 
-  /// Processes that compute on the GPU besides this one. In a container NVML tells other process
-  /// ids than ours, so one of those that are there is this process.
+  /// Processes that compute on the GPU besides this one, which is always one of them: in a
+  /// container NVML tells other process ids than ours. Where it shows none it shows nothing here;
+  /// and what was found by its PCI address may be a part of the GPU that answers.
   void add_other_processes() {
     std::array<nvml::ProcessInfo, 64> processes{};
     auto count = static_cast<unsigned>(processes.size());
-    if (!nvml_.nvmlDeviceGetComputeRunningProcesses_v3) return;
+    if (!nvml_.nvmlDeviceGetComputeRunningProcesses_v3 || !by_uuid_) return;
     const nvml::Result code =
         nvml_.nvmlDeviceGetComputeRunningProcesses_v3(device_, &count, processes.data());
-    if (code == nvml::kInsufficientSize) {
+    if ((code == nvml::kSuccess || code == nvml::kInsufficientSize) && count > 0)
       gauges_.push_back({"other_processes", static_cast<double>(count) - 1});
-    } else if (code == nvml::kSuccess) {
-      gauges_.push_back({"other_processes", count == 0 ? 0.0 : static_cast<double>(count) - 1});
-    }
   }
 
   const Nvml& nvml_;
   nvml::Device device_ = nullptr;
+  bool by_uuid_ = false;
   std::vector<Gauge> gauges_;
 };
 

@@ -280,19 +280,6 @@ std::int64_t CuptiTracer::clock_ns() {
   return static_cast<std::int64_t>(now);
 }
 
-void CuptiTracer::stop() {
-  cupti_->cuptiActivityFlushAll(abi::kFlushCompleted);
-  for (const abi::Kind kind : kinds_) cupti_->cuptiActivityDisable(kind);
-  if (cupti_->cuptiActivityEnableDriverApi) {
-    for (const std::uint32_t call : kDriverCalls) cupti_->cuptiActivityEnableDriverApi(call, 0);
-  }
-  if (cupti_->cuptiActivityEnableRuntimeApi) {
-    for (const std::uint32_t call : kRuntimeCalls) cupti_->cuptiActivityEnableRuntimeApi(call, 0);
-  }
-  cupti_->cuptiActivityFlushAll(abi::kFlushForced);
-  cupti_->cuptiUnsubscribe(subscriber_);
-}
-
 void CuptiTracer::check(abi::Result code, const char* call) const {
   if (code != abi::kSuccess) refuse(code, call);
 }

@@ -21,7 +21,6 @@ class CuptiTracer : public Tracer {
   TraceLevel level() const override { return level_; }
   void collect(activity::Trace& trace, bool forced) override;
   std::int64_t clock_ns() override;
-  void stop() override;
   std::optional<LoadedLibrary> library() const override { return cupti_->library; }
   std::vector<std::string> notes() const override { return notes_; }
 

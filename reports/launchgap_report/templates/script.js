@@ -6,9 +6,15 @@
   const body = table.tBodies[0];
   const rows = Array.from(body.rows);
   const text = rows.map((row) => row.textContent.toLowerCase());
-  const status = rows.map((row) => row.querySelector(".chip").textContent);
+  const heads = Array.from(table.tHead.rows[0].cells, (cell) => cell.textContent);
+  const column = (name) => rows.map((row) => row.cells[heads.indexOf(name)]);
+  const status = column("status").map((cell) => cell.querySelector(".chip").textContent);
+  const arm = column("arm").map((cell) => cell.textContent);
   const filter = document.getElementById("filter");
-  const choice = document.getElementById("status");
+  // Where all rows are of one arm there is nothing to choose.
+  const choices = [["status", status], ["arm", arm]]
+    .map(([id, values]) => [document.getElementById(id), values])
+    .filter(([choice]) => choice);
   const shown = document.getElementById("shown");
   document.querySelector(".controls").hidden = false;
 
@@ -16,7 +22,7 @@
     const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
     let count = 0;
     rows.forEach((row, i) => {
-      const fits = (!choice.value || status[i] === choice.value) &&
+      const fits = choices.every(([choice, values]) => !choice.value || values[i] === choice.value) &&
         words.every((word) => text[i].includes(word));
       row.hidden = !fits;
       count += fits;
@@ -24,7 +30,7 @@
     shown.textContent = count + " of " + rows.length + " rows";
   };
   filter.addEventListener("input", apply);
-  choice.addEventListener("change", apply);
+  for (const [choice] of choices) choice.addEventListener("change", apply);
   apply();
 
   // A cell sorts by the number as recorded, which stands in its title; missing ones stay last.

@@ -1,0 +1,151 @@
+"""The tables beyond the summary: variation by level, blocks in time, the traced arm.
+
+Each is optional, since sessions of older versions lack them: what is absent is empty here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from .tables import Record, cell_number, read_rows, read_table
+from .text import clean
+
+# table: what it must have, and which of its columns are numbers
+_TABLES = {
+    "sentences": ("device_id sentence", ""),
+    "odd_devices": ("device_id arm setup case metric ratio", "ratio ratio_lo ratio_hi"),
+    "parts": (
+        "device_id case quantile call_ns queue_ns kernel_ns",
+        "samples call_ns queue_ns kernel_ns overhead_ns",
+    ),
+    "variation": ("scope device_id arm setup case metric level cv", "groups cv cv_lo cv_hi"),
+    "observer": (
+        "device_id case metric unit level effect",
+        "plain_runs traced_runs plain traced effect effect_lo effect_hi",
+    ),
+    "flag_check": ("device_id agrees", "samples before_kernel excess_p50_ns limit_ns"),
+    "kernels": ("device_id case kernel count total_ns", "count total_ns"),
+    "traces": ("device_id setup case state", "replicate launches kernels"),
+}
+HELD = "held_by_"
+"""Counters of the time for which something held the clocks down, in nanoseconds."""
+SHOWN = ("sm_clock_mhz power_w temperature_c involuntary_switches migrations cpu_mhz").split()
+_WANTED = frozenset((*SHOWN, "clock_reasons"))
+
+
+@dataclass
+class Block:
+    """One block of the round trip of an empty launch on an idle stream, by the host's clock."""
+
+    replicate: int
+    begin_ns: float
+    end_ns: float
+    p50: float
+    p99: float | None
+
+
+@dataclass
+class Reading:
+    """One value of telemetry, read after a block; a counter is its change over the block."""
+
+    setup: str
+    replicate: int
+    case: str
+    at_ns: float
+    value: float
+
+
+@dataclass
+class Details:
+    """The rows of each table, in its order."""
+
+    tables: dict[str, list[Record]] = field(default_factory=dict)
+    blocks: dict[tuple[str, str], list[Block]] = field(default_factory=dict)
+    """device_id and case, in the order of time"""
+    readings: dict[tuple[str, str], list[Reading]] = field(default_factory=dict)
+    """device_id and quantity of the plain arm, in the order of time"""
+
+    def of(self, table: str, device_id: str) -> list[Record]:
+        return [row for row in self.tables.get(table, []) if row["device_id"] == device_id]
+
+
+def split_case(case: str) -> tuple[str, dict[str, str]]:
+    """The benchmark and the parameters of a case's whole name."""
+    parts = case.split("/")
+    axes = [p for p in parts if ":" in p]
+    pairs = (p.partition(":") for p in axes)
+    return "/".join(p for p in parts if ":" not in p), {k: v for k, _, v in pairs}
+
+
+def is_idle_null(case: str) -> bool:
+    """Whether the case is the empty launch on an idle stream."""
+    benchmark, params = split_case(case)
+    return benchmark == "launch/null" and params.get("mode") == "idle"
+
+
+def own_first(case: str) -> tuple[bool, str]:
+    """Sorts a device's own launch path before others."""
+    return (split_case(case)[1].get("api", "") not in ("", "driver", "queue"), case)
+
+
+def load(folder: Path) -> Details:
+    found = Details()
+    for name, (required, numbers) in _TABLES.items():
+        path = folder / f"{name}.csv"
+        if path.exists():
+            rows = read_table(path, required.split(), numbers.split())
+            found.tables[name] = [row for _, row in rows]
+    _load_blocks(found, folder / "sequence.csv")
+    _load_readings(found, folder / "telemetry.csv")
+    return found
+
+
+def _load_blocks(found: Details, path: Path) -> None:
+    # A long table of which the page draws one metric, so numbers are read of its rows alone.
+    keys = "device_id arm setup case metric replicate begin_ns end_ns p50 p99".split()
+    if not path.exists():
+        return
+    places: list[int] = []
+    for line, header, cells in read_rows(path, keys):
+        if not places:
+            places = [header.index(k) for k in keys]
+        device, arm, setup, case, metric, *rest = (cells[i] for i in places)
+        if (arm, setup, metric) != ("plain", "launch", "roundtrip_ns") or not is_idle_null(case):
+            continue
+        replicate, begin, end, p50, p99 = (
+            cell_number(path, line, k, c) for k, c in zip(keys[5:], rest)
+        )
+        if replicate is None or begin is None or end is None or p50 is None:
+            continue
+        blocks = found.blocks.setdefault((clean(device), clean(case)), [])
+        blocks.append(Block(int(replicate), begin, end, p50, p99))
+    for blocks in found.blocks.values():
+        blocks.sort(key=lambda b: (b.begin_ns, b.replicate))
+
+
+def _load_readings(found: Details, path: Path) -> None:
+    keys = "device_id arm setup replicate case at_ns quantity value".split()
+    if not path.exists():
+        return
+    places: list[int] = []
+    cleaned: dict[str, str] = {}
+    for line, header, cells in read_rows(path, keys):
+        if not places:
+            places = [header.index(k) for k in keys]
+        device, arm, setup, replicate, case, at, quantity, value = (cells[i] for i in places)
+        if arm != "plain" or not (quantity in _WANTED or quantity.startswith(HELD)):
+            continue
+        if case not in cleaned:
+            cleaned[case] = clean(case)
+        numbers = (
+            cell_number(path, line, k, c)
+            for k, c in (("replicate", replicate), ("at_ns", at), ("value", value))
+        )
+        run, when, amount = numbers
+        if run is None or when is None or amount is None:
+            continue
+        readings = found.readings.setdefault((clean(device), clean(quantity)), [])
+        readings.append(Reading(clean(setup), int(run), cleaned[case], when, amount))
+    for readings in found.readings.values():
+        readings.sort(key=lambda r: (r.at_ns, r.replicate))

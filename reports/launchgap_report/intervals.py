@@ -1,0 +1,120 @@
+"""Draws values with their intervals: how much something varies, what something adds."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from .figures import GRID, INK, MUTED, WIDTH, Axes, canvas, colour_of, marker_of, place_axes
+from .svg import to_markup
+from .text import shorten
+
+
+@dataclass
+class Mark:
+    """A value with its interval, on one line of a figure; `text` stands beside it."""
+
+    slot: int
+    value: float
+    low: float | None
+    high: float | None
+    text: str
+
+
+@dataclass
+class IntervalRow:
+    """A named row with a line per mark."""
+
+    label: str
+    marks: list[Mark]
+
+
+def intervals(
+    rows: list[IntervalRow],
+    limits: tuple[float, float],
+    ticks: list[tuple[float, str]],
+    log: bool,
+    identifier: str,
+    label: str,
+) -> Markup:
+    """Dots with intervals. What lies beyond the scale, as zero on a log axis, has an arrow."""
+    line, gap = 13.0, 9.0
+    height = sum(len(row.marks) * line + gap for row in rows)
+    figure = canvas(height + 22)
+    axes = place_axes(figure, 96, 2, WIDTH - 96 - 66, height)
+    low, high = limits
+    axes.set_xlim(low, high)
+    if log:
+        axes.set_xscale("log")
+    axes.set_ylim(height, 0)
+    axes.set_yticks([])
+    _ticks_apart(axes, ticks, log)
+    if low < 0 < high:
+        axes.axvline(0, color=INK, linewidth=1.2, zorder=1)
+    y = 0.0
+    for i, row in enumerate(rows):
+        if i:
+            axes.axhline(y, color=GRID, linewidth=0.6, zorder=0)
+        y += gap / 2
+        axes.annotate(
+            shorten(row.label, 16),
+            (-92, y + len(row.marks) * line / 2),
+            xycoords=("axes points", "data"),
+            va="center_baseline",
+            color=INK,
+            annotation_clip=False,
+        )
+        for mark in row.marks:
+            _draw_mark(axes, mark, y + line / 2, limits)
+            y += line
+        y += gap / 2
+    return to_markup(figure, identifier, label)
+
+
+def _ticks_apart(axes: Axes, ticks: list[tuple[float, str]], log: bool) -> None:
+    """Sets those of the ticks that have room for their labels."""
+    low, high = axes.get_xlim()
+    span = math.log(high / low) if log else high - low
+    kept: list[tuple[float, str]] = []
+    last = -math.inf
+    for value, text in ticks:
+        at = (math.log(value / low) if log else value - low) / span * axes.bbox.width
+        if 0 <= at <= axes.bbox.width and at - last >= 46:
+            kept.append((value, text))
+            last = at
+    axes.set_xticks([v for v, _ in kept], [t for _, t in kept])
+    axes.set_xticks([], minor=True)
+    for value, _ in kept:
+        axes.axvline(value, color=GRID, linewidth=0.8, zorder=0)
+
+
+def _draw_mark(axes: Axes, mark: Mark, y: float, limits: tuple[float, float]) -> None:
+    low, high = limits
+    colour = colour_of(mark.slot)
+    if mark.low is not None and mark.high is not None:
+        ends = [min(max(v, low), high) for v in (mark.low, mark.high)]
+        if ends[0] < ends[1]:
+            axes.hlines(y, *ends, color=colour, linewidth=5, alpha=0.35, clip_on=False, zorder=2)
+    marker = "<" if mark.value < low else ">" if mark.value > high else marker_of(mark.slot)
+    axes.plot(
+        [min(max(mark.value, low), high)],
+        [y],
+        color=colour,
+        marker=marker,
+        markersize=6,
+        markeredgewidth=0,
+        clip_on=False,
+        zorder=3,
+    )
+    axes.annotate(
+        mark.text,
+        (axes.bbox.width + 62, y),
+        xycoords=("axes points", "data"),
+        ha="right",
+        va="center_baseline",
+        color=MUTED,
+        size=10,
+        annotation_clip=False,
+    )
