@@ -321,20 +321,6 @@ def test_a_cupti_that_hangs_costs_one_time_out_and_the_plain_arm_nothing(run, ma
     assert 1 <= len(reasons) <= 3 and all("hung" in reason for reason in reasons), "once per level, and not tried again"
 
 
-def test_library_work_that_lost_kernels_is_invalid_and_not_fast(run, make_node):
-    node = make_node(**QUIET | {"tflops": {"fp32": 5.0}})
-    description = json.loads(node.read_text())
-    description["cupti"] = {"lost": {"after": 1500, "count": 60}}
-    node.write_text(json.dumps(description))
-    done, session = run(
-        "--devices", "gpu", "--runs", 1, "--filter", "convolution.*conv5_1x1_2048/n:1/type:fp32", "--trace", "on", node=node
-    )
-    assert done.returncode == 3
-    status = {row["arm"]: row["status"] for row in table(session / "summary.csv")}
-    assert status == {"plain": "ok", "traced": "invalid"}
-    assert "invalid:unjoined" in done.stderr
-
-
 def test_a_cupti_that_crashes_takes_only_its_own_arm_along(run, make_node):
     faults = [{"library": "cupti", "call": "cuptiActivityFlushAll", "after": 4, "abort": True}]
     done, session = run("--devices", "gpu", "--runs", 1, "--filter", IDLE, "--trace", "on", node=make_node(faults=faults, **QUIET))
