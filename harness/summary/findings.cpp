@@ -280,8 +280,14 @@ std::vector<Sentence> sentences(const SessionData& session, const std::vector<Su
       constexpr double kToTell = 0.02;
       const double cv = row->between_run_cv->value;
       const double runs = std::ceil(2 * std::pow((1.96 + 0.84) * cv / kToTell, 2));
-      text += fmt::format("; to tell a change of 2 % takes {:.0f} runs of each version",
-                          std::max(2.0, runs));
+      constexpr double kPractical = 100;
+      text += runs > kPractical
+                  ? fmt::format(
+                        "; to tell a change of 2 % would take more than {:.0f} runs of each "
+                        "version",
+                        kPractical)
+                  : fmt::format("; to tell a change of 2 % takes {:.0f} runs of each version",
+                                std::max(2.0, runs));
     }
     if (row->modes.value_or(1) > 1)
       text +=
