@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <map>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -184,148 +186,111 @@ void write_telemetry(const SessionData& session, const fs::path& folder) {
   out.commit();
 }
 
+/// A table as its columns, each with what fills it; the session's id comes first.
+template <class Row>
+using Columns = std::vector<std::pair<const char*, std::function<std::string(const Row&)>>>;
+
+template <class Row>
+void write_table(const fs::path& path,
+                 const SessionData& session,
+                 const std::vector<Row>& rows,
+                 const Columns<Row>& columns) {
+  std::vector<std::string> header = {"session_id"};
+  for (const auto& [name, cell] : columns) header.emplace_back(name);
+  CsvWriter out(path, header);
+  for (const Row& row : rows) {
+    std::vector<std::string> cells = {session.id};
+    for (const auto& [name, cell] : columns) cells.push_back(cell(row));
+    out.row(cells);
+  }
+  out.commit();
+}
+
 void write_variation(const SessionData& session,
                      const std::vector<SummaryRow>& rows,
                      const fs::path& folder) {
-  CsvWriter out(folder / "variation.csv",
-                {"session_id",
-                 "scope",
-                 "device_id",
-                 "arm",
-                 "setup",
-                 "case",
-                 "metric",
-                 "level",
-                 "groups",
-                 "cv",
-                 "cv_lo",
-                 "cv_hi"});
-  for (const Variation& variation : variations(session, rows)) {
-    out.row({session.id,
-             variation.scope,
-             variation.key.device,
-             variation.key.arm,
-             variation.key.setup,
-             variation.key.name.text(),
-             variation.metric,
-             std::string(name_of(variation.level)),
-             number(variation.groups),
-             cell(variation.cv.value),
-             cell(variation.cv.interval.low),
-             cell(variation.cv.interval.high)});
-  }
-  out.commit();
+  using Row = const Variation&;
+  write_table<Variation>(folder / "variation.csv",
+                         session,
+                         variations(session, rows),
+                         {{"scope", [](Row row) { return row.scope; }},
+                          {"device_id", [](Row row) { return row.key.device; }},
+                          {"arm", [](Row row) { return row.key.arm; }},
+                          {"setup", [](Row row) { return row.key.setup; }},
+                          {"case", [](Row row) { return row.key.name.text(); }},
+                          {"metric", [](Row row) { return row.metric; }},
+                          {"level", [](Row row) { return std::string(name_of(row.level)); }},
+                          {"groups", [](Row row) { return number(row.groups); }},
+                          {"cv", [](Row row) { return cell(row.cv.value); }},
+                          {"cv_lo", [](Row row) { return cell(row.cv.interval.low); }},
+                          {"cv_hi", [](Row row) { return cell(row.cv.interval.high); }}});
 }
 
 void write_odd_devices(const SessionData& session,
                        const std::vector<SummaryRow>& rows,
                        const fs::path& folder) {
-  CsvWriter out(folder / "odd_devices.csv",
-                {"session_id",
-                 "device_id",
-                 "arm",
-                 "setup",
-                 "case",
-                 "metric",
-                 "ratio",
-                 "ratio_lo",
-                 "ratio_hi"});
-  for (const OddDevice& odd : odd_devices(session, rows)) {
-    out.row({session.id,
-             odd.device,
-             odd.key.arm,
-             odd.key.setup,
-             odd.key.name.text(),
-             odd.metric,
-             cell(odd.ratio),
-             cell(odd.interval.low),
-             cell(odd.interval.high)});
-  }
-  out.commit();
+  using Row = const OddDevice&;
+  write_table<OddDevice>(folder / "odd_devices.csv",
+                         session,
+                         odd_devices(session, rows),
+                         {{"device_id", [](Row row) { return row.device; }},
+                          {"arm", [](Row row) { return row.key.arm; }},
+                          {"setup", [](Row row) { return row.key.setup; }},
+                          {"case", [](Row row) { return row.key.name.text(); }},
+                          {"metric", [](Row row) { return row.metric; }},
+                          {"ratio", [](Row row) { return cell(row.ratio); }},
+                          {"ratio_lo", [](Row row) { return cell(row.interval.low); }},
+                          {"ratio_hi", [](Row row) { return cell(row.interval.high); }}});
 }
 
 void write_observer_effects(const SessionData& session,
                             const std::vector<SummaryRow>& rows,
                             const fs::path& folder) {
-  CsvWriter out(folder / "observer.csv",
-                {"session_id",
-                 "device_id",
-                 "case",
-                 "metric",
-                 "unit",
-                 "level",
-                 "plain_runs",
-                 "traced_runs",
-                 "plain",
-                 "traced",
-                 "effect",
-                 "effect_lo",
-                 "effect_hi"});
-  for (const ObserverEffect& effect : observer_effects(session, rows)) {
-    const auto part = [&](double (*of)(const stats::Estimate&)) {
-      return effect.effect ? cell(of(*effect.effect)) : std::string();
-    };
-    out.row({session.id,
-             effect.device,
-             effect.name.text(),
-             effect.metric,
-             unit_of(effect.metric),
-             std::string(name_of(effect.level)),
-             number(effect.plain_runs),
-             number(effect.traced_runs),
-             cell(effect.plain),
-             cell(effect.traced),
-             part([](const stats::Estimate& estimate) { return estimate.value; }),
-             part([](const stats::Estimate& estimate) { return estimate.interval.low; }),
-             part([](const stats::Estimate& estimate) { return estimate.interval.high; })});
-  }
-  out.commit();
+  using Row = const ObserverEffect&;
+  write_table<ObserverEffect>(
+      folder / "observer.csv",
+      session,
+      observer_effects(session, rows),
+      {{"device_id", [](Row row) { return row.device; }},
+       {"case", [](Row row) { return row.name.text(); }},
+       {"metric", [](Row row) { return row.metric; }},
+       {"unit", [](Row row) { return unit_of(row.metric); }},
+       {"level", [](Row row) { return std::string(name_of(row.level)); }},
+       {"plain_runs", [](Row row) { return number(row.plain_runs); }},
+       {"traced_runs", [](Row row) { return number(row.traced_runs); }},
+       {"plain", [](Row row) { return cell(row.plain); }},
+       {"traced", [](Row row) { return cell(row.traced); }},
+       {"effect", [](Row row) { return row.effect ? cell(row.effect->value) : ""; }},
+       {"effect_lo", [](Row row) { return row.effect ? cell(row.effect->interval.low) : ""; }},
+       {"effect_hi", [](Row row) { return row.effect ? cell(row.effect->interval.high) : ""; }}});
 }
 
 void write_launch_parts(const SessionData& session, const fs::path& folder) {
-  CsvWriter out(folder / "parts.csv",
-                {"session_id",
-                 "device_id",
-                 "case",
-                 "quantile",
-                 "samples",
-                 "call_ns",
-                 "queue_ns",
-                 "kernel_ns",
-                 "overhead_ns"});
-  for (const LaunchParts& parts : launch_parts(session)) {
-    out.row({session.id,
-             parts.device,
-             parts.name.text(),
-             parts.quantile,
-             number(parts.samples),
-             cell(parts.call_ns),
-             cell(parts.queue_ns),
-             cell(parts.kernel_ns),
-             cell(parts.overhead_ns)});
-  }
-  out.commit();
+  using Row = const LaunchParts&;
+  write_table<LaunchParts>(folder / "parts.csv",
+                           session,
+                           launch_parts(session),
+                           {{"device_id", [](Row row) { return row.device; }},
+                            {"case", [](Row row) { return row.name.text(); }},
+                            {"quantile", [](Row row) { return row.quantile; }},
+                            {"samples", [](Row row) { return number(row.samples); }},
+                            {"call_ns", [](Row row) { return cell(row.call_ns); }},
+                            {"queue_ns", [](Row row) { return cell(row.queue_ns); }},
+                            {"kernel_ns", [](Row row) { return cell(row.kernel_ns); }},
+                            {"overhead_ns", [](Row row) { return cell(row.overhead_ns); }}});
 }
 
 void write_flag_checks(const SessionData& session, const fs::path& folder) {
-  CsvWriter out(folder / "flag_check.csv",
-                {"session_id",
-                 "device_id",
-                 "samples",
-                 "before_kernel",
-                 "excess_p50_ns",
-                 "limit_ns",
-                 "agrees"});
-  for (const FlagCheck& check : flag_checks(session)) {
-    out.row({session.id,
-             check.device,
-             number(check.samples),
-             number(check.before_kernel),
-             cell(check.excess_p50_ns),
-             cell(check.limit_ns),
-             cell(check.agrees)});
-  }
-  out.commit();
+  using Row = const FlagCheck&;
+  write_table<FlagCheck>(folder / "flag_check.csv",
+                         session,
+                         flag_checks(session),
+                         {{"device_id", [](Row row) { return row.device; }},
+                          {"samples", [](Row row) { return number(row.samples); }},
+                          {"before_kernel", [](Row row) { return number(row.before_kernel); }},
+                          {"excess_p50_ns", [](Row row) { return cell(row.excess_p50_ns); }},
+                          {"limit_ns", [](Row row) { return cell(row.limit_ns); }},
+                          {"agrees", [](Row row) { return cell(row.agrees); }}});
 }
 
 std::string shape_text(const Json& shape) {
@@ -445,10 +410,12 @@ void write_traces(const SessionData& session, const fs::path& folder) {
 void write_sentences(const SessionData& session,
                      const std::vector<SummaryRow>& rows,
                      const fs::path& folder) {
-  CsvWriter out(folder / "sentences.csv", {"session_id", "device_id", "sentence"});
-  for (const Sentence& sentence : sentences(session, rows))
-    out.row({session.id, sentence.device, sentence.text});
-  out.commit();
+  using Row = const Sentence&;
+  write_table<Sentence>(folder / "sentences.csv",
+                        session,
+                        sentences(session, rows),
+                        {{"device_id", [](Row row) { return row.device; }},
+                         {"sentence", [](Row row) { return row.text; }}});
 }
 
 void write_glossary(const fs::path& folder) {

@@ -330,6 +330,18 @@ def test_a_cupti_that_crashes_takes_only_its_own_arm_along(run, make_node):
     assert "SIGABRT" in done.stderr
 
 
+def test_a_kernel_that_never_ends_is_killed_in_either_arm(run, make_node):
+    faults = [{"library": "cuda", "call": "cuStreamSynchronize", "after": 2000, "hang": True}]
+    node = make_node(faults=faults, **QUIET | {"launch_ns": {"constant": 22_000}, "kernel_ns": {"constant": 2000}})
+    done, session = run("--devices", "gpu", "--runs", 2, "--timeout", 1, "--filter", IDLE, "--trace", "on", node=node, timeout=60)
+    assert done.returncode == 3
+    rows = {(row["arm"], row["setup"]): row for row in table(session / "summary.csv")}
+    assert {row["status"] for row in rows.values()} == {"failed"}
+    assert all("hung" in row["reason"] for row in rows.values())
+    hangs = [record for _, record in of_kind(session, "event") if record["event"] == "worker-hung"]
+    assert len(hangs) == 4, "once in the plain arm and at each level of tracing"
+
+
 def test_no_plain_process_has_cupti_in_it(run, make_node):
     """Whoever else brings it in is named."""
     done, session = run("--devices", "gpu", "--runs", 1, "--filter", IDLE, "--trace", "on", node=make_node(**QUIET))
