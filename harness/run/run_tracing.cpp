@@ -131,7 +131,7 @@ Json RunTracing::record(const std::string& case_name, const CaseTrace& trace) {
 }
 
 std::optional<std::string> watching_tool(Arm arm) {
-  if (const auto tool = tool_by_environment()) return tool;
+  if (auto tool = tool_by_environment()) return tool;
   if (arm == Arm::traced) return std::nullopt;
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {

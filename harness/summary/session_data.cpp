@@ -193,8 +193,9 @@ void drop_failed_samples(SessionData& session) {
     for (const auto& [replicate, outcome] : data.outcomes) {
       if (outcome.status.value_or(Status::ok) == Status::ok) continue;
       for (auto& [metric, by_replicate] : data.samples) by_replicate.erase(replicate);
-      std::erase_if(data.blocks,
-                    [&](const BlockInfo& block) { return block.replicate == replicate; });
+      std::erase_if(data.blocks, [failed = replicate](const BlockInfo& block) {
+        return block.replicate == failed;
+      });
     }
   }
 }

@@ -17,7 +17,7 @@ namespace launchgap::cupti::abi {
 
 using Result = int;
 using Subscriber = struct SubscriberHandle*;
-using Context = struct ContextHandle*;
+using Context = struct TracedContextHandle*;  // a CUcontext
 
 enum : Result {
   kSuccess = 0,
