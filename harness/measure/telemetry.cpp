@@ -102,7 +102,7 @@ class Telemetry::Gpu {
     for (const cuda::Gauge& gauge : state_.read())
       reading.values.emplace_back(gauge.name, gauge.value);
   }
-  LoadedLibrary library() const { return state_.library(); }
+  LoadedLibrary loaded_library() const { return state_.loaded_library(); }
 
  private:
   cuda::GpuState state_;
@@ -126,9 +126,9 @@ TelemetryReading Telemetry::read() {
   return reading;
 }
 
-std::optional<LoadedLibrary> Telemetry::library() const {
+std::optional<LoadedLibrary> Telemetry::loaded_library() const {
   if (!gpu_) return std::nullopt;
-  return gpu_->library();
+  return gpu_->loaded_library();
 }
 
 }  // namespace launchgap

@@ -44,7 +44,7 @@ class Telemetry {
   /// Why the device says nothing, where it does not.
   const std::string& device_problem() const { return device_problem_; }
   /// NVML, where it was loaded.
-  std::optional<LoadedLibrary> library() const;
+  std::optional<LoadedLibrary> loaded_library() const;
 
  private:
   class Host;

@@ -63,9 +63,9 @@ std::string RunTracing::state() const {
   return problem_ ? problem_->state() : "ok";
 }
 
-std::optional<LoadedLibrary> RunTracing::library() const {
+std::optional<LoadedLibrary> RunTracing::loaded_library() const {
   if (!tracer_) return std::nullopt;
-  return tracer_->library();
+  return tracer_->loaded_library();
 }
 
 Json RunTracing::record() const {

@@ -25,7 +25,7 @@ class RunTracing {
   const std::optional<TraceUnavailable>& problem() const { return problem_; }
   /// "off" in the plain arm, "ok", or the problem's word.
   std::string state() const;
-  std::optional<LoadedLibrary> library() const;
+  std::optional<LoadedLibrary> loaded_library() const;
 
   /// A `trace` record of the run: state, level, remarks and what the canary saw.
   Json record() const;

@@ -337,9 +337,9 @@ class Run {
   /// The device's, and those that watch it.
   std::vector<LoadedLibrary> all_libraries() const {
     std::vector<LoadedLibrary> all = device_->libraries();
-    if (const auto tracer = tracing_.library()) all.push_back(*tracer);
+    if (const auto tracer = tracing_.loaded_library()) all.push_back(*tracer);
     if (telemetry_) {
-      if (const auto telemetry = telemetry_->library()) all.push_back(*telemetry);
+      if (const auto telemetry = telemetry_->loaded_library()) all.push_back(*telemetry);
     }
     return all;
   }

@@ -111,6 +111,7 @@ std::vector<Column> CaseTrace::finish(const Block& block) {
   note(windows);
   samples_without_records_ += values.samples_without_records;
   allocations_joined_ += values.allocations_joined;
+  kernels_per_sample_ = values.kernels_per_sample;
   if (tracer_.level() != TraceLevel::all) return {};
   add_flag_column(block, values.columns);
   return std::move(values.columns);
@@ -164,14 +165,6 @@ void CaseTrace::note(const SampleWindows& windows) {
   }
   for (const Call& call : trace_.calls) {
     if (windows.sample_at(call.begin_ns)) ++calls_[{call.domain, call.id}];
-  }
-  if (as_ == TracedAs::work) {
-    std::vector<std::size_t> kernels(windows.size(), 0);
-    for (const KernelRun* kernel : work_kernels()) {
-      if (const auto sample = windows.sample_at(kernel->begin_ns)) ++kernels[*sample];
-    }
-    for (const std::size_t count : kernels)
-      kernels_per_sample_ = std::max(kernels_per_sample_, count);
   }
 }
 
@@ -304,6 +297,7 @@ CaseTrace::Values CaseTrace::work(const SampleWindows& windows) const {
   std::size_t most = kernels_per_sample_;
   for (const auto& own : kernels) most = std::max(most, own.size());
   Values values;
+  values.kernels_per_sample = most;
   for (const std::string_view metric : traced_metrics(as_, {}))
     values.columns.push_back(column(metric, n));
   for (std::size_t i = 0; i < n; ++i) {

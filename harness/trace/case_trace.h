@@ -81,6 +81,7 @@ class CaseTrace {
     std::vector<Column> columns;
     std::uint64_t samples_without_records = 0;
     std::uint64_t allocations_joined = 0;
+    std::size_t kernels_per_sample = 0;  // of library work: the most
   };
 
   Values collect(const SampleWindows& windows);

@@ -23,7 +23,7 @@ class HostTracer : public Tracer {
   TraceLevel level() const override { return level_; }
   void collect(activity::Trace& trace, bool) override { recorder_.take(trace); }
   std::int64_t clock_ns() override { return now_ns(); }
-  std::optional<LoadedLibrary> library() const override { return std::nullopt; }
+  std::optional<LoadedLibrary> loaded_library() const override { return std::nullopt; }
 
  private:
   TraceLevel level_;

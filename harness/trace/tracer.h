@@ -39,7 +39,7 @@ class Tracer {
   virtual void collect(activity::Trace& trace, bool forced) = 0;
   /// The clock of the records, in nanoseconds.
   virtual std::int64_t clock_ns() = 0;
-  virtual std::optional<LoadedLibrary> library() const = 0;
+  virtual std::optional<LoadedLibrary> loaded_library() const = 0;
   /// Remarks for the record: calls that the library does not know, what was enabled instead.
   virtual std::vector<std::string> notes() const { return {}; }
 };

@@ -9,7 +9,7 @@ Faults::Faults(std::vector<FaultDescription> faults) {
 const FaultDescription* Faults::next_call(Library library, std::string_view call, int device) {
   const FaultDescription* acting = nullptr;
   for (auto& [fault, calls] : faults_) {
-    if (fault.library != library || fault.call != call || (fault.device && *fault.device != device))
+    if (fault.callee != library || fault.call != call || (fault.device && *fault.device != device))
       continue;
     const long long past = ++calls[device] - fault.after;
     if (past > 0 && (!fault.times || past <= *fault.times) && acting == nullptr) acting = &fault;

@@ -147,10 +147,10 @@ FaultDescription read_fault(const Value& value, const std::vector<DeviceDescript
         return library_name == candidate.first;
       });
   if (named == kLibraries.end()) library.reject(libraries);
-  fault.library = named->second;
+  fault.callee = named->second;
   const auto call = value.at("call", "an exported function's name");
   fault.call = call.text("an exported function's name");
-  if (!calls_of(fault.library).contains(fault.call)) {
+  if (!calls_of(fault.callee).contains(fault.call)) {
     call.reject("a function of " + library_name +
                 " that returns a status; expected an exported symbol, " +
                 "with its suffix (cuMemAlloc_v2)");

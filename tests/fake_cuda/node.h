@@ -115,7 +115,7 @@ struct FaultDescription {
   enum class Action { code, hang, abort };
 
   std::optional<int> device;  // index into the description's devices; none: each of them
-  Library library = Library::cuda;
+  Library callee = Library::cuda;
   std::string call;
   long long after = 0;             // calls that still succeed
   std::optional<long long> times;  // calls that fail from then on; none: all

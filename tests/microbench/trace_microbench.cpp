@@ -31,7 +31,7 @@ abi::Result step_by_strides(std::uint8_t* buffer, std::size_t valid, abi::Activi
 RecordReader reader() {
   try {
     const Cupti& cupti = Cupti::get();
-    if (!cupti.library.simulated && cupti.version >= 130000 && cupti.version < 130100)
+    if (!cupti.facts.simulated && cupti.version >= 130000 && cupti.version < 130100)
       return {cupti.cuptiActivityGetNextRecord, cupti.version};
   } catch (const Error&) {
   }

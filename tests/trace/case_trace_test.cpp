@@ -29,7 +29,7 @@ class ScriptedTracer : public Tracer {
     if (forced || !only_if_forced) deliver(next, trace);
   }
   std::int64_t clock_ns() override { return now_ns() + kOffset + jump_ns; }
-  std::optional<LoadedLibrary> library() const override { return std::nullopt; }
+  std::optional<LoadedLibrary> loaded_library() const override { return std::nullopt; }
 
   activity::Trace next;
   activity::Trace later;  // only when forced
@@ -325,7 +325,7 @@ class Spoiler : public Tracer {
     if (trace.kernels.size() >= 100) spoil_(trace);
   }
   std::int64_t clock_ns() override { return now_ns() + jump_ns; }
-  std::optional<LoadedLibrary> library() const override { return std::nullopt; }
+  std::optional<LoadedLibrary> loaded_library() const override { return std::nullopt; }
 
   static Tracer& host() {
     static Tracer& tracer = start_tracer("host", TraceLevel::all);

@@ -171,8 +171,8 @@ const Cupti* real_cupti() {
     setenv("LAUNCHGAP_LIBCUPTI", LAUNCHGAP_CUDA_ROOT "/lib/libcupti.so", 0);
     try {
       const Cupti& cupti = Cupti::get();
-      return cupti.library.simulated || cupti.version < 130000 || cupti.version >= 140000 ? nullptr
-                                                                                          : &cupti;
+      return cupti.facts.simulated || cupti.version < 130000 || cupti.version >= 140000 ? nullptr
+                                                                                        : &cupti;
     } catch (const std::exception&) {
       return nullptr;
     }

@@ -16,7 +16,7 @@ namespace {
 /// cuBLAS 12 has no kernels below compute capability 5.0, and 13 none below 7.5 (their release
 /// notes); and none runs on a driver of an older major.
 int newest_major(int compute_capability) {
-  const int driver = std::atoi(Driver::get().library.version.c_str());
+  const int driver = std::atoi(Driver::get().facts.version.c_str());
   return std::min(driver, compute_capability < 50 ? 11 : compute_capability < 75 ? 12 : 13);
 }
 

@@ -58,8 +58,8 @@ DeviceFacts facts_of(const Driver& driver, abi::Device device, int index) {
   DeviceFacts facts;
   facts.backend = "cuda";
   facts.index = index;
-  facts.simulated = driver.library.simulated;
-  facts.driver_version = driver.library.version;
+  facts.simulated = driver.facts.simulated;
+  facts.driver_version = driver.facts.version;
 
   std::array<char, 256> text{};
   CHECK_CUDA(driver, cuDeviceGetName(text.data(), static_cast<int>(text.size()) - 1, device));
@@ -376,7 +376,7 @@ class CudaDevice : public Device {
 
   const DeviceFacts& facts() const override { return facts_; }
   std::vector<LoadedLibrary> libraries() const override {
-    std::vector<LoadedLibrary> all = {driver_.library};
+    std::vector<LoadedLibrary> all = {driver_.facts};
     std::ranges::copy(loaded_libraries(), std::back_inserter(all));
     return all;
   }
@@ -455,12 +455,12 @@ const Driver& initialised_driver() {
       throw Error(
           fmt::format("{} is the toolkit's stub, made for linking only: take its folder out of "
                       "LD_LIBRARY_PATH, and install the driver if there is none",
-                      driver.library.path));
+                      driver.facts.path));
     case abi::kSystemDriverMismatch:
       throw Error(fmt::format(
           "the CUDA driver library {} does not match the kernel module that is loaded: reboot, "
           "or unload the nvidia modules and load them again",
-          driver.library.path));
+          driver.facts.path));
     default:
       driver.check(code, "cuInit", __FILE__, __LINE__);
       return driver;

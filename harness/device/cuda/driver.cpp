@@ -18,10 +18,10 @@ const Driver& Driver::get() {
                                                                    : file.find(#name));
     LAUNCHGAP_CUDA_DRIVER_FUNCTIONS(LAUNCHGAP_LOAD)
 #undef LAUNCHGAP_LOAD
-    loaded.library = file.facts();
+    loaded.facts = file.facts();
     int version = 0;
     if (loaded.cuDriverGetVersion(&version) == abi::kSuccess) {
-      loaded.library.version = cuda_version_text(version);
+      loaded.facts.version = cuda_version_text(version);
     }
     return loaded;
   }();

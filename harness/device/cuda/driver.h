@@ -10,7 +10,7 @@ namespace launchgap::cuda {
 
 /// The driver's functions, and which file they came from.
 struct Driver : abi::DriverFunctions {
-  LoadedLibrary library;
+  LoadedLibrary facts;
 
   /// Loads libcuda.so.1 once per process; throws Error if there is none. Does not call cuInit.
   static const Driver& get();

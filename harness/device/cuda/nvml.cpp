@@ -14,7 +14,7 @@ namespace launchgap::cuda {
 namespace {
 
 struct Nvml : nvml::NvmlFunctions {
-  LoadedLibrary library;
+  LoadedLibrary facts;
 
   static const Nvml& get() {
     static const Nvml loaded = [] {
@@ -26,13 +26,13 @@ struct Nvml : nvml::NvmlFunctions {
                                                                          : file.find(#name));
       LAUNCHGAP_NVML_FUNCTIONS(LAUNCHGAP_LOAD)
 #undef LAUNCHGAP_LOAD
-      functions.library = file.facts();
+      functions.facts = file.facts();
       functions.check(functions.nvmlInit_v2(), "nvmlInit_v2");
       std::array<char, 80> version{};
       if (functions.nvmlSystemGetNVMLVersion &&
           functions.nvmlSystemGetNVMLVersion(version.data(), version.size() - 1) ==
               nvml::kSuccess) {
-        functions.library.version = version.data();
+        functions.facts.version = version.data();
       }
       return functions;
     }();
@@ -118,7 +118,7 @@ class GpuState::Implementation {
     return gauges_;
   }
 
-  const LoadedLibrary& library() const { return nvml_.library; }
+  const LoadedLibrary& loaded_library() const { return nvml_.facts; }
 
  private:
   template <class Value>
@@ -178,8 +178,8 @@ std::vector<Gauge> GpuState::read() {
   return implementation_->read();
 }
 
-LoadedLibrary GpuState::library() const {
-  return implementation_->library();
+LoadedLibrary GpuState::loaded_library() const {
+  return implementation_->loaded_library();
 }
 
 }  // namespace launchgap::cuda

@@ -27,7 +27,7 @@ class GpuState {
 
   /// About a millisecond; never throws. What failed is left out.
   std::vector<Gauge> read();
-  LoadedLibrary library() const;
+  LoadedLibrary loaded_library() const;
 
  private:
   class Implementation;

@@ -52,10 +52,10 @@ const Cupti& Cupti::get() {
                                                                      : file.find(#name));
     LAUNCHGAP_CUPTI_FUNCTIONS(LAUNCHGAP_LOAD)
 #undef LAUNCHGAP_LOAD
-    loaded->library = file.facts();
+    loaded->facts = file.facts();
     if (loaded->cuptiGetVersion(&loaded->version) != abi::kSuccess)
       throw Error(fmt::format("CUPTI ({}) does not tell its version", file.path()));
-    loaded->library.version = version_text(loaded->version);
+    loaded->facts.version = version_text(loaded->version);
     return loaded;
   }();
   return *cupti;

@@ -9,7 +9,7 @@
 namespace launchgap::cupti {
 
 struct Cupti : abi::CuptiFunctions {
-  LoadedLibrary library;
+  LoadedLibrary facts;
   std::uint32_t version = 0;  // as cuptiGetVersion has it
 
   /// Loads the newest CUPTI that the driver can serve, once per process. Throws Error if there is

@@ -170,8 +170,8 @@ CuptiTracer::CuptiTracer(TraceLevel level) : level_(level) {
     throw TraceUnavailable(
         "unavailable:cupti_too_old",
         fmt::format("{} is CUPTI {}; its records can be read from CUDA 11.0 (API 13) on",
-                    cupti_->library.path,
-                    cupti_->library.version));
+                    cupti_->facts.path,
+                    cupti_->facts.version));
   }
   subscribe();
   enable();
@@ -206,7 +206,6 @@ void CuptiTracer::enable() {
   enable_calls();
   if (level_ == TraceLevel::launches) return;
   check(cupti_->cuptiActivityEnable(abi::kConcurrentKernel), "cuptiActivityEnable");
-  kinds_.push_back(abi::kConcurrentKernel);
   enable_kind(abi::kOverhead, "overhead");
   if (level_ == TraceLevel::kernels) return;
   enable_kind(abi::kSynchronization, "synchronisation");
@@ -219,7 +218,6 @@ void CuptiTracer::enable_kind(abi::Kind kind, const char* what) {
   const abi::Result code = cupti_->cuptiActivityEnable(kind);
   switch (code) {
     case abi::kSuccess:
-      kinds_.push_back(kind);
       break;
     case abi::kInvalidKind:
     case abi::kNotSupported:
@@ -244,12 +242,10 @@ void CuptiTracer::enable_calls() {
   };
   if (!enable_each(cupti_->cuptiActivityEnableDriverApi, kDriverCalls)) {
     check(cupti_->cuptiActivityEnable(abi::kDriverApi), "cuptiActivityEnable");
-    kinds_.push_back(abi::kDriverApi);
     notes_.emplace_back("all driver calls are recorded: this CUPTI cannot select them");
   }
   if (!enable_each(cupti_->cuptiActivityEnableRuntimeApi, kRuntimeCalls)) {
     check(cupti_->cuptiActivityEnable(abi::kRuntimeApi), "cuptiActivityEnable");
-    kinds_.push_back(abi::kRuntimeApi);
     notes_.emplace_back("all runtime calls are recorded: this CUPTI cannot select them");
   }
 }
@@ -263,15 +259,11 @@ void CuptiTracer::collect(activity::Trace& trace, bool forced) {
     decode(reader, full->data, full->valid_bytes, trace);
     pool.recycle(*full);
   }
-  read_dropped();
-  trace.dropped += std::exchange(dropped_, 0) + pool.refused.exchange(0);
-}
-
-/// CUPTI's counter begins anew at each reading.
-void CuptiTracer::read_dropped() {
+  // Both counters begin anew at each reading.
   std::size_t dropped = 0;
   if (cupti_->cuptiActivityGetNumDroppedRecords(nullptr, 0, &dropped) == abi::kSuccess)
-    dropped_ += dropped;
+    trace.dropped += dropped;
+  trace.dropped += pool.refused.exchange(0);
 }
 
 std::int64_t CuptiTracer::clock_ns() {

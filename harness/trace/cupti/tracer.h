@@ -21,7 +21,7 @@ class CuptiTracer : public Tracer {
   TraceLevel level() const override { return level_; }
   void collect(activity::Trace& trace, bool forced) override;
   std::int64_t clock_ns() override;
-  std::optional<LoadedLibrary> library() const override { return cupti_->library; }
+  std::optional<LoadedLibrary> loaded_library() const override { return cupti_->facts; }
   std::vector<std::string> notes() const override { return notes_; }
 
  private:
@@ -31,14 +31,11 @@ class CuptiTracer : public Tracer {
   void enable_calls();
   void check(abi::Result code, const char* call) const;
   [[noreturn]] void refuse(abi::Result code, const char* call) const;
-  void read_dropped();
 
   TraceLevel level_;
   const Cupti* cupti_ = nullptr;
   abi::Subscriber subscriber_ = nullptr;
-  std::vector<abi::Kind> kinds_;
   std::vector<std::string> notes_;
-  std::uint64_t dropped_ = 0;
 };
 
 }  // namespace launchgap::cupti
