@@ -1,0 +1,28 @@
+#include "harness/doctor/finding.h"
+
+namespace launchgap::doctor {
+
+std::string_view name_of(Severity severity) {
+  switch (severity) {
+    case Severity::note:
+      return "note";
+    case Severity::distorts:
+      return "distorts";
+    case Severity::prevents:
+      return "prevents";
+  }
+  return "";
+}
+
+Json to_json(const Finding& finding) {
+  Json json = {{"code", finding.code},
+               {"severity", name_of(finding.severity)},
+               {"subject", finding.subject},
+               {"sentence", finding.sentence},
+               {"evidence", finding.evidence},
+               {"remedy", finding.remedy}};
+  if (!finding.symptoms.empty()) json["symptoms"] = finding.symptoms;
+  return json;
+}
+
+}  // namespace launchgap::doctor

@@ -1,0 +1,32 @@
+// What the doctor finds: one root cause each, with its evidence and what to do about it.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/record/schema.h"
+
+namespace launchgap::doctor {
+
+/// What a finding does to a measurement, and to any other program that wants the GPU.
+enum class Severity {
+  note,      // good to know; nothing is wrong
+  distorts,  // work is done, but not as fast, not as evenly or not where it seems
+  prevents,  // work is not done on the GPU
+};
+std::string_view name_of(Severity severity);
+
+struct Finding {
+  std::string code;  // stable, "driver-mismatch"; docs/findings/<code>.md explains it
+  Severity severity = Severity::note;
+  std::string subject;                // "machine", a GPU's UUID or PCI address, "tensorflow 2.4.0"
+  std::string sentence;               // what is wrong and what follows, one sentence
+  std::vector<std::string> evidence;  // what was seen where: "libcuda.so.1 is /usr/lib/…"
+  std::string remedy;                 // what to do, as a command where there is one
+  std::vector<std::string> symptoms;  // what else was seen that this explains
+};
+
+Json to_json(const Finding& finding);
+
+}  // namespace launchgap::doctor

@@ -1,0 +1,78 @@
+#include "harness/doctor/system_files.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace launchgap::doctor {
+namespace fs = std::filesystem;
+
+SystemFiles::SystemFiles(fs::path root) : root_(root.lexically_normal()) {
+  if (root_.empty()) root_ = "/";
+  if (!root_.has_filename() && root_ != "/") root_ = root_.parent_path();
+}
+
+SystemFiles SystemFiles::of_this_system() {
+  const char* const root = std::getenv("LAUNCHGAP_SYSTEM_ROOT");
+  return SystemFiles(root && *root ? fs::absolute(root) : fs::path("/"));
+}
+
+fs::path SystemFiles::at(const std::string& path) const {
+  return root_ / fs::path(path).relative_path();
+}
+
+std::string SystemFiles::outside(const fs::path& real) const {
+  const std::string text = real.string(), prefix = root_.string();
+  if (simulated() && text.starts_with(prefix + "/")) return text.substr(prefix.size());
+  return text;
+}
+
+std::optional<std::string> SystemFiles::read(const std::string& path, std::size_t limit) const {
+  const int file = open(at(path).c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+  if (file < 0) return std::nullopt;
+  struct stat status {};
+  std::optional<std::string> text;
+  if (fstat(file, &status) == 0 && S_ISREG(status.st_mode)) {
+    text.emplace();
+    std::array<char, 16384> chunk;
+    while (text->size() < limit) {
+      const ssize_t n = ::read(file, chunk.data(), std::min(chunk.size(), limit - text->size()));
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) text.reset();
+      if (n <= 0) break;
+      text->append(chunk.data(), static_cast<std::size_t>(n));
+    }
+  }
+  close(file);
+  while (text && !text->empty() && (text->back() == '\n' || text->back() == ' ')) text->pop_back();
+  return text;
+}
+
+std::vector<std::string> SystemFiles::entries(const std::string& folder) const {
+  std::vector<std::string> names;
+  std::error_code failed;
+  for (fs::directory_iterator entry(at(folder), failed), end; !failed && entry != end;
+       entry.increment(failed)) {
+    names.push_back(entry->path().filename().string());
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+bool SystemFiles::exists(const std::string& path) const {
+  std::error_code failed;
+  return fs::exists(at(path), failed);
+}
+
+std::optional<std::string> SystemFiles::link(const std::string& path) const {
+  std::error_code failed;
+  const fs::path target = fs::read_symlink(at(path), failed);
+  if (failed) return std::nullopt;
+  return target.string();
+}
+
+}  // namespace launchgap::doctor
