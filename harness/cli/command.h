@@ -17,6 +17,7 @@ using Action = std::function<ExitCode()>;
 void add_run(CLI::App& app, Action& action, const std::vector<std::string>& command_line);
 void add_list(CLI::App& app, Action& action);
 void add_report(CLI::App& app, Action& action);
+void add_doctor(CLI::App& app, Action& action);
 void add_export(CLI::App& app, Action& action);
 
 /// `launchgap worker …` reads its own arguments: they are Google Benchmark's.

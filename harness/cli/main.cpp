@@ -38,6 +38,7 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", fmt::format("launchgap {} ({})", kVersion, kGitRevision));
   app.require_subcommand(1);
   Action action;
+  add_doctor(app, action);
   add_run(app, action, command_line);
   add_list(app, action);
   add_report(app, action);

@@ -11,6 +11,7 @@
 
 #include "harness/cli/command.h"
 #include "harness/core/cpus.h"
+#include "harness/doctor/probe.h"
 #include "harness/measure/loop.h"
 #include "harness/run/process.h"
 
@@ -77,8 +78,10 @@ class CountingReporter : public benchmark::ConsoleReporter {
 }  // namespace
 
 ExitCode worker_main(int argc, char** argv) {
-  if (argc == 2 && std::strcmp(argv[1], "--job") == 0)
-    return static_cast<ExitCode>(run_job(receive_job()));
+  if (argc == 2 && std::strcmp(argv[1], "--job") == 0) {
+    const Json job = receive_job();
+    return static_cast<ExitCode>(doctor::is_probe(job) ? doctor::answer_probe(job) : run_job(job));
+  }
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--help") == 0 || std::strcmp(argv[i], "-h") == 0) {
       fmt::print("{}", kHelp);

@@ -96,6 +96,7 @@ SharedLibrary SharedLibrary::open(const LibrarySearch& search) {
       library.facts_.soname = soname;
       if (attempt(soname)) return true;
     }
+    if (search.loader_alone) return false;
     std::error_code ignored;
     for (const fs::path& folder : candidate_folders(search)) {
       for (const std::string& soname : search.sonames) {

@@ -16,6 +16,7 @@ struct LibrarySearch {
   std::string override_variable;     // environment: full path, nothing else is tried
   std::vector<std::string> sonames;  // in order of preference, "libcublas.so.13" first
   std::vector<std::string> folders;  // pip's folders below site-packages/nvidia: "cublas/lib"
+  bool loader_alone = false;         // nothing but the loader's own search
 };
 
 /// A library opened with dlopen and never closed: CUDA's libraries keep threads and exit handlers.

@@ -22,7 +22,17 @@ SAME = {
     "kGpuIsLost": "NVML_ERROR_GPU_IS_LOST",
     "kLibraryDriverMismatch": "NVML_ERROR_LIB_RM_VERSION_MISMATCH",
     "kUnknown": "NVML_ERROR_UNKNOWN",
+    "kGraphicsClock": "NVML_CLOCK_GRAPHICS",
     "kSmClock": "NVML_CLOCK_SM",
+    "kDefaultMode": "NVML_COMPUTEMODE_DEFAULT",
+    "kProhibitedMode": "NVML_COMPUTEMODE_PROHIBITED",
+    "kExclusiveProcessMode": "NVML_COMPUTEMODE_EXCLUSIVE_PROCESS",
+    "kUncorrectedErrors": "NVML_MEMORY_ERROR_TYPE_UNCORRECTED",
+    "kSinceBoot": "NVML_VOLATILE_ECC",
+    "kFabricNotSupported": "NVML_GPU_FABRIC_STATE_NOT_SUPPORTED",
+    "kFabricNotStarted": "NVML_GPU_FABRIC_STATE_NOT_STARTED",
+    "kFabricInProgress": "NVML_GPU_FABRIC_STATE_IN_PROGRESS",
+    "kFabricCompleted": "NVML_GPU_FABRIC_STATE_COMPLETED",
     "kMemoryClock": "NVML_CLOCK_MEM",
     "kGpuTemperature": "NVML_TEMPERATURE_GPU",
     "kSwPowerCapNs": "NVML_FI_DEV_CLOCKS_EVENT_REASON_SW_POWER_CAP",
@@ -51,6 +61,11 @@ def test_structures_are_laid_out_alike():
     # The header pins its own layouts by static_assert.
     assert ctypes.sizeof(pynvml.c_nvmlFieldValue_t) == 40 and "sizeof(FieldValue) == 40" in HEADER
     assert pynvml.c_nvmlFieldValue_t.value.offset == 32 and "offsetof(FieldValue, value) == 32" in HEADER
+    assert ctypes.sizeof(pynvml.nvmlPciInfo_t) == 68 and "sizeof(PciInfo) == 68" in HEADER
+    assert pynvml.nvmlPciInfo_t.busId.offset == 36 and "offsetof(PciInfo, bus_id) == 36" in HEADER
+    assert ctypes.sizeof(pynvml.c_nvmlMemory_t) == 24 and "sizeof(Memory) == 24" in HEADER
+    assert ctypes.sizeof(pynvml.c_nvmlGpuFabricInfo_t) == 28 and "sizeof(FabricInfo) == 28" in HEADER
+    assert pynvml.c_nvmlGpuFabricInfo_t.state.offset == 24 and "offsetof(FabricInfo, state) == 24" in HEADER
     assert ctypes.sizeof(pynvml.c_nvmlProcessInfo_t) == 24 and "sizeof(ProcessInfo) == 24" in HEADER
 
 

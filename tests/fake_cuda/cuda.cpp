@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "harness/trace/cupti/abi.h"
+#include "tests/fake_cuda/device_nodes.h"
 #include "tests/fake_cuda/error_names.h"
 #include "tests/fake_cuda/image.h"
 #include "tests/fake_cuda/kernel_operation.h"
@@ -472,6 +473,7 @@ EXPORT Result cuDevicePrimaryCtxRetain(abi::Context* handle, Device device) {
     *handle = reinterpret_cast<abi::Context>(&context);
     if (context.references++ > 0) return kSuccess;
     context.id = process.next_context_id();
+    map_device_nodes(context.index);
     const double end = now_ns() + context.description.context_ns(context.random);
     lock.unlock();
     return call.return_at(end, kSuccess);

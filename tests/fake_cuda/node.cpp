@@ -195,8 +195,10 @@ Node parse_node(const std::string& text) {
   node.cudnn_version = root.integer_or("cudnn_version", 1000, 91900);
   if (const auto cupti = root.find("cupti")) node.cupti = read_cupti(*cupti);
   if (const auto nvml = root.find("nvml")) {
-    nvml->expect_object({"version"});
+    nvml->expect_object({"version", "driver_version"});
     if (const auto version = nvml->find("version")) node.nvml_version = version->text("a version");
+    if (const auto version = nvml->find("driver_version"))
+      node.nvml_driver_version = version->text("a version");
   }
   const auto devices = root.at("devices", "an array of devices").elements("an array of devices");
   for (const auto& device : devices) {

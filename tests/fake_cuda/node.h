@@ -36,6 +36,19 @@ struct NvmlDescription {
   int pcie_width = 16;
   int pcie_replays = 0;
   std::vector<unsigned> processes;  // besides the caller
+  std::size_t memory_used_bytes = 0;
+  int compute_mode = 0;  // cuda::nvml::ComputeMode
+  bool persistence = true;
+  std::optional<int> mig_instances;  // none: not partitioned
+  bool ecc = true;
+  long long uncorrected_ecc_errors = 0;
+  bool remap_pending = false, remap_failed = false;
+  int max_pcie_generation = 4;
+  int max_pcie_width = 16;
+  int max_sm_clock_mhz = 0;
+  int application_clock_mhz = 0;
+  int power_limit_mw = 400'000, default_power_limit_mw = 400'000;
+  int fabric = 0;  // cuda::nvml::FabricState
   std::set<std::string, std::less<>> missing_calls;
   std::set<unsigned> missing_fields;
 };
@@ -129,6 +142,7 @@ struct Node {
   int cudnn_version = 0;
   CuptiDescription cupti;
   std::string nvml_version = "13.580.65.06";
+  std::string nvml_driver_version = "580.65.06";
   std::vector<DeviceDescription> devices;
   std::vector<FaultDescription> faults;
 };

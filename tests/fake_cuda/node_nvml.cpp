@@ -36,12 +36,24 @@ void read_missing(const Value& value, NvmlDescription& nvml) {
   }
 }
 
+/// One of several names; without any it is 0.
+int read_name(const Value& nvml, const char* key, const std::map<std::string, int>& names) {
+  const auto value = nvml.find(key);
+  if (!value) return 0;
+  std::string expected = "one of";
+  for (const auto& [name, number] : names) expected += " \"" + name + "\"";
+  const auto found = names.find(value->text(expected));
+  if (found == names.end()) value->reject(expected);
+  return found->second;
+}
+
 }  // namespace
 
 NvmlDescription read_nvml(const std::optional<Value>& value, const DeviceDescription& device) {
   NvmlDescription nvml;
   nvml.sm_clock_mhz = device.clock_mhz;
   nvml.memory_clock_mhz = device.memory_clock_mhz;
+  nvml.max_sm_clock_mhz = nvml.application_clock_mhz = device.clock_mhz;
   if (!value) return nvml;
   value->expect_object({"pstate",
                         "sm_clock_mhz",
@@ -57,6 +69,21 @@ NvmlDescription read_nvml(const std::optional<Value>& value, const DeviceDescrip
                         "pcie_width",
                         "pcie_replays",
                         "processes",
+                        "memory_used_bytes",
+                        "compute_mode",
+                        "persistence",
+                        "mig_instances",
+                        "ecc",
+                        "uncorrected_ecc_errors",
+                        "remap_pending",
+                        "remap_failed",
+                        "max_pcie_generation",
+                        "max_pcie_width",
+                        "max_sm_clock_mhz",
+                        "application_clock_mhz",
+                        "power_limit_mw",
+                        "default_power_limit_mw",
+                        "fabric",
                         "missing"});
   constexpr int kSlowestState = 15;
   nvml.pstate = value->integer_or("pstate", 0, nvml.pstate, kSlowestState);
@@ -81,6 +108,31 @@ NvmlDescription read_nvml(const std::optional<Value>& value, const DeviceDescrip
           pid.integer(1, std::numeric_limits<int>::max(), "a process id above 0")));
     }
   }
+  if (const auto used = value->find("memory_used_bytes")) {
+    nvml.memory_used_bytes = static_cast<std::size_t>(used->integer(
+        0, static_cast<long long>(device.memory_bytes), "bytes, not more than memory_bytes"));
+  }
+  using Names = std::map<std::string, int>;
+  nvml.compute_mode = read_name(
+      *value, "compute_mode", Names{{"default", 0}, {"prohibited", 2}, {"exclusive process", 3}});
+  nvml.persistence = value->boolean_or("persistence", nvml.persistence);
+  if (value->find("mig_instances")) nvml.mig_instances = value->integer_or("mig_instances", 0, 0);
+  nvml.ecc = value->boolean_or("ecc", nvml.ecc);
+  nvml.uncorrected_ecc_errors = value->integer_or("uncorrected_ecc_errors", 0, 0);
+  nvml.remap_pending = value->boolean_or("remap_pending", false);
+  nvml.remap_failed = value->boolean_or("remap_failed", false);
+  nvml.max_pcie_generation = value->integer_or("max_pcie_generation", 1, nvml.pcie_generation);
+  nvml.max_pcie_width = value->integer_or("max_pcie_width", 1, nvml.pcie_width);
+  nvml.max_sm_clock_mhz = value->integer_or("max_sm_clock_mhz", 0, nvml.max_sm_clock_mhz);
+  nvml.application_clock_mhz =
+      value->integer_or("application_clock_mhz", 0, nvml.application_clock_mhz);
+  nvml.power_limit_mw = value->integer_or("power_limit_mw", 0, nvml.power_limit_mw);
+  nvml.default_power_limit_mw =
+      value->integer_or("default_power_limit_mw", 0, nvml.default_power_limit_mw);
+  nvml.fabric = read_name(
+      *value,
+      "fabric",
+      Names{{"not supported", 0}, {"not started", 1}, {"in progress", 2}, {"completed", 3}});
   if (const auto missing = value->find("missing")) read_missing(*missing, nvml);
   return nvml;
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include <utility>
 
+#include "tests/fake_cuda/device_nodes.h"
 #include "tests/fake_cuda/visible_devices.h"
 
 namespace launchgap::fake {
@@ -140,15 +141,19 @@ abi::Result Process::initialize(unsigned flags) {
   if (initialized_) return contexts_.empty() ? abi::kNoDevice : abi::kSuccess;
   if (node() == nullptr) return abi::kUnknown;
   initialized_ = true;
+  open_driver_nodes();
   std::vector<std::string> uuids;
   for (const auto& device : node_->devices) uuids.push_back(device.uuid);
   double cost_ns = 0;
   for (const int index : visible_devices(uuids, std::getenv("CUDA_VISIBLE_DEVICES"))) {
+    // Partitioned without a partition: there is nothing to list.
+    if (node_->devices[static_cast<std::size_t>(index)].nvml.mig_instances == 0) continue;
     contexts_.push_back(std::make_unique<Context>(node_->devices[static_cast<std::size_t>(index)],
                                                   index,
                                                   device_count(),
                                                   seed_of(index),
                                                   addresses));
+    open_device_node(index);
     cost_ns += contexts_.back()->description.init_ns(contexts_.back()->random);
   }
   spin_until(now_ns() + cost_ns);

@@ -1,0 +1,49 @@
+// Every GPU that NVML shows, and the state it is in: what decides whether and how well it can work.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace launchgap::cuda {
+
+/// A process that NVML shows on a GPU. In a container the number may be that of another name space.
+struct GpuProcess {
+  unsigned pid = 0;
+  std::optional<std::uint64_t> memory_bytes;  // unknown on some systems
+};
+
+/// One GPU. What NVML does not tell is absent.
+struct NvmlGpu {
+  int index = 0;
+  std::string problem;  // why it has no more to say of it: "GPU is lost"
+  std::string uuid, name, pci_bus_id;
+  std::optional<int> minor;  // N of /dev/nvidiaN
+  std::optional<std::uint64_t> memory_total_bytes, memory_free_bytes;
+  std::vector<GpuProcess> processes;        // that compute on it, besides this one
+  std::optional<std::string> compute_mode;  // default, prohibited, exclusive process
+  std::optional<bool> persistence, mig, ecc;
+  std::optional<int> mig_instances;
+  std::optional<std::uint64_t> uncorrected_ecc_errors;  // since the driver was loaded
+  std::optional<bool> remap_pending, remap_failed;      // of rows of memory
+  std::optional<int> pcie_generation, pcie_width, max_pcie_generation, max_pcie_width;
+  std::optional<int> sm_clock_mhz, max_sm_clock_mhz, application_clock_mhz;
+  std::optional<double> power_limit_w, default_power_limit_w;
+  std::optional<std::uint64_t> clock_reasons;  // bits of nvmlClocksEventReasons
+  std::optional<std::string> fabric;           // not started, in progress, completed
+};
+
+struct NvmlInventory {
+  std::string path, version;  // of the library
+  bool simulated = false;
+  std::optional<std::string> driver_version;  // "580.65.06"
+  std::optional<int> cuda_version;            // 13000
+  std::vector<NvmlGpu> gpus;
+};
+
+/// Throws Error if NVML cannot be loaded, and LibraryError if it does not work.
+NvmlInventory nvml_inventory();
+
+}  // namespace launchgap::cuda

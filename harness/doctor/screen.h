@@ -1,0 +1,32 @@
+// What the doctor says: to people in ten seconds, and to programs.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/doctor/facts.h"
+#include "harness/doctor/finding.h"
+
+namespace launchgap::doctor {
+
+/// One line of verdict, one of software, one for each GPU, then the findings. With `colour` by
+/// escape sequences, with `verbose` all of every note.
+std::string screen(const Facts& facts,
+                   const std::vector<Finding>& findings,
+                   bool colour,
+                   bool verbose);
+
+/// The findings alone, the most severe first. Notes are a line each, unless there is nothing else
+/// or `verbose`.
+std::string findings_text(const std::vector<Finding>& findings, bool colour, bool verbose);
+
+/// {"gpus": […], "driver": {…}, "libraries": […], "findings": […]}: docs/doctor.md has every field.
+Json to_json(const Facts& facts, const std::vector<Finding>& findings);
+
+/// Whether all that was tried on this GPU went well; without a proof, whether the driver lists it
+/// and nothing says that it cannot be used.
+bool is_usable(const Gpu& gpu, const std::vector<Finding>& findings);
+/// How many GPUs can be used.
+std::size_t usable_gpus(const Facts& facts, const std::vector<Finding>& findings);
+
+}  // namespace launchgap::doctor

@@ -1,0 +1,29 @@
+# launchgap_embed_data(TARGET FILES name.csv…): puts files of data/ into TARGET, as the function `embedded_table` of
+# harness/doctor/tables_data.h. The binary reads no table at run time; a changed table makes the build configure again.
+function(launchgap_embed_data target)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "FILES")
+  set(entries "")
+  foreach(name IN LISTS arg_FILES)
+    set(path ${CMAKE_SOURCE_DIR}/data/${name})
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${path})
+    file(READ ${path} text)
+    string(FIND "${text}" ")table\"" delimiter)
+    if(NOT delimiter EQUAL -1)
+      message(FATAL_ERROR "${path} contains the characters that end a table in the generated source")
+    endif()
+    string(APPEND entries "  if (name == \"${name}\") return R\"table(${text})table\";\n")
+  endforeach()
+  set(source ${CMAKE_BINARY_DIR}/generated/harness/doctor/tables_data.cpp)
+  file(CONFIGURE OUTPUT ${source} @ONLY CONTENT
+    "#include \"harness/doctor/tables_data.h\"
+
+namespace launchgap::doctor {
+
+std::string_view embedded_table(std::string_view name) {
+@entries@  return {};
+}
+
+}  // namespace launchgap::doctor
+")
+  target_sources(${target} PRIVATE ${source})
+endfunction()
