@@ -1,14 +1,24 @@
 // launchgap doctor
 #include <cstdlib>
-#include <set>
+#include <fstream>
 #include <unistd.h>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "harness/cli/command.h"
+#include "harness/doctor/computing.h"
 #include "harness/doctor/examine.h"
+#include "harness/doctor/frameworks.h"
+#include "harness/doctor/pages.h"
+#include "harness/doctor/printable.h"
+#include "harness/doctor/process_files.h"
+#include "harness/doctor/program_verdict.h"
+#include "harness/doctor/program_watch.h"
+#include "harness/doctor/python_packages.h"
 #include "harness/doctor/rules.h"
 #include "harness/doctor/screen.h"
+#include "harness/doctor/setup.h"
 #include "harness/record/schema.h"
 
 namespace launchgap::cli {
@@ -19,15 +29,21 @@ using doctor::Finding;
 using doctor::Severity;
 
 struct Options {
+  doctor::WhatIf question;
+  std::string pid;
+  std::vector<std::string> command;
+  std::string explain;
+  std::string output;
   bool no_prove = false;
   bool require_gpu = false;
   bool json = false;
   bool verbose = false;
-};
 
-bool wants_colour() {
-  return isatty(STDOUT_FILENO) == 1 && !std::getenv("NO_COLOR");
-}
+  bool asks_what_if() const {
+    return !question.framework.empty() || !question.gpus.empty() || !question.driver.empty() ||
+           !question.cuda.empty() || !question.cudnn.empty();
+  }
+};
 
 ExitCode exit_code_of(const std::vector<Finding>& findings) {
   for (const Finding& finding : findings) {
@@ -36,18 +52,172 @@ ExitCode exit_code_of(const std::vector<Finding>& findings) {
   return ExitCode::done;
 }
 
-ExitCode diagnose_machine(const Options& options) {
-  const std::unique_ptr<Facts> facts = doctor::examine({.prove = !options.no_prove});
-  const std::vector<Finding> findings = doctor::diagnose(*facts);
-  if (options.json) {
+/// Where an answer goes: to a file, or to a stream that is a terminal or not.
+class Answers {
+ public:
+  Answers(const Options& options, std::FILE* stream) : options_(options), stream_(stream) {}
+
+  bool colour() const {
+    return options_.output.empty() && isatty(fileno(stream_)) == 1 && !std::getenv("NO_COLOR");
+  }
+  void write(const std::string& text) const {
+    if (options_.output.empty()) return fmt::print(stream_, "{}", text);
+    std::ofstream file(options_.output);
+    file << text;
+    file.close();
+    if (!file) throw Error(fmt::format("{} cannot be written", options_.output));
+  }
+  void write(const Json& content) const {
     Json json = new_record("doctor");
-    json.update(doctor::to_json(*facts, findings));
-    fmt::print("{}\n", json.dump(1, ' ', false, Json::error_handler_t::replace));
+    json.update(content);
+    write(json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+  }
+
+ private:
+  const Options& options_;
+  std::FILE* stream_;
+};
+
+ExitCode diagnose_machine(const Options& options) {
+  const Answers answers(options, stdout);
+  const std::unique_ptr<Facts> facts = doctor::examine({.prove = !options.no_prove, .environment = {}});
+  std::vector<Finding> findings = doctor::diagnose(*facts);
+  const doctor::ActivePython python =
+      doctor::active_python(doctor::SystemFiles::of_this_system(), doctor::own_environment());
+  for (Finding& finding : doctor::python_findings(python)) findings.push_back(std::move(finding));
+  doctor::sort_by_severity(findings);
+  if (options.json) {
+    answers.write(doctor::to_json(*facts, findings));
   } else {
-    fmt::print("{}", doctor::screen(*facts, findings, wants_colour(), options.verbose));
+    answers.write(doctor::screen(*facts, findings, answers.colour(), options.verbose));
   }
   if (options.require_gpu && doctor::usable_gpus(*facts, findings) == 0) return ExitCode::no_gpu;
   return exit_code_of(findings);
+}
+
+ExitCode answer_what_if(const Options& options) {
+  const Answers answers(options, stdout);
+  const doctor::SystemFiles files = doctor::SystemFiles::of_this_system();
+  const std::unique_ptr<Facts> facts = doctor::examine({});
+  const doctor::ActivePython python = doctor::active_python(files, doctor::own_environment());
+  const doctor::Answer answer =
+      doctor::what_if(options.question, doctor::setup_of(*facts, python, files));
+  if (options.json) {
+    answers.write(doctor::to_json(answer));
+  } else {
+    answers.write(doctor::text(answer));
+  }
+  return exit_code_of(answer.findings);
+}
+
+/// What every program on this machine suffers from takes the place of what one program shows of it.
+void look_deeper(doctor::ProgramVerdict& verdict, const Facts& facts) {
+  const bool by_machine = verdict.finding.code == "program-has-no-context" ||
+                          (verdict.finding.code == "program-library-missing" &&
+                           verdict.finding.sentence.find("libcuda.so.1") != std::string::npos);
+  std::optional<Finding> cause = by_machine ? doctor::why_no_driver(facts) : std::nullopt;
+  if (!cause) return;
+  cause->subject = verdict.finding.subject;
+  cause->severity = verdict.finding.severity;
+  cause->symptoms.insert(cause->symptoms.begin(), verdict.finding.sentence);
+  cause->symptoms.insert(
+      cause->symptoms.end(), verdict.finding.evidence.begin(), verdict.finding.evidence.end());
+  verdict.finding = *std::move(cause);
+}
+
+doctor::ProgramVerdict judge(const doctor::ProgramFacts& program) {
+  const doctor::SystemFiles files = doctor::SystemFiles::of_this_system();
+  const auto environment =
+      program.processes.empty() ? doctor::own_environment() : program.processes.front().environment;
+  const doctor::ActivePython python = doctor::active_python(files, doctor::own_environment());
+  doctor::ProgramVerdict verdict =
+      doctor::judge_program(program, {files, doctor::LoaderCache::of(files), python.folders});
+  if (verdict.use != doctor::GpuUse::on_gpu)
+    look_deeper(verdict, *doctor::examine({.prove = false, .environment = environment}));
+  return verdict;
+}
+
+std::string verdict_line(const doctor::ProgramVerdict& verdict) {
+  switch (verdict.use) {
+    case doctor::GpuUse::on_gpu:
+      return "It is on the GPU.";
+    case doctor::GpuUse::on_cpu_silently:
+      return "It asked for the GPU, did not get it, and silently went on with the CPU.";
+    case doctor::GpuUse::on_cpu:
+      return "It is on the CPU.";
+    case doctor::GpuUse::unknown:
+      return "Whether it is on the GPU could not be seen.";
+  }
+  return "";
+}
+
+void write_program(const Answers& answers,
+                   const Options& options,
+                   const doctor::ProgramFacts& program,
+                   const doctor::ProgramVerdict& verdict) {
+  if (options.json) {
+    Json json = {{"use", name_of(verdict.use)}};
+    json["program"] = doctor::to_json(program);
+    json["findings"] = Json::array({doctor::to_json(verdict.finding)});
+    return answers.write(json);
+  }
+  std::string text = fmt::format("\nlaunchgap doctor: {}\n", verdict_line(verdict));
+  text += doctor::findings_text({verdict.finding}, answers.colour(), true);
+  for (const std::string& limitation : program.limitations)
+    text += fmt::format("          not known: {}\n", limitation);
+  answers.write(text);
+}
+
+ExitCode look_at_pid(const Options& options) {
+  const pid_t pid = doctor::parse_pid(options.pid);
+  doctor::ComputingProcesses computing;
+  const doctor::ProgramFacts program = doctor::look_at_program(
+      pid, doctor::SystemFiles::of_this_system(), [&] { return computing.now(); });
+  const doctor::ProgramVerdict verdict = judge(program);
+  write_program(Answers(options, stdout), options, program, verdict);
+  return exit_code_of({verdict.finding});
+}
+
+/// The program has standard output to itself, and its exit code is the doctor's.
+ExitCode watch(const Options& options) {
+  doctor::ComputingProcesses computing;
+  const doctor::WatchResult result = doctor::watch_program(
+      {options.command, [&] { return computing.now(); }}, doctor::SystemFiles::of_this_system());
+  if (!result.not_started.empty()) {
+    fmt::print(stderr, "launchgap: {}\n", result.not_started);
+  } else {
+    write_program(Answers(options, stderr), options, result.facts, judge(result.facts));
+  }
+  return static_cast<ExitCode>(result.exit_code);
+}
+
+ExitCode explain(const Options& options) {
+  if (const std::string_view page = doctor::page_of(options.explain); !page.empty()) {
+    fmt::print("{}", page);
+    return ExitCode::done;
+  }
+  throw UsageError(fmt::format("no finding has the code '{}'; there are {}",
+                               doctor::printable(options.explain, 60),
+                               fmt::join(doctor::all_codes(), ", ")));
+}
+
+/// Questions of different kinds cannot be asked at once.
+ExitCode answer(const Options& options) {
+  const int kinds = !options.explain.empty() + !options.pid.empty() + !options.command.empty() +
+                    options.asks_what_if();
+  if (kinds > 1) {
+    throw UsageError(
+        "doctor: --explain, --pid, a command after `--`, and --for with --gpu, --driver, --cuda "
+        "and "
+        "--cudnn are four questions: ask one at a time");
+  }
+  if (kinds == 1 && (options.require_gpu || options.no_prove))
+    throw UsageError("doctor: --require-gpu and --no-prove are about the machine as a whole");
+  if (!options.explain.empty()) return explain(options);
+  if (!options.pid.empty()) return look_at_pid(options);
+  if (!options.command.empty()) return watch(options);
+  if (options.asks_what_if()) return answer_what_if(options);
+  return diagnose_machine(options);
 }
 
 }  // namespace
@@ -56,13 +226,38 @@ void add_doctor(CLI::App& app, Action& action) {
   CLI::App* const command = app.add_subcommand(
       "doctor", "Say which GPUs can be used, for what, and if not, why not and what to do");
   auto options = std::make_shared<Options>();
+  doctor::WhatIf& question = options->question;
+  command->add_option("--for",
+                      question.framework,
+                      "Would this framework use the GPUs? tensorflow==2.4.0, torch==2.3+cu121, "
+                      "'torch>=2.0'; torch alone is what the active Python has");
+  command->add_option("--gpu",
+                      question.gpus,
+                      "As if this GPU were in the machine: a name (K40m), a capability (3.5) or a "
+                      "PCI id (10de:1023); several are possible");
+  command->add_option(
+      "--driver", question.driver, "As if this driver were installed: 470.256, none");
+  command->add_option("--cuda", question.cuda, "As if this CUDA toolkit were installed: 11.1");
+  command->add_option("--cudnn", question.cudnn, "As if this cuDNN were installed: 8.0.5");
+  command->add_option("--pid", options->pid, "Is this running program on the GPU?");
+  command->add_option("command",
+                      options->command,
+                      "Start this program, watch it, and say whether it was on the GPU; its output "
+                      "and exit code are its own. Put -- in front");
+  command->add_option("--explain", options->explain, "The page of a finding's code");
   command->add_flag("--no-prove", options->no_prove, "Only look; run nothing on the GPUs");
   command->add_flag("--require-gpu", options->require_gpu, "Exit with 77 if no GPU can be used");
-  command->add_flag("--json", options->json, "Machine-readable, on standard output");
+  command->add_flag("--json", options->json, "Machine-readable");
+  command->add_option("-o,--output", options->output, "Write the answer to this file");
   command->add_flag("-v,--verbose", options->verbose, "All of every note");
-  command->footer("Example: launchgap doctor");
-  command->callback(
-      [options, &action] { action = [options] { return diagnose_machine(*options); }; });
+  command->footer(
+      "Examples: launchgap doctor\n"
+      "          launchgap doctor --for tensorflow==2.4.0\n"
+      "          launchgap doctor --for torch==2.3+cu121 --gpu K80 --driver 470.256.02\n"
+      "          launchgap doctor -- python train.py --epochs 1\n"
+      "Exit codes: 0 nothing is wrong, 3 something prevents or distorts measurement, 77 no GPU and "
+      "--require-gpu; with a command, its own.");
+  command->callback([options, &action] { action = [options] { return answer(*options); }; });
 }
 
 }  // namespace launchgap::cli

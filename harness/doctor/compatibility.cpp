@@ -102,8 +102,10 @@ Verdict driver_knows_gpu(const Version& driver, Capability capability) {
   }
   const auto first = first_driver_of(capability);
   if (first && at_least(driver, *first) != Truth::yes) {
-    return unknown(fmt::format("driver {} may be older than {}, of CUDA {}, the first with {}",
+    const bool open = at_least(driver, *first) == Truth::unknown;
+    return unknown(fmt::format("driver {} {} older than {}, of CUDA {}, the first with {}",
                                driver.text(),
+                               open ? "may be" : "is",
                                first->text(),
                                life->first_toolkit.text(),
                                life->architecture));

@@ -107,6 +107,6 @@ struct CodeVerdict {
   bool compiled_at_start = false;  // by the driver, from PTX
 };
 /// Whether a framework's build has code that a GPU can run.
-CodeVerdict code_runs(const DeviceCode& code, const Version& cuda, Capability capability);
+CodeVerdict code_runs(const BuildCode& code, const Version& cuda, Capability capability);
 
 }  // namespace launchgap::doctor

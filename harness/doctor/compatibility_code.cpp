@@ -137,7 +137,7 @@ std::string list_of(const std::vector<Capability>& capabilities) {
 }
 
 /// Only the minimum of the list is known: what the toolkit has and is not below it is there.
-Verdict by_minimum(const DeviceCode& code, const Version& cuda, Capability capability) {
+Verdict by_minimum(const BuildCode& code, const Version& cuda, Capability capability) {
   if (capability < *code.at_least) {
     return {Truth::no, fmt::format("the build begins at {}", code.at_least->text()), "", false};
   }
@@ -153,7 +153,7 @@ Verdict by_minimum(const DeviceCode& code, const Version& cuda, Capability capab
 
 }  // namespace
 
-CodeVerdict code_runs(const DeviceCode& code, const Version& cuda, Capability capability) {
+CodeVerdict code_runs(const BuildCode& code, const Version& cuda, Capability capability) {
   const ArchitectureRow* const life = life_of(capability);
   if (life && life->last_toolkit && *Version::parse(cuda.prefix(2)) > *life->last_toolkit) {
     Verdict verdict = toolkit_knows_gpu(cuda, capability);

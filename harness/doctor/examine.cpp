@@ -197,8 +197,9 @@ LibraryFacts library_facts(const LibraryKind& kind,
   }
   for (const Json& file : answer.facts.value("files", Json::array()))
     facts.files.push_back(printable(file.get<std::string>()));
-  facts.capabilities = answer.facts.value("capabilities", std::vector<int>());
-  facts.ptx = answer.facts.value("ptx", std::vector<int>());
+  facts.machine_code = answer.facts.value("machine_code", std::vector<std::string>());
+  facts.ptx = answer.facts.value("ptx", std::vector<std::string>());
+  facts.code_incomplete = text(answer.facts, "code_incomplete");
   return facts;
 }
 
@@ -237,10 +238,33 @@ void name_processes(const SystemFiles& files, NvmlFacts& nvml) {
   }
 }
 
+/// What of the environment that is asked about concerns CUDA and the loader.
+std::map<std::string, std::string> environment_of(const ExamineOptions& options) {
+  if (!options.environment) return cuda_environment();
+  std::map<std::string, std::string> found;
+  for (const auto& [name, value] : *options.environment) {
+    if (concerns_cuda(name)) found[name] = value;
+  }
+  return found;
+}
+
 /// Probes in a row, each with what takes its answer.
 class Questions {
  public:
+  /// All of them see this environment in place of this process's.
+  explicit Questions(const ExamineOptions& options) {
+    if (!options.environment) return;
+    for (const auto& [name, value] : cuda_environment()) {
+      // The loader reads its variables before a worker can unset them.
+      if (options.environment->contains(name)) continue;
+      name.starts_with("LD_") ? void(environment_[name] = "") : unset_.push_back(name);
+    }
+    for (const auto& [name, value] : environment_of(options)) environment_[name] = value;
+  }
+
   void add(Probe probe, std::function<void(const ProbeAnswer&)> take_answer) {
+    for (const auto& [name, value] : environment_) probe.environment.try_emplace(name, value);
+    for (const std::string& name : unset_) probe.job["unset"].push_back(name);
     probes_.push_back(std::move(probe));
     takers_.push_back(std::move(take_answer));
   }
@@ -250,12 +274,14 @@ class Questions {
   }
 
  private:
+  std::map<std::string, std::string> environment_;
+  std::vector<std::string> unset_;
   std::vector<Probe> probes_;
   std::vector<std::function<void(const ProbeAnswer&)>> takers_;
 };
 
 void prove_gpus(Facts& facts, const ExamineOptions& options) {
-  Questions questions;
+  Questions questions(options);
   for (Gpu& gpu : facts.gpus) {
     if (!gpu.in_driver || gpu.hidden) continue;
     questions.add({{{"task", "doctor-proof"}, {"uuid", gpu.uuid}},
@@ -273,10 +299,12 @@ std::unique_ptr<Facts> examine(const ExamineOptions& options) {
   const std::int64_t begin = now_ns();
   auto facts = std::make_unique<Facts>();
   const SystemFiles files = SystemFiles::of_this_system();
-  facts->machine = read_machine(files);
+  facts->machine = read_machine(files, environment_of(options));
   const LoaderCache cache = LoaderCache::of(files);
-  const char* const search_path = std::getenv("LD_LIBRARY_PATH");
-  const std::vector<std::string> folders = path_entries(search_path ? search_path : "");
+  const std::string search_path = facts->machine.environment["LD_LIBRARY_PATH"];
+  if (search_path.empty()) facts->machine.environment.erase("LD_LIBRARY_PATH");
+  const std::vector<std::string> folders =
+      search_path.empty() ? std::vector<std::string>() : path_entries(search_path);
 
   const TemporaryFolder traces;
   const std::map<std::string, std::string> traced = traces.path().empty() || std::getenv("LD_DEBUG")
@@ -284,13 +312,18 @@ std::unique_ptr<Facts> examine(const ExamineOptions& options) {
                                                         : loader_trace_environment(traces.path());
   const auto others = [&](const std::string& soname, const std::string& path) {
     std::vector<std::string> found;
-    for (const LibraryCopy& copy :
-         other_copies(soname, path, search_path ? search_path : "", cache, files))
-      found.push_back(fmt::format("{} ({})", copy.path, copy.origin.text()));
+    for (const LibraryCopy& copy : other_copies(soname, path, search_path, cache, files)) {
+      std::error_code failed;
+      const bool by_variable = copy.origin.kind == PathOrigin::Kind::ld_library_path;
+      const fs::path real =
+          fs::canonical(by_variable ? fs::path(copy.path) : files.at(copy.path), failed);
+      found.push_back(printable(
+          fmt::format("{} ({})", failed ? copy.path : real.string(), copy.origin.text())));
+    }
     return found;
   };
 
-  Questions questions;
+  Questions questions(options);
   questions.add({{{"task", "doctor-driver"}}, traced, options.driver_timeout_s},
                 [&](const ProbeAnswer& answer) {
                   facts->driver = driver_facts(answer);
@@ -312,9 +345,14 @@ std::unique_ptr<Facts> examine(const ExamineOptions& options) {
                         answer.facts.value("open_error", answer.hung ? ETIMEDOUT : EIO);
                   });
   }
+  // Without a GPU nobody asks whether there is code for it.
+  const bool read_code = !facts->machine.gpus.empty() || facts->machine.wsl;
   for (const LibraryKind& kind : kLibraries) {
     for (const std::string& soname : sonames(kind, cache, folders)) {
-      questions.add({{{"task", "doctor-library"}, {"library", kind.library}, {"soname", soname}},
+      questions.add({{{"task", "doctor-library"},
+                      {"library", kind.library},
+                      {"soname", soname},
+                      {"code", read_code}},
                      traced,
                      options.library_timeout_s},
                     [&, soname](const ProbeAnswer& answer) {

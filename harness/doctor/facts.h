@@ -80,8 +80,9 @@ struct LibraryFacts {
   std::optional<CallResult> call;   // cudart: cudaGetDeviceCount
   std::vector<CallResult> checks;   // cudnn: whether its parts belong together, where they do not
   std::vector<std::string> files;   // cudnn: all parts that it loaded
-  std::vector<int> capabilities;    // with code for them, 90 for 9.0; empty: not known
-  std::vector<int> ptx;             // with PTX for them
+  // What the files hold code for: "9.0", and "9.0a" for that capability alone.
+  std::vector<std::string> machine_code, ptx;
+  std::string code_incomplete;  // why there may be more; empty if all of it was read
   bool simulated = false;
 };
 

@@ -1,5 +1,8 @@
 #include "harness/doctor/finding.h"
 
+#include <algorithm>
+#include <functional>
+
 namespace launchgap::doctor {
 
 std::string_view name_of(Severity severity) {
@@ -23,6 +26,10 @@ Json to_json(const Finding& finding) {
                {"remedy", finding.remedy}};
   if (!finding.symptoms.empty()) json["symptoms"] = finding.symptoms;
   return json;
+}
+
+void sort_by_severity(std::vector<Finding>& findings) {
+  std::ranges::stable_sort(findings, std::ranges::greater(), &Finding::severity);
 }
 
 }  // namespace launchgap::doctor

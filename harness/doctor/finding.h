@@ -29,4 +29,7 @@ struct Finding {
 
 Json to_json(const Finding& finding);
 
+/// The most severe first; those of one severity stay in their order.
+void sort_by_severity(std::vector<Finding>& findings);
+
 }  // namespace launchgap::doctor

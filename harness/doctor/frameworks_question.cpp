@@ -25,6 +25,7 @@ void Question::choose_installed() {
   };
   const auto found = std::ranges::find_if(setup_.installed, is_same);
   if (found == setup_.installed.end()) return;
+  installed_ = true;
   answer_.notes.push_back(fmt::format("{} {} is installed in {}",
                                       found->name,
                                       printable(found->version, 60),
@@ -60,9 +61,13 @@ void Question::choose_build() {
         tag);
   }
   cpu_only_ = requirement_.cpu_only;
-  if (!torch() && version_ && requirement_.package == "tensorflow" &&
-      (*version_ < *Version::parse("1.15") || version_->in_series(*Version::parse("2.0")))) {
-    answer_.notes.push_back(
+  const bool separate =
+      !torch() && version_ && requirement_.package == "tensorflow" &&
+      (*version_ < *Version::parse("1.15") || version_->in_series(*Version::parse("2.0")));
+  if (separate && installed_) {
+    cpu_only_ = true;
+  } else if (separate) {
+    answer_.notes.emplace_back(
         "before 1.15, and at 2.0, pip's tensorflow has no GPU; this answer is for tensorflow-gpu");
   }
   if (!unknown_version_ && !cpu_only_) choose_row();
@@ -255,11 +260,13 @@ void Question::describe_cudnn() {
     answer_.needs.push_back({"cuDNN", cudnn->text(), "comes with it", Truth::yes});
     return;
   }
+  std::string have = setup_.libraries_known ? "none" : "not known";
+  const auto soname = soname_of_cudnn(*cudnn);
+  if (soname && std::ranges::find(setup_.sonames, *soname) != setup_.sonames.end()) have = *soname;
+  if (setup_.cudnn) have = setup_.cudnn->text();
   answer_.needs.push_back({"cuDNN",
                            fmt::format("{} or newer {}.x", cudnn->text(), cudnn->major()),
-                           setup_.cudnn             ? setup_.cudnn->text()
-                           : setup_.libraries_known ? "none"
-                                                    : "not known",
+                           have,
                            cudnn_verdict().truth});
 }
 

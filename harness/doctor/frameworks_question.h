@@ -80,6 +80,7 @@ class Question {
   std::optional<Version> version_;
   bool missing_is_silent_ = true;
   bool cpu_only_ = false;
+  bool installed_ = false;  // the answer is for the package in the active Python
   std::optional<Cause> unknown_version_;
   std::size_t hopeless_gpus_ = 0;  // that this build cannot use whatever is done to the machine
   Answer answer_;

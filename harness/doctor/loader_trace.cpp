@@ -172,9 +172,10 @@ void LoaderTraceReader::line(std::string_view text) {
     if (search) search->searched = true;
     state.current = search ? static_cast<std::size_t>(search - trace.searches.data()) + 1 : 0;
   } else if (take_prefix(text, " search path=")) {
-    const std::size_t open = text.rfind('(');
+    // "/a:/b\t\t(RPATH from file ./x)"
+    const std::size_t open = text.rfind("\t\t(");
     const bool whole = open != std::string_view::npos && text.ends_with(')');
-    state.origin = whole ? origin_of(text.substr(open + 1, text.size() - open - 2)) : PathOrigin{};
+    state.origin = whole ? origin_of(text.substr(open + 3, text.size() - open - 4)) : PathOrigin{};
   } else if (take_prefix(text, " search cache=")) {
     state.origin = {PathOrigin::Kind::cache, "", ""};
   } else if (take_prefix(text, "  trying file=")) {

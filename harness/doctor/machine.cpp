@@ -249,16 +249,20 @@ std::optional<Version> toolkit_version(const SystemFiles& files, const std::stri
   return Version::parse(fmt::format("{}.{}", version / 1000, version % 1000 / 10));
 }
 
+bool concerns_cuda(std::string_view variable) {
+  constexpr std::string_view kNames[] = {
+      "LD_LIBRARY_PATH", "LD_PRELOAD", "PATH", "VIRTUAL_ENV", "CONDA_PREFIX"};
+  return variable.starts_with("CUDA_") || variable.starts_with("NVIDIA_") ||
+         std::ranges::find(kNames, variable) != std::end(kNames);
+}
+
 std::map<std::string, std::string> cuda_environment() {
   std::map<std::string, std::string> found;
   for (char** variable = environ; *variable; ++variable) {
     const std::string_view text = *variable;
     const std::string_view name = text.substr(0, text.find('='));
-    if (name.starts_with("CUDA_") || name.starts_with("NVIDIA_") ||
-        name.starts_with("LAUNCHGAP_") || name == "LD_LIBRARY_PATH" || name == "LD_PRELOAD" ||
-        name == "PATH" || name == "VIRTUAL_ENV" || name == "CONDA_PREFIX") {
+    if (concerns_cuda(name))
       found[std::string(name)] = text.substr(std::min(text.size(), name.size() + 1));
-    }
   }
   return found;
 }
@@ -270,10 +274,10 @@ int open_error_of(const SystemFiles& files, const std::string& path) {
   return 0;
 }
 
-Machine read_machine(const SystemFiles& files) {
+Machine read_machine(const SystemFiles& files, std::map<std::string, std::string> environment) {
   Machine machine;
   machine.simulated = files.simulated();
-  machine.environment = cuda_environment();
+  machine.environment = std::move(environment);
   machine.gpus = pci_gpus(files);
   read_modules(files, machine);
   machine.nodes = device_nodes(files, machine);

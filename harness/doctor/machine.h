@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "harness/doctor/system_files.h"
@@ -60,13 +61,15 @@ struct Machine {
 };
 
 /// Reads it all, without the device nodes' `open_error`: opening one may take seconds.
-Machine read_machine(const SystemFiles& files);
+Machine read_machine(const SystemFiles& files, std::map<std::string, std::string> environment);
 
 /// errno of opening a device node for reading and writing, 0 if that works. Opening a GPU that no
 /// process has open makes the driver initialise it.
 int open_error_of(const SystemFiles& files, const std::string& path);
 
-/// The variables of this process that change what CUDA and the loader do.
+/// Whether a variable changes what CUDA and the loader do, or says where they are.
+bool concerns_cuda(std::string_view variable);
+/// Those of this process.
 std::map<std::string, std::string> cuda_environment();
 
 /// The toolkit's version, from its version.json, version.txt or cuda.h.

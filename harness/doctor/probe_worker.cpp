@@ -14,6 +14,8 @@
 #include "harness/device/cuda/nvml_inventory.h"
 #include "harness/device/device.h"
 #include "harness/device/shared_library.h"
+#include "harness/doctor/computing.h"
+#include "harness/doctor/device_code.h"
 #include "harness/doctor/loader_trace.h"
 #include "harness/doctor/machine.h"
 #include "harness/doctor/probe.h"
@@ -151,6 +153,27 @@ std::set<std::string> mapped_files(const std::string& name) {
   return files;
 }
 
+/// Which GPUs the files hold code for, all of them together.
+void tell_code(const std::set<std::string>& files) {
+  announce("reading for which GPUs there is code");
+  Json machine_code = Json::array(), ptx = Json::array();
+  std::set<CodeTarget> all_machine_code, all_ptx;
+  std::string incomplete;
+  for (const std::string& file : files) {
+    try {
+      const DeviceCode code = device_code_of(file);
+      all_machine_code.insert(code.sass.begin(), code.sass.end());
+      all_ptx.insert(code.ptx.begin(), code.ptx.end());
+      if (incomplete.empty()) incomplete = code.incomplete;
+    } catch (const Error& error) {
+      incomplete = error.what();
+    }
+  }
+  for (const CodeTarget& target : all_machine_code) machine_code.push_back(target.text());
+  for (const CodeTarget& target : all_ptx) ptx.push_back(target.text());
+  tell({{"machine_code", machine_code}, {"ptx", ptx}, {"code_incomplete", incomplete}});
+}
+
 /// CUDA's runtime: its version, and whether it can do anything with the driver that there is.
 void probe_runtime(const SharedLibrary& library) {
   int version = 0;
@@ -219,8 +242,16 @@ void probe_library(const Json& job) {
   tell({{"path", library.path()}, {"simulated", library.facts().simulated}});
   announce("asking its version");
   if (kind == "cudart") return probe_runtime(library);
-  if (kind == "cudnn") return probe_cudnn(library);
-  if (kind == "cublas") return probe_property_version(library, "cublasGetProperty");
+  if (kind == "cudnn") {
+    probe_cudnn(library);
+    if (job.value("code", false)) tell_code(mapped_files("libcudnn"));
+    return;
+  }
+  if (kind == "cublas") {
+    probe_property_version(library, "cublasGetProperty");
+    if (job.value("code", false)) tell_code(mapped_files("libcublas"));
+    return;
+  }
   if (kind == "nccl") {
     int version = 0;
     const auto get = function_in<int(int*)>(library, "ncclGetVersion");
@@ -261,6 +292,8 @@ int answer_probe(const Json& job) {
       probe_library(job);
     } else if (task == "doctor-node") {
       probe_node(job);
+    } else if (task == "doctor-computing") {
+      tell_computing_processes();
     } else if (task == "doctor-proof") {
       prove(job.at("uuid").get<std::string>());
     } else {

@@ -142,13 +142,9 @@ class Watch {
     if (folder_) folder_->read();
     ProgramFacts program;
     program.traced = traced;
+    processes_[pid_].pid = pid_;  // it may have been too quick to be seen
     if (folder_) add_searches();
-    // The program first, then the others by their age.
-    if (const auto first = processes_.find(pid_); first != processes_.end()) {
-      program.processes.push_back(first->second);
-    } else {
-      program.processes.emplace_back().pid = pid_;
-    }
+    program.processes.push_back(processes_[pid_]);
     for (const auto& [pid, facts] : processes_) {
       if (pid != pid_) program.processes.push_back(facts);
     }

@@ -35,6 +35,25 @@ void merge_alike(std::vector<Finding>& findings) {
   findings = std::move(merged);
 }
 
+/// What a GPU's proof says of a library that is itself broken or mixed is that library's symptom.
+void explain_by_libraries(std::vector<Finding>& findings) {
+  for (const char* library : {"cudnn", "cublas"}) {
+    const std::string name = fmt::format("lib{}", library);
+    const auto cause = std::ranges::find_if(findings, [&](const Finding& finding) {
+      return finding.subject.starts_with(name) && finding.severity == Severity::prevents;
+    });
+    if (cause == findings.end()) continue;
+    for (const Finding& finding : findings) {
+      if (&finding != &*cause && finding.code.starts_with(library))
+        for (const std::string& line : finding.evidence) cause->symptoms.push_back(line);
+    }
+    const Finding kept = *cause;
+    std::erase_if(findings, [&](const Finding& finding) {
+      return finding.code.starts_with(library) && finding.subject != kept.subject;
+    });
+  }
+}
+
 }  // namespace
 
 std::vector<Finding> diagnose(const Facts& facts) {
@@ -52,8 +71,9 @@ std::vector<Finding> diagnose(const Facts& facts) {
     findings.push_back(std::move(finding));
   }
   for (Finding& finding : diagnose_state(facts)) findings.push_back(std::move(finding));
+  explain_by_libraries(findings);
   merge_alike(findings);
-  std::ranges::stable_sort(findings, std::ranges::greater(), &Finding::severity);
+  sort_by_severity(findings);
   return findings;
 }
 

@@ -34,6 +34,9 @@ Finding finding_of_code(const Facts& facts,
                         int code,
                         const std::string& text);
 
+/// Whether a GPU has fallen off the bus, by NVML or by the kernel's Xid 79.
+std::optional<Finding> why_lost(const Facts& facts, const Gpu& gpu);
+
 /// Why a GPU is not among those that the driver lists, while it lists others or none.
 Finding why_not_listed(const Facts& facts, const Gpu& gpu);
 

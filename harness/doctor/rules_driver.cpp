@@ -399,6 +399,9 @@ std::optional<Finding> why_no_driver(const Facts& facts) {
   if (auto finding = why_mismatch(facts)) return finding;
   if (driver.init->code == 0 || driver.init->code == 100) return why_lists_nothing(facts);
   if (driver.init->code == 999 || driver.init->code == 3) {
+    for (const Gpu& gpu : facts.gpus) {
+      if (auto finding = why_lost(facts, gpu)) return finding;
+    }
     if (auto finding = why_no_unified_memory(facts)) return finding;
     if (auto finding = why_no_nodes(facts)) return finding;
   }

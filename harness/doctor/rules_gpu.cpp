@@ -60,31 +60,6 @@ std::optional<Finding> why_dropped(const Facts& facts, const Gpu& gpu) {
   return finding;
 }
 
-std::optional<Finding> why_lost(const Facts& facts, const Gpu& gpu) {
-  std::vector<std::string> evidence;
-  for (const NvmlGpuFacts& seen : facts.nvml.gpus) {
-    const bool nobody = seen.uuid.empty() && seen.pci_bus_id.empty();
-    if (!seen.problem.empty() && (nobody || &seen == gpu.in_nvml))
-      evidence.push_back(fmt::format("NVML says of GPU {}: {}", seen.index, seen.problem));
-  }
-  bool fell_off = false;
-  for (const Xid& xid : facts.machine.xids) {
-    if (gpu.pci.empty() || !gpu.pci.starts_with(xid.address)) continue;
-    evidence.push_back(fmt::format("the kernel reported Xid {}: {}", xid.code, xid.text));
-    fell_off = fell_off || xid.code == 79;
-  }
-  const bool nvml_lost = std::ranges::any_of(
-      evidence, [](const std::string& line) { return line.find("lost") != std::string::npos; });
-  if (!fell_off && !nvml_lost) return std::nullopt;
-  return about(
-      gpu,
-      "gpu-lost",
-      "The GPU has fallen off the bus.",
-      evidence,
-      "restart the machine, and if it happens again look at power, cooling and the seat of "
-      "the card; it will not come back by itself");
-}
-
 bool is_container(const Facts& facts) {
   return !facts.machine.container.empty();
 }
@@ -151,7 +126,15 @@ Finding cudnn_finding(const Gpu& gpu, const ProofStep& step) {
                  "leave one cuDNN in the loader's way: LD_LIBRARY_PATH, the system's packages and "
                  "pip's wheels each can bring one");
   }
-  if (contains(words, "PREREQUISITE_MISSING")) {
+  if (contains(words, "INCOMPATIBLE_CUDA_DRIVER")) {
+    return about(gpu,
+                 "driver-too-old",
+                 "The driver is older than the cuDNN that is loaded needs.",
+                 evidence,
+                 "install a newer driver, or the cuDNN for the driver's own CUDA (major)");
+  }
+  if (contains(words, "PREREQUISITE_MISSING") || contains(words, "SUBLIBRARY_UNAVAILABLE") ||
+      contains(words, "SUBLIBRARY_LOADING_FAILED") || contains(words, "INCOMPATIBLE_CUDART")) {
     return about(gpu,
                  "cudnn-prerequisite-missing",
                  "cuDNN misses a library that it loads when it is needed, or one of the right "
@@ -254,6 +237,31 @@ std::optional<Finding> diagnose_proof(const Facts& facts, const Gpu& gpu) {
 }
 
 }  // namespace
+
+std::optional<Finding> why_lost(const Facts& facts, const Gpu& gpu) {
+  std::vector<std::string> evidence;
+  for (const NvmlGpuFacts& seen : facts.nvml.gpus) {
+    const bool nobody = seen.uuid.empty() && seen.pci_bus_id.empty();
+    if (!seen.problem.empty() && (nobody || &seen == gpu.in_nvml))
+      evidence.push_back(fmt::format("NVML says of GPU {}: {}", seen.index, seen.problem));
+  }
+  bool fell_off = false;
+  for (const Xid& xid : facts.machine.xids) {
+    if (gpu.pci.empty() || !gpu.pci.starts_with(xid.address)) continue;
+    evidence.push_back(fmt::format("the kernel reported Xid {}: {}", xid.code, xid.text));
+    fell_off = fell_off || xid.code == 79;
+  }
+  const bool nvml_lost = std::ranges::any_of(
+      evidence, [](const std::string& line) { return line.find("lost") != std::string::npos; });
+  if (!fell_off && !nvml_lost) return std::nullopt;
+  return about(
+      gpu,
+      "gpu-lost",
+      "The GPU has fallen off the bus.",
+      evidence,
+      "restart the machine, and if it happens again look at power, cooling and the seat of "
+      "the card; it will not come back by itself");
+}
 
 Finding why_not_listed(const Facts& facts, const Gpu& gpu) {
   if (gpu.on_pci && !gpu.on_pci->bound_to.empty() && gpu.on_pci->bound_to != "nvidia") {

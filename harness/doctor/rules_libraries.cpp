@@ -145,15 +145,24 @@ std::optional<Finding> diagnose_parts(const LibraryFacts& cudnn) {
       "wheels each can bring one");
 }
 
-/// Whether a library has code that a GPU can run; unknown where it was not read.
-Truth has_code(const LibraryFacts& library, int capability) {
-  if (library.capabilities.empty() && library.ptx.empty()) return Truth::unknown;
-  const bool machine_code = std::ranges::any_of(library.capabilities, [&](int target) {
-    return target / 10 == capability / 10 && target <= capability;
+/// Whether one of these targets serves a GPU; "9.0a" serves 9.0 alone, and of a family ("10.0f")
+/// the rest is taken to be served too.
+bool any_serves(const std::vector<std::string>& targets, CodeImage::Kind kind, int capability) {
+  return std::ranges::any_of(targets, [&](const std::string& text) {
+    auto image = CodeImage::parse(text);
+    if (!image) return true;  // unknown is no reason to accuse
+    image->kind = kind;
+    return !image_runs(*image, {capability / 10, capability % 10}).no();
   });
-  const bool ptx =
-      std::ranges::any_of(library.ptx, [&](int target) { return target <= capability; });
-  return machine_code || ptx ? Truth::yes : Truth::no;
+}
+
+/// Whether a library has code that a GPU can run; unknown where it was not read to the end.
+Truth has_code(const LibraryFacts& library, int capability) {
+  if (any_serves(library.machine_code, CodeImage::Kind::machine_code, capability) ||
+      any_serves(library.ptx, CodeImage::Kind::ptx, capability))
+    return Truth::yes;
+  const bool read = !library.machine_code.empty() || !library.ptx.empty();
+  return read && library.code_incomplete.empty() ? Truth::no : Truth::unknown;
 }
 
 /// By what is in the files. Of several cuBLAS or cuDNN one is enough.
@@ -170,7 +179,7 @@ std::vector<Finding> diagnose_code(const Facts& facts) {
         evidence.push_back(fmt::format(
             "{}: machine code for {}{}",
             file_line(library),
-            fmt::join(library.capabilities, ", "),
+            fmt::join(library.machine_code, ", "),
             library.ptx.empty() ? "" : fmt::format("; PTX for {}", fmt::join(library.ptx, ", "))));
       }
       if (enough || evidence.empty()) continue;
@@ -293,7 +302,8 @@ std::vector<Finding> diagnose_libraries(const Facts& facts, bool driver_works) {
     if (finding) findings.push_back(*std::move(finding));
   };
   for (const LibraryFacts& library : facts.libraries) {
-    add(diagnose_file(library));
+    // Many of them load libcuda, and go with it.
+    if (facts.driver.died.empty()) add(diagnose_file(library));
     if (library.library == "cudnn" && library.died.empty()) add(diagnose_parts(library));
   }
   add(diagnose_copies(facts));

@@ -74,22 +74,30 @@ std::string driver_wanted(const Facts& facts) {
   const std::string cuda = newest_cuda(facts);
   const auto version = Version::parse(cuda);
   const auto need = version ? driver_needed_by(*version) : std::nullopt;
-  std::string wanted =
-      need ? fmt::format("NVIDIA's driver, {} or newer for CUDA {}", need->minimum.text(), cuda)
-           : "NVIDIA's driver";
   // What the GPUs still allow is a limit from above.
+  std::string limit;
   for (const PciController& gpu : facts.machine.gpus) {
     const auto known = find_gpu_by_pci(gpu.device_id);
     const ArchitectureRow* const life = known ? life_of(known->capability) : nullptr;
-    if (life && life->last_driver_branch) {
-      wanted += fmt::format(" (for {}, a {} GPU, no newer than branch R{})",
-                            known->name,
-                            life->architecture,
-                            *life->last_driver_branch);
-      break;
+    if (!life || !life->last_driver_branch) continue;
+    if (need && *life->last_driver_branch < need->minimum.major()) {
+      return fmt::format(
+          "NVIDIA's driver of branch R{}, the last for {} ({}); the CUDA {} that is here is too "
+          "new "
+          "for it",
+          *life->last_driver_branch,
+          known->name,
+          life->architecture,
+          cuda);
     }
+    limit = fmt::format(", and for {} ({}) no newer than branch R{}",
+                        known->name,
+                        life->architecture,
+                        *life->last_driver_branch);
   }
-  return wanted;
+  return (need ? fmt::format("NVIDIA's driver, {} or newer for CUDA {}", need->minimum.text(), cuda)
+               : "NVIDIA's driver") +
+         limit;
 }
 
 std::string install_driver(const Facts& facts) {
@@ -116,6 +124,8 @@ std::vector<std::string> symptoms_without_driver(const Facts& facts, const Findi
       add(fmt::format("{}: {}",
                       library.soname,
                       call_text("cudaGetDeviceCount", library.call->code, library.call->text)));
+    if (!library.died.empty() && !facts.driver.died.empty())
+      add(fmt::format("{}: {}", library.soname, library.died));
   }
   return symptoms;
 }

@@ -278,7 +278,7 @@ Json to_json(const Facts& facts, const std::vector<Finding>& findings) {
     if (!library.origin.empty()) entry["origin"] = library.origin;
     if (!library.others.empty()) entry["others"] = library.others;
     if (!library.error.empty()) entry["error"] = library.error;
-    if (!library.capabilities.empty()) entry["machine_code_for"] = library.capabilities;
+    if (!library.machine_code.empty()) entry["machine_code_for"] = library.machine_code;
     if (!library.ptx.empty()) entry["ptx_for"] = library.ptx;
     json["libraries"].push_back(entry);
   }

@@ -158,8 +158,8 @@ CudnnRow cudnn_support(const Row& row) {
           row.source()};
 }
 
-DeviceCode device_code(const Row& row) {
-  DeviceCode code;
+BuildCode device_code(const Row& row) {
+  BuildCode code;
   std::string_view cell = row.maybe_text("compute_capabilities");
   if (cell.starts_with(">=")) {
     code.at_least = row.as_capability("compute_capabilities", cell.substr(2));

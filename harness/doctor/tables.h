@@ -87,7 +87,7 @@ struct CudnnRow {  // cudnn_support.csv
 enum class Ptx { none, some, unknown };
 
 /// What a build of a framework has code for.
-struct DeviceCode {
+struct BuildCode {
   std::vector<Capability> machine_code;  // empty: not known
   std::optional<Capability> at_least;    // only the minimum is known
   Ptx ptx = Ptx::unknown;
@@ -100,7 +100,7 @@ struct BuildRow {         // tensorflow_builds.csv, pytorch_builds.csv
   std::string package;  // "wheel", "conda"
   Version cuda;         // what it was built with
   std::optional<Version> cudnn;
-  DeviceCode code;
+  BuildCode code;
   bool brings_libraries = false;  // CUDA and cuDNN come with it, the system's are not used
   std::string extra;              // with this extra of pip they come with it: "and-cuda"
   bool default_build = false;     // what pip installs when no CUDA is named

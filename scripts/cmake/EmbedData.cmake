@@ -27,3 +27,36 @@ std::string_view embedded_table(std::string_view name) {
 ")
   target_sources(${target} PRIVATE ${source})
 endfunction()
+
+# launchgap_embed_pages(TARGET): puts all of docs/findings into TARGET, as the functions of harness/doctor/pages.h.
+function(launchgap_embed_pages target)
+  file(GLOB pages CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/docs/findings/*.md)
+  list(SORT pages)
+  set(entries "")
+  set(codes "")
+  foreach(path IN LISTS pages)
+    get_filename_component(code ${path} NAME_WE)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${path})
+    file(READ ${path} text)
+    string(APPEND entries "  if (code == \"${code}\") return R\"page(${text})page\";\n")
+    string(APPEND codes "\"${code}\", ")
+  endforeach()
+  set(source ${CMAKE_BINARY_DIR}/generated/harness/doctor/pages.cpp)
+  file(CONFIGURE OUTPUT ${source} @ONLY CONTENT
+    "#include \"harness/doctor/pages.h\"
+
+namespace launchgap::doctor {
+
+std::string_view page_of(std::string_view code) {
+@entries@  return {};
+}
+
+const std::vector<std::string_view>& all_codes() {
+  static const std::vector<std::string_view> codes = {@codes@};
+  return codes;
+}
+
+}  // namespace launchgap::doctor
+")
+  target_sources(${target} PRIVATE ${source})
+endfunction()

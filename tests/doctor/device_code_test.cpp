@@ -190,8 +190,9 @@ int main() { return go(); }
       nvcc,
       plain.string(),
       source.string());
-  if (std::system(command.c_str()) == 0)
+  if (std::system(command.c_str()) == 0) {
     EXPECT_EQ(device_code_of(plain).text(), "SASS 8.0; PTX 8.0");
+  }
 }
 
 TEST(DeviceCode, OfCudasOwnLibraries) {

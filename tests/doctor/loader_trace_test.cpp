@@ -159,7 +159,7 @@ TEST(LoaderTrace, ChildrenAndTornLinesAreKeptApart) {
   while (p < parent.size()) {
     const std::size_t p_end = parent.find('\n', p) + 1, c_end = child.find('\n', c) + 1;
     mixed += parent.substr(p, p_end - p) + "torn [0]; gener\n\n:\n12\n     12:\tfile=\n" +
-             child.substr(c, c_end - c) + std::string("     12:\t\0\xff\n", 11);
+             child.substr(c, c_end - c) + std::string("     12:\t\0\xff\n", 12);
     p = p_end, c = c_end;
   }
   LoaderTraceReader reader;

@@ -1,0 +1,287 @@
+// What is installed in a Python, read from roots that are made here.
+#include "harness/doctor/python_packages.h"
+
+#include <algorithm>
+#include <random>
+#include <sys/stat.h>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/doctor/folder.h"
+
+namespace launchgap::doctor {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+namespace fs = std::filesystem;
+using Environment = std::map<std::string, std::string>;
+
+class Root : public Folder {
+ public:
+  void program(const std::string& name,
+               const std::string& bytes =
+                   "\x7f"
+                   "ELF") const {
+    chmod(write(name, bytes).c_str(), 0755);
+  }
+  void link(const std::string& name, const std::string& target) const {
+    fs::create_directories((path() / name).parent_path());
+    fs::create_symlink(target, path() / name);
+  }
+  void package(const std::string& site, const std::string& name, const std::string& version) const {
+    write(fmt::format("{}/{}-{}.dist-info/METADATA", site, name, version),
+          fmt::format(
+              "Metadata-Version: 2.1\nName: {}\nVersion: {}\n\nName: not this\n", name, version));
+  }
+  ActivePython python(const Environment& environment) const {
+    return active_python(SystemFiles(path()), environment);
+  }
+};
+
+std::vector<std::string> texts(const ActivePython& python) {
+  std::vector<std::string> all;
+  for (const PythonPackage& package : python.packages)
+    all.push_back(fmt::format("{} {} {}", package.name, package.version, package.location));
+  return all;
+}
+
+TEST(ActivePython, IsTheOneThatAUserWouldStart) {
+  Root root;
+  root.program("usr/bin/python3.11");
+  root.link("usr/bin/python3", "python3.11");
+  root.make_folder("usr/lib/python3.11");
+  root.make_folder("usr/lib/python3/dist-packages");
+  root.make_folder("usr/local/lib/python3.11/dist-packages");
+  root.make_folder("home/u/.local/lib/python3.11/site-packages");
+  root.link("venv/bin/python3", "/usr/bin/python3");
+  root.write("venv/pyvenv.cfg", "home = /usr/bin\ninclude-system-site-packages = false\n");
+  root.make_folder("venv/lib/python3.11/site-packages");
+  root.link("open/bin/python", "/usr/bin/python3.11");
+  root.write("open/pyvenv.cfg", "home = /usr/bin\r\ninclude-system-site-packages = true\r\n");
+  root.make_folder("open/lib/python3.11/site-packages");
+  root.program("conda/bin/python3.9");
+  root.link("conda/bin/python", "python3.9");
+  root.make_folder("conda/lib/python3.9/site-packages");
+  root.program("pyenv/shims/python3", "#!/bin/sh\n");
+  root.program("pyenv/versions/3.12.1/bin/python3");
+  root.write("pyenv/version", "3.12.1\n");
+  root.make_folder("pyenv/versions/3.12.1/lib/python3.12/site-packages");
+  root.program("script/python3", "#!/bin/sh\n");
+  root.make_folder("extra");
+
+  struct Case {
+    Environment environment;
+    const char *executable, *chosen_by, *folders;
+  };
+  const char* const system =
+      "/usr/local/lib/python3.11/dist-packages /usr/lib/python3/dist-packages";
+  const std::string user = std::string("/home/u/.local/lib/python3.11/site-packages ") + system;
+  const std::string open = "/open/lib/python3.11/site-packages " + user;
+  const Case cases[] = {
+      {{{"PATH", "/none:/usr/bin"}}, "/usr/bin/python3", "PATH", system},
+      {{{"PATH", "/usr/bin"}, {"HOME", "/home/u"}}, "/usr/bin/python3", "PATH", user.c_str()},
+      {{{"PATH", "/usr/bin"}, {"HOME", "/home/u"}, {"PYTHONNOUSERSITE", "1"}},
+       "/usr/bin/python3",
+       "PATH",
+       system},
+      {{{"PATH", "/usr/bin"}, {"VIRTUAL_ENV", "/venv"}, {"HOME", "/home/u"}},
+       "/venv/bin/python3",
+       "VIRTUAL_ENV",
+       "/venv/lib/python3.11/site-packages"},
+      {{{"PATH", "/venv/bin:/usr/bin"}},
+       "/venv/bin/python3",
+       "PATH",
+       "/venv/lib/python3.11/site-packages"},
+      {{{"PATH", "/usr/bin"}, {"VIRTUAL_ENV", "/open"}, {"HOME", "/home/u"}},
+       "/open/bin/python",
+       "VIRTUAL_ENV",
+       open.c_str()},
+      {{{"PATH", "/usr/bin"}, {"CONDA_PREFIX", "/conda"}},
+       "/conda/bin/python",
+       "CONDA_PREFIX",
+       "/conda/lib/python3.9/site-packages"},
+      {{{"PATH", "/usr/bin"}, {"VIRTUAL_ENV", "/gone"}}, "/usr/bin/python3", "PATH", system},
+      {{{"PATH", "/pyenv/shims:/usr/bin"}},
+       "/pyenv/versions/3.12.1/bin/python3",
+       "PATH",
+       "/pyenv/versions/3.12.1/lib/python3.12/site-packages"},
+      {{{"PATH", "/usr/bin"}, {"PYTHONPATH", "/extra::relative:/none"}, {"VIRTUAL_ENV", "/venv"}},
+       "/venv/bin/python3",
+       "VIRTUAL_ENV",
+       "/extra /venv/lib/python3.11/site-packages"},
+      {{{"PATH", "/script"}}, "/script/python3", "PATH", ""},
+      {{{"PATH", "/pyenv/shims"}, {"PYENV_VERSION", "../../evil"}},
+       "/pyenv/shims/python3",
+       "PATH",
+       ""},
+      {{{"PATH", "/none"}}, "", "", ""},
+      {{}, "", "", ""},
+  };
+  for (const Case& c : cases) {
+    const ActivePython python = root.python(c.environment);
+    EXPECT_EQ(python.executable, c.executable);
+    EXPECT_EQ(python.chosen_by, c.chosen_by) << c.executable;
+    EXPECT_EQ(fmt::format("{}", fmt::join(python.folders, " ")), c.folders) << c.executable;
+    EXPECT_EQ(python.unknown.empty(), *c.folders != 0) << python.unknown;
+  }
+}
+
+constexpr const char* kSite = "venv/lib/python3.11/site-packages";
+const Environment kVenv = {{"VIRTUAL_ENV", "/venv"}};
+
+class Venv : public Root {
+ public:
+  Venv() {
+    program("venv/bin/python3");
+    write("venv/pyvenv.cfg", "home = /usr/bin\n");
+    make_folder(kSite);
+  }
+  void install(const std::string& name, const std::string& version) const {
+    package(kSite, name, version);
+  }
+  ActivePython python() const { return Root::python(kVenv); }
+};
+
+TEST(PythonPackages, AreReadFromTheirMetadata) {
+  Venv venv;
+  const std::string site = kSite;
+  venv.install("torch", "2.3.0+cu121");
+  venv.write(site + "/torch/version.py",
+             "__version__ = '2.3.0+cu121'\ndebug = False\ncuda: Optional[str] = "
+             "'12.1'\ngit_version = 'x'\n");
+  venv.write(site + "/torch/lib/libtorch_cuda.so");
+  venv.install("nvidia_cublas_cu12", "12.1.3.1");
+  venv.make_folder(site + "/nvidia/cublas/lib");
+  venv.install("numpy", "2.0");
+  venv.write(site + "/tensorflow_gpu-2.4.0-py3.8.egg-info/PKG-INFO",
+             "Name: tensorflow-gpu\r\nVersion: 2.4.0\r\n");
+  venv.write(site + "/tensorflow/python/platform/build_info.py",
+             "build_info = collections.OrderedDict([('cpu_compiler', 'x'), ('cuda_version', "
+             "'11.0'), ('is_cuda_build', True)])\n");
+  venv.write(site + "/jaxlib-0.4.egg-info", "Name: jaxlib\nVersion: 0.4\n");
+  const ActivePython python = venv.python();
+  const auto find = [&](std::string_view name) -> PythonPackage {
+    const auto found = std::ranges::find(python.packages, name, &PythonPackage::name);
+    return found == python.packages.end() ? PythonPackage{} : *found;
+  };
+  EXPECT_THAT(python.packages, SizeIs(4));
+  EXPECT_EQ(find("torch").version, "2.3.0+cu121");
+  EXPECT_EQ(find("torch").cuda, "12.1");
+  EXPECT_TRUE(find("torch").brings_cuda);
+  EXPECT_EQ(find("torch").location, "/" + site);
+  EXPECT_TRUE(find("nvidia_cublas_cu12").brings_cuda);
+  EXPECT_EQ(find("tensorflow-gpu").cuda, "11.0");
+  EXPECT_EQ(find("jaxlib").version, "0.4");
+  EXPECT_THAT(python_findings(python), IsEmpty());
+}
+
+TEST(PythonPackages, TorchsVersionIsReadByAStrictPattern) {
+  struct Case {
+    const char *line, *cuda;
+  };
+  const Case cases[] = {
+      {"cuda = '11.3'", "11.3"},
+      {"cuda: Optional[str] = \"12.8\"", "12.8"},
+      {"cuda = None", "none"},
+      {"cuda: Optional[str] = None\r", "none"},
+      {"# cuda = '11.3'", ""},
+      {"cuda = '11.3'; import os", ""},
+      {"cuda = '11'", ""},
+      {"cuda = '"
+       "\x1b"
+       "[31m'",
+       ""},
+      {"cuda = __import__('os').system('true')", ""},
+      {"", ""},
+  };
+  for (const Case& c : cases) {
+    Venv venv;
+    venv.install("torch", "2.3.0");
+    venv.write(std::string(kSite) + "/torch/version.py", std::string("x = 1\n") + c.line + "\n");
+    EXPECT_EQ(venv.python().packages.at(0).cuda, c.cuda) << c.line;
+  }
+}
+
+TEST(PythonPackages, HostileMetadataIsSurvived) {
+  Venv venv;
+  const std::string site = kSite;
+  std::mt19937 random(1);
+  std::string noise(200'000, '\0');
+  for (char& c : noise) c = static_cast<char>(random());
+  venv.write(site + "/torch-1.0.dist-info/METADATA", noise);
+  venv.write(site + "/jax-\x1b[2J.dist-info/METADATA", "Name: jax\nVersion: \x1b[31m\n");
+  venv.write(site + "/jaxlib-2.dist-info/METADATA", std::string(8 << 20, 'x'));
+  venv.write(site + "/cupy-3.dist-info/METADATA", "Name: something-else\nVersion: 3\n");
+  venv.make_folder(site + "/tf_nightly-4.dist-info/METADATA");
+  mkfifo((venv.path() / site / "tensorflow.egg-info").c_str(), 0600);
+  venv.write(site + "/nvidia_.dist-info/METADATA", "");
+  venv.link(site + "/loop.pth", "loop.pth");
+  venv.write(site + "/big.pth", std::string(1 << 20, '/'));
+  venv.write(site + "/code.pth", "import os; os.system('touch /tmp/launchgap-was-here')\n");
+  const ActivePython python = venv.python();
+  for (const PythonPackage& package : python.packages) {
+    EXPECT_EQ(package.name.find('\x1b'), std::string::npos);
+    EXPECT_EQ(package.version.find('\x1b'), std::string::npos);
+    EXPECT_LE(package.version.size(), 110);
+  }
+  EXPECT_EQ(std::ranges::count(python.packages, "cupy", &PythonPackage::name), 1);
+  EXPECT_EQ(std::ranges::count(python.packages, "jaxlib", &PythonPackage::name), 1);
+  EXPECT_FALSE(fs::exists("/tmp/launchgap-was-here"));
+}
+
+TEST(PythonPackages, FoldersOfPthFilesCount) {
+  Venv venv;
+  const std::string site = kSite;
+  venv.write(site + "/mine.pth", "# comment\n/src/torch\n../other\n/none\n");
+  venv.make_folder("src/torch");
+  venv.make_folder("venv/lib/python3.11/other");
+  venv.package("src/torch", "torch", "2.9");
+  EXPECT_THAT(venv.python().folders,
+              ElementsAre("/" + site, "/src/torch", "/venv/lib/python3.11/other"));
+  EXPECT_THAT(texts(venv.python()), ElementsAre("torch 2.9 /src/torch"));
+}
+
+TEST(FrameworkInstalledTwice, SaysWhichOneWins) {
+  Root root;
+  root.program("usr/bin/python3.11");
+  root.link("usr/bin/python3", "python3.11");
+  root.package("home/u/.local/lib/python3.11/site-packages", "torch", "1.13.0");
+  root.package("usr/lib/python3/dist-packages", "torch", "2.3.0");
+  root.package("usr/lib/python3/dist-packages", "jax", "0.4");
+  const auto findings = python_findings(root.python({{"PATH", "/usr/bin"}, {"HOME", "/home/u"}}));
+  ASSERT_THAT(findings, SizeIs(1));
+  EXPECT_EQ(findings[0].code, "framework-installed-twice");
+  EXPECT_EQ(findings[0].severity, Severity::distorts);
+  EXPECT_EQ(findings[0].sentence,
+            "torch is installed 2 times: `import torch` takes torch 1.13.0 of "
+            "/home/u/.local/lib/python3.11/site-packages.");
+  EXPECT_THAT(findings[0].remedy, HasSubstr("/usr/bin/python3 -m pip uninstall torch"));
+}
+
+TEST(FrameworkInstalledTwice, SideBySideTheLastOneInstalledWins) {
+  Venv venv;
+  venv.install("tensorflow", "2.4.0");
+  venv.install("tensorflow_gpu", "2.3.0");
+  venv.install("cupy_cuda12x", "13.0");
+  venv.install("cupy-cuda11x", "13.0");
+  const auto findings = python_findings(venv.python());
+  ASSERT_THAT(findings, SizeIs(2));
+  EXPECT_EQ(findings[0].subject, "tensorflow");
+  EXPECT_THAT(findings[0].sentence, HasSubstr("installed last"));
+  EXPECT_EQ(findings[1].subject, "cupy");
+}
+
+TEST(NormalisedName, AsInPep503) {
+  EXPECT_EQ(normalised_name("Tensorflow_GPU"), "tensorflow-gpu");
+  EXPECT_EQ(normalised_name("nvidia.-_cublas"), "nvidia-cublas");
+}
+
+}  // namespace
+}  // namespace launchgap::doctor

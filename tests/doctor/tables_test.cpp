@@ -204,7 +204,9 @@ TEST(Architectures, LiveForwards) {
     EXPECT_TRUE(seen.insert(row.capability).second) << row.capability.text();
     EXPECT_EQ(row.last_toolkit.has_value(), row.last_driver_branch.has_value())
         << row.capability.text();
-    if (row.last_toolkit) EXPECT_LE(row.first_toolkit, *row.last_toolkit) << row.capability.text();
+    if (row.last_toolkit) {
+      EXPECT_LE(row.first_toolkit, *row.last_toolkit) << row.capability.text();
+    }
     if (!row.last_toolkit || *row.last_toolkit < version("8.0")) continue;
     EXPECT_TRUE(toolkit_exists(*row.last_toolkit).yes()) << row.last_toolkit->text();
   }
@@ -223,15 +225,18 @@ TEST(Cudnn, IsForToolkitsThatExistAndForGpusThatTheyKnow) {
       }
     }
     EXPECT_TRUE(any) << row.cudnn.text() << " for " << row.cuda.text();
-    if (row.minimum && row.maximum) EXPECT_LE(*row.minimum, *row.maximum) << row.cudnn.text();
+    if (row.minimum && row.maximum) {
+      EXPECT_LE(*row.minimum, *row.maximum) << row.cudnn.text();
+    }
     const auto known_by_any = [&](Capability bound) {
       return std::ranges::any_of(tables().toolkits, [&](const ToolkitRow& toolkit) {
         return row.cuda.contains(toolkit.toolkit) &&
                toolkit_knows_gpu(toolkit.toolkit, bound).yes();
       });
     };
-    if (row.minimum)
+    if (row.minimum) {
       EXPECT_TRUE(known_by_any(*row.minimum)) << row.cudnn.text() << " " << row.cuda.text();
+    }
   }
 }
 
@@ -255,9 +260,12 @@ TEST(Builds, AreForToolkitsThatExistAndGpusThatTheyKnow) {
       EXPECT_TRUE(toolkit_knows_gpu(build.cuda, c).yes()) << what << " " << c.text();
     }
     EXPECT_TRUE(std::ranges::is_sorted(build.code.machine_code)) << what;
-    if (build.code.ptx_target)
+    if (build.code.ptx_target) {
       EXPECT_TRUE(toolkit_knows_gpu(build.cuda, *build.code.ptx_target).yes()) << what;
-    if (build.cudnn) EXPECT_TRUE(soname_of_cudnn(*build.cudnn)) << what;
+    }
+    if (build.cudnn) {
+      EXPECT_TRUE(soname_of_cudnn(*build.cudnn)) << what;
+    }
   }
 }
 

@@ -19,24 +19,52 @@ namespace {
 
 using namespace cuda::abi;
 
-/// cuDNN 9 renumbered its status codes. Source: cudnn_graph.h of 9.0 and cudnn_ops_infer.h of 8.9.
+/// cuDNN 9 renumbered its status codes, and gave some other names. Source: cudnn_graph.h of 9.19
+/// and cudnn_ops_infer.h of 8.9.
 struct Failure {
-  const char* name;
+  const char* name_before_9;
   CudnnStatus before_9;
+  const char* name_since_9;
   CudnnStatus since_9;
 };
-constexpr Failure kNotInitialized{"CUDNN_STATUS_NOT_INITIALIZED", 1, 1001};
-constexpr Failure kBadParameter{"CUDNN_STATUS_BAD_PARAM", 3, 2000};
-constexpr Failure kNotSupported{"CUDNN_STATUS_NOT_SUPPORTED", 9, 3000};
-constexpr Failure kArchMismatch{"CUDNN_STATUS_ARCH_MISMATCH", 6, 3008};
-constexpr Failure kInternalError{"CUDNN_STATUS_INTERNAL_ERROR", 4, 4000};
-constexpr Failure kExecutionFailed{"CUDNN_STATUS_EXECUTION_FAILED", 8, 5000};
+constexpr Failure kNotInitialized{"CUDNN_STATUS_NOT_INITIALIZED",
+                                  1,
+                                  "CUDNN_STATUS_NOT_INITIALIZED",
+                                  1001};
+constexpr Failure kBadParameter{"CUDNN_STATUS_BAD_PARAM", 3, "CUDNN_STATUS_BAD_PARAM", 2000};
+constexpr Failure kNotSupported{"CUDNN_STATUS_NOT_SUPPORTED",
+                                9,
+                                "CUDNN_STATUS_NOT_SUPPORTED",
+                                3000};
+constexpr Failure kArchMismatch{"CUDNN_STATUS_ARCH_MISMATCH",
+                                6,
+                                "CUDNN_STATUS_NOT_SUPPORTED_ARCH_MISMATCH",
+                                3007};
+constexpr Failure kInternalError{"CUDNN_STATUS_INTERNAL_ERROR",
+                                 4,
+                                 "CUDNN_STATUS_INTERNAL_ERROR",
+                                 4000};
+constexpr Failure kExecutionFailed{"CUDNN_STATUS_EXECUTION_FAILED",
+                                   8,
+                                   "CUDNN_STATUS_EXECUTION_FAILED",
+                                   5000};
+// Only by faults.
+constexpr Failure kVersionMismatch{"CUDNN_STATUS_VERSION_MISMATCH",
+                                   14,
+                                   "CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH",
+                                   1002};
+constexpr Failure kPrerequisiteMissing{"CUDNN_STATUS_RUNTIME_PREREQUISITE_MISSING",
+                                       11,
+                                       "CUDNN_STATUS_NOT_SUPPORTED_RUNTIME_PREREQUISITE_MISSING",
+                                       3008};
 constexpr const Failure* kFailures[] = {&kNotInitialized,
                                         &kBadParameter,
                                         &kNotSupported,
                                         &kArchMismatch,
                                         &kInternalError,
-                                        &kExecutionFailed};
+                                        &kExecutionFailed,
+                                        &kVersionMismatch,
+                                        &kPrerequisiteMissing};
 
 struct Handle {
   Stream stream = nullptr;
@@ -57,10 +85,12 @@ const Node* node() {
   return find_driver() != nullptr ? find_driver()->node() : nullptr;
 }
 
+bool is_version_9() {
+  return node() == nullptr || node()->cudnn_version >= 90000;
+}
+
 CudnnStatus status_of(const Failure& failure) {
-  const Node* const its_node = node();
-  return its_node != nullptr && its_node->cudnn_version < 90000 ? failure.before_9
-                                                                : failure.since_9;
+  return is_version_9() ? failure.since_9 : failure.before_9;
 }
 
 CudnnStatus enter(const char* call) {
@@ -228,7 +258,8 @@ EXPORT std::size_t cudnnGetVersion() {
 EXPORT const char* cudnnGetErrorString(CudnnStatus status) {
   if (status == kCudnnSuccess) return "CUDNN_STATUS_SUCCESS";
   for (const Failure* const failure : kFailures) {
-    if (status_of(*failure) == status) return failure->name;
+    if (status_of(*failure) == status)
+      return is_version_9() ? failure->name_since_9 : failure->name_before_9;
   }
   return "CUDNN_UNKNOWN_STATUS";
 }

@@ -1,0 +1,430 @@
+// The questions that users really have, and their answers.
+#include "harness/doctor/frameworks.h"
+
+#include <filesystem>
+#include <set>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "harness/core/errors.h"
+
+namespace launchgap::doctor {
+namespace {
+
+// In a test "Setup" would be GoogleTest's.
+using Have = Setup;
+
+Have without_gpu() {
+  Have have;
+  have.gpus_known = have.driver_known = have.libraries_known = true;
+  return have;
+}
+
+using testing::AnyOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::ThrowsMessage;
+
+Version version(const std::string& text) {
+  return *Version::parse(text);
+}
+
+std::vector<std::string> codes(const Answer& answer) {
+  std::vector<std::string> codes;
+  for (const Finding& finding : answer.findings) codes.push_back(finding.code);
+  return codes;
+}
+
+struct Case {
+  WhatIf question;
+  Outcome outcome;
+  std::vector<std::string> codes;
+  std::string sentence;  // part of the first finding's
+  std::string remedy;    // part of it
+};
+
+void check(const std::vector<Case>& cases) {
+  for (const Case& c : cases) {
+    const Answer answer = what_if(c.question, Have{});
+    SCOPED_TRACE(text(answer));
+    ASSERT_FALSE(answer.gpus.empty());
+    EXPECT_EQ(answer.gpus.front().outcome, c.outcome);
+    EXPECT_EQ(codes(answer), c.codes);
+    if (answer.findings.empty()) continue;
+    EXPECT_THAT(answer.findings.front().sentence, HasSubstr(c.sentence));
+    EXPECT_THAT(answer.findings.front().remedy, HasSubstr(c.remedy));
+  }
+}
+
+WhatIf ask(std::string framework,
+           std::string gpu,
+           std::string driver = "",
+           std::string cuda = "",
+           std::string cudnn = "") {
+  return {
+      std::move(framework), {std::move(gpu)}, std::move(driver), std::move(cuda), std::move(cudnn)};
+}
+
+const std::string kNoCode = "framework-has-no-code-for-gpu";
+
+TEST(Frameworks, KeplerWithTensorFlow) {
+  check({
+      {ask("tensorflow", "K20m"),
+       Outcome::silent_cpu,
+       {kNoCode},
+       "has no code for K20m (3.5)",
+       "use TensorFlow 2.11 with CUDA 11.2"},
+      {ask("tensorflow", "K40m"),
+       Outcome::silent_cpu,
+       {kNoCode},
+       "without an error",
+       "450.80.02 or newer, up to branch R470"},
+      {ask("tensorflow==1.7", "K20m"), Outcome::works, {}, "", ""},
+      {ask("tensorflow==1.7.0", "K40m"), Outcome::works, {}, "", ""},
+      {ask("tensorflow==2.4.0", "K20m"), Outcome::works, {}, "", ""},
+      {ask("tensorflow==2.4.0", "K40m"), Outcome::works, {}, "", ""},
+      {ask("tensorflow==2.13", "K40m"), Outcome::works, {}, "", ""},
+      {ask("tensorflow==2.14", "K40m"), Outcome::unknown, {}, "", ""},
+      {ask("tensorflow==2.15", "K40m"), Outcome::silent_cpu, {kNoCode}, "", ""},
+  });
+}
+
+TEST(Frameworks, TensorFlowOpensTheNamesOfItsOwnToolkit) {
+  check({
+      {ask("tensorflow==2.4.0", "V100", "", "11.1"),
+       Outcome::silent_cpu,
+       {"framework-library-missing"},
+       "opens libcusolver.so.10",
+       "install CUDA 11.0"},
+      {ask("tensorflow==2.4.0", "V100", "", "11.0"), Outcome::works, {}, "", ""},
+      {ask("tensorflow==2.5", "V100", "", "11.8"), Outcome::works, {}, "", ""},
+      {ask("tensorflow==1.7.0", "V100", "", "9.1"),
+       Outcome::fails,
+       {"framework-library-missing"},
+       "opens libcublas.so.9.0",
+       "install CUDA 9.0"},
+      {ask("tensorflow==2.16", "A100", "", "11.8"),
+       Outcome::silent_cpu,
+       {"framework-library-missing"},
+       "libcudart.so.12",
+       "pip install 'tensorflow[and-cuda]==2.16'"},
+      {ask("tensorflow[and-cuda]==2.16", "A100", "", "11.8"), Outcome::works, {}, "", ""},
+  });
+  const Answer answer = what_if(ask("tensorflow==2.4.0", "V100", "", "11.1"), {});
+  EXPECT_THAT(answer.missing, ElementsAre("libcusolver.so.10"));
+  EXPECT_THAT(answer.findings.front().evidence, ElementsAre("CUDA 11.1 has libcusolver.so.11"));
+  EXPECT_THAT(answer.findings.front().symptoms,
+              testing::Contains("Could not load dynamic library 'libcusolver.so.10'"));
+}
+
+TEST(Frameworks, WithoutAGpuTheLibrariesStillAnswer) {
+  const Answer answer = what_if({"tensorflow==2.4.0", {}, "", "11.1", ""}, without_gpu());
+  EXPECT_THAT(codes(answer), ElementsAre("framework-library-missing"));
+}
+
+TEST(Frameworks, CudnnAtRunTimeAndAtBuild) {
+  check({
+      {ask("tensorflow==2.5", "V100", "", "11.2", "8.0.5"),
+       Outcome::fails,
+       {"framework-cudnn-mismatch"},
+       "built with cuDNN 8.1 and does not accept 8.0.5",
+       "install cuDNN 8.1"},
+      {ask("tensorflow==2.5", "V100", "", "11.2", "8.2.0"), Outcome::works, {}, "", ""},
+      {ask("tensorflow==2.5", "V100", "", "11.2", "7.6.5"),
+       Outcome::silent_cpu,
+       {"framework-library-missing"},
+       "libcudnn.so.8",
+       "cuDNN 8.1"},
+      {ask("tensorflow==1.4", "K40m", "", "8.0", "6.1"),
+       Outcome::fails,
+       {"framework-cudnn-mismatch"},
+       "",
+       ""},
+  });
+  const Answer answer = what_if(ask("tensorflow==2.5", "V100", "", "11.2", "8.0.5"), {});
+  EXPECT_THAT(
+      answer.findings.front().symptoms,
+      ElementsAre("Loaded runtime CuDNN library: 8.0.5 but source was compiled with: 8.1.0"));
+}
+
+TEST(Frameworks, Drivers) {
+  const std::string needs = "framework-needs-driver", old = "driver-too-old",
+                    dropped = "architecture-dropped-by-driver";
+  check({
+      {ask("tensorflow==1.7.0", "V100", "none"),
+       Outcome::silent_cpu,
+       {needs},
+       "there is no NVIDIA driver",
+       "384.81 or newer"},
+      {ask("torch==1.12", "K80", "none"),
+       Outcome::fails,
+       {needs},
+       "",
+       "440.33 or newer, up to branch R470"},
+      {ask("torch==2.8+cu128", "A100", "470.57.02"),
+       Outcome::fails,
+       {old},
+       "built with CUDA 12.8",
+       "525.60.13 or newer"},
+      {ask("torch==2.8+cu128", "RTX 5090", "535.54.03"),
+       Outcome::unknown,
+       {old},
+       "older than 570.86.10",
+       "570.86.10 or newer"},
+      {ask("torch==1.12", "K40m", "535.54.03"),
+       Outcome::fails,
+       {dropped},
+       "no longer knows K40m",
+       "install a driver of branch R470"},
+      {ask("torch==2.3+cu118", "K80", "470.256.02"),
+       Outcome::works,
+       {"cudnn-has-no-code-for-gpu"},
+       "",
+       ""},
+      {ask("torch==2.8+cu126", "V100", "590.44.01"), Outcome::fails, {dropped}, "", "R580"},
+      // A newer driver would not help a build without code, so none is advised.
+      {ask("torch==2.3+cu121", "K80", "470.256.02"),
+       Outcome::fails,
+       {kNoCode},
+       "",
+       "torch==2.3+cu118"},
+      {ask("tensorflow==2.21", "K80", "none"), Outcome::silent_cpu, {kNoCode}, "", ""},
+  });
+  const Answer answer = what_if(ask("tensorflow==1.7.0", "V100", "none"), {});
+  EXPECT_THAT(answer.findings.front().symptoms,
+              testing::Contains("CUDA driver version is insufficient for CUDA runtime version"));
+}
+
+TEST(Frameworks, PyTorchAndWhatItsWheelsHaveCodeFor) {
+  check({
+      {ask("torch==2.3+cu118", "K80"),
+       Outcome::works,
+       {"cudnn-has-no-code-for-gpu"},
+       "matrix products work, convolutions may fail",
+       "PyTorch 2.0 with CUDA 11.7"},
+      {ask("torch==2.3+cu121", "K80"), Outcome::fails, {kNoCode}, "", "torch==2.3+cu118"},
+      {ask("torch==1.12.1+cu113", "H100 SXM"),
+       Outcome::fails,
+       {kNoCode},
+       "has no code for H100 SXM (9.0)",
+       "PyTorch 2."},
+      {ask("torch==2.5+cu121", "B200"), Outcome::fails, {kNoCode}, "", "PyTorch 2."},
+      {ask("torch==2.5+cu121", "RTX 5090"), Outcome::fails, {kNoCode}, "", "PyTorch 2."},
+      {ask("torch==2.7+cu128", "V100"), Outcome::fails, {kNoCode}, "", "torch==2.7+cu126"},
+      {ask("torch==2.8+cu128", "V100"), Outcome::works, {}, "", ""},
+      {ask("torch==2.8+cu126", "V100"), Outcome::works, {}, "", ""},
+      {ask("torch==2.11+cu128", "V100"), Outcome::fails, {kNoCode}, "", "torch==2.11+cu126"},
+      {ask("torch==2.8+cu128", "P100"), Outcome::fails, {kNoCode}, "", "torch==2.8+cu126"},
+      {ask("torch==1.12", "K40m"), Outcome::fails, {kNoCode}, "", "conda"},
+      {ask("torch", "A100"), Outcome::works, {}, "", ""},
+  });
+}
+
+TEST(Frameworks, PtxIsCompiledAtTheFirstStart) {
+  const Answer answer = what_if(ask("tensorflow==2.4", "H100 SXM"), {});
+  EXPECT_EQ(answer.gpus.front().outcome, Outcome::works_after_compiling);
+  EXPECT_THAT(answer.gpus.front().reason, HasSubstr("compiles its PTX for 8.0"));
+  EXPECT_THAT(codes(answer), ElementsAre("cudnn-has-no-code-for-gpu"));
+}
+
+TEST(Frameworks, MaxwellStaysOnTensorFlow216) {
+  const Answer answer = what_if(ask("tensorflow==2.17", "M40"), {});
+  EXPECT_EQ(answer.gpus.front().outcome, Outcome::silent_cpu);
+  EXPECT_EQ(answer.gpus.front().newest.front().certain->text(), "TensorFlow 2.16 with CUDA 12.3");
+}
+
+TEST(Frameworks, MovingFromV100ToK80) {
+  for (const char* framework : {"torch==1.12.1+cu113", "tensorflow==2.4"}) {
+    const Answer answer = what_if({framework, {"V100", "K80"}, "470.256.02", "", ""}, {});
+    ASSERT_EQ(answer.gpus.size(), 2U);
+    EXPECT_EQ(answer.gpus[0].outcome, Outcome::works) << framework;
+    EXPECT_EQ(answer.gpus[1].outcome, Outcome::works) << framework;
+  }
+  const Answer torch = what_if({"torch==2.8+cu126", {"V100", "K80"}, "", "", ""}, {});
+  EXPECT_EQ(torch.gpus[0].outcome, Outcome::works);
+  EXPECT_EQ(torch.gpus[1].outcome, Outcome::fails);
+  EXPECT_EQ(torch.gpus[1].newest.front().certain->text(), "PyTorch 2.7 with CUDA 11.8");
+  EXPECT_EQ(torch.gpus[1].newest.front().with_cudnn->text(), "PyTorch 2.0 with CUDA 11.7");
+  EXPECT_EQ(torch.gpus[1].newest_toolkit->text(), "11.8");
+  EXPECT_EQ(torch.gpus[1].last_driver_branch, 470);
+}
+
+TEST(Frameworks, AMachineWithoutAGpu) {
+  const Answer answer = doctor::answer(Requirement::parse("torch"), without_gpu());
+  EXPECT_THAT(codes(answer), ElementsAre("no-gpu"));
+  EXPECT_EQ(answer.findings.front().severity, Severity::note);
+  EXPECT_THAT(text(answer), HasSubstr("this machine has no NVIDIA GPU"));
+}
+
+TEST(Frameworks, WhatIsUnknownIsSaidToBe) {
+  const Answer unknown = what_if(ask("torch==9.9", "K40m"), {});
+  EXPECT_EQ(unknown.gpus.front().outcome, Outcome::unknown);
+  EXPECT_THAT(codes(unknown), ElementsAre("framework-version-unknown"));
+  EXPECT_EQ(unknown.gpus.front().newest_toolkit->text(), "11.8");
+
+  // That CUDA 13 has no Volta holds for whatever was built with it.
+  const Answer ruled_out = what_if(ask("torch==9.9+cu130", "V100"), {});
+  EXPECT_EQ(ruled_out.gpus.front().outcome, Outcome::fails);
+  EXPECT_THAT(codes(ruled_out), ElementsAre(kNoCode, "framework-version-unknown"));
+
+  EXPECT_THAT(codes(what_if(ask("torch==2.3+cu999", "K80"), {})),
+              ElementsAre("framework-version-unknown"));
+  EXPECT_THAT(codes(what_if(ask("torch>9", "K80"), {})), ElementsAre("framework-version-unknown"));
+}
+
+TEST(Frameworks, BuildsWithoutCuda) {
+  for (const char* text : {"torch==2.3+cpu", "tensorflow-cpu==2.4"}) {
+    const Answer answer = what_if(ask(text, "A100"), {});
+    EXPECT_EQ(answer.gpus.front().outcome, Outcome::silent_cpu) << text;
+    EXPECT_THAT(codes(answer), ElementsAre("framework-cpu-only")) << text;
+  }
+}
+
+TEST(Frameworks, TheInstalledPackage) {
+  const auto installed = [](const char* name, const char* version) {
+    Have setup;
+    setup.gpus = {{"Tesla V100-SXM2-16GB", Capability{7, 0}, "GPU-1"}};
+    setup.gpus_known = setup.driver_known = true;
+    setup.driver = doctor::Version::parse("535.54.03");
+    setup.installed = {{"numpy", "2.0", "/x"}, {name, version, "/venv/lib"}};
+    return setup;
+  };
+  const auto asked = [](const char* framework, const Have& setup) {
+    return answer(Requirement::parse(framework), setup);
+  };
+  EXPECT_EQ(asked("torch", installed("torch", "2.7.1+cu128")).subject, "torch 2.7.1+cu128");
+  EXPECT_THAT(codes(asked("torch", installed("torch", "2.7.1+cu128"))), ElementsAre(kNoCode));
+  EXPECT_EQ(asked("torch", installed("torch", "2.7.1+cu128")).findings.front().subject, "GPU-1");
+  EXPECT_EQ(asked("torch", installed("torch", "2.7.1")).build->cuda.text(), "12.6");
+  EXPECT_THAT(codes(asked("torch", installed("torch", "2.10.0.dev20251101+cu130"))),
+              ElementsAre("framework-version-unknown"));
+  EXPECT_THAT(codes(asked("torch", installed("torch", "2.3+cpu"))),
+              ElementsAre("framework-cpu-only"));
+  EXPECT_THAT(codes(asked("tensorflow", installed("tensorflow", "1.7.0"))),
+              ElementsAre("framework-cpu-only"));
+  EXPECT_EQ(asked("tensorflow", installed("tensorflow-gpu", "1.7.0")).subject,
+            "tensorflow-gpu 1.7.0");
+  // What is asked for by version is not what is installed.
+  EXPECT_EQ(asked("torch==2.8", installed("torch", "2.3+cpu")).subject, "torch 2.8");
+}
+
+TEST(Frameworks, TheMachinesOwnLibraries) {
+  Have setup;
+  setup.gpus = {{"Tesla V100", Capability{7, 0}, "GPU-1"}};
+  setup.gpus_known = setup.driver_known = setup.libraries_known = true;
+  setup.driver = version("535.54.03");
+  setup.sonames = {"libcudart.so.11.0",
+                   "libcublas.so.11",
+                   "libcublasLt.so.11",
+                   "libcufft.so.10",
+                   "libcurand.so.10",
+                   "libcusolver.so.11",
+                   "libcusparse.so.11"};
+  const Requirement requirement = Requirement::parse("tensorflow==2.5");
+  EXPECT_THAT(answer(requirement, setup).missing, ElementsAre("libcudnn.so.8"));
+  setup.sonames.push_back("libcudnn.so.8");
+  EXPECT_EQ(answer(requirement, setup).gpus.front().outcome, Outcome::works);
+  EXPECT_TRUE(answer(requirement, setup).gpus.front().conditional);  // which release is not known
+  setup.cudnn = version("8.1.1");
+  EXPECT_FALSE(answer(requirement, setup).gpus.front().conditional);
+}
+
+TEST(Frameworks, WhatTheDriverSaysOfItselfCounts) {
+  Have setup;
+  setup.gpus = {{"A100", Capability{8, 0}, ""}};
+  setup.driver_known = true;
+  setup.driver = version("470.57.02");
+  setup.driver_cuda = version("12.8");  // libcuda of a compat package
+  EXPECT_THAT(codes(answer(Requirement::parse("torch==2.8+cu128"), setup)), IsEmpty());
+  setup.driver.reset();
+  setup.driver_cuda = version("11.4");
+  EXPECT_THAT(codes(answer(Requirement::parse("torch==2.8+cu128"), setup)),
+              ElementsAre("driver-too-old"));
+}
+
+TEST(WhatIf, RefusesWhatDoesNotExistOrContradictsItself) {
+  const auto asking = [](WhatIf question) { return [=] { what_if(question, Have{}); }; };
+  EXPECT_THAT(asking({"torch", {"K41m"}, "", "", ""}),
+              ThrowsMessage<UsageError>(HasSubstr("near it are K40m")));
+  EXPECT_THAT(
+      asking({"torch", {}, "470", "13.0", ""}),
+      ThrowsMessage<UsageError>(HasSubstr("--driver 470 and --cuda 13.0 do not go together")));
+  EXPECT_THAT(asking({"torch", {}, "", "12.7", ""}),
+              ThrowsMessage<UsageError>(
+                  HasSubstr("there is no CUDA 12.7; its neighbours are 12.6 and 12.8")));
+  EXPECT_THAT(asking({"torch", {}, "", "14", ""}),
+              ThrowsMessage<UsageError>(HasSubstr("known are 8.0 to 13.3")));
+  EXPECT_THAT(asking({"torch", {}, "latest", "", ""}),
+              ThrowsMessage<UsageError>(HasSubstr("--driver 'latest' is no version")));
+  EXPECT_THAT(asking({"torch", {}, "", "", "8.x"}),
+              ThrowsMessage<UsageError>(HasSubstr("--cudnn '8.x'")));
+  EXPECT_THAT(asking({"jax", {}, "", "", ""}),
+              ThrowsMessage<UsageError>(HasSubstr("no known framework")));
+}
+
+TEST(WhatIf, WithoutAFrameworkNamesTheNewestOfEverything) {
+  const Answer answer = what_if({"", {"K80"}, "", "", ""}, {});
+  const GpuAnswer& gpu = answer.gpus.front();
+  ASSERT_EQ(gpu.newest.size(), 2U);
+  EXPECT_EQ(gpu.newest[0].certain->text(), "TensorFlow 2.11 with CUDA 11.2");
+  EXPECT_EQ(gpu.newest[0].possible->text(), "TensorFlow 2.13 with CUDA 11.8");
+  EXPECT_EQ(gpu.newest[1].certain->text(), "PyTorch 2.7 with CUDA 11.8");
+  EXPECT_EQ(gpu.newest_toolkit->text(), "11.8");
+}
+
+TEST(WhatIf, AGpuThatIsNamedStandsForAnotherMachine) {
+  Have here;
+  here.gpus_known = here.driver_known = here.libraries_known = true;
+  EXPECT_THAT(codes(what_if(ask("tensorflow==2.4", "V100"), here)), IsEmpty());
+}
+
+TEST(Answer, IsJsonWithStableCodes) {
+  const Json json = to_json(what_if(ask("tensorflow==2.4.0", "V100", "", "11.1"), {}));
+  EXPECT_EQ(json["subject"], "tensorflow 2.4.0");
+  EXPECT_EQ(json["gpus"][0]["outcome"], "silent-cpu");
+  EXPECT_EQ(json["missing"][0], "libcusolver.so.10");
+  EXPECT_EQ(json["findings"][0]["code"], "framework-library-missing");
+  EXPECT_EQ(json["build"]["cuda"], "11.0");
+  EXPECT_EQ(json["gpus"][0]["newest"][0]["certain"]["framework"], "tensorflow");
+}
+
+TEST(Answer, VerdictComesFirst) {
+  const std::string shown = text(what_if(ask("tensorflow==2.4.0", "V100", "", "11.1"), {}));
+  EXPECT_TRUE(
+      shown.starts_with("tensorflow 2.4.0 on V100 (Volta 7.0): uses the CPU, without an error – "
+                        "libcusolver.so.10 is missing\n"))
+      << shown;
+  EXPECT_THAT(shown, HasSubstr("-> install CUDA 11.0"));
+}
+
+TEST(Answer, HostileNamesAreMadeFitToBeShown) {
+  Have setup;
+  setup.gpus = {{"evil\x1b[2J\n\xff", Capability{7, 0}, ""}};
+  setup.installed = {{"torch", "2.3\x1b[31m", "/x\n"}};
+  const Answer answer = doctor::answer(Requirement::parse("torch"), setup);
+  EXPECT_EQ(text(answer).find('\x1b'), std::string::npos);
+  EXPECT_NO_THROW(to_json(answer).dump());
+}
+
+TEST(Findings, HaveAPageEach) {
+  for (const char* code : {"framework-needs-driver",
+                           "driver-too-old",
+                           "architecture-dropped-by-driver",
+                           "framework-has-no-code-for-gpu",
+                           "framework-library-missing",
+                           "framework-cudnn-mismatch",
+                           "cudnn-has-no-code-for-gpu",
+                           "framework-cpu-only",
+                           "framework-version-unknown",
+                           "no-driver",
+                           "no-gpu"}) {
+    EXPECT_TRUE(std::filesystem::exists(std::string(LAUNCHGAP_SOURCE_FOLDER "/docs/findings/") +
+                                        code + ".md"))
+        << code;
+  }
+}
+
+}  // namespace
+}  // namespace launchgap::doctor
