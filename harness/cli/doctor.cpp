@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "harness/cli/command.h"
+#include "harness/cli/page.h"
 #include "harness/doctor/computing.h"
 #include "harness/doctor/examine.h"
 #include "harness/doctor/frameworks.h"
@@ -20,6 +21,7 @@
 #include "harness/doctor/screen.h"
 #include "harness/doctor/setup.h"
 #include "harness/record/schema.h"
+#include "harness/summary/fallback.h"
 
 namespace launchgap::cli {
 namespace {
@@ -33,6 +35,7 @@ struct Options {
   std::string pid;
   std::vector<std::string> command;
   std::string explain;
+  std::string session;
   std::string output;
   bool no_prove = false;
   bool require_gpu = false;
@@ -80,7 +83,8 @@ class Answers {
 
 ExitCode diagnose_machine(const Options& options) {
   const Answers answers(options, stdout);
-  const std::unique_ptr<Facts> facts = doctor::examine({.prove = !options.no_prove, .environment = {}});
+  const std::unique_ptr<Facts> facts =
+      doctor::examine({.prove = !options.no_prove, .environment = {}});
   std::vector<Finding> findings = doctor::diagnose(*facts);
   const doctor::ActivePython python =
       doctor::active_python(doctor::SystemFiles::of_this_system(), doctor::own_environment());
@@ -105,7 +109,7 @@ ExitCode answer_what_if(const Options& options) {
   if (options.json) {
     answers.write(doctor::to_json(answer));
   } else {
-    answers.write(doctor::text(answer));
+    answers.write(doctor::text(answer, answers.colour()));
   }
   return exit_code_of(answer.findings);
 }
@@ -201,6 +205,36 @@ ExitCode explain(const Options& options) {
                                fmt::join(doctor::all_codes(), ", ")));
 }
 
+/// What falling back to the CPU costs, as a session measured it.
+ExitCode tell_cost(const Options& options) {
+  const Summarised summarised(options.session);
+  const std::vector<FallbackCost> costs = fallback_costs(summarised.session, summarised.rows);
+  if (costs.empty()) {
+    throw Error(fmt::format(
+        "{} has no case that both the host and a GPU computed: `launchgap run --devices all` does",
+        options.session));
+  }
+  const Answers answers(options, stdout);
+  if (options.json) {
+    Json json;
+    json["fallback"] = Json::array();
+    for (const FallbackCost& cost : costs) {
+      json["fallback"].push_back({{"device", cost.device},
+                                  {"case", cost.name.text()},
+                                  {"gpu_ns", cost.gpu_ns},
+                                  {"host_ns", cost.host_ns},
+                                  {"ratio", cost.ratio()}});
+    }
+    answers.write(json);
+    return ExitCode::done;
+  }
+  std::string text;
+  for (const Sentence& sentence : fallback_sentences(summarised.session, costs))
+    text += sentence.text + '\n';
+  answers.write(text);
+  return ExitCode::done;
+}
+
 /// Questions of different kinds cannot be asked at once.
 ExitCode answer(const Options& options) {
   const int kinds = !options.explain.empty() + !options.pid.empty() + !options.command.empty() +
@@ -214,6 +248,7 @@ ExitCode answer(const Options& options) {
   if (kinds == 1 && (options.require_gpu || options.no_prove))
     throw UsageError("doctor: --require-gpu and --no-prove are about the machine as a whole");
   if (!options.explain.empty()) return explain(options);
+  if (!options.session.empty()) return tell_cost(options);
   if (!options.pid.empty()) return look_at_pid(options);
   if (!options.command.empty()) return watch(options);
   if (options.asks_what_if()) return answer_what_if(options);
@@ -245,6 +280,9 @@ void add_doctor(CLI::App& app, Action& action) {
                       "Start this program, watch it, and say whether it was on the GPU; its output "
                       "and exit code are its own. Put -- in front");
   command->add_option("--explain", options->explain, "The page of a finding's code");
+  command->add_option("--session",
+                      options->session,
+                      "How many times slower the host was than each GPU in this session");
   command->add_flag("--no-prove", options->no_prove, "Only look; run nothing on the GPUs");
   command->add_flag("--require-gpu", options->require_gpu, "Exit with 77 if no GPU can be used");
   command->add_flag("--json", options->json, "Machine-readable");

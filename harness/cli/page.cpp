@@ -16,6 +16,7 @@
 #include "harness/core/errors.h"
 #include "harness/core/plan.h"
 #include "harness/core/text.h"
+#include "harness/summary/fallback.h"
 #include "harness/summary/findings.h"
 #include "harness/summary/tables.h"
 
@@ -229,6 +230,14 @@ std::string odd_device_remarks(const Summarised& summarised) {
   return text;
 }
 
+std::string fallback_remarks(const Summarised& summarised) {
+  std::string text;
+  for (const Sentence& sentence :
+       fallback_sentences(summarised.session, fallback_costs(summarised.session, summarised.rows)))
+    text += sentence.text + '\n';
+  return text;
+}
+
 /// Whether the traced arm is missing, and who else watched.
 std::string tracing_remarks(const SessionData& session) {
   std::set<std::string> tools, problems;
@@ -248,7 +257,8 @@ std::string tracing_remarks(const SessionData& session) {
 }  // namespace
 
 std::string remarks(const Summarised& summarised) {
-  return odd_device_remarks(summarised) + tracing_remarks(summarised.session);
+  return odd_device_remarks(summarised) + fallback_remarks(summarised) +
+         tracing_remarks(summarised.session);
 }
 
 }  // namespace launchgap::cli

@@ -5,6 +5,9 @@
 
 #include "harness/cli/command.h"
 #include "harness/cli/page.h"
+#include "harness/doctor/examine.h"
+#include "harness/doctor/rules.h"
+#include "harness/doctor/screen.h"
 #include "harness/run/session.h"
 
 namespace launchgap::cli {
@@ -47,6 +50,22 @@ void conclude(const std::filesystem::path& folder, bool with_page) {
   }
 }
 
+/// Looks at the machine before it is measured. What distorts is said now; all of it goes into the
+/// session. It takes a fraction of a second, and nothing is run on the GPUs.
+Json examine_machine(bool with_gpus) {
+  const std::unique_ptr<doctor::Facts> facts = doctor::examine({});
+  const std::vector<doctor::Finding> findings = doctor::diagnose(*facts);
+  for (const doctor::Finding& finding : findings) {
+    if (!with_gpus || finding.severity == doctor::Severity::note) continue;
+    fmt::print(stderr,
+               "{}: {} [launchgap doctor --explain {}]\n",
+               name_of(finding.severity),
+               finding.sentence,
+               finding.code);
+  }
+  return doctor::to_json(*facts, findings);
+}
+
 ExitCode run(const Options& options, const std::vector<std::string>& command_line) {
   RunOptions request;
   request.devices = options.devices;
@@ -63,6 +82,7 @@ ExitCode run(const Options& options, const std::vector<std::string>& command_lin
     fmt::print("{}", describe_plan(session));
     return ExitCode::done;
   }
+  session.options.doctor = examine_machine(options.devices != "host");
   if (options.devices != "host") {
     for (const std::string& note : session.machine.notes) fmt::print(stderr, "{}\n", note);
   }

@@ -14,6 +14,10 @@ std::string quantity(std::optional<double> value, std::string_view unit);
 /// "80 GiB".
 std::string bytes_text(double bytes);
 
+/// Broken at blanks into lines of at most `width` bytes, all but the first indented; the first has
+/// `indent` bytes in front of it already. A word that is longer stays whole.
+std::string wrapped(std::string_view text, std::size_t indent, std::size_t width = 100);
+
 /// Columns as wide as they need to be; the first row is the header. Text left, numbers right is not
 /// told apart: all but the first column align right.
 std::string table(const std::vector<std::vector<std::string>>& rows);

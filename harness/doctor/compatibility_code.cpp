@@ -44,7 +44,7 @@ Verdict cudnn_knows_gpu(const Version& cudnn, const Version& cuda, Capability ca
   const auto says = [&](Truth truth, std::string reason, std::string_view column) {
     return Verdict{truth, std::move(reason), row->source.text, row->source.recalled(column)};
   };
-  if (const Verdict toolkit = toolkit_knows_gpu(cuda, capability); toolkit.no()) return toolkit;
+  if (Verdict toolkit = toolkit_knows_gpu(cuda, capability); toolkit.no()) return toolkit;
   if (row->maximum && capability > *row->maximum) {
     return says(Truth::no,
                 fmt::format("cuDNN {} ends at {}", cudnn.text(), row->maximum->text()),

@@ -158,7 +158,7 @@ Newest newest_builds(std::string_view framework,
                      const std::optional<Version>& driver);
 
 /// For a terminal: verdicts, then what is needed and what is there, then remedies.
-std::string text(const Answer& answer);
+std::string text(const Answer& answer, bool colour = false);
 Json to_json(const Answer& answer);
 
 /// The builds of a requirement's version in the tables, the one that it means first; of a range, of

@@ -5,6 +5,7 @@
 #include "harness/core/text.h"
 #include "harness/doctor/frameworks.h"
 #include "harness/doctor/printable.h"
+#include "harness/doctor/screen.h"
 
 namespace launchgap::doctor {
 namespace {
@@ -42,7 +43,7 @@ std::string gpu_line(const Answer& answer, const GpuAnswer& gpu) {
 }
 
 std::string newest_line(const char* label, const NewestBuild& build, std::optional<int> last) {
-  std::string line = fmt::format("  {}: {}, driver {} or newer{}",
+  std::string line = fmt::format("{}: {}, driver {} or newer{}",
                                  label,
                                  build.text(),
                                  build.driver.minimum.text(),
@@ -52,7 +53,7 @@ std::string newest_line(const char* label, const NewestBuild& build, std::option
   if (build.cudnn_knows_gpu.no()) line += " (without code for this GPU)";
   if (build.cudnn && build.cudnn_knows_gpu.truth == Truth::unknown)
     line += " (whether it has code for this GPU is not known)";
-  return line + "\n";
+  return "  " + wrapped(line, 4) + "\n";
 }
 
 std::string newest_lines(const GpuAnswer& gpu) {
@@ -76,14 +77,6 @@ std::string needs_table(const Answer& answer) {
   std::vector<std::vector<std::string>> rows = {{"", "needs", "has"}};
   for (const NeedRow& row : answer.needs) rows.push_back({row.what, row.need, row.have});
   return rows.size() > 1 ? table(rows) + "\n" : "";
-}
-
-std::string finding_text(const Finding& finding) {
-  std::string text =
-      fmt::format("{}  {}: {}\n", name_of(finding.severity), finding.code, finding.sentence);
-  for (const std::string& line : finding.evidence) text += fmt::format("    {}\n", line);
-  if (!finding.remedy.empty()) text += fmt::format("    -> {}\n", finding.remedy);
-  return text;
 }
 
 Json maybe_text(const std::optional<Version>& version) {
@@ -152,7 +145,7 @@ Json to_json(const BuildRow& build) {
 
 }  // namespace
 
-std::string text(const Answer& answer) {
+std::string text(const Answer& answer, bool colour) {
   std::string out;
   for (const GpuAnswer& gpu : answer.gpus) out += gpu_line(answer, gpu) + newest_lines(gpu);
   if (answer.gpus.empty() && !answer.subject.empty()) {
@@ -162,10 +155,12 @@ std::string text(const Answer& answer) {
         answer.findings.empty() ? "no GPU was asked about" : answer.findings.front().sentence);
   }
   out += "\n" + needs_table(answer);
-  if (!answer.loads.empty()) out += fmt::format("opens: {}\n\n", fmt::join(answer.loads, " "));
-  for (const Finding& finding : answer.findings) out += finding_text(finding);
-  for (const std::string& note : answer.notes) out += fmt::format("note: {}\n", note);
+  if (!answer.loads.empty())
+    out += wrapped(fmt::format("opens {}", fmt::join(answer.loads, " ")), 6) + "\n\n";
+  for (const std::string& note : answer.notes)
+    out += fmt::format("mind: {}\n", wrapped(note, std::string_view("mind: ").size()));
   while (out.ends_with("\n\n")) out.pop_back();
+  out += findings_text(answer.findings, colour, true);
   return out;
 }
 

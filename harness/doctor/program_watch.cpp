@@ -79,6 +79,20 @@ class Signals {
   int descriptor_ = -1;
 };
 
+/// The loader keeps the file of its account open under the lowest free number and writes to that
+/// number until the process ends, whatever it is then: a script's `exec 3>log` would find the
+/// loader's words in its log. So the numbers that scripts use are taken before the loader comes,
+/// by /dev/null, which they can replace. The limit is POSIX's: shells keep to 10 and above.
+void take_low_descriptors() {
+  constexpr int kFirst = 3, kEnd = 10;
+  const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+  const int high = fcntl(null, F_DUPFD_CLOEXEC, kEnd);
+  for (int descriptor = kFirst; descriptor < kEnd; ++descriptor) {
+    const int flags = fcntl(descriptor, F_GETFD);
+    if (flags < 0 || (flags & FD_CLOEXEC)) dup2(high, descriptor);
+  }
+}
+
 /// Forks and executes. Returns the process, or -1 and why in `error`.
 pid_t start(const WatchRequest& request,
             const std::map<std::string, std::string>& environment,
@@ -95,9 +109,11 @@ pid_t start(const WatchRequest& request,
   if (pid == 0) {
     for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
     signals.restore();
+    const int answer = fcntl(report[1], F_DUPFD_CLOEXEC, 10);
+    if (!environment.empty()) take_low_descriptors();
     execvp(arguments[0], arguments.data());
     const int failed = errno;
-    [[maybe_unused]] const ssize_t ignored = write(report[1], &failed, sizeof(failed));
+    [[maybe_unused]] const ssize_t ignored = write(answer, &failed, sizeof(failed));
     _exit(127);
   }
   const int fork_error = errno;

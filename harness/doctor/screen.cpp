@@ -134,27 +134,6 @@ std::string verdict(const Facts& facts, const std::vector<Finding>& findings) {
 
 constexpr std::size_t kIndent = 10;
 
-/// Lines of at most `width` characters, broken at blanks, indented but for the first.
-std::string wrapped(const std::string& text, std::size_t indent, std::size_t width = 100) {
-  std::string out;
-  std::size_t column = indent;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find(' ', begin), text.size());
-    const std::size_t length = end - begin;
-    if (column > indent && column + 1 + length > width) {
-      out += '\n' + std::string(indent, ' ');
-      column = indent;
-    } else if (column > indent) {
-      out += ' ';
-      ++column;
-    }
-    out += text.substr(begin, length);
-    column += length;
-    begin = end + 1;
-  }
-  return out;
-}
-
 std::string paragraph(const char* head, const std::string& text) {
   return fmt::format("{:>{}}{}\n", head, kIndent, wrapped(text, kIndent));
 }

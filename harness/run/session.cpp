@@ -146,6 +146,7 @@ class Session {
     meta["launchgap_version"] = kVersion;
     meta["build"] = {{"type", kBuildType}, {"compiler", kCompiler}, {"git", kGitRevision}};
     meta["host"] = host_facts();
+    if (!session_.options.doctor.is_null()) meta["doctor"] = session_.options.doctor;
     meta["notes"] = Json::array();
     for (const std::string& note : session_.machine.notes)
       meta["notes"].push_back({{"severity", "info"}, {"text", note}});

@@ -30,6 +30,7 @@ struct RunOptions {
   double case_timeout_s = 120;
   std::filesystem::path output;  // empty: results/<session id>
   std::vector<std::string> command_line;
+  Json doctor;  // what was found of the machine before, for session.json
 };
 
 /// A session that is planned and has measured nothing yet.

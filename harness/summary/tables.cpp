@@ -13,6 +13,7 @@
 #include "harness/measure/telemetry.h"
 #include "harness/stats/stats.h"
 #include "harness/summary/csv.h"
+#include "harness/summary/fallback.h"
 #include "harness/summary/findings.h"
 
 namespace launchgap {
@@ -243,6 +244,25 @@ void write_odd_devices(const SessionData& session,
                           {"ratio_hi", [](Row row) { return cell(row.interval.high); }}});
 }
 
+void write_fallback_costs(const SessionData& session,
+                          const std::vector<SummaryRow>& rows,
+                          const fs::path& folder) {
+  using Row = const FallbackCost&;
+  write_table<FallbackCost>(folder / "fallback.csv",
+                            session,
+                            fallback_costs(session, rows),
+                            {{"device_id", [](Row row) { return row.device; }},
+                             {"case", [](Row row) { return row.name.text(); }},
+                             {"gpu_ns", [](Row row) { return cell(row.gpu_ns); }},
+                             {"host_ns", [](Row row) { return cell(row.host_ns); }},
+                             {"ratio", [](Row row) { return cell(row.ratio()); }}});
+  write_table<Sentence>(folder / "fallback_sentences.csv",
+                        session,
+                        fallback_sentences(session, fallback_costs(session, rows)),
+                        {{"device_id", [](const Sentence& row) { return row.device; }},
+                         {"sentence", [](const Sentence& row) { return row.text; }}});
+}
+
 void write_observer_effects(const SessionData& session,
                             const std::vector<SummaryRow>& rows,
                             const fs::path& folder) {
@@ -448,6 +468,7 @@ void write_detail_tables(const SessionData& session,
   write_telemetry(session, folder);
   write_variation(session, rows, folder);
   write_odd_devices(session, rows, folder);
+  write_fallback_costs(session, rows, folder);
   write_observer_effects(session, rows, folder);
   write_launch_parts(session, folder);
   write_flag_checks(session, folder);

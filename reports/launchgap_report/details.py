@@ -25,6 +25,8 @@ _TABLES = {
         "plain_runs traced_runs plain traced effect effect_lo effect_hi",
     ),
     "flag_check": ("device_id agrees", "samples before_kernel excess_p50_ns limit_ns"),
+    "fallback": ("device_id case gpu_ns host_ns ratio", "gpu_ns host_ns ratio"),
+    "fallback_sentences": ("device_id sentence", ""),
     "kernels": ("device_id case kernel count total_ns", "count total_ns"),
     "traces": ("device_id setup case state", "replicate launches kernels"),
 }

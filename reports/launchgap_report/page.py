@@ -16,7 +16,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from . import compare as cmp
-from . import findings, glossary, kernels, levels, observer, parts, plots, sequence, traces
+from . import doctor, findings, glossary, kernels, levels, observer, parts, plots, sequence, traces
 from . import generations as gen
 from .headlines import headline
 from .session import Device, Record, Row, Session
@@ -92,6 +92,7 @@ def render(sessions: list[Session], table: list[gen.Generation]) -> str:
         headlines=[headline(d) for d in devices],
         boxes=traces.boxes(sessions),
         findings=findings.collect(sessions),
+        doctor=doctor.section(drawing, sessions),
         cards=[device_card(d, table) for d in devices],
         hosts=[host_facts(s) for s in sessions],
         initialisation=[i for s in sessions for i in initialisation(s)],

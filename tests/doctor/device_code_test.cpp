@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 constexpr std::uint64_t kPlain = 0x11, kAlone = 0x100011, kFamily = 0x1200011;
 
 void put(std::string& out, std::uint64_t value, int bytes) {
-  for (int i = 0; i < bytes; ++i) out += static_cast<char>(value >> (8 * i));
+  for (int i = 0; i < bytes; ++i) out += static_cast<char>(i < 8 ? value >> (8 * i) : 0);
 }
 
 /// One image: header, then as many bytes of anything.

@@ -396,7 +396,7 @@ TEST(Answer, VerdictComesFirst) {
       shown.starts_with("tensorflow 2.4.0 on V100 (Volta 7.0): uses the CPU, without an error – "
                         "libcusolver.so.10 is missing\n"))
       << shown;
-  EXPECT_THAT(shown, HasSubstr("-> install CUDA 11.0"));
+  EXPECT_THAT(shown, HasSubstr("do install CUDA 11.0"));
 }
 
 TEST(Answer, HostileNamesAreMadeFitToBeShown) {

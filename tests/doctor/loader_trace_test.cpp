@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "harness/core/errors.h"
 #include "harness/doctor/library_copies.h"
 #include "tests/doctor/folder.h"
 
@@ -241,6 +242,46 @@ TEST(LoaderTrace, OfThisMachinesLoader) {
               HasSubstr("LD_LIBRARY_PATH entry " + kFakeCuda.string() +
                         ", the loader's cache, the default folders"));
   EXPECT_THAT(find("libc.so.6").found, HasSubstr("libc.so.6"));
+}
+
+// In a process that was started with the loader's account: the next test starts it.
+TEST(LoaderTrace, DISABLED_TellsWhatItLoads) {
+  const auto searches = trace_loading({"libcublas.so.13",
+                                       "libcusolver.so.10",
+                                       "libcublas.so.13",
+                                       "libc.so.6",
+                                       (kPrograms / "stubs/libcuda.so.1").string()});
+  ASSERT_GE(searches.size(), 5);
+  EXPECT_EQ(searches[0].found, (kFakeCuda / "libcublas.so.13").string());
+  EXPECT_EQ(searches[0].why(), "LD_LIBRARY_PATH entry " + kFakeCuda.string());
+  EXPECT_EQ(searches[0].error, "");
+  EXPECT_EQ(searches[1].found, "");
+  EXPECT_THAT(searches[1].error, HasSubstr("No such file"));
+  EXPECT_EQ(searches[2].found, searches[0].found);
+  EXPECT_TRUE(searches[3].already_loaded);
+  EXPECT_THAT(searches[3].found, HasSubstr("libc.so.6"));
+  EXPECT_EQ(searches[4].why(), "the path that the program gave");
+}
+
+TEST(LoaderTrace, OfAWorkersOwnLoads) {
+  const Folder folder;
+  const pid_t child = fork();
+  if (child == 0) {
+    for (const auto& [name, value] : loader_trace_environment(folder.path()))
+      setenv(name.c_str(), value.c_str(), 1);
+    setenv("LD_LIBRARY_PATH", kFakeCuda.c_str(), 1);
+    execl("/proc/self/exe",
+          "doctor_programs_test",
+          "--gtest_also_run_disabled_tests",
+          "--gtest_filter=LoaderTrace.DISABLED_TellsWhatItLoads",
+          nullptr);
+    _exit(9);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  unsetenv("LD_DEBUG_OUTPUT");
+  EXPECT_THROW(trace_loading({}), Error);
 }
 
 TEST(LoaderCache, ReadsWhatLdconfigPrints) {
