@@ -32,8 +32,8 @@ struct WatchResult {
 /// those of the terminal reach the program by themselves. Its environment gets LD_DEBUG and
 /// LD_DEBUG_OUTPUT, unless one of them is set: the loader's account goes to a private folder, which
 /// is gone at the end. For the loader's sake the program's descriptors 3 to 9 are /dev/null where
-/// they were closed, and one above is the loader's. To be called on the only thread that takes signals. Throws Error if the
-/// system has no more processes or files.
+/// they were closed, and one above is the loader's. To be called on the only thread that takes
+/// signals. Throws Error if the system has no more processes or files.
 WatchResult watch_program(const WatchRequest& request, const SystemFiles& system);
 
 }  // namespace launchgap::doctor

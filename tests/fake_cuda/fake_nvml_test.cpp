@@ -208,6 +208,66 @@ TEST_F(FakeNvml, WhatIsMissingIsNotSupported) {
   EXPECT_EQ(temperature(), 40u);
 }
 
+TEST_F(FakeNvml, TheInventoryIsAsDescribed) {
+  start_nvml({{"memory_used_bytes", 1 << 20},
+              {"compute_mode", "exclusive process"},
+              {"persistence", false},
+              {"mig_instances", 2},
+              {"ecc", false},
+              {"uncorrected_ecc_errors", 3},
+              {"remap_pending", true},
+              {"pcie_width", 8},
+              {"max_pcie_width", 16},
+              {"application_clock_mhz", 900},
+              {"power_limit_mw", 250'000},
+              {"fabric", "in progress"}});
+  char text[80];
+  EXPECT_EQ(ml.nvmlSystemGetDriverVersion(text, sizeof text), nvml::kSuccess);
+  EXPECT_STREQ(text, "580.65.06");
+  EXPECT_EQ(ml.nvmlSystemGetDriverVersion(text, 3), nvml::kInsufficientSize);
+  unsigned count = 0;
+  EXPECT_EQ(ml.nvmlDeviceGetCount_v2(&count), nvml::kSuccess);
+  EXPECT_EQ(count, 1u);
+  nvml::Device by_index = nullptr;
+  EXPECT_EQ(ml.nvmlDeviceGetHandleByIndex_v2(0, &by_index), nvml::kSuccess);
+  EXPECT_EQ(by_index, device);
+  EXPECT_EQ(ml.nvmlDeviceGetHandleByIndex_v2(1, &by_index), 2);
+  EXPECT_EQ(ml.nvmlDeviceGetUUID(device, text, sizeof text), nvml::kSuccess);
+  EXPECT_STREQ(text, kUuid);
+  nvml::PciInfo pci{};
+  EXPECT_EQ(ml.nvmlDeviceGetPciInfo_v3(device, &pci), nvml::kSuccess);
+  EXPECT_STREQ(pci.bus_id, "00000000:01:00.0") << "with eight digits of domain";
+  nvml::Memory memory{};
+  EXPECT_EQ(ml.nvmlDeviceGetMemoryInfo(device, &memory), nvml::kSuccess);
+  EXPECT_EQ(memory.used, 1u << 20);
+  EXPECT_EQ(memory.total - memory.free, memory.used);
+  EXPECT_EQ(get(ml.nvmlDeviceGetMinorNumber), 0u);
+  EXPECT_EQ(get(ml.nvmlDeviceGetComputeMode), nvml::kExclusiveProcessMode);
+  EXPECT_EQ(get(ml.nvmlDeviceGetPersistenceMode), 0);
+  EXPECT_EQ(get(ml.nvmlDeviceGetMaxPcieLinkWidth), 16u);
+  EXPECT_EQ(get(ml.nvmlDeviceGetPowerManagementLimit), 250'000u);
+  EXPECT_EQ(get(ml.nvmlDeviceGetPowerManagementDefaultLimit), 400'000u);
+  unsigned mhz = 0, now = 0, pending = 0;
+  EXPECT_EQ(ml.nvmlDeviceGetApplicationsClock(device, nvml::kSmClock, &mhz), nvml::kSuccess);
+  EXPECT_EQ(mhz, 900u);
+  EXPECT_EQ(ml.nvmlDeviceGetMigMode(device, &now, &pending), nvml::kSuccess);
+  EXPECT_EQ(now, 1u);
+  nvml::Device instance = nullptr;
+  EXPECT_EQ(ml.nvmlDeviceGetMigDeviceHandleByIndex(device, 1, &instance), nvml::kSuccess);
+  EXPECT_EQ(ml.nvmlDeviceGetMigDeviceHandleByIndex(device, 2, &instance), nvml::kNotFound);
+  unsigned long long errors = 0;
+  EXPECT_EQ(ml.nvmlDeviceGetTotalEccErrors(device, 1, 0, &errors), nvml::kSuccess);
+  EXPECT_EQ(errors, 3u);
+  unsigned correctable = 0, uncorrectable = 0, waiting = 0, failed = 0;
+  EXPECT_EQ(ml.nvmlDeviceGetRemappedRows(device, &correctable, &uncorrectable, &waiting, &failed),
+            nvml::kSuccess);
+  EXPECT_EQ(waiting, 1u);
+  EXPECT_EQ(failed, 0u);
+  nvml::FabricInfo fabric{};
+  EXPECT_EQ(ml.nvmlDeviceGetGpuFabricInfo(device, &fabric), nvml::kSuccess);
+  EXPECT_EQ(fabric.state, nvml::kFabricInProgress);
+}
+
 TEST_F(FakeNvml, ProcessesAreTheCallerAndItsNeighbours) {
   start_nvml({{"processes", {4711, 4712}}});
   unsigned count = 0;
