@@ -5,8 +5,8 @@
 
 #include "harness/cli/command.h"
 #include "harness/cli/page.h"
-#include "harness/doctor/examine.h"
-#include "harness/doctor/rules.h"
+#include "harness/doctor/machine/examine.h"
+#include "harness/doctor/rules/rules.h"
 #include "harness/doctor/screen.h"
 #include "harness/run/session.h"
 

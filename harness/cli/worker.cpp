@@ -11,7 +11,7 @@
 
 #include "harness/cli/command.h"
 #include "harness/core/cpus.h"
-#include "harness/doctor/probe.h"
+#include "harness/doctor/probes/probe.h"
 #include "harness/measure/loop.h"
 #include "harness/run/process.h"
 

@@ -6,7 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "harness/core/text.h"
-#include "harness/doctor/compatibility.h"
+#include "harness/doctor/frameworks/compatibility.h"
 
 namespace launchgap::doctor {
 namespace {

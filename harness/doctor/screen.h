@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "harness/doctor/facts.h"
 #include "harness/doctor/finding.h"
+#include "harness/doctor/machine/facts.h"
 
 namespace launchgap::doctor {
 

@@ -1,5 +1,5 @@
 # launchgap_embed_data(TARGET FILES name.csv…): puts files of data/ into TARGET, as the function `embedded_table` of
-# harness/doctor/tables_data.h. The binary reads no table at run time; a changed table makes the build configure again.
+# harness/doctor/tables/data.h. The binary reads no table at run time; a changed table makes the build configure again.
 function(launchgap_embed_data target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "FILES")
   set(entries "")
@@ -13,9 +13,9 @@ function(launchgap_embed_data target)
     endif()
     string(APPEND entries "  if (name == \"${name}\") return R\"table(${text})table\";\n")
   endforeach()
-  set(source ${CMAKE_BINARY_DIR}/generated/harness/doctor/tables_data.cpp)
+  set(source ${CMAKE_BINARY_DIR}/generated/harness/doctor/tables/data.cpp)
   file(CONFIGURE OUTPUT ${source} @ONLY CONTENT
-    "#include \"harness/doctor/tables_data.h\"
+    "#include \"harness/doctor/tables/data.h\"
 
 namespace launchgap::doctor {
 

@@ -1,6 +1,6 @@
 // The architectures inside of fatbins: those that are written here, those that nvcc makes, and
 // those of CUDA's libraries where there are any.
-#include "harness/doctor/device_code.h"
+#include "harness/doctor/libraries/device_code.h"
 
 #include <chrono>
 #include <cstdint>
@@ -11,7 +11,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "harness/doctor/elf_file.h"
+#include "harness/doctor/libraries/elf_file.h"
 #include "tests/doctor/folder.h"
 
 namespace launchgap::doctor {

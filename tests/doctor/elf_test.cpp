@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "harness/doctor/elf_file.h"
+#include "harness/doctor/libraries/elf_file.h"
 #include "harness/doctor/printable.h"
 #include "tests/doctor/folder.h"
 

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "harness/core/errors.h"
-#include "harness/doctor/frameworks.h"
+#include "harness/doctor/frameworks/frameworks.h"
 
 namespace launchgap::doctor {
 namespace {

@@ -1,5 +1,5 @@
 // The questions that users really have, and their answers.
-#include "harness/doctor/frameworks.h"
+#include "harness/doctor/frameworks/frameworks.h"
 
 #include <filesystem>
 #include <set>

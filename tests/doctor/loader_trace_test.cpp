@@ -1,5 +1,5 @@
 // The loader's own account: as glibc writes it, and as it never should.
-#include "harness/doctor/loader_trace.h"
+#include "harness/doctor/libraries/loader_trace.h"
 
 #include <cstdlib>
 #include <random>
@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "harness/core/errors.h"
-#include "harness/doctor/library_copies.h"
+#include "harness/doctor/libraries/library_copies.h"
 #include "tests/doctor/folder.h"
 
 namespace launchgap::doctor {

@@ -1,12 +1,11 @@
 // Verdicts from facts: what can hardly be made to happen here.
-#include "harness/doctor/program_verdict.h"
-
 #include <csignal>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "harness/doctor/programs/verdict.h"
 #include "tests/doctor/folder.h"
 
 namespace launchgap::doctor {

@@ -1,5 +1,5 @@
 // The tables read, and agree with each other and with arithmetic.
-#include "harness/doctor/tables.h"
+#include "harness/doctor/tables/tables.h"
 
 #include <cmath>
 #include <map>
@@ -9,8 +9,8 @@
 #include <gtest/gtest.h>
 
 #include "harness/core/errors.h"
-#include "harness/doctor/compatibility.h"
-#include "harness/doctor/tables_data.h"
+#include "harness/doctor/frameworks/compatibility.h"
+#include "harness/doctor/tables/data.h"
 
 namespace launchgap::doctor {
 namespace {

@@ -1,5 +1,7 @@
 // Small real programs, watched: what they did with the (fake) GPU, and that they notice nothing of
 // it.
+#include "harness/doctor/programs/watch.h"
+
 #include <array>
 #include <csignal>
 #include <cstdlib>
@@ -15,9 +17,8 @@
 #include <gtest/gtest.h>
 
 #include "harness/core/errors.h"
-#include "harness/doctor/process_files.h"
-#include "harness/doctor/program_verdict.h"
-#include "harness/doctor/program_watch.h"
+#include "harness/doctor/programs/process_files.h"
+#include "harness/doctor/programs/verdict.h"
 #include "tests/doctor/folder.h"
 
 namespace launchgap::doctor {

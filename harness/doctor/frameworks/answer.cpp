@@ -1,0 +1,132 @@
+// Does a build use the GPUs of a setup: one verdict per GPU.
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "harness/core/errors.h"
+#include "harness/doctor/frameworks/question.h"
+#include "harness/doctor/printable.h"
+
+namespace launchgap::doctor {
+
+GpuAnswer Question::judge(const SetupGpu& gpu) {
+  GpuAnswer out;
+  out.gpu = gpu;
+  if (!gpu.capability) {
+    out.reason = "its compute capability is not known";
+    return out;
+  }
+  const Capability capability = *gpu.capability;
+  if (const ArchitectureRow* const life = life_of(capability)) {
+    out.architecture = life->architecture;
+    if (life->driver_branch_applies) out.last_driver_branch = life->last_driver_branch;
+  }
+  // A driver that does not know the GPU will be replaced, so it does not bound what is the newest.
+  const bool usable = setup_.driver && !driver_knows_gpu(*setup_.driver, capability).no();
+  const std::optional<Version> driver = usable ? setup_.driver : std::nullopt;
+  out.newest_toolkit = newest_toolkit(capability, driver);
+  out.newest.push_back(newest_builds(requirement_.framework, capability, driver));
+  if (cpu_only_) {
+    out.outcome = Outcome::silent_cpu;
+    out.reason = "this build has no code for GPUs";
+  } else {
+    judge_build(out);
+  }
+  return out;
+}
+
+/// Lowest layer first, with one exception: where the build has no code for the GPU, a newer driver
+/// would not help, and is not what is advised.
+void Question::judge_build(GpuAnswer& out) {
+  const Capability capability = *out.gpu.capability;
+  const Verdict known = setup_.driver ? driver_knows_gpu(*setup_.driver, capability) : Verdict{};
+  if (known.no()) return dropped(out, known);
+  const CodeVerdict code = answer_.build
+                               ? code_runs(answer_.build->code, answer_.build->cuda, capability)
+                               : CodeVerdict{};
+  out.has_code = code.verdict.truth;
+  if (code.verdict.no()) return no_code(out, code.verdict);
+  if (const auto cause = driver_cause()) {
+    out.outcome = no_driver() && !torch() ? Outcome::silent_cpu : Outcome::fails;
+    out.reason = no_driver() ? "there is no NVIDIA driver"
+                             : fmt::format("driver {} is too old", driver_text());
+    return;
+  }
+  const auto first = first_driver_of(capability);
+  if (setup_.driver && first && setup_.driver->major() < first->major()) {
+    return driver_before_gpu(out, known);
+  }
+  if (!answer_.build) {
+    out.reason = "the version is in no table";
+    return;
+  }
+  if (!answer_.missing.empty()) {
+    out.outcome = missing_is_silent_ ? Outcome::silent_cpu : Outcome::fails;
+    out.reason = fmt::format("{} is missing", answer_.missing.front());
+    return;
+  }
+  if (cudnn_cause()) {
+    out.outcome = Outcome::fails;
+    out.reason = fmt::format("cuDNN {} is not accepted", setup_.cudnn->text());
+    return;
+  }
+  if (code.verdict.truth == Truth::unknown) {
+    out.reason = code.verdict.reason;
+    return;
+  }
+  works(out, code);
+}
+
+void Question::works(GpuAnswer& out, const CodeVerdict& code) {
+  out.outcome = Outcome::works;
+  out.reason = code.verdict.reason;
+  if (answer_.build->source.recalled("compute_capabilities")) out.reason += " (not confirmed)";
+  if (code.compiled_at_start) {
+    out.outcome = Outcome::works_after_compiling;
+    out.reason +=
+        ", at the first start, which can take half an hour; CUDA " + answer_.build->cuda.text() +
+        " and its libraries are older than this GPU, so that not all of it is sure to work";
+    const Verdict compiles =
+        setup_.driver ? driver_compiles_ptx_of(*setup_.driver, answer_.build->cuda) : Verdict{};
+    if (compiles.no()) {
+      out.outcome = Outcome::fails;
+      out.reason = fmt::format("driver {} does not compile its PTX", setup_.driver->text());
+      add_gpu_finding(out,
+                      {"driver-too-old",
+                       Severity::prevents,
+                       fmt::format("{} has only PTX for {}, which driver {} does not compile",
+                                   answer_.subject,
+                                   name_and_capability(out.gpu),
+                                   setup_.driver->text()),
+                       evidence_of(compiles),
+                       fmt::format("update NVIDIA's driver to {} or newer",
+                                   driver_needed_by(answer_.build->cuda)->bundled.text()),
+                       {"the provided PTX was compiled with an unsupported toolchain (222)"}});
+      return;
+    }
+  }
+  cudnn_without_code(out);
+}
+
+std::string_view name_of(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::works:
+      return "works";
+    case Outcome::works_after_compiling:
+      return "works-after-compiling";
+    case Outcome::silent_cpu:
+      return "silent-cpu";
+    case Outcome::fails:
+      return "fails";
+    case Outcome::unknown:
+      return "unknown";
+  }
+  return "";
+}
+
+Answer answer(const Requirement& requirement, const Setup& setup) {
+  return Question(requirement, setup).answer();
+}
+
+}  // namespace launchgap::doctor

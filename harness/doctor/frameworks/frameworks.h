@@ -1,0 +1,172 @@
+// What a build of TensorFlow or PyTorch needs, what there is, and what follows: does it use the
+// GPU, does it fall back to the CPU without a word, and which version would work.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/doctor/finding.h"
+#include "harness/doctor/frameworks/compatibility.h"
+
+namespace launchgap::doctor {
+
+// --- The question -------------------------------------------------------------------------------
+
+/// "tensorflow==2.4.0", "torch>=2.0,<2.4", "torch==2.3+cu121", "pytorch".
+struct Requirement {
+  struct Clause {
+    enum class Op { equal, not_equal, at_least, at_most, above, below, compatible };
+    Op op = Op::equal;
+    Version version;
+    bool series = false;  // "==2.4.*"
+  };
+
+  std::string text;       // as it was asked
+  std::string package;    // "tensorflow-gpu", as it was asked, without extras
+  std::string framework;  // "tensorflow" or "torch"
+  std::string extra;      // "and-cuda"
+  std::vector<Clause> clauses;
+  std::optional<Version> cuda;  // of a tag: 12.1 of "+cu121"
+  bool cpu_only = false;        // "+cpu", "tensorflow-cpu"
+
+  /// With PEP 440's operators ==, !=, >=, <=, >, <, ~=. Throws UsageError that says what is wrong
+  /// and gives an example: an unknown framework, a pre-release, a ROCm build, what does not parse.
+  static Requirement parse(std::string_view text);
+  /// The version that it pins, "2.4.0" of "==2.4.0"; nothing for ranges.
+  std::optional<Version> pinned() const;
+  /// Whether a version is allowed. "2.4" stands for its first release.
+  bool allows(const Version& version) const;
+};
+
+/// A package in the active Python, as its metadata has it.
+struct InstalledPackage {
+  std::string name;      // "torch"
+  std::string version;   // "2.3.0+cu121"
+  std::string location;  // the folder
+};
+
+// --- What there is ------------------------------------------------------------------------------
+
+struct SetupGpu {
+  std::string name;                      // "Tesla K40m"
+  std::optional<Capability> capability;  // nothing: not known
+  std::string id;  // UUID or PCI address; empty for a GPU that is only asked about
+};
+
+/// What the machine has, or what is assumed. Nothing stands for "not known", unless it says so.
+struct Setup {
+  std::vector<SetupGpu> gpus;
+  bool gpus_known = false;  // so that none means that there is none
+
+  bool driver_known = false;  // so that no version means that there is no driver
+  std::optional<Version> driver;
+  std::optional<Version> driver_cuda;  // what cuDriverGetVersion says
+
+  bool libraries_known = false;      // so that a name that is not in `sonames` is missing
+  std::vector<std::string> sonames;  // what the loader would find: "libcublas.so.12"
+  std::vector<Version> toolkits;     // assumed, or found: they ship their names too
+  std::optional<Version> cudnn;      // that the loader would take
+  std::vector<InstalledPackage> installed;
+};
+
+/// The strings of --for, --gpu, --driver, --cuda and --cudnn; empty ones were not given.
+struct WhatIf {
+  std::string framework;
+  std::vector<std::string> gpus;
+  std::string driver;  // "none": as if there were no driver
+  std::string cuda;
+  std::string cudnn;
+};
+
+// --- The answer ---------------------------------------------------------------------------------
+
+enum class Outcome {
+  works,
+  works_after_compiling,  // the driver compiles PTX at the first start
+  silent_cpu,             // work is done, on the CPU, and no error says so
+  fails,                  // an error
+  unknown,
+};
+std::string_view name_of(Outcome outcome);
+
+/// The newest build of a framework that a GPU can use, with what it needs.
+struct NewestBuild {
+  std::string framework;
+  Version version;
+  std::string package;  // "wheel", "conda"
+  Version cuda;
+  std::optional<Version> cudnn;
+  DriverNeed driver;
+  Verdict cudnn_knows_gpu;
+  bool recalled = false;           // the row was not confirmed
+  bool compiled_at_start = false;  // by the driver, from PTX
+
+  /// "PyTorch 2.7 with CUDA 11.8 (wheel)".
+  std::string text() const;
+};
+
+struct Newest {
+  std::optional<NewestBuild> certain;
+  std::optional<NewestBuild> with_cudnn;  // where `certain` has a cuDNN without code for the GPU
+  std::optional<NewestBuild> possible;    // newer, by a row that was not confirmed
+};
+
+struct GpuAnswer {
+  SetupGpu gpu;
+  std::string architecture;  // empty: not known
+  Outcome outcome = Outcome::unknown;
+  std::string reason;
+  bool conditional = false;  // what it needs of driver and libraries is not all known to be there
+  Truth has_code = Truth::unknown;        // the build, for this GPU
+  std::vector<Newest> newest;             // by framework: the one that was asked for, or all
+  std::optional<Version> newest_toolkit;  // with the driver there is, or with the GPU's last one
+  std::optional<int> last_driver_branch;
+};
+
+/// One line of need and have.
+struct NeedRow {
+  std::string what;  // "driver"
+  std::string need;
+  std::string have;
+  Truth met = Truth::unknown;
+};
+
+struct Answer {
+  std::string subject;  // "tensorflow 2.4.0"; empty: no framework was asked for
+  std::optional<BuildRow> build;
+  std::vector<NeedRow> needs;
+  std::vector<std::string> loads;    // the names that it opens, in the system's libraries
+  std::vector<std::string> missing;  // those of them that the loader would not find
+  std::vector<GpuAnswer> gpus;
+  std::vector<Finding> findings;  // one per subject: its root cause
+  std::vector<std::string> notes;
+};
+
+/// Which build a requirement means, and whether it would use the GPUs of a setup.
+Answer answer(const Requirement& requirement, const Setup& setup);
+
+/// The same for what was asked on the command line: what is named there takes the place of what the
+/// machine has. Without a framework: the newest of everything for each GPU. Throws UsageError for
+/// what is unknown, was never published or contradicts itself.
+Answer what_if(const WhatIf& question, const Setup& machine);
+
+/// The newest builds of a framework for a GPU; without a driver, with the last one that knows it.
+Newest newest_builds(std::string_view framework,
+                     Capability capability,
+                     const std::optional<Version>& driver);
+
+/// For a terminal: verdicts, then what is needed and what is there, then remedies.
+std::string text(const Answer& answer, bool colour = false);
+Json to_json(const Answer& answer);
+
+/// The builds of a requirement's version in the tables, the one that it means first; of a range, of
+/// the newest version that it allows. Empty if no table has it.
+std::vector<const BuildRow*> builds_for(const Requirement& requirement, const Version& version);
+/// The version that a requirement means: pinned, or the newest in the tables that it allows.
+std::optional<Version> version_for(const Requirement& requirement);
+/// "TensorFlow", "PyTorch".
+std::string title_of(std::string_view framework);
+
+}  // namespace launchgap::doctor

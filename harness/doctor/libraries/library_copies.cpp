@@ -1,0 +1,174 @@
+#include "harness/doctor/libraries/library_copies.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+
+#include "harness/doctor/command_output.h"
+#include "harness/doctor/libraries/elf_file.h"
+
+namespace launchgap::doctor {
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::size_t kMaxEntries = 256;
+
+fs::path real_file(const fs::path& path) {
+  std::error_code failed;
+  fs::path real = fs::canonical(path, failed);
+  return failed ? path : real;
+}
+
+std::vector<std::string> default_folders() {
+  return {"/lib/x86_64-linux-gnu",
+          "/usr/lib/x86_64-linux-gnu",
+          "/lib/aarch64-linux-gnu",
+          "/usr/lib/aarch64-linux-gnu",
+          "/lib64",
+          "/usr/lib64",
+          "/lib",
+          "/usr/lib"};
+}
+
+}  // namespace
+
+LoaderCache LoaderCache::of(const SystemFiles& system) {
+  // Not in the PATH of most users.
+  for (const char* ldconfig : {"/sbin/ldconfig", "/usr/sbin/ldconfig", "ldconfig"}) {
+    std::vector<std::string> argv = {ldconfig, "-p"};
+    if (system.simulated()) {
+      if (!system.exists("/etc/ld.so.cache")) return {};
+      argv.insert(argv.end(), {"-C", system.at("/etc/ld.so.cache").string()});
+    }
+    if (const auto text = output_of(argv, 2)) return parse(*text);
+  }
+  return {};
+}
+
+LoaderCache LoaderCache::parse(std::string_view text) {
+  LoaderCache cache;
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n');
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    // "\tlibcuda.so.1 (libc6,x86-64) => /usr/lib/x86_64-linux-gnu/libcuda.so.1"
+    const std::size_t name_end = line.find(" ("), arrow = line.find(") => ");
+    if (!line.starts_with('\t') || name_end == std::string_view::npos ||
+        arrow == std::string_view::npos || arrow < name_end) {
+      continue;
+    }
+    cache.paths_[std::string(line.substr(1, name_end - 1))].emplace_back(line.substr(arrow + 5));
+  }
+  return cache;
+}
+
+std::vector<std::string> LoaderCache::paths(const std::string& name) const {
+  const auto found = paths_.find(name);
+  return found == paths_.end() ? std::vector<std::string>{} : found->second;
+}
+
+std::vector<std::string> LoaderCache::names_with(const std::string& beginning) const {
+  std::vector<std::string> names;
+  for (auto at = paths_.lower_bound(beginning);
+       at != paths_.end() && at->first.starts_with(beginning);
+       ++at) {
+    names.push_back(at->first);
+  }
+  return names;
+}
+
+std::vector<LibraryCopy> other_copies(const std::string& name,
+                                      const std::string& taken,
+                                      std::string_view ld_library_path,
+                                      const LoaderCache& cache,
+                                      const SystemFiles& system) {
+  std::vector<LibraryCopy> copies;
+  std::vector<fs::path> seen;
+  // What was taken is what a process saw, not a path below a test's root.
+  if (!taken.empty()) seen.push_back(real_file(taken));
+  const auto add = [&](const fs::path& file, std::string path, PathOrigin origin) {
+    const fs::path real = real_file(file);
+    std::error_code failed;
+    if (!fs::exists(real, failed) || std::ranges::find(seen, real) != seen.end()) return;
+    seen.push_back(real);
+    if (!why_not_loadable(real)) copies.push_back({std::move(path), std::move(origin)});
+  };
+  using Kind = PathOrigin::Kind;
+  if (!ld_library_path.empty()) {
+    for (const std::string& entry : path_entries(ld_library_path)) {
+      const std::string path = entry + "/" + name;
+      add(path, path, {Kind::ld_library_path, entry, ""});
+    }
+  }
+  for (const std::string& path : cache.paths(name))
+    add(system.at(path), path, {Kind::cache, "", ""});
+  for (const std::string& folder : default_folders()) {
+    const std::string path = folder + "/" + name;
+    add(system.at(path), path, {Kind::default_folder, folder, ""});
+  }
+  return copies;
+}
+
+std::vector<std::string> unused_copies(const std::string& name,
+                                       const std::map<std::string, std::string>& environment,
+                                       const std::vector<std::string>& site_packages,
+                                       const SystemFiles& system) {
+  std::vector<std::string> folders;
+  for (const char* variable : {"CUDA_HOME", "CUDA_PATH"}) {
+    const auto found = environment.find(variable);
+    if (found == environment.end() || !found->second.starts_with('/')) continue;
+    folders.insert(folders.end(), {found->second + "/lib64", found->second + "/lib"});
+  }
+  for (const std::string& entry : system.entries("/usr/local")) {
+    if (entry.starts_with("cuda")) folders.push_back("/usr/local/" + entry + "/lib64");
+  }
+  for (const std::string& site : site_packages) {
+    for (const std::string& package : system.entries(site + "/nvidia"))
+      folders.push_back(site + "/nvidia/" + package + "/lib");
+  }
+  std::vector<std::string> paths;
+  std::vector<fs::path> seen;
+  for (const std::string& folder : folders) {
+    const std::string path = folder + "/" + name;
+    if (!system.exists(path) || paths.size() >= kMaxEntries) continue;
+    fs::path real = real_file(system.at(path));
+    if (std::ranges::find(seen, real) != seen.end() || why_not_loadable(real)) continue;
+    seen.push_back(std::move(real));
+    paths.push_back(path);
+  }
+  return paths;
+}
+
+std::string library_stem(std::string_view name_or_path) {
+  name_or_path.remove_prefix(name_or_path.rfind('/') + 1);
+  return std::string(name_or_path.substr(0, name_or_path.find(".so")));
+}
+
+bool is_cuda_library(std::string_view name_or_path) {
+  const std::string stem = library_stem(name_or_path);
+  static constexpr std::array whole = {
+      "libcuda",        "libcudart",         "libcublas",       "libcublasLt",   "libcufft",
+      "libcufftw",      "libcurand",         "libcusolver",     "libcusolverMg", "libcusparse",
+      "libcusparseLt",  "libcupti",          "libnccl",         "libnvrtc",      "libnvJitLink",
+      "libnvidia-ml",   "libnvidia-nvvm",    "libnvToolsExt",   "libnvblas",     "libcutensor",
+      "libnvinfer",     "libnvinfer_plugin", "libcudadebugger", "libcufile",     "libtorch_cuda",
+      "libnvshmem_host"};
+  // cuDNN has sub-libraries by many names, the driver one of PTX per version.
+  return std::ranges::find(whole, stem) != whole.end() || stem == "libcudnn" ||
+         stem.starts_with("libcudnn_") || stem.starts_with("libnvidia-ptxjitcompiler") ||
+         stem.starts_with("libnvrtc-builtins");
+}
+
+std::vector<std::string> path_entries(std::string_view list) {
+  std::vector<std::string> entries;
+  for (std::size_t begin = 0; begin <= list.size() && entries.size() < kMaxEntries;) {
+    // The loader takes ";" for ":" too.
+    const std::size_t end = std::min(list.find_first_of(":;", begin), list.size());
+    entries.emplace_back(begin == end ? "." : list.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return entries;
+}
+
+}  // namespace launchgap::doctor

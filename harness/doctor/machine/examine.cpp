@@ -1,0 +1,374 @@
+#include "harness/doctor/machine/examine.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <set>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "harness/core/clock.h"
+#include "harness/core/errors.h"
+#include "harness/doctor/libraries/library_copies.h"
+#include "harness/doctor/libraries/loader_trace.h"
+#include "harness/doctor/printable.h"
+#include "harness/doctor/probes/probe.h"
+
+namespace launchgap::doctor {
+namespace fs = std::filesystem;
+namespace {
+
+/// A folder of its own for the loader's traces, gone afterwards.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::error_code failed;
+    std::string name = fs::temp_directory_path(failed) / "launchgap-doctor-XXXXXX";
+    if (mkdtemp(name.data())) path_ = name;
+  }
+  ~TemporaryFolder() {
+    std::error_code failed;
+    if (!path_.empty()) fs::remove_all(path_, failed);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  const fs::path& path() const { return path_; }  // empty if the system refuses
+
+ private:
+  fs::path path_;
+};
+
+template <class Value>
+void take(std::optional<Value>& into, const Json& json, const char* key) {
+  into = maybe<Value>(json, key);
+}
+
+std::string text(const Json& json, const char* key) {
+  return printable(maybe<std::string>(json, key).value_or(""));
+}
+
+std::optional<CallResult> call_result(const Json& json) {
+  const auto code = maybe<int>(json, "code");
+  if (!code) return std::nullopt;
+  return CallResult{*code, text(json, "text")};
+}
+
+/// "580.65.06" of ".../libcuda.so.580.65.06"; a mere "1" is no version.
+std::optional<Version> version_in_name(const std::string& path) {
+  const std::size_t at = path.rfind(".so.");
+  if (at == std::string::npos) return std::nullopt;
+  auto version = Version::parse(path.substr(at + 4));
+  return version && version->parts().size() >= 2 ? version : std::nullopt;
+}
+
+void take_origin(const Json& json, std::string& origin) {
+  origin = text(json, "origin");
+}
+
+DriverFacts driver_facts(const ProbeAnswer& answer) {
+  DriverFacts driver;
+  driver.asked = true;
+  driver.died = answer.died;
+  driver.path = text(answer.facts, "path");
+  driver.version = version_in_name(driver.path);
+  driver.init = call_result(answer.facts);
+  driver.simulated = maybe<bool>(answer.facts, "simulated").value_or(false);
+  take(driver.cuda_version, answer.facts, "cuda_version");
+  take_origin(answer.facts, driver.origin);
+  for (const Json& device : answer.facts.value("devices", Json::array()))
+    driver.devices.push_back(facts_from_json(device));
+  const std::string error = text(answer.facts, "error");
+  (driver.loaded() && driver.init ? driver.devices_error : driver.error) = error;
+  return driver;
+}
+
+NvmlGpuFacts nvml_gpu(const Json& json) {
+  NvmlGpuFacts gpu;
+  gpu.index = json.value("index", 0);
+  gpu.problem = text(json, "problem");
+  gpu.uuid = text(json, "uuid");
+  gpu.name = text(json, "name");
+  gpu.pci_bus_id = text(json, "pci_bus_id");
+  take(gpu.minor, json, "minor");
+  take(gpu.memory_total_bytes, json, "memory_total_bytes");
+  take(gpu.memory_free_bytes, json, "memory_free_bytes");
+  for (const Json& entry : json.value("processes", Json::array())) {
+    GpuProcessFacts process;
+    process.pid = entry.value("pid", 0u);
+    take(process.memory_bytes, entry, "memory_bytes");
+    gpu.processes.push_back(process);
+  }
+  take(gpu.compute_mode, json, "compute_mode");
+  take(gpu.fabric, json, "fabric");
+  take(gpu.persistence, json, "persistence");
+  take(gpu.mig, json, "mig");
+  take(gpu.ecc, json, "ecc");
+  take(gpu.remap_pending, json, "remap_pending");
+  take(gpu.remap_failed, json, "remap_failed");
+  take(gpu.mig_instances, json, "mig_instances");
+  take(gpu.uncorrected_ecc_errors, json, "uncorrected_ecc_errors");
+  take(gpu.clock_reasons, json, "clock_reasons");
+  take(gpu.pcie_generation, json, "pcie_generation");
+  take(gpu.pcie_width, json, "pcie_width");
+  take(gpu.max_pcie_generation, json, "max_pcie_generation");
+  take(gpu.max_pcie_width, json, "max_pcie_width");
+  take(gpu.sm_clock_mhz, json, "sm_clock_mhz");
+  take(gpu.max_sm_clock_mhz, json, "max_sm_clock_mhz");
+  take(gpu.application_clock_mhz, json, "application_clock_mhz");
+  take(gpu.power_limit_w, json, "power_limit_w");
+  take(gpu.default_power_limit_w, json, "default_power_limit_w");
+  return gpu;
+}
+
+NvmlFacts nvml_facts(const ProbeAnswer& answer) {
+  NvmlFacts nvml;
+  nvml.asked = true;
+  nvml.died = answer.died;
+  nvml.error = text(answer.facts, "error");
+  nvml.path = text(answer.facts, "path");
+  nvml.version = text(answer.facts, "version");
+  nvml.failed = call_result(answer.facts);
+  nvml.driver_version = Version::parse(text(answer.facts, "driver_version"));
+  nvml.simulated = maybe<bool>(answer.facts, "simulated").value_or(false);
+  for (const Json& gpu : answer.facts.value("gpus", Json::array()))
+    nvml.gpus.push_back(nvml_gpu(gpu));
+  return nvml;
+}
+
+/// A library that is asked for, and the beginning of its names.
+struct LibraryKind {
+  const char* library;
+  const char* beginning;
+};
+constexpr LibraryKind kLibraries[] = {{"cudart", "libcudart.so."},
+                                      {"cublas", "libcublas.so."},
+                                      {"cudnn", "libcudnn.so."},
+                                      {"cupti", "libcupti.so."},
+                                      {"nccl", "libnccl.so."}};
+
+bool is_soname(const std::string& name, const std::string& beginning) {
+  // Names with a full version, libcudart.so.12.4.127, are what a SONAME's link points to.
+  return name.starts_with(beginning) &&
+         std::ranges::count(name.substr(beginning.size()), '.') <= 1 &&
+         Version::parse(name.substr(beginning.size()));
+}
+
+/// The names of a library under which the loader would find something.
+std::set<std::string> sonames(const LibraryKind& kind,
+                              const LoaderCache& cache,
+                              const std::vector<std::string>& folders) {
+  std::set<std::string> names;
+  for (const std::string& name : cache.names_with(kind.beginning)) names.insert(name);
+  for (const std::string& folder : folders) {
+    std::error_code failed;
+    for (fs::directory_iterator entry(folder, failed), end; !failed && entry != end;
+         entry.increment(failed)) {
+      names.insert(entry->path().filename().string());
+    }
+  }
+  std::erase_if(names, [&](const std::string& name) { return !is_soname(name, kind.beginning); });
+  return names;
+}
+
+LibraryFacts library_facts(const LibraryKind& kind,
+                           const std::string& soname,
+                           const ProbeAnswer& answer) {
+  LibraryFacts facts;
+  facts.library = kind.library;
+  facts.soname = soname;
+  facts.path = text(answer.facts, "path");
+  facts.version = text(answer.facts, "version");
+  facts.error = text(answer.facts, "error");
+  facts.died = answer.died;
+  facts.call = call_result(answer.facts);
+  facts.simulated = maybe<bool>(answer.facts, "simulated").value_or(false);
+  take_origin(answer.facts, facts.origin);
+  if (facts.version.empty()) {
+    if (const auto version = version_in_name(facts.path)) facts.version = version->text();
+  }
+  for (const Json& step : answer.steps) {
+    const auto result = call_result(step);
+    if (result && result->code != 0)
+      facts.checks.push_back(
+          {result->code, fmt::format("{}: {}", text(step, "check"), result->text)});
+  }
+  for (const Json& file : answer.facts.value("files", Json::array()))
+    facts.files.push_back(printable(file.get<std::string>()));
+  facts.machine_code = answer.facts.value("machine_code", std::vector<std::string>());
+  facts.ptx = answer.facts.value("ptx", std::vector<std::string>());
+  facts.code_incomplete = text(answer.facts, "code_incomplete");
+  return facts;
+}
+
+Proof proof_of(const ProbeAnswer& answer) {
+  Proof proof;
+  proof.died = answer.died;
+  proof.hung = answer.hung;
+  for (const Json& json : answer.steps) {
+    ProofStep step;
+    step.name = text(json, "name");
+    step.status = text(json, "status");
+    step.detail = text(json, "detail");
+    step.library = text(json, "library");
+    step.call = text(json, "call");
+    step.text = text(json, "text");
+    step.ms = json.value("ms", 0.0);
+    take(step.code, json, "code");
+    if (step.name == "load") {
+      take(proof.pcie_generation, json, "pcie_generation");
+      take(proof.pcie_width, json, "pcie_width");
+      take(proof.sm_clock_mhz, json, "sm_clock_mhz");
+      take(proof.clock_reasons, json, "clock_reasons");
+    }
+    proof.steps.push_back(step);
+  }
+  return proof;
+}
+
+/// The names of the programs that use a GPU, as far as this user may see them. In a container the
+/// numbers can be those of another name space, and then nothing or something else is there.
+void name_processes(const SystemFiles& files, NvmlFacts& nvml) {
+  for (NvmlGpuFacts& gpu : nvml.gpus) {
+    for (GpuProcessFacts& process : gpu.processes)
+      process.name =
+          printable(files.read(fmt::format("/proc/{}/comm", process.pid), 64).value_or(""), 64);
+  }
+}
+
+/// What of the environment that is asked about concerns CUDA and the loader.
+std::map<std::string, std::string> environment_of(const ExamineOptions& options) {
+  if (!options.environment) return cuda_environment();
+  std::map<std::string, std::string> found;
+  for (const auto& [name, value] : *options.environment) {
+    if (concerns_cuda(name)) found[name] = value;
+  }
+  return found;
+}
+
+/// Probes in a row, each with what takes its answer.
+class Questions {
+ public:
+  /// All of them see this environment in place of this process's.
+  explicit Questions(const ExamineOptions& options) {
+    if (!options.environment) return;
+    for (const auto& [name, value] : cuda_environment()) {
+      // The loader reads its variables before a worker can unset them.
+      if (options.environment->contains(name)) continue;
+      name.starts_with("LD_") ? void(environment_[name] = "") : unset_.push_back(name);
+    }
+    for (const auto& [name, value] : environment_of(options)) environment_[name] = value;
+  }
+
+  void add(Probe probe, std::function<void(const ProbeAnswer&)> take_answer) {
+    for (const auto& [name, value] : environment_) probe.environment.try_emplace(name, value);
+    for (const std::string& name : unset_) probe.job["unset"].push_back(name);
+    probes_.push_back(std::move(probe));
+    takers_.push_back(std::move(take_answer));
+  }
+  void ask_all() {
+    const std::vector<ProbeAnswer> answers = ask(probes_);
+    for (std::size_t i = 0; i < answers.size(); ++i) takers_[i](answers[i]);
+  }
+
+ private:
+  std::map<std::string, std::string> environment_;
+  std::vector<std::string> unset_;
+  std::vector<Probe> probes_;
+  std::vector<std::function<void(const ProbeAnswer&)>> takers_;
+};
+
+void prove_gpus(Facts& facts, const ExamineOptions& options) {
+  Questions questions(options);
+  for (Gpu& gpu : facts.gpus) {
+    if (!gpu.in_driver || gpu.hidden) continue;
+    questions.add({{{"task", "doctor-proof"}, {"uuid", gpu.uuid}},
+                   {{"CUDA_VISIBLE_DEVICES", gpu.uuid}},
+                   options.proof_timeout_s},
+                  [&gpu](const ProbeAnswer& answer) { gpu.proof = proof_of(answer); });
+  }
+  questions.ask_all();
+  facts.proven = true;
+}
+
+}  // namespace
+
+std::unique_ptr<Facts> examine(const ExamineOptions& options) {
+  const std::int64_t begin = now_ns();
+  auto facts = std::make_unique<Facts>();
+  const SystemFiles files = SystemFiles::of_this_system();
+  facts->machine = read_machine(files, environment_of(options));
+  const LoaderCache cache = LoaderCache::of(files);
+  const std::string search_path = facts->machine.environment["LD_LIBRARY_PATH"];
+  if (search_path.empty()) facts->machine.environment.erase("LD_LIBRARY_PATH");
+  const std::vector<std::string> folders =
+      search_path.empty() ? std::vector<std::string>() : path_entries(search_path);
+
+  const TemporaryFolder traces;
+  const std::map<std::string, std::string> traced = traces.path().empty() || std::getenv("LD_DEBUG")
+                                                        ? std::map<std::string, std::string>()
+                                                        : loader_trace_environment(traces.path());
+  const auto others = [&](const std::string& soname, const std::string& path) {
+    std::vector<std::string> found;
+    for (const LibraryCopy& copy : other_copies(soname, path, search_path, cache, files)) {
+      std::error_code failed;
+      const bool by_variable = copy.origin.kind == PathOrigin::Kind::ld_library_path;
+      const fs::path real =
+          fs::canonical(by_variable ? fs::path(copy.path) : files.at(copy.path), failed);
+      found.push_back(printable(
+          fmt::format("{} ({})", failed ? copy.path : real.string(), copy.origin.text())));
+    }
+    return found;
+  };
+
+  Questions questions(options);
+  questions.add({{{"task", "doctor-driver"}}, traced, options.driver_timeout_s},
+                [&](const ProbeAnswer& answer) {
+                  facts->driver = driver_facts(answer);
+                  facts->driver.others = others("libcuda.so.1", facts->driver.path);
+                });
+  if (facts->machine.environment.contains("CUDA_VISIBLE_DEVICES")) {
+    questions.add({{{"task", "doctor-driver"}, {"unset", {"CUDA_VISIBLE_DEVICES"}}},
+                   {},
+                   options.driver_timeout_s},
+                  [&](const ProbeAnswer& answer) { facts->unrestricted = driver_facts(answer); });
+  }
+  questions.add({{{"task", "doctor-nvml"}}, {}, options.driver_timeout_s},
+                [&](const ProbeAnswer& answer) { facts->nvml = nvml_facts(answer); });
+  for (DeviceNode& node : facts->machine.nodes) {
+    if (!node.exists) continue;
+    questions.add({{{"task", "doctor-node"}, {"path", node.path}}, {}, options.driver_timeout_s},
+                  [&node](const ProbeAnswer& answer) {
+                    node.open_error =
+                        answer.facts.value("open_error", answer.hung ? ETIMEDOUT : EIO);
+                  });
+  }
+  // Without a GPU nobody asks whether there is code for it.
+  const bool read_code = !facts->machine.gpus.empty() || facts->machine.wsl;
+  for (const LibraryKind& kind : kLibraries) {
+    for (const std::string& soname : sonames(kind, cache, folders)) {
+      questions.add({{{"task", "doctor-library"},
+                      {"library", kind.library},
+                      {"soname", soname},
+                      {"code", read_code}},
+                     traced,
+                     options.library_timeout_s},
+                    [&, soname](const ProbeAnswer& answer) {
+                      facts->libraries.push_back(library_facts(kind, soname, answer));
+                      facts->libraries.back().others = others(soname, facts->libraries.back().path);
+                    });
+    }
+  }
+  questions.ask_all();
+  name_processes(files, facts->nvml);
+  join_gpus(*facts);
+  if (options.prove) prove_gpus(*facts, options);
+  facts->simulated = facts->machine.simulated || facts->driver.simulated || facts->nvml.simulated ||
+                     std::ranges::any_of(facts->libraries, &LibraryFacts::simulated);
+  facts->seconds = static_cast<double>(now_ns() - begin) * 1e-9;
+  return facts;
+}
+
+}  // namespace launchgap::doctor

@@ -1,0 +1,27 @@
+// Gathers the facts: reads the machine, and asks driver, NVML, libraries and GPUs by probes.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "harness/doctor/machine/facts.h"
+
+namespace launchgap::doctor {
+
+struct ExamineOptions {
+  bool prove = false;  // a kernel, a matrix product and a convolution on each GPU
+  /// Another program's environment, to see the machine as that program does: what concerns CUDA and
+  /// the loader is taken from there.
+  std::optional<std::map<std::string, std::string>> environment;
+  double library_timeout_s = 1.5;  // for a library to be loaded and say its version
+  double driver_timeout_s = 15;    // GPUs that nobody uses are slow to wake up
+  double proof_timeout_s = 60;
+};
+
+/// Takes what the slowest probe takes: well below 2 s without a proof on a machine whose driver
+/// answers. Never throws for what is wrong with the machine.
+std::unique_ptr<Facts> examine(const ExamineOptions& options);
+
+}  // namespace launchgap::doctor

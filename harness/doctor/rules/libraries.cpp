@@ -1,0 +1,319 @@
+// What is wrong with the libraries that programs would load: too new for the driver, mixed,
+// doubled, broken, without code for the GPU.
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "harness/doctor/frameworks/compatibility.h"
+#include "harness/doctor/rules/rules.h"
+#include "harness/doctor/rules/words.h"
+
+namespace launchgap::doctor {
+namespace {
+
+namespace fs = std::filesystem;
+
+Finding about(const std::string& subject,
+              const char* code,
+              Severity severity,
+              std::string sentence,
+              std::vector<std::string> evidence,
+              std::string remedy) {
+  return {code, severity, subject, std::move(sentence), std::move(evidence), std::move(remedy), {}};
+}
+
+std::string file_line(const LibraryFacts& library) {
+  return fmt::format("{} is {}{}{}",
+                     library.soname,
+                     library.path,
+                     library.version.empty() ? "" : fmt::format(", version {}", library.version),
+                     library.origin.empty() ? "" : fmt::format(" ({})", library.origin));
+}
+
+/// Of the runtime's own answers those that the driver's state does not explain by itself.
+std::vector<Finding> diagnose_runtimes(const Facts& facts) {
+  std::vector<Finding> findings;
+  Finding too_old = about("machine", "driver-too-old", Severity::prevents, "", {}, "");
+  for (const LibraryFacts& runtime : facts.libraries) {
+    if (runtime.library != "cudart" || !runtime.call || runtime.call->code == 0) continue;
+    // NVIDIA's runtime calls more than a driver of the tests has.
+    if (facts.driver.simulated && !runtime.simulated) continue;
+    const std::string answer =
+        call_text("cudaGetDeviceCount", runtime.call->code, runtime.call->text);
+    const auto version = Version::parse(runtime.version);
+    const int driver_major = facts.driver.cuda_version.value_or(0) / 1000;
+    if (runtime.call->code != 35) {
+      Finding finding = finding_of_code(
+          facts, nullptr, "cudaGetDeviceCount", runtime.call->code, runtime.call->text);
+      finding.evidence.push_back(file_line(runtime));
+      findings.push_back(finding);
+    } else if (version && version->major() <= driver_major && !facts.driver.others.empty()) {
+      findings.push_back(about(
+          "machine",
+          "driver-library-shadowed",
+          Severity::prevents,
+          fmt::format("CUDA {} should run on this driver by minor-version compatibility, and says "
+                      "that it is too old: another libcuda is in the way.",
+                      version->prefix(2)),
+          {answer, driver_file(facts), "another one is " + facts.driver.others.front()},
+          "take one of the two out of the loader's way (LD_LIBRARY_PATH, /etc/ld.so.conf.d)"));
+    } else {
+      too_old.evidence.push_back(file_line(runtime));
+      too_old.evidence.push_back(answer);
+      too_old.sentence =
+          fmt::format("The driver serves CUDA {}, and {} needs {}.",
+                      facts.driver.cuda_version
+                          ? Version::parse(fmt::format("{}.{}",
+                                                       *facts.driver.cuda_version / 1000,
+                                                       *facts.driver.cuda_version % 1000 / 10))
+                                ->text()
+                          : "of an unknown version",
+                      runtime.soname,
+                      version ? version->prefix(2) : "a newer one");
+      const auto need = version ? driver_needed_by(*version) : std::nullopt;
+      too_old.remedy = fmt::format(
+          "install {}, or programs that were built for CUDA {}; that nvidia-smi shows a CUDA "
+          "version "
+          "is the driver's highest, not what is installed",
+          need ? fmt::format("a driver of {} or newer", need->minimum.text()) : "a newer driver",
+          driver_major);
+    }
+  }
+  if (!too_old.sentence.empty()) {
+    too_old.evidence.push_back(kernel_driver(facts));
+    findings.push_back(too_old);
+  }
+  return findings;
+}
+
+std::optional<Finding> diagnose_file(const LibraryFacts& library) {
+  const bool missing = library.error.find("No such file") != std::string::npos;
+  if (library.died.empty() && (library.error.empty() || missing)) return std::nullopt;
+  return about(
+      library.soname,
+      "library-broken",
+      Severity::prevents,
+      fmt::format("{} is there and cannot be used.", library.soname),
+      {library.died.empty() ? library.error : library.died,
+       library.path.empty() ? "" : file_line(library)},
+      fmt::format(
+          "install it again, or take it out of the loader's way{}",
+          library.others.empty() ? "" : fmt::format("; then {} is taken", library.others.front())));
+}
+
+/// The version in a file's name: "9.1.0" of libcudnn_ops.so.9.1.0.
+std::string version_of_file(const std::string& path) {
+  const std::size_t at = path.rfind(".so.");
+  return at == std::string::npos ? "" : path.substr(at + 4);
+}
+
+std::optional<Finding> diagnose_parts(const LibraryFacts& cudnn) {
+  std::set<std::string> folders, versions;
+  for (const std::string& file : cudnn.files) {
+    folders.insert(fs::path(file).parent_path());
+    const std::string version = version_of_file(file);
+    if (std::ranges::count(version, '.') >= 1) versions.insert(version);
+  }
+  if (cudnn.checks.empty() && folders.size() < 2 && versions.size() < 2) return std::nullopt;
+  std::vector<std::string> evidence = {file_line(cudnn)};
+  for (const CallResult& check : cudnn.checks)
+    evidence.push_back(fmt::format("{} ({})", check.text, check.code));
+  const bool mismatch = folders.size() > 1 || versions.size() > 1 ||
+                        std::ranges::any_of(cudnn.checks, [](const CallResult& check) {
+                          return check.text.find("VERSION_MISMATCH") != std::string::npos;
+                        });
+  for (const std::string& file : cudnn.files) evidence.push_back("loaded: " + file);
+  if (!mismatch) {
+    return about(cudnn.soname,
+                 "cudnn-prerequisite-missing",
+                 Severity::prevents,
+                 "A part of cuDNN cannot be loaded.",
+                 evidence,
+                 "install all parts of this cuDNN, and cuBLAS and NVRTC of its CUDA, where the "
+                 "loader finds them");
+  }
+  return about(
+      cudnn.soname,
+      "cudnn-mixed-versions",
+      Severity::prevents,
+      "The parts of cuDNN that the loader takes are of different versions or places.",
+      evidence,
+      "leave one cuDNN in the loader's way: LD_LIBRARY_PATH, the system's packages and pip's "
+      "wheels each can bring one");
+}
+
+/// Whether one of these targets serves a GPU; "9.0a" serves 9.0 alone, and of a family ("10.0f")
+/// the rest is taken to be served too.
+bool any_serves(const std::vector<std::string>& targets, CodeImage::Kind kind, int capability) {
+  return std::ranges::any_of(targets, [&](const std::string& text) {
+    auto image = CodeImage::parse(text);
+    if (!image) return true;  // unknown is no reason to accuse
+    image->kind = kind;
+    return !image_runs(*image, {capability / 10, capability % 10}).no();
+  });
+}
+
+/// Whether a library has code that a GPU can run; unknown where it was not read to the end.
+Truth has_code(const LibraryFacts& library, int capability) {
+  if (any_serves(library.machine_code, CodeImage::Kind::machine_code, capability) ||
+      any_serves(library.ptx, CodeImage::Kind::ptx, capability))
+    return Truth::yes;
+  const bool read = !library.machine_code.empty() || !library.ptx.empty();
+  return read && library.code_incomplete.empty() ? Truth::no : Truth::unknown;
+}
+
+/// By what is in the files. Of several cuBLAS or cuDNN one is enough.
+std::vector<Finding> diagnose_code(const Facts& facts) {
+  std::vector<Finding> findings;
+  for (const char* kind : {"cublas", "cudnn"}) {
+    for (const Gpu& gpu : facts.gpus) {
+      if (!gpu.capability || gpu.hidden || gpu.proof) continue;
+      std::vector<std::string> evidence;
+      bool enough = false;
+      for (const LibraryFacts& library : facts.libraries) {
+        if (library.library != kind || library.path.empty()) continue;
+        enough = enough || has_code(library, *gpu.capability) != Truth::no;
+        evidence.push_back(fmt::format(
+            "{}: machine code for {}{}",
+            file_line(library),
+            fmt::join(library.machine_code, ", "),
+            library.ptx.empty() ? "" : fmt::format("; PTX for {}", fmt::join(library.ptx, ", "))));
+      }
+      if (enough || evidence.empty()) continue;
+      const bool cudnn = std::string(kind) == "cudnn";
+      evidence.push_back(fmt::format(
+          "the GPU's compute capability is {}.{}", *gpu.capability / 10, *gpu.capability % 10));
+      findings.push_back(about(
+          gpu.subject(),
+          cudnn ? "cudnn-has-no-code-for-gpu" : "cublas-has-no-code-for-gpu",
+          Severity::prevents,
+          fmt::format("The {} that the loader takes has no code for this GPU.",
+                      cudnn ? "cuDNN" : "cuBLAS"),
+          evidence,
+          fmt::format("install the one of a CUDA that still has it: `launchgap doctor --gpu {}.{}`",
+                      *gpu.capability / 10,
+                      *gpu.capability % 10)));
+    }
+  }
+  return findings;
+}
+
+std::optional<Finding> diagnose_copies(const Facts& facts) {
+  std::vector<std::string> evidence, names;
+  for (const LibraryFacts& library : facts.libraries) {
+    if (library.others.empty() || library.path.empty()) continue;
+    names.push_back(library.soname);
+    evidence.push_back(file_line(library));
+    for (const std::string& other : library.others) evidence.push_back("and not " + other);
+  }
+  if (names.empty()) return std::nullopt;
+  return about("machine",
+               "duplicate-library",
+               Severity::note,
+               fmt::format("There are several files by the name of {}: the loader takes the first.",
+                           fmt::join(names, ", ")),
+               evidence,
+               "leave one of each in the loader's way, if the wrong one is taken");
+}
+
+std::optional<Finding> diagnose_toolkits(const Facts& facts) {
+  std::set<std::string> places;
+  std::vector<std::string> evidence;
+  for (const Toolkit& toolkit : facts.machine.toolkits) {
+    // /usr/local/cuda is a default that nothing need follow.
+    if (toolkit.pointed_by.starts_with("/")) continue;
+    places.insert(toolkit.path);
+    evidence.push_back(fmt::format("{}: {}{}",
+                                   toolkit.pointed_by,
+                                   toolkit.path,
+                                   toolkit.version ? fmt::format(" ({})", toolkit.version->text())
+                                                   : " (no toolkit that can be read)"));
+  }
+  if (places.size() < 2) return std::nullopt;
+  return about("machine",
+               "toolkits-differ",
+               Severity::note,
+               "CUDA_HOME, CUDA_PATH and the nvcc of PATH are of different toolkits: programs are "
+               "compiled by one and linked with another.",
+               evidence,
+               "let all of them point to one toolkit");
+}
+
+std::optional<Finding> diagnose_nvml(const Facts& facts) {
+  const NvmlFacts& nvml = facts.nvml;
+  if (!nvml.asked || (!nvml.path.empty() && !nvml.failed && nvml.died.empty())) return std::nullopt;
+  if (nvml.failed && nvml.failed->code == 18) {
+    return about(
+        "libnvidia-ml.so.1",
+        "nvml-mismatch",
+        Severity::note,
+        "NVML is of another version than the kernel's driver (\"Driver/library version "
+        "mismatch\"), so clocks, heat and neighbours are not seen; CUDA itself works.",
+        {call_text("nvmlInit", nvml.failed->code, nvml.failed->text), kernel_driver(facts)},
+        "take the other libnvidia-ml.so.1 out of the loader's way, or install the driver's");
+  }
+  const std::string why = nvml.failed ? call_text("NVML", nvml.failed->code, nvml.failed->text)
+                          : nvml.died.empty() ? nvml.error
+                                              : nvml.died;
+  return about(
+      "libnvidia-ml.so.1",
+      "nvml-unavailable",
+      Severity::note,
+      "NVML does not work, so clocks, heat, errors and neighbours are not seen.",
+      {why},
+      "install the library of the driver's own version; in a container, capability utility "
+      "brings it");
+}
+
+/// An image's own demand, which NVIDIA's container runtime checks when it starts, if it may.
+std::optional<Finding> diagnose_requirement(const Facts& facts) {
+  const auto demand = facts.machine.environment.find("NVIDIA_REQUIRE_CUDA");
+  if (demand == facts.machine.environment.end() || !facts.driver.cuda_version) return std::nullopt;
+  const std::string& text = demand->second;
+  const std::string key = "cuda>=";
+  const std::size_t at = text.find(key);
+  if (at == std::string::npos) return std::nullopt;
+  const std::size_t begin = at + key.size();
+  const auto wanted =
+      Version::parse(text.substr(begin, text.find_first_not_of("0123456789.", begin) - begin));
+  const int served = *facts.driver.cuda_version;
+  if (!wanted || wanted->major() * 1000 + wanted->minor() * 10 <= served) return std::nullopt;
+  return about(
+      "machine",
+      "container-requirement",
+      Severity::distorts,
+      fmt::format("The image wants a driver for CUDA {}, and this one serves {}.{}.",
+                  wanted->text(),
+                  served / 1000,
+                  served % 1000 / 10),
+      {fmt::format("NVIDIA_REQUIRE_CUDA is '{}'", text)},
+      "take an image for the driver's CUDA, or a newer driver; NVIDIA_DISABLE_REQUIRE only "
+      "silences the check (\"unsatisfied condition\")");
+}
+
+}  // namespace
+
+std::vector<Finding> diagnose_libraries(const Facts& facts, bool driver_works) {
+  std::vector<Finding> findings;
+  const auto add = [&](std::optional<Finding> finding) {
+    if (finding) findings.push_back(*std::move(finding));
+  };
+  for (const LibraryFacts& library : facts.libraries) {
+    // Many of them load libcuda, and go with it.
+    if (facts.driver.died.empty()) add(diagnose_file(library));
+    if (library.library == "cudnn" && library.died.empty()) add(diagnose_parts(library));
+  }
+  add(diagnose_copies(facts));
+  add(diagnose_toolkits(facts));
+  if (!driver_works) return findings;
+  for (Finding& finding : diagnose_runtimes(facts)) findings.push_back(std::move(finding));
+  for (Finding& finding : diagnose_code(facts)) findings.push_back(std::move(finding));
+  add(diagnose_nvml(facts));
+  add(diagnose_requirement(facts));
+  return findings;
+}
+
+}  // namespace launchgap::doctor

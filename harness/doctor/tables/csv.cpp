@@ -1,0 +1,82 @@
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "harness/core/errors.h"
+#include "harness/doctor/tables/tables.h"
+
+namespace launchgap::doctor {
+namespace {
+
+/// Reads one record from the front of `text`; says what is wrong with it, or nothing.
+std::string read_record(std::string_view& text, std::vector<std::string>& cells) {
+  cells.assign(1, "");
+  bool quoted = false, was_quoted = false;
+  while (!text.empty()) {
+    const char c = text.front();
+    text.remove_prefix(1);
+    if (quoted) {
+      if (c != '"') {
+        cells.back() += c;
+      } else if (text.starts_with('"')) {
+        cells.back() += '"';
+        text.remove_prefix(1);
+      } else {
+        quoted = false;
+        was_quoted = true;
+      }
+    } else if (c == ',') {
+      cells.emplace_back();
+      was_quoted = false;
+    } else if (c == '\n') {
+      return "";
+    } else if (c == '\r' && text.starts_with('\n')) {
+      continue;
+    } else if (c == '"' && cells.back().empty() && !was_quoted) {
+      quoted = true;
+    } else if (c == '"' || was_quoted) {
+      return "a quote in the middle of a cell";
+    } else {
+      cells.back() += c;
+    }
+  }
+  return quoted ? "a quote that is never closed" : "";
+}
+
+}  // namespace
+
+CsvTable CsvTable::parse(std::string_view text, std::string name) {
+  CsvTable table;
+  table.name_ = std::move(name);
+  std::vector<std::string> cells;
+  for (std::size_t row = 1; !text.empty(); ++row) {
+    std::string wrong = read_record(text, cells);
+    if (wrong.empty() && row > 1 && cells.size() != table.header_.size()) {
+      wrong = fmt::format("{} cells under {} columns", cells.size(), table.header_.size());
+    }
+    if (!wrong.empty()) throw Error(fmt::format("{}, row {}: {}", table.name_, row, wrong));
+    if (row == 1) {
+      table.header_ = cells;
+    } else {
+      table.rows_.push_back(cells);
+    }
+  }
+  const std::set<std::string> columns(table.header_.begin(), table.header_.end());
+  if (table.header_.empty() || columns.contains("") || columns.size() != table.header_.size()) {
+    throw Error(fmt::format("{}: the header is missing, or names a column twice", table.name_));
+  }
+  return table;
+}
+
+const std::string& CsvTable::at(std::size_t row, std::string_view column) const {
+  const auto found = std::ranges::find(header_, column);
+  if (found == header_.end()) throw Error(fmt::format("{} has no column '{}'", name_, column));
+  return rows_.at(row).at(static_cast<std::size_t>(found - header_.begin()));
+}
+
+std::string CsvTable::where(std::size_t row) const {
+  return fmt::format("{}, row {}", name_, row + 2);
+}
+
+}  // namespace launchgap::doctor

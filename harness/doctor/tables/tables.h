@@ -1,0 +1,156 @@
+// The compatibility tables of data/, read once. docs/compatibility-tables.md explains each.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/doctor/tables/values.h"
+#include "harness/doctor/version.h"
+
+namespace launchgap::doctor {
+
+/// A table as text: rows by the columns of its header.
+class CsvTable {
+ public:
+  /// RFC 4180, with LF or CRLF. Throws Error, which names table and line, for a row with another
+  /// number of cells than the header, text after a closing quote, a quote that is never closed, a
+  /// column that is there twice or has no name.
+  static CsvTable parse(std::string_view text, std::string name);
+
+  std::size_t size() const { return rows_.size(); }
+  /// Throws Error for a column that the table does not have.
+  const std::string& at(std::size_t row, std::string_view column) const;
+  /// "data/x.csv, row 3", for messages; the header is row 1.
+  std::string where(std::size_t row) const;
+
+ private:
+  std::string name_;
+  std::vector<std::string> header_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+struct GpuRow {  // generations.csv
+  std::string name;
+  Capability capability;
+  int sm_count = 0;
+  double boost_mhz = 0;
+  double fp32_tflops = 0;  // dense, by the data sheet
+  double fp64_tflops = 0;
+  Source source;
+};
+
+struct PciRange {  // pci_devices.csv: device ids of vendor 10de, both ends included
+  int first = 0;
+  int last = 0;
+  std::string chip;
+  std::string architecture;
+  Capability capability;
+  Source source;
+};
+
+struct PciGpu {  // pci_gpus.csv
+  int id = 0;
+  std::string gpu;  // a row of generations.csv
+  Source source;
+};
+
+struct ToolkitRow {  // toolkit_driver.csv
+  Version toolkit;
+  Version bundled_driver;                 // Linux
+  std::optional<Version> minimum_driver;  // by minor-version compatibility; nothing before 11
+  Source source;
+};
+
+struct ArchitectureRow {  // architecture_life.csv
+  std::string architecture;
+  Capability capability;
+  Version first_toolkit;
+  std::optional<Version> last_toolkit;    // nothing: still supported
+  std::optional<int> last_driver_branch;  // 470; nothing: still supported
+  bool driver_branch_applies = true;      // not to Tegra, whose driver comes with the board
+  Source source;
+};
+
+struct CudnnRow {  // cudnn_support.csv
+  VersionSet cudnn;
+  VersionSet cuda;
+  std::optional<Capability> minimum;
+  std::optional<Capability> maximum;
+  std::optional<Version> minimum_driver;
+  std::string note;
+  Source source;
+};
+
+enum class Ptx { none, some, unknown };
+
+/// What a build of a framework has code for.
+struct BuildCode {
+  std::vector<Capability> machine_code;  // empty: not known
+  std::optional<Capability> at_least;    // only the minimum is known
+  Ptx ptx = Ptx::unknown;
+  std::optional<Capability> ptx_target;  // nothing with Ptx::some: not known of which
+};
+
+struct BuildRow {         // tensorflow_builds.csv, pytorch_builds.csv
+  std::string framework;  // "tensorflow", "torch"
+  VersionSet versions;
+  std::string package;  // "wheel", "conda"
+  Version cuda;         // what it was built with
+  std::optional<Version> cudnn;
+  BuildCode code;
+  bool brings_libraries = false;  // CUDA and cuDNN come with it, the system's are not used
+  std::string extra;              // with this extra of pip they come with it: "and-cuda"
+  bool default_build = false;     // what pip installs when no CUDA is named
+  std::string note;
+  Source source;
+};
+
+struct SonameRow {      // toolkit_sonames.csv, cudnn_sonames.csv
+  VersionSet versions;  // of the toolkit, of cuDNN
+  std::string library;  // "cublas"
+  std::string soname;   // "libcublas.so.11"
+  Source source;
+};
+
+struct FrameworkLibraryRow {  // framework_libraries.csv
+  std::string framework;
+  VersionSet versions;
+  std::string library;
+  bool silent = false;  // when it is missing: work on the CPU, else the import fails
+  Source source;
+};
+
+struct LaunchAnchorRow {  // launch_anchors.csv
+  std::string gpu;
+  std::string quantity;
+  double microseconds = 0;
+  std::string method;
+  std::string host;
+  Source source;
+};
+
+struct Tables {
+  std::vector<GpuRow> gpus;
+  std::vector<PciRange> pci_ranges;
+  std::vector<PciGpu> pci_gpus;
+  std::vector<ToolkitRow> toolkits;  // oldest first
+  std::vector<ArchitectureRow> architectures;
+  std::vector<CudnnRow> cudnn;
+  std::vector<BuildRow> builds;
+  std::vector<SonameRow> toolkit_sonames;
+  std::vector<SonameRow> cudnn_sonames;
+  std::vector<FrameworkLibraryRow> framework_libraries;
+  std::vector<LaunchAnchorRow> launch_anchors;
+
+  /// `text_of` gives a table by its file name. Throws Error that names table, row and column for
+  /// anything that does not read.
+  static Tables parse(const std::function<std::string_view(std::string_view)>& text_of);
+};
+
+/// The tables in this binary.
+const Tables& tables();
+
+}  // namespace launchgap::doctor
