@@ -1,0 +1,74 @@
+#include "harness/summary/fallback.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/summary/session_folder.h"
+
+namespace launchgap {
+namespace {
+
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+/// A session with the host and a GPU, and what each took for an operation.
+class Fallback : public SessionFolder {
+ protected:
+  Fallback() {
+    add_device("host-1");
+    meta["devices"][1]["backend"] = "host";
+  }
+
+  void took(const std::string& device,
+            const std::string& name,
+            double device_ns,
+            const char* arm = "plain",
+            const char* status = "ok") {
+    RecordWriter writer = begin_run(device, arm, "matmul", replicate_++);
+    Block block({"device_ns"}, 3);
+    for (int i = 0; i < 3; ++i) block.keep(0, device_ns);
+    writer.write_samples(name, 0, 0, block);
+    summary(writer, name, status);
+    end(writer);
+  }
+
+  std::vector<FallbackCost> costs() {
+    session_ = read();
+    rows_ = summarise(session_);
+    return fallback_costs(session_, rows_);
+  }
+
+  SessionData session_;
+  std::vector<SummaryRow> rows_;
+  int replicate_ = 0;
+};
+
+TEST_F(Fallback, IsTheRatioOfMediansOnTheSameCase) {
+  took("GPU-1", "matmul/library/size:256", 10'000);
+  took("host-1", "matmul/library/size:256", 610'000);
+  took("GPU-1", "matmul/library/size:512", 20'000);
+  took("host-1", "matmul/library/size:512", 84'000);
+  const auto found = costs();
+  ASSERT_THAT(found, SizeIs(2));
+  EXPECT_EQ(found[0].name.text(), "matmul/library/size:256");
+  EXPECT_DOUBLE_EQ(found[0].ratio(), 61);
+  EXPECT_DOUBLE_EQ(found[1].ratio(), 4.2);
+  const auto sentences = fallback_sentences(session_, found);
+  ASSERT_THAT(sentences, SizeIs(1));
+  EXPECT_EQ(sentences[0].text,
+            "Falling back to the CPU: a matrix product takes 33 times as long as on Some GPU (4.2 "
+            "to 61 over 2 cases).");
+}
+
+TEST_F(Fallback, NeedsBothSidesPlainAndOk) {
+  took("GPU-1", "matmul/library/size:256", 10'000);
+  took("host-1", "matmul/library/size:512", 610'000);
+  EXPECT_THAT(costs(), IsEmpty()) << "not the same case";
+  took("host-1", "matmul/library/size:256", 610'000, "traced");
+  EXPECT_THAT(costs(), IsEmpty()) << "traced is never compared with plain";
+  took("host-1", "matmul/library/size:256", 610'000, "plain", "failed");
+  EXPECT_THAT(costs(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace launchgap
