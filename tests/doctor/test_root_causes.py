@@ -495,6 +495,18 @@ def two_copies_of_a_library(machine):
     machine.environment["LD_LIBRARY_PATH"] += f":{other}"
 
 
+@case("toolkit-has-no-code-for-gpu", "doctor --gpu 7.0", note=True)
+def a_toolkit_that_has_dropped_the_gpu(machine):
+    machine.node["devices"][0] |= {"name": "Tesla V100-SXM2-16GB", "compute_capability": "7.0"}
+    machine.write("/usr/local/cuda/version.json", '{"cuda": {"version": "13.0.1"}}')
+
+
+@case("compat-in-use", "older one", note=True)
+def compat_library_that_works(machine):
+    machine.no_driver_library()
+    machine.environment["LD_LIBRARY_PATH"] += f":{machine.driver('590.44.01', machine.root / 'usr/local/cuda/compat')}"
+
+
 @case("xid-reported", "Xid catalogue", note=True)
 def an_xid_of_a_program(machine):
     machine.write("/dev/kmsg", "4,1,1,-;NVRM: Xid (PCI:0000:07:00): 31, pid=4711, name=python, MMU Fault\n")

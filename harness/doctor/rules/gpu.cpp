@@ -11,6 +11,8 @@
 #include "harness/doctor/machine/visible_devices.h"
 #include "harness/doctor/rules/rules.h"
 #include "harness/doctor/rules/words.h"
+#include "kernels/images.h"
+#include "kernels/increment.h"
 
 namespace launchgap::doctor {
 namespace {
@@ -317,6 +319,24 @@ Finding why_not_listed(const Facts& facts, const Gpu& gpu) {
                "firmware did not give it and failed starts are said there");
 }
 
+/// launchgap's own kernels: a build without clang has none for GPUs that its nvcc did not know.
+std::optional<Finding> why_no_kernels(const Gpu& gpu) {
+  if (!gpu.capability) return std::nullopt;
+  const bool native = std::ranges::any_of(kernels::native_architectures(), [&](int built_for) {
+    return built_for / 10 == *gpu.capability / 10 && built_for <= *gpu.capability;
+  });
+  if (native || !kernels::images_of(kernels::increment_kernel).portable.empty())
+    return std::nullopt;
+  return about(gpu,
+               "launchgap-has-no-kernels",
+               fmt::format("This launchgap has no kernels for compute capability {}.{}.",
+                           *gpu.capability / 10,
+                           *gpu.capability % 10),
+               {fmt::format("machine code for {}, and no portable PTX",
+                            fmt::join(kernels::native_architectures(), ", "))},
+               "build it where clang is installed (scripts/setup does that)");
+}
+
 std::vector<Finding> diagnose_gpus(const Facts& facts) {
   std::vector<Finding> findings = diagnose_visibility(facts);
   for (const Gpu& gpu : facts.gpus) {
@@ -329,6 +349,8 @@ std::vector<Finding> diagnose_gpus(const Facts& facts) {
       if (!has_instance) findings.push_back(why_not_listed(facts, gpu));
     } else if (gpu.in_nvml && gpu.in_nvml->compute_mode == "prohibited") {
       findings.push_back(why_not_listed(facts, gpu));
+    } else if (auto without_kernels = why_no_kernels(gpu)) {
+      findings.push_back(*std::move(without_kernels));
     } else if (auto finding = diagnose_proof(facts, gpu)) {
       findings.push_back(*std::move(finding));
     }

@@ -242,6 +242,47 @@ std::optional<Finding> diagnose_toolkits(const Facts& facts) {
                "let all of them point to one toolkit");
 }
 
+/// The compiler of a toolkit that has dropped a GPU's architecture, or does not know it yet.
+std::vector<Finding> diagnose_compilers(const Facts& facts) {
+  std::vector<Finding> findings;
+  std::set<std::string> told;
+  for (const Gpu& gpu : facts.gpus) {
+    if (!gpu.capability || gpu.hidden) continue;
+    for (const Toolkit& toolkit : facts.machine.toolkits) {
+      if (!toolkit.version) continue;
+      const Capability capability{*gpu.capability / 10, *gpu.capability % 10};
+      const Verdict verdict = toolkit_knows_gpu(*toolkit.version, capability);
+      if (!verdict.no() || !told.insert(gpu.subject() + toolkit.path).second) continue;
+      findings.push_back(about(
+          gpu.subject(),
+          "toolkit-has-no-code-for-gpu",
+          Severity::note,
+          fmt::format(
+              "CUDA {} at {} cannot compile for this GPU, and its libraries have no code for "
+              "it.",
+              toolkit.version->prefix(2),
+              toolkit.path),
+          {fmt::format("{} ({})", verdict.reason, verdict.source)},
+          fmt::format(
+              "use a toolkit that still has it: `launchgap doctor --gpu {}` says which is the "
+              "newest",
+              capability.text())));
+    }
+  }
+  return findings;
+}
+
+std::optional<Finding> diagnose_compatibility_library(const Facts& facts) {
+  if (facts.driver.path.find("/compat/") == std::string::npos) return std::nullopt;
+  return about(
+      "machine",
+      "compat-in-use",
+      Severity::note,
+      "libcuda is that of cuda-compat: a newer CUDA on an older kernel driver.",
+      {driver_file(facts), kernel_driver(facts)},
+      "nothing, if that is meant; features of the driver itself stay those of the older one");
+}
+
 std::optional<Finding> diagnose_nvml(const Facts& facts) {
   const NvmlFacts& nvml = facts.nvml;
   if (!nvml.asked || (!nvml.path.empty() && !nvml.failed && nvml.died.empty())) return std::nullopt;
@@ -311,6 +352,8 @@ std::vector<Finding> diagnose_libraries(const Facts& facts, bool driver_works) {
   if (!driver_works) return findings;
   for (Finding& finding : diagnose_runtimes(facts)) findings.push_back(std::move(finding));
   for (Finding& finding : diagnose_code(facts)) findings.push_back(std::move(finding));
+  for (Finding& finding : diagnose_compilers(facts)) findings.push_back(std::move(finding));
+  add(diagnose_compatibility_library(facts));
   add(diagnose_nvml(facts));
   add(diagnose_requirement(facts));
   return findings;
