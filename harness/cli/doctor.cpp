@@ -1,6 +1,10 @@
 // launchgap doctor
+#include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <sstream>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -55,6 +59,40 @@ ExitCode exit_code_of(const std::vector<Finding>& findings) {
   return ExitCode::done;
 }
 
+constexpr std::size_t kNoLimit = std::string::npos;
+
+/// What the system, its libraries and its users put into an answer is shown, and does nothing.
+Json fit_to_show(const Json& json) {
+  if (json.is_string()) return doctor::printable(json.get_ref<const std::string&>(), kNoLimit);
+  if (!json.is_structured()) return json;
+  Json fit = json.is_array() ? Json::array() : Json::object();
+  for (const auto& [key, value] : json.items()) {
+    json.is_array() ? fit.push_back(fit_to_show(value))
+                    : void(fit[doctor::printable(key, kNoLimit)] = fit_to_show(value));
+  }
+  return fit;
+}
+
+/// The same for text of several lines; colours remain where they are wanted.
+std::string fit_to_show(std::string_view text, bool colour) {
+  std::string fit;
+  while (!text.empty()) {
+    std::size_t plain = text.find_first_of(colour ? "\n\x1b" : "\n");
+    plain = std::min(plain, text.size());
+    fit += doctor::printable(text.substr(0, plain), kNoLimit);
+    text.remove_prefix(plain);
+    if (text.empty()) break;
+    std::size_t kept = text.front() == '\n' ? 1 : 0;
+    if (text.starts_with("\x1b[")) {
+      const std::size_t end = text.find_first_not_of("0123456789;", 2);
+      if (end != std::string_view::npos && text[end] == 'm') kept = end + 1;
+    }
+    fit += kept ? std::string(text.substr(0, kept)) : doctor::printable(text.substr(0, 1));
+    text.remove_prefix(std::max<std::size_t>(kept, 1));
+  }
+  return fit;
+}
+
 /// Where an answer goes: to a file, or to a stream that is a terminal or not.
 class Answers {
  public:
@@ -63,20 +101,42 @@ class Answers {
   bool colour() const {
     return options_.output.empty() && isatty(fileno(stream_)) == 1 && !std::getenv("NO_COLOR");
   }
-  void write(const std::string& text) const {
-    if (options_.output.empty()) return fmt::print(stream_, "{}", text);
-    std::ofstream file(options_.output);
-    file << text;
-    file.close();
-    if (!file) throw Error(fmt::format("{} cannot be written", options_.output));
+  /// Throws Error if there is a file that could not be written.
+  void check() const {
+    std::error_code failed;
+    const bool special = std::filesystem::exists(options_.output, failed) &&
+                         !std::filesystem::is_regular_file(options_.output, failed) &&
+                         !std::filesystem::is_directory(options_.output, failed);
+    if (options_.output.empty() || special) return;
+    if (!std::ofstream(options_.output, std::ios::app)) throw not_written(options_.output);
   }
-  void write(const Json& content) const {
+  void write(const std::string& text) const { put(fit_to_show(text, colour())); }
+  void write(const Json& content) const { write_own(fit_to_show(content)); }
+  /// What is launchgap's own text, line ends included.
+  void write_own(const Json& content) const {
     Json json = new_record("doctor");
     json.update(content);
-    write(json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+    put(json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
   }
 
  private:
+  static Error not_written(const std::string& what) {
+    return Error(fmt::format("{} cannot be written", doctor::printable(what)));
+  }
+  void put(const std::string& text) const {
+    if (options_.output.empty()) {
+      const bool written = std::fwrite(text.data(), 1, text.size(), stream_) == text.size();
+      // A reader that has seen enough, such as `head`, is no failure.
+      if ((!written || std::fflush(stream_) != 0) && errno != EPIPE)
+        throw not_written("the answer");
+      return;
+    }
+    std::ofstream file(options_.output);
+    file << text;
+    file.close();
+    if (!file) throw not_written(options_.output);
+  }
+
   const Options& options_;
   std::FILE* stream_;
 };
@@ -182,22 +242,34 @@ ExitCode look_at_pid(const Options& options) {
   return exit_code_of({verdict.finding});
 }
 
-/// The program has standard output to itself, and its exit code is the doctor's.
+/// The program has standard output to itself, and its exit code is the doctor's: what goes wrong
+/// after its end does not change that.
 ExitCode watch(const Options& options) {
+  const Answers answers(options, stderr);
+  answers.check();
   doctor::ComputingProcesses computing;
   const doctor::WatchResult result = doctor::watch_program(
       {options.command, [&] { return computing.now(); }}, doctor::SystemFiles::of_this_system());
-  if (!result.not_started.empty()) {
-    fmt::print(stderr, "launchgap: {}\n", result.not_started);
-  } else {
-    write_program(Answers(options, stderr), options, result.facts, judge(result.facts));
+  try {
+    if (!result.not_started.empty()) {
+      fmt::print(stderr, "launchgap: {}\n", result.not_started);
+    } else {
+      write_program(answers, options, result.facts, judge(result.facts));
+    }
+  } catch (const std::exception& error) {
+    std::fputs(fmt::format("launchgap: {}\n", error.what()).c_str(), stderr);
   }
   return static_cast<ExitCode>(result.exit_code);
 }
 
 ExitCode explain(const Options& options) {
-  if (const std::string_view page = doctor::page_of(options.explain); !page.empty()) {
-    fmt::print("{}", page);
+  const Answers answers(options, stdout);
+  if (const std::string page(doctor::page_of(options.explain)); !page.empty()) {
+    if (options.json) {
+      answers.write_own({{"code", options.explain}, {"page", page}});
+    } else {
+      answers.write(page);
+    }
     return ExitCode::done;
   }
   throw UsageError(fmt::format("no finding has the code '{}'; there are {}",
@@ -235,15 +307,26 @@ ExitCode tell_cost(const Options& options) {
   return ExitCode::done;
 }
 
+/// The words behind the first "--" as they were typed: CLI11 makes two words of "[1,2]". What it
+/// made is `parsed`, for systems without /proc.
+std::vector<std::string> typed_command(const std::vector<std::string>& parsed) {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::vector<std::string> words;
+  for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
+  if (words.empty()) return parsed;
+  const auto mark = std::ranges::find(words, "--");
+  return {mark == words.end() ? mark : std::next(mark), words.end()};
+}
+
 /// Questions of different kinds cannot be asked at once.
 ExitCode answer(const Options& options) {
-  const int kinds = !options.explain.empty() + !options.pid.empty() + !options.command.empty() +
-                    options.asks_what_if();
+  const int kinds = !options.explain.empty() + !options.session.empty() + !options.pid.empty() +
+                    !options.command.empty() + options.asks_what_if();
   if (kinds > 1) {
     throw UsageError(
-        "doctor: --explain, --pid, a command after `--`, and --for with --gpu, --driver, --cuda "
-        "and "
-        "--cudnn are four questions: ask one at a time");
+        "doctor: --explain, --session, --pid, a command after `--`, and --for with --gpu, "
+        "--driver, "
+        "--cuda and --cudnn are five questions: ask one at a time");
   }
   if (kinds == 1 && (options.require_gpu || options.no_prove))
     throw UsageError("doctor: --require-gpu and --no-prove are about the machine as a whole");
@@ -275,10 +358,11 @@ void add_doctor(CLI::App& app, Action& action) {
   command->add_option("--cuda", question.cuda, "As if this CUDA toolkit were installed: 11.1");
   command->add_option("--cudnn", question.cudnn, "As if this cuDNN were installed: 8.0.5");
   command->add_option("--pid", options->pid, "Is this running program on the GPU?");
-  command->add_option("command",
-                      options->command,
-                      "Start this program, watch it, and say whether it was on the GPU; its output "
-                      "and exit code are its own. Put -- in front");
+  CLI::Option* const words = command->add_option(
+      "command",
+      options->command,
+      "Start this program, watch it, and say whether it was on the GPU; its output "
+      "and exit code are its own. Put -- in front");
   command->add_option("--explain", options->explain, "The page of a finding's code");
   command->add_option("--session",
                       options->session,
@@ -295,7 +379,21 @@ void add_doctor(CLI::App& app, Action& action) {
       "          launchgap doctor -- python train.py --epochs 1\n"
       "Exit codes: 0 nothing is wrong, 3 something prevents or distorts measurement, 77 no GPU and "
       "--require-gpu; with a command, its own.");
-  command->callback([options, &action] { action = [options] { return answer(*options); }; });
+  const CLI::Validator not_empty(
+      [](const std::string& value) { return value.empty() ? "it needs a value" : ""; }, "");
+  for (CLI::Option* option : command->get_options()) {
+    if (option->get_items_expected_max() > 0 && !option->get_positional()) option->check(not_empty);
+  }
+  command->callback([options, words, &action] {
+    if (words->count() > 0) {
+      options->command = typed_command(options->command);
+      if (options->command.empty())
+        throw UsageError(
+            "doctor: put `--` in front of the command to watch: launchgap doctor -- python "
+            "train.py");
+    }
+    action = [options] { return answer(*options); };
+  });
 }
 
 }  // namespace launchgap::cli

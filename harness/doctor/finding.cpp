@@ -17,6 +17,10 @@ std::string_view name_of(Severity severity) {
   return "";
 }
 
+bool Finding::is_about(const std::string& one) const {
+  return subject == one || std::ranges::find(subjects, one) != subjects.end();
+}
+
 Json to_json(const Finding& finding) {
   Json json = {{"code", finding.code},
                {"severity", name_of(finding.severity)},
@@ -25,6 +29,7 @@ Json to_json(const Finding& finding) {
                {"evidence", finding.evidence},
                {"remedy", finding.remedy}};
   if (!finding.symptoms.empty()) json["symptoms"] = finding.symptoms;
+  if (!finding.subjects.empty()) json["subjects"] = finding.subjects;
   return json;
 }
 

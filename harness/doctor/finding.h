@@ -24,7 +24,10 @@ struct Finding {
   std::string sentence;               // what is wrong and what follows, one sentence
   std::vector<std::string> evidence;  // what was seen where: "libcuda.so.1 is /usr/lib/…"
   std::string remedy;                 // what to do, as a command where there is one
-  std::vector<std::string> symptoms;  // what else was seen that this explains
+  std::vector<std::string> symptoms = {};  // what else was seen that this explains
+  std::vector<std::string> subjects = {};  // where it is about several: each of them
+
+  bool is_about(const std::string& one) const;
 };
 
 Json to_json(const Finding& finding);

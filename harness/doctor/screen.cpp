@@ -53,7 +53,9 @@ std::string name_text(const Gpu& gpu) {
 }
 
 std::string memory_text(const Gpu& gpu) {
-  if (gpu.in_nvml && gpu.in_nvml->memory_free_bytes && gpu.in_nvml->memory_total_bytes)
+  // Of an instance NVML tells the whole GPU's.
+  if (gpu.in_nvml && !is_instance(gpu) && gpu.in_nvml->memory_free_bytes &&
+      gpu.in_nvml->memory_total_bytes)
     return fmt::format("{} of {}",
                        bytes_text(*gpu.in_nvml->memory_free_bytes),
                        bytes_text(*gpu.in_nvml->memory_total_bytes));
@@ -171,7 +173,7 @@ bool is_usable(const Gpu& gpu, const std::vector<Finding>& findings) {
   }
   // A library that cannot serve it takes one kind of work away, not the GPU.
   return std::ranges::none_of(findings, [&](const Finding& finding) {
-    return finding.severity == Severity::prevents && finding.subject == gpu.subject() &&
+    return finding.severity == Severity::prevents && finding.is_about(gpu.subject()) &&
            !finding.code.starts_with("cudnn") && !finding.code.starts_with("cublas");
   });
 }

@@ -22,6 +22,7 @@ DRIVER = "580.65.06"
 A100 = 0x20B2
 K40M = 0x1023
 H100 = 0x2330
+V100 = 0x1DB1
 
 
 @functools.cache

@@ -4,7 +4,7 @@ import os
 import pathlib
 
 import pytest
-from sick_machine import CUDNN, DRIVER, H100, K40M, causes
+from sick_machine import A100, CUDNN, DRIVER, H100, K40M, V100, causes
 
 CASES = {}
 
@@ -362,9 +362,9 @@ def a_library_that_crashes(machine):
     machine.library("libcudart.so.12", "__attribute__((constructor)) static void f(void) { __builtin_trap(); }")
 
 
-@case("library-broken", "install it again")
+@case("library-broken", "install it again", note=True)
 def a_library_that_hangs(machine):
-    machine.library("libnccl.so.2", "#include <unistd.h>\n__attribute__((constructor)) static void f(void) { pause(); }")
+    machine.library("libcupti.so.13", "#include <unistd.h>\n__attribute__((constructor)) static void f(void) { pause(); }")
 
 
 # --- containers ---
@@ -392,7 +392,7 @@ def container_without_compute(machine):
     machine.environment |= {"NVIDIA_VISIBLE_DEVICES": "all", "NVIDIA_DRIVER_CAPABILITIES": "utility"}
 
 
-@case("container-requirement", "NVIDIA_DISABLE_REQUIRE")
+@case("container-requirement", "NVIDIA_DISABLE_REQUIRE", note=True)
 def container_that_wants_a_newer_driver(machine):
     machine.write("/.dockerenv", "")
     machine.node["driver_version"] = 12020
@@ -412,7 +412,7 @@ def errors_of_memory(machine):
     machine.nvml(uncorrected_ecc_errors=2)
 
 
-@case("memory-remap-pending", "nvidia-smi -r")
+@case("memory-remap-pending", "nvidia-smi -r", note=True)
 def a_row_to_be_remapped(machine):
     machine.nvml(remap_pending=True)
 
@@ -427,7 +427,7 @@ def clocks_held_down_by_heat(machine):
     machine.nvml(reasons=0x40)
 
 
-@case("power-limit-lowered", "nvidia-smi -pl 400")
+@case("power-limit-lowered", "nvidia-smi -pl 400", note=True)
 def lowered_power_limit(machine):
     machine.nvml(power_limit_mw=250_000)
 
@@ -495,6 +495,90 @@ def two_copies_of_a_library(machine):
     machine.environment["LD_LIBRARY_PATH"] += f":{other}"
 
 
+@case("gpus-of-others", "scheduler", note=True)
+def container_with_one_gpu_of_two(machine):
+    machine.write("/.dockerenv", "")
+    machine.gpu("0000:82:00.0", H100)
+
+
+@case("driver-too-old", "525.60.13 or newer", note=True)
+def a_runtime_that_is_too_new_beside_one_that_works(machine):
+    machine.node["driver_version"] = 11080
+    machine.runtime(12040, 35, "CUDA driver version is insufficient for CUDA runtime version")
+    machine.runtime(11080, 0, name="libcudart.so.11.0")
+
+
+@case("library-broken", "install it again", note=True)
+def a_library_that_is_not_measured_with(machine):
+    (machine.lib / "libnccl.so.2").write_bytes(b"\x7fELF")
+
+
+@case("gpu-bound-elsewhere", "virtual machine", note=True)
+def a_display_card_of_nouveau_beside_a_gpu_that_works(machine):
+    machine.gpu("0000:82:00.0", K40M, bound="nouveau")
+
+
+@case("architecture-dropped-by-driver", "R470")
+def a_kepler_whose_driver_will_not_stay_loaded(machine):
+    machine.no_module()
+    machine.gpu("0000:07:00.0", K40M, bound=None)
+    machine.fault("cuda", "cuInit", 100)
+    machine.node["devices"] = []
+
+
+@case("kernel-modules-of-other-kind", "proprietary modules")
+def open_modules_and_a_volta(machine):
+    machine.write(
+        "/proc/driver/nvidia/version", f"NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  {DRIVER}  Release Build"
+    )
+    machine.gpu("0000:07:00.0", V100)
+    machine.node["devices"] = []
+
+
+@case("hidden-by-cuda-visible-devices", "unset CUDA_VISIBLE_DEVICES")
+def hidden_comes_before_an_nvml_that_does_not_fit(machine):
+    machine.environment["CUDA_VISIBLE_DEVICES"] = ""
+    machine.fault("nvml", "nvmlInit_v2", 18)
+
+
+@case("no-driver", "install NVIDIA's driver in Windows", note=True)
+def wsl_without_a_driver(machine):
+    machine.no_module()
+    machine.no_gpu()
+    machine.no_driver_library()
+    machine.write("/dev/dxg", "")
+
+
+@case("container-without-gpu", "apptainer exec --nv")
+def apptainer_without_nv(machine):
+    (machine.root / ".singularity.d").mkdir()
+    machine.remove("/dev")
+    machine.no_driver_library()
+
+
+@case("driver-library-missing", "/usr/local/nvidia/lib64")
+def container_whose_nodes_are_there_and_whose_libcuda_is_not_found(machine):
+    machine.write("/.dockerenv", "")
+    machine.environment["NVIDIA_DRIVER_CAPABILITIES"] = "compute,utility"
+    machine.no_driver_library()
+
+
+@case("mps-unavailable", "nvidia-cuda-mps-control")
+def code_805(machine):
+    machine.fault("cuda", "cuInit", 805)
+
+
+@case("driver-crashes", "dmesg")
+def listing_the_gpus_crashes(machine):
+    machine.fault("cuda", "cuDeviceGetCount", abort=True)
+
+
+@case("gpu-memory-full", "end the processes")
+def a_neighbour_that_has_all_the_memory(machine):
+    machine.fault("cuda", "cuDevicePrimaryCtxRetain", 2)
+    machine.nvml(processes=[1], memory_used_bytes=79 << 30)
+
+
 @case("toolkit-has-no-code-for-gpu", "doctor --gpu 7.0", note=True)
 def a_toolkit_that_has_dropped_the_gpu(machine):
     machine.node["devices"][0] |= {"name": "Tesla V100-SXM2-16GB", "compute_capability": "7.0"}
@@ -521,6 +605,34 @@ def test_one_cause_and_its_remedy(machine, name):
     assert causes(answer) == ([] if note else [code]), answer["findings"]
     assert remedy in found[code]["remedy"] + " ".join(found[code]["evidence"]), found[code]
     assert code_of_exit == exit_code
+
+
+def test_a_demand_of_which_one_alternative_is_met_is_met(machine):
+    machine.write("/.dockerenv", "")
+    machine.environment["NVIDIA_REQUIRE_CUDA"] = "cuda>=13.1 brand=tesla,driver>=580,driver<581"
+    assert machine.ask()[0]["findings"] == []
+
+
+@pytest.mark.parametrize("value", ["0,", "0", "GPU-a0001111", "0,-1"])
+def test_lists_that_are_as_they_should_be(machine, value):
+    machine.environment["CUDA_VISIBLE_DEVICES"] = value
+    answer, exit_code = machine.ask("--no-prove")
+    assert causes(answer) == [] and exit_code == 0
+
+
+def test_the_same_about_two_gpus_is_one_finding_and_none_of_them_usable(machine):
+    machine.more_gpus(2)
+    for device in machine.node["devices"]:
+        device["nvml"] = {"compute_mode": "prohibited"}
+    answer, exit_code = machine.ask("--require-gpu")
+    assert causes(answer) == ["compute-mode-prohibited"] and exit_code == 77
+    assert len(answer["findings"][0]["subjects"]) == 2 and answer["usable_gpus"] == 0
+
+
+def test_a_virtual_function_is_no_gpu_of_this_machine(machine):
+    machine.gpu("0000:07:00.4", A100)
+    machine.write("/sys/bus/pci/devices/0000:07:00.4/physfn", "")
+    assert machine.ask()[0]["findings"] == []
 
 
 def test_a_healthy_machine_has_nothing_to_tell(machine):

@@ -227,4 +227,10 @@ EXPORT Result nvmlDeviceGetComputeRunningProcesses_v3(Device device,
       });
 }
 
+EXPORT Result nvmlDeviceGetComputeRunningProcesses_v2(Device device,
+                                                      unsigned* count,
+                                                      ProcessInfo* processes) {
+  return nvmlDeviceGetComputeRunningProcesses_v3(device, count, processes);
+}
+
 }  // namespace launchgap::fake

@@ -107,9 +107,10 @@ void read_memory_health(const Nvml& library, nvml::Device device, NvmlGpu& gpu) 
 void read_processes(const Nvml& library, nvml::Device device, NvmlGpu& gpu) {
   std::array<nvml::ProcessInfo, 256> processes{};
   auto count = static_cast<unsigned>(processes.size());
-  if (!library.nvmlDeviceGetComputeRunningProcesses_v3 ||
-      library.nvmlDeviceGetComputeRunningProcesses_v3(device, &count, processes.data()) != kSuccess)
-    return;
+  const auto list = library.nvmlDeviceGetComputeRunningProcesses_v3
+                        ? library.nvmlDeviceGetComputeRunningProcesses_v3
+                        : library.nvmlDeviceGetComputeRunningProcesses_v2;
+  if (!list || list(device, &count, processes.data()) != kSuccess) return;
   for (unsigned i = 0; i < std::min<std::size_t>(count, processes.size()); ++i) {
     constexpr unsigned long long kNotAvailable = ~0ull;
     if (processes[i].pid == static_cast<unsigned>(getpid())) continue;

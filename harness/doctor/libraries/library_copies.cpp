@@ -38,7 +38,8 @@ LoaderCache LoaderCache::of(const SystemFiles& system) {
   for (const char* ldconfig : {"/sbin/ldconfig", "/usr/sbin/ldconfig", "ldconfig"}) {
     std::vector<std::string> argv = {ldconfig, "-p"};
     if (system.simulated()) {
-      if (!system.exists("/etc/ld.so.cache")) return {};
+      std::error_code failed;  // ldconfig would wait for a pipe's other end
+      if (!fs::is_regular_file(system.at("/etc/ld.so.cache"), failed)) return {};
       argv.insert(argv.end(), {"-C", system.at("/etc/ld.so.cache").string()});
     }
     if (const auto text = output_of(argv, 2)) return parse(*text);

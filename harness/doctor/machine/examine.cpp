@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
@@ -21,13 +22,34 @@ namespace launchgap::doctor {
 namespace fs = std::filesystem;
 namespace {
 
+/// Ctrl-C and its like wait until everything is tidied up; `ask` sees them coming and hurries.
+class HeldBackSignals {
+ public:
+  HeldBackSignals() {
+    sigset_t held;
+    sigemptyset(&held);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&held, signal);
+    pthread_sigmask(SIG_BLOCK, &held, &before_);
+  }
+  ~HeldBackSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  HeldBackSignals(const HeldBackSignals&) = delete;
+  HeldBackSignals& operator=(const HeldBackSignals&) = delete;
+
+ private:
+  sigset_t before_{};
+};
+
 /// A folder of its own for the loader's traces, gone afterwards.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
-    std::error_code failed;
-    std::string name = fs::temp_directory_path(failed) / "launchgap-doctor-XXXXXX";
-    if (mkdtemp(name.data())) path_ = name;
+    const char* const chosen = std::getenv("TMPDIR");
+    for (const std::string folder : {chosen && *chosen ? chosen : "/tmp", "/tmp"}) {
+      std::string name = folder + "/launchgap-doctor-XXXXXX";
+      if (!mkdtemp(name.data())) continue;
+      path_ = fs::absolute(name);
+      return;
+    }
   }
   ~TemporaryFolder() {
     std::error_code failed;
@@ -73,13 +95,18 @@ DriverFacts driver_facts(const ProbeAnswer& answer) {
   driver.asked = true;
   driver.died = answer.died;
   driver.path = text(answer.facts, "path");
+  // In WSL and on Jetson the file is libcuda.so.1.1, which is no driver's version.
   driver.version = version_in_name(driver.path);
+  if (driver.version && driver.version->major() < 100) driver.version.reset();
   driver.init = call_result(answer.facts);
   driver.simulated = maybe<bool>(answer.facts, "simulated").value_or(false);
   take(driver.cuda_version, answer.facts, "cuda_version");
   take_origin(answer.facts, driver.origin);
-  for (const Json& device : answer.facts.value("devices", Json::array()))
-    driver.devices.push_back(facts_from_json(device));
+  for (const Json& device : answer.facts.value("devices", Json::array())) {
+    DeviceFacts facts = facts_from_json(device);
+    facts.name = printable(facts.name, 100);
+    driver.devices.push_back(std::move(facts));
+  }
   const std::string error = text(answer.facts, "error");
   (driver.loaded() && driver.init ? driver.devices_error : driver.error) = error;
   return driver;
@@ -142,8 +169,12 @@ NvmlFacts nvml_facts(const ProbeAnswer& answer) {
 struct LibraryKind {
   const char* library;
   const char* beginning;
+  bool starts_driver = false;  // asking it takes as long as starting the driver
 };
-constexpr LibraryKind kLibraries[] = {{"cudart", "libcudart.so."},
+/// Of one library; who has more is not asked about the rest.
+constexpr std::size_t kMostSonames = 16;
+
+constexpr LibraryKind kLibraries[] = {{"cudart", "libcudart.so.", true},
                                       {"cublas", "libcublas.so."},
                                       {"cudnn", "libcudnn.so."},
                                       {"cupti", "libcupti.so."},
@@ -170,6 +201,7 @@ std::set<std::string> sonames(const LibraryKind& kind,
     }
   }
   std::erase_if(names, [&](const std::string& name) { return !is_soname(name, kind.beginning); });
+  while (names.size() > kMostSonames) names.erase(std::prev(names.end()));
   return names;
 }
 
@@ -183,6 +215,7 @@ LibraryFacts library_facts(const LibraryKind& kind,
   facts.version = text(answer.facts, "version");
   facts.error = text(answer.facts, "error");
   facts.died = answer.died;
+  facts.hung = answer.hung;
   facts.call = call_result(answer.facts);
   facts.simulated = maybe<bool>(answer.facts, "simulated").value_or(false);
   take_origin(answer.facts, facts.origin);
@@ -255,8 +288,9 @@ class Questions {
   explicit Questions(const ExamineOptions& options) {
     if (!options.environment) return;
     for (const auto& [name, value] : cuda_environment()) {
+      // CUDA has no variable with such a name, and a job could not carry it.
+      if (options.environment->contains(name) || printable(name) != name) continue;
       // The loader reads its variables before a worker can unset them.
-      if (options.environment->contains(name)) continue;
       name.starts_with("LD_") ? void(environment_[name] = "") : unset_.push_back(name);
     }
     for (const auto& [name, value] : environment_of(options)) environment_[name] = value;
@@ -270,7 +304,16 @@ class Questions {
   }
   void ask_all() {
     const std::vector<ProbeAnswer> answers = ask(probes_);
-    for (std::size_t i = 0; i < answers.size(); ++i) takers_[i](answers[i]);
+    for (std::size_t i = 0; i < answers.size(); ++i) {
+      try {
+        takers_[i](answers[i]);
+      } catch (const std::exception& error) {
+        // Something that was loaded there has written into it.
+        ProbeAnswer none;
+        none.died = fmt::format("its answer makes no sense: {}", printable(error.what()));
+        takers_[i](none);
+      }
+    }
   }
 
  private:
@@ -290,13 +333,15 @@ void prove_gpus(Facts& facts, const ExamineOptions& options) {
                   [&gpu](const ProbeAnswer& answer) { gpu.proof = proof_of(answer); });
   }
   questions.ask_all();
-  facts.proven = true;
+  facts.proven =
+      std::ranges::any_of(facts.gpus, [](const Gpu& gpu) { return gpu.proof.has_value(); });
 }
 
 }  // namespace
 
 std::unique_ptr<Facts> examine(const ExamineOptions& options) {
   const std::int64_t begin = now_ns();
+  const HeldBackSignals signals;
   auto facts = std::make_unique<Facts>();
   const SystemFiles files = SystemFiles::of_this_system();
   facts->machine = read_machine(files, environment_of(options));
@@ -354,7 +399,7 @@ std::unique_ptr<Facts> examine(const ExamineOptions& options) {
                       {"soname", soname},
                       {"code", read_code}},
                      traced,
-                     options.library_timeout_s},
+                     kind.starts_driver ? options.driver_timeout_s : options.library_timeout_s},
                     [&, soname](const ProbeAnswer& answer) {
                       facts->libraries.push_back(library_facts(kind, soname, answer));
                       facts->libraries.back().others = others(soname, facts->libraries.back().path);
@@ -362,7 +407,8 @@ std::unique_ptr<Facts> examine(const ExamineOptions& options) {
     }
   }
   questions.ask_all();
-  name_processes(files, facts->nvml);
+  // In a container the numbers are those of the host, and here somebody else may have them.
+  if (facts->machine.container.empty()) name_processes(files, facts->nvml);
   join_gpus(*facts);
   if (options.prove) prove_gpus(*facts, options);
   facts->simulated = facts->machine.simulated || facts->driver.simulated || facts->nvml.simulated ||

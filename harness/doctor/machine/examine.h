@@ -16,7 +16,7 @@ struct ExamineOptions {
   /// the loader is taken from there.
   std::optional<std::map<std::string, std::string>> environment;
   double library_timeout_s = 1.5;  // for a library to be loaded and say its version
-  double driver_timeout_s = 15;    // GPUs that nobody uses are slow to wake up
+  double driver_timeout_s = 30;    // GPUs that nobody uses are slow to wake up
   double proof_timeout_s = 60;
 };
 

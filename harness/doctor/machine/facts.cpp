@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -22,7 +23,22 @@ std::optional<int> capability_number(const std::optional<std::string>& text) {
   return version->major() * 10 + version->minor();
 }
 
+/// An instance of a partitioned GPU is where the GPU is, and in its state.
+void take_from_parent(Gpu& instance, const std::vector<Gpu>& gpus, const std::string& pci) {
+  instance.pci = pci;
+  for (const Gpu& parent : gpus) {
+    if (&parent == &instance || parent.pci != pci || parent.in_driver) continue;
+    instance.on_pci = parent.on_pci;
+    instance.in_nvml = parent.in_nvml;
+    instance.minor = parent.minor;
+  }
+}
+
 }  // namespace
+
+bool is_instance(const Gpu& gpu) {
+  return gpu.uuid.starts_with("MIG-");
+}
 
 std::string Gpu::subject() const {
   const std::string where = !pci.empty() ? pci : uuid;
@@ -42,8 +58,11 @@ void join_gpus(Facts& facts) {
     gpus.back().uuid = uuid;
     return gpus.back();
   };
-  for (const PciController& controller : facts.machine.gpus)
-    gpu_of(plain_address(controller.address), "").on_pci = &controller;
+  for (const PciController& controller : facts.machine.gpus) {
+    Gpu& gpu = gpu_of(plain_address(controller.address), "");
+    gpu.on_pci = &controller;
+    gpu.minor = controller.minor;
+  }
   for (const NvmlGpuFacts& seen : facts.nvml.gpus) {
     // One that is lost tells nothing, and by its number alone it is nobody.
     if (seen.pci_bus_id.empty() && seen.uuid.empty()) continue;
@@ -51,7 +70,7 @@ void join_gpus(Facts& facts) {
     gpu.in_nvml = &seen;
     gpu.uuid = seen.uuid;
     gpu.name = seen.name;
-    gpu.minor = seen.minor;
+    if (seen.minor) gpu.minor = seen.minor;
   }
   const auto add_driver = [&](const std::vector<DeviceFacts>& devices, bool hidden) {
     for (const DeviceFacts& device : devices) {
@@ -65,11 +84,24 @@ void join_gpus(Facts& facts) {
       gpu.uuid = device.uuid;
       gpu.name = device.name;
       gpu.capability = capability_number(device.compute_capability);
-      if (instance) gpu.pci = plain_address(device.pci_bus_id.value_or(""));
+      if (instance) take_from_parent(gpu, gpus, plain_address(device.pci_bus_id.value_or("")));
     }
   };
   add_driver(facts.driver.devices, false);
   if (facts.unrestricted) add_driver(facts.unrestricted->devices, true);
+  // What an instance stands for is not another GPU.
+  std::set<std::string> partitioned;
+  for (const Gpu& gpu : gpus) {
+    if (is_instance(gpu)) partitioned.insert(gpu.pci);
+  }
+  std::erase_if(gpus, [&](const Gpu& gpu) {
+    return !gpu.in_driver && !gpu.pci.empty() && partitioned.contains(gpu.pci);
+  });
+  // Below /sys a container sees all GPUs of its host, those too that it was not given.
+  if (!facts.machine.container.empty() && facts.driver.works()) {
+    facts.not_given =
+        std::erase_if(gpus, [](const Gpu& gpu) { return !gpu.in_driver && !gpu.in_nvml; });
+  }
   for (Gpu& gpu : gpus) {
     if (!gpu.minor) continue;
     const std::string path = fmt::format("/dev/nvidia{}", *gpu.minor);

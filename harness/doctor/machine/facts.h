@@ -75,6 +75,7 @@ struct LibraryFacts {
   std::string library;  // cudart, cublas, cudnn, cupti, nccl
   std::string soname;   // "libcudnn.so.9"
   std::string path, version, error, died;
+  bool hung = false;                // it was not ready in time
   std::string origin;               // why the loader took this file
   std::vector<std::string> others;  // different files of the same name that it would have come to
   std::optional<CallResult> call;   // cudart: cudaGetDeviceCount
@@ -121,16 +122,20 @@ struct Gpu {
   std::string subject() const;
 };
 
+/// Whether it is an instance of a partitioned GPU (MIG).
+bool is_instance(const Gpu& gpu);
+
 struct Facts {
   Machine machine;
   DriverFacts driver;
   std::optional<DriverFacts> unrestricted;  // without CUDA_VISIBLE_DEVICES, where that is set
   NvmlFacts nvml;
   std::vector<LibraryFacts> libraries;
-  std::vector<Gpu> gpus;   // of the PCI bus, of NVML and of the driver, joined; by PCI address
-  double seconds = 0;      // that it took
-  bool proven = false;     // whether there was a proof at all
-  bool simulated = false;  // something of it is of the tests
+  std::vector<Gpu> gpus;      // of the PCI bus, of NVML and of the driver, joined; by PCI address
+  std::size_t not_given = 0;  // GPUs on the bus of which a container has nothing
+  double seconds = 0;         // that it took
+  bool proven = false;        // whether there was a proof at all
+  bool simulated = false;     // something of it is of the tests
 };
 
 /// Joins what PCI, NVML and the driver know of the same GPU, into `facts.gpus`. The pointers in

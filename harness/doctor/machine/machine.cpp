@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "harness/doctor/printable.h"
 #include "harness/record/schema.h"
 
 namespace launchgap::doctor {
@@ -19,6 +20,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t kMostGpus = 256;
+constexpr std::size_t kMostNodes = 64;
 constexpr std::size_t kMostXids = 16;
 
 std::optional<long> number(const std::optional<std::string>& text, int base = 10) {
@@ -47,21 +49,30 @@ std::optional<double> transfers(const std::optional<std::string>& text) {
   return value;
 }
 
+/// "0000:07:00.0"; the domain can be longer.
+bool is_pci_address(const std::string& name) {
+  return name.size() >= 12 && name.size() <= 16 &&
+         name.find_first_not_of("0123456789abcdefABCDEF:.") == std::string::npos;
+}
+
 std::vector<PciController> pci_gpus(const SystemFiles& files) {
   const std::string folder = "/sys/bus/pci/devices";
   std::vector<PciController> gpus;
   for (const std::string& address : files.entries(folder)) {
     if (gpus.size() == kMostGpus) break;
+    if (!is_pci_address(address)) continue;
     const std::string device = folder + "/" + address;
     constexpr long kNvidia = 0x10de, kVga = 0x0300, k3d = 0x0302;
     if (number(files.read(device + "/vendor"), 16) != kNvidia) continue;
     const long kind = number(files.read(device + "/class"), 16).value_or(0) >> 8;
     if (kind != kVga && kind != k3d) continue;
+    // A virtual function is a slice for a virtual machine, not a GPU of this one.
+    if (files.exists(device + "/physfn")) continue;
     PciController gpu;
     gpu.address = address;
     gpu.device_id = static_cast<int>(number(files.read(device + "/device"), 16).value_or(0));
     if (const auto driver = files.link(device + "/driver"))
-      gpu.bound_to = fs::path(*driver).filename();
+      gpu.bound_to = printable(fs::path(*driver).filename().string(), 60);
     gpu.width = lanes(files.read(device + "/current_link_width"));
     gpu.max_width = lanes(files.read(device + "/max_link_width"));
     gpu.speed_gts = transfers(files.read(device + "/current_link_speed"));
@@ -115,17 +126,19 @@ DeviceNode node_at(const SystemFiles& files, const std::string& path) {
 std::optional<long> minor_of(const SystemFiles& files, const std::string& address) {
   const std::string text =
       files.read("/proc/driver/nvidia/gpus/" + address + "/information", 65536).value_or("");
-  static const std::regex pattern(R"(Device Minor:\s*(\d{1,4}))");
-  std::smatch match;
-  if (!std::regex_search(text, match, pattern)) return std::nullopt;
-  return std::stol(match[1]);
+  const std::string field = "Device Minor:";
+  const std::size_t at = text.find(field);
+  if (at == std::string::npos) return std::nullopt;
+  const std::string rest = text.substr(at + field.size(), 64);
+  const auto minor = number(rest.substr(std::min(rest.find_first_not_of(" \t"), rest.size())));
+  return minor && *minor >= 0 && *minor <= 9999 ? minor : std::nullopt;
 }
 
 std::vector<DeviceNode> device_nodes(const SystemFiles& files, const Machine& machine) {
   std::vector<std::string> paths = {"/dev/nvidiactl", "/dev/nvidia-uvm"};
   std::vector<long> minors;
   for (const PciController& gpu : machine.gpus) {
-    if (const auto minor = minor_of(files, gpu.address)) minors.push_back(*minor);
+    if (gpu.minor) minors.push_back(*gpu.minor);
   }
   for (const std::string& name : files.entries("/dev")) {
     const std::string prefix = "nvidia";
@@ -138,6 +151,7 @@ std::vector<DeviceNode> device_nodes(const SystemFiles& files, const Machine& ma
   }
   std::ranges::sort(minors);
   minors.erase(std::unique(minors.begin(), minors.end()), minors.end());
+  if (minors.size() > kMostNodes) minors.resize(kMostNodes);
   for (const long minor : minors) paths.push_back(fmt::format("/dev/nvidia{}", minor));
   std::vector<DeviceNode> nodes;
   for (const std::string& path : paths) nodes.push_back(node_at(files, path));
@@ -145,6 +159,7 @@ std::vector<DeviceNode> device_nodes(const SystemFiles& files, const Machine& ma
 }
 
 std::string container_of(const SystemFiles& files) {
+  if (files.exists("/.singularity.d")) return "Apptainer";
   if (files.exists("/run/.containerenv")) return "podman";
   if (files.exists("/var/run/secrets/kubernetes.io")) return "kubernetes";
   if (files.exists("/.dockerenv")) return "docker";
@@ -155,7 +170,11 @@ std::string container_of(const SystemFiles& files) {
                                    {"lxc", "LXC"}}) {
     if (groups.find(word) != std::string::npos) return name;
   }
-  if (const char* const kind = std::getenv("container")) return kind;
+  // systemd's convention, by those that follow it.
+  const char* const kind = std::getenv("container");
+  for (const char* name : {"docker", "podman", "oci", "lxc", "systemd-nspawn", "kube"}) {
+    if (kind && std::string_view(kind) == name) return name;
+  }
   return "";
 }
 
@@ -165,7 +184,7 @@ std::vector<Toolkit> toolkits_of(const SystemFiles& files, const Machine& machin
     std::error_code failed;
     const fs::path real = fs::canonical(files.at(path), failed);
     found.push_back({pointed_by,
-                     failed ? path : files.outside(real),
+                     printable(failed ? path : files.outside(real)),
                      failed ? std::nullopt : toolkit_version(files, path)});
   };
   for (const char* variable : {"CUDA_HOME", "CUDA_PATH"}) {
@@ -216,14 +235,17 @@ std::vector<Xid> read_xids(const SystemFiles& files) {
       R"(NVRM: Xid \(PCI:([0-9a-fA-F:.]{1,20})\): (\d{1,4}),? ?(.{0,160}))");
   const std::string text = kernel_messages(files);
   std::vector<Xid> xids;
-  for (std::size_t at = text.find("NVRM: Xid"); at != std::string::npos;
-       at = text.find("NVRM: Xid", at + 1)) {
+  // From the end, since the last ones count and there may be very many.
+  std::size_t tried = 0;
+  for (std::size_t at = text.rfind("NVRM: Xid");
+       at != std::string::npos && xids.size() < kMostXids && tried < 1000;
+       at = at == 0 ? std::string::npos : text.rfind("NVRM: Xid", at - 1), ++tried) {
     const std::string line = text.substr(at, std::min<std::size_t>(text.find('\n', at) - at, 256));
     std::smatch match;
     if (!std::regex_search(line, match, pattern)) continue;
-    xids.push_back({match[1], std::stoi(match[2]), match[3]});
-    if (xids.size() > kMostXids) xids.erase(xids.begin());
+    xids.push_back({match[1], std::stoi(match[2]), printable(match[3].str())});
   }
+  std::ranges::reverse(xids);
   return xids;
 }
 
@@ -280,6 +302,9 @@ Machine read_machine(const SystemFiles& files, std::map<std::string, std::string
   machine.environment = std::move(environment);
   machine.gpus = pci_gpus(files);
   read_modules(files, machine);
+  for (PciController& gpu : machine.gpus) {
+    if (const auto minor = minor_of(files, gpu.address)) gpu.minor = static_cast<int>(*minor);
+  }
   machine.nodes = device_nodes(files, machine);
   machine.wsl = files.exists("/dev/dxg");
   machine.container = container_of(files);

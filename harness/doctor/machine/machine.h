@@ -16,9 +16,10 @@ namespace launchgap::doctor {
 
 /// An NVIDIA display or 3D controller on the PCI bus.
 struct PciController {
-  std::string address;   // "0000:07:00.0"
-  int device_id = 0;     // of vendor 10de
-  std::string bound_to;  // kernel driver: "nvidia", "nouveau", "vfio-pci"; empty: none
+  std::string address;       // "0000:07:00.0"
+  int device_id = 0;         // of vendor 10de
+  std::string bound_to;      // kernel driver: "nvidia", "nouveau", "vfio-pci"; empty: none
+  std::optional<int> minor;  // of /dev/nvidia<minor>, as the kernel's driver tells it
   std::optional<int> width, max_width;             // lanes
   std::optional<double> speed_gts, max_speed_gts;  // GT/s per lane
 };

@@ -46,6 +46,12 @@ VisibleDevices read_visible_devices(std::string_view value,
     const std::string_view entry = trimmed(list.substr(begin, end - begin));
     begin = end + 1;
     const auto device = uuids ? by_uuid(entry, devices) : by_number(entry, devices.size());
+    // Without the variable CUDA lists one instance of a partitioned GPU, whatever others there are.
+    if (!device && entry.starts_with("MIG-")) {
+      visible.unknown = true;
+      continue;
+    }
+    if (!device && entry.empty() && end == list.size()) break;  // a comma at the end
     if (!device) {
       // "-1" in a list is a way to end it.
       if (entry != "-1") visible.invalid = entry;

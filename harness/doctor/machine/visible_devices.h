@@ -13,6 +13,7 @@ namespace launchgap::doctor {
 struct VisibleDevices {
   std::vector<std::size_t> shown;      // indices into the devices, in the order of the ordinals
   std::optional<std::string> invalid;  // the entry at which the list ends, since it names no device
+  bool unknown = false;   // instances are named that CUDA does not list without this variable
   bool repeated = false;               // an entry came twice, which empties the list
 };
 

@@ -302,6 +302,7 @@ int answer_probe(const Json& job) {
   } catch (const std::exception& error) {
     send_message({{"error", error.what()}});
   }
+  send_message({{"done", true}});
   // What was found is told; libraries that are unwell can crash or hang in their exit handlers.
   std::_Exit(0);
 }

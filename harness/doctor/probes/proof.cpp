@@ -128,7 +128,7 @@ void read_under_load(Device& device, Json& told) {
   Product product(device, 1024);
   cuda::GpuState state(device.facts());
   const std::int64_t begin = now_ns();
-  constexpr std::int64_t kLoadNs = 50'000'000;
+  constexpr std::int64_t kLoadNs = 100'000'000;
   while (now_ns() - begin < kLoadNs) {
     for (int i = 0; i < 8; ++i) product.enqueue();
     product.stream->wait();

@@ -37,11 +37,15 @@ TraceFolder::TraceFolder() {
     if (!mkdtemp(path.data())) throw Error(with_errno("a temporary folder cannot be made"));
   }
   path_ = fs::absolute(path);
+  // What root starts can become another user's, whose loader must be able to write: where it cannot
+  // it writes to standard output. Nobody can list it, and as in /tmp nobody can remove what is
+  // another's.
+  if (geteuid() == 0) chmod(path_.c_str(), S_ISVTX | 0733);
 }
 
 TraceFolder::~TraceFolder() {
   std::error_code ignored;
-  fs::remove_all(path_, ignored);
+  if (!kept_) fs::remove_all(path_, ignored);
 }
 
 bool TraceFolder::read() {
@@ -66,7 +70,7 @@ bool TraceFolder::read_file(const std::string& name, File& file) {
   const int descriptor = open((path_ / name).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (descriptor < 0) return false;
   struct stat status {};
-  if (fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) {
+  if (fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode) || status.st_nlink != 1) {
     close(descriptor);
     return false;
   }

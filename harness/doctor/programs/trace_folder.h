@@ -16,12 +16,15 @@ class TraceFolder {
  public:
   /// Makes it, in TMPDIR or /tmp. Throws Error if that cannot be.
   TraceFolder();
-  /// Removes it with all that is in it.
+  /// Removes it with all that is in it, unless it is to be kept.
   ~TraceFolder();
   TraceFolder(const TraceFolder&) = delete;
   TraceFolder& operator=(const TraceFolder&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
+
+  /// Leaves it where it is, for processes that still write.
+  void keep() { kept_ = true; }
 
   /// Reads what was written since, gives its disk space back, and stops at a limit. True if there
   /// was anything new about CUDA's libraries.
@@ -45,6 +48,7 @@ class TraceFolder {
   std::map<std::string, File> files_;
   std::uint64_t bytes_ = 0;
   bool limited_ = false;
+  bool kept_ = false;
 };
 
 }  // namespace launchgap::doctor

@@ -13,6 +13,7 @@
 #include <optional>
 #include <poll.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -93,6 +94,18 @@ void take_low_descriptors() {
   }
 }
 
+/// What root starts often becomes another user's without a new process (gosu, setpriv), whose
+/// loader goes on in the same file.
+void share_account(const std::map<std::string, std::string>& environment) {
+  const auto output = environment.find("LD_DEBUG_OUTPUT");
+  if (geteuid() != 0 || output == environment.end()) return;
+  const std::string path = fmt::format("{}.{}", output->second, getpid());
+  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (file < 0) return;
+  fchmod(file, 0666);  // whatever the umask
+  close(file);
+}
+
 /// Forks and executes. Returns the process, or -1 and why in `error`.
 pid_t start(const WatchRequest& request,
             const std::map<std::string, std::string>& environment,
@@ -109,7 +122,10 @@ pid_t start(const WatchRequest& request,
   if (pid == 0) {
     for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
     signals.restore();
+    // Ignored here, and `yes | head` relies on ending by it.
+    std::signal(SIGPIPE, SIG_DFL);
     const int answer = fcntl(report[1], F_DUPFD_CLOEXEC, 10);
+    share_account(environment);
     if (!environment.empty()) take_low_descriptors();
     execvp(arguments[0], arguments.data());
     const int failed = errno;
@@ -138,6 +154,18 @@ class Watch {
  public:
   Watch(pid_t pid, const WatchRequest& request, const SystemFiles& system, TraceFolder* folder)
       : pid_(pid), request_(request), system_(system), folder_(folder) {}
+
+  /// True if one of its processes lives on: whatever that starts finds the folder's name in its
+  /// environment.
+  bool outlived() const {
+    if (!folder_) return false;
+    for (const std::string& entry : proc_.entries("/proc")) {
+      pid_t pid = 0;
+      const auto parsed = std::from_chars(entry.data(), entry.data() + entry.size(), pid);
+      if (parsed.ec == std::errc() && is_ours(pid)) return true;
+    }
+    return false;
+  }
 
   /// True if anything new was seen.
   bool look() {
@@ -327,6 +355,14 @@ WatchResult watch_program(const WatchRequest& request, const SystemFiles& system
   Watch watch(pid, request, system, folder.get());
   const int status = watch_to_the_end(pid, signals, watch);
   result.facts = watch.result(folder != nullptr);
+  if (watch.outlived()) {
+    // A loader that cannot open its account writes it to standard output instead.
+    folder->keep();
+    result.facts.limitations.push_back(fmt::format(
+        "Processes of it still run, and what they do from now on is not known; their loaders write "
+        "to {}, which can be removed when they have ended.",
+        printable(folder->path().string())));
+  }
   result.facts.command = shown_command(request.command);
   if (!not_traced.empty()) {
     result.facts.limitations.push_back(fmt::format(

@@ -30,8 +30,8 @@ struct WatchResult {
 /// Starts the program with this process's standard input, output and error and waits for its end;
 /// only then anything should be printed. Signals that are sent to this process are handed on, and
 /// those of the terminal reach the program by themselves. Its environment gets LD_DEBUG and
-/// LD_DEBUG_OUTPUT, unless one of them is set: the loader's account goes to a private folder, which
-/// is gone at the end. For the loader's sake the program's descriptors 3 to 9 are /dev/null where
+/// LD_DEBUG_OUTPUT, unless one of them is set: the loader's account goes to a folder of its own,
+/// which is gone at the end unless processes of the program still run. For the loader's sake the program's descriptors 3 to 9 are /dev/null where
 /// they were closed, and one above is the loader's. To be called on the only thread that takes
 /// signals. Throws Error if the system has no more processes or files.
 WatchResult watch_program(const WatchRequest& request, const SystemFiles& system);

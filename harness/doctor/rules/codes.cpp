@@ -38,9 +38,9 @@ constexpr Meaning kMeanings[] = {
      "version: minor-version compatibility does not reach to features of the driver"},
     {46,
      "gpu-taken",
-     "The GPU lets in one process only, and another is in it.",
-     "end the other process, or as root `nvidia-smi -c DEFAULT`; a MIG instance takes whom it was "
-     "given to"},
+     "The GPU is not available to this process: another one has it for itself, or its MIG "
+     "instance.",
+     "end the other process; in exclusive mode as root `nvidia-smi -c DEFAULT`"},
     {101,
      "cuda-visible-devices-invalid",
      "A GPU is asked for by a number that the list of visible GPUs does not have.",
@@ -79,7 +79,12 @@ constexpr Meaning kMeanings[] = {
      "fabric-manager",
      "The GPUs wait for their NVSwitches: the fabric manager is not running, or not yet done.",
      "`systemctl start nvidia-fabricmanager`, in the driver's own version (package "
-     "nvidia-fabricmanager-<branch>), and look at its log if it does not stay"},
+     "nvidia-fabricmanager-<branch>), and look at its log if it does not stay; with confidential "
+     "computing the GPU must first be made ready (`nvidia-smi conf-compute -srs 1`)"},
+    {805,
+     "mps-unavailable",
+     "The process is told to use MPS, and its server does not take it in.",
+     "start `nvidia-cuda-mps-control -d` as the same user, or unset CUDA_MPS_PIPE_DIRECTORY"},
     {803,
      "driver-mismatch",
      "The driver's libraries and its kernel module are of different versions.",
@@ -103,7 +108,11 @@ Finding finding_of_code(const Facts& facts,
   finding.severity = Severity::prevents;
   finding.subject = gpu ? gpu->subject() : "machine";
   finding.evidence = {call_text(call, code, text), driver_file(facts), kernel_driver(facts)};
-  const auto meaning = std::ranges::find(kMeanings, code, &Meaning::code);
+  // 806 to 809 say more exactly what is the matter with MPS.
+  const bool mps = code >= 805 && code <= 809;
+  const bool no_list = code == 101 && !facts.machine.environment.contains("CUDA_VISIBLE_DEVICES");
+  const auto meaning = no_list ? std::end(kMeanings)
+                               : std::ranges::find(kMeanings, mps ? 805 : code, &Meaning::code);
   if (meaning != std::end(kMeanings)) {
     finding.code = meaning->finding;
     finding.sentence = meaning->sentence;
@@ -126,6 +135,10 @@ Finding finding_of_code(const Facts& facts,
       finding.evidence.push_back("its compute mode is " + *gpu->in_nvml->compute_mode);
     for (const GpuProcessFacts& process : gpu->in_nvml->processes)
       finding.evidence.push_back(fmt::format("process {} {} is in it", process.pid, process.name));
+  }
+  for (const NvmlGpuFacts& seen : facts.nvml.gpus) {
+    if (!seen.problem.empty())
+      finding.evidence.push_back(fmt::format("NVML says of GPU {}: {}", seen.index, seen.problem));
   }
   if (gpu && gpu->capability && (code == 209 || code == 222 || code == 223)) {
     finding.evidence.push_back(fmt::format(

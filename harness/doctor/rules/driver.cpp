@@ -19,6 +19,10 @@ std::string variable(const Facts& facts, const std::string& name) {
   return found == facts.machine.environment.end() ? "" : found->second;
 }
 
+bool is_gpu_node(const DeviceNode& node) {
+  return node.path != "/dev/nvidia-uvm" && node.path != "/dev/nvidiactl";
+}
+
 bool has_variable(const Facts& facts, const std::string& name) {
   return facts.machine.environment.contains(name);
 }
@@ -56,20 +60,30 @@ std::optional<Finding> why_not_in_container(const Facts& facts) {
   if (facts.machine.container.empty()) return std::nullopt;
   const std::string devices = variable(facts, "NVIDIA_VISIBLE_DEVICES");
   const std::string abilities = variable(facts, "NVIDIA_DRIVER_CAPABILITIES");
+  const bool has_nodes = std::ranges::any_of(facts.machine.nodes, [](const DeviceNode& node) {
+    return is_gpu_node(node) && node.exists && node.open_error == 0;
+  });
   const std::vector<std::string> evidence = {
       fmt::format("this is {}", facts.machine.container),
       has_variable(facts, "NVIDIA_VISIBLE_DEVICES")
           ? fmt::format("NVIDIA_VISIBLE_DEVICES is '{}'", devices)
           : "NVIDIA_VISIBLE_DEVICES is not set",
       kernel_driver(facts)};
-  if (devices.empty() || devices == "void") {
+  // With CDI it is void and the nodes are there all the same.
+  if (!has_nodes && (devices.empty() || devices == "void")) {
+    if (facts.machine.container == "Apptainer") {
+      return prevents("container-without-gpu",
+                      "The container was started without GPUs, so programs in it will use the CPU.",
+                      evidence,
+                      "start it with `apptainer exec --nv …`");
+    }
     return prevents("container-without-gpu",
                     "The container was started without GPUs, so programs in it will use the CPU.",
                     evidence,
                     "start it with GPUs: `docker run --gpus all …`, or NVIDIA_VISIBLE_DEVICES=all "
                     "with NVIDIA's container runtime; in Kubernetes ask for nvidia.com/gpu");
   }
-  if (devices == "none") {
+  if (!has_nodes && devices == "none") {
     return prevents("container-without-gpu",
                     "The container was given the driver's libraries and no GPU.",
                     evidence,
@@ -120,6 +134,22 @@ Finding without_any_gpu(const Facts& facts, std::vector<std::string> evidence) {
   return finding;
 }
 
+/// In WSL the driver is that of Windows, and its libcuda is mounted from there.
+Finding without_windows_driver(const Facts& facts) {
+  Finding finding;
+  finding.code = "no-driver";
+  finding.severity = Severity::note;
+  finding.subject = kMachine;
+  finding.sentence =
+      "This is WSL, and Windows brings no NVIDIA driver into it, so programs will use the CPU.";
+  finding.evidence = {facts.driver.error, "/dev/dxg is there"};
+  finding.remedy =
+      "if the machine has an NVIDIA GPU: install NVIDIA's driver in Windows, none in WSL, and see "
+      "that "
+      "/usr/lib/wsl/lib is in the loader's way";
+  return finding;
+}
+
 Finding bound_elsewhere(const Facts& facts, const std::string& driver) {
   const bool nouveau = driver == "nouveau";
   return prevents(
@@ -161,8 +191,10 @@ Finding why_no_library(const Facts& facts) {
                           "libcuda1, on Ubuntu libnvidia-compute-<branch>",
                           machine.module_version ? ", " + machine.module_version->text() : "")
             : "start the container with NVIDIA's container runtime, which brings them in: `docker "
-              "run --gpus all …`");
+              "run --gpus all …`, `apptainer exec --nv …`; where nodes mount the driver themselves "
+              "(GKE), put its folder into LD_LIBRARY_PATH: /usr/local/nvidia/lib64");
   }
+  if (machine.wsl) return without_windows_driver(facts);
   if (!has_gpu(facts)) return without_any_gpu(facts, {kernel_driver(facts), facts.driver.error});
   if (all_bound_to(facts, "vfio-pci")) return bound_elsewhere(facts, "vfio-pci");
   return prevents(
@@ -257,6 +289,7 @@ bool node_is(const Facts& facts, const std::string& path, bool missing) {
 }
 
 std::optional<Finding> why_no_unified_memory(const Facts& facts) {
+  if (facts.machine.wsl) return std::nullopt;
   const bool missing = node_is(facts, "/dev/nvidia-uvm", true);
   const bool denied = node_is(facts, "/dev/nvidia-uvm", false);
   if (!missing && !denied) return std::nullopt;
@@ -272,12 +305,12 @@ std::optional<Finding> why_no_unified_memory(const Facts& facts) {
 }
 
 std::optional<Finding> why_no_nodes(const Facts& facts) {
-  const auto is_gpu = [](const DeviceNode& node) {
-    return node.path != "/dev/nvidia-uvm" && node.path != "/dev/nvidiactl";
-  };
+  if (facts.machine.wsl) return std::nullopt;
+
   const bool control_missing = node_is(facts, "/dev/nvidiactl", true);
-  const bool no_gpu_node = std::ranges::none_of(
-      facts.machine.nodes, [&](const DeviceNode& node) { return is_gpu(node) && node.exists; });
+  const bool no_gpu_node = std::ranges::none_of(facts.machine.nodes, [&](const DeviceNode& node) {
+    return is_gpu_node(node) && node.exists;
+  });
   if (control_missing || no_gpu_node) {
     if (auto finding = why_not_in_container(facts)) return finding;
     return prevents(
@@ -292,7 +325,7 @@ std::optional<Finding> why_no_nodes(const Facts& facts) {
   bool denied = node_is(facts, "/dev/nvidiactl", false);
   bool lost = false;
   for (const DeviceNode& node : facts.machine.nodes) {
-    denied = denied || (node.exists && node.open_error != 0 && is_gpu(node));
+    denied = denied || (node.exists && node.open_error != 0 && is_gpu_node(node));
     lost = lost || (node.exists && node.open_error == EPERM);
   }
   if (!denied) return std::nullopt;
@@ -349,7 +382,6 @@ Finding driver_died(const Facts& facts) {
 
 /// The driver starts and lists nothing, or says that there is nothing.
 Finding why_lists_nothing(const Facts& facts) {
-  if (auto finding = why_hidden(facts)) return *std::move(finding);
   if (auto finding = why_no_nodes(facts)) return *std::move(finding);
   std::vector<Finding> each;
   for (const Gpu& gpu : facts.gpus) each.push_back(why_not_listed(facts, gpu));
@@ -359,11 +391,15 @@ Finding why_lists_nothing(const Facts& facts) {
                     about_library(facts),
                     "look at `dmesg | grep NVRM` for what kept the driver from the GPU");
   }
-  // All for the same reason: that is the machine's.
+  // All for the same reason: that is the machine's. Otherwise the gravest stands for the machine.
+  sort_by_severity(each);
   Finding first = each.front();
   for (std::size_t i = 1; i < each.size(); ++i) {
-    if (each[i].code == first.code)
+    if (each[i].code == first.code) {
       first.evidence.insert(first.evidence.end(), each[i].evidence.begin(), each[i].evidence.end());
+    } else {
+      first.evidence.push_back(fmt::format("{}: {}", each[i].subject, each[i].sentence));
+    }
   }
   return first;
 }
@@ -374,7 +410,7 @@ std::optional<Finding> why_no_driver(const Facts& facts) {
   const DriverFacts& driver = facts.driver;
   if (driver.works()) return std::nullopt;
   if (!driver.loaded()) return why_no_library(facts);
-  if (!driver.init && !driver.died.empty()) return driver_died(facts);
+  if (!driver.died.empty()) return driver_died(facts);
   if (is_stub(facts)) return stub(facts);
   if (!driver.init) {
     return prevents("driver-library-broken",
@@ -388,6 +424,9 @@ std::optional<Finding> why_no_driver(const Facts& facts) {
     for (const char* other : {"nouveau", "vfio-pci"}) {
       if (all_bound_to(facts, other)) return bound_elsewhere(facts, other);
     }
+    for (const Gpu& gpu : facts.gpus) {
+      if (auto finding = why_dropped(facts, gpu)) return finding;
+    }
     return prevents(
         "driver-not-loaded",
         "NVIDIA's driver is installed, and its kernel module is not loaded.",
@@ -396,9 +435,17 @@ std::optional<Finding> why_no_driver(const Facts& facts) {
         "after a new kernel its modules are built again (`dkms autoinstall`), and Secure "
         "Boot wants them signed");
   }
+  if (auto finding = why_hidden(facts)) return finding;
   if (auto finding = why_mismatch(facts)) return finding;
+  if (driver.init->code == 0 && !driver.devices_error.empty()) {
+    return prevents("driver-error",
+                    "The driver starts and cannot list its GPUs.",
+                    {driver.devices_error, driver_file(facts), kernel_driver(facts)},
+                    "install a driver that fits; look at `dmesg | grep -E 'NVRM|Xid'`");
+  }
   if (driver.init->code == 0 || driver.init->code == 100) return why_lists_nothing(facts);
-  if (driver.init->code == 999 || driver.init->code == 3) {
+  // 304: a call of the operating system failed, as where a node is forbidden.
+  if (driver.init->code == 999 || driver.init->code == 3 || driver.init->code == 304) {
     for (const Gpu& gpu : facts.gpus) {
       if (auto finding = why_lost(facts, gpu)) return finding;
     }

@@ -35,33 +35,6 @@ std::optional<GpuIdentity> identity(const Gpu& gpu) {
   return gpu.on_pci ? find_gpu_by_pci(gpu.on_pci->device_id) : std::nullopt;
 }
 
-/// The GPU's last driver branch was before the driver that runs.
-std::optional<Finding> why_dropped(const Facts& facts, const Gpu& gpu) {
-  const auto known = identity(gpu);
-  const auto& driver =
-      facts.machine.module_version ? facts.machine.module_version : facts.nvml.driver_version;
-  if (!known || !driver) return std::nullopt;
-  const Verdict verdict = driver_knows_gpu(*driver, known->capability);
-  if (!verdict.no()) return std::nullopt;
-  const ArchitectureRow* const life = life_of(known->capability);
-  Finding finding = about(
-      gpu,
-      "architecture-dropped-by-driver",
-      fmt::format("The driver {} has no support for {} GPUs (compute capability {}).",
-                  driver->text(),
-                  known->architecture,
-                  known->capability.text()),
-      {fmt::format("{} is on the PCI bus and the driver does not list it", known->name),
-       fmt::format("{} ({})", verdict.reason, verdict.source)},
-      life && life->last_driver_branch
-          ? fmt::format("install the last branch that has it, R{0}: on Debian "
-                        "nvidia-tesla-{0}-driver, elsewhere NVIDIA's installer; a newer GPU in the "
-                        "same machine may need a newer branch, and then one of them has to go",
-                        *life->last_driver_branch)
-          : "install a driver that knows this GPU");
-  return finding;
-}
-
 bool is_container(const Facts& facts) {
   return !facts.machine.container.empty();
 }
@@ -80,6 +53,7 @@ std::vector<Finding> diagnose_visibility(const Facts& facts) {
   finding.subject = "machine";
   finding.evidence = {fmt::format("CUDA_VISIBLE_DEVICES is '{}'", variable->second)};
   for (const std::string& gpu : hidden) finding.evidence.push_back("hidden: " + gpu);
+  if (visible.unknown) return {};
   if (visible.invalid) {
     finding.code = "cuda-visible-devices-invalid";
     finding.severity = Severity::distorts;
@@ -98,6 +72,31 @@ std::vector<Finding> diagnose_visibility(const Facts& facts) {
                                  facts.unrestricted->devices.size());
   finding.remedy = "nothing, if that is meant; otherwise `unset CUDA_VISIBLE_DEVICES`";
   return {finding};
+}
+
+/// A control group that gives a process some GPUs forbids the nodes of the others (EPERM).
+bool is_granted(const Gpu& gpu) {
+  return gpu.in_driver || !gpu.node || gpu.node->open_error != EPERM;
+}
+
+/// GPUs of this machine that are for others.
+std::vector<Finding> diagnose_grants(const Facts& facts) {
+  std::vector<std::string> evidence;
+  if (facts.not_given > 0)
+    evidence.push_back(fmt::format("this is {}, and {} more of its host's GPUs are on the bus",
+                                   facts.machine.container,
+                                   facts.not_given));
+  for (const Gpu& gpu : facts.gpus) {
+    if (!is_granted(gpu))
+      evidence.push_back(fmt::format("{}: {} may not be opened", gpu.subject(), gpu.node->path));
+  }
+  if (evidence.empty()) return {};
+  return {{"gpus-of-others",
+           Severity::note,
+           "machine",
+           "This machine has more GPUs than this process was given.",
+           evidence,
+           "nothing, if that is meant: ask the scheduler or the container's runtime for more"}};
 }
 
 // --- the proof
@@ -240,11 +239,45 @@ std::optional<Finding> diagnose_proof(const Facts& facts, const Gpu& gpu) {
 
 }  // namespace
 
+/// The GPU's last driver branch was before the driver that runs.
+std::optional<Finding> why_dropped(const Facts& facts, const Gpu& gpu) {
+  const auto known = identity(gpu);
+  const auto& driver =
+      facts.machine.module_version ? facts.machine.module_version : facts.nvml.driver_version;
+  if (!known || !driver) return std::nullopt;
+  const Verdict verdict = driver_knows_gpu(*driver, known->capability);
+  if (!verdict.no()) return std::nullopt;
+  const ArchitectureRow* const life = life_of(known->capability);
+  Finding finding =
+      about(gpu,
+            "architecture-dropped-by-driver",
+            fmt::format("The driver {} has no support for {} GPUs (compute capability {}).",
+                        driver->text(),
+                        known->architecture,
+                        known->capability.text()),
+            {fmt::format("{} is on the PCI bus and the driver does not list it", known->name),
+             fmt::format("{} ({})", verdict.reason, verdict.source)},
+            life && life->last_driver_branch
+                ? fmt::format(
+                      "install the last branch that has it, R{0}, by NVIDIA's installer ({1}); a "
+                      "newer GPU in the same machine may need a newer branch, and then one of them "
+                      "has to go",
+                      *life->last_driver_branch,
+                      *life->last_driver_branch == 470
+                          ? "470.256.02; Debian 12 has it as nvidia-tesla-470-driver"
+                          : "its newest release")
+                : "install a driver that knows this GPU");
+  return finding;
+}
+
 std::optional<Finding> why_lost(const Facts& facts, const Gpu& gpu) {
   std::vector<std::string> evidence;
+  // One that is lost has no name in NVML; it is this one if no other is missing there.
+  const auto missing = std::ranges::count_if(
+      facts.gpus, [](const Gpu& other) { return !other.in_nvml && !other.in_driver; });
   for (const NvmlGpuFacts& seen : facts.nvml.gpus) {
     const bool nobody = seen.uuid.empty() && seen.pci_bus_id.empty();
-    if (!seen.problem.empty() && (nobody || &seen == gpu.in_nvml))
+    if (!seen.problem.empty() && ((nobody && missing == 1) || &seen == gpu.in_nvml))
       evidence.push_back(fmt::format("NVML says of GPU {}: {}", seen.index, seen.problem));
   }
   bool fell_off = false;
@@ -310,6 +343,27 @@ Finding why_not_listed(const Facts& facts, const Gpu& gpu) {
                  "as root `nvidia-smi -c DEFAULT`");
   }
   const auto known = identity(gpu);
+  if (facts.machine.module_version && known) {
+    const Capability turing{7, 5}, blackwell{10, 0};
+    const bool too_old = facts.machine.open_module && known->capability < turing;
+    const bool too_new = !facts.machine.open_module && blackwell <= known->capability;
+    if (too_old || too_new) {
+      return about(
+          gpu,
+          "kernel-modules-of-other-kind",
+          fmt::format("{} ({}) needs NVIDIA's {} kernel modules, and the others are loaded.",
+                      known->name,
+                      known->architecture,
+                      too_old ? "proprietary" : "open"),
+          {kernel_driver(facts),
+           "open modules serve Turing and newer, the others up to Hopper and Ada"},
+          too_old
+              ? "install the driver with its proprietary modules (packages without -open, "
+                "NVIDIA's installer with -M=proprietary)"
+              : "install the driver with its open modules (packages with -open, NVIDIA's installer "
+                "with -M=open)");
+    }
+  }
   return about(gpu,
                "driver-lists-no-gpu",
                fmt::format("The driver does not list {}.", known ? known->name : "the GPU"),
@@ -339,14 +393,18 @@ std::optional<Finding> why_no_kernels(const Gpu& gpu) {
 
 std::vector<Finding> diagnose_gpus(const Facts& facts) {
   std::vector<Finding> findings = diagnose_visibility(facts);
+  for (Finding& finding : diagnose_grants(facts)) findings.push_back(std::move(finding));
+  const bool partitioned = std::ranges::any_of(
+      facts.gpus, [](const Gpu& gpu) { return gpu.in_driver && is_instance(gpu); });
   for (const Gpu& gpu : facts.gpus) {
-    if (gpu.hidden) continue;
+    if (gpu.hidden || !is_granted(gpu)) continue;
     if (!gpu.in_driver) {
-      // An instance stands for its GPU.
-      const bool has_instance = std::ranges::any_of(facts.gpus, [&](const Gpu& other) {
-        return other.in_driver && other.uuid.starts_with("MIG-") && other.pci == gpu.pci;
-      });
-      if (!has_instance) findings.push_back(why_not_listed(facts, gpu));
+      // A process that sees an instance of a partitioned GPU sees no other GPU.
+      if (partitioned) continue;
+      findings.push_back(why_not_listed(facts, gpu));
+      // Beside one that works it may be meant so: a card for the display, one for a virtual
+      // machine.
+      if (findings.back().code == "gpu-bound-elsewhere") findings.back().severity = Severity::note;
     } else if (gpu.in_nvml && gpu.in_nvml->compute_mode == "prohibited") {
       findings.push_back(why_not_listed(facts, gpu));
     } else if (auto without_kernels = why_no_kernels(gpu)) {

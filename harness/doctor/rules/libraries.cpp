@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <filesystem>
 #include <set>
+#include <sstream>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "harness/device/shared_library.h"
 #include "harness/doctor/frameworks/compatibility.h"
+#include "harness/doctor/printable.h"
 #include "harness/doctor/rules/rules.h"
 #include "harness/doctor/rules/words.h"
 
@@ -82,6 +85,14 @@ std::vector<Finding> diagnose_runtimes(const Facts& facts) {
           driver_major);
     }
   }
+  // With another runtime beside it that works, one that does not is only in the way.
+  const bool another_works = std::ranges::any_of(facts.libraries, [](const LibraryFacts& other) {
+    return other.library == "cudart" && other.call && other.call->code == 0;
+  });
+  if (another_works) {
+    too_old.severity = Severity::note;
+    for (Finding& finding : findings) finding.severity = Severity::note;
+  }
   if (!too_old.sentence.empty()) {
     too_old.evidence.push_back(kernel_driver(facts));
     findings.push_back(too_old);
@@ -90,13 +101,20 @@ std::vector<Finding> diagnose_runtimes(const Facts& facts) {
 }
 
 std::optional<Finding> diagnose_file(const LibraryFacts& library) {
-  const bool missing = library.error.find("No such file") != std::string::npos;
+  // A library that is loaded works; that reading more of it took too long is no fault.
+  if (library.hung && !library.path.empty()) return std::nullopt;
+  const bool missing = library.error.find(library.soname + ": cannot open") != std::string::npos;
   if (library.died.empty() && (library.error.empty() || missing)) return std::nullopt;
+  const Severity severity = library.hung || library.library == "nccl" ? Severity::note
+                            : library.library == "cupti"              ? Severity::distorts
+                                                                      : Severity::prevents;
   return about(
       library.soname,
       "library-broken",
-      Severity::prevents,
-      fmt::format("{} is there and cannot be used.", library.soname),
+      severity,
+      library.hung ? fmt::format("{} was not loaded in time: it hangs, or its file system is slow.",
+                                 library.soname)
+                   : fmt::format("{} is there and cannot be used.", library.soname),
       {library.died.empty() ? library.error : library.died,
        library.path.empty() ? "" : file_line(library)},
       fmt::format(
@@ -309,28 +327,58 @@ std::optional<Finding> diagnose_nvml(const Facts& facts) {
       "brings it");
 }
 
-/// An image's own demand, which NVIDIA's container runtime checks when it starts, if it may.
+/// Whether one condition of NVIDIA_REQUIRE_CUDA holds, "cuda>=12.8" or "driver<536"; what is not
+/// known, such as a brand, is taken to hold.
+bool condition_holds(const Facts& facts, const std::string& condition) {
+  static constexpr std::string_view kOperators[] = {">=", "<=", "!=", "=", ">", "<"};
+  for (const std::string_view op : kOperators) {
+    const std::size_t at = condition.find(op);
+    if (at == std::string::npos) continue;
+    const std::string name = condition.substr(0, at);
+    const auto wanted = Version::parse(condition.substr(at + op.size()));
+    const auto have = name == "cuda" ? Version::parse(cuda_version_text(*facts.driver.cuda_version))
+                      : name == "driver" ? facts.machine.module_version
+                                         : std::nullopt;
+    if (!wanted || !have) return true;
+    const auto order = *have <=> *wanted;
+    return op == ">="   ? order >= 0
+           : op == "<=" ? order <= 0
+           : op == "!=" ? order != 0
+           : op == "="  ? order == 0
+           : op == ">"  ? order > 0
+                        : order < 0;
+  }
+  return true;
+}
+
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> parts;
+  std::istringstream stream(text);
+  for (std::string part; std::getline(stream, part, separator);) {
+    if (!part.empty()) parts.push_back(part);
+  }
+  return parts;
+}
+
+/// An image's own demand, which NVIDIA's container runtime checks when it starts: alternatives
+/// stand apart by blanks, conditions of one by commas.
 std::optional<Finding> diagnose_requirement(const Facts& facts) {
   const auto demand = facts.machine.environment.find("NVIDIA_REQUIRE_CUDA");
   if (demand == facts.machine.environment.end() || !facts.driver.cuda_version) return std::nullopt;
-  const std::string& text = demand->second;
-  const std::string key = "cuda>=";
-  const std::size_t at = text.find(key);
-  if (at == std::string::npos) return std::nullopt;
-  const std::size_t begin = at + key.size();
-  const auto wanted =
-      Version::parse(text.substr(begin, text.find_first_not_of("0123456789.", begin) - begin));
-  const int served = *facts.driver.cuda_version;
-  if (!wanted || wanted->major() * 1000 + wanted->minor() * 10 <= served) return std::nullopt;
+  const std::vector<std::string> alternatives = split(demand->second, ' ');
+  const bool met = std::ranges::any_of(alternatives, [&](const std::string& alternative) {
+    return std::ranges::all_of(split(alternative, ','), [&](const std::string& condition) {
+      return condition_holds(facts, condition);
+    });
+  });
+  if (met || alternatives.empty()) return std::nullopt;
   return about(
       "machine",
       "container-requirement",
-      Severity::distorts,
-      fmt::format("The image wants a driver for CUDA {}, and this one serves {}.{}.",
-                  wanted->text(),
-                  served / 1000,
-                  served % 1000 / 10),
-      {fmt::format("NVIDIA_REQUIRE_CUDA is '{}'", text)},
+      Severity::note,
+      fmt::format("The image wants another driver; this one serves CUDA {}.",
+                  cuda_version_text(*facts.driver.cuda_version)),
+      {fmt::format("NVIDIA_REQUIRE_CUDA is '{}'", printable(demand->second)), kernel_driver(facts)},
       "take an image for the driver's CUDA, or a newer driver; NVIDIA_DISABLE_REQUIRE only "
       "silences the check (\"unsatisfied condition\")");
 }

@@ -1,6 +1,8 @@
 #include "harness/doctor/rules/rules.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -9,7 +11,7 @@
 namespace launchgap::doctor {
 
 bool has_gpu(const Facts& facts) {
-  return !facts.gpus.empty() || facts.machine.wsl || !facts.nvml.gpus.empty();
+  return !facts.gpus.empty() || !facts.nvml.gpus.empty();
 }
 
 namespace {
@@ -26,7 +28,9 @@ void merge_alike(std::vector<Finding>& findings) {
       merged.push_back(std::move(finding));
       continue;
     }
+    if (same->subjects.empty()) same->subjects.push_back(same->subject);
     same->subject += ", " + finding.subject;
+    same->subjects.push_back(finding.subject);
     for (std::string& line : finding.evidence) {
       if (std::ranges::find(same->evidence, line) == same->evidence.end())
         same->evidence.push_back(std::move(line));
@@ -35,23 +39,51 @@ void merge_alike(std::vector<Finding>& findings) {
   findings = std::move(merged);
 }
 
+/// The number in a name: 12 of "libcublas.so.12".
+int number_of(const std::string& soname) {
+  const std::size_t at = soname.rfind(".so.");
+  return at == std::string::npos ? 0 : std::atoi(soname.c_str() + at + 4);
+}
+
+/// Whether this is the newest by its name, which launchgap tries first.
+bool is_newest(const Facts& facts, const std::string& soname) {
+  const std::string stem = soname.substr(0, soname.find(".so."));
+  return std::ranges::none_of(facts.libraries, [&](const LibraryFacts& other) {
+    return other.soname.starts_with(stem + ".so.") && number_of(other.soname) > number_of(soname);
+  });
+}
+
 /// What a GPU's proof says of a library that is itself broken or mixed is that library's symptom.
-void explain_by_libraries(std::vector<Finding>& findings) {
-  for (const char* library : {"cudnn", "cublas"}) {
-    const std::string name = fmt::format("lib{}", library);
+void explain_by_libraries(const Facts& facts, std::vector<Finding>& findings) {
+  for (const std::string library : {"cudnn", "cublas"}) {
     const auto cause = std::ranges::find_if(findings, [&](const Finding& finding) {
-      return finding.subject.starts_with(name) && finding.severity == Severity::prevents;
+      return finding.subject.starts_with("lib" + library) &&
+             finding.severity == Severity::prevents && is_newest(facts, finding.subject);
     });
     if (cause == findings.end()) continue;
+    const auto is_symptom = [&](const Finding& finding) {
+      return finding.code.starts_with(library) && !finding.subject.starts_with("lib");
+    };
     for (const Finding& finding : findings) {
-      if (&finding != &*cause && finding.code.starts_with(library))
-        for (const std::string& line : finding.evidence) cause->symptoms.push_back(line);
+      if (!is_symptom(finding)) continue;
+      cause->symptoms.insert(
+          cause->symptoms.end(), finding.evidence.begin(), finding.evidence.end());
     }
-    const Finding kept = *cause;
-    std::erase_if(findings, [&](const Finding& finding) {
-      return finding.code.starts_with(library) && finding.subject != kept.subject;
-    });
+    std::erase_if(findings, is_symptom);
   }
+}
+
+/// Who is on a GPU that is full or taken is its evidence already.
+void explain_by_neighbours(std::vector<Finding>& findings) {
+  std::set<std::string> explained;
+  for (const Finding& finding : findings) {
+    if (finding.code == "gpu-memory-full" || finding.code == "gpu-taken")
+      explained.insert(finding.subject);
+  }
+  std::erase_if(findings, [&](const Finding& finding) {
+    return (finding.code == "gpu-in-use" || finding.code == "exclusive-mode") &&
+           explained.contains(finding.subject);
+  });
 }
 
 }  // namespace
@@ -71,7 +103,8 @@ std::vector<Finding> diagnose(const Facts& facts) {
     findings.push_back(std::move(finding));
   }
   for (Finding& finding : diagnose_state(facts)) findings.push_back(std::move(finding));
-  explain_by_libraries(findings);
+  explain_by_libraries(facts, findings);
+  explain_by_neighbours(findings);
   merge_alike(findings);
   sort_by_severity(findings);
   return findings;

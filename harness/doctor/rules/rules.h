@@ -37,6 +37,9 @@ Finding finding_of_code(const Facts& facts,
 /// Whether a GPU has fallen off the bus, by NVML or by the kernel's Xid 79.
 std::optional<Finding> why_lost(const Facts& facts, const Gpu& gpu);
 
+/// Whether the driver that is installed has dropped, or does not know, a GPU on the bus.
+std::optional<Finding> why_dropped(const Facts& facts, const Gpu& gpu);
+
 /// Why a GPU is not among those that the driver lists, while it lists others or none.
 Finding why_not_listed(const Facts& facts, const Gpu& gpu);
 

@@ -66,8 +66,8 @@ std::optional<Finding> diagnose_health(const Gpu& gpu) {
     return about(gpu.subject(),
                  "memory-remap-failed",
                  Severity::distorts,
-                 "The GPU's memory has a broken row, and there is no spare one left for it.",
-                 {"NVML says that a row could not be remapped"},
+                 "A row of the GPU's memory is broken and could not be replaced by a spare one.",
+                 {"NVML says that remapping a row has failed"},
                  "have the GPU replaced");
   }
   if (nvml.uncorrected_ecc_errors.value_or(0) > 0) {
@@ -83,7 +83,7 @@ std::optional<Finding> diagnose_health(const Gpu& gpu) {
   if (nvml.remap_pending == true) {
     return about(gpu.subject(),
                  "memory-remap-pending",
-                 Severity::distorts,
+                 Severity::note,
                  "A row of the GPU's memory is to be replaced by a spare one, at the next reset.",
                  {"NVML says that a remapping is pending"},
                  "end its processes and reset it (`nvidia-smi -r`)");
@@ -108,6 +108,9 @@ std::vector<Finding> diagnose_clocks(const Gpu& gpu) {
   const bool loaded = gpu.proof && gpu.proof->clock_reasons;
   const long long reasons =
       loaded ? static_cast<long long>(*gpu.proof->clock_reasons) : nvml.clock_reasons.value_or(0);
+  // An idle GPU gives reasons that say nothing of one that works.
+  constexpr long long kIdle = 0x1;
+  if (!loaded && (reasons & kIdle)) return findings;
   std::vector<std::string> why;
   for (const Reason& reason : kReasons) {
     if (reasons & reason.bit) why.emplace_back(reason.text);
@@ -124,7 +127,9 @@ std::vector<Finding> diagnose_clocks(const Gpu& gpu) {
               "look after cooling, the power supply and its cables"));
   }
   const double sm_clock = loaded ? gpu.proof->sm_clock_mhz.value_or(0) : 0;
-  const bool low = nvml.max_sm_clock_mhz && sm_clock > 0 && sm_clock < 0.9 * *nvml.max_sm_clock_mhz;
+  // With a reason, such as the power cap, it is as it should be to stay below the maximum.
+  const bool low = reasons == 0 && nvml.max_sm_clock_mhz && sm_clock > 0 &&
+                   sm_clock < 0.9 * *nvml.max_sm_clock_mhz;
   if (why.empty() && ((reasons & kApplicationClocks) || low)) {
     findings.push_back(about(
         gpu.subject(),
@@ -147,7 +152,7 @@ std::vector<Finding> diagnose_clocks(const Gpu& gpu) {
     findings.push_back(about(
         gpu.subject(),
         "power-limit-lowered",
-        Severity::distorts,
+        Severity::note,
         "The GPU's power limit is below its default: it is not as fast as its "
         "kind.",
         {fmt::format(
@@ -184,7 +189,8 @@ std::optional<Finding> diagnose_link(const Gpu& gpu) {
   if (slow) evidence.push_back(fmt::format("generation {} of {}, under load", generation, most));
   return about(gpu.subject(),
                "pcie-narrow",
-               Severity::distorts,
+               // Some idle narrow, and without NVML the maximum is the card's and not the slot's.
+               gpu.proof && gpu.proof->pcie_width ? Severity::distorts : Severity::note,
                "The GPU's PCIe link is narrower or slower than it could be.",
                evidence,
                "seat the card again, look at the slot (its lanes may be shared), the riser and the "

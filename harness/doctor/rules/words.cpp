@@ -102,8 +102,11 @@ std::string driver_wanted(const Facts& facts) {
 
 std::string install_driver(const Facts& facts) {
   return fmt::format(
-      "install {}: on Debian `apt install nvidia-driver` (component non-free), on Ubuntu "
-      "`ubuntu-drivers install`, or the package cuda-drivers from NVIDIA; then restart",
+      "install {}: the package cuda-drivers (or nvidia-open) of NVIDIA's repository; or, where it "
+      "is "
+      "new enough, the distribution's: on Debian `apt install nvidia-driver` (component non-free), "
+      "on "
+      "Ubuntu `ubuntu-drivers install`; then restart",
       driver_wanted(facts));
 }
 

@@ -84,7 +84,8 @@ struct FieldValue {
 };
 static_assert(sizeof(FieldValue) == 40 && offsetof(FieldValue, value) == 32);
 
-/// nvmlProcessInfo_t of nvmlDeviceGetComputeRunningProcesses_v3.
+/// nvmlProcessInfo_t of nvmlDeviceGetComputeRunningProcesses_v3, and of _v2, which R470 has
+/// instead.
 struct ProcessInfo {
   unsigned pid;
   unsigned long long used_memory_bytes;
@@ -175,6 +176,9 @@ static_assert(sizeof(FabricInfo) == 28 && offsetof(FabricInfo, state) == 24);
   X(nvmlDeviceGetCurrPcieLinkGeneration, false, Result(Device device, unsigned* generation))      \
   X(nvmlDeviceGetCurrPcieLinkWidth, false, Result(Device device, unsigned* lanes))                \
   X(nvmlDeviceGetFieldValues, false, Result(Device device, int count, FieldValue* values))        \
+  X(nvmlDeviceGetComputeRunningProcesses_v2,                                                      \
+    false,                                                                                        \
+    Result(Device device, unsigned* count, ProcessInfo* processes))                               \
   X(nvmlDeviceGetComputeRunningProcesses_v3,                                                      \
     false,                                                                                        \
     Result(Device device, unsigned* count, ProcessInfo* processes))
