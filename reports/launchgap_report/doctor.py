@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
+
+from markupsafe import Markup, escape
 
 from .plots import Drawing, Table
 from .session import Session
@@ -16,8 +19,8 @@ _TONES = {"prevents": "bad", "distorts": "warn", "note": "note"}
 class Finding:
     tone: str
     severity: str
-    sentence: str
-    remedy: str
+    sentence: Markup
+    remedy: Markup
     code: str
     evidence: list[str] = field(default_factory=list)
 
@@ -71,11 +74,16 @@ def _finding(record: dict[str, Any]) -> Finding:
     return Finding(
         _TONES.get(severity, "note"),
         severity,
-        str(record.get("sentence", "")),
-        str(record.get("remedy", "")),
+        _with_commands(record.get("sentence", "")),
+        _with_commands(record.get("remedy", "")),
         str(record.get("code", "")),
         lines,
     )
+
+
+def _with_commands(text: Any) -> Markup:
+    """What stands between backticks as code."""
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(str(text)))))
 
 
 def _lines(value: Any) -> list[str]:

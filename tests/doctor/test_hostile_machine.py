@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import stat
 import subprocess
@@ -38,7 +39,8 @@ def is_control(character):
 def check(machine, code, out, err):
     """What holds for every answer; the answer itself."""
     assert code in (0, 3, 77), (code, err[-2000:])
-    assert b"Sanitizer" not in err and b"runtime error" not in err, err[-4000:]
+    # A sanitizer's words, of the doctor itself or as the end of one of its probes.
+    assert not re.search(rb"runtime error|-overflow on|use-after|buffer-overflow", err + out), (err + out)[-4000:]
     text = out.decode()  # or it is no UTF-8
     assert not any(is_control(c) for c in text if c != "\n")
     answer = json.loads(text)
@@ -527,10 +529,10 @@ def test_an_nvml_that_lies(machine):
 
 # --- what never ends ----------------------------------------------------------------------------
 
-# The driver has 15 s; these wait at the same time, and while the other tests run.
+# The driver has half a minute; these wait at the same time, and while the other tests run.
 ENDLESS = {
     "hangs when it is loaded": ("libcuda.so.1", "LOADED { for (;;) pause(); }"),
-    "spins when it is loaded": ("libcuda.so.1", "LOADED { alarm(40); for (;;) usleep(1000); }"),
+    "spins when it is loaded": ("libcuda.so.1", "LOADED { alarm(60); for (;;) usleep(1000); }"),
     "hangs in cuDriverGetVersion": ("libcuda.so.1", CUDA.replace("VERSION", "pause()").replace("IN_INIT", "")),
     "hangs in cuInit": ("libcuda.so.1", CUDA.replace("VERSION", "13000").replace("IN_INIT", "for (;;) pause()")),
     "does not let itself be ended": (
@@ -540,7 +542,7 @@ ENDLESS = {
     "hangs in NVML": ("libnvidia-ml.so.1", "int nvmlInit_v2(void) { for (;;) pause(); }"),
     "prints for ever": (
         "libcuda.so.1",
-        "LOADED { alarm(40); for (;;) if (write(1, words, sizeof words) < 0) _exit(1); }",
+        "LOADED { alarm(60); for (;;) if (write(1, words, sizeof words) < 0) _exit(1); }",
     ),
     "leaves a process and hangs": ("libcuda.so.1", "LOADED { fork(); for (;;) pause(); }"),
 }  # fmt: skip
@@ -573,12 +575,12 @@ def endless(tmp_path_factory):
 @pytest.mark.parametrize("name", ENDLESS)
 def test_what_never_ends_is_ended(endless, name):
     machine, process, begun = endless[name]
-    out, err = process.communicate(timeout=30)
-    assert time.monotonic() - begun < 60
+    out, err = process.communicate(timeout=60)
+    assert time.monotonic() - begun < 90
     answer = check(machine, process.returncode, out, err)
     if name == "hangs in NVML":
         assert answer["usable_gpus"] == 1
     else:
         assert answer["usable_gpus"] == 0
         (finding,) = [f for f in answer["findings"] if f["severity"] == "prevents"]
-        assert "no answer within 15 s" in " ".join(finding["evidence"]), finding
+        assert "no answer within" in " ".join(finding["evidence"]), finding

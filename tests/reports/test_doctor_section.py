@@ -26,7 +26,7 @@ PERSISTENCE = {
     "subject": "NVIDIA H200 at 0000:07:00.0",
     "sentence": "Persistence mode is off.",
     "evidence": [],
-    "remedy": "start nvidia-persistenced",
+    "remedy": "start nvidia-persistenced, or `nvidia-smi -pm 1` <as root>",
 }
 
 
@@ -69,6 +69,8 @@ def test_what_prevents_is_a_box_with_its_remedy_and_evidence(tmp_path):
     for text in (MISMATCH["sentence"], "restart the machine", *MISMATCH["evidence"], "answers 803"):
         assert text in words(box)
     assert "launchgap doctor --explain driver-mismatch" in words(box)
+    assert [c.text for c in section.all("code") if "smi" in c.text] == ["nvidia-smi -pm 1"]
+    assert "<as root>" in words(section), "escaped, and so to be seen"
     assert "Persistence mode is off." in words(section) and "persistence-off" in words(section)
 
 

@@ -57,7 +57,7 @@ std::optional<Finding> diagnose_memory(const Gpu& gpu) {
                fmt::format("{} on the GPU: what is measured is shared with it.",
                            holders.size() > 2 ? "Other processes are" : "Another process is"),
                holders,
-               "measure when they are done, or on another GPU (`--devices`)");
+               "measure when the GPU is free, or on another one (`--devices`)");
 }
 
 std::optional<Finding> diagnose_health(const Gpu& gpu) {
