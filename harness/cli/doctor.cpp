@@ -5,6 +5,7 @@
 #include <fstream>
 #include <iterator>
 #include <sstream>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -12,6 +13,7 @@
 
 #include "harness/cli/command.h"
 #include "harness/cli/page.h"
+#include "harness/core/text.h"
 #include "harness/doctor/frameworks/frameworks.h"
 #include "harness/doctor/frameworks/setup.h"
 #include "harness/doctor/machine/examine.h"
@@ -99,7 +101,18 @@ class Answers {
   Answers(const Options& options, std::FILE* stream) : options_(options), stream_(stream) {}
 
   bool colour() const {
-    return options_.output.empty() && isatty(fileno(stream_)) == 1 && !std::getenv("NO_COLOR");
+    const char* const terminal = std::getenv("TERM");
+    return options_.output.empty() && isatty(fileno(stream_)) == 1 && !std::getenv("NO_COLOR") &&
+           std::string_view(terminal && *terminal ? terminal : "") != "dumb";
+  }
+  /// Of the terminal; 100 where there is none.
+  std::size_t width() const {
+    constexpr std::size_t kNarrowest = 40, kWidest = 100;
+    winsize size{};
+    if (!options_.output.empty() || ioctl(fileno(stream_), TIOCGWINSZ, &size) != 0 ||
+        size.ws_col == 0)
+      return kWidest;
+    return std::clamp<std::size_t>(size.ws_col, kNarrowest, kWidest);
   }
   /// Throws Error if there is a file that could not be written.
   void check() const {
@@ -153,7 +166,8 @@ ExitCode diagnose_machine(const Options& options) {
   if (options.json) {
     answers.write(doctor::to_json(*facts, findings));
   } else {
-    answers.write(doctor::screen(*facts, findings, answers.colour(), options.verbose));
+    answers.write(
+        doctor::screen(*facts, findings, answers.colour(), options.verbose, answers.width()));
   }
   if (options.require_gpu && doctor::usable_gpus(*facts, findings) == 0) return ExitCode::no_gpu;
   return exit_code_of(findings);
@@ -171,6 +185,11 @@ ExitCode answer_what_if(const Options& options) {
   } else {
     answers.write(doctor::text(answer, answers.colour()));
   }
+  const bool any_works = std::ranges::any_of(answer.gpus, [](const doctor::GpuAnswer& gpu) {
+    return gpu.outcome == doctor::Outcome::works ||
+           gpu.outcome == doctor::Outcome::works_after_compiling;
+  });
+  if (options.require_gpu && !any_works) return ExitCode::no_gpu;
   return exit_code_of(answer.findings);
 }
 
@@ -201,14 +220,14 @@ doctor::ProgramVerdict judge(const doctor::ProgramFacts& program) {
   return verdict;
 }
 
-std::string verdict_line(const doctor::ProgramVerdict& verdict) {
+std::string verdict_line(const doctor::ProgramVerdict& verdict, bool runs) {
   switch (verdict.use) {
     case doctor::GpuUse::on_gpu:
-      return "It is on the GPU.";
+      return runs ? "It is on the GPU." : "It was on the GPU.";
     case doctor::GpuUse::on_cpu_silently:
       return "It asked for the GPU, did not get it, and silently went on with the CPU.";
     case doctor::GpuUse::on_cpu:
-      return "It is on the CPU.";
+      return runs ? "It is on the CPU." : "It was on the CPU.";
     case doctor::GpuUse::unknown:
       return "Whether it is on the GPU could not be seen.";
   }
@@ -225,10 +244,14 @@ void write_program(const Answers& answers,
     json["findings"] = Json::array({doctor::to_json(verdict.finding)});
     return answers.write(json);
   }
-  std::string text = fmt::format("\nlaunchgap doctor: {}\n", verdict_line(verdict));
-  text += doctor::findings_text({verdict.finding}, answers.colour(), true);
-  for (const std::string& limitation : program.limitations)
-    text += fmt::format("          not known: {}\n", limitation);
+  std::string text = fmt::format("\nlaunchgap doctor: {}\n",
+                                 verdict_line(verdict, !program.exit_code && !program.signal));
+  text += doctor::findings_text({verdict.finding}, answers.colour(), true, answers.width());
+  const std::vector<std::string>& said = verdict.finding.evidence;
+  for (const std::string& limitation : program.limitations) {
+    if (std::ranges::find(said, limitation) == said.end())
+      text += fmt::format("{:>10}{}\n", "mind ", wrapped(limitation, 10, answers.width()));
+  }
   answers.write(text);
 }
 
@@ -328,7 +351,7 @@ ExitCode answer(const Options& options) {
         "--driver, "
         "--cuda and --cudnn are five questions: ask one at a time");
   }
-  if (kinds == 1 && (options.require_gpu || options.no_prove))
+  if (kinds == 1 && (options.no_prove || (options.require_gpu && !options.asks_what_if())))
     throw UsageError("doctor: --require-gpu and --no-prove are about the machine as a whole");
   if (!options.explain.empty()) return explain(options);
   if (!options.session.empty()) return tell_cost(options);

@@ -80,14 +80,18 @@ std::string gpu_table(const Facts& facts) {
   return table(rows);
 }
 
+/// By whoever knows it.
+std::optional<Version> driver_version(const Facts& facts) {
+  if (facts.machine.module_version) return facts.machine.module_version;
+  return facts.nvml.driver_version ? facts.nvml.driver_version : facts.driver.version;
+}
+
 /// "driver 580.65.06 for CUDA 13.0, toolkit 13.0 (CUDA_HOME), cudart 13.0, cuBLAS …"
 std::string software_line(const Facts& facts) {
   std::vector<std::string> parts;
   const DriverFacts& driver = facts.driver;
   if (driver.loaded()) {
-    const auto& version = facts.machine.module_version ? facts.machine.module_version
-                          : facts.nvml.driver_version  ? facts.nvml.driver_version
-                                                       : driver.version;
+    const auto version = driver_version(facts);
     parts.push_back(fmt::format("driver{}{}",
                                 version ? " " + version->text() : "",
                                 driver.cuda_version ? fmt::format(" for CUDA up to {}.{}",
@@ -114,53 +118,58 @@ std::string software_line(const Facts& facts) {
   return fmt::format("{}\n", fmt::join(parts, " · "));
 }
 
+/// The first line: how many GPUs can be used, or why none can.
 std::string verdict(const Facts& facts, const std::vector<Finding>& findings) {
   const std::size_t all = facts.gpus.size();
   const std::size_t usable = usable_gpus(facts, findings);
-  const std::size_t hidden =
-      static_cast<std::size_t>(std::ranges::count_if(facts.gpus, &Gpu::hidden));
-  const std::string proven = facts.proven
-                                 ? "proven by a kernel, a matrix product and a convolution"
-                                 : "not proven: `launchgap doctor` without --no-prove does";
-  if (all == 0) return "No GPU can be used: there is none.";
-  if (usable == 0) return fmt::format("No GPU can be used, of {} that are there.", all);
-  if (usable == all)
-    return fmt::format(
-        "{} can be used, {}.", all == 1 ? "The GPU" : fmt::format("All {} GPUs", all), proven);
-  return fmt::format("{} of {} GPUs can be used{}, {}.",
-                     usable,
-                     all,
-                     hidden ? fmt::format(" ({} hidden)", hidden) : "",
-                     proven);
+  const auto hidden = static_cast<std::size_t>(std::ranges::count_if(facts.gpus, &Gpu::hidden));
+  if (usable == 0 && !findings.empty()) return findings.front().sentence;
+  if (usable == 0) return "There is no NVIDIA GPU.";
+  if (!facts.proven) {
+    return fmt::format("The driver lists {}{}; nothing was run on {}.",
+                       all == 1        ? "the GPU"
+                       : usable == all ? fmt::format("all {} GPUs", all)
+                                       : fmt::format("{} of {} GPUs", usable, all),
+                       hidden ? fmt::format(" ({} hidden)", hidden) : "",
+                       usable == 1 ? "it" : "them");
+  }
+  return fmt::format("{}{} can be used, proven by a kernel, a matrix product and a convolution.",
+                     all == 1        ? "The GPU"
+                     : usable == all ? fmt::format("All {} GPUs", all)
+                                     : fmt::format("{} of {} GPUs", usable, all),
+                     hidden ? fmt::format(" ({} hidden)", hidden) : "");
 }
 
 constexpr std::size_t kIndent = 10;
 
-std::string paragraph(const char* head, const std::string& text) {
-  return fmt::format("{:>{}}{}\n", head, kIndent, wrapped(text, kIndent));
+std::string paragraph(const char* head, const std::string& text, std::size_t width) {
+  return fmt::format("{:>{}}{}\n", head, kIndent, wrapped(text, kIndent, width));
 }
 
 /// What was seen, what follows from it, what to do and where more is said.
-std::string details(const Finding& finding) {
+std::string details(const Finding& finding, std::size_t width) {
   std::string out;
-  if (finding.subject != "machine") out += paragraph("where ", finding.subject);
+  if (finding.subject != "machine") out += paragraph("where ", finding.subject, width);
   const char* head = "seen ";
   for (const std::string& line : finding.evidence) {
     if (line.empty()) continue;
-    out += paragraph(head, line);
+    out += paragraph(head, line, width);
     head = "";
   }
   head = "hence ";
   for (const std::string& line : finding.symptoms) {
-    out += paragraph(head, line);
+    out += paragraph(head, line, width);
     head = "";
   }
-  return out + paragraph("do ", finding.remedy) +
-         fmt::format("{:>{}}docs/findings/{}.md, or `launchgap doctor --explain {}`\n",
-                     "more ",
-                     kIndent,
-                     finding.code,
-                     finding.code);
+  return out + paragraph("do ", finding.remedy, width) +
+         paragraph("more ", fmt::format("launchgap doctor --explain {}", finding.code), width);
+}
+
+/// The sentence, with how many it is about.
+std::string sentence_of(const Finding& finding) {
+  return finding.subjects.size() < 2
+             ? finding.sentence
+             : fmt::format("{} ({} GPUs)", finding.sentence, finding.subjects.size());
 }
 
 }  // namespace
@@ -183,45 +192,52 @@ std::size_t usable_gpus(const Facts& facts, const std::vector<Finding>& findings
       std::ranges::count_if(facts.gpus, [&](const Gpu& gpu) { return is_usable(gpu, findings); }));
 }
 
-std::string findings_text(const std::vector<Finding>& findings, bool colour, bool verbose) {
+std::string findings_text(const std::vector<Finding>& findings,
+                          bool colour,
+                          bool verbose,
+                          std::size_t width,
+                          bool first_is_said) {
   std::string out;
   const bool only_notes = findings.empty() || findings.front().severity == Severity::note;
+  bool any_brief = false;
   for (std::size_t i = 0; i < findings.size(); ++i) {
     const Finding& finding = findings[i];
-    const std::string head = fmt::format("{}{:<{}}{}",
-                                         colour ? colour_of(finding.severity) : "",
-                                         name_of(finding.severity),
-                                         kIndent,
-                                         colour ? kReset : "");
-    const bool brief =
-        finding.severity == Severity::note && !verbose && !(only_notes && findings.size() == 1);
+    const bool said = i == 0 && first_is_said;
+    const bool brief = finding.severity == Severity::note && !verbose && !said &&
+                       !(only_notes && findings.size() == 1);
+    any_brief = any_brief || brief;
     // Notes stand together.
     if (!brief || i == 0 || findings[i - 1].severity != Severity::note) out += '\n';
-    out += head +
-           (brief ? wrapped(fmt::format("{} [{}]", finding.sentence, finding.code), kIndent)
-                  : wrapped(finding.sentence, kIndent)) +
-           '\n';
-    if (!brief) out += details(finding);
+    const std::string text = said    ? finding.code
+                             : brief ? fmt::format("{} [{}]", sentence_of(finding), finding.code)
+                                     : sentence_of(finding);
+    out += fmt::format("{}{:<{}}{}{}\n",
+                       colour ? colour_of(finding.severity) : "",
+                       name_of(finding.severity),
+                       kIndent,
+                       colour ? kReset : "",
+                       wrapped(text, kIndent, width));
+    if (!brief) out += details(finding, width);
   }
-  const bool any_brief =
-      !verbose && findings.size() > 1 && findings.back().severity == Severity::note;
   if (any_brief)
-    out += "          --verbose shows what was seen, and --explain CODE what it means.\n";
+    out += paragraph("", "--verbose shows what was seen, and --explain CODE what it means.", width);
   return out;
 }
 
 std::string screen(const Facts& facts,
                    const std::vector<Finding>& findings,
                    bool colour,
-                   bool verbose) {
+                   bool verbose,
+                   std::size_t width) {
   std::string out = fmt::format("{}{}{}{}\n",
                                 colour ? "\x1b[1m" : "",
-                                verdict(facts, findings),
+                                wrapped(verdict(facts, findings), 0, width),
                                 colour ? kReset : "",
                                 facts.simulated ? "  (simulated)" : "");
-  out += wrapped(software_line(facts), 0);
+  out += wrapped(software_line(facts), 0, width);
   if (!facts.gpus.empty()) out += "\n" + gpu_table(facts);
-  return out + findings_text(findings, colour, verbose);
+  const bool said = usable_gpus(facts, findings) == 0;
+  return out + findings_text(findings, colour, verbose, width, said);
 }
 
 Json to_json(const Facts& facts, const std::vector<Finding>& findings) {
@@ -238,6 +254,7 @@ Json to_json(const Facts& facts, const std::vector<Finding>& findings) {
     if (value) into[key] = value->text();
   };
   Json& driver = json["driver"];
+  put_version(driver, "version", driver_version(facts));
   put_version(driver, "kernel_version", facts.machine.module_version);
   put_version(driver, "library_version", facts.driver.version);
   put(driver, "cuda_version", facts.driver.cuda_version);

@@ -218,7 +218,7 @@ def test_one_finding_about_a_program(machine, breaks, acts, use, code):
 
 def test_the_answer_goes_to_standard_error(machine):
     done = doctor(machine, "--", ACTS, "init", "context", "sleep", "200")
-    assert done.out == b"" and b"It is on the GPU." in done.err and b"\x1b" not in done.err
+    assert done.out == b"" and b"It was on the GPU." in done.err and b"\x1b" not in done.err
     done = doctor(machine, "--json", "--", ACTS, "sleep", "1")
     assert done.out == b"" and json.loads(done.err)["use"] == "on-cpu"
 

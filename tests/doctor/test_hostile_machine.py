@@ -565,19 +565,19 @@ def endless(tmp_path_factory):
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         )
-        begun[name] = (machine, process, time.monotonic())
+        begun[name] = (machine, process)
     yield begun
-    for _, process, _ in begun.values():
+    for _, process in begun.values():
         process.kill()
         process.communicate()
 
 
 @pytest.mark.parametrize("name", ENDLESS)
 def test_what_never_ends_is_ended(endless, name):
-    machine, process, begun = endless[name]
+    machine, process = endless[name]
     out, err = process.communicate(timeout=60)
-    assert time.monotonic() - begun < 90
     answer = check(machine, process.returncode, out, err)
+    assert answer["seconds"] < 60  # by its own account, since other tests ran meanwhile
     if name == "hangs in NVML":
         assert answer["usable_gpus"] == 1
     else:

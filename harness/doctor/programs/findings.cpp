@@ -235,12 +235,12 @@ Finding program_never_asks(const ProgramFacts& facts) {
       .code = "program-never-asks",
       .severity = Severity::note,
       .subject = subject_of(facts),
-      .sentence = "The program computes on the CPU: it loaded no CUDA library and looked for none.",
+      .sentence = "The program ran on the CPU: it loaded no CUDA library and looked for none.",
       .evidence = {},
       .remedy =
-          "If it should use the GPU, it is a build without CUDA (a CPU-only wheel, or "
-          "compiled without CUDA): install the build for CUDA, see `launchgap doctor "
-          "--for`.",
+          "nothing, if it is meant for the CPU. If it was expected on the GPU, what is installed "
+          "has "
+          "probably no CUDA in it: `launchgap doctor --for torch` or `--for tensorflow` tells.",
       .symptoms = {}};
   const ProcessFacts& process = facts.processes.front();
   const std::vector<TakenLibrary> taken = taken_libraries(facts);
@@ -258,11 +258,6 @@ Finding program_never_asks(const ProgramFacts& facts) {
   if (process.statically_linked.value_or(false))
     finding.evidence.push_back(
         "it is statically linked: the loader has no part in it, its memory was looked at");
-  finding.evidence.push_back(
-      fmt::format("{} {} looked at, the first one {} times",
-                  facts.processes.size(),
-                  facts.processes.size() == 1 ? "process was" : "processes were",
-                  process.looks));
   return finding;
 }
 

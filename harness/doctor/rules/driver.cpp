@@ -118,9 +118,9 @@ Finding without_any_gpu(const Facts& facts, std::vector<std::string> evidence) {
   if (software && !facts.driver.loaded()) {
     finding.code = "no-driver";
     finding.sentence = fmt::format(
-        "There is no NVIDIA driver, so programs will use the CPU; for a GPU (PCI shows none) "
-        "install "
-        "{}.",
+        "There is no NVIDIA driver, so programs will use the CPU. PCI shows no NVIDIA GPU either; "
+        "with "
+        "one, install {}.",
         driver_wanted(facts));
     finding.remedy = install_driver(facts);
   } else {
