@@ -145,8 +145,11 @@ WorkerProcess::~WorkerProcess() {
 }
 
 void WorkerProcess::read_into(int& descriptor, std::string& text) {
+  // One that prints without end is read from again, and does not keep the others from being read.
+  constexpr std::size_t kMostAtOnce = 1 << 20;
+  const std::size_t before = text.size();
   std::array<char, 4096> chunk;
-  while (descriptor >= 0) {
+  while (descriptor >= 0 && text.size() - before < kMostAtOnce) {
     const ssize_t n = read(descriptor, chunk.data(), chunk.size());
     if (n > 0) {
       text.append(chunk.data(), static_cast<std::size_t>(n));

@@ -369,7 +369,7 @@ std::unique_ptr<Facts> examine(const ExamineOptions& options) {
   };
 
   Questions questions(options);
-  questions.add({{{"task", "doctor-driver"}}, traced, options.driver_timeout_s},
+  questions.add({{{"task", "doctor-driver"}}, traced, options.driver_timeout_s()},
                 [&](const ProbeAnswer& answer) {
                   facts->driver = driver_facts(answer);
                   facts->driver.others = others("libcuda.so.1", facts->driver.path);
@@ -377,14 +377,14 @@ std::unique_ptr<Facts> examine(const ExamineOptions& options) {
   if (facts->machine.environment.contains("CUDA_VISIBLE_DEVICES")) {
     questions.add({{{"task", "doctor-driver"}, {"unset", {"CUDA_VISIBLE_DEVICES"}}},
                    {},
-                   options.driver_timeout_s},
+                   options.driver_timeout_s()},
                   [&](const ProbeAnswer& answer) { facts->unrestricted = driver_facts(answer); });
   }
-  questions.add({{{"task", "doctor-nvml"}}, {}, options.driver_timeout_s},
+  questions.add({{{"task", "doctor-nvml"}}, {}, options.driver_timeout_s()},
                 [&](const ProbeAnswer& answer) { facts->nvml = nvml_facts(answer); });
   for (DeviceNode& node : facts->machine.nodes) {
     if (!node.exists) continue;
-    questions.add({{{"task", "doctor-node"}, {"path", node.path}}, {}, options.driver_timeout_s},
+    questions.add({{{"task", "doctor-node"}, {"path", node.path}}, {}, options.driver_timeout_s()},
                   [&node](const ProbeAnswer& answer) {
                     node.open_error =
                         answer.facts.value("open_error", answer.hung ? ETIMEDOUT : EIO);
@@ -399,7 +399,7 @@ std::unique_ptr<Facts> examine(const ExamineOptions& options) {
                       {"soname", soname},
                       {"code", read_code}},
                      traced,
-                     kind.starts_driver ? options.driver_timeout_s : options.library_timeout_s},
+                     kind.starts_driver ? options.driver_timeout_s() : options.library_timeout_s},
                     [&, soname](const ProbeAnswer& answer) {
                       facts->libraries.push_back(library_facts(kind, soname, answer));
                       facts->libraries.back().others = others(soname, facts->libraries.back().path);

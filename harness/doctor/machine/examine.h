@@ -16,7 +16,8 @@ struct ExamineOptions {
   /// the loader is taken from there.
   std::optional<std::map<std::string, std::string>> environment;
   double library_timeout_s = 1.5;  // for a library to be loaded and say its version
-  double driver_timeout_s = 30;    // GPUs that nobody uses are slow to wake up
+  /// GPUs that nobody uses are slow to wake up, and are given the time where they are to be proven.
+  double driver_timeout_s() const { return prove ? 30 : 10; }
   double proof_timeout_s = 60;
 };
 

@@ -344,6 +344,12 @@ std::optional<Finding> why_no_nodes(const Facts& facts) {
                   "render), or let the driver make them for all with NVreg_DeviceFileMode=0666");
 }
 
+std::string without_it(const DriverFacts& unrestricted) {
+  const std::size_t count = unrestricted.devices.size();
+  return count == 1 ? "without it there is 1 GPU"
+                    : fmt::format("without it there are {} GPUs", count);
+}
+
 std::optional<Finding> why_hidden(const Facts& facts) {
   const std::string value = variable(facts, "CUDA_VISIBLE_DEVICES");
   if (!has_variable(facts, "CUDA_VISIBLE_DEVICES") || !facts.unrestricted ||
@@ -356,8 +362,7 @@ std::optional<Finding> why_hidden(const Facts& facts) {
         fmt::format("CUDA_VISIBLE_DEVICES begins with '{}', which names no GPU here, so programs "
                     "see none.",
                     *visible.invalid),
-        {fmt::format("CUDA_VISIBLE_DEVICES is '{}'", value),
-         fmt::format("without it there are {} GPUs", facts.unrestricted->devices.size())},
+        {fmt::format("CUDA_VISIBLE_DEVICES is '{}'", value), without_it(*facts.unrestricted)},
         "`unset CUDA_VISIBLE_DEVICES`, or name GPUs by the numbers or UUIDs that `launchgap list "
         "devices` shows");
   }
@@ -365,7 +370,7 @@ std::optional<Finding> why_hidden(const Facts& facts) {
                   fmt::format("CUDA_VISIBLE_DEVICES is '{}' and hides every GPU, so programs will "
                               "use the CPU.",
                               value),
-                  {fmt::format("without it there are {} GPUs", facts.unrestricted->devices.size())},
+                  {without_it(*facts.unrestricted)},
                   "`unset CUDA_VISIBLE_DEVICES`, or set it to the GPUs that are to be used");
 }
 
