@@ -148,4 +148,10 @@ std::string cuda_version_text(int version) {
   return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
 }
 
+std::string cudnn_version_text(std::size_t version) {
+  return version >= 90000
+             ? fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100)
+             : fmt::format("{}.{}.{}", version / 1000, version / 100 % 10, version % 100);
+}
+
 }  // namespace launchgap

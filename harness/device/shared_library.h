@@ -49,5 +49,7 @@ std::vector<std::string> sonames_up_to(const std::string& name,
 
 /// CUDA's "13000" as "13.0".
 std::string cuda_version_text(int version);
+/// cuDNN's "8907" as "8.9.7", and "91900" as "9.19.0".
+std::string cudnn_version_text(std::size_t version);
 
 }  // namespace launchgap

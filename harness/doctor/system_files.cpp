@@ -11,7 +11,7 @@
 namespace launchgap::doctor {
 namespace fs = std::filesystem;
 
-SystemFiles::SystemFiles(fs::path root) : root_(root.lexically_normal()) {
+SystemFiles::SystemFiles(const fs::path& root) : root_(root.lexically_normal()) {
   if (root_.empty()) root_ = "/";
   if (!root_.has_filename() && root_ != "/") root_ = root_.parent_path();
 }
@@ -26,7 +26,8 @@ fs::path SystemFiles::at(const std::string& path) const {
 }
 
 std::string SystemFiles::outside(const fs::path& real) const {
-  const std::string text = real.string(), prefix = root_.string();
+  const std::string prefix = root_.string();
+  std::string text = real.string();
   if (simulated() && text.starts_with(prefix + "/")) return text.substr(prefix.size());
   return text;
 }

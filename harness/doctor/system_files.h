@@ -13,7 +13,7 @@ namespace launchgap::doctor {
 class SystemFiles {
  public:
   /// Everything is looked for below `root`.
-  explicit SystemFiles(std::filesystem::path root = "/");
+  explicit SystemFiles(const std::filesystem::path& root = "/");
   /// Below LAUNCHGAP_SYSTEM_ROOT, where that is set: a system of the tests.
   static SystemFiles of_this_system();
 

@@ -55,12 +55,7 @@ struct Cudnn : abi::CudnnFunctions {
     LAUNCHGAP_CUDNN_FUNCTIONS(LAUNCHGAP_LOAD)
 #undef LAUNCHGAP_LOAD
     library.facts = file.facts();
-    // 8.9.7 says 8907, and 9.19.0 says 91900.
-    const std::size_t version = library.cudnnGetVersion();
-    library.facts.version =
-        version >= 90000
-            ? fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100)
-            : fmt::format("{}.{}.{}", version / 1000, version / 100 % 10, version % 100);
+    library.facts.version = cudnn_version_text(library.cudnnGetVersion());
     note_loaded(library.facts);
     return library;
   }

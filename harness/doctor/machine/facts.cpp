@@ -41,7 +41,7 @@ bool is_instance(const Gpu& gpu) {
 }
 
 std::string Gpu::subject() const {
-  const std::string where = !pci.empty() ? pci : uuid;
+  const std::string& where = !pci.empty() ? pci : uuid;
   if (name.empty()) return where;
   return where.empty() ? name : fmt::format("{} at {}", name, where);
 }

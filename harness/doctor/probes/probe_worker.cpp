@@ -189,12 +189,6 @@ void probe_runtime(const SharedLibrary& library) {
   tell({{"code", code}, {"text", text && text(code) ? text(code) : ""}});
 }
 
-std::string cudnn_version_text(std::size_t version) {
-  return version >= 90000
-             ? fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100)
-             : fmt::format("{}.{}.{}", version / 1000, version / 100 % 10, version % 100);
-}
-
 /// cuDNN is several files, which it loads when they are needed; its own functions check that they
 /// belong together.
 void probe_cudnn(const SharedLibrary& library) {

@@ -81,7 +81,7 @@ bool is_script(const SystemFiles& system, const std::string& file) {
 
 std::string python_in(const SystemFiles& system, const std::string& folder) {
   for (const char* name : {"python3", "python"}) {
-    const std::string path = fmt::format("{}/{}", folder, name);
+    std::string path = fmt::format("{}/{}", folder, name);
     if (is_program(system, path)) return path;
   }
   return "";

@@ -19,15 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Finding about(const std::string& subject,
-              const char* code,
-              Severity severity,
-              std::string sentence,
-              std::vector<std::string> evidence,
-              std::string remedy) {
-  return {code, severity, subject, std::move(sentence), std::move(evidence), std::move(remedy), {}};
-}
-
 std::string file_line(const LibraryFacts& library) {
   return fmt::format("{} is {}{}{}",
                      library.soname,

@@ -91,13 +91,14 @@ void explain_by_neighbours(std::vector<Finding>& findings) {
 std::vector<Finding> diagnose(const Facts& facts) {
   std::vector<Finding> findings;
   std::optional<Finding> no_driver = why_no_driver(facts);
+  const bool driver_works = !no_driver;
   if (no_driver) {
     no_driver->symptoms = symptoms_without_driver(facts, *no_driver);
     findings.push_back(*std::move(no_driver));
   } else {
     for (Finding& finding : diagnose_gpus(facts)) findings.push_back(std::move(finding));
   }
-  for (Finding& finding : diagnose_libraries(facts, !no_driver)) {
+  for (Finding& finding : diagnose_libraries(facts, driver_works)) {
     // Nothing can be measured wrongly on a GPU that is not there.
     if (!has_gpu(facts)) finding.severity = Severity::note;
     findings.push_back(std::move(finding));

@@ -14,15 +14,6 @@
 namespace launchgap::doctor {
 namespace {
 
-Finding about(const std::string& subject,
-              const char* code,
-              Severity severity,
-              std::string sentence,
-              std::vector<std::string> evidence,
-              std::string remedy) {
-  return {code, severity, subject, std::move(sentence), std::move(evidence), std::move(remedy), {}};
-}
-
 std::optional<Finding> diagnose_memory(const Gpu& gpu) {
   const NvmlGpuFacts& nvml = *gpu.in_nvml;
   if (nvml.processes.empty()) return std::nullopt;

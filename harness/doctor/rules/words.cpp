@@ -9,6 +9,15 @@
 
 namespace launchgap::doctor {
 
+Finding about(const std::string& subject,
+              const char* code,
+              Severity severity,
+              std::string sentence,
+              std::vector<std::string> evidence,
+              std::string remedy) {
+  return {code, severity, subject, std::move(sentence), std::move(evidence), std::move(remedy)};
+}
+
 std::string driver_file(const Facts& facts) {
   const DriverFacts& driver = facts.driver;
   if (!driver.loaded()) return "libcuda.so.1 is not found";

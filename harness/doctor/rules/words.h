@@ -9,6 +9,13 @@
 
 namespace launchgap::doctor {
 
+Finding about(const std::string& subject,
+              const char* code,
+              Severity severity,
+              std::string sentence,
+              std::vector<std::string> evidence,
+              std::string remedy);
+
 /// "libcuda.so.1 is /usr/lib/libcuda.so.535.54.03 (the loader's cache)".
 std::string driver_file(const Facts& facts);
 /// "the kernel's driver is 580.65.06 (open modules)"; says so where there is none.
