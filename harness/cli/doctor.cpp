@@ -183,13 +183,14 @@ ExitCode answer_what_if(const Options& options) {
   if (options.json) {
     answers.write(doctor::to_json(answer));
   } else {
-    answers.write(doctor::text(answer, answers.colour()));
+    answers.write(doctor::text(answer, answers.colour(), answers.width()));
   }
   const bool any_works = std::ranges::any_of(answer.gpus, [](const doctor::GpuAnswer& gpu) {
     return gpu.outcome == doctor::Outcome::works ||
            gpu.outcome == doctor::Outcome::works_after_compiling;
   });
-  if (options.require_gpu && !any_works) return ExitCode::no_gpu;
+  if (options.require_gpu && !options.question.framework.empty() && !any_works)
+    return ExitCode::no_gpu;
   return exit_code_of(answer.findings);
 }
 

@@ -26,6 +26,13 @@ TEST(FindGpu, TakesANameAsPeopleWriteIt) {
   };
   for (const Case& c : {Case{"K40m", "K40m", "3.5"},
                         {"k40m", "K40m", "3.5"},
+                        {"K40", "K40m", "3.5"},
+                        {"k20", "K20m", "3.5"},
+                        {"GeForce GTX 1080", "GeForce GTX 1080", "6.1"},
+                        {"gtx 1080 ti", "GeForce GTX 1080 Ti", "6.1"},
+                        {"NVIDIA TITAN V", "TITAN V", "7.0"},
+                        {"Quadro RTX 6000", "Quadro RTX 6000", "7.5"},
+                        {"Quadro 4000", "Quadro 4000", "2.0"},
                         {"Tesla K40m", "K40m", "3.5"},
                         {"Tesla K80", "K80", "3.7"},
                         {"NVIDIA A100-SXM4-80GB", "A100 SXM 80GB", "8.0"},
@@ -60,6 +67,10 @@ TEST(FindGpu, SaysWhatIsNearAName) {
     EXPECT_THROW(require_gpu(name), UsageError) << name;
   }
   EXPECT_THROW(require_gpu(std::string(1 << 20, 'K')), UsageError);
+  EXPECT_THAT([] { require_gpu("99.9"); },
+              ThrowsMessage<UsageError>(HasSubstr("known are 2.0 to 12.1")));
+  EXPECT_THAT([] { require_gpu("Quux 9000"); },
+              ThrowsMessage<UsageError>(HasSubstr("https://developer.nvidia.com/cuda-gpus")));
 }
 
 TEST(FindGpu, ByPciIdWithoutADriver) {
@@ -102,6 +113,23 @@ TEST(Compatibility, OfDriversAndGpus) {
   EXPECT_EQ(driver_knows_gpu(version("450.80.02"), cc("9.0")).truth, Truth::unknown);
   EXPECT_EQ(driver_knows_gpu(version("535"), cc("8.7")).truth, Truth::unknown);  // Tegra
   EXPECT_EQ(driver_knows_gpu(version("535"), cc("4.0")).truth, Truth::unknown);
+}
+
+TEST(Compatibility, ADriverBeforeTheGpusFirstDoesNotServeIt) {
+  struct Case {
+    const char* driver;
+    const char* capability;
+    Truth truth;
+  };
+  for (const Case& c : {Case{"470", "10.0", Truth::no},
+                        {"570", "10.0", Truth::unknown},  // the branch of its first driver
+                        {"570.86.10", "10.0", Truth::yes},
+                        {"495.29.05", "3.5", Truth::no},
+                        {"384.81", "8.0", Truth::no},
+                        {"535", "8.7", Truth::unknown}}) {  // Tegra
+    EXPECT_EQ(driver_serves_gpu(version(c.driver), cc(c.capability)).truth, c.truth)
+        << c.driver << " " << c.capability;
+  }
 }
 
 TEST(Compatibility, OfDriversAndToolkits) {
@@ -200,8 +228,10 @@ TEST(Compatibility, OfCudnnAndGpus) {
         {"8.6", "11.8", "3.7", Truth::unknown, false},
         {"8.7", "11.8", "3.7", Truth::no, true},
         {"8.9.6", "12.2", "3.7", Truth::no, false},
-        {"9.1.0", "11.8", "3.7", Truth::no, false},       // gone in 8.9, and not back
-        {"9.1.0", "12.1", "8.0", Truth::unknown, false},  // not the neighbour's answer
+        {"9.1.0", "11.8", "3.7", Truth::no, false},  // gone in 8.9, and not back
+        {"9.1.0", "11.8", "8.0", Truth::yes, false},
+        {"9.1.0", "12.1", "8.0", Truth::yes, true},
+        {"9.3.0", "12.5", "8.0", Truth::unknown, false},  // not the neighbour's answer
         {"9.10.2", "12.8", "7.0", Truth::yes, false},
         {"9.17.1", "12.8", "7.0", Truth::no, false},
         {"9.10.2", "12.6", "12.0", Truth::no, false},

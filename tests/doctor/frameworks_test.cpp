@@ -31,6 +31,10 @@ Version version(const std::string& text) {
   return *Version::parse(text);
 }
 
+SetupGpu gpu(std::string name, Capability capability, std::string id = "", bool listed = false) {
+  return {std::move(name), capability, std::move(id), listed};
+}
+
 std::vector<std::string> codes(const Answer& answer) {
   std::vector<std::string> codes;
   for (const Finding& finding : answer.findings) codes.push_back(finding.code);
@@ -75,14 +79,14 @@ TEST(Frameworks, KeplerWithTensorFlow) {
        Outcome::silent_cpu,
        {kNoCode},
        "has no code for K20m (3.5)",
-       "use TensorFlow 2.11 with CUDA 11.2"},
+       "pip install 'tensorflow==2.11.*' (TensorFlow 2.11 with CUDA 11.2"},
       {ask("tensorflow", "K40m"),
        Outcome::silent_cpu,
        {kNoCode},
        "without an error",
-       "450.80.02 or newer, up to branch R470"},
-      {ask("tensorflow==1.7", "K20m"), Outcome::works, {}, "", ""},
-      {ask("tensorflow==1.7.0", "K40m"), Outcome::works, {}, "", ""},
+       "450.80.02 to R470"},
+      {ask("tensorflow-gpu==1.7", "K20m"), Outcome::works, {}, "", ""},
+      {ask("tensorflow-gpu==1.7.0", "K40m"), Outcome::works, {}, "", ""},
       {ask("tensorflow==2.4.0", "K20m"), Outcome::works, {}, "", ""},
       {ask("tensorflow==2.4.0", "K40m"), Outcome::works, {}, "", ""},
       {ask("tensorflow==2.13", "K40m"), Outcome::works, {}, "", ""},
@@ -97,7 +101,7 @@ TEST(Frameworks, TensorFlowOpensTheNamesOfItsOwnToolkit) {
        Outcome::silent_cpu,
        {"framework-library-missing"},
        "opens libcusolver.so.10",
-       "install CUDA 11.0"},
+       "/usr/local/cuda-11.0/lib64:$LD_LIBRARY_PATH"},
       {ask("tensorflow==2.4.0", "V100", "", "11.0"), Outcome::works, {}, "", ""},
       {ask("tensorflow==2.5", "V100", "", "11.8"), Outcome::works, {}, "", ""},
       {ask("tensorflow==1.7.0", "V100", "", "9.1"),
@@ -116,7 +120,9 @@ TEST(Frameworks, TensorFlowOpensTheNamesOfItsOwnToolkit) {
   EXPECT_THAT(answer.missing, ElementsAre("libcusolver.so.10"));
   EXPECT_THAT(answer.findings.front().evidence, ElementsAre("CUDA 11.1 has libcusolver.so.11"));
   EXPECT_THAT(answer.findings.front().symptoms,
-              testing::Contains("Could not load dynamic library 'libcusolver.so.10'"));
+              testing::Contains("TensorFlow: Could not load dynamic library 'libcusolver.so.10'; "
+                                "dlerror: libcusolver.so.10: cannot open shared object file: No "
+                                "such file or directory"));
 }
 
 TEST(Frameworks, WithoutAGpuTheLibrariesStillAnswer) {
@@ -144,9 +150,9 @@ TEST(Frameworks, CudnnAtRunTimeAndAtBuild) {
        ""},
   });
   const Answer answer = what_if(ask("tensorflow==2.5", "V100", "", "11.2", "8.0.5"), {});
-  EXPECT_THAT(
-      answer.findings.front().symptoms,
-      ElementsAre("Loaded runtime CuDNN library: 8.0.5 but source was compiled with: 8.1.0"));
+  EXPECT_THAT(answer.findings.front().symptoms,
+              ElementsAre("TensorFlow: Loaded runtime CuDNN library: 8.0.5 but source was compiled "
+                          "with: 8.1.0. …"));
 }
 
 TEST(Frameworks, Drivers) {
@@ -154,29 +160,30 @@ TEST(Frameworks, Drivers) {
                     dropped = "architecture-dropped-by-driver";
   check({
       {ask("tensorflow==1.7.0", "V100", "none"),
-       Outcome::silent_cpu,
-       {needs},
-       "there is no NVIDIA driver",
-       "384.81 or newer"},
-      {ask("torch==1.12", "K80", "none"),
        Outcome::fails,
        {needs},
-       "",
-       "440.33 or newer, up to branch R470"},
+       "There is no NVIDIA driver, so tensorflow-gpu 1.7.0 cannot be imported.",
+       "384.81 to R580"},
+      {ask("tensorflow==2.4.0", "V100", "none"),
+       Outcome::silent_cpu,
+       {needs},
+       "computes on the CPU without an error",
+       "450.51.05 to R580"},
+      {ask("torch==1.12", "K80", "none"), Outcome::fails, {needs}, "", "440.33 to R470"},
       {ask("torch==2.8+cu128", "A100", "470.57.02"),
        Outcome::fails,
        {old},
        "built with CUDA 12.8",
        "525.60.13 or newer"},
       {ask("torch==2.8+cu128", "RTX 5090", "535.54.03"),
-       Outcome::unknown,
+       Outcome::fails,
        {old},
-       "older than 570.86.10",
+       "RTX 5090 (12.0) cannot be used with driver 535.54.03: it needs 570.86.10 or newer.",
        "570.86.10 or newer"},
       {ask("torch==1.12", "K40m", "535.54.03"),
        Outcome::fails,
        {dropped},
-       "no longer knows K40m",
+       "K40m (3.5) cannot be used with driver 535.54.03: it no longer supports Kepler",
        "install a driver of branch R470"},
       {ask("torch==2.3+cu118", "K80", "470.256.02"),
        Outcome::works,
@@ -189,12 +196,16 @@ TEST(Frameworks, Drivers) {
        Outcome::fails,
        {kNoCode},
        "",
-       "torch==2.3+cu118"},
+       "pip install torch==2.3.0+cu118 --index-url https://download.pytorch.org/whl/cu118"},
       {ask("tensorflow==2.21", "K80", "none"), Outcome::silent_cpu, {kNoCode}, "", ""},
   });
   const Answer answer = what_if(ask("tensorflow==1.7.0", "V100", "none"), {});
   EXPECT_THAT(answer.findings.front().symptoms,
-              testing::Contains("CUDA driver version is insufficient for CUDA runtime version"));
+              testing::Contains("CUDA's runtime: CUDA driver version is insufficient for CUDA "
+                                "runtime version"));
+  EXPECT_EQ(answer.findings.front().symptoms.front(),
+            "Python: ImportError: libcuda.so.1: cannot open shared object file: No such file or "
+            "directory");
 }
 
 TEST(Frameworks, PyTorchAndWhatItsWheelsHaveCodeFor) {
@@ -204,7 +215,11 @@ TEST(Frameworks, PyTorchAndWhatItsWheelsHaveCodeFor) {
        {"cudnn-has-no-code-for-gpu"},
        "matrix products work, convolutions may fail",
        "PyTorch 2.0 with CUDA 11.7"},
-      {ask("torch==2.3+cu121", "K80"), Outcome::fails, {kNoCode}, "", "torch==2.3+cu118"},
+      {ask("torch==2.3+cu121", "K80"),
+       Outcome::fails,
+       {kNoCode},
+       "",
+       "pip install torch==2.3.0+cu118 --index-url https://download.pytorch.org/whl/cu118"},
       {ask("torch==1.12.1+cu113", "H100 SXM"),
        Outcome::fails,
        {kNoCode},
@@ -212,11 +227,23 @@ TEST(Frameworks, PyTorchAndWhatItsWheelsHaveCodeFor) {
        "PyTorch 2."},
       {ask("torch==2.5+cu121", "B200"), Outcome::fails, {kNoCode}, "", "PyTorch 2."},
       {ask("torch==2.5+cu121", "RTX 5090"), Outcome::fails, {kNoCode}, "", "PyTorch 2."},
-      {ask("torch==2.7+cu128", "V100"), Outcome::fails, {kNoCode}, "", "torch==2.7+cu126"},
+      {ask("torch==2.7+cu128", "V100"),
+       Outcome::fails,
+       {kNoCode},
+       "",
+       "torch==2.7.0+cu126 --index-url https://download.pytorch.org/whl/cu126"},
       {ask("torch==2.8+cu128", "V100"), Outcome::works, {}, "", ""},
       {ask("torch==2.8+cu126", "V100"), Outcome::works, {}, "", ""},
-      {ask("torch==2.11+cu128", "V100"), Outcome::fails, {kNoCode}, "", "torch==2.11+cu126"},
-      {ask("torch==2.8+cu128", "P100"), Outcome::fails, {kNoCode}, "", "torch==2.8+cu126"},
+      {ask("torch==2.11+cu128", "V100"),
+       Outcome::fails,
+       {kNoCode},
+       "",
+       "torch==2.11.0+cu126 --index-url https://download.pytorch.org/whl/cu126"},
+      {ask("torch==2.8+cu128", "P100"),
+       Outcome::fails,
+       {kNoCode},
+       "",
+       "torch==2.8.0+cu126 --index-url https://download.pytorch.org/whl/cu126"},
       {ask("torch==1.12", "K40m"), Outcome::fails, {kNoCode}, "", "conda"},
       {ask("torch", "A100"), Outcome::works, {}, "", ""},
   });
@@ -251,11 +278,166 @@ TEST(Frameworks, MovingFromV100ToK80) {
   EXPECT_EQ(torch.gpus[1].last_driver_branch, 470);
 }
 
+TEST(Frameworks, ThePackageThatHadNoGpu) {
+  const std::string kCpu = "framework-cpu-only";
+  struct Question {
+    const char* framework;
+    const char* cuda;
+    std::vector<std::string> codes;
+    const char* says;  // at first
+    const char* remedy;
+  };
+  for (const Question& q :
+       {Question{"tensorflow==1.14",
+                 "10.0",
+                 {kCpu},
+                 "has no GPU code before 1.15;",
+                 "tensorflow-gpu==1.14"},
+        {"tensorflow==1.7.0",
+         "9.0",
+         {kCpu},
+         "has no GPU code before 1.15;",
+         "tensorflow-gpu==1.7.0"},
+        {"tensorflow==1.4", "8.0", {kCpu}, "has no GPU code before 1.15;", "tensorflow-gpu==1.4"},
+        {"tensorflow==2.0", "10.0", {kCpu}, "has no GPU code at 2.0;", "tensorflow-gpu==2.0"},
+        // What tensorflow-gpu lacks is the one thing to tell; the package is said first all the
+        // same.
+        {"tensorflow==1.7.0",
+         "9.1",
+         {"framework-library-missing"},
+         "has no GPU code before 1.15;",
+         "CUDA 9.0"},
+        {"tensorflow-gpu==1.14", "10.0", {}, "tensorflow-gpu 1.14 on V100", ""},
+        {"tensorflow==1.15", "10.0", {}, "tensorflow 1.15 on V100", ""}}) {
+    const Answer answer = what_if(ask(q.framework, "V100", "470", q.cuda), {});
+    const std::string shown = text(answer, false, 1000);
+    EXPECT_EQ(codes(answer), q.codes) << shown;
+    EXPECT_THAT(shown.substr(0, shown.find('\n')), HasSubstr(q.says));
+    if (q.codes.empty()) continue;
+    EXPECT_EQ(answer.findings.front().severity, Severity::prevents);
+    EXPECT_THAT(answer.findings.front().remedy, HasSubstr(q.remedy));
+  }
+}
+
+TEST(Frameworks, ARangeIsAnsweredAsOne) {
+  struct Question {
+    const char* framework;
+    const char* gpu;
+    const char* driver;
+    const char* says;
+  };
+  for (const Question& q :
+       {Question{
+            "torch>=2.0",
+            "K80",
+            "470.256.02",
+            "torch>=2.0 on K80 (Kepler 3.7): works up to 2.7, in the build for CUDA 11.8 "
+            "(convolutions by cuDNN up to 2.0 with 11.7); pip would install 2.14, which fails\n"},
+        {"torch>=2.8", "K80", "", "no version of it is known to work; pip would install 2.14"},
+        {"torch>=2.0,<2.4", "K80", "", "works up to 2.3, in the build for CUDA 11.8"},
+        {"tensorflow>=2.4",
+         "K40m",
+         "",
+         "works up to 2.11, in the build for CUDA 11.2; pip would install 2.21, which uses the "
+         "CPU"},
+        {"torch>=2.0", "A100", "", "torch 2.14 on A100"},
+        {"torch>=2.0", "A100", "535.54.03", "works up to 2.14, in the build for CUDA 12.6"}}) {
+    const std::string shown = text(what_if(ask(q.framework, q.gpu, q.driver), {}), false, 1000);
+    EXPECT_THAT(shown, HasSubstr(q.says)) << q.framework;
+  }
+}
+
+TEST(Frameworks, WhatTheDriverListsItKnows) {
+  Have have;
+  have.driver_known = true;
+  have.driver = version("535.54.03");
+  for (const bool listed : {false, true}) {
+    have.gpus = {gpu("Tesla K40m", {3, 5}, "GPU-1", listed)};
+    const Answer answer = doctor::answer(Requirement::parse("tensorflow-gpu==1.14"), have);
+    EXPECT_EQ(codes(answer),
+              listed ? std::vector<std::string>{}
+                     : std::vector<std::string>{"architecture-dropped-by-driver"});
+    EXPECT_EQ(answer.gpus.front().outcome, listed ? Outcome::works : Outcome::silent_cpu);
+  }
+  // An assumed driver lists nothing.
+  EXPECT_THAT(codes(what_if({"tensorflow-gpu==1.14", {}, "550", "", ""}, have)),
+              ElementsAre("architecture-dropped-by-driver"));
+}
+
+TEST(Frameworks, GpusThatAreAlikeAreOneLine) {
+  Have have = without_gpu();
+  have.driver = version("535.54.03");
+  for (int i = 0; i < 8; ++i) have.gpus.push_back(gpu("A100", {8, 0}, "GPU-" + std::to_string(i)));
+  const std::string missing = text(answer(Requirement::parse("tensorflow==2.4.0"), have));
+  EXPECT_TRUE(missing.starts_with(
+      "tensorflow 2.4.0 would use none of the 8 GPUs: libcudart.so.11.0 is missing\n"
+      "  8 x A100 (Ampere 8.0): uses the CPU, without an error – libcudart.so.11.0 is missing\n"))
+      << missing;
+  EXPECT_THAT(missing, HasSubstr("none of its libraries"));
+
+  have.gpus.push_back(gpu("Tesla K80", {3, 7}, "GPU-8"));
+  have.gpus.push_back(gpu("Tesla K80", {3, 7}, "GPU-9"));
+  have.driver = version("470.256.02");
+  const Answer mixed = answer(Requirement::parse("torch==2.3+cu121"), have);
+  EXPECT_THAT(codes(mixed), testing::Contains(kNoCode).Times(1));
+  const auto none = std::ranges::find(mixed.findings, kNoCode, &Finding::code);
+  EXPECT_THAT(none->subjects, ElementsAre("GPU-8", "GPU-9"));
+
+  const std::string works = text(what_if({"torch==2.8", {"A100", "A100"}, "580", "", ""}, {}));
+  EXPECT_TRUE(works.starts_with("torch 2.8 would use all 2 GPUs\n  2 x A100")) << works;
+}
+
+TEST(Frameworks, WhatIsStillNeededIsNamed) {
+  EXPECT_THAT(text(what_if(ask("tensorflow==2.4.0", "K40m"), {}), false, 1000),
+              HasSubstr("K40m (Kepler 3.5): would work, once CUDA 11.0, cuDNN 8.x and a driver "
+                        "450.51.05 to R470 are installed\n"));
+  EXPECT_THAT(text(what_if(ask("torch==2.8", "A100"), {}), false, 1000),
+              HasSubstr("would work, once a driver 525.60.13 or newer is installed\n"));
+}
+
+TEST(Frameworks, RemediesCanBeTyped) {
+  struct Question {
+    WhatIf question;
+    const char* remedy;
+  };
+  for (const Question& q :
+       {Question{ask("torch", "K80"),
+                 "pip install 'torch==2.7.*' --index-url https://download.pytorch.org/whl/cu118 ("},
+        {ask("tensorflow-cpu==2.10", "A100"),
+         "pip uninstall tensorflow-cpu && pip install tensorflow==2.10"},
+        {ask("torch==2.3+cpu", "A100"), "pip uninstall torch && pip install torch==2.3"},
+        {ask("torch", "K40m"),
+         "conda install pytorch=1.12 cudatoolkit=10.2 -c pytorch -c conda-forge ("},
+        {ask("torch==2.3+cu121", "K80"), "for those torch==2.0+cu117)"},
+        {ask("tensorflow==2.17", "M40"), "pip install 'tensorflow[and-cuda]==2.16.*' ("}}) {
+    const Answer answer = what_if(q.question, {});
+    ASSERT_FALSE(answer.findings.empty());
+    EXPECT_THAT(answer.findings.front().remedy, HasSubstr(q.remedy));
+  }
+}
+
+TEST(Frameworks, ANameAloneIsTheNewestInTheTablesIfItIsNotInstalled) {
+  Have have;
+  have.python = "/venv/bin/python3";
+  const std::string shown = text(what_if({"torch", {"A100"}, "", "", ""}, have), false, 1000);
+  EXPECT_TRUE(
+      shown.starts_with("torch is not installed in /venv/bin/python3; taken: the newest in "
+                        "the tables, 2.14\n"))
+      << shown;
+}
+
+TEST(Frameworks, NewestAndWhatIsNotConfirmedOfIt) {
+  EXPECT_THAT(text(what_if(ask("tensorflow", "A100"), {}), false, 1000),
+              HasSubstr("(cuDNN 9.3 on this GPU: not confirmed)"));
+  EXPECT_THAT(text(what_if(ask("torch", "K80"), {}), false, 1000),
+              HasSubstr("(its cuDNN 9.1.0 has no code for this GPU: convolutions may fail)"));
+}
+
 TEST(Frameworks, AMachineWithoutAGpu) {
   const Answer answer = doctor::answer(Requirement::parse("torch"), without_gpu());
   EXPECT_THAT(codes(answer), ElementsAre("no-gpu"));
   EXPECT_EQ(answer.findings.front().severity, Severity::note);
-  EXPECT_THAT(text(answer), HasSubstr("this machine has no NVIDIA GPU"));
+  EXPECT_THAT(text(answer), HasSubstr("This machine has no NVIDIA GPU"));
 }
 
 TEST(Frameworks, WhatIsUnknownIsSaidToBe) {
@@ -268,6 +450,10 @@ TEST(Frameworks, WhatIsUnknownIsSaidToBe) {
   const Answer ruled_out = what_if(ask("torch==9.9+cu130", "V100"), {});
   EXPECT_EQ(ruled_out.gpus.front().outcome, Outcome::fails);
   EXPECT_THAT(codes(ruled_out), ElementsAre(kNoCode, "framework-version-unknown"));
+
+  const Answer without = what_if({"torch==9.9", {}, "", "", ""}, without_gpu());
+  EXPECT_THAT(codes(without), ElementsAre("framework-version-unknown", "no-gpu"));
+  EXPECT_TRUE(text(without).starts_with("torch 9.9 is in no table, ")) << text(without);
 
   EXPECT_THAT(codes(what_if(ask("torch==2.3+cu999", "K80"), {})),
               ElementsAre("framework-version-unknown"));
@@ -285,7 +471,7 @@ TEST(Frameworks, BuildsWithoutCuda) {
 TEST(Frameworks, TheInstalledPackage) {
   const auto installed = [](const char* name, const char* version) {
     Have setup;
-    setup.gpus = {{"Tesla V100-SXM2-16GB", Capability{7, 0}, "GPU-1"}};
+    setup.gpus = {gpu("Tesla V100-SXM2-16GB", {7, 0}, "GPU-1")};
     setup.gpus_known = setup.driver_known = true;
     setup.driver = doctor::Version::parse("535.54.03");
     setup.installed = {{"numpy", "2.0", "/x"}, {name, version, "/venv/lib"}};
@@ -312,7 +498,7 @@ TEST(Frameworks, TheInstalledPackage) {
 
 TEST(Frameworks, TheMachinesOwnLibraries) {
   Have setup;
-  setup.gpus = {{"Tesla V100", Capability{7, 0}, "GPU-1"}};
+  setup.gpus = {gpu("Tesla V100", {7, 0}, "GPU-1")};
   setup.gpus_known = setup.driver_known = setup.libraries_known = true;
   setup.driver = version("535.54.03");
   setup.sonames = {"libcudart.so.11.0",
@@ -324,6 +510,8 @@ TEST(Frameworks, TheMachinesOwnLibraries) {
                    "libcusparse.so.11"};
   const Requirement requirement = Requirement::parse("tensorflow==2.5");
   EXPECT_THAT(answer(requirement, setup).missing, ElementsAre("libcudnn.so.8"));
+  EXPECT_THAT(text(answer(requirement, setup)), HasSubstr("all names are there"));
+  EXPECT_THAT(text(answer(requirement, setup)), HasSubstr("libcudnn.so.8 (missing)"));
   setup.sonames.push_back("libcudnn.so.8");
   EXPECT_EQ(answer(requirement, setup).gpus.front().outcome, Outcome::works);
   EXPECT_TRUE(answer(requirement, setup).gpus.front().conditional);  // which release is not known
@@ -333,7 +521,7 @@ TEST(Frameworks, TheMachinesOwnLibraries) {
 
 TEST(Frameworks, WhatTheDriverSaysOfItselfCounts) {
   Have setup;
-  setup.gpus = {{"A100", Capability{8, 0}, ""}};
+  setup.gpus = {gpu("A100", {8, 0})};
   setup.driver_known = true;
   setup.driver = version("470.57.02");
   setup.driver_cuda = version("12.8");  // libcuda of a compat package
@@ -366,12 +554,65 @@ TEST(WhatIf, RefusesWhatDoesNotExistOrContradictsItself) {
 
 TEST(WhatIf, WithoutAFrameworkNamesTheNewestOfEverything) {
   const Answer answer = what_if({"", {"K80"}, "", "", ""}, {});
-  const GpuAnswer& gpu = answer.gpus.front();
-  ASSERT_EQ(gpu.newest.size(), 2U);
-  EXPECT_EQ(gpu.newest[0].certain->text(), "TensorFlow 2.11 with CUDA 11.2");
-  EXPECT_EQ(gpu.newest[0].possible->text(), "TensorFlow 2.13 with CUDA 11.8");
-  EXPECT_EQ(gpu.newest[1].certain->text(), "PyTorch 2.7 with CUDA 11.8");
-  EXPECT_EQ(gpu.newest_toolkit->text(), "11.8");
+  const GpuAnswer& of_k80 = answer.gpus.front();
+  ASSERT_EQ(of_k80.newest.size(), 2U);
+  EXPECT_EQ(of_k80.newest[0].certain->text(), "TensorFlow 2.11 with CUDA 11.2");
+  EXPECT_EQ(of_k80.newest[0].possible->text(), "TensorFlow 2.13 with CUDA 11.8");
+  EXPECT_EQ(of_k80.newest[1].certain->text(), "PyTorch 2.7 with CUDA 11.8");
+  EXPECT_EQ(of_k80.newest_toolkit->text(), "11.8");
+}
+
+TEST(WhatIf, GpusThatCannotBeUsedWithWhatIsNamed) {
+  struct Question {
+    WhatIf question;
+    const char* code;
+    const char* says;
+  };
+  for (const Question& q :
+       {Question{ask("", "B200", "470"),
+                 "driver-too-old",
+                 "B200 (10.0) cannot be used with driver 470: it needs 570.86.10 or newer."},
+        {ask("", "K40m", "535"),
+         "architecture-dropped-by-driver",
+         "K40m (3.5) cannot be used with driver 535: it no longer supports Kepler, the last branch "
+         "is R470."},
+        {ask("", "K40m", "", "12.4"),
+         "toolkit-has-no-code-for-gpu",
+         "K40m (3.5) cannot be used with CUDA 12.4: the last with Kepler is 11.8."},
+        {ask("", "B200", "", "11.8"),
+         "toolkit-has-no-code-for-gpu",
+         "the first with Blackwell is 12.8."},
+        {ask("", "V100", "", "12.8", "9.17.1"),
+         "cudnn-has-no-code-for-gpu",
+         "cuDNN 9.17.1 has no code for V100 (7.0)."}}) {
+    const Answer answer = what_if(q.question, {});
+    EXPECT_THAT(codes(answer), ElementsAre(q.code));
+    EXPECT_EQ(answer.findings.front().severity, Severity::prevents);
+    EXPECT_THAT(answer.findings.front().sentence, HasSubstr(q.says));
+    const std::string shown = text(answer, false, 1000);
+    EXPECT_TRUE(shown.starts_with(answer.findings.front().sentence)) << shown;
+    EXPECT_EQ(shown.find(q.says), shown.rfind(q.says)) << "twice: " << shown;
+  }
+  // What is the newest holds for the driver that replaces it, and says so.
+  const std::string shown = text(what_if(ask("", "B200", "470"), {}), false, 1000);
+  EXPECT_THAT(shown, HasSubstr("PyTorch: once the driver is changed, up to 2.14"));
+  for (const WhatIf& good : {ask("", "K40m", "470", "11.8"), ask("", "B200", "570.86.10", "12.8")})
+    EXPECT_THAT(codes(what_if(good, {})), IsEmpty());
+}
+
+TEST(WhatIf, AGpuAloneIsALineOfItsLifeAndOneForEachFramework) {
+  EXPECT_TRUE(
+      text(what_if(ask("", "K20m"), {}))
+          .starts_with("K20m (Kepler 3.5): last driver branch R470, last CUDA 11.8\n"
+                       "  TensorFlow: up to 2.11 with CUDA 11.2, driver 450.80.02 to R470"));
+}
+
+TEST(WhatIf, NeedsAGpuOrAFramework) {
+  for (const WhatIf& question :
+       {WhatIf{"", {}, "470", "", ""}, {"", {}, "", "", "8"}, {"", {}, "", "12.4", ""}}) {
+    EXPECT_THAT([&] { what_if(question, Have{}); },
+                ThrowsMessage<UsageError>(HasSubstr("needs --for or --gpu")));
+  }
 }
 
 TEST(WhatIf, AGpuThatIsNamedStandsForAnotherMachine) {
@@ -397,11 +638,12 @@ TEST(Answer, VerdictComesFirst) {
                         "libcusolver.so.10 is missing\n"))
       << shown;
   EXPECT_THAT(shown, HasSubstr("do install CUDA 11.0"));
+  EXPECT_EQ(shown.find("source:"), std::string::npos) << shown;
 }
 
 TEST(Answer, HostileNamesAreMadeFitToBeShown) {
   Have setup;
-  setup.gpus = {{"evil\x1b[2J\n\xff", Capability{7, 0}, ""}};
+  setup.gpus = {gpu("evil\x1b[2J\n\xff", {7, 0})};
   setup.installed = {{"torch", "2.3\x1b[31m", "/x\n"}};
   const Answer answer = doctor::answer(Requirement::parse("torch"), setup);
   EXPECT_EQ(text(answer).find('\x1b'), std::string::npos);
@@ -419,7 +661,8 @@ TEST(Findings, HaveAPageEach) {
                            "framework-cpu-only",
                            "framework-version-unknown",
                            "no-driver",
-                           "no-gpu"}) {
+                           "no-gpu",
+                           "toolkit-has-no-code-for-gpu"}) {
     EXPECT_TRUE(std::filesystem::exists(std::string(LAUNCHGAP_SOURCE_FOLDER "/docs/findings/") +
                                         code + ".md"))
         << code;

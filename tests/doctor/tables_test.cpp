@@ -171,6 +171,17 @@ TEST(PciDevices, RangesAscendAndFitTheArchitectures) {
   }
 }
 
+TEST(GpuNames, AreFoundOnceAndHaveAnArchitecture) {
+  std::set<std::string> names;
+  for (const GpuName& row : tables().gpu_names) {
+    EXPECT_TRUE(names.insert(row.name).second) << row.name;
+    const auto found = find_gpu(row.name);
+    ASSERT_TRUE(found) << row.name;
+    EXPECT_EQ(found->capability, row.capability) << row.name;
+    EXPECT_NE(life_of(row.capability), nullptr) << row.name;
+  }
+}
+
 TEST(PciGpus, AreInGenerationsAndInARange) {
   for (const PciGpu& row : tables().pci_gpus) {
     const auto gpu = std::ranges::find(tables().gpus, row.gpu, &GpuRow::name);
@@ -308,7 +319,7 @@ TEST(FrameworkLibraries, HaveANameInTheToolkitOfEveryBuild) {
   for (const FrameworkLibraryRow& row : tables().framework_libraries) {
     for (const BuildRow& build : tables().builds) {
       if (build.framework != row.framework || !build.versions.overlaps(row.versions)) continue;
-      if (row.library == "cudnn") continue;
+      if (row.library == "cudnn" || row.library == "cuda") continue;
       EXPECT_TRUE(soname_in_toolkit(build.cuda, row.library))
           << build.cuda.text() << " " << row.library;
     }

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "harness/doctor/frameworks/frameworks.h"
+#include "harness/doctor/frameworks/question.h"
 
 namespace launchgap::doctor {
 namespace {
@@ -47,9 +47,55 @@ NewestBuild described(const Version& version, const BuildRow& row, Capability ca
                     .cudnn = row.cudnn,
                     .driver = *driver_needed_by(row.cuda, capability),
                     .cudnn_knows_gpu = {},
-                    .recalled = row.source.recalled("compute_capabilities")};
+                    .recalled = row.source.recalled("compute_capabilities"),
+                    .default_build = row.default_build,
+                    .extra = row.extra};
   if (row.cudnn) build.cudnn_knows_gpu = cudnn_knows_gpu(*row.cudnn, row.cuda, capability);
   return build;
+}
+
+/// What names a package for pip or conda.
+struct Package {
+  const std::string& framework;
+  const std::string& kind;  // "wheel", "conda"
+  const Version& cuda;
+  bool default_build = false;
+  const std::string& extra;
+};
+
+/// With quotes where a shell needs them.
+std::string pip_pin(const std::string& package, const std::string& pin) {
+  const std::string text = package + "==" + pin;
+  return text.find_first_of("*[") == std::string::npos ? text : "'" + text + "'";
+}
+
+std::string install_torch(const Package& package, const Version& version, const std::string& pin) {
+  const std::string tag = fmt::format("cu{}{}", package.cuda.major(), package.cuda.minor());
+  if (package.kind == "conda") {
+    const bool renamed = version >= *Version::parse("1.13");
+    return fmt::format("conda install pytorch={} {}={} -c pytorch -c {}",
+                       version.text(),
+                       renamed ? "pytorch-cuda" : "cudatoolkit",
+                       package.cuda.text(),
+                       renamed ? "nvidia" : "conda-forge");
+  }
+  if (package.default_build) return "pip install " + pip_pin("torch", pin);
+  // Before 1.11 one page lists all wheels, and only the tag tells them apart.
+  if (version < *Version::parse("1.11")) {
+    return fmt::format(
+        "pip install torch=={}+{} -f https://download.pytorch.org/whl/torch_stable.html",
+        version.prefix(3),
+        tag);
+  }
+  return fmt::format(
+      "pip install {} --index-url https://download.pytorch.org/whl/{}", pip_pin("torch", pin), tag);
+}
+
+std::string install(const Package& package, const Version& version, const std::string& pin) {
+  if (package.framework == "torch") return install_torch(package, version, pin);
+  std::string name = has_own_gpu_package(version) ? "tensorflow-gpu" : "tensorflow";
+  if (!package.extra.empty()) name += "[" + package.extra + "]";
+  return "pip install " + pip_pin(name, pin);
 }
 
 }  // namespace
@@ -64,6 +110,31 @@ std::string NewestBuild::text() const {
                      version.text(),
                      cuda.text(),
                      package == "conda" ? " (conda package)" : "");
+}
+
+std::string NewestBuild::command() const {
+  return install({framework, package, cuda, default_build, extra},
+                 version,
+                 version.parts().size() < 3 ? version.text() + ".*" : version.text());
+}
+
+std::string install_command(const BuildRow& build, const Version& version, const std::string& pin) {
+  return install(
+      {build.framework, build.package, build.cuda, build.default_build, build.extra}, version, pin);
+}
+
+std::string replace_command(const BuildRow& build, const Version& version) {
+  const std::string tag = fmt::format("cu{}{}", build.cuda.major(), build.cuda.minor());
+  const bool listed = version < *Version::parse("1.11");
+  return fmt::format("pip install torch=={}+{} {}",
+                     version.prefix(3),
+                     tag,
+                     listed ? "-f https://download.pytorch.org/whl/torch_stable.html"
+                            : "--index-url https://download.pytorch.org/whl/" + tag);
+}
+
+bool has_own_gpu_package(const Version& tensorflow) {
+  return tensorflow < *Version::parse("1.15") || tensorflow.in_series(*Version::parse("2.0"));
 }
 
 std::optional<Version> version_for(const Requirement& requirement) {
@@ -93,9 +164,11 @@ std::vector<const BuildRow*> builds_for(const Requirement& requirement, const Ve
 
 Newest newest_builds(std::string_view framework,
                      Capability capability,
-                     const std::optional<Version>& driver) {
+                     const std::optional<Version>& driver,
+                     const Requirement* among) {
   Newest newest;
   for (const auto& [version, row] : all_builds(framework)) {
+    if (among && !among->allows(version)) continue;
     const CodeVerdict code = code_runs(row->code, row->cuda, capability);
     if (!code.verdict.yes()) continue;
     if (!driver_can(*row, capability, driver)) continue;

@@ -1,4 +1,5 @@
-// Why a build does not use the GPU: the causes that are findings.
+// Why a build does not use the GPU: the causes that are findings. Those of the driver are in
+// driver_causes.cpp.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -24,71 +25,62 @@ std::string name_and_capability(const SetupGpu& gpu) {
   return gpu.capability ? fmt::format("{} ({})", name, gpu.capability->text()) : name;
 }
 
-std::string need_text(const DriverNeed& need, std::optional<int> last_branch) {
-  // A newer driver would not know the GPU any more.
-  const std::string end = last_branch ? fmt::format(", up to branch R{}", *last_branch) : "";
-  return fmt::format("{} or newer{}", need.minimum.text(), end);
-}
-
-namespace {
-
-Finding finding(const Cause& cause, std::string subject) {
+Finding finding_of(const Cause& cause, std::string subject) {
+  std::string sentence = cause.sentence;
+  // Names are written as they are: "tensorflow 2.4.0", "cuDNN 8.0".
+  for (const char* word : {"there ", "this ", "driver ", "no ", "a "}) {
+    if (sentence.starts_with(word)) sentence[0] = static_cast<char>(sentence[0] - 'a' + 'A');
+  }
+  if (!sentence.ends_with('.')) sentence += '.';
   return {cause.code,
           cause.severity,
           std::move(subject),
-          cause.sentence,
+          std::move(sentence),
           cause.evidence,
           cause.remedy,
           cause.symptoms};
 }
 
-/// The newest version that works, as a sentence for a remedy; empty if there is none.
+std::vector<Finding> merged_alike(std::vector<Finding> findings) {
+  std::vector<Finding> merged;
+  for (Finding& finding : findings) {
+    const auto same = std::ranges::find_if(merged, [&](const Finding& other) {
+      return other.code == finding.code && other.severity == finding.severity &&
+             other.sentence == finding.sentence;
+    });
+    if (same == merged.end()) {
+      merged.push_back(std::move(finding));
+      continue;
+    }
+    if (same->subjects.empty()) same->subjects.push_back(same->subject);
+    if (same->is_about(finding.subject)) continue;
+    same->subject += ", " + finding.subject;
+    same->subjects.push_back(std::move(finding.subject));
+  }
+  return merged;
+}
+
+namespace {
+
+/// The newest version that works, as a remedy; empty if there is none.
 std::string newest_text(const GpuAnswer& gpu) {
   const Newest& newest = gpu.newest.front();
   const auto& build = newest.certain ? newest.certain : newest.possible;
   if (!build) return "";
-  return fmt::format("{}{}, with driver {}",
-                     build->text(),
-                     newest.certain ? "" : " (by a row that was not confirmed)",
-                     need_text(build->driver, gpu.last_driver_branch));
+  return fmt::format(
+      "{} ({}, the newest in the tables that works on this GPU{}; it needs a driver "
+      "{})",
+      build->command(),
+      build->text(),
+      newest.certain ? "" : ", by a row that was not confirmed",
+      need_text(build->driver, gpu.last_driver_branch));
 }
 
 }  // namespace
 
-std::optional<Cause> Question::driver_cause() const {
-  auto need = answer_.build ? driver_needed_by(answer_.build->cuda) : std::nullopt;
-  // No newer than what the oldest GPU that the build can use still has.
-  std::optional<int> last;
-  for (const SetupGpu& gpu : setup_.gpus) {
-    const ArchitectureRow* const life = gpu.capability ? life_of(*gpu.capability) : nullptr;
-    const auto first = life ? first_driver_of(*gpu.capability) : std::nullopt;
-    if (need && first) need->minimum = std::max(need->minimum, *first);
-    if (!life || !life->driver_branch_applies || !life->last_driver_branch) continue;
-    if (need && need->minimum.major() > *life->last_driver_branch) continue;
-    last = std::min(last.value_or(*life->last_driver_branch), *life->last_driver_branch);
-  }
-  const std::string driver = need ? need_text(*need, last) : "";
-  if (no_driver()) {
-    return Cause{"framework-needs-driver",
-                 Severity::prevents,
-                 fmt::format("there is no NVIDIA driver, so {} cannot use a GPU", answer_.subject),
-                 {"no driver is loaded"},
-                 driver.empty() ? "install NVIDIA's driver"
-                                : fmt::format("install NVIDIA's driver {}", driver),
-                 {"CUDA driver version is insufficient for CUDA runtime version",
-                  torch() ? "Found no NVIDIA driver on your system" : "failed call to cuInit"}};
-  }
-  const Verdict serves = driver_verdict();
-  if (!serves.no()) return std::nullopt;
-  return Cause{"driver-too-old",
-               Severity::prevents,
-               fmt::format("driver {} is too old for {}, which was built with CUDA {}",
-                           driver_text(),
-                           answer_.subject,
-                           answer_.build->cuda.text()),
-               evidence_of(serves),
-               fmt::format("update NVIDIA's driver to {}", driver),
-               {"CUDA driver version is insufficient for CUDA runtime version"}};
+std::string Question::pin() const {
+  if (requirement_.pinned() || installed_) return version_->text();
+  return version_->parts().size() < 3 ? version_->text() + ".*" : version_->text();
 }
 
 std::optional<Cause> Question::library_cause() const {
@@ -114,22 +106,29 @@ std::optional<Cause> Question::library_cause() const {
       cause.evidence.push_back(fmt::format("CUDA {} has {}", toolkit.text(), *other));
     }
   }
-  const bool cudnn = name.starts_with("libcudnn");
+  const std::string folder = fmt::format("/usr/local/cuda-{}/lib64", build.cuda.prefix(2));
   const std::string what =
-      cudnn ? fmt::format("cuDNN {} (for CUDA {})", build.cudnn->text(), build.cuda.text())
-            : fmt::format("CUDA {} beside the other toolkits", build.cuda.text());
-  cause.remedy = fmt::format("install {} and put its folder into LD_LIBRARY_PATH", what);
+      name.starts_with("libcudnn")
+          ? fmt::format("cuDNN {} for CUDA {}", build.cudnn->text(), build.cuda.text())
+          : fmt::format("CUDA {} beside the other toolkits", build.cuda.text());
+  cause.remedy =
+      fmt::format("install {}, then: export LD_LIBRARY_PATH={}:$LD_LIBRARY_PATH", what, folder);
   if (!build.extra.empty()) {
-    cause.remedy +=
-        fmt::format(", or: pip install 'tensorflow[{}]=={}'", build.extra, version_->text());
+    cause.remedy += fmt::format(", or: pip install 'tensorflow[{}]=={}'", build.extra, pin());
   }
-  cause.symptoms = {
-      missing_is_silent_
-          ? fmt::format("Could not load dynamic library '{}'", name)
-          : fmt::format(
-                "ImportError: {}: cannot open shared object file: No such file or directory",
-                name)};
-  if (missing_is_silent_) cause.symptoms.emplace_back("Skipping registering GPU devices...");
+  const std::string error =
+      fmt::format("{}: cannot open shared object file: No such file or directory", name);
+  if (!missing_is_silent_) {
+    cause.symptoms = {"Python: ImportError: " + error};
+    return cause;
+  }
+  // Later ones name no library.
+  if (*version_ < *Version::parse("2.12")) {
+    cause.symptoms.push_back(
+        fmt::format("TensorFlow: Could not load dynamic library '{}'; dlerror: {}", name, error));
+  }
+  cause.symptoms.emplace_back(
+      "TensorFlow: Cannot dlopen some GPU libraries. … Skipping registering GPU devices...");
   return cause;
 }
 
@@ -149,9 +148,10 @@ std::optional<Cause> Question::cudnn_cause() const {
                   compiled.text(),
                   compiled.major(),
                   answer_.build->cuda.text()),
-      {fmt::format("Loaded runtime CuDNN library: {} but source was compiled with: {}",
-                   setup_.cudnn->text(),
-                   compiled.prefix(3))}};
+      {fmt::format(
+          "TensorFlow: Loaded runtime CuDNN library: {} but source was compiled with: {}. …",
+          setup_.cudnn->text(),
+          compiled.prefix(3))}};
 }
 
 void Question::cudnn_without_code(const GpuAnswer& out) {
@@ -165,13 +165,13 @@ void Question::cudnn_without_code(const GpuAnswer& out) {
   const auto& better = out.newest.front().with_cudnn;
   const Verdict certain =
       out.newest.front().certain ? out.newest.front().certain->cudnn_knows_gpu : Verdict{};
-  std::string remedy = better
-                           ? fmt::format("for convolutions use {}, whose cuDNN {} has code for it",
-                                         better->text(),
-                                         better->cudnn->text())
-                       : certain.yes() ? fmt::format("use {}", newest_text(out))
-                       : torch()       ? "do without cuDNN: torch.backends.cudnn.enabled = False"
-                                       : fmt::format("use {}", newest_text(out));
+  std::string remedy =
+      better ? fmt::format("for convolutions: {} ({}, whose cuDNN {} has code for it)",
+                           better->command(),
+                           better->text(),
+                           better->cudnn->text())
+      : certain.yes() || !torch() ? newest_text(out)
+                                  : "do without cuDNN: torch.backends.cudnn.enabled = False";
   add_gpu_finding(out,
                   {"cudnn-has-no-code-for-gpu",
                    Severity::distorts,
@@ -182,7 +182,8 @@ void Question::cudnn_without_code(const GpuAnswer& out) {
                                name_and_capability(out.gpu)),
                    evidence_of(knows),
                    std::move(remedy),
-                   {"CUDNN_STATUS_ARCH_MISMATCH", "CUDNN_STATUS_NOT_SUPPORTED"}});
+                   {cudnn->major() < 9 ? "cuDNN: CUDNN_STATUS_ARCH_MISMATCH"
+                                       : "cuDNN: CUDNN_STATUS_NOT_SUPPORTED_ARCH_MISMATCH"}});
 }
 
 std::string Question::remedy_for(const GpuAnswer& out) const {
@@ -198,22 +199,29 @@ std::string Question::remedy_for(const GpuAnswer& out) const {
                                          (need && need->minimum.major() <= *out.last_driver_branch);
       if (row->package == "wheel" && driver_fits &&
           code_runs(row->code, row->cuda, *out.gpu.capability).verdict.yes()) {
-        return fmt::format("use the build of the same version for CUDA {}: torch=={}{}",
+        const bool without_cudnn =
+            row->cudnn && cudnn_knows_gpu(*row->cudnn, row->cuda, *out.gpu.capability).no();
+        const auto& better = out.newest.front().with_cudnn;
+        return fmt::format("{} (the same version, built for CUDA {}{}{})",
+                           replace_command(*row, *version_),
                            row->cuda.text(),
-                           version_->text(),
-                           tag_of(row->cuda));
+                           without_cudnn ? ", without convolutions by cuDNN" : "",
+                           without_cudnn && better ? fmt::format("; for those torch=={}{}",
+                                                                 better->version.text(),
+                                                                 tag_of(better->cuda))
+                                                   : "");
       }
     }
   }
   const std::string newest = newest_text(out);
-  return newest.empty() ? "use a newer version"
-                        : "use " + newest + ", the newest in the tables that works on this GPU";
+  return newest.empty() ? "use a newer version" : newest;
 }
 
 void Question::no_code(GpuAnswer& out, const Verdict& verdict) {
   ++hopeless_gpus_;
   out.outcome = torch() ? Outcome::fails : Outcome::silent_cpu;
   out.reason = verdict.reason;
+  out.brief = fmt::format("no code for {}", out.gpu.capability->text());
   Cause cause{"framework-has-no-code-for-gpu",
               Severity::prevents,
               fmt::format("{} has no code for {}: {}",
@@ -228,80 +236,86 @@ void Question::no_code(GpuAnswer& out, const Verdict& verdict) {
     cause.evidence.push_back("source: " + answer_.build->source.text);
   }
   if (torch()) {
-    cause.symptoms = {"no kernel image is available for execution on the device",
-                      "is not compatible with the current PyTorch installation"};
+    cause.symptoms = {
+        "PyTorch: CUDA error: no kernel image is available for execution on the device",
+        fmt::format("PyTorch: … with CUDA capability sm_{}{} is not compatible with "
+                    "the current PyTorch installation.",
+                    out.gpu.capability->major,
+                    out.gpu.capability->minor)};
   } else {
-    cause.symptoms = {"Ignoring visible gpu device", "The minimum required Cuda capability is"};
+    cause.symptoms = {
+        fmt::format("TensorFlow: Ignoring visible gpu device … with Cuda compute "
+                    "capability {}. The minimum required Cuda capability is …",
+                    out.gpu.capability->text())};
   }
   add_gpu_finding(out, cause);
 }
 
-/// A driver that is older than the first toolkit with the GPU.
-void Question::driver_before_gpu(GpuAnswer& out, const Verdict& verdict) {
-  out.reason = verdict.reason;
-  const std::string first = first_driver_of(*out.gpu.capability)->text();
-  add_gpu_finding(out,
-                  {"driver-too-old",
-                   Severity::prevents,
-                   fmt::format("driver {} is older than {}, the oldest that a table has for {}",
-                               setup_.driver->text(),
-                               first,
-                               name_and_capability(out.gpu)),
-                   evidence_of(verdict),
-                   fmt::format("update NVIDIA's driver to {} or newer", first),
-                   {}});
-}
-
-void Question::dropped(GpuAnswer& out, const Verdict& verdict) {
-  ++hopeless_gpus_;
-  out.outcome = torch() ? Outcome::fails : Outcome::silent_cpu;
-  out.reason = verdict.reason;
-  std::string remedy = fmt::format("install a driver of branch R{}", *out.last_driver_branch);
-  if (const std::string newest = newest_text(out); !newest.empty()) {
-    remedy += fmt::format("; the newest that works with it is {}", newest);
-  }
-  add_gpu_finding(out,
-                  {"architecture-dropped-by-driver",
-                   Severity::prevents,
-                   fmt::format("driver {} no longer knows {} ({}), so no program sees it",
-                               setup_.driver->text(),
-                               name_and_capability(out.gpu),
-                               out.architecture),
-                   evidence_of(verdict),
-                   std::move(remedy),
-                   {"No devices were found"}});
-}
-
 void Question::add_gpu_finding(const GpuAnswer& out, const Cause& cause) {
   answer_.findings.push_back(
-      finding(cause, out.gpu.id.empty() ? name_and_capability(out.gpu) : out.gpu.id));
+      finding_of(cause, out.gpu.id.empty() ? name_and_capability(out.gpu) : out.gpu.id));
+}
+
+Cause Question::cpu_only_cause() const {
+  // The same version with CUDA, as pip would take it.
+  Requirement with_cuda = requirement_;
+  with_cuda.cpu_only = false;
+  const auto rows = version_ ? builds_for(with_cuda, *version_) : std::vector<const BuildRow*>{};
+  const std::string install = !rows.empty() ? install_command(*rows.front(), *version_, pin())
+                              : torch()     ? "pip install torch"
+                                            : "pip install tensorflow";
+  return {"framework-cpu-only",
+          Severity::prevents,
+          fmt::format("{} is a build without CUDA: it computes on the CPU", answer_.subject),
+          {},
+          fmt::format("pip uninstall {} && {}",
+                      requirement_.package == "pytorch" ? "torch" : requirement_.package,
+                      install),
+          {torch() ? "PyTorch: AssertionError: Torch not compiled with CUDA enabled"
+                   : "TensorFlow: tf.test.is_built_with_cuda() is False"}};
+}
+
+/// Of the package that was asked for, where the answer is for another one. What that other one
+/// lacks comes first: it would not work either.
+void Question::add_package_finding() {
+  if (other_package_.empty()) return;
+  const bool other_fails = std::ranges::any_of(answer_.findings, [](const Finding& finding) {
+    return finding.severity == Severity::prevents;
+  });
+  if (other_fails) return;
+  answer_.findings.insert(
+      answer_.findings.begin(),
+      finding_of(
+          {"framework-cpu-only",
+           Severity::prevents,
+           fmt::format("{} computes on the CPU: pip's tensorflow of that version has no GPU code, "
+                       "tensorflow-gpu has",
+                       other_package_),
+           {},
+           fmt::format("pip uninstall tensorflow && pip install tensorflow-gpu=={}",
+                       version_->text()),
+           {"TensorFlow: tf.test.is_built_with_cuda() is False"}},
+          other_package_));
 }
 
 /// One for the framework itself, unless what the GPUs lack makes it beside the point.
 void Question::add_framework_finding() {
-  if (cpu_only_) {
-    const std::string remedy = torch() ? "install a build with CUDA, for example torch==2.8+cu126"
-                               : version_ && *version_ < *Version::parse("2.1")
-                                   ? "install tensorflow-gpu of the same version"
-                                   : "install tensorflow";
-    answer_.findings.push_back(
-        finding({"framework-cpu-only",
-                 Severity::prevents,
-                 fmt::format("{} is a build without CUDA: it computes on the CPU", answer_.subject),
-                 {},
-                 remedy,
-                 {torch() ? "Torch not compiled with CUDA enabled" : "Could not find any GPUs"}},
-                answer_.subject));
-    return;
-  }
+  const auto add = [&](const Cause& cause) {
+    const bool first = cause.severity == Severity::prevents;
+    answer_.findings.insert(first ? answer_.findings.begin() : answer_.findings.end(),
+                            finding_of(cause, answer_.subject));
+  };
+  if (cpu_only_) return add(cpu_only_cause());
   if (setup_.gpus_known && setup_.gpus.empty()) {
-    answer_.findings.push_back(finding(
+    if (unknown_version_) add(*unknown_version_);
+    answer_.findings.push_back(finding_of(
         {"no-gpu",
          Severity::note,
          fmt::format("this machine has no NVIDIA GPU, so {} computes on the CPU", answer_.subject),
          {"no PCI device of NVIDIA that computes"},
          "use a machine with an NVIDIA GPU, or ask about one: --gpu A100",
-         {torch() ? "torch.cuda.is_available() is False" : "Could not find any GPUs"}},
+         {torch() ? "PyTorch: torch.cuda.is_available() is False"
+                  : "TensorFlow: tf.config.list_physical_devices('GPU') is empty"}},
         "machine"));
     return;
   }
@@ -311,10 +325,7 @@ void Question::add_framework_finding() {
   if (!cause && !hopeless) cause = library_cause();
   if (!cause && !hopeless) cause = cudnn_cause();
   if (!cause) cause = unknown_version_;
-  if (!cause) return;
-  const bool first = cause->severity == Severity::prevents;
-  answer_.findings.insert(first ? answer_.findings.begin() : answer_.findings.end(),
-                          finding(*cause, answer_.subject));
+  if (cause) add(*cause);
 }
 
 }  // namespace launchgap::doctor

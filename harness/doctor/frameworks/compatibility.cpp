@@ -142,6 +142,21 @@ std::optional<DriverNeed> driver_needed_by(const Version& toolkit, Capability ca
   return need;
 }
 
+Verdict driver_serves_gpu(const Version& driver, Capability capability) {
+  Verdict knows = driver_knows_gpu(driver, capability);
+  const auto first = first_driver_of(capability);
+  if (knows.no() || !first || driver.major() >= first->major()) return knows;
+  const ArchitectureRow& life = *life_of(capability);
+  return by_row(false,
+                fmt::format("the oldest driver that a table has for {} ({}) is {}, of CUDA {}",
+                            life.architecture,
+                            capability.text(),
+                            first->text(),
+                            life.first_toolkit.text()),
+                life.source,
+                "first_toolkit");
+}
+
 Verdict driver_serves_toolkit(const Version& driver, const Version& toolkit) {
   const ToolkitRow* const row = row_of(toolkit);
   const auto need = driver_needed_by(toolkit);

@@ -49,6 +49,9 @@ const ArchitectureRow* life_of(Capability capability);
 Verdict toolkit_knows_gpu(const Version& toolkit, Capability capability);
 /// Whether a driver still, or already, knows a GPU.
 Verdict driver_knows_gpu(const Version& driver, Capability capability);
+/// As above, and no as well where the driver's branch is older than the oldest that a table has for
+/// the GPU.
+Verdict driver_serves_gpu(const Version& driver, Capability capability);
 /// Whether programs of a toolkit run on a driver: it is the toolkit's own or newer, or, from CUDA
 /// 11 on, at least the minimum of minor-version compatibility. A driver that is only a branch
 /// ("525") leaves it open where the release matters.

@@ -87,8 +87,37 @@ bool agree(const std::string& a, const std::string& b) {
 }
 
 bool matches(const Name& asked, const Name& row) {
-  return !asked.model.empty() && asked.model == row.model && agree(asked.form, row.form) &&
+  // "K40" stands for K40m: the letter is the board's form.
+  const bool same =
+      asked.model == row.model || (asked.model.starts_with('K') && asked.model + "M" == row.model);
+  return !asked.model.empty() && same && agree(asked.form, row.form) &&
          agree(asked.memory, row.memory);
+}
+
+/// "GTX 1080" stands for "GeForce GTX 1080".
+std::vector<std::string> without_brand(std::vector<std::string> words) {
+  constexpr auto kBrands =
+      std::to_array<std::string_view>({"NVIDIA", "GEFORCE", "QUADRO", "TESLA"});
+  while (words.size() > 1 && std::ranges::find(kBrands, words.front()) != kBrands.end())
+    words.erase(words.begin());
+  return words;
+}
+
+/// By gpu_names.csv: all words, but for the brand where none was given. Nothing where the name
+/// means GPUs of different capabilities.
+const GpuName* named_like(std::string_view text) {
+  std::vector<std::string> asked = words_of(text.substr(0, 200));
+  if (!asked.empty() && asked.front() == "NVIDIA") asked.erase(asked.begin());
+  if (asked.empty()) return nullptr;
+  const bool branded = asked != without_brand(asked);
+  const GpuName* found = nullptr;
+  for (const GpuName& row : tables().gpu_names) {
+    const std::vector<std::string> words = words_of(row.name);
+    if ((branded ? words : without_brand(words)) != asked) continue;
+    if (found && found->capability != row.capability) return nullptr;
+    found = &row;
+  }
+  return found;
 }
 
 std::string architecture_of(Capability capability) {
@@ -131,11 +160,14 @@ std::size_t distance(std::string_view a, std::string_view b) {
 std::vector<std::string> nearest_names(std::string_view text) {
   const Name asked = parse_name(text);
   std::vector<std::pair<std::size_t, std::string>> ranked;
-  for (const GpuRow& row : tables().gpus) {
-    const Name name = parse_name(row.name);
+  std::vector<std::string> all;
+  for (const GpuRow& row : tables().gpus) all.push_back(row.name);
+  for (const GpuName& row : tables().gpu_names) all.push_back(row.name);
+  for (const std::string& one : all) {
+    const Name name = parse_name(one);
     const bool begins = name.model.starts_with(asked.model) || asked.model.starts_with(name.model);
     const std::size_t far = distance(asked.model, name.model);
-    if (!asked.model.empty() && (begins || far <= 2)) ranked.emplace_back(far, row.name);
+    if (!asked.model.empty() && (begins || far <= 2)) ranked.emplace_back(far, one);
   }
   std::ranges::stable_sort(ranked, {}, &std::pair<std::size_t, std::string>::first);
   std::vector<std::string> names;
@@ -179,18 +211,32 @@ std::optional<GpuIdentity> find_gpu(std::string_view text) {
   for (const GpuRow& row : tables().gpus) {
     if (matches(asked, parse_name(row.name))) rows.push_back(&row);
   }
-  if (rows.empty()) return std::nullopt;
+  if (rows.empty()) {
+    const GpuName* const named = named_like(text);
+    if (!named) return std::nullopt;
+    return GpuIdentity{named->name, named->capability, architecture_of(named->capability)};
+  }
   const Capability capability = rows.front()->capability;
   return GpuIdentity{common_name(rows), capability, architecture_of(capability)};
 }
 
 GpuIdentity require_gpu(std::string_view text) {
+  if (const auto capability = Capability::parse(text); capability && !life_of(*capability)) {
+    const auto& rows = tables().architectures;
+    const auto [oldest, newest] = std::ranges::minmax(rows, {}, &ArchitectureRow::capability);
+    throw UsageError(fmt::format("no table has compute capability {}; known are {} to {}",
+                                 capability->text(),
+                                 oldest.capability.text(),
+                                 newest.capability.text()));
+  }
   if (auto gpu = find_gpu(text)) return *std::move(gpu);
   std::string message = fmt::format("no table has a GPU '{}'", printable(text, 80));
   std::string names;
   for (const std::string& name : nearest_names(text)) names += (names.empty() ? "" : ", ") + name;
   if (!names.empty()) message += "; near it are " + names;
-  throw UsageError(message + "; a compute capability such as 7.5 is taken as well");
+  throw UsageError(message +
+                   "; its compute capability, by https://developer.nvidia.com/cuda-gpus, is taken "
+                   "as well: --gpu 6.1");
 }
 
 }  // namespace launchgap::doctor

@@ -32,12 +32,15 @@ struct Requirement {
   bool cpu_only = false;        // "+cpu", "tensorflow-cpu"
 
   /// With PEP 440's operators ==, !=, >=, <=, >, <, ~=. Throws UsageError that says what is wrong
-  /// and gives an example: an unknown framework, a pre-release, a ROCm build, what does not parse.
+  /// and gives an example: an unknown framework, a pre-release, a ROCm build, what does not parse,
+  /// conditions that no version can meet.
   static Requirement parse(std::string_view text);
   /// The version that it pins, "2.4.0" of "==2.4.0"; nothing for ranges.
   std::optional<Version> pinned() const;
   /// Whether a version is allowed. "2.4" stands for its first release.
   bool allows(const Version& version) const;
+  /// Whether it leaves a choice of versions: ">=2.0", not "==2.4.0" and not a name alone.
+  bool is_range() const { return !clauses.empty() && !pinned(); }
 };
 
 /// A package in the active Python, as its metadata has it.
@@ -52,7 +55,8 @@ struct InstalledPackage {
 struct SetupGpu {
   std::string name;                      // "Tesla K40m"
   std::optional<Capability> capability;  // nothing: not known
-  std::string id;  // UUID or PCI address; empty for a GPU that is only asked about
+  std::string id;                 // UUID or PCI address; empty for a GPU that is only asked about
+  bool listed_by_driver = false;  // so that the driver knows it, whatever a table says
 };
 
 /// What the machine has, or what is assumed. Nothing stands for "not known", unless it says so.
@@ -69,6 +73,7 @@ struct Setup {
   std::vector<Version> toolkits;     // assumed, or found: they ship their names too
   std::optional<Version> cudnn;      // that the loader would take
   std::vector<InstalledPackage> installed;
+  std::string python;  // the active one: "/home/u/.venv/bin/python3"; empty: not known
 };
 
 /// The strings of --for, --gpu, --driver, --cuda and --cudnn; empty ones were not given.
@@ -102,9 +107,13 @@ struct NewestBuild {
   Verdict cudnn_knows_gpu;
   bool recalled = false;           // the row was not confirmed
   bool compiled_at_start = false;  // by the driver, from PTX
+  bool default_build = false;      // what pip installs when no CUDA is named
+  std::string extra = {};          // of pip, that brings CUDA and cuDNN: "and-cuda"
 
   /// "PyTorch 2.7 with CUDA 11.8 (wheel)".
   std::string text() const;
+  /// "pip install 'torch==2.7.*' --index-url https://download.pytorch.org/whl/cu118".
+  std::string command() const;
 };
 
 struct Newest {
@@ -118,9 +127,13 @@ struct GpuAnswer {
   std::string architecture;  // empty: not known
   Outcome outcome = Outcome::unknown;
   std::string reason;
+  std::string brief;         // the reason in a few words, where that is long; else empty
   bool conditional = false;  // what it needs of driver and libraries is not all known to be there
-  Truth has_code = Truth::unknown;        // the build, for this GPU
-  std::vector<Newest> newest;             // by framework: the one that was asked for, or all
+  std::vector<std::string> once;  // that is: "CUDA 11.0", "a driver 450.51.05 to R470"
+  std::string range;  // of a range, where what pip would install does not work: what does
+  Truth has_code = Truth::unknown;  // the build, for this GPU
+  std::vector<Newest> newest;       // by framework: the one that was asked for, or all
+  std::string newest_after;  // the driver that `newest` is for, where this one cannot serve the GPU
   std::optional<Version> newest_toolkit;  // with the driver there is, or with the GPU's last one
   std::optional<int> last_driver_branch;
 };
@@ -134,7 +147,9 @@ struct NeedRow {
 };
 
 struct Answer {
-  std::string subject;  // "tensorflow 2.4.0"; empty: no framework was asked for
+  std::string subject;             // "tensorflow 2.4.0"; empty: no framework was asked for
+  std::string asked;               // "tensorflow>=2.4"
+  std::vector<std::string> first;  // what has to be known before the verdicts are read
   std::optional<BuildRow> build;
   std::vector<NeedRow> needs;
   std::vector<std::string> loads;    // the names that it opens, in the system's libraries
@@ -149,16 +164,20 @@ Answer answer(const Requirement& requirement, const Setup& setup);
 
 /// The same for what was asked on the command line: what is named there takes the place of what the
 /// machine has. Without a framework: the newest of everything for each GPU. Throws UsageError for
-/// what is unknown, was never published or contradicts itself.
+/// what is unknown, was never published or contradicts itself, and for a driver, a toolkit or a
+/// cuDNN alone.
 Answer what_if(const WhatIf& question, const Setup& machine);
 
 /// The newest builds of a framework for a GPU; without a driver, with the last one that knows it.
+/// Of `among` only the versions that it allows, where it is given.
 Newest newest_builds(std::string_view framework,
                      Capability capability,
-                     const std::optional<Version>& driver);
+                     const std::optional<Version>& driver,
+                     const Requirement* among = nullptr);
 
-/// For a terminal: verdicts, then what is needed and what is there, then remedies.
-std::string text(const Answer& answer, bool colour = false);
+/// For a terminal of so many columns: verdicts, what is needed and what is there, remedies, and the
+/// newest that works.
+std::string text(const Answer& answer, bool colour = false, std::size_t width = 100);
 Json to_json(const Answer& answer);
 
 /// The builds of a requirement's version in the tables, the one that it means first; of a range, of
@@ -168,5 +187,14 @@ std::vector<const BuildRow*> builds_for(const Requirement& requirement, const Ve
 std::optional<Version> version_for(const Requirement& requirement);
 /// "TensorFlow", "PyTorch".
 std::string title_of(std::string_view framework);
+/// How pip or conda install a build; `pin` is "2.7.*" or "2.7.1". PyTorch's wheels come from its
+/// own index, but for pip's default build. Source: pytorch.org, "Previous versions"; TensorFlow's
+/// installation guide.
+std::string install_command(const BuildRow& build, const Version& version, const std::string& pin);
+/// As above for PyTorch, in place of another build of the same version: with its tag, since pip
+/// takes the other one for the same otherwise.
+std::string replace_command(const BuildRow& build, const Version& version);
+/// One finding where several are the same about several GPUs.
+std::vector<Finding> merged_alike(std::vector<Finding> findings);
 
 }  // namespace launchgap::doctor

@@ -24,7 +24,16 @@ void Question::choose_installed() {
     }
   };
   const auto found = std::ranges::find_if(setup_.installed, is_same);
-  if (found == setup_.installed.end()) return;
+  if (found == setup_.installed.end()) {
+    const auto newest = version_for(requirement_);
+    answer_.first.push_back(
+        fmt::format("{} is not installed{}{}; taken: the newest in the tables, {}",
+                    requirement_.package,
+                    setup_.python.empty() ? "" : " in ",
+                    printable(setup_.python, 200),
+                    newest ? newest->text() : "none"));
+    return;
+  }
   installed_ = true;
   answer_.notes.push_back(fmt::format("{} {} is installed in {}",
                                       found->name,
@@ -48,6 +57,7 @@ void Question::choose_installed() {
 
 void Question::choose_build() {
   const bool bare = requirement_.clauses.empty() && !requirement_.cpu_only;
+  answer_.asked = requirement_.text;
   if (bare) choose_installed();
   if (!unknown_version_) version_ = version_for(requirement_);
   if (answer_.subject.empty()) {
@@ -61,16 +71,27 @@ void Question::choose_build() {
         tag);
   }
   cpu_only_ = requirement_.cpu_only;
-  const bool separate =
-      !torch() && version_ && requirement_.package == "tensorflow" &&
-      (*version_ < *Version::parse("1.15") || version_->in_series(*Version::parse("2.0")));
-  if (separate && installed_) {
-    cpu_only_ = true;
-  } else if (separate) {
-    answer_.notes.emplace_back(
-        "before 1.15, and at 2.0, pip's tensorflow has no GPU; this answer is for tensorflow-gpu");
-  }
+  choose_package();
   if (!unknown_version_ && !cpu_only_) choose_row();
+}
+
+/// Where pip's tensorflow had no GPU, the answer is for tensorflow-gpu, unless the former is
+/// installed.
+void Question::choose_package() {
+  if (torch() || !version_ || requirement_.package != "tensorflow" || cpu_only_) return;
+  if (!has_own_gpu_package(*version_)) return;
+  if (installed_) {
+    cpu_only_ = true;
+    return;
+  }
+  other_package_ = answer_.subject;
+  answer_.subject = "tensorflow-gpu " + version_->text();
+  answer_.first.push_back(
+      fmt::format("{} uses the CPU: the package tensorflow has no GPU code {}; tensorflow-gpu=={} "
+                  "has, and is what follows",
+                  other_package_,
+                  version_->in_series(*Version::parse("2.0")) ? "at 2.0" : "before 1.15",
+                  version_->text()));
 }
 
 void Question::choose_row() {
@@ -94,7 +115,7 @@ void Question::choose_row() {
   unknown_version_ =
       Cause{"framework-version-unknown",
             Severity::note,
-            fmt::format("{} is in no table: what it was built with and for is not known",
+            fmt::format("{} is in no table, so what it was built with and for is not known",
                         answer_.subject),
             {},
             "",
@@ -157,10 +178,13 @@ Verdict Question::driver_verdict() const {
 
 /// What follows from the GPUs' answers for the lines above them.
 void Question::settle_needs() {
-  bool unsettled = false;
+  bool driver_open = false;
+  std::vector<std::string> libraries;
   for (NeedRow& row : answer_.needs) {
     if (row.what != "compute capability") {
-      unsettled = unsettled || row.met == Truth::unknown;
+      const bool open = row.met == Truth::unknown;
+      if (open && row.what == "driver") driver_open = true;
+      if (open && row.what != "driver") libraries.push_back(row.what + " " + row.need);
       continue;
     }
     std::size_t yes = 0;
@@ -170,15 +194,22 @@ void Question::settle_needs() {
     }
     if (yes > 0 && yes == answer_.gpus.size()) row.met = Truth::yes;
   }
-  for (GpuAnswer& gpu : answer_.gpus) gpu.conditional = unsettled;
+  for (GpuAnswer& gpu : answer_.gpus) {
+    gpu.once = libraries;
+    const auto need = driver_open && gpu.gpu.capability
+                          ? driver_needed_by(answer_.build->cuda, *gpu.gpu.capability)
+                          : std::nullopt;
+    if (need) gpu.once.push_back("a driver " + need_text(*need, gpu.last_driver_branch));
+    gpu.conditional = !gpu.once.empty();
+  }
 }
 
 void Question::describe_needs() {
   if (!answer_.build) return;
   const BuildRow& build = *answer_.build;
-  if (const auto need = driver_needed_by(build.cuda)) {
+  if (const auto [need, last] = needed_driver(); need) {
     answer_.needs.push_back({"driver",
-                             need_text(*need),
+                             need_text(*need, last),
                              driver_text(),
                              no_driver() ? Truth::no : driver_verdict().truth});
   }
@@ -188,9 +219,12 @@ void Question::describe_needs() {
   for (const Capability c : build.code.machine_code) code += (code.empty() ? "" : " ") + c.text();
   if (build.code.at_least) code = build.code.at_least->text() + " or higher";
   if (build.code.ptx_target) code += fmt::format(", PTX {}", build.code.ptx_target->text());
-  std::string have;
-  for (const SetupGpu& gpu : setup_.gpus)
-    have += (have.empty() ? "" : " ") + (gpu.capability ? gpu.capability->text() : "?");
+  std::vector<std::string> capabilities;
+  for (const SetupGpu& gpu : setup_.gpus) {
+    const std::string one = gpu.capability ? gpu.capability->text() : "?";
+    if (std::ranges::find(capabilities, one) == capabilities.end()) capabilities.push_back(one);
+  }
+  const std::string have = fmt::format("{}", fmt::join(capabilities, " "));
   answer_.needs.push_back({"compute capability",
                            code.empty() ? "not known" : code,
                            !have.empty()       ? have
@@ -217,6 +251,7 @@ void Question::describe_libraries() {
   for (const FrameworkLibraryRow& row : tables().framework_libraries) {
     if (row.framework != build.framework || !version_ || !row.versions.contains(*version_))
       continue;
+    if (row.library == "cuda") continue;  // the driver's
     missing_is_silent_ = row.silent;
     const bool cudnn = row.library == "cudnn";
     const auto soname = cudnn ? (build.cudnn ? soname_of_cudnn(*build.cudnn) : std::nullopt)
@@ -228,23 +263,41 @@ void Question::describe_libraries() {
   }
   std::vector<std::string> toolkits;
   for (const Version& toolkit : setup_.toolkits) toolkits.push_back(toolkit.text());
-  const std::string found = !toolkits.empty() ? fmt::format("{}", fmt::join(toolkits, ", "))
-                            : cuda_known      ? "by name"
-                                              : "not known";
+  const auto of_cuda = [](std::vector<std::string> names) {
+    std::erase_if(names, [](const std::string& name) { return name.starts_with("libcudnn"); });
+    return names;
+  };
+  const std::vector<std::string> missing = of_cuda(answer_.missing);
+  const std::string found =
+      !toolkits.empty() ? fmt::format("{}", fmt::join(toolkits, ", "))
+      : !cuda_known     ? "not known"
+      : missing.empty() ? "all names are there"
+      : missing.size() == of_cuda(answer_.loads).size() ? "none of its libraries"
+      : missing.size() == 1
+          ? "no " + missing.front()
+          : fmt::format(
+                "{} of {} names are missing", missing.size(), of_cuda(answer_.loads).size());
   answer_.needs.push_back({"CUDA",
                            build.cuda.text(),
                            found,
-                           !answer_.missing.empty() ? Truth::no
-                           : cuda_known             ? Truth::yes
-                                                    : Truth::unknown});
+                           !missing.empty() ? Truth::no
+                           : cuda_known     ? Truth::yes
+                                            : Truth::unknown});
 }
+
+namespace {
+
+/// TensorFlow up to 1.4 wanted the very same minor.
+bool wants_own_cudnn(const std::optional<Version>& tensorflow) {
+  return tensorflow && *tensorflow < *Version::parse("1.5");
+}
+
+}  // namespace
 
 Verdict Question::cudnn_verdict() const {
   if (!uses_system_libraries() || !setup_.cudnn || !answer_.build->cudnn) return {};
   const Version& compiled = *answer_.build->cudnn;
-  // TensorFlow up to 1.4 wanted the very same minor.
-  const bool equal = version_ && *version_ < *Version::parse("1.5");
-  if (equal && setup_.cudnn->prefix(2) != compiled.prefix(2)) {
+  if (wants_own_cudnn(version_) && setup_.cudnn->prefix(2) != compiled.prefix(2)) {
     return {Truth::no,
             fmt::format("TensorFlow up to 1.4 needs cuDNN {} itself", compiled.prefix(2)),
             "",
@@ -264,10 +317,14 @@ void Question::describe_cudnn() {
   const auto soname = soname_of_cudnn(*cudnn);
   if (soname && std::ranges::find(setup_.sonames, *soname) != setup_.sonames.end()) have = *soname;
   if (setup_.cudnn) have = setup_.cudnn->text();
-  answer_.needs.push_back({"cuDNN",
-                           fmt::format("{} or newer {}.x", cudnn->text(), cudnn->major()),
-                           have,
-                           cudnn_verdict().truth});
+  const bool missing =
+      soname && std::ranges::find(answer_.missing, *soname) != answer_.missing.end();
+  // Of 8.0 every 8.x will do.
+  const std::string need = wants_own_cudnn(version_) ? cudnn->prefix(2)
+                           : cudnn->minor() == 0
+                               ? fmt::format("{}.x", cudnn->major())
+                               : fmt::format("{} or newer {}.x", cudnn->text(), cudnn->major());
+  answer_.needs.push_back({"cuDNN", need, have, missing ? Truth::no : cudnn_verdict().truth});
 }
 
 }  // namespace launchgap::doctor

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "harness/doctor/frameworks/frameworks.h"
@@ -23,8 +24,21 @@ struct Cause {
 std::vector<std::string> evidence_of(const Verdict& verdict);
 /// "Tesla K40m (3.5)".
 std::string name_and_capability(const SetupGpu& gpu);
-/// "450.80.02 or newer, up to branch R470".
+/// "450.80.02 to R470", "525.60.13 or newer".
 std::string need_text(const DriverNeed& need, std::optional<int> last_branch = {});
+/// What keeps a driver from serving a GPU that it is too old or too new for: a finding's sentence
+/// and remedy; `driver` is its version.
+Cause driver_cannot_serve(const SetupGpu& gpu, const Version& driver, const Verdict& verdict);
+/// The driver that a GPU needs in place of one that cannot serve it: "driver 570.86.10 or newer",
+/// "a driver of branch R470".
+std::string driver_for(const SetupGpu& gpu);
+/// "Kepler 3.5".
+std::string kind_of(Capability capability);
+/// Whether tensorflow-gpu was the package for GPUs, and tensorflow computed on the CPU: before 1.15
+/// and at 2.0.
+bool has_own_gpu_package(const Version& tensorflow);
+/// With its subject; the sentence begins with a capital letter, unless with a name, and ends.
+Finding finding_of(const Cause& cause, std::string subject);
 /// "+cu121".
 std::string tag_of(const Version& cuda);
 
@@ -39,7 +53,9 @@ class Question {
     describe_needs();
     for (const SetupGpu& gpu : setup_.gpus) answer_.gpus.push_back(judge(gpu));
     add_framework_finding();
+    add_package_finding();
     settle_needs();
+    answer_.findings = merged_alike(std::move(answer_.findings));
     return std::move(answer_);
   }
 
@@ -50,26 +66,34 @@ class Question {
   void choose_build();
   void choose_installed();
   void choose_row();
+  void choose_package();
   void describe_needs();
   void describe_libraries();
   void describe_cudnn();
+  std::pair<std::optional<DriverNeed>, std::optional<int>> needed_driver() const;
+  bool driver_missing_is_silent() const;
+  Cause no_driver_cause(const std::string& needed) const;
   std::optional<Cause> driver_cause() const;
   std::optional<Cause> library_cause() const;
   std::optional<Cause> cudnn_cause() const;
   Verdict cudnn_verdict() const;
   Verdict driver_verdict() const;
+  Verdict driver_verdict(const SetupGpu& gpu) const;
   std::string driver_text() const;
   void settle_needs();
   GpuAnswer judge(const SetupGpu& gpu);
   void judge_build(GpuAnswer& out);
   void add_gpu_finding(const GpuAnswer& out, const Cause& cause);
   void no_code(GpuAnswer& out, const Verdict& verdict);
-  void dropped(GpuAnswer& out, const Verdict& verdict);
-  void driver_before_gpu(GpuAnswer& out, const Verdict& verdict);
+  void driver_refuses(GpuAnswer& out, const Verdict& verdict);
+  void describe_range(GpuAnswer& out) const;
   void works(GpuAnswer& out, const CodeVerdict& code);
   void cudnn_without_code(const GpuAnswer& out);
   std::string remedy_for(const GpuAnswer& out) const;
   void add_framework_finding();
+  void add_package_finding();
+  Cause cpu_only_cause() const;
+  std::string pin() const;
   bool uses_system_libraries() const {
     return answer_.build && !answer_.build->brings_libraries &&
            (requirement_.extra.empty() || requirement_.extra != answer_.build->extra);
@@ -80,7 +104,8 @@ class Question {
   std::optional<Version> version_;
   bool missing_is_silent_ = true;
   bool cpu_only_ = false;
-  bool installed_ = false;  // the answer is for the package in the active Python
+  bool installed_ = false;     // the answer is for the package in the active Python
+  std::string other_package_;  // "tensorflow 1.14", where the answer is for tensorflow-gpu
   std::optional<Cause> unknown_version_;
   std::size_t hopeless_gpus_ = 0;  // that this build cannot use whatever is done to the machine
   Answer answer_;

@@ -58,6 +58,58 @@ std::optional<Version> cuda_of_tag(std::string_view tag) {
   return Version::parse(digits.substr(0, digits.size() - 1) + "." + digits.back());
 }
 
+bool holds(const Clause& clause, const Version& version) {
+  using Op = Clause::Op;
+  const Version& bound = clause.version;
+  switch (clause.op) {
+    case Op::equal:
+      return clause.series ? version.in_series(bound) : version == bound;
+    case Op::not_equal:
+      return clause.series ? !version.in_series(bound) : version != bound;
+    case Op::at_least:
+      return version >= bound;
+    case Op::at_most:
+      return version <= bound;
+    case Op::above:
+      return version > bound;
+    case Op::below:
+      return version < bound;
+    case Op::compatible:
+      return version >= bound &&
+             version.in_series(*Version::parse(bound.prefix(bound.parts().size() - 1)));
+  }
+  return false;
+}
+
+/// A version between whose numbers and those of the next there is room: what lies right at, above
+/// and below a bound.
+std::vector<Version> around(const Version& bound) {
+  const std::string& text = bound.text();
+  std::vector<Version> versions = {bound, *Version::parse(text + ".0.0.1")};
+  std::string above, below;
+  bool lowered = false;
+  for (std::size_t i = bound.parts().size(); i-- > 0;) {
+    const bool lower = !lowered && bound.part(i) > 0;
+    const int part = lower ? bound.part(i) - 1 : lowered ? bound.part(i) : 999999998;
+    below = fmt::format("{}{}{}", part, below.empty() ? "" : ".", below);
+    lowered = lowered || lower;
+    above = fmt::format(
+        "{}{}{}", bound.part(i) + (above.empty() ? 1 : 0), above.empty() ? "" : ".", above);
+  }
+  if (auto next = Version::parse(above)) versions.push_back(*std::move(next));
+  if (lowered) versions.push_back(*Version::parse(below + ".999999998"));
+  return versions;
+}
+
+/// Whether there can be a version that it allows, published or not.
+bool can_be_met(const Requirement& requirement) {
+  if (requirement.clauses.empty()) return true;
+  return std::ranges::any_of(requirement.clauses, [&](const Clause& clause) {
+    return std::ranges::any_of(around(clause.version),
+                               [&](const Version& version) { return requirement.allows(version); });
+  });
+}
+
 class Parser {
  public:
   explicit Parser(std::string_view text) : whole_(text), rest_(trim(text)) {}
@@ -76,6 +128,7 @@ class Parser {
         refuse(whole_, "a comma is missing between two conditions");
       }
     }
+    if (!can_be_met(requirement_)) refuse(whole_, "no version meets all of these conditions");
     return std::move(requirement_);
   }
 
@@ -173,29 +226,6 @@ class Parser {
   std::string_view rest_;
   Requirement requirement_;
 };
-
-bool holds(const Clause& clause, const Version& version) {
-  using Op = Clause::Op;
-  const Version& bound = clause.version;
-  switch (clause.op) {
-    case Op::equal:
-      return clause.series ? version.in_series(bound) : version == bound;
-    case Op::not_equal:
-      return clause.series ? !version.in_series(bound) : version != bound;
-    case Op::at_least:
-      return version >= bound;
-    case Op::at_most:
-      return version <= bound;
-    case Op::above:
-      return version > bound;
-    case Op::below:
-      return version < bound;
-    case Op::compatible:
-      return version >= bound &&
-             version.in_series(*Version::parse(bound.prefix(bound.parts().size() - 1)));
-  }
-  return false;
-}
 
 }  // namespace
 

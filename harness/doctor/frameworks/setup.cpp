@@ -45,13 +45,18 @@ Setup setup_of(const Facts& facts, const ActivePython& python, const SystemFiles
   Setup setup;
   setup.gpus_known = true;
   for (const Gpu& gpu : facts.gpus) {
-    setup.gpus.push_back(
-        {name_of_gpu(gpu), capability_of(gpu), gpu.pci.empty() ? gpu.uuid : gpu.pci});
+    setup.gpus.push_back({name_of_gpu(gpu),
+                          capability_of(gpu),
+                          gpu.pci.empty() ? gpu.uuid : gpu.pci,
+                          gpu.in_driver != nullptr});
   }
   setup.driver_known = true;
-  setup.driver = facts.machine.module_version ? facts.machine.module_version
-                 : facts.nvml.driver_version  ? facts.nvml.driver_version
-                                              : facts.driver.version;
+  // Without libcuda no program has a driver, whatever the kernel has.
+  if (facts.driver.loaded()) {
+    setup.driver = facts.machine.module_version ? facts.machine.module_version
+                   : facts.nvml.driver_version  ? facts.nvml.driver_version
+                                                : facts.driver.version;
+  }
   if (facts.driver.loaded() && facts.driver.cuda_version) {
     const int version = *facts.driver.cuda_version;
     setup.driver_cuda =
@@ -63,6 +68,7 @@ Setup setup_of(const Facts& facts, const ActivePython& python, const SystemFiles
     if (library.library == "cudnn" && !library.path.empty())
       setup.cudnn = Version::parse(library.version);
   }
+  setup.python = python.executable;
   for (const PythonPackage& package : python.packages) setup.installed.push_back(package);
   return setup;
 }

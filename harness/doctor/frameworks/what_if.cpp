@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
-#include "harness/doctor/frameworks/frameworks.h"
+#include "harness/doctor/frameworks/question.h"
 
 namespace launchgap::doctor {
 namespace {
@@ -17,10 +17,11 @@ Setup assumed(const WhatIf& question, const Setup& machine) {
   if (other_machine) {
     setup = Setup{};
     setup.installed = machine.installed;
+    setup.python = machine.python;
     setup.gpus_known = true;
     for (const std::string& name : question.gpus) {
       const GpuIdentity gpu = require_gpu(name);
-      setup.gpus.push_back({gpu.name, gpu.capability, ""});
+      setup.gpus.push_back({.name = gpu.name, .capability = gpu.capability, .id = ""});
     }
   } else if (anything) {
     // That this machine has no GPU or no driver is beside the point of what was asked.
@@ -31,6 +32,7 @@ Setup assumed(const WhatIf& question, const Setup& machine) {
     setup.driver_known = true;
     setup.driver.reset();
     setup.driver_cuda.reset();
+    for (SetupGpu& gpu : setup.gpus) gpu.listed_by_driver = false;
     if (question.driver != "none") setup.driver = Version::require(question.driver, "--driver");
   }
   if (!question.cuda.empty()) {
@@ -58,7 +60,69 @@ void check(const WhatIf& question, const Setup& setup) {
   }
 }
 
-/// No framework was named: what is the newest of everything for each GPU.
+/// What was named is about a framework or a GPU.
+void check_is_a_question(const WhatIf& question) {
+  if (!question.framework.empty() || !question.gpus.empty()) return;
+  for (const auto& [option, value] : {std::pair("--driver", &question.driver),
+                                      std::pair("--cuda", &question.cuda),
+                                      std::pair("--cudnn", &question.cudnn)}) {
+    if (!value->empty())
+      throw UsageError(fmt::format("{} needs --for or --gpu: what is to be answered?", option));
+  }
+}
+
+/// A toolkit that does not have a GPU.
+std::optional<Cause> toolkit_cause(const SetupGpu& gpu, const Version& toolkit) {
+  const Verdict knows = toolkit_knows_gpu(toolkit, *gpu.capability);
+  if (!knows.no()) return std::nullopt;
+  const ArchitectureRow& life = *life_of(*gpu.capability);
+  const bool too_old = toolkit < life.first_toolkit;
+  const std::string& other = (too_old ? life.first_toolkit : *life.last_toolkit).text();
+  return Cause{"toolkit-has-no-code-for-gpu",
+               Severity::prevents,
+               fmt::format("{} cannot be used with CUDA {}: the {} with {} is {}",
+                           name_and_capability(gpu),
+                           toolkit.text(),
+                           too_old ? "first" : "last",
+                           life.architecture,
+                           other),
+               evidence_of(knows),
+               fmt::format("install CUDA {}{}", other, too_old ? " or newer" : ""),
+               {}};
+}
+
+std::optional<Cause> cudnn_cause(const SetupGpu& gpu,
+                                 const Version& cudnn,
+                                 const std::optional<Version>& cuda) {
+  if (!cuda) return std::nullopt;
+  const Verdict knows = cudnn_knows_gpu(cudnn, *cuda, *gpu.capability);
+  if (!knows.no()) return std::nullopt;
+  return Cause{"cudnn-has-no-code-for-gpu",
+               Severity::prevents,
+               fmt::format("cuDNN {} has no code for {}", cudnn.text(), name_and_capability(gpu)),
+               evidence_of(knows),
+               "install an older cuDNN",
+               {}};
+}
+
+/// The one thing that keeps a GPU from what was named with it, the driver first.
+std::optional<Cause> cause_without_framework(const GpuAnswer& out, const Setup& setup) {
+  const SetupGpu& gpu = out.gpu;
+  const std::optional<Version> toolkit =
+      setup.toolkits.empty() ? std::nullopt : std::optional(setup.toolkits.front());
+  if (setup.driver && !gpu.listed_by_driver) {
+    const Verdict serves = driver_serves_gpu(*setup.driver, *gpu.capability);
+    if (serves.no()) return driver_cannot_serve(gpu, *setup.driver, serves);
+  }
+  if (toolkit) {
+    if (auto cause = toolkit_cause(gpu, *toolkit)) return cause;
+  }
+  if (setup.cudnn) return cudnn_cause(gpu, *setup.cudnn, toolkit ? toolkit : out.newest_toolkit);
+  return std::nullopt;
+}
+
+/// No framework was named: what is the newest of everything for each GPU, and whether what was
+/// named goes together.
 Answer answer_without_framework(const Setup& setup) {
   Answer answer;
   for (const SetupGpu& gpu : setup.gpus) {
@@ -74,16 +138,20 @@ Answer answer_without_framework(const Setup& setup) {
     if (life) out.architecture = life->architecture;
     if (life && life->driver_branch_applies) out.last_driver_branch = life->last_driver_branch;
     std::optional<Version> driver = setup.driver;
-    if (driver && driver_knows_gpu(*driver, *gpu.capability).no()) {
-      answer.notes.push_back(driver_knows_gpu(*driver, *gpu.capability).reason);
+    if (driver && driver_serves_gpu(*driver, *gpu.capability).no()) {
+      if (!gpu.listed_by_driver) out.newest_after = driver_for(gpu);
       driver.reset();
     }
     out.newest_toolkit = newest_toolkit(*gpu.capability, driver);
-    for (const char* framework : {"tensorflow", "torch"}) {
+    for (const char* framework : {"tensorflow", "torch"})
       out.newest.push_back(newest_builds(framework, *gpu.capability, driver));
+    if (const auto cause = cause_without_framework(out, setup)) {
+      const std::string subject = gpu.id.empty() ? name_and_capability(gpu) : gpu.id;
+      answer.findings.push_back(finding_of(*cause, subject));
     }
     answer.gpus.push_back(out);
   }
+  answer.findings = merged_alike(std::move(answer.findings));
   return answer;
 }
 
@@ -94,6 +162,7 @@ Answer what_if(const WhatIf& question, const Setup& machine) {
   if (!question.framework.empty()) requirement = Requirement::parse(question.framework);
   const Setup setup = assumed(question, machine);
   check(question, setup);
+  check_is_a_question(question);
   if (!requirement) return answer_without_framework(setup);
   return answer(*requirement, setup);
 }

@@ -122,6 +122,10 @@ PciGpu pci_gpu(const Row& row) {
   return {row.pci_id("id"), row.text("gpu"), row.source()};
 }
 
+GpuName gpu_name(const Row& row) {
+  return {row.text("gpu"), row.capability("compute_capability"), row.source()};
+}
+
 ToolkitRow toolkit(const Row& row) {
   return {row.version("toolkit"),
           row.version("bundled_driver_linux"),
@@ -237,6 +241,7 @@ Tables Tables::parse(const TextOf& text_of) {
   t.gpus = read<GpuRow>(text_of, "generations.csv", gpu);
   t.pci_ranges = read<PciRange>(text_of, "pci_devices.csv", pci_range);
   t.pci_gpus = read<PciGpu>(text_of, "pci_gpus.csv", pci_gpu);
+  t.gpu_names = read<GpuName>(text_of, "gpu_names.csv", gpu_name);
   t.toolkits = read<ToolkitRow>(text_of, "toolkit_driver.csv", toolkit);
   t.architectures = read<ArchitectureRow>(text_of, "architecture_life.csv", architecture);
   t.cudnn = read<CudnnRow>(text_of, "cudnn_support.csv", cudnn_support);

@@ -57,6 +57,12 @@ struct PciGpu {  // pci_gpus.csv
   Source source;
 };
 
+struct GpuName {  // gpu_names.csv: names of GPUs that are not in generations.csv
+  std::string name;
+  Capability capability;
+  Source source;
+};
+
 struct ToolkitRow {  // toolkit_driver.csv
   Version toolkit;
   Version bundled_driver;                 // Linux
@@ -136,6 +142,7 @@ struct Tables {
   std::vector<GpuRow> gpus;
   std::vector<PciRange> pci_ranges;
   std::vector<PciGpu> pci_gpus;
+  std::vector<GpuName> gpu_names;
   std::vector<ToolkitRow> toolkits;  // oldest first
   std::vector<ArchitectureRow> architectures;
   std::vector<CudnnRow> cudnn;
