@@ -230,7 +230,7 @@ TEST(Watch, TellsProgramsApart) {
        0,
        "on-cpu",
        "program-never-asks",
-       "1 process was looked at"},
+       "looked for none"},
       {"never tries, at once", {kActs}, fake, 0, "on-cpu", "program-never-asks", ""},
       {"loads the runtime and never the driver",
        {kActs, "open", "libcudart.so.10.1", "sleep", "50"},
