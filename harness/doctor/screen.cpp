@@ -35,6 +35,7 @@ const ProofStep* step_of(const Gpu& gpu, std::string_view name) {
 std::string work_text(const Gpu& gpu, std::string_view name) {
   if (gpu.hidden) return "hidden";
   if (!gpu.in_driver) return "no";
+  if (!gpu.locked.empty()) return "in use";
   if (!gpu.proof) return "not tried";
   const ProofStep* const step = step_of(gpu, name);
   return step && step->status == "ok" ? "proven" : "no";
@@ -296,6 +297,7 @@ Json to_json(const Facts& facts, const std::vector<Finding>& findings) {
     if (gpu.capability)
       entry["compute_capability"] =
           fmt::format("{}.{}", *gpu.capability / 10, *gpu.capability % 10);
+    if (!gpu.locked.empty()) entry["locked"] = gpu.locked;
     if (gpu.proof) {
       entry["proof"] = Json::array();
       for (const ProofStep& step : gpu.proof->steps) {

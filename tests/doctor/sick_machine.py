@@ -54,7 +54,7 @@ class Machine:
         self.root = folder / "machine"
         self.lib = folder / "lib"  # what LD_LIBRARY_PATH names
         self.lib.mkdir(parents=True)
-        self.environment = {"LD_LIBRARY_PATH": str(self.lib)}
+        self.environment = {"LD_LIBRARY_PATH": str(self.lib), "LAUNCHGAP_LOCK_DIR": str(folder)}
         self.node = json.loads((NODES / "one_a100.json").read_text())
         self.node["faults"] = []
         self.gpu("0000:07:00.0", A100)

@@ -1,5 +1,6 @@
 """Each way in which a GPU is not used: one finding, the cause, with the remedy that helps."""
 
+import fcntl
 import os
 import pathlib
 
@@ -627,6 +628,18 @@ def test_the_same_about_two_gpus_is_one_finding_and_none_of_them_usable(machine)
     answer, exit_code = machine.ask("--require-gpu")
     assert causes(answer) == ["compute-mode-prohibited"] and exit_code == 77
     assert len(answer["findings"][0]["subjects"]) == 2 and answer["usable_gpus"] == 0
+
+
+def test_a_gpu_on_which_a_session_measures_is_left_alone(machine, tmp_path):
+    locks = tmp_path / "locks"
+    locks.mkdir()
+    machine.environment["LAUNCHGAP_LOCK_DIR"] = str(locks)
+    with (locks / f"launchgap-{machine.node['devices'][0]['uuid']}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        answer, exit_code = machine.ask()
+    assert [finding["code"] for finding in answer["findings"]] == ["session-on-gpu"] and exit_code == 0
+    assert "proof" not in answer["gpus"][0] and answer["usable_gpus"] == 1
+    assert machine.ask()[0]["proven"], "the lock ended with its process"
 
 
 def test_a_virtual_function_is_no_gpu_of_this_machine(machine):

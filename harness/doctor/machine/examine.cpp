@@ -17,6 +17,7 @@
 #include "harness/doctor/libraries/loader_trace.h"
 #include "harness/doctor/printable.h"
 #include "harness/doctor/probes/probe.h"
+#include "harness/run/device_lock.h"
 
 namespace launchgap::doctor {
 namespace fs = std::filesystem;
@@ -323,10 +324,18 @@ class Questions {
   std::vector<std::function<void(const ProbeAnswer&)>> takers_;
 };
 
+/// Leaves GPUs alone on which a session measures.
 void prove_gpus(Facts& facts, const ExamineOptions& options) {
+  std::vector<DeviceLock> locks;
   Questions questions(options);
   for (Gpu& gpu : facts.gpus) {
     if (!gpu.in_driver || gpu.hidden) continue;
+    try {
+      locks.emplace_back(gpu.uuid);
+    } catch (const Error& error) {
+      gpu.locked = printable(error.what());
+      continue;
+    }
     questions.add({{{"task", "doctor-proof"}, {"uuid", gpu.uuid}},
                    {{"CUDA_VISIBLE_DEVICES", gpu.uuid}},
                    options.proof_timeout_s},

@@ -117,6 +117,7 @@ struct Gpu {
   const DeviceFacts* in_driver = nullptr;  // among those that this process may use
   bool hidden = false;                     // only CUDA_VISIBLE_DEVICES keeps it away
   std::optional<Proof> proof;
+  std::string locked;  // who measures on it just now, so that it was left alone
 
   /// As the user knows it: name and PCI address or UUID.
   std::string subject() const;

@@ -14,7 +14,7 @@ struct VisibleDevices {
   std::vector<std::size_t> shown;      // indices into the devices, in the order of the ordinals
   std::optional<std::string> invalid;  // the entry at which the list ends, since it names no device
   bool unknown = false;   // instances are named that CUDA does not list without this variable
-  bool repeated = false;               // an entry came twice, which empties the list
+  bool repeated = false;  // an entry came twice, which empties the list
 };
 
 /// Numbers, or UUIDs and their beginnings ("GPU-8932f937", "MIG-…"); the first entry decides which.

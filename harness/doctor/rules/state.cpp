@@ -284,6 +284,16 @@ std::vector<Finding> diagnose_state(const Facts& facts) {
   };
   for (const Gpu& gpu : facts.gpus) {
     if (!gpu.in_driver || gpu.hidden) continue;
+    if (!gpu.locked.empty()) {
+      findings.push_back(
+          about(gpu.subject(),
+                "session-on-gpu",
+                Severity::note,
+                "A session of launchgap measures on the GPU just now, so nothing was "
+                "run on it.",
+                {gpu.locked},
+                "ask again when it is done"));
+    }
     if (gpu.in_nvml) {
       add(diagnose_memory(gpu));
       add(diagnose_health(gpu));
