@@ -109,11 +109,11 @@ std::string software_line(const Facts& facts) {
   }
   for (const LibraryFacts& library : facts.libraries) {
     if (library.path.empty() || library.version.empty()) continue;
-    const std::string name = library.library == "cublas"  ? "cuBLAS"
-                             : library.library == "cudnn" ? "cuDNN"
-                             : library.library == "cupti" ? "CUPTI"
-                             : library.library == "nccl"  ? "NCCL"
-                                                          : "cudart";
+    const std::string name = library.kind == "cublas"  ? "cuBLAS"
+                             : library.kind == "cudnn" ? "cuDNN"
+                             : library.kind == "cupti" ? "CUPTI"
+                             : library.kind == "nccl"  ? "NCCL"
+                                                       : "cudart";
     parts.push_back(fmt::format("{} {}", name, library.version));
   }
   return fmt::format("{}\n", fmt::join(parts, " · "));
@@ -271,7 +271,7 @@ Json to_json(const Facts& facts, const std::vector<Finding>& findings) {
   }
   json["libraries"] = Json::array();
   for (const LibraryFacts& library : facts.libraries) {
-    Json entry = {{"library", library.library}, {"soname", library.soname}};
+    Json entry = {{"library", library.kind}, {"soname", library.soname}};
     if (!library.path.empty()) entry["path"] = library.path;
     if (!library.version.empty()) entry["version"] = library.version;
     if (!library.origin.empty()) entry["origin"] = library.origin;

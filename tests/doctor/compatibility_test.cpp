@@ -192,7 +192,7 @@ TEST(Compatibility, PtxOfANewerToolkitIsNotCompiled) {
 TEST(Compatibility, NamesOfLibraries) {
   struct Case {
     const char* toolkit;
-    const char* library;
+    const char* name;
     const char* soname;
   };
   for (const Case& c : {Case{"9.0", "cublas", "libcublas.so.9.0"},
@@ -204,7 +204,7 @@ TEST(Compatibility, NamesOfLibraries) {
                         {"11.2", "cudart", "libcudart.so.11.0"},
                         {"12.4", "cusparse", "libcusparse.so.12"},
                         {"13.0", "cufft", "libcufft.so.12"}}) {
-    EXPECT_EQ(soname_in_toolkit(version(c.toolkit), c.library), c.soname) << c.toolkit;
+    EXPECT_EQ(soname_in_toolkit(version(c.toolkit), c.name), c.soname) << c.toolkit;
   }
   EXPECT_FALSE(soname_in_toolkit(version("9.0"), "cublasLt"));
   EXPECT_EQ(soname_of_cudnn(version("8.9.7")), "libcudnn.so.8");

@@ -112,13 +112,13 @@ class Machine:
         for file in self.lib.glob("libcuda.so*"):
             file.unlink()
 
-    def library(self, name, source, *flags):
+    def make_library(self, name, source, *flags):
         (self.lib / name).unlink(missing_ok=True)
         (self.lib / name).write_bytes(compiled(source, f"-Wl,-soname,{name}", *flags))
 
     def runtime(self, version, code, text="", name=None):
         major = version // 1000
-        self.library(name or f"libcudart.so.{major}", RUNTIME % (version, code, text))
+        self.make_library(name or f"libcudart.so.{major}", RUNTIME % (version, code, text))
 
     def fault(self, library, call, code=None, **more):
         self.node["faults"].append({"library": library, "call": call} | ({"code": code} if code is not None else {}) | more)

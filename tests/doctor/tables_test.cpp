@@ -302,7 +302,7 @@ TEST(Sonames, AreThereOnceForEveryToolkit) {
     for (const char* library :
          {"cudart", "cublas", "cufft", "curand", "cusolver", "cusparse", "cupti"}) {
       const auto here = [&](const SonameRow& row) {
-        return row.library == library && row.versions.contains(toolkit.toolkit);
+        return row.name == library && row.versions.contains(toolkit.toolkit);
       };
       EXPECT_EQ(std::ranges::count_if(tables().toolkit_sonames, here), 1)
           << toolkit.toolkit.text() << " " << library;
@@ -311,7 +311,7 @@ TEST(Sonames, AreThereOnceForEveryToolkit) {
     EXPECT_EQ(has_lt, toolkit.toolkit >= version("10.1")) << toolkit.toolkit.text();
   }
   for (const SonameRow& row : tables().toolkit_sonames) {
-    EXPECT_TRUE(row.soname.starts_with("lib" + row.library + ".so.")) << row.soname;
+    EXPECT_TRUE(row.soname.starts_with("lib" + row.name + ".so.")) << row.soname;
   }
 }
 
@@ -319,9 +319,9 @@ TEST(FrameworkLibraries, HaveANameInTheToolkitOfEveryBuild) {
   for (const FrameworkLibraryRow& row : tables().framework_libraries) {
     for (const BuildRow& build : tables().builds) {
       if (build.framework != row.framework || !build.versions.overlaps(row.versions)) continue;
-      if (row.library == "cudnn" || row.library == "cuda") continue;
-      EXPECT_TRUE(soname_in_toolkit(build.cuda, row.library))
-          << build.cuda.text() << " " << row.library;
+      if (row.name == "cudnn" || row.name == "cuda") continue;
+      EXPECT_TRUE(soname_in_toolkit(build.cuda, row.name))
+          << build.cuda.text() << " " << row.name;
     }
   }
 }

@@ -532,7 +532,7 @@ def fake_node(machine):
 
 def hanging_library(machine):
     source = "#include <unistd.h>\n__attribute__((constructor)) static void f(void) { pause(); }"
-    machine.library("libnccl.so.2", source)
+    machine.make_library("libnccl.so.2", source)
 
 
 @pytest.mark.parametrize(("slow", "arguments", "limit"), [

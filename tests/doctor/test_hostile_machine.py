@@ -454,7 +454,7 @@ AT_LOADING = {
 def test_a_library_that_does_things_when_it_is_loaded(machine, what, name):
     if name == "libcuda.so.1":
         machine.no_driver_library()
-    machine.library(name, f"{HEADER}LOADED {{ {AT_LOADING[what]} }}")
+    machine.make_library(name, f"{HEADER}LOADED {{ {AT_LOADING[what]} }}")
     answer = survives(machine)
     if what != "forges messages":  # who can do that is believed
         assert answer["usable_gpus"] == (0 if name == "libcuda.so.1" else 1)
@@ -481,7 +481,7 @@ def test_a_driver_that_does_things(machine, version, init, code):
     machine.no_driver_library()
     source = HEADER + CUDA.replace("VERSION", version).replace("IN_INIT", init)
     source += 'int cuGetErrorString(int code, const char **text) { *text = "\\033[2J\\377"; return 0; }'
-    machine.library("libcuda.so.1", source)
+    machine.make_library("libcuda.so.1", source)
     answer = survives(machine)
     assert answer["usable_gpus"] == 0
     if code:
@@ -522,7 +522,7 @@ int nvmlDeviceGetPowerManagementLimit(Device d, unsigned *value) { *value = 4294
 
 
 def test_an_nvml_that_lies(machine):
-    machine.library("libnvidia-ml.so.1", HEADER + NVML)
+    machine.make_library("libnvidia-ml.so.1", HEADER + NVML)
     answer = survives(machine, seconds=4 * SECONDS)
     assert len(answer["gpus"]) < 2000
 
@@ -556,7 +556,7 @@ def endless(tmp_path_factory):
         machine = Machine(tmp_path_factory.mktemp("endless"))
         if library == "libcuda.so.1":
             machine.no_driver_library()
-        machine.library(library, HEADER + source)
+        machine.make_library(library, HEADER + source)
         (machine.root.parent / "tmp").mkdir()
         process = subprocess.Popen(
             [LAUNCHGAP, "doctor", "--json", "--no-prove"],

@@ -97,13 +97,13 @@ def libcuda_is_a_text_file(machine):
 @case("driver-library-broken", "loader's way")
 def libcuda_is_something_else(machine):
     machine.no_driver_library()
-    machine.library("libcuda.so.1", "int something;")
+    machine.make_library("libcuda.so.1", "int something;")
 
 
 @case("driver-library-broken", "loader's way")
 def libcuda_crashes_when_it_is_loaded(machine):
     machine.no_driver_library()
-    machine.library("libcuda.so.1", "__attribute__((constructor)) static void f(void) { *(volatile int *)0 = 1; }")
+    machine.make_library("libcuda.so.1", "__attribute__((constructor)) static void f(void) { *(volatile int *)0 = 1; }")
 
 
 @case("driver-crashes", "dmesg")
@@ -319,12 +319,12 @@ def cudnn_8_has_no_code_for_the_gpu(machine):
 
 @case("cudnn-mixed-versions", "leave one cuDNN")
 def parts_of_cudnn_say_that_they_differ(machine):
-    machine.library("libcudnn.so.9", CUDNN % (91900, "CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH", 1002))
+    machine.make_library("libcudnn.so.9", CUDNN % (91900, "CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH", 1002))
 
 
 @case("cudnn-prerequisite-missing", "NVRTC")
 def a_part_of_cudnn_misses_something(machine):
-    machine.library("libcudnn.so.8", CUDNN % (8907, "CUDNN_STATUS_RUNTIME_PREREQUISITE_MISSING", 11))
+    machine.make_library("libcudnn.so.8", CUDNN % (8907, "CUDNN_STATUS_RUNTIME_PREREQUISITE_MISSING", 11))
 
 
 @case("cudnn-mixed-versions", "leave one cuDNN")
@@ -360,12 +360,12 @@ def a_library_that_is_no_library(machine):
 
 @case("library-broken", "install it again")
 def a_library_that_crashes(machine):
-    machine.library("libcudart.so.12", "__attribute__((constructor)) static void f(void) { __builtin_trap(); }")
+    machine.make_library("libcudart.so.12", "__attribute__((constructor)) static void f(void) { __builtin_trap(); }")
 
 
 @case("library-broken", "install it again", note=True)
 def a_library_that_hangs(machine):
-    machine.library("libcupti.so.13", "#include <unistd.h>\n__attribute__((constructor)) static void f(void) { pause(); }")
+    machine.make_library("libcupti.so.13", "#include <unistd.h>\n__attribute__((constructor)) static void f(void) { pause(); }")
 
 
 # --- containers ---

@@ -257,7 +257,7 @@ Verdict toolkit_exists(const Version& toolkit) {
 
 std::optional<std::string> soname_in_toolkit(const Version& toolkit, std::string_view library) {
   for (const SonameRow& row : tables().toolkit_sonames) {
-    if (row.library == library && row.versions.contains(toolkit)) return row.soname;
+    if (row.name == library && row.versions.contains(toolkit)) return row.soname;
   }
   return std::nullopt;
 }

@@ -78,7 +78,7 @@ std::pair<std::optional<DriverNeed>, std::optional<int>> Question::needed_driver
 bool Question::driver_missing_is_silent() const {
   if (torch() || !version_) return !torch();
   for (const FrameworkLibraryRow& row : tables().framework_libraries) {
-    if (row.library == "cuda" && row.framework == requirement_.framework &&
+    if (row.name == "cuda" && row.framework == requirement_.framework &&
         row.versions.contains(*version_)) {
       return row.silent;
     }

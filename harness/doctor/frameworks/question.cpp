@@ -251,11 +251,11 @@ void Question::describe_libraries() {
   for (const FrameworkLibraryRow& row : tables().framework_libraries) {
     if (row.framework != build.framework || !version_ || !row.versions.contains(*version_))
       continue;
-    if (row.library == "cuda") continue;  // the driver's
+    if (row.name == "cuda") continue;  // the driver's
     missing_is_silent_ = row.silent;
-    const bool cudnn = row.library == "cudnn";
+    const bool cudnn = row.name == "cudnn";
     const auto soname = cudnn ? (build.cudnn ? soname_of_cudnn(*build.cudnn) : std::nullopt)
-                              : soname_in_toolkit(build.cuda, row.library);
+                              : soname_in_toolkit(build.cuda, row.name);
     if (!soname) continue;
     answer_.loads.push_back(*soname);
     const bool known = cudnn ? cudnn_known : cuda_known;

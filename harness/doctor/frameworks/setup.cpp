@@ -65,7 +65,7 @@ Setup setup_of(const Facts& facts, const ActivePython& python, const SystemFiles
   setup.libraries_known = true;
   setup.sonames = sonames_in_reach(facts, files);
   for (const LibraryFacts& library : facts.libraries) {
-    if (library.library == "cudnn" && !library.path.empty())
+    if (library.kind == "cudnn" && !library.path.empty())
       setup.cudnn = Version::parse(library.version);
   }
   setup.python = python.executable;

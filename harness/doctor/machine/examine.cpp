@@ -168,7 +168,7 @@ NvmlFacts nvml_facts(const ProbeAnswer& answer) {
 
 /// A library that is asked for, and the beginning of its names.
 struct LibraryKind {
-  const char* library;
+  const char* name;
   const char* beginning;
   bool starts_driver = false;  // asking it takes as long as starting the driver
 };
@@ -210,7 +210,7 @@ LibraryFacts library_facts(const LibraryKind& kind,
                            const std::string& soname,
                            const ProbeAnswer& answer) {
   LibraryFacts facts;
-  facts.library = kind.library;
+  facts.kind = kind.name;
   facts.soname = soname;
   facts.path = text(answer.facts, "path");
   facts.version = text(answer.facts, "version");
@@ -246,7 +246,7 @@ Proof proof_of(const ProbeAnswer& answer) {
     step.name = text(json, "name");
     step.status = text(json, "status");
     step.detail = text(json, "detail");
-    step.library = text(json, "library");
+    step.callee = text(json, "library");
     step.call = text(json, "call");
     step.text = text(json, "text");
     step.ms = json.value("ms", 0.0);
@@ -404,7 +404,7 @@ std::unique_ptr<Facts> examine(const ExamineOptions& options) {
   for (const LibraryKind& kind : kLibraries) {
     for (const std::string& soname : sonames(kind, cache, folders)) {
       questions.add({{{"task", "doctor-library"},
-                      {"library", kind.library},
+                      {"library", kind.name},
                       {"soname", soname},
                       {"code", read_code}},
                      traced,

@@ -72,8 +72,8 @@ struct NvmlFacts {
 
 /// One of NVIDIA's libraries, by a name that programs ask for.
 struct LibraryFacts {
-  std::string library;  // cudart, cublas, cudnn, cupti, nccl
-  std::string soname;   // "libcudnn.so.9"
+  std::string kind;    // cudart, cublas, cudnn, cupti, nccl
+  std::string soname;  // "libcudnn.so.9"
   std::string path, version, error, died;
   bool hung = false;                // it was not ready in time
   std::string origin;               // why the loader took this file
@@ -89,9 +89,9 @@ struct LibraryFacts {
 
 /// A step of the proof.
 struct ProofStep {
-  std::string name;    // context, kernel, matmul, convolution, load
-  std::string status;  // ok, failed, wrong, unsupported
-  std::string detail, library, call, text;
+  std::string name;                        // context, kernel, matmul, convolution, load
+  std::string status;                      // ok, failed, wrong, unsupported
+  std::string detail, callee, call, text;  // callee: the library
   std::optional<int> code;
   double ms = 0;
 };

@@ -194,7 +194,7 @@ Finding matmul_finding(const Facts& facts, const Gpu& gpu, const ProofStep& step
                  "install the cuBLAS of a CUDA that still has it: `launchgap doctor --gpu <name>` "
                  "says which");
   }
-  if (step.library == "CUDA driver" && step.code)
+  if (step.callee == "CUDA driver" && step.code)
     return finding_of_code(facts, &gpu, step.call, *step.code, step.text);
   return about(gpu,
                "cublas-fails",
@@ -222,7 +222,7 @@ std::optional<Finding> diagnose_proof(const Facts& facts, const Gpu& gpu) {
     if (step.name == "convolution") {
       if (step.status == "unsupported" && contains(step.detail, "could not be loaded"))
         return missing_library(gpu, "cudnn-missing", "convolutions", step);
-      if (step.library == "CUDA driver" && step.code)
+      if (step.callee == "CUDA driver" && step.code)
         return finding_of_code(facts, &gpu, step.call, *step.code, step.text);
       return cudnn_finding(gpu, step);
     }

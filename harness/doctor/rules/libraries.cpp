@@ -32,7 +32,7 @@ std::vector<Finding> diagnose_runtimes(const Facts& facts) {
   std::vector<Finding> findings;
   Finding too_old = about("machine", "driver-too-old", Severity::prevents, "", {}, "");
   for (const LibraryFacts& runtime : facts.libraries) {
-    if (runtime.library != "cudart" || !runtime.call || runtime.call->code == 0) continue;
+    if (runtime.kind != "cudart" || !runtime.call || runtime.call->code == 0) continue;
     // NVIDIA's runtime calls more than a driver of the tests has.
     if (facts.driver.simulated && !runtime.simulated) continue;
     const std::string answer =
@@ -78,7 +78,7 @@ std::vector<Finding> diagnose_runtimes(const Facts& facts) {
   }
   // With another runtime beside it that works, one that does not is only in the way.
   const bool another_works = std::ranges::any_of(facts.libraries, [](const LibraryFacts& other) {
-    return other.library == "cudart" && other.call && other.call->code == 0;
+    return other.kind == "cudart" && other.call && other.call->code == 0;
   });
   if (another_works) {
     too_old.severity = Severity::note;
@@ -96,9 +96,9 @@ std::optional<Finding> diagnose_file(const LibraryFacts& library) {
   if (library.hung && !library.path.empty()) return std::nullopt;
   const bool missing = library.error.find(library.soname + ": cannot open") != std::string::npos;
   if (library.died.empty() && (library.error.empty() || missing)) return std::nullopt;
-  const Severity severity = library.hung || library.library == "nccl" ? Severity::note
-                            : library.library == "cupti"              ? Severity::distorts
-                                                                      : Severity::prevents;
+  const Severity severity = library.hung || library.kind == "nccl" ? Severity::note
+                            : library.kind == "cupti"              ? Severity::distorts
+                                                                   : Severity::prevents;
   return about(
       library.soname,
       "library-broken",
@@ -183,7 +183,7 @@ std::vector<Finding> diagnose_code(const Facts& facts) {
       std::vector<std::string> evidence;
       bool enough = false;
       for (const LibraryFacts& library : facts.libraries) {
-        if (library.library != kind || library.path.empty()) continue;
+        if (library.kind != kind || library.path.empty()) continue;
         enough = enough || has_code(library, *gpu.capability) != Truth::no;
         evidence.push_back(fmt::format(
             "{}: machine code for {}{}",
@@ -384,7 +384,7 @@ std::vector<Finding> diagnose_libraries(const Facts& facts, bool driver_works) {
   for (const LibraryFacts& library : facts.libraries) {
     // Many of them load libcuda, and go with it.
     if (facts.driver.died.empty()) add(diagnose_file(library));
-    if (library.library == "cudnn" && library.died.empty()) add(diagnose_parts(library));
+    if (library.kind == "cudnn" && library.died.empty()) add(diagnose_parts(library));
   }
   add(diagnose_copies(facts));
   add(diagnose_toolkits(facts));

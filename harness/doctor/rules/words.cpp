@@ -74,7 +74,7 @@ std::string newest_cuda(const Facts& facts) {
   };
   for (const Toolkit& toolkit : facts.machine.toolkits) consider(toolkit.version);
   for (const LibraryFacts& library : facts.libraries) {
-    if (library.library == "cudart") consider(Version::parse(library.version));
+    if (library.kind == "cudart") consider(Version::parse(library.version));
   }
   return newest ? newest->prefix(2) : "";
 }

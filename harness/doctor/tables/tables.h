@@ -116,7 +116,7 @@ struct BuildRow {         // tensorflow_builds.csv, pytorch_builds.csv
 
 struct SonameRow {      // toolkit_sonames.csv, cudnn_sonames.csv
   VersionSet versions;  // of the toolkit, of cuDNN
-  std::string library;  // "cublas"
+  std::string name;     // "cublas"
   std::string soname;   // "libcublas.so.11"
   Source source;
 };
@@ -124,7 +124,7 @@ struct SonameRow {      // toolkit_sonames.csv, cudnn_sonames.csv
 struct FrameworkLibraryRow {  // framework_libraries.csv
   std::string framework;
   VersionSet versions;
-  std::string library;
+  std::string name;
   bool silent = false;  // when it is missing: work on the CPU, else the import fails
   Source source;
 };
