@@ -33,6 +33,29 @@ Json to_json(const Finding& finding) {
   return json;
 }
 
+std::vector<Finding> merged_alike(std::vector<Finding> findings) {
+  std::vector<Finding> merged;
+  for (Finding& finding : findings) {
+    const auto same = std::ranges::find_if(merged, [&](const Finding& other) {
+      return other.code == finding.code && other.severity == finding.severity &&
+             other.sentence == finding.sentence;
+    });
+    if (same == merged.end()) {
+      merged.push_back(std::move(finding));
+      continue;
+    }
+    for (std::string& line : finding.evidence) {
+      if (std::ranges::find(same->evidence, line) == same->evidence.end())
+        same->evidence.push_back(std::move(line));
+    }
+    if (same->is_about(finding.subject)) continue;
+    if (same->subjects.empty()) same->subjects.push_back(same->subject);
+    same->subject += ", " + finding.subject;
+    same->subjects.push_back(std::move(finding.subject));
+  }
+  return merged;
+}
+
 void sort_by_severity(std::vector<Finding>& findings) {
   std::ranges::stable_sort(findings, std::ranges::greater(), &Finding::severity);
 }

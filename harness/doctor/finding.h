@@ -32,6 +32,9 @@ struct Finding {
 
 Json to_json(const Finding& finding);
 
+/// The same about several GPUs as one finding, with the evidence of all.
+std::vector<Finding> merged_alike(std::vector<Finding> findings);
+
 /// The most severe first; those of one severity stay in their order.
 void sort_by_severity(std::vector<Finding>& findings);
 

@@ -41,25 +41,6 @@ Finding finding_of(const Cause& cause, std::string subject) {
           cause.symptoms};
 }
 
-std::vector<Finding> merged_alike(std::vector<Finding> findings) {
-  std::vector<Finding> merged;
-  for (Finding& finding : findings) {
-    const auto same = std::ranges::find_if(merged, [&](const Finding& other) {
-      return other.code == finding.code && other.severity == finding.severity &&
-             other.sentence == finding.sentence;
-    });
-    if (same == merged.end()) {
-      merged.push_back(std::move(finding));
-      continue;
-    }
-    if (same->subjects.empty()) same->subjects.push_back(same->subject);
-    if (same->is_about(finding.subject)) continue;
-    same->subject += ", " + finding.subject;
-    same->subjects.push_back(std::move(finding.subject));
-  }
-  return merged;
-}
-
 namespace {
 
 /// The newest version that works, as a remedy; empty if there is none.

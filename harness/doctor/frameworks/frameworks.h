@@ -194,7 +194,5 @@ std::string install_command(const BuildRow& build, const Version& version, const
 /// As above for PyTorch, in place of another build of the same version: with its tag, since pip
 /// takes the other one for the same otherwise.
 std::string replace_command(const BuildRow& build, const Version& version);
-/// One finding where several are the same about several GPUs.
-std::vector<Finding> merged_alike(std::vector<Finding> findings);
 
 }  // namespace launchgap::doctor

@@ -408,7 +408,7 @@ std::unique_ptr<Facts> examine(const ExamineOptions& options) {
                       {"soname", soname},
                       {"code", read_code}},
                      traced,
-                     kind.starts_driver ? options.driver_timeout_s() : options.library_timeout_s},
+                     kind.starts_driver ? options.driver_timeout_s() : options.load_timeout_s},
                     [&, soname](const ProbeAnswer& answer) {
                       facts->libraries.push_back(library_facts(kind, soname, answer));
                       facts->libraries.back().others = others(soname, facts->libraries.back().path);

@@ -15,7 +15,7 @@ struct ExamineOptions {
   /// Another program's environment, to see the machine as that program does: what concerns CUDA and
   /// the loader is taken from there.
   std::optional<std::map<std::string, std::string>> environment;
-  double library_timeout_s = 1.5;  // for a library to be loaded and say its version
+  double load_timeout_s = 1.5;  // for a library to be loaded and say its version
   /// GPUs that nobody uses are slow to wake up, and are given the time where they are to be proven.
   double driver_timeout_s() const { return prove ? 30 : 10; }
   double proof_timeout_s = 60;

@@ -16,29 +16,6 @@ bool has_gpu(const Facts& facts) {
 
 namespace {
 
-/// The same about several GPUs is one finding.
-void merge_alike(std::vector<Finding>& findings) {
-  std::vector<Finding> merged;
-  for (Finding& finding : findings) {
-    const auto same = std::ranges::find_if(merged, [&](const Finding& other) {
-      return other.code == finding.code && other.severity == finding.severity &&
-             other.sentence == finding.sentence;
-    });
-    if (same == merged.end()) {
-      merged.push_back(std::move(finding));
-      continue;
-    }
-    if (same->subjects.empty()) same->subjects.push_back(same->subject);
-    same->subject += ", " + finding.subject;
-    same->subjects.push_back(finding.subject);
-    for (std::string& line : finding.evidence) {
-      if (std::ranges::find(same->evidence, line) == same->evidence.end())
-        same->evidence.push_back(std::move(line));
-    }
-  }
-  findings = std::move(merged);
-}
-
 /// The number in a name: 12 of "libcublas.so.12".
 int number_of(const std::string& soname) {
   const std::size_t at = soname.rfind(".so.");
@@ -106,7 +83,7 @@ std::vector<Finding> diagnose(const Facts& facts) {
   for (Finding& finding : diagnose_state(facts)) findings.push_back(std::move(finding));
   explain_by_libraries(facts, findings);
   explain_by_neighbours(findings);
-  merge_alike(findings);
+  findings = merged_alike(std::move(findings));
   sort_by_severity(findings);
   return findings;
 }
