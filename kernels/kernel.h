@@ -20,6 +20,9 @@ struct KernelDescription {
   /// Does the whole grid's work; arguments[i] points to the value of parameter i, as in
   /// cuLaunchKernel.
   void (*host)(void* const* arguments, LaunchShape shape);
+  /// Where there is no portable form: the least compute capability, as 90 for 9.0, that runs it in
+  /// the native one. 0: both forms.
+  int native_from = 0;
 };
 
 /// Every kernel of this folder.

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -15,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/core/cpus.h"
 #include "kernels/element.h"
 #include "kernels/kernel.h"
 
@@ -78,6 +80,14 @@ class Kernel {
 class Event {
  public:
   virtual ~Event() = default;
+  /// Returns when the point that was recorded last is reached.
+  virtual void wait() = 0;
+};
+
+/// How a stream differs from the usual one, which runs beside all others and has no priority.
+struct StreamOptions {
+  bool ordered_with_default = false;  // its work and the default stream's wait for each other
+  std::optional<int> priority;        // within Device::stream_priorities()
 };
 
 /// A queue of work that the device does in order.
@@ -87,10 +97,68 @@ class Stream {
   /// Enqueues a kernel; `arguments[i]` points to the value of its parameter i and is read before
   /// this returns.
   virtual void launch(const Kernel& kernel, LaunchShape shape, void** arguments) = 0;
+  /// The same; all blocks are on the device at once, so they may wait for each other.
+  virtual void launch_cooperative(const Kernel& kernel, LaunchShape shape, void** arguments);
+  /// The same; the kernel may begin before the one ahead of it has ended, as far as that one lets
+  /// it (programmatic dependent launch).
+  virtual void launch_dependent(const Kernel& kernel, LaunchShape shape, void** arguments);
   /// Returns when all work enqueued so far is done.
   virtual void wait() = 0;
   virtual void record(Event& event) = 0;
+  /// What is enqueued from now on waits for the event, which another stream may have recorded.
+  virtual void wait_for(Event& event);
   virtual void fill_bytes(void* address, unsigned char value, std::size_t bytes) = 0;
+};
+
+/// Kernels and their order, recorded to be launched together, as often as wanted.
+class Graph {
+ public:
+  virtual ~Graph() = default;
+  virtual std::size_t nodes() const = 0;
+};
+
+/// A graph made ready to run.
+class ExecutableGraph {
+ public:
+  virtual ~ExecutableGraph() = default;
+  /// Brings onto the device what the first launch would otherwise bring.
+  virtual void upload(Stream& stream) = 0;
+  virtual void launch(Stream& stream) = 0;
+  /// Takes over the parameters of a graph of the same shape.
+  virtual void update(const Graph& graph) = 0;
+};
+
+/// Another library's ways to launch a kernel that does nothing, as <<<1, 1>>>.
+class NullLauncher {
+ public:
+  virtual ~NullLauncher() = default;
+  virtual void launch(Stream& stream) = 0;
+  /// Launches a kernel that adds one to an unsigned on the device, in the same way.
+  virtual void count(Stream& stream, void* counter) = 0;
+  virtual std::string method() const = 0;
+};
+enum class RuntimeApi { launch_ex, chevron };  // cudaLaunchKernelExC, <<<>>>
+
+/// What opening the device took in this process.
+struct Opening {
+  std::optional<double> initialise_ns;  // loading the driver and starting it
+  std::optional<double> context_ns;     // making this process's context on the device
+};
+
+/// Settings of a whole process, made before the device is opened.
+enum class WaitMode { spin, yield, block };
+enum class CodeLoading {
+  unchanged,     // as the environment says
+  lazy,          // when a kernel is first used
+  eager,         // with its module
+  jit_uncached,  // compiled by the driver from PTX in this process
+  jit_warming,   // the same, and left for later processes in `jit_cache`
+  jit_cached     // compiled by an earlier process, which was `jit_warming`
+};
+struct OpenOptions {
+  WaitMode wait = WaitMode::spin;
+  CodeLoading loading = CodeLoading::unchanged;
+  std::string jit_cache;  // a folder
 };
 
 /// C = A B, row-major square matrices of `size` x `size`.
@@ -170,13 +238,33 @@ class Device {
   virtual ~Device() = default;
   virtual const DeviceFacts& facts() const = 0;
   virtual std::vector<LoadedLibrary> libraries() const = 0;
+  virtual Opening opening() const { return {}; }
+  /// Which CPUs this process may use, whatever the launching thread was bound to since.
+  const CpuList& cpus() const { return cpus_; }
+  /// Before a thread other than the one that opened the device calls it.
+  virtual void use_on_this_thread() {}
 
   virtual std::unique_ptr<Stream> create_stream() = 0;
+  virtual std::unique_ptr<Stream> create_stream(const StreamOptions& options);
+  /// The one stream that every device has, with which `ordered_with_default` streams take turns.
+  virtual std::unique_ptr<Stream> default_stream();
+  struct Priorities {
+    int lowest, highest;
+  };
+  virtual Priorities stream_priorities();
   virtual std::unique_ptr<Event> create_event() = 0;
   /// Nanoseconds from `begin` to `end`, both reached.
   virtual double elapsed_ns(const Event& begin, const Event& end) = 0;
 
   virtual std::unique_ptr<Kernel> load(const KernelDescription& kernel) = 0;
+  /// How many blocks of so many threads the whole device runs at once.
+  virtual int resident_blocks(const Kernel& kernel, int threads);
+
+  /// Records what `work` launches on `stream`, and on streams that it makes wait for that one,
+  /// instead of running it.
+  virtual std::unique_ptr<Graph> capture(Stream& stream, const std::function<void()>& work);
+  virtual std::unique_ptr<ExecutableGraph> instantiate(const Graph& graph);
+  virtual std::unique_ptr<NullLauncher> runtime_launcher(RuntimeApi api);
 
   virtual std::unique_ptr<Buffer> allocate(std::size_t bytes) = 0;
   /// Host memory that kernels can read and write while the host does.
@@ -194,6 +282,9 @@ class Device {
   virtual std::unique_ptr<Convolution> convolution(Stream& stream,
                                                    const ConvolutionShape& shape) = 0;
   virtual std::unique_ptr<Allocator> allocator(Stream& stream, AllocatorKind kind) = 0;
+
+ private:
+  CpuList cpus_ = allowed_cpus();
 };
 
 /// Every device that can be seen, usable or not, without keeping any of them open.
@@ -202,6 +293,8 @@ std::vector<DeviceFacts> probe_devices(const std::string& backend);
 
 /// Opens a device for use by this process. Throws Error if there is no such device or it cannot be
 /// used.
-std::unique_ptr<Device> open_device(const std::string& backend, const std::string& uuid);
+std::unique_ptr<Device> open_device(const std::string& backend,
+                                    const std::string& uuid,
+                                    const OpenOptions& options = {});
 
 }  // namespace launchgap

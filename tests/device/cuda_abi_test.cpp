@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -26,6 +27,10 @@
 #include <cudnn.h>
 #endif
 // clang-format on
+
+// The name is that of cuGraphExecUpdate_v2 in CUDA 12 and later, whose headers show the exported
+// function of that name no more. Source: cuda.h of 11.8.
+CUresult exported_graph_exec_update(CUgraphExec, CUgraph, CUgraphNode*, CUgraphExecUpdateResult*);
 
 #if __has_include(<cublas_v2.h>)
 // NVIDIA's header overloads this one for C++, so the exported function is picked by its type.
@@ -59,7 +64,7 @@ namespace {
   static_assert(static_cast<long long>(ours) == static_cast<long long>(theirs))
 #define SAME_FIELD(Ours, field, Theirs, their_field)                      \
   static_assert(offsetof(Ours, field) == offsetof(Theirs, their_field) && \
-                sizeof(Ours::field) == sizeof(Theirs::their_field))
+                sizeof(std::declval<Ours>().field) == sizeof(std::declval<Theirs>().their_field))
 
 SAME(kSuccess, CUDA_SUCCESS);
 SAME(kInvalidValue, CUDA_ERROR_INVALID_VALUE);
@@ -99,9 +104,17 @@ SAME(kCompatNotSupportedOnDevice, CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE);
 SAME(kInvalidSource, CUDA_ERROR_INVALID_SOURCE);
 SAME(kTensorMemoryLeak, CUDA_ERROR_TENSOR_MEMORY_LEAK);
 SAME(kMpsClientTerminated, CUDA_ERROR_MPS_CLIENT_TERMINATED);
+SAME(kCooperativeLaunchTooLarge, CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
+SAME(kCaptureUnsupported, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+SAME(kCaptureInvalidated, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+SAME(kGraphUpdateFailure, CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE);
 SAME(kUnknown, CUDA_ERROR_UNKNOWN);
 
 SAME(kMaxThreadsPerBlock, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+SAME(kMaxGridX, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X);
+SAME(kThreadsPerMultiprocessor, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR);
+SAME(kStreamPrioritiesSupported, CU_DEVICE_ATTRIBUTE_STREAM_PRIORITIES_SUPPORTED);
+SAME(kCooperativeLaunchSupported, CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH);
 SAME(kWarpSize, CU_DEVICE_ATTRIBUTE_WARP_SIZE);
 SAME(kClockRateKhz, CU_DEVICE_ATTRIBUTE_CLOCK_RATE);
 SAME(kMultiprocessorCount, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
@@ -124,8 +137,18 @@ SAME(kReleaseThreshold, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD);
 SAME(kScheduleSpin, CU_CTX_SCHED_SPIN);
 SAME(kScheduleYield, CU_CTX_SCHED_YIELD);
 SAME(kScheduleBlockingSync, CU_CTX_SCHED_BLOCKING_SYNC);
+SAME(kScheduleAuto, CU_CTX_SCHED_AUTO);
+SAME(kStreamDefault, CU_STREAM_DEFAULT);
 SAME(kStreamNonBlocking, CU_STREAM_NON_BLOCKING);
+SAME(kEventDefault, CU_EVENT_DEFAULT);
+SAME(kEventBlockingSync, CU_EVENT_BLOCKING_SYNC);
 SAME(kEventDisableTiming, CU_EVENT_DISABLE_TIMING);
+SAME(kCaptureThreadLocal, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+SAME(kGraphUpdated, CU_GRAPH_EXEC_UPDATE_SUCCESS);
+SAME(kGraphUpdateError, CU_GRAPH_EXEC_UPDATE_ERROR);
+SAME(kGraphTopologyChanged, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED);
+SAME(kLaunchCooperative, CU_LAUNCH_ATTRIBUTE_COOPERATIVE);
+SAME(kLaunchProgrammatic, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
 SAME(kHostAllocPortable, CU_MEMHOSTALLOC_PORTABLE);
 SAME(kHostAllocDeviceMap, CU_MEMHOSTALLOC_DEVICEMAP);
 SAME(kEagerLoading, CU_MODULE_EAGER_LOADING);
@@ -139,6 +162,21 @@ SAME_FIELD(LaunchConfig, shared_bytes, CUlaunchConfig, sharedMemBytes);
 SAME_FIELD(LaunchConfig, stream, CUlaunchConfig, hStream);
 SAME_FIELD(LaunchConfig, attributes, CUlaunchConfig, attrs);
 SAME_FIELD(LaunchConfig, attribute_count, CUlaunchConfig, numAttrs);
+
+static_assert(sizeof(LaunchAttribute) == sizeof(CUlaunchAttribute) &&
+              alignof(LaunchAttribute) <= alignof(CUlaunchAttribute));
+SAME_FIELD(LaunchAttribute, id, CUlaunchAttribute, id);
+SAME_FIELD(LaunchAttribute, value, CUlaunchAttribute, value);
+SAME_FIELD(LaunchAttribute, value.flag, CUlaunchAttribute, value.cooperative);
+SAME_FIELD(LaunchAttribute,
+           value.flag,
+           CUlaunchAttribute,
+           value.programmaticStreamSerializationAllowed);
+
+static_assert(sizeof(GraphUpdateResult) == sizeof(CUgraphExecUpdateResultInfo));
+SAME_FIELD(GraphUpdateResult, result, CUgraphExecUpdateResultInfo, result);
+SAME_FIELD(GraphUpdateResult, node, CUgraphExecUpdateResultInfo, errorNode);
+SAME_FIELD(GraphUpdateResult, from, CUgraphExecUpdateResultInfo, errorFromNode);
 
 #if __has_include(<cublas_v2.h>)
 SAME(kCublasNotSupported, CUBLAS_STATUS_NOT_SUPPORTED);
@@ -195,7 +233,11 @@ struct SameShape<OurResult(Our...), TheirResult(Their...)> {
 
 #define CHECK_FUNCTION(name, required, ...) \
   static_assert(SameShape<__VA_ARGS__, decltype(::name)>::value, #name);
+#pragma push_macro("cuGraphExecUpdate")
+#undef cuGraphExecUpdate
+#define cuGraphExecUpdate exported_graph_exec_update
 LAUNCHGAP_CUDA_DRIVER_FUNCTIONS(CHECK_FUNCTION)
+#pragma pop_macro("cuGraphExecUpdate")
 #if __has_include(<cublas_v2.h>)
 #define cublasGemmEx exported_gemm_ex
 LAUNCHGAP_CUBLAS_FUNCTIONS(CHECK_FUNCTION)

@@ -121,8 +121,12 @@ CublasStatus multiply(double begin,
                           {blocks_for(gemm.m, kTile), blocks_for(gemm.n, kTile), 1},
                           {kThreads, 1, 1},
                           0};
-  const auto launched = find_driver()->launch(
-      handle_of(handle)->stream, begin, {{shape, 1}}, duration_ns, gemm_operation(gemm));
+  const auto launched = find_driver()->launch(LibraryCaller::library,
+                                              handle_of(handle)->stream,
+                                              begin,
+                                              {{shape, 1}},
+                                              duration_ns,
+                                              gemm_operation(gemm));
   return launched == kSuccess ? kCublasSuccess : kCublasExecutionFailed;
 }
 

@@ -471,7 +471,8 @@ EXPORT CudnnStatus cudnnConvolutionForward(CudnnHandle handle,
   forward.w = filter;
   forward.y = output;
   forward.tf32 = its_plan.how.tf32;
-  const auto launched = find_driver()->launch(as<Handle>(handle)->stream,
+  const auto launched = find_driver()->launch(LibraryCaller::library,
+                                              as<Handle>(handle)->stream,
                                               begin,
                                               kernels_of(forward, its_plan.how),
                                               its_plan.duration_ns * slowdown(algorithm),

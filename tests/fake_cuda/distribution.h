@@ -18,6 +18,8 @@ struct Distribution {
   std::vector<double> weights;      // mixture only
   std::vector<Distribution> parts;  // mixture only, as many as weights
 
+  bool zero() const { return kind == Kind::constant && location == 0; }
+
   static Distribution constant(double ns) { return {Kind::constant, ns, 0, {}, {}}; }
 
   double operator()(std::mt19937_64& random) const {

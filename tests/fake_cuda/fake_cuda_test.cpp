@@ -119,6 +119,17 @@ TEST(NodeDescription, ErrorsNameThePlaceAndWhatWouldBeRight) {
        "/devices/0/call_ns/constant: -1 is not a number of ns >= 0"},
       {"/devices/0/call_ns", {{"normal", {{"mean", 1}}}}, "/devices/0/call_ns/normal/sd: missing"},
       {"/devices/0/call_ns", {{"mixture", Json::array()}}, "weights have a sum above 0"},
+      {"/devices/0/argument_ns_per_byte", -1, "-1 is not a number of ns >= 0"},
+      {"/devices/0/launch_lock", "gpu", "\"gpu\" is not \"none\", \"stream\" or \"process\""},
+      {"/devices/0/queue_depth", 0, "/devices/0/queue_depth: 0 is not an integer of at least 1"},
+      {"/devices/0/threads_per_multiprocessor", 512, "512 is not an integer of at least 1024"},
+      {"/devices/0/priorities", {-5, 0}, "is not [least, greatest]"},
+      {"/devices/0/priorities", {0}, "is not [least, greatest]"},
+      {"/devices/0/graph", {{"nodes_ns", 1}}, "/devices/0/graph/nodes_ns: unknown key"},
+      {"/devices/0/graph", 1, "/devices/0/graph: 1 is not an object with the keys call_node_ns"},
+      {"/devices/0/runtime", {{"ex_ns", -1}}, "/devices/0/runtime/ex_ns: -1 is not a number"},
+      {"/devices/0/wake_ns", 5, "/devices/0/wake_ns: 5 is not an object with the keys block"},
+      {"/devices/0/idle", {{{"ns", 5}}}, "/devices/0/idle/0/after_ms: missing"},
       {"/devices/0/tflops/fp8",
        1,
        "/devices/0/tflops/fp8: unknown key; known here: bf16, fp16, fp32, tf32"},
@@ -187,8 +198,18 @@ TEST(NodeDescription, KeysAreDocumented) {
   Json node = a_node();
   node["cupti"]["overheads"] = {{{"kind", "resource"}, {"every", 1}, {"ns", 1}}};
   node["faults"] = {fault("cuda", "cuInit", 0, 1)};
-  const char* const objects[] = {
-      "", "/nvml", "/cupti", "/cupti/overheads/0", "/devices/0", "/devices/0/nvml", "/faults/0"};
+  node["devices"][0]["idle"] = {{{"after_ms", 1}, {"ns", 1}}};
+  const char* const objects[] = {"",
+                                 "/nvml",
+                                 "/cupti",
+                                 "/cupti/overheads/0",
+                                 "/devices/0",
+                                 "/devices/0/nvml",
+                                 "/devices/0/graph",
+                                 "/devices/0/idle/0",
+                                 "/devices/0/runtime",
+                                 "/devices/0/wake_ns",
+                                 "/faults/0"};
   for (const std::string object : objects) {
     Json broken = node;
     broken[Json::json_pointer(object + "/?")] = 0;

@@ -10,6 +10,7 @@
 #include <set>
 #include <thread>
 
+#include "harness/device/cuda/runtime_plugin.h"
 #include "harness/trace/cupti/abi.h"
 #include "tests/fake_cuda/driver_calls.h"
 #include "tests/fake_cuda/fixture.h"
@@ -375,6 +376,59 @@ TEST_F(FakeCupti, KernelsBehindOthersBeginWhenThoseEnd) {
     EXPECT_EQ(kernels[i].end - kernels[i].start, 2'000'000u);
   }
   EXPECT_NEAR(elapsed_ns(begin, end), static_cast<double>(kernels[4].end - kernels[1].start), 1);
+}
+
+TEST_F(FakeCupti, KernelsOfAGraphShareTheRecordOfItsLaunch) {
+  start_tracing(a_traced_node(Json::object(), {{"graph", {{"node_ns", 1000}}}}));
+  constexpr int kGraphLaunch = 514;
+  ASSERT_EQ(cupti.cuptiActivityEnableDriverApi(kGraphLaunch, 1), tracing::kSuccess);
+  Graph graph = nullptr;
+  GraphExec executable = nullptr;
+  const auto count = new_counter();
+  ASSERT_EQ(cu.cuStreamBeginCapture_v2(on, kCaptureThreadLocal), kSuccess);
+  for (const auto function : {null, null}) ASSERT_EQ(launch(function, on), kSuccess);
+  ASSERT_EQ(cu.cuMemsetD8Async(count, 0, sizeof(unsigned), on), kSuccess);
+  ASSERT_EQ(launch(increment, on, count), kSuccess);
+  ASSERT_EQ(cu.cuStreamEndCapture(on, &graph), kSuccess);
+  ASSERT_EQ(cu.cuGraphInstantiateWithFlags(&executable, graph, 0), kSuccess);
+  EXPECT_TRUE(flush().kernels.empty()) << "nothing ran";
+  const auto captured = flush().apis.size();
+  ASSERT_EQ(cu.cuGraphLaunch(executable, on), kSuccess);
+  ASSERT_EQ(cu.cuStreamSynchronize(on), kSuccess);
+  const auto& kernels = flush().kernels;
+  const auto& api = flush().apis.back();
+  EXPECT_EQ(flush().apis.size(), captured + 1);
+  EXPECT_EQ(api.call, static_cast<std::uint32_t>(kGraphLaunch));
+  ASSERT_EQ(kernels.size(), 3u) << "a memset is none";
+  EXPECT_STREQ(kernels[2].name, "launchgap_increment");
+  for (const auto& kernel : kernels) {
+    EXPECT_EQ(kernel.correlation, api.correlation);
+    EXPECT_NEAR(static_cast<double>(kernel.end - kernel.start), 50'000, 1);
+  }
+  EXPECT_EQ(kernels[0].start - api.start, 3000u);
+  EXPECT_NEAR(static_cast<double>(kernels[1].start - kernels[0].end), 1000, 1);
+}
+
+TEST_F(FakeCupti, TheRuntimesLaunchesHaveRecordsOfTheirOwn) {
+  start_tracing(a_traced_node(Json::object(), {{"runtime", {{"chevron_ns", 5000}}}}));
+  enable({tracing::kRuntimeApi});
+  void* const handle = open_library(cuda::kRuntimePluginFile);
+  using Get = const cuda::RuntimePlugin*();
+  const auto& runtime = *reinterpret_cast<Get*>(dlsym(handle, cuda::kRuntimePluginSymbol))();
+  ASSERT_EQ(runtime.launch_chevron(on), 0);
+  ASSERT_EQ(runtime.launch_ex(on), 0);
+  ASSERT_EQ(cu.cuStreamSynchronize(on), kSuccess);
+  std::vector<ApiActivity> calls;
+  for (const auto& api : flush().apis) {
+    if (api.kind == tracing::kRuntimeApi) calls.push_back(api);
+  }
+  ASSERT_EQ(calls.size(), 2u);
+  EXPECT_EQ(calls[0].call, 505u) << "__cudaLaunchKernel";
+  EXPECT_EQ(calls[1].call, 430u) << "cudaLaunchKernelExC";
+  const auto& kernels = flush().kernels;
+  ASSERT_EQ(kernels.size(), 2u);
+  for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(kernels[i].correlation, calls[i].correlation);
+  EXPECT_EQ(kernels[0].start - calls[0].start, 8000u) << "the runtime's and the driver's part";
 }
 
 TEST_F(FakeCupti, AGateLastsUntilItOpens) {

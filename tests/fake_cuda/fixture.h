@@ -65,6 +65,17 @@ struct Cudnn {
   }
 };
 
+/// Of several measurements the least, value by value: others may have had the processor.
+template <typename Measure>
+auto least_of(Measure measure) {
+  auto least = measure();
+  for (int again = 0; again < 2; ++again) {
+    const auto values = measure();
+    for (std::size_t i = 0; i < least.size(); ++i) least[i] = std::min(least[i], values[i]);
+  }
+  return least;
+}
+
 inline double median(std::vector<double> values) {
   std::nth_element(
       values.begin(), values.begin() + static_cast<long>(values.size() / 2), values.end());
@@ -102,6 +113,14 @@ inline constexpr double kTolerance = 0.3;
 #else
 inline constexpr double kTolerance = 0.03;
 #endif
+
+/// Events tell milliseconds in binary32.
+#define EXPECT_SAME_NS(actual, expected) EXPECT_NEAR(actual, expected, 1e-6 * (expected) + 1)
+
+/// A time that is at least as described, and not kLong more.
+#define EXPECT_TAKES(actual, expected) \
+  EXPECT_GE(actual, expected);         \
+  EXPECT_LT(actual, (expected) + kLong)
 
 inline constexpr auto kPtx = ".version 4.3\n.target sm_35\n.address_size 64\n";
 
@@ -146,9 +165,37 @@ class FakeCuda : public FakeNode {
     fill = function("launchgap_fill");
   }
 
+  /// Devices that differ in these keys; no context yet.
+  void start_devices(const std::vector<Json>& changes) {
+    Json node = {{"devices", Json::array()}};
+    for (const auto& keys : changes) {
+      Json device = a_device(keys);
+      const auto number = std::to_string(1000 + node["devices"].size());
+      device["uuid"] = "GPU-00000000-0000-0000-0000-00000000" + number;
+      node["devices"].push_back(device);
+    }
+    describe(node.dump());
+    ASSERT_EQ(cu.cuInit(0), kSuccess);
+  }
+
   Function function(const char* name) {
     Function found = nullptr;
     EXPECT_EQ(cu.cuModuleGetFunction(&found, module, name), kSuccess) << name;
+    return found;
+  }
+
+  /// Of a module of native code, which has all kernels.
+  Function native_function(const char* name) {
+    Module native = nullptr;
+    EXPECT_EQ(cu.cuModuleLoadDataEx(&native,
+                                    "\x7F"
+                                    "ELF",
+                                    0,
+                                    nullptr,
+                                    nullptr),
+              kSuccess);
+    Function found = nullptr;
+    EXPECT_EQ(cu.cuModuleGetFunction(&found, native, name), kSuccess) << name;
     return found;
   }
 
@@ -207,6 +254,26 @@ class FakeCuda : public FakeNode {
                   seed,
                   static_cast<int>(type),
                   static_cast<int>(kernels::Distribution::small_integer));
+  }
+
+  /// What `work` takes on the device, behind a gate.
+  template <typename Body>
+  double device_ns(Stream on, Body work) {
+    void* host = nullptr;
+    EXPECT_EQ(cu.cuMemHostAlloc(&host, 2 * sizeof(unsigned), kHostAllocDeviceMap), kSuccess);
+    auto* const words = static_cast<volatile unsigned*>(host);
+    words[0] = 0;
+    words[1] = 0;
+    const auto open = reinterpret_cast<DevicePointer>(host);
+    const auto begin = event(), end = event();
+    EXPECT_EQ(launch(gate, on, open, open + sizeof(unsigned), 5'000'000'000ull), kSuccess);
+    EXPECT_EQ(cu.cuEventRecord(begin, on), kSuccess);
+    work();
+    EXPECT_EQ(cu.cuEventRecord(end, on), kSuccess);
+    usleep(1000);  // it all has arrived
+    words[0] = 1;
+    EXPECT_EQ(cu.cuStreamSynchronize(on), kSuccess);
+    return elapsed_ns(begin, end);
   }
 
   double elapsed_ns(Event begin, Event end) {

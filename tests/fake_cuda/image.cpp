@@ -29,7 +29,7 @@ Image examine_image(const void* image, int capability, int driver_version) {
   if (image == nullptr) return {kInvalidImage, 0, "no image"};
   if (starts_with(image, kFatbin) || starts_with(image, kElf)) {
     if (capability < kOldestOfNvcc13) return {kNoBinaryForGpu, 0, "no native code for this device"};
-    return {kSuccess, capability, ""};
+    return {kSuccess, capability, "", true};
   }
   const auto* const text = static_cast<const char*>(image);
   const char* const target = std::strstr(text, ".target");

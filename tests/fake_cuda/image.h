@@ -12,6 +12,7 @@ struct Image {
   int ptx_version =
       0;  // virtual architecture as 10 * major + minor; for native code the device's own
   std::string explanation;  // for the error log
+  bool native = false;
 };
 
 /// What becomes of `image` on a device of `capability` (90 for 9.0) under a driver of

@@ -4,6 +4,8 @@
 #include <atomic>
 #include <string>
 
+#include "kernels/arguments.h"
+#include "kernels/dependent.h"
 #include "kernels/echo.h"
 #include "kernels/element.h"
 #include "kernels/fill.h"
@@ -11,8 +13,67 @@
 #include "kernels/gate.h"
 #include "kernels/increment.h"
 #include "kernels/null.h"
+#include "kernels/scale.h"
+#include "kernels/scale_repeated.h"
+#include "kernels/spin.h"
 
 namespace launchgap::fake {
+namespace {
+
+bool takes_time(const kernels::KernelDescription& kernel) {
+  return &kernel == &kernels::spin_kernel || &kernel == &kernels::dependent_kernel;
+}
+
+bool only_takes_arguments(const kernels::KernelDescription& kernel) {
+  const auto sizes = kernels::argument_sizes();
+  return std::ranges::any_of(
+      sizes, [&](std::size_t bytes) { return kernels::arguments_kernel(bytes) == &kernel; });
+}
+
+Range word(const Parameters& parameters, std::size_t i) {
+  return range_of(parameters.get<void*>(i), sizeof(unsigned));
+}
+
+Range doubles(const Parameters& parameters, std::size_t i) {
+  const auto count = static_cast<std::size_t>(std::max(0, parameters.get<int>(2)));
+  return range_of(parameters.get<void*>(i), count * sizeof(double));
+}
+
+/// What the kernel reads and writes, as far as it is known.
+void set_ranges(const kernels::KernelDescription& kernel,
+                const Parameters& parameters,
+                Operation& operation) {
+  if (&kernel == &kernels::increment_kernel) {
+    operation.reads = operation.writes = {word(parameters, 0)};
+  } else if (takes_time(kernel)) {
+    if (parameters.get<void*>(1) == nullptr) return;
+    operation.reads = operation.writes = {word(parameters, 1)};
+  } else if (only_takes_arguments(kernel)) {
+    if (parameters.get<void*>(0) != nullptr) operation.writes = {word(parameters, 0)};
+  } else if (&kernel == &kernels::scale_kernel) {
+    operation.reads = {doubles(parameters, 1)};
+    operation.writes = {doubles(parameters, 0)};
+    operation.signature = "scale " + std::to_string(operation.writes[0].begin) + " " +
+                          std::to_string(operation.reads[0].begin) + " " +
+                          std::to_string(operation.writes[0].bytes);
+  } else if (&kernel == &kernels::scale_repeated_kernel) {
+    operation.reads = {doubles(parameters, 1), word(parameters, 4)};
+    operation.writes = {doubles(parameters, 0), word(parameters, 4)};
+  } else {
+    operation.unknown = true;
+  }
+}
+
+/// The repetitions of a kernel that only the last one shows.
+void skip_repetitions(Parameters& parameters, kernels::LaunchShape shape) {
+  const int repetitions = parameters.get<int>(3);
+  const bool in_place = doubles(parameters, 0).overlaps(doubles(parameters, 1));
+  if (repetitions <= 1 || in_place) return;
+  *parameters.get<unsigned*>(4) += shape.blocks * static_cast<unsigned>(repetitions - 1);
+  parameters.set(3, 1);
+}
+
+}  // namespace
 
 Parameters::Parameters(const kernels::KernelDescription& kernel, void* const* values) {
   for (std::size_t i = 0; i < kernel.parameter_bytes.size(); ++i) {
@@ -54,14 +115,13 @@ Operation kernel_operation(const kernels::KernelDescription& kernel,
     };
     return operation;
   }
-  if (&kernel == &kernels::increment_kernel) {
-    operation.reads = {range_of(parameters.get<void*>(0), sizeof(unsigned))};
-    operation.writes = operation.reads;
-  } else {
-    operation.unknown = true;
-  }
+  set_ranges(kernel, parameters, operation);
+  // Its time is virtual.
+  if (takes_time(kernel)) parameters.set(0, 0ull);
   operation.compute = [=, &kernel](std::size_t, std::size_t) mutable {
-    parameters.run(kernel, shape);
+    Parameters once = parameters;
+    if (&kernel == &kernels::scale_repeated_kernel) skip_repetitions(once, shape);
+    once.run(kernel, shape);
   };
   return operation;
 }
@@ -81,8 +141,7 @@ std::function<bool(double, double)> gate(const kernels::KernelDescription& kerne
 }
 
 std::vector<Range> gate_ranges(const Parameters& parameters) {
-  return {range_of(parameters.get<void*>(0), sizeof(unsigned)),
-          range_of(parameters.get<void*>(1), sizeof(unsigned))};
+  return {word(parameters, 0), word(parameters, 1)};
 }
 
 bool is_gate(const kernels::KernelDescription& kernel) {
@@ -91,12 +150,29 @@ bool is_gate(const kernels::KernelDescription& kernel) {
 
 std::optional<PolledKernel> polled_kernel(const kernels::KernelDescription& kernel,
                                           const Parameters& parameters) {
-  const auto word = [&](std::size_t i) {
-    return range_of(parameters.get<void*>(i), sizeof(unsigned));
-  };
-  if (&kernel == &kernels::flag_kernel) return PolledKernel{{}, {word(0)}, false};
-  if (&kernel == &kernels::echo_kernel) return PolledKernel{{word(0)}, {word(1)}, true};
+  if (&kernel == &kernels::flag_kernel) return PolledKernel{{}, {word(parameters, 0)}, false};
+  if (&kernel == &kernels::echo_kernel)
+    return PolledKernel{{word(parameters, 0)}, {word(parameters, 1)}, true};
   return std::nullopt;
+}
+
+std::optional<Range> counter_of_spin(const kernels::KernelDescription& kernel,
+                                     const Parameters& parameters) {
+  if (&kernel != &kernels::spin_kernel) return std::nullopt;
+  const Range counter = word(parameters, 1);
+  return counter.begin == 0 ? std::nullopt : std::optional(counter);
+}
+
+double clocked_ns(const kernels::KernelDescription& kernel, const Parameters& parameters) {
+  return takes_time(kernel) ? static_cast<double>(parameters.get<unsigned long long>(0)) : 0;
+}
+
+double repetitions(const kernels::KernelDescription& kernel, const Parameters& parameters) {
+  return &kernel == &kernels::scale_repeated_kernel ? std::max(0, parameters.get<int>(3)) : 1;
+}
+
+bool needs_all_blocks(const kernels::KernelDescription& kernel) {
+  return &kernel == &kernels::scale_repeated_kernel;
 }
 
 double moved_bytes(const Operation& operation) {

@@ -62,6 +62,19 @@ struct PolledKernel {
 std::optional<PolledKernel> polled_kernel(const kernels::KernelDescription& kernel,
                                           const Parameters& parameters);
 
+/// The counter of a kernel that a host may watch without calling the driver; none for others.
+std::optional<Range> counter_of_spin(const kernels::KernelDescription& kernel,
+                                     const Parameters& parameters);
+
+/// What a kernel takes by its own clock, on a device as fast or slow as any.
+double clocked_ns(const kernels::KernelDescription& kernel, const Parameters& parameters);
+
+/// How often a kernel does its operation.
+double repetitions(const kernels::KernelDescription& kernel, const Parameters& parameters);
+
+/// Whether its blocks wait for each other, so all of them must be on the device.
+bool needs_all_blocks(const kernels::KernelDescription& kernel);
+
 /// Bytes that the operation moves, for its time.
 double moved_bytes(const Operation& operation);
 

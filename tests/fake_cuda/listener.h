@@ -13,9 +13,6 @@ namespace launchgap::fake {
 /// Whose function was called: the driver's, or the one of the runtime that cuBLAS and cuDNN hold.
 enum class ApiDomain { driver, runtime };
 
-/// CUPTI's id of cudaLaunchKernelExC. Source: cupti_runtime_cbid.h.
-inline constexpr std::uint32_t kRuntimeLaunch = 430;
-
 /// In CUPTI's numbers.
 struct Place {
   static constexpr std::uint32_t kNone = 0xFFFFFFFF;

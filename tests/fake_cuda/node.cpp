@@ -49,29 +49,31 @@ std::string default_pci(std::size_t index) {
 }
 
 DeviceDescription read_device(const Value& value, std::size_t index) {
-  value.expect_object({"name",
-                       "uuid",
-                       "pci",
-                       "compute_capability",
-                       "memory_bytes",
-                       "multiprocessors",
-                       "clock_mhz",
-                       "memory_clock_mhz",
-                       "memory_bus_bits",
-                       "l2_bytes",
-                       "memory_pools",
-                       "init_ns",
-                       "context_ns",
-                       "call_ns",
-                       "launch_ns",
-                       "kernel_ns",
-                       "kernel_gap_ns",
-                       "process_factor_sigma",
-                       "alloc_ns",
-                       "free_ns",
-                       "tflops",
-                       "bandwidth_gbs",
-                       "nvml"});
+  std::set<std::string> known = launch_keys();
+  known.insert({"name",
+                "uuid",
+                "pci",
+                "compute_capability",
+                "memory_bytes",
+                "multiprocessors",
+                "clock_mhz",
+                "memory_clock_mhz",
+                "memory_bus_bits",
+                "l2_bytes",
+                "memory_pools",
+                "init_ns",
+                "context_ns",
+                "call_ns",
+                "launch_ns",
+                "kernel_ns",
+                "kernel_gap_ns",
+                "process_factor_sigma",
+                "alloc_ns",
+                "free_ns",
+                "tflops",
+                "bandwidth_gbs",
+                "nvml"});
+  value.expect_object(known);
   DeviceDescription device;
   device.name = value.at("name", "the product's name").text("a product's name");
   read_uuid(value.at("uuid", "GPU-..."), device);
@@ -110,6 +112,7 @@ DeviceDescription read_device(const Value& value, std::size_t index) {
   device.bandwidth_gbs =
       bandwidth ? bandwidth->number(std::numeric_limits<double>::min(), "a number of GB/s above 0")
                 : 1000;
+  read_launch(value, device);
   device.nvml = read_nvml(value.find("nvml"), device);
   return device;
 }

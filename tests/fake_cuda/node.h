@@ -53,6 +53,52 @@ struct NvmlDescription {
   std::set<unsigned> missing_fields;
 };
 
+/// What graphs cost.
+struct GraphDescription {
+  Distribution call_ns, call_node_ns, launch_ns, node_ns, capture_node_ns, instantiate_ns,
+      instantiate_node_ns, upload_ns, upload_node_ns, update_ns, update_node_ns, first_ns;
+};
+
+/// What the runtime's ways to launch add to the driver's.
+struct RuntimeDescription {
+  Distribution chevron_ns, ex_ns;
+};
+
+/// By how much later a kernel begins when the device had nothing to do for so long.
+struct IdleDelay {
+  double after_ns = 0;
+  Distribution ns;
+};
+
+/// What the end of a wait takes longer, by how it waits.
+struct WakeDescription {
+  Distribution spin, yield, block;
+};
+
+/// Whose launching calls wait for each other.
+enum class LaunchLock { none, stream, process };
+
+/// What makes a launch cost more than the simplest one.
+struct LaunchDescription {
+  double argument_ns_per_byte = 0;
+  int threads_per_multiprocessor = 2048;
+  int max_blocks_per_multiprocessor = 32;
+  double wave_ns = 0;
+  Distribution stream_switch_ns;
+  LaunchLock lock = LaunchLock::none;
+  std::optional<int> queue_depth;
+  std::optional<GraphDescription> graph;  // none: the driver has no graphs
+  bool cooperative = true;
+  Distribution cooperative_ns;
+  double dependent_overlap_ns = 0;
+  int least_priority = 0, greatest_priority = -5;
+  Distribution contended_ns;
+  WakeDescription wake_ns;
+  std::vector<IdleDelay> idle;
+  Distribution module_ns, lazy_ns, jit_ns, legacy_ns, library_call_ns;
+  std::optional<RuntimeDescription> runtime;  // none: the driver is too old for it
+};
+
 struct DeviceDescription {
   std::string name;
   std::string uuid;  // GPU-8-4-4-4-12, lower case
@@ -71,9 +117,12 @@ struct DeviceDescription {
   double process_factor_sigma = 0;
   std::map<std::string, double> tflops;
   double bandwidth_gbs = 0;
+  LaunchDescription launch;
   NvmlDescription nvml;
 
   int capability() const { return 10 * major + minor; }
+  /// How many blocks of so many threads are on a multiprocessor at once.
+  int resident_blocks(unsigned long long threads) const;
   /// The rate of products of a type; none: not supported.
   std::optional<double> peak(const std::string& type) const {
     const auto found = tflops.find(type);

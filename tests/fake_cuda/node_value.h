@@ -56,6 +56,11 @@ CuptiDescription read_cupti(const Value& value);
 /// Of a device whose clocks are known.
 NvmlDescription read_nvml(const std::optional<Value>& value, const DeviceDescription& device);
 
+/// `device.launch`, from keys of the device itself; its other times are known.
+void read_launch(const Value& value, DeviceDescription& device);
+/// The keys that read_launch reads.
+const std::set<std::string>& launch_keys();
+
 /// The calls of a library that can be given a fault: those that return a status.
 const std::set<std::string, std::less<>>& calls_of(Library library);
 

@@ -52,6 +52,9 @@ struct LibraryKernel {
   double share = 1;  // of the time that all of them take
 };
 
+/// Who calls the driver: cuBLAS or cuDNN, or the runtime for a program.
+enum class LibraryCaller { library, chevron, launch_ex };
+
 /// The fake driver, as its neighbours see it.
 class Driver {
  public:
@@ -71,7 +74,8 @@ class Driver {
   /// Enqueues work that takes `work_ns` beside the device's launch and kernel times, as kernels of
   /// which the last one has the effect; returns when a launch that began at `begin_ns`
   /// (CLOCK_MONOTONIC) would.
-  virtual abi::Result launch(abi::Stream stream,
+  virtual abi::Result launch(LibraryCaller caller,
+                             abi::Stream stream,
                              double begin_ns,
                              const std::vector<LibraryKernel>& kernels,
                              double work_ns,

@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <ctime>
 #include <sched.h>
+#include <thread>
 #include <unistd.h>
-#include <utility>
 
 #include "tests/fake_cuda/device_nodes.h"
 #include "tests/fake_cuda/visible_devices.h"
@@ -65,6 +65,7 @@ Context::Context(const DeviceDescription& its_description,
       index(its_index),
       ordinal(its_ordinal),
       random(seed),
+      random_at_times(~seed),
       factor(std::exp(description.process_factor_sigma * std::normal_distribution<>()(random))),
       results(addresses) {}
 
@@ -77,7 +78,7 @@ Timeline* Context::find(abi::Stream stream) {
   return found == streams.end() ? nullptr : found->second.get();
 }
 
-const Function* Context::find(abi::Function function) const {
+Function* Context::find(abi::Function function) const {
   for (const auto& [key, module] : modules) {
     for (const auto& [name, candidate] : module->functions) {
       if (static_cast<const void*>(candidate.get()) == function) return candidate.get();
@@ -91,6 +92,84 @@ std::vector<Timeline*> Context::timelines() {
   for (const auto& [handle, timeline] : streams) all.push_back(timeline.get());
   for (const auto& timeline : destroyed_streams) all.push_back(timeline.get());
   return all;
+}
+
+abi::Stream Context::add_stream(bool blocking, int priority) {
+  auto timeline = std::make_unique<Timeline>(blocking, next_stream_id++, priority);
+  const auto stream = reinterpret_cast<abi::Stream>(timeline.get());
+  streams[timeline.get()] = std::move(timeline);
+  return stream;
+}
+
+void Context::drop_finished_streams() {
+  const double now = now_ns();
+  std::erase_if(destroyed_streams, [&](const auto& timeline) {
+    if (!timeline->idle(now)) return false;
+    if (timeline->last()) busy_until_ns = std::max(busy_until_ns, timeline->last()->end_ns);
+    return true;
+  });
+}
+
+CapturePoint* Context::capture_of(const Timeline& timeline) {
+  const auto found = captures.find(&timeline);
+  return found == captures.end() ? nullptr : &found->second;
+}
+
+bool Context::invalidate_forbidding_capture() {
+  constexpr int kGlobal = 0;  // CU_STREAM_CAPTURE_MODE_GLOBAL: whatever thread calls
+  bool forbidden = false;
+  for (auto& [timeline, point] : captures) {
+    Capture& capture = *point.capture;
+    const bool own =
+        capture.mode == abi::kCaptureThreadLocal && capture.thread == std::this_thread::get_id();
+    if (!own && capture.mode != kGlobal) continue;
+    capture.invalid = true;
+    forbidden = true;
+  }
+  return forbidden;
+}
+
+bool Context::invalidate_implied_capture(const Timeline& timeline) {
+  if (&timeline != &null_stream) return false;
+  bool implied = false;
+  for (auto& [captured, point] : captures) {
+    if (!captured->blocking()) continue;
+    point.capture->invalid = true;
+    implied = true;
+  }
+  return implied;
+}
+
+std::vector<ItemPointer> Context::all_ends() {
+  std::vector<ItemPointer> ends;
+  for (const Timeline* timeline : timelines()) {
+    if (timeline->last()) ends.push_back(timeline->last());
+  }
+  return ends;
+}
+
+std::vector<ItemPointer> Context::ends_of(const Timeline& timeline) {
+  if (&timeline == &null_stream) return null_stream_ends();
+  if (!timeline.last()) return {};
+  return {timeline.last()};
+}
+
+std::optional<double> Context::idle_since(double now_ns) {
+  double since = busy_until_ns;
+  for (Timeline* timeline : timelines()) {
+    timeline->advance(now_ns, false, nullptr);
+    if (!timeline->idle(now_ns)) return std::nullopt;
+    if (timeline->last()) since = std::max(since, timeline->last()->end_ns);
+  }
+  return since;
+}
+
+bool Context::contended(const Timeline& timeline, double now_ns) {
+  return std::ranges::any_of(timelines(), [&](Timeline* other) {
+    if (other == &timeline || other->priority() > timeline.priority()) return false;
+    other->advance(now_ns, false, nullptr);
+    return !other->idle(now_ns);
+  });
 }
 
 std::vector<ItemPointer> Context::null_stream_ends() {
@@ -208,6 +287,9 @@ void Process::tear_down(Context& context) {
   context.destroyed_streams.clear();
   context.events.clear();
   context.modules.clear();
+  context.captures.clear();
+  context.graphs.clear();
+  context.executables.clear();
   addresses.extract(context.index);
   context.used_bytes = 0;
 }
@@ -217,102 +299,50 @@ void Process::look(Context& context) {
   for (Timeline* timeline : context.timelines()) timeline->advance(now, false, nullptr);
 }
 
-abi::Result Process::wait(Lock& lock, Context& context, const std::vector<ItemPointer>& items) {
-  const unsigned flags = context.flags;
+void Process::execute_until(Lock& lock, Context& context, const ItemPointer& item, unsigned flags) {
+  for (;;) {
+    const unsigned finished = worker.finished();
+    if (!item->executed) item->timeline->advance(now_ns(), true, item.get());
+    if (item->executed || context.sticky != abi::kSuccess) return;
+    // Behind a shut gate or a kernel of the worker's.
+    constexpr double kGatePeriod_ns = 20'000;
+    lock.unlock();
+    if (worker.busy()) {
+      leave_to_worker(worker, finished, flags);
+    } else {
+      pass_time(flags, now_ns() + kGatePeriod_ns);
+    }
+    lock.lock();
+  }
+}
+
+abi::Result Process::wait(Lock& lock,
+                          Context& context,
+                          const std::vector<ItemPointer>& items,
+                          unsigned flags) {
+  const double begin = now_ns();
   double end = 0;
   for (const auto& item : items) {
-    for (;;) {
-      const unsigned finished = worker.finished();
-      if (!item->executed) item->timeline->advance(now_ns(), true, item.get());
-      if (item->executed || context.sticky != abi::kSuccess) break;
-      // Behind a shut gate or a kernel of the worker's.
-      constexpr double kGatePeriod_ns = 20'000;
-      lock.unlock();
-      if (worker.busy()) {
-        leave_to_worker(worker, finished, flags);
-      } else {
-        pass_time(flags, now_ns() + kGatePeriod_ns);
-      }
-      lock.lock();
-    }
+    execute_until(lock, context, item, flags);
     end = std::max(end, item->end_ns);
   }
   if (context.sticky != abi::kSuccess) {
     for (Timeline* timeline : context.timelines()) timeline->abandon();
     return context.sticky;
   }
+  if (end > begin) {
+    const WakeDescription& wake = context.description.launch.wake_ns;
+    const Distribution& wakes = flags & abi::kScheduleBlockingSync ? wake.block
+                                : flags & abi::kScheduleYield      ? wake.yield
+                                                                   : wake.spin;
+    end += wakes(context.random_at_times);
+  }
   lock.unlock();
   while (now_ns() < end) pass_time(flags, end);
   lock.lock();
   release_pool(context, context.pool.threshold);
-  std::erase_if(context.destroyed_streams,
-                [now = now_ns()](const auto& timeline) { return timeline->idle(now); });
+  context.drop_finished_streams();
   return context.sticky;
-}
-
-abi::Result Process::launch(Lock& lock,
-                            Context& context,
-                            Timeline& timeline,
-                            Call& call,
-                            const KernelShape* kernel,
-                            double work_ns,
-                            Item item) {
-  double return_ns = call.begin_ns() + context.draw(context.description.call_ns);
-  item.ready_ns = call.begin_ns() + context.draw(context.description.launch_ns);
-  item.duration_ns = context.draw(context.description.kernel_ns) + context.factor * work_ns;
-  if (kernel != nullptr && call.listener() != nullptr) {
-    auto heard = call.listener()->launch(*kernel, context.place(timeline));
-    item.times = std::move(heard.times);
-    item.ready_ns += heard.late_ns;
-    return_ns += heard.late_ns;
-  }
-  const bool on_worker = item.thread_work != nullptr;
-  const ItemPointer pushed = context.push(timeline, std::move(item));
-  if (on_worker) worker.add(pushed);
-  lock.unlock();
-  return call.return_at(return_ns, abi::kSuccess);
-}
-
-abi::Result Process::launch(Lock& lock,
-                            Context& context,
-                            Timeline& timeline,
-                            double begin_ns,
-                            const std::vector<LibraryKernel>& kernels,
-                            double work_ns,
-                            std::function<void()> work) {
-  Listener* const listener = installed_listener.load(std::memory_order_acquire);
-  const bool runtime = node()->cupti.nested != CuptiDescription::Nested::none;
-  const double call_ns =
-      context.draw(context.description.call_ns) / static_cast<double>(kernels.size());
-  // What the runtime does before and after it calls the driver.
-  const double margin_ns = runtime ? call_ns / 10 : 0;
-  double ready_ns = begin_ns + context.draw(context.description.launch_ns);
-  const double duration_ns = context.draw(context.description.kernel_ns) + context.factor * work_ns;
-  double return_ns = begin_ns;
-  for (const auto& kernel : kernels) {
-    const bool first = &kernel == &kernels.front();
-    Item item;
-    item.duration_ns = kernel.share * duration_ns;
-    if (!first) item.gap_ns = context.draw(context.description.kernel_gap_ns);
-    const double enter_ns = return_ns;
-    return_ns += call_ns;
-    if (listener != nullptr) {
-      if (runtime) listener->enter(ApiDomain::runtime, kRuntimeLaunch, enter_ns);
-      listener->enter(ApiDomain::driver, DriverCall("cuLaunchKernelEx").id(), enter_ns + margin_ns);
-      auto heard = listener->launch(kernel.shape, context.place(timeline));
-      item.times = std::move(heard.times);
-      ready_ns += heard.late_ns;
-      return_ns = listener->leave(return_ns + heard.late_ns - margin_ns, abi::kSuccess) + margin_ns;
-      if (runtime) return_ns = listener->leave(return_ns, abi::kSuccess);
-    }
-    item.ready_ns = ready_ns;
-    if (&kernel == &kernels.back()) item.work = std::exchange(work, nullptr);
-    context.push(timeline, std::move(item));
-  }
-  lock.unlock();
-  if (listener != nullptr) listener->write();
-  spin_until(return_ns);
-  return abi::kSuccess;
 }
 
 void Process::execute(Context& context, Operation operation) {

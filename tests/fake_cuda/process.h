@@ -4,13 +4,16 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kernels/kernel.h"
 #include "tests/fake_cuda/call.h"
 #include "tests/fake_cuda/faults.h"
+#include "tests/fake_cuda/graph.h"
 #include "tests/fake_cuda/memory.h"
 #include "tests/fake_cuda/mutex.h"
 #include "tests/fake_cuda/node.h"
@@ -25,15 +28,18 @@ struct Event {
   unsigned flags = 0;
   std::uint32_t id = 0;
   ItemPointer recorded;
+  std::optional<CapturePoint> captured;  // when it was recorded last, that was into a capture
 };
 
 struct Function {
   const kernels::KernelDescription* kernel = nullptr;
   int ptx_version = 0;
+  bool loaded = false;  // onto the device
 };
 
 struct Module {
   int ptx_version = 0;  // 10 * major + minor of the virtual architecture
+  bool native = false;
   std::map<std::string, std::unique_ptr<Function>> functions;
 };
 
@@ -46,11 +52,21 @@ struct Context {
           const AddressMap& addresses);
 
   double draw(const Distribution& distribution) { return factor * distribution(random); }
+  /// What is drawn only at times: the next launches do not depend on whether it was.
+  double draw_at_times(const Distribution& distribution) {
+    return factor * distribution(random_at_times);
+  }
+  /// How long the device takes for it.
+  double work_ns(const Work& work, std::mt19937_64& source) const {
+    return work.share * factor * description.kernel_ns(source) + factor * work.work_ns +
+           work.clocked_ns;
+  }
 
   const DeviceDescription& description;
   const int index;  // in the description
   const int ordinal;
   std::mt19937_64 random;
+  std::mt19937_64 random_at_times;
   const double
       factor;  // of this process on this device: how its launches differ from other processes'
   unsigned references = 0;
@@ -67,11 +83,36 @@ struct Context {
   std::vector<std::unique_ptr<Timeline>> destroyed_streams;  // that still have work
   std::map<const void*, std::unique_ptr<Event>> events;
   std::map<const void*, std::unique_ptr<Module>> modules;
+  std::map<const Timeline*, CapturePoint> captures;  // of the streams that are being captured
+  std::map<const void*, std::unique_ptr<Graph>> graphs;
+  std::map<const void*, std::unique_ptr<GraphExec>> executables;
+  double busy_until_ns = 0;  // what streams that are gone did, and the context's creation
 
   /// Null when `stream` is none of this context's.
   Timeline* find(abi::Stream stream);
-  const Function* find(abi::Function function) const;
+  Function* find(abi::Function function) const;
   std::vector<Timeline*> timelines();
+  abi::Stream add_stream(bool blocking, int priority);
+  /// Forgets streams that were destroyed and have done their work.
+  void drop_finished_streams();
+
+  /// Null unless the stream is being captured.
+  CapturePoint* capture_of(const Timeline& timeline);
+  /// Whether a capture forbids calls like this thread's, which then have made it invalid.
+  bool invalidate_forbidding_capture();
+
+  /// Whether a launch into `timeline` would make the null stream wait for a capture, which is then
+  /// invalid.
+  bool invalidate_implied_capture(const Timeline& timeline);
+
+  /// The entries after which the device, or a stream, is idle.
+  std::vector<ItemPointer> all_ends();
+  std::vector<ItemPointer> ends_of(const Timeline& timeline);
+
+  /// Since when the device has had nothing to do; none while it has.
+  std::optional<double> idle_since(double now_ns);
+  /// Whether a kernel of that stream has rivals: other streams that are busy and not below it.
+  bool contended(const Timeline& timeline, double now_ns);
 
   /// Enqueues in stream order, which for the null stream includes the blocking streams.
   ItemPointer push(Timeline& timeline, Item item);
@@ -89,6 +130,14 @@ struct Context {
   // As CUPTI numbers streams.
   static constexpr std::uint32_t kNullStreamId = 7;
   static constexpr std::uint32_t kFirstStreamId = 13;
+};
+
+/// When a launching call gets its turn, and what delays it.
+struct Turn {
+  abi::Result status = abi::kSuccess;
+  double begin_ns = 0;
+  double late_ns = 0;         // of the call, and of what it launches
+  double kernel_late_ns = 0;  // of what it launches alone
 };
 
 class Process {
@@ -120,29 +169,39 @@ class Process {
   /// Runs what is due, as a device would have by now.
   void look(Context& context);
 
-  /// Waits as the context's flags say until `items` are complete, then does what every
-  /// synchronisation does.
-  abi::Result wait(Lock& lock, Context& context, const std::vector<ItemPointer>& items);
+  /// Waits as the flags (usually the context's) say until `items` are complete, then does what
+  /// every synchronisation does.
+  abi::Result wait(Lock& lock,
+                   Context& context,
+                   const std::vector<ItemPointer>& items,
+                   unsigned flags);
+  abi::Result wait(Lock& lock, Context& context, const std::vector<ItemPointer>& items) {
+    return wait(lock, context, items, context.flags);
+  }
 
-  /// Enqueues a launch that takes `work_ns` beside the kernel's own time; returns when the call
-  /// does. Null when it is no kernel. Unlocks.
+  /// Enqueues a launch, or captures it; returns when the call does, which it does `late_ns` later
+  /// than usual. `item` is of a kernel whose effect is not the operation. Unlocks.
   abi::Result launch(Lock& lock,
                      Context& context,
                      Timeline& timeline,
                      Call& call,
-                     const KernelShape* kernel,
-                     double work_ns,
-                     Item item);
+                     double late_ns,
+                     Work work,
+                     Item item = {});
 
-  /// The same for a library's kernels, of which the last one has the effect. The library's call
-  /// began at `begin_ns`.
+  /// The same for the kernels of a library, whose call began at `begin_ns`.
   abi::Result launch(Lock& lock,
                      Context& context,
                      Timeline& timeline,
+                     LibraryCaller caller,
                      double begin_ns,
-                     const std::vector<LibraryKernel>& kernels,
-                     double work_ns,
-                     std::function<void()> work);
+                     std::vector<Work> works);
+
+  abi::Result launch(Lock& lock,
+                     Context& context,
+                     Timeline& timeline,
+                     Call& call,
+                     GraphExec& graph);
 
   /// Checks that the operation may access its memory, and applies it.
   void execute(Context& context, Operation operation);
@@ -152,6 +211,24 @@ class Process {
   std::uint32_t next_context_id() { return ++last_context_id_; }
 
  private:
+  /// Executes what the entry waits for, the entry, and returns when it is over or given up.
+  void execute_until(Lock& lock, Context& context, const ItemPointer& item, unsigned flags);
+  Turn take_turn(Lock& lock, Context& context, Timeline& timeline, double begin_ns);
+  abi::Result wait_for_room(Lock& lock, Context& context, Timeline& timeline, double& begin_ns);
+  /// None when launching calls do not wait for each other.
+  double* launches_free_ns(Context& context, Timeline& timeline);
+  /// Enqueues what has its turn; the call returns at `return_ns`.
+  void enqueue(Context& context, Timeline& timeline, const Turn& turn, Item item, double return_ns);
+  void set_effect(Context& context, Item& item, Work& work);
+  abi::Result capture(Lock& lock,
+                      Context& context,
+                      CapturePoint& point,
+                      Call& call,
+                      double late_ns,
+                      Work work);
+
+  double process_free_ns_ = 0;  // of launching calls that wait for each other, the last one's end
+  std::pair<const Context*, std::uint32_t> last_launched_;  // the stream, by number
   std::uint32_t last_context_id_ = 0;
   bool load_attempted_ = false;
   bool initialized_ = false;

@@ -17,13 +17,13 @@ ItemPointer Timeline::push(Item item) {
   item.timeline = this;
   last_ = std::make_shared<Item>(std::move(item));
   Item& pushed = *last_;
-  const bool nothing_to_run = !pushed.work && !pushed.shut && !pushed.thread_work;
+  const bool nothing_to_run = !pushed.work && !pushed.shut && !pushed.thread_work && !pushed.batch;
   const bool known_begin = queue_.empty() && others_are_executed(pushed);
   // What has no effect but its time needs no turn in the queue: the wait after a burst of empty
   // kernels would spend noticeable time on them.
   if (nothing_to_run && known_begin) {
     const double begin = begin_of(pushed);
-    settle(pushed, begin, begin + pushed.duration_ns);
+    settle(pushed, begin, end_of(pushed, begin, available_ns_));
   } else {
     queue_.push_back(last_);
   }
@@ -36,6 +36,18 @@ double Timeline::begin_of(const Item& item, double available_ns) {
   return begin;
 }
 
+double Timeline::end_of(const Item& item, double begin_ns, double available_ns) {
+  // One that overlaps does not end before what it overlaps.
+  return std::max(begin_ns + item.length_ns(), available_ns);
+}
+
+ItemPointer Timeline::in_the_way(std::size_t most, double now_ns) {
+  if (held_.size() < most) return nullptr;
+  advance(now_ns, false, nullptr);
+  while (!held_.empty() && held_.front()->complete(now_ns)) held_.pop_front();
+  return held_.size() < most ? nullptr : held_[held_.size() - most];
+}
+
 void Timeline::settle(Item& item, double begin_ns, double end_ns) {
   item.executed = true;
   item.end_ns = end_ns;
@@ -43,6 +55,7 @@ void Timeline::settle(Item& item, double begin_ns, double end_ns) {
   item.after.clear();
   if (item.times) item.times->set(begin_ns, end_ns);
   item.times = nullptr;
+  if (item.batch) item.batch->settle(begin_ns);
 }
 
 bool Timeline::next_is(const Item& item) const {
@@ -56,7 +69,7 @@ std::optional<double> Timeline::begin_of_queued(const Item& item) const {
     const double begin = begin_of(*queued, available);
     if (queued.get() == &item) return begin;
     if (queued->shut || queued->thread_work) return std::nullopt;
-    available = begin + queued->duration_ns;
+    available = end_of(*queued, begin, available);
   }
   return std::nullopt;
 }
@@ -68,7 +81,7 @@ bool Timeline::execute_first(double now_ns, bool ahead) {
     if (!dependency->executed) return false;
   }
   const double begin = begin_of(*item);
-  double end = begin + item->duration_ns;
+  double end = end_of(*item, begin, available_ns_);
   if (item->shut) {
     if (item->shut(begin, now_ns)) return false;
     end = std::max(begin, now_ns);
@@ -84,6 +97,7 @@ bool Timeline::execute_first(double now_ns, bool ahead) {
   item->work = nullptr;
   item->shut = nullptr;
   item->thread_work = nullptr;
+  item->batch = nullptr;
   return true;
 }
 
@@ -103,6 +117,7 @@ void Timeline::abandon() {
     item->work = nullptr;
     item->shut = nullptr;
     item->thread_work = nullptr;
+    item->batch = nullptr;
     item->times = nullptr;
   }
 }

@@ -50,7 +50,7 @@ void use_all_processors() {
 }  // namespace
 
 void Worker::add(ItemPointer item) {
-  pending_.push_back(std::move(item));
+  pending_[item->timeline].push_back(std::move(item));
   unfinished_.fetch_add(1, std::memory_order_release);
   added_.fetch_add(1, std::memory_order_release);
   host_processor_.store(sched_getcpu(), std::memory_order_relaxed);
@@ -70,12 +70,14 @@ void Worker::start() {
 }
 
 void Worker::forget_executed() {
-  std::erase_if(pending_, [this](const ItemPointer& item) {
-    if (!item->executed) return false;
-    // Given up before its turn came.
-    unfinished_.fetch_sub(1, std::memory_order_release);
-    return true;
-  });
+  for (auto stream = pending_.begin(); stream != pending_.end();) {
+    auto& items = stream->second;
+    for (; !items.empty() && items.front()->executed; items.pop_front()) {
+      // Given up before its turn came.
+      unfinished_.fetch_sub(1, std::memory_order_release);
+    }
+    stream = items.empty() ? pending_.erase(stream) : std::next(stream);
+  }
 }
 
 void Worker::finish(ThreadWork& work) {
@@ -85,14 +87,17 @@ void Worker::finish(ThreadWork& work) {
   finished_.fetch_add(1, std::memory_order_release);
 }
 
-ItemPointer Worker::find_next(double now_ns, double& begin_ns) {
+ItemPointer Worker::find_next(double now_ns, double& turn_ns) {
   ItemPointer next;
-  for (const auto& item : pending_) {
+  for (const auto& [timeline, items] : pending_) {
+    const ItemPointer& item = items.front();
     item->timeline->advance(now_ns, false, item.get());
     const auto begin = item->timeline->begin_of_queued(*item);
-    if (!begin || (next && *begin >= begin_ns)) continue;
+    if (!begin) continue;
+    const double turn = *begin + (item->thread_work->at_end ? item->length_ns() : 0);
+    if (next && turn >= turn_ns) continue;
     next = item;
-    begin_ns = *begin;
+    turn_ns = turn;
   }
   return next;
 }
@@ -101,16 +106,20 @@ void Worker::execute(Lock& lock, const Item& item) {
   const auto work = item.thread_work;
   if (!item.timeline->next_is(item)) return;
   if (work->admit()) {
-    lock.unlock();
-    // It talks with the host, which polls.
-    if (work->until_returned) use_processors_but(host_processor_);
-    work->run();
-    finish(*work);
-    lock.lock();
+    if (work->run) {
+      lock.unlock();
+      // It talks with the host, which polls.
+      if (work->until_returned) use_processors_but(host_processor_);
+      work->run();
+      finish(*work);
+      lock.lock();
+    } else {
+      finish(*work);
+    }
   } else {
     finish(*work);
   }
-  std::erase_if(pending_, [&](const ItemPointer& pending) { return pending.get() == &item; });
+  pending_.at(item.timeline).pop_front();
   if (!item.executed) item.timeline->advance(now_ns(), false, &item);
 }
 
@@ -153,16 +162,16 @@ void Worker::run() {
       wait_for_work(lock);
       continue;
     }
-    double begin = 0;
+    double turn = 0;
     const double now = now_ns();
-    const ItemPointer next = find_next(now, begin);
-    if (next && begin <= now) {
+    const ItemPointer next = find_next(now, turn);
+    if (next && turn <= now) {
       execute(lock, *next);
       continue;
     }
     // Nobody knows when that happens which is behind a gate.
     const double until =
-        next ? begin : now + (sharing() ? kPollPeriodWhenSharing_ns : kPollPeriod_ns);
+        next ? turn : now + (sharing() ? kPollPeriodWhenSharing_ns : kPollPeriod_ns);
     const double early = until - now - (sharing() ? kAwakeBeforeWhenSharing_ns : kAwakeBefore_ns);
     if (early > 0) {
       changed_.wait_for(lock, nanoseconds(early));

@@ -4,7 +4,8 @@
 
 #include <atomic>
 #include <condition_variable>
-#include <vector>
+#include <deque>
+#include <map>
 
 #include "tests/fake_cuda/mutex.h"
 #include "tests/fake_cuda/operation.h"
@@ -12,8 +13,8 @@
 
 namespace launchgap::fake {
 
-/// Executes the thread_work of entries at their virtual begin, one after another. The thread starts
-/// with the first of them and never ends.
+/// Executes the thread_work of entries at their virtual begin or end, one after another. The thread
+/// starts with the first of them and never ends.
 class Worker {
  public:
   /// `mutex` is the driver's lock.
@@ -36,15 +37,15 @@ class Worker {
   template <typename Done>
   bool stay_awake(double until_ns, Done done);
   bool sharing() const { return now_ns() < shares_until_ns_; }
-  /// The pending entry that begins first and when, as far as any is known.
-  ItemPointer find_next(double now_ns, double& begin_ns);
+  /// The pending entry whose turn comes first and when, as far as any is known.
+  ItemPointer find_next(double now_ns, double& turn_ns);
   void execute(Lock& lock, const Item& item);
   void finish(ThreadWork& work);
   void forget_executed();
 
   Mutex& mutex_;
   std::condition_variable_any changed_;
-  std::vector<ItemPointer> pending_;
+  std::map<const Timeline*, std::deque<ItemPointer>> pending_;  // in the order of the stream
   bool started_ = false;
   // Of the thread alone: for how long, and until when, it takes it that it shares its processor.
   double sharing_ns_ = 0;

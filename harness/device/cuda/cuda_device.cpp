@@ -4,24 +4,23 @@
 #include <array>
 #include <cctype>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 
 #include <fmt/format.h>
 
+#include "harness/core/clock.h"
 #include "harness/core/errors.h"
-#include "harness/device/cuda/driver.h"
+#include "harness/device/cuda/allocators.h"
+#include "harness/device/cuda/graph.h"
+#include "harness/device/cuda/kernel.h"
 #include "harness/device/cuda/libraries.h"
-#include "kernels/images.h"
+#include "harness/device/cuda/pointers.h"
+#include "harness/device/cuda/runtime_launcher.h"
+#include "harness/device/cuda/stream.h"
 
 namespace launchgap::cuda {
 namespace {
-
-void* as_pointer(abi::DevicePointer pointer) {
-  return reinterpret_cast<void*>(pointer);
-}
-abi::DevicePointer as_device(const void* pointer) {
-  return reinterpret_cast<abi::DevicePointer>(pointer);
-}
 
 std::optional<int> attribute(const Driver& driver, abi::Device device, abi::DeviceAttribute which) {
   int value = 0;
@@ -142,231 +141,68 @@ class SharedBuffer : public Buffer {
   void* host_ = nullptr;
 };
 
-class CudaKernel : public Kernel {
- public:
-  CudaKernel(const Driver& driver, const KernelDescription& description, int compute_capability)
-      : driver_(driver) {
-    const kernels::KernelImages images = kernels::images_of(description);
-    const std::string wanted = wanted_form();
-    if (!images.native.empty() && wanted != "portable" && load(images.native)) {
-      form_ = "native";
-      compiled_by_driver_ = !has_machine_code(compute_capability);
-    } else if (!images.portable.empty() && wanted != "native") {
-      load_portable(images.portable);
-      form_ = "portable";
-      compiled_by_driver_ = true;
-    } else if (images.native.empty() && images.portable.empty()) {
-      throw Unsupported(
-          "this build carries no device code: it was built without clang and without nvcc. Install "
-          "clang (scripts/setup does) and build again");
-    } else {
-      throw Unsupported(
-          fmt::format("this build has no {} form of kernel {} for compute capability {}.{}",
-                      wanted == "auto" ? "native" : wanted,
-                      description.name,
-                      compute_capability / 10,
-                      compute_capability % 10));
-    }
-    try {
-      CHECK_CUDA(driver_, cuModuleGetFunction(&function_, module_, description.name));
-    } catch (...) {
-      driver_.cuModuleUnload(module_);
-      throw;
-    }
+unsigned schedule_of(WaitMode wait) {
+  switch (wait) {
+    case WaitMode::spin:
+      return abi::kScheduleSpin;
+    case WaitMode::yield:
+      return abi::kScheduleYield;
+    case WaitMode::block:
+      return abi::kScheduleBlockingSync;
   }
-  ~CudaKernel() override { driver_.cuModuleUnload(module_); }
+  return abi::kScheduleSpin;
+}
 
-  std::string form() const override { return form_; }
-  bool compiled_by_driver() const override { return compiled_by_driver_; }
-  abi::Function function() const { return function_; }
+const char* name_of(WaitMode wait) {
+  return wait == WaitMode::spin ? "spin" : wait == WaitMode::yield ? "yield" : "block";
+}
 
- private:
-  /// LAUNCHGAP_KERNELS: native, portable, or auto, which prefers native.
-  static std::string wanted_form() {
-    const char* text = std::getenv("LAUNCHGAP_KERNELS");
-    std::string form = text && *text ? text : "auto";
-    if (form != "auto" && form != "native" && form != "portable") {
-      throw UsageError(
-          fmt::format("LAUNCHGAP_KERNELS is '{}': it can be auto, native or portable", form));
-    }
-    return form;
+/// What the driver reads from the environment when it is initialised.
+void set_environment(const OpenOptions& options) {
+  switch (options.loading) {
+    case CodeLoading::unchanged:
+      return;
+    case CodeLoading::lazy:
+      setenv("CUDA_MODULE_LOADING", "LAZY", 1);
+      return;
+    case CodeLoading::eager:
+      setenv("CUDA_MODULE_LOADING", "EAGER", 1);
+      return;
+    case CodeLoading::jit_warming:
+    case CodeLoading::jit_cached:
+      setenv("CUDA_CACHE_PATH", options.jit_cache.c_str(), 1);
+      unsetenv("CUDA_CACHE_DISABLE");
+      setenv("LAUNCHGAP_KERNELS", "portable", 1);
+      return;
+    case CodeLoading::jit_uncached:
+      setenv("CUDA_CACHE_DISABLE", "1", 1);
+      setenv("LAUNCHGAP_KERNELS", "portable", 1);
+      return;
   }
-
-  /// Machine code runs on its own compute capability and on later ones of the same major.
-  static bool has_machine_code(int compute_capability) {
-    return std::ranges::any_of(kernels::native_architectures(), [&](int built_for) {
-      return built_for / 10 == compute_capability / 10 && built_for <= compute_capability;
-    });
-  }
-
-  /// False if the image has nothing for this GPU or is of a toolkit that the driver is too old for,
-  /// which is no error: the portable form is there for that. Old drivers say of newer images that
-  /// they are invalid.
-  bool load(std::string_view image) {
-    const abi::Result code =
-        driver_.cuModuleLoadDataEx(&module_, image.data(), 0, nullptr, nullptr);
-    switch (code) {
-      case abi::kNoBinaryForGpu:
-      case abi::kUnsupportedPtxVersion:
-      case abi::kInvalidImage:
-      case abi::kInvalidPtx:
-      case abi::kInvalidSource:
-        return false;
-      default:
-        driver_.check(code, "cuModuleLoadDataEx", __FILE__, __LINE__);
-        return true;
-    }
-  }
-
-  void load_portable(std::string_view ptx) {
-    std::array<char, 4096> log{};
-    int options[] = {abi::kJitErrorLogBuffer, abi::kJitErrorLogBufferSizeBytes};
-    void* values[] = {log.data(), reinterpret_cast<void*>(log.size() - 1)};
-    const abi::Result code = driver_.cuModuleLoadDataEx(&module_, ptx.data(), 2, options, values);
-    if (code != abi::kSuccess && log[0] != '\0') {
-      throw LibraryError("CUDA driver",
-                         "cuModuleLoadDataEx",
-                         code,
-                         driver_.describe(code) + ": " + log.data(),
-                         is_sticky(code));
-    }
-    driver_.check(code, "cuModuleLoadDataEx", __FILE__, __LINE__);
-  }
-
-  const Driver& driver_;
-  abi::Module module_ = nullptr;
-  abi::Function function_ = nullptr;
-  std::string form_;
-  bool compiled_by_driver_ = false;
-};
-
-class CudaEvent : public Event {
- public:
-  explicit CudaEvent(const Driver& driver) : driver_(driver) {
-    CHECK_CUDA(driver_, cuEventCreate(&handle, abi::kEventDefault));
-  }
-  ~CudaEvent() override { driver_.cuEventDestroy_v2(handle); }
-  abi::Event handle = nullptr;
-
- private:
-  const Driver& driver_;
-};
-
-class CudaStream : public Stream {
- public:
-  explicit CudaStream(const Driver& driver) : driver_(driver) {
-    CHECK_CUDA(driver_, cuStreamCreate(&handle, abi::kStreamNonBlocking));
-  }
-  ~CudaStream() override { driver_.cuStreamDestroy_v2(handle); }
-
-  void launch(const Kernel& kernel, LaunchShape shape, void** arguments) override {
-    const abi::Function function = static_cast<const CudaKernel&>(kernel).function();
-    if (driver_.cuLaunchKernelEx) {
-      const abi::LaunchConfig config{
-          shape.blocks, 1, 1, shape.threads, 1, 1, 0, handle, nullptr, 0};
-      CHECK_CUDA(driver_, cuLaunchKernelEx(&config, function, arguments, nullptr));
-    } else {
-      CHECK_CUDA(
-          driver_,
-          cuLaunchKernel(
-              function, shape.blocks, 1, 1, shape.threads, 1, 1, 0, handle, arguments, nullptr));
-    }
-  }
-  void wait() override { CHECK_CUDA(driver_, cuStreamSynchronize(handle)); }
-  void record(Event& event) override {
-    CHECK_CUDA(driver_, cuEventRecord(static_cast<CudaEvent&>(event).handle, handle));
-  }
-  void fill_bytes(void* address, unsigned char value, std::size_t bytes) override {
-    CHECK_CUDA(driver_, cuMemsetD8Async(as_device(address), value, bytes, handle));
-  }
-
-  abi::Stream handle = nullptr;
-
- private:
-  const Driver& driver_;
-};
-
-/// Common to both allocators: a write of the whole allocation on the stream, and a wait.
-class StreamAllocator : public Allocator {
- public:
-  StreamAllocator(const Driver& driver, CudaStream& stream) : driver_(driver), stream_(stream) {}
-  void touch(void* address, std::size_t bytes) override {
-    stream_.fill_bytes(address, 0x5A, bytes);
-    stream_.wait();
-  }
-
- protected:
-  const Driver& driver_;
-  CudaStream& stream_;
-};
-
-class DirectAllocator : public StreamAllocator {
- public:
-  using StreamAllocator::StreamAllocator;
-  void* allocate(std::size_t bytes) override {
-    abi::DevicePointer pointer = 0;
-    CHECK_CUDA(driver_, cuMemAlloc_v2(&pointer, bytes));
-    return as_pointer(pointer);
-  }
-  void release(void* address, std::size_t) override {
-    CHECK_CUDA(driver_, cuMemFree_v2(as_device(address)));
-  }
-  std::string method() const override { return "cuMemAlloc, cuMemFree"; }
-};
-
-class PoolAllocator : public StreamAllocator {
- public:
-  PoolAllocator(const Driver& driver, CudaStream& stream, abi::Device device)
-      : StreamAllocator(driver, stream) {
-    if (!driver_.cuMemAllocAsync || !driver_.cuMemFreeAsync || !driver_.cuDeviceGetDefaultMemPool ||
-        !driver_.cuMemPoolSetAttribute ||
-        attribute(driver_, device, abi::kMemoryPoolsSupported).value_or(0) == 0) {
-      throw Unsupported("the driver has no memory pools for this GPU (they came with CUDA 11.2)");
-    }
-    abi::MemoryPool pool = nullptr;
-    CHECK_CUDA(driver_, cuDeviceGetDefaultMemPool(&pool, device));
-    // As frameworks set it: by default the pool returns everything to the system at each
-    // synchronisation.
-    std::uint64_t keep_everything = ~std::uint64_t{0};
-    CHECK_CUDA(driver_, cuMemPoolSetAttribute(pool, abi::kReleaseThreshold, &keep_everything));
-    pool_ = pool;
-  }
-  ~PoolAllocator() override {
-    driver_.cuStreamSynchronize(stream_.handle);  // what is being freed cannot be trimmed yet
-    if (driver_.cuMemPoolTrimTo) driver_.cuMemPoolTrimTo(pool_, 0);
-  }
-  void* allocate(std::size_t bytes) override {
-    abi::DevicePointer pointer = 0;
-    CHECK_CUDA(driver_, cuMemAllocAsync(&pointer, bytes, stream_.handle));
-    return as_pointer(pointer);
-  }
-  void release(void* address, std::size_t) override {
-    CHECK_CUDA(driver_, cuMemFreeAsync(as_device(address), stream_.handle));
-  }
-  std::string method() const override {
-    return "cuMemAllocAsync, cuMemFreeAsync on the default pool, which keeps what is freed";
-  }
-
- private:
-  abi::MemoryPool pool_ = nullptr;
-};
+}
 
 class CudaDevice : public Device {
  public:
-  CudaDevice(const Driver& driver, abi::Device device, DeviceFacts facts)
-      : driver_(driver), device_(device), facts_(std::move(facts)) {
+  CudaDevice(const Driver& driver,
+             abi::Device device,
+             DeviceFacts facts,
+             const OpenOptions& options,
+             double initialise_ns)
+      : driver_(driver), device_(device), facts_(std::move(facts)), wait_(options.wait) {
+    const std::int64_t begin = now_ns();
     // The default wait spins: it is the shortest, and does not depend on the number of devices and
     // CPUs as the driver's own choice does.
-    CHECK_CUDA(driver_, cuDevicePrimaryCtxSetFlags_v2(device_, abi::kScheduleSpin));
-    abi::Context context = nullptr;
-    CHECK_CUDA(driver_, cuDevicePrimaryCtxRetain(&context, device_));
+    CHECK_CUDA(driver_, cuDevicePrimaryCtxSetFlags_v2(device_, schedule_of(options.wait)));
+    CHECK_CUDA(driver_, cuDevicePrimaryCtxRetain(&context_, device_));
     try {
-      CHECK_CUDA(driver_, cuCtxSetCurrent(context));
+      CHECK_CUDA(driver_, cuCtxSetCurrent(context_));
     } catch (...) {
       driver_.cuDevicePrimaryCtxRelease_v2(device_);
       throw;
     }
-    facts_.details["wait"] = "spin";
+    if (options.loading == CodeLoading::jit_cached) jit_cache_ = options.jit_cache;
+    opening_ = {initialise_ns, static_cast<double>(now_ns() - begin)};
+    facts_.details["wait"] = name_of(options.wait);
     int mode = 0;
     if (driver_.cuModuleGetLoadingMode && driver_.cuModuleGetLoadingMode(&mode) == abi::kSuccess) {
       facts_.details["module_loading"] = mode == abi::kLazyLoading ? "lazy" : "eager";
@@ -381,8 +217,26 @@ class CudaDevice : public Device {
     return all;
   }
 
-  std::unique_ptr<Stream> create_stream() override { return std::make_unique<CudaStream>(driver_); }
-  std::unique_ptr<Event> create_event() override { return std::make_unique<CudaEvent>(driver_); }
+  Opening opening() const override { return opening_; }
+  void use_on_this_thread() override { CHECK_CUDA(driver_, cuCtxSetCurrent(context_)); }
+
+  std::unique_ptr<Stream> create_stream() override { return create_stream(StreamOptions{}); }
+  std::unique_ptr<Stream> create_stream(const StreamOptions& options) override {
+    return std::make_unique<CudaStream>(driver_, options);
+  }
+  std::unique_ptr<Stream> default_stream() override {
+    return std::make_unique<CudaStream>(driver_);
+  }
+  Priorities stream_priorities() override {
+    Priorities range{};
+    CHECK_CUDA(driver_, cuCtxGetStreamPriorityRange(&range.lowest, &range.highest));
+    return range;
+  }
+  /// Waits for an event sleep where waits for a stream do, which the event must be told.
+  std::unique_ptr<Event> create_event() override {
+    return std::make_unique<CudaEvent>(
+        driver_, wait_ == WaitMode::block ? abi::kEventBlockingSync : abi::kEventDefault);
+  }
   double elapsed_ns(const Event& begin, const Event& end) override {
     float milliseconds = 0;
     CHECK_CUDA(driver_,
@@ -392,7 +246,27 @@ class CudaDevice : public Device {
     return static_cast<double>(milliseconds) * 1e6;
   }
   std::unique_ptr<Kernel> load(const KernelDescription& kernel) override {
+    require_jit_cache();
     return std::make_unique<CudaKernel>(driver_, kernel, capability(facts_));
+  }
+  int resident_blocks(const Kernel& kernel, int threads) override {
+    int per_multiprocessor = 0;
+    CHECK_CUDA(
+        driver_,
+        cuOccupancyMaxActiveBlocksPerMultiprocessor(
+            &per_multiprocessor, static_cast<const CudaKernel&>(kernel).function(), threads, 0));
+    if (!facts_.multiprocessors)
+      throw Unsupported("the driver does not say how many multiprocessors the GPU has");
+    return per_multiprocessor * *facts_.multiprocessors;
+  }
+  std::unique_ptr<Graph> capture(Stream& stream, const std::function<void()>& work) override {
+    return capture_graph(driver_, static_cast<CudaStream&>(stream), work);
+  }
+  std::unique_ptr<ExecutableGraph> instantiate(const Graph& graph) override {
+    return instantiate_graph(driver_, graph);
+  }
+  std::unique_ptr<NullLauncher> runtime_launcher(RuntimeApi api) override {
+    return cuda::runtime_launcher(api);
   }
   std::unique_ptr<Buffer> allocate(std::size_t bytes) override {
     return std::make_unique<CudaBuffer>(driver_, bytes);
@@ -420,23 +294,29 @@ class CudaDevice : public Device {
     return cudnn_convolution(*this, static_cast<CudaStream&>(stream).handle, shape);
   }
   std::unique_ptr<Allocator> allocator(Stream& stream, AllocatorKind kind) override {
-    auto& cuda_stream = static_cast<CudaStream&>(stream);
-    switch (kind) {
-      case AllocatorKind::direct:
-        return std::make_unique<DirectAllocator>(driver_, cuda_stream);
-      case AllocatorKind::pool:
-        return std::make_unique<PoolAllocator>(driver_, cuda_stream, device_);
-      case AllocatorKind::mapped:
-        break;
-    }
-    throw Unsupported(
-        "memory mapped page by page is the host's; GPUs have the direct and the pool allocator");
+    return make_allocator(driver_, static_cast<CudaStream&>(stream), device_, kind);
   }
 
  private:
+  /// A process before this one must have left what it compiled; the driver does not say if it could
+  /// not.
+  void require_jit_cache() const {
+    if (!jit_cache_) return;
+    std::error_code failed;
+    if (std::filesystem::is_empty(*jit_cache_, failed) || failed) {
+      throw Unsupported(fmt::format("the driver kept nothing of what it compiled in '{}'{}",
+                                    *jit_cache_,
+                                    failed ? ": " + failed.message() : ""));
+    }
+  }
+
   const Driver& driver_;
   abi::Device device_;
+  abi::Context context_ = nullptr;
   DeviceFacts facts_;
+  WaitMode wait_;
+  std::optional<std::string> jit_cache_;  // where code must come from
+  Opening opening_;
 };
 
 std::vector<LoadedLibrary>& loaded() {
@@ -496,14 +376,17 @@ std::vector<DeviceFacts> probe() {
   return devices;
 }
 
-std::unique_ptr<Device> open(const std::string& uuid) {
+std::unique_ptr<Device> open(const std::string& uuid, const OpenOptions& options) {
+  set_environment(options);
+  const std::int64_t begin = now_ns();
   const Driver& driver = initialised_driver();
+  const auto initialise_ns = static_cast<double>(now_ns() - begin);
   const std::vector<DeviceFacts> devices = probe();
   for (const DeviceFacts& facts : devices) {
     if (facts.uuid != uuid) continue;
     abi::Device device = 0;
     CHECK_CUDA(driver, cuDeviceGet(&device, facts.index));
-    return std::make_unique<CudaDevice>(driver, device, facts);
+    return std::make_unique<CudaDevice>(driver, device, facts, options, initialise_ns);
   }
   throw Error(fmt::format("no GPU with UUID {} is visible to this process", uuid));
 }

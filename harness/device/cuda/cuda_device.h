@@ -13,7 +13,9 @@ namespace launchgap::cuda {
 /// driver or it cannot be initialised, with the driver's own words.
 std::vector<DeviceFacts> probe();
 
-/// Opens a GPU's primary context. Throws Error if no visible GPU has this UUID.
-std::unique_ptr<Device> open(const std::string& uuid);
+/// Opens a GPU's primary context, after setting what `options` want in the environment, which the
+/// driver reads when it is initialised: before anything else uses the driver in this process.
+/// Throws Error if no visible GPU has this UUID.
+std::unique_ptr<Device> open(const std::string& uuid, const OpenOptions& options = {});
 
 }  // namespace launchgap::cuda

@@ -104,23 +104,33 @@ class HostKernel : public Kernel {
 
 class HostEvent : public Event {
  public:
+  void wait() override {
+    if (queue) queue->wait();
+  }
   std::int64_t reached_ns = 0;
+  Queue* queue = nullptr;  // where it was recorded
 };
 
 class HostStream : public Stream {
  public:
-  explicit HostStream(const CpuList& cpus) : queue(cpus) {}
+  HostStream(const CpuList& cpus, std::size_t& streams) : queue(cpus), streams_(++streams) {}
+  ~HostStream() override { --streams_; }
   void launch(const Kernel& kernel, LaunchShape shape, void** arguments) override {
     queue.launch(static_cast<const HostKernel&>(kernel).description, shape, arguments);
   }
   void wait() override { queue.wait(); }
   void record(Event& event) override {
-    queue.run([&event] { static_cast<HostEvent&>(event).reached_ns = now_ns(); });
+    auto& own = static_cast<HostEvent&>(event);
+    own.queue = &queue;
+    queue.run([&own] { own.reached_ns = now_ns(); });
   }
   void fill_bytes(void* address, unsigned char value, std::size_t bytes) override {
     queue.run([=] { std::memset(address, value, bytes); }, "memset");
   }
   Queue queue;
+
+ private:
+  std::size_t& streams_;  // of the device
 };
 
 /// Writes every byte, in a way that the compiler cannot leave out.
@@ -204,19 +214,19 @@ class RecordedAllocator : public Allocator {
 
 class HostDevice : public Device {
  public:
-  HostDevice() : facts_(probe()), cpus_(allowed_cpus()) {
-    facts_.details["wait"] = "spin 50 us, then sleep";
-  }
+  HostDevice() : facts_(probe()) { facts_.details["wait"] = "spin 50 us, then sleep"; }
 
   const DeviceFacts& facts() const override { return facts_; }
   std::vector<LoadedLibrary> libraries() const override { return loaded_libraries(); }
 
+  using Device::create_stream;
   /// The launching thread has the first CPU and the worker the last, so that they never take turns
-  /// on one.
+  /// on one; the workers of further queues have those before it.
   std::unique_ptr<Stream> create_stream() override {
-    const CpuList worker = {cpus_.back()};
+    const std::size_t place = streams_ % cpus().size();
+    const CpuList worker = {cpus()[cpus().size() - 1 - place]};
     facts_.details["queue_cpu"] = cpu_list_text(worker);
-    return std::make_unique<HostStream>(worker);
+    return std::make_unique<HostStream>(worker, streams_);
   }
   std::unique_ptr<Event> create_event() override { return std::make_unique<HostEvent>(); }
   double elapsed_ns(const Event& begin, const Event& end) override {
@@ -273,19 +283,19 @@ class HostDevice : public Device {
     throw Error("there is no such allocator");
   }
 
-  int threads() const { return static_cast<int>(cpus_.size()); }
+  int threads() const { return static_cast<int>(cpus().size()); }
 
   /// Libraries start their threads from the queue's worker, and threads inherit their parent's
   /// CPUs: a worker bound to one CPU would squeeze all of them onto it.
   Queue& library_queue(Stream& stream) {
     Queue& queue = static_cast<HostStream&>(stream).queue;
-    queue.run([cpus = cpus_] { bind_thread(cpus); });
+    queue.run([cpus = cpus()] { bind_thread(cpus); });
     queue.wait();
     return queue;
   }
 
   DeviceFacts facts_;
-  CpuList cpus_;
+  std::size_t streams_ = 0;  // that there are now
 };
 
 }  // namespace

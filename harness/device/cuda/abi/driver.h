@@ -19,9 +19,29 @@ using Function = struct FunctionHandle*;
 using Stream = struct StreamHandle*;
 using Event = struct EventHandle*;
 using MemoryPool = struct MemoryPoolHandle*;
+using Graph = struct GraphHandle*;
+using GraphNode = struct GraphNodeHandle*;
+using GraphExec = struct GraphExecHandle*;
 
 struct Uuid {
   unsigned char bytes[16];
+};
+
+enum LaunchAttributeId : int {
+  kLaunchCooperative =
+      2,  // the grid's blocks are all resident at once, so they can wait for each other
+  kLaunchProgrammatic =
+      6,  // may begin before what is ahead of it in the stream has ended (9.0 and later)
+};
+
+/// CUlaunchAttribute. Of the union only what launchgap sets is spelled out.
+struct LaunchAttribute {
+  int id;
+  char pad[8 - sizeof(int)];
+  union {
+    char bytes[64];
+    int flag;  // of kLaunchCooperative and kLaunchProgrammatic: on or off
+  } value;
 };
 
 /// CUlaunchConfig of cuLaunchKernelEx (driver 11.8 and later).
@@ -30,9 +50,17 @@ struct LaunchConfig {
   unsigned block_x, block_y, block_z;
   unsigned shared_bytes;
   Stream stream;
-  void* attributes;
+  LaunchAttribute* attributes;
   unsigned attribute_count;
 };
+
+/// CUgraphExecUpdateResultInfo.
+struct GraphUpdateResult {
+  int result;  // GraphUpdate
+  GraphNode node, from;
+};
+enum GraphUpdate : int { kGraphUpdated = 0, kGraphUpdateError = 1, kGraphTopologyChanged = 2 };
+enum CaptureMode : int { kCaptureThreadLocal = 1 };
 
 enum : Result {
   kSuccess = 0,
@@ -67,17 +95,22 @@ enum : Result {
   kInvalidPc = 718,
   kLaunchFailed = 719,
   kTensorMemoryLeak = 721,
+  kCooperativeLaunchTooLarge = 720,
   kNotPermitted = 800,
   kNotSupported = 801,
   kSystemNotReady = 802,
   kSystemDriverMismatch = 803,
   kCompatNotSupportedOnDevice = 804,
   kMpsClientTerminated = 810,
+  kCaptureUnsupported = 900,
+  kCaptureInvalidated = 901,
+  kGraphUpdateFailure = 910,
   kUnknown = 999,
 };
 
 enum DeviceAttribute : int {
   kMaxThreadsPerBlock = 1,
+  kMaxGridX = 5,
   kWarpSize = 10,
   kClockRateKhz = 13,
   kMultiprocessorCount = 16,
@@ -88,8 +121,11 @@ enum DeviceAttribute : int {
   kMemoryClockRateKhz = 36,
   kGlobalMemoryBusWidth = 37,
   kL2CacheBytes = 38,
+  kThreadsPerMultiprocessor = 39,
   kComputeCapabilityMajor = 75,
   kComputeCapabilityMinor = 76,
+  kStreamPrioritiesSupported = 78,
+  kCooperativeLaunchSupported = 95,
   kMemoryPoolsSupported = 115,
 };
 
@@ -114,8 +150,8 @@ enum ContextFlag : unsigned {
   kScheduleBlockingSync = 4,
 };
 
-enum StreamFlag : unsigned { kStreamNonBlocking = 1 };
-enum EventFlag : unsigned { kEventDefault = 0, kEventDisableTiming = 2 };
+enum StreamFlag : unsigned { kStreamDefault = 0, kStreamNonBlocking = 1 };
+enum EventFlag : unsigned { kEventDefault = 0, kEventBlockingSync = 1, kEventDisableTiming = 2 };
 enum HostAllocFlag : unsigned { kHostAllocPortable = 1, kHostAllocDeviceMap = 2 };
 enum ModuleLoadingMode : int { kEagerLoading = 1, kLazyLoading = 2 };
 
@@ -171,6 +207,40 @@ enum ModuleLoadingMode : int { kEagerLoading = 1, kLazyLoading = 2 };
   X(cuLaunchKernelEx,                                                                         \
     false,                                                                                    \
     Result(const LaunchConfig* config, Function function, void** parameters, void** extra))   \
+  X(cuCtxGetStreamPriorityRange, true, Result(int* least, int* greatest))                     \
+  X(cuStreamCreateWithPriority, true, Result(Stream* stream, unsigned flags, int priority))   \
+  X(cuStreamWaitEvent, true, Result(Stream stream, Event event, unsigned flags))              \
+  X(cuOccupancyMaxActiveBlocksPerMultiprocessor,                                              \
+    true,                                                                                     \
+    Result(int* blocks, Function function, int threads, std::size_t shared_bytes))            \
+  X(cuLaunchCooperativeKernel,                                                                \
+    false,                                                                                    \
+    Result(Function function,                                                                 \
+           unsigned grid_x,                                                                   \
+           unsigned grid_y,                                                                   \
+           unsigned grid_z,                                                                   \
+           unsigned block_x,                                                                  \
+           unsigned block_y,                                                                  \
+           unsigned block_z,                                                                  \
+           unsigned shared_bytes,                                                             \
+           Stream stream,                                                                     \
+           void** parameters))                                                                \
+  X(cuStreamBeginCapture_v2, false, Result(Stream stream, int mode))                          \
+  X(cuStreamEndCapture, false, Result(Stream stream, Graph* graph))                           \
+  X(cuGraphGetNodes, false, Result(Graph graph, GraphNode* nodes, std::size_t* count))        \
+  X(cuGraphInstantiateWithFlags,                                                              \
+    false,                                                                                    \
+    Result(GraphExec* executable, Graph graph, unsigned long long flags))                     \
+  X(cuGraphUpload, false, Result(GraphExec executable, Stream stream))                        \
+  X(cuGraphLaunch, false, Result(GraphExec executable, Stream stream))                        \
+  X(cuGraphExecUpdate_v2,                                                                     \
+    false,                                                                                    \
+    Result(GraphExec executable, Graph graph, GraphUpdateResult* result))                     \
+  X(cuGraphExecUpdate,                                                                        \
+    false,                                                                                    \
+    Result(GraphExec executable, Graph graph, GraphNode* node, int* result))                  \
+  X(cuGraphDestroy, false, Result(Graph graph))                                               \
+  X(cuGraphExecDestroy, false, Result(GraphExec executable))                                  \
   X(cuMemGetInfo_v2, true, Result(std::size_t* free, std::size_t* total))                     \
   X(cuMemAlloc_v2, true, Result(DevicePointer* pointer, std::size_t bytes))                   \
   X(cuMemFree_v2, true, Result(DevicePointer pointer))                                        \

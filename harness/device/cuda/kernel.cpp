@@ -1,0 +1,124 @@
+#include "harness/device/cuda/kernel.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+
+#include <fmt/format.h>
+
+#include "harness/core/errors.h"
+#include "kernels/images.h"
+
+namespace launchgap::cuda {
+namespace {
+
+/// LAUNCHGAP_KERNELS: native, portable, or auto, which prefers native.
+std::string wanted_form() {
+  const char* text = std::getenv("LAUNCHGAP_KERNELS");
+  std::string form = text && *text ? text : "auto";
+  if (form != "auto" && form != "native" && form != "portable") {
+    throw UsageError(
+        fmt::format("LAUNCHGAP_KERNELS is '{}': it can be auto, native or portable", form));
+  }
+  return form;
+}
+
+/// Machine code runs on its own compute capability and on later ones of the same major.
+bool has_machine_code(int compute_capability) {
+  return std::ranges::any_of(kernels::native_architectures(), [&](int built_for) {
+    return built_for / 10 == compute_capability / 10 && built_for <= compute_capability;
+  });
+}
+
+/// A kernel about a generation has no portable form.
+void require_native_form(const KernelDescription& kernel,
+                         std::string_view native,
+                         int compute_capability) {
+  if (kernel.native_from == 0) return;
+  if (compute_capability < kernel.native_from) {
+    throw Unsupported(fmt::format("kernel {} needs compute capability {}.{}, and this is {}.{}",
+                                  kernel.name,
+                                  kernel.native_from / 10,
+                                  kernel.native_from % 10,
+                                  compute_capability / 10,
+                                  compute_capability % 10));
+  }
+  if (native.empty()) {
+    throw Unsupported(fmt::format(
+        "kernel {} exists in native form only, and this build was made without nvcc", kernel.name));
+  }
+}
+
+}  // namespace
+
+CudaKernel::CudaKernel(const Driver& driver,
+                       const KernelDescription& description,
+                       int compute_capability)
+    : driver_(driver) {
+  const kernels::KernelImages images = kernels::images_of(description);
+  const std::string wanted = wanted_form();
+  require_native_form(description, images.native, compute_capability);
+  if (!images.native.empty() && wanted != "portable" && load(images.native)) {
+    form_ = "native";
+    compiled_by_driver_ = !has_machine_code(compute_capability);
+  } else if (!images.portable.empty() && wanted != "native" && description.native_from == 0) {
+    load_portable(images.portable);
+    form_ = "portable";
+    compiled_by_driver_ = true;
+  } else if (images.native.empty() && images.portable.empty()) {
+    throw Unsupported(
+        "this build carries no device code: it was built without clang and without nvcc. Install "
+        "clang (scripts/setup does) and build again");
+  } else {
+    throw Unsupported(
+        fmt::format("this build has no {} form of kernel {} for compute capability {}.{}",
+                    wanted == "auto" ? "native" : wanted,
+                    description.name,
+                    compute_capability / 10,
+                    compute_capability % 10));
+  }
+  try {
+    CHECK_CUDA(driver_, cuModuleGetFunction(&function_, module_, description.name));
+  } catch (...) {
+    driver_.cuModuleUnload(module_);
+    throw;
+  }
+}
+CudaKernel::~CudaKernel() {
+  driver_.cuModuleUnload(module_);
+}
+
+/// False if the image has nothing for this GPU or is of a toolkit that the driver is too old for,
+/// which is no error: the portable form is there for that. Old drivers say of newer images that
+/// they are invalid.
+bool CudaKernel::load(std::string_view image) {
+  const abi::Result code = driver_.cuModuleLoadDataEx(&module_, image.data(), 0, nullptr, nullptr);
+  switch (code) {
+    case abi::kNoBinaryForGpu:
+    case abi::kUnsupportedPtxVersion:
+    case abi::kInvalidImage:
+    case abi::kInvalidPtx:
+    case abi::kInvalidSource:
+      return false;
+    default:
+      driver_.check(code, "cuModuleLoadDataEx", __FILE__, __LINE__);
+      return true;
+  }
+}
+
+void CudaKernel::load_portable(std::string_view ptx) {
+  std::array<char, 4096> log{};
+  int options[] = {abi::kJitErrorLogBuffer, abi::kJitErrorLogBufferSizeBytes};
+  void* values[] = {log.data(), reinterpret_cast<void*>(log.size() - 1)};
+  const abi::Result code = driver_.cuModuleLoadDataEx(&module_, ptx.data(), 2, options, values);
+  if (code != abi::kSuccess && log[0] != '\0') {
+    throw LibraryError("CUDA driver",
+                       "cuModuleLoadDataEx",
+                       code,
+                       driver_.describe(code) + ": " + log.data(),
+                       is_sticky(code));
+  }
+  driver_.check(code, "cuModuleLoadDataEx", __FILE__, __LINE__);
+}
+
+}  // namespace launchgap::cuda

@@ -1,0 +1,104 @@
+#include "harness/device/cuda/stream.h"
+
+#include "harness/core/errors.h"
+#include "harness/device/cuda/kernel.h"
+#include "harness/device/cuda/pointers.h"
+
+namespace launchgap::cuda {
+namespace {
+
+abi::Function function_of(const Kernel& kernel) {
+  return static_cast<const CudaKernel&>(kernel).function();
+}
+
+}  // namespace
+
+CudaEvent::CudaEvent(const Driver& driver, unsigned flags) : driver_(driver) {
+  CHECK_CUDA(driver_, cuEventCreate(&handle, flags));
+}
+CudaEvent::~CudaEvent() {
+  driver_.cuEventDestroy_v2(handle);
+}
+void CudaEvent::wait() {
+  CHECK_CUDA(driver_, cuEventSynchronize(handle));
+}
+
+CudaStream::CudaStream(const Driver& driver, const StreamOptions& options) : driver_(driver) {
+  const unsigned flags =
+      options.ordered_with_default ? abi::kStreamDefault : abi::kStreamNonBlocking;
+  if (options.priority) {
+    CHECK_CUDA(driver_, cuStreamCreateWithPriority(&handle, flags, *options.priority));
+  } else {
+    CHECK_CUDA(driver_, cuStreamCreate(&handle, flags));
+  }
+}
+CudaStream::~CudaStream() {
+  if (handle) driver_.cuStreamDestroy_v2(handle);
+}
+
+void CudaStream::launch(const Kernel& kernel, LaunchShape shape, void** arguments) {
+  const abi::Function function = function_of(kernel);
+  if (driver_.cuLaunchKernelEx) {
+    const abi::LaunchConfig config{shape.blocks, 1, 1, shape.threads, 1, 1, 0, handle, nullptr, 0};
+    CHECK_CUDA(driver_, cuLaunchKernelEx(&config, function, arguments, nullptr));
+  } else {
+    CHECK_CUDA(
+        driver_,
+        cuLaunchKernel(
+            function, shape.blocks, 1, 1, shape.threads, 1, 1, 0, handle, arguments, nullptr));
+  }
+}
+
+/// Only where there is cuLaunchKernelEx.
+abi::Result CudaStream::launch_with(abi::LaunchAttributeId which,
+                                    const Kernel& kernel,
+                                    LaunchShape shape,
+                                    void** arguments) {
+  abi::LaunchAttribute attribute{};
+  attribute.id = which;
+  attribute.value.flag = 1;
+  const abi::LaunchConfig config{shape.blocks, 1, 1, shape.threads, 1, 1, 0, handle, &attribute, 1};
+  return driver_.cuLaunchKernelEx(&config, function_of(kernel), arguments, nullptr);
+}
+
+void CudaStream::launch_cooperative(const Kernel& kernel, LaunchShape shape, void** arguments) {
+  abi::Result code = abi::kNotSupported;
+  if (driver_.cuLaunchKernelEx) {
+    code = launch_with(abi::kLaunchCooperative, kernel, shape, arguments);
+  } else if (driver_.cuLaunchCooperativeKernel) {
+    code = driver_.cuLaunchCooperativeKernel(
+        function_of(kernel), shape.blocks, 1, 1, shape.threads, 1, 1, 0, handle, arguments);
+  }
+  if (code == abi::kNotSupported)
+    throw Unsupported("the GPU or its driver has no cooperative launches (compute capability 6.0)");
+  driver_.check(code, "cuLaunchKernelEx with CU_LAUNCH_ATTRIBUTE_COOPERATIVE", __FILE__, __LINE__);
+}
+
+void CudaStream::launch_dependent(const Kernel& kernel, LaunchShape shape, void** arguments) {
+  const abi::Result code = driver_.cuLaunchKernelEx
+                               ? launch_with(abi::kLaunchProgrammatic, kernel, shape, arguments)
+                               : abi::kNotSupported;
+  if (code == abi::kNotSupported) {
+    throw Unsupported(
+        "the GPU or its driver has no programmatic dependent launch (compute capability 9.0)");
+  }
+  driver_.check(code,
+                "cuLaunchKernelEx with CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION",
+                __FILE__,
+                __LINE__);
+}
+
+void CudaStream::wait() {
+  CHECK_CUDA(driver_, cuStreamSynchronize(handle));
+}
+void CudaStream::record(Event& event) {
+  CHECK_CUDA(driver_, cuEventRecord(static_cast<CudaEvent&>(event).handle, handle));
+}
+void CudaStream::wait_for(Event& event) {
+  CHECK_CUDA(driver_, cuStreamWaitEvent(handle, static_cast<CudaEvent&>(event).handle, 0));
+}
+void CudaStream::fill_bytes(void* address, unsigned char value, std::size_t bytes) {
+  CHECK_CUDA(driver_, cuMemsetD8Async(as_device(address), value, bytes, handle));
+}
+
+}  // namespace launchgap::cuda

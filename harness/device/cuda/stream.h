@@ -1,0 +1,48 @@
+// Streams and events of the CUDA driver.
+#pragma once
+
+#include "harness/device/cuda/driver.h"
+#include "harness/device/device.h"
+
+namespace launchgap::cuda {
+
+class CudaEvent : public Event {
+ public:
+  /// `flags` of abi::EventFlag.
+  CudaEvent(const Driver& driver, unsigned flags);
+  ~CudaEvent() override;
+  void wait() override;
+
+  abi::Event handle = nullptr;
+
+ private:
+  const Driver& driver_;
+};
+
+class CudaStream : public Stream {
+ public:
+  CudaStream(const Driver& driver, const StreamOptions& options);
+  /// The legacy default stream.
+  explicit CudaStream(const Driver& driver) : driver_(driver) {}
+  ~CudaStream() override;
+
+  void launch(const Kernel& kernel, LaunchShape shape, void** arguments) override;
+  void launch_cooperative(const Kernel& kernel, LaunchShape shape, void** arguments) override;
+  void launch_dependent(const Kernel& kernel, LaunchShape shape, void** arguments) override;
+  void wait() override;
+  void record(Event& event) override;
+  void wait_for(Event& event) override;
+  void fill_bytes(void* address, unsigned char value, std::size_t bytes) override;
+
+  abi::Stream handle = nullptr;
+
+ private:
+  abi::Result launch_with(abi::LaunchAttributeId attribute,
+                          const Kernel& kernel,
+                          LaunchShape shape,
+                          void** arguments);
+
+  const Driver& driver_;
+};
+
+}  // namespace launchgap::cuda

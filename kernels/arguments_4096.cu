@@ -1,0 +1,3 @@
+#include "arguments.cuh"
+
+LAUNCHGAP_ARGUMENTS_KERNEL(4096)

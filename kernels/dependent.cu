@@ -1,0 +1,19 @@
+#include "device.h"
+
+#if !defined(__clang__)
+extern "C" __global__ void launchgap_dependent(unsigned long long nanoseconds, unsigned* counter) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+  unsigned long long begin = global_timer_ns();
+  while (global_timer_ns() - begin < nanoseconds / 2) {
+  }
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+  begin = global_timer_ns();
+  while (global_timer_ns() - begin < nanoseconds / 2) {
+  }
+  *static_cast<volatile unsigned*>(counter) += 1;
+}
+#endif

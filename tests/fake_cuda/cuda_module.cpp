@@ -1,0 +1,122 @@
+// The fake driver's modules and functions.
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+
+#include "tests/fake_cuda/entry.h"
+#include "tests/fake_cuda/image.h"
+#include "tests/fake_cuda/jit_cache.h"
+
+namespace launchgap::fake {
+namespace {
+
+bool loads_eagerly() {
+  const char* const wanted = std::getenv("CUDA_MODULE_LOADING");
+  return wanted != nullptr && std::string_view(wanted) == "EAGER";
+}
+
+}  // namespace
+
+EXPORT Result cuModuleLoadDataEx(abi::Module* module,
+                                 const void* image,
+                                 unsigned count,
+                                 int* options,
+                                 void** values) {
+  Call call("cuModuleLoadDataEx");
+  const double begin = call.begin_ns();
+  return with_context(call, [&](Process& process, Lock& lock, Context& context) -> Result {
+    if (module == nullptr) return kInvalidValue;
+    const Image examined =
+        examine_image(image, context.description.capability(), process.node()->driver_version);
+    char* log = nullptr;
+    std::size_t log_bytes = 0;
+    for (unsigned i = 0; i < count; ++i) {
+      if (options[i] == kJitErrorLogBuffer) log = static_cast<char*>(values[i]);
+      if (options[i] == kJitErrorLogBufferSizeBytes)
+        log_bytes = reinterpret_cast<std::size_t>(values[i]);
+    }
+    if (log != nullptr && log_bytes > 0)
+      std::snprintf(log, log_bytes, "%s", examined.explanation.c_str());
+    if (examined.status != kSuccess) return examined.status;
+    auto loaded = std::make_unique<fake::Module>();
+    loaded->ptx_version = examined.ptx_version;
+    loaded->native = examined.native;
+    *module = reinterpret_cast<abi::Module>(loaded.get());
+    context.modules[loaded.get()] = std::move(loaded);
+    const LaunchDescription& costs = context.description.launch;
+    double end = begin + costs.module_ns(context.random);
+    if (loads_eagerly()) end += context.draw(costs.lazy_ns);
+    if (!examined.native &&
+        !cached_by_jit(
+            static_cast<const char*>(image), context.description, process.node()->driver_version)) {
+      end += costs.jit_ns(context.random);
+    }
+    lock.unlock();
+    return call.return_at(end, kSuccess);
+  });
+}
+
+EXPORT Result cuModuleUnload(abi::Module module) {
+  Call call("cuModuleUnload");
+  return with_context(call, [&](Process&, Lock&, Context& context) -> Result {
+    return context.modules.erase(module) == 1 ? kSuccess : kInvalidHandle;
+  });
+}
+
+EXPORT Result cuModuleGetFunction(abi::Function* function, abi::Module module, const char* name) {
+  Call call("cuModuleGetFunction");
+  return with_context(call, [&](Process&, Lock&, Context& context) -> Result {
+    if (function == nullptr || name == nullptr) return kInvalidValue;
+    const auto found = context.modules.find(module);
+    if (found == context.modules.end()) return kInvalidHandle;
+    for (const auto* const kernel : kernels::all_kernels()) {
+      if (std::string_view(kernel->name) != name) continue;
+      if (kernel->native_from > 0 && !found->second->native) return kNotFound;
+      auto& entry = found->second->functions[name];
+      if (!entry) {
+        entry = std::make_unique<fake::Function>(
+            fake::Function{kernel, found->second->ptx_version, loads_eagerly()});
+      }
+      *function = reinterpret_cast<abi::Function>(entry.get());
+      return kSuccess;
+    }
+    return kNotFound;
+  });
+}
+
+EXPORT Result cuModuleGetLoadingMode(int* mode) {
+  Call call("cuModuleGetLoadingMode");
+  return with_driver(call, [&](Process&) -> Result {
+    if (mode == nullptr) return kInvalidValue;
+    *mode = loads_eagerly() ? kEagerLoading : kLazyLoading;
+    return kSuccess;
+  });
+}
+
+EXPORT Result cuFuncGetAttribute(int* value, int attribute, abi::Function function) {
+  Call call("cuFuncGetAttribute");
+  return with_context(call, [&](Process&, Lock&, Context& context) -> Result {
+    const fake::Function* const found = context.find(function);
+    if (found == nullptr) return kInvalidHandle;
+    if (value == nullptr || (attribute != kPtxVersion && attribute != kBinaryVersion))
+      return kInvalidValue;
+    *value = attribute == kPtxVersion ? found->ptx_version : context.description.capability();
+    return kSuccess;
+  });
+}
+
+EXPORT Result cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks,
+                                                          abi::Function function,
+                                                          int threads,
+                                                          std::size_t) {
+  Call call("cuOccupancyMaxActiveBlocksPerMultiprocessor");
+  return with_context(call, [&](Process&, Lock&, Context& context) -> Result {
+    if (context.find(function) == nullptr) return kInvalidHandle;
+    constexpr int kMostThreads = 1024;
+    if (blocks == nullptr || threads <= 0 || threads > kMostThreads) return kInvalidValue;
+    *blocks = context.description.resident_blocks(static_cast<unsigned>(threads));
+    return kSuccess;
+  });
+}
+
+}  // namespace launchgap::fake

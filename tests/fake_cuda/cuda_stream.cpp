@@ -1,0 +1,226 @@
+// The fake driver's streams and events, and waiting for them.
+#include <algorithm>
+
+#include "harness/trace/cupti/abi.h"
+#include "tests/fake_cuda/entry.h"
+
+namespace launchgap::fake {
+namespace {
+
+Result synchronize(Call& call,
+                   Process& process,
+                   Lock& lock,
+                   Context& context,
+                   const std::vector<ItemPointer>& ends,
+                   unsigned flags,
+                   const SynchronizationEvent& event) {
+  const Result code = process.wait(lock, context, ends, flags);
+  if (call.listener() != nullptr) call.listener()->synchronized(event);
+  return code;
+}
+
+/// What is ahead of the stream in the capture that the event was recorded into.
+Result wait_in_capture(Context& context, const Timeline& timeline, const CapturePoint& event) {
+  if (event.capture->ended) return kInvalidValue;
+  CapturePoint* const point = context.capture_of(timeline);
+  if (point == nullptr) {
+    context.captures[&timeline] = event;
+    return kSuccess;
+  }
+  if (point->capture != event.capture) {
+    point->capture->invalid = event.capture->invalid = true;
+    return kCaptureMerge;
+  }
+  for (const std::size_t node : event.after) {
+    if (std::ranges::find(point->after, node) == point->after.end()) point->after.push_back(node);
+  }
+  std::ranges::sort(point->after);
+  return kSuccess;
+}
+
+}  // namespace
+
+EXPORT Result cuCtxSynchronize() {
+  Call call("cuCtxSynchronize");
+  return with_context_at_rest(call, [&](Process& process, Lock& lock, Context& context) {
+    return synchronize(call,
+                       process,
+                       lock,
+                       context,
+                       context.all_ends(),
+                       context.flags,
+                       {cupti::abi::kContextSynchronize, context.place()});
+  });
+}
+
+EXPORT Result cuStreamCreate(Stream* stream, unsigned flags) {
+  Call call("cuStreamCreate");
+  return with_context(call, [&](Process&, Lock&, Context& context) -> Result {
+    if (stream == nullptr || (flags & ~unsigned{kStreamNonBlocking}) != 0) return kInvalidValue;
+    *stream = context.add_stream((flags & kStreamNonBlocking) == 0, 0);
+    return kSuccess;
+  });
+}
+
+EXPORT Result cuStreamCreateWithPriority(Stream* stream, unsigned flags, int priority) {
+  Call call("cuStreamCreateWithPriority");
+  return with_context(call, [&](Process&, Lock&, Context& context) -> Result {
+    if (stream == nullptr || (flags & ~unsigned{kStreamNonBlocking}) != 0) return kInvalidValue;
+    const LaunchDescription& launch = context.description.launch;
+    *stream =
+        context.add_stream((flags & kStreamNonBlocking) == 0,
+                           std::clamp(priority, launch.greatest_priority, launch.least_priority));
+    return kSuccess;
+  });
+}
+
+EXPORT Result cuStreamDestroy_v2(Stream stream) {
+  Call call("cuStreamDestroy_v2");
+  return with_running_stream(
+      call, stream, [&](Process&, Lock&, Context& context, Timeline&) -> Result {
+        const auto found = context.streams.find(stream);
+        if (found == context.streams.end()) return kInvalidHandle;
+        // Its work still runs.
+        context.destroyed_streams.push_back(std::move(found->second));
+        context.streams.erase(found);
+        context.drop_finished_streams();
+        return kSuccess;
+      });
+}
+
+EXPORT Result cuStreamSynchronize(Stream stream) {
+  Call call("cuStreamSynchronize");
+  return with_running_stream(
+      call, stream, [&](Process& process, Lock& lock, Context& context, Timeline& timeline) {
+        return synchronize(call,
+                           process,
+                           lock,
+                           context,
+                           context.ends_of(timeline),
+                           context.flags,
+                           {cupti::abi::kStreamSynchronize, context.place(timeline)});
+      });
+}
+
+EXPORT Result cuStreamQuery(Stream stream) {
+  Call call("cuStreamQuery");
+  return with_running_stream(
+      call, stream, [](Process& process, Lock&, Context& context, Timeline& timeline) -> Result {
+        process.look(context);
+        if (context.sticky != kSuccess) return context.sticky;
+        const double now = now_ns();
+        const auto ends = context.ends_of(timeline);
+        const bool idle = std::all_of(
+            ends.begin(), ends.end(), [&](const auto& end) { return end->complete(now); });
+        return idle ? kSuccess : kNotReady;
+      });
+}
+
+EXPORT Result cuEventCreate(abi::Event* event, unsigned flags) {
+  Call call("cuEventCreate");
+  return with_context(call, [&](Process&, Lock&, Context& context) -> Result {
+    if (event == nullptr) return kInvalidValue;
+    auto created = std::make_unique<fake::Event>();
+    created->flags = flags;
+    created->id = context.next_event_id++;
+    *event = reinterpret_cast<abi::Event>(created.get());
+    context.events[created.get()] = std::move(created);
+    return kSuccess;
+  });
+}
+
+EXPORT Result cuEventDestroy_v2(abi::Event event) {
+  Call call("cuEventDestroy_v2");
+  return with_context(call, [&](Process&, Lock&, Context& context) -> Result {
+    return context.events.erase(event) == 1 ? kSuccess : kInvalidHandle;
+  });
+}
+
+EXPORT Result cuEventRecord(abi::Event event, Stream stream) {
+  Call call("cuEventRecord");
+  const double begin = call.begin_ns();
+  return with_stream(
+      call, stream, [&](Process&, Lock&, Context& context, Timeline& timeline) -> Result {
+        const auto found = context.events.find(event);
+        if (found == context.events.end()) return kInvalidHandle;
+        if (const CapturePoint* const point = context.capture_of(timeline)) {
+          if (point->capture->invalid) return kCaptureInvalidated;
+          found->second->captured = *point;
+          return kSuccess;
+        }
+        found->second->captured.reset();
+        Item item;
+        // It travels to an idle device as a launch does.
+        item.ready_ns = begin + context.draw(context.description.launch_ns);
+        found->second->recorded = context.push(timeline, std::move(item));
+        return kSuccess;
+      });
+}
+
+EXPORT Result cuStreamWaitEvent(Stream stream, abi::Event event, unsigned flags) {
+  Call call("cuStreamWaitEvent");
+  return with_stream(
+      call, stream, [&](Process&, Lock&, Context& context, Timeline& timeline) -> Result {
+        const auto found = context.events.find(event);
+        if (found == context.events.end()) return kInvalidHandle;
+        if (flags != 0) return kInvalidValue;
+        if (found->second->captured) {
+          return wait_in_capture(context, timeline, *found->second->captured);
+        }
+        if (CapturePoint* const point = context.capture_of(timeline)) {
+          if (!found->second->recorded) return kSuccess;
+          point->capture->invalid = true;
+          return kCaptureIsolation;
+        }
+        if (!found->second->recorded) return kSuccess;
+        Item item;
+        item.after = {found->second->recorded};
+        context.push(timeline, std::move(item));
+        return kSuccess;
+      });
+}
+
+EXPORT Result cuEventSynchronize(abi::Event event) {
+  Call call("cuEventSynchronize");
+  return with_context(call, [&](Process& process, Lock& lock, Context& context) -> Result {
+    const auto found = context.events.find(event);
+    if (found == context.events.end()) return kInvalidHandle;
+    if (found->second->captured) return kCapturedEvent;
+    const std::uint32_t id = found->second->id;
+    const bool blocking = (found->second->flags & kEventBlockingSync) != 0;
+    std::vector<ItemPointer> ends;
+    if (found->second->recorded) ends.push_back(found->second->recorded);
+    return synchronize(call,
+                       process,
+                       lock,
+                       context,
+                       ends,
+                       blocking ? unsigned{kScheduleBlockingSync} : context.flags,
+                       {cupti::abi::kEventSynchronize, context.place(), id});
+  });
+}
+
+EXPORT Result cuEventElapsedTime(float* milliseconds, abi::Event begin, abi::Event end) {
+  Call call("cuEventElapsedTime");
+  return with_context(call, [&](Process& process, Lock&, Context& context) -> Result {
+    if (milliseconds == nullptr) return kInvalidValue;
+    const auto first = context.events.find(begin);
+    const auto last = context.events.find(end);
+    for (const auto& found : {first, last}) {
+      if (found != context.events.end() && found->second->captured) return kCapturedEvent;
+      if (found == context.events.end() || !found->second->recorded) return kInvalidHandle;
+      if (found->second->flags & kEventDisableTiming) return kInvalidHandle;
+    }
+    process.look(context);
+    if (context.sticky != kSuccess) return context.sticky;
+    const double now = now_ns();
+    for (const auto& found : {first, last}) {
+      if (!found->second->recorded->complete(now)) return kNotReady;
+    }
+    const double elapsed_ns = last->second->recorded->end_ns - first->second->recorded->end_ns;
+    *milliseconds = static_cast<float>(elapsed_ns * 1e-6);
+    return kSuccess;
+  });
+}
+
+}  // namespace launchgap::fake

@@ -1,0 +1,280 @@
+// How launching calls take their turns, and what becomes of them.
+#include <algorithm>
+
+#include "tests/fake_cuda/process.h"
+
+namespace launchgap::fake {
+namespace {
+
+// CUPTI's ids of the runtime's functions. Source: cupti_runtime_cbid.h.
+constexpr std::uint32_t kChevron = 211;         // cudaLaunchKernel
+constexpr std::uint32_t kChevronSince13 = 505;  // __cudaLaunchKernel
+constexpr std::uint32_t kLaunchEx = 430;        // cudaLaunchKernelExC
+
+/// How a caller calls the driver: by which function of the runtime, and what it does before.
+struct CallerCosts {
+  std::uint32_t runtime_call;
+  double before_ns;
+};
+
+CallerCosts describe(LibraryCaller caller, Context& context, std::uint32_t cupti_version) {
+  const LaunchDescription& costs = context.description.launch;
+  switch (caller) {
+    case LibraryCaller::library:
+      break;
+    case LibraryCaller::chevron:
+      return {cupti_version >= 130000 ? kChevronSince13 : kChevron,
+              context.draw(costs.runtime->chevron_ns)};
+    case LibraryCaller::launch_ex:
+      return {kLaunchEx, context.draw(costs.runtime->ex_ns)};
+  }
+  return {kLaunchEx, context.draw(costs.library_call_ns)};
+}
+
+}  // namespace
+
+abi::Result Process::wait_for_room(Lock& lock,
+                                   Context& context,
+                                   Timeline& timeline,
+                                   double& begin_ns) {
+  const auto depth = context.description.launch.queue_depth;
+  if (!depth) return abi::kSuccess;
+  for (;;) {
+    const ItemPointer ahead =
+        timeline.in_the_way(static_cast<std::size_t>(*depth), std::max(begin_ns, now_ns()));
+    if (!ahead) return abi::kSuccess;
+    execute_until(lock, context, ahead, abi::kScheduleSpin);
+    if (context.sticky != abi::kSuccess) return context.sticky;
+    begin_ns = std::max(begin_ns, ahead->end_ns);
+    lock.unlock();
+    spin_until(begin_ns);
+    lock.lock();
+  }
+}
+
+double* Process::launches_free_ns(Context& context, Timeline& timeline) {
+  switch (context.description.launch.lock) {
+    case LaunchLock::none:
+      return nullptr;
+    case LaunchLock::stream:
+      return &timeline.free_ns;
+    case LaunchLock::process:
+      return &process_free_ns_;
+  }
+  return nullptr;
+}
+
+Turn Process::take_turn(Lock& lock, Context& context, Timeline& timeline, double begin_ns) {
+  const LaunchDescription& costs = context.description.launch;
+  Turn turn;
+  turn.begin_ns = begin_ns;
+  turn.status = wait_for_room(lock, context, timeline, turn.begin_ns);
+  if (const double* const free_ns = launches_free_ns(context, timeline)) {
+    turn.begin_ns = std::max(turn.begin_ns, *free_ns);
+  }
+  const std::pair<const Context*, std::uint32_t> stream{&context, timeline.id()};
+  const auto before = std::exchange(last_launched_, stream);
+  if (before.first != nullptr && before != stream) {
+    turn.late_ns += context.draw_at_times(costs.stream_switch_ns);
+  }
+  const bool after_null_stream =
+      before.first == &context && before.second == context.null_stream.id();
+  if (&timeline == &context.null_stream || (timeline.blocking() && after_null_stream)) {
+    turn.kernel_late_ns += context.draw_at_times(costs.legacy_ns);
+  }
+  if (costs.contended_ns.zero() && costs.idle.empty()) return turn;
+  const double now = std::max(turn.begin_ns, now_ns());
+  if (!costs.contended_ns.zero() && context.contended(timeline, now)) {
+    turn.kernel_late_ns += context.draw_at_times(costs.contended_ns);
+  }
+  if (costs.idle.empty()) return turn;
+  if (const auto since = context.idle_since(now)) {
+    const auto delay = std::find_if(costs.idle.rbegin(), costs.idle.rend(), [&](const auto& step) {
+      return turn.begin_ns - *since >= step.after_ns;
+    });
+    if (delay != costs.idle.rend()) turn.kernel_late_ns += context.draw_at_times(delay->ns);
+  }
+  return turn;
+}
+
+void Process::enqueue(Context& context,
+                      Timeline& timeline,
+                      const Turn& turn,
+                      Item item,
+                      double return_ns) {
+  item.ready_ns += turn.late_ns + turn.kernel_late_ns;
+  item.gap_ns += turn.kernel_late_ns;
+  const bool on_worker = item.thread_work != nullptr;
+  const ItemPointer pushed = context.push(timeline, std::move(item));
+  if (on_worker) worker.add(pushed);
+  if (context.description.launch.queue_depth) timeline.hold(pushed);
+  if (double* const free_ns = launches_free_ns(context, timeline)) *free_ns = return_ns;
+}
+
+void Process::set_effect(Context& context, Item& item, Work& work) {
+  if (!work.operation.has_effect()) return;
+  auto effect = [this, &context, operation = std::move(work.operation)]() mutable {
+    execute(context, std::move(operation));
+  };
+  if (!work.polled) {
+    item.work = std::move(effect);
+    return;
+  }
+  item.thread_work = std::make_shared<ThreadWork>();
+  item.thread_work->at_end = true;
+  item.thread_work->admit = [effect = std::move(effect)]() mutable {
+    effect();
+    return true;
+  };
+}
+
+abi::Result Process::capture(Lock& lock,
+                             Context& context,
+                             CapturePoint& point,
+                             Call& call,
+                             double late_ns,
+                             Work work) {
+  if (point.capture->invalid) return abi::kCaptureInvalidated;
+  point.capture->add(std::move(work), point.after);
+  late_ns += context.draw(context.description.launch.graph->capture_node_ns);
+  lock.unlock();
+  return call.return_at(call.begin_ns() + late_ns, abi::kSuccess);
+}
+
+abi::Result Process::launch(Lock& lock,
+                            Context& context,
+                            Timeline& timeline,
+                            Call& call,
+                            double late_ns,
+                            Work work,
+                            Item item) {
+  if (context.invalidate_implied_capture(timeline)) return kCaptureImplicit;
+  if (CapturePoint* const point = context.capture_of(timeline)) {
+    if (item.work || item.shut || item.thread_work) {
+      point->capture->invalid = true;
+      return abi::kCaptureUnsupported;
+    }
+    return capture(lock, context, *point, call, late_ns, std::move(work));
+  }
+  Turn turn = take_turn(lock, context, timeline, call.begin_ns());
+  if (turn.status != abi::kSuccess) return turn.status;
+  turn.late_ns += late_ns;
+  const double call_ns = context.draw(context.description.call_ns);
+  item.ready_ns = turn.begin_ns + context.draw(context.description.launch_ns);
+  item.gap_ns = -work.overlap_ns;
+  item.duration_ns = context.work_ns(work, context.random);
+  if (work.kernel && call.listener() != nullptr) {
+    auto heard = call.listener()->launch(*work.kernel, context.place(timeline));
+    item.times = std::move(heard.times);
+    turn.late_ns += heard.late_ns;
+  }
+  set_effect(context, item, work);
+  const double return_ns = turn.begin_ns + call_ns + turn.late_ns;
+  enqueue(context, timeline, turn, std::move(item), return_ns);
+  lock.unlock();
+  return call.return_at(return_ns, abi::kSuccess);
+}
+
+abi::Result Process::launch(Lock& lock,
+                            Context& context,
+                            Timeline& timeline,
+                            LibraryCaller caller,
+                            double begin_ns,
+                            std::vector<Work> works) {
+  const auto [runtime_call, before_ns] = describe(caller, context, node()->cupti.version);
+  if (context.invalidate_implied_capture(timeline)) return kCaptureImplicit;
+  if (CapturePoint* const point = context.capture_of(timeline)) {
+    if (point->capture->invalid) return abi::kCaptureInvalidated;
+    double return_ns = begin_ns + before_ns;
+    for (auto& work : works) {
+      point->capture->add(std::move(work), point->after);
+      return_ns += context.draw(context.description.launch.graph->capture_node_ns);
+    }
+    lock.unlock();
+    spin_until(return_ns);
+    return abi::kSuccess;
+  }
+  Turn turn = take_turn(lock, context, timeline, begin_ns);
+  if (turn.status != abi::kSuccess) return turn.status;
+  const bool of_library = caller == LibraryCaller::library;
+  // A library works before it calls the runtime, which itself does so within its call.
+  const double within_ns = of_library ? 0 : before_ns;
+  if (of_library) turn.begin_ns += before_ns;
+  Listener* const listener = installed_listener.load(std::memory_order_acquire);
+  const bool nested = !of_library || node()->cupti.nested != CuptiDescription::Nested::none;
+  const double call_ns =
+      context.draw(context.description.call_ns) / static_cast<double>(works.size());
+  // What the runtime does before and after it calls the driver.
+  const double margin_ns = nested ? call_ns / 10 : 0;
+  double ready_ns = turn.begin_ns + within_ns + context.draw(context.description.launch_ns);
+  const double kernel_ns = context.draw(context.description.kernel_ns);
+  double return_ns = turn.begin_ns;
+  for (auto& work : works) {
+    const bool first = &work == &works.front();
+    Item item;
+    item.duration_ns = work.share * kernel_ns + context.factor * work.work_ns;
+    if (!first) item.gap_ns = context.draw(context.description.kernel_gap_ns);
+    const double enter_ns = return_ns;
+    return_ns += call_ns + within_ns + (first ? turn.late_ns : 0);
+    if (listener != nullptr) {
+      if (nested) listener->enter(ApiDomain::runtime, runtime_call, enter_ns);
+      listener->enter(
+          ApiDomain::driver, DriverCall("cuLaunchKernelEx").id(), enter_ns + within_ns + margin_ns);
+      auto heard = listener->launch(*work.kernel, context.place(timeline));
+      item.times = std::move(heard.times);
+      ready_ns += heard.late_ns;
+      return_ns = listener->leave(return_ns + heard.late_ns - margin_ns, abi::kSuccess) + margin_ns;
+      if (nested) return_ns = listener->leave(return_ns, abi::kSuccess);
+    }
+    item.ready_ns = ready_ns;
+    set_effect(context, item, work);
+    enqueue(context, timeline, turn, std::move(item), return_ns);
+    turn.kernel_late_ns = 0;
+  }
+  lock.unlock();
+  if (listener != nullptr) listener->write();
+  spin_until(return_ns);
+  return abi::kSuccess;
+}
+
+abi::Result Process::launch(Lock& lock,
+                            Context& context,
+                            Timeline& timeline,
+                            Call& call,
+                            GraphExec& graph) {
+  const GraphDescription& costs = *context.description.launch.graph;
+  if (context.invalidate_implied_capture(timeline)) return kCaptureImplicit;
+  Turn turn = take_turn(lock, context, timeline, call.begin_ns());
+  if (turn.status != abi::kSuccess) return turn.status;
+  if (!std::exchange(graph.on_device, true)) turn.late_ns += context.draw(costs.first_ns);
+  const auto count = static_cast<double>(graph.nodes->size());
+  const double call_ns = context.draw(costs.call_ns) + count * context.draw(costs.call_node_ns);
+  Item item;
+  item.ready_ns = turn.begin_ns + context.draw(costs.launch_ns);
+  const auto run = std::make_shared<GraphRun>(*this, context, graph.nodes, context.random());
+  if (call.listener() != nullptr) {
+    for (const auto& [work, after] : *graph.nodes) {
+      Listener::Launch heard;
+      if (work.kernel) heard = call.listener()->launch(*work.kernel, context.place(timeline));
+      run->times.push_back(std::move(heard.times));
+      turn.late_ns += heard.late_ns;
+    }
+  }
+  item.batch = run;
+  if (run->polled()) {
+    item.thread_work = std::make_shared<ThreadWork>();
+    item.thread_work->at_end = true;
+    item.thread_work->admit = [run] {
+      run->execute();
+      return true;
+    };
+  } else if (run->has_effect()) {
+    item.work = [run] { run->execute(); };
+  }
+  const double return_ns = turn.begin_ns + call_ns + turn.late_ns;
+  enqueue(context, timeline, turn, std::move(item), return_ns);
+  lock.unlock();
+  return call.return_at(return_ns, abi::kSuccess);
+}
+
+}  // namespace launchgap::fake

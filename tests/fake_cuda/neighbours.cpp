@@ -1,0 +1,75 @@
+// The fake driver as the other fakes see it.
+#include "tests/fake_cuda/entry.h"
+
+namespace launchgap::fake {
+namespace {
+
+class ProcessDriver : public Driver {
+ public:
+  const Node* node() override {
+    const Lock lock(Process::instance().mutex);
+    return Process::instance().node();
+  }
+
+  Result current_device(const DeviceDescription** device) override {
+    Process& process = Process::instance();
+    const Lock lock(process.mutex);
+    if (!process.initialized()) return kNotInitialized;
+    const Context* const context = process.current();
+    if (context == nullptr) return kInvalidContext;
+    *device = &context->description;
+    return context->references == 0 ? Result{kContextIsDestroyed} : context->sticky;
+  }
+
+  int enter(Library library, const char* call) override {
+    Process& process = Process::instance();
+    Lock lock(process.mutex);
+    return process.fault(lock, library, call, process.current());
+  }
+
+  Result launch(LibraryCaller caller,
+                Stream stream,
+                double begin_ns,
+                const std::vector<LibraryKernel>& kernels,
+                double work_ns,
+                Operation operation) override {
+    Process& process = Process::instance();
+    Lock lock(process.mutex);
+    if (!process.initialized()) return kNotInitialized;
+    Context* const context = process.current();
+    if (context == nullptr || context->references == 0) return kInvalidContext;
+    if (context->sticky != kSuccess) return context->sticky;
+    Timeline* const timeline = context->find(stream);
+    if (timeline == nullptr) return kInvalidHandle;
+    std::vector<Work> works(kernels.size());
+    for (std::size_t i = 0; i < kernels.size(); ++i) {
+      works[i].kernel = kernels[i].shape;
+      works[i].share = kernels[i].share;
+      works[i].work_ns = kernels[i].share * work_ns;
+    }
+    works.back().operation = std::move(operation);
+    return process.launch(lock, *context, *timeline, caller, begin_ns, std::move(works));
+  }
+
+  void listen(Listener* listener) override {
+    installed_listener.store(listener, std::memory_order_release);
+  }
+
+  void look() override {
+    Process& process = Process::instance();
+    const Lock lock(process.mutex);
+    for (int ordinal = 0; ordinal < process.device_count(); ++ordinal) {
+      Context& context = *process.device(ordinal);
+      if (context.sticky == kSuccess) process.look(context);
+    }
+  }
+};
+
+}  // namespace
+
+EXPORT Driver* launchgap_fake_driver() {
+  static auto* const driver = new ProcessDriver;
+  return driver;
+}
+
+}  // namespace launchgap::fake

@@ -1,0 +1,20 @@
+// What a launch does on the device, as it goes into a stream or into a graph.
+#pragma once
+
+#include <optional>
+
+#include "tests/fake_cuda/operation.h"
+
+namespace launchgap::fake {
+
+struct Work {
+  std::optional<KernelShape> kernel;  // as a trace names it; none: a memset
+  double share = 1;                   // of the time of an empty kernel
+  double work_ns = 0;                 // beside that
+  double clocked_ns = 0;              // and whatever the device's speed is
+  double overlap_ns = 0;              // it may begin so much before the end of what is ahead of it
+  bool polled = false;                // a host may see its effect without calling the driver
+  Operation operation;
+};
+
+}  // namespace launchgap::fake
