@@ -15,6 +15,7 @@
 
 #include "harness/core/errors.h"
 #include "harness/core/plan.h"
+#include "harness/core/temporary_folder.h"
 #include "harness/core/text.h"
 #include "harness/summary/fallback.h"
 #include "harness/summary/findings.h"
@@ -52,21 +53,6 @@ std::string python(const fs::path& root) {
   std::error_code ignored;
   return fs::exists(venv, ignored) ? venv.string() : "python3";
 }
-
-/// A folder that is gone when this is.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = (fs::temp_directory_path() / "launchgap-XXXXXX").string();
-    if (!mkdtemp(name.data())) throw Error(with_errno("a temporary folder cannot be made"));
-    path = name;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    fs::remove_all(path, ignored);
-  }
-  fs::path path;
-};
 
 /// Runs a program that writes its own errors to standard error. Returns its exit code, 127 if there
 /// is none.
@@ -119,9 +105,10 @@ Summarised::Summarised(const fs::path& folder)
 void write_page(const std::vector<std::unique_ptr<Summarised>>& sessions, const fs::path& output) {
   const fs::path root = resource_root();
   const TemporaryFolder tables;
+  if (tables.path().empty()) throw Error(with_errno("a temporary folder cannot be made"));
   std::vector<std::string> arguments = {python(root), "-m", "launchgap_report"};
   for (std::size_t i = 0; i < sessions.size(); ++i) {
-    const fs::path folder = tables.path / std::to_string(i);
+    const fs::path folder = tables.path() / std::to_string(i);
     fs::create_directory(folder);
     write_csv_tables(sessions[i]->session, sessions[i]->rows, folder);
     write_detail_tables(sessions[i]->session, sessions[i]->rows, folder);

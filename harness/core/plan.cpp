@@ -61,16 +61,32 @@ std::string_view name_of(TraceLevel level) {
 
 std::string setup_name(std::string_view family, TraceLevel level) {
   return level == TraceLevel::all ? std::string(family)
-                                  : fmt::format("{}+trace={}", family, name_of(level));
+                                  : with_setting(family, "trace", name_of(level));
+}
+
+std::string with_setting(std::string_view setup, std::string_view name, std::string_view value) {
+  return fmt::format("{}+{}={}", setup, name, value);
 }
 
 std::string_view family_of_setup(std::string_view setup) {
   return setup.substr(0, setup.find('+'));
 }
 
+std::optional<std::string_view> setting_of(std::string_view setup, std::string_view name) {
+  for (std::size_t plus = setup.find('+'); plus != std::string_view::npos;) {
+    const std::size_t next = setup.find('+', plus + 1);
+    const std::string_view setting = setup.substr(plus + 1, next - plus - 1);
+    const std::size_t equals = setting.find('=');
+    if (equals != std::string_view::npos && setting.substr(0, equals) == name)
+      return setting.substr(equals + 1);
+    plus = next;
+  }
+  return std::nullopt;
+}
+
 TraceLevel trace_level_of(std::string_view setup) {
   for (const TraceLevel level : {TraceLevel::launches, TraceLevel::kernels}) {
-    if (setup == setup_name(family_of_setup(setup), level)) return level;
+    if (setting_of(setup, "trace") == name_of(level)) return level;
   }
   return TraceLevel::all;
 }

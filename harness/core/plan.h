@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,9 +27,13 @@ enum class TraceLevel { launches, kernels, all };
 std::string_view name_of(TraceLevel level);
 
 /// A setup's name: a family, and the process-wide settings that are not the usual ones, as
-/// "launch+trace=kernels".
+/// "launch+trace=kernels" or "launch+wait=block".
 std::string setup_name(std::string_view family, TraceLevel level);
+/// `setup` with one more setting.
+std::string with_setting(std::string_view setup, std::string_view name, std::string_view value);
 std::string_view family_of_setup(std::string_view setup);
+/// The value of a setting that a setup's name spells out, or nothing.
+std::optional<std::string_view> setting_of(std::string_view setup, std::string_view name);
 /// The level that a setup's name asks for; all where it asks for none.
 TraceLevel trace_level_of(std::string_view setup);
 

@@ -28,7 +28,17 @@ std::vector<CaseName> Benchmark::cases(Profile profile, const DeviceFacts& facts
     }
     all = std::move(extended);
   }
+  if (wanted)
+    std::erase_if(all, [&](const CaseName& name) { return !wanted(profile, facts, name); });
   return all;
+}
+
+std::string Benchmark::setup_of(const CaseName& name) const {
+  std::string setup = family();
+  for (const auto& [setting, usual] : settings) {
+    if (name.at(setting) != usual) setup = with_setting(setup, setting, name.at(setting));
+  }
+  return setup;
 }
 
 BenchmarkBuilder::BenchmarkBuilder(std::string name) {
@@ -87,9 +97,48 @@ BenchmarkBuilder& BenchmarkBuilder::shows_observer_effect() {
   return *this;
 }
 
+BenchmarkBuilder& BenchmarkBuilder::process_axis(std::string name,
+                                                 Benchmark::AxisValues values,
+                                                 std::string usual) {
+  benchmark_.settings.emplace_back(name, std::move(usual));
+  return axis(std::move(name), std::move(values));
+}
+
+BenchmarkBuilder& BenchmarkBuilder::in_fresh_processes(std::function<int(Profile)> processes) {
+  benchmark_.fresh_process = true;
+  benchmark_.processes = std::move(processes);
+  untraced();
+  return samples([](Profile, const CaseName&) { return Sampling{1, 1}; });
+}
+
+BenchmarkBuilder& BenchmarkBuilder::only(
+    std::function<bool(Profile, const DeviceFacts&, const CaseName&)> wanted) {
+  benchmark_.wanted = std::move(wanted);
+  return *this;
+}
+
+BenchmarkBuilder& BenchmarkBuilder::stops_when_steady() {
+  benchmark_.stops_when_steady = true;
+  return *this;
+}
+
+BenchmarkBuilder& BenchmarkBuilder::traced_where(std::function<bool(const CaseName&)> traced) {
+  benchmark_.traced = std::move(traced);
+  return *this;
+}
+
+BenchmarkBuilder& BenchmarkBuilder::untraced() {
+  return traced_where([](const CaseName&) { return false; });
+}
+
 BenchmarkBuilder& BenchmarkBuilder::one_device_at_a_time() {
   benchmark_.alone = true;
   return *this;
+}
+
+Benchmark BenchmarkBuilder::makes(std::function<std::unique_ptr<Case>(const CaseContext&)> make) {
+  benchmark_.make = std::move(make);
+  return benchmark_;
 }
 
 Registration::Registration(Benchmark benchmark) {

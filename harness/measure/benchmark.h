@@ -57,7 +57,8 @@ class Case {
 enum class TracedAs {
   launch,      // one launch and its kernel
   burst,       // as many launches of one kernel as the sample has operations
-  work,        // kernels of a library, behind a gate
+  work,        // kernels of a library
+  chain,       // operations of one kernel each, launched one by one or together
   allocation,  // one allocating call and one that gives back
   unseen,      // nothing that would give a value per sample; records are checked all the same
 };
@@ -79,6 +80,14 @@ struct Benchmark {
   std::function<double(const DeviceFacts&, const CaseName&, Sampling)>
       seconds;         // estimate of a case
   bool alone = false;  // whether neighbours would disturb it
+  /// Axes that are settings of the whole process, with the value that usual processes have; empty
+  /// where none has.
+  std::vector<std::pair<std::string, std::string>> settings;
+  bool fresh_process = false;             // one sample per process, which does nothing else
+  std::function<int(Profile)> processes;  // how many per session, where not as many as the others
+  std::function<bool(Profile, const DeviceFacts&, const CaseName&)> wanted;  // which of the product
+  bool stops_when_steady = false;  // harness/measure/steady.h
+  std::function<bool(const CaseName&)> traced = [](const CaseName&) { return true; };
   std::function<TracedAs(const CaseName&)> traced_as = [](const CaseName&) {
     return TracedAs::unseen;
   };
@@ -86,7 +95,9 @@ struct Benchmark {
   std::function<std::unique_ptr<Case>(const CaseContext&)> make;
 
   std::string family() const { return name.substr(0, name.find('/')); }
-  /// The product of all axes.
+  /// The family, with the settings of the process that the case asks for.
+  std::string setup_of(const CaseName& name) const;
+  /// The product of all axes, or what is wanted of it.
   std::vector<CaseName> cases(Profile profile, const DeviceFacts& facts) const;
 };
 
@@ -104,6 +115,19 @@ class BenchmarkBuilder {
   BenchmarkBuilder& takes(
       std::function<double(const DeviceFacts&, const CaseName&, Sampling)> seconds);
   BenchmarkBuilder& one_device_at_a_time();
+  /// An axis that is a setting of the whole process: its cases run in setups of their own, but
+  /// those with the `usual` value. The worker makes the setting (harness/run/settings.h).
+  BenchmarkBuilder& process_axis(std::string name, Benchmark::AxisValues values, std::string usual);
+  /// Each case has processes to itself, and each process takes one sample. Needs a process_axis.
+  BenchmarkBuilder& in_fresh_processes(std::function<int(Profile)> processes);
+  /// Leaves cases out of the product of the axes.
+  BenchmarkBuilder& only(std::function<bool(Profile, const DeviceFacts&, const CaseName&)> wanted);
+  /// A case ends before all of its blocks when its medians are known well enough (steady.h).
+  BenchmarkBuilder& stops_when_steady();
+  /// Which cases run in the traced arm too; without it all do.
+  BenchmarkBuilder& traced_where(std::function<bool(const CaseName&)> traced);
+  /// None: their records would say nothing more.
+  BenchmarkBuilder& untraced();
   BenchmarkBuilder& traced_as(TracedAs as);
   BenchmarkBuilder& traced_as(std::function<TracedAs(const CaseName&)> as);
   /// Its metrics of the host's clock say what tracing itself costs.
@@ -116,6 +140,8 @@ class BenchmarkBuilder {
     };
     return benchmark_;
   }
+  /// For a benchmark of several classes.
+  Benchmark makes(std::function<std::unique_ptr<Case>(const CaseContext&)> make);
 
  private:
   Benchmark benchmark_;

@@ -18,19 +18,41 @@ class SilentReporter : public benchmark::BenchmarkReporter {
   void ReportRuns(const std::vector<Run>&) override {}
 };
 
-/// One repetition: as many samples as it has iterations.
+/// Google Benchmark compares the iterations of repetitions, and aborts where they differ: one that
+/// has nothing to do still iterates.
+void iterate_idly(benchmark::State& state) {
+  for (auto _ : state) {
+  }
+  state.SetIterationTime(0);
+}
+
+/// One repetition: as many samples as it has iterations. Rethrows, when it has iterated as often as
+/// it must, the first exception of a sample, after which no more are taken.
 void take_samples(benchmark::State& state, Case& measured, Block& block, std::uint64_t index) {
   static const nvtx::Name measure("measure");
+  std::exception_ptr failure;
+  bool sound = true;
+  const auto sample = [&] {
+    try {
+      measured.sample(block);
+    } catch (...) {
+      failure = std::current_exception();
+      sound = false;
+    }
+  };
   block.restart();
   const int warm_up = std::min(measured.warm_up_samples(), static_cast<int>(block.capacity()));
-  for (int i = 0; i < warm_up; ++i) measured.sample(block);
+  for (int i = 0; i < warm_up && sound; ++i) sample();
   block.restart();
   {
     const nvtx::Range range(measure, index);
-    for (auto _ : state) measured.sample(block);
+    for (auto _ : state) {
+      if (sound) sample();
+    }
   }
   block.close();
   state.SetIterationTime(static_cast<double>(block.end_ns() - block.begin_ns()) * 1e-9);
+  if (failure) std::rethrow_exception(failure);
 }
 
 }  // namespace
@@ -39,23 +61,20 @@ void measure_blocks(Case& measured,
                     const CaseName& name,
                     const std::vector<std::string_view>& metrics,
                     Sampling sampling,
-                    const std::function<void(int block, const Block&)>& done) {
+                    const std::function<bool(int block, const Block&)>& done) {
   Block block(metrics, static_cast<std::size_t>(sampling.samples));
   std::exception_ptr failure;
   int index = 0;
+  bool enough = false;
   benchmark::RegisterBenchmark(name.text().c_str(),
                                [&](benchmark::State& state) {
-                                 if (failure) {
-                                   state.SkipWithError("an earlier block failed");
-                                   return;
-                                 }
+                                 if (failure || enough) return iterate_idly(state);
                                  try {
                                    take_samples(
                                        state, measured, block, static_cast<std::uint64_t>(index));
-                                   done(index++, block);
+                                   enough = !done(index++, block);
                                  } catch (...) {
                                    failure = std::current_exception();
-                                   state.SkipWithError("failed");
                                  }
                                })
       ->Iterations(sampling.samples)

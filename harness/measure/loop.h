@@ -7,14 +7,15 @@
 
 namespace launchgap {
 
-/// Measures a prepared case in blocks. `done` is called after each block, outside all timing.
+/// Measures a prepared case in blocks. `done` is called after each block, outside all timing; where
+/// it returns false, the rest of the blocks is left out.
 /// Rethrows what the case throws. Google Benchmark runs each repetition with a fixed number of
 /// iterations and manual time; it never searches for a number of iterations.
 void measure_blocks(Case& measured,
                     const CaseName& name,
                     const std::vector<std::string_view>& metrics,
                     Sampling sampling,
-                    const std::function<void(int block, const Block&)>& done);
+                    const std::function<bool(int block, const Block&)>& done);
 
 /// Registers cases for Google Benchmark's own main loop and flags: each is prepared when it first
 /// runs, and each repetition has its profile's samples as iterations.

@@ -12,6 +12,7 @@
 
 #include "harness/core/clock.h"
 #include "harness/core/cpus.h"
+#include "harness/core/temporary_folder.h"
 #include "harness/core/version.h"
 #include "harness/measure/benchmark.h"
 #include "harness/record/writer.h"
@@ -373,6 +374,8 @@ class Session {
                 {"fingerprint", fingerprint(slot)},
                 {"cases", Json::array()}};
     for (const PlannedCase& planned : slot.pending) job["cases"].push_back(planned.name);
+    if (setting_of(slot.planned.setup, "loading") == "jit_cached")
+      job["jit_cache"] = warm_jit_cache(slot);
     job["skipped"] = slot.skipped;
     slot.current.reset();
     slot.sticky = false;
@@ -385,6 +388,33 @@ class Session {
       give_up_run(slot, error.what());
       return false;
     }
+  }
+
+  /// The folder in which the driver finds what it compiled before, filled once per device by a
+  /// process of its own. If that fails, the cases that need it find nothing there and say so.
+  std::string warm_jit_cache(const RunSlot& slot) {
+    if (!jit_caches_) jit_caches_.emplace("launchgap-jit-");
+    const fs::path folder = jit_caches_->path() / slot.device.uuid;
+    std::error_code exists;
+    if (fs::create_directory(folder, exists)) {
+      try {
+        run_worker(
+            {{"task", "warm-jit-cache"},
+             {"backend", slot.device.backend},
+             {"uuid", slot.device.uuid},
+             {"setup", with_setting(family_of_setup(slot.planned.setup), "loading", "jit_warming")},
+             {"jit_cache", folder.string()}},
+            worker_environment(slot.device),
+            kProbeTimeoutS,
+            [] { return stop_signal != 0; });
+      } catch (const Error& error) {
+        progress_.message(
+            fmt::format("{}: the driver's cache of compiled kernels cannot be filled: {}",
+                        short_name(slot.device),
+                        error.what()));
+      }
+    }
+    return folder.string();
   }
 
   /// Takes out cases that crashed or hung in an earlier run on this device: they would do it again,
@@ -630,6 +660,7 @@ class Session {
   std::map<Condemnation, std::string> condemned_;  // with the reason why it is not tried again
   std::vector<std::unique_ptr<WorkerProcess>> abandoned_;
   std::unique_ptr<WorkerProcess> keeper_;
+  std::optional<TemporaryFolder> jit_caches_;
 };
 
 /// From the kernel. std::random_device would do the same, but ties the binary to the newest glibc.
@@ -646,7 +677,8 @@ std::string new_session_id() {
   return fmt::format("{}-{:06x}", text, random_seed() & 0xFFFFFFu);
 }
 
-/// Everything that a device would do, by family, without tracing.
+/// Everything that a device would do, by setup, without tracing. The number of replicates is 0
+/// where it is the session's.
 std::vector<Workload> workloads_of(const DeviceFacts& device,
                                    Profile profile,
                                    const Filter& filter) {
@@ -654,9 +686,11 @@ std::vector<Workload> workloads_of(const DeviceFacts& device,
   for (const Benchmark& benchmark : all_benchmarks()) {
     for (const CaseName& name : benchmark.cases(profile, device)) {
       if (!filter.passes(name.text())) continue;
-      Workload& workload = by_setup[benchmark.family()];
+      const std::string setup = benchmark.setup_of(name);
+      Workload& workload = by_setup[setup];
       workload.device = device.uuid;
-      workload.setup = benchmark.family();
+      workload.setup = setup;
+      workload.replicates = benchmark.processes ? benchmark.processes(profile) : 0;
       // The host's own work takes all of its CPUs, so it never has neighbours.
       workload.alone = workload.alone || benchmark.alone || device.backend == "host";
       workload.cases.push_back(
@@ -668,23 +702,28 @@ std::vector<Workload> workloads_of(const DeviceFacts& device,
   return workloads;
 }
 
-bool shows_observer_effect(const PlannedCase& planned) {
-  return benchmark_of(CaseName::parse(planned.name)).shows_observer_effect;
-}
-
-/// What of a workload runs under tracing: all of it, and once more at each lesser level if any of
-/// its cases shows the observer effect. That is a difference between processes, which must have
-/// done the same before, and as many of them as the plain arm has; where a kernel's time goes is
-/// told by fewer.
+/// What of a workload runs under tracing: what has records that say something; and once more at
+/// each lesser level what shows the observer effect, with as many processes as the plain arm has.
+/// Where a kernel's time goes is told by fewer.
 std::vector<Workload> traced_twins(const Workload& plain) {
   constexpr int kPlainRunsPerTracedRun = 3;
+  const auto shows_observer_effect = [](const PlannedCase& planned) {
+    return benchmark_of(CaseName::parse(planned.name)).shows_observer_effect;
+  };
+  const auto is_traced = [](const PlannedCase& planned) {
+    const CaseName name = CaseName::parse(planned.name);
+    return benchmark_of(name).traced(name);
+  };
   Workload twin = plain;
   twin.arm = Arm::traced;
-  if (std::ranges::none_of(plain.cases, shows_observer_effect)) {
+  std::erase_if(twin.cases, std::not_fn(is_traced));
+  if (twin.cases.empty()) return {};
+  if (std::ranges::none_of(twin.cases, shows_observer_effect)) {
     twin.replicates = std::max(1, plain.replicates / kPlainRunsPerTracedRun);
     return {twin};
   }
   std::vector<Workload> twins = {twin};
+  std::erase_if(twin.cases, std::not_fn(shows_observer_effect));
   for (const TraceLevel level : {TraceLevel::launches, TraceLevel::kernels}) {
     twin.setup = setup_name(plain.setup, level);
     twins.push_back(twin);
@@ -768,7 +807,7 @@ PlannedSession plan_session(const RunOptions& options) {
     const bool traced =
         options.tracing != Tracing::off && (device.backend == "host" || gpus_traceable);
     for (Workload& workload : workloads_of(device, options.profile, filter)) {
-      workload.replicates = session.replicates;
+      if (workload.replicates == 0 || options.replicates) workload.replicates = session.replicates;
       if (traced) std::ranges::copy(traced_twins(workload), std::back_inserter(workloads));
       workloads.push_back(std::move(workload));
     }

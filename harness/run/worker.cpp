@@ -15,10 +15,12 @@
 #include "harness/core/version.h"
 #include "harness/measure/loop.h"
 #include "harness/measure/nvtx.h"
+#include "harness/measure/steady.h"
 #include "harness/measure/telemetry.h"
 #include "harness/record/writer.h"
 #include "harness/run/process.h"
 #include "harness/run/run_tracing.h"
+#include "harness/run/settings.h"
 #include "kernels/null.h"
 
 namespace launchgap {
@@ -32,7 +34,25 @@ Json probe(const Json& job) {
 }
 
 std::unique_ptr<Device> open_device_of(const Json& job) {
-  return open_device(job.at("backend").get<std::string>(), job.at("uuid").get<std::string>());
+  return open_device(job.at("backend").get<std::string>(),
+                     job.at("uuid").get<std::string>(),
+                     open_options(job.value("setup", ""), job.value("jit_cache", "")));
+}
+
+/// Has the driver compile what a later process is to find in its cache.
+Json warm_jit_cache(const Json& job) {
+  const std::unique_ptr<Device> device = open_device_of(job);
+  for (const KernelDescription* kernel : kernels::all_kernels()) {
+    if (kernel->native_from == 0) device->load(*kernel);
+  }
+  return {{"warmed", true}};
+}
+
+/// Whether a job's process has nothing to do but its one sample.
+bool is_fresh_process(const Json& job) {
+  return std::ranges::any_of(job.at("cases"), [](const Json& entry) {
+    return benchmark_of(CaseName::parse(entry.get<std::string>())).fresh_process;
+  });
 }
 
 Arm arm_of(const Json& job) {
@@ -115,14 +135,14 @@ class Run {
     record["pid"] = getpid();
     record["cpus"] = bound ? cpu_list_text(cpus) : cpu_list_text(allowed_cpus());
     record["device"] = to_json(device_->facts());
-    describe_kernels(record);
+    // A process whose first launch is measured must not have loaded anything before.
+    fresh_ = is_fresh_process(job);
+    if (!fresh_) describe_kernels(record);
     record["simulated"] = simulated();
     record["versions"] = {{"launchgap", kVersion}, {"git", kGitRevision}, {"compiler", kCompiler}};
     record["libraries"] = libraries();
     fingerprint_ = job.at("fingerprint");
-    for (const char* key : {"kernel_form", "jit"}) {
-      if (record.contains(key)) fingerprint_[key] = record[key];
-    }
+    note_kernels(record);
     for (const char* key : {"wait", "module_loading", "ecc", "compute_mode"}) {
       const auto& details = device_->facts().details;
       if (const auto found = details.find(key); found != details.end())
@@ -179,6 +199,10 @@ class Run {
     if (other_processes_) end["other_processes"] = *other_processes_;
     if (!telemetry_->device_problem().empty())
       end["telemetry_problem"] = telemetry_->device_problem();
+    if (fresh_ && !sticky) {
+      describe_kernels(end);
+      note_kernels(end);
+    }
     // Libraries are loaded by the cases that need them, so only now are their versions known.
     for (const LoadedLibrary& library : all_libraries())
       fingerprint_[library.name] = library.version;
@@ -254,6 +278,7 @@ class Run {
         tracing_.of_case(definition.traced_as(name), prepared->operations_per_sample());
     if (trace) trace->begin();
     write_telemetry(name, -1);
+    SteadyRule steady;
     measure_blocks(*prepared,
                    name,
                    definition.metrics(name),
@@ -265,6 +290,9 @@ class Run {
                      write_telemetry(name, index);
                      outcome.samples += block.size();
                      send_message({{"block", index}});
+                     if (!definition.stops_when_steady) return true;
+                     steady.add(block);
+                     return !steady.steady();
                    });
     if (trace) {
       writer_.write(RunTracing::record(name.text(), *trace));
@@ -323,6 +351,13 @@ class Run {
     }
   }
 
+  /// The form of the kernels is part of what must be equal to compare.
+  void note_kernels(const Json& record) {
+    for (const char* key : {"kernel_form", "jit"}) {
+      if (record.contains(key)) fingerprint_[key] = record[key];
+    }
+  }
+
   bool simulated() const {
     return device_->facts().simulated ||
            std::ranges::any_of(all_libraries(), &LoadedLibrary::simulated);
@@ -348,6 +383,7 @@ class Run {
   std::int64_t begin_ns_;
   Profile profile_;
   Json fingerprint_;
+  bool fresh_ = false;
   RunTracing tracing_;  // before the device: tracing must be there first
   std::unique_ptr<Device> device_;
   RecordWriter writer_;
@@ -364,6 +400,8 @@ int run_job(const Json& job) {
       send_message(probe(job));
     } else if (task == "initialise") {
       send_message(initialise(job));
+    } else if (task == "warm-jit-cache") {
+      send_message(warm_jit_cache(job));
     } else if (task == "find-tracing") {
       const auto problem = why_no_cupti();
       send_message({{"cupti", problem.value_or("")}});

@@ -101,8 +101,7 @@ class FileReader {
       run_.pid = maybe<long>(record, "pid");
       run_.cpus = maybe<std::string>(record, "cpus").value_or("");
       run_.side_by_side = maybe<int>(record, "side_by_side");
-      run_.kernel_form = maybe<std::string>(record, "kernel_form").value_or("");
-      run_.jit = maybe<bool>(record, "jit");
+      note_kernels(record);
       run_.simulated = maybe<bool>(record, "simulated").value_or(false);
       run_.trace_state = maybe<std::string>(record, "trace_state").value_or("");
       run_.measured_under_tool = maybe<std::string>(record, "measured_under_tool").value_or("");
@@ -136,6 +135,7 @@ class FileReader {
                                  maybe<std::string>(record, "reason").value_or(""),
                                  record});
     } else if (kind == "end") {
+      note_kernels(record);
       run_.other_processes = maybe<int>(record, "other_processes");
       run_.status = maybe<std::string>(record, "status").value_or("");
       run_.reason = maybe<std::string>(record, "reason").value_or("");
@@ -144,6 +144,12 @@ class FileReader {
       if (record.contains("libraries")) run_.libraries = record["libraries"];
     }
     if (record.contains("fingerprint")) run_.fingerprint = record["fingerprint"];
+  }
+
+  /// A process that measures its own first launch knows the form of its kernels at its end only.
+  void note_kernels(const Json& record) {
+    run_.kernel_form = maybe<std::string>(record, "kernel_form").value_or(run_.kernel_form);
+    if (const auto jit = maybe<bool>(record, "jit")) run_.jit = jit;
   }
 
   void finish(const std::string& name, Pending& pending) {

@@ -59,6 +59,8 @@ std::vector<std::string_view> traced_metrics(TracedAs as,
       return {"api_record_ns", "kernel_ns", "gap_ns", "overhead_ns"};
     case TracedAs::work:
       return {"kernel_ns", "uncovered_ns", "kernels"};
+    case TracedAs::chain:
+      return {"kernel_ns", "uncovered_ns", "empty_queue_share"};
     case TracedAs::allocation:
       return {"api_record_ns", "free_record_ns"};
     case TracedAs::unseen:
@@ -179,6 +181,8 @@ CaseTrace::Values CaseTrace::values(const SampleWindows& windows) const {
       return bursts(windows);
     case TracedAs::work:
       return work(windows);
+    case TracedAs::chain:
+      return chains(windows);
     case TracedAs::allocation:
       return tracer_.level() == TraceLevel::all ? allocations(windows) : Values();
     case TracedAs::unseen:
@@ -314,6 +318,56 @@ CaseTrace::Values CaseTrace::work(const SampleWindows& windows) const {
     values.columns[0].values[i] = total / operations_;
     values.columns[1].values[i] = static_cast<double>(uncovered_ns(own)) / operations_;
     values.columns[2].values[i] = static_cast<double>(own.size()) / operations_;
+  }
+  return values;
+}
+
+/// Operations of one kernel each. A kernel found the queue empty if the launch that brought it
+/// began when the kernel before it had ended: the device was waiting for the host. Of the kernels
+/// of a graph that holds for the first alone.
+CaseTrace::Values CaseTrace::chains(const SampleWindows& windows) const {
+  constexpr std::int64_t kNoLaunch = 0;
+  struct Operation {
+    const KernelRun* kernel;
+    std::int64_t launched_ns;
+  };
+  const std::size_t n = windows.size();
+  std::vector<std::vector<Operation>> chains(n);
+  for (const Launch& launch : joined_.launches) {
+    const Call& call = trace_.calls[launch.call];
+    const auto sample = windows.sample_at(call.begin_ns);
+    if (!sample) continue;
+    std::vector<const KernelRun*> kernels;
+    for (const std::size_t kernel : joined_.kernels_of(launch))
+      kernels.push_back(&trace_.kernels[kernel]);
+    std::ranges::sort(kernels, {}, &KernelRun::begin_ns);
+    for (const KernelRun* kernel : kernels) {
+      chains[*sample].push_back({kernel, kernel == kernels.front() ? call.begin_ns : kNoLaunch});
+    }
+  }
+  Values values;
+  for (const std::string_view metric : traced_metrics(as_, {}))
+    values.columns.push_back(column(metric, n));
+  for (std::size_t i = 0; i < n; ++i) {
+    std::vector<Operation>& chain = chains[i];
+    if (static_cast<double>(chain.size()) != operations_) {
+      ++values.samples_without_records;
+      continue;
+    }
+    std::ranges::sort(
+        chain, {}, [](const Operation& operation) { return operation.kernel->begin_ns; });
+    std::vector<const KernelRun*> kernels;
+    double total = 0, found_empty = 0;
+    std::int64_t busy_until = 0;
+    for (const auto& [kernel, launched_ns] : chain) {
+      kernels.push_back(kernel);
+      total += between(kernel->begin_ns, kernel->end_ns);
+      found_empty += launched_ns >= busy_until && launched_ns != kNoLaunch;
+      busy_until = std::max(busy_until, kernel->end_ns);
+    }
+    values.columns[0].values[i] = total / operations_;
+    values.columns[1].values[i] = static_cast<double>(uncovered_ns(kernels)) / operations_;
+    values.columns[2].values[i] = found_empty / operations_;
   }
   return values;
 }

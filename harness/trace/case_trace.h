@@ -90,6 +90,7 @@ class CaseTrace {
   Values launches(const SampleWindows& windows) const;
   Values bursts(const SampleWindows& windows) const;
   Values work(const SampleWindows& windows) const;
+  Values chains(const SampleWindows& windows) const;
   Values allocations(const SampleWindows& windows) const;
   Values calls_alone(const SampleWindows& windows) const;
   std::vector<const activity::KernelRun*> work_kernels() const;

@@ -27,6 +27,19 @@ std::vector<Workload> two_devices(int replicates) {
       workload("b", "matmul", replicates, {{"matmul/library/size:256", 2}})};
 }
 
+TEST(Setup, IsAFamilyAndTheSettingsThatAreNotUsual) {
+  const std::string setup =
+      with_setting(with_setting("launch", "wait", "block"), "trace", "kernels");
+  EXPECT_EQ(setup, "launch+wait=block+trace=kernels");
+  EXPECT_EQ(family_of_setup(setup), "launch");
+  EXPECT_EQ(setting_of(setup, "wait"), "block");
+  EXPECT_EQ(setting_of(setup, "trace"), "kernels");
+  EXPECT_EQ(setting_of(setup, "loading"), std::nullopt);
+  EXPECT_EQ(setting_of("launch", "wait"), std::nullopt);
+  EXPECT_EQ(trace_level_of(setup), TraceLevel::kernels);
+  EXPECT_EQ(trace_level_of("launch+wait=block"), TraceLevel::all);
+}
+
 TEST(Plan, RunsEveryWorkloadAsOftenAsAsked) {
   std::map<std::pair<std::string, std::string>, std::set<int>> replicates;
   const Plan plan = make_plan(two_devices(3), 1);

@@ -1,6 +1,7 @@
 #include "harness/measure/benchmark.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include <gmock/gmock.h>
@@ -42,6 +43,65 @@ TEST(Benchmark, ItsCasesAreTheProductOfItsAxesInOrder) {
   for (const CaseName& name : definition.cases(Profile::quick, host()))
     names.push_back(name.text());
   EXPECT_THAT(names, ElementsAre("a/b/x:1/y:p", "a/b/x:1/y:q", "a/b/x:2/y:p", "a/b/x:2/y:q"));
+}
+
+TEST(Benchmark, LeavesOutWhatIsNotWanted) {
+  const Benchmark definition =
+      benchmark("a/b")
+          .axis("x", {"1", "2"})
+          .axis("y", {"p", "q"})
+          .only([](Profile profile, const DeviceFacts&, const CaseName& name) {
+            return profile == Profile::full || name.at("x") == "1" || name.at("y") == "p";
+          })
+          .makes<Nothing>();
+  std::vector<std::string> names;
+  for (const CaseName& name : definition.cases(Profile::quick, host()))
+    names.push_back(name.text());
+  EXPECT_THAT(names, ElementsAre("a/b/x:1/y:p", "a/b/x:1/y:q", "a/b/x:2/y:p"));
+  EXPECT_EQ(definition.cases(Profile::full, host()).size(), 4u);
+}
+
+TEST(Benchmark, ACaseWhoseSettingIsNotTheUsualOneHasASetupOfItsOwn) {
+  const Benchmark definition = benchmark("launch/x")
+                                   .process_axis(
+                                       "wait",
+                                       [](Profile, const DeviceFacts&) {
+                                         return std::vector<std::string>{"spin", "block"};
+                                       },
+                                       "spin")
+                                   .axis("by", {"event"})
+                                   .makes<Nothing>();
+  std::vector<std::string> setups;
+  for (const CaseName& name : definition.cases(Profile::quick, gpu()))
+    setups.push_back(definition.setup_of(name));
+  EXPECT_THAT(setups, ElementsAre("launch", "launch+wait=block"));
+}
+
+TEST(Benchmark, AFreshProcessTakesOneSample) {
+  const Benchmark definition =
+      benchmark("launch/x").in_fresh_processes([](Profile) { return 7; }).makes<Nothing>();
+  const Sampling sampling = definition.sampling(Profile::full, {"launch/x", {}});
+  EXPECT_EQ(sampling.blocks * sampling.samples, 1);
+  EXPECT_EQ(definition.processes(Profile::quick), 7);
+  EXPECT_FALSE(definition.traced({"launch/x", {}}));
+}
+
+// Or the process would have done something before.
+TEST(AllBenchmarks, AFreshProcessHasNoOtherCase) {
+  for (const Profile profile : {Profile::quick, Profile::full}) {
+    for (const DeviceFacts& facts : {host(), gpu()}) {
+      std::map<std::string, std::vector<bool>> by_setup;
+      for (const Benchmark& definition : all_benchmarks()) {
+        for (const CaseName& name : definition.cases(profile, facts))
+          by_setup[definition.setup_of(name)].push_back(definition.fresh_process);
+      }
+      for (const auto& [setup, fresh] : by_setup) {
+        if (std::ranges::find(fresh, true) != fresh.end()) {
+          EXPECT_EQ(fresh.size(), 1u) << setup;
+        }
+      }
+    }
+  }
 }
 
 TEST(AllBenchmarks, HaveTheFourFamiliesAndAreInOrder) {

@@ -33,26 +33,42 @@ TEST(MeasureBlocks, TakesExactlyTheSamplesThatWereAskedFor) {
     EXPECT_LE(block.begin_ns(), block.starts_ns().front());
     sizes.push_back(block.size());
     firsts.push_back(block.values(0)[0]);
+    return true;
   });
   EXPECT_EQ(sizes, (std::vector<std::size_t>{7, 7, 7}));
   EXPECT_EQ(firsts, (std::vector<double>{0, 7, 14}));
 }
 
 TEST(MeasureBlocks, AFailureEndsItAfterTheBlocksThatWereWhole) {
-  Counting counting(10);
+  for (const int whole : {0, 1, 2, 3}) {
+    Counting counting(7 * whole + 3);
+    int blocks = 0;
+    EXPECT_THROW(
+        measure_blocks(
+            counting, kName, {"api_ns"}, {5, 7}, [&](int, const Block&) { return ++blocks > 0; }),
+        std::runtime_error);
+    EXPECT_EQ(blocks, whole);
+    EXPECT_EQ(counting.count, 7 * whole + 3);
+  }
+}
+
+TEST(MeasureBlocks, LeavesOutTheRestWhenItIsEnough) {
+  Counting counting;
   int blocks = 0;
-  EXPECT_THROW(
-      measure_blocks(counting, kName, {"api_ns"}, {3, 7}, [&](int, const Block&) { ++blocks; }),
-      std::runtime_error);
-  EXPECT_EQ(blocks, 1);
+  measure_blocks(
+      counting, kName, {"api_ns"}, {5, 7}, [&](int, const Block&) { return ++blocks < 2; });
+  EXPECT_EQ(blocks, 2);
+  EXPECT_EQ(counting.count, 14);
 }
 
 TEST(MeasureBlocks, RunsAgainAfterAFailure) {
   Counting failing(0), sound;
-  EXPECT_THROW(measure_blocks(failing, kName, {"api_ns"}, {1, 1}, [](int, const Block&) {}),
-               std::runtime_error);
+  EXPECT_THROW(
+      measure_blocks(failing, kName, {"api_ns"}, {1, 1}, [](int, const Block&) { return true; }),
+      std::runtime_error);
   measure_blocks(sound, kName, {"api_ns"}, {1, 5}, [](int, const Block& block) {
     EXPECT_EQ(block.size(), 5u);
+    return true;
   });
   EXPECT_EQ(sound.count, 5);
 }

@@ -87,10 +87,17 @@ class Scene {
                                  652,
                                  activity::Domain::driver,
                                  Purpose::launch});
-    if (kernel_to == 0) return;
+    if (kernel_to != 0) another_kernel(sample, kernel_from, kernel_to, name);
+  }
+  /// Of the call before.
+  void another_kernel(std::size_t sample,
+                      std::int64_t from,
+                      std::int64_t to,
+                      const char* name = "k") {
+    const std::int64_t at = begin(sample) + kOffset;
     activity::KernelRun kernel;
-    kernel.begin_ns = at + kernel_from;
-    kernel.end_ns = at + kernel_to;
+    kernel.begin_ns = at + from;
+    kernel.end_ns = at + to;
     kernel.correlation = correlation_;
     kernel.name = tracer.next.name_index(name);
     tracer.next.kernels.push_back(kernel);
@@ -222,6 +229,36 @@ TEST(CaseTrace, WorkThatLacksAKernelIsInvalidAndNotFast) {
     scene.launch(i, 20, 30, 2000, i == 1 ? 0 : 3000);  // the last kernel is missing
   }
   EXPECT_THAT(scene.finish().at("kernel_ns"), ElementsAre(1000, ::testing::IsNan()));
+  EXPECT_EQ(state(scene.trace), "invalid:unjoined");
+}
+
+// The second kernel was launched while the first one ran, the third when the device had ended.
+TEST(CaseTrace, CountsTheOperationsOfAChainThatFoundTheQueueEmpty) {
+  Scene scene({"per_op_ns"}, 1, TracedAs::chain, 3);
+  scene.launch(0, 0, 10, 500, 2500);
+  scene.launch(0, 20, 30, 2600, 3000);
+  scene.launch(0, 3500, 3510, 4000, 4300);
+  const auto columns = scene.finish();
+  EXPECT_THAT(columns.at("empty_queue_share"), ElementsAre(2.0 / 3));
+  EXPECT_THAT(columns.at("kernel_ns"), ElementsAre((2000 + 400 + 300) / 3.0));
+  EXPECT_THAT(columns.at("uncovered_ns"), ElementsAre((100 + 1000) / 3.0));
+  EXPECT_EQ(state(scene.trace), "ok");
+}
+
+TEST(CaseTrace, OfAGraphsKernelsOnlyTheFirstCanFindTheQueueEmpty) {
+  Scene scene({"per_op_ns"}, 1, TracedAs::chain, 3);
+  scene.launch(0, 0, 10, 500, 1000);
+  scene.another_kernel(0, 1200, 1500);
+  scene.another_kernel(0, 1700, 2000);
+  EXPECT_THAT(scene.finish().at("empty_queue_share"), ElementsAre(1.0 / 3));
+  EXPECT_EQ(state(scene.trace), "ok");
+}
+
+TEST(CaseTrace, AChainThatLacksAnOperationIsInvalid) {
+  Scene scene({"per_op_ns"}, 1, TracedAs::chain, 3);
+  scene.launch(0, 0, 10, 500, 1000);
+  scene.launch(0, 20, 30, 1000, 1500);
+  EXPECT_THAT(scene.finish().at("kernel_ns"), ElementsAre(::testing::IsNan()));
   EXPECT_EQ(state(scene.trace), "invalid:unjoined");
 }
 

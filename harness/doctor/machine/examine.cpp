@@ -13,6 +13,7 @@
 
 #include "harness/core/clock.h"
 #include "harness/core/errors.h"
+#include "harness/core/temporary_folder.h"
 #include "harness/doctor/libraries/library_copies.h"
 #include "harness/doctor/libraries/loader_trace.h"
 #include "harness/doctor/printable.h"
@@ -38,30 +39,6 @@ class HeldBackSignals {
 
  private:
   sigset_t before_{};
-};
-
-/// A folder of its own for the loader's traces, gone afterwards.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    const char* const chosen = std::getenv("TMPDIR");
-    for (const std::string folder : {chosen && *chosen ? chosen : "/tmp", "/tmp"}) {
-      std::string name = folder + "/launchgap-doctor-XXXXXX";
-      if (!mkdtemp(name.data())) continue;
-      path_ = fs::absolute(name);
-      return;
-    }
-  }
-  ~TemporaryFolder() {
-    std::error_code failed;
-    if (!path_.empty()) fs::remove_all(path_, failed);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  const fs::path& path() const { return path_; }  // empty if the system refuses
-
- private:
-  fs::path path_;
 };
 
 template <class Value>
@@ -360,7 +337,7 @@ std::unique_ptr<Facts> examine(const ExamineOptions& options) {
   const std::vector<std::string> folders =
       search_path.empty() ? std::vector<std::string>() : path_entries(search_path);
 
-  const TemporaryFolder traces;
+  const TemporaryFolder traces("launchgap-doctor-");  // of the loader
   const std::map<std::string, std::string> traced = traces.path().empty() || std::getenv("LD_DEBUG")
                                                         ? std::map<std::string, std::string>()
                                                         : loader_trace_environment(traces.path());

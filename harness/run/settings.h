@@ -1,0 +1,15 @@
+// Settings of a worker's whole process, as the name of its setup spells them.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "harness/device/device.h"
+
+namespace launchgap {
+
+/// "launch+wait=block", "launch+loading=eager". `jit_cache` is the folder for loading=jit_cached.
+/// Throws UsageError for a value that there is not.
+OpenOptions open_options(std::string_view setup, const std::string& jit_cache);
+
+}  // namespace launchgap
