@@ -67,7 +67,7 @@ class FlagLaunch : public Case {
       : stream_(context.device.create_stream()),
         kernel_(context.device.load(kernels::flag_kernel)),
         flag_(context.device),
-        method_(method_of(*kernel_, context.name)) {
+        method_(launch_method(*kernel_, context.device.facts())) {
     for (int i = 0; i < kWarmUpLaunches; ++i) launch_and_wait();
   }
 

@@ -1,7 +1,10 @@
 // What the benchmarks of the launch family share.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
@@ -10,15 +13,78 @@
 
 namespace launchgap {
 
+/// Launches in flight at once; half of what the launch queue is known to hold, so that none waits
+/// for room.
+inline constexpr int kBurst = 256;
+
 /// The way by which a device's launches go.
 inline std::vector<std::string> launching_api(Profile, const DeviceFacts& facts) {
   return {facts.backend == "host" ? "queue" : "driver"};
 }
 
-inline std::string method_of(const Kernel& kernel, const CaseName& name) {
-  return fmt::format("{} kernel through the {}",
-                     kernel.form(),
-                     name.at("api") == "driver" ? "CUDA driver API" : "host queue");
+inline bool is_host(const DeviceFacts& facts) {
+  return facts.backend == "host";
 }
+
+/// How a kernel that was loaded is launched: "native kernel through the CUDA driver API".
+std::string launch_method(const Kernel& kernel, const DeviceFacts& facts);
+
+/// Launches of a kernel that counts must each run once and in order, or their times mean nothing.
+/// Throws WrongResult. `launch` launches it with the arguments that it is given.
+void verify_launches(Device& device,
+                     Stream& stream,
+                     int launches,
+                     const std::function<void(const Kernel& counting, void** arguments)>& launch);
+/// The same with Stream::launch.
+void verify_launches(Device& device, Stream& stream);
+
+/// The axis `mode`: `idle`, launch and wait, each time; `burst`, kBurst launches and one wait.
+inline bool is_burst(const CaseName& name) {
+  return name.at("mode") == "burst";
+}
+std::vector<std::string_view> metrics_by_mode(const CaseName& name);
+TracedAs traced_by_mode(const CaseName& name);
+/// About `seconds` for either mode, at 4 us a launch.
+double seconds_by_mode(const CaseName& name, Sampling sampling);
+
+/// One launch on an idle stream: keeps api_ns and roundtrip_ns.
+template <class Launch, class Wait>
+void sample_idle(Block& block, Launch&& launch, Wait&& wait) {
+  const std::int64_t called = now_ns();
+  launch();
+  const std::int64_t returned = now_ns();
+  wait();
+  const std::int64_t waited = now_ns();
+  block.keep(called, returned - called, waited - called);
+}
+
+/// `launches` launches and one wait: keeps the time for each.
+template <class Launch, class Wait>
+void sample_burst(Block& block, int launches, Launch&& launch, Wait&& wait) {
+  const std::int64_t begin = now_ns();
+  for (int i = 0; i < launches; ++i) launch(i);
+  wait();
+  const std::int64_t end = now_ns();
+  block.keep(begin, static_cast<double>(end - begin) / launches);
+}
+
+/// A case that launches one kernel in the mode that its name says. `launch` is called with nothing.
+template <class Launch>
+void sample_by_mode(Block& block, bool burst, Stream& stream, Launch&& launch) {
+  if (burst) {
+    sample_burst(
+        block, kBurst, [&](int) { launch(); }, [&] { stream.wait(); });
+  } else {
+    sample_idle(block, launch, [&] { stream.wait(); });
+  }
+}
+
+/// Samples that are not kept at the begin of each block.
+inline int warm_up_by_mode(bool burst) {
+  return burst ? 2 : 50;
+}
+
+/// Throws Unsupported unless the process may use so many CPUs.
+void need_cpus(const Device& device, std::size_t cpus, std::string_view what);
 
 }  // namespace launchgap

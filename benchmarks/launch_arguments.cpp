@@ -1,0 +1,102 @@
+// What the size of a kernel's arguments costs a launch, which copies them.
+#include <cstring>
+
+#include "benchmarks/launching.h"
+#include "harness/core/errors.h"
+#include "kernels/arguments.h"
+#include "kernels/null.h"
+
+namespace launchgap {
+namespace {
+
+class ArgumentsLaunch : public Case {
+ public:
+  explicit ArgumentsLaunch(const CaseContext& context)
+      : device_(context.device),
+        stream_(device_.create_stream()),
+        arguments_(static_cast<std::size_t>(context.name.number("bytes"))),
+        burst_(is_burst(context.name)) {
+    if (is_host(device_.facts()))
+      throw Unsupported("a task on the host's queue has at most 64 bytes of arguments");
+    const KernelDescription* const kernel =
+        arguments_.empty() ? &kernels::null_kernel : kernels::arguments_kernel(arguments_.size());
+    if (!kernel) throw Error(fmt::format("no kernel has {} bytes of arguments", arguments_.size()));
+    kernel_ = device_.load(*kernel);
+    if (arguments_.empty()) {
+      verify_launches(device_, *stream_);
+    } else {
+      verify_last_word(0x1234567);
+      verify_last_word(0x89ABCDE);
+    }
+    std::ranges::fill(arguments_, std::byte{0});  // a null pointer: nothing is stored
+    launch();
+    stream_->wait();
+  }
+
+  void sample(Block& block) override {
+    sample_by_mode(block, burst_, *stream_, [this] { launch(); });
+  }
+
+  int warm_up_samples() const override { return warm_up_by_mode(burst_); }
+  std::string method() const override { return launch_method(*kernel_, device_.facts()); }
+
+ private:
+  void launch() {
+    void* argument = arguments_.data();
+    stream_->launch(*kernel_, {1, 1}, arguments_.empty() ? nullptr : &argument);
+  }
+
+  /// That the last of the arguments arrive.
+  void verify_last_word(unsigned word) {
+    const std::unique_ptr<Buffer> to = device_.allocate(sizeof(unsigned));
+    void* const address = to->address();
+    stream_->fill_bytes(address, 0, sizeof(unsigned));
+    std::memcpy(arguments_.data(), &address, sizeof address);
+    std::memcpy(arguments_.data() + arguments_.size() - sizeof word, &word, sizeof word);
+    launch();
+    stream_->wait();
+    unsigned found = 0;
+    device_.read(*to, 0, &found, sizeof found);
+    if (found != word) {
+      throw WrongResult(fmt::format("the last of {} bytes of arguments is {:#x} and not {:#x}",
+                                    arguments_.size(),
+                                    found,
+                                    word));
+    }
+  }
+
+  Device& device_;
+  std::unique_ptr<Stream> stream_;
+  std::unique_ptr<Kernel> kernel_;
+  std::vector<std::byte> arguments_;
+  bool burst_;
+};
+
+std::vector<std::string> sizes(Profile profile, const DeviceFacts& facts) {
+  if (is_host(facts)) return {"4096"};
+  if (profile == Profile::quick) return {"0", "1024", "4096"};
+  std::vector<std::string> all = {"0"};
+  for (const std::size_t bytes : kernels::argument_sizes()) all.push_back(std::to_string(bytes));
+  return all;
+}
+
+const Registration launch_arguments =
+    benchmark("launch/args")
+        .asks("What does the size of a kernel's arguments cost its launch?")
+        .axis("bytes", sizes)
+        .axis("mode", {"idle", "burst"})
+        .metrics(metrics_by_mode)
+        .samples([](Profile profile, const CaseName& name) {
+          const bool quick = profile == Profile::quick;
+          return is_burst(name) ? Sampling{quick ? 3 : 10, 10} : Sampling{quick ? 3 : 10, 300};
+        })
+        .takes([](const DeviceFacts&, const CaseName& name, Sampling sampling) {
+          return seconds_by_mode(name, sampling);
+        })
+        .one_device_at_a_time()
+        .stops_when_steady()
+        .untraced()
+        .makes<ArgumentsLaunch>();
+
+}  // namespace
+}  // namespace launchgap

@@ -1,0 +1,108 @@
+// What everything costs that a fresh process does before its launches are as fast as usual:
+// starting the driver, making a context, loading a module, and the first launch itself. A process
+// is one sample.
+#include "benchmarks/launching.h"
+#include "harness/core/errors.h"
+#include "kernels/increment.h"
+
+namespace launchgap {
+namespace {
+
+class FirstLaunch : public Case {
+ public:
+  explicit FirstLaunch(const CaseContext& context)
+      : device_(context.device), loading_(context.name.at("loading")) {}
+
+  /// Nothing has been loaded before, and the driver's and the context's start have been timed when
+  /// the device was opened.
+  void sample(Block& block) override {
+    const std::int64_t begin = now_ns();
+    stream_ = device_.create_stream();
+    const std::int64_t streamed = now_ns();
+    const std::int64_t loading = now_ns();
+    kernel_ = device_.load(kernels::increment_kernel);
+    const std::int64_t loaded = now_ns();
+    counter_ = device_.allocate(sizeof(unsigned));
+    stream_->fill_bytes(counter_->address(), 0, sizeof(unsigned));
+    stream_->wait();
+    const Launched first = launch();
+    const Launched second = launch();
+    if (is_host(device_.facts())) {
+      block.keep(begin, streamed - begin, first.call_ns, first.roundtrip_ns, second.roundtrip_ns);
+      return;
+    }
+    const Opening opening = device_.opening();
+    block.keep(begin,
+               opening.initialise_ns.value_or(Block::kMissing),
+               opening.context_ns.value_or(Block::kMissing),
+               loaded - loading,
+               first.call_ns,
+               first.roundtrip_ns,
+               second.roundtrip_ns);
+  }
+
+  void verify_timed_work() override {
+    unsigned count = 0;
+    device_.read(*counter_, 0, &count, sizeof count);
+    if (count != 2)
+      throw WrongResult(fmt::format("two launches of a kernel that counts gave {}", count));
+    const bool compiled = loading_.starts_with("jit_");
+    if (compiled && !kernel_->compiled_by_driver())
+      throw WrongResult("the driver did not compile the kernel, which is what was to be timed");
+  }
+
+  std::string method() const override {
+    return fmt::format("a fresh process, loading: {}", loading_);
+  }
+
+ private:
+  struct Launched {
+    std::int64_t call_ns, roundtrip_ns;
+  };
+
+  Launched launch() {
+    void* address = counter_->address();
+    void* arguments[] = {&address};
+    const std::int64_t called = now_ns();
+    stream_->launch(*kernel_, {1, 1}, arguments);
+    const std::int64_t returned = now_ns();
+    stream_->wait();
+    return {returned - called, now_ns() - called};
+  }
+
+  Device& device_;
+  std::string loading_;
+  std::unique_ptr<Stream> stream_;
+  std::unique_ptr<Kernel> kernel_;
+  std::unique_ptr<Buffer> counter_;
+};
+
+std::vector<std::string> ways(Profile, const DeviceFacts& facts) {
+  if (is_host(facts)) return {"none"};
+  return {"lazy", "eager", "jit_cached", "jit_uncached"};
+}
+
+const Registration launch_first =
+    benchmark("launch/first")
+        .asks("What does a fresh process pay before its launches are as fast as usual?")
+        .process_axis("loading", ways, "")
+        .metrics([](const CaseName& name) -> std::vector<std::string_view> {
+          // The host has a thread to start in place of a context, and nothing to load.
+          if (name.at("loading") == "none")
+            return {"context_ns", "first_call_ns", "first_roundtrip_ns", "second_roundtrip_ns"};
+          return {"initialise_ns",
+                  "context_ns",
+                  "module_ns",
+                  "first_call_ns",
+                  "first_roundtrip_ns",
+                  "second_roundtrip_ns"};
+        })
+        .in_fresh_processes([](Profile profile) {
+          return profile == Profile::quick ? 3 : profile == Profile::nightly ? 10 : 20;
+        })
+        .takes([](const DeviceFacts&, const CaseName&, Sampling) { return 0.3; })
+        .one_device_at_a_time()
+        .makes<FirstLaunch>();
+
+}  // namespace
+}  // namespace launchgap

@@ -1,0 +1,271 @@
+// The same kernels launched one by one and as a graph, what it takes to make a graph, and whether
+// changing one is cheaper than making it anew.
+#include "benchmarks/launching.h"
+#include "harness/core/errors.h"
+#include "kernels/spin.h"
+
+namespace launchgap {
+namespace {
+
+constexpr std::size_t kMostBranches = 8;
+
+/// Empty kernels in a line, or fanned out over several streams between a first and a last one.
+class Kernels {
+ public:
+  Kernels(Device& device, const CaseName& name)
+      : device_(device),
+        count_(static_cast<int>(name.number("nodes"))),
+        stream_(device.create_stream()),
+        kernel_(device.load(kernels::spin_kernel)),
+        counter_(device.allocate(sizeof(unsigned))) {
+    if (name.at("shape") == "fan" && count_ > 2) {
+      const auto branches = std::min(kMostBranches, static_cast<std::size_t>(count_ - 2));
+      for (std::size_t i = 0; i < branches; ++i) {
+        branches_.push_back(device.create_stream());
+        joins_.push_back(device.create_event());
+      }
+      fork_ = device.create_event();
+    }
+  }
+
+  Stream& stream() { return *stream_; }
+  int count() const { return count_; }
+  const Kernel& kernel() const { return *kernel_; }
+
+  /// Enqueues them all. What is captured while counting goes on to count whenever it runs.
+  void enqueue() {
+    if (branches_.empty()) {
+      for (int i = 0; i < count_; ++i) launch(*stream_);
+      return;
+    }
+    launch(*stream_);
+    stream_->record(*fork_);
+    for (const auto& branch : branches_) branch->wait_for(*fork_);
+    for (int i = 0; i < count_ - 2; ++i)
+      launch(*branches_[static_cast<std::size_t>(i) % branches_.size()]);
+    for (std::size_t i = 0; i < branches_.size(); ++i) {
+      branches_[i]->record(*joins_[i]);
+      stream_->wait_for(*joins_[i]);
+    }
+    launch(*stream_);
+  }
+
+  std::unique_ptr<Graph> capture() {
+    return device_.capture(*stream_, [this] { enqueue(); });
+  }
+
+  /// Each of the kernels must run once whenever `run` is called.
+  void verify(const std::function<void()>& run) {
+    stream_->fill_bytes(counter_->address(), 0, sizeof(unsigned));
+    stream_->wait();
+    constexpr int kRuns = 2;
+    for (int i = 0; i < kRuns; ++i) run();
+    stream_->wait();
+    unsigned ran = 0;
+    device_.read(*counter_, 0, &ran, sizeof ran);
+    if (ran != static_cast<unsigned>(kRuns * count_)) {
+      throw WrongResult(fmt::format("{} kernels, run {} times, counted to {}", count_, kRuns, ran));
+    }
+  }
+
+  void counting(bool on) { counting_ = on; }
+  /// Other arguments for the same kernels.
+  void change() { ++nanoseconds_; }
+
+ private:
+  void launch(Stream& stream) {
+    unsigned long long nanoseconds = nanoseconds_ % 2;
+    void* counter = counting_ ? counter_->address() : nullptr;
+    void* arguments[] = {&nanoseconds, &counter};
+    stream.launch(*kernel_, {1, 1}, arguments);
+  }
+
+  Device& device_;
+  int count_;
+  std::unique_ptr<Stream> stream_;
+  std::vector<std::unique_ptr<Stream>> branches_;
+  std::vector<std::unique_ptr<Event>> joins_;
+  std::unique_ptr<Event> fork_;
+  std::unique_ptr<Kernel> kernel_;
+  std::unique_ptr<Buffer> counter_;
+  bool counting_ = false;
+  unsigned long long nanoseconds_ = 0;
+};
+
+class GraphCase : public Case {
+ public:
+  explicit GraphCase(const CaseContext& context)
+      : device_(context.device), kernels_(context.device, context.name) {}
+  int warm_up_samples() const override { return 2; }
+  std::string method() const override {
+    return fmt::format(
+        "{}, {} kernels", launch_method(kernels_.kernel(), device_.facts()), kernels_.count());
+  }
+
+ protected:
+  void verify_replay() {
+    kernels_.counting(true);
+    const std::unique_ptr<Graph> graph = kernels_.capture();
+    if (graph->nodes() != static_cast<std::size_t>(kernels_.count())) {
+      throw WrongResult(fmt::format(
+          "capturing {} kernels gave a graph of {} nodes", kernels_.count(), graph->nodes()));
+    }
+    const std::unique_ptr<ExecutableGraph> executable = device_.instantiate(*graph);
+    kernels_.verify([&] { executable->launch(kernels_.stream()); });
+    kernels_.counting(false);
+  }
+
+  Device& device_;
+  Kernels kernels_;
+};
+
+/// One by one, or all of them as a graph.
+class Launching : public GraphCase {
+ public:
+  explicit Launching(const CaseContext& context) : GraphCase(context) {
+    if (context.name.at("mode") == "replay") {
+      verify_replay();
+      const std::unique_ptr<Graph> graph = kernels_.capture();
+      executable_ = device_.instantiate(*graph);
+      executable_->upload(kernels_.stream());
+    } else {
+      if (is_host(device_.facts()) && context.name.at("shape") == "fan")
+        throw Unsupported("the host's queues do not wait for each other");
+      kernels_.counting(true);
+      kernels_.verify([this] { kernels_.enqueue(); });
+      kernels_.counting(false);
+    }
+    launch();
+    kernels_.stream().wait();
+  }
+
+  void sample(Block& block) override {
+    const std::int64_t called = now_ns();
+    launch();
+    const std::int64_t returned = now_ns();
+    kernels_.stream().wait();
+    const std::int64_t waited = now_ns();
+    block.keep(called,
+               returned - called,
+               waited - called,
+               static_cast<double>(waited - called) / kernels_.count());
+  }
+
+ private:
+  void launch() {
+    if (executable_) {
+      executable_->launch(kernels_.stream());
+    } else {
+      kernels_.enqueue();
+    }
+  }
+
+  std::unique_ptr<ExecutableGraph> executable_;
+};
+
+/// From nothing to the end of the first launch.
+class Making : public GraphCase {
+ public:
+  explicit Making(const CaseContext& context) : GraphCase(context) { verify_replay(); }
+
+  void sample(Block& block) override {
+    const std::int64_t begin = now_ns();
+    const std::unique_ptr<Graph> graph = kernels_.capture();
+    const std::int64_t captured = now_ns();
+    const std::unique_ptr<ExecutableGraph> executable = device_.instantiate(*graph);
+    const std::int64_t instantiated = now_ns();
+    executable->upload(kernels_.stream());
+    kernels_.stream().wait();
+    const std::int64_t uploaded = now_ns();
+    executable->launch(kernels_.stream());
+    kernels_.stream().wait();
+    const std::int64_t launched = now_ns();
+    block.keep(begin,
+               captured - begin,
+               instantiated - captured,
+               uploaded - instantiated,
+               launched - uploaded);
+  }
+};
+
+/// As a program does whose kernels have other arguments each time: capture again, and put the new
+/// arguments into the graph that there is.
+class Updating : public GraphCase {
+ public:
+  explicit Updating(const CaseContext& context) : GraphCase(context) {
+    // Made without counting: that it counts afterwards shows that the update arrived.
+    const std::unique_ptr<Graph> graph = kernels_.capture();
+    executable_ = device_.instantiate(*graph);
+    kernels_.counting(true);
+    executable_->update(*kernels_.capture());
+    kernels_.verify([this] { executable_->launch(kernels_.stream()); });
+    kernels_.counting(false);
+  }
+
+  void sample(Block& block) override {
+    kernels_.change();
+    const std::int64_t begin = now_ns();
+    const std::unique_ptr<Graph> graph = kernels_.capture();
+    const std::int64_t captured = now_ns();
+    executable_->update(*graph);
+    const std::int64_t updated = now_ns();
+    executable_->launch(kernels_.stream());
+    kernels_.stream().wait();
+    const std::int64_t launched = now_ns();
+    block.keep(begin, captured - begin, updated - captured, launched - updated);
+  }
+
+ private:
+  std::unique_ptr<ExecutableGraph> executable_;
+};
+
+std::unique_ptr<Case> make(const CaseContext& context) {
+  const std::string mode = context.name.at("mode");
+  if (mode == "make") return std::make_unique<Making>(context);
+  if (mode == "update") return std::make_unique<Updating>(context);
+  return std::make_unique<Launching>(context);
+}
+
+std::vector<std::string> node_counts(Profile profile, const DeviceFacts& facts) {
+  if (is_host(facts)) return {"16"};
+  if (profile == Profile::quick) return {"1", "4", "16", "64", "512"};
+  return {"1", "2", "4", "8", "16", "64", "256", "1024", "4096"};
+}
+
+std::vector<std::string_view> metrics_of(const CaseName& name) {
+  const std::string mode = name.at("mode");
+  if (mode == "make") return {"capture_ns", "instantiate_ns", "upload_ns", "first_roundtrip_ns"};
+  if (mode == "update") return {"capture_ns", "update_ns", "roundtrip_ns"};
+  return {"api_ns", "roundtrip_ns", "per_launch_ns"};
+}
+
+const Registration launch_graph =
+    benchmark("launch/graph")
+        .asks("From how many kernels on does a graph pay, and what does it take to make one?")
+        .axis("shape", {"line", "fan"})
+        .axis("nodes", node_counts)
+        .axis("mode", {"single", "replay", "make", "update"})
+        .only([](Profile profile, const DeviceFacts& facts, const CaseName& name) {
+          // A fan has a first, a last, and something between; making one costs what a line costs.
+          if (name.at("shape") == "line") return !is_host(facts) || name.at("mode") == "replay";
+          return !is_host(facts) && name.number("nodes") >= (profile == Profile::quick ? 64 : 4) &&
+                 (name.at("mode") == "single" || name.at("mode") == "replay");
+        })
+        .metrics(metrics_of)
+        .samples([](Profile profile, const CaseName& name) {
+          // About as much time for each size.
+          const auto nodes = static_cast<int>(name.number("nodes"));
+          const int samples = std::max(2, std::min(30, 600 / nodes));
+          return Sampling{profile == Profile::quick ? 2 : 6, samples};
+        })
+        .takes([](const DeviceFacts&, const CaseName& name, Sampling sampling) {
+          const auto nodes = static_cast<double>(name.number("nodes"));
+          return 0.01 + (1e-5 + 5e-6 * nodes) * (sampling.blocks * (sampling.samples + 2) + 4);
+        })
+        .one_device_at_a_time()
+        .stops_when_steady()
+        .untraced()
+        .makes(make);
+
+}  // namespace
+}  // namespace launchgap

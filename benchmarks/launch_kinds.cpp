@@ -1,0 +1,166 @@
+// Launches with a promise: cooperative ones, whose blocks are all there at once, and dependent
+// ones, which may begin before the kernel ahead of them has ended.
+#include "benchmarks/launching.h"
+#include "harness/core/errors.h"
+#include "kernels/dependent.h"
+#include "kernels/null.h"
+
+namespace launchgap {
+namespace {
+
+class CooperativeLaunch : public Case {
+ public:
+  explicit CooperativeLaunch(const CaseContext& context)
+      : stream_(context.device.create_stream()),
+        kernel_(context.device.load(kernels::null_kernel)),
+        cooperative_(context.name.at("launch") == "cooperative"),
+        shape_{static_cast<unsigned>(context.device.facts().multiprocessors.value_or(1)), 64},
+        method_(fmt::format("{}, {} blocks of {} threads",
+                            launch_method(*kernel_, context.device.facts()),
+                            shape_.blocks,
+                            shape_.threads)) {
+    verify_launches(
+        context.device, *stream_, 100, [this](const Kernel& counting, void** arguments) {
+          if (cooperative_) {
+            stream_->launch_cooperative(counting, {1, 1}, arguments);
+          } else {
+            stream_->launch(counting, {1, 1}, arguments);
+          }
+        });
+    launch();
+    stream_->wait();
+  }
+
+  void sample(Block& block) override {
+    sample_idle(
+        block, [this] { launch(); }, [this] { stream_->wait(); });
+  }
+
+  int warm_up_samples() const override { return 20; }
+  std::string method() const override { return method_; }
+
+ private:
+  void launch() {
+    if (cooperative_) {
+      stream_->launch_cooperative(*kernel_, shape_, nullptr);
+    } else {
+      stream_->launch(*kernel_, shape_, nullptr);
+    }
+  }
+
+  std::unique_ptr<Stream> stream_;
+  std::unique_ptr<Kernel> kernel_;
+  bool cooperative_;
+  LaunchShape shape_;
+  std::string method_;
+};
+
+/// Kernels of 4 us, each of which lets the next one begin at once and waits for the one before in
+/// its middle: launched as dependent, halves overlap.
+class DependentLaunch : public Case {
+ public:
+  explicit DependentLaunch(const CaseContext& context)
+      : device_(context.device), dependent_(context.name.at("launch") == "dependent") {
+    if (is_host(device_.facts()))
+      throw Unsupported("tasks on the host's queue run one after the other and never overlap");
+    stream_ = device_.create_stream();
+    kernel_ = device_.load(kernels::dependent_kernel);
+    counter_ = device_.allocate(sizeof(unsigned));
+    stream_->fill_bytes(counter_->address(), 0, sizeof(unsigned));
+    stream_->wait();
+    run();
+    check();
+  }
+
+  void sample(Block& block) override {
+    sample_burst(
+        block, kBurst, [this](int) { launch(); }, [this] { stream_->wait(); });
+    launched_ += kBurst;
+  }
+
+  int warm_up_samples() const override { return 2; }
+  void verify_timed_work() override { check(); }
+  std::string method() const override {
+    return fmt::format(
+        "{}, kernels of {} us", launch_method(*kernel_, device_.facts()), kKernelNs / 1000);
+  }
+
+ private:
+  static constexpr unsigned long long kKernelNs = 4000;
+
+  void launch() {
+    unsigned long long nanoseconds = kKernelNs;
+    void* counter = counter_->address();
+    void* arguments[] = {&nanoseconds, &counter};
+    if (dependent_) {
+      stream_->launch_dependent(*kernel_, {1, 1}, arguments);
+    } else {
+      stream_->launch(*kernel_, {1, 1}, arguments);
+    }
+  }
+
+  void run() {
+    for (int i = 0; i < kBurst; ++i) launch();
+    stream_->wait();
+    launched_ += kBurst;
+  }
+
+  /// The kernels count without an atomic, so an overlap beyond what they allow loses counts.
+  void check() {
+    unsigned counted = 0;
+    device_.read(*counter_, 0, &counted, sizeof counted);
+    if (counted != launched_) {
+      throw WrongResult(fmt::format("{} dependent kernels counted to {}", launched_, counted));
+    }
+  }
+
+  Device& device_;
+  bool dependent_;
+  std::unique_ptr<Stream> stream_;
+  std::unique_ptr<Kernel> kernel_;
+  std::unique_ptr<Buffer> counter_;
+  unsigned launched_ = 0;
+};
+
+Sampling sampling(Profile profile, const CaseName&) {
+  return {profile == Profile::quick ? 3 : 10, 200};
+}
+
+const Registration launch_cooperative =
+    benchmark("launch/cooperative")
+        .asks("What does a cooperative launch cost beyond an ordinary one?")
+        .axis("launch", {"plain", "cooperative"})
+        .only([](Profile, const DeviceFacts& facts, const CaseName& name) {
+          return !is_host(facts) || name.at("launch") == "cooperative";
+        })
+        .metrics({"api_ns", "roundtrip_ns"})
+        .samples(sampling)
+        .takes([](const DeviceFacts&, const CaseName&, Sampling sampling) {
+          return 0.01 + 1.5e-5 * sampling.blocks * sampling.samples;
+        })
+        .one_device_at_a_time()
+        .stops_when_steady()
+        .untraced()
+        .makes<CooperativeLaunch>();
+
+const Registration launch_dependent =
+    benchmark("launch/dependent")
+        .asks("What does programmatic dependent launch save between kernels?")
+        .axis("launch", {"plain", "dependent"})
+        .only([](Profile, const DeviceFacts& facts, const CaseName& name) {
+          return !is_host(facts) || name.at("launch") == "dependent";
+        })
+        .metrics({"per_launch_ns"})
+        .samples([](Profile profile, const CaseName&) {
+          return Sampling{profile == Profile::quick ? 3 : 10, 5};
+        })
+        .takes([](const DeviceFacts&, const CaseName&, Sampling sampling) {
+          return 0.01 + 6e-6 * kBurst * (sampling.blocks * (sampling.samples + 2) + 1);
+        })
+        .one_device_at_a_time()
+        .stops_when_steady()
+        .untraced()
+        .makes<DependentLaunch>();
+
+}  // namespace
+}  // namespace launchgap

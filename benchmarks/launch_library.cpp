@@ -1,0 +1,143 @@
+// What the launches inside a library's call cost, compared with one of our own: the smallest work
+// that the library takes, so that its call is what is measured.
+#include "benchmarks/launching.h"
+#include "harness/core/plan.h"
+#include "harness/measure/verify.h"
+#include "kernels/null.h"
+
+namespace launchgap {
+namespace {
+
+using kernels::Distribution;
+
+class KernelCall : public Case {
+ public:
+  explicit KernelCall(const CaseContext& context)
+      : stream_(context.device.create_stream()),
+        kernel_(context.device.load(kernels::null_kernel)),
+        method_(launch_method(*kernel_, context.device.facts())) {
+    verify_launches(context.device, *stream_);
+  }
+  void sample(Block& block) override {
+    sample_idle(
+        block,
+        [this] {
+          stream_->launch(*kernel_, {1, 1}, nullptr);
+        },
+        [this] { stream_->wait(); });
+  }
+  int warm_up_samples() const override { return 20; }
+  std::string method() const override { return method_; }
+
+ private:
+  std::unique_ptr<Stream> stream_;
+  std::unique_ptr<Kernel> kernel_;
+  std::string method_;
+};
+
+class MatmulCall : public Case {
+ public:
+  explicit MatmulCall(const CaseContext& context)
+      : stream_(context.device.create_stream()),
+        matmul_(context.device.matmul(*stream_, shape_)),
+        a_(context.device.allocate(kBytes)),
+        b_(context.device.allocate(kBytes)),
+        c_(context.device.allocate(kBytes)) {
+    const InputSeeds seeds{derive_seed(context.seed, "a"),
+                           derive_seed(context.seed, "b"),
+                           Distribution::small_integer};
+    fill(context.device, *stream_, *a_, seeds.first, shape_.type, seeds.distribution);
+    fill(context.device, *stream_, *b_, seeds.second, shape_.type, seeds.distribution);
+    stream_->fill_bytes(c_->address(), 0xFF, kBytes);
+    matmul_->enqueue(*a_, *b_, *c_);
+    stream_->wait();
+    verify_matmul(context.device, *c_, shape_, seeds);
+  }
+  void sample(Block& block) override {
+    sample_idle(
+        block, [this] { matmul_->enqueue(*a_, *b_, *c_); }, [this] { stream_->wait(); });
+  }
+  int warm_up_samples() const override { return 20; }
+  std::string method() const override { return matmul_->method(); }
+
+ private:
+  static constexpr std::size_t kBytes = std::size_t{64} * 64 * sizeof(float);
+
+  MatmulShape shape_{64, ElementType::fp32, false};
+  std::unique_ptr<Stream> stream_;
+  std::unique_ptr<Matmul> matmul_;
+  std::unique_ptr<Buffer> a_, b_, c_;
+};
+
+class ConvolutionCall : public Case {
+ public:
+  explicit ConvolutionCall(const CaseContext& context)
+      : stream_(context.device.create_stream()),
+        convolution_(context.device.convolution(*stream_, shape_)),
+        input_(context.device.allocate(shape_.input_count() * sizeof(float))),
+        filter_(context.device.allocate(shape_.filter_count() * sizeof(float))) {
+    const InputSeeds seeds{derive_seed(context.seed, "input"),
+                           derive_seed(context.seed, "filter"),
+                           Distribution::small_integer};
+    fill(context.device, *stream_, *input_, seeds.first, shape_.type, seeds.distribution);
+    fill(context.device, *stream_, *filter_, seeds.second, shape_.type, seeds.distribution);
+    convolution_->add_tensors(*input_, *filter_);
+    convolution_->enqueue(0);
+    std::vector<float> output(shape_.output_count());
+    convolution_->read_output(0, output.data());
+    verify_convolution(output.data(), shape_, seeds, convolution_->rounds_integers());
+  }
+  void sample(Block& block) override {
+    sample_idle(
+        block, [this] { convolution_->enqueue(0); }, [this] { stream_->wait(); });
+  }
+  int warm_up_samples() const override { return 20; }
+  std::string method() const override { return convolution_->method(); }
+
+ private:
+  ConvolutionShape shape_{.layer = "smallest",
+                          .n = 1,
+                          .c = 8,
+                          .h = 8,
+                          .w = 8,
+                          .k = 8,
+                          .r = 3,
+                          .s = 3,
+                          .stride = 1,
+                          .pad = 1};
+  std::unique_ptr<Stream> stream_;
+  std::unique_ptr<Convolution> convolution_;
+  std::unique_ptr<Buffer> input_, filter_;
+};
+
+std::unique_ptr<Case> make(const CaseContext& context) {
+  const std::string call = context.name.at("call");
+  if (call == "matmul") return std::make_unique<MatmulCall>(context);
+  if (call == "convolution") return std::make_unique<ConvolutionCall>(context);
+  return std::make_unique<KernelCall>(context);
+}
+
+const Registration launch_library =
+    benchmark("launch/library")
+        .asks("What does a library's smallest call cost beyond a launch of one's own?")
+        .axis("call",
+              [](Profile profile, const DeviceFacts&) {
+                // cuDNN takes long to load.
+                return profile == Profile::quick
+                           ? std::vector<std::string>{"kernel", "matmul"}
+                           : std::vector<std::string>{"kernel", "matmul", "convolution"};
+              })
+        .metrics({"api_ns", "roundtrip_ns"})
+        .samples([](Profile profile, const CaseName&) {
+          return Sampling{profile == Profile::quick ? 3 : 10, 50};
+        })
+        .takes([](const DeviceFacts&, const CaseName&, Sampling sampling) {
+          return 0.1 + 2e-4 * sampling.blocks * sampling.samples;
+        })
+        .one_device_at_a_time()
+        .stops_when_steady()
+        .traced_as(TracedAs::work)
+        .makes(make);
+
+}  // namespace
+}  // namespace launchgap

@@ -1,0 +1,90 @@
+// What a stream's priority is worth to a small kernel while other work fills the device.
+#include "benchmarks/launching.h"
+#include "harness/core/errors.h"
+#include "kernels/null.h"
+#include "kernels/spin.h"
+
+namespace launchgap {
+namespace {
+
+class PriorityLaunch : public Case {
+ public:
+  explicit PriorityLaunch(const CaseContext& context) : device_(context.device) {
+    const Device::Priorities range = device_.stream_priorities();
+    if (range.lowest == range.highest)
+      throw Unsupported("the device has one priority for all streams");
+    StreamOptions lowest;
+    lowest.priority = range.lowest;
+    background_ = device_.create_stream(lowest);
+    StreamOptions own;
+    own.priority = context.name.at("priority") == "higher" ? range.highest : range.lowest;
+    stream_ = device_.create_stream(own);
+    filling_ = device_.load(kernels::spin_kernel);
+    kernel_ = device_.load(kernels::null_kernel);
+    blocks_ = static_cast<unsigned>(kWaves * device_.resident_blocks(*filling_, kThreads));
+    verify_launches(device_, *stream_);
+    verify_launches(device_, *background_);
+    fill();
+    stream_->launch(*kernel_, {1, 1}, nullptr);
+    device_.check();
+  }
+
+  /// The background lasts about a millisecond, in blocks of 20 us: whoever waits for a block to end
+  /// waits that long at most, and whoever waits for all of them fifty times as long.
+  void sample(Block& block) override {
+    fill();
+    const std::int64_t called = now_ns();
+    stream_->launch(*kernel_, {1, 1}, nullptr);
+    stream_->wait();
+    const std::int64_t waited = now_ns();
+    background_->wait();
+    block.keep(called, waited - called);
+  }
+
+  int warm_up_samples() const override { return 1; }
+  std::string method() const override {
+    return fmt::format("{}, beside {} blocks of {} us",
+                       launch_method(*kernel_, device_.facts()),
+                       blocks_,
+                       kBlockNs / 1000);
+  }
+
+ private:
+  static constexpr int kThreads = 256;
+  static constexpr int kWaves = 50;
+  static constexpr unsigned long long kBlockNs = 20'000;
+
+  void fill() {
+    unsigned long long nanoseconds = kBlockNs;
+    unsigned* counter = nullptr;
+    void* arguments[] = {&nanoseconds, &counter};
+    background_->launch(*filling_, {blocks_, kThreads}, arguments);
+  }
+
+  Device& device_;
+  std::unique_ptr<Stream> background_, stream_;
+  std::unique_ptr<Kernel> filling_, kernel_;
+  unsigned blocks_ = 0;
+};
+
+const Registration launch_priority =
+    benchmark("launch/priority")
+        .asks("What is a higher priority worth while other work fills the device?")
+        .axis("priority", {"same", "higher"})
+        .only([](Profile, const DeviceFacts& facts, const CaseName& name) {
+          return !is_host(facts) || name.at("priority") == "higher";
+        })
+        .metrics({"roundtrip_ns"})
+        .samples([](Profile profile, const CaseName&) {
+          return Sampling{profile == Profile::quick ? 3 : 8, 10};
+        })
+        .takes([](const DeviceFacts&, const CaseName&, Sampling sampling) {
+          return 0.01 + 1.2e-3 * (sampling.blocks * (sampling.samples + 1) + 1);
+        })
+        .one_device_at_a_time()
+        .stops_when_steady()
+        .untraced()
+        .makes<PriorityLaunch>();
+
+}  // namespace
+}  // namespace launchgap

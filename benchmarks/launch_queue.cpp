@@ -1,0 +1,106 @@
+// How many launches a stream takes before one has to wait for room. That is found, not assumed: one
+// long kernel holds the stream, and behind it launches are made until one takes as long as the long
+// kernel still runs.
+#include <atomic>
+
+#include "benchmarks/launching.h"
+#include "harness/core/errors.h"
+#include "kernels/null.h"
+#include "kernels/spin.h"
+
+namespace launchgap {
+namespace {
+
+class QueueDepth : public Case {
+ public:
+  explicit QueueDepth(const CaseContext& context)
+      : device_(context.device),
+        stream_(device_.create_stream()),
+        holding_(device_.load(kernels::spin_kernel)),
+        kernel_(device_.load(kernels::null_kernel)),
+        ended_(device_.allocate_shared(sizeof(unsigned))) {
+    verify_launches(device_, *stream_);
+    for (int i = 0; i < 100; ++i) stream_->launch(*kernel_, {1, 1}, nullptr);
+    stream_->wait();
+  }
+
+  /// The long kernel says itself, in memory that it shares with the host, when it has ended: a call
+  /// that waited for room is the one during which that happened. A call that the system interrupted
+  /// is not.
+  void sample(Block& block) override {
+    std::atomic_ref<unsigned> ended(*static_cast<unsigned*>(ended_->address()));
+    ended.store(0, std::memory_order_release);
+    hold();
+    const std::int64_t begin = now_ns();
+    double depth = Block::kMissing, blocked_ns = Block::kMissing;
+    for (int launched = 0; launched < kMostLaunches; ++launched) {
+      const std::int64_t called = now_ns();
+      stream_->launch(*kernel_, {1, 1}, nullptr);
+      const std::int64_t returned = now_ns();
+      if (ended.load(std::memory_order_acquire) == 0) continue;
+      // The kernel may have ended by itself during a call like all others. One that waited for room
+      // began well before that, and returned no sooner.
+      const std::int64_t left = begin + static_cast<std::int64_t>(kHoldNs) - called;
+      if (left > kLeastLeftNs && returned - called > left / 2) {
+        depth = launched;
+        blocked_ns = static_cast<double>(returned - called);
+      }
+      most_ = std::max(most_, launched);
+      break;
+    }
+    stream_->wait();
+    found_ = found_ || depth == depth;
+    block.keep(begin, depth, blocked_ns);
+  }
+
+  void verify_timed_work() override {
+    if (!found_) {
+      throw Unsupported(
+          fmt::format("no launch had to wait: the stream took {} and more behind a kernel of {} ms",
+                      most_,
+                      kHoldNs / 1'000'000));
+    }
+  }
+
+  std::string method() const override {
+    return fmt::format("{}, behind a kernel of {} ms",
+                       launch_method(*kernel_, device_.facts()),
+                       kHoldNs / 1'000'000);
+  }
+
+ private:
+  static constexpr unsigned long long kHoldNs = 20'000'000;
+  static constexpr std::int64_t kLeastLeftNs = 2'000'000;
+  static constexpr int kMostLaunches = 100'000;
+
+  void hold() {
+    unsigned long long nanoseconds = kHoldNs;
+    void* counter = device_.device_address(*ended_);
+    void* arguments[] = {&nanoseconds, &counter};
+    stream_->launch(*holding_, {1, 1}, arguments);
+  }
+
+  Device& device_;
+  std::unique_ptr<Stream> stream_;
+  std::unique_ptr<Kernel> holding_, kernel_;
+  std::unique_ptr<Buffer> ended_;
+  bool found_ = false;
+  int most_ = 0;
+};
+
+const Registration launch_queue =
+    benchmark("launch/queue")
+        .asks("How many launches does a stream take before one has to wait for room?")
+        .metrics({"queue_depth", "blocked_ns"})
+        .samples([](Profile profile, const CaseName&) {
+          return Sampling{1, profile == Profile::quick ? 2 : 5};
+        })
+        .takes([](const DeviceFacts&, const CaseName&, Sampling sampling) {
+          return 0.02 + 0.03 * sampling.blocks * sampling.samples;
+        })
+        .one_device_at_a_time()
+        .untraced()
+        .makes<QueueDepth>();
+
+}  // namespace
+}  // namespace launchgap

@@ -1,0 +1,193 @@
+// Whether launching from several threads at once pays, on a stream each or on one for all.
+#include <atomic>
+#include <exception>
+#include <thread>
+
+#include "benchmarks/launching.h"
+#include "harness/core/errors.h"
+#include "kernels/increment.h"
+#include "kernels/null.h"
+
+namespace launchgap {
+namespace {
+
+/// Threads that all do the same at the same time, each on a CPU of its own. They spin for their
+/// start: waking them would be timed too.
+class Team {
+ public:
+  /// `work(i)` is what member i does; member 0 is the calling thread.
+  Team(Device& device, int members, std::function<void(int)> work)
+      : work_(std::move(work)), failures_(static_cast<std::size_t>(members)) {
+    const CpuList& cpus = device.cpus();
+    // The calling thread has one already.
+    CpuList others = cpus;
+    if (const CpuList own = allowed_cpus(); own.size() == 1) std::erase(others, own.front());
+    for (int i = 1; i < members; ++i) {
+      threads_.emplace_back([this, &device, i, cpu = others[static_cast<std::size_t>(i - 1)]] {
+        bind_thread({cpu});
+        serve(device, i);
+      });
+    }
+  }
+  ~Team() {
+    stopping_ = true;
+    ++round_;
+    for (std::thread& thread : threads_) thread.join();
+  }
+  Team(const Team&) = delete;
+  Team& operator=(const Team&) = delete;
+
+  /// Returns when every member has done its work; rethrows what the first of them threw.
+  void run() {
+    ended_.store(0, std::memory_order_relaxed);
+    round_.fetch_add(1, std::memory_order_release);
+    attempt(0);
+    while (ended_.load(std::memory_order_acquire) < static_cast<int>(threads_.size())) {
+    }
+    for (std::exception_ptr& failure : failures_) {
+      if (failure) std::rethrow_exception(std::exchange(failure, nullptr));
+    }
+  }
+
+ private:
+  void serve(Device& device, int member) {
+    unsigned seen = 0;
+    std::exception_ptr unusable;
+    try {
+      device.use_on_this_thread();
+    } catch (...) {
+      unusable = std::current_exception();
+    }
+    for (;;) {
+      while (round_.load(std::memory_order_acquire) == seen) {
+      }
+      ++seen;
+      if (stopping_) return;
+      if (unusable) {
+        failures_[static_cast<std::size_t>(member)] = unusable;
+      } else {
+        attempt(member);
+      }
+      ended_.fetch_add(1, std::memory_order_release);
+    }
+  }
+
+  void attempt(int member) {
+    try {
+      work_(member);
+    } catch (...) {
+      failures_[static_cast<std::size_t>(member)] = std::current_exception();
+    }
+  }
+
+  std::function<void(int)> work_;
+  std::vector<std::exception_ptr> failures_;
+  std::atomic<unsigned> round_{0};
+  std::atomic<int> ended_{0};
+  std::atomic<bool> stopping_{false};
+  std::vector<std::thread> threads_;
+};
+
+class ThreadsLaunch : public Case {
+ public:
+  explicit ThreadsLaunch(const CaseContext& context)
+      : device_(context.device), threads_(static_cast<int>(context.name.number("threads"))) {
+    const bool shared = context.name.at("streams") == "shared";
+    const auto threads = static_cast<std::size_t>(threads_);
+    if (is_host(device_.facts())) {
+      if (shared) throw Unsupported("a queue of the host takes tasks from one thread only");
+      need_cpus(device_, 2 * threads, fmt::format("{} threads and their queues", threads));
+    } else {
+      need_cpus(device_, threads, fmt::format("{} launching threads", threads));
+    }
+    for (std::size_t i = 0; i < (shared ? 1 : threads); ++i)
+      streams_.push_back(device_.create_stream());
+    kernel_ = device_.load(kernels::null_kernel);
+    verify();
+    team_ = std::make_unique<Team>(device_, threads_, [this](int member) {
+      Stream& stream = stream_of(member);
+      for (int i = 0; i < launches_each(); ++i) stream.launch(*kernel_, {1, 1}, nullptr);
+      stream.wait();
+    });
+    for (int i = 0; i < 4; ++i) team_->run();
+  }
+
+  void sample(Block& block) override {
+    const std::int64_t begin = now_ns();
+    team_->run();
+    const std::int64_t end = now_ns();
+    block.keep(begin, static_cast<double>(end - begin) / (threads_ * launches_each()));
+  }
+
+  int warm_up_samples() const override { return 3; }
+  std::string method() const override {
+    return fmt::format("{}, {} launches on each of {} threads, each on a CPU of its own",
+                       launch_method(*kernel_, device_.facts()),
+                       launches_each(),
+                       threads_);
+  }
+
+ private:
+  /// One stream never holds more than a burst.
+  int launches_each() const { return kBurst / threads_; }
+
+  Stream& stream_of(int member) {
+    return *streams_[static_cast<std::size_t>(member) % streams_.size()];
+  }
+
+  /// Each thread counts in a word of its own, so that it needs no atomic.
+  void verify() {
+    constexpr int kLaunches = 20;
+    const std::unique_ptr<Kernel> counting = device_.load(kernels::increment_kernel);
+    const std::unique_ptr<Buffer> counters =
+        device_.allocate(static_cast<std::size_t>(threads_) * sizeof(unsigned));
+    streams_[0]->fill_bytes(counters->address(), 0, counters->bytes());
+    streams_[0]->wait();
+    Team team(device_, threads_, [&](int member) {
+      void* address = static_cast<unsigned*>(counters->address()) + member;
+      void* arguments[] = {&address};
+      for (int i = 0; i < kLaunches; ++i) stream_of(member).launch(*counting, {1, 1}, arguments);
+      stream_of(member).wait();
+    });
+    team.run();
+    std::vector<unsigned> counts(static_cast<std::size_t>(threads_), 0);
+    device_.read(*counters, 0, counts.data(), counters->bytes());
+    for (const unsigned count : counts) {
+      if (count != kLaunches) {
+        throw WrongResult(fmt::format(
+            "{} launches of a thread, of a kernel that counts, gave {}", kLaunches, count));
+      }
+    }
+  }
+
+  Device& device_;
+  int threads_;
+  std::vector<std::unique_ptr<Stream>> streams_;
+  std::unique_ptr<Kernel> kernel_;
+  std::unique_ptr<Team> team_;  // last, so that its threads end first
+};
+
+std::vector<std::string> thread_counts(Profile profile, const DeviceFacts&) {
+  if (profile == Profile::quick) return {"1", "2", "4", "16"};
+  return {"1", "2", "4", "8", "16"};
+}
+
+const Registration launch_threads =
+    benchmark("launch/threads")
+        .asks("Does launching from several threads at once pay?")
+        .axis("threads", thread_counts)
+        .axis("streams", {"own", "shared"})
+        .metrics({"per_launch_ns"})
+        .samples([](Profile profile, const CaseName&) {
+          return Sampling{profile == Profile::quick ? 3 : 10, 5};
+        })
+        .takes([](const DeviceFacts&, const CaseName&, Sampling sampling) {
+          return 0.02 + 4e-6 * kBurst * (sampling.blocks * (sampling.samples + 3) + 4);
+        })
+        .one_device_at_a_time()
+        .stops_when_steady()
+        .untraced()
+        .makes<ThreadsLaunch>();
+
+}  // namespace
+}  // namespace launchgap
