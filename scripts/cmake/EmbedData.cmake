@@ -1,5 +1,5 @@
 # launchgap_embed_data(TARGET FILES name.csv…): puts files of data/ into TARGET, as the function `embedded_table` of
-# harness/doctor/tables/data.h. The binary reads no table at run time; a changed table makes the build configure again.
+# harness/core/csv_table.h. The binary reads no table at run time; a changed table makes the build configure again.
 function(launchgap_embed_data target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "FILES")
   set(entries "")
@@ -13,17 +13,17 @@ function(launchgap_embed_data target)
     endif()
     string(APPEND entries "  if (name == \"${name}\") return R\"table(${text})table\";\n")
   endforeach()
-  set(source ${CMAKE_BINARY_DIR}/generated/harness/doctor/tables/data.cpp)
+  set(source ${CMAKE_BINARY_DIR}/generated/harness/core/embedded_tables.cpp)
   file(CONFIGURE OUTPUT ${source} @ONLY CONTENT
-    "#include \"harness/doctor/tables/data.h\"
+    "#include \"harness/core/csv_table.h\"
 
-namespace launchgap::doctor {
+namespace launchgap {
 
 std::string_view embedded_table(std::string_view name) {
 @entries@  return {};
 }
 
-}  // namespace launchgap::doctor
+}  // namespace launchgap
 ")
   target_sources(${target} PRIVATE ${source})
 endfunction()
