@@ -1,0 +1,33 @@
+"""The complete examples in the documentation compile as what they say they are."""
+
+import json
+import pathlib
+import re
+import shlex
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[2]
+DOCUMENT = ROOT / "docs" / "add-a-benchmark.md"
+EXAMPLES = dict(
+    re.findall(r"`(benchmarks/\w+\.cpp)`:\n\n```cpp\n(.*?)```", DOCUMENT.read_text(encoding="utf-8"), re.DOTALL)
+)
+
+
+def test_there_are_examples():
+    assert list(EXAMPLES) == ["benchmarks/memory.cpp", "benchmarks/launch_block.cpp"]
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_an_example_compiles(name, tmp_path):
+    commands = json.loads((ROOT / "build" / "compile_commands.json").read_text())
+    (command,) = [c for c in commands if c["file"].endswith("/benchmarks/kernel_launch.cpp")]
+    flags = shlex.split(command["command"])
+    flags = flags[: flags.index("-o")]
+    source = tmp_path / pathlib.Path(name).name
+    source.write_text(EXAMPLES[name], encoding="utf-8")
+    done = subprocess.run(
+        [*flags, "-Werror", "-fsyntax-only", source], cwd=command["directory"], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
