@@ -2,6 +2,7 @@
 // changing one is cheaper than making it anew.
 #include "benchmarks/launching.h"
 #include "harness/core/errors.h"
+#include "kernels/arguments.h"
 #include "kernels/spin.h"
 
 namespace launchgap {
@@ -9,14 +10,19 @@ namespace {
 
 constexpr std::size_t kMostBranches = 8;
 
-/// Empty kernels in a line, or fanned out over several streams between a first and a last one.
+/// What is launched: the empty kernels that are timed, or others that take no time either and can
+/// count, with nothing to count in and with it.
+enum class What { empty, idle, counting };
+
+/// Kernels in a line, or fanned out over several streams between a first and a last one.
 class Kernels {
  public:
   Kernels(Device& device, const CaseName& name)
       : device_(device),
         count_(static_cast<int>(name.number("nodes"))),
         stream_(device.create_stream()),
-        kernel_(device.load(kernels::spin_kernel)),
+        empty_(device.load(*kernels::arguments_kernel(sizeof(Argument)))),
+        counting_(device.load(kernels::spin_kernel)),
         counter_(device.allocate(sizeof(unsigned))) {
     if (name.at("shape") == "fan" && count_ > 2) {
       const auto branches = std::min(kMostBranches, static_cast<std::size_t>(count_ - 2));
@@ -30,28 +36,28 @@ class Kernels {
 
   Stream& stream() { return *stream_; }
   int count() const { return count_; }
-  const Kernel& kernel() const { return *kernel_; }
+  const Kernel& kernel() const { return *empty_; }
 
-  /// Enqueues them all. What is captured while counting goes on to count whenever it runs.
-  void enqueue() {
+  /// Enqueues them all.
+  void enqueue(What what = What::empty) {
     if (branches_.empty()) {
-      for (int i = 0; i < count_; ++i) launch(*stream_);
+      for (int i = 0; i < count_; ++i) launch(what, *stream_);
       return;
     }
-    launch(*stream_);
+    launch(what, *stream_);
     stream_->record(*fork_);
     for (const auto& branch : branches_) branch->wait_for(*fork_);
     for (int i = 0; i < count_ - 2; ++i)
-      launch(*branches_[static_cast<std::size_t>(i) % branches_.size()]);
+      launch(what, *branches_[static_cast<std::size_t>(i) % branches_.size()]);
     for (std::size_t i = 0; i < branches_.size(); ++i) {
       branches_[i]->record(*joins_[i]);
       stream_->wait_for(*joins_[i]);
     }
-    launch(*stream_);
+    launch(what, *stream_);
   }
 
-  std::unique_ptr<Graph> capture() {
-    return device_.capture(*stream_, [this] { enqueue(); });
+  std::unique_ptr<Graph> capture(What what = What::empty) {
+    return device_.capture(*stream_, [&] { enqueue(what); });
   }
 
   /// Each of the kernels must run once whenever `run` is called.
@@ -68,16 +74,26 @@ class Kernels {
     }
   }
 
-  void counting(bool on) { counting_ = on; }
-  /// Other arguments for the same kernels.
-  void change() { ++nanoseconds_; }
+  /// Other arguments for the empty kernels.
+  void change() { ++argument_.words[0]; }
 
  private:
-  void launch(Stream& stream) {
-    unsigned long long nanoseconds = nanoseconds_ % 2;
-    void* counter = counting_ ? counter_->address() : nullptr;
+  /// Of kernels/arguments.h: with nowhere to store them, the words are only there.
+  struct Argument {
+    unsigned* to = nullptr;
+    unsigned words[2] = {0, 0};
+  };
+
+  void launch(What what, Stream& stream) {
+    if (what == What::empty) {
+      void* argument = &argument_;
+      stream.launch(*empty_, {1, 1}, &argument);
+      return;
+    }
+    unsigned long long nanoseconds = 0;
+    void* counter = what == What::counting ? counter_->address() : nullptr;
     void* arguments[] = {&nanoseconds, &counter};
-    stream.launch(*kernel_, {1, 1}, arguments);
+    stream.launch(*counting_, {1, 1}, arguments);
   }
 
   Device& device_;
@@ -86,10 +102,9 @@ class Kernels {
   std::vector<std::unique_ptr<Stream>> branches_;
   std::vector<std::unique_ptr<Event>> joins_;
   std::unique_ptr<Event> fork_;
-  std::unique_ptr<Kernel> kernel_;
+  std::unique_ptr<Kernel> empty_, counting_;
   std::unique_ptr<Buffer> counter_;
-  bool counting_ = false;
-  unsigned long long nanoseconds_ = 0;
+  Argument argument_;
 };
 
 class GraphCase : public Case {
@@ -104,15 +119,13 @@ class GraphCase : public Case {
 
  protected:
   void verify_replay() {
-    kernels_.counting(true);
-    const std::unique_ptr<Graph> graph = kernels_.capture();
+    const std::unique_ptr<Graph> graph = kernels_.capture(What::counting);
     if (graph->nodes() != static_cast<std::size_t>(kernels_.count())) {
       throw WrongResult(fmt::format(
           "capturing {} kernels gave a graph of {} nodes", kernels_.count(), graph->nodes()));
     }
     const std::unique_ptr<ExecutableGraph> executable = device_.instantiate(*graph);
     kernels_.verify([&] { executable->launch(kernels_.stream()); });
-    kernels_.counting(false);
   }
 
   Device& device_;
@@ -131,9 +144,7 @@ class Launching : public GraphCase {
     } else {
       if (is_host(device_.facts()) && context.name.at("shape") == "fan")
         throw Unsupported("the host's queues do not wait for each other");
-      kernels_.counting(true);
-      kernels_.verify([this] { kernels_.enqueue(); });
-      kernels_.counting(false);
+      kernels_.verify([this] { kernels_.enqueue(What::counting); });
     }
     launch();
     kernels_.stream().wait();
@@ -194,12 +205,10 @@ class Updating : public GraphCase {
  public:
   explicit Updating(const CaseContext& context) : GraphCase(context) {
     // Made without counting: that it counts afterwards shows that the update arrived.
-    const std::unique_ptr<Graph> graph = kernels_.capture();
-    executable_ = device_.instantiate(*graph);
-    kernels_.counting(true);
-    executable_->update(*kernels_.capture());
-    kernels_.verify([this] { executable_->launch(kernels_.stream()); });
-    kernels_.counting(false);
+    const auto updated = device_.instantiate(*kernels_.capture(What::idle));
+    updated->update(*kernels_.capture(What::counting));
+    kernels_.verify([&] { updated->launch(kernels_.stream()); });
+    executable_ = device_.instantiate(*kernels_.capture());
   }
 
   void sample(Block& block) override {

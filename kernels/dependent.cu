@@ -5,15 +5,11 @@ extern "C" __global__ void launchgap_dependent(unsigned long long nanoseconds, u
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
-  unsigned long long begin = global_timer_ns();
-  while (global_timer_ns() - begin < nanoseconds / 2) {
-  }
+  wait_ns(nanoseconds / 2);
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
-  begin = global_timer_ns();
-  while (global_timer_ns() - begin < nanoseconds / 2) {
-  }
+  wait_ns(nanoseconds / 2);
   *static_cast<volatile unsigned*>(counter) += 1;
 }
 #endif

@@ -35,10 +35,10 @@ __device__ inline unsigned block_thread() {
 }
 #endif
 
-/// Adds one and returns what was there before; in order with the writes of this thread.
+/// Adds one and returns what was there before. No fence: that would be most of a short kernel.
 __device__ inline unsigned atomic_increment(unsigned* counter) {
   unsigned before;
-  asm volatile("membar.sys; atom.add.u32 %0, [%1], 1;" : "=r"(before) : "l"(counter) : "memory");
+  asm volatile("atom.add.u32 %0, [%1], 1;" : "=r"(before) : "l"(counter) : "memory");
   return before;
 }
 
@@ -52,10 +52,43 @@ __device__ inline void device_fence() {
   asm volatile("membar.gl;" ::: "memory");
 }
 
-/// Nanoseconds of the GPU's global timer: it ticks in real time but in coarse steps (up to about 1
-/// us) and is not the host's clock, so it serves for time-outs and never for measurement.
+/// Nanoseconds of the GPU's global timer: it runs in real time but in coarse steps (about 1 us, and
+/// finer while a profiler is attached), and is not the host's clock.
 __device__ inline unsigned long long global_timer_ns() {
   unsigned long long now;
   asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
   return now;
+}
+
+/// Cycles of the multiprocessor that this thread runs on.
+__device__ inline unsigned long long multiprocessor_clock() {
+  unsigned long long now;
+  asm volatile("mov.u64 %0, %%clock64;" : "=l"(now));
+  return now;
+}
+
+/// Returns after so many nanoseconds, up to a second. Kernels that waited for the global timer
+/// alone would end on its steps, and the gap to the next kernel would vanish within one. So cycles
+/// are counted, and what a cycle takes is learnt from the steps seen so far: two of them at least,
+/// so that no wait but 0 is shorter than one to two steps.
+__device__ inline void wait_ns(unsigned long long nanoseconds) {
+  if (nanoseconds == 0) return;
+  const unsigned long long begin = multiprocessor_clock();
+  unsigned long long step = global_timer_ns();
+  unsigned long long first_step = 0, first_clock = 0;  // the first step that was seen
+  unsigned long long step_ns = 0, step_cycles = 0;     // from there to the last one
+  for (;;) {
+    const unsigned long long now = global_timer_ns();
+    const unsigned long long clock = multiprocessor_clock();
+    if (now != step) {
+      step = now;
+      if (first_step == 0) {
+        first_step = now;
+        first_clock = clock;
+      }
+      step_ns = now - first_step;
+      step_cycles = clock - first_clock;
+    }
+    if (step_ns > 0 && (clock - begin) * step_ns >= nanoseconds * step_cycles) return;
+  }
 }

@@ -15,32 +15,17 @@
 #include "harness/summary/csv.h"
 #include "harness/summary/fallback.h"
 #include "harness/summary/findings.h"
+#include "harness/summary/launch_cost_tables.h"
+#include "harness/summary/table_writer.h"
 
 namespace launchgap {
 namespace {
 
 namespace fs = std::filesystem;
 
-std::string number(std::int64_t value) {
-  return std::to_string(value);
-}
-
-std::string number(std::size_t value) {
-  return std::to_string(value);
-}
-
-std::string number(int value) {
-  return std::to_string(value);
-}
-
 std::string number_in(const Json& object, const char* key) {
   const auto value = maybe<std::int64_t>(object, key);
   return value ? number(*value) : "";
-}
-
-std::string unit_of(const std::string& metric) {
-  const Metric* const known = known_metric(metric);
-  return std::string(known ? known->unit : "");
 }
 
 void write_quantiles(const SessionData& session, const fs::path& folder) {
@@ -183,26 +168,6 @@ void write_telemetry(const SessionData& session, const fs::path& folder) {
                cell(std::optional(shown))});
     }
     before = &reading;
-  }
-  out.commit();
-}
-
-/// A table as its columns, each with what fills it; the session's id comes first.
-template <class Row>
-using Columns = std::vector<std::pair<const char*, std::function<std::string(const Row&)>>>;
-
-template <class Row>
-void write_table(const fs::path& path,
-                 const SessionData& session,
-                 const std::vector<Row>& rows,
-                 const Columns<Row>& columns) {
-  std::vector<std::string> header = {"session_id"};
-  for (const auto& [name, cell] : columns) header.emplace_back(name);
-  CsvWriter out(path, header);
-  for (const Row& row : rows) {
-    std::vector<std::string> cells = {session.id};
-    for (const auto& [name, cell] : columns) cells.push_back(cell(row));
-    out.row(cells);
   }
   out.commit();
 }
@@ -475,6 +440,7 @@ void write_detail_tables(const SessionData& session,
   write_kernels_and_memory(session, folder);
   write_traces(session, folder);
   write_sentences(session, rows, folder);
+  write_launch_cost_tables(session, rows, folder);
   write_glossary(folder);
 }
 

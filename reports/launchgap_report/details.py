@@ -28,6 +28,15 @@ _TABLES = {
     "fallback": ("device_id case gpu_ns host_ns ratio", "gpu_ns host_ns ratio"),
     "fallback_sentences": ("device_id sentence", ""),
     "kernels": ("device_id case kernel count total_ns", "count total_ns"),
+    "advice": ("device_id axis severity advice evidence", ""),
+    "published": (
+        "device_id quantity case p50_ns published_gpu published_ns source",
+        "runs p50_ns p50_ci_lo p50_ci_hi run_min run_max published_ns ratio",
+    ),
+    "fit": (
+        "device_id method overhead_ns",
+        "sizes runs overhead_ns overhead_min overhead_max bytes_per_ns",
+    ),
     "traces": ("device_id setup case state", "replicate launches kernels"),
 }
 HELD = "held_by_"

@@ -172,6 +172,12 @@ def log_ticks(low: float, high: float, most: int) -> list[float]:
     return ticks[::stride]
 
 
+def ticks_between(low: float, high: float, most: int) -> list[float]:
+    """Round numbers for a log axis that may span less than a factor of two."""
+    ticks = log_ticks(low, high, most)
+    return ticks if len(ticks) > 1 else nice_ticks(low, high, min(most, 4))
+
+
 def tick_text(value: float, unit: str) -> str:
     """A tick's text: `10 µs`, without the zeros of a measurement."""
     if value == 0:

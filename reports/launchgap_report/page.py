@@ -16,7 +16,19 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from . import compare as cmp
-from . import doctor, findings, glossary, kernels, levels, observer, parts, plots, sequence, traces
+from . import (
+    costs,
+    doctor,
+    findings,
+    glossary,
+    kernels,
+    levels,
+    observer,
+    parts,
+    plots,
+    sequence,
+    traces,
+)
 from . import generations as gen
 from .headlines import headline
 from .session import Device, Record, Row, Session
@@ -101,6 +113,7 @@ def render(sessions: list[Session], table: list[gen.Generation]) -> str:
         levels=levels.section(drawing),
         odd=levels.odd_table(drawing),
         launch=drawing.launches(),
+        costs=costs.section(drawing),
         sequence=sequence.section(drawing),
         observer=observer.section(drawing),
         checks=observer.checks(drawing),

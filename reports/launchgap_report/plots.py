@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from . import figures
 from .compare import Comparison, Line, case_text
+from .cost_cases import BENCHMARKS
 from .findings import own_path
 from .session import TRACE_LEVEL, Curve, Device, Row
 from .text import about, quantity
@@ -126,8 +127,8 @@ class Drawing:
                 main.append(group)
         drawn = 0
         for key in sorted(groups, key=lambda k: (k[0] != "plain", k[1])):
-            # What lesser levels of tracing cost is drawn by itself.
-            if key in headline or TRACE_LEVEL in key[1]:
+            # What lesser levels of tracing cost, and what makes a launch cost, is drawn by itself.
+            if key in headline or TRACE_LEVEL in key[1] or key[2] in BENCHMARKS:
                 continue
             shown = [(d, r) for d, r in groups[key] if d.session.curves_of(r)]
             if drawn + len(shown) > MOST_FURTHER:
@@ -262,7 +263,7 @@ class Drawing:
     def _line_group(self, rows: dict[int, list[Row]], axis: str, x_unit: str, metric: str) -> Group:
         naming = _Naming([r for found in rows.values() for r in found], {axis})
         points = {
-            id(r): self._point(r, _positive(r.params[axis]) or 1.0)
+            id(r): self.point(r, _positive(r.params[axis]) or 1.0, r.get("p50") or 0)
             for found in rows.values()
             for r in found
         }
@@ -300,7 +301,7 @@ class Drawing:
         everything = [r for found in rows.values() for r in found]
         row_axes = {"layer", "n"} if len({r.params.get("n") for r in everything}) > 1 else {"layer"}
         naming = _Naming(everything, row_axes)
-        points = {id(r): self._point(r, r.get("p50") or 1.0) for r in everything}
+        points = {id(r): self.point(r, r.get("p50") or 1.0, r.get("p50") or 0) for r in everything}
         values = [v for p in points.values() for v in (p.x, p.low, p.high) if v]
         limits = (min(values) / 1.3, max(values) * 1.3)
         drawn = []
@@ -318,11 +319,12 @@ class Drawing:
             drawn.append(Drawn(self.label(device), svg))
         return [Group(self._heading(metric), metric, naming.note(), drawn, self._keys(naming))]
 
-    def _point(self, row: Row, x: float) -> figures.Point:
+    def point(self, row: Row, x: float, y: float) -> figures.Point:
+        """The row at `x`, with the spread of its runs; with one run, of its samples."""
         medians = row.device.session.run_medians(row)
         if len(medians) > 1:
-            return figures.Point(x, row.get("p50") or 0, min(medians), max(medians))
-        return figures.Point(x, row.get("p50") or 0, row.get("q1"), row.get("q3"))
+            return figures.Point(x, y, min(medians), max(medians))
+        return figures.Point(x, y, row.get("q1"), row.get("q3"))
 
     def _heading(self, metric: str) -> str:
         return {

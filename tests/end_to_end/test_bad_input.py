@@ -59,7 +59,7 @@ def test_an_output_that_exists_is_not_touched(what, tmp_path):
         (output / "precious").write_text("keep")
     else:
         output.write_text("keep")
-    done = launchgap("run", "--devices", "host", "--runs", 1, "--filter", "launch.*idle", "-o", output)
+    done = launchgap("run", "--devices", "host", "--runs", 1, "--filter", "launch/null.*idle", "-o", output)
     assert done.returncode == 2
     assert "exists already" in done.stderr
     assert (output / "precious" if what == "folder" else output).read_text() == "keep"
@@ -67,7 +67,7 @@ def test_an_output_that_exists_is_not_touched(what, tmp_path):
 
 def test_an_output_that_cannot_be_made(tmp_path):
     (tmp_path / "file").write_text("")
-    done = launchgap("run", "--devices", "host", "--runs", 1, "--filter", "launch.*idle", "-o", tmp_path / "file" / "session")
+    done = launchgap("run", "--devices", "host", "--runs", 1, "--filter", "launch/null.*idle", "-o", tmp_path / "file" / "session")
     assert done.returncode == 2
     assert "cannot be made" in done.stderr
 
@@ -134,7 +134,7 @@ def test_without_python_the_page_is_missing_and_the_tables_are_there(tmp_path):
         "--runs",
         1,
         "--filter",
-        "launch.*idle",
+        "launch/null.*idle",
         "-o",
         tmp_path / "session",
         LAUNCHGAP_PYTHON="/nowhere/python3",
@@ -172,7 +172,7 @@ def test_a_device_that_another_session_measures_is_left_alone(tmp_path):
         file.flush()
         fcntl.flock(file, fcntl.LOCK_EX)
         done = launchgap(
-            "run", "--devices", "host", "--runs", 1, "--filter", "launch.*idle", "-o", tmp_path / "s", LAUNCHGAP_LOCK_DIR=str(tmp_path)
+            "run", "--devices", "host", "--runs", 1, "--filter", "launch/null.*idle", "-o", tmp_path / "s", LAUNCHGAP_LOCK_DIR=str(tmp_path)
         )
     assert done.returncode == 3
     assert "another session is measuring it (process 12345)" in done.stderr

@@ -36,7 +36,7 @@ def test_launch_times_are_the_ones_of_the_node(run, make_node):
 
 def test_a_factor_per_process_shows_between_runs_and_not_within(run, make_node):
     node = make_node(**(CONSTANT | {"process_factor_sigma": 0.2}))
-    done, session = run("--devices", "gpu", "--runs", 8, "--filter", "launch.*idle", node=node)
+    done, session = run("--devices", "gpu", "--runs", 8, "--filter", "launch/null.*idle", node=node)
     assert done.returncode == 0, done.stderr
     (row,) = rows_of(session, "launch/null", "roundtrip_ns")
     assert 0.05 < float(row["between_run_cv"]) < 0.6
@@ -68,7 +68,7 @@ def test_every_family_runs_and_says_how(run):
 
 def test_the_portable_form_runs_where_the_native_one_has_nothing(run, make_node):
     done, session = run(
-        "--devices", "gpu", "--runs", 1, "--filter", "launch.*idle", node=make_node(compute_capability="3.5", memory_pools=False)
+        "--devices", "gpu", "--runs", 1, "--filter", "launch/null.*idle", node=make_node(compute_capability="3.5", memory_pools=False)
     )
     assert done.returncode == 0, done.stderr
     (row,) = table(session / "runs.csv")
@@ -78,7 +78,7 @@ def test_the_portable_form_runs_where_the_native_one_has_nothing(run, make_node)
 @pytest.mark.parametrize("form, code", [("portable", 0), ("native", 0), ("sideways", 3)])
 def test_the_form_of_the_kernels_can_be_chosen(run, form, code):
     done, session = run(
-        "--devices", "gpu", "--runs", 1, "--filter", "launch.*idle", node=NODES / "one_a100.json", LAUNCHGAP_KERNELS=form
+        "--devices", "gpu", "--runs", 1, "--filter", "launch/null.*idle", node=NODES / "one_a100.json", LAUNCHGAP_KERNELS=form
     )
     (row,) = [row for row in table(session / "summary.csv") if row["metric"] in ("api_ns", "")]
     if row["status"] == "unsupported":
@@ -96,7 +96,7 @@ def test_kepler_multiplies_fp32(run):
 
 
 def test_a_worker_sees_its_own_device_only(run):
-    done, session = run("--devices", "3", "--runs", 1, "--filter", "launch.*idle", node=NODES / "mixed_8_gpus.json")
+    done, session = run("--devices", "3", "--runs", 1, "--filter", "launch/null.*idle", node=NODES / "mixed_8_gpus.json")
     assert done.returncode == 0, done.stderr
     (file,) = records(session).values()
     assert file[0]["device"]["name"] == "Tesla T4"
@@ -136,7 +136,7 @@ def test_what_the_environment_changes_is_recorded_and_precision_is_not_changed(r
         "--runs",
         1,
         "--filter",
-        "launch.*idle",
+        "launch/null.*idle",
         node=NODES / "one_a100.json",
         NVIDIA_TF32_OVERRIDE="0",
         CUDA_MODULE_LOADING="EAGER",

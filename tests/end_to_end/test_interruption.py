@@ -18,7 +18,7 @@ def running(tmp_path, make_node):
     node = make_node(call_ns={"constant": 100_000}, launch_ns={"constant": 150_000}, kernel_ns={"constant": 50_000})
     session = tmp_path / "session"
     process = subprocess.Popen(
-        [LAUNCHGAP, "run", "--devices", "gpu", "--runs", "50", "--filter", "launch.*idle", *UNTRACED, "-o", session],
+        [LAUNCHGAP, "run", "--devices", "gpu", "--runs", "50", "--filter", "launch/null.*idle", *UNTRACED, "-o", session],
         env=environment(node, LAUNCHGAP_LOCK_DIR=str(tmp_path)),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

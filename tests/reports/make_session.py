@@ -71,6 +71,14 @@ DETAIL_COLUMNS = {
         "session_id device_id setup replicate case state reason launches kernels joined dropped"
     ).split(),
     "sentences.csv": "session_id device_id sentence".split(),
+    "advice.csv": "session_id device_id axis severity advice evidence cases".split(),
+    "published.csv": (
+        "session_id device_id quantity case metric runs p50_ns p50_ci_lo p50_ci_hi run_min run_max "
+        "published_gpu published_ns method host source ratio same_model"
+    ).split(),
+    "fit.csv": (
+        "session_id device_id method sizes runs overhead_ns overhead_min overhead_max bytes_per_ns"
+    ).split(),
 }
 TELEMETRY = [
     ("sm_clock_mhz", "MHz", "Clock of the multiprocessors."),
@@ -557,7 +565,7 @@ class Builder:
                         "device_id": self._id(index, spec),
                         "arm": arm,
                         "setup": setup,
-                        "case": f"{benchmark}/{params}",
+                        "case": f"{benchmark}/{params}".rstrip("/"),
                         "metric": metric,
                         "unit": unit,
                         "replicate": replicate,
@@ -742,6 +750,18 @@ def traced() -> Builder:
     return builder.build().with_details()
 
 
+def costs() -> Builder:
+    """Two GPUs and the host, with the cases of what makes a launch cost."""
+    from make_costs import add_costs
+
+    specs = [
+        Spec("NVIDIA H200"),
+        Spec("NVIDIA A100-SXM4-80GB", capability="8.0", call=2900, trip=8100, burst=2500),
+        HOST,
+    ]
+    return add_costs(Builder("20261120T093000Z-c0575a", specs, 5, families=("launch",)).build())
+
+
 def simulated() -> Builder:
     return Builder(
         "20261120T093000Z-fa4e00", [Spec("NVIDIA H100 80GB HBM3", simulated=True)], node="fake-node"
@@ -909,6 +929,7 @@ KINDS = {
     "host_only": host_only,
     "eight_gpus": eight_gpus,
     "traced": traced,
+    "costs": costs,
     "simulated": simulated,
     "hostile": hostile,
     "killed": killed,

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
-#include "harness/doctor/tables/data.h"
 
 namespace launchgap::doctor {
 namespace {
@@ -225,15 +224,6 @@ FrameworkLibraryRow framework_library(const Row& row) {
           row.source()};
 }
 
-LaunchAnchorRow launch_anchor(const Row& row) {
-  return {row.text("gpu"),
-          row.text("quantity"),
-          row.number("value_us"),
-          row.text("method"),
-          row.maybe_text("host"),
-          row.source()};
-}
-
 }  // namespace
 
 Tables Tables::parse(const TextOf& text_of) {
@@ -253,7 +243,6 @@ Tables Tables::parse(const TextOf& text_of) {
   t.cudnn_sonames = read<SonameRow>(text_of, "cudnn_sonames.csv", cudnn_soname);
   t.framework_libraries =
       read<FrameworkLibraryRow>(text_of, "framework_libraries.csv", framework_library);
-  t.launch_anchors = read<LaunchAnchorRow>(text_of, "launch_anchors.csv", launch_anchor);
   return t;
 }
 

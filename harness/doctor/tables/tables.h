@@ -7,30 +7,11 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/core/csv_table.h"
 #include "harness/doctor/tables/values.h"
 #include "harness/doctor/version.h"
 
 namespace launchgap::doctor {
-
-/// A table as text: rows by the columns of its header.
-class CsvTable {
- public:
-  /// RFC 4180, with LF or CRLF. Throws Error, which names table and line, for a row with another
-  /// number of cells than the header, text after a closing quote, a quote that is never closed, a
-  /// column that is there twice or has no name.
-  static CsvTable parse(std::string_view text, std::string name);
-
-  std::size_t size() const { return rows_.size(); }
-  /// Throws Error for a column that the table does not have.
-  const std::string& at(std::size_t row, std::string_view column) const;
-  /// "data/x.csv, row 3", for messages; the header is row 1.
-  std::string where(std::size_t row) const;
-
- private:
-  std::string name_;
-  std::vector<std::string> header_;
-  std::vector<std::vector<std::string>> rows_;
-};
 
 struct GpuRow {  // generations.csv
   std::string name;
@@ -129,15 +110,6 @@ struct FrameworkLibraryRow {  // framework_libraries.csv
   Source source;
 };
 
-struct LaunchAnchorRow {  // launch_anchors.csv
-  std::string gpu;
-  std::string quantity;
-  double microseconds = 0;
-  std::string method;
-  std::string host;
-  Source source;
-};
-
 struct Tables {
   std::vector<GpuRow> gpus;
   std::vector<PciRange> pci_ranges;
@@ -150,7 +122,6 @@ struct Tables {
   std::vector<SonameRow> toolkit_sonames;
   std::vector<SonameRow> cudnn_sonames;
   std::vector<FrameworkLibraryRow> framework_libraries;
-  std::vector<LaunchAnchorRow> launch_anchors;
 
   /// `text_of` gives a table by its file name. Throws Error that names table, row and column for
   /// anything that does not read.

@@ -1,12 +1,13 @@
+#include "harness/core/csv_table.h"
+
 #include <algorithm>
 #include <set>
 
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
-#include "harness/doctor/tables/tables.h"
 
-namespace launchgap::doctor {
+namespace launchgap {
 namespace {
 
 /// Reads one record from the front of `text`; says what is wrong with it, or nothing.
@@ -79,4 +80,4 @@ std::string CsvTable::where(std::size_t row) const {
   return fmt::format("{}, row {}", name_, row + 2);
 }
 
-}  // namespace launchgap::doctor
+}  // namespace launchgap

@@ -1,0 +1,35 @@
+// The tables of data/ as text: rows by the columns of their header.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace launchgap {
+
+/// The text of a table of data/, "toolkit_driver.csv", as the build put it into the binary
+/// (scripts/cmake/EmbedData.cmake); empty for a name that was not embedded.
+std::string_view embedded_table(std::string_view name);
+
+/// A table as text: rows by the columns of its header.
+class CsvTable {
+ public:
+  /// RFC 4180, with LF or CRLF. Throws Error, which names table and line, for a row with another
+  /// number of cells than the header, text after a closing quote, a quote that is never closed, a
+  /// column that is there twice or has no name.
+  static CsvTable parse(std::string_view text, std::string name);
+
+  std::size_t size() const { return rows_.size(); }
+  /// Throws Error for a column that the table does not have.
+  const std::string& at(std::size_t row, std::string_view column) const;
+  /// "data/x.csv, row 3", for messages; the header is row 1.
+  std::string where(std::size_t row) const;
+
+ private:
+  std::string name_;
+  std::vector<std::string> header_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+}  // namespace launchgap

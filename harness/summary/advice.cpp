@@ -1,0 +1,63 @@
+#include "harness/summary/advice.h"
+
+#include <iterator>
+
+#include "harness/summary/advice_evidence.h"
+
+namespace launchgap {
+namespace {
+
+/// Axes whose numbers have nothing to be compared with when no line was said on them.
+constexpr std::string_view kAxes[] = {"launch/api",
+                                      "launch/args",
+                                      "launch/grid",
+                                      "launch/streams",
+                                      "launch/threads",
+                                      "launch/graph",
+                                      "launch/cooperative",
+                                      "launch/dependent",
+                                      "launch/priority",
+                                      "launch/wait",
+                                      "launch/first",
+                                      "launch/after_idle",
+                                      "launch/queue",
+                                      "launch/library",
+                                      "launch/chain",
+                                      "launch/cscs",
+                                      "launch/small_kernels"};
+
+}  // namespace
+
+std::string_view name_of(Severity severity) {
+  switch (severity) {
+    case Severity::act:
+      return "act";
+    case Severity::know:
+      return "know";
+    case Severity::fine:
+      return "fine";
+  }
+  return "";
+}
+
+std::vector<Advice> advice(const SessionData& session, const std::vector<SummaryRow>& rows) {
+  std::vector<Advice> lines;
+  for (const DeviceFacts& device : session.devices) {
+    const DeviceRows of_device(device.uuid, rows);
+    Adviser adviser(of_device, lines);
+    advise_on_launches(adviser);
+    advise_on_graphs(adviser);
+    advise_on_processes(adviser);
+    for (const std::string_view axis : kAxes) {
+      if (of_device.measured(axis) && !adviser.said(axis)) {
+        adviser.say(axis,
+                    Severity::know,
+                    "Nothing to compare: the other cases of this axis were not measured here.",
+                    {});
+      }
+    }
+  }
+  return lines;
+}
+
+}  // namespace launchgap

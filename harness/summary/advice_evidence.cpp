@@ -1,0 +1,350 @@
+#include "harness/summary/advice_evidence.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <map>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "harness/core/text.h"
+#include "harness/stats/compare.h"
+
+namespace launchgap {
+namespace {
+
+const std::string* value_of(const CaseName& name, std::string_view axis) {
+  const auto found =
+      std::ranges::find(name.params, axis, &std::pair<std::string, std::string>::first);
+  return found == name.params.end() ? nullptr : &found->second;
+}
+
+bool has(const CaseName& name, const Params& params) {
+  return std::ranges::all_of(params, [&](const auto& param) {
+    const std::string* const value = value_of(name, param.first);
+    return value && *value == param.second;
+  });
+}
+
+std::optional<double> as_number(const std::string& text) {
+  char* end = nullptr;
+  const double value = std::strtod(text.c_str(), &end);
+  if (text.empty() || *end != '\0') return std::nullopt;
+  return value;
+}
+
+/// What a metric is called in a sentence.
+std::string_view phrase(const std::string& metric) {
+  static const std::map<std::string, std::string_view, std::less<>> kPhrases = {
+      {"api_ns", "the time in the call"},
+      {"roundtrip_ns", "the round trip"},
+      {"per_launch_ns", "the time per launch"},
+      {"wall_per_launch_ns", "the time per launch"},
+      {"per_op_ns", "the time per operation"},
+      {"per_kernel_ns", "the time per kernel"},
+      {"cpu_ns", "the CPU time"},
+      {"first_roundtrip_ns", "the first round trip"},
+  };
+  const auto found = kPhrases.find(metric);
+  return found == kPhrases.end() ? std::string_view(metric) : found->second;
+}
+
+std::string capital(std::string text) {
+  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 32);
+  return text;
+}
+
+std::vector<double> logarithms(std::span<const double> values) {
+  std::vector<double> logs;
+  for (const double value : values) logs.push_back(std::log(value));
+  return logs;
+}
+
+Verdict verdict_of(double ratio, const stats::Interval& interval) {
+  const bool excludes_one = interval.low > 1 || interval.high < 1;
+  if (excludes_one && ratio > kLeastDifference) return Verdict::more;
+  if (excludes_one && ratio < 1 / kLeastDifference) return Verdict::less;
+  return interval.low < 1 / kTooWide || interval.high > kTooWide ? Verdict::unclear : Verdict::same;
+}
+
+std::string runs_text(const Ratio& ratio) {
+  return ratio.runs == ratio.reference_runs
+             ? fmt::format("{} runs of each", ratio.runs)
+             : fmt::format("{} and {} runs", ratio.runs, ratio.reference_runs);
+}
+
+double log_size(const Comparison& comparison) {
+  return std::abs(std::log(*comparison.ratio.value));
+}
+
+/// One side of a comparison: its median, and what its name does not share with the other's.
+std::string side_text(const SummaryRow& row, const SummaryRow& other) {
+  std::vector<std::string> own;
+  for (const auto& [axis, value] : row.key.name.params) {
+    const std::string* const theirs = value_of(other.key.name, axis);
+    if (!theirs || *theirs != value) own.push_back(axis + ":" + value);
+  }
+  std::string text = row.metric == other.metric ? "" : row.metric + " ";
+  text += value_text(row);
+  return own.empty() ? text : fmt::format("{} ({})", text, fmt::join(own, "/"));
+}
+
+}  // namespace
+
+DeviceRows::DeviceRows(std::string device, const std::vector<SummaryRow>& rows)
+    : device_(std::move(device)) {
+  for (const SummaryRow& row : rows) {
+    if (row.key.device == device_ && row.status == Status::ok && row.p50 &&
+        !row.run_medians.empty() && trace_level_of(row.key.setup) == TraceLevel::all)
+      rows_.push_back(&row);
+  }
+  // The usual settings before others.
+  std::ranges::stable_sort(rows_, {}, [](const SummaryRow* row) {
+    return row->key.setup != family_of_setup(row->key.setup);
+  });
+}
+
+bool DeviceRows::measured(std::string_view benchmark) const {
+  return std::ranges::any_of(
+      rows_, [&](const SummaryRow* row) { return row->key.name.benchmark == benchmark; });
+}
+
+const SummaryRow* DeviceRows::find(std::string_view benchmark,
+                                   const Params& params,
+                                   std::string_view metric,
+                                   Arm arm) const {
+  const auto found = std::ranges::find_if(rows_, [&](const SummaryRow* row) {
+    return row->key.name.benchmark == benchmark && row->metric == metric &&
+           row->key.arm == name_of(arm) && has(row->key.name, params);
+  });
+  return found == rows_.end() ? nullptr : *found;
+}
+
+std::vector<std::string> DeviceRows::values(std::string_view benchmark,
+                                            const Params& params,
+                                            std::string_view metric,
+                                            std::string_view axis) const {
+  std::vector<std::string> values;
+  for (const SummaryRow* row : rows_) {
+    if (row->key.name.benchmark != benchmark || row->metric != metric ||
+        row->key.arm != name_of(Arm::plain) || !has(row->key.name, params))
+      continue;
+    const std::string* const value = value_of(row->key.name, axis);
+    if (value && std::ranges::find(values, *value) == values.end()) values.push_back(*value);
+  }
+  std::ranges::stable_sort(values, {}, [](const std::string& value) {
+    return as_number(value).value_or(std::numeric_limits<double>::infinity());
+  });
+  return values;
+}
+
+Ratio ratio_of(std::span<const double> medians, std::span<const double> reference) {
+  Ratio ratio;
+  ratio.runs = medians.size();
+  ratio.reference_runs = reference.size();
+  const auto positive = [](double value) { return value > 0 && std::isfinite(value); };
+  if (!std::ranges::all_of(medians, positive) || !std::ranges::all_of(reference, positive)) {
+    ratio.verdict = Verdict::no_ratio;
+    return ratio;
+  }
+  const auto a = logarithms(medians), b = logarithms(reference);
+  if (a.empty() || b.empty()) return ratio;
+  ratio.value = std::exp(*stats::mean(a) - *stats::mean(b));
+  if (const auto log = stats::difference(a, b))
+    ratio.interval = {std::exp(log->interval.low), std::exp(log->interval.high)};
+  if (std::min(a.size(), b.size()) < kRunsForAClaim || !ratio.interval) return ratio;
+  ratio.verdict = verdict_of(*ratio.value, *ratio.interval);
+  return ratio;
+}
+
+std::optional<Comparison> compare(const SummaryRow* row, const SummaryRow* reference) {
+  if (!row || !reference) return std::nullopt;
+  return Comparison{row, reference, ratio_of(row->run_medians, reference->run_medians)};
+}
+
+std::vector<Comparison> compare_axis(const DeviceRows& rows,
+                                     std::string_view benchmark,
+                                     Params params,
+                                     std::string_view metric,
+                                     std::string_view axis,
+                                     std::string_view reference) {
+  const std::vector<std::string> values = rows.values(benchmark, params, metric, axis);
+  params.emplace_back(axis, reference);
+  const SummaryRow* const first = rows.find(benchmark, params, metric);
+  std::vector<Comparison> comparisons;
+  for (const std::string& value : values) {
+    if (value == reference) continue;
+    params.back().second = value;
+    if (auto comparison = compare(rows.find(benchmark, params, metric), first))
+      comparisons.push_back(*comparison);
+  }
+  return comparisons;
+}
+
+const Comparison* from_which_on(const std::vector<Comparison>& comparisons, Verdict verdict) {
+  const Comparison* first = nullptr;
+  for (auto it = comparisons.rbegin(); it != comparisons.rend(); ++it) {
+    if (it->ratio.verdict != verdict) break;
+    first = &*it;
+  }
+  return first;
+}
+
+const Comparison* strongest(const std::vector<Comparison>& comparisons, Verdict verdict) {
+  const Comparison* best = nullptr;
+  for (const Comparison& comparison : comparisons) {
+    if (comparison.ratio.verdict == verdict && (!best || log_size(comparison) > log_size(*best)))
+      best = &comparison;
+  }
+  return best;
+}
+
+const Comparison& deciding(const std::vector<Comparison>& comparisons) {
+  const auto* const more = strongest(comparisons, Verdict::more);
+  const auto* const less = strongest(comparisons, Verdict::less);
+  if (more && less) return log_size(*more) >= log_size(*less) ? *more : *less;
+  if (more || less) return more ? *more : *less;
+  // Of those alike the last, which has the largest value of the axis.
+  return *std::min_element(
+      comparisons.rbegin(), comparisons.rend(), [](const Comparison& a, const Comparison& b) {
+        return a.ratio.verdict < b.ratio.verdict;
+      });
+}
+
+std::string times(double ratio) {
+  const int decimals = ratio < 0.0995 ? 3 : ratio < 1.995 ? 2 : ratio < 9.95 ? 1 : 0;
+  return fmt::format("{:.{}f}", ratio, decimals);
+}
+
+std::string value_text(const SummaryRow& row) {
+  if (row.metric.ends_with("_share")) return fmt::format("{:.0f} %", 100 * *row.p50);
+  const Metric* const known = known_metric(row.metric);
+  if (!known || known->unit == "1") return fmt::format("{:.4g}", *row.p50);
+  return quantity(row.p50, known->unit);
+}
+
+std::string of(const SummaryRow& row, std::string_view axis) {
+  const std::string* const value = value_of(row.key.name, axis);
+  return value ? *value : "";
+}
+
+std::string interval_text(const stats::Interval& interval) {
+  return fmt::format("{} to {}", times(interval.low), times(interval.high));
+}
+
+std::string evidence_text(const Comparison& comparison) {
+  const auto& [row, reference, ratio] = comparison;
+  std::string text =
+      fmt::format("{} against {}", side_text(*row, *reference), side_text(*reference, *row));
+  if (row->metric == reference->metric) text = row->metric + ": " + text;
+  if (ratio.value) text += fmt::format(", {} times", times(*ratio.value));
+  if (ratio.interval) text += fmt::format(" (95 % {})", interval_text(*ratio.interval));
+  return text + ", " + runs_text(ratio);
+}
+
+std::string evidence_text(const SummaryRow& row) {
+  return fmt::format("{} {}, {} run{}",
+                     row.metric,
+                     value_text(row),
+                     row.run_medians.size(),
+                     row.run_medians.size() == 1 ? "" : "s");
+}
+
+void Adviser::say(std::string_view axis,
+                  Severity severity,
+                  std::string text,
+                  const std::vector<Comparison>& evidence,
+                  const std::vector<const SummaryRow*>& further) {
+  std::vector<std::string> texts, cases;
+  const auto add_case = [&cases](const SummaryRow* row) {
+    const std::string name = row->key.name.text();
+    if (std::ranges::find(cases, name) == cases.end()) cases.push_back(name);
+  };
+  for (const Comparison& comparison : evidence) {
+    texts.push_back(evidence_text(comparison));
+    add_case(comparison.row);
+    add_case(comparison.reference);
+  }
+  for (const SummaryRow* row : further) {
+    if (!row) continue;
+    texts.push_back(evidence_text(*row));
+    add_case(row);
+  }
+  lines_.push_back({rows.device(),
+                    std::string(axis),
+                    severity,
+                    std::move(text),
+                    fmt::format("{}", fmt::join(texts, "; ")),
+                    fmt::format("{}", fmt::join(cases, " "))});
+}
+
+void Adviser::judge(std::string_view axis,
+                    const std::vector<Comparison>& comparisons,
+                    const Words& words) {
+  if (comparisons.empty()) return;
+  const Comparison& decisive = deciding(comparisons);
+  judge(axis, decisive.ratio, phrase(decisive.row->metric), words, comparisons);
+}
+
+void Adviser::judge(std::string_view axis,
+                    const Ratio& ratio,
+                    std::string_view quantity,
+                    const Words& words,
+                    const std::vector<Comparison>& evidence) {
+  const std::string what = fmt::format("{} {}", quantity, words.of);
+  const auto measured = [&](std::string_view number) {
+    return fmt::format("{} is {} times that {}", what, number, words.than);
+  };
+  switch (ratio.verdict) {
+    case Verdict::few_runs:
+      return say(axis,
+                 Severity::know,
+                 fmt::format("Needs more runs, {} at least: {} against that {}.",
+                             kRunsForAClaim,
+                             what,
+                             words.than),
+                 evidence);
+    case Verdict::no_ratio:
+      return say(
+          axis,
+          Severity::know,
+          capital(what) + " cannot be compared with that " + words.than + ": a median is zero.",
+          evidence);
+    case Verdict::unclear:
+      return say(axis,
+                 Severity::know,
+                 fmt::format("These runs are too noisy to tell: {}. More runs narrow that.",
+                             measured(interval_text(*ratio.interval))),
+                 evidence);
+    case Verdict::same: {
+      const bool told = ratio.interval->low > 1 || ratio.interval->high < 1;
+      return say(axis,
+                 Severity::fine,
+                 fmt::format("{} {}: {}.",
+                             words.if_same,
+                             told ? "worth minding here" : "that can be told from noise here",
+                             measured(interval_text(*ratio.interval))),
+                 evidence);
+    }
+    case Verdict::more:
+      return say(axis,
+                 words.more,
+                 fmt::format("{}: {}.", words.if_more, measured(times(*ratio.value))),
+                 evidence);
+    case Verdict::less:
+      return say(axis,
+                 words.less,
+                 fmt::format("{}: {}.", words.if_less, measured(times(*ratio.value))),
+                 evidence);
+  }
+}
+
+bool Adviser::said(std::string_view axis) const {
+  return std::ranges::any_of(lines_, [&](const Advice& line) {
+    return line.device == rows.device() && line.axis == axis;
+  });
+}
+
+}  // namespace launchgap

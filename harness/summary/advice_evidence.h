@@ -1,0 +1,146 @@
+// What a piece of advice is made of: the rows of one device, whether two of them differ, and the
+// words for it.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "harness/core/plan.h"
+#include "harness/summary/advice.h"
+
+namespace launchgap {
+
+/// Axes and the values that a case must have; it may have others.
+using Params = std::vector<std::pair<std::string_view, std::string_view>>;
+
+/// The measured rows of one device.
+class DeviceRows {
+ public:
+  DeviceRows(std::string device, const std::vector<SummaryRow>& rows);
+
+  const std::string& device() const { return device_; }
+  bool measured(std::string_view benchmark) const;
+  /// The row of a metric, or null if no case with these values was measured. Where several setups
+  /// measured the case, that of the family itself.
+  const SummaryRow* find(std::string_view benchmark,
+                         const Params& params,
+                         std::string_view metric,
+                         Arm arm = Arm::plain) const;
+  /// The values of an axis over the cases that have these values and this metric, each once;
+  /// numbers ascending.
+  std::vector<std::string> values(std::string_view benchmark,
+                                  const Params& params,
+                                  std::string_view metric,
+                                  std::string_view axis) const;
+
+ private:
+  std::string device_;
+  std::vector<const SummaryRow*> rows_;
+};
+
+enum class Verdict {
+  few_runs,  // of one side or both
+  no_ratio,  // a median is zero
+  unclear,   // the interval is too wide to say anything
+  same,      // less than kLeastDifference, or not told from noise
+  more,
+  less,
+};
+
+/// Two levels, by their run medians: the ratio of their geometric means with Welch's interval of
+/// the difference of the logarithms.
+struct Ratio {
+  Verdict verdict = Verdict::few_runs;
+  std::optional<double> value;
+  std::optional<stats::Interval> interval;
+  std::size_t runs = 0, reference_runs = 0;
+
+  bool claims() const { return verdict == Verdict::more || verdict == Verdict::less; }
+};
+Ratio ratio_of(std::span<const double> medians, std::span<const double> reference);
+
+/// Two rows, and the ratio of the first to the second.
+struct Comparison {
+  const SummaryRow* row = nullptr;
+  const SummaryRow* reference = nullptr;
+  Ratio ratio;
+};
+
+/// Absent unless both rows are there.
+std::optional<Comparison> compare(const SummaryRow* row, const SummaryRow* reference);
+
+/// A comparison for each value of an axis with the reference, of those that can be made.
+std::vector<Comparison> compare_axis(const DeviceRows& rows,
+                                     std::string_view benchmark,
+                                     Params params,
+                                     std::string_view metric,
+                                     std::string_view axis,
+                                     std::string_view reference);
+
+/// The first comparison that has the verdict, as have all after it; null if there is none.
+const Comparison* from_which_on(const std::vector<Comparison>& comparisons, Verdict verdict);
+/// The comparison with the verdict whose ratio is farthest from 1; null if there is none.
+const Comparison* strongest(const std::vector<Comparison>& comparisons, Verdict verdict);
+/// The one on which the answer hangs: the strongest claim, else what is least certain.
+const Comparison& deciding(const std::vector<Comparison>& comparisons);
+
+// Words
+
+std::string times(double ratio);                               // "0.41", "2.6", "31"
+std::string value_text(const SummaryRow& row);                 // its median with its unit
+std::string of(const SummaryRow& row, std::string_view axis);  // its value of the axis
+std::string interval_text(const stats::Interval& interval);    // "2.5 to 2.7"
+/// "roundtrip_ns: 21.3 µs (wait:block) against 8.1 µs (wait:spin), 2.63 times (95 % 2.5 to 2.8), 10
+/// and 10 runs".
+std::string evidence_text(const Comparison& comparison);
+/// "api_ns 2.31 µs, 10 runs".
+std::string evidence_text(const SummaryRow& row);
+
+/// How to say what a comparison found. `of` and `than` follow "the round trip": "with two streams",
+/// "with one".
+struct Words {
+  std::string of;
+  std::string than;
+  std::string if_more;  // what to do, before a colon
+  std::string if_less;
+  std::string if_same;  // what "makes no difference", as "A cooperative launch costs nothing"
+  Severity more = Severity::act, less = Severity::act;
+};
+
+/// Collects the lines of one device.
+class Adviser {
+ public:
+  Adviser(const DeviceRows& rows, std::vector<Advice>& lines) : rows(rows), lines_(lines) {}
+
+  const DeviceRows& rows;
+
+  void say(std::string_view axis,
+           Severity severity,
+           std::string text,
+           const std::vector<Comparison>& evidence,
+           const std::vector<const SummaryRow*>& further = {});
+  /// Says what the comparisons found; nothing if there are none.
+  void judge(std::string_view axis, const std::vector<Comparison>& comparisons, const Words& words);
+  /// The same of a ratio that is not one of rows: of `quantity`, "the time until …".
+  void judge(std::string_view axis,
+             const Ratio& ratio,
+             std::string_view quantity,
+             const Words& words,
+             const std::vector<Comparison>& evidence);
+  /// Whether a line was said on the axis.
+  bool said(std::string_view axis) const;
+
+ private:
+  std::vector<Advice>& lines_;
+};
+
+// By file: what each group of benchmarks says.
+void advise_on_launches(Adviser& adviser);   // api, args, grid, streams, threads, attributes
+void advise_on_graphs(Adviser& adviser);     // graph, chain, small kernels
+void advise_on_processes(Adviser& adviser);  // wait, first, after_idle, queue, library, waiting
+
+}  // namespace launchgap

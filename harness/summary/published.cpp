@@ -1,0 +1,215 @@
+#include "harness/summary/published.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "harness/core/csv_table.h"
+#include "harness/core/errors.h"
+#include "harness/core/plan.h"
+
+namespace launchgap {
+namespace {
+
+/// Which case repeats a published value's method.
+struct Match {
+  std::string_view quantity;
+  std::string_view source;  // what the source begins with; empty: any
+  std::string_view method;  // what the method begins with; empty: any
+  std::string_view case_name;
+  std::string_view metric;
+};
+
+constexpr std::string_view kCscs = "eth-cscs/";
+constexpr std::string_view kSuperbench = "microsoft/superbenchmark";
+constexpr Match kMatches[] = {
+    {"launch_throughput", kCscs, "", "launch/cscs/wait:end", "wall_per_launch_ns"},
+    {"launch_sync_roundtrip", kCscs, "", "launch/cscs/wait:each", "wall_per_launch_ns"},
+    {"launch_sync_roundtrip", kSuperbench, "", "launch/superbench/mode:wall", "wall_per_launch_ns"},
+    {"superbench_event_time",
+     kSuperbench,
+     "",
+     "launch/superbench/mode:event",
+     "event_per_launch_ns"},
+    {"small_kernel_stream", "", "", "launch/small_kernels/method:stream/kib:64", "per_kernel_ns"},
+    {"small_kernel_graph", "", "", "launch/small_kernels/method:graph/kib:64", "per_kernel_ns"},
+    {"small_kernel_cooperative",
+     "",
+     "",
+     "launch/small_kernels/method:cooperative/kib:64",
+     "per_kernel_ns"},
+    {"small_kernel_persistent",
+     "",
+     "",
+     "launch/small_kernels/method:persistent/kib:64",
+     "per_kernel_ns"},
+    {"launch_call",
+     "",
+     "cuLaunchKernel, 0 arguments",
+     "launch/null/api:driver/mode:idle",
+     "api_ns"},
+};
+
+const Match* match_of(const LaunchAnchor& anchor) {
+  const auto found = std::ranges::find_if(kMatches, [&](const Match& match) {
+    return anchor.quantity == match.quantity && anchor.source.starts_with(match.source) &&
+           anchor.method.starts_with(match.method);
+  });
+  return found == std::end(kMatches) ? nullptr : &*found;
+}
+
+bool is_plain(const SummaryRow& row) {
+  return row.status == Status::ok && row.p50 && *row.p50 > 0 &&
+         row.key.arm == name_of(Arm::plain) && family_of_setup(row.key.setup) == row.key.setup;
+}
+
+/// "NVIDIA A100-SXM4-80GB" in parts, upper case.
+std::vector<std::string> name_parts(std::string_view name) {
+  std::vector<std::string> parts(1);
+  for (const char c : name) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (std::isalnum(byte)) {
+      parts.back() += static_cast<char>(std::toupper(byte));
+    } else if (!parts.back().empty()) {
+      parts.emplace_back();
+    }
+  }
+  if (parts.back().empty()) parts.pop_back();
+  return parts;
+}
+
+bool is_number(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+/// What a GPU's name has beside its model: the vendor, how it is built in, how much memory it has.
+bool is_trimming(const std::string& part) {
+  static constexpr std::string_view kWords[] = {
+      "NVIDIA", "TESLA", "GEFORCE", "QUADRO", "PCIE", "HBM2", "HBM3", "HBM3E"};
+  return std::ranges::find(kWords, part) != std::end(kWords) || part.starts_with("SXM") ||
+         (part.ends_with("GB") && is_number(std::string_view(part).substr(0, part.size() - 2)));
+}
+
+struct Line {
+  double offset, slope;
+};
+
+/// Least squares over points of at least two different x.
+std::optional<Line> fit(const std::vector<double>& xs, const std::vector<double>& ys) {
+  const double x_mean = *stats::mean(xs), y_mean = *stats::mean(ys);
+  double xx = 0, xy = 0;
+  for (std::size_t i = 0; i < xs.size(); ++i) {
+    xx += (xs[i] - x_mean) * (xs[i] - x_mean);
+    xy += (xs[i] - x_mean) * (ys[i] - y_mean);
+  }
+  if (xx == 0) return std::nullopt;
+  return Line{y_mean - xy / xx * x_mean, xy / xx};
+}
+
+std::optional<SmallKernelFit> fit_of(const std::vector<const SummaryRow*>& rows) {
+  constexpr std::size_t kLeastSizes = 3;
+  constexpr double kBytesPerKib = 1024;
+  std::vector<double> bytes, medians;
+  std::size_t runs = rows.front()->run_medians.size();
+  for (const SummaryRow* row : rows) {
+    bytes.push_back(kBytesPerKib * static_cast<double>(row->key.name.number("kib")));
+    medians.push_back(*row->p50);
+    runs = std::min(runs, row->run_medians.size());
+  }
+  const auto line = rows.size() < kLeastSizes ? std::nullopt : fit(bytes, medians);
+  if (!line) return std::nullopt;
+  SmallKernelFit result{rows.front()->key.device,
+                        rows.front()->key.name.at("method"),
+                        rows.size(),
+                        runs,
+                        line->offset,
+                        {},
+                        {},
+                        {}};
+  if (line->slope > 0) result.bytes_per_ns = 1 / line->slope;
+  const bool whole = std::ranges::all_of(
+      rows, [&](const SummaryRow* row) { return row->run_medians.size() == runs; });
+  for (std::size_t run = 0; whole && run < runs; ++run) {
+    std::vector<double> times;
+    for (const SummaryRow* row : rows) times.push_back(row->run_medians[run]);
+    const double offset = fit(bytes, times)->offset;
+    result.overhead_min = std::min(offset, result.overhead_min.value_or(offset));
+    result.overhead_max = std::max(offset, result.overhead_max.value_or(offset));
+  }
+  return result;
+}
+
+}  // namespace
+
+std::vector<LaunchAnchor> parse_launch_anchors(std::string_view csv) {
+  const CsvTable table = CsvTable::parse(csv, "data/launch_anchors.csv");
+  std::vector<LaunchAnchor> anchors;
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    const std::string& text = table.at(i, "value_us");
+    double microseconds = 0;
+    const auto [end, failed] =
+        std::from_chars(text.data(), text.data() + text.size(), microseconds);
+    if (failed != std::errc() || end != text.data() + text.size() || !(microseconds > 0))
+      throw Error(fmt::format("{}: value_us '{}' is no positive number", table.where(i), text));
+    anchors.push_back({table.at(i, "gpu"),
+                       table.at(i, "quantity"),
+                       1000 * microseconds,
+                       table.at(i, "method"),
+                       table.at(i, "host"),
+                       table.at(i, "source")});
+  }
+  return anchors;
+}
+
+const std::vector<LaunchAnchor>& launch_anchors() {
+  static const auto anchors = parse_launch_anchors(embedded_table("launch_anchors.csv"));
+  return anchors;
+}
+
+std::vector<Published> published(const SessionData& session,
+                                 const std::vector<SummaryRow>& rows,
+                                 const std::vector<LaunchAnchor>& anchors) {
+  std::vector<Published> found;
+  for (const SummaryRow& row : rows) {
+    const DeviceFacts* const device = session.device(row.key.device);
+    if (!is_plain(row) || !device || device->backend == "host") continue;
+    for (const LaunchAnchor& anchor : anchors) {
+      const Match* const match = match_of(anchor);
+      if (match && row.metric == match->metric && row.key.name.text() == match->case_name)
+        found.push_back({&row, &anchor, is_model(device->name, anchor.gpu)});
+    }
+  }
+  return found;
+}
+
+bool is_model(std::string_view device_name, std::string_view model) {
+  std::vector<std::string> device = name_parts(device_name);
+  for (const std::string& part : name_parts(model)) {
+    const auto found = std::ranges::find_if(device, [&](const std::string& ours) {
+      return ours == part || (is_number(part) && ours == part + "GB") ||
+             (part == "SXM" && ours.starts_with("SXM"));
+    });
+    if (found == device.end()) return false;
+    device.erase(found);
+  }
+  return std::ranges::all_of(device, is_trimming);
+}
+
+std::vector<SmallKernelFit> small_kernel_fits(const std::vector<SummaryRow>& rows) {
+  std::map<std::pair<std::string, std::string>, std::vector<const SummaryRow*>> groups;
+  for (const SummaryRow& row : rows) {
+    if (is_plain(row) && row.key.name.benchmark == "launch/small_kernels" &&
+        row.metric == "per_kernel_ns" && !row.run_medians.empty())
+      groups[{row.key.device, row.key.name.at("method")}].push_back(&row);
+  }
+  std::vector<SmallKernelFit> fits;
+  for (const auto& [key, of_method] : groups) {
+    if (auto fit = fit_of(of_method)) fits.push_back(*std::move(fit));
+  }
+  return fits;
+}
+
+}  // namespace launchgap

@@ -1,0 +1,348 @@
+"""What makes a launch cost: the advice, a question with its figures per benchmark."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from . import cost_cases, figures, published
+from .cost_cases import COMMON, LEAST, MOST, SUBJECTS, Bars, Line, Sweep
+from .intervals import IntervalRow, Mark, intervals
+from .plots import Drawing, Drawn, Key
+from .session import Device, Row
+from .sweeps import Scale, Track, sweep
+from .text import join_and, percent, quantity, significant, with_units
+
+SEVERITIES = ("act", "know", "fine")
+
+
+@dataclass
+class AdviceLine:
+    """One line of the table of what to do."""
+
+    severity: str
+    text: str
+    axis: str
+    evidence: list[str]
+    cases: str
+
+
+@dataclass
+class Advice:
+    """What one device's numbers say: lines to act on or to know, and those that are fine."""
+
+    device: str
+    to_do: list[AdviceLine]
+    fine: list[AdviceLine]
+
+
+@dataclass
+class Answer:
+    """A question with the figures that answer it, and what could not be measured."""
+
+    question: str
+    figures: list[Drawn]
+    notes: list[str]
+
+
+@dataclass
+class Costs:
+    """The section."""
+
+    advice: list[Advice]
+    keys: list[Key]
+    answers: list[Answer]
+    absent: list[str]  # subjects of which nothing was measured, with the reasons
+    published: published.Beside | None
+
+
+@dataclass
+class _Found:
+    """The rows of one benchmark, by device."""
+
+    rows: dict[int, list[Row]] = field(default_factory=dict)
+
+    def of(self, device: int, line: Line, params: dict[str, str]) -> list[Row]:
+        return [
+            row
+            for row in self.rows.get(device, [])
+            if row.metric == line.metric
+            and row.arm == line.arm
+            and row.status == "ok"
+            and row.get("p50") is not None
+            and all(row.params.get(k) == v for k, v in params.items())
+        ]
+
+    def known(self, line: Line, params: dict[str, str], axis: str) -> list[str]:
+        """The values of an axis over the line's rows with these parameters, ascending."""
+        values = {
+            value
+            for i in self.rows
+            for row in self.of(i, line, params)
+            if _number(value := row.params.get(axis, "")) is not None
+        }
+        return sorted(values, key=lambda v: _number(v) or 0)
+
+    def resolved(self, line: Line) -> dict[str, str]:
+        """The line's parameters with the smallest and largest values put in.
+
+        One after another, as the longest chain may be measured with other gaps than shorter ones.
+        """
+        params = {k: v for k, v in line.params.items() if v not in (LEAST, MOST, COMMON)}
+        for axis, wanted in line.params.items():
+            if wanted in (LEAST, MOST) and (known := self.known(line, params, axis)):
+                params[axis] = known[0 if wanted == LEAST else -1]
+        return params
+
+    def common(self, lines: list[Line]) -> dict[str, str]:
+        """For the axes of COMMON, the largest value that most lines have."""
+        chosen = {}
+        for axis in {k for line in lines for k, v in line.params.items() if v == COMMON}:
+            known = [self.known(line, self.resolved(line), axis) for line in lines]
+            values = {v for of_line in known for v in of_line}
+            if values:
+                chosen[axis] = max(
+                    values, key=lambda v: (sum(v in k for k in known), _number(v) or 0)
+                )
+        return chosen
+
+
+def section(drawing: Drawing) -> Costs | None:
+    advice = [a for device in drawing.devices if (a := _advice(drawing, device))]
+    beside = published.section(drawing)
+    found = _rows(drawing)
+    answers, absent = [], []
+    shown: set[int] = set()
+    for subject in SUBJECTS:
+        rows = found.get(subject.benchmark, _Found())
+        zeros: list[str] = []
+        drawn = [d for spec in subject.figures for d in _draw(drawing, spec, rows, shown, zeros)]
+        reasons = _reasons(drawing, rows) + zeros
+        if drawn:
+            answers.append(Answer(subject.question, drawn, reasons))
+        elif reasons:
+            absent += [f"{subject.benchmark}: {reason}" for reason in reasons]
+    if not (advice or answers or beside):
+        return None
+    keys = [
+        Key(figures.series_key(i, drawing.id()), drawing.label(drawing.devices[i]))
+        for i in sorted(shown)
+    ]
+    return Costs(
+        advice,
+        keys if len(keys) > 1 else [],
+        answers,
+        absent,
+        beside,
+    )
+
+
+def _advice(drawing: Drawing, device: Device) -> Advice | None:
+    lines = [
+        AdviceLine(
+            record["severity"],
+            with_units(record["advice"]),
+            record["axis"],
+            [with_units(part) for part in record["evidence"].split("; ") if part],
+            record["cases"],
+        )
+        for record in device.session.details.of("advice", device.id)
+        if record["severity"] in SEVERITIES
+    ]
+    if not lines:
+        return None
+    lines.sort(key=lambda line: SEVERITIES.index(line.severity))
+    return Advice(
+        drawing.label(device),
+        [line for line in lines if line.severity != "fine"],
+        [line for line in lines if line.severity == "fine"],
+    )
+
+
+def _rows(drawing: Drawing) -> dict[str, _Found]:
+    found: dict[str, _Found] = {}
+    for i, device in enumerate(drawing.devices):
+        for row in device.session.rows:
+            benchmark = row.record["benchmark"]
+            if row.device is device and benchmark in cost_cases.BENCHMARKS:
+                found.setdefault(benchmark, _Found()).rows.setdefault(i, []).append(row)
+    return found
+
+
+def _reasons(drawing: Drawing, found: _Found) -> list[str]:
+    """One line per device and reason why cases have no numbers."""
+    groups: dict[tuple[int, str, str], list[str]] = {}
+    for i, rows in found.rows.items():
+        for row in rows:
+            if row.status != "ok" and row.arm == "plain":
+                key = (i, row.status, row.record["reason"])
+                cases = groups.setdefault(key, [])
+                if (name := row.record["params"] or row.case) not in cases:
+                    cases.append(name)
+    lines = []
+    for (i, status, reason), cases in groups.items():
+        more = f" and {len(cases) - 2} more cases" if len(cases) > 2 else ""
+        names = ", ".join(cases[:2]) if more else join_and(cases)
+        device = f"{drawing.label(drawing.devices[i])}, " if len(drawing.devices) > 1 else ""
+        lines.append(f"{device}{names}{more}: {status}" + (f", {reason}" if reason else ""))
+    return lines
+
+
+# Figures
+
+
+def _draw(
+    drawing: Drawing, spec: Sweep | Bars, found: _Found, shown: set[int], zeros: list[str]
+) -> list[Drawn]:
+    """The figures of `spec`; adds the devices in them, and what a log axis has no place for."""
+    if isinstance(spec, Bars):
+        return _bars(drawing, spec, found, shown)
+    devices = list(found.rows)
+    groups = [[i] for i in devices] if spec.each_device else [devices]
+    drawn = [_sweep(drawing, spec, found, group, shown, zeros) for group in groups]
+    return [d for d in drawn if d]
+
+
+def _sweep(
+    drawing: Drawing,
+    spec: Sweep,
+    found: _Found,
+    devices: list[int],
+    shown: set[int],
+    zeros: list[str],
+) -> Drawn | None:
+    tracks: list[Track] = []
+    said: list[str] = []
+    unit = ""
+    for variant, line in enumerate(spec.lines):
+        for i in devices:
+            points = []
+            for row in found.of(i, line, found.resolved(line)):
+                x, y = _number(row.params.get(spec.axis, "")), row.get("p50")
+                if x is None or x < 0 or y is None:
+                    continue
+                if y <= 0 and not spec.share:
+                    zeros.append(f"{row.case}: {row.metric} is {y:g}, not on a log axis")
+                    continue
+                unit = row.unit
+                points.append(drawing.point(row, x, y))
+            if not points:
+                continue
+            label = drawing.label(drawing.devices[i])
+            slot = variant if spec.each_device else i
+            tracks.append(Track(line.label, slot, 0 if spec.each_device else variant, points))
+            said.append(f"{label} {line.label} {_range_text(points, unit, spec.share)}")
+            if not spec.each_device:
+                shown.add(i)
+    if not tracks:
+        return None
+    caption = spec.caption
+    texts: list[str] = []
+    if spec.each_device:
+        device = drawing.devices[devices[0]]
+        caption += f": {drawing.label(device)}"
+        texts = _fits(device)
+    else:
+        _name(drawing, tracks)
+    scale = Scale(unit, spec.unit, spec.share)
+    svg = sweep(tracks, scale, texts, drawing.id(), f"{caption}. " + "; ".join(said))
+    return Drawn(caption, svg)
+
+
+def _name(drawing: Drawing, tracks: list[Track]) -> None:
+    """A name per line, or where devices share a kind of line, one name per kind.
+
+    Lines of a kind are dashed alike, and devices have colours.
+    """
+    if len({t.variant for t in tracks}) == 1 and len(tracks) > 1:
+        for track in tracks if len(tracks) <= 8 else []:
+            track.label = published.short_name(drawing.devices[track.slot])
+        return
+    # At the line with the most points, which reaches furthest.
+    chosen: dict[int, Track] = {}
+    for track in tracks:
+        best = chosen.get(track.variant)
+        if best is None or len(track.points) >= len(best.points):
+            chosen[track.variant] = track
+    for track in tracks:
+        if chosen[track.variant] is not track:
+            track.label = ""
+
+
+def _range_text(points: list[figures.Point], unit: str, share: bool) -> str:
+    """`2.30 µs at 0 to 4.10 µs at 4096, runs 2.25 µs to 4.20 µs`."""
+
+    def say(value: float) -> str:
+        return percent(value) if share else quantity(value, unit)
+
+    ordered = sorted(points, key=lambda p: p.x)
+    ends = [ordered[0], ordered[-1]] if len(ordered) > 1 else ordered
+    text = " to ".join(f"{say(p.y)} at {p.x:g}" for p in ends)
+    lows = [p.low for p in points if p.low is not None]
+    highs = [p.high for p in points if p.high is not None]
+    if lows and highs:
+        text += f", spread {say(min(lows))} to {say(max(highs))}"
+    return text
+
+
+def _bars(drawing: Drawing, spec: Bars, found: _Found, shown: set[int]) -> list[Drawn]:
+    rows: list[IntervalRow] = []
+    said: list[str] = []
+    values: list[float] = []
+    unit = ""
+    several_units = set()
+    common = found.common(spec.lines)
+    for line in spec.lines:
+        marks = []
+        for i in found.rows:
+            chosen = found.of(i, line, {**found.resolved(line), **common})
+            if not chosen:
+                continue
+            row = min(chosen, key=lambda r: r.setup != r.family)
+            point = drawing.point(row, 0, row.get("p50") or 0)
+            unit = row.unit
+            several_units.add(unit)
+            text = quantity(point.y, unit) if unit != "1" else significant(point.y, 4)
+            marks.append(Mark(i, point.y, point.low, point.high, text))
+            values += [v for v in (point.y, point.low, point.high) if v is not None and v > 0]
+            label = drawing.label(drawing.devices[i])
+            spread = figures.describe_spread(row.device.session.run_medians(row), unit)
+            said.append(f"{label} {line.label} {text}, {spread}")
+            shown.add(i)
+        if marks:
+            rows.append(IntervalRow(line.label, marks))
+    if not rows or not values or len(several_units) > 1:
+        return []
+    low, high = min(values), max(values)
+    limits = (low / 1.3, high * 1.3)
+    ticks = [(t, _tick(t, unit)) for t in figures.ticks_between(*limits, 5)]
+    at = ", ".join(f"{axis}:{value}" for axis, value in common.items())
+    caption = f"{spec.caption}, {at}" if at else spec.caption
+    svg = intervals(rows, limits, ticks, True, drawing.id(), f"{caption}. " + "; ".join(said))
+    return [Drawn(caption, svg)]
+
+
+def _tick(value: float, unit: str) -> str:
+    return f"{value:g}" if unit == "1" else figures.tick_text(value, unit)
+
+
+def _fits(device: Device) -> list[str]:
+    """`graph: 1.30 µs + V / 2.1 TB/s`, as the program fitted it."""
+    texts = []
+    for record in device.session.details.of("fit", device.id):
+        overhead, rate = record.get("overhead_ns"), record.get("bytes_per_ns")
+        if overhead is None:
+            continue
+        text = f"{record['method']}: {quantity(overhead, 'ns')}"
+        least, most = record.get("overhead_min"), record.get("overhead_max")
+        if least is not None and most is not None and most > least:
+            text += f" ({quantity(least, 'ns')} to {quantity(most, 'ns')})"
+        texts.append(text + (f" + V / {quantity(rate, 'GB/s')}" if rate else ""))
+    return texts
+
+
+def _number(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if abs(value) < float("inf") else None

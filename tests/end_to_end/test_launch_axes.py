@@ -1,0 +1,319 @@
+"""Every axis of the launch family: a node on which it matters, and the advice that says so; and one on which
+nothing does."""
+
+import os
+import re
+
+import pytest
+from shipped import launchgap, table
+
+# A node without noise of its own, and of a generation that has everything.
+QUIET = dict(
+    compute_capability="9.0",
+    process_factor_sigma=0,
+    call_ns=20000,
+    launch_ns=30000,
+    kernel_ns=5000,
+    kernel_gap_ns=0,
+)
+
+# The bounds are wide: this machine has noise of its own.
+# What to run, what the node has besides, and what the advice on the axis must say.
+MATTERS = {
+    "api": ("launch/api/.*idle", {"runtime": {"chevron_ns": 8000, "ex_ns": 0}}, r"Launch through the driver API .*<<<>>> .* 1\.4"),
+    "args": ("launch/args/.*idle", {"argument_ns_per_byte": 3}, r"Keep arguments under (1024|4096) bytes"),
+    "grid": ("launch/grid", {"wave_ns": 20000}, r"Below \d+ blocks the launch decides"),
+    "streams": (
+        "launch/streams/.*(10us|null)/with:nothing",
+        {"call_ns": 3000},
+        r"Spread kernels of 10 µs over (4|32) streams",
+    ),
+    "streams-of-empty-kernels": (
+        "launch/streams/.*null/with:nothing",
+        {"stream_switch_ns": 15000},
+        r"Launch small kernels into few streams",
+    ),
+    "default-stream": (
+        "launch/streams/streams:4/kernel:10us",
+        {"call_ns": 1000, "launch_ns": 5000, "legacy_ns": 20000},
+        r"Keep out of the legacy default stream",
+    ),
+    "threads": ("launch/threads/threads:(1|2)/streams:own", {"call_ns": 60000}, r"Launching from several threads pays: from 2 threads"),
+    "threads-behind-a-lock": (
+        "launch/threads/threads:(1|2)/",
+        {"launch_lock": "stream", "call_ns": 60000},
+        r"Give each launching thread a stream of its own",
+    ),
+    "graph": (
+        "launch/graph/shape:line/nodes:(1|4|16|64)/",
+        {"graph": {"node_ns": 500, "capture_node_ns": 1000, "instantiate_ns": 100000, "upload_ns": 1000}},
+        r"Use a graph from (4|16) kernels on",
+    ),
+    "graph-update": (
+        "launch/graph/shape:line/nodes:64/",
+        {"graph": {"instantiate_ns": 2000000, "update_ns": 20000}},
+        r"[Uu]pdat",
+    ),
+    "graph-that-does-not-pay": (
+        "launch/graph/shape:line/nodes:(4|64)/(mode:single|mode:replay)",
+        {"graph": {"node_ns": 40000}},
+        r"one by one",
+    ),
+    "cooperative": ("launch/cooperative", {"cooperative_ns": 12000}, r"Launch cooperatively only where blocks must wait"),
+    "dependent": (
+        "launch/dependent",
+        {"call_ns": 1000, "kernel_ns": 1000, "dependent_overlap_ns": 2000},
+        r"programmatic dependents",
+    ),
+    "priority": ("launch/priority", {"contended_ns": 200000}, r"priority"),
+    "wait": ("launch/wait", {"wake_ns": {"yield": 0, "block": 60000}}, r"sleep|block"),
+    "first-jit": ("launch/first", {"jit_ns": 90000000, "lazy_ns": 500000}, r"compil|JIT"),
+    "after-idle": ("launch/after_idle/idle_ms:(0|1|10|100)$", {"idle": [{"after_ms": 50, "ns": 400000}]}, r"idle"),
+    "queue": ("launch/queue", {"queue_depth": 300, "call_ns": 3000}, r"fewer than 299 launches"),
+    "library": ("launch/library/call:(kernel|matmul)", {"library_call_ns": 30000}, r"librar"),
+    "chain": (
+        "launch/chain/mode:(eager|graph)/ops:64/gap_us:0",
+        {"call_ns": 150000, "launch_ns": 160000, "graph": {"call_ns": 150000, "node_ns": 500}},
+        r"graph",
+    ),
+    "chain-allocations": (
+        "launch/chain/mode:eager(_alloc|_pool)?/ops:64/gap_us:0",
+        {"alloc_ns": 100000, "free_ns": 90000},
+        r"pool",
+    ),
+}
+
+
+def advice_on(session, axis, folder):
+    done = launchgap("export", session, "-o", folder)
+    assert done.returncode == 0, done.stderr
+    return [row for row in table(folder / "advice.csv") if row["axis"] == axis]
+
+
+@pytest.mark.parametrize("name", MATTERS)
+def test_the_advice_names_what_matters_on_this_node(name, run, make_node, tmp_path):
+    filter_, changes, sentence = MATTERS[name]
+    done, session = run(
+        "--devices", "gpu", "--runs", 4, "--filter", filter_, "--no-report", node=make_node(**QUIET | changes), timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    axis = filter_.split("/")[0] + "/" + filter_.split("/")[1]
+    lines = advice_on(session, axis, tmp_path / "tables")
+    claims = [row for row in lines if row["severity"] != "fine"]
+    assert any(re.search(sentence, row["advice"]) for row in claims), [(row["severity"], row["advice"]) for row in lines]
+    assert all(row["evidence"] and row["cases"] for row in claims), "every line has its evidence"
+
+
+# Nothing here costs more than its plain sibling: no line may claim that it does.
+def test_no_advice_to_act_where_nothing_matters(run, make_node, tmp_path):
+    filter_ = "launch/(api|args|grid|cooperative|wait/wait:(spin|yield)|after_idle/idle_ms:(0|1)$)"
+    done, session = run("--devices", "gpu", "--runs", 4, "--filter", filter_, "--no-report", node=make_node(**QUIET))
+    assert done.returncode == 0, done.stderr
+    done = launchgap("export", session, "-o", tmp_path / "tables")
+    lines = [row for row in table(tmp_path / "tables" / "advice.csv") if row["axis"] != "launch/wait"]
+    assert {row["axis"] for row in lines} >= {"launch/api", "launch/args", "launch/grid", "launch/cooperative"}
+    assert [row["advice"] for row in lines if row["severity"] == "act"] == []
+
+
+def test_the_page_gives_the_advice_and_the_spread(run, make_node):
+    node = make_node(**QUIET | MATTERS["args"][1])
+    done, session = run("--devices", "gpu", "--runs", 3, "--filter", MATTERS["args"][0], node=node)
+    assert done.returncode == 0, done.stderr
+    page = (session / "report.html").read_text(encoding="utf-8")
+    assert re.search(MATTERS["args"][2], page)
+    assert "What makes a launch cost" in page
+
+
+# --- what can go wrong ---
+
+
+def statuses(session):
+    return {
+        (row["benchmark"], row["params"]): (row["status"], row["reason"]) for row in table(session / "summary.csv")
+    }
+
+
+CANNOT = {
+    "a plugin that is not there": (
+        "launch/(api|null)",
+        {},
+        {"LAUNCHGAP_RUNTIME_PLUGIN": "/nowhere/liblaunchgap_runtime.so"},
+        {("launch/api", "api:chevron/mode:idle"): "which a build with nvcc makes"},
+    ),
+    "a plugin that is something else": (
+        "launch/(api|null)",
+        {},
+        {"LAUNCHGAP_RUNTIME_PLUGIN": "libc.so.6"},
+        {("launch/api", "api:runtime/mode:burst"): "launchgap_runtime_plugin_1"},
+    ),
+    "a driver that is too old for the runtime": (
+        "launch/(api|null)",
+        {"runtime": None},
+        {},
+        {("launch/api", "api:chevron/mode:idle"): "cudaErrorInsufficientDriver"},
+    ),
+    "a GPU without graphs": (
+        "launch/(graph|null)|launch/chain/mode:(eager|graph)/",
+        {"graph": None},
+        {},
+        {
+            ("launch/graph", "shape:line/nodes:4/mode:replay"): "no graphs",
+            ("launch/chain", "mode:graph/ops:64/gap_us:0"): "no graphs",
+        },
+    ),
+    "a GPU of another generation": (
+        "launch/(cooperative|dependent|args|null)",
+        {"compute_capability": "6.0", "cooperative": False},
+        {},
+        {
+            ("launch/cooperative", "launch:cooperative"): "cooperative",
+            ("launch/dependent", "launch:dependent"): "needs compute capability 9.0",
+        },
+    ),
+    "streams without priorities": (
+        "launch/(priority|null)",
+        {"priorities": [0, 0]},
+        {},
+        {("launch/priority", "priority:higher"): "one priority for all streams"},
+    ),
+    "a queue without an end": ("launch/(queue|null)", {}, {}, {("launch/queue", ""): "no launch had to wait"}),
+    "more threads than CPUs": (
+        "launch/(threads|null)",
+        {},
+        {},
+        {("launch/threads", "threads:16/streams:own"): "16 launching threads need 16 CPUs"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CANNOT)
+def test_what_a_device_cannot_is_unsupported_with_the_reason_and_the_rest_is_measured(name, run, make_node):
+    filter_, changes, environment, expected = CANNOT[name]
+    done, session = run(
+        "--devices", "gpu", "--runs", 1, "--filter", filter_, "--no-report", node=make_node(**QUIET | changes), **environment
+    )
+    assert done.returncode == 0, done.stderr
+    found = statuses(session)
+    if name == "more threads than CPUs" and len(os.sched_getaffinity(0)) >= 16:
+        pytest.skip("this machine has 16 CPUs")
+    for case, reason in expected.items():
+        assert found[case][0] == "unsupported" and reason in found[case][1], found[case]
+    assert all(status == "ok" for (case, _), (status, _) in found.items() if case == "launch/null")
+
+
+FAULTS = {
+    "a graph that the driver refuses": ("launch/(graph/shape:line/nodes:4|null)", "cuGraphInstantiateWithFlags", {"code": 1}),
+    "a capture that is refused": ("launch/(graph/shape:line/nodes:4|null)", "cuStreamBeginCapture_v2", {"code": 900}),
+    "a graph that kills the context": ("launch/(graph/shape:line/nodes:4|null)", "cuGraphLaunch", {"code": 700, "after": 9}),
+    "a queue that never drains": ("launch/(queue|null)", "cuStreamSynchronize", {"hang": True, "after": 3}),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_what_fails_fails_alone(name, run, make_node):
+    filter_, call, fault = FAULTS[name]
+    node = make_node(faults=[{"device": None, "library": "cuda", "call": call} | fault], **QUIET)
+    done, session = run(
+        "--devices", "gpu", "--runs", 1, "--timeout", 2, "--filter", filter_, "--no-report", node=node, timeout=120
+    )
+    assert done.returncode == 3, done.stderr
+    found = statuses(session)
+    failed = {case for (case, _), (status, _) in found.items() if status == "failed"}
+    assert failed
+    if "hang" not in fault:
+        assert all(status == "ok" for (case, _), (status, _) in found.items() if case == "launch/null")
+        assert failed == {"launch/graph"}
+
+
+def test_an_argument_that_gets_lost_is_a_wrong_result_and_not_a_time(run, make_node):
+    # The kernel stores at an address of which the driver's allocator knows nothing.
+    faults = [{"device": None, "library": "cuda", "call": "cuMemcpyDtoH_v2", "code": 1}]
+    done, session = run(
+        "--devices", "gpu", "--runs", 1, "--filter", "launch/args/bytes:4096", "--no-report", node=make_node(faults=faults, **QUIET)
+    )
+    assert done.returncode == 3
+    assert {status for status, _ in statuses(session).values()} == {"failed"}
+
+
+# --- fresh processes, settings, early stops ---
+
+
+def test_a_fresh_process_is_one_sample_and_they_have_a_number_of_their_own(run, make_node):
+    done, session = run("--devices", "gpu", "--filter", "launch/(first|wait)", "--no-report", node=make_node(**QUIET))
+    assert done.returncode == 0, done.stderr
+    rows = [row for row in table(session / "summary.csv") if row["benchmark"] == "launch/first"]
+    assert {row["n"] for row in rows} == {row["runs"] for row in rows} == {"3"}
+    runs = table(session / "runs.csv")
+    assert {run["setup"] for run in runs} == {
+        "launch",
+        "launch+wait=yield",
+        "launch+wait=block",
+        *(f"launch+loading={way}" for way in ("lazy", "eager", "jit_cached", "jit_uncached")),
+    }
+    by_setup = {run["setup"]: run for run in runs}
+    assert by_setup["launch+loading=jit_uncached"]["kernel_form"] == "portable"
+    assert by_setup["launch+loading=lazy"]["kernel_form"] in ("native", "portable")
+
+
+def test_first_launches_are_taken_apart(run, make_node):
+    node = make_node(
+        **QUIET | {"init_ns": 30e6, "context_ns": 50e6, "module_ns": 4e6, "lazy_ns": 7e6, "jit_ns": 90e6}
+    )
+    done, session = run("--devices", "gpu", "--runs", 3, "--filter", "launch/first", "--no-report", node=node)
+    assert done.returncode == 0, done.stderr
+    found = {
+        (row["params"].split(":")[1], row["metric"]): float(row["p50"]) / 1e6 for row in table(session / "summary.csv")
+    }
+    for way in ("lazy", "eager", "jit_cached", "jit_uncached"):
+        assert found[way, "initialise_ns"] == pytest.approx(30, rel=0.3)
+        assert found[way, "context_ns"] == pytest.approx(50, rel=0.2)
+    assert found["jit_uncached", "module_ns"] == pytest.approx(94, rel=0.2), "module and compiling"
+    assert 3 < found["jit_cached", "module_ns"] < 40, "an earlier process has compiled it"
+    assert found["lazy", "first_call_ns"] == pytest.approx(7, rel=0.3), "the function is loaded when it is launched"
+    assert found["eager", "module_ns"] == pytest.approx(11, rel=0.3), "or with its module"
+    assert found["eager", "first_call_ns"] < 1
+
+
+def test_a_case_stops_early_only_when_its_medians_are_known(run, make_node):
+    def samples(**changes):
+        done, session = run(
+            "--devices", "gpu", "--profile", "nightly", "--runs", 1, "--filter", "launch/grid/blocks:1$", "--no-report", node=make_node(**QUIET | changes)
+        )
+        assert done.returncode == 0, done.stderr
+        return {int(row["n"]) for row in table(session / "summary.csv")}
+
+    (steady,) = samples()
+    assert steady in range(6 * 300, 10 * 300, 300), "at least six blocks, and not all ten"
+
+
+def test_a_noisy_case_takes_all_of_its_blocks(run, make_node):
+    noise = {"mixture": [{"weight": 0.5, "of": 10000}, {"weight": 0.5, "of": 60000}]}
+    node = make_node(**QUIET | {"call_ns": noise, "launch_ns": 90000})
+    done, session = run(
+        "--devices", "gpu", "--profile", "nightly", "--runs", 1, "--filter", "launch/grid/blocks:1$", "--no-report", node=node
+    )
+    assert done.returncode == 0, done.stderr
+    assert {row["n"] for row in table(session / "summary.csv")} == {"3000"}
+
+
+# --- the chain, as a trace sees it ---
+
+
+def test_the_chain_runs_what_it_claims(run, make_node, export):
+    node = make_node(**QUIET | {"kernel_ns": 0, "call_ns": 3000, "launch_ns": 5000})
+    done, session = run(
+        "--devices", "gpu", "--runs", 1, "--filter", "launch/chain/mode:(eager|graph)/ops:64", "--trace", "on", "--no-report", node=node
+    )
+    assert done.returncode == 0, done.stderr
+    rows = {
+        (row["params"].split("/")[0], row["metric"]): float(row["p50"])
+        for row in table(session / "summary.csv")
+        if row["arm"] == "traced" and row["setup"] == "launch"
+    }
+    # The mean of the mix: 2 to 9, 9 to 140 and 140 to 500 us, evenly by the logarithm.
+    mean_us = 0.5 * 7 / 1.504 + 0.4 * 131 / 2.744 + 0.1 * 360 / 1.273
+    assert rows["mode:eager", "kernel_ns"] / 1e3 == pytest.approx(mean_us, rel=0.03)
+    kernels = [row for row in table(export(session) / "kernels.csv") if row["kernel"] == "launchgap_spin"]
+    assert kernels
+    durations = [float(row["longest_ns"]) for row in kernels]
+    assert max(durations) <= 500_500

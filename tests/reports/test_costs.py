@@ -1,0 +1,209 @@
+"""What makes a launch cost: the advice, a figure per question, and what others have published."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import make_costs
+import make_session
+import pytest
+from html_reader import Node, read
+from launchgap_report import __main__ as program
+from launchgap_report.cost_cases import BENCHMARKS, SUBJECTS
+from report_paths import pairs
+
+Page = Callable[[str], str]
+TABLES = ("advice.csv", "published.csv", "fit.csv")
+
+
+def section(page: Page, kind: str = "costs") -> Node:
+    (found,) = read(page(kind)).all("section", id="costs")
+    return found
+
+
+def draw(builder: make_session.Builder, folder: Path) -> Node:
+    output = folder / "out.html"
+    session = builder.write(folder / "session")
+    assert program.run([*pairs([session]), "-o", str(output)]) == 0
+    return read(output.read_text(encoding="utf-8"))
+
+
+def text_of(node: Node) -> str:
+    return re.sub(r"\s+", " ", node.text.replace("\xa0", " "))
+
+
+def figures(node: Node) -> dict[str, Node]:
+    return {text_of(f.all("figcaption")[0]): f for f in node.all("figure")}
+
+
+def words(figure: Node) -> str:
+    return str(figure.all("svg")[0].attributes["aria-label"]).replace("\xa0", " ")
+
+
+def chips(table: Node) -> list[str]:
+    return [c.text for c in table.all("span") if "chip" in str(c.attributes.get("class"))]
+
+
+def test_advice_has_its_evidence_and_what_is_fine_is_folded(page: Page) -> None:
+    root = section(page)
+    tables = root.all("table", class_="to-do")
+    assert [chips(t) for t in tables] == [["act", "know"], ["fine"]] * 3
+    for _, _, advice, evidence in make_costs.ADVICE:
+        assert advice in text_of(root)
+        for part in evidence.split("; "):
+            assert part in text_of(root)
+    fine = [
+        d
+        for d in root.all("details")
+        if text_of(d.all("summary")[0]) == "What need not be minded: 1 line"
+    ]
+    assert [d.all("table") for d in fine] == [[t] for t in tables[1::2]]
+
+
+def test_devices_are_folded_but_the_first_and_one_alone_is_not(page: Page, tmp_path: Path) -> None:
+    devices = ["NVIDIA H200 (0)", "NVIDIA A100-SXM4-80GB (1)", "host"]
+    folded = [
+        d
+        for d in section(page).all("details")
+        if text_of(d.all("summary")[0]).endswith("2 lines, and 1 that need not be minded")
+    ]
+    assert [text_of(d.all("summary")[0]).split(":")[0] for d in folded] == devices
+    assert ["open" in d.attributes for d in folded] == [True, False, False]
+    alone = make_session.Builder("s", [make_session.HOST], 2, families=("launch",)).build()
+    (root,) = draw(make_costs.add_costs(alone), tmp_path).all("section", id="costs")
+    assert root.all("table", class_="to-do")
+    assert "that need not be minded" not in text_of(root)
+
+
+@pytest.mark.parametrize("subject", SUBJECTS, ids=lambda s: s.benchmark)
+def test_every_question_has_a_figure_with_its_spread(page: Page, subject: object) -> None:
+    (blocks,) = section(page).all("div", class_="answers")
+    answers = [d for d in blocks.children if isinstance(d, Node)]
+    (answer,) = [d for d in answers if text_of(d.all("h3")[0]) == subject.question]
+    assert answer.all("figure")
+    for figure in answer.all("figure"):
+        assert re.search(r"spread \d|run medians \d", words(figure)), words(figure)
+        pale = [e for e in figure.all() if e.attributes.get("stroke-opacity") == "0.35"]
+        assert pale, text_of(figure)
+
+
+def test_a_figure_has_all_devices_that_were_measured(page: Page) -> None:
+    drawn = figures(section(page))
+    threads = words(drawn["Per launch, all threads together"])
+    for device in ("NVIDIA H200 (0)", "NVIDIA A100-SXM4-80GB (1)", "host"):
+        assert f"{device} a stream each" in threads
+    assert "host" not in words(drawn["Per kernel, one after another"])
+
+
+def test_rows_beside_each_other_are_of_one_length_of_chain(tmp_path: Path) -> None:
+    builder = make_session.costs()
+    for row in builder.tables["summary.csv"]:
+        # The profile nightly has the longest chains of two modes only.
+        if "/ops:4096/" in row["params"] and not re.search(r"mode:(eager|graph)/", row["params"]):
+            row["benchmark"] = "launch/other"
+    (root,) = draw(builder, tmp_path).all("section", id="costs")
+    (by_mode,) = [f for c, f in figures(root).items() if c.startswith("Per operation, by mode")]
+    assert text_of(by_mode.all("figcaption")[0]) == "Per operation, by mode, ops:512"
+    assert len(re.findall(r"NVIDIA H200 \(0\)", words(by_mode))) == 6
+
+
+def test_zero_has_a_place_on_a_log_axis(page: Page) -> None:
+    drawn = figures(section(page))
+    assert "at 0 to" in words(drawn["Over the size of the arguments"])
+    ticks = [t.text.replace("\xa0", " ") for t in drawn["Over the idle time before"].all("text")]
+    assert "0 ms" in ticks and "1000 ms" in ticks
+
+
+def test_what_could_not_be_measured_is_named_with_its_reason(page: Page) -> None:
+    text = text_of(section(page))
+    assert (
+        "NVIDIA H200 (0), api:runtime/mode:idle and api:runtime/mode:burst: unsupported, "
+        + make_costs.NO_RUNTIME
+    ) in text
+    assert "host, launch/priority: unsupported, the host device has no graphs" in text
+
+
+def test_reasons_stand_alone_where_nothing_was_measured(tmp_path: Path) -> None:
+    builder = make_costs.add_costs(
+        make_session.Builder("s", [make_session.HOST], 2, families=("launch",)).build()
+    )
+    (root,) = draw(builder, tmp_path).all("section", id="costs")
+    (folded,) = [d for d in root.all("details") if "Not measured at all" in text_of(d)]
+    assert "launch/priority: launch/priority: unsupported" in text_of(folded)
+    assert "save on a busy device" not in text_of(root)
+
+
+def test_published_values_stand_beside_ours_with_their_sources(page: Page) -> None:
+    root = section(page)
+    drawn = figures(root)
+    graph = words(drawn["Kernels of 64 KiB in a graph"])
+    assert graph.index("H200 (0), here 1.33 µs") < graph.index("H200, same GPU 1.30 µs")
+    assert graph.index("H200, same GPU") < graph.index("A100, published 1.46 µs")
+    assert "Source: te42kyfo/gpu-benches@1c36d50" in text_of(
+        drawn["Kernels of 64 KiB in a graph"]
+    )
+    (table,) = root.all("table", class_="numbers")
+    assert "H200 (same model)" in text_of(table) and "1.02×" in text_of(table)
+
+
+def test_the_fit_stands_in_the_figure_of_its_device(page: Page) -> None:
+    figure = figures(section(page))["Per kernel, over its data: NVIDIA H200 (0)"]
+    assert "graph: 1.30 µs (1.27 µs to 1.34 µs) + V / 2.00 TB/s" in text_of(figure)
+
+
+def test_cases_of_the_section_are_not_drawn_again_run_by_run(page: Page) -> None:
+    (launches,) = read(page("costs")).all("section", id="launches")
+    assert not any(benchmark in launches.text for benchmark in BENCHMARKS)
+
+
+@pytest.mark.parametrize("kind", ["host_only", "eight_gpus", "traced", "killed", "empty"])
+def test_a_session_without_these_cases_has_no_such_section(page: Page, kind: str) -> None:
+    root = read(page(kind))
+    assert not root.all("section", id="costs")
+    assert not root.all("a", href="#costs")
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_each_table_may_be_missing(name: str, tmp_path: Path) -> None:
+    builder = make_session.costs()
+    del builder.tables[name]
+    (root,) = draw(builder, tmp_path).all("section", id="costs")
+    assert root.all("figure")
+
+
+def test_one_run_has_the_spread_of_its_samples(tmp_path: Path) -> None:
+    builder = make_costs.add_costs(
+        make_session.Builder(
+            "s", [make_session.Spec("NVIDIA H200")], 1, families=("launch",)
+        ).build()
+    )
+    (root,) = draw(builder, tmp_path).all("section", id="costs")
+    for caption, figure in figures(root).items():
+        if "here" not in words(figure):
+            assert [e for e in figure.all() if e.attributes.get("stroke-opacity") == "0.35"], caption
+
+
+def test_hostile_words_and_numbers_do_no_harm(tmp_path: Path) -> None:
+    builder = make_session.costs()
+    bad = make_session.HOSTILE.replace("\x00", "")
+    for name in ("advice.csv", "published.csv", "fit.csv"):
+        for row in builder.tables[name]:
+            keys = {"axis", "advice", "evidence", "cases", "published_gpu", "host", "source"}
+            row.update({k: bad for k in keys & row.keys()})
+    for row in builder.tables["published.csv"][:2]:
+        row.update(p50_ns="", published_ns=0, ratio="")
+    for row in builder.tables["fit.csv"]:
+        row.update(method=bad, bytes_per_ns="")
+    for row in builder.tables["summary.csv"]:
+        if row["benchmark"] == "launch/args":
+            row.update(p50=0)
+        if row["benchmark"] == "launch/grid":
+            row["params"] = "blocks:" + bad
+        if row["status"] == "unsupported":
+            row["reason"] = bad
+    (root,) = draw(builder, tmp_path).all("section", id="costs")
+    assert "<script>alert(1)</script>" in root.text  # as text
+    assert not root.all("script")
+    assert "not on a log axis" in text_of(root)

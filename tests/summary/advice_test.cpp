@@ -1,0 +1,571 @@
+#include "harness/summary/advice.h"
+
+#include <cmath>
+#include <limits>
+#include <ostream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "harness/summary/advice_evidence.h"
+
+namespace launchgap {
+
+void PrintTo(const Advice& line, std::ostream* out) {
+  *out << line.axis << " " << name_of(line.severity) << ": " << line.advice;
+}
+
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::Each;
+using ::testing::Field;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+/// A case's metric and what its runs came to, around `level`: ten runs within 1 % unless told.
+struct Made {
+  std::string name;
+  std::string metric;
+  double level;
+  std::size_t runs = 10;
+  double spread = 0.01;
+  const char* arm = "plain";
+  const char* setup = "launch";
+  Status status = Status::ok;
+};
+
+std::vector<double> around(double level, std::size_t runs, double spread) {
+  std::vector<double> medians;
+  for (std::size_t i = 0; i < runs; ++i) {
+    const double side = i % 2 == 0 ? 1 : -1;
+    const double size = static_cast<double>(i / 2 + 1) / static_cast<double>(runs / 2 + 1);
+    medians.push_back(level * (1 + spread * side * size));
+  }
+  return medians;
+}
+
+SummaryRow row_of(const Made& made) {
+  SummaryRow row;
+  row.key = {"GPU-1", made.arm, made.setup, CaseName::parse(made.name)};
+  row.metric = made.metric;
+  row.status = made.status;
+  row.p50 = made.level;
+  row.run_medians = around(made.level, made.runs, made.spread);
+  row.runs = made.runs;
+  return row;
+}
+
+std::vector<SummaryRow> rows_of(const std::vector<Made>& made) {
+  std::vector<SummaryRow> rows;
+  for (const Made& one : made) rows.push_back(row_of(one));
+  return rows;
+}
+
+SessionData one_gpu() {
+  SessionData session;
+  DeviceFacts device;
+  device.uuid = "GPU-1";
+  device.name = "NVIDIA H200";
+  device.backend = "cuda";
+  session.devices = {device};
+  return session;
+}
+
+std::vector<Advice> advice_on(const std::vector<Made>& made) {
+  return advice(one_gpu(), rows_of(made));
+}
+
+auto says(Severity severity, const std::string& axis, const std::string& text) {
+  return Contains(AllOf(Field(&Advice::axis, axis),
+                        Field(&Advice::severity, severity),
+                        Field(&Advice::advice, HasSubstr(text))));
+}
+
+std::string args(int bytes) {
+  return "launch/args/bytes:" + std::to_string(bytes) + "/mode:idle";
+}
+std::string graph(const char* mode, int nodes) {
+  return "launch/graph/shape:line/nodes:" + std::to_string(nodes) + "/mode:" + mode;
+}
+std::string chain(const char* mode, const char* gap = "0") {
+  return std::string("launch/chain/mode:") + mode + "/ops:512/gap_us:" + gap;
+}
+std::string streams(int count, const char* kernel, const char* with) {
+  return "launch/streams/streams:" + std::to_string(count) + "/kernel:" + kernel + "/with:" + with;
+}
+std::string threads(int count, const char* which) {
+  return "launch/threads/threads:" + std::to_string(count) + "/streams:" + which;
+}
+std::string first(const char* loading) {
+  return std::string("launch/first/loading:") + loading;
+}
+
+/// Rows as they were measured, and the sentence that they must lead to.
+struct Expected {
+  const char* name;
+  std::vector<Made> made;
+  Severity severity;
+  const char* axis;
+  const char* text;
+};
+
+void PrintTo(const Expected& expected, std::ostream* out) {
+  *out << expected.name;
+}
+
+class AdviceTable : public ::testing::TestWithParam<Expected> {};
+
+TEST_P(AdviceTable, TurnsNumbersIntoASentence) {
+  const Expected& expected = GetParam();
+  const auto lines = advice_on(expected.made);
+  EXPECT_THAT(lines, says(expected.severity, expected.axis, expected.text));
+  for (const Advice& line : lines) {
+    EXPECT_TRUE(line.advice.ends_with(".")) << line.advice;
+    EXPECT_TRUE(line.advice[0] < 'a' || line.advice[0] > 'z') << line.advice;
+    EXPECT_FALSE(line.evidence.empty()) << line.advice;
+    EXPECT_THAT(line.cases, HasSubstr(line.axis));
+  }
+}
+
+const std::vector<Expected>& table() {
+  constexpr auto act = Severity::act;
+  constexpr auto know = Severity::know;
+  constexpr auto fine = Severity::fine;
+  static const std::vector<Expected> rows = {
+      {"ApiDearer",
+       {{"launch/api/api:driver/mode:idle", "api_ns", 2000},
+        {"launch/api/api:chevron/mode:idle", "api_ns", 2600},
+        {"launch/api/api:driver/mode:burst", "per_launch_ns", 2000},
+        {"launch/api/api:chevron/mode:burst", "per_launch_ns", 2010}},
+       act,
+       "launch/api",
+       "Launch through the driver API where launches count: the time in the call with <<<>>> is "
+       "1.30 times that with the driver API."},
+      {"ApiSame",
+       {{"launch/api/api:driver/mode:idle", "api_ns", 2000},
+        {"launch/api/api:runtime/mode:idle", "api_ns", 2000}},
+       fine,
+       "launch/api",
+       "Launching with cudaLaunchKernelExC costs nothing that can be told from noise here"},
+      {"ApiLittleDearer",
+       {{"launch/api/api:driver/mode:idle", "api_ns", 2000},
+        {"launch/api/api:runtime/mode:idle", "api_ns", 2060}},
+       fine,
+       "launch/api",
+       "costs nothing worth minding here"},
+      {"ApiNoisy",
+       {{"launch/api/api:driver/mode:idle", "api_ns", 2000, 5, 0.5},
+        {"launch/api/api:runtime/mode:idle", "api_ns", 2100, 5, 0.5}},
+       know,
+       "launch/api",
+       "These runs are too noisy to tell"},
+      {"TwoRuns",
+       {{"launch/api/api:driver/mode:idle", "api_ns", 2000, 2},
+        {"launch/api/api:chevron/mode:idle", "api_ns", 9000}},
+       know,
+       "launch/api",
+       "Needs more runs, 3 at least"},
+      {"AZero",
+       {{"launch/api/api:driver/mode:idle", "api_ns", 0},
+        {"launch/api/api:chevron/mode:idle", "api_ns", 9000}},
+       know,
+       "launch/api",
+       "cannot be compared with that with the driver API: a median is zero."},
+      {"Arguments",
+       {{args(0), "api_ns", 2000},
+        {args(256), "api_ns", 2010},
+        {args(4096), "api_ns", 2400},
+        {args(32760), "api_ns", 5000}},
+       act,
+       "launch/args",
+       "Keep arguments under 4096 bytes: from there on the time in the call is 1.20 times that "
+       "with none, and each KiB costs about 93.8 ns."},
+      {"ArgumentsInTheMiddleAlone",
+       {{args(0), "api_ns", 2000}, {args(256), "api_ns", 2400}, {args(4096), "api_ns", 2000}},
+       fine,
+       "launch/args",
+       "The size of arguments costs nothing that can be told from noise here"},
+      {"Grid",
+       {{"launch/grid/blocks:1", "roundtrip_ns", 8000},
+        {"launch/grid/blocks:132", "roundtrip_ns", 8050},
+        {"launch/grid/blocks:4224", "roundtrip_ns", 9600},
+        {"launch/grid/blocks:4224", "kernel_ns", 3100, 3, 0.01, "traced"}},
+       know,
+       "launch/grid",
+       "Below 4224 blocks the launch decides"},
+      {"Streams",
+       {{streams(1, "10us", "nothing"), "per_launch_ns", 10000},
+        {streams(4, "10us", "nothing"), "per_launch_ns", 2600},
+        {streams(8, "10us", "nothing"), "per_launch_ns", 2520},
+        {streams(32, "10us", "nothing"), "per_launch_ns", 2500}},
+       act,
+       "launch/streams",
+       "Spread kernels of 10 µs over 4 streams: the time per launch is 0.26 times that with one"},
+      {"LegacyDefaultStream",
+       {{streams(8, "10us", "nothing"), "per_launch_ns", 2500},
+        {streams(8, "10us", "default"), "per_launch_ns", 7500}},
+       act,
+       "launch/streams",
+       "Keep out of the legacy default stream, or make the others non-blocking: the time per "
+       "launch "
+       "of kernels of 10 µs over 8 streams with every 16th launch in the legacy default stream is "
+       "3.0 times that without."},
+      {"StreamsOfWhichTheMostAreBest",
+       {{streams(1, "10us", "nothing"), "per_launch_ns", 10000},
+        {streams(4, "10us", "nothing"), "per_launch_ns", 2600}},
+       act,
+       "launch/streams",
+       "is 0.26 times that with one."},
+      {"AShareBelowZero",
+       {{chain("eager"), "per_op_ns", 2500}, {chain("eager"), "idle_share", -0.1}},
+       fine,
+       "launch/chain",
+       "is not bound by launches: the device is not seen to idle."},
+      {"ThreadsPay",
+       {{threads(1, "own"), "per_launch_ns", 2000}, {threads(8, "own"), "per_launch_ns", 500}},
+       act,
+       "launch/threads",
+       "Launching from several threads pays: from 8 threads, each with a stream of its own, the "
+       "time per launch is 0.25 times that of one."},
+      {"ThreadsHinder",
+       {{threads(1, "own"), "per_launch_ns", 2000}, {threads(8, "own"), "per_launch_ns", 4000}},
+       act,
+       "launch/threads",
+       "Launch from one thread: several hold each other up"},
+      {"ThreadsThatShare",
+       {{threads(8, "own"), "per_launch_ns", 500}, {threads(8, "shared"), "per_launch_ns", 2000}},
+       act,
+       "launch/threads",
+       "Give each launching thread a stream of its own"},
+      {"Graph",
+       {{graph("single", 1), "per_launch_ns", 2000},
+        {graph("replay", 1), "per_launch_ns", 4000},
+        {graph("single", 4), "per_launch_ns", 2000},
+        {graph("replay", 4), "per_launch_ns", 1500},
+        {graph("single", 64), "per_launch_ns", 2000},
+        {graph("replay", 64), "per_launch_ns", 820}},
+       act,
+       "launch/graph",
+       "Use a graph from 4 kernels on (line): at 64 kernels it takes 0.41 of the time per kernel."},
+      {"GraphPayback",
+       {{graph("single", 64), "per_launch_ns", 2000},
+        {graph("replay", 64), "per_launch_ns", 1000},
+        {graph("make", 64), "capture_ns", 100'000},
+        {graph("make", 64), "instantiate_ns", 80'000},
+        {graph("make", 64), "upload_ns", 20'000}},
+       know,
+       "launch/graph",
+       "has paid for itself after 4 replays: capture, instantiation and upload take 200 µs, and "
+       "each replay saves 64.0 µs."},
+      {"GraphUpdate",
+       {{graph("make", 64), "instantiate_ns", 80'000}, {graph("update", 64), "update_ns", 8'000}},
+       act,
+       "launch/graph",
+       "Update a graph whose parameters change, rather than make it anew: with 64 kernels (line) "
+       "an update takes 0.10 times as long as instantiating."},
+      {"GraphUseless",
+       {{graph("single", 1), "per_launch_ns", 2000}, {graph("replay", 1), "per_launch_ns", 4000}},
+       act,
+       "launch/graph",
+       "Launch kernels one by one"},
+      {"Cooperative",
+       {{"launch/cooperative/launch:plain", "roundtrip_ns", 6000},
+        {"launch/cooperative/launch:cooperative", "roundtrip_ns", 9000}},
+       act,
+       "launch/cooperative",
+       "Launch cooperatively only where blocks must wait for each other: the round trip of a "
+       "cooperative launch is 1.50 times that of a plain one."},
+      {"Dependent",
+       {{"launch/dependent/launch:plain", "per_launch_ns", 5000},
+        {"launch/dependent/launch:dependent", "per_launch_ns", 3000}},
+       act,
+       "launch/dependent",
+       "Launch kernels that follow one another as programmatic dependents"},
+      {"Priority",
+       {{"launch/priority/priority:same", "roundtrip_ns", 50'000},
+        {"launch/priority/priority:higher", "roundtrip_ns", 10'000}},
+       act,
+       "launch/priority",
+       "Put urgent work into a stream of higher priority"},
+      {"WaitBlock",
+       {{"launch/wait/wait:spin/by:stream", "roundtrip_ns", 8000},
+        {"launch/wait/wait:spin/by:stream", "cpu_ns", 8000},
+        {"launch/wait/wait:block/by:stream",
+         "roundtrip_ns",
+         20'000,
+         10,
+         0.01,
+         "plain",
+         "launch+wait=block"},
+        {"launch/wait/wait:block/by:stream",
+         "cpu_ns",
+         4000,
+         10,
+         0.01,
+         "plain",
+         "launch+wait=block"}},
+       know,
+       "launch/wait",
+       "A thread that blocks while it waits for the stream needs 0.50 times the CPU time of one "
+       "that spins, and its round trip is 2.5 times as long: 12.0 µs longer, 4.00 µs of CPU time "
+       "free."},
+      {"WaitYieldForNothing",
+       {{"launch/wait/wait:spin/by:event", "roundtrip_ns", 8000},
+        {"launch/wait/wait:spin/by:event", "cpu_ns", 8000},
+        {"launch/wait/wait:yield/by:event", "roundtrip_ns", 8000},
+        {"launch/wait/wait:yield/by:event", "cpu_ns", 4000}},
+       act,
+       "launch/wait",
+       "Let the thread that waits for the event yield"},
+      {"FirstLaunch",
+       {{first("lazy"), "initialise_ns", 50e6},
+        {first("lazy"), "context_ns", 100e6},
+        {first("lazy"), "module_ns", 10e6},
+        {first("lazy"), "first_roundtrip_ns", 1e6},
+        {first("lazy"), "second_roundtrip_ns", 1e4}},
+       know,
+       "launch/first",
+       "A fresh process takes 161 ms until its first kernel is done; its first round trip takes "
+       "1.00 ms, the second 10.0 µs."},
+      {"UncachedJit",
+       {{first("jit_cached"), "module_ns", 10e6},
+        {first("jit_cached"), "first_roundtrip_ns", 1e6},
+        {first("jit_uncached"), "module_ns", 210e6},
+        {first("jit_uncached"), "first_roundtrip_ns", 1e6}},
+       act,
+       "launch/first",
+       "the time until the first kernel is done of a process whose kernels the driver compiles "
+       "anew "
+       "is 19 times that of one that finds them in its cache (95 % 19 to 19), 200 ms more."},
+      {"EagerLoadingThatIsSmallBesideTheContext",
+       {{first("lazy"), "context_ns", 200e6},
+        {first("lazy"), "module_ns", 4e6},
+        {first("eager"), "context_ns", 200e6},
+        {first("eager"), "module_ns", 8e6}},
+       fine,
+       "launch/first",
+       "Loading eagerly costs nothing"},
+      {"AfterIdle",
+       {{"launch/after_idle/idle_ms:0", "roundtrip_ns", 8000},
+        {"launch/after_idle/idle_ms:1", "roundtrip_ns", 8050},
+        {"launch/after_idle/idle_ms:10", "roundtrip_ns", 16'000},
+        {"launch/after_idle/idle_ms:1000", "roundtrip_ns", 32'000}},
+       act,
+       "launch/after_idle",
+       "Launch something empty more often than every 10 ms where the launch after an idle time "
+       "counts: "
+       "its round trip is 2.0 times that without one, 4.0 times after 1000 ms."},
+      {"Queue",
+       {{"launch/queue", "queue_depth", 1022, 1, 0}, {"launch/queue", "blocked_ns", 51'000, 1, 0}},
+       know,
+       "launch/queue",
+       "Keep fewer than 1022 launches in flight: that many are taken ahead of the device, and the "
+       "next call waited 51.0 µs."},
+      {"Library",
+       {{"launch/library/call:kernel", "api_ns", 2000},
+        {"launch/library/call:matmul", "api_ns", 6000}},
+       know,
+       "launch/library",
+       "the time in the call of a small matrix product by the library is 3.0 times that of a "
+       "launch of one's own."},
+      {"ChainBound",
+       {{chain("eager"), "per_op_ns", 2500},
+        {chain("eager"), "empty_queue_share", 0.9, 3, 0.01, "traced"},
+        {chain("eager"), "idle_share", 0.2}},
+       act,
+       "launch/chain",
+       "A chain of 512 small operations is bound by launches: 90 % of its kernels found nothing "
+       "queued before them."},
+      {"ChainBoundWithGaps",
+       {{chain("eager"), "per_op_ns", 2500},
+        {chain("eager"), "idle_share", 0.1},
+        {chain("eager", "10"), "per_op_ns", 12'500},
+        {chain("eager", "10"), "idle_share", 0.8}},
+       act,
+       "launch/chain",
+       "bound by launches when the host works 10 µs between two: the device idles for 80 % of the "
+       "time."},
+      {"ChainNotBound",
+       {{chain("eager"), "per_op_ns", 2500}, {chain("eager"), "idle_share", 0.1}},
+       fine,
+       "launch/chain",
+       "is not bound by launches: the device idles for 10 % of the time."},
+      {"ChainHalfWay",
+       {{chain("eager"), "per_op_ns", 2500}, {chain("eager"), "idle_share", 0.5, 5, 0.2}},
+       know,
+       "launch/chain",
+       "needs more runs that agree"},
+      {"ChainGraph",
+       {{chain("eager"), "per_op_ns", 2500}, {chain("graph"), "per_op_ns", 1000}},
+       act,
+       "launch/chain",
+       "Put a chain of small operations into a graph: the time per operation in a graph is 0.40 "
+       "times that one by one."},
+      {"ChainAllocation",
+       {{chain("eager"), "per_op_ns", 2500},
+        {chain("eager_alloc"), "per_op_ns", 90'000},
+        {chain("eager_pool"), "per_op_ns", 3000}},
+       act,
+       "launch/chain",
+       "Do not allocate for each operation"},
+      {"ChainPool",
+       {{chain("eager_alloc"), "per_op_ns", 90'000}, {chain("eager_pool"), "per_op_ns", 3000}},
+       act,
+       "launch/chain",
+       "Allocate from a pool"},
+      {"WaitAfterEach",
+       {{"launch/cscs/wait:end", "wall_per_launch_ns", 2000},
+        {"launch/cscs/wait:each", "wall_per_launch_ns", 8000}},
+       act,
+       "launch/cscs",
+       "Do not wait after each launch"},
+      {"SmallKernels",
+       {{"launch/small_kernels/method:stream/kib:64", "per_kernel_ns", 2500},
+        {"launch/small_kernels/method:graph/kib:64", "per_kernel_ns", 1300}},
+       act,
+       "launch/small_kernels",
+       "Run small dependent kernels in a graph: the time per kernel of 64 KiB in a graph is 0.52 "
+       "times that launched one by one."},
+  };
+  return rows;
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, AdviceTable, ::testing::ValuesIn(table()), [](const auto& row) {
+  return std::string(row.param.name);
+});
+
+TEST(Advice, ShowsMediansRatioIntervalAndRunsAsEvidence) {
+  const auto lines =
+      advice_on({{"launch/cooperative/launch:plain", "roundtrip_ns", 6000},
+                 {"launch/cooperative/launch:cooperative", "roundtrip_ns", 9000, 5}});
+  ASSERT_THAT(lines, SizeIs(1));
+  EXPECT_EQ(lines[0].evidence,
+            "roundtrip_ns: 9.00 µs (launch:cooperative) against 6.00 µs (launch:plain), 1.50 times "
+            "(95 % 1.49 to 1.52), 5 and 10 runs");
+  EXPECT_EQ(lines[0].cases,
+            "launch/cooperative/launch:cooperative launch/cooperative/launch:plain");
+}
+
+/// With fewer than three runs on either side, no row of the table above leads to a claim.
+TEST(Advice, ClaimsNothingFromTwoRuns) {
+  for (const Expected& expected : table()) {
+    std::vector<Made> made = expected.made;
+    for (Made& one : made) one.runs = std::min<std::size_t>(one.runs, 2);
+    EXPECT_THAT(advice_on(made), Each(Field(&Advice::severity, Severity::know))) << expected.name;
+  }
+}
+
+/// Nor where all cases of an axis are alike.
+TEST(Advice, ClaimsNothingWithoutADifference) {
+  for (const Expected& expected : table()) {
+    std::vector<Made> made = expected.made;
+    for (Made& one : made) {
+      one.level = one.metric.ends_with("_share") ? 0.1 : 2000;
+      one.runs = std::max<std::size_t>(one.runs, 3);
+      one.spread = 0.01;
+    }
+    EXPECT_THAT(advice_on(made), Each(Field(&Advice::severity, Not(Severity::act))))
+        << expected.name;
+  }
+}
+
+TEST(Advice, HasALineWhereNothingCanBeCompared) {
+  for (const Expected& expected : table()) {
+    const std::vector<Made> alone = {expected.made.front()};
+    const auto lines = advice_on(alone);
+    EXPECT_THAT(lines, Contains(Field(&Advice::axis, expected.axis))) << expected.name;
+    EXPECT_THAT(lines, Each(Field(&Advice::severity, Not(Severity::act)))) << expected.name;
+  }
+}
+
+TEST(Advice, IgnoresWhatIsNotMeasuredPlainAndOk) {
+  const Made plain = {"launch/cooperative/launch:plain", "roundtrip_ns", 6000};
+  for (const Made& other : std::vector<Made>{
+           {"launch/cooperative/launch:cooperative", "roundtrip_ns", 9000, 10, 0.01, "traced"},
+           {"launch/cooperative/launch:cooperative",
+            "roundtrip_ns",
+            9000,
+            10,
+            0.01,
+            "plain",
+            "launch+trace=kernels"},
+           {"launch/cooperative/launch:cooperative",
+            "roundtrip_ns",
+            9000,
+            10,
+            0.01,
+            "plain",
+            "launch",
+            Status::failed},
+           {"launch/cooperative/launch:cooperative", "roundtrip_ns", 9000, 0}}) {
+    EXPECT_THAT(advice_on({plain, other}),
+                Each(Field(&Advice::advice, HasSubstr("Nothing to compare"))));
+  }
+}
+
+TEST(Advice, SaysNothingOfWhatWasNotMeasured) {
+  EXPECT_THAT(advice_on({}), IsEmpty());
+  EXPECT_THAT(advice_on({{"launch/null/api:driver/mode:idle", "api_ns", 2000}}), IsEmpty());
+}
+
+TEST(Advice, OnSteadinessComparesIntervals) {
+  const auto lines_of = [](stats::Estimate eager, stats::Estimate graph) {
+    auto rows = rows_of({{chain("eager"), "per_op_ns", 2500}, {chain("graph"), "per_op_ns", 1000}});
+    rows[0].between_run_cv = eager;
+    rows[1].between_run_cv = graph;
+    return advice(one_gpu(), rows);
+  };
+  EXPECT_THAT(lines_of({0.02, {0.014, 0.03}}, {0.004, {0.003, 0.007}}),
+              says(Severity::know,
+                   "launch/chain",
+                   "A graph's replay is steadier between runs: its time per operation varies by "
+                   "0.4 % (95 % 0.3 to 0.7), that of launches one by one by 2 % (95 % 1.4 to 3)."));
+  EXPECT_THAT(lines_of({0.004, {0.003, 0.007}}, {0.02, {0.014, 0.03}}),
+              says(Severity::know, "launch/chain", "A graph's replay is less steady between runs"));
+  EXPECT_THAT(lines_of({0.02, {0.005, 0.03}}, {0.004, {0.003, 0.007}}),
+              says(Severity::know,
+                   "launch/chain",
+                   "A graph's replay is not told to be steadier or less steady between runs"));
+}
+
+// What claims are made of
+
+TEST(Ratio, IsOfGeometricMeansWithWelchsInterval) {
+  // numpy and scipy: exp of the difference of mean logarithms, and of its Welch interval.
+  const std::vector<double> a = {110, 121, 133.1}, b = {100, 100, 100};
+  const Ratio ratio = ratio_of(a, b);
+  EXPECT_NEAR(*ratio.value, 1.21, 1e-12);
+  EXPECT_NEAR(
+      ratio.interval->low, 1.21 * std::exp(-4.302652729696 * std::log(1.1) / std::sqrt(3)), 1e-9);
+  EXPECT_EQ(ratio.verdict, Verdict::unclear) << "the interval includes 1";
+}
+
+struct VerdictCase {
+  std::vector<double> a, b;
+  Verdict verdict;
+};
+
+TEST(Ratio, ClaimsOnlyWhatIsCertainAndLargeEnough) {
+  const double inf = std::numeric_limits<double>::infinity();
+  for (const auto& [a, b, verdict] :
+       std::vector<VerdictCase>{{{120, 120, 121}, {100, 101, 100}, Verdict::more},
+                                {{100, 101, 100}, {120, 120, 121}, Verdict::less},
+                                {{103, 103, 103}, {100, 100, 100}, Verdict::same},
+                                {{100, 101, 102}, {100, 101, 102}, Verdict::same},
+                                {{50, 100, 200}, {60, 100, 180}, Verdict::unclear},
+                                {{200, 200}, {100, 100, 100}, Verdict::few_runs},
+                                {{200}, {100}, Verdict::few_runs},
+                                {{}, {}, Verdict::few_runs},
+                                {{0, 0, 0}, {100, 100, 100}, Verdict::no_ratio},
+                                {{-1, 2, 3}, {100, 100, 100}, Verdict::no_ratio},
+                                {{inf, 2, 3}, {100, 100, 100}, Verdict::no_ratio}}) {
+    EXPECT_EQ(ratio_of(a, b).verdict, verdict) << ::testing::PrintToString(a);
+  }
+}
+
+}  // namespace
+}  // namespace launchgap
