@@ -85,7 +85,7 @@ def test_the_report_of_several_sessions_is_one_page(session, tmp_path):
 def test_a_dry_run_measures_and_writes_nothing(tmp_path):
     done = launchgap("run", "--devices", "host", *UNTRACED, "--dry-run", "-o", tmp_path / "session", cwd=tmp_path)
     assert done.returncode == 0
-    assert re.search(r"12 runs in 12 steps, about .* MB of records; seed \d+", done.stdout)
+    assert re.search(r"15 runs in 15 steps, about .* MB of records; seed \d+", done.stdout)
     assert list(tmp_path.iterdir()) == []
 
 

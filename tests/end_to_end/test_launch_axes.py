@@ -1,11 +1,13 @@
 """Every axis of the launch family: a node on which it matters, and the advice that says so; and one on which
 nothing does."""
 
+import json
 import os
 import re
+import subprocess
 
 import pytest
-from shipped import launchgap, table
+from shipped import LAUNCHGAP, environment, launchgap, table
 
 # A node without noise of its own, and of a generation that has everything.
 QUIET = dict(
@@ -21,17 +23,17 @@ QUIET = dict(
 # What to run, what the node has besides, and what the advice on the axis must say.
 MATTERS = {
     "api": ("launch/api/.*idle", {"runtime": {"chevron_ns": 8000, "ex_ns": 0}}, r"Launch through the driver API .*<<<>>> .* 1\.4"),
-    "args": ("launch/args/.*idle", {"argument_ns_per_byte": 3}, r"Keep arguments under (1024|4096) bytes"),
-    "grid": ("launch/grid", {"wave_ns": 20000}, r"Below \d+ blocks the launch decides"),
+    "args": ("launch/args/.*idle", {"argument_ns_per_byte": 3}, r"Keep arguments small .* from (1024|4096) bytes on"),
+    "grid": ("launch/grid", {"wave_ns": 20000}, r"From \d+ blocks on, of the grids measured"),
     "streams": (
         "launch/streams/.*(10us|null)/with:nothing",
         {"call_ns": 3000},
-        r"Spread kernels of 10 µs over (4|32) streams",
+        r"Spread independent kernels .* over (4|32) streams",
     ),
     "streams-of-empty-kernels": (
         "launch/streams/.*null/with:nothing",
         {"stream_switch_ns": 15000},
-        r"Launch small kernels into few streams",
+        r"Keep kernels that do next to nothing in one stream",
     ),
     "default-stream": (
         "launch/streams/streams:4/kernel:10us",
@@ -317,3 +319,45 @@ def test_the_chain_runs_what_it_claims(run, make_node, export):
     assert kernels
     durations = [float(row["longest_ns"]) for row in kernels]
     assert max(durations) <= 500_500
+
+
+def test_a_cache_in_which_the_driver_leaves_nothing_is_unsupported_and_not_a_time(make_node, tmp_path):
+    """As where it cannot be written: the worker that is to find compiled code finds an empty folder."""
+    node = make_node(**QUIET)
+    empty = tmp_path / "cache"
+    empty.mkdir()
+    job = {
+        "task": "run",
+        "parent": os.getpid(),
+        "backend": "cuda",
+        "uuid": json.loads(node.read_text())["devices"][0]["uuid"],
+        "session_id": "s",
+        "node": "n",
+        "replicate": 0,
+        "arm": "plain",
+        "setup": "launch+loading=jit_cached",
+        "attempt": 0,
+        "seed": 1,
+        "profile": "quick",
+        "side_by_side": 1,
+        "cpus": str(min(os.sched_getaffinity(0))),
+        "records": str(tmp_path / "records.jsonl"),
+        "fingerprint": {},
+        "cases": ["launch/first/loading:jit_cached"],
+        "jit_cache": str(empty),
+    }
+    subprocess.run(
+        ["bash", "-c", 'exec "$0" worker --job 3>"$1"', LAUNCHGAP, tmp_path / "messages"],
+        input=json.dumps(job),
+        text=True,
+        env=environment(node),
+        timeout=60,
+        check=True,
+    )
+    summaries = [
+        record
+        for record in map(json.loads, (tmp_path / "records.jsonl").read_text().splitlines())
+        if record["record"] == "summary"
+    ]
+    assert [record["status"] for record in summaries] == ["unsupported"]
+    assert "kept nothing" in summaries[0]["reason"] and str(empty) in summaries[0]["reason"]
