@@ -28,9 +28,9 @@ class Kernels {
       const auto branches = std::min(kMostBranches, static_cast<std::size_t>(count_ - 2));
       for (std::size_t i = 0; i < branches; ++i) {
         branches_.push_back(device.create_stream());
-        joins_.push_back(device.create_event());
+        joins_.push_back(device.create_event(EventUse::order));
       }
-      fork_ = device.create_event();
+      fork_ = device.create_event(EventUse::order);
     }
   }
 

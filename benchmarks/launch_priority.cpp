@@ -30,8 +30,8 @@ class PriorityLaunch : public Case {
   }
 
   /// The background lasts about a millisecond, in blocks of 20 us: whoever waits for a block to end
-  /// waits that long at most, and whoever waits for all of them almost fifty times as long. A launch
-  /// right behind that of the background could reach the device before it is full.
+  /// waits that long at most, and whoever waits for all of them almost fifty times as long. A
+  /// launch right behind that of the background could reach the device before it is full.
   void sample(Block& block) override {
     fill();
     for (const std::int64_t full = now_ns() + kFillingNs; now_ns() < full;) {

@@ -144,7 +144,10 @@ class SmallKernels : public Case {
     const double per_pass_ns = timed_passes(kPasses);
     block.keep(begin, per_pass_ns);
   }
-  void verify_timed_work() override { verify(); }
+  void verify_timed_work() override {
+    if (in_one_launch()) verify_arrivals();
+    verify();
+  }
 
   std::string method() const override {
     return fmt::format("{}, {} passes, blocks of {} threads",
@@ -208,11 +211,15 @@ class SmallKernels : public Case {
     }
   }
 
-  void launch_repeated(int passes) {
+  /// As many blocks as the device holds at once, since they wait for each other.
+  unsigned resident_blocks() const {
     const auto resident =
         static_cast<unsigned>(device_.resident_blocks(*kernel_, static_cast<int>(threads_)));
-    const unsigned blocks =
-        std::max(1u, std::min(static_cast<unsigned>(size_) / threads_, resident));
+    return std::max(1u, std::min(static_cast<unsigned>(size_) / threads_, resident));
+  }
+
+  void launch_repeated(int passes) {
+    const unsigned blocks = resident_blocks();
     void* to = a_->address();
     void* from = b_->address();
     void* arrivals = arrivals_->address();
@@ -229,6 +236,17 @@ class SmallKernels : public Case {
     stream_->wait();
   }
 
+  /// Every block came to the barrier after each pass.
+  void verify_arrivals() {
+    const unsigned expected = resident_blocks() * kPasses;
+    unsigned arrived = 0;
+    device_.read(*arrivals_, 0, &arrived, sizeof arrived);
+    if (arrived != expected) {
+      throw WrongResult(
+          fmt::format("{} blocks came to barriers where {} had to", arrived, expected));
+    }
+  }
+
   /// One pass makes each element of `a` a quarter of what is in `b`: 0x40…40 is 32.5…, as double.
   void verify() {
     stream_->fill_bytes(b_->address(), 0x40, bytes());
@@ -237,7 +255,8 @@ class SmallKernels : public Case {
       clear_arrivals();
       launch_repeated(1);
     } else if (method_ == "graph") {
-      device_.instantiate(*device_.capture(*stream_, [&] { launch_each(1); }))->launch(*stream_);
+      const auto graph = device_.instantiate(*device_.capture(*stream_, [&] { launch_each(1); }));
+      graph->launch(*stream_);
       stream_->wait();
     } else {
       launch_each(1);

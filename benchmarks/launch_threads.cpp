@@ -1,6 +1,8 @@
 // Whether launching from several threads at once pays, on a stream each or on one for all.
+#include <algorithm>
 #include <atomic>
 #include <exception>
+#include <fstream>
 #include <thread>
 
 #include "benchmarks/launching.h"
@@ -11,6 +13,41 @@
 namespace launchgap {
 namespace {
 
+/// The first of the hardware threads of its core, which stand for the core; -1 if it is not told.
+int core_of(int cpu) {
+  std::ifstream file(
+      fmt::format("/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list", cpu));
+  std::string text;
+  return std::getline(file, text) ? parse_cpu_list(text).front() : -1;
+}
+
+/// Where other threads than the one on `own` launch: a core for each, and near the device, before
+/// hardware threads share one and before any is far. Whether launching from several threads pays
+/// must not depend on how the machine numbers its CPUs.
+CpuList cpus_for_others(const Device& device, const CpuList& own) {
+  const CpuList near = cpus_of_numa_node(device.facts().numa_node.value_or(-1)).value_or(CpuList());
+  struct Choice {
+    bool shared, far;
+    int cpu;
+    auto operator<=>(const Choice&) const = default;
+  };
+  std::vector<Choice> choices;
+  std::vector<int> used;
+  if (own.size() == 1) used.push_back(core_of(own.front()));
+  for (const int cpu : device.cpus()) {
+    if (own.size() == 1 && cpu == own.front()) continue;
+    const int core = core_of(cpu);
+    const bool shared = core >= 0 && std::ranges::find(used, core) != used.end();
+    if (!shared) used.push_back(core);
+    const bool far = !near.empty() && !std::ranges::binary_search(near, cpu);
+    choices.push_back({shared, far, cpu});
+  }
+  std::ranges::sort(choices);
+  CpuList cpus;
+  for (const Choice& choice : choices) cpus.push_back(choice.cpu);
+  return cpus;
+}
+
 /// Threads that all do the same at the same time, each on a CPU of its own. They spin for their
 /// start: waking them would be timed too.
 class Team {
@@ -18,10 +55,7 @@ class Team {
   /// `work(i)` is what member i does; member 0 is the calling thread.
   Team(Device& device, int members, std::function<void(int)> work)
       : work_(std::move(work)), failures_(static_cast<std::size_t>(members)) {
-    const CpuList& cpus = device.cpus();
-    // The calling thread has one already.
-    CpuList others = cpus;
-    if (const CpuList own = allowed_cpus(); own.size() == 1) std::erase(others, own.front());
+    const CpuList others = cpus_for_others(device, allowed_cpus());
     for (int i = 1; i < members; ++i) {
       threads_.emplace_back([this, &device, i, cpu = others[static_cast<std::size_t>(i - 1)]] {
         bind_thread({cpu});

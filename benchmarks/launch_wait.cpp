@@ -25,8 +25,8 @@ class WaitLaunch : public Case {
                             context.name.at("by"),
                             context.name.at("wait"))) {
     if (is_host(context.device.facts()))
-      throw Unsupported("the host's queue has one way to wait: it spins for 50 us and then sleeps");
-    if (context.name.at("by") == "event") event_ = context.device.create_event();
+      throw Unsupported("the host's queue has one way to wait: it spins for 50 µs and then sleeps");
+    if (context.name.at("by") == "event") event_ = context.device.create_event(EventUse::order);
     verify_launches(context.device, *stream_);
   }
 

@@ -84,6 +84,9 @@ class Event {
   virtual void wait() = 0;
 };
 
+/// An event that is only waited for need not keep the time.
+enum class EventUse { timing, order };
+
 /// How a stream differs from the usual one, which runs beside all others and has no priority.
 struct StreamOptions {
   bool ordered_with_default = false;  // its work and the default stream's wait for each other
@@ -252,7 +255,8 @@ class Device {
     int lowest, highest;
   };
   virtual Priorities stream_priorities();
-  virtual std::unique_ptr<Event> create_event() = 0;
+  virtual std::unique_ptr<Event> create_event(EventUse use) = 0;
+  std::unique_ptr<Event> create_event() { return create_event(EventUse::timing); }
   /// Nanoseconds from `begin` to `end`, both reached.
   virtual double elapsed_ns(const Event& begin, const Event& end) = 0;
 

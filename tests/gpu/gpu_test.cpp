@@ -18,6 +18,7 @@
 #include "kernels/gate.h"
 #include "kernels/increment.h"
 #include "kernels/null.h"
+#include "kernels/spin.h"
 
 namespace launchgap {
 namespace {
@@ -49,6 +50,22 @@ TEST_F(Gpu, SaysWhatItIs) {
   EXPECT_GT(facts.last_level_cache_bytes.value_or(0), 0u);
   EXPECT_TRUE(facts.uuid.starts_with("GPU-") || facts.uuid.starts_with("MIG-")) << facts.uuid;
   EXPECT_EQ(facts.uuid.size(), 40u);
+}
+
+/// Also the short ones, of which the timer that the kernel reads has but two steps.
+TEST_F(Gpu, KernelsLastAsLongAsTheyAreTold) {
+  const auto spin = device->load(kernels::spin_kernel);
+  DeviceTimer timer(*device, *stream);
+  for (unsigned long long nanoseconds : {2'500ull, 9'000ull, 140'000ull}) {
+    void* counter = nullptr;
+    void* arguments[] = {&nanoseconds, &counter};
+    const auto launch = [&](int) { stream->launch(*spin, {1, 1}, arguments); };
+    timer.time(10, launch);
+    const double each_ns = timer.time(200, launch);
+    const auto asked_ns = static_cast<double>(nanoseconds);
+    EXPECT_GT(each_ns, 0.97 * asked_ns);
+    EXPECT_LT(each_ns, 1.03 * asked_ns + 4'000) << "with the launch of the next one";
+  }
 }
 
 TEST_F(Gpu, LaunchesRunOnceAndInOrder) {

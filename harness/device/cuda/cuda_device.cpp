@@ -233,9 +233,10 @@ class CudaDevice : public Device {
     return range;
   }
   /// Waits for an event sleep where waits for a stream do, which the event must be told.
-  std::unique_ptr<Event> create_event() override {
-    return std::make_unique<CudaEvent>(
-        driver_, wait_ == WaitMode::block ? abi::kEventBlockingSync : abi::kEventDefault);
+  std::unique_ptr<Event> create_event(EventUse use) override {
+    const unsigned sleep = wait_ == WaitMode::block ? abi::kEventBlockingSync : abi::kEventDefault;
+    const unsigned timing = use == EventUse::order ? abi::kEventDisableTiming : abi::kEventDefault;
+    return std::make_unique<CudaEvent>(driver_, sleep | timing);
   }
   double elapsed_ns(const Event& begin, const Event& end) override {
     float milliseconds = 0;
@@ -246,8 +247,10 @@ class CudaDevice : public Device {
     return static_cast<double>(milliseconds) * 1e6;
   }
   std::unique_ptr<Kernel> load(const KernelDescription& kernel) override {
-    require_jit_cache();
-    return std::make_unique<CudaKernel>(driver_, kernel, capability(facts_));
+    const auto load = [&] {
+      return std::make_unique<CudaKernel>(driver_, kernel, capability(facts_));
+    };
+    return jit_cache_ ? load_from_jit_cache(load) : load();
   }
   int resident_blocks(const Kernel& kernel, int threads) override {
     int per_multiprocessor = 0;
@@ -298,16 +301,33 @@ class CudaDevice : public Device {
   }
 
  private:
-  /// A process before this one must have left what it compiled; the driver does not say if it could
-  /// not.
-  void require_jit_cache() const {
-    if (!jit_cache_) return;
-    std::error_code failed;
-    if (std::filesystem::is_empty(*jit_cache_, failed) || failed) {
-      throw Unsupported(fmt::format("the driver kept nothing of what it compiled in '{}'{}",
-                                    *jit_cache_,
-                                    failed ? ": " + failed.message() : ""));
+  /// A process before this one must have left what it compiled, and nothing must be compiled now:
+  /// the driver says neither, but what it compiles makes the cache grow.
+  template <class Load>
+  std::unique_ptr<Kernel> load_from_jit_cache(const Load& load) const {
+    const std::uint64_t before = bytes_in(*jit_cache_);
+    if (before == 0)
+      throw Unsupported(
+          fmt::format("the driver kept nothing of what it compiled in '{}'", *jit_cache_));
+    std::unique_ptr<Kernel> kernel = load();
+    if (bytes_in(*jit_cache_) > before) {
+      throw Unsupported(fmt::format(
+          "the driver compiled again what an earlier process had left in '{}'", *jit_cache_));
     }
+    return kernel;
+  }
+
+  /// Of the files in a folder and below; 0 where it cannot be read.
+  static std::uint64_t bytes_in(const std::string& folder) {
+    std::uint64_t bytes = 0;
+    std::error_code failed;
+    for (std::filesystem::recursive_directory_iterator file(folder, failed), end;
+         !failed && file != end;
+         file.increment(failed)) {
+      std::error_code not_a_file;
+      if (const auto size = file->file_size(not_a_file); !not_a_file) bytes += size;
+    }
+    return bytes;
   }
 
   const Driver& driver_;

@@ -43,9 +43,16 @@ void require_native_form(const KernelDescription& kernel,
                                   compute_capability / 10,
                                   compute_capability % 10));
   }
-  if (native.empty()) {
+  const bool built = std::ranges::any_of(kernels::native_architectures(), [&](int built_for) {
+    return built_for >= kernel.native_from && built_for <= compute_capability;
+  });
+  if (native.empty() || !built) {
     throw Unsupported(fmt::format(
-        "kernel {} exists in native form only, and this build was made without nvcc", kernel.name));
+        "kernel {} exists in native form only, and this build was made without an nvcc that knows "
+        "compute capability {}.{}",
+        kernel.name,
+        kernel.native_from / 10,
+        kernel.native_from % 10));
   }
 }
 

@@ -228,7 +228,7 @@ class HostDevice : public Device {
     facts_.details["queue_cpu"] = cpu_list_text(worker);
     return std::make_unique<HostStream>(worker, streams_);
   }
-  std::unique_ptr<Event> create_event() override { return std::make_unique<HostEvent>(); }
+  std::unique_ptr<Event> create_event(EventUse) override { return std::make_unique<HostEvent>(); }
   double elapsed_ns(const Event& begin, const Event& end) override {
     return static_cast<double>(static_cast<const HostEvent&>(end).reached_ns -
                                static_cast<const HostEvent&>(begin).reached_ns);
