@@ -17,6 +17,7 @@
 #include "harness/core/plan.h"
 #include "harness/core/temporary_folder.h"
 #include "harness/core/text.h"
+#include "harness/summary/advice.h"
 #include "harness/summary/fallback.h"
 #include "harness/summary/findings.h"
 #include "harness/summary/tables.h"
@@ -242,6 +243,24 @@ std::string tracing_remarks(const SessionData& session) {
 }
 
 }  // namespace
+
+std::string first_advice(const Summarised& summarised) {
+  constexpr std::size_t kShown = 3;
+  constexpr std::size_t kIndent = 2;
+  std::vector<Advice> lines = advice(summarised.session, summarised.rows);
+  std::erase_if(lines, [](const Advice& line) { return line.severity != Severity::act; });
+  if (lines.empty()) return "";
+  std::string text = "\nWhat to do about launches:\n";
+  for (std::size_t i = 0; i < std::min(kShown, lines.size()); ++i)
+    text += wrapped("- " + lines[i].advice, kIndent) + "\n";
+  if (lines.size() > kShown) {
+    text += fmt::format(
+        "- and {} more, each with its evidence: on the page, and in advice.csv of `launchgap "
+        "export`\n",
+        lines.size() - kShown);
+  }
+  return text;
+}
 
 std::string remarks(const Summarised& summarised) {
   return odd_device_remarks(summarised) + fallback_remarks(summarised) +

@@ -37,6 +37,7 @@ void conclude(const std::filesystem::path& folder, bool with_page) {
   write_csv_tables(summarised.session, summarised.rows, folder);
   fmt::print("{}", headline_table(summarised));
   fmt::print("{}", remarks(summarised));
+  fmt::print("{}", first_advice(summarised));
   fmt::print("\nTables: {}\n", (folder / "summary.csv").string());
   if (!with_page) return;
   try {

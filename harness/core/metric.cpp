@@ -129,8 +129,8 @@ constexpr Metric kMetrics[] = {
      "ns",
      kLower,
      "host_clock",
-     "A chain of operations as a framework issues them and one wait at the end, divided by their "
-     "number."},
+     "A step of a chain of operations, with its waits, launches, allocations and the host's gaps, "
+     "divided by their number."},
     {"idle_share",
      "1",
      kLower,
@@ -177,7 +177,7 @@ constexpr Metric kMetrics[] = {
      "ns",
      kLower,
      "host_clock",
-     "Initialising the driver in a fresh process (cuInit)."},
+     "Loading the driver and initialising it (cuInit), in a fresh process."},
     {"context_ns",
      "ns",
      kLower,
@@ -187,8 +187,8 @@ constexpr Metric kMetrics[] = {
      "ns",
      kLower,
      "host_clock",
-     "Loading the module that holds the kernel, in a fresh process; where the driver compiles it, "
-     "that is in here."},
+     "Loading the module that holds the kernel, in a fresh process; where that is asked for, "
+     "compiling it is in here. Missing where the driver compiled unasked."},
     {"first_call_ns",
      "ns",
      kLower,
@@ -204,11 +204,6 @@ constexpr Metric kMetrics[] = {
      kHigher,
      "host_clock",
      "Launches that were taken while the device was busy, before one had to wait."},
-    {"blocked_ns",
-     "ns",
-     kLower,
-     "host_clock",
-     "How long the first launch waited that found the queue full."},
     {"call_ns", "ns", kLower, "host_clock", "Time inside one allocation call."},
     {"first_touch_ns",
      "ns",

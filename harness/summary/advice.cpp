@@ -34,6 +34,8 @@ std::string_view name_of(Severity severity) {
       return "act";
     case Severity::know:
       return "know";
+    case Severity::open:
+      return "open";
     case Severity::fine:
       return "fine";
   }
@@ -45,14 +47,15 @@ std::vector<Advice> advice(const SessionData& session, const std::vector<Summary
   for (const DeviceFacts& device : session.devices) {
     const DeviceRows of_device(device.uuid, rows);
     Adviser adviser(of_device, lines);
-    advise_on_launches(adviser);
+    // What is usually worth most comes first.
     advise_on_graphs(adviser);
     advise_on_processes(adviser);
+    advise_on_launches(adviser);
     for (const std::string_view axis : kAxes) {
       if (of_device.measured(axis) && !adviser.said(axis)) {
         adviser.say(axis,
-                    Severity::know,
-                    "Nothing to compare: the other cases of this axis were not measured here.",
+                    Severity::open,
+                    "Nothing to compare: only one side of the question was measured here.",
                     {});
       }
     }

@@ -12,7 +12,8 @@ namespace launchgap {
 
 enum class Severity {
   act,   // a difference that a program can use
-  know,  // a number to reckon with, or a question that these runs do not answer
+  know,  // a number to reckon with
+  open,  // a question that these runs do not answer
   fine,  // no difference worth minding
 };
 std::string_view name_of(Severity severity);

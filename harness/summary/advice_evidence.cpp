@@ -214,6 +214,8 @@ const Comparison& deciding(const std::vector<Comparison>& comparisons) {
 }
 
 std::string times(double ratio) {
+  if (ratio < 0.001) return "under 0.001";
+  if (ratio > 1000) return "over 1000";
   const int decimals = ratio < 0.0995 ? 3 : ratio < 1.995 ? 2 : ratio < 9.95 ? 1 : 0;
   return fmt::format("{:.{}f}", ratio, decimals);
 }
@@ -300,7 +302,7 @@ void Adviser::judge(std::string_view axis,
   switch (ratio.verdict) {
     case Verdict::few_runs:
       return say(axis,
-                 Severity::know,
+                 Severity::open,
                  fmt::format("Needs more runs, {} at least: {} against that {}.",
                              kRunsForAClaim,
                              what,
@@ -309,12 +311,12 @@ void Adviser::judge(std::string_view axis,
     case Verdict::no_ratio:
       return say(
           axis,
-          Severity::know,
+          Severity::open,
           capital(what) + " cannot be compared with that " + words.than + ": a median is zero.",
           evidence);
     case Verdict::unclear:
       return say(axis,
-                 Severity::know,
+                 Severity::open,
                  fmt::format("These runs are too noisy to tell: {}. More runs narrow that.",
                              measured(interval_text(*ratio.interval))),
                  evidence);

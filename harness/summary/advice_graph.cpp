@@ -23,6 +23,11 @@ struct GraphSize {
   }
 };
 
+/// What a shape is called in a sentence.
+std::string_view how(std::string_view shape) {
+  return shape == "fan" ? "side by side" : "one after another";
+}
+
 /// Time per kernel in a graph against one by one, by number of nodes.
 std::vector<Comparison> replays(const DeviceRows& rows, const std::string& shape) {
   std::vector<Comparison> comparisons;
@@ -54,7 +59,7 @@ void payback(Adviser& adviser, const GraphSize& size, const Comparison& replay) 
       fmt::format("Making a graph of {} kernels ({}) has paid for itself after {:.0f} "
                   "replay{}: {} take {}, and each replay saves {}.",
                   size.nodes,
-                  size.shape,
+                  how(size.shape),
                   replays,
                   replays == 1 ? "" : "s",
                   parts[2] ? "capture, instantiation and upload" : "capture and instantiation",
@@ -82,7 +87,7 @@ void update(Adviser& adviser, const std::string& shape) {
                                              "make it anew"
                                            : "Make a graph anew rather than update it",
                                    size.nodes,
-                                   shape,
+                                   how(shape),
                                    times(*comparison->ratio.value)),
                        {*comparison});
   }
@@ -104,10 +109,13 @@ void graphs(Adviser& adviser) {
       adviser.say(
           kGraph,
           Severity::act,
-          fmt::format("Use a graph from {} kernels on ({}): at {} kernels it takes {} of the "
-                      "time per kernel.",
+          fmt::format("Use a graph from {} kernels on{} ({}): at {} kernels the time per kernel is "
+                      "{} times that of launching them one by one.",
                       of(*from->row, "nodes"),
-                      shape,
+                      from == &comparisons.front() && of(*from->row, "nodes") != "1"
+                          ? ", the fewest measured"
+                          : "",
+                      how(shape),
                       of(*best.row, "nodes"),
                       times(*best.ratio.value)),
           from->row == best.row ? std::vector{*from} : std::vector{*from, best});
@@ -117,7 +125,7 @@ void graphs(Adviser& adviser) {
           kGraph,
           {comparisons.back()},
           {.of = fmt::format(
-               "of a graph of {} kernels ({})", of(*comparisons.back().row, "nodes"), shape),
+               "of a graph of {} kernels ({})", of(*comparisons.back().row, "nodes"), how(shape)),
            .than = "of the same one by one",
            .if_more = "Launch kernels one by one",
            .if_less = "Use a graph",
@@ -174,10 +182,13 @@ void launch_bound(Adviser& adviser) {
   const SummaryRow* first_bound = nullptr;
   for (const std::string& gap : adviser.rows.values(
            kChain, {{"mode", "eager"}, {"ops", point->ops}}, "per_op_ns", "gap_us")) {
-    const SummaryRow* const share = starving(adviser.rows, {point->ops, gap});
-    if (!share) continue;
-    shares.push_back(share);
-    if (!first_bound && bound_of(*share) == Bound::yes) first_bound = share;
+    const ChainPoint at{point->ops, gap};
+    if (const SummaryRow* const share = starving(adviser.rows, at)) {
+      if (!first_bound && bound_of(*share) == Bound::yes) first_bound = share;
+      shares.push_back(share);
+    }
+    const SummaryRow* const idle = at.row(adviser.rows, "eager", "idle_share");
+    if (idle && (shares.empty() || shares.back() != idle)) shares.push_back(idle);
   }
   if (shares.empty()) return;
   const auto what = [](const SummaryRow& share) -> std::string {
@@ -201,18 +212,21 @@ void launch_bound(Adviser& adviser) {
         {},
         shares);
   }
-  const bool never =
-      std::ranges::all_of(shares, [](const auto* share) { return bound_of(*share) == Bound::no; });
+  // What the trace saw and what the clock says must agree.
+  const auto doubtful =
+      std::ranges::find_if(shares, [](const auto* share) { return bound_of(*share) != Bound::no; });
+  const bool never = doubtful == shares.end();
   adviser.say(kChain,
-              never ? Severity::fine : Severity::know,
+              never ? Severity::fine : Severity::open,
               never ? fmt::format("A chain of {} small operations is not bound by launches: {}.",
                                   point->ops,
                                   what(**std::ranges::max_element(
                                       shares, {}, [](const auto* share) { return *share->p50; })))
                     : fmt::format("Whether a chain of {} small operations is bound by launches "
-                                  "needs more runs that agree: {}.",
+                                  "cannot be told from these runs: {}{}.",
                                   point->ops,
-                                  what(*shares.front())),
+                                  what(*shares.front()),
+                                  *doubtful == shares.front() ? "" : ", but " + what(**doubtful)),
               {},
               shares);
 }
@@ -229,10 +243,13 @@ void chain_pair(Adviser& adviser,
 }
 
 std::string cv_text(const stats::Estimate& cv) {
-  return fmt::format("{:.2g} % (95 % {:.2g} to {:.2g})",
-                     100 * cv.value,
-                     100 * cv.interval.low,
-                     100 * cv.interval.high);
+  const auto percent = [](double share) {
+    return share < 0.995 ? fmt::format("{:.2g}", 100 * share) : fmt::format("{:.0f}", 100 * share);
+  };
+  return fmt::format("{} % (95 % {} to {})",
+                     percent(cv.value),
+                     percent(cv.interval.low),
+                     percent(cv.interval.high));
 }
 
 /// Whether a graph's times vary less than those of the same launches one by one.
@@ -258,9 +275,9 @@ void steadiness(Adviser& adviser) {
                               : steadier ? "A graph's replay is steadier"
                               : unsteadier
                                   ? "A graph's replay is less steady"
-                                  : "A graph's replay is not told to be steadier or less steady";
+                                  : "These runs do not tell whether a graph's replay is steadier";
     adviser.say(kChain,
-                Severity::know,
+                steadier || unsteadier ? Severity::know : Severity::open,
                 fmt::format("{} {}: its time per operation varies by {}, that of launches one by "
                             "one by {}.",
                             claim,
@@ -286,18 +303,18 @@ void chain(Adviser& adviser) {
   chain_pair(adviser,
              "eager_alloc",
              "eager",
-             {.of = "with an allocation each",
-              .than = "without",
-              .if_more = "Do not allocate for each operation",
-              .if_less = "Allocating for each operation does no harm",
-              .if_same = "Allocating for each operation costs nothing",
+             {.of = "where operations allocate directly",
+              .than = "where none allocates",
+              .if_more = "Do not allocate between launches",
+              .if_less = "Allocating between launches does no harm",
+              .if_same = "Allocating between launches costs nothing",
               .less = Severity::know});
   chain_pair(adviser,
              "eager_pool",
              "eager_alloc",
-             {.of = "with an allocation each from a pool",
-              .than = "with one from the driver",
-              .if_more = "Allocate from the driver rather than from a pool",
+             {.of = "where operations allocate from a pool",
+              .than = "where they allocate directly",
+              .if_more = "Allocate directly rather than from a pool",
               .if_less = "Allocate from a pool",
               .if_same = "A pool spares nothing"});
   chain_pair(adviser,
@@ -336,8 +353,8 @@ void small_kernels(Adviser& adviser) {
 }  // namespace
 
 void advise_on_graphs(Adviser& adviser) {
-  graphs(adviser);
   chain(adviser);
+  graphs(adviser);
   small_kernels(adviser);
 }
 

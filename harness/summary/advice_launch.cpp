@@ -85,8 +85,8 @@ void arguments(Adviser& adviser) {
       "launch/args",
       Severity::act,
       fmt::format(
-          "Keep arguments under {} bytes: from there on {} is {} times that with "
-          "none{}.",
+          "Keep arguments small where launches count: from {} bytes on, of the sizes measured, {} "
+          "is {} times that with none{}.",
           of(*from->row, "bytes"),
           dear_phrase,
           times(*from->ratio.value),
@@ -110,15 +110,16 @@ void grid(Adviser& adviser) {
                           .less = Severity::know});
   }
   const std::string blocks = of(*from->row, "blocks");
-  adviser.say("launch/grid",
-              Severity::know,
-              fmt::format("Below {} blocks the launch decides how long an empty kernel "
-                          "takes, from there on the grid does: the round trip is {} times that of "
-                          "one block.",
-                          blocks,
-                          times(*from->ratio.value)),
-              {*from},
-              {adviser.rows.find("launch/grid", {{"blocks", blocks}}, "kernel_ns", Arm::traced)});
+  adviser.say(
+      "launch/grid",
+      Severity::know,
+      fmt::format("From {} blocks on, of the grids measured, an empty kernel's grid adds to its "
+                  "round trip, which is {} times that of one block; with fewer the launch "
+                  "decides.",
+                  blocks,
+                  times(*from->ratio.value)),
+      {*from},
+      {adviser.rows.find("launch/grid", {{"blocks", blocks}}, "kernel_ns", Arm::traced)});
 }
 
 /// The fewest of those that are within kLeastDifference of the best; null if none is better than
@@ -146,7 +147,8 @@ void streams(Adviser& adviser) {
     const std::string streams = of(*best->row, "streams");
     adviser.say("launch/streams",
                 Severity::act,
-                fmt::format("Spread kernels of 10 µs over {} streams: the time per launch is {} "
+                fmt::format("Spread independent kernels that leave most of the device free over {} "
+                            "streams: the time per launch of kernels of 10 µs and one block is {} "
                             "times that with one{}.",
                             streams,
                             times(*best->ratio.value),
@@ -155,7 +157,7 @@ void streams(Adviser& adviser) {
   } else if (!busy.empty()) {
     adviser.judge("launch/streams",
                   {busy.back()},
-                  {.of = "of kernels of 10 µs over the most streams",
+                  {.of = "of kernels of 10 µs and one block over the most streams",
                    .than = "over one",
                    .if_more = "Keep kernels of 10 µs in one stream",
                    .if_less = "Spread kernels of 10 µs over streams",
@@ -167,7 +169,7 @@ void streams(Adviser& adviser) {
         {deciding(empty)},
         {.of = "of empty kernels over " + of(*deciding(empty).row, "streams") + " streams",
          .than = "over one",
-         .if_more = "Launch small kernels into few streams",
+         .if_more = "Keep kernels that do next to nothing in one stream",
          .if_less = "Several streams get even empty kernels out faster",
          .if_same = "Changing between streams costs nothing",
          .less = Severity::know});
@@ -218,7 +220,7 @@ void threads(Adviser& adviser) {
                   {worst},
                   {.of = "of " + counted(of(*worst.row, "threads"), "thread"),
                    .than = "of one",
-                   .if_more = "Launch from one thread: several hold each other up",
+                   .if_more = "Launch from one thread",
                    .if_less = "Launch from several threads",
                    .if_same = "Launching from several threads gains nothing, and costs nothing"});
   }
@@ -271,7 +273,7 @@ const std::vector<Pair>& pairs() {
        "dependent",
        "plain",
        {"per_launch_ns"},
-       {.of = "of kernels of 4 µs that may begin before the one ahead ends",
+       {.of = "of kernels of 5 µs that may be launched before the one ahead ends",
         .than = "of such that may not",
         .if_more = "Leave programmatic dependent launches alone",
         .if_less = "Launch kernels that follow one another as programmatic dependents",

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <iterator>
 
 #include <fmt/format.h>
 
@@ -55,24 +56,31 @@ void waiting(Adviser& adviser) {
             {*trip, *cpu});
         continue;
       }
+      const Words words = {
+          .of = "of a thread that " + waits,
+          .than = "of one that spins",
+          .if_more = "Spin where waits are as short as this and a CPU can be spared",
+          .if_less = fmt::format("Let the thread {}", yields ? "yield" : "block"),
+          .if_same = fmt::format("{} instead of spinning gains and costs nothing",
+                                 yields ? "Yielding" : "Blocking")};
       std::vector<Comparison> comparisons = {*trip};
-      if (cpu && no_longer) comparisons.push_back(*cpu);
-      adviser.judge(axis,
-                    comparisons,
-                    {.of = "of a thread that " + waits,
-                     .than = "of one that spins",
-                     .if_more = "Spin rather",
-                     .if_less = fmt::format("Let the thread {}", yields ? "yield" : "block"),
-                     .if_same = fmt::format("{} instead of spinning gains and costs nothing",
-                                            yields ? "Yielding" : "Blocking")});
+      if (cpu) comparisons.push_back(*cpu);
+      if (no_longer)
+        adviser.judge(axis, comparisons, words);
+      else  // Whatever the CPU time: the round trip is what the answer hangs on.
+        adviser.judge(axis, trip->ratio, "the round trip", words, comparisons);
     }
   }
 }
 
 /// Per process, the time until its first kernel is done: all steps that were measured, one after
-/// another. Empty if a step lacks a process that another has.
+/// another. Empty if a step lacks a process that another has, or a GPU's module was not timed: the
+/// sum would be without it, and that of another way of loading with it.
 std::vector<double> until_first_result(const DeviceRows& rows, const Params& params) {
   std::vector<double> sums;
+  if (rows.find("launch/first", params, "initialise_ns") &&
+      !rows.find("launch/first", params, "module_ns"))
+    return {};
   for (const char* metric : {"initialise_ns", "context_ns", "module_ns", "first_roundtrip_ns"}) {
     const SummaryRow* const row = rows.find("launch/first", params, metric);
     if (!row) continue;
@@ -103,7 +111,7 @@ void loading(Adviser& adviser, const char* value, const char* reference, const W
   const double change = *stats::mean(ours) - *stats::mean(theirs);
   adviser.say(
       axis,
-      Severity::act,
+      change > 0 ? words.more : words.less,
       fmt::format("{}: the time until the first kernel is done {} is {} times that {} (95 % "
                   "{}), {} {}.",
                   change > 0 ? words.if_more : words.if_less,
@@ -124,12 +132,15 @@ void first(Adviser& adviser) {
     const SummaryRow* const second = adviser.rows.find(axis, params, "second_roundtrip_ns");
     const auto comparison = compare(trip, second);
     const auto total = until_first_result(adviser.rows, params);
-    if (!comparison || total.empty()) continue;
+    if (!comparison) continue;
     adviser.say(axis,
                 Severity::know,
-                fmt::format("A fresh process takes {} until its first kernel is done; its first "
-                            "round trip takes {}, the second {}.",
-                            quantity(stats::mean(total), "ns"),
+                fmt::format("{}first round trip takes {}, the second {}.",
+                            total.empty()
+                                ? "A fresh process's "
+                                : fmt::format("A fresh process takes {} until its first kernel is "
+                                              "done; its ",
+                                              quantity(stats::mean(total), "ns")),
                             value_text(*trip),
                             value_text(*second)),
                 {*comparison},
@@ -145,23 +156,26 @@ void first(Adviser& adviser) {
            .if_more = "Load lazily where start-up counts",
            .if_less = "Load eagerly",
            .if_same = "Loading eagerly costs nothing"});
-  loading(adviser,
-          "jit_uncached",
-          "jit_cached",
-          {.of = "of a process whose kernels the driver compiles anew",
-           .than = "of one that finds them in its cache",
-           .if_more = "Ship native code, or keep the driver's cache (CUDA_CACHE_PATH) writable and "
-                      "between processes",
-           .if_less = "The driver's cache does not help",
-           .if_same = "An empty cache costs nothing"});
+  loading(
+      adviser,
+      "jit_uncached",
+      "jit_cached",
+      {.of = "of a process whose kernels the driver compiles anew",
+       .than = "of one that finds them in its cache",
+       .if_more = "Ship native code, or keep the driver's cache of compiled code (CUDA_CACHE_PATH) "
+                  "from process to process",
+       .if_less = "The driver's cache does not help",
+       .if_same = "An empty cache costs nothing",
+       .less = Severity::know});
   loading(adviser,
           "jit_cached",
           "lazy",
           {.of = "of a process whose kernels the driver has compiled before",
-           .than = "of one with native code",
+           .than = "of one that loads what this build has for the device",
            .if_more = "Ship native code",
-           .if_less = "Compiled kernels load faster than native ones",
-           .if_same = "Kernels from the driver's cache cost nothing"});
+           .if_less = "This build may lack native code for the device",
+           .if_same = "Kernels from the driver's cache cost nothing",
+           .less = Severity::know});
 }
 
 void after_idle(Adviser& adviser) {
@@ -179,33 +193,37 @@ void after_idle(Adviser& adviser) {
                           .less = Severity::know});
   }
   const Comparison& longest = comparisons.back();
+  // Only of a pause that was measured it is known to do no harm.
+  const std::string harmless =
+      from == &comparisons.front() ? "" : of(*std::prev(from)->row, "idle_ms");
   adviser.say(
       axis,
       Severity::act,
       fmt::format(
-          "Launch something empty more often than every {} ms where the launch after an idle time "
-          "counts: its round trip is {} times that without one{}.",
+          "A launch after {} ms or more of idleness is slower: its round trip is {} times that "
+          "without{}. Where that counts, keep the device busy{}.",
           of(*from->row, "idle_ms"),
           times(*from->ratio.value),
           &longest == from ? ""
                            : fmt::format(", {} times after {} ms",
                                          times(*longest.ratio.value),
-                                         of(*longest.row, "idle_ms"))),
+                                         of(*longest.row, "idle_ms")),
+          harmless.empty() ? ""
+                           : fmt::format(", with something empty at least every {} ms", harmless)),
       &longest == from ? std::vector{*from} : std::vector{*from, longest});
 }
 
 void queue(Adviser& adviser) {
   const SummaryRow* const depth = adviser.rows.find("launch/queue", {}, "queue_depth");
-  const SummaryRow* const blocked = adviser.rows.find("launch/queue", {}, "blocked_ns");
   if (!depth) return;
-  adviser.say("launch/queue",
-              Severity::know,
-              fmt::format("Keep fewer than {} launches in flight: that many are taken ahead of the "
-                          "device, and the next call {}.",
-                          value_text(*depth),
-                          blocked ? "waited " + value_text(*blocked) : "waits"),
-              {},
-              {depth, blocked});
+  adviser.say(
+      "launch/queue",
+      Severity::know,
+      fmt::format("Keep fewer than {} launches in flight where a call must not wait: that many "
+                  "are taken ahead of the device, and the next waits until there is room.",
+                  value_text(*depth)),
+      {},
+      {depth});
 }
 
 void library(Adviser& adviser) {
@@ -221,9 +239,7 @@ void library(Adviser& adviser) {
     const std::string name = std::string_view(call) == "matmul" ? "matrix product" : call;
     const Words words = {.of = "of a small " + name + " by the library",
                          .than = "of a launch of one's own",
-                         .if_more =
-                             "Reckon with what the library does around its launch, or put "
-                             "its calls into a graph",
+                         .if_more = "Reckon with what the library does around its launch",
                          .if_less = "The library's call is no dearer than a launch",
                          .if_same = "The library's call costs nothing beyond a launch",
                          .more = Severity::know,

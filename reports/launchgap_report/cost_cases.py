@@ -62,8 +62,8 @@ def _streams(kernel: str, caption: str) -> Sweep:
         "streams",
         "",
         [
-            Line("others alone", {"kernel": kernel, "with": "nothing"}, "per_launch_ns"),
-            Line("and default", {"kernel": kernel, "with": "default"}, "per_launch_ns"),
+            Line("without", {"kernel": kernel, "with": "nothing"}, "per_launch_ns"),
+            Line("with default", {"kernel": kernel, "with": "default"}, "per_launch_ns"),
         ],
     )
 
@@ -132,11 +132,11 @@ def _loading(metric: str, caption: str) -> Bars:
 
 _MODES = {
     "eager": "one by one",
-    "eager_alloc": "with cuMemAlloc",
-    "eager_pool": "with a pool",
+    "eager_alloc": "allocating",
+    "eager_pool": "from a pool",
     "graph": "graph",
     "graph_update": "graph, updated",
-    "graph_recapture": "graph, made anew",
+    "graph_recapture": "graph, anew",
 }
 _AT_ONCE = {"gap_us": LEAST}
 _LONGEST = {"ops": MOST}
@@ -168,7 +168,7 @@ SUBJECTS: list[Subject] = [
     ),
     Subject(
         "launch/grid",
-        "From which grid on does the kernel decide, not the launch?",
+        "From how many blocks on does the grid add to a launch?",
         [
             Sweep(
                 "Over the blocks of an empty kernel",
@@ -224,7 +224,7 @@ SUBJECTS: list[Subject] = [
         "What does programmatic dependent launch save?",
         [
             _pair(
-                "launch", ("plain", "dependent"), "per_launch_ns", "Per launch of a kernel of 4 µs"
+                "launch", ("plain", "dependent"), "per_launch_ns", "Per launch of a kernel of 5 µs"
             )
         ],
     ),

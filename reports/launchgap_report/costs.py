@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from . import cost_cases, figures, published
-from .cost_cases import COMMON, LEAST, MOST, SUBJECTS, Bars, Line, Sweep
+from .cost_cases import COMMON, LEAST, MOST, SUBJECTS, Bars, Line, Subject, Sweep
 from .intervals import IntervalRow, Mark, intervals
 from .plots import Drawing, Drawn, Key
 from .session import Device, Row
 from .sweeps import Scale, Track, sweep
 from .text import join_and, percent, quantity, significant, with_units
 
-SEVERITIES = ("act", "know", "fine")
+SEVERITIES = ("act", "know", "open", "fine")
 
 
 @dataclass
@@ -28,10 +28,11 @@ class AdviceLine:
 
 @dataclass
 class Advice:
-    """What one device's numbers say: lines to act on or to know, and those that are fine."""
+    """What one device's numbers say: lines to act on or to know, open questions, and what is fine."""
 
     device: str
     to_do: list[AdviceLine]
+    open: list[AdviceLine]
     fine: list[AdviceLine]
 
 
@@ -115,7 +116,8 @@ def section(drawing: Drawing) -> Costs | None:
     for subject in SUBJECTS:
         rows = found.get(subject.benchmark, _Found())
         zeros: list[str] = []
-        drawn = [d for spec in subject.figures for d in _draw(drawing, spec, rows, shown, zeros)]
+        specs = _specs(subject, rows)
+        drawn = [d for spec in specs for d in _draw(drawing, spec, rows, shown, zeros)]
         reasons = _reasons(drawing, rows) + zeros
         if drawn:
             answers.append(Answer(subject.question, drawn, reasons))
@@ -153,7 +155,8 @@ def _advice(drawing: Drawing, device: Device) -> Advice | None:
     lines.sort(key=lambda line: SEVERITIES.index(line.severity))
     return Advice(
         drawing.label(device),
-        [line for line in lines if line.severity != "fine"],
+        [line for line in lines if line.severity in ("act", "know")],
+        [line for line in lines if line.severity == "open"],
         [line for line in lines if line.severity == "fine"],
     )
 
@@ -188,6 +191,23 @@ def _reasons(drawing: Drawing, found: _Found) -> list[str]:
 
 
 # Figures
+
+
+def _specs(subject: Subject, found: _Found) -> list[Sweep | Bars]:
+    """The figures; where only one value of a sweep's axis was measured, rows instead of a line.
+
+    Rows of the same numbers are not drawn twice. Shares have no log scale, and stay.
+    """
+    specs: list[Sweep | Bars] = []
+    for spec in subject.figures:
+        if isinstance(spec, Sweep) and not spec.share:
+            known = {x for li in spec.lines for x in found.known(li, found.resolved(li), spec.axis)}
+            if len(known) == 1:
+                if any(isinstance(other, Bars) for other in subject.figures):
+                    continue
+                spec = Bars(f"{spec.caption}, {spec.axis}:{known.pop()}", spec.lines)
+        specs.append(spec)
+    return specs
 
 
 def _draw(

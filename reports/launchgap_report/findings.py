@@ -33,6 +33,7 @@ class Finding:
     reason: str
     what: str
     details: list[str] = field(default_factory=list)
+    lacking_on_host: bool = False  # unsupported, and on no GPU: of little interest, and often many
 
     @property
     def rank(self) -> int:
@@ -147,5 +148,8 @@ def _of_cases(rows: list[Row]) -> list[Finding]:
             shown = case if setup in ("", family) else f"{case} [{setup}]"
             details.append(shown if single else f"{shown}: {', '.join(labels)}")
         where = next(iter(devices.values())) if single else count(len(devices), "device")
-        findings.append(Finding(status, reason, f"{count(len(cases), 'case')} on {where}", details))
+        what = f"{count(len(cases), 'case')} on {where}"
+        on_host = all(r.device.is_host for group in cases.values() for r in group)
+        lacking = status == "unsupported" and on_host
+        findings.append(Finding(status, reason, what, details, lacking))
     return findings

@@ -73,7 +73,7 @@ def _figure(
         text = quantity(values[0], "ns")
         if len(values) > 1:
             text = f"{values[0] / 1000:.3g}–{quantity(values[-1], 'ns')}"
-        label = f"{gpu}, published" if not same else f"{gpu}, same GPU"
+        label = f"{gpu}, same model" if same else gpu
         rows.append(sweeps.Beside(label, [(v, None, None) for v in values], None, text))
     caption = QUANTITIES.get(key[0], key[0])
     if key[0] == "launch_sync_roundtrip":

@@ -118,9 +118,13 @@ def _x_ticks(axes: Axes, places: dict[float, float], unit: str) -> None:
     at = {x: (p - low) / (high - low) * axes.bbox.width for x, p in places.items()}
     names = {x: _x_text(x, unit) for x in places}
     ordered = sorted(places)
-    kept = [ordered[0]]
-    for x in ordered[1:]:
-        if at[x] - at[kept[-1]] >= 3.2 * (len(names[x]) + len(names[kept[-1]])) + 6:
+
+    def apart(x: float, other: float) -> bool:
+        return abs(at[x] - at[other]) >= 3.2 * (len(names[x]) + len(names[other])) + 6
+
+    kept: list[float] = []
+    for x in (ordered[0], ordered[-1], *ordered[1:-1]):
+        if all(apart(x, other) for other in kept):
             kept.append(x)
     axes.set_xticks([places[x] for x in kept], [names[x] for x in kept])
     axes.set_xticks([], minor=True)

@@ -67,7 +67,7 @@ def test_devices_are_folded_but_the_first_and_one_alone_is_not(page: Page, tmp_p
     folded = [
         d
         for d in section(page).all("details")
-        if text_of(d.all("summary")[0]).endswith("2 lines, and 1 that need not be minded")
+        if text_of(d.all("summary")[0]).endswith("2 lines, 0 left open, and 1 that need not be minded")
     ]
     assert [text_of(d.all("summary")[0]).split(":")[0] for d in folded] == devices
     assert ["open" in d.attributes for d in folded] == [True, False, False]
@@ -109,11 +109,27 @@ def test_rows_beside_each_other_are_of_one_length_of_chain(tmp_path: Path) -> No
     assert len(re.findall(r"NVIDIA H200 \(0\)", words(by_mode))) == 6
 
 
+def test_one_value_of_an_axis_makes_rows(tmp_path: Path) -> None:
+    builder = make_session.costs()
+    for row in builder.tables["summary.csv"]:
+        if row["benchmark"] == "launch/small_kernels" and not row["params"].endswith("kib:64"):
+            row["benchmark"] = "launch/other"
+        if "/ops:" in f"/{row['params']}" and "ops:512" not in row["params"]:
+            row["benchmark"] = "launch/other"
+    (root,) = draw(builder, tmp_path).all("section", id="costs")
+    drawn = figures(root)
+    small = words(drawn["Per kernel, over its data, kib:64"])
+    assert "NVIDIA H200 (0) persistent" in small and "NVIDIA A100-SXM4-80GB (1) graph" in small
+    # The same numbers are in the rows by mode.
+    assert not [c for c in drawn if c.startswith("Per operation, over the chain")]
+    assert "Per operation, by mode, ops:512" in drawn
+
+
 def test_zero_has_a_place_on_a_log_axis(page: Page) -> None:
     drawn = figures(section(page))
     assert "at 0 to" in words(drawn["Over the size of the arguments"])
     ticks = [t.text.replace("\xa0", " ") for t in drawn["Over the idle time before"].all("text")]
-    assert "0 ms" in ticks and "1000 ms" in ticks
+    assert "0 ms" in ticks and "2000 ms" in ticks
 
 
 def test_what_could_not_be_measured_is_named_with_its_reason(page: Page) -> None:
@@ -139,8 +155,8 @@ def test_published_values_stand_beside_ours_with_their_sources(page: Page) -> No
     root = section(page)
     drawn = figures(root)
     graph = words(drawn["Kernels of 64 KiB in a graph"])
-    assert graph.index("H200 (0), here 1.33 µs") < graph.index("H200, same GPU 1.30 µs")
-    assert graph.index("H200, same GPU") < graph.index("A100, published 1.46 µs")
+    assert graph.index("H200 (0), here 1.33 µs") < graph.index("H200, same model 1.30 µs")
+    assert graph.index("H200, same model") < graph.index("A100 1.46 µs")
     assert "Source: te42kyfo/gpu-benches@1c36d50" in text_of(
         drawn["Kernels of 64 KiB in a graph"]
     )

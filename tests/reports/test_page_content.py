@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import make_costs
 import make_session
 import pytest
 from html_reader import Node, read
@@ -158,6 +159,22 @@ def test_the_gravest_findings_stand_first_and_equal_reasons_once(page: Page) -> 
     assert kinds.index("skipped") < kinds.index("unsupported")
     assert findings.text.count("cuDNN was not found") == 1
     assert "14 cases on 2 devices" in findings.text.replace("\xa0", " ")
+
+
+def test_what_the_host_cannot_do_is_folded_where_it_is_much(tmp_path: Path) -> None:
+    builder = make_session.costs()
+    template = next(r for r in builder.tables["summary.csv"] if r["device_name"] == "host")
+    for i in range(5):
+        row = {**template, "benchmark": f"launch/other{i}", "reason": f"no such thing as {i}"}
+        builder.tables["summary.csv"].append({**row, "status": "unsupported"})
+    session, output = builder.write(tmp_path / "s"), tmp_path / "out.html"
+    assert program.run([*pairs([session]), "-o", str(output)]) == 0
+    root = read(output.read_text(encoding="utf-8")).all("section", id="findings")[0]
+    (folded,) = [d for d in root.all("details") if "unsupported on the host" in d.text]
+    assert "open" not in folded.attributes and "no such thing as 4" in folded.text
+    # What a GPU lacks stays in sight.
+    assert root.text.count(make_costs.NO_RUNTIME) == 1
+    assert make_costs.NO_RUNTIME not in folded.text
 
 
 def test_each_device_has_its_sentence(page: Page) -> None:
