@@ -166,7 +166,7 @@ std::vector<std::string> modes(Profile, const DeviceFacts& facts) {
 /// where there is time. How the lengths compare is asked of the two modes that matter most.
 bool wanted(Profile profile, const DeviceFacts& facts, const CaseName& name) {
   if (profile == Profile::full) return !is_host(facts) || name.at("mode") != "graph";
-  const std::string mode = name.at("mode");
+  const std::string& mode = name.at("mode");
   const long long operations = name.number("ops"), gap = name.number("gap_us");
   const bool usual = operations == 64 && gap == 0;
   if (profile == Profile::quick || is_host(facts)) return usual;

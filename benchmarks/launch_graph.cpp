@@ -229,7 +229,7 @@ class Updating : public GraphCase {
 };
 
 std::unique_ptr<Case> make(const CaseContext& context) {
-  const std::string mode = context.name.at("mode");
+  const std::string& mode = context.name.at("mode");
   if (mode == "make") return std::make_unique<Making>(context);
   if (mode == "update") return std::make_unique<Updating>(context);
   return std::make_unique<Launching>(context);
@@ -242,7 +242,7 @@ std::vector<std::string> node_counts(Profile profile, const DeviceFacts& facts) 
 }
 
 std::vector<std::string_view> metrics_of(const CaseName& name) {
-  const std::string mode = name.at("mode");
+  const std::string& mode = name.at("mode");
   if (mode == "make") return {"capture_ns", "instantiate_ns", "upload_ns", "first_roundtrip_ns"};
   if (mode == "update") return {"capture_ns", "update_ns", "roundtrip_ns"};
   return {"api_ns", "roundtrip_ns", "per_launch_ns"};

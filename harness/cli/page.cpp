@@ -249,8 +249,16 @@ std::string first_advice(const Summarised& summarised) {
   constexpr std::size_t kIndent = 2;
   std::vector<Advice> lines = advice(summarised.session, summarised.rows);
   std::erase_if(lines, [](const Advice& line) { return line.severity != Severity::act; });
-  if (lines.empty()) return "";
-  std::string text = "\nWhat to do about launches:\n";
+  // Of one device, and rather a GPU.
+  const DeviceFacts* subject = nullptr;
+  for (const DeviceFacts& device : summarised.session.devices) {
+    const bool better = !subject || (subject->backend == "host" && device.backend != "host");
+    if (better && std::ranges::find(lines, device.uuid, &Advice::device) != lines.end())
+      subject = &device;
+  }
+  if (!subject) return "";
+  std::erase_if(lines, [&](const Advice& line) { return line.device != subject->uuid; });
+  std::string text = fmt::format("\nWhat to do about launches on {}:\n", subject->name);
   for (std::size_t i = 0; i < std::min(kShown, lines.size()); ++i)
     text += wrapped("- " + lines[i].advice, kIndent) + "\n";
   if (lines.size() > kShown) {

@@ -26,9 +26,9 @@ std::string counted(const std::string& number, std::string_view noun) {
 void api(Adviser& adviser) {
   for (const char* other : {"runtime", "chevron"}) {
     std::vector<Comparison> comparisons;
-    for (const auto& [mode, metric, phrase] : kModes) {
+    for (const Mode& mode : kModes) {
       const auto row = [&](const char* path) {
-        return adviser.rows.find("launch/api", {{"api", path}, {"mode", mode}}, metric);
+        return adviser.rows.find("launch/api", {{"api", path}, {"mode", mode.name}}, mode.metric);
       };
       if (const auto comparison = compare(row(other), row("driver")))
         comparisons.push_back(*comparison);
