@@ -1,40 +1,8 @@
 // What a kernel launch costs, when the kernel does nothing.
 #include "benchmarks/launching.h"
-#include "kernels/null.h"
 
 namespace launchgap {
 namespace {
-
-constexpr int kWarmUpLaunches = 1000;
-
-class NullLaunch : public Case {
- public:
-  explicit NullLaunch(const CaseContext& context)
-      : stream_(context.device.create_stream()),
-        kernel_(context.device.load(kernels::null_kernel)),
-        burst_(is_burst(context.name)),
-        method_(launch_method(*kernel_, context.device.facts())) {
-    verify_launches(context.device, *stream_);
-    for (int i = 0; i < kWarmUpLaunches; ++i) {
-      stream_->launch(*kernel_, {1, 1}, nullptr);
-      stream_->wait();
-    }
-  }
-
-  void sample(Block& block) override {
-    sample_by_mode(block, burst_, *stream_, [this] { stream_->launch(*kernel_, {1, 1}, nullptr); });
-  }
-
-  int warm_up_samples() const override { return warm_up_by_mode(burst_); }
-  int operations_per_sample() const override { return burst_ ? kBurst : 1; }
-  std::string method() const override { return method_; }
-
- private:
-  std::unique_ptr<Stream> stream_;
-  std::unique_ptr<Kernel> kernel_;
-  bool burst_;
-  std::string method_;
-};
 
 const Registration null_launch =
     benchmark("launch/null")
@@ -53,7 +21,9 @@ const Registration null_launch =
         .one_device_at_a_time()
         .traced_as(traced_by_mode)
         .shows_observer_effect()
-        .makes<NullLaunch>();
+        .makes([](const CaseContext& context) {
+          return std::make_unique<NullLaunch>(context.device, is_burst(context.name));
+        });
 
 }  // namespace
 }  // namespace launchgap

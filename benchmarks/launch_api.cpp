@@ -1,7 +1,6 @@
 // Whether it matters by which API a kernel is launched.
 #include "benchmarks/launching.h"
 #include "harness/core/errors.h"
-#include "kernels/null.h"
 
 namespace launchgap {
 namespace {
@@ -40,34 +39,11 @@ class RuntimeLaunch : public Case {
   bool burst_;
 };
 
-class DriverLaunch : public Case {
- public:
-  explicit DriverLaunch(const CaseContext& context)
-      : stream_(context.device.create_stream()),
-        kernel_(context.device.load(kernels::null_kernel)),
-        burst_(is_burst(context.name)),
-        method_(launch_method(*kernel_, context.device.facts())) {
-    if (is_host(context.device.facts()))
-      throw Unsupported("the host's queue has one way to launch, which launch/null measures");
-    verify_launches(context.device, *stream_);
-  }
-
-  void sample(Block& block) override {
-    sample_by_mode(block, burst_, *stream_, [this] { stream_->launch(*kernel_, {1, 1}, nullptr); });
-  }
-
-  int warm_up_samples() const override { return warm_up_by_mode(burst_); }
-  std::string method() const override { return method_; }
-
- private:
-  std::unique_ptr<Stream> stream_;
-  std::unique_ptr<Kernel> kernel_;
-  bool burst_;
-  std::string method_;
-};
-
 std::unique_ptr<Case> make(const CaseContext& context) {
-  if (context.name.at("api") == "driver") return std::make_unique<DriverLaunch>(context);
+  if (is_host(context.device.facts()))
+    throw Unsupported("the host's queue has one way to launch, which launch/null measures");
+  if (context.name.at("api") == "driver")
+    return std::make_unique<NullLaunch>(context.device, is_burst(context.name));
   return std::make_unique<RuntimeLaunch>(context);
 }
 

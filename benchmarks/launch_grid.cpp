@@ -2,41 +2,29 @@
 #include <algorithm>
 
 #include "benchmarks/launching.h"
-#include "kernels/null.h"
 
 namespace launchgap {
 namespace {
 
 constexpr unsigned kThreads = 256;
 
-class GridLaunch : public Case {
+class GridLaunch : public NullLaunch {
  public:
   explicit GridLaunch(const CaseContext& context)
-      : stream_(context.device.create_stream()),
-        kernel_(context.device.load(kernels::null_kernel)),
-        shape_{static_cast<unsigned>(context.name.number("blocks")), kThreads},
-        method_(fmt::format("{}, blocks of {} threads, of which the device holds {}",
-                            launch_method(*kernel_, context.device.facts()),
-                            kThreads,
-                            context.device.resident_blocks(*kernel_, kThreads))) {
-    verify_launches(context.device, *stream_);
-    for (int i = 0; i < 20; ++i) stream_->launch(*kernel_, shape_, nullptr);
-    stream_->wait();
-  }
+      : NullLaunch(context.device,
+                   false,
+                   {static_cast<unsigned>(context.name.number("blocks")), kThreads}),
+        resident_(device_.resident_blocks(*kernel_, kThreads)) {}
 
-  void sample(Block& block) override {
-    sample_idle(
-        block, [this] { stream_->launch(*kernel_, shape_, nullptr); }, [this] { stream_->wait(); });
+  std::string method() const override {
+    return fmt::format("{}, blocks of {} threads, of which the device holds {}",
+                       NullLaunch::method(),
+                       kThreads,
+                       resident_);
   }
-
-  int warm_up_samples() const override { return 20; }
-  std::string method() const override { return method_; }
 
  private:
-  std::unique_ptr<Stream> stream_;
-  std::unique_ptr<Kernel> kernel_;
-  LaunchShape shape_;
-  std::string method_;
+  int resident_;
 };
 
 /// One block; a block on each multiprocessor; as many as modern devices hold at once, 8 of 256

@@ -3,37 +3,11 @@
 #include "benchmarks/launching.h"
 #include "harness/core/plan.h"
 #include "harness/measure/verify.h"
-#include "kernels/null.h"
 
 namespace launchgap {
 namespace {
 
 using kernels::Distribution;
-
-class KernelCall : public Case {
- public:
-  explicit KernelCall(const CaseContext& context)
-      : stream_(context.device.create_stream()),
-        kernel_(context.device.load(kernels::null_kernel)),
-        method_(launch_method(*kernel_, context.device.facts())) {
-    verify_launches(context.device, *stream_);
-  }
-  void sample(Block& block) override {
-    sample_idle(
-        block,
-        [this] {
-          stream_->launch(*kernel_, {1, 1}, nullptr);
-        },
-        [this] { stream_->wait(); });
-  }
-  int warm_up_samples() const override { return 20; }
-  std::string method() const override { return method_; }
-
- private:
-  std::unique_ptr<Stream> stream_;
-  std::unique_ptr<Kernel> kernel_;
-  std::string method_;
-};
 
 class MatmulCall : public Case {
  public:
@@ -114,7 +88,7 @@ std::unique_ptr<Case> make(const CaseContext& context) {
   const std::string call = context.name.at("call");
   if (call == "matmul") return std::make_unique<MatmulCall>(context);
   if (call == "convolution") return std::make_unique<ConvolutionCall>(context);
-  return std::make_unique<KernelCall>(context);
+  return std::make_unique<NullLaunch>(context.device, false);
 }
 
 const Registration launch_library =

@@ -2,6 +2,7 @@
 
 #include "harness/core/errors.h"
 #include "kernels/increment.h"
+#include "kernels/null.h"
 
 namespace launchgap {
 
@@ -50,6 +51,25 @@ double seconds_by_mode(const CaseName& name, Sampling sampling) {
   constexpr double kLaunchSeconds = 4e-6;
   const double launches = is_burst(name) ? kBurst : 3;
   return 0.01 + kLaunchSeconds * launches * sampling.blocks * sampling.samples;
+}
+
+NullLaunch::NullLaunch(Device& device, bool burst, LaunchShape shape)
+    : device_(device),
+      kernel_(device.load(kernels::null_kernel)),
+      stream_(device.create_stream()),
+      burst_(burst),
+      shape_(shape),
+      method_(launch_method(*kernel_, device.facts())) {
+  constexpr int kWarmUpLaunches = 1000;
+  verify_launches(device, *stream_);
+  for (int i = 0; i < kWarmUpLaunches; ++i) {
+    stream_->launch(*kernel_, shape_, nullptr);
+    stream_->wait();
+  }
+}
+
+void NullLaunch::sample(Block& block) {
+  sample_by_mode(block, burst_, *stream_, [this] { stream_->launch(*kernel_, shape_, nullptr); });
 }
 
 void need_cpus(const Device& device, std::size_t cpus, std::string_view what) {

@@ -84,6 +84,26 @@ inline int warm_up_by_mode(bool burst) {
   return burst ? 2 : 50;
 }
 
+/// Launches of a kernel that does nothing: one after the other with a wait each, or in bursts.
+class NullLaunch : public Case {
+ public:
+  NullLaunch(Device& device, bool burst, LaunchShape shape = {1, 1});
+  void sample(Block& block) override;
+  int warm_up_samples() const override { return warm_up_by_mode(burst_); }
+  int operations_per_sample() const override { return burst_ ? kBurst : 1; }
+  std::string method() const override { return method_; }
+
+ protected:
+  Device& device_;
+  std::unique_ptr<Kernel> kernel_;
+
+ private:
+  std::unique_ptr<Stream> stream_;
+  bool burst_;
+  LaunchShape shape_;
+  std::string method_;
+};
+
 /// Throws Unsupported unless the process may use so many CPUs.
 void need_cpus(const Device& device, std::size_t cpus, std::string_view what);
 
