@@ -33,7 +33,9 @@ class QueueDepth : public Case {
     const double depth = fill_queue(), again = fill_queue();
     const bool confirmed = std::abs(depth - again) <= depth / 16;
     found_ = found_ || confirmed;
-    block.keep(begin, confirmed ? depth : Block::kMissing);
+    block.keep(begin,
+               confirmed ? depth : Block::kMissing,
+               confirmed ? launch_when_full_ns(static_cast<int>(depth)) : Block::kMissing);
   }
 
   void verify_timed_work() override {
@@ -53,8 +55,9 @@ class QueueDepth : public Case {
   }
 
  private:
-  static constexpr unsigned long long kHoldNs = 20'000'000;
-  static constexpr std::int64_t kLeastLeftNs = 2'000'000;
+  static constexpr unsigned long long kHoldNs = 40'000'000;
+  static constexpr unsigned long long kKernelNs = 20'000;
+  static constexpr std::int64_t kLeastLeftNs = 20'000'000;
   static constexpr int kMostLaunches = 100'000;
 
   /// The long kernel says itself, in memory that it shares with the host, when it has ended: a call
@@ -81,9 +84,27 @@ class QueueDepth : public Case {
     return depth;
   }
 
-  void hold() {
-    unsigned long long nanoseconds = kHoldNs;
-    void* counter = device_.device_address(*ended_);
+  /// What a launch takes past the limit, where each has to wait for a kernel to end: mean of so
+  /// many, behind enough to fill the queue and a few more, the first of which waits for the long
+  /// kernel.
+  double launch_when_full_ns(int depth) {
+    constexpr int kSettling = 16;
+    constexpr int kLaunches = 64;
+    hold();
+    for (int i = 0; i < depth + kSettling; ++i) spin(kKernelNs, nullptr);
+    const std::int64_t begin = now_ns();
+    for (int i = 0; i < kLaunches; ++i) spin(kKernelNs, nullptr);
+    const std::int64_t end = now_ns();
+    stream_->wait();
+    // A thread that was interrupted for so long that the queue ran low has measured something else.
+    const double left = static_cast<double>(now_ns() - end);
+    const bool was_full = left > static_cast<double>(kKernelNs) * depth / 2;
+    return was_full ? static_cast<double>(end - begin) / kLaunches : Block::kMissing;
+  }
+
+  void hold() { spin(kHoldNs, device_.device_address(*ended_)); }
+
+  void spin(unsigned long long nanoseconds, void* counter) {
     void* arguments[] = {&nanoseconds, &counter};
     stream_->launch(*holding_, {1, 1}, arguments);
   }
@@ -99,12 +120,12 @@ class QueueDepth : public Case {
 const Registration launch_queue =
     benchmark("launch/queue")
         .asks("How many launches does a stream take before one has to wait for room?")
-        .metrics({"queue_depth"})
+        .metrics({"queue_depth", "full_launch_ns"})
         .samples([](Profile profile, const CaseName&) {
           return Sampling{1, profile == Profile::quick ? 2 : 5};
         })
         .takes([](const DeviceFacts&, const CaseName&, Sampling sampling) {
-          return 0.02 + 0.06 * sampling.blocks * sampling.samples;
+          return 0.02 + 0.17 * sampling.blocks * sampling.samples;
         })
         .one_device_at_a_time()
         .untraced()

@@ -204,6 +204,12 @@ constexpr Metric kMetrics[] = {
      kHigher,
      "host_clock",
      "Launches that were taken while the device was busy, before one had to wait."},
+    {"full_launch_ns",
+     "ns",
+     kLower,
+     "host_clock",
+     "A launch call where the queue is full, behind kernels of 20 us: it waits for one of them to "
+     "end."},
     {"call_ns", "ns", kLower, "host_clock", "Time inside one allocation call."},
     {"first_touch_ns",
      "ns",

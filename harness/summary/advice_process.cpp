@@ -215,15 +215,17 @@ void after_idle(Adviser& adviser) {
 
 void queue(Adviser& adviser) {
   const SummaryRow* const depth = adviser.rows.find("launch/queue", {}, "queue_depth");
+  const SummaryRow* const full = adviser.rows.find("launch/queue", {}, "full_launch_ns");
   if (!depth) return;
   adviser.say(
       "launch/queue",
       Severity::know,
       fmt::format("Keep fewer than {} launches in flight where a call must not wait: that many "
-                  "are taken ahead of the device, and the next waits until there is room.",
-                  value_text(*depth)),
+                  "are taken ahead of the device, and the next waits until there is room{}.",
+                  value_text(*depth),
+                  full ? fmt::format(": {} behind kernels of 20 µs", value_text(*full)) : ""),
       {},
-      {depth});
+      {depth, full});
 }
 
 void library(Adviser& adviser) {

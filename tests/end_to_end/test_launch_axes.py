@@ -361,3 +361,12 @@ def test_a_cache_in_which_the_driver_leaves_nothing_is_unsupported_and_not_a_tim
     ]
     assert [record["status"] for record in summaries] == ["unsupported"]
     assert "kept nothing" in summaries[0]["reason"] and str(empty) in summaries[0]["reason"]
+
+
+def test_past_the_queues_limit_a_launch_takes_as_long_as_a_kernel(run, make_node):
+    node = make_node(**QUIET | {"queue_depth": 300, "call_ns": 3000, "launch_ns": 5000, "kernel_ns": 5000})
+    done, session = run("--devices", "gpu", "--runs", 2, "--filter", "launch/queue", "--no-report", node=node)
+    assert done.returncode == 0, done.stderr
+    found = {row["metric"]: float(row["p50"]) for row in table(session / "summary.csv")}
+    assert found["queue_depth"] == 299, "and the one that runs"
+    assert found["full_launch_ns"] == pytest.approx(25_000, rel=0.1), "20 us of work in a kernel of 5 us"

@@ -386,11 +386,13 @@ const std::vector<Expected>& table() {
        "without, 4.0 times after 1000 ms. Where that counts, keep the device busy, with something "
        "empty at least every 1 ms."},
       {"Queue",
-       {{"launch/queue", "queue_depth", 1022, 1, 0}},
+       {{"launch/queue", "queue_depth", 1022, 1, 0},
+        {"launch/queue", "full_launch_ns", 20'800, 1, 0}},
        know,
        "launch/queue",
        "Keep fewer than 1022 launches in flight where a call must not wait: that many are taken "
-       "ahead of the device, and the next waits until there is room."},
+       "ahead of the device, and the next waits until there is room: 20.8 µs behind kernels of 20 "
+       "µs."},
       {"Library",
        {{"launch/library/call:kernel", "api_ns", 2000},
         {"launch/library/call:matmul", "api_ns", 6000}},
