@@ -1,6 +1,7 @@
 # liblaunchgap_runtime.so beside the binary: the CUDA runtime's ways to launch (harness/device/cuda/runtime_plugin.h).
-# It takes nvcc and the runtime's static library; without them launch/api is unsupported and says so.
-set(plugin_flags -shared -std=c++17 -cudart static -Xcompiler -fPIC,-fvisibility=hidden -Xlinker --exclude-libs=ALL)
+# It needs no C++ library, so it runs where the package does. It takes nvcc and the runtime's static library; without them launch/api is unsupported and says so.
+set(plugin_flags -shared -std=c++17 -cudart static -Xcompiler -fPIC,-fvisibility=hidden -Xlinker --exclude-libs=ALL
+                 -Xlinker --as-needed -Xcompiler -fno-exceptions,-fno-threadsafe-statics)
 set(plugin_works FALSE)
 if(LAUNCHGAP_NVCC)
   file(WRITE ${CMAKE_BINARY_DIR}/trial/runtime.cu "#include <cuda_runtime.h>\nint trial() { return cudaGetLastError(); }\n")

@@ -50,11 +50,12 @@ const char* text(int code) {
   return cudaGetErrorString(static_cast<cudaError_t>(code));
 }
 
+const LaunchgapRuntimePlugin plugin =
+    {CUDART_VERSION, prepare, launch_chevron, launch_ex, count_chevron, count_ex, name, text};
+
 }  // namespace
 
 extern "C" __attribute__((visibility("default"))) const LaunchgapRuntimePlugin*
 launchgap_runtime_plugin_1() {
-  static const LaunchgapRuntimePlugin plugin = {
-      CUDART_VERSION, prepare, launch_chevron, launch_ex, count_chevron, count_ex, name, text};
   return &plugin;
 }
