@@ -28,7 +28,7 @@ CallerCosts describe(LibraryCaller caller, Context& context, std::uint32_t cupti
     case LibraryCaller::launch_ex:
       return {kLaunchEx, context.draw(costs.runtime->ex_ns)};
   }
-  return {kLaunchEx, context.draw(costs.library_call_ns)};
+  return {kLaunchEx, context.draw(costs.in_library_ns)};
 }
 
 }  // namespace

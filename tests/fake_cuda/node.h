@@ -95,7 +95,7 @@ struct LaunchDescription {
   Distribution contended_ns;
   WakeDescription wake_ns;
   std::vector<IdleDelay> idle;
-  Distribution module_ns, lazy_ns, jit_ns, legacy_ns, library_call_ns;
+  Distribution module_ns, lazy_ns, jit_ns, legacy_ns, in_library_ns;
   std::optional<RuntimeDescription> runtime;  // none: the driver is too old for it
 };
 

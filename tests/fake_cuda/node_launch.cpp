@@ -22,7 +22,7 @@ constexpr Field<LaunchDescription> kTimes[] = {
     {"lazy_ns", &LaunchDescription::lazy_ns},
     {"jit_ns", &LaunchDescription::jit_ns},
     {"legacy_ns", &LaunchDescription::legacy_ns},
-    {"library_call_ns", &LaunchDescription::library_call_ns},
+    {"library_call_ns", &LaunchDescription::in_library_ns},
 };
 constexpr Field<GraphDescription> kGraphTimes[] = {
     {"call_ns", &GraphDescription::call_ns},
