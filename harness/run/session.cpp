@@ -394,6 +394,7 @@ class Session {
   /// process of its own. If that fails, the cases that need it find nothing there and say so.
   std::string warm_jit_cache(const RunSlot& slot) {
     if (!jit_caches_) jit_caches_.emplace("launchgap-jit-");
+    if (jit_caches_->path().empty()) return "";
     const fs::path folder = jit_caches_->path() / slot.device.uuid;
     std::error_code exists;
     if (fs::create_directory(folder, exists)) {
