@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <random>
-#include <utility>
 
 #include "harness/core/plan.h"
 
@@ -21,19 +20,13 @@ double duration_us(double share) {
   return log_uniform(140, 500, (share - 0.9) / 0.1);
 }
 
-/// std::shuffle's result is not the same in every standard library.
-template <class Values>
-void shuffle(Values& values, std::uint64_t seed) {
-  std::mt19937_64 random(seed);
-  for (std::size_t i = values.size(); i > 1; --i) std::swap(values[i - 1], values[random() % i]);
-}
-
 /// So many numbers spread evenly over 0 to 1, in a random order.
 std::vector<double> spread(std::size_t count, std::uint64_t seed) {
   std::vector<double> shares(count);
   for (std::size_t i = 0; i < count; ++i)
     shares[i] = (static_cast<double>(i) + 0.5) / static_cast<double>(count);
-  shuffle(shares, seed);
+  std::mt19937_64 random(seed);
+  shuffle(shares, random);
   return shares;
 }
 
@@ -52,7 +45,8 @@ std::vector<ChainOperation> chain_operations(int count, std::uint64_t seed) {
   const std::vector<double> sizes = spread(allocating, derive_seed(seed, "sizes"));
   std::vector<std::size_t> places(n);
   for (std::size_t i = 0; i < n; ++i) places[i] = i;
-  shuffle(places, derive_seed(seed, "places"));
+  std::mt19937_64 random(derive_seed(seed, "places"));
+  shuffle(places, random);
   for (std::size_t i = 0; i < allocating; ++i) {
     operations[places[i]].allocated_bytes =
         static_cast<std::size_t>(std::llround(log_uniform(4096, 4 << 20, sizes[i])));

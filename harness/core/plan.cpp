@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
-#include <random>
-#include <utility>
 
 #include <fmt/format.h>
 
@@ -143,10 +141,7 @@ Plan make_plan(const std::vector<Workload>& workloads, std::uint64_t seed) {
       }
     }
     for (auto& [setup, batch] : shared) batches.push_back(std::move(batch));
-    // std::shuffle's result is not the same in every standard library; a recorded seed must give
-    // one order.
-    for (std::size_t i = batches.size(); i > 1; --i)
-      std::swap(batches[i - 1], batches[random() % i]);
+    shuffle(batches, random);
     std::ranges::move(batches, std::back_inserter(plan.batches));
   }
   return plan;

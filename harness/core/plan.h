@@ -6,8 +6,10 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <random>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace launchgap {
@@ -82,6 +84,13 @@ Plan make_plan(const std::vector<Workload>& workloads, std::uint64_t seed);
 /// A seed that depends on the whole path of numbers and on nothing else, for streams of random
 /// numbers that must not depend on each other.
 std::uint64_t derive_seed(std::uint64_t seed, std::string_view purpose, std::uint64_t index = 0);
+
+/// Puts values into a random order, the same wherever the seed is: std::shuffle's result is not the
+/// same in every standard library.
+template <class Values>
+void shuffle(Values& values, std::mt19937_64& random) {
+  for (std::size_t i = values.size(); i > 1; --i) std::swap(values[i - 1], values[random() % i]);
+}
 
 /// Estimated cost of starting a worker: process, libraries, context, warm-up.
 inline constexpr double kSecondsPerRun = 0.5;

@@ -258,23 +258,8 @@ def launch_strips(
     _draw_strips(body, ends if tail else None, ys, [s.curve for s in strips])
     for y, strip in zip(ys, strips):
         text = quantity(strip.curve.at(0.5), unit)
-        body.annotate(
-            shorten(strip.label, 6),
-            (-78, y),
-            xycoords=("axes points", "data"),
-            va="center_baseline",
-            color=MUTED,
-            annotation_clip=False,
-        )
-        body.annotate(
-            text,
-            (-6, y),
-            xycoords=("axes points", "data"),
-            ha="right",
-            va="center_baseline",
-            color=INK,
-            annotation_clip=False,
-        )
+        row_text(body, -78, y, shorten(strip.label, 6), ink=MUTED)
+        row_text(body, -6, y, text, side="right")
     for axes, text in ((body, "up to p95"), (ends, "beyond, log scale")):
         axes.annotate(
             text,
@@ -448,21 +433,50 @@ def _label_ends(axes: Axes, series: list[Series], height: float) -> None:
     low, high = (math.log(v) for v in axes.get_ylim())
     last = [(max(s.points, key=lambda p: p.x), s) for s in series]
     wanted = sorted(((math.log(p.y) - low) / (high - low) * height, s.slot, s) for p, s in last)
+    name_ends(axes, [(y, shorten(s.label, 12), slot) for y, slot, s in wanted], height, pitch=12)
+
+
+def name_ends(
+    axes: Axes, names: list[tuple[float, str, int]], height: float, pitch: float
+) -> None:
+    """Writes names (height, text, slot; from below) right of the plot, `pitch` apart at least."""
     placed: list[float] = []
-    for y, _, _ in wanted:
-        placed.append(max(y, placed[-1] + 12) if placed else y)
+    for y, _, _ in names:
+        placed.append(max(y, placed[-1] + pitch) if placed else y)
     for i in range(len(placed) - 1, -1, -1):
-        ceiling = placed[i + 1] - 12 if i + 1 < len(placed) else height
+        ceiling = placed[i + 1] - pitch if i + 1 < len(placed) else height
         placed[i] = min(placed[i], ceiling)
-    for y, (_, _, one) in zip(placed, wanted):
+    for y, (_, text, slot) in zip(placed, names):
         axes.annotate(
-            shorten(one.label, 12),
+            text,
             (axes.bbox.width + 8, y),
             xycoords="axes points",
             va="center",
-            color=colour_of(one.slot),
+            color=colour_of(slot),
             annotation_clip=False,
         )
+
+
+def row_text(
+    axes: Axes,
+    x: float,
+    y: float,
+    text: str,
+    side: str = "left",
+    ink: str = INK,
+    size: float | None = None,
+) -> None:
+    """Text beside a row of a figure: `x` in points from the plot's left, `y` as the data have it."""
+    axes.annotate(
+        text,
+        (x, y),
+        xycoords=("axes points", "data"),
+        ha=side,
+        va="center_baseline",
+        color=ink,
+        size=size,
+        annotation_clip=False,
+    )
 
 
 @dataclass
@@ -511,15 +525,7 @@ def dots(
             )
     for i, row in enumerate(rows):
         axes.axhline(-i, color=GRID, linewidth=0.6, zorder=0)
-        axes.annotate(
-            shorten(row.label, 24 if ratio else 20),
-            (-8, -i),
-            xycoords=("axes points", "data"),
-            ha="right",
-            va="center_baseline",
-            color=INK,
-            annotation_clip=False,
-        )
+        row_text(axes, -8, -i, shorten(row.label, 24 if ratio else 20), side="right")
         for slot, point, hollow in row.points:
             colour = colour_of(slot)
             if point.low is not None and point.high is not None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from .figures import GRID, INK, MUTED, WIDTH, Axes, canvas, colour_of, marker_of, place_axes
+from .figures import GRID, INK, MUTED, WIDTH, Axes, canvas, colour_of, marker_of, place_axes, row_text
 from .svg import to_markup
 from .text import shorten
 
@@ -58,14 +58,7 @@ def intervals(
         if i:
             axes.axhline(y, color=GRID, linewidth=0.6, zorder=0)
         y += gap / 2
-        axes.annotate(
-            shorten(row.label, 16),
-            (-92, y + len(row.marks) * line / 2),
-            xycoords=("axes points", "data"),
-            va="center_baseline",
-            color=INK,
-            annotation_clip=False,
-        )
+        row_text(axes, -92, y + len(row.marks) * line / 2, shorten(row.label, 16))
         for mark in row.marks:
             _draw_mark(axes, mark, y + line / 2, limits)
             y += line
@@ -108,13 +101,4 @@ def _draw_mark(axes: Axes, mark: Mark, y: float, limits: tuple[float, float]) ->
         clip_on=False,
         zorder=3,
     )
-    axes.annotate(
-        mark.text,
-        (axes.bbox.width + 62, y),
-        xycoords=("axes points", "data"),
-        ha="right",
-        va="center_baseline",
-        color=MUTED,
-        size=10,
-        annotation_clip=False,
-    )
+    row_text(axes, axes.bbox.width + 62, y, mark.text, side="right", ink=MUTED, size=10)

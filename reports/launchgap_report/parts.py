@@ -9,7 +9,6 @@ from markupsafe import Markup
 from .details import is_idle_null, own_first, split_case
 from .figures import (
     GRID,
-    INK,
     MUTED,
     WIDTH,
     canvas,
@@ -17,6 +16,7 @@ from .figures import (
     hatch,
     nice_ticks,
     place_axes,
+    row_text,
     swatch,
     tick_text,
 )
@@ -121,17 +121,6 @@ def _draw(bars: list[Bar], longest: float, identifier: str, label: str) -> Marku
         covered = min(bar.overhead or 0, sum(bar.lengths[:2]))
         if covered > longest / 200:
             hatch(axes, 0, covered, -i, thick)
-        for x, text, side, colour in (
-            (-62, bar.label, "left", MUTED),
-            (axes.bbox.width + 58, quantity(bar.total, "ns"), "right", INK),
-        ):
-            axes.annotate(
-                text,
-                (x, -i),
-                xycoords=("axes points", "data"),
-                ha=side,
-                va="center_baseline",
-                color=colour,
-                annotation_clip=False,
-            )
+        row_text(axes, -62, -i, bar.label, ink=MUTED)
+        row_text(axes, axes.bbox.width + 58, -i, quantity(bar.total, "ns"), side="right")
     return to_markup(figure, identifier, label)

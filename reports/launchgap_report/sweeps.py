@@ -9,7 +9,6 @@ from markupsafe import Markup
 
 from .figures import (
     GRID,
-    INK,
     MUTED,
     PAPER,
     WIDTH,
@@ -18,7 +17,9 @@ from .figures import (
     canvas,
     colour_of,
     marker_of,
+    name_ends,
     place_axes,
+    row_text,
     tick_text,
     ticks_between,
 )
@@ -177,21 +178,8 @@ def _name_ends(
             y = axes.transData.transform((places[end.x], end.y))[1] - axes.bbox.y0
             named.append((y, track))
     named.sort(key=lambda n: n[0])
-    placed: list[float] = []
-    for y, _ in named:
-        placed.append(max(y, placed[-1] + _LINE) if placed else y)
-    for i in range(len(placed) - 1, -1, -1):
-        ceiling = placed[i + 1] - _LINE if i + 1 < len(placed) else height
-        placed[i] = min(placed[i], ceiling)
-    for y, (_, track) in zip(placed, named):
-        axes.annotate(
-            shorten(track.label, 14),
-            (axes.bbox.width + 8, y),
-            xycoords="axes points",
-            va="center",
-            color=colour_of(track.slot),
-            annotation_clip=False,
-        )
+    names = [(y, shorten(track.label, 14), track.slot) for y, track in named]
+    name_ends(axes, names, height, _LINE)
 
 
 @dataclass
@@ -224,19 +212,8 @@ def beside(rows: list[Beside], unit: str, identifier: str, label: str) -> Markup
         axes.axvline(tick, color=GRID, linewidth=0.8, zorder=0)
     for i, row in enumerate(rows):
         colour = MUTED if row.slot is None else colour_of(row.slot)
-        for x, text, side, ink in (
-            (-(left - 4), shorten(row.label, 20), "left", INK),
-            (axes.bbox.width + 62, row.text, "right", MUTED),
-        ):
-            axes.annotate(
-                text,
-                (x, -i),
-                xycoords=("axes points", "data"),
-                ha=side,
-                va="center_baseline",
-                color=ink,
-                annotation_clip=False,
-            )
+        row_text(axes, -(left - 4), -i, shorten(row.label, 20))
+        row_text(axes, axes.bbox.width + 62, -i, row.text, side="right", ink=MUTED)
         for value, least, most in row.values:
             if least is not None and most is not None:
                 axes.hlines(-i, least, most, color=colour, linewidth=5, alpha=0.35, clip_on=False)
