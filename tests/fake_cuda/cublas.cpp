@@ -137,6 +137,7 @@ EXPORT CublasStatus cublasCreate_v2(CublasHandle* handle) {
   const DeviceDescription* device = nullptr;
   if (find_driver()->current_device(&device) != kSuccess) return kCublasNotInitialized;
   if (handle == nullptr) return kCublasInvalidValue;
+  find_driver()->load_library(Library::cublas);
   *handle = reinterpret_cast<CublasHandle>(new Handle);
   return kCublasSuccess;
 }

@@ -192,6 +192,7 @@ EXPORT Result cuDevicePrimaryCtxRetain(abi::Context* handle, Device device) {
     if (context.references++ > 0) return kSuccess;
     context.id = process.next_context_id();
     map_device_nodes(context.index);
+    if (context.would_be_far()) context.factor *= context.description.launch.placement->far_factor;
     const double end = now_ns() + context.description.context_ns(context.random);
     context.busy_until_ns = end;
     lock.unlock();

@@ -116,7 +116,8 @@ Work work_of(const Process& process,
   work.work_ns =
       repetitions(kernel, parameters) * moved_bytes(work.operation) / device.bandwidth_gbs +
       (grid.waves() - 1) * device.launch.wave_ns;
-  work.clocked_ns = grid.waves() * clocked_ns(kernel, parameters);
+  work.clocked_ns =
+      grid.waves() * clocked_ns(kernel, parameters, device.launch.global_timer_ns, now_ns());
   if (const auto counter = counter_of_spin(kernel, parameters)) {
     const auto block = process.addresses.holding(*counter);
     work.polled = block && block->pinned_host();
@@ -132,7 +133,7 @@ double late_ns(Context& context, fake::Function& function, bool cooperative) {
   for (const std::size_t size : function.kernel->parameter_bytes) {
     bytes += static_cast<double>(size);
   }
-  double late = context.factor * bytes * launch.argument_ns_per_byte;
+  double late = context.slowness() * bytes * launch.argument_ns_per_byte;
   if (!std::exchange(function.loaded, true)) late += context.draw(launch.lazy_ns);
   if (cooperative) late += context.draw(launch.cooperative_ns);
   return late;
@@ -154,7 +155,7 @@ Result launch_kernel(Call& call,
         if (found == nullptr) return kInvalidHandle;
         const DeviceDescription& device = context.description;
         const kernels::KernelDescription& kernel = *found->kernel;
-        shape.name = kernel.name;
+        shape.name = found->recorded_name;
         const Grid grid(device, shape);
         if (!grid.valid() || extra != nullptr) return kInvalidValue;
         if (parameters == nullptr && !kernel.parameter_bytes.empty()) return kInvalidValue;

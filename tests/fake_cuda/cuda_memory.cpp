@@ -198,7 +198,14 @@ EXPORT Result cuMemsetD8Async(DevicePointer to,
           std::memset(memory + first, value, end - first);
         };
         work.work_ns = moved_bytes(operation) / context.description.bandwidth_gbs;
-        return process.launch(lock, context, timeline, call, 0, std::move(work));
+        double late_ns = 0;
+        if (context.description.launch.lazy_memsets && !context.memsets_loaded &&
+            context.capture_of(timeline) == nullptr) {
+          context.memsets_loaded = true;
+          if (const Result code = process.wait(lock, context, context.all_ends())) return code;
+          late_ns = now_ns() - call.begin_ns() + context.draw(context.description.launch.lazy_ns);
+        }
+        return process.launch(lock, context, timeline, call, late_ns, std::move(work));
       });
 }
 

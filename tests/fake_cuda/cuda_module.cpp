@@ -59,13 +59,19 @@ EXPORT Result cuModuleLoadDataEx(abi::Module* module,
 EXPORT Result cuModuleUnload(abi::Module module) {
   Call call("cuModuleUnload");
   return with_context(call, [&](Process&, Lock&, Context& context) -> Result {
-    return context.modules.erase(module) == 1 ? kSuccess : kInvalidHandle;
+    const auto found = context.modules.find(module);
+    if (found == context.modules.end()) return kInvalidHandle;
+    for (const auto& [name, function] : found->second->functions)
+      context.names_of_unloaded.push_back(function->kernel->name);
+    context.modules.erase(found);
+    return kSuccess;
   });
 }
 
 EXPORT Result cuModuleGetFunction(abi::Function* function, abi::Module module, const char* name) {
   Call call("cuModuleGetFunction");
-  return with_context(call, [&](Process&, Lock&, Context& context) -> Result {
+  const double begin = call.begin_ns();
+  return with_context(call, [&](Process& process, Lock& lock, Context& context) -> Result {
     if (function == nullptr || name == nullptr) return kInvalidValue;
     const auto found = context.modules.find(module);
     if (found == context.modules.end()) return kInvalidHandle;
@@ -73,12 +79,24 @@ EXPORT Result cuModuleGetFunction(abi::Function* function, abi::Module module, c
       if (std::string_view(kernel->name) != name) continue;
       if (kernel->native_from > 0 && !found->second->native) return kNotFound;
       auto& entry = found->second->functions[name];
+      double end = begin;
       if (!entry) {
         entry = std::make_unique<fake::Function>(
-            fake::Function{kernel, found->second->ptx_version, loads_eagerly()});
+            fake::Function{kernel, kernel->name, found->second->ptx_version, loads_eagerly()});
+        auto& unloaded = context.names_of_unloaded;
+        if (process.node()->cupti.stale_names && !unloaded.empty()) {
+          entry->recorded_name = unloaded.front();
+          unloaded.erase(unloaded.begin());
+        }
+        const LaunchDescription& costs = context.description.launch;
+        if (costs.lazy_loading == LazyLoading::at_get_function && !entry->loaded) {
+          entry->loaded = true;
+          end += context.draw(costs.lazy_ns);
+        }
       }
       *function = reinterpret_cast<abi::Function>(entry.get());
-      return kSuccess;
+      lock.unlock();
+      return call.return_at(end, kSuccess);
     }
     return kNotFound;
   });

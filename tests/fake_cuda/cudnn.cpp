@@ -268,6 +268,7 @@ EXPORT CudnnStatus cudnnCreate(CudnnHandle* handle) {
   const DeviceDescription* device = nullptr;
   if (find_driver() == nullptr) return kNotInitialized.since_9;
   if (find_driver()->current_device(&device) != kSuccess) return status_of(kNotInitialized);
+  find_driver()->load_library(Library::cudnn);
   return create<Handle>("cudnnCreate", handle);
 }
 

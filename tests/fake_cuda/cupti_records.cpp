@@ -60,14 +60,20 @@ void complete_kernel(unsigned char* record, const PendingKernel& kernel, double 
   std::uint64_t start = 0;
   std::uint64_t end = 0;
   const auto& times = *kernel.times;
+  const auto converted = [&](double ns) {
+    const double seen = ns + kernel.error_ns;
+    const double quantum = kernel.quantum_ns;
+    return timestamp(quantum > 0 ? std::floor(seen / quantum) * quantum : seen, kernel.clock_ns);
+  };
   if (times.known() && times.begin_ns() <= now_ns) {
-    start = timestamp(times.begin_ns(), kernel.clock_ns);
-    if (times.end_ns() <= now_ns) end = timestamp(times.end_ns(), kernel.clock_ns);
+    start = converted(times.begin_ns());
+    if (times.end_ns() <= now_ns) end = converted(times.end_ns());
   }
   if (end != 0) {
     const std::uint64_t duration = end - start;
     switch (kernel.spoilt) {
       case Spoilt::no:
+      case Spoilt::lost:
         break;
       case Spoilt::zero_timestamps:
         start = end = 0;
@@ -82,9 +88,11 @@ void complete_kernel(unsigned char* record, const PendingKernel& kernel, double 
         break;
     }
   }
-  __builtin_memcpy(record + offsetof(KernelActivity, start), &start, sizeof start);
-  __builtin_memcpy(record + offsetof(KernelActivity, end), &end, sizeof end);
-  __builtin_memcpy(record + offsetof(KernelActivity, completed), &end, sizeof end);
+  __builtin_memcpy(record + kernel.begin_at, &start, sizeof start);
+  __builtin_memcpy(record + kernel.end_at, &end, sizeof end);
+  if (kernel.end_at == offsetof(KernelActivity, end)) {
+    __builtin_memcpy(record + offsetof(KernelActivity, completed), &end, sizeof end);
+  }
 }
 
 }  // namespace launchgap::fake

@@ -15,7 +15,7 @@ namespace launchgap::fake {
 std::size_t record_bytes(std::uint32_t kind, std::uint32_t version);
 
 /// What is wrong with a kernel's record on purpose.
-enum class Spoilt { no, zero_timestamps, inverted, early };
+enum class Spoilt { no, zero_timestamps, inverted, early, lost };
 
 /// A kernel whose record waits for its times.
 struct PendingKernel {
@@ -23,6 +23,10 @@ struct PendingKernel {
   std::int64_t clock_ns = 0;    // from CLOCK_MONOTONIC to the records' time
   std::uint64_t api_begin = 0;  // in the records' time
   Spoilt spoilt = Spoilt::no;
+  double error_ns = 0;    // of the conversion of the device's clock
+  double quantum_ns = 0;  // of that clock; 0: nanoseconds
+  std::size_t begin_at = offsetof(cupti::abi::KernelActivity, start);  // in the record
+  std::size_t end_at = offsetof(cupti::abi::KernelActivity, end);
 
   bool complete(double now_ns) const { return times->known() && times->end_ns() <= now_ns; }
 };

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <ctime>
+#include <iterator>
 #include <unistd.h>
 
 namespace launchgap::fake {
@@ -138,6 +139,10 @@ cupti::abi::Result Session::enable(std::uint32_t kind, bool enabled) {
       set_call(domain, call, enabled);
     }
   } else if (enabled) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (enabled_ns_ == 0) enabled_ns_ = flushed_ns_ = now_ns();
+    }
     kinds_ |= std::uint64_t{1} << kind;
   } else {
     kinds_ &= ~(std::uint64_t{1} << kind);
@@ -150,6 +155,8 @@ void Session::flush(bool forced) {
   // A device has done by now what nobody waited for.
   driver_->look();
   buffers_.flush(forced);
+  const std::lock_guard lock(mutex_);
+  flushed_ns_ = now_ns();
 }
 
 // What the driver tells
@@ -210,7 +217,8 @@ Listener::Launch Session::launch(const KernelShape& kernel, const Place& place) 
   if (in(description_.unknown_kind)) {
     thread.records.push_back(unknown_record());
   }
-  if (in(description_.lost)) return launch;
+  const Spoilt spoilt = draw_fault(number, call.begin_ns);
+  if (spoilt == Spoilt::lost) return launch;
   if (in(description_.dropped)) {
     buffers_.drop(1);
     return launch;
@@ -220,14 +228,66 @@ Listener::Launch Session::launch(const KernelShape& kernel, const Place& place) 
   pending->times = launch.times;
   pending->clock_ns = call.clock_ns;
   pending->api_begin = timestamp(thread.open.front().begin_ns, call.clock_ns);
-  pending->spoilt = in(description_.zero_timestamps) ? Spoilt::zero_timestamps
-                    : in(description_.inverted)      ? Spoilt::inverted
-                    : in(description_.early)         ? Spoilt::early
-                                                     : Spoilt::no;
+  pending->spoilt = spoilt;
+  if (description_.gpu_clock) {
+    pending->error_ns = draw_clock_error(call.begin_ns);
+    pending->quantum_ns = description_.gpu_clock->quantum_ns;
+  }
   auto record = kernel_record(kernel, place, call, number);
   record.kernel = std::move(pending);
   thread.records.push_back(std::move(record));
   return launch;
+}
+
+Spoilt Session::draw_fault(long long number, double begin_ns) {
+  const auto in = [number](const std::optional<KernelRange>& range) {
+    return range && range->contains(number);
+  };
+  constexpr Spoilt kInTurn[] = {Spoilt::zero_timestamps, Spoilt::inverted, Spoilt::early};
+  if (in(description_.lost)) return Spoilt::lost;
+  if (in(description_.zero_timestamps)) return Spoilt::zero_timestamps;
+  if (in(description_.inverted)) return Spoilt::inverted;
+  if (in(description_.early)) return Spoilt::early;
+  const bool burst = in_start_burst(begin_ns);
+  const double share = burst ? description_.start_burst->share : description_.impossible_share;
+  if (share <= 0) return Spoilt::no;
+  const std::lock_guard lock(mutex_);
+  if (std::uniform_real_distribution<>()(random_) >= share) return Spoilt::no;
+  const auto which = static_cast<std::size_t>(random_() % (burst ? 4 : 3));
+  return which == std::size(kInTurn) ? Spoilt::lost : kInTurn[which];
+}
+
+bool Session::in_start_burst(double begin_ns) {
+  if (!description_.start_burst) return false;
+  const std::lock_guard lock(mutex_);
+  if (first_kernel_ns_ == 0) first_kernel_ns_ = begin_ns;
+  const double idle_s = (first_kernel_ns_ - enabled_ns_) * 1e-9;
+  const double most_ms =
+      std::min(description_.start_burst->most_ms, description_.start_burst->ms_per_idle_s * idle_s);
+  return begin_ns - first_kernel_ns_ < most_ms * 1e6;
+}
+
+double Session::draw_clock_error(double begin_ns) {
+  const std::lock_guard lock(mutex_);
+  const double since_flush_ns = std::max(0.0, begin_ns - flushed_ns_);
+  return std::normal_distribution<>(0, description_.gpu_clock->sd_ns)(random_) +
+         description_.gpu_clock->drift_ppm * 1e-6 * since_flush_ns;
+}
+
+std::shared_ptr<KernelTimes> Session::graph(const Place& place) {
+  if (!description_.whole_graphs || !enabled(kGraphTrace)) return nullptr;
+  Thread& thread = this_thread();
+  const OpenCall& call = thread.open.back();
+  auto pending = std::make_shared<PendingKernel>();
+  auto times = std::make_shared<KernelTimes>();
+  pending->times = times;
+  pending->clock_ns = call.clock_ns;
+  pending->begin_at = offsetof(GraphActivity, start);
+  pending->end_at = offsetof(GraphActivity, end);
+  Record record = graph_record(place, call);
+  record.kernel = std::move(pending);
+  thread.records.push_back(std::move(record));
+  return times;
 }
 
 void Session::memory(const MemoryEvent& event) {
@@ -309,6 +369,17 @@ Record Session::kernel_record(const KernelShape& kernel,
   activity.correlation = call.correlation;
   activity.grid_id = number + 1;
   activity.name = kernel.name;
+  return Record::of(activity, description_.version);
+}
+
+Record Session::graph_record(const Place& place, const OpenCall& call) const {
+  GraphActivity activity{};
+  activity.kind = kGraphTrace;
+  activity.correlation = call.correlation;
+  activity.device = place.device;
+  activity.graph = 1;
+  activity.context = place.context;
+  activity.stream = place.stream;
   return Record::of(activity, description_.version);
 }
 

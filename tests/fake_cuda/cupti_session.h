@@ -48,6 +48,8 @@ class Session : public Listener {
 
   void enter(ApiDomain domain, std::uint32_t call, double begin_ns) override;
   Launch launch(const KernelShape& kernel, const Place& place) override;
+  std::shared_ptr<KernelTimes> graph(const Place& place) override;
+  bool records_kernels() const override { return enabled(cupti::abi::kConcurrentKernel); }
   void memory(const MemoryEvent& event) override;
   void synchronized(const SynchronizationEvent& event) override;
   double leave(double end_ns, int result) override;
@@ -97,6 +99,13 @@ class Session : public Listener {
                        const Place& place,
                        const OpenCall& call,
                        long long number) const;
+  Record graph_record(const Place& place, const OpenCall& call) const;
+  /// What is wrong with a kernel's record, by its number and by chance.
+  Spoilt draw_fault(long long number, double begin_ns);
+  /// Whether the trace is at its corrupt beginning.
+  bool in_start_burst(double begin_ns);
+  /// What the conversion of the device's clock adds to a kernel's times.
+  double draw_clock_error(double begin_ns);
   Record memory_record(const MemoryEvent& event,
                        const OpenCall& call,
                        const Thread& thread,
@@ -124,6 +133,9 @@ class Session : public Listener {
   bool subscribed_ = false;
   std::string subscriber_;
   std::mt19937_64 random_;
+  double enabled_ns_ = 0;       // when the first kind was
+  double first_kernel_ns_ = 0;  // when the first kernel was launched since
+  double flushed_ns_ = 0;
   std::vector<Counted> overheads_;
   std::vector<std::unique_ptr<Thread>> threads_;
 };

@@ -2,6 +2,7 @@
 // get wrong.
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <cstring>
 #include <ctime>
 #include <map>
@@ -55,6 +56,7 @@ struct Client {
   std::vector<KernelActivity> kernels;
   std::vector<tracing::MemoryActivity> memory;
   std::vector<tracing::SynchronizationActivity> waits;
+  std::vector<tracing::GraphActivity> graphs;
   std::vector<tracing::OverheadActivity3> overheads;
   std::vector<std::uint32_t> kinds;  // in the order of delivery
   std::map<std::uint32_t, std::set<std::ptrdiff_t>> strides;
@@ -81,6 +83,9 @@ struct Client {
           break;
         case tracing::kMemory2:
           memory.push_back(*reinterpret_cast<tracing::MemoryActivity*>(record));
+          break;
+        case tracing::kGraphTrace:
+          graphs.push_back(*reinterpret_cast<tracing::GraphActivity*>(record));
           break;
         case tracing::kSynchronization:
           waits.push_back(*reinterpret_cast<tracing::SynchronizationActivity*>(record));
@@ -407,6 +412,111 @@ TEST_F(FakeCupti, KernelsOfAGraphShareTheRecordOfItsLaunch) {
   }
   EXPECT_EQ(kernels[0].start - api.start, 3000u);
   EXPECT_NEAR(static_cast<double>(kernels[1].start - kernels[0].end), 1000, 1);
+}
+
+// What hardware does and a plain node does not
+
+TEST_F(FakeCupti, GraphsTracedAsAWholeHaveNoKernels) {
+  start_tracing(a_traced_node({{"whole_graphs", true}}));
+  ASSERT_EQ(cupti.cuptiActivityEnableDriverApi(tracing::kGraphLaunch, 1), tracing::kSuccess);
+  Graph graph = nullptr;
+  GraphExec executable = nullptr;
+  ASSERT_EQ(cu.cuStreamBeginCapture_v2(on, kCaptureThreadLocal), kSuccess);
+  for (const auto function : {null, null}) ASSERT_EQ(launch(function, on), kSuccess);
+  ASSERT_EQ(cu.cuStreamEndCapture(on, &graph), kSuccess);
+  ASSERT_EQ(cu.cuGraphInstantiateWithFlags(&executable, graph, 0), kSuccess);
+  const auto run = [&] {
+    ASSERT_EQ(cu.cuGraphLaunch(executable, on), kSuccess);
+    ASSERT_EQ(cu.cuStreamSynchronize(on), kSuccess);
+  };
+  run();
+  EXPECT_EQ(flush().kernels.size(), 2u) << "nobody wanted whole graphs";
+  enable({tracing::kGraphTrace});
+  run();
+  EXPECT_EQ(flush().kernels.size(), 2u) << "of the run before";
+  ASSERT_EQ(flush().graphs.size(), 1u);
+  const auto& record = flush().graphs[0];
+  EXPECT_EQ(record.correlation, flush().apis.back().correlation);
+  EXPECT_EQ(record.start - flush().apis.back().start, 3000u);
+  EXPECT_NEAR(static_cast<double>(record.end - record.start), 2 * 50'000, 2);
+  launch_and_wait();
+  EXPECT_EQ(flush().kernels.size(), 3u) << "other launches have theirs";
+}
+
+TEST_F(FakeCupti, AReloadedModulesKernelsHaveTheNamesOfTheOneBefore) {
+  start_tracing(a_traced_node({{"stale_names", true}}));
+  launch_and_wait();
+  ASSERT_EQ(cu.cuModuleUnload(module), kSuccess);
+  ASSERT_EQ(cu.cuModuleLoadDataEx(&module, kPtx, 0, nullptr, nullptr), kSuccess);
+  null = function("launchgap_null");
+  launch_and_wait();
+  ASSERT_EQ(flush().kernels.size(), 2u);
+  EXPECT_STREQ(flush().kernels[0].name, "launchgap_null");
+  EXPECT_STRNE(flush().kernels[1].name, "launchgap_null");
+}
+
+TEST_F(FakeCupti, TheDevicesClockIsOffAsDescribed) {
+  constexpr double kSd = 500, kQuantum = 32;
+  start_tracing(a_traced_node({{"gpu_clock", {{"sd_ns", kSd}, {"quantum_ns", kQuantum}}}}));
+  constexpr int kLaunches = 200;
+  launch_and_wait(kLaunches);
+  ASSERT_EQ(flush().kernels.size(), static_cast<std::size_t>(kLaunches));
+  double squares = 0;
+  for (int i = 0; i < kLaunches; ++i) {
+    const auto& kernel = flush().kernels[static_cast<std::size_t>(i)];
+    const auto error = static_cast<double>(
+        signed_difference(kernel.start, flush().apis[static_cast<std::size_t>(i)].start) - 3000);
+    squares += error * error;
+    EXPECT_NEAR(static_cast<double>(kernel.end - kernel.start), 50'000, kQuantum);
+    EXPECT_EQ(signed_difference(kernel.start, flush().kernels[0].start) % 32, 0);
+  }
+  EXPECT_NEAR(std::sqrt(squares / kLaunches), kSd, kSd / 4);
+}
+
+TEST_F(FakeCupti, SomeRecordsAreImpossibleByChance) {
+  start_tracing(a_traced_node({{"impossible_share", 0.3}}, {{"kernel_ns", 0}}));
+  constexpr int kLaunches = 300;
+  launch_and_wait(kLaunches);
+  ASSERT_EQ(flush().kernels.size(), static_cast<std::size_t>(kLaunches)) << "none is lost";
+  int zero = 0, inverted = 0, early = 0;
+  for (std::size_t i = 0; i < kLaunches; ++i) {
+    const auto& kernel = flush().kernels[i];
+    if (kernel.start == 0) {
+      ++zero;
+    } else if (kernel.end < kernel.start) {
+      ++inverted;
+    } else if (kernel.start < flush().apis[i].start) {
+      ++early;
+    }
+  }
+  for (const int count : {zero, inverted, early}) EXPECT_NEAR(count, 0.1 * kLaunches, 20);
+}
+
+TEST_F(FakeCupti, TheBeginningOfATraceIsCorruptAfterIdleness) {
+  start_tracing(a_traced_node({{"start_burst", {{"ms_per_idle_s", 1000}, {"most_ms", 20}}}}));
+  usleep(40'000);
+  launch_and_wait();
+  usleep(30'000);
+  launch_and_wait(10);
+  const auto& kernels = flush().kernels;
+  const bool lost = kernels.size() == 10;
+  EXPECT_TRUE(lost || kernels[0].start == 0 || kernels[0].end < kernels[0].start ||
+              kernels[0].start < flush().apis[0].start);
+  for (std::size_t i = lost ? 0 : 1; i < kernels.size(); ++i)
+    EXPECT_EQ(kernels[i].start - flush().apis[i + (lost ? 1 : 0)].start, 3000u);
+}
+
+TEST_F(FakeCupti, TracingTakesItsShareOfTheQueue) {
+  start_tracing(a_traced_node({{"queue_depth", 4}}, {{"kernel_ns", kLong}, {"queue_depth", 100}}));
+  for (int i = 0; i < 4; ++i) ASSERT_EQ(launch(null, on), kSuccess);
+  const double begin = now_ns();
+  ASSERT_EQ(launch(null, on), kSuccess);
+  EXPECT_GE(now_ns() - begin, kLong / 2) << "the fifth waits for the first";
+  ASSERT_EQ(cu.cuStreamSynchronize(on), kSuccess);
+  disable({tracing::kConcurrentKernel});
+  const double untraced = now_ns();
+  for (int i = 0; i < 8; ++i) ASSERT_EQ(launch(null, on), kSuccess);
+  EXPECT_LT(now_ns() - untraced, 8 * kLong);
 }
 
 TEST_F(FakeCupti, TheRuntimesLaunchesHaveRecordsOfTheirOwn) {

@@ -3,6 +3,8 @@
 #include <atomic>
 #include <functional>
 #include <numeric>
+#include <sched.h>
+#include <sys/wait.h>
 #include <thread>
 
 #include "harness/device/cuda/runtime_plugin.h"
@@ -575,7 +577,95 @@ TEST_F(FakeLaunch, LoadingTakesAsLongAsItsModeAndTheCacheSay) {
   std::filesystem::remove_all(folder);
 }
 
+// What hardware does and a plain node does not
+
+TEST_F(FakeLaunch, LazyLoadingMayBePaidByWhoGetsTheFunction) {
+  start(a_node(a_device({{"lazy_ns", kLong}, {"lazy_in", "function"}})));
+  Function found = nullptr;
+  const auto get = [&] { return cu.cuModuleGetFunction(&found, module, "launchgap_flag"); };
+  EXPECT_TAKES(took(get), kLong);
+  EXPECT_LT(took(get), kLong) << "once";
+  const auto on = stream();
+  EXPECT_LT(took([&] { return launch(null, on); }), kLong) << "it was loaded before";
+}
+
+TEST_F(FakeLaunch, AContextsFirstMemsetMayWaitForTheDevice) {
+  start(a_node(a_device({{"lazy_memsets", true}, {"kernel_ns", kLong}})));
+  const auto on = stream(), other = stream();
+  const auto at = memory(4);
+  ASSERT_EQ(launch(null, other), kSuccess);
+  EXPECT_GE(took([&] { return cu.cuMemsetD8Async(at, 1, 4, on); }), kLong / 2);
+  ASSERT_EQ(cu.cuCtxSynchronize(), kSuccess);
+  ASSERT_EQ(launch(null, other), kSuccess);
+  EXPECT_LT(took([&] { return cu.cuMemsetD8Async(at, 1, 4, on); }), kLong / 2) << "once";
+}
+
+TEST_F(FakeLaunch, AfterIdlenessTheDeviceRises) {
+  constexpr double kKernel = 1e6;
+  start(a_node(a_device(
+      {{"kernel_ns", kKernel}, {"ramp", {{"ms", 200}, {"factor", 3}, {"idle_ms", 100}}}})));
+  const auto on = stream();
+  const auto length = [&] { return device_ns(on, [&] { EXPECT_EQ(launch(null, on), kSuccess); }); };
+  EXPECT_GT(length(), 1.5 * kKernel);
+  for (const double until = now_ns() + 250e6; now_ns() < until;) length();
+  EXPECT_LT(length(), 1.1 * kKernel);
+  usleep(150'000);
+  EXPECT_GT(length(), 1.5 * kKernel) << "it was idle again";
+}
+
+TEST_F(FakeLaunch, AContextMadeFarAwayIsSlowForGood) {
+  for (const bool near : {true, false}) {
+    if (const pid_t child = fork(); child == 0) {
+      cpu_set_t allowed;
+      CPU_ZERO(&allowed);
+      CPU_SET(sched_getcpu(), &allowed);
+      sched_setaffinity(0, sizeof allowed, &allowed);
+      const int here = sched_getcpu();
+      start(a_node(a_device({{"kernel_ns", 1e6},
+                             {"near", {{"cpus", {near ? here : here + 1}}, {"far_factor", 2}}}})));
+      const auto on = stream();
+      const double length = device_ns(on, [&] { EXPECT_EQ(launch(null, on), kSuccess); });
+      _exit(HasFailure() || (near ? length > 1.5e6 : length < 1.5e6) ? 1 : 0);
+    } else {
+      int status = 0;
+      ASSERT_EQ(waitpid(child, &status, 0), child);
+      EXPECT_EQ(status, 0) << (near ? "near" : "far");
+    }
+  }
+}
+
+TEST_F(FakeLaunch, NoKernelWaitsForLessThanTwoStepsOfTheGlobalTimer) {
+  start(a_node(a_device({{"kernel_ns", 0}, {"global_timer_ns", 1'000'000}})));
+  const auto on = stream();
+  const auto spin = function("launchgap_spin");
+  const auto length = [&](unsigned long long wanted) {
+    return device_ns(on,
+                     [&] { EXPECT_EQ(launch(spin, on, wanted, DevicePointer{0}), kSuccess); });
+  };
+  for (int i = 0; i < 5; ++i) {
+    const double shortest = length(1);
+    EXPECT_GE(shortest, 1e6);
+    EXPECT_LE(shortest, 2e6 + 1);
+    EXPECT_SAME_NS(length(5'000'000), 5e6);
+  }
+}
+
+TEST_F(FakeLaunch, BlockingLaunchesWaitForTheirKernels) {
+  setenv("CUDA_LAUNCH_BLOCKING", "1", 1);
+  start(a_node(a_device({{"kernel_ns", kLong}})));
+  const auto on = stream();
+  EXPECT_GE(took([&] { return launch(null, on); }), kLong);
+}
+
 // Libraries
+
+TEST_F(FakeLaunch, ALibrarysFirstHandleTakesLonger) {
+  start(a_node(a_device({{"library_ns", kLong}})));
+  Cublas blas;
+  CublasHandle handle = nullptr;
+  EXPECT_TAKES(took([&] { return blas.cublasCreate_v2(&handle); }), kLong);
+  EXPECT_LT(took([&] { return blas.cublasCreate_v2(&handle); }), kLong);
+}
 
 TEST_F(FakeLaunch, ALibrarysCallTakesLongerBeforeItLaunches) {
   start(a_node(a_device({{"library_call_ns", kLong}})));

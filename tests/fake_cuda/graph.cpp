@@ -42,7 +42,7 @@ void GraphRun::plan() {
     double ahead = 0;
     for (const std::size_t before : after) ahead = std::max(ahead, spans_[before].end_ns);
     if (!after.empty()) {
-      const double gap = context_.factor * device.launch.graph->node_ns(random);
+      const double gap = context_.slowness() * device.launch.graph->node_ns(random);
       begin = std::max(0.0, ahead + gap - work.overlap_ns);
     }
     const double length = context_.work_ns(work, random);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <string>
 
 #include "kernels/arguments.h"
@@ -163,8 +164,14 @@ std::optional<Range> counter_of_spin(const kernels::KernelDescription& kernel,
   return counter.begin == 0 ? std::nullopt : std::optional(counter);
 }
 
-double clocked_ns(const kernels::KernelDescription& kernel, const Parameters& parameters) {
-  return takes_time(kernel) ? static_cast<double>(parameters.get<unsigned long long>(0)) : 0;
+double clocked_ns(const kernels::KernelDescription& kernel,
+                  const Parameters& parameters,
+                  double step_ns,
+                  double at_ns) {
+  if (!takes_time(kernel)) return 0;
+  const auto wanted_ns = static_cast<double>(parameters.get<unsigned long long>(0));
+  if (step_ns <= 0 || wanted_ns <= 0) return wanted_ns;
+  return std::max(wanted_ns, 2 * step_ns - std::fmod(at_ns, step_ns));
 }
 
 double repetitions(const kernels::KernelDescription& kernel, const Parameters& parameters) {

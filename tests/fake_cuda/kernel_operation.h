@@ -66,8 +66,13 @@ std::optional<PolledKernel> polled_kernel(const kernels::KernelDescription& kern
 std::optional<Range> counter_of_spin(const kernels::KernelDescription& kernel,
                                      const Parameters& parameters);
 
-/// What a kernel takes by its own clock, on a device as fast or slow as any.
-double clocked_ns(const kernels::KernelDescription& kernel, const Parameters& parameters);
+/// What a kernel takes by its own clock, on a device as fast or slow as any. It learns what a cycle
+/// takes from two steps of the global timer, each of `step_ns`, so no wait is shorter than up to the
+/// second step after `at_ns`.
+double clocked_ns(const kernels::KernelDescription& kernel,
+                  const Parameters& parameters,
+                  double step_ns,
+                  double at_ns);
 
 /// How often a kernel does its operation.
 double repetitions(const kernels::KernelDescription& kernel, const Parameters& parameters);

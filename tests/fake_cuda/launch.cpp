@@ -1,5 +1,7 @@
 // How launching calls take their turns, and what becomes of them.
 #include <algorithm>
+#include <cstdlib>
+#include <string_view>
 
 #include "tests/fake_cuda/process.h"
 
@@ -37,7 +39,10 @@ abi::Result Process::wait_for_room(Lock& lock,
                                    Context& context,
                                    Timeline& timeline,
                                    double& begin_ns) {
-  const auto depth = context.description.launch.queue_depth;
+  auto depth = context.description.launch.queue_depth;
+  const auto& traced_depth = node()->cupti.queue_depth;
+  const Listener* const listener = installed_listener.load(std::memory_order_acquire);
+  if (traced_depth && listener != nullptr && listener->records_kernels()) depth = traced_depth;
   if (!depth) return abi::kSuccess;
   for (;;) {
     const ItemPointer ahead =
@@ -66,6 +71,7 @@ double* Process::launches_free_ns(Context& context, Timeline& timeline) {
 
 Turn Process::take_turn(Lock& lock, Context& context, Timeline& timeline, double begin_ns) {
   const LaunchDescription& costs = context.description.launch;
+  context.rise(begin_ns);
   Turn turn;
   turn.begin_ns = begin_ns;
   turn.status = wait_for_room(lock, context, timeline, turn.begin_ns);
@@ -107,7 +113,7 @@ void Process::enqueue(Context& context,
   const bool on_worker = item.thread_work != nullptr;
   const ItemPointer pushed = context.push(timeline, std::move(item));
   if (on_worker) worker.add(pushed);
-  if (context.description.launch.queue_depth) timeline.hold(pushed);
+  if (context.description.launch.queue_depth || node()->cupti.queue_depth) timeline.hold(pushed);
   if (double* const free_ns = launches_free_ns(context, timeline)) *free_ns = return_ns;
 }
 
@@ -171,8 +177,17 @@ abi::Result Process::launch(Lock& lock,
   set_effect(context, item, work);
   const double return_ns = turn.begin_ns + call_ns + turn.late_ns;
   enqueue(context, timeline, turn, std::move(item), return_ns);
+  if (const abi::Result code = wait_if_blocking(lock, context, timeline)) return code;
   lock.unlock();
   return call.return_at(return_ns, abi::kSuccess);
+}
+
+abi::Result Process::wait_if_blocking(Lock& lock, Context& context, const Timeline& timeline) {
+  static const bool blocking = [] {
+    const char* const wanted = std::getenv("CUDA_LAUNCH_BLOCKING");
+    return wanted != nullptr && std::string_view(wanted) == "1";
+  }();
+  return blocking ? wait(lock, context, {timeline.last()}) : abi::kSuccess;
 }
 
 abi::Result Process::launch(Lock& lock,
@@ -212,7 +227,7 @@ abi::Result Process::launch(Lock& lock,
   for (auto& work : works) {
     const bool first = &work == &works.front();
     Item item;
-    item.duration_ns = work.share * kernel_ns + context.factor * work.work_ns;
+    item.duration_ns = work.share * kernel_ns + context.slowness() * work.work_ns;
     if (!first) item.gap_ns = context.draw(context.description.kernel_gap_ns);
     const double enter_ns = return_ns;
     return_ns += call_ns + within_ns + (first ? turn.late_ns : 0);
@@ -231,6 +246,7 @@ abi::Result Process::launch(Lock& lock,
     enqueue(context, timeline, turn, std::move(item), return_ns);
     turn.kernel_late_ns = 0;
   }
+  if (const abi::Result code = wait_if_blocking(lock, context, timeline)) return code;
   lock.unlock();
   if (listener != nullptr) listener->write();
   spin_until(return_ns);
@@ -252,10 +268,12 @@ abi::Result Process::launch(Lock& lock,
   Item item;
   item.ready_ns = turn.begin_ns + context.draw(costs.launch_ns);
   const auto run = std::make_shared<GraphRun>(*this, context, graph.nodes, context.random());
-  if (call.listener() != nullptr) {
+  if (Listener* const listener = call.listener()) {
+    item.times = listener->graph(context.place(timeline));
     for (const auto& [work, after] : *graph.nodes) {
       Listener::Launch heard;
-      if (work.kernel) heard = call.listener()->launch(*work.kernel, context.place(timeline));
+      if (work.kernel && !item.times)
+        heard = listener->launch(*work.kernel, context.place(timeline));
       run->times.push_back(std::move(heard.times));
       turn.late_ns += heard.late_ns;
     }
@@ -273,6 +291,7 @@ abi::Result Process::launch(Lock& lock,
   }
   const double return_ns = turn.begin_ns + call_ns + turn.late_ns;
   enqueue(context, timeline, turn, std::move(item), return_ns);
+  if (const abi::Result code = wait_if_blocking(lock, context, timeline)) return code;
   lock.unlock();
   return call.return_at(return_ns, abi::kSuccess);
 }

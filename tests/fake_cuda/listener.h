@@ -83,6 +83,12 @@ class Listener {
   /// The innermost call launches a kernel.
   virtual Launch launch(const KernelShape& kernel, const Place& place) = 0;
 
+  /// The innermost call launches a graph: where it is to be told as a whole, what takes its times;
+  /// null where each of its kernels is.
+  virtual std::shared_ptr<KernelTimes> graph(const Place& place) = 0;
+
+  virtual bool records_kernels() const = 0;
+
   /// The innermost call allocated or freed memory.
   virtual void memory(const MemoryEvent& event) = 0;
 

@@ -1,4 +1,6 @@
 // The fake driver as the other fakes see it.
+#include <set>
+
 #include "tests/fake_cuda/entry.h"
 
 namespace launchgap::fake {
@@ -25,6 +27,30 @@ class ProcessDriver : public Driver {
     Process& process = Process::instance();
     Lock lock(process.mutex);
     return process.fault(lock, library, call, process.current());
+  }
+
+  void load_library(Library library) override {
+    Process& process = Process::instance();
+    double until_ns = 0;
+    {
+      const Lock lock(process.mutex);
+      Context* const context = process.current();
+      if (context == nullptr || !loaded_.insert(library).second) return;
+      until_ns = now_ns() + context->description.launch.library_ns(context->random_at_times);
+    }
+    spin_until(until_ns);
+  }
+
+  double pace(const std::string& uuid) override {
+    Process& process = Process::instance();
+    const Lock lock(process.mutex);
+    for (int ordinal = 0; ordinal < process.device_count(); ++ordinal) {
+      Context& context = *process.device(ordinal);
+      if (context.description.uuid != uuid) continue;
+      const auto& ramp = context.description.launch.ramp;
+      return ramp && !context.risen_from_ns ? ramp->factor : context.pace;
+    }
+    return 1;
   }
 
   Result launch(LibraryCaller caller,
@@ -63,6 +89,9 @@ class ProcessDriver : public Driver {
       if (context.sticky == kSuccess) process.look(context);
     }
   }
+
+ private:
+  std::set<Library> loaded_;
 };
 
 }  // namespace

@@ -21,6 +21,7 @@ enum class Library { cuda, cublas, cudnn, cupti, nvml };
 
 /// What NVML says of a device.
 struct NvmlDescription {
+  std::string uuid;  // the device's
   int pstate = 0;
   int sm_clock_mhz = 0;
   int memory_clock_mhz = 0;
@@ -70,6 +71,23 @@ struct IdleDelay {
   Distribution ns;
 };
 
+/// After idleness everything is slower at first: by `factor`, and less and less until `ns` are
+/// over.
+struct Ramp {
+  double ns = 0;
+  double factor = 1;
+  double idle_ns = 0;  // idleness that brings it back; a process begins with it
+};
+
+/// Which CPUs are near the GPU: a context that is made where others may be used is slower.
+struct Placement {
+  std::vector<int> near;
+  double far_factor = 1;
+};
+
+/// When the driver loads a function lazily.
+enum class LazyLoading { at_launch, at_get_function };
+
 /// What the end of a wait takes longer, by how it waits.
 struct WakeDescription {
   Distribution spin, yield, block;
@@ -97,6 +115,13 @@ struct LaunchDescription {
   std::vector<IdleDelay> idle;
   Distribution module_ns, lazy_ns, jit_ns, legacy_ns, in_library_ns;
   std::optional<RuntimeDescription> runtime;  // none: the driver is too old for it
+  std::optional<Ramp> ramp;
+  std::optional<Placement> placement;
+  LazyLoading lazy_loading = LazyLoading::at_launch;
+  bool lazy_memsets =
+      false;  // a context's first memset loads its kernel, which waits for the device
+  double global_timer_ns = 0;  // steps of the clock by which kernels wait; 0: none
+  Distribution library_ns;     // a library's first handle
 };
 
 struct DeviceDescription {
@@ -154,6 +179,21 @@ struct TracingOverhead {
   Distribution ns;
 };
 
+/// How the device's clock looks in records, after CUPTI has converted it.
+struct GpuClock {
+  double sd_ns = 0;      // of each kernel
+  double drift_ppm = 0;  // since the last flush
+  double quantum_ns = 0;
+};
+
+/// The first kernels of a tracing session have corrupt records, or none; for longer the longer the
+/// device was idle before.
+struct StartBurst {
+  double ms_per_idle_s = 0;
+  double most_ms = 0;
+  double share = 1;  // of the kernels
+};
+
 struct CuptiDescription {
   /// How a launch from within a library is told: an API record of the runtime around that of the
   /// driver, with one id or two, or none.
@@ -171,6 +211,12 @@ struct CuptiDescription {
   std::uint32_t first_correlation = 1;
   std::optional<ClockStep> clock_step;
   std::optional<KernelRange> dropped, lost, zero_timestamps, inverted, early, unknown_kind;
+  bool whole_graphs = false;  // while GRAPH_TRACE is enabled, a graph has one record and no kernels
+  bool stale_names = false;   // functions of reloaded modules have names of those that went before
+  std::optional<int> queue_depth;  // of a stream while kernels are recorded
+  double impossible_share = 0;     // of the kernels: without a time, inverted or early
+  std::optional<GpuClock> gpu_clock;
+  std::optional<StartBurst> start_burst;
 };
 
 struct FaultDescription {

@@ -76,6 +76,31 @@ TracingOverhead read_overhead(const Value& value) {
   return overhead;
 }
 
+double number_or(const Value& value, const char* key, const char* expected, double otherwise) {
+  const auto found = value.find(key);
+  return found ? found->number(0, expected) : otherwise;
+}
+
+double read_share(const Value& value, const char* key, double otherwise) {
+  const double share = number_or(value, key, "a share from 0 to 1", otherwise);
+  if (share > 1) value.at(key, "").reject("a share from 0 to 1");
+  return share;
+}
+
+GpuClock read_gpu_clock(const Value& value) {
+  value.expect_object({"sd_ns", "drift_ppm", "quantum_ns"});
+  return {number_or(value, "sd_ns", "a number of ns >= 0", 0),
+          number_or(value, "drift_ppm", "parts in a million >= 0", 0),
+          number_or(value, "quantum_ns", "a number of ns >= 0", 0)};
+}
+
+StartBurst read_start_burst(const Value& value) {
+  value.expect_object({"ms_per_idle_s", "most_ms", "share"});
+  return {value.at("ms_per_idle_s", "milliseconds").number(0, "milliseconds >= 0"),
+          value.at("most_ms", "milliseconds").number(0, "milliseconds >= 0"),
+          read_share(value, "share", 1)};
+}
+
 }  // namespace
 
 CuptiDescription read_cupti(const Value& value) {
@@ -97,7 +122,13 @@ CuptiDescription read_cupti(const Value& value) {
                        "zero_timestamps",
                        "inverted",
                        "early",
-                       "unknown_kind"});
+                       "unknown_kind",
+                       "whole_graphs",
+                       "stale_names",
+                       "queue_depth",
+                       "impossible_share",
+                       "gpu_clock",
+                       "start_burst"});
   CuptiDescription cupti;
   constexpr int kOldest = 1;
   cupti.version = static_cast<std::uint32_t>(value.integer_or("version", kOldest, 130001));
@@ -129,6 +160,12 @@ CuptiDescription read_cupti(const Value& value) {
   cupti.inverted = read_range(value, "inverted");
   cupti.early = read_range(value, "early");
   cupti.unknown_kind = read_range(value, "unknown_kind");
+  cupti.whole_graphs = value.boolean_or("whole_graphs", false);
+  cupti.stale_names = value.boolean_or("stale_names", false);
+  if (value.find("queue_depth")) cupti.queue_depth = value.integer_or("queue_depth", 1, 1);
+  cupti.impossible_share = read_share(value, "impossible_share", 0);
+  if (const auto clock = value.find("gpu_clock")) cupti.gpu_clock = read_gpu_clock(*clock);
+  if (const auto burst = value.find("start_burst")) cupti.start_burst = read_start_burst(*burst);
   return cupti;
 }
 

@@ -23,6 +23,7 @@ constexpr Field<LaunchDescription> kTimes[] = {
     {"jit_ns", &LaunchDescription::jit_ns},
     {"legacy_ns", &LaunchDescription::legacy_ns},
     {"library_call_ns", &LaunchDescription::in_library_ns},
+    {"library_ns", &LaunchDescription::library_ns},
 };
 constexpr Field<GraphDescription> kGraphTimes[] = {
     {"call_ns", &GraphDescription::call_ns},
@@ -108,6 +109,32 @@ std::vector<IdleDelay> read_idle(const Value& value) {
   return delays;
 }
 
+Ramp read_ramp(const Value& value) {
+  value.expect_object({"ms", "factor", "idle_ms"});
+  return {1e6 * value.at("ms", "milliseconds").number(0, "milliseconds >= 0"),
+          value.at("factor", "by which it is slower").number(1, "a factor >= 1"),
+          1e6 * number_or(value, "idle_ms", "milliseconds >= 0", 1000)};
+}
+
+Placement read_placement(const Value& value) {
+  constexpr auto expected = "an array of CPUs";
+  constexpr int kMost = 1 << 20;
+  value.expect_object({"cpus", "far_factor"});
+  Placement placement;
+  for (const auto& cpu : value.at("cpus", expected).elements(expected))
+    placement.near.push_back(static_cast<int>(cpu.integer(0, kMost, "a CPU's number")));
+  placement.far_factor = value.at("far_factor", "by which it is slower").number(1, "a factor >= 1");
+  return placement;
+}
+
+LazyLoading read_lazy_loading(const Value& value) {
+  constexpr auto expected = "\"launch\" or \"function\"";
+  const auto name = value.text(expected);
+  if (name == "launch") return LazyLoading::at_launch;
+  if (name == "function") return LazyLoading::at_get_function;
+  value.reject(expected);
+}
+
 }  // namespace
 
 int DeviceDescription::resident_blocks(unsigned long long threads) const {
@@ -134,7 +161,12 @@ const std::set<std::string>& launch_keys() {
                                                 "priorities",
                                                 "wake_ns",
                                                 "idle",
-                                                "runtime"};
+                                                "runtime",
+                                                "ramp",
+                                                "near",
+                                                "lazy_in",
+                                                "lazy_memsets",
+                                                "global_timer_ns"};
     for (const auto& field : kTimes) all->insert(field.key);
     return all;
   }();
@@ -160,6 +192,11 @@ void read_launch(const Value& value, DeviceDescription& device) {
   if (const auto wake = value.find("wake_ns")) read_object(*wake, kWakeTimes, launch.wake_ns);
   if (const auto idle = value.find("idle")) launch.idle = read_idle(*idle);
   launch.runtime = read_optional(value, "runtime", kRuntimeTimes, RuntimeDescription());
+  if (const auto ramp = value.find("ramp")) launch.ramp = read_ramp(*ramp);
+  if (const auto near = value.find("near")) launch.placement = read_placement(*near);
+  if (const auto lazy = value.find("lazy_in")) launch.lazy_loading = read_lazy_loading(*lazy);
+  launch.lazy_memsets = value.boolean_or("lazy_memsets", false);
+  launch.global_timer_ns = number_or(value, "global_timer_ns", "a number of ns >= 0", 0);
 }
 
 }  // namespace launchgap::fake

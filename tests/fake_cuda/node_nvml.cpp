@@ -51,6 +51,7 @@ int read_name(const Value& nvml, const char* key, const std::map<std::string, in
 
 NvmlDescription read_nvml(const std::optional<Value>& value, const DeviceDescription& device) {
   NvmlDescription nvml;
+  nvml.uuid = device.uuid;
   nvml.sm_clock_mhz = device.clock_mhz;
   nvml.memory_clock_mhz = device.memory_clock_mhz;
   nvml.max_sm_clock_mhz = nvml.application_clock_mhz = device.clock_mhz;

@@ -140,7 +140,9 @@ EXPORT Result nvmlDeviceGetClockInfo(Device device, Clock clock, unsigned* megah
   constexpr int kVideoClock = 3;
   if (clock < 0 || clock > kVideoClock) return kInvalidArgument;
   return get_number("nvmlDeviceGetClockInfo", device, megahertz, [&](const auto& nvml) {
-    return clock == kMemoryClock ? nvml.memory_clock_mhz : nvml.sm_clock_mhz;
+    if (clock == kMemoryClock) return static_cast<double>(nvml.memory_clock_mhz);
+    Driver* const driver = loaded_driver();
+    return nvml.sm_clock_mhz / (driver != nullptr ? driver->pace(nvml.uuid) : 1);
   });
 }
 

@@ -71,6 +71,12 @@ class Driver {
   /// (0: none).
   virtual int enter(Library library, const char* call) = 0;
 
+  /// The time that a process's first handle of a library takes.
+  virtual void load_library(Library library) = 0;
+
+  /// By how much the device is slower than described right now.
+  virtual double pace(const std::string& uuid) = 0;
+
   /// Enqueues work that takes `work_ns` beside the device's launch and kernel times, as kernels of
   /// which the last one has the effect; returns when a launch that began at `begin_ns`
   /// (CLOCK_MONOTONIC) would.
@@ -94,6 +100,9 @@ using DriverFunction = Driver*();
 
 /// The driver of this process; null when there is none.
 Driver* find_driver();
+
+/// The same, without loading one.
+Driver* loaded_driver();
 
 /// CLOCK_MONOTONIC in ns: a double holds 104 days of it exactly.
 double now_ns();

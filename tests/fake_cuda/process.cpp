@@ -164,6 +164,31 @@ std::optional<double> Context::idle_since(double now_ns) {
   return since;
 }
 
+void Context::rise(double now_ns) {
+  const auto& ramp = description.launch.ramp;
+  if (!ramp) return;
+  const auto idle_since_ns = risen_from_ns ? idle_since(now_ns) : std::nullopt;
+  if (!risen_from_ns || (idle_since_ns && now_ns - *idle_since_ns >= ramp->idle_ns)) {
+    risen_from_ns = now_ns;
+  }
+  const double left = ramp->ns > 0 ? 1 - (now_ns - *risen_from_ns) / ramp->ns : 0;
+  pace = 1 + (ramp->factor - 1) * std::max(0.0, left);
+}
+
+bool Context::would_be_far() const {
+  const auto& placement = description.launch.placement;
+  if (!placement) return false;
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return true;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (CPU_ISSET(cpu, &allowed) &&
+        std::ranges::find(placement->near, cpu) == placement->near.end())
+      return true;
+  }
+  return false;
+}
+
 bool Context::contended(const Timeline& timeline, double now_ns) {
   return std::ranges::any_of(timelines(), [&](Timeline* other) {
     if (other == &timeline || other->priority() > timeline.priority()) return false;
@@ -292,6 +317,8 @@ void Process::tear_down(Context& context) {
   context.executables.clear();
   addresses.extract(context.index);
   context.used_bytes = 0;
+  context.memsets_loaded = false;
+  context.names_of_unloaded.clear();
 }
 
 void Process::look(Context& context) {

@@ -33,6 +33,7 @@ struct Event {
 
 struct Function {
   const kernels::KernelDescription* kernel = nullptr;
+  const char* recorded_name = nullptr;  // what a trace calls it
   int ptx_version = 0;
   bool loaded = false;  // onto the device
 };
@@ -51,14 +52,16 @@ struct Context {
           std::uint64_t seed,
           const AddressMap& addresses);
 
-  double draw(const Distribution& distribution) { return factor * distribution(random); }
+  /// By how much everything is slower than described: for this process, and for now.
+  double slowness() const { return factor * pace; }
+  double draw(const Distribution& distribution) { return slowness() * distribution(random); }
   /// What is drawn only at times: the next launches do not depend on whether it was.
   double draw_at_times(const Distribution& distribution) {
-    return factor * distribution(random_at_times);
+    return slowness() * distribution(random_at_times);
   }
   /// How long the device takes for it.
   double work_ns(const Work& work, std::mt19937_64& source) const {
-    return work.share * factor * description.kernel_ns(source) + factor * work.work_ns +
+    return work.share * slowness() * description.kernel_ns(source) + slowness() * work.work_ns +
            work.clocked_ns;
   }
 
@@ -67,8 +70,9 @@ struct Context {
   const int ordinal;
   std::mt19937_64 random;
   std::mt19937_64 random_at_times;
-  const double
-      factor;  // of this process on this device: how its launches differ from other processes'
+  double factor;    // of this process on this device: how its launches differ from other processes'
+  double pace = 1;  // above 1 while the device rises from idleness
+  std::optional<double> risen_from_ns;  // when it began to; none: nothing was launched yet
   unsigned references = 0;
   unsigned flags = 0;
   std::uint32_t id = 0;                // another every time that the device is retained anew
@@ -86,6 +90,8 @@ struct Context {
   std::map<const Timeline*, CapturePoint> captures;  // of the streams that are being captured
   std::map<const void*, std::unique_ptr<Graph>> graphs;
   std::map<const void*, std::unique_ptr<GraphExec>> executables;
+  std::vector<const char*> names_of_unloaded;  // functions of modules that are gone
+  bool memsets_loaded = false;
   double busy_until_ns = 0;  // what streams that are gone did, and the context's creation
 
   /// Null when `stream` is none of this context's.
@@ -111,6 +117,10 @@ struct Context {
 
   /// Since when the device has had nothing to do; none while it has.
   std::optional<double> idle_since(double now_ns);
+  /// Sets `pace`, as a device does that is given work now.
+  void rise(double now_ns);
+  /// Whether the calling thread may run where the device's memory of the host would be far.
+  bool would_be_far() const;
   /// Whether a kernel of that stream has rivals: other streams that are busy and not below it.
   bool contended(const Timeline& timeline, double now_ns);
 
@@ -213,6 +223,8 @@ class Process {
  private:
   /// Executes what the entry waits for, the entry, and returns when it is over or given up.
   void execute_until(Lock& lock, Context& context, const ItemPointer& item, unsigned flags);
+  /// CUDA_LAUNCH_BLOCKING=1: what was launched is over before the call returns.
+  abi::Result wait_if_blocking(Lock& lock, Context& context, const Timeline& timeline);
   Turn take_turn(Lock& lock, Context& context, Timeline& timeline, double begin_ns);
   abi::Result wait_for_room(Lock& lock, Context& context, Timeline& timeline, double& begin_ns);
   /// None when launching calls do not wait for each other.

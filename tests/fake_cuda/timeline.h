@@ -51,7 +51,8 @@ struct Item {
   /// first seen open.
   std::function<bool(double begin_ns, double now_ns)> shut;
   std::shared_ptr<ThreadWork> thread_work;
-  std::shared_ptr<KernelTimes> times;  // null when nobody listens
+  std::shared_ptr<KernelTimes>
+      times;  // of a kernel, or of all of a batch; null when nobody listens
 
   bool executed = false;
   double end_ns = 0;
