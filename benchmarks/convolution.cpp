@@ -166,7 +166,7 @@ const Registration library_convolution =
           const double one = shape_of(name).operations() / flops;
           return 0.05 + std::max(1.2e-3, one) * (sampling.blocks * sampling.samples + 4);
         })
-        .traced_as(TracedAs::work)
+        .traced_as(TracedAs::gated_work)
         .makes<LibraryConvolution>();
 
 }  // namespace

@@ -143,7 +143,7 @@ const Registration library_matmul =
           return 0.1 + std::max(1.2e-3, one) * (sampling.blocks * sampling.samples + 4) +
                  size * size * 2e-8;
         })
-        .traced_as(TracedAs::work)
+        .traced_as(TracedAs::gated_work)
         .makes<LibraryMatmul>();
 
 }  // namespace

@@ -47,6 +47,8 @@ std::string_view name_of(Arm arm) {
 
 std::string_view name_of(TraceLevel level) {
   switch (level) {
+    case TraceLevel::none:
+      return "none";
     case TraceLevel::launches:
       return "launches";
     case TraceLevel::kernels:
@@ -57,9 +59,12 @@ std::string_view name_of(TraceLevel level) {
   return "";
 }
 
-std::string setup_name(std::string_view family, TraceLevel level) {
-  return level == TraceLevel::all ? std::string(family)
-                                  : with_setting(family, "trace", name_of(level));
+std::string observer_setup(std::string_view family, TraceLevel level) {
+  return with_setting(family, "trace", name_of(level));
+}
+
+bool is_observer_setup(std::string_view setup) {
+  return setting_of(setup, "trace").has_value();
 }
 
 std::string with_setting(std::string_view setup, std::string_view name, std::string_view value) {
@@ -83,7 +88,7 @@ std::optional<std::string_view> setting_of(std::string_view setup, std::string_v
 }
 
 TraceLevel trace_level_of(std::string_view setup) {
-  for (const TraceLevel level : {TraceLevel::launches, TraceLevel::kernels}) {
+  for (const TraceLevel level : {TraceLevel::none, TraceLevel::launches, TraceLevel::kernels}) {
     if (setting_of(setup, "trace") == name_of(level)) return level;
   }
   return TraceLevel::all;

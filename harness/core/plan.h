@@ -23,20 +23,22 @@ int default_replicates(Profile profile);       // quick 3, nightly 10, full 20
 enum class Arm { plain, traced };
 std::string_view name_of(Arm arm);
 
-/// How much a traced process records: the calls that launch and allocate; kernels and overheads as
-/// well; or everything, which is the traced arm. The lesser ones exist to see what tracing costs.
-enum class TraceLevel { launches, kernels, all };
+/// How much a process records: nothing; the calls that launch and allocate; kernels and overheads
+/// as well; or everything.
+enum class TraceLevel { none, launches, kernels, all };
 std::string_view name_of(TraceLevel level);
 
-/// A setup's name: a family, and the process-wide settings that are not the usual ones, as
-/// "launch+trace=kernels" or "launch+wait=block".
-std::string setup_name(std::string_view family, TraceLevel level);
-/// `setup` with one more setting.
+/// The setup in which a family's cases that show the observer effect run at a level, and no others:
+/// "launch+trace=kernels". Processes of the same content are compared with each other, and with
+/// nothing else.
+std::string observer_setup(std::string_view family, TraceLevel level);
+bool is_observer_setup(std::string_view setup);
+/// `setup`, "launch" or "launch+wait=block", with one more process-wide setting.
 std::string with_setting(std::string_view setup, std::string_view name, std::string_view value);
 std::string_view family_of_setup(std::string_view setup);
 /// The value of a setting that a setup's name spells out, or nothing.
 std::optional<std::string_view> setting_of(std::string_view setup, std::string_view name);
-/// The level that a setup's name asks for; all where it asks for none.
+/// The level that a setup's name asks for; all where it asks for nothing.
 TraceLevel trace_level_of(std::string_view setup);
 
 /// A case as the plan knows it.

@@ -58,6 +58,7 @@ enum class TracedAs {
   launch,      // one launch and its kernel
   burst,       // as many launches of one kernel as the sample has operations
   work,        // kernels of a library
+  gated_work,  // the same behind a gate, whose launch is a sample's first
   chain,       // operations of one kernel each, launched one by one or together
   allocation,  // one allocating call and one that gives back
   unseen,      // nothing that would give a value per sample; records are checked all the same

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <thread>
+#include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include "kernels/gate.h"
 #include "kernels/null.h"
 
 namespace launchgap {
@@ -58,6 +60,7 @@ std::vector<std::string_view> traced_metrics(TracedAs as,
     case TracedAs::burst:
       return {"api_record_ns", "kernel_ns", "gap_ns", "overhead_ns"};
     case TracedAs::work:
+    case TracedAs::gated_work:
       return {"kernel_ns", "uncovered_ns", "kernels"};
     case TracedAs::chain:
       return {"kernel_ns", "uncovered_ns", "empty_queue_share"};
@@ -93,11 +96,40 @@ class CaseTrace::SampleWindows {
   std::int64_t end_ = 0;
 };
 
-CaseTrace::CaseTrace(Tracer& tracer, TracedAs as, int operations)
-    : tracer_(tracer),
-      as_(as),
-      operations_(operations),
-      clock_([&tracer] { return tracer.clock_ns(); }) {}
+std::int64_t scatter_of_launches(std::vector<double> launch_ns) {
+  constexpr std::size_t kFewest = 20;
+  constexpr double kDeviations = 5, kMadOfNormal = 1.4826, kMost = 5'000;
+  std::erase_if(launch_ns, [](double value) { return std::isnan(value); });
+  if (launch_ns.size() < kFewest) return 0;
+  const auto median = [](std::vector<double>& values) {
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::ranges::nth_element(values, middle);
+    return *middle;
+  };
+  const double centre = median(launch_ns);
+  for (double& value : launch_ns) value = std::abs(value - centre);
+  return static_cast<std::int64_t>(
+      std::min(kMost, std::ceil(kDeviations * kMadOfNormal * median(launch_ns))));
+}
+
+bool CaseTrace::Values::expect(double found, double expected) {
+  expected_records += expected;
+  if (found == expected) return true;
+  ++samples_without_records;
+  missing_records += static_cast<std::uint64_t>(std::abs(found - expected));
+  return false;
+}
+
+std::uint64_t CaseTrace::Values::spoilt_samples() const {
+  if (columns.empty()) return samples_without_records;
+  return static_cast<std::uint64_t>(std::ranges::count_if(
+      columns.front().values, [](double value) { return std::isnan(value); }));
+}
+
+CaseTrace::CaseTrace(Tracer& tracer, TracedAs as, int operations, std::int64_t scatter_ns)
+    : tracer_(tracer), as_(as), operations_(operations), scatter_ns_(scatter_ns), clock_([&tracer] {
+        return tracer.clock_ns();
+      }) {}
 
 /// By force, since the device is idle: what came later would pass for a part of the first block.
 void CaseTrace::begin() {
@@ -111,7 +143,11 @@ std::vector<Column> CaseTrace::finish(const Block& block) {
   const SampleWindows windows(block, clock_);
   Values values = collect(windows);
   note(windows);
+  samples_ += windows.size();
   samples_without_records_ += values.samples_without_records;
+  missing_records_ += values.missing_records;
+  expected_records_ += values.expected_records;
+  spoilt_samples_ += values.spoilt_samples();
   allocations_joined_ += values.allocations_joined;
   kernels_per_sample_ = values.kernels_per_sample;
   if (tracer_.level() != TraceLevel::all) return {};
@@ -119,19 +155,44 @@ std::vector<Column> CaseTrace::finish(const Block& block) {
   return std::move(values.columns);
 }
 
+/// Of these, every launch has one kernel. Launches of the others may be captured into graphs.
+bool CaseTrace::each_launch_has_its_kernel() const {
+  const bool launches_alone = as_ == TracedAs::launch || as_ == TracedAs::burst;
+  return launches_alone && tracer_.level() >= TraceLevel::kernels;
+}
+
+std::int64_t CaseTrace::scatter_of_block(const SampleWindows& windows) const {
+  std::vector<double> launch_ns;
+  for (const Launch& launch : joined_.launches) {
+    const Call& call = trace_.calls[launch.call];
+    if (launch.kernel_count == 0 || !windows.sample_at(call.begin_ns)) continue;
+    const KernelRun& kernel = trace_.kernels[joined_.kernels_of(launch).front()];
+    launch_ns.push_back(between(call.begin_ns, kernel.begin_ns));
+  }
+  return scatter_of_launches(std::move(launch_ns));
+}
+
 /// Records that come late are waited for, but not for ever: what is still missing then is counted.
+/// The block's error of conversion is how well the clocks were read, how far they moved, and how
+/// far launches scatter: the canary's, or the block's own, where that is larger.
 CaseTrace::Values CaseTrace::collect(const SampleWindows& windows) {
   constexpr int kMostAttempts = 4;
   trace_.clear();
   for (int attempt = 0;; ++attempt) {
     tracer_.collect(trace_, attempt > 0);
-    joined_ = join(trace_);
+    error_ns_ = clock_.uncertainty_ns() + clock_.change_ns() + scatter_ns_;
+    joined_ = join(trace_, error_ns_);
+    if (as_ == TracedAs::launch && joined_.counts.early > 0) {
+      error_ns_ += std::max<std::int64_t>(0, scatter_of_block(windows) - scatter_ns_);
+      joined_ = join(trace_, error_ns_);
+    }
     Values values = this->values(windows);
     const bool complete =
         trace_.size() > 0 && values.samples_without_records == 0 &&
-        (tracer_.level() == TraceLevel::launches || joined_.counts.launches_without_kernel == 0);
+        (!each_launch_has_its_kernel() || joined_.counts.launches_without_kernel == 0);
     if (complete || windows.size() == 0 || attempt + 1 == kMostAttempts) {
       if (attempt > 0) ++late_blocks_;
+      largest_error_ns_ = std::max(largest_error_ns_, error_ns_);
       return values;
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -180,6 +241,7 @@ CaseTrace::Values CaseTrace::values(const SampleWindows& windows) const {
     case TracedAs::burst:
       return bursts(windows);
     case TracedAs::work:
+    case TracedAs::gated_work:
       return work(windows);
     case TracedAs::chain:
       return chains(windows);
@@ -198,7 +260,7 @@ CaseTrace::Values CaseTrace::calls_alone(const SampleWindows& windows) const {
     if (const auto sample = windows.sample_at(trace_.calls[launch.call].begin_ns)) ++calls[*sample];
   }
   Values values;
-  for (const double count : calls) values.samples_without_records += count != operations_;
+  for (const double count : calls) values.expect(count, operations_);
   return values;
 }
 
@@ -211,9 +273,9 @@ CaseTrace::Values CaseTrace::launches(const SampleWindows& windows) const {
   for (const Launch& launch : joined_.launches) {
     const Call& call = trace_.calls[launch.call];
     const auto sample = windows.sample_at(call.begin_ns);
-    if (!sample || launch.kernel_count == 0) continue;
+    if (!sample || (launch.kernel_count == 0 && !launch.impossible)) continue;
     const std::size_t i = *sample;
-    if (++seen[i] > 1) continue;
+    if (++seen[i] > 1 || launch.impossible) continue;
     const KernelRun& kernel = trace_.kernels[joined_.kernels_of(launch).front()];
     values.columns[0].values[i] = between(call.begin_ns, call.end_ns);
     values.columns[1].values[i] = between(call.begin_ns, kernel.begin_ns);
@@ -222,19 +284,23 @@ CaseTrace::Values CaseTrace::launches(const SampleWindows& windows) const {
     values.columns[3].values[i] = between(kernel.begin_ns, kernel.end_ns);
     values.columns[4].values[i] = static_cast<double>(launch.overhead_ns);
   }
-  for (const int launches : seen) values.samples_without_records += launches != 1;
+  for (const int launches : seen) values.expect(launches, 1);
   return values;
 }
 
 /// What the host waited for the flag beyond the kernel's begin. Below zero it would have seen the
-/// flag of a kernel that had not begun.
+/// flag of a kernel that had not begun: by more than the clocks may be apart, that cannot be.
 void CaseTrace::add_flag_column(const Block& block, std::vector<Column>& columns) {
   const auto flag = index_of(block, "flag_ns");
   if (!flag || as_ != TracedAs::launch) return;
   Column excess = column("flag_excess_ns", block.size());
   for (std::size_t i = 0; i < block.size(); ++i) {
     excess.values[i] = block.values(*flag)[i] - columns[1].values[i];
-    if (excess.values[i] < 0) ++flags_before_kernel_;
+    if (excess.values[i] >= -static_cast<double>(error_ns_) || std::isnan(excess.values[i]))
+      continue;
+    ++flags_before_kernel_;
+    excess.values[i] = Block::kMissing;
+    for (Column& column : columns) column.values[i] = Block::kMissing;
   }
   columns.push_back(std::move(excess));
 }
@@ -242,6 +308,7 @@ void CaseTrace::add_flag_column(const Block& block, std::vector<Column>& columns
 CaseTrace::Values CaseTrace::bursts(const SampleWindows& windows) const {
   struct Burst {
     double launches = 0, calls_ns = 0, kernels_ns = 0, overhead_ns = 0;
+    bool impossible = false;
     std::vector<const KernelRun*> kernels;
   };
   const std::size_t n = windows.size();
@@ -249,8 +316,10 @@ CaseTrace::Values CaseTrace::bursts(const SampleWindows& windows) const {
   for (const Launch& launch : joined_.launches) {
     const Call& call = trace_.calls[launch.call];
     const auto sample = windows.sample_at(call.begin_ns);
-    if (!sample || launch.kernel_count == 0) continue;
+    if (!sample) continue;
     Burst& burst = bursts[*sample];
+    burst.impossible = burst.impossible || launch.impossible;
+    if (launch.kernel_count == 0) continue;
     const KernelRun& kernel = trace_.kernels[joined_.kernels_of(launch).front()];
     burst.launches += 1;
     burst.calls_ns += between(call.begin_ns, call.end_ns);
@@ -263,10 +332,8 @@ CaseTrace::Values CaseTrace::bursts(const SampleWindows& windows) const {
     values.columns.push_back(column(metric, n));
   for (std::size_t i = 0; i < n; ++i) {
     Burst& burst = bursts[i];
-    if (burst.launches != operations_) {
-      ++values.samples_without_records;
-      continue;
-    }
+    if (burst.impossible) continue;
+    if (!values.expect(burst.launches, operations_)) continue;
     std::ranges::sort(burst.kernels, {}, &KernelRun::begin_ns);
     values.columns[0].values[i] = burst.calls_ns / burst.launches;
     values.columns[1].values[i] = burst.kernels_ns / burst.launches;
@@ -278,38 +345,48 @@ CaseTrace::Values CaseTrace::bursts(const SampleWindows& windows) const {
   return values;
 }
 
-/// Kernels with possible times, without the gate that held them back.
-std::vector<const KernelRun*> CaseTrace::work_kernels() const {
-  std::vector<const KernelRun*> kernels;
-  for (const KernelRun& kernel : trace_.kernels) {
-    if (kernel.begin_ns > 0 && kernel.end_ns >= kernel.begin_ns &&
-        trace_.name(kernel.name) != kernels::gate_kernel.name) {
-      kernels.push_back(&kernel);
-    }
-  }
-  return kernels;
-}
-
-/// Every operation is the same call, so every sample has the same number of kernels: the largest
-/// that any has, in this block or before. One that has fewer lacks records.
+/// Every operation is the same call, so every sample has the same number of kernels: the number
+/// that most have, in this block or in those before. One that has another lacks records, or has
+/// some of somebody else's. A kernel belongs to the sample in which it was launched. The gate is
+/// known by its launch, the sample's first, and not by its name: CUPTI before 13.4 Update 1 may
+/// tell the name of a kernel whose module is gone.
 CaseTrace::Values CaseTrace::work(const SampleWindows& windows) const {
+  struct Work {
+    bool gate_seen = false, impossible = false;
+    std::vector<const KernelRun*> kernels;
+  };
   const std::size_t n = windows.size();
-  std::vector<std::vector<const KernelRun*>> kernels(n);
-  for (const KernelRun* kernel : work_kernels()) {
-    if (const auto sample = windows.sample_at(kernel->begin_ns)) kernels[*sample].push_back(kernel);
+  std::vector<Work> works(n);
+  for (const Launch& launch : joined_.launches) {
+    const auto sample = windows.sample_at(trace_.calls[launch.call].begin_ns);
+    if (!sample) continue;
+    Work& work = works[*sample];
+    work.impossible = work.impossible || launch.impossible;
+    if (as_ == TracedAs::gated_work && !std::exchange(work.gate_seen, true)) continue;
+    for (const std::uint32_t kernel : joined_.kernels_of(launch))
+      work.kernels.push_back(&trace_.kernels[kernel]);
   }
-  std::size_t most = kernels_per_sample_;
-  for (const auto& own : kernels) most = std::max(most, own.size());
+  std::map<std::size_t, std::size_t> samples_by_kernels;
+  for (const Work& work : works) {
+    const std::size_t kernels = work.kernels.size();
+    if (!work.impossible && kernels % static_cast<std::size_t>(operations_) == 0)
+      ++samples_by_kernels[kernels];
+  }
+  std::size_t usual = kernels_per_sample_;
+  if (usual == 0 && !samples_by_kernels.empty()) {
+    usual = std::ranges::max_element(samples_by_kernels, {}, [](const auto& entry) {
+              return entry.second;
+            })->first;
+  }
   Values values;
-  values.kernels_per_sample = most;
+  values.kernels_per_sample = usual;
   for (const std::string_view metric : traced_metrics(as_, {}))
     values.columns.push_back(column(metric, n));
   for (std::size_t i = 0; i < n; ++i) {
-    std::vector<const KernelRun*>& own = kernels[i];
-    const bool whole =
-        own.size() == most && own.size() % static_cast<std::size_t>(operations_) == 0;
-    if (own.empty() || !whole) {
-      ++values.samples_without_records;
+    std::vector<const KernelRun*>& own = works[i].kernels;
+    if (works[i].impossible) continue;
+    if (!values.expect(static_cast<double>(own.size()),
+                       static_cast<double>(std::max(usual, std::size_t{1})))) {
       continue;
     }
     std::ranges::sort(own, {}, &KernelRun::begin_ns);
@@ -331,35 +408,39 @@ CaseTrace::Values CaseTrace::chains(const SampleWindows& windows) const {
     const KernelRun* kernel;
     std::int64_t launched_ns;
   };
+  struct Chain {
+    bool impossible = false;
+    std::vector<Operation> operations;
+  };
   const std::size_t n = windows.size();
-  std::vector<std::vector<Operation>> chains(n);
+  std::vector<Chain> chains(n);
   for (const Launch& launch : joined_.launches) {
     const Call& call = trace_.calls[launch.call];
     const auto sample = windows.sample_at(call.begin_ns);
     if (!sample) continue;
+    chains[*sample].impossible = chains[*sample].impossible || launch.impossible;
     std::vector<const KernelRun*> kernels;
     for (const std::size_t kernel : joined_.kernels_of(launch))
       kernels.push_back(&trace_.kernels[kernel]);
     std::ranges::sort(kernels, {}, &KernelRun::begin_ns);
     for (const KernelRun* kernel : kernels) {
-      chains[*sample].push_back({kernel, kernel == kernels.front() ? call.begin_ns : kNoLaunch});
+      chains[*sample].operations.push_back(
+          {kernel, kernel == kernels.front() ? call.begin_ns : kNoLaunch});
     }
   }
   Values values;
   for (const std::string_view metric : traced_metrics(as_, {}))
     values.columns.push_back(column(metric, n));
   for (std::size_t i = 0; i < n; ++i) {
-    std::vector<Operation>& chain = chains[i];
-    if (static_cast<double>(chain.size()) != operations_) {
-      ++values.samples_without_records;
-      continue;
-    }
+    auto& [impossible, operations] = chains[i];
+    if (impossible) continue;
+    if (!values.expect(static_cast<double>(operations.size()), operations_)) continue;
     std::ranges::sort(
-        chain, {}, [](const Operation& operation) { return operation.kernel->begin_ns; });
+        operations, {}, [](const Operation& operation) { return operation.kernel->begin_ns; });
     std::vector<const KernelRun*> kernels;
     double total = 0, found_empty = 0;
     std::int64_t busy_until = 0;
-    for (const auto& [kernel, launched_ns] : chain) {
+    for (const auto& [kernel, launched_ns] : operations) {
       kernels.push_back(kernel);
       total += between(kernel->begin_ns, kernel->end_ns);
       found_empty += launched_ns >= busy_until && launched_ns != kNoLaunch;
@@ -399,10 +480,53 @@ CaseTrace::Values CaseTrace::allocations(const SampleWindows& windows) const {
     }
   }
   for (const auto& [allocated, released, without_memory] : seen) {
-    values.samples_without_records +=
-        allocated != 1 || released != 1 || (without_memory > 0 && !memory.empty());
+    const int lacking = memory.empty() ? 0 : without_memory;
+    values.expect(allocated + released - lacking, 2);
   }
   return values;
+}
+
+TraceFaults CaseTrace::faults() const {
+  // Three views of the same records: those that the source says it dropped, those that a sample
+  // lacks, and those whose launch or kernel is alone.
+  std::uint64_t missing = std::max(counts_.dropped, missing_records_);
+  if (each_launch_has_its_kernel()) {
+    missing = std::max(missing, counts_.launches_without_kernel + counts_.kernels_without_launch);
+  }
+  TraceFaults faults;
+  faults.impossible = counts_.impossible() - counts_.dropped + missing + flags_before_kernel_;
+  faults.records = std::max({counts_.launches,
+                             counts_.kernels,
+                             static_cast<std::uint64_t>(expected_records_),
+                             faults.impossible});
+  faults.most_samples_are_spoilt = 2 * spoilt_samples_ > samples_;
+  return faults;
+}
+
+std::string CaseTrace::describe_faults() const {
+  std::vector<std::string> parts;
+  if (counts_.impossible() > 0) {
+    parts.push_back(
+        fmt::format("of {} launches: {}", counts_.launches, counts_.describe_impossible()));
+  }
+  if (each_launch_has_its_kernel() &&
+      counts_.launches_without_kernel + counts_.kernels_without_launch > 0) {
+    parts.push_back(fmt::format("{} of {} launches have no kernel, {} of {} kernels no launch",
+                                counts_.launches_without_kernel,
+                                counts_.launches,
+                                counts_.kernels_without_launch,
+                                counts_.kernels));
+  }
+  if (samples_without_records_ > 0) {
+    parts.push_back(fmt::format("{} of {} samples do not have the records that they should",
+                                samples_without_records_,
+                                samples_));
+  }
+  if (flags_before_kernel_ > 0) {
+    parts.push_back(fmt::format("the host saw {} flags before the kernels that raise them began",
+                                flags_before_kernel_));
+  }
+  return fmt::format("{}", fmt::join(parts, "; "));
 }
 
 std::optional<TraceUnavailable> CaseTrace::invalid() const {
@@ -417,76 +541,112 @@ std::optional<TraceUnavailable> CaseTrace::invalid() const {
                     "system's time",
                     clock_.step_ns() / 1000));
   }
-  if (counts_.impossible() > 0) {
-    return TraceUnavailable(
-        counts_.dropped > 0 ? "invalid:dropped" : "invalid:bad_timestamps",
-        fmt::format("of {} launches: {}", counts_.launches, counts_.describe_impossible()));
-  }
-  const bool launches_alone = as_ == TracedAs::launch || as_ == TracedAs::burst;
-  if (launches_alone && tracer_.level() >= TraceLevel::kernels &&
-      counts_.launches_without_kernel + counts_.kernels_without_launch > 0) {
-    return TraceUnavailable(
-        "invalid:unjoined",
-        fmt::format("{} of {} launches have no kernel, {} of {} kernels no launch",
-                    counts_.launches_without_kernel,
-                    counts_.launches,
-                    counts_.kernels_without_launch,
-                    counts_.kernels));
-  }
-  if (samples_without_records_ > 0) {
-    return TraceUnavailable("invalid:unjoined",
-                            fmt::format("{} samples do not have the records that they should",
-                                        samples_without_records_));
-  }
-  if (flags_before_kernel_ > 0) {
-    return TraceUnavailable(
-        "invalid:bad_timestamps",
-        fmt::format("the host saw {} flags before the kernels that raise them began",
-                    flags_before_kernel_));
-  }
-  return std::nullopt;
+  if (!faults().invalid()) return std::nullopt;
+  const bool bad_times = counts_.impossible() > 0 || flags_before_kernel_ > 0;
+  return TraceUnavailable(counts_.dropped > 0 ? "invalid:dropped"
+                          : bad_times         ? "invalid:bad_timestamps"
+                                              : "invalid:unjoined",
+                          describe_faults());
 }
 
-void check_with_canary(Tracer& tracer, Device& device, JoinCounts& seen) {
+namespace {
+
+/// One try: 100 launches, each waited for.
+class CanaryTry {
+ public:
+  CanaryTry(Tracer& tracer, Stream& stream, const Kernel& kernel)
+      : tracer_(tracer),
+        stream_(stream),
+        kernel_(kernel),
+        clock_([&tracer] { return tracer.clock_ns(); }) {}
+
+  /// What is wrong, if anything.
+  std::optional<TraceUnavailable> run(Canary& canary) {
+    tracer_.collect(trace_, true);
+    trace_.clear();
+    clock_.bracket();
+    for (int i = 0; i < kCanaryLaunches; ++i) {
+      stream_.launch(kernel_, {1, 1}, nullptr);
+      stream_.wait();
+    }
+    for (int attempt = 0; attempt < 4; ++attempt) {
+      tracer_.collect(trace_, attempt > 0);
+      join_records(canary);
+      if (complete(canary.counts)) break;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    clock_.bracket();
+    return verdict(canary.counts);
+  }
+
+ private:
+  bool with_kernels() const { return tracer_.level() >= TraceLevel::kernels; }
+
+  void join_records(Canary& canary) {
+    Joined joined = join(trace_);
+    std::vector<double> launch_ns;
+    for (const Launch& launch : joined.launches) {
+      if (launch.kernel_count == 0) continue;
+      const KernelRun& kernel = trace_.kernels[joined.kernels_of(launch).front()];
+      launch_ns.push_back(between(trace_.calls[launch.call].begin_ns, kernel.begin_ns));
+    }
+    canary.scatter_ns = scatter_of_launches(std::move(launch_ns));
+    canary.counts = join(trace_, clock_.uncertainty_ns() + canary.scatter_ns).counts;
+  }
+
+  bool complete(const JoinCounts& counts) const {
+    return counts.launches >= kCanaryLaunches &&
+           (!with_kernels() || counts.joined >= kCanaryLaunches);
+  }
+
+  std::optional<TraceUnavailable> verdict(const JoinCounts& counts) const {
+    const auto problem = [&](const char* state, const std::string& why) {
+      return TraceUnavailable(state, fmt::format("of {} empty launches: {}", kCanaryLaunches, why));
+    };
+    if (counts.impossible() > 0) {
+      return problem(counts.dropped > 0 ? "invalid:dropped" : "invalid:bad_timestamps",
+                     counts.describe_impossible());
+    }
+    if (clock_.step_ns() != 0) return problem("invalid:clock_step", "the trace's clock jumped");
+    if (counts.launches + counts.kernels == 0)
+      return problem("invalid:no_records", "none was recorded");
+    if (counts.launches == kCanaryLaunches &&
+        (!with_kernels() ||
+         (counts.kernels == kCanaryLaunches && counts.joined == kCanaryLaunches))) {
+      return std::nullopt;
+    }
+    return problem("invalid:unjoined",
+                   fmt::format("{} calls and {} kernels were recorded, {} joined",
+                               counts.launches,
+                               counts.kernels,
+                               counts.joined));
+  }
+
+  Tracer& tracer_;
+  Stream& stream_;
+  const Kernel& kernel_;
+  TraceClock clock_;
+  activity::Trace trace_;
+};
+
+}  // namespace
+
+void check_with_canary(Tracer& tracer, Device& device, Canary& canary) {
+  constexpr int kMostTries = 3;
+  constexpr auto kBusy = std::chrono::milliseconds(50);
   const std::unique_ptr<Stream> stream = device.create_stream();
   const std::unique_ptr<Kernel> kernel = device.load(kernels::null_kernel);
-  activity::Trace trace;
-  tracer.collect(trace, true);
-  trace.clear();
-  TraceClock clock([&tracer] { return tracer.clock_ns(); });
-  clock.bracket();
-  for (int i = 0; i < kCanaryLaunches; ++i) stream->launch(*kernel, {1, 1}, nullptr);
-  stream->wait();
-  Joined joined;
-  const bool with_kernels = tracer.level() >= TraceLevel::kernels;
-  for (int attempt = 0; attempt < 4; ++attempt) {
-    tracer.collect(trace, attempt > 0);
-    joined = join(trace);
-    if (joined.counts.launches >= kCanaryLaunches &&
-        (!with_kernels || joined.counts.joined >= kCanaryLaunches)) {
-      break;
+  for (;;) {
+    const auto problem = CanaryTry(tracer, *stream, *kernel).run(canary);
+    ++canary.tries;
+    if (!problem) return;
+    if (canary.tries == 1) canary.burst = problem->what();
+    if (canary.tries == kMostTries) throw *problem;
+    for (const auto until = std::chrono::steady_clock::now() + kBusy;
+         std::chrono::steady_clock::now() < until;) {
+      stream->launch(*kernel, {1, 1}, nullptr);
+      stream->wait();
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  clock.bracket();
-
-  const JoinCounts& counts = seen = joined.counts;
-  const auto fail = [&](const char* state, const std::string& why) {
-    throw TraceUnavailable(state, fmt::format("of {} empty launches: {}", kCanaryLaunches, why));
-  };
-  if (counts.impossible() > 0) {
-    fail(counts.dropped > 0 ? "invalid:dropped" : "invalid:bad_timestamps",
-         counts.describe_impossible());
-  }
-  if (clock.step_ns() != 0) fail("invalid:clock_step", "the trace's clock jumped");
-  if (counts.launches + counts.kernels == 0) fail("invalid:no_records", "none was recorded");
-  if (counts.launches != kCanaryLaunches ||
-      (with_kernels && (counts.kernels != kCanaryLaunches || counts.joined != kCanaryLaunches))) {
-    fail("invalid:unjoined",
-         fmt::format("{} calls and {} kernels were recorded, {} joined",
-                     counts.launches,
-                     counts.kernels,
-                     counts.joined));
   }
 }
 

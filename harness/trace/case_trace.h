@@ -43,20 +43,55 @@ struct OverheadUse {
   std::int64_t total_ns = 0;
 };
 
+/// How many records cannot be, and what follows (docs/definitions.md, "Impossible records").
+struct TraceFaults {
+  /// From this share on a case is invalid, and above the lesser one it is doubtful.
+  static constexpr double kInvalidShare = 1e-2;
+  static constexpr double kDoubtfulShare = 1e-3;
+
+  std::uint64_t impossible = 0;  // records that cannot be, or are missing
+  std::uint64_t records = 0;
+  bool most_samples_are_spoilt = false;  // and so lack the traced metrics
+
+  double share() const {
+    return records == 0 ? 0 : static_cast<double>(impossible) / static_cast<double>(records);
+  }
+  bool invalid() const { return most_samples_are_spoilt || share() >= kInvalidShare; }
+  bool doubtful() const { return !invalid() && share() > kDoubtfulShare; }
+};
+
+/// What a traced process has shown before it measures.
+struct Canary {
+  JoinCounts counts;  // of the last try
+  int tries = 0;      // how often it was asked; more than one where tracing began with a burst of
+                      // corrupt records (pytorch/pytorch issue 192021)
+  std::string burst;  // what was wrong with the first try, where there were more
+  std::int64_t scatter_ns = 0;  // of its launches, see scatter_of_launches()
+};
+
+/// How far `launch_ns` of launches into an idle stream scatter: five robust standard deviations, at
+/// most 5 us. An error of the conversion of the device's clock to the host's shows in it, so that
+/// error is not larger. 0 for fewer than 20 values.
+std::int64_t scatter_of_launches(std::vector<double> launch_ns);
+
 class CaseTrace {
  public:
-  /// `operations` is what Case::operations_per_sample says. At the levels below `all` records are
-  /// only checked and give no columns.
-  CaseTrace(Tracer& tracer, TracedAs as, int operations);
+  /// `operations` is what Case::operations_per_sample says; `scatter_ns` the canary's. At the
+  /// levels below `all` records are only checked and give no columns.
+  CaseTrace(Tracer& tracer, TracedAs as, int operations, std::int64_t scatter_ns = 0);
 
   /// Forgets what was recorded so far: set-up and warm-up.
   void begin();
-  /// After a block, with the device idle: its traced values.
+  /// After a block, with the device idle: its traced values; missing where a record of the sample
+  /// cannot be.
   std::vector<Column> finish(const Block& block);
 
   /// Why nothing of this case may be believed, with the state that says so ("invalid:dropped");
-  /// nothing if it may. Zero tolerance: one impossible record is enough.
+  /// nothing if it may.
   std::optional<TraceUnavailable> invalid() const;
+  TraceFaults faults() const;
+  /// What was impossible or is missing, in words; empty if nothing.
+  std::string describe_faults() const;
 
   // What was seen, for the record.
   const JoinCounts& counts() const { return counts_; }
@@ -72,19 +107,32 @@ class CaseTrace {
   /// Blocks whose records were only complete when they were asked for again, by force.
   std::uint64_t late_blocks() const { return late_blocks_; }
   const TraceClock& clock() const { return clock_; }
+  /// The largest of the blocks' errors of conversion, by which a kernel may seem to begin too
+  /// early.
+  std::int64_t conversion_error_ns() const { return largest_error_ns_; }
 
  private:
   class SampleWindows;
 
-  /// Values of a block, and how many of its samples lack records or have too many.
+  /// Values of a block, and how many of its samples lack records or have too many, those apart that
+  /// have impossible ones.
   struct Values {
     std::vector<Column> columns;
     std::uint64_t samples_without_records = 0;
+    std::uint64_t missing_records = 0;
+    double expected_records = 0;
     std::uint64_t allocations_joined = 0;
-    std::size_t kernels_per_sample = 0;  // of library work: the most
+    std::size_t kernels_per_sample = 0;  // of library work: the usual number
+
+    /// Counts a sample as lacking records unless it has as many as expected.
+    bool expect(double found, double expected);
+    /// Samples that have no traced metrics.
+    std::uint64_t spoilt_samples() const;
   };
 
   Values collect(const SampleWindows& windows);
+  std::int64_t scatter_of_block(const SampleWindows& windows) const;
+  bool each_launch_has_its_kernel() const;
   void note(const SampleWindows& windows);
   Values values(const SampleWindows& windows) const;
   Values launches(const SampleWindows& windows) const;
@@ -93,12 +141,18 @@ class CaseTrace {
   Values chains(const SampleWindows& windows) const;
   Values allocations(const SampleWindows& windows) const;
   Values calls_alone(const SampleWindows& windows) const;
-  std::vector<const activity::KernelRun*> work_kernels() const;
   void add_flag_column(const Block& block, std::vector<Column>& columns);
 
   Tracer& tracer_;
   TracedAs as_;
   double operations_;
+  std::int64_t scatter_ns_;
+  std::int64_t error_ns_ = 0;  // of this block
+  std::int64_t largest_error_ns_ = 0;
+  std::uint64_t samples_ = 0;
+  std::uint64_t spoilt_samples_ = 0;
+  std::uint64_t missing_records_ = 0;
+  double expected_records_ = 0;
   TraceClock clock_;
   activity::Trace trace_;
   Joined joined_;
@@ -116,9 +170,10 @@ class CaseTrace {
 };
 
 /// The proof that tracing works here, before anything is measured with it: 100 launches of an empty
-/// kernel must all be there, joined, with possible times. Throws TraceUnavailable
-/// ("invalid:no_records", "invalid:dropped", "invalid:bad_timestamps", "invalid:unjoined"); `seen`
-/// has the count of each in any case.
-void check_with_canary(Tracer& tracer, Device& device, JoinCounts& seen);
+/// kernel, each waited for, must all be there, joined, with possible times. Where they are not, the
+/// device is kept busy for 50 ms and asked again, three times in all. Throws TraceUnavailable
+/// ("invalid:no_records", "invalid:dropped", "invalid:bad_timestamps", "invalid:unjoined");
+/// `canary` has what was seen in any case.
+void check_with_canary(Tracer& tracer, Device& device, Canary& canary);
 
 }  // namespace launchgap

@@ -83,7 +83,8 @@ std::vector<std::uint32_t> launch_calls_in_order(const Trace& trace, JoinCounts&
 
 class Join {
  public:
-  explicit Join(const Trace& trace) : trace_(trace), by_correlation_(trace.calls.size()) {
+  Join(const Trace& trace, std::int64_t clock_error_ns)
+      : trace_(trace), clock_error_ns_(clock_error_ns), by_correlation_(trace.calls.size()) {
     joined_.counts.dropped = trace.dropped;
     joined_.counts.unknown = trace.unknown;
   }
@@ -132,8 +133,12 @@ class Join {
     joined_.counts.kernels = kernels.size();
     std::vector<std::uint32_t> owners(kernels.size(), kNone);
     for (std::size_t i = 0; i < kernels.size(); ++i) {
-      if (!times_are_possible(kernels[i], joined_.counts)) continue;
-      owners[i] = by_correlation_.find(kernels[i].correlation);
+      const std::uint32_t owner = by_correlation_.find(kernels[i].correlation);
+      if (!times_are_possible(kernels[i], joined_.counts)) {
+        if (owner != kNone) joined_.launches[owner].impossible = true;
+        continue;
+      }
+      owners[i] = owner;
       if (owners[i] == kNone) {
         ++joined_.counts.kernels_without_launch;
       } else {
@@ -162,9 +167,9 @@ class Join {
   }
 
   void check_launches() {
-    for (const Launch& launch : joined_.launches) {
+    for (Launch& launch : joined_.launches) {
       if (launch.kernel_count == 0) {
-        if (!launch.is_graph) ++joined_.counts.launches_without_kernel;
+        if (!launch.is_graph && !launch.impossible) ++joined_.counts.launches_without_kernel;
         continue;
       }
       const auto own = std::span(joined_.kernels).subspan(launch.first_kernel, launch.kernel_count);
@@ -173,8 +178,9 @@ class Join {
       }
       const Call& call = trace_.calls[launch.call];
       const std::int64_t begin_ns = trace_.kernels[own[0]].begin_ns;
-      if (begin_ns < call.begin_ns) {
+      if (begin_ns < call.begin_ns - clock_error_ns_) {
         ++joined_.counts.early;
+        launch.impossible = true;
       } else if (begin_ns < call.end_ns) {
         ++joined_.counts.overlap;
       }
@@ -223,6 +229,7 @@ class Join {
   }
 
   const Trace& trace_;
+  std::int64_t clock_error_ns_;
   LaunchByCorrelation by_correlation_;
   Joined joined_;
 };
@@ -265,8 +272,8 @@ std::string JoinCounts::describe_impossible() const {
   return text;
 }
 
-Joined join(const Trace& trace) {
-  return Join(trace).run();
+Joined join(const Trace& trace, std::int64_t clock_error_ns) {
+  return Join(trace, clock_error_ns).run();
 }
 
 }  // namespace launchgap

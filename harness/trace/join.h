@@ -20,6 +20,7 @@ struct Launch {
   std::uint32_t first_kernel = 0;  // into Joined::kernels
   std::uint32_t kernel_count = 0;
   bool is_graph = false;         // a graph traced as a whole: its kernels have no records
+  bool impossible = false;       // a record of one of its kernels cannot be
   std::int64_t overhead_ns = 0;  // time from the call on that overheads cover
 };
 
@@ -35,13 +36,14 @@ struct JoinCounts {
   std::uint64_t unknown = 0;     // of a kind that nobody asked for
   std::uint64_t zero = 0;        // calls and kernels without a time
   std::uint64_t inverted = 0;    // that end before they begin
-  std::uint64_t early = 0;       // kernels that begin before their launch is called
+  std::uint64_t early = 0;       // kernels that begin before their launch is called, by more than
+                                 // the conversion of the device's clock may be wrong
   std::uint64_t duplicates = 0;  // correlation numbers of more than one launch
   std::uint64_t overlap = 0;     // kernels that begin before their launch returns: legitimate
   std::uint64_t nested = 0;      // launch calls inside another
 
   JoinCounts& operator+=(const JoinCounts& other);
-  /// Records that cannot be: any makes what was measured with them invalid.
+  /// Records that cannot be.
   std::uint64_t impossible() const {
     return dropped + unknown + zero + inverted + early + duplicates;
   }
@@ -60,7 +62,8 @@ struct Joined {
   }
 };
 
-/// Joins a trace; about 25 ns per record. Records with impossible times take no part.
-Joined join(const activity::Trace& trace);
+/// Joins a trace; about 25 ns per record. Records with impossible times take no part, and their
+/// launch says that they were there. A kernel may begin `clock_error_ns` before its launch.
+Joined join(const activity::Trace& trace, std::int64_t clock_error_ns = 0);
 
 }  // namespace launchgap

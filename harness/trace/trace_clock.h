@@ -27,6 +27,8 @@ class TraceClock {
 
   /// How far trace_time() may be off: half the width of the worse of the last two brackets.
   std::int64_t uncertainty_ns() const;
+  /// How far the offset moved between the last two brackets.
+  std::int64_t change_ns() const { return std::abs(last_.offset_ns - before_.offset_ns); }
   /// Change of the offset per time between first and last bracket; absent before there are two.
   std::optional<double> drift_ppm() const;
   /// The greatest jump between two brackets, 0 if there was none.

@@ -120,13 +120,18 @@ TEST(Setups, TellFamilyAndTraceLevelByTheirName) {
     TraceLevel level;
     const char* name;
   };
-  for (const auto& [level, name] : {Case{TraceLevel::all, "launch"},
+  for (const auto& [level, name] : {Case{TraceLevel::none, "launch+trace=none"},
+                                    Case{TraceLevel::launches, "launch+trace=launches"},
                                     Case{TraceLevel::kernels, "launch+trace=kernels"},
-                                    Case{TraceLevel::launches, "launch+trace=launches"}}) {
-    EXPECT_EQ(setup_name("launch", level), name);
+                                    Case{TraceLevel::all, "launch+trace=all"}}) {
+    EXPECT_EQ(observer_setup("launch", level), name);
+    EXPECT_TRUE(is_observer_setup(name));
     EXPECT_EQ(trace_level_of(name), level);
     EXPECT_EQ(family_of_setup(name), "launch");
   }
+  EXPECT_FALSE(is_observer_setup("launch"));
+  EXPECT_FALSE(is_observer_setup("launch+wait=block"));
+  EXPECT_EQ(trace_level_of("launch"), TraceLevel::all);
 }
 
 TEST(DerivedSeeds, DependOnEveryPart) {

@@ -58,7 +58,7 @@ void require_native_form(const KernelDescription& kernel,
 
 }  // namespace
 
-CudaKernel::CudaKernel(const Driver& driver,
+CudaModule::CudaModule(const Driver& driver,
                        const KernelDescription& description,
                        int compute_capability)
     : driver_(driver) {
@@ -91,14 +91,14 @@ CudaKernel::CudaKernel(const Driver& driver,
     throw;
   }
 }
-CudaKernel::~CudaKernel() {
+CudaModule::~CudaModule() {
   driver_.cuModuleUnload(module_);
 }
 
 /// False if the image has nothing for this GPU or is of a toolkit that the driver is too old for,
 /// which is no error: the portable form is there for that. Old drivers say of newer images that
 /// they are invalid.
-bool CudaKernel::load(std::string_view image) {
+bool CudaModule::load(std::string_view image) {
   const abi::Result code = driver_.cuModuleLoadDataEx(&module_, image.data(), 0, nullptr, nullptr);
   switch (code) {
     case abi::kNoBinaryForGpu:
@@ -113,7 +113,7 @@ bool CudaKernel::load(std::string_view image) {
   }
 }
 
-void CudaKernel::load_portable(std::string_view ptx) {
+void CudaModule::load_portable(std::string_view ptx) {
   std::array<char, 4096> log{};
   int options[] = {abi::kJitErrorLogBuffer, abi::kJitErrorLogBufferSizeBytes};
   void* values[] = {log.data(), reinterpret_cast<void*>(log.size() - 1)};

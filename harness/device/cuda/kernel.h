@@ -8,14 +8,18 @@
 
 namespace launchgap::cuda {
 
-class CudaKernel : public Kernel {
+/// One kernel's module. It stays loaded as long as the device is open: CUPTI before 13.4 Update 1
+/// may tell the name of a kernel whose module is gone where another was loaded.
+class CudaModule {
  public:
   /// `compute_capability` as 90 for 9.0. Throws Unsupported if this build has no form for it.
-  CudaKernel(const Driver& driver, const KernelDescription& description, int compute_capability);
-  ~CudaKernel() override;
+  CudaModule(const Driver& driver, const KernelDescription& description, int compute_capability);
+  ~CudaModule();
+  CudaModule(const CudaModule&) = delete;
+  CudaModule& operator=(const CudaModule&) = delete;
 
-  std::string form() const override { return form_; }
-  bool compiled_by_driver() const override { return compiled_by_driver_; }
+  const std::string& form() const { return form_; }
+  bool compiled_by_driver() const { return compiled_by_driver_; }
   abi::Function function() const { return function_; }
 
  private:
@@ -27,6 +31,19 @@ class CudaKernel : public Kernel {
   abi::Function function_ = nullptr;
   std::string form_;
   bool compiled_by_driver_ = false;
+};
+
+/// The kernel of a module, which outlives it.
+class CudaKernel : public Kernel {
+ public:
+  explicit CudaKernel(const CudaModule& module) : module_(module) {}
+
+  std::string form() const override { return module_.form(); }
+  bool compiled_by_driver() const override { return module_.compiled_by_driver(); }
+  abi::Function function() const { return module_.function(); }
+
+ private:
+  const CudaModule& module_;
 };
 
 }  // namespace launchgap::cuda

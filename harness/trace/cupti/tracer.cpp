@@ -210,7 +210,8 @@ void CuptiTracer::enable() {
   if (level_ == TraceLevel::kernels) return;
   enable_kind(abi::kSynchronization, "synchronisation");
   enable_kind(abi::kMemory2, "memory");
-  enable_kind(abi::kGraphTrace, "graph");
+  // Not GRAPH_TRACE: a graph would have one record, and its kernels none (cupti_activity.h; Tracy
+  // pull request 1330).
 }
 
 /// A kind that an older library lacks is a remark, not the end.
