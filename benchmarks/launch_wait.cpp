@@ -56,14 +56,14 @@ class WaitLaunch : public Case {
 };
 
 std::vector<std::string> ways(Profile, const DeviceFacts& facts) {
-  if (is_host(facts)) return {"spin"};
+  if (is_host(facts)) return {"own"};
   return {"spin", "yield", "block"};
 }
 
 const Registration launch_wait =
     benchmark("launch/wait")
         .asks("What does a launch take when the wait for it spins, yields or sleeps?")
-        .process_axis("wait", ways, "spin")
+        .process_axis("wait", ways, "own")
         .axis("by", {"stream", "event"})
         .metrics({"roundtrip_ns", "cpu_ns"})
         .samples([](Profile profile, const CaseName&) {

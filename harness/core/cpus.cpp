@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
+#include "harness/core/system_root.h"
 
 namespace launchgap {
 
@@ -42,7 +43,7 @@ bool bind_thread(const CpuList& cpus) {
 }
 
 std::optional<CpuList> cpus_of_numa_node(int node) {
-  std::ifstream file(fmt::format("/sys/devices/system/node/node{}/cpulist", node));
+  std::ifstream file(system_path(fmt::format("/sys/devices/system/node/node{}/cpulist", node)));
   std::string text;
   if (node < 0 || !std::getline(file, text) || text.empty()) return std::nullopt;
   return parse_cpu_list(text);

@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "harness/core/system_root.h"
+
 namespace launchgap::doctor {
 namespace fs = std::filesystem;
 
@@ -17,8 +19,7 @@ SystemFiles::SystemFiles(const fs::path& root) : root_(root.lexically_normal()) 
 }
 
 SystemFiles SystemFiles::of_this_system() {
-  const char* const root = std::getenv("LAUNCHGAP_SYSTEM_ROOT");
-  return SystemFiles(root && *root ? fs::absolute(root) : fs::path("/"));
+  return SystemFiles(system_root());
 }
 
 fs::path SystemFiles::at(const std::string& path) const {

@@ -59,6 +59,12 @@ bool Gate::timed_out() const {
   return state().timed_out != 0;
 }
 
+GateTimedOut::GateTimedOut(int operations)
+    : InvalidMeasurement(
+          fmt::format("the gate timed out while {} operations were enqueued behind it: one of them "
+                      "waited for the device, or the launch queue was full",
+                      operations)) {}
+
 DeviceTimer::DeviceTimer(Device& device, Stream& stream)
     : device_(device),
       stream_(stream),
@@ -80,10 +86,7 @@ double DeviceTimer::time(int operations, const std::function<void(int)>& enqueue
   }
   stream_.wait();
   if (gate_.timed_out()) {
-    throw InvalidMeasurement(
-        fmt::format("the gate timed out while {} operations were enqueued behind it: one of them "
-                    "waited for the device",
-                    operations));
+    throw GateTimedOut(operations);
   }
   return device_.elapsed_ns(*begin_, *end_) / operations;
 }
@@ -93,17 +96,27 @@ int DeviceTimer::operations_for_one_ms(double seconds, const std::function<void(
   // twice.
   constexpr double kSurelyLongNs = 20e6;
   int operations = 1;
+  int most = kMaxOperations;
   int confirmed = 0;
   const std::int64_t until = now_ns() + static_cast<std::int64_t>(seconds * 1e9);
   for (;;) {
-    const double total_ns = std::max(1.0, time(operations, enqueue) * operations);
-    if (total_ns >= 1e6 || operations == kMaxOperations) {
+    double total_ns = 0;
+    try {
+      total_ns = std::max(1.0, time(operations, enqueue) * operations);
+    } catch (const GateTimedOut&) {
+      if (operations == 1) throw;
+      most = operations = operations / 2;
+      confirmed = 0;
+      continue;
+    }
+    if (total_ns >= 1e6 || operations == most) {
       ++confirmed;
       if ((confirmed >= 2 || total_ns >= kSurelyLongNs) && now_ns() >= until) return operations;
     } else {
       confirmed = 0;
       const double wanted = std::ceil(1.1e6 / total_ns * operations);
-      operations = static_cast<int>(std::clamp(wanted, operations + 1.0, double{kMaxOperations}));
+      operations =
+          static_cast<int>(std::clamp(wanted, operations + 1.0, static_cast<double>(most)));
     }
   }
 }

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 
+#include "harness/core/errors.h"
 #include "harness/device/device.h"
 
 namespace launchgap {
@@ -40,18 +41,24 @@ class Gate {
   std::unique_ptr<Buffer> shared_;
 };
 
+/// More was enqueued behind a gate than the launch queue takes, or something waited for the device:
+/// the gate gave up.
+class GateTimedOut : public InvalidMeasurement {
+ public:
+  explicit GateTimedOut(int operations);
+};
+
 class DeviceTimer {
  public:
   DeviceTimer(Device& device, Stream& stream);
 
   /// Enqueues `operations` operations, the i-th by enqueue(i), and returns the nanoseconds per
-  /// operation that the device took. All their loading must be done before. Throws
-  /// InvalidMeasurement if the gate timed out.
+  /// operation that the device took. All their loading must be done before. Throws GateTimedOut.
   double time(int operations, const std::function<void(int)>& enqueue);
 
   /// Works for `seconds` and then says how many operations make at least 1 ms; at most
-  /// kMaxOperations, which stays below the launch queue's limit even where an operation is several
-  /// kernels. The work lets clocks rise.
+  /// kMaxOperations, and no more than the launch queue takes: where a gate times out, half as many
+  /// are tried. The work lets clocks rise. Throws GateTimedOut if a single operation is too much.
   int operations_for_one_ms(double seconds, const std::function<void(int)>& enqueue);
 
   static constexpr int kMaxOperations = 256;

@@ -74,13 +74,21 @@ Json RunTracing::record() const {
   record["reason"] = problem_ ? problem_->what() : "";
   record["level"] = name_of(level_);
   record["notes"] = tracer_ ? Json(tracer_->notes()) : Json::array();
-  record["canary"] = to_json(canary_);
+  record["canary"] = to_json(canary_.counts);
+  record["canary_tries"] = canary_.tries;
+  record["canary_burst"] = canary_.burst;
   return record;
+}
+
+void RunTracing::discard() {
+  if (!tracer_ || problem_) return;
+  activity::Trace trace;
+  tracer_->collect(trace, true);
 }
 
 std::unique_ptr<CaseTrace> RunTracing::of_case(TracedAs as, int operations) {
   if (!tracer_ || problem_) return nullptr;
-  return std::make_unique<CaseTrace>(*tracer_, as, operations);
+  return std::make_unique<CaseTrace>(*tracer_, as, operations, canary_.scatter_ns);
 }
 
 Json RunTracing::record(const std::string& case_name, const CaseTrace& trace) {
@@ -90,6 +98,11 @@ Json RunTracing::record(const std::string& case_name, const CaseTrace& trace) {
   record["state"] = problem ? problem->state() : "ok";
   record["reason"] = problem ? problem->what() : "";
   record["counts"] = to_json(trace.counts());
+  const TraceFaults faults = trace.faults();
+  record["impossible"] = faults.impossible;
+  record["doubtful"] = faults.doubtful();
+  record["faults"] = trace.describe_faults();
+  record["conversion_error_ns"] = trace.conversion_error_ns();
   record["samples_without_records"] = trace.samples_without_records();
   record["flags_before_kernel"] = trace.flags_before_kernel();
   record["allocations_joined"] = trace.allocations_joined();

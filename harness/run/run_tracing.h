@@ -29,6 +29,8 @@ class RunTracing {
 
   /// A `trace` record of the run: state, level, remarks and what the canary saw.
   Json record() const;
+  /// Forgets what was recorded so far.
+  void discard();
   /// The trace of a case that is about to be measured; null in the plain arm.
   std::unique_ptr<CaseTrace> of_case(TracedAs as, int operations);
   /// A `trace` record of a case.
@@ -39,7 +41,7 @@ class RunTracing {
   TraceLevel level_;
   Tracer* tracer_ = nullptr;
   std::optional<TraceUnavailable> problem_;
-  JoinCounts canary_;
+  Canary canary_;
 };
 
 /// Who else watches this process, where somebody does: a tool named by the environment, or whoever

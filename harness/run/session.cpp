@@ -20,6 +20,7 @@
 #include "harness/run/filter.h"
 #include "harness/run/process.h"
 #include "harness/run/progress.h"
+#include "harness/run/settings.h"
 #include "harness/summary/csv.h"
 #include "harness/trace/case_trace.h"
 
@@ -370,6 +371,7 @@ class Session {
                 {"profile", name_of(session_.options.profile)},
                 {"side_by_side", slot.side_by_side},
                 {"cpus", cpu_list_text(slot.cpus)},
+                {"near_cpus", cpu_list_text(local_cpus(slot.device))},
                 {"records", slot.records.string()},
                 {"fingerprint", fingerprint(slot)},
                 {"cases", Json::array()}};
@@ -656,7 +658,11 @@ class Session {
   /// Device, arm, level of tracing, and case: what failed at one level may work at another.
   using Condemnation = std::tuple<std::string, Arm, TraceLevel, std::string>;
   static Condemnation condemnation(const RunSlot& slot, const std::string& case_name) {
-    return {slot.device.uuid, slot.planned.arm, trace_level_of(slot.planned.setup), case_name};
+    const bool traced = slot.planned.arm == Arm::traced;
+    return {slot.device.uuid,
+            slot.planned.arm,
+            traced ? trace_level_of(slot.planned.setup) : TraceLevel::none,
+            case_name};
   }
   std::map<Condemnation, std::string> condemned_;  // with the reason why it is not tried again
   std::vector<std::unique_ptr<WorkerProcess>> abandoned_;
@@ -703,9 +709,9 @@ std::vector<Workload> workloads_of(const DeviceFacts& device,
   return workloads;
 }
 
-/// What of a workload runs under tracing: what has records that say something; and once more at
-/// each lesser level what shows the observer effect, with as many processes as the plain arm has.
-/// Where a kernel's time goes is told by fewer.
+/// What of a workload runs under tracing: what has records that say something; and what shows the
+/// observer effect once more at each level, without tracing too, with as many processes as the
+/// plain arm has. Where a kernel's time goes is told by fewer.
 std::vector<Workload> traced_twins(const Workload& plain) {
   constexpr int kPlainRunsPerTracedRun = 3;
   const auto shows_observer_effect = [](const PlannedCase& planned) {
@@ -725,8 +731,10 @@ std::vector<Workload> traced_twins(const Workload& plain) {
   }
   std::vector<Workload> twins = {twin};
   std::erase_if(twin.cases, std::not_fn(shows_observer_effect));
-  for (const TraceLevel level : {TraceLevel::launches, TraceLevel::kernels}) {
-    twin.setup = setup_name(plain.setup, level);
+  for (const TraceLevel level :
+       {TraceLevel::none, TraceLevel::launches, TraceLevel::kernels, TraceLevel::all}) {
+    twin.setup = observer_setup(plain.setup, level);
+    twin.arm = level == TraceLevel::none ? Arm::plain : Arm::traced;
     twins.push_back(twin);
   }
   return twins;
@@ -790,6 +798,16 @@ PlannedSession plan_session(const RunOptions& options) {
   session.options = options;
   session.replicates = options.replicates.value_or(default_replicates(options.profile));
   session.machine = find_devices(kProbeTimeoutS);
+  for (const FalsifyingVariable& variable : falsifying_variables()) {
+    if (const char* const value = std::getenv(variable.name)) {
+      session.machine.notes.push_back(fmt::format(
+          "{}={} is set, and would falsify what is measured ({}): it is removed for the "
+          "processes of this session.",
+          variable.name,
+          value,
+          variable.effect));
+    }
+  }
   session.devices = select_devices(session.machine, options.devices);
   const bool any_gpu = std::ranges::any_of(session.devices, [](const DeviceFacts& device) {
     return device.backend == "cuda" && device.usable;

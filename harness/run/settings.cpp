@@ -10,6 +10,22 @@
 namespace launchgap {
 namespace {
 
+constexpr FalsifyingVariable kFalsifying[] = {
+    {"CUDA_LAUNCH_BLOCKING", "each launch waits for its kernel"},
+    {"CUDA_FORCE_PTX_JIT", "native kernels are not used, whatever kernel_form says"},
+    {"CUDA_FORCE_JIT", "native kernels are not used, whatever kernel_form says"},
+    {"CUDA_DEVICE_WAITS_ON_EXCEPTION", "a kernel that fails waits for a debugger"},
+    {"NVIDIA_TF32_OVERRIDE", "FP32 and TF32 are no longer different types"},
+    {"CUBLAS_EMULATE_SINGLE_PRECISION", "FP32 products are put together from BF16 ones"},
+    {"CUBLAS_EMULATE_DOUBLE_PRECISION", "FP64 products are put together from integer ones"},
+    {"CUBLAS_EMULATION_STRATEGY", "decides where products are emulated"},
+    {"CUBLAS_LOGINFO_DBG", "each call of cuBLAS writes a log"},
+    {"CUBLASLT_LOG_LEVEL", "each call of cuBLASLt writes a log"},
+    {"CUBLASLT_LOG_MASK", "each call of cuBLASLt writes a log"},
+    {"CUDNN_LOGINFO_DBG", "each call of cuDNN writes a log"},
+    {"CUDNN_LOGLEVEL_DBG", "each call of cuDNN writes a log"},
+};
+
 template <class Value, std::size_t count>
 void set(Value& value,
          std::string_view setup,
@@ -27,6 +43,10 @@ void set(Value& value,
 }
 
 }  // namespace
+
+std::span<const FalsifyingVariable> falsifying_variables() {
+  return kFalsifying;
+}
 
 OpenOptions open_options(std::string_view setup, const std::string& jit_cache) {
   OpenOptions options;

@@ -17,6 +17,7 @@
 #include "harness/measure/nvtx.h"
 #include "harness/measure/steady.h"
 #include "harness/measure/telemetry.h"
+#include "harness/measure/warm_up.h"
 #include "harness/record/writer.h"
 #include "harness/run/process.h"
 #include "harness/run/run_tracing.h"
@@ -64,6 +65,25 @@ Json initialise(const Json& job) {
   const std::unique_ptr<Device> device = open_device_of(job);
   return {{"initialise_ms", static_cast<double>(now_ns() - begin) * 1e-6},
           {"free_memory_bytes", device->free_memory_bytes()}};
+}
+
+/// Removes what falsifies, before a library reads it; returns what was removed, with its value.
+Json remove_falsifying_variables() {
+  Json removed = Json::object();
+  for (const FalsifyingVariable& variable : falsifying_variables()) {
+    const char* const value = std::getenv(variable.name);
+    if (!value) continue;
+    removed[variable.name] = value;
+    unsetenv(variable.name);
+  }
+  return removed;
+}
+
+/// Opens the device from CPUs near it: the driver puts its own memory on the node of the thread
+/// that makes the context. Its threads inherit that, and no more.
+std::unique_ptr<Device> open_near_device(const Json& job) {
+  bind_thread(parse_cpu_list(job.value("near_cpus", "")));
+  return open_device_of(job);
 }
 
 /// Variables that change what the libraries below do, as they are set here.
@@ -116,13 +136,14 @@ class Run {
   explicit Run(const Json& job)
       : job_(job),
         begin_ns_(now_ns()),
+        removed_variables_(remove_falsifying_variables()),
         profile_(parse_profile(job.at("profile").get<std::string>())),
         tracing_(job.at("backend").get<std::string>(),
                  arm_of(job),
                  trace_level_of(job.at("setup").get<std::string>())),
-        device_(open_device_of(job)),
+        device_(open_near_device(job)),
         writer_(RecordWriter::create(job.at("records").get<std::string>())) {
-    // Only now, so that the threads of driver and libraries are free to run elsewhere.
+    // Only now, so that the threads of driver and libraries are free to run elsewhere on the node.
     const CpuList cpus = parse_cpu_list(job.at("cpus").get<std::string>());
     const bool bound = bind_thread(cpus);
     Json record = new_record("run");
@@ -149,18 +170,20 @@ class Run {
         fingerprint_[key] = found->second;
     }
     record["environment"] = environment_of_libraries();
+    record["environment_removed"] = removed_variables_;
     fingerprint_["environment"] = Json::object();
     for (const auto& [name, value] : record["environment"].items()) {
       if (!is_a_place(name)) fingerprint_["environment"][name] = value;
     }
+    telemetry_ = std::make_unique<Telemetry>(device_->facts());
     tracing_.prove(*device_);
     record["trace_state"] = tracing_.state();
+    if (!fresh_) record["warm_up"] = warm_up_record();
     if (const auto tool = watching_tool(arm_of(job)))
       fingerprint_["measured_under_tool"] = record["measured_under_tool"] = *tool;
     record["fingerprint"] = fingerprint_;
     writer_.write(record);
     if (tracing_.wanted()) writer_.write(tracing_.record());
-    telemetry_ = std::make_unique<Telemetry>(device_->facts());
   }
 
   void measure_all() {
@@ -214,6 +237,27 @@ class Run {
   }
 
  private:
+  /// Null where nothing can be launched.
+  Json warm_up_record() {
+    const auto result = warm_up(
+        *device_,
+        [this]() -> std::optional<double> {
+          for (const auto& [key, value] : telemetry_->read().values) {
+            if (key == "sm_clock_mhz") return value;
+          }
+          return std::nullopt;
+        },
+        [this] { tracing_.discard(); });
+    if (!result) return nullptr;
+    Json record = {{"steady", result->steady},
+                   {"seconds", result->seconds},
+                   {"rounds", result->rounds},
+                   {"api_ns", result->last.call_ns},
+                   {"roundtrip_ns", result->last.roundtrip_ns}};
+    if (result->last.clock_mhz) record["sm_clock_mhz"] = *result->last.clock_mhz;
+    return record;
+  }
+
   Outcome measure(const CaseName& name) {
     Outcome outcome;
     const nvtx::Name range_name(name.text());
@@ -381,6 +425,7 @@ class Run {
 
   Json job_;
   std::int64_t begin_ns_;
+  Json removed_variables_;
   Profile profile_;
   Json fingerprint_;
   bool fresh_ = false;
@@ -410,8 +455,6 @@ int run_job(const Json& job) {
       send_message({{"kept", true}});
       for (;;) pause();
     } else if (task == "run") {
-      // FP32 and TF32 are axes here: a switch for all of the process would make one of them a lie.
-      unsetenv("NVIDIA_TF32_OVERRIDE");
       Run(job).measure_all();
     } else {
       throw UsageError("a worker knows no task '" + task + "'");

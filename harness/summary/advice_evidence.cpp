@@ -97,7 +97,7 @@ DeviceRows::DeviceRows(std::string device, const std::vector<SummaryRow>& rows)
     : device_(std::move(device)) {
   for (const SummaryRow& row : rows) {
     if (row.key.device == device_ && row.status == Status::ok && row.p50 &&
-        !row.run_medians.empty() && trace_level_of(row.key.setup) == TraceLevel::all)
+        !row.run_medians.empty() && !is_observer_setup(row.key.setup))
       rows_.push_back(&row);
   }
   // The usual settings before others.

@@ -58,6 +58,7 @@ std::map<KindKey, std::vector<const SummaryRow*>> rows_by_kind(
   for (const SummaryRow& row : rows) {
     const DeviceFacts* device = session.device(row.key.device);
     if (!device || row.metric.empty() || row.run_medians.empty()) continue;
+    if (is_observer_setup(row.key.setup)) continue;
     kinds[{device->name, row.key.arm, row.key.setup, row.key.name, row.metric}].push_back(&row);
   }
   std::erase_if(kinds, [](const auto& entry) { return entry.second.size() < 2; });
@@ -148,10 +149,10 @@ std::vector<OddDevice> odd_devices(const SessionData& session,
   return odd;
 }
 
-std::vector<ObserverEffect> observer_effects(const SessionData& session,
-                                             const std::vector<SummaryRow>& rows) {
+std::vector<ObserverEffect> observer_effects(const std::vector<SummaryRow>& rows) {
   std::vector<ObserverEffect> effects;
-  const auto row_of = [&](const SummaryRow& plain, const std::string& setup) -> const SummaryRow* {
+  const auto traced_row = [&](const SummaryRow& plain, TraceLevel level) -> const SummaryRow* {
+    const std::string setup = observer_setup(family_of_setup(plain.key.setup), level);
     for (const SummaryRow& row : rows) {
       if (row.key.device == plain.key.device && row.key.arm == kTraced && row.key.setup == setup &&
           row.key.name == plain.key.name && row.metric == plain.metric) {
@@ -161,16 +162,10 @@ std::vector<ObserverEffect> observer_effects(const SessionData& session,
     return nullptr;
   };
   for (const SummaryRow& plain : rows) {
-    if (plain.key.arm != kPlain || plain.run_medians.empty()) continue;
-    // Cases that ran at a lesser level were meant to show the effect.
-    if (!session.cases.contains({plain.key.device,
-                                 std::string(kTraced),
-                                 setup_name(plain.key.setup, TraceLevel::launches),
-                                 plain.key.name})) {
+    if (plain.key.arm != kPlain || plain.run_medians.empty() || !is_observer_setup(plain.key.setup))
       continue;
-    }
     for (const TraceLevel level : {TraceLevel::launches, TraceLevel::kernels, TraceLevel::all}) {
-      const SummaryRow* traced = row_of(plain, setup_name(plain.key.setup, level));
+      const SummaryRow* traced = traced_row(plain, level);
       if (!traced || traced->run_medians.empty()) continue;
       effects.push_back({plain.key.device,
                          plain.key.name,
@@ -196,7 +191,9 @@ std::vector<LaunchParts> launch_parts(const SessionData& session) {
       {"p50", 0.5, 0.05}, {"p99", 0.99, 0.005}, {"p999", 0.999, 0.0005}};
   std::vector<LaunchParts> all;
   for (const auto& [key, data] : session.cases) {
-    if (key.arm != kTraced || data.samples.find("launch_ns") == data.samples.end()) continue;
+    if (key.arm != kTraced || is_observer_setup(key.setup) ||
+        data.samples.find("launch_ns") == data.samples.end())
+      continue;
     const std::vector<double> calls = all_samples(data, "api_record_ns"),
                               launches = all_samples(data, "launch_ns"),
                               kernels = all_samples(data, "kernel_ns"),
@@ -258,6 +255,7 @@ std::vector<Sentence> sentences(const SessionData& session, const std::vector<Su
   for (const DeviceFacts& device : session.devices) {
     const auto row = std::ranges::find_if(rows, [&](const SummaryRow& candidate) {
       return candidate.key.device == device.uuid && candidate.key.arm == kPlain &&
+             !is_observer_setup(candidate.key.setup) &&
              candidate.key.name.benchmark == "launch/null" && candidate.metric == "api_ns";
     });
     if (row == rows.end() || !row->p50) continue;

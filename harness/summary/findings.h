@@ -54,8 +54,7 @@ struct ObserverEffect {
   double plain = 0, traced = 0;           // means of run medians, whose difference the effect is
   std::optional<stats::Estimate> effect;  // in the metric's unit; absent below two runs of either
 };
-std::vector<ObserverEffect> observer_effects(const SessionData& session,
-                                             const std::vector<SummaryRow>& rows);
+std::vector<ObserverEffect> observer_effects(const std::vector<SummaryRow>& rows);
 
 /// The parts of a traced launch around one quantile of its time from call to end of the kernel.
 /// Their sum is that time: each is the mean over the samples nearest to the quantile.

@@ -105,6 +105,7 @@ class FileReader {
       run_.simulated = maybe<bool>(record, "simulated").value_or(false);
       run_.trace_state = maybe<std::string>(record, "trace_state").value_or("");
       run_.measured_under_tool = maybe<std::string>(record, "measured_under_tool").value_or("");
+      run_.steady = maybe<bool>(record.value("warm_up", Json()), "steady");
       if (record.contains("libraries")) run_.libraries = record["libraries"];
     } else if (kind == "summary") {
       Pending& pending = pending_[record.at("case").get<std::string>()];

@@ -35,6 +35,7 @@ struct RunInfo {
   bool simulated = false;
   std::string trace_state;             // "off", "ok", or why the run was not traced
   std::string measured_under_tool;     // a profiler or debugger that watched the process
+  std::optional<bool> steady;          // when measuring began; absent where nothing warmed up
   std::optional<int> other_processes;  // most seen at once on the device, besides this run's
   int cases_ok = 0;
   int cases_failed = 0;

@@ -10,6 +10,7 @@
 
 #include "harness/core/errors.h"
 #include "harness/core/metric.h"
+#include "harness/core/plan.h"
 #include "harness/stats/modes.h"
 #include "harness/stats/random_effects.h"
 #include "harness/stats/stats.h"
@@ -198,12 +199,23 @@ const Metric* known_metric(const std::string& key) {
 
 std::vector<SummaryRow> summarise(const SessionData& session) {
   std::vector<SummaryRow> rows;
+  std::map<CaseKey, std::uint64_t> impossible;
+  for (const TraceInfo& trace : session.traces) {
+    const auto count = maybe<std::uint64_t>(trace.record, "impossible");
+    if (!count || trace.case_name.empty()) continue;
+    impossible[{trace.device,
+                std::string(name_of(Arm::traced)),
+                trace.setup,
+                CaseName::parse(trace.case_name)}] += *count;
+  }
   for (const auto& [key, data] : session.cases) {
     SummaryRow base;
     base.session = &session;
     base.key = key;
     base.method = data.method;
     judge(data, base);
+    if (const auto found = impossible.find(key); found != impossible.end())
+      base.impossible_records = found->second;
     bool any = false;
     for (const std::string& metric : data.metric_order) {
       SummaryRow row = base;
@@ -346,6 +358,10 @@ const std::vector<SummaryColumn>& summary_columns() {
       statistic("run_median_range",
                 "Largest less smallest median of a run, as a share of the median of the medians.",
                 &SummaryRow::run_median_range),
+      {"impossible_records",
+       "Records of the trace that cannot be or are missing, over all runs; their samples lack the "
+       "traced metrics.",
+       [](Row row) { return number_or_empty(row.impossible_records); }},
   };
   return columns;
 }
@@ -437,7 +453,8 @@ void write_csv_tables(const SessionData& session,
                   "fingerprint",
                   "trace_state",
                   "measured_under_tool",
-                  "other_processes"});
+                  "other_processes",
+                  "steady"});
   for (const RunInfo& run : session.runs) {
     const DeviceFacts* device = session.device(run.device);
     runs.row({session.id,
@@ -465,7 +482,8 @@ void write_csv_tables(const SessionData& session,
               run.fingerprint.dump(-1, ' ', false, Json::error_handler_t::replace),
               run.trace_state,
               run.measured_under_tool,
-              number_or_empty(run.other_processes)});
+              number_or_empty(run.other_processes),
+              run.steady ? cell(*run.steady) : ""});
   }
   runs.commit();
 }

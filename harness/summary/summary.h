@@ -30,7 +30,8 @@ struct SummaryRow {
   std::optional<double> run_median_range;  // (largest - smallest) / median of the run medians
   std::optional<double> lag1, outlier_share;
   std::optional<int> modes;
-  std::vector<double> run_medians;  // by replicate, not a column
+  std::optional<std::uint64_t> impossible_records;  // of the trace, over all runs
+  std::vector<double> run_medians;                  // by replicate, not a column
 };
 
 /// One column of summary.csv: its name, what it means, and how a row fills it.

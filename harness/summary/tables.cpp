@@ -235,7 +235,7 @@ void write_observer_effects(const SessionData& session,
   write_table<ObserverEffect>(
       folder / "observer.csv",
       session,
-      observer_effects(session, rows),
+      observer_effects(rows),
       {{"device_id", [](Row row) { return row.device; }},
        {"case", [](Row row) { return row.name.text(); }},
        {"metric", [](Row row) { return row.metric; }},
@@ -370,7 +370,15 @@ void write_traces(const SessionData& session, const fs::path& folder) {
   std::vector<std::string> header = {
       "session_id", "device_id", "setup", "replicate", "case", "state", "reason"};
   header.insert(header.end(), std::begin(kCounts), std::end(kCounts));
-  header.insert(header.end(), {"clock_uncertainty_ns", "clock_drift_ppm", "clock_step_ns"});
+  header.insert(header.end(),
+                {"clock_uncertainty_ns",
+                 "clock_drift_ppm",
+                 "clock_step_ns",
+                 "impossible",
+                 "doubtful",
+                 "faults",
+                 "conversion_error_ns",
+                 "canary_tries"});
   CsvWriter out(folder / "traces.csv", header);
   for (const TraceInfo& trace : session.traces) {
     const Json counts =
@@ -387,6 +395,12 @@ void write_traces(const SessionData& session, const fs::path& folder) {
     cells.push_back(number_in(clock, "uncertainty_ns"));
     cells.push_back(cell(maybe<double>(clock, "drift_ppm")));
     cells.push_back(number_in(clock, "step_ns"));
+    cells.push_back(number_in(trace.record, "impossible"));
+    const auto doubtful = maybe<bool>(trace.record, "doubtful");
+    cells.push_back(doubtful ? cell(*doubtful) : "");
+    cells.push_back(maybe<std::string>(trace.record, "faults").value_or(""));
+    cells.push_back(number_in(trace.record, "conversion_error_ns"));
+    cells.push_back(number_in(trace.record, "canary_tries"));
     out.row(cells);
   }
   out.commit();

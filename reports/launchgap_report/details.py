@@ -37,7 +37,7 @@ _TABLES = {
         "device_id method overhead_ns",
         "sizes runs overhead_ns overhead_min overhead_max bytes_per_ns",
     ),
-    "traces": ("device_id setup case state", "replicate launches kernels"),
+    "traces": ("device_id setup case state", "replicate launches kernels impossible canary_tries"),
 }
 HELD = "held_by_"
 """Counters of the time for which something held the clocks down, in nanoseconds."""

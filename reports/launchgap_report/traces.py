@@ -90,7 +90,13 @@ def state_in(reason: str) -> str:
 
 def boxes(sessions: list[Session]) -> list[Box]:
     """The gravest first."""
-    found = [*_states(sessions), *_tools(sessions), *_company(sessions)]
+    found = [
+        *_states(sessions),
+        *_doubts(sessions),
+        *_restless(sessions),
+        *_tools(sessions),
+        *_company(sessions),
+    ]
     return sorted(found, key=lambda box: box.tone != "bad")
 
 
@@ -154,6 +160,55 @@ def _states(sessions: list[Session]) -> list[Box]:
         tone = "bad" if kind == "invalid" else "warning"
         result.append(Box(tone, heading, meaning, advice, lines, words))
     return result
+
+
+def _doubts(sessions: list[Session]) -> list[Box]:
+    """Cases whose traces have more impossible records than usual, and fewer than make them invalid."""
+    places: dict[tuple[str, str, str, str], list[int]] = {}
+    for session in sessions:
+        labels = {d.id: d.label for d in session.devices}
+        for record in session.details.tables.get("traces", []):
+            if not record.flag("doubtful"):
+                continue
+            label = labels.get(record["device_id"]) or record["device_id"]
+            place = (label, record["setup"], record["case"], record["faults"])
+            replicate = _replicate(record)
+            places.setdefault(place, []).extend(() if replicate is None else (replicate,))
+    if not places:
+        return []
+    cases = count(len({place[:3] for place in places}), "case")
+    return [
+        Box(
+            "warning",
+            f"Doubtful traces: {cases} with impossible records",
+            "More than 1 in 1,000 of their records cannot be, and fewer than 1 in 100. The samples "
+            "concerned lack the traced metrics; those of the host’s clock are not concerned.",
+            "Take their traced metrics as an indication, and compare them with another run.",
+            [_line(place, replicates) for place, replicates in sorted(places.items())],
+        )
+    ]
+
+
+def _restless(sessions: list[Session]) -> list[Box]:
+    restless = [
+        run
+        for steady, runs in _grouped(sessions, "steady").items()
+        if steady == "false"
+        for run in runs
+    ]
+    if not restless:
+        return []
+    return [
+        Box(
+            "warning",
+            f"Not steady: {count(len(restless), 'run')}",
+            "After 2 s of launches, call times or clocks still moved by more than a few percent from "
+            "round to round, and measuring began all the same.",
+            "Look for what else runs on the machine, and for clocks that do not settle "
+            "(the telemetry below); then run again.",
+            _places(restless),
+        )
+    ]
 
 
 def _line(place: tuple[str, str, str, str], replicates: list[int]) -> str:

@@ -35,6 +35,11 @@ class Gpu : public ::testing::Test {
   void SetUp() override {
     device = open_device("cuda", gpu_uuid());
     stream = device->create_stream();
+    try {
+      device->load(kernels::null_kernel);
+    } catch (const Unsupported& reason) {
+      GTEST_SKIP() << reason.what();  // this build has not that form of the kernels for this GPU
+    }
   }
   std::unique_ptr<Device> device;
   std::unique_ptr<Stream> stream;
@@ -145,13 +150,14 @@ TEST_F(Gpu, EventsTellTheTimeOfAKernelThatRunsForAKnownTime) {
     // Never shorter than it is; and as long as that, unless something else had the device
     // meanwhile.
     double fastest = 1e9;
-    for (int i = 0; i < 5; ++i) {
+    const double most = milliseconds * 1.05 + 0.1;
+    for (int i = 0; i < 5 || (fastest > most && i < 100); ++i) {
       const double measured = time_gate(milliseconds);
       EXPECT_GE(measured, milliseconds * 0.98);
       fastest = std::min(fastest, measured);
     }
     RecordProperty("gate_of_" + std::to_string(milliseconds) + "_ms", std::to_string(fastest));
-    EXPECT_LE(fastest, milliseconds * 1.05 + 0.1);
+    EXPECT_LE(fastest, most);
   }
 }
 
@@ -159,6 +165,8 @@ TEST_F(Gpu, DeviceTimeDoesNotDependOnHowManyOperationsAreTimed) {
   DeviceTimer timer(*device, *stream);
   const auto buffer = device->allocate(256 << 20);
   const auto work = [&](int) { stream->fill_bytes(buffer->address(), 1, buffer->bytes()); };
+  work(0);  // its kernel may be loaded lazily, for which the driver waits until the device is idle
+  stream->wait();
   timer.time(3, work);
   const double few = timer.time(5, work), many = timer.time(50, work);
   EXPECT_NEAR(few / many, 1, 0.2);

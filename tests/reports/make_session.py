@@ -26,7 +26,7 @@ SESSION_COLUMNS = {
     "runs.csv": (
         "session_id,node,device_id,device_name,replicate,arm,setup,attempt,status,reason,begin_utc,"
         "duration_s,pid,cpus,side_by_side,cases_ok,cases_failed,kernel_form,jit,records_file,"
-        "simulated,begin_ns,fingerprint,trace_state,measured_under_tool,other_processes"
+        "simulated,begin_ns,fingerprint,trace_state,measured_under_tool,other_processes,steady"
     ).split(","),
     "summary.csv": (
         "session_id node device_id device_name backend compute_capability arm setup benchmark "
@@ -68,7 +68,8 @@ DETAIL_COLUMNS = {
         "session_id device_id case kernel grid block count total_ns shortest_ns longest_ns"
     ).split(),
     "traces.csv": (
-        "session_id device_id setup replicate case state reason launches kernels joined dropped"
+        "session_id device_id setup replicate case state reason launches kernels joined dropped "
+        "doubtful faults"
     ).split(),
     "sentences.csv": "session_id device_id sentence".split(),
     "advice.csv": "session_id device_id axis severity advice evidence cases".split(),
@@ -807,6 +808,9 @@ def hostile() -> Builder:
     for row in builder.tables["runs.csv"]:
         row["measured_under_tool"] = bad
         row["other_processes"] = 2
+        row["steady"] = "false"
+    for row in list(builder.tables["traces.csv"]):
+        builder.tables["traces.csv"].append({**row, "doubtful": "true", "faults": bad})
     builder.info["notes"] = [
         {"severity": "javascript:alert(1)", "text": HOSTILE},
         {"severity": '"><b>', "text": "\ud800 lone surrogate"},

@@ -441,6 +441,30 @@ def test_tools_and_company_are_named_once(draw: Draw) -> None:
     assert "Measured under nsys: no baseline." in headline.text
 
 
+def test_runs_that_did_not_settle_are_named(draw: Draw) -> None:
+    builder = small(2, 3)
+    for row in builder.tables["runs.csv"]:
+        row["steady"] = "false" if row["replicate"] == "1" else "true"
+    (box,) = boxes(draw(builder))
+    assert "Not steady: 4 runs" in text_of(box)
+    assert "r1" in box.text and "r0" not in box.text
+
+
+def test_traces_with_a_few_impossible_records_are_doubtful(draw: Draw) -> None:
+    builder = small(1, 3)
+    builder.with_details()
+    row = builder.tables["traces.csv"][0]
+    builder.tables["traces.csv"] = [
+        {**row, "case": IDLE, "replicate": i, "doubtful": "false" if i == 2 else "true"}
+        | {"faults": f"{3 + i} records without a time"}
+        for i in range(3)
+    ]
+    (box,) = boxes(draw(builder))
+    assert "Doubtful traces: 1 case with impossible records" in text_of(box)
+    assert "3 records without a time" in box.text and "4 records" in box.text
+    assert "5 records" not in box.text
+
+
 def test_tracing_that_was_never_tried_says_why(draw: Draw) -> None:
     builder = small()
     builder.info["tracing"] = {
@@ -453,7 +477,7 @@ def test_tracing_that_was_never_tried_says_why(draw: Draw) -> None:
 
 def test_hostile_words_of_the_trace_are_text(page: Page) -> None:
     root = read(page("hostile"))
-    assert len(boxes(root)) == 5
+    assert len(boxes(root)) == 7
     assert not root.all("b") and len(root.all("script")) == 1
     assert "subscriber_busy(<b>x</b>)" in section(root, "findings").text
     assert "<script>alert(1)</script>" in section(root, "kernels").text

@@ -6,11 +6,13 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 
 #include <fmt/format.h>
 
 #include "harness/core/clock.h"
 #include "harness/core/errors.h"
+#include "harness/core/system_root.h"
 #include "harness/device/cuda/allocators.h"
 #include "harness/device/cuda/graph.h"
 #include "harness/device/cuda/kernel.h"
@@ -47,7 +49,7 @@ std::string uuid_text(const abi::Uuid& uuid, const std::string& prefix) {
 /// Which NUMA node the GPU's PCI slot belongs to; the kernel says -1 where it does not know.
 std::optional<int> numa_node_of(std::string pci) {
   std::ranges::transform(pci, pci.begin(), [](unsigned char c) { return std::tolower(c); });
-  std::ifstream file("/sys/bus/pci/devices/" + pci + "/numa_node");
+  std::ifstream file(system_path("/sys/bus/pci/devices/" + pci + "/numa_node"));
   int node = -1;
   if (!(file >> node) || node < 0) return std::nullopt;
   return node;
@@ -208,7 +210,10 @@ class CudaDevice : public Device {
       facts_.details["module_loading"] = mode == abi::kLazyLoading ? "lazy" : "eager";
     }
   }
-  ~CudaDevice() override { driver_.cuDevicePrimaryCtxRelease_v2(device_); }
+  ~CudaDevice() override {
+    modules_.clear();
+    driver_.cuDevicePrimaryCtxRelease_v2(device_);
+  }
 
   const DeviceFacts& facts() const override { return facts_; }
   std::vector<LoadedLibrary> libraries() const override {
@@ -247,10 +252,14 @@ class CudaDevice : public Device {
     return static_cast<double>(milliseconds) * 1e6;
   }
   std::unique_ptr<Kernel> load(const KernelDescription& kernel) override {
-    const auto load = [&] {
-      return std::make_unique<CudaKernel>(driver_, kernel, capability(facts_));
-    };
-    return jit_cache_ ? load_from_jit_cache(load) : load();
+    std::unique_ptr<CudaModule>& module = modules_[&kernel];
+    if (!module) {
+      const auto load = [&] {
+        return std::make_unique<CudaModule>(driver_, kernel, capability(facts_));
+      };
+      module = jit_cache_ ? load_from_jit_cache(load) : load();
+    }
+    return std::make_unique<CudaKernel>(*module);
   }
   int resident_blocks(const Kernel& kernel, int threads) override {
     int per_multiprocessor = 0;
@@ -304,17 +313,17 @@ class CudaDevice : public Device {
   /// A process before this one must have left what it compiled, and nothing must be compiled now:
   /// the driver says neither, but what it compiles makes the cache grow.
   template <class Load>
-  std::unique_ptr<Kernel> load_from_jit_cache(const Load& load) const {
+  std::unique_ptr<CudaModule> load_from_jit_cache(const Load& load) const {
     const std::uint64_t before = bytes_in(*jit_cache_);
     if (before == 0)
       throw Unsupported(
           fmt::format("the driver kept nothing of what it compiled in '{}'", *jit_cache_));
-    std::unique_ptr<Kernel> kernel = load();
+    std::unique_ptr<CudaModule> module = load();
     if (bytes_in(*jit_cache_) > before) {
       throw Unsupported(fmt::format(
           "the driver compiled again what an earlier process had left in '{}'", *jit_cache_));
     }
-    return kernel;
+    return module;
   }
 
   /// Of the files in a folder and below; 0 where it cannot be read.
@@ -335,6 +344,7 @@ class CudaDevice : public Device {
   abi::Context context_ = nullptr;
   DeviceFacts facts_;
   WaitMode wait_;
+  std::map<const KernelDescription*, std::unique_ptr<CudaModule>> modules_;
   std::optional<std::string> jit_cache_;  // where code must come from
   Opening opening_;
 };

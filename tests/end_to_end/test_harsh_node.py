@@ -1,0 +1,201 @@
+"""What hardware does and plain nodes do not: the measurement holds, or says that it does not."""
+
+import json
+import os
+
+import pytest
+from shipped import NODES, records, table
+
+IDLE = "launch/null.*idle"
+BURST = "launch/null.*burst"
+
+
+def of_kind(session, kind, part=""):
+    return [record for name, file in records(session).items() if part in name for record in file if record["record"] == kind]
+
+
+@pytest.fixture
+def harsh_node(tmp_path):
+    """The harsh node, or one with other keys; without its slow starts, which only take time here."""
+
+    def write(device=None, **cupti):
+        node = json.loads((NODES / "harsh_gpu.json").read_text())
+        node["devices"][0] |= {"init_ns": 0, "context_ns": 0, "library_ns": 0} | (device or {})
+        node["cupti"] |= cupti
+        path = tmp_path / "harsh.json"
+        path.write_text(json.dumps(node))
+        return path
+
+    return write
+
+
+def test_every_family_is_measured_and_traced(run):
+    """As it is, slow starts included: each kind of case once, graphs and captures too."""
+    pattern = (
+        "launch/null|launch/flag|launch/echo|launch/chain/mode:(eager/ops:64|graph)|launch/graph/.*nodes:8|launch/library"
+        "|matmul.*size:256/type:(fp32|fp16)/cache:warm|convolution.*/n:1/type:fp16|allocation.*(pool|direct)/bytes:65536"
+    )
+    done, session = run("--devices", "gpu", "--runs", 1, "--filter", pattern, "--trace", "on", node=NODES / "harsh_gpu.json")
+    rows = table(session / "summary.csv")
+    assert done.returncode == 0, [(row["benchmark"], row["params"], row["reason"]) for row in rows if row["status"] != "ok"]
+    assert {row["status"] for row in rows} == {"ok"}
+    traced = {row["params"] for row in rows if row["benchmark"] == "launch/chain" and row["metric"] == "empty_queue_share"}
+    assert {params.split("/")[0] for params in traced} == {"mode:eager", "mode:graph", "mode:graph_update", "mode:graph_recapture"}
+    for trace in of_kind(session, "trace"):
+        assert trace["state"] == "ok", trace
+        assert trace.get("late_blocks", 0) == 0 or trace["impossible"] > 0, trace
+    for warm_up in (record["warm_up"] for record in of_kind(session, "run")):
+        assert warm_up["seconds"] <= 2.5 and warm_up["api_ns"] > 0
+
+
+def test_tracing_that_begins_with_a_burst_is_asked_again(run, harsh_node):
+    burst = {"ms_per_idle_s": 1e6, "most_ms": 40, "share": 0.5}
+    done, session = run(
+        "--devices", "gpu", "--runs", 1, "--filter", IDLE, "--trace", "on", node=harsh_node(start_burst=burst, impossible_share=0)
+    )
+    assert done.returncode == 0, done.stderr
+    canaries = [trace for trace in of_kind(session, "trace", "traced.launch.") if "case" not in trace]
+    assert [canary["canary_tries"] for canary in canaries] == [2] and canaries[0]["canary_burst"]
+    assert {row["status"] for row in table(session / "summary.csv")} == {"ok"}
+
+
+def test_tracing_that_stays_corrupt_is_given_up(run, harsh_node):
+    burst = {"ms_per_idle_s": 1e9, "most_ms": 1e6, "share": 0.5}
+    done, session = run("--devices", "gpu", "--runs", 1, "--filter", IDLE, "--trace", "on", node=harsh_node(start_burst=burst))
+    assert done.returncode == 3
+    canaries = [trace for trace in of_kind(session, "trace", "traced.launch.") if "case" not in trace]
+    assert [canary["canary_tries"] for canary in canaries] == [3]
+    status = {(row["arm"], row["status"]) for row in table(session / "summary.csv") if row["setup"] == "launch"}
+    assert status == {("plain", "ok"), ("traced", "invalid")}
+
+
+@pytest.mark.parametrize(
+    "share, status, doubtful",
+    [(0, "ok", False), (1e-5, "ok", False), (4e-3, "ok", True), (3e-2, "invalid", False)],
+)
+def test_the_share_of_impossible_records_decides(run, harsh_node, share, status, doubtful):
+    """Far enough from the limits that chance does not decide: 10,000 launches a case. Tries of the canary's have 100."""
+    none = {"ms_per_idle_s": 0, "most_ms": 0, "share": 0}
+    # With a seed, the canary's launches are the same every time.
+    node = harsh_node(start_burst=none, impossible_share=share)
+    done, session = run("--devices", "gpu", "--runs", 1, "--filter", IDLE, "--trace", "on", node=node, LAUNCHGAP_FAKE_SEED="7")
+    cases = [trace for trace in of_kind(session, "trace", "traced.launch.") if "case" in trace]
+    if not cases:  # three canaries in a row met one
+        assert share == 3e-2 and done.returncode == 3
+        return
+    (case,) = cases
+    assert (case["state"] == "ok") == (status == "ok"), case
+    assert case["doubtful"] == doubtful, case
+    launch = [
+        row for row in table(session / "summary.csv") if row["arm"] == "traced" and row["setup"] == "launch" and row["metric"] in ("launch_ns", "api_ns", "")
+    ]
+    assert {row["status"] for row in launch} == {status}
+    if status != "ok":
+        assert done.returncode == 3
+        return
+    of = {row["metric"]: row for row in launch}
+    missing = int(of["api_ns"]["n"]) - int(of["launch_ns"]["n"])
+    # Samples that are not kept, at the begin of each block, have records too.
+    assert missing <= case["impossible"] == int(of["launch_ns"]["impossible_records"])
+    assert (missing > 0) or share <= 1e-5
+    assert float(of["launch_ns"]["p50"]) > 0
+
+
+def test_a_few_lost_records_cost_their_samples_and_no_more(run, harsh_node):
+    """Seven kernels of a case of 79,360; the warm-up has 2,000 to 20,000."""
+    node = harsh_node(
+        {"kernel_ns": 2000, "call_ns": 5000, "launch_ns": 100_000, "ramp": {"ms": 0, "factor": 1}},
+        impossible_share=0,
+        start_burst={"ms_per_idle_s": 0, "most_ms": 0},
+        lost={"after": 30_000, "count": 7},
+    )
+    done, session = run("--devices", "gpu", "--runs", 1, "--filter", BURST, "--trace", "on", node=node)
+    assert done.returncode == 0, done.stderr
+    (case,) = [trace for trace in of_kind(session, "trace", "traced.launch.") if "case" in trace]
+    assert case["impossible"] == 7 and case["samples_without_records"] in (1, 2) and not case["doubtful"]
+
+
+def test_a_gate_is_known_whatever_its_name(run, harsh_node):
+    """One operation in a sample: a gate that passed for work would make two."""
+    done, session = run(
+        "--devices",
+        "gpu",
+        "--runs",
+        1,
+        "--filter",
+        "matmul/library/size:(512|2048)/type:fp32/cache:warm",
+        "--trace",
+        "on",
+        node=harsh_node(impossible_share=0),
+    )
+    assert done.returncode == 0, done.stderr
+    kernels = {row["params"]: float(row["p50"]) for row in table(session / "summary.csv") if row["metric"] == "kernels"}
+    assert kernels and set(kernels.values()) == {1}
+
+
+def test_a_full_queue_makes_fewer_operations(run, harsh_node):
+    """A convolution is two kernels: 256 of them do not fit into a queue of 300."""
+    node = harsh_node({"queue_depth": 300, "kernel_ns": 1000, "tflops": {"fp32": 1e5, "fp16": 1e5}}, queue_depth=100, impossible_share=0)
+    done, session = run("--devices", "gpu", "--runs", 1, "--filter", "convolution.*conv5_1x1_2048/n:1/type:fp16", "--trace", "on", node=node)
+    assert done.returncode == 0, done.stderr
+    operations = {row["arm"]: int(row["method"].rsplit(";", 1)[1].split()[0]) for row in table(session / "summary.csv")}
+    assert 16 <= operations["plain"] <= 128 and 8 <= operations["traced"] <= 32
+
+
+def test_variables_that_falsify_are_removed_and_said(run, harsh_node):
+    falsifying = {
+        "CUDA_LAUNCH_BLOCKING": "1",
+        "CUBLAS_EMULATE_SINGLE_PRECISION": "1",
+        "CUBLAS_EMULATE_DOUBLE_PRECISION": "1",
+        "NVIDIA_TF32_OVERRIDE": "0",
+        "CUDA_FORCE_PTX_JIT": "1",
+    }
+    done, session = run(
+        "--devices", "gpu", "--runs", 1, "--filter", IDLE + "|matmul.*size:256/type:fp32/cache:warm", node=harsh_node(), **falsifying
+    )
+    assert done.returncode == 0, done.stderr
+    for name, value in falsifying.items():
+        assert f"{name}={value} is set" in done.stderr
+    for record in of_kind(session, "run"):
+        assert record["environment_removed"] == falsifying
+        assert not falsifying.keys() & record["environment"].keys()
+    (call,) = [row for row in table(session / "summary.csv") if row["metric"] == "api_ns"]
+    (round_trip,) = [row for row in table(session / "summary.csv") if row["metric"] == "roundtrip_ns"]
+    assert float(call["p50"]) < 0.7 * float(round_trip["p50"]), "a call that waited would be the round trip"
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs a CPU that is not near")
+def test_the_context_is_made_near_the_gpu(run, harsh_node, tmp_path):
+    """The driver's memory is on the node of the thread that makes the context."""
+    near = max(os.sched_getaffinity(0))
+    root = tmp_path / "system"
+    (root / "sys/bus/pci/devices/0000:07:00.0").mkdir(parents=True)
+    (root / "sys/bus/pci/devices/0000:07:00.0/numa_node").write_text("1\n")
+    (root / "sys/devices/system/node/node1").mkdir(parents=True)
+    (root / "sys/devices/system/node/node1/cpulist").write_text(f"{near}\n")
+    calls = {}
+    for name, extra in {"near": {"LAUNCHGAP_SYSTEM_ROOT": str(root)}, "unknown": {}}.items():
+        node = harsh_node({"near": {"cpus": [near], "far_factor": 3}, "call_ns": 20_000, "process_factor_sigma": 0})
+        done, session = run("--devices", "gpu", "--runs", 1, "--filter", IDLE, node=node, **extra)
+        assert done.returncode == 0, done.stderr
+        (calls[name],) = [float(row["p50"]) for row in table(session / "summary.csv") if row["metric"] == "api_ns"]
+        (record,) = of_kind(session, "run")
+        assert record["cpus"] == str(near)
+        for file in session.rglob("*"):
+            file.unlink() if file.is_file() else None
+        for folder in sorted(session.rglob("*"), reverse=True):
+            folder.rmdir()
+    assert calls["near"] < 30_000, "made near the GPU"
+    assert calls["unknown"] > 50_000, "and would be slow elsewhere: nothing tells what is near"
+
+
+def test_what_does_not_settle_is_said(run, harsh_node):
+    """A ramp of 10 s is not over in 2."""
+    node = harsh_node({"ramp": {"ms": 10_000, "factor": 20, "idle_ms": 1000}})
+    done, session = run("--devices", "gpu", "--runs", 1, "--filter", IDLE, node=node)
+    assert done.returncode == 0, done.stderr
+    (record,) = of_kind(session, "run")
+    assert record["warm_up"]["steady"] is False and 2 <= record["warm_up"]["seconds"] < 2.5
+    (row,) = table(session / "runs.csv")
+    assert row["steady"] == "false"
+    assert "Not steady: 1 run" in (session / "report.html").read_text()
