@@ -1,6 +1,8 @@
 #include "harness/measure/warm_up.h"
 
 #include <algorithm>
+#include <cmath>
+#include <span>
 
 #include "harness/core/clock.h"
 #include "harness/core/errors.h"
@@ -13,10 +15,9 @@ namespace {
 constexpr std::int64_t kRoundNs = 20'000'000;
 constexpr std::int64_t kMostNs = 2'000'000'000;
 
-/// Whether values stay within a share of the smallest, or within `resolution` of it.
-bool are_close(const std::vector<double>& values, double share, double resolution) {
-  const auto [least, most] = std::ranges::minmax(values);
-  return most - least <= std::max(share * least, resolution);
+/// Whether two values differ by no more than a share of the smaller, or than `resolution`.
+bool are_close(double a, double b, double share, double resolution) {
+  return std::abs(a - b) <= std::max(share * std::min(a, b), resolution);
 }
 
 SteadyStart::Round launch_for_a_round(Stream& stream, const Kernel& kernel) {
@@ -42,16 +43,27 @@ SteadyStart::Round launch_for_a_round(Stream& stream, const Kernel& kernel) {
 }  // namespace
 
 bool SteadyStart::steady() const {
-  if (rounds_.size() < kRounds) return false;
-  std::vector<double> calls, roundtrips, clocks;
-  for (std::size_t i = rounds_.size() - kRounds; i < rounds_.size(); ++i) {
-    calls.push_back(rounds_[i].call_ns);
-    roundtrips.push_back(rounds_[i].roundtrip_ns);
-    if (rounds_[i].clock_mhz) clocks.push_back(*rounds_[i].clock_mhz);
+  if (rounds_.size() < 2 * kGroup) return false;
+  const std::span last = std::span(rounds_).last(kGroup);
+  const std::span before = std::span(rounds_).last(2 * kGroup).first(kGroup);
+  for (const auto time : {&Round::call_ns, &Round::roundtrip_ns}) {
+    const auto mean = [&](std::span<const Round> rounds) {
+      double sum = 0;
+      for (const Round& round : rounds) sum += round.*time;
+      return sum / static_cast<double>(rounds.size());
+    };
+    const auto [least, most] = std::ranges::minmax(last, {}, time);
+    if (!are_close(mean(last), mean(before), kMostDrift, kDriftResolutionNs) ||
+        !are_close(least.*time, most.*time, kMostSpread, kSpreadResolutionNs))
+      return false;
   }
-  return are_close(calls, kMostChange, kResolutionNs) &&
-         are_close(roundtrips, kMostChange, kResolutionNs) &&
-         (clocks.empty() || are_close(clocks, kMostClockChange, 0));
+  std::vector<double> clocks;
+  for (const Round& round : last) {
+    if (round.clock_mhz) clocks.push_back(*round.clock_mhz);
+  }
+  if (clocks.empty()) return true;
+  const auto [slowest, fastest] = std::ranges::minmax(clocks);
+  return are_close(slowest, fastest, kMostClockSpread, 0);
 }
 
 std::optional<WarmUp> warm_up(Device& device,

@@ -15,16 +15,18 @@
 
 namespace launchgap {
 
-/// When a process is steady: over the last five rounds of 20 ms of empty launches, each waited for,
-/// neither the lower quartile of the calls' times nor that of the round trips moved by more than 3
-/// % (or 10 ns, where that is more), nor the device's clock by more than 2 %. Quartiles, since
-/// another process that takes the CPU for a while disturbs them least.
+/// When a process is steady: after ten rounds or more, each of 20 ms of empty launches that are
+/// waited for, the last five and the five before them differ by at most 1 % (or 5 ns, where that is
+/// more) in the means of the lower quartiles of call and of round trip, and of the last five none
+/// is more than 5 % (or 10 ns) above another, nor the device's clock 2 %. Two groups, since a slow
+/// rise shows between them and not between neighbours; quartiles, since another process that takes
+/// the CPU for a while disturbs them least.
 class SteadyStart {
  public:
-  static constexpr std::size_t kRounds = 5;
-  static constexpr double kMostChange = 0.03;
-  static constexpr double kMostClockChange = 0.02;
-  static constexpr double kResolutionNs = 10;
+  static constexpr std::size_t kGroup = 5;
+  static constexpr double kMostDrift = 0.01, kDriftResolutionNs = 5;
+  static constexpr double kMostSpread = 0.05, kSpreadResolutionNs = 10;
+  static constexpr double kMostClockSpread = 0.02;
 
   struct Round {
     double call_ns = 0, roundtrip_ns = 0;  // lower quartiles

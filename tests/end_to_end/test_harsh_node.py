@@ -139,7 +139,7 @@ def test_a_full_queue_makes_fewer_operations(run, harsh_node):
     done, session = run("--devices", "gpu", "--runs", 1, "--filter", "convolution.*conv5_1x1_2048/n:1/type:fp16", "--trace", "on", node=node)
     assert done.returncode == 0, done.stderr
     operations = {row["arm"]: int(row["method"].rsplit(";", 1)[1].split()[0]) for row in table(session / "summary.csv")}
-    assert 16 <= operations["plain"] <= 128 and 8 <= operations["traced"] <= 32
+    assert 16 <= operations["plain"] <= 150 and 8 <= operations["traced"] <= 50
 
 
 def test_variables_that_falsify_are_removed_and_said(run, harsh_node):

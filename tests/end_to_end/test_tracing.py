@@ -198,7 +198,9 @@ def refuses(call, code):
     return [{"library": "cupti", "call": call, "after": 0, "code": code}]
 
 
-MID_RUN = {"after": 3000, "count": 7}
+# Of a case with 79,360 launches, whose process has launched 600 to 10,000 before.
+MANY = {"after": 12_000, "count": 2_000}
+FEW = {"after": 12_000, "count": 7}
 WAYS = {
     "callback-from-another-thread": (dict(callback_thread=True), [], OK),
     "records-in-any-order": (dict(shuffle=True), [], OK),
@@ -206,7 +208,8 @@ WAYS = {
     "crash-at-exit": (dict(abort_at_exit=True), [], OK),
     "cuda-11.8": (dict(version=18), [], OK),
     "cuda-12.4": (dict(version=22), [], OK),
-    "no-memory-records": ({}, [{"library": "cupti", "call": "cuptiActivityEnable", "after": 4, "code": 21}], OK),
+    "no-memory-records": ({}, [{"library": "cupti", "call": "cuptiActivityEnable", "after": 3, "code": 21}], OK),
+    "whole-graphs-if-asked": (dict(whole_graphs=True), [], OK),
     "too-old": (dict(version=12), [], unsupported("unavailable:cupti_too_old")),
     "busy": (dict(subscriber="Nsight Systems"), [], unsupported("degraded:subscriber_busy(Nsight Systems)")),
     "no-rights": ({}, refuses("cuptiSubscribe", 35), unsupported("degraded:insufficient_privileges")),
@@ -214,27 +217,31 @@ WAYS = {
     "driver-too-old": ({}, refuses("cuptiSubscribe", 15), unsupported("degraded:not_initialized")),
     "unknown-error": ({}, refuses("cuptiActivityEnable", 999), unsupported("degraded:unknown(999)")),
     "silent": (dict(silent=True), [], invalid("invalid:no_records")),
-    "dropped-at-once": (dict(dropped={"after": 0, "count": 3}), [], invalid("invalid:dropped")),
-    "dropped-later": (dict(dropped=MID_RUN), [], invalid("invalid:dropped")),
-    "lost-at-once": (dict(lost={"after": 0, "count": 3}), [], invalid("invalid:unjoined")),
-    "lost-later": (dict(lost=MID_RUN), [], invalid("invalid:unjoined")),
-    "zero-timestamps": (dict(zero_timestamps=MID_RUN), [], invalid("invalid:bad_timestamps")),
-    "inverted-timestamps": (dict(inverted=MID_RUN), [], invalid("invalid:bad_timestamps")),
-    "skewed-timestamps": (dict(early=MID_RUN), [], invalid("invalid:bad_timestamps")),
-    "unknown-records": (dict(unknown_kind=MID_RUN), [], invalid("invalid:bad_timestamps")),
-    "clock-jumps-ahead": (dict(clock_step={"after": 3000, "ns": 200_000}), [], invalid("invalid:clock_step")),
-    "clock-jumps-back": (dict(clock_step={"after": 3000, "ns": -200_000}), [], invalid("invalid:clock_step")),
+    "dropped-at-once": (dict(dropped={"after": 0}), [], invalid("invalid:dropped")),
+    "dropped-later": (dict(dropped=MANY), [], invalid("invalid:dropped")),
+    "dropped-now-and-then": (dict(dropped=FEW), [], OK),
+    "lost-at-once": (dict(lost={"after": 0}), [], invalid("invalid:unjoined")),
+    "lost-later": (dict(lost=MANY), [], invalid("invalid:unjoined")),
+    "lost-now-and-then": (dict(lost=FEW), [], OK),
+    "zero-timestamps": (dict(zero_timestamps=MANY), [], invalid("invalid:bad_timestamps")),
+    "zero-now-and-then": (dict(zero_timestamps=FEW), [], OK),
+    "inverted-timestamps": (dict(inverted=MANY), [], invalid("invalid:bad_timestamps")),
+    "skewed-timestamps": (dict(early=MANY), [], invalid("invalid:bad_timestamps")),
+    "unknown-records": (dict(unknown_kind=MANY), [], invalid("invalid:bad_timestamps")),
+    "clock-jumps-ahead": (dict(clock_step={"after": 12_000, "ns": 200_000}), [], invalid("invalid:clock_step")),
+    "clock-jumps-back": (dict(clock_step={"after": 12_000, "ns": -200_000}), [], invalid("invalid:clock_step")),
 }
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_whatever_cupti_does(run, make_node, way):
     cupti, faults, expected = WAYS[way]
-    node = make_node(faults=faults, **QUIET | {"launch_ns": {"constant": 22_000}, "kernel_ns": {"constant": 2000}})
+    times = {"call_ns": {"constant": 5000}, "launch_ns": {"constant": 200_000}, "kernel_ns": {"constant": 2000}}
+    node = make_node(faults=faults, **QUIET | times)
     description = json.loads(node.read_text())
     description["cupti"] = cupti
     node.write_text(json.dumps(description))
-    done, session = run("--devices", "gpu", "--runs", 1, "--filter", IDLE, "--trace", "auto", node=node)
+    done, session = run("--devices", "gpu", "--runs", 1, "--filter", "launch/null.*burst", "--trace", "auto", node=node)
     assert done.returncode == expected["code"], done.stderr
 
     plain = [row for row in table(session / "summary.csv") if row["arm"] == "plain"]
@@ -246,8 +253,11 @@ def test_whatever_cupti_does(run, make_node, way):
     assert expected["state"] in states, states
     if expected is OK:
         assert states == {"ok"}
-        (launch,) = rows_of(session, "traced", "launch_ns")
-        assert float(launch["p50"]) == pytest.approx(22_000, rel=0.01)
+        (kernel,) = rows_of(session, "traced", "kernel_ns", part="mode:burst")
+        assert float(kernel["p50"]) == pytest.approx(2000, rel=0.01)
+        (host,) = rows_of(session, "traced", "per_launch_ns", part="mode:burst")
+        spoilt = int(host["n"]) - int(kernel["n"])
+        assert (0 < spoilt <= 7) if "now-and-then" in way else spoilt == 0
     else:
         (row,) = traced
         assert row["n"] == "0", "what cannot be believed is in no statistic"
@@ -331,15 +341,16 @@ def test_a_cupti_that_crashes_takes_only_its_own_arm_along(run, make_node):
 
 
 def test_a_kernel_that_never_ends_is_killed_in_either_arm(run, make_node):
-    faults = [{"library": "cuda", "call": "cuStreamSynchronize", "after": 2000, "hang": True}]
-    node = make_node(faults=faults, **QUIET | {"launch_ns": {"constant": 22_000}, "kernel_ns": {"constant": 2000}})
+    # Of 1,000 to 10,000 waits before the case and 10,000 in it.
+    faults = [{"library": "cuda", "call": "cuStreamSynchronize", "after": 10_500, "hang": True}]
+    node = make_node(faults=faults, **QUIET | {"launch_ns": {"constant": 200_000}, "kernel_ns": {"constant": 2000}})
     done, session = run("--devices", "gpu", "--runs", 2, "--timeout", 1, "--filter", IDLE, "--trace", "on", node=node, timeout=60)
     assert done.returncode == 3
     rows = {(row["arm"], row["setup"]): row for row in table(session / "summary.csv")}
     assert {row["status"] for row in rows.values()} == {"failed"}
     assert all("hung" in row["reason"] for row in rows.values())
     hangs = [record for _, record in of_kind(session, "event") if record["event"] == "worker-hung"]
-    assert len(hangs) == 4, "once in the plain arm and at each level of tracing"
+    assert len(hangs) == 5, "once in the plain arm, its twin included, and at each level of tracing"
 
 
 def test_no_plain_process_has_cupti_in_it(run, make_node):

@@ -230,7 +230,7 @@ def test_eight_gpus_with_ten_runs_stay_small_and_quick(tmp_path: Path) -> None:
     assert len(builder.tables["telemetry.csv"]) > 50_000
     folder = builder.write(tmp_path / "session")
     output = tmp_path / "out.html"
-    begin = time.monotonic()
+    begin = time.process_time()  # whatever else the machine does
     assert program.run([*pairs([folder]), "-o", str(output)]) == 0
-    assert time.monotonic() - begin < 60  # 20 s are promised; a busy test machine gets more
+    assert time.process_time() - begin < 40  # 20 s are promised; a slow test machine gets more
     assert output.stat().st_size < 5_000_000

@@ -444,7 +444,7 @@ def test_tools_and_company_are_named_once(draw: Draw) -> None:
 def test_runs_that_did_not_settle_are_named(draw: Draw) -> None:
     builder = small(2, 3)
     for row in builder.tables["runs.csv"]:
-        row["steady"] = "false" if row["replicate"] == "1" else "true"
+        row["steady"] = "false" if int(row["replicate"]) == 1 else "true"
     (box,) = boxes(draw(builder))
     assert "Not steady: 4 runs" in text_of(box)
     assert "r1" in box.text and "r0" not in box.text

@@ -1,0 +1,77 @@
+#include "harness/measure/warm_up.h"
+
+#include <cmath>
+#include <functional>
+
+#include <gtest/gtest.h>
+
+#include "harness/device/host/host_device.h"
+
+namespace launchgap {
+namespace {
+
+using Round = SteadyStart::Round;
+
+/// After how many rounds the rule is content, or 0: not within 100.
+int steady_after(const std::function<Round(int)>& round) {
+  SteadyStart start;
+  for (int i = 0; i < 100; ++i) {
+    start.add(round(i));
+    if (start.steady()) return i + 1;
+  }
+  return 0;
+}
+
+TEST(SteadyStart, TakesTenRoundsWhereNothingMoves) {
+  EXPECT_EQ(steady_after([](int) { return Round{2000, 8000, 1980}; }), 10);
+  EXPECT_EQ(steady_after([](int) { return Round{2000, 8000, std::nullopt}; }), 10);
+}
+
+TEST(SteadyStart, WaitsForTheEndOfARise) {
+  struct Rise {
+    int rounds;
+    double factor;
+  };
+  for (const auto& [rounds, factor] : {Rise{5, 5.7}, Rise{20, 1.5}, Rise{50, 1.5}, Rise{50, 3}}) {
+    const auto times = [&](int i) {
+      return 1 + (factor - 1) * std::max(0.0, 1.0 - 1.0 * i / rounds);
+    };
+    // Of the call alone, of the round trip alone, and of the clock alone.
+    EXPECT_GE(steady_after([&](int i) { return Round{2000 * times(i), 8000, 1980}; }), rounds);
+    EXPECT_GE(steady_after([&](int i) { return Round{2000, 8000 * times(i), 1980}; }), rounds);
+    EXPECT_GE(steady_after([&](int i) { return Round{2000, 8000, 1980 / times(i)}; }), rounds);
+  }
+}
+
+TEST(SteadyStart, IsNotHeldUpByTicksOfTheClockOrByOneSlowRound) {
+  EXPECT_EQ(steady_after([](int i) {
+              return Round{45.0 + i % 3, 110.0 + i % 4, std::nullopt};
+            }),
+            10);
+  const int after = steady_after([](int i) { return Round{i == 8 ? 4000.0 : 2000.0, 8000, 1980}; });
+  EXPECT_GE(after, 14);
+  EXPECT_LE(after, 19);
+}
+
+TEST(SteadyStart, IsNeverContentWithWhatKeepsMoving) {
+  EXPECT_EQ(steady_after([](int i) { return Round{2000, i % 2 ? 8000.0 : 9000.0, 1980}; }), 0);
+  EXPECT_EQ(steady_after([](int i) { return Round{2000, 8000, i % 2 ? 1980.0 : 1800.0}; }), 0);
+  EXPECT_EQ(steady_after([](int i) { return Round{2000 * std::pow(1.003, i), 8000, 1980}; }), 0);
+}
+
+TEST(WarmUp, EndsInTimeAndTellsWhatItFound) {
+  const std::unique_ptr<Device> device = host::open();
+  int rounds = 0;
+  const auto result = warm_up(
+      *device, [] { return std::optional<double>(); }, [&] { ++rounds; });
+  ASSERT_TRUE(result.has_value());
+  EXPECT_EQ(result->rounds, static_cast<std::size_t>(rounds));
+  EXPECT_GE(result->rounds, 10u);
+  EXPECT_GT(result->last.call_ns, 0);
+  EXPECT_GT(result->last.roundtrip_ns, result->last.call_ns);
+  EXPECT_GE(result->seconds, 0.2);
+  EXPECT_TRUE(result->steady || result->seconds >= 2);
+}
+
+}  // namespace
+}  // namespace launchgap
