@@ -1,4 +1,4 @@
-#include "harness/doctor/python/folders.h"
+#include "harness/device/python_folders.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -8,10 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "harness/doctor/libraries/library_copies.h"
-#include "harness/doctor/printable.h"
-
-namespace launchgap::doctor {
+namespace launchgap {
 namespace fs = std::filesystem;
 
 namespace {
@@ -89,7 +86,7 @@ std::string python_in(const SystemFiles& system, const std::string& folder) {
 
 void choose(const SystemFiles& system,
             const std::map<std::string, std::string>& environment,
-            ActivePython& python) {
+            PythonFolders& python) {
   for (const char* variable : {"VIRTUAL_ENV", "CONDA_PREFIX"}) {
     const std::string prefix = value_of(environment, variable);
     if (!prefix.starts_with('/')) continue;
@@ -105,8 +102,8 @@ void choose(const SystemFiles& system,
       if (!folder.starts_with('/') || !is_program(system, path)) continue;
       python.executable = behind_pyenv(system, environment, path).value_or(path);
       if (is_script(system, python.executable)) {
-        python.unknown = fmt::format("{} is a script, and what it starts is not known",
-                                     printable(python.executable));
+        python.unknown =
+            fmt::format("{} is a script, and what it starts is not known", python.executable);
       }
       return;
     }
@@ -201,9 +198,9 @@ std::string version_of(const SystemFiles& system,
 
 }  // namespace
 
-ActivePython find_python(const SystemFiles& system,
-                         const std::map<std::string, std::string>& environment) {
-  ActivePython python;
+PythonFolders find_python(const SystemFiles& system,
+                          const std::map<std::string, std::string>& environment) {
+  PythonFolders python;
   choose(system, environment, python);
   if (python.executable.empty() || !python.unknown.empty()) return python;
 
@@ -217,8 +214,8 @@ ActivePython find_python(const SystemFiles& system,
   if (base == "/" || base.empty()) base = "/usr";  // /bin is a link to /usr/bin
   const std::string version = version_of(system, python.executable, configuration ? prefix : base);
   if (version.empty()) {
-    python.unknown = fmt::format("the version of {} is not told by its name or folders",
-                                 printable(python.executable));
+    python.unknown =
+        fmt::format("the version of {} is not told by its name or folders", python.executable);
     return python;
   }
   Folders folders(system, python.folders);
@@ -239,4 +236,4 @@ ActivePython find_python(const SystemFiles& system,
   return python;
 }
 
-}  // namespace launchgap::doctor
+}  // namespace launchgap
