@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from shipped import BUILD, NODES, SMALL, launchgap, records, table
+from shipped import NATIVE, NODES, SMALL, launchgap, records, table
 
 CONSTANT = dict(
     call_ns={"constant": 40000},
@@ -88,7 +88,7 @@ def test_the_form_of_the_kernels_can_be_chosen(run, form, code):
         assert {run["kernel_form"] for run in table(session / "runs.csv")} == {form}
 
 
-@pytest.mark.skipif("LAUNCHGAP_NVCC-NOTFOUND" in (BUILD / "CMakeCache.txt").read_text(), reason="built without the native form")
+@pytest.mark.skipif(not NATIVE, reason="built without the native form")
 @pytest.mark.parametrize("code, form", [(200, "portable"), (209, "portable"), (221, None), (222, "portable"), (223, None)])
 def test_the_portable_form_is_tried_where_it_can_help(run, make_node, code, form):
     """The native form is refused, and the portable one would be taken: it is not tried without the compiler that it needs."""
