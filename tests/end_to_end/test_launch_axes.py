@@ -274,7 +274,10 @@ def test_first_launches_are_taken_apart(run, make_node):
     assert found["jit_uncached", "module_ns"] == pytest.approx(94, rel=0.2), "module and compiling"
     assert 3 < found["jit_cached", "module_ns"] < 40, "an earlier process has compiled it"
     assert found["lazy", "first_call_ns"] == pytest.approx(7, rel=0.3), "the function is loaded when it is launched"
-    assert found["eager", "module_ns"] == pytest.approx(11, rel=0.3), "or with its module"
+    if NATIVE:
+        assert found["eager", "module_ns"] == pytest.approx(11, rel=0.3), "or with its module"
+    else:
+        assert ("eager", "module_ns") not in found, "it is compiled, or was by somebody before"
     assert found["eager", "first_call_ns"] < 1
 
 
