@@ -35,7 +35,7 @@ class Attempts {
   }
 
   /// The same for a file in one of `folders`. What it needs and neither it nor the loader finds is
-  /// opened first, where it lies in one of them too: most toolkits' libraries have no RUNPATH.
+  /// opened first, where it lies beside it or in one of them: many libraries have no RUNPATH.
   void* open_with_needs(const std::string& file,
                         const std::vector<fs::path>& folders,
                         int depth = 0) {
@@ -44,12 +44,15 @@ class Attempts {
       if (void* const handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL)) return handle;
       const std::string missing = note(file);
       if (missing.empty() || needs == kMostNeeds || depth == kMostNeeds) return nullptr;
-      const auto folder = std::ranges::find_if(folders, [&](const fs::path& candidate) {
+      const auto has_it = [&](const fs::path& folder) {
         std::error_code ignored;
-        return fs::exists(candidate / missing, ignored);
-      });
-      if (folder == folders.end() || !open_with_needs(*folder / missing, folders, depth + 1))
-        return nullptr;
+        return fs::exists(folder / missing, ignored);
+      };
+      const fs::path beside = fs::path(file).parent_path();
+      const auto elsewhere = std::ranges::find_if(folders, has_it);
+      if (!has_it(beside) && elsewhere == folders.end()) return nullptr;
+      const fs::path& folder = has_it(beside) ? beside : *elsewhere;
+      if (!open_with_needs(folder / missing, folders, depth + 1)) return nullptr;
     }
   }
 

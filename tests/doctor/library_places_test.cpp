@@ -1,6 +1,8 @@
 // Where libraries are looked for that the loader does not find, in roots that are made here.
 #include <cstdlib>
+#include <dlfcn.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -21,6 +23,7 @@ using ::testing::HasSubstr;
 namespace fs = std::filesystem;
 
 const fs::path kPrograms = LAUNCHGAP_DOCTOR_PROGRAMS;
+const std::string kToolkit = "usr/local/cuda-11.4/lib64";
 
 /// A system with a Python of its own, one in a virtual environment, and toolkits.
 class System : public Folder {
@@ -91,24 +94,48 @@ TEST(LibraryFolders, OwnPackagesComeFirstUnlessAnEnvironmentWasChosen) {
   EXPECT_EQ(system.folders({{"VIRTUAL_ENV", "/other"}})[1], own);
 }
 
-TEST(SharedLibrary, WhatALibraryNeedsIsFoundInTheSamePlaces) {
-  const System system;
-  setenv("LAUNCHGAP_SYSTEM_ROOT", system.path().c_str(), 1);
-  setenv("CONDA_PREFIX", "/conda", 1);
-  // Without an RPATH, and linked with libcudart.so.10.1.
-  const LibrarySearch search = {"cuDNN", "", {"libcudnn.so.7"}, {}};
-  const fs::path file = system.write("usr/local/cuda-11.4/lib64/libcudnn.so.7",
-                                     Folder::copy_of(kPrograms / "cudnn/libcudnn.so.7"));
+/// libcudnn.so.7 in a toolkit: without an RPATH, and linked with libcudart.so.10.1.
+class ToolkitWithNeeds : public System {
+ public:
+  ToolkitWithNeeds() {
+    setenv("LAUNCHGAP_SYSTEM_ROOT", path().c_str(), 1);
+    setenv("CONDA_PREFIX", "/conda", 1);
+    write(kToolkit + "/libcudnn.so.7", copy_of(kPrograms / "cudnn/libcudnn.so.7"));
+  }
+  ~ToolkitWithNeeds() {
+    unsetenv("LAUNCHGAP_SYSTEM_ROOT");
+    unsetenv("CONDA_PREFIX");
+  }
+  void add_runtime(const std::string& folder) const {
+    write(folder + "/libcudart.so.10.1", copy_of(kPrograms / "runtime/libcudart.so.10.1"));
+  }
+  /// Opens it in a child, since a library that is there satisfies whoever needs it next. Exits with
+  /// 0 if its need was met from `folder`.
+  [[noreturn]] void open_and_exit(const std::string& folder) const {
+    SharedLibrary::open({"cuDNN", "", {"libcudnn.so.7"}, {}});
+    const std::string runtime = path() / folder / "libcudart.so.10.1";
+    _exit(dlopen(runtime.c_str(), RTLD_LAZY | RTLD_NOLOAD) ? 0 : 1);
+  }
+};
+
+TEST(SharedLibrary, WhatALibraryNeedsIsNamedWhereItIsMissing) {
+  const ToolkitWithNeeds system;
   try {
-    SharedLibrary::open(search);
+    SharedLibrary::open({"cuDNN", "", {"libcudnn.so.7"}, {}});
     FAIL();
   } catch (const Error& error) {
     EXPECT_THAT(error.what(),
                 HasSubstr("libcudnn.so.7, libcudart.so.10.1: cannot open shared object file"));
   }
-  system.write("conda/lib/libcudart.so.10.1",
-               Folder::copy_of(kPrograms / "runtime/libcudart.so.10.1"));
-  EXPECT_EQ(SharedLibrary::open(search).path(), file);
+}
+
+TEST(SharedLibrary, WhatALibraryNeedsIsTakenFromBesideItOrElsewhere) {
+  const ToolkitWithNeeds system;
+  system.add_runtime("conda/lib");
+  EXPECT_EXIT(system.open_and_exit("conda/lib"), ::testing::ExitedWithCode(0), "");
+  // Conda's comes first in the search, but is of another toolkit.
+  system.add_runtime(kToolkit);
+  EXPECT_EXIT(system.open_and_exit(kToolkit), ::testing::ExitedWithCode(0), "");
 }
 
 TEST(SharedLibrary, NamesByVersionBeginWithTheNewestThatCanBeUsed) {
