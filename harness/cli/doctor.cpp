@@ -160,7 +160,7 @@ ExitCode diagnose_machine(const Options& options) {
       doctor::examine({.prove = !options.no_prove, .environment = {}});
   std::vector<Finding> findings = doctor::diagnose(*facts);
   const doctor::ActivePython python =
-      doctor::active_python(doctor::SystemFiles::of_this_system(), doctor::own_environment());
+      doctor::active_python(SystemFiles::of_this_system(), own_environment());
   for (Finding& finding : doctor::python_findings(python)) findings.push_back(std::move(finding));
   doctor::sort_by_severity(findings);
   if (options.json) {
@@ -175,9 +175,9 @@ ExitCode diagnose_machine(const Options& options) {
 
 ExitCode answer_what_if(const Options& options) {
   const Answers answers(options, stdout);
-  const doctor::SystemFiles files = doctor::SystemFiles::of_this_system();
+  const SystemFiles files = SystemFiles::of_this_system();
   const std::unique_ptr<Facts> facts = doctor::examine({});
-  const doctor::ActivePython python = doctor::active_python(files, doctor::own_environment());
+  const doctor::ActivePython python = doctor::active_python(files, own_environment());
   const doctor::Answer answer =
       doctor::what_if(options.question, doctor::setup_of(*facts, python, files));
   if (options.json) {
@@ -210,12 +210,11 @@ void look_deeper(doctor::ProgramVerdict& verdict, const Facts& facts) {
 }
 
 doctor::ProgramVerdict judge(const doctor::ProgramFacts& program) {
-  const doctor::SystemFiles files = doctor::SystemFiles::of_this_system();
+  const SystemFiles files = SystemFiles::of_this_system();
   const auto environment =
-      program.processes.empty() ? doctor::own_environment() : program.processes.front().environment;
-  const doctor::ActivePython python = doctor::active_python(files, doctor::own_environment());
+      program.processes.empty() ? own_environment() : program.processes.front().environment;
   doctor::ProgramVerdict verdict =
-      doctor::judge_program(program, {files, doctor::LoaderCache::of(files), python.folders});
+      doctor::judge_program(program, {files, doctor::LoaderCache::of(files), own_environment()});
   if (verdict.use != doctor::GpuUse::on_gpu)
     look_deeper(verdict, *doctor::examine({.prove = false, .environment = environment}));
   return verdict;
@@ -259,8 +258,8 @@ void write_program(const Answers& answers,
 ExitCode look_at_pid(const Options& options) {
   const pid_t pid = doctor::parse_pid(options.pid);
   doctor::ComputingProcesses computing;
-  const doctor::ProgramFacts program = doctor::look_at_program(
-      pid, doctor::SystemFiles::of_this_system(), [&] { return computing.now(); });
+  const doctor::ProgramFacts program =
+      doctor::look_at_program(pid, SystemFiles::of_this_system(), [&] { return computing.now(); });
   const doctor::ProgramVerdict verdict = judge(program);
   write_program(Answers(options, stdout), options, program, verdict);
   return exit_code_of({verdict.finding});
@@ -273,7 +272,7 @@ ExitCode watch(const Options& options) {
   answers.check();
   doctor::ComputingProcesses computing;
   const doctor::WatchResult result = doctor::watch_program(
-      {options.command, [&] { return computing.now(); }}, doctor::SystemFiles::of_this_system());
+      {options.command, [&] { return computing.now(); }}, SystemFiles::of_this_system());
   try {
     if (!result.not_started.empty()) {
       fmt::print(stderr, "launchgap: {}\n", result.not_started);

@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
 #include <sched.h>
 
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
-#include "harness/core/system_root.h"
+#include "harness/core/system_files.h"
 
 namespace launchgap {
 
@@ -43,10 +42,11 @@ bool bind_thread(const CpuList& cpus) {
 }
 
 std::optional<CpuList> cpus_of_numa_node(int node) {
-  std::ifstream file(system_path(fmt::format("/sys/devices/system/node/node{}/cpulist", node)));
-  std::string text;
-  if (node < 0 || !std::getline(file, text) || text.empty()) return std::nullopt;
-  return parse_cpu_list(text);
+  if (node < 0) return std::nullopt;
+  const auto text = SystemFiles::of_this_system().read(
+      fmt::format("/sys/devices/system/node/node{}/cpulist", node));
+  if (!text || text->empty()) return std::nullopt;
+  return parse_cpu_list(*text);
 }
 
 std::string cpu_list_text(const CpuList& cpus) {

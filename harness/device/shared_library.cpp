@@ -5,10 +5,14 @@
 #include <dlfcn.h>
 #include <filesystem>
 #include <link.h>
+#include <optional>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "harness/core/errors.h"
+#include "harness/core/system_files.h"
+#include "harness/device/library_folders.h"
 
 namespace launchgap {
 namespace {
@@ -20,93 +24,112 @@ std::string environment(const char* name) {
   return value ? value : "";
 }
 
-/// The folders `lib/python*/site-packages` below a Python installation.
-std::vector<fs::path> site_packages_of(const fs::path& prefix) {
-  std::vector<fs::path> found;
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(prefix / "lib", ignored)) {
-    const fs::path site = entry.path() / "site-packages";
-    if (entry.path().filename().string().starts_with("python") && fs::is_directory(site, ignored)) {
-      found.push_back(site);
+/// Attempts to open a library, and what the loader said of those that failed.
+class Attempts {
+ public:
+  /// The library's handle, or null.
+  void* open(const std::string& file) {
+    void* const handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!handle) note(file);
+    return handle;
+  }
+
+  /// The same for a file in one of `folders`. What it needs and neither it nor the loader finds is
+  /// opened first, where it lies beside it or in one of them: many libraries have no RUNPATH.
+  void* open_with_needs(const std::string& file,
+                        const std::vector<fs::path>& folders,
+                        int depth = 0) {
+    constexpr int kMostNeeds = 16;
+    for (int needs = 0;; ++needs) {
+      if (void* const handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL)) return handle;
+      const std::string missing = note(file);
+      if (missing.empty() || needs == kMostNeeds || depth == kMostNeeds) return nullptr;
+      const auto has_it = [&](const fs::path& folder) {
+        std::error_code ignored;
+        return fs::exists(folder / missing, ignored);
+      };
+      const fs::path beside = fs::path(file).parent_path();
+      const auto elsewhere = std::ranges::find_if(folders, has_it);
+      if (!has_it(beside) && elsewhere == folders.end()) return nullptr;
+      const fs::path& folder = has_it(beside) ? beside : *elsewhere;
+      if (!open_with_needs(folder / missing, folders, depth + 1)) return nullptr;
     }
   }
-  return found;
-}
 
-/// Prefixes of the active Python: the virtual environment; else the checkout's own, which
-/// scripts/setup made, and that of the first `python3` of PATH.
-std::vector<fs::path> python_prefixes() {
-  if (const std::string venv = environment("VIRTUAL_ENV"); !venv.empty()) return {venv};
-  std::error_code ignored;
-  std::vector<fs::path> prefixes;
-  const fs::path own_venv =
-      fs::read_symlink("/proc/self/exe", ignored).parent_path() / "../../.venv";
-  if (fs::exists(own_venv, ignored)) prefixes.push_back(own_venv);
-  const std::string path = environment("PATH");
-  for (std::size_t begin = 0; begin < path.size();) {
-    const std::size_t end = std::min(path.find(':', begin), path.size());
-    const fs::path python = fs::path(path.substr(begin, end - begin)) / "python3";
-    if (fs::exists(python, ignored)) {
-      const fs::path own = python.parent_path().parent_path();
-      const fs::path real = fs::canonical(python, ignored).parent_path().parent_path();
-      prefixes.push_back(own);
-      if (own != real) prefixes.push_back(real);
-      break;
+  /// "libcublas.so.13, libcublas.so.12: cannot open shared object file: No such file or directory"
+  std::string text() const {
+    std::string all;
+    for (const auto& [reason, files] : failed_) {
+      all += fmt::format("{}{}: {}", all.empty() ? "" : "; ", fmt::join(files, ", "), reason);
     }
-    begin = end + 1;
+    return all;
   }
-  return prefixes;
-}
 
-std::vector<fs::path> candidate_folders(const LibrarySearch& search) {
+ private:
+  /// Keeps what the loader said: "libcublasLt.so.12: cannot open shared object file: …". Returns
+  /// the name of what it looked for in vain, if that is why.
+  std::string note(const std::string& file) {
+    const char* const said = dlerror();
+    const std::string text = said ? said : file + ": it cannot be opened";
+    const std::size_t colon = text.find(": ");
+    const std::string name = text.substr(0, colon);
+    const std::string reason = colon == std::string::npos ? "" : text.substr(colon + 2);
+    const auto same = std::ranges::find(failed_, reason, &Failed::reason);
+    std::vector<std::string>& names =
+        same != failed_.end() ? same->files : failed_.emplace_back(Failed{reason, {}}).files;
+    if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+    const bool in_vain = reason.starts_with("cannot open shared object file: No such file");
+    return in_vain && name != file && name.find('/') == std::string::npos ? name : "";
+  }
+
+  struct Failed {
+    std::string reason;
+    std::vector<std::string> files;
+  };
+  std::vector<Failed> failed_;
+};
+
+/// Where the folders of library_folders.h really are.
+std::vector<fs::path> candidate_folders() {
+  const SystemFiles system = SystemFiles::of_this_system();
   std::vector<fs::path> folders;
-  for (const char* variable : {"CUDA_HOME", "CUDA_PATH"}) {
-    if (const std::string root = environment(variable); !root.empty()) {
-      folders.push_back(fs::path(root) / "lib64");
-      folders.push_back(fs::path(root) / "lib");
-      folders.push_back(fs::path(root) / "extras/CUPTI/lib64");
-    }
-  }
-  for (const fs::path& prefix : python_prefixes()) {
-    for (const fs::path& site : site_packages_of(prefix)) {
-      for (const std::string& folder : search.folders) folders.push_back(site / "nvidia" / folder);
-    }
-  }
+  for (const std::string& folder : library_folders(system, own_environment()))
+    folders.push_back(system.at(folder));
   return folders;
 }
 
 }  // namespace
 
 SharedLibrary SharedLibrary::open(const LibrarySearch& search) {
-  std::string attempts;
+  Attempts attempts;
   SharedLibrary library;
-  const auto attempt = [&](const std::string& file) {
-    library.handle_ = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (library.handle_) return true;
-    const char* reason = dlerror();
-    attempts += fmt::format("{}{}", attempts.empty() ? "" : "; ", reason ? reason : file);
-    return false;
-  };
   const auto open_any = [&] {
     if (const std::string file = environment(search.override_variable.c_str()); !file.empty()) {
       library.facts_.soname = file;
-      return attempt(file);
+      library.handle_ = attempts.open(file);
+      return library.handle_ != nullptr;
     }
-    for (const std::string& soname : search.sonames) {
-      library.facts_.soname = soname;
-      if (attempt(soname)) return true;
-    }
-    if (search.loader_alone) return false;
-    std::error_code ignored;
-    for (const fs::path& folder : candidate_folders(search)) {
-      for (const std::string& soname : search.sonames) {
+    std::optional<std::vector<fs::path>> folders;
+    for (const std::vector<std::string>* names : {&search.sonames, &search.otherwise}) {
+      for (const std::string& soname : *names) {
         library.facts_.soname = soname;
-        if (fs::exists(folder / soname, ignored) && attempt(folder / soname)) return true;
+        if ((library.handle_ = attempts.open(soname))) return true;
+      }
+      if (search.loader_alone) continue;
+      if (!folders) folders = candidate_folders();
+      for (const std::string& soname : *names) {
+        library.facts_.soname = soname;
+        for (const fs::path& folder : *folders) {
+          std::error_code ignored;
+          if (!fs::exists(folder / soname, ignored)) continue;
+          if ((library.handle_ = attempts.open_with_needs(folder / soname, *folders))) return true;
+        }
       }
     }
     return false;
   };
-  if (!open_any()) throw Error(fmt::format("{} could not be loaded: {}", search.name, attempts));
+  if (!open_any())
+    throw Error(fmt::format("{} could not be loaded: {}", search.name, attempts.text()));
 
   library.facts_.name = search.name;
   library.facts_.path = library.facts_.soname;
@@ -132,16 +155,15 @@ void* SharedLibrary::require(const char* symbol) const {
                   symbol));
 }
 
-std::vector<std::string> sonames_up_to(const std::string& name,
-                                       std::vector<int> majors,
-                                       int newest) {
-  std::ranges::sort(majors, [newest](int a, int b) {
-    return std::pair(a <= newest, a) > std::pair(b <= newest, b);
-  });
-  std::vector<std::string> names;
-  for (const int major : majors) names.push_back(fmt::format("{}.so.{}", name, major));
-  names.push_back(name + ".so");
-  return names;
+LibrarySearch by_version(LibrarySearch search,
+                         const std::map<int, std::string>& sonames,
+                         int newest,
+                         const std::string& unnumbered) {
+  const auto later = sonames.upper_bound(newest);
+  for (auto at = later; at != sonames.begin();) search.sonames.push_back((--at)->second);
+  for (auto at = later; at != sonames.end(); ++at) search.otherwise.push_back(at->second);
+  search.otherwise.push_back(unnumbered);
+  return search;
 }
 
 std::string cuda_version_text(int version) {

@@ -2,7 +2,7 @@
 // really loaded.
 #pragma once
 
-#include <span>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -10,21 +10,29 @@
 
 namespace launchgap {
 
-/// Where to look for a library.
+/// What to look for.
 struct LibrarySearch {
   std::string name;                  // "cuBLAS"
   std::string override_variable;     // environment: full path, nothing else is tried
   std::vector<std::string> sonames;  // in order of preference, "libcublas.so.13" first
-  std::vector<std::string> folders;  // pip's folders below site-packages/nvidia: "cublas/lib"
-  bool loader_alone = false;         // nothing but the loader's own search
+  /// For other drivers or GPUs than these: tried where none of the above is anywhere.
+  std::vector<std::string> otherwise;
+  bool loader_alone = false;  // nothing but the loader's own search
 };
+
+/// Adds the names of a library that has a version of CUDA in its name: those up to `newest` to
+/// `sonames`, the newest of them first; the later ones to `otherwise`, and last of all
+/// `unnumbered`.
+LibrarySearch by_version(LibrarySearch search,
+                         const std::map<int, std::string>& sonames,
+                         int newest,
+                         const std::string& unnumbered);
 
 /// A library opened with dlopen and never closed: CUDA's libraries keep threads and exit handlers.
 class SharedLibrary {
  public:
-  /// Search order: the override, the loader's own search, CUDA_HOME and CUDA_PATH, pip's folders
-  /// beside the active Python ($VIRTUAL_ENV, or `python3` of the path). Throws Error with every
-  /// attempt's reason.
+  /// Search order: the override; by each name the loader's own search; by each name the folders of
+  /// library_folders.h. Throws Error with every attempt's reason.
   static SharedLibrary open(const LibrarySearch& search);
 
   /// The address of a symbol, or null.
@@ -40,12 +48,6 @@ class SharedLibrary {
   void* handle_ = nullptr;
   LoadedLibrary facts_;
 };
-
-/// "libcublas.so.12" and so on for the majors given: those up to `newest` first, the newest of them
-/// in front; then the others, and the name without a number.
-std::vector<std::string> sonames_up_to(const std::string& name,
-                                       std::vector<int> majors,
-                                       int newest);
 
 /// CUDA's "13000" as "13.0".
 std::string cuda_version_text(int version);

@@ -6,7 +6,7 @@ find_package(CLI11 2.1 REQUIRED)
 if(NOT LAUNCHGAP_PORTABLE)
   find_package(benchmark 1.6 REQUIRED)
 endif()
-find_package(Boost 1.74 REQUIRED)
+find_package(Boost 1.74 REQUIRED CONFIG)
 
 # What the code links: launchgap_fmt and launchgap_benchmark are shared libraries, or part of a portable binary.
 # Google Benchmark has no static library in Debian, so a portable build is given its source. libgcc stays shared:

@@ -1,5 +1,6 @@
 // Verdicts from facts: what can hardly be made to happen here.
 #include <csignal>
+#include <sys/stat.h>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -150,24 +151,26 @@ TEST(ProgramVerdict, TellsWhereAMissingLibraryWouldBe) {
   const Folder root;
   const std::string library = root.copy_of(kPrograms / "stubs/libcuda.so.1");
   root.write("usr/local/cuda-11.0/lib64/libcusolver.so.10", library);
-  root.write("venv/lib/site-packages/nvidia/cusolver/lib/libcusolver.so.10", library);
+  chmod(root.write("venv/bin/python3").c_str(), 0755);
+  root.write("venv/pyvenv.cfg", "home = /usr/bin\n");
+  root.write("venv/lib/python3.9/site-packages/nvidia/cusolver/lib/libcusolver.so.10", library);
   ProgramFacts facts = program();
   facts.processes[0].searches.push_back(missing("libcusolver.so.10"));
   facts.processes[0].searches.push_back(missing("libcusparse.so.10"));
   const LoaderCache cache = LoaderCache::parse(
       "\tlibcusolver.so.11 (libc6,x86-64) => /usr/local/cuda/lib64/libcusolver.so.11\n");
   const Finding finding =
-      judge_program(facts, {SystemFiles(root.path()), cache, {"/venv/lib/site-packages"}}).finding;
+      judge_program(facts, {SystemFiles(root.path()), cache, {{"VIRTUAL_ENV", "/venv"}}}).finding;
   const std::string all = to_json(finding).dump();
   EXPECT_THAT(
       all,
       HasSubstr(
           "it is /usr/local/cuda-11.0/lib64/libcusolver.so.10, where the loader does not look"));
-  EXPECT_THAT(all, HasSubstr("/venv/lib/site-packages/nvidia/cusolver/lib/libcusolver.so.10"));
+  const std::string wheel = "/venv/lib/python3.9/site-packages/nvidia/cusolver/lib";
+  EXPECT_THAT(all, HasSubstr(wheel + "/libcusolver.so.10, where"));
   EXPECT_THAT(all, HasSubstr("the loader has libcusolver.so.11, another version"));
-  EXPECT_EQ(
-      finding.remedy,
-      "Let the loader find it: export LD_LIBRARY_PATH=/usr/local/cuda-11.0/lib64:$LD_LIBRARY_PATH");
+  EXPECT_EQ(finding.remedy,
+            "Let the loader find it: export LD_LIBRARY_PATH=" + wheel + ":$LD_LIBRARY_PATH");
   EXPECT_THAT(finding.symptoms, ::testing::ElementsAre("libcusparse.so.10 was not found either"));
 }
 

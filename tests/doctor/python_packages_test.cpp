@@ -53,39 +53,45 @@ std::vector<std::string> texts(const ActivePython& python) {
 
 TEST(ActivePython, IsTheOneThatAUserWouldStart) {
   Root root;
-  root.program("usr/bin/python3.11");
-  root.link("usr/bin/python3", "python3.11");
-  root.make_folder("usr/lib/python3.11");
+  root.program("usr/bin/python3.98");
+  root.link("usr/bin/python3", "python3.98");
+  root.make_folder("usr/lib/python3.98");
   root.make_folder("usr/lib/python3/dist-packages");
-  root.make_folder("usr/local/lib/python3.11/dist-packages");
-  root.make_folder("home/u/.local/lib/python3.11/site-packages");
+  root.make_folder("usr/local/lib/python3.98/dist-packages");
+  root.make_folder("home/u/.local/lib/python3.98/site-packages");
   root.link("venv/bin/python3", "/usr/bin/python3");
   root.write("venv/pyvenv.cfg", "home = /usr/bin\ninclude-system-site-packages = false\n");
-  root.make_folder("venv/lib/python3.11/site-packages");
-  root.link("open/bin/python", "/usr/bin/python3.11");
+  root.make_folder("venv/lib/python3.98/site-packages");
+  root.link("open/bin/python", "/usr/bin/python3.98");
   root.write("open/pyvenv.cfg", "home = /usr/bin\r\ninclude-system-site-packages = true\r\n");
-  root.make_folder("open/lib/python3.11/site-packages");
-  root.program("conda/bin/python3.9");
-  root.link("conda/bin/python", "python3.9");
-  root.make_folder("conda/lib/python3.9/site-packages");
+  root.make_folder("open/lib/python3.98/site-packages");
+  root.program("conda/bin/python3.99");
+  root.link("conda/bin/python", "python3.99");
+  root.make_folder("conda/lib/python3.99/site-packages");
+  root.link("bin", "usr/bin");
+  root.link("opt/links", "/usr/share/far/../../bin");
+  root.link("opt/round", "round");
   root.program("pyenv/shims/python3", "#!/bin/sh\n");
   root.program("pyenv/versions/3.12.1/bin/python3");
   root.write("pyenv/version", "3.12.1\n");
   root.make_folder("pyenv/versions/3.12.1/lib/python3.12/site-packages");
   root.program("script/python3", "#!/bin/sh\n");
   root.make_folder("extra");
+  root.make_folder("usr/share/far");
 
   struct Case {
     Environment environment;
     const char *executable, *chosen_by, *folders;
   };
   const char* const system =
-      "/usr/local/lib/python3.11/dist-packages /usr/lib/python3/dist-packages";
-  const std::string user = std::string("/home/u/.local/lib/python3.11/site-packages ") + system;
-  const std::string open = "/open/lib/python3.11/site-packages " + user;
+      "/usr/local/lib/python3.98/dist-packages /usr/lib/python3/dist-packages";
+  const std::string user = std::string("/home/u/.local/lib/python3.98/site-packages ") + system;
+  const std::string open = "/open/lib/python3.98/site-packages " + user;
   const Case cases[] = {
       {{{"PATH", "/none:/usr/bin"}}, "/usr/bin/python3", "PATH", system},
       {{{"PATH", "/usr/bin"}, {"HOME", "/home/u"}}, "/usr/bin/python3", "PATH", user.c_str()},
+      {{{"PATH", "/opt/round:/bin"}}, "/bin/python3", "PATH", system},
+      {{{"PATH", "/opt/links"}}, "/opt/links/python3", "PATH", system},
       {{{"PATH", "/usr/bin"}, {"HOME", "/home/u"}, {"PYTHONNOUSERSITE", "1"}},
        "/usr/bin/python3",
        "PATH",
@@ -93,11 +99,11 @@ TEST(ActivePython, IsTheOneThatAUserWouldStart) {
       {{{"PATH", "/usr/bin"}, {"VIRTUAL_ENV", "/venv"}, {"HOME", "/home/u"}},
        "/venv/bin/python3",
        "VIRTUAL_ENV",
-       "/venv/lib/python3.11/site-packages"},
+       "/venv/lib/python3.98/site-packages"},
       {{{"PATH", "/venv/bin:/usr/bin"}},
        "/venv/bin/python3",
        "PATH",
-       "/venv/lib/python3.11/site-packages"},
+       "/venv/lib/python3.98/site-packages"},
       {{{"PATH", "/usr/bin"}, {"VIRTUAL_ENV", "/open"}, {"HOME", "/home/u"}},
        "/open/bin/python",
        "VIRTUAL_ENV",
@@ -105,7 +111,7 @@ TEST(ActivePython, IsTheOneThatAUserWouldStart) {
       {{{"PATH", "/usr/bin"}, {"CONDA_PREFIX", "/conda"}},
        "/conda/bin/python",
        "CONDA_PREFIX",
-       "/conda/lib/python3.9/site-packages"},
+       "/conda/lib/python3.99/site-packages"},
       {{{"PATH", "/usr/bin"}, {"VIRTUAL_ENV", "/gone"}}, "/usr/bin/python3", "PATH", system},
       {{{"PATH", "/pyenv/shims:/usr/bin"}},
        "/pyenv/versions/3.12.1/bin/python3",
@@ -114,7 +120,7 @@ TEST(ActivePython, IsTheOneThatAUserWouldStart) {
       {{{"PATH", "/usr/bin"}, {"PYTHONPATH", "/extra::relative:/none"}, {"VIRTUAL_ENV", "/venv"}},
        "/venv/bin/python3",
        "VIRTUAL_ENV",
-       "/extra /venv/lib/python3.11/site-packages"},
+       "/extra /venv/lib/python3.98/site-packages"},
       {{{"PATH", "/script"}}, "/script/python3", "PATH", ""},
       {{{"PATH", "/pyenv/shims"}, {"PYENV_VERSION", "../../evil"}},
        "/pyenv/shims/python3",

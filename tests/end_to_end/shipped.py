@@ -14,6 +14,9 @@ NODES = ROOT / "tests" / "fake_cuda" / "nodes"
 # Small enough for a fake GPU, which computes every verified result for real.
 SMALL = r"launch/(null|flag|echo)/|matmul.*size:256|convolution.*conv5_1x1_2048/n:1/|allocation.*bytes:(256|1048576)$"
 
+# Whether nvcc was there, to compile kernels for GPUs and the plugin around its runtime.
+NATIVE = "LAUNCHGAP_NVCC-NOTFOUND" not in (BUILD / "CMakeCache.txt").read_text(encoding="utf-8")
+
 # The plain arm alone.
 UNTRACED = ("--trace", "off")
 

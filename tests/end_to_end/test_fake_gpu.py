@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from shipped import NODES, SMALL, launchgap, records, table
+from shipped import NATIVE, NODES, SMALL, launchgap, records, table
 
 CONSTANT = dict(
     call_ns={"constant": 40000},
@@ -86,6 +86,18 @@ def test_the_form_of_the_kernels_can_be_chosen(run, form, code):
     assert done.returncode == code, done.stderr
     if code == 0:
         assert {run["kernel_form"] for run in table(session / "runs.csv")} == {form}
+
+
+@pytest.mark.skipif(not NATIVE, reason="built without the native form")
+@pytest.mark.parametrize("code, form", [(200, "portable"), (209, "portable"), (221, None), (222, "portable"), (223, None)])
+def test_the_portable_form_is_tried_where_it_can_help(run, make_node, code, form):
+    """The native form is refused, and the portable one would be taken: it is not tried without the compiler that it needs."""
+    refused = {"device": None, "library": "cuda", "call": "cuModuleLoadDataEx", "after": 0, "times": 1, "code": code}
+    done, session = run("--devices", "gpu", "--runs", 1, "--filter", "launch/null.*idle", node=make_node(faults=[refused]))
+    assert done.returncode == (0 if form else 3), done.stderr
+    (run_row,) = table(session / "runs.csv")
+    reasons = {row["reason"] for row in table(session / "summary.csv") if row["benchmark"] == "launch/null"}
+    assert run_row["kernel_form"] == form if form else all(f"({code})" in reason for reason in reasons), reasons
 
 
 def test_kepler_multiplies_fp32(run):

@@ -7,7 +7,7 @@ import re
 import subprocess
 
 import pytest
-from shipped import LAUNCHGAP, environment, launchgap, table
+from shipped import LAUNCHGAP, NATIVE, environment, launchgap, table
 
 # A node without noise of its own, and of a generation that has everything.
 QUIET = dict(
@@ -94,6 +94,8 @@ def advice_on(session, axis, folder):
 
 @pytest.mark.parametrize("name", MATTERS)
 def test_the_advice_names_what_matters_on_this_node(name, run, make_node, tmp_path):
+    if name == "dependent" and not NATIVE:
+        pytest.skip("built without the native form, and dependent launches have no other")
     filter_, changes, sentence = MATTERS[name]
     done, session = run(
         "--devices", "gpu", "--runs", 4, "--filter", filter_, "--no-report", node=make_node(**QUIET | changes), timeout=300
@@ -272,7 +274,10 @@ def test_first_launches_are_taken_apart(run, make_node):
     assert found["jit_uncached", "module_ns"] == pytest.approx(94, rel=0.2), "module and compiling"
     assert 3 < found["jit_cached", "module_ns"] < 40, "an earlier process has compiled it"
     assert found["lazy", "first_call_ns"] == pytest.approx(7, rel=0.3), "the function is loaded when it is launched"
-    assert found["eager", "module_ns"] == pytest.approx(11, rel=0.3), "or with its module"
+    if NATIVE:
+        assert found["eager", "module_ns"] == pytest.approx(11, rel=0.3), "or with its module"
+    else:
+        assert ("eager", "module_ns") not in found, "it is compiled, or was by somebody before"
     assert found["eager", "first_call_ns"] < 1
 
 

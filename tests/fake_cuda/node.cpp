@@ -126,7 +126,7 @@ std::optional<int> read_fault_device(const Value& fault,
   if (!value || value->json().is_null()) return std::nullopt;
   if (value->json().is_string()) {
     for (std::size_t i = 0; i < devices.size(); ++i) {
-      if (devices[i].uuid == value->json()) return static_cast<int>(i);
+      if (devices[i].uuid == value->text(expected)) return static_cast<int>(i);
     }
     value->reject(expected);
   }

@@ -48,10 +48,10 @@ struct Cublas : abi::CublasFunctions {
     const SharedLibrary file = [&] {
       try {
         return SharedLibrary::open(
-            {"cuBLAS",
-             "LAUNCHGAP_CUBLAS",
-             sonames_up_to("libcublas", {11, 12, 13}, newest_major(compute_capability)),
-             {"cu13/lib", "cublas/lib"}});
+            by_version({"cuBLAS", "LAUNCHGAP_CUBLAS", {}, {}},
+                       {{11, "libcublas.so.11"}, {12, "libcublas.so.12"}, {13, "libcublas.so.13"}},
+                       newest_major(compute_capability),
+                       "libcublas.so"));
       } catch (const Error& error) {
         throw Unsupported(fmt::format(
             "{}. Without it nothing is multiplied on this GPU; scripts/setup --with-cuda brings it",

@@ -5,14 +5,13 @@
 #include <cctype>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <map>
 
 #include <fmt/format.h>
 
 #include "harness/core/clock.h"
 #include "harness/core/errors.h"
-#include "harness/core/system_root.h"
+#include "harness/core/system_files.h"
 #include "harness/device/cuda/allocators.h"
 #include "harness/device/cuda/graph.h"
 #include "harness/device/cuda/kernel.h"
@@ -49,9 +48,10 @@ std::string uuid_text(const abi::Uuid& uuid, const std::string& prefix) {
 /// Which NUMA node the GPU's PCI slot belongs to; the kernel says -1 where it does not know.
 std::optional<int> numa_node_of(std::string pci) {
   std::ranges::transform(pci, pci.begin(), [](unsigned char c) { return std::tolower(c); });
-  std::ifstream file(system_path("/sys/bus/pci/devices/" + pci + "/numa_node"));
-  int node = -1;
-  if (!(file >> node) || node < 0) return std::nullopt;
+  const auto text =
+      SystemFiles::of_this_system().read("/sys/bus/pci/devices/" + pci + "/numa_node");
+  const int node = text ? std::atoi(text->c_str()) : -1;
+  if (!text || text->empty() || node < 0) return std::nullopt;
   return node;
 }
 

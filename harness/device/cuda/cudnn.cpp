@@ -1,22 +1,32 @@
 #include "harness/device/cuda/abi/cudnn.h"
 
 #include <array>
+#include <cstdlib>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
+#include "harness/device/cuda/driver.h"
 #include "harness/device/cuda/libraries.h"
 #include "harness/device/shared_library.h"
 
 namespace launchgap::cuda {
 namespace {
 
+/// cuDNN 9 for CUDA 12 and later does not run on a driver of CUDA 11; from 9.11 on it has nothing
+/// below compute capability 7.5, and none of it below 5.0 (data/cudnn_support.csv).
+int newest_major(int compute_capability) {
+  const int driver = std::atoi(Driver::get().facts.version.c_str());
+  return driver < 12 || compute_capability < 75 ? 8 : 9;
+}
+
 struct Cudnn : abi::CudnnFunctions {
   LoadedLibrary facts;
 
-  static Cudnn& get() {
-    static Cudnn library = load();
+  /// For the process's one GPU: the newest library that driver and GPU can use comes first.
+  static Cudnn& get(int compute_capability) {
+    static Cudnn library = load(compute_capability);
     return library;
   }
 
@@ -35,13 +45,13 @@ struct Cudnn : abi::CudnnFunctions {
   }
 
  private:
-  static Cudnn load() {
-    const SharedLibrary file = [] {
+  static Cudnn load(int compute_capability) {
+    const SharedLibrary file = [&] {
       try {
-        return SharedLibrary::open({"cuDNN",
-                                    "LAUNCHGAP_CUDNN",
-                                    {"libcudnn.so.9", "libcudnn.so.8", "libcudnn.so"},
-                                    {"cudnn/lib"}});
+        return SharedLibrary::open(by_version({"cuDNN", "LAUNCHGAP_CUDNN", {}, {}},
+                                              {{8, "libcudnn.so.8"}, {9, "libcudnn.so.9"}},
+                                              newest_major(compute_capability),
+                                              "libcudnn.so"));
       } catch (const Error& error) {
         throw Unsupported(fmt::format(
             "{}. Without it nothing is convolved on this GPU; scripts/setup --with-cuda brings it",
@@ -87,7 +97,7 @@ abi::CudnnDataType data_type(ElementType type) {
 class CudnnConvolution : public Convolution {
  public:
   CudnnConvolution(Device& device, abi::Stream stream, const ConvolutionShape& shape)
-      : library_(Cudnn::get()), device_(device) {
+      : library_(Cudnn::get(capability(device.facts()))), device_(device) {
     if (shape.allow_tf32 && capability(device.facts()) < 80) {
       throw Unsupported(fmt::format("TF32 needs compute capability 8.0; this device has {}",
                                     device.facts().compute_capability.value_or("an unknown one")));

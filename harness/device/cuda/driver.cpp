@@ -10,8 +10,8 @@ namespace launchgap::cuda {
 
 const Driver& Driver::get() {
   static const Driver driver = [] {
-    const SharedLibrary file =
-        SharedLibrary::open({"CUDA driver", "LAUNCHGAP_LIBCUDA", {"libcuda.so.1"}, {}});
+    const SharedLibrary file = SharedLibrary::open(
+        {"CUDA driver", "LAUNCHGAP_LIBCUDA", {"libcuda.so.1"}, {}, /*loader_alone=*/true});
     Driver loaded;
 #define LAUNCHGAP_LOAD(name, required, ...)                                              \
   loaded.name = reinterpret_cast<decltype(loaded.name)>((required) ? file.require(#name) \

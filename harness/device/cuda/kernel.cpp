@@ -97,7 +97,8 @@ CudaModule::~CudaModule() {
 
 /// False if the image has nothing for this GPU or is of a toolkit that the driver is too old for,
 /// which is no error: the portable form is there for that. Old drivers say of newer images that
-/// they are invalid.
+/// they are invalid. That the driver's compiler is missing or switched off (221, 223) is an error:
+/// the portable form needs it too.
 bool CudaModule::load(std::string_view image) {
   const abi::Result code = driver_.cuModuleLoadDataEx(&module_, image.data(), 0, nullptr, nullptr);
   switch (code) {

@@ -9,8 +9,8 @@ namespace launchgap::cuda {
 
 const Nvml& Nvml::get() {
   static const Nvml loaded = [] {
-    const SharedLibrary file =
-        SharedLibrary::open({"NVML", "LAUNCHGAP_LIBNVML", {"libnvidia-ml.so.1"}, {}});
+    const SharedLibrary file = SharedLibrary::open(
+        {"NVML", "LAUNCHGAP_LIBNVML", {"libnvidia-ml.so.1"}, {}, /*loader_alone=*/true});
     Nvml functions;
 #define LAUNCHGAP_LOAD(name, required, ...)                                                    \
   functions.name = reinterpret_cast<decltype(functions.name)>((required) ? file.require(#name) \

@@ -63,8 +63,8 @@ struct OneDnn {
       try {
         library = load();
       } catch (const Error& error) {
-        throw Unsupported(fmt::format(
-            "{}. Install libdnnl{} (scripts/setup does)", error.what(), DNNL_VERSION_MAJOR));
+        throw Unsupported(
+            fmt::format("{}. Install libdnnl-dev (scripts/setup does)", error.what()));
       }
     }
     return *library;
@@ -81,8 +81,13 @@ struct OneDnn {
 
  private:
   static OneDnn load() {
+    // Upstream's name has the major version; Debian 13's has the minor one too.
     const std::string soname = fmt::format("libdnnl.so.{}", DNNL_VERSION_MAJOR);
-    const SharedLibrary file = SharedLibrary::open({"oneDNN", "LAUNCHGAP_ONEDNN", {soname}, {}});
+    const SharedLibrary file = SharedLibrary::open(
+        {"oneDNN",
+         "LAUNCHGAP_ONEDNN",
+         {soname, fmt::format("{}.{}", soname, DNNL_VERSION_MINOR)},
+         {}});
     OneDnn library;
 #define LAUNCHGAP_LOAD(name) \
   library.name = reinterpret_cast<decltype(&::name)>(file.require(#name));

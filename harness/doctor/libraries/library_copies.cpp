@@ -12,8 +12,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::size_t kMaxEntries = 256;
-
 fs::path real_file(const fs::path& path) {
   std::error_code failed;
   fs::path real = fs::canonical(path, failed);
@@ -112,27 +110,13 @@ std::vector<LibraryCopy> other_copies(const std::string& name,
 }
 
 std::vector<std::string> unused_copies(const std::string& name,
-                                       const std::map<std::string, std::string>& environment,
-                                       const std::vector<std::string>& site_packages,
+                                       const std::vector<std::string>& folders,
                                        const SystemFiles& system) {
-  std::vector<std::string> folders;
-  for (const char* variable : {"CUDA_HOME", "CUDA_PATH"}) {
-    const auto found = environment.find(variable);
-    if (found == environment.end() || !found->second.starts_with('/')) continue;
-    folders.insert(folders.end(), {found->second + "/lib64", found->second + "/lib"});
-  }
-  for (const std::string& entry : system.entries("/usr/local")) {
-    if (entry.starts_with("cuda")) folders.push_back("/usr/local/" + entry + "/lib64");
-  }
-  for (const std::string& site : site_packages) {
-    for (const std::string& package : system.entries(site + "/nvidia"))
-      folders.push_back(site + "/nvidia/" + package + "/lib");
-  }
   std::vector<std::string> paths;
   std::vector<fs::path> seen;
   for (const std::string& folder : folders) {
     const std::string path = folder + "/" + name;
-    if (!system.exists(path) || paths.size() >= kMaxEntries) continue;
+    if (!system.exists(path)) continue;
     fs::path real = real_file(system.at(path));
     if (std::ranges::find(seen, real) != seen.end() || why_not_loadable(real)) continue;
     seen.push_back(std::move(real));
@@ -159,17 +143,6 @@ bool is_cuda_library(std::string_view name_or_path) {
   return std::ranges::find(whole, stem) != whole.end() || stem == "libcudnn" ||
          stem.starts_with("libcudnn_") || stem.starts_with("libnvidia-ptxjitcompiler") ||
          stem.starts_with("libnvrtc-builtins");
-}
-
-std::vector<std::string> path_entries(std::string_view list) {
-  std::vector<std::string> entries;
-  for (std::size_t begin = 0; begin <= list.size() && entries.size() < kMaxEntries;) {
-    // The loader takes ";" for ":" too.
-    const std::size_t end = std::min(list.find_first_of(":;", begin), list.size());
-    entries.emplace_back(begin == end ? "." : list.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return entries;
 }
 
 }  // namespace launchgap::doctor

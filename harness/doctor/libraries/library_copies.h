@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/core/system_files.h"
 #include "harness/doctor/libraries/loader_trace.h"
-#include "harness/doctor/system_files.h"
 
 namespace launchgap::doctor {
 
@@ -44,18 +44,15 @@ std::vector<LibraryCopy> other_copies(const std::string& name,
                                       const LoaderCache& cache,
                                       const SystemFiles& system);
 
-/// Where a library lies that the loader does not look at: CUDA_HOME, CUDA_PATH and
-/// /usr/local/cuda*, pip's nvidia/*/lib of `site_packages`. `environment` is the program's.
+/// Where a library lies in folders that the loader does not look at. Links to one file are one
+/// copy; files that are no library of this machine are left out.
 std::vector<std::string> unused_copies(const std::string& name,
-                                       const std::map<std::string, std::string>& environment,
-                                       const std::vector<std::string>& site_packages,
+                                       const std::vector<std::string>& folders,
                                        const SystemFiles& system);
 
 /// "libcusolver" of "libcusolver.so.10" and of "/opt/libcusolver.so.10.6.1".
 std::string library_stem(std::string_view name_or_path);
 /// Whether it is one of CUDA's: the driver, the runtime, cuBLAS, cuDNN, NCCL and the like.
 bool is_cuda_library(std::string_view name_or_path);
-/// "/a", "/b" of "/a:/b"; an empty entry is the current folder, as for the loader.
-std::vector<std::string> path_entries(std::string_view list);
 
 }  // namespace launchgap::doctor

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "harness/doctor/system_files.h"
+#include "harness/core/system_files.h"
 #include "harness/doctor/version.h"
 
 namespace launchgap::doctor {

@@ -61,8 +61,8 @@ std::string driver_error_text(const SharedLibrary& library, int code) {
 void probe_driver() {
   announce("loading libcuda.so.1");
   if (!std::getenv("LAUNCHGAP_LIBCUDA")) tell_origin("libcuda.so.1");
-  const SharedLibrary library =
-      SharedLibrary::open({"CUDA driver", "LAUNCHGAP_LIBCUDA", {"libcuda.so.1"}, {}});
+  const SharedLibrary library = SharedLibrary::open(
+      {"CUDA driver", "LAUNCHGAP_LIBCUDA", {"libcuda.so.1"}, {}, /*loader_alone=*/true});
   tell({{"path", library.path()}, {"simulated", library.facts().simulated}});
   const auto get_version = function_in<int(int*)>(library, "cuDriverGetVersion");
   const auto initialise = function_in<int(unsigned)>(library, "cuInit");

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <set>
 #include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "harness/device/library_folders.h"
 #include "harness/doctor/libraries/elf_file.h"
 #include "harness/doctor/printable.h"
 
@@ -140,8 +142,10 @@ Finding program_library_missing(const ProgramFacts& facts,
                    search.why()},
       .remedy = "",
       .symptoms = {}};
+  std::map<std::string, std::string> environment = cause.process->environment;
+  environment.insert(surroundings.environment.begin(), surroundings.environment.end());
   const std::vector<std::string> elsewhere = unused_copies(
-      search.wanted, cause.process->environment, surroundings.site_packages, surroundings.system);
+      search.wanted, library_folders(surroundings.system, environment), surroundings.system);
   for (const std::string& path : elsewhere)
     finding.evidence.push_back(
         fmt::format("it is {}, where the loader does not look", printable(path)));

@@ -7,8 +7,8 @@
 #include <sys/types.h>
 #include <vector>
 
+#include "harness/core/system_files.h"
 #include "harness/doctor/programs/program_facts.h"
-#include "harness/doctor/system_files.h"
 
 namespace launchgap::doctor {
 

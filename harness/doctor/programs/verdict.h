@@ -1,14 +1,14 @@
 // Whether a program is on the GPU, and if not, the one reason.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
-#include <vector>
 
+#include "harness/core/system_files.h"
 #include "harness/doctor/finding.h"
 #include "harness/doctor/libraries/library_copies.h"
 #include "harness/doctor/programs/program_facts.h"
-#include "harness/doctor/system_files.h"
 
 namespace launchgap::doctor {
 
@@ -24,7 +24,7 @@ std::string_view name_of(GpuUse use);  // "on-gpu", "on-cpu-silently"
 struct Surroundings {
   SystemFiles system;
   LoaderCache cache;
-  std::vector<std::string> site_packages;  // of the active Python: its wheels bring CUDA libraries
+  std::map<std::string, std::string> environment;  // what a program's own does not name
 };
 
 struct ProgramVerdict {

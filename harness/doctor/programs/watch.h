@@ -7,8 +7,8 @@
 #include <sys/types.h>
 #include <vector>
 
+#include "harness/core/system_files.h"
 #include "harness/doctor/programs/program_facts.h"
-#include "harness/doctor/system_files.h"
 
 namespace launchgap::doctor {
 
@@ -31,9 +31,10 @@ struct WatchResult {
 /// only then anything should be printed. Signals that are sent to this process are handed on, and
 /// those of the terminal reach the program by themselves. Its environment gets LD_DEBUG and
 /// LD_DEBUG_OUTPUT, unless one of them is set: the loader's account goes to a folder of its own,
-/// which is gone at the end unless processes of the program still run. For the loader's sake the program's descriptors 3 to 9 are /dev/null where
-/// they were closed, and one above is the loader's. To be called on the only thread that takes
-/// signals. Throws Error if the system has no more processes or files.
+/// which is gone at the end unless processes of the program still run. For the loader's sake the
+/// program's descriptors 3 to 9 are /dev/null where they were closed, and one above is the
+/// loader's. To be called on the only thread that takes signals. Throws Error if the system has no
+/// more processes or files.
 WatchResult watch_program(const WatchRequest& request, const SystemFiles& system);
 
 }  // namespace launchgap::doctor

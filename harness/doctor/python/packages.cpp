@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "harness/device/python_folders.h"
 #include "harness/doctor/printable.h"
-#include "harness/doctor/python/folders.h"
 
 extern char** environ;
 
@@ -210,20 +210,10 @@ std::string normalised_name(std::string_view name) {
   return out;
 }
 
-std::map<std::string, std::string> own_environment() {
-  std::map<std::string, std::string> environment;
-  for (char** variable = environ; *variable; ++variable) {
-    const std::string_view text = *variable;
-    const std::size_t equals = text.find('=');
-    if (equals != std::string_view::npos)
-      environment.emplace(text.substr(0, equals), text.substr(equals + 1));
-  }
-  return environment;
-}
-
 ActivePython active_python(const SystemFiles& system,
                            const std::map<std::string, std::string>& environment) {
-  ActivePython python = find_python(system, environment);
+  ActivePython python{find_python(system, environment), {}};
+  python.unknown = printable(python.unknown, 1000);
   for (const std::string& folder : python.folders) {
     for (const std::string& entry : system.entries(folder)) {
       if (python.packages.size() >= kMaxPackages) return python;

@@ -1,5 +1,8 @@
 #include "harness/trace/cupti/cupti.h"
 
+#include <limits>
+#include <map>
+
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
@@ -25,15 +28,22 @@ constexpr std::pair<std::uint32_t, const char*> kToolkits[] = {{13, "11.0"},
                                                                {27, "12.9"},
                                                                {28, "12.9.1"}};
 
-/// The major version of CUDA that the driver serves; 13 where it does not say.
-int driver_major() {
+/// The version of CUDA that the driver serves, 13000 for 13.0; a later one where it does not say.
+int driver_version() {
   try {
     int version = 0;
-    if (cuda::Driver::get().cuDriverGetVersion(&version) == cuda::abi::kSuccess)
-      return version / 1000;
+    if (cuda::Driver::get().cuDriverGetVersion(&version) == cuda::abi::kSuccess) return version;
   } catch (const Error&) {
   }
-  return 13;
+  return std::numeric_limits<int>::max();
+}
+
+/// Up to CUDA 11 the minor version is in the name.
+std::map<int, std::string> sonames_by_version() {
+  std::map<int, std::string> sonames = {{12000, "libcupti.so.12"}, {13000, "libcupti.so.13"}};
+  for (int minor = 0; minor <= 8; ++minor)
+    sonames[11000 + 10 * minor] = fmt::format("libcupti.so.11.{}", minor);
+  return sonames;
 }
 
 }  // namespace
@@ -41,11 +51,11 @@ int driver_major() {
 const Cupti& Cupti::get() {
   // Never destroyed: CUPTI calls back while the process ends.
   static const Cupti* const cupti = [] {
-    // 11.x has its minor version in the name; 11.8 is what its last drivers came with.
-    std::vector<std::string> sonames = sonames_up_to("libcupti", {12, 13}, driver_major());
-    sonames.insert(sonames.end() - 1, "libcupti.so.11.8");
-    const SharedLibrary file = SharedLibrary::open(
-        {"CUPTI", "LAUNCHGAP_LIBCUPTI", sonames, {"cuda_cupti/lib", "cu13/lib"}});
+    const SharedLibrary file =
+        SharedLibrary::open(by_version({"CUPTI", "LAUNCHGAP_LIBCUPTI", {}, {}},
+                                       sonames_by_version(),
+                                       driver_version(),
+                                       "libcupti.so"));
     auto* const loaded = new Cupti;
 #define LAUNCHGAP_LOAD(name, required, ...)                                                \
   loaded->name = reinterpret_cast<decltype(loaded->name)>((required) ? file.require(#name) \

@@ -1,4 +1,4 @@
-#include "harness/doctor/system_files.h"
+#include "harness/core/system_files.h"
 
 #include <algorithm>
 #include <array>
@@ -8,10 +8,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "harness/core/system_root.h"
-
-namespace launchgap::doctor {
+namespace launchgap {
 namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::size_t kMaxEntries = 256;
+
+}  // namespace
 
 SystemFiles::SystemFiles(const fs::path& root) : root_(root.lexically_normal()) {
   if (root_.empty()) root_ = "/";
@@ -19,7 +23,8 @@ SystemFiles::SystemFiles(const fs::path& root) : root_(root.lexically_normal()) 
 }
 
 SystemFiles SystemFiles::of_this_system() {
-  return SystemFiles(system_root());
+  const char* const root = std::getenv("LAUNCHGAP_SYSTEM_ROOT");
+  return SystemFiles(root && *root ? fs::absolute(root) : fs::path("/"));
 }
 
 fs::path SystemFiles::at(const std::string& path) const {
@@ -77,4 +82,26 @@ std::optional<std::string> SystemFiles::link(const std::string& path) const {
   return target.string();
 }
 
-}  // namespace launchgap::doctor
+std::map<std::string, std::string> own_environment() {
+  std::map<std::string, std::string> environment;
+  for (char** variable = environ; *variable; ++variable) {
+    const std::string_view text = *variable;
+    const std::size_t equals = text.find('=');
+    if (equals != std::string_view::npos)
+      environment.emplace(text.substr(0, equals), text.substr(equals + 1));
+  }
+  return environment;
+}
+
+std::vector<std::string> path_entries(std::string_view list) {
+  std::vector<std::string> entries;
+  for (std::size_t begin = 0; begin <= list.size() && entries.size() < kMaxEntries;) {
+    // The loader takes ";" for ":" too.
+    const std::size_t end = std::min(list.find_first_of(":;", begin), list.size());
+    entries.emplace_back(begin == end ? "." : list.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return entries;
+}
+
+}  // namespace launchgap

@@ -1,4 +1,4 @@
-#include "harness/doctor/python/folders.h"
+#include "harness/device/python_folders.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -8,10 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "harness/doctor/libraries/library_copies.h"
-#include "harness/doctor/printable.h"
-
-namespace launchgap::doctor {
+namespace launchgap {
 namespace fs = std::filesystem;
 
 namespace {
@@ -32,20 +29,36 @@ bool is_folder(const SystemFiles& system, const std::string& path) {
   return fs::is_directory(system.at(path), failed);
 }
 
-bool is_program(const SystemFiles& system, const std::string& path) {
-  struct stat status {};
-  return stat(system.at(path).c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
-         (status.st_mode & 0111) != 0;
+/// Where a path leads, all links in it followed inside of the system's root.
+std::string without_links(const SystemFiles& system, const std::string& path) {
+  fs::path done = "/";
+  std::vector<fs::path> rest;  // the next part is the last
+  const auto go_on_with = [&](const fs::path& parts) {
+    if (parts.is_absolute()) done = "/";
+    const fs::path relative = parts.relative_path();
+    rest.insert(rest.end(), relative.begin(), relative.end());
+    std::reverse(rest.end() - std::distance(relative.begin(), relative.end()), rest.end());
+  };
+  go_on_with(path);
+  for (int links = 0; !rest.empty();) {
+    const fs::path part = rest.back();
+    rest.pop_back();
+    if (part.empty() || part == ".") continue;
+    if (part == "..") {
+      done = done.parent_path();
+    } else if (const auto target = system.link((done / part).string()); target && ++links <= 40) {
+      go_on_with(*target);
+    } else {
+      done /= part;
+    }
+  }
+  return done.string();
 }
 
-/// Where a chain of links ends, inside of the system's root.
-std::string without_links(const SystemFiles& system, std::string path) {
-  for (int step = 0; step < 16; ++step) {
-    const auto target = system.link(path);
-    if (!target) return path;
-    path = (fs::path(parent_of(path)) / *target).lexically_normal().string();
-  }
-  return path;
+bool is_program(const SystemFiles& system, const std::string& path) {
+  struct stat status {};
+  return stat(system.at(without_links(system, path)).c_str(), &status) == 0 &&
+         S_ISREG(status.st_mode) && (status.st_mode & 0111) != 0;
 }
 
 std::string first_line(const SystemFiles& system, const std::string& file) {
@@ -76,7 +89,7 @@ std::optional<std::string> behind_pyenv(const SystemFiles& system,
 }
 
 bool is_script(const SystemFiles& system, const std::string& file) {
-  return system.read(file, 2).value_or("") == "#!";
+  return system.read(without_links(system, file), 2).value_or("") == "#!";
 }
 
 std::string python_in(const SystemFiles& system, const std::string& folder) {
@@ -89,7 +102,7 @@ std::string python_in(const SystemFiles& system, const std::string& folder) {
 
 void choose(const SystemFiles& system,
             const std::map<std::string, std::string>& environment,
-            ActivePython& python) {
+            PythonFolders& python) {
   for (const char* variable : {"VIRTUAL_ENV", "CONDA_PREFIX"}) {
     const std::string prefix = value_of(environment, variable);
     if (!prefix.starts_with('/')) continue;
@@ -105,8 +118,8 @@ void choose(const SystemFiles& system,
       if (!folder.starts_with('/') || !is_program(system, path)) continue;
       python.executable = behind_pyenv(system, environment, path).value_or(path);
       if (is_script(system, python.executable)) {
-        python.unknown = fmt::format("{} is a script, and what it starts is not known",
-                                     printable(python.executable));
+        python.unknown =
+            fmt::format("{} is a script, and what it starts is not known", python.executable);
       }
       return;
     }
@@ -201,9 +214,9 @@ std::string version_of(const SystemFiles& system,
 
 }  // namespace
 
-ActivePython find_python(const SystemFiles& system,
-                         const std::map<std::string, std::string>& environment) {
-  ActivePython python;
+PythonFolders find_python(const SystemFiles& system,
+                          const std::map<std::string, std::string>& environment) {
+  PythonFolders python;
   choose(system, environment, python);
   if (python.executable.empty() || !python.unknown.empty()) return python;
 
@@ -214,11 +227,10 @@ ActivePython find_python(const SystemFiles& system,
     if (const std::string home = setting(*configuration, "home"); home.starts_with('/'))
       base = parent_of(home);
   }
-  if (base == "/" || base.empty()) base = "/usr";  // /bin is a link to /usr/bin
   const std::string version = version_of(system, python.executable, configuration ? prefix : base);
   if (version.empty()) {
-    python.unknown = fmt::format("the version of {} is not told by its name or folders",
-                                 printable(python.executable));
+    python.unknown =
+        fmt::format("the version of {} is not told by its name or folders", python.executable);
     return python;
   }
   Folders folders(system, python.folders);
@@ -239,4 +251,4 @@ ActivePython find_python(const SystemFiles& system,
   return python;
 }
 
-}  // namespace launchgap::doctor
+}  // namespace launchgap

@@ -4,11 +4,13 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
-namespace launchgap::doctor {
+namespace launchgap {
 
 class SystemFiles {
  public:
@@ -38,4 +40,10 @@ class SystemFiles {
   std::filesystem::path root_;
 };
 
-}  // namespace launchgap::doctor
+/// The environment of this process.
+std::map<std::string, std::string> own_environment();
+
+/// "/a", "/b" of "/a:/b"; an empty entry is the current folder, as for the loader.
+std::vector<std::string> path_entries(std::string_view list);
+
+}  // namespace launchgap
