@@ -14,8 +14,8 @@
 #include <fmt/ranges.h>
 
 #include "harness/core/errors.h"
+#include "harness/core/printable.h"
 #include "harness/doctor/libraries/elf_file.h"
-#include "harness/doctor/printable.h"
 #include "harness/doctor/system_files.h"
 
 namespace launchgap::doctor {

@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "harness/core/printable.h"
 #include "harness/doctor/libraries/library_copies.h"
-#include "harness/doctor/printable.h"
 
 namespace launchgap::doctor {
 namespace fs = std::filesystem;

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "harness/doctor/printable.h"
+#include "harness/core/printable.h"
 #include "harness/doctor/python/folders.h"
 
 extern char** environ;
