@@ -5,6 +5,8 @@
 
 #include "harness/cli/command.h"
 #include "harness/cli/page.h"
+#include "harness/core/say.h"
+#include "harness/core/stop.h"
 #include "harness/record/reader.h"
 #include "harness/summary/csv.h"
 #include "harness/summary/tables.h"
@@ -65,12 +67,12 @@ ExitCode export_csv(const std::string& folder, const fs::path& output) {
   fs::create_directories(output, failed);
   if (failed)
     throw UsageError(fmt::format("{} cannot be made: {}", output.string(), failed.message()));
+  const SignalWatch watch;
   write_csv_tables(summarised.session, summarised.rows, output);
   write_detail_tables(summarised.session, summarised.rows, output);
   write_samples(summarised.session, output / "samples.csv");
-  for (const std::string& problem : summarised.session.problems)
-    fmt::print(stderr, "launchgap: {}\n", problem);
-  fmt::print("{}\n", output.string());
+  for (const std::string& problem : summarised.session.problems) say("launchgap: {}", problem);
+  answer("{}\n", output.string());
   return summarised.session.problems.empty() ? ExitCode::done : ExitCode::failed;
 }
 
