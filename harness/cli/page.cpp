@@ -76,8 +76,11 @@ double page_limit_s() {
 int run_program(std::vector<std::string> arguments,
                 const std::string& python_path,
                 const fs::path& scratch) {
-  const std::map<std::string, std::string> chosen = {
-      {"PYTHONPATH", python_path}, {"PYTHONDONTWRITEBYTECODE", "1"}, {"TMPDIR", scratch.string()}};
+  // Its linear algebra is small, and where memory is short OpenBLAS waits for ever for its threads.
+  const std::map<std::string, std::string> chosen = {{"PYTHONPATH", python_path},
+                                                     {"OPENBLAS_NUM_THREADS", "1"},
+                                                     {"PYTHONDONTWRITEBYTECODE", "1"},
+                                                     {"TMPDIR", scratch.string()}};
   std::vector<std::string> variables;
   for (const auto& [name, value] : chosen) variables.push_back(name + "=" + value);
   for (char** variable = environ; *variable; ++variable) {

@@ -26,10 +26,13 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _say(message: str) -> None:
-    """One line; where nobody can hear it, that is no further failure."""
-    line = f"launchgap report: {' '.join(message.split())}\n"
+    """One line that is safe to show; where nobody can hear it, that is no further failure."""
+    text = "".join(
+        c if c.isprintable() else c.encode("unicode_escape").decode()
+        for c in " ".join(message.split())
+    )
     with contextlib.suppress(OSError):
-        os.write(2, line.encode("utf-8", "backslashreplace"))
+        os.write(2, f"launchgap report: {text}\n".encode())
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -142,6 +145,9 @@ def main() -> int:
         return run(sys.argv[1:])
     except KeyboardInterrupt:
         _say("interrupted")
+        return FAILED
+    except MemoryError:
+        _say("there is no memory left to draw the page")
         return FAILED
     except Exception as error:  # noqa: BLE001 - a user gets a line, a developer the traceback
         if os.environ.get("LAUNCHGAP_DEBUG"):

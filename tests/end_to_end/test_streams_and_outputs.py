@@ -4,6 +4,7 @@ import json
 import os
 import pty
 import re
+import resource
 import shutil
 import signal
 import stat
@@ -356,10 +357,13 @@ def test_an_export_that_does_not_fit_leaves_nothing_half(session, tmp_path):
     disk.mkdir()
     shutil.copytree(session, tmp_path / "copy")
     done, left, _, _ = on_small_disk(
-        disk, "400k", "sh", "-c", 'cp -r "$1" "$2/session" && "$0" export "$1" -o "$2/out"', LAUNCHGAP, tmp_path / "copy", disk
-    )
+        disk, "400k", "sh", "-c",
+        'cp -r "$1" "$2/session"; "$0" export "$1" -o "$2/out"; code=$?; ls -d "$2/out"; exit $code',
+        LAUNCHGAP, tmp_path / "copy", disk,
+    )  # fmt: skip
     assert done.returncode == 3, done.stderr
     assert "samples.csv cannot be written: No space left on device" in done.stderr
+    assert "cannot access" in done.stderr, "nothing is in the way of another export"
     assert left == []
 
 
@@ -420,6 +424,19 @@ def test_a_signal_while_the_page_is_drawn(command, which, session, tmp_path, slo
     assert list(scratch.iterdir()) == [] and "Traceback" not in err
     if command == "run":
         assert "launchgap report" in err and state(tmp_path / "new") == "complete"
+
+
+def test_a_page_for_which_there_is_no_memory_is_said(session):
+    done = subprocess.run(
+        [LAUNCHGAP, "report", session],
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (100_000 << 10, 100_000 << 10)),
+        capture_output=True,
+        text=True,
+        env=environment(),
+        timeout=60,
+    )
+    assert done.returncode == 3
+    assert "launchgap report: " in done.stderr and "Traceback" not in done.stderr
 
 
 def test_a_home_that_cannot_be_written_to_is_nothing_to_the_page(session, tmp_path):

@@ -151,6 +151,13 @@ def test_a_message_that_is_lost_leaves_the_exit_code(tmp_path: Path) -> None:
     assert code == 2
 
 
+def test_a_name_in_a_message_is_safe_to_show(tmp_path: Path) -> None:
+    name = str(tmp_path / "s\x1b[2J\udcff")
+    result = launch("--session", name, "--tables", name, "-o", "x.html")
+    assert result.returncode == 3
+    assert "s\\x1b[2J\\udcff" in one_line(result)
+
+
 def test_the_page_is_readable_by_others_as_any_new_file(session: Path) -> None:
     output = session / "out.html"
     assert launch(*pairs([session]), "-o", str(output)).returncode == 0
