@@ -150,7 +150,7 @@ const Registration launch_dependent =
         .only([](Profile, const DeviceFacts& facts, const CaseName& name) {
           return !is_host(facts) || name.at("launch") == "dependent";
         })
-        .metrics({"per_launch_ns"})
+        .metrics({"per_kernel_ns"})
         .samples([](Profile profile, const CaseName&) {
           return Sampling{profile == Profile::quick ? 3 : 10, 5};
         })

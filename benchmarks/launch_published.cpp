@@ -133,7 +133,7 @@ class SmallKernels : public Case {
             device_.load(in_one_launch() ? kernels::scale_repeated_kernel : kernels::scale_kernel)),
         a_(device_.allocate(bytes())),
         b_(device_.allocate(bytes())),
-        arrivals_(device_.allocate(sizeof(unsigned))) {
+        arrivals_(device_.allocate(sizeof(Arrivals))) {
     verify();
     choose_block_size();
     timed_passes(kPasses);  // a graph's first launch is not like the others
@@ -145,7 +145,7 @@ class SmallKernels : public Case {
     block.keep(begin, per_pass_ns);
   }
   void verify_timed_work() override {
-    if (in_one_launch()) verify_arrivals();
+    if (in_one_launch()) verify_arrivals(kPasses);
     verify();
   }
 
@@ -157,6 +157,10 @@ class SmallKernels : public Case {
   }
 
  private:
+  /// What the kernel leaves (kernels/scale_repeated.h).
+  struct Arrivals {
+    unsigned blocks, early;
+  };
   static constexpr int kPasses = 2000;
   static constexpr int kTrialPasses = 200;
 
@@ -232,18 +236,24 @@ class SmallKernels : public Case {
   }
 
   void clear_arrivals() {
-    stream_->fill_bytes(arrivals_->address(), 0, sizeof(unsigned));
+    stream_->fill_bytes(arrivals_->address(), 0, sizeof(Arrivals));
     stream_->wait();
   }
 
-  /// Every block came to the barrier after each pass.
-  void verify_arrivals() {
-    const unsigned expected = resident_blocks() * kPasses;
-    unsigned arrived = 0;
-    device_.read(*arrivals_, 0, &arrived, sizeof arrived);
-    if (arrived != expected) {
+  /// Every block came to the barrier after each pass, and no thread left it before.
+  void verify_arrivals(int passes) {
+    const unsigned expected = resident_blocks() * static_cast<unsigned>(passes);
+    Arrivals arrivals{};
+    device_.read(*arrivals_, 0, &arrivals, sizeof arrivals);
+    if (arrivals.blocks != expected) {
       throw WrongResult(
-          fmt::format("{} blocks came to barriers where {} had to", arrived, expected));
+          fmt::format("{} blocks came to barriers where {} had to", arrivals.blocks, expected));
+    }
+    if (arrivals.early != 0) {
+      throw WrongResult(fmt::format(
+          "the grid's barrier does not hold: {} times a thread was beyond it before all blocks had "
+          "come",
+          arrivals.early));
     }
   }
 
@@ -262,6 +272,7 @@ class SmallKernels : public Case {
       launch_each(1);
     }
     stream_->wait();
+    if (in_one_launch()) verify_arrivals(1);
     std::vector<double> given(static_cast<std::size_t>(size_)), made(given.size());
     device_.read(*b_, 0, given.data(), bytes());
     device_.read(*a_, 0, made.data(), bytes());

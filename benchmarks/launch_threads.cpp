@@ -211,7 +211,7 @@ const Registration launch_threads =
         .asks("Does launching from several threads at once pay?")
         .axis("threads", thread_counts)
         .axis("streams", {"own", "shared"})
-        .metrics({"per_launch_ns"})
+        .metrics({"threads_per_launch_ns"})
         .samples([](Profile profile, const CaseName&) {
           return Sampling{profile == Profile::quick ? 3 : 10, 5};
         })

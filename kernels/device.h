@@ -17,6 +17,9 @@ __device__ inline unsigned grid_threads() {
 __device__ inline unsigned grid_blocks() {
   return __nvvm_read_ptx_sreg_nctaid_x();
 }
+__device__ inline unsigned block_threads() {
+  return __nvvm_read_ptx_sreg_ntid_x();
+}
 __device__ inline unsigned block_thread() {
   return __nvvm_read_ptx_sreg_tid_x();
 }
@@ -29,6 +32,9 @@ __device__ inline unsigned grid_threads() {
 }
 __device__ inline unsigned grid_blocks() {
   return gridDim.x;
+}
+__device__ inline unsigned block_threads() {
+  return blockDim.x;
 }
 __device__ inline unsigned block_thread() {
   return threadIdx.x;

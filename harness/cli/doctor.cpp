@@ -13,12 +13,14 @@
 
 #include "harness/cli/command.h"
 #include "harness/cli/page.h"
+#include "harness/core/output_file.h"
+#include "harness/core/printable.h"
+#include "harness/core/say.h"
 #include "harness/core/text.h"
 #include "harness/doctor/frameworks/frameworks.h"
 #include "harness/doctor/frameworks/setup.h"
 #include "harness/doctor/machine/examine.h"
 #include "harness/doctor/pages.h"
-#include "harness/doctor/printable.h"
 #include "harness/doctor/probes/computing.h"
 #include "harness/doctor/programs/process_files.h"
 #include "harness/doctor/programs/verdict.h"
@@ -65,32 +67,12 @@ constexpr std::size_t kNoLimit = std::string::npos;
 
 /// What the system, its libraries and its users put into an answer is shown, and does nothing.
 Json fit_to_show(const Json& json) {
-  if (json.is_string()) return doctor::printable(json.get_ref<const std::string&>(), kNoLimit);
+  if (json.is_string()) return printable(json.get_ref<const std::string&>(), kNoLimit);
   if (!json.is_structured()) return json;
   Json fit = json.is_array() ? Json::array() : Json::object();
   for (const auto& [key, value] : json.items()) {
     json.is_array() ? fit.push_back(fit_to_show(value))
-                    : void(fit[doctor::printable(key, kNoLimit)] = fit_to_show(value));
-  }
-  return fit;
-}
-
-/// The same for text of several lines; colours remain where they are wanted.
-std::string fit_to_show(std::string_view text, bool colour) {
-  std::string fit;
-  while (!text.empty()) {
-    std::size_t plain = text.find_first_of(colour ? "\n\x1b" : "\n");
-    plain = std::min(plain, text.size());
-    fit += doctor::printable(text.substr(0, plain), kNoLimit);
-    text.remove_prefix(plain);
-    if (text.empty()) break;
-    std::size_t kept = text.front() == '\n' ? 1 : 0;
-    if (text.starts_with("\x1b[")) {
-      const std::size_t end = text.find_first_not_of("0123456789;", 2);
-      if (end != std::string_view::npos && text[end] == 'm') kept = end + 1;
-    }
-    fit += kept ? std::string(text.substr(0, kept)) : doctor::printable(text.substr(0, 1));
-    text.remove_prefix(std::max<std::size_t>(kept, 1));
+                    : void(fit[printable(key, kNoLimit)] = fit_to_show(value));
   }
   return fit;
 }
@@ -116,14 +98,9 @@ class Answers {
   }
   /// Throws Error if there is a file that could not be written.
   void check() const {
-    std::error_code failed;
-    const bool special = std::filesystem::exists(options_.output, failed) &&
-                         !std::filesystem::is_regular_file(options_.output, failed) &&
-                         !std::filesystem::is_directory(options_.output, failed);
-    if (options_.output.empty() || special) return;
-    if (!std::ofstream(options_.output, std::ios::app)) throw not_written(options_.output);
+    if (!options_.output.empty()) check_output_place(options_.output);
   }
-  void write(const std::string& text) const { put(fit_to_show(text, colour())); }
+  void write(const std::string& text) const { put(text); }
   void write(const Json& content) const { write_own(fit_to_show(content)); }
   /// What is launchgap's own text, line ends included.
   void write_own(const Json& content) const {
@@ -133,21 +110,14 @@ class Answers {
   }
 
  private:
-  static Error not_written(const std::string& what) {
-    return Error(fmt::format("{} cannot be written", doctor::printable(what)));
-  }
   void put(const std::string& text) const {
-    if (options_.output.empty()) {
-      const bool written = std::fwrite(text.data(), 1, text.size(), stream_) == text.size();
-      // A reader that has seen enough, such as `head`, is no failure.
-      if ((!written || std::fflush(stream_) != 0) && errno != EPIPE)
-        throw not_written("the answer");
-      return;
+    if (!options_.output.empty()) {
+      write_file(options_.output, printable_lines(text));
+    } else if (stream_ == stdout) {
+      answer_text(text, colour());
+    } else {
+      say_raw(printable_lines(text, colour()));
     }
-    std::ofstream file(options_.output);
-    file << text;
-    file.close();
-    if (!file) throw not_written(options_.output);
   }
 
   const Options& options_;
@@ -275,12 +245,12 @@ ExitCode watch(const Options& options) {
       {options.command, [&] { return computing.now(); }}, SystemFiles::of_this_system());
   try {
     if (!result.not_started.empty()) {
-      fmt::print(stderr, "launchgap: {}\n", result.not_started);
+      say("launchgap: {}", result.not_started);
     } else {
       write_program(answers, options, result.facts, judge(result.facts));
     }
   } catch (const std::exception& error) {
-    std::fputs(fmt::format("launchgap: {}\n", error.what()).c_str(), stderr);
+    say("launchgap: {}", error.what());
   }
   return static_cast<ExitCode>(result.exit_code);
 }
@@ -296,7 +266,7 @@ ExitCode explain(const Options& options) {
     return ExitCode::done;
   }
   throw UsageError(fmt::format("no finding has the code '{}'; there are {}",
-                               doctor::printable(options.explain, 60),
+                               printable(options.explain, 60),
                                fmt::join(doctor::all_codes(), ", ")));
 }
 

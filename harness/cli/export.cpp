@@ -5,6 +5,8 @@
 
 #include "harness/cli/command.h"
 #include "harness/cli/page.h"
+#include "harness/core/say.h"
+#include "harness/core/stop.h"
 #include "harness/record/reader.h"
 #include "harness/summary/csv.h"
 #include "harness/summary/tables.h"
@@ -54,6 +56,19 @@ void write_samples(const SessionData& session, const fs::path& path) {
   out.commit();
 }
 
+/// Half an export is none, and would stand in the way of another one. The folder was empty.
+void remove_tables(const fs::path& folder) {
+  std::error_code failed;
+  std::vector<fs::path> tables;
+  for (fs::directory_iterator entry(folder, failed), end; !failed && entry != end;
+       entry.increment(failed)) {
+    if (entry->path().extension() == ".csv" || entry->path().filename() == "metrics.json")
+      tables.push_back(entry->path());
+  }
+  for (const fs::path& table : tables) fs::remove(table, failed);
+  fs::remove(folder, failed);  // unless there is something else by now
+}
+
 ExitCode export_csv(const std::string& folder, const fs::path& output) {
   const Summarised summarised(folder);
   std::error_code failed;
@@ -65,12 +80,17 @@ ExitCode export_csv(const std::string& folder, const fs::path& output) {
   fs::create_directories(output, failed);
   if (failed)
     throw UsageError(fmt::format("{} cannot be made: {}", output.string(), failed.message()));
-  write_csv_tables(summarised.session, summarised.rows, output);
-  write_detail_tables(summarised.session, summarised.rows, output);
-  write_samples(summarised.session, output / "samples.csv");
-  for (const std::string& problem : summarised.session.problems)
-    fmt::print(stderr, "launchgap: {}\n", problem);
-  fmt::print("{}\n", output.string());
+  const SignalWatch watch;
+  try {
+    write_csv_tables(summarised.session, summarised.rows, output);
+    write_detail_tables(summarised.session, summarised.rows, output);
+    write_samples(summarised.session, output / "samples.csv");
+  } catch (const Error&) {
+    remove_tables(output);
+    throw;
+  }
+  for (const std::string& problem : summarised.session.problems) say("launchgap: {}", problem);
+  answer("{}\n", output.string());
   return summarised.session.problems.empty() ? ExitCode::done : ExitCode::failed;
 }
 

@@ -5,6 +5,7 @@
 
 #include "harness/cli/command.h"
 #include "harness/core/plan.h"
+#include "harness/core/say.h"
 #include "harness/core/text.h"
 #include "harness/measure/benchmark.h"
 #include "harness/record/schema.h"
@@ -61,13 +62,13 @@ void list_devices(const MachineDevices& machine, Json* json) {
                                          : "no",
          device.uuid});
   }
-  fmt::print("{}", table(rows));
+  answer_text(table(rows));
   for (const DeviceFacts& device : machine.devices) {
-    if (!device.usable) fmt::print("{} ({}): {}\n", device.name, device.index, device.reason);
+    if (!device.usable) answer("{} ({}): {}\n", device.name, device.index, device.reason);
     if (device.simulated)
-      fmt::print("{} ({}): simulated by a fake CUDA driver\n", device.name, device.index);
+      answer("{} ({}): simulated by a fake CUDA driver\n", device.name, device.index);
   }
-  for (const std::string& note : machine.notes) fmt::print("{}\n", note);
+  for (const std::string& note : machine.notes) answer("{}\n", note);
 }
 
 void list_benchmarks(const MachineDevices& machine, Profile profile, Json* json) {
@@ -85,8 +86,8 @@ void list_benchmarks(const MachineDevices& machine, Profile profile, Json* json)
           {{"name", benchmark.name}, {"question", benchmark.question}, {"cases", names}});
       continue;
     }
-    fmt::print("{}: {}\n", benchmark.name, benchmark.question);
-    for (const std::string& name : names) fmt::print("  {}\n", name);
+    answer("{}: {}\n", benchmark.name, benchmark.question);
+    for (const std::string& name : names) answer("  {}\n", name);
   }
 }
 
@@ -113,9 +114,10 @@ void add_list(CLI::App& app, Action& action) {
       Json json = new_record("list");
       Json* const out = options->json ? &json : nullptr;
       if (options->what != "benchmarks") list_devices(machine, out);
-      if (options->what.empty() && !out) fmt::print("\n");
+      if (options->what.empty() && !out) answer_text("\n");
       if (options->what != "devices") list_benchmarks(machine, profile, out);
-      if (out) fmt::print("{}\n", json.dump(1));
+      // ASCII alone: what a device calls itself is data to a program, and nothing to a terminal.
+      if (out) answer("{}\n", json.dump(1, ' ', true, Json::error_handler_t::replace));
       return ExitCode::done;
     };
   });

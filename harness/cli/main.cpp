@@ -1,10 +1,13 @@
 #include <csignal>
-#include <cstdio>
 #include <cstring>
+#include <new>
+#include <sstream>
 
 #include <fmt/format.h>
 
 #include "harness/cli/command.h"
+#include "harness/core/say.h"
+#include "harness/core/stop.h"
 #include "harness/core/version.h"
 
 namespace launchgap::cli {
@@ -17,16 +20,33 @@ constexpr const char* kFooter =
     "kept), 77 a GPU was asked for and there is none.";
 
 int report_error(const Error& error) {
-  fmt::print(stderr, "launchgap: {}\n", error.what());
+  say("launchgap: {}", error.what());
   return static_cast<int>(error.exit_code());
 }
 
+/// The exit code, now that the answer is to have arrived: one that was lost is a failure.
+int ended_with(ExitCode code) {
+  if (const int lost = lost_answer(); lost != 0) {
+    say("launchgap: the answer cannot be written: {}", std::strerror(lost));
+    if (code == ExitCode::done) code = ExitCode::failed;
+  }
+  return static_cast<int>(code);
+}
+
+/// Ends as the signal ends whoever does not watch for it.
+int end_by_signal() {
+  std::signal(stop_signal, SIG_DFL);
+  std::raise(stop_signal);
+  return static_cast<int>(ExitCode::stopped_early);
+}
+
 int main(int argc, char** argv) {
+  keep_standard_descriptors();
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGCHLD,
               SIG_DFL);  // a caller that ignores it would keep us from learning how workers end
   if (argc > 1 && std::strcmp(argv[1], "worker") == 0) {
-    return static_cast<int>(worker_main(argc - 1, argv + 1));
+    return ended_with(worker_main(argc - 1, argv + 1));
   }
   const std::vector<std::string> command_line(argv, argv + argc);
   CLI::App app(
@@ -54,16 +74,17 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {  // --help, --version
-    return app.exit(success);
+    std::ostringstream help;
+    app.exit(success, help, help);
+    answer_text(help.str());
+    return ended_with(ExitCode::done);
   } catch (const CLI::ParseError& error) {
-    fmt::print(
-        stderr,
-        "launchgap: {}. `launchgap{} --help` shows what can be asked for.\n",
+    say("launchgap: {}. `launchgap{} --help` shows what can be asked for.",
         error.what(),
         app.get_subcommands().empty() ? "" : " " + app.get_subcommands().front()->get_name());
     return static_cast<int>(ExitCode::wrong_usage);
   }
-  return static_cast<int>(action());
+  return ended_with(action());
 }
 
 }  // namespace
@@ -72,10 +93,15 @@ int main(int argc, char** argv) {
 int main(int argc, char** argv) {
   try {
     return launchgap::cli::main(argc, argv);
+  } catch (const launchgap::Stopped&) {
+    return launchgap::cli::end_by_signal();
   } catch (const launchgap::Error& error) {
     return launchgap::cli::report_error(error);
+  } catch (const std::bad_alloc&) {
+    launchgap::say_line("launchgap: there is no memory left");
+    return static_cast<int>(launchgap::ExitCode::failed);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "launchgap: {}\n", error.what());
+    launchgap::say("launchgap: {}", error.what());
     return static_cast<int>(launchgap::ExitCode::failed);
   }
 }

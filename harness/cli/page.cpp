@@ -1,20 +1,24 @@
 #include "harness/cli/page.h"
 
 #include <array>
-#include <cerrno>
 #include <cmath>
+#include <csignal>
 #include <cstdlib>
 #include <map>
 #include <memory>
 #include <set>
-#include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
 
+#include "harness/core/clock.h"
 #include "harness/core/errors.h"
+#include "harness/core/input_file.h"
+#include "harness/core/output_file.h"
 #include "harness/core/plan.h"
+#include "harness/core/stop.h"
 #include "harness/core/temporary_folder.h"
 #include "harness/core/text.h"
 #include "harness/summary/advice.h"
@@ -28,6 +32,8 @@ namespace launchgap::cli {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::size_t kLargestPage = std::size_t{1} << 31;
 
 fs::path executable_folder() {
   std::error_code failed;
@@ -55,14 +61,31 @@ std::string python(const fs::path& root) {
   return fs::exists(venv, ignored) ? venv.string() : "python3";
 }
 
+/// How long the page may take to draw.
+double page_limit_s() {
+  constexpr double kLimitS = 1800;
+  const char* const chosen = std::getenv("LAUNCHGAP_PAGE_TIMEOUT");
+  const double seconds = chosen ? std::strtod(chosen, nullptr) : 0;
+  return seconds > 0 ? seconds : kLimitS;
+}
+
 /// Runs a program that writes its own errors to standard error. Returns its exit code, 127 if there
-/// is none.
-int run_program(std::vector<std::string> arguments, const std::string& python_path) {
-  std::vector<std::string> variables = {"PYTHONPATH=" + python_path, "PYTHONDONTWRITEBYTECODE=1"};
+/// is none. It has a group of its own, so that Ctrl-C reaches launchgap alone, and it ends with
+/// launchgap; what it needs for a while goes into `scratch`. Throws Stopped once a signal was
+/// noted, and Error if it takes too long.
+int run_program(std::vector<std::string> arguments,
+                const std::string& python_path,
+                const fs::path& scratch) {
+  // Its linear algebra is small, and where memory is short OpenBLAS waits for ever for its threads.
+  const std::map<std::string, std::string> chosen = {{"PYTHONPATH", python_path},
+                                                     {"OPENBLAS_NUM_THREADS", "1"},
+                                                     {"PYTHONDONTWRITEBYTECODE", "1"},
+                                                     {"TMPDIR", scratch.string()}};
+  std::vector<std::string> variables;
+  for (const auto& [name, value] : chosen) variables.push_back(name + "=" + value);
   for (char** variable = environ; *variable; ++variable) {
     const std::string text = *variable;
-    if (!text.starts_with("PYTHONPATH=") && !text.starts_with("PYTHONDONTWRITEBYTECODE="))
-      variables.push_back(text);
+    if (!chosen.contains(text.substr(0, text.find('=')))) variables.push_back(text);
   }
   const auto pointers = [](std::vector<std::string>& texts) {
     std::vector<char*> all;
@@ -71,10 +94,29 @@ int run_program(std::vector<std::string> arguments, const std::string& python_pa
     return all;
   };
   std::vector<char*> argv = pointers(arguments), envp = pointers(variables);
-  pid_t pid = 0;
-  if (posix_spawnp(&pid, argv[0], nullptr, nullptr, argv.data(), envp.data()) != 0) return 127;
+  const pid_t parent = getpid();
+  const pid_t pid = fork();
+  if (pid < 0) throw Error(with_errno(fmt::format("{} cannot be started", arguments[0])));
+  if (pid == 0) {
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() == parent) execvpe(argv[0], argv.data(), envp.data());
+    _exit(127);
+  }
+  setpgid(pid, pid);
+  const double limit_s = page_limit_s();
+  const std::int64_t until = now_ns() + static_cast<std::int64_t>(limit_s * 1e9);
   int status = 0;
-  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  while (waitpid(pid, &status, WNOHANG) == 0) {
+    const bool late = now_ns() > until;
+    if (stop_signal || late) {
+      kill(-pid, SIGKILL);
+      waitpid(pid, &status, 0);
+      stop_if_asked();
+      throw Error(
+          fmt::format("the page was not drawn within {:g} s (LAUNCHGAP_PAGE_TIMEOUT)", limit_s));
+    }
+    usleep(20'000);
   }
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
@@ -105,12 +147,14 @@ Summarised::Summarised(const fs::path& folder)
 
 void write_page(const std::vector<std::unique_ptr<Summarised>>& sessions, const fs::path& output) {
   const fs::path root = resource_root();
+  check_output_place(output);
   const TemporaryFolder tables;
   if (tables.path().empty()) throw Error(with_errno("a temporary folder cannot be made"));
   std::vector<std::string> arguments = {python(root), "-m", "launchgap_report"};
   for (std::size_t i = 0; i < sessions.size(); ++i) {
     const fs::path folder = tables.path() / std::to_string(i);
-    fs::create_directory(folder);
+    std::error_code failed;  // the first table says it
+    fs::create_directory(folder, failed);
     write_csv_tables(sessions[i]->session, sessions[i]->rows, folder);
     write_detail_tables(sessions[i]->session, sessions[i]->rows, folder);
     for (const std::string& argument : {std::string("--session"),
@@ -120,13 +164,14 @@ void write_page(const std::vector<std::unique_ptr<Summarised>>& sessions, const 
       arguments.push_back(argument);
     }
   }
+  const fs::path page = tables.path() / "page.html";
   for (const std::string& argument : {std::string("--generations"),
                                       (root / "data/generations.csv").string(),
                                       std::string("-o"),
-                                      output.string()}) {
+                                      page.string()}) {
     arguments.push_back(argument);
   }
-  const int code = run_program(arguments, (root / "reports").string());
+  const int code = run_program(arguments, (root / "reports").string(), tables.path());
   if (code == 127)
     throw Error(
         fmt::format("the page cannot be made: there is no {} to run; scripts/setup installs Python",
@@ -134,6 +179,7 @@ void write_page(const std::vector<std::unique_ptr<Summarised>>& sessions, const 
   if (code != 0)
     throw Error(fmt::format(
         "the page was not made (the line above says why); {} exited with {}", arguments[0], code));
+  write_file(output, InputFile(page).text(kLargestPage));
 }
 
 std::string headline_table(const Summarised& summarised) {

@@ -3,6 +3,8 @@
 
 #include "harness/cli/command.h"
 #include "harness/cli/page.h"
+#include "harness/core/say.h"
+#include "harness/core/stop.h"
 
 namespace launchgap::cli {
 
@@ -31,7 +33,7 @@ void add_report(CLI::App& app, Action& action) {
       for (const std::string& folder : options->folders) {
         sessions.push_back(std::make_unique<Summarised>(folder));
         for (const std::string& problem : sessions.back()->session.problems) {
-          fmt::print(stderr, "launchgap: {}\n", problem);
+          say("launchgap: {}", problem);
           whole = false;
         }
       }
@@ -40,12 +42,13 @@ void add_report(CLI::App& app, Action& action) {
         output = sessions.size() == 1 ? sessions.front()->session.folder / "report.html"
                                       : std::filesystem::path("comparison.html");
       }
+      const SignalWatch watch;
       if (sessions.size() == 1 && options->output.empty()) {
         write_csv_tables(
             sessions.front()->session, sessions.front()->rows, sessions.front()->session.folder);
       }
       write_page(sessions, output);
-      fmt::print("{}\n", output.string());
+      answer("{}\n", output.string());
       return whole ? ExitCode::done : ExitCode::failed;
     };
   });

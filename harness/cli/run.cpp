@@ -1,10 +1,15 @@
 // launchgap run
-#include <unistd.h>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
 
 #include <fmt/format.h>
 
 #include "harness/cli/command.h"
 #include "harness/cli/page.h"
+#include "harness/core/say.h"
+#include "harness/core/stop.h"
 #include "harness/doctor/machine/examine.h"
 #include "harness/doctor/rules/rules.h"
 #include "harness/doctor/screen.h"
@@ -23,32 +28,42 @@ struct Options {
   std::string trace = "auto";
   std::string output;
   bool dry_run = false;
+  bool json = false;
   bool no_page = false;
 };
 
 /// Statistics, tables and page of a session that has just run. The samples are safe on disk by now,
-/// so a page that cannot be drawn is a message and not a failure.
-void conclude(const std::filesystem::path& folder, bool with_page) {
+/// so a page that cannot be drawn is a message and not a failure. False if the tables could not be
+/// written. Throws Stopped once a signal was noted.
+bool conclude(const std::filesystem::path& folder, bool with_page) {
+  const SignalWatch watch;
+  bool written = true;
   std::vector<std::unique_ptr<Summarised>> sessions;
   sessions.push_back(std::make_unique<Summarised>(folder));
   const Summarised& summarised = *sessions.front();
-  for (const std::string& problem : summarised.session.problems)
-    fmt::print(stderr, "launchgap: {}\n", problem);
-  write_csv_tables(summarised.session, summarised.rows, folder);
-  fmt::print("{}", headline_table(summarised));
-  fmt::print("{}", remarks(summarised));
-  fmt::print("{}", first_advice(summarised));
-  fmt::print("\nTables: {}\n", (folder / "summary.csv").string());
-  if (!with_page) return;
+  for (const std::string& problem : summarised.session.problems) say("launchgap: {}", problem);
+  try {
+    write_csv_tables(summarised.session, summarised.rows, folder);
+  } catch (const WriteError& error) {
+    say("launchgap: {}", error.what());
+    written = false;
+  }
+  answer_text(headline_table(summarised));
+  answer_text(remarks(summarised));
+  answer_text(first_advice(summarised));
+  if (written) answer("\nTables: {}\n", (folder / "summary.csv").string());
+  if (!with_page) return written;
   try {
     write_page(sessions, folder / "report.html");
-    fmt::print("Page:   {}\n", (folder / "report.html").string());
+    answer("Page:   {}\n", (folder / "report.html").string());
+  } catch (const Stopped&) {
+    throw;
   } catch (const Error& error) {
-    fmt::print(stderr,
-               "launchgap: {}. `launchgap report {}` makes it later, here or elsewhere.\n",
-               error.what(),
-               folder.string());
+    say("launchgap: {}. `launchgap report {}` makes it later, here or elsewhere.",
+        error.what(),
+        folder.string());
   }
+  return written;
 }
 
 /// Looks at the machine before it is measured. What distorts is said now; all of it goes into the
@@ -58,11 +73,10 @@ Json examine_machine(bool with_gpus) {
   const std::vector<doctor::Finding> findings = doctor::diagnose(*facts);
   for (const doctor::Finding& finding : findings) {
     if (!with_gpus || finding.severity == doctor::Severity::note) continue;
-    fmt::print(stderr,
-               "{}: {} [launchgap doctor --explain {}]\n",
-               name_of(finding.severity),
-               finding.sentence,
-               finding.code);
+    say("{}: {} [launchgap doctor --explain {}]",
+        name_of(finding.severity),
+        finding.sentence,
+        finding.code);
   }
   return doctor::to_json(*facts, findings);
 }
@@ -78,20 +92,29 @@ ExitCode run(const Options& options, const std::vector<std::string>& command_lin
   request.case_timeout_s = options.timeout_s;
   request.output = options.output;
   request.command_line = command_line;
+  if (options.json && !options.dry_run)
+    throw UsageError("--json goes with --dry-run: what was measured is in files");
   PlannedSession session = plan_session(request);
   if (options.dry_run) {
-    fmt::print("{}", describe_plan(session));
+    answer_text(options.json ? plan_as_json(session).dump(1) + "\n" : describe_plan(session));
     return ExitCode::done;
   }
   session.options.doctor = examine_machine(options.devices != "host");
   if (options.devices != "host") {
-    for (const std::string& note : session.machine.notes) fmt::print(stderr, "{}\n", note);
+    for (const std::string& note : session.machine.notes) say_line(note);
   }
   const SessionResult result = run_session(std::move(session));
-  conclude(result.folder, !options.no_page);
-  if (result.stopped)
-    fmt::print(stderr, "Stopped early; what was measured is in {}.\n", result.folder.string());
-  return result.exit_code();
+  bool written = false;
+  try {
+    written = conclude(result.folder, !options.no_page);
+  } catch (const Stopped&) {
+    say("Stopped before the tables and the page were there; `launchgap report {}` makes them.",
+        result.folder.string());
+    return ExitCode::stopped_early;
+  }
+  if (result.stopped) say("Stopped early; what was measured is in {}.", result.folder.string());
+  const ExitCode code = result.exit_code();
+  return code == ExitCode::done && !written ? ExitCode::failed : code;
 }
 
 }  // namespace
@@ -100,6 +123,24 @@ void add_run(CLI::App& app, Action& action, const std::vector<std::string>& comm
   CLI::App* const command =
       app.add_subcommand("run", "Measure devices, each run in a process of its own");
   auto options = std::make_shared<Options>();
+  // CLI11 itself wraps what is negative or too large, and no range keeps NaN out.
+  const CLI::Validator whole_number(
+      [](const std::string& text) {
+        std::uint64_t value = 0;
+        const char* const end = text.data() + text.size();
+        const auto [rest, error] = std::from_chars(text.data(), end, value);
+        return error == std::errc() && rest == end
+                   ? ""
+                   : fmt::format("{} is no whole number from 0 to {}",
+                                 text,
+                                 std::numeric_limits<std::uint64_t>::max());
+      },
+      "");
+  const CLI::Validator finite(
+      [](const std::string& text) {
+        return std::isfinite(std::strtod(text.c_str(), nullptr)) ? "" : text + " is no number";
+      },
+      "");
   command
       ->add_option(
           "--devices",
@@ -126,20 +167,24 @@ void add_run(CLI::App& app, Action& action, const std::vector<std::string>& comm
                    "Runs under tracing beside the plain ones, to take launches apart: auto where "
                    "it is possible, on (then what cannot be traced has failed), off")
       ->capture_default_str();
-  command->add_option("--seed",
-                      options->seed,
-                      "For the order of runs and the data; recorded, and drawn if not given");
+  command
+      ->add_option("--seed",
+                   options->seed,
+                   "For the order of runs and the data; recorded, and drawn if not given")
+      ->check(whole_number);
   command
       ->add_option("--timeout",
                    options->timeout_s,
                    "Seconds without a finished block after which a case counts as hung")
       ->check(CLI::Range(0.1, 1e6))
+      ->check(finite)
       ->capture_default_str();
   command->add_option("-o,--output",
                       options->output,
                       "Folder of the session, new or empty; default: results/<session>");
   command->add_flag(
       "--dry-run", options->dry_run, "Show the plan, its time and its size, and measure nothing");
+  command->add_flag("--json", options->json, "With --dry-run: the plan's size and time as JSON");
   command->add_flag("--no-report", options->no_page, "Leave out report.html");
   command->footer(
       "Example: launchgap run --devices gpu,host --profile nightly --filter 'launch|matmul.*fp32' "

@@ -11,6 +11,7 @@
 
 #include "harness/cli/command.h"
 #include "harness/core/cpus.h"
+#include "harness/core/say.h"
 #include "harness/doctor/probes/probe.h"
 #include "harness/measure/loop.h"
 #include "harness/run/process.h"
@@ -84,7 +85,7 @@ ExitCode worker_main(int argc, char** argv) {
   }
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--help") == 0 || std::strcmp(argv[i], "-h") == 0) {
-      fmt::print("{}", kHelp);
+      answer_text(kHelp);
       return ExitCode::done;
     }
   }

@@ -30,4 +30,7 @@ std::string with_errno(const std::string& what) {
   return what + ": " + std::strerror(errno);
 }
 
+WriteError::WriteError(const std::filesystem::path& file)
+    : Error(with_errno(fmt::format("{} cannot be written", file.string()))) {}
+
 }  // namespace launchgap

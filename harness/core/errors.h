@@ -2,6 +2,7 @@
 // be right.
 #pragma once
 
+#include <filesystem>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -86,5 +87,15 @@ class LibraryError : public Error {
 
 /// "what: No such file or directory", from errno.
 std::string with_errno(const std::string& what);
+
+/// A file could not be written: the disk, or who may write there, is at fault, and not what was to
+/// be kept.
+class WriteError : public Error {
+ public:
+  /// "FILE cannot be written: No space left on device", from errno.
+  explicit WriteError(const std::filesystem::path& file);
+  /// One that a worker told of, in its words.
+  explicit WriteError(const std::string& message) : Error(message) {}
+};
 
 }  // namespace launchgap

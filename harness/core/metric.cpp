@@ -21,13 +21,31 @@ constexpr Metric kMetrics[] = {
      "ns",
      kLower,
      "host_clock",
-     "From the begin of the launch call until the wait for that kernel returns, on an idle "
+     "From the begin of the launch call until the wait for what it launched returns, on an idle "
      "stream."},
     {"per_launch_ns",
      "ns",
      kLower,
      "host_clock",
      "A burst of launches without waiting and one wait at the end, divided by their number."},
+    {"calls_ns",
+     "ns",
+     kLower,
+     "host_clock",
+     "Time inside the calls that launch all kernels of one sample: as many calls as kernels, or one "
+     "for a graph of them."},
+    {"per_node_ns",
+     "ns",
+     kLower,
+     "host_clock",
+     "From the begin of the first of those calls until the wait for all of their kernels returns, "
+     "divided by the kernels."},
+    {"threads_per_launch_ns",
+     "ns",
+     kLower,
+     "host_clock",
+     "Wall time from the first thread's first launch until the last thread's wait returns, divided by "
+     "the launches of all threads."},
     {"flag_ns",
      "ns",
      kLower,
@@ -105,7 +123,8 @@ constexpr Metric kMetrics[] = {
      kHigher,
      "derived",
      "Floating-point operations of the direct algorithm (2 per multiply-add) divided by device_ns. "
-     "Algorithms that need fewer operations can exceed the device's peak."},
+     "Algorithms that need fewer operations can exceed the device's peak. A burst of some ten "
+     "milliseconds: a large GPU meets its power limit only later."},
     {"wall_per_launch_ns",
      "ns",
      kLower,
@@ -123,8 +142,8 @@ constexpr Metric kMetrics[] = {
      "ns",
      kLower,
      "host_clock",
-     "A long run of small dependent kernels and one wait at the end, divided by their number: "
-     "launch and work."},
+     "Kernels that follow one another and one wait at the end, divided by their number: launch and "
+     "work."},
     {"per_op_ns",
      "ns",
      kLower,
@@ -216,8 +235,8 @@ constexpr Metric kMetrics[] = {
      kLower,
      "host_clock",
      "Writing the whole new allocation once and waiting for it: where memory is only promised by "
-     "the call, "
-     "this is where it is paid for."},
+     "the call, this is where it is paid for. A GPU's is there already, so on a GPU it is the launch "
+     "of a memset, its work and its wait."},
     {"free_ns", "ns", kLower, "host_clock", "Time inside the call that gives the allocation back."},
 };
 
@@ -231,6 +250,22 @@ const Metric& metric(std::string_view key) {
   const auto found = std::ranges::find(kMetrics, key, &Metric::key);
   if (found == std::end(kMetrics)) throw Error("there is no metric '" + std::string(key) + "'");
   return *found;
+}
+
+std::string_view current_key(std::string_view benchmark, std::string_view key) {
+  struct Renamed {
+    std::string_view benchmark, before, now;
+  };
+  constexpr Renamed kRenamed[] = {
+      {"launch/graph", "api_ns", "calls_ns"},
+      {"launch/graph", "per_launch_ns", "per_node_ns"},
+      {"launch/threads", "per_launch_ns", "threads_per_launch_ns"},
+      {"launch/dependent", "per_launch_ns", "per_kernel_ns"},
+  };
+  for (const Renamed& renamed : kRenamed) {
+    if (benchmark == renamed.benchmark && key == renamed.before) return renamed.now;
+  }
+  return key;
 }
 
 std::string_view name_of(Direction direction) {

@@ -25,4 +25,8 @@ const Metric& metric(std::string_view key);
 
 std::string_view name_of(Direction direction);  // "lower" or "higher"
 
+/// What a metric of a benchmark is called now that older records call `key`; `key` itself for all
+/// others.
+std::string_view current_key(std::string_view benchmark, std::string_view key);
+
 }  // namespace launchgap

@@ -41,9 +41,18 @@ std::unique_ptr<NullLauncher> Device::runtime_launcher(RuntimeApi) {
   throw Unsupported("the CUDA runtime launches on GPUs alone");
 }
 
-std::vector<DeviceFacts> probe_devices(const std::string& backend) {
+DeviceFacts unknown_gpu(int index) {
+  DeviceFacts facts;
+  facts.backend = "cuda";
+  facts.index = index;
+  facts.name = "GPU";
+  facts.uuid = "GPU-unknown-" + std::to_string(index);
+  return facts;
+}
+
+std::vector<DeviceFacts> probe_devices(const std::string& backend, const ProbeOptions& options) {
   if (backend == "host") return {host::probe()};
-  if (backend == "cuda") return cuda::probe();
+  if (backend == "cuda") return cuda::probe(options);
   throw UsageError("there is no backend '" + backend + "': choose host or cuda");
 }
 

@@ -291,9 +291,21 @@ class Device {
   CpuList cpus_ = allowed_cpus();
 };
 
-/// Every device that can be seen, usable or not, without keeping any of them open.
-/// Backends: "host", "cuda".
-std::vector<DeviceFacts> probe_devices(const std::string& backend);
+/// A GPU of which nothing is known but its number.
+DeviceFacts unknown_gpu(int index);
+
+/// How devices are looked for by a process that a driver may end.
+struct ProbeOptions {
+  std::optional<int> index;                     // only this GPU
+  std::function<void(int)> found = [](int) {};  // how many GPUs there are
+  /// What is asked next, before it is asked: the driver's call.
+  std::function<void(const char*)> asking = [](const char*) {};
+};
+
+/// Every device that can be seen, without keeping any of them open. A GPU of which the driver says
+/// too little is there, not usable, and has the reason. Backends: "host", "cuda".
+std::vector<DeviceFacts> probe_devices(const std::string& backend,
+                                       const ProbeOptions& options = {});
 
 /// Opens a device for use by this process. Throws Error if there is no such device or it cannot be
 /// used.

@@ -1,29 +1,47 @@
 #include "harness/record/reader.h"
 
 #include <cmath>
-#include <fstream>
+#include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
+#include "harness/core/input_file.h"
 
 namespace launchgap {
 namespace {
 
+/// A block of ten million samples with its metrics has 300 MB.
+constexpr std::size_t kLongestLine = std::size_t{1} << 29;
+/// Of one file; a program's core in the place of records would fill a terminal.
+constexpr std::size_t kMostProblems = 10;
+
 SampleBlock sample_block(const Json& record) {
   SampleBlock block;
-  block.case_name = record.at("case").get<std::string>();
-  block.block = record.at("block").get<int>();
-  block.first = record.at("first").get<std::uint64_t>();
-  block.begin_ns = record.at("begin_ns").get<std::int64_t>();
-  block.end_ns = record.at("end_ns").get<std::int64_t>();
-  block.metrics = record.at("metrics").get<std::vector<std::string>>();
-  const std::size_t length = record.at("t0_ns").size();
-  for (const Json& column : record.at("values")) {
+  block.case_name = field<std::string>(record, "case");
+  block.block = natural<int>(record, "block");
+  block.first = natural<std::int64_t>(record, "first");
+  block.begin_ns = natural<std::int64_t>(record, "begin_ns");
+  block.end_ns = natural<std::int64_t>(record, "end_ns");
+  if (block.end_ns < block.begin_ns) throw Error("a block ends before it begins");
+  block.metrics = field<std::vector<std::string>>(record, "metrics");
+  const Json& starts = array_field(record, "t0_ns");
+  for (const Json& start : starts) {
+    if (!start.is_number_integer())
+      throw Error(fmt::format("\"t0_ns\" has {}, and must have integers", kind_of(start)));
+  }
+  const std::size_t length = starts.size();
+  for (const Json& column : array_field(record, "values")) {
+    if (!column.is_array())
+      throw Error(fmt::format("\"values\" has {}, and must have arrays", kind_of(column)));
     std::vector<double>& values = block.values.emplace_back();
     values.reserve(column.size());
-    for (const Json& value : column)
+    for (const Json& value : column) {
+      if (!value.is_number() && !value.is_null())
+        throw Error(fmt::format("\"values\" has {}, and must have numbers", kind_of(value)));
       values.push_back(value.is_null() ? std::nan("") : value.get<double>());
+    }
     if (values.size() != length)
       throw Error(fmt::format("a block of {} samples has a column of {}", length, values.size()));
   }
@@ -35,50 +53,121 @@ SampleBlock sample_block(const Json& record) {
 }
 
 /// "launchgap/2" is newer than "launchgap/1"; text of another form is not a schema of ours.
-bool is_newer(const std::string& schema) {
-  return schema.starts_with("launchgap/") &&
-         std::atoi(schema.c_str() + 10) > std::atoi(kSchema.data() + 10);
+bool is_newer(std::string_view schema) {
+  const std::size_t slash = kSchema.find('/') + 1;
+  if (schema.substr(0, slash) != kSchema.substr(0, slash)) return false;
+  schema.remove_prefix(slash);
+  const std::string_view own = kSchema.substr(slash);
+  if (schema.empty() || schema.front() == '0' ||
+      schema.find_first_not_of("0123456789") != std::string_view::npos)
+    return false;
+  return std::pair(schema.size(), schema) > std::pair(own.size(), own);
 }
+
+/// A newer schema: nothing of the rest of the file is known.
+class NewerSchema : public Error {
+ public:
+  using Error::Error;
+};
+
+/// Hands the records of a file to a visitor.
+class Reader {
+ public:
+  Reader(const std::filesystem::path& file, const RecordVisitor& visitor)
+      : file_(file), visitor_(visitor) {}
+
+  std::vector<std::string> read() {
+    try {
+      InputFile in(file_);
+      read_lines(in);
+    } catch (const Error& error) {
+      problems_.emplace_back(error.what());
+    } catch (const std::bad_alloc&) {
+      add_problem("there is no memory left for it; the rest of the file is not read");
+    }
+    if (count_ > kMostProblems)
+      problems_.push_back(
+          fmt::format("{}: and so {} more", file_.string(), count_ - kMostProblems));
+    return std::move(problems_);
+  }
+
+ private:
+  void add_problem(const std::string& text) {
+    if (++count_ <= kMostProblems)
+      problems_.push_back(fmt::format("{}, line {}: {}", file_.string(), line_, text));
+  }
+
+  void read_lines(InputFile& in) {
+    std::string_view text;
+    bool torn = false;
+    for (line_ = 1;; ++line_) {
+      try {
+        if (!in.next_line(text, torn, kLongestLine)) return;
+      } catch (const Error& error) {
+        return add_problem(fmt::format("{}: the rest of the file is not read", error.what()));
+      }
+      if (torn || text.empty()) continue;
+      try {
+        take(parse_json(text));
+      } catch (const NewerSchema& error) {
+        return add_problem(error.what());
+      } catch (const Error& error) {
+        add_problem(fmt::format("not a record: {}", error.what()));
+      }
+      if (runs_ > 1)
+        return add_problem("a second run begins here: it and the rest of the file are not read");
+    }
+  }
+
+  void take(const Json& record) {
+    const auto schema = field<std::string>(record, "schema", "");
+    if (is_newer(schema)) {
+      throw NewerSchema(fmt::format(
+          "schema {} is newer than {}, which this launchgap reads: use a newer launchgap",
+          schema,
+          kSchema));
+    }
+    if (schema != kSchema) throw Error("it has no \"schema\":\"launchgap/1\"");
+    const auto kind = field<std::string>(record, "record");
+    if (kind == "samples") {
+      SampleBlock block = sample_block(record);
+      if (!blocks_.emplace(block.case_name, block.block).second)
+        throw Error(fmt::format(
+            "block {} of {} is there twice, and counts once", block.block, block.case_name));
+      visitor_.samples(std::move(block));
+    } else if (kind != "run" || ++runs_ == 1) {
+      visitor_.other(record);
+    }
+  }
+
+  const std::filesystem::path& file_;
+  const RecordVisitor& visitor_;
+  std::size_t line_ = 0;
+  std::size_t count_ = 0;
+  int runs_ = 0;
+  std::set<std::pair<std::string, int>> blocks_;
+  std::vector<std::string> problems_;
+};
 
 }  // namespace
 
 std::vector<std::string> read_records(const std::filesystem::path& file,
                                       const RecordVisitor& visitor) {
-  std::ifstream in(file, std::ios::binary);
-  if (!in) return {with_errno(fmt::format("{} cannot be read", file.string()))};
-  std::vector<std::string> problems;
-  std::string line;
-  for (int number = 1; std::getline(in, line); ++number) {
-    const bool torn = in.eof();  // the line ended without '\n'
-    if (torn || line.empty()) continue;
-    try {
-      const Json record = Json::parse(line);
-      const auto schema = maybe<std::string>(record, "schema").value_or("");
-      if (is_newer(schema)) {
-        problems.push_back(
-            fmt::format("{}, line {}: schema {} is newer than {}, which this launchgap reads: use "
-                        "a newer launchgap",
-                        file.string(),
-                        number,
-                        schema,
-                        kSchema));
-        break;
-      }
-      if (schema != kSchema) throw Error("it has no \"schema\":\"launchgap/1\"");
-      if (record.at("record") == "samples") {
-        visitor.samples(sample_block(record));
-      } else {
-        visitor.other(record);
-      }
-    } catch (const nlohmann::json::exception& error) {
-      problems.push_back(
-          fmt::format("{}, line {}: not a record: {}", file.string(), number, error.what()));
-    } catch (const Error& error) {
-      problems.push_back(
-          fmt::format("{}, line {}: not a record: {}", file.string(), number, error.what()));
-    }
+  return Reader(file, visitor).read();
+}
+
+std::optional<Json> first_record(const std::filesystem::path& file) {
+  try {
+    InputFile in(file);
+    std::string_view text;
+    bool torn = false;
+    if (!in.next_line(text, torn, kLongestLine) || torn) return std::nullopt;
+    Json record = parse_json(text);
+    if (record.is_object()) return record;
+  } catch (const Error&) {  // read_records says why
+  } catch (const std::bad_alloc&) {
   }
-  return problems;
+  return std::nullopt;
 }
 
 }  // namespace launchgap

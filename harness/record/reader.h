@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,9 +29,14 @@ struct RecordVisitor {
 
 /// Calls the visitor for each record of a file, in order. A last line without its end, which a
 /// killed writer leaves, is ignored. Returns a line of text for everything else that could not be
-/// read ("file, line 17: not a record: …"); reading goes on after a garbled line, and stops at a
-/// newer schema.
+/// read ("FILE, line 17: not a record: …"), of many the first and how many there are; reading goes
+/// on after a garbled line, and stops at a newer schema, at a second run and at a line that no
+/// memory should hold. A block that is there twice is read once, and said. What the visitor throws
+/// as Error is said of the record's line.
 std::vector<std::string> read_records(const std::filesystem::path& file,
                                       const RecordVisitor& visitor);
+
+/// The `run` that a file begins with; nothing if its first line is none or cannot be read.
+std::optional<Json> first_record(const std::filesystem::path& file);
 
 }  // namespace launchgap

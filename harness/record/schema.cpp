@@ -68,25 +68,24 @@ Json to_json(const DeviceFacts& facts) {
 
 DeviceFacts facts_from_json(const Json& json) {
   DeviceFacts facts;
-  facts.uuid = maybe<std::string>(json, "uuid").value_or("");
-  facts.name = maybe<std::string>(json, "name").value_or("");
-  facts.backend = maybe<std::string>(json, "backend").value_or("");
-  facts.index = maybe<int>(json, "index").value_or(0);
-  facts.compute_capability = maybe<std::string>(json, "compute_capability");
-  facts.pci_bus_id = maybe<std::string>(json, "pci_bus_id");
-  facts.memory_bytes = maybe<std::uint64_t>(json, "memory_bytes");
-  facts.multiprocessors = maybe<int>(json, "multiprocessors");
-  facts.clock_mhz = maybe<int>(json, "clock_mhz");
-  facts.memory_clock_mhz = maybe<int>(json, "memory_clock_mhz");
-  facts.memory_bus_bits = maybe<int>(json, "memory_bus_bits");
-  facts.last_level_cache_bytes = maybe<std::uint64_t>(json, "last_level_cache_bytes");
-  facts.numa_node = maybe<int>(json, "numa_node");
-  facts.driver_version = maybe<std::string>(json, "driver_version");
-  facts.details = maybe<std::map<std::string, std::string>>(json, "details")
-                      .value_or(decltype(facts.details){});
-  facts.simulated = maybe<bool>(json, "simulated").value_or(false);
-  facts.usable = maybe<bool>(json, "usable").value_or(true);
-  facts.reason = maybe<std::string>(json, "reason").value_or("");
+  facts.uuid = field<std::string>(json, "uuid", "");
+  facts.name = field<std::string>(json, "name", "");
+  facts.backend = field<std::string>(json, "backend", "");
+  facts.index = field<int>(json, "index", 0);
+  facts.compute_capability = optional_field<std::string>(json, "compute_capability");
+  facts.pci_bus_id = optional_field<std::string>(json, "pci_bus_id");
+  facts.memory_bytes = optional_field<std::uint64_t>(json, "memory_bytes");
+  facts.multiprocessors = optional_field<int>(json, "multiprocessors");
+  facts.clock_mhz = optional_field<int>(json, "clock_mhz");
+  facts.memory_clock_mhz = optional_field<int>(json, "memory_clock_mhz");
+  facts.memory_bus_bits = optional_field<int>(json, "memory_bus_bits");
+  facts.last_level_cache_bytes = optional_field<std::uint64_t>(json, "last_level_cache_bytes");
+  facts.numa_node = optional_field<int>(json, "numa_node");
+  facts.driver_version = optional_field<std::string>(json, "driver_version");
+  facts.details = field<std::map<std::string, std::string>>(json, "details", {});
+  facts.simulated = field<bool>(json, "simulated", false);
+  facts.usable = field<bool>(json, "usable", true);
+  facts.reason = field<std::string>(json, "reason", "");
   return facts;
 }
 

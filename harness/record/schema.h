@@ -8,14 +8,10 @@
 #include <string_view>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "harness/device/device.h"
+#include "harness/record/json.h"
 
 namespace launchgap {
-
-/// Keeps the order in which fields were written.
-using Json = nlohmann::ordered_json;
 
 inline constexpr std::string_view kSchema = "launchgap/1";
 
@@ -26,23 +22,10 @@ Status parse_status(std::string_view text);  // throws Error
 /// {"schema":…,"record":kind}: the beginning of every record.
 Json new_record(std::string_view kind);
 
-/// Facts as JSON, absent ones left out, and back.
+/// Facts as JSON, absent ones left out, and back. Throws Error that names a field of another type.
 Json to_json(const DeviceFacts& facts);
 DeviceFacts facts_from_json(const Json& json);
 Json to_json(const LoadedLibrary& library);
-
-/// A value by key, if it is there and of that type.
-template <class Value>
-std::optional<Value> maybe(const Json& object, const char* key) {
-  if (!object.is_object()) return std::nullopt;
-  const auto found = object.find(key);
-  if (found == object.end() || found->is_null()) return std::nullopt;
-  try {
-    return found->template get<Value>();
-  } catch (const nlohmann::json::exception&) {
-    return std::nullopt;
-  }
-}
 
 /// One line of text for a record; text that is not UTF-8 has its bad bytes replaced.
 std::string to_line(const Json& record);

@@ -54,19 +54,18 @@ RecordWriter::~RecordWriter() {
 RecordWriter RecordWriter::create(const std::filesystem::path& path) {
   const int descriptor =
       open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0644);
-  if (descriptor < 0) throw Error(with_errno(fmt::format("{} cannot be created", path.string())));
+  if (descriptor < 0) throw WriteError(path);
   return {path, descriptor};
 }
 
 RecordWriter RecordWriter::reopen(const std::filesystem::path& path) {
   const int descriptor = open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-  if (descriptor < 0) throw Error(with_errno(fmt::format("{} cannot be opened", path.string())));
+  if (descriptor < 0) throw WriteError(path);
   RecordWriter writer(path, descriptor);
   off_t end = lseek(descriptor, 0, SEEK_END);
   char last = '\n';
   while (end > 0 && pread(descriptor, &last, 1, end - 1) == 1 && last != '\n') --end;
-  if (ftruncate(descriptor, end) != 0)
-    throw Error(with_errno(fmt::format("{} cannot be mended", path.string())));
+  if (ftruncate(descriptor, end) != 0) throw WriteError(path);
   return writer;
 }
 
@@ -127,7 +126,7 @@ void RecordWriter::write_line() {
     const ssize_t written = ::write(descriptor_, at, left);
     if (written < 0) {
       if (errno == EINTR) continue;
-      throw Error(with_errno(fmt::format("{} cannot be written", path_.string())));
+      throw WriteError(path_);
     }
     at += written;
     left -= static_cast<std::size_t>(written);

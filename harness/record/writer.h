@@ -13,10 +13,10 @@ namespace launchgap {
 
 class RecordWriter {
  public:
-  /// Creates the file; throws Error if it exists or cannot be created.
+  /// Creates the file; throws WriteError if it exists or cannot be created.
   static RecordWriter create(const std::filesystem::path& path);
-  /// Appends to a file whose writer is gone, after cutting off a torn last line. Throws Error if it
-  /// cannot.
+  /// Appends to a file whose writer is gone, after cutting off a torn last line. Throws WriteError
+  /// if it cannot.
   static RecordWriter reopen(const std::filesystem::path& path);
 
   RecordWriter(RecordWriter&& other) noexcept;

@@ -1,9 +1,11 @@
 #include "harness/run/device_lock.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <fcntl.h>
+#include <string_view>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -43,11 +45,16 @@ DeviceLock::DeviceLock(const std::string& uuid) {
   if (descriptor_ < 0)
     throw Error(with_errno(fmt::format("the device's lock {} cannot be opened", path)));
   if (flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
+    // Anybody may have written into it.
     std::array<char, 32> holder{};
-    const ssize_t length = pread(descriptor_, holder.data(), holder.size() - 1, 0);
+    const ssize_t length = pread(descriptor_, holder.data(), holder.size(), 0);
     close(descriptor_);
+    const std::string_view pid(holder.data(),
+                               static_cast<std::size_t>(std::max<ssize_t>(length, 0)));
+    const bool known =
+        !pid.empty() && pid.find_first_not_of("0123456789") == std::string_view::npos;
     throw Error(fmt::format("another session is measuring it (process {}): wait for that to end",
-                            length > 0 ? holder.data() : "unknown"));
+                            known ? pid : "unknown"));
   }
   const std::string pid = fmt::format("{}", getpid());
   [[maybe_unused]] const int truncated = ftruncate(descriptor_, 0);

@@ -18,14 +18,55 @@
 namespace launchgap {
 namespace {
 
-std::vector<DeviceFacts> probe(const std::string& backend, double timeout_s) {
-  const Json job = {{"task", "probe"}, {"backend", backend}};
+/// What a process that looks for devices came to say.
+struct Answer {
   std::vector<DeviceFacts> devices;
-  for (const Json& message : run_worker(job, {}, timeout_s)) {
-    for (const Json& device : message.value("devices", Json::array()))
-      devices.push_back(facts_from_json(device));
+  int found = 0;       // GPUs that there are
+  std::string failed;  // why it did not come to its end; empty if it did
+};
+
+/// Looks for all devices of a backend, or for the one GPU with an index.
+Answer probe(const std::string& backend, double timeout_s, std::optional<int> index = {}) {
+  Json job = {{"task", "probe"}, {"backend", backend}};
+  if (index) job["index"] = *index;
+  Answer answer;
+  std::string asking;
+  try {
+    run_worker(
+        job,
+        {},
+        timeout_s,
+        [] { return false; },
+        [&](const Json& message) {
+          answer.found = maybe<int>(message, "found").value_or(answer.found);
+          asking = maybe<std::string>(message, "asking").value_or(asking);
+          for (const Json& device : message.value("devices", Json::array()))
+            answer.devices.push_back(facts_from_json(device));
+        });
+  } catch (const Error& error) {
+    answer.failed = asking.empty() ? error.what() : fmt::format("{}, in {}", error.what(), asking);
   }
-  return devices;
+  return answer;
+}
+
+/// The GPUs, also those on which the driver ends or keeps whoever asks for them: each is asked for
+/// by a process of its own then.
+std::vector<DeviceFacts> probe_gpus(double timeout_s) {
+  const Answer all = probe("cuda", timeout_s);
+  if (all.failed.empty()) return all.devices;
+  if (all.found == 0) throw Error(all.failed);
+  std::vector<DeviceFacts> gpus;
+  for (int i = 0; i < all.found; ++i) {
+    const Answer one = probe("cuda", timeout_s, i);
+    if (one.failed.empty()) {
+      std::ranges::copy(one.devices, std::back_inserter(gpus));
+      continue;
+    }
+    DeviceFacts& gpu = gpus.emplace_back(unknown_gpu(i));
+    gpu.usable = false;
+    gpu.reason = one.failed;
+  }
+  return gpus;
 }
 
 std::string first_line_after(const char* path, const std::string& prefix) {
@@ -45,9 +86,11 @@ std::string without_quotes(std::string text) {
 
 MachineDevices find_devices(double timeout_s) {
   MachineDevices machine;
-  machine.devices = probe("host", timeout_s);
+  const Answer host = probe("host", timeout_s);
+  if (!host.failed.empty()) throw Error(host.failed);
+  machine.devices = host.devices;
   try {
-    const std::vector<DeviceFacts> gpus = probe("cuda", timeout_s);
+    const std::vector<DeviceFacts> gpus = probe_gpus(timeout_s);
     if (gpus.empty()) machine.notes.push_back("The CUDA driver shows no GPU.");
     std::ranges::copy(gpus, std::back_inserter(machine.devices));
   } catch (const Error& error) {
@@ -139,14 +182,12 @@ std::vector<DeviceFacts> select_devices(const MachineDevices& machine,
           (is_index && gpu && device.index == index) ||
           (word.size() >= 8 && device.uuid.starts_with(word))) {
         add(device);
-        any = any || word != "gpu" || device.usable;
+        any = true;
       }
     }
     if (word == "gpu" && !any) {
       throw NoGpuError(fmt::format("a GPU was asked for and none can be used. {}",
-                                   machine.notes.empty()
-                                       ? (selected.empty() ? std::string() : selected.back().reason)
-                                       : machine.notes.front()));
+                                   machine.notes.empty() ? "" : machine.notes.front()));
     }
     if (!any)
       throw UsageError(fmt::format(

@@ -32,7 +32,7 @@ std::map<std::string, std::string> worker_environment(const DeviceFacts& device)
 
 /// The devices that `--devices` names: all, gpu, host, a UUID or the beginning of one, an index of
 /// a GPU; or several, with commas. Throws UsageError for what names nothing, and NoGpuError for
-/// `gpu` where none is usable.
+/// `gpu` where there is none.
 std::vector<DeviceFacts> select_devices(const MachineDevices& machine,
                                         const std::string& selection);
 

@@ -1,19 +1,50 @@
 #include "harness/run/filter.h"
 
+#include <algorithm>
+#include <cstdlib>
+
 #include <fmt/format.h>
 
+#include "harness/core/clock.h"
 #include "harness/core/errors.h"
+#include "harness/core/printable.h"
 
 namespace launchgap {
+namespace {
 
-Filter::Filter(const std::string& expression) {
+constexpr std::size_t kLongest = 1000;
+constexpr double kLargest = 10'000;  // bytes, each as often as the expression repeats it
+constexpr std::int64_t kMostNs = 10'000'000'000;
+
+/// How often the counted repetitions, "{3,5}", can multiply what stands before them, if each were
+/// within the next.
+double repeats_in(const std::string& text) {
+  double product = 1;
+  static const std::regex counted(R"(\{(\d*)(,(\d*))?\})");
+  for (std::sregex_iterator count(text.begin(), text.end(), counted), end; count != end; ++count) {
+    for (const int group : {1, 3})
+      product *= std::max(1.0, std::strtod((*count)[group].str().c_str(), nullptr));
+  }
+  return product;
+}
+
+}  // namespace
+
+Filter::Filter(const std::string& expression) : expression_(expression) {
   std::string text = expression;
+  const auto too_large = [&](const char* why) {
+    return UsageError(fmt::format("--filter '{}': {}", printable(expression, 60), why));
+  };
+  if (text.size() > kLongest) throw too_large("it is longer than 1000 bytes");
+  if (repeats_in(text) * static_cast<double>(text.size()) > kLargest)
+    throw too_large("it repeats too much");
   if (text.starts_with('-')) {
     negated_ = true;
     text.erase(0, 1);
   }
   try {
-    regex_ = std::regex(text, std::regex::ECMAScript | std::regex::optimize);
+    // Without trying one way after the other, of which there may be more than anybody waits for.
+    regex_ = std::regex(text, std::regex::ECMAScript | std::regex_constants::__polynomial);
   } catch (const std::regex_error& error) {
     throw UsageError(
         fmt::format("--filter '{}' is not a regular expression: {}", expression, error.what()));
@@ -21,7 +52,14 @@ Filter::Filter(const std::string& expression) {
 }
 
 bool Filter::passes(const std::string& case_name) const {
-  return std::regex_search(case_name, regex_) != negated_;
+  const std::int64_t begin = now_ns();
+  const bool found = std::regex_search(case_name, regex_);
+  spent_ns_ += now_ns() - begin;
+  if (spent_ns_ > kMostNs) {
+    throw UsageError(fmt::format("--filter '{}' takes too long to be looked for: write it simpler",
+                                 printable(expression_, 60)));
+  }
+  return found != negated_;
 }
 
 }  // namespace launchgap

@@ -1,6 +1,7 @@
 // `--filter`: the expression that Google Benchmark takes, checked before anything runs.
 #pragma once
 
+#include <cstdint>
 #include <regex>
 #include <string>
 
@@ -9,13 +10,17 @@ namespace launchgap {
 /// Matches anywhere in a case's name; a '-' in front negates. The empty filter passes everything.
 class Filter {
  public:
-  /// Throws UsageError that says what is wrong with the expression.
+  /// Throws UsageError that says what is wrong with the expression: no expression, longer than
+  /// anybody writes, or repetitions of repetitions that would have it grow.
   explicit Filter(const std::string& expression);
+  /// Throws UsageError once all names together took longer than anybody waits.
   bool passes(const std::string& case_name) const;
 
  private:
+  std::string expression_;
   bool negated_ = false;
   std::regex regex_;
+  mutable std::int64_t spent_ns_ = 0;
 };
 
 }  // namespace launchgap

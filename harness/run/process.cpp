@@ -55,7 +55,7 @@ Descriptor job_file(const Json& job) {
   const int raw = memfd_create("launchgap-job", MFD_CLOEXEC);
   if (raw < 0) throw Error(with_errno("a file in memory cannot be made"));
   Descriptor file(raw);
-  const std::string text = job.dump();
+  const std::string text = to_line(job);
   for (std::size_t written = 0; written < text.size();) {
     const ssize_t n = write(file.get(), text.data() + written, text.size() - written);
     if (n < 0 && errno != EINTR) throw Error(with_errno("a worker's job cannot be written"));
@@ -228,12 +228,16 @@ void wait_for_any(const std::vector<WorkerProcess*>& workers, int milliseconds) 
 std::vector<Json> run_worker(const Json& job,
                              const std::map<std::string, std::string>& environment,
                              double seconds,
-                             const std::function<bool()>& stopped) {
+                             const std::function<bool()>& stopped,
+                             const std::function<void(const Json&)>& heard) {
   WorkerProcess worker(job, environment);
   std::vector<Json> messages;
   const std::int64_t until = now_ns() + static_cast<std::int64_t>(seconds * 1e9);
   const auto collect = [&] {
-    for (Json& message : worker.receive()) messages.push_back(std::move(message));
+    for (Json& message : worker.receive()) {
+      heard(message);
+      messages.push_back(std::move(message));
+    }
   };
   while (!worker.ended()) {
     if (now_ns() > until) {

@@ -69,12 +69,13 @@ class WorkerProcess {
 void wait_for_any(const std::vector<WorkerProcess*>& workers, int milliseconds);
 
 /// Runs a worker to its end and returns its messages. Throws Error if it fails or takes longer than
-/// `seconds`, with what it printed, and if `stopped` becomes true.
+/// `seconds`, with what it printed, and if `stopped` becomes true; `heard` had each message then.
 std::vector<Json> run_worker(
     const Json& job,
     const std::map<std::string, std::string>& environment,
     double seconds,
-    const std::function<bool()>& stopped = [] { return false; });
+    const std::function<bool()>& stopped = [] { return false; },
+    const std::function<void(const Json&)>& heard = [](const Json&) {});
 
 /// The descriptor on which a worker reports.
 inline constexpr int kMessageDescriptor = 3;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <sys/ioctl.h>
 #include <unistd.h>
 #include <utility>
@@ -10,6 +9,8 @@
 #include <fmt/format.h>
 
 #include "harness/core/clock.h"
+#include "harness/core/printable.h"
+#include "harness/core/say.h"
 
 namespace launchgap {
 
@@ -31,7 +32,7 @@ Progress::~Progress() {
 }
 
 void Progress::clear() {
-  if (std::exchange(visible_, false)) fmt::print(stderr, "\r\x1b[K");
+  if (std::exchange(visible_, false)) say_raw("\r\x1b[K");
 }
 
 void Progress::advance(double seconds) {
@@ -47,21 +48,20 @@ void Progress::show(const std::string& what) {
   const double elapsed = static_cast<double>(now - begin_ns_) * 1e-9;
   const double pace = (elapsed + 5) / (done_s_ + 5);
   const std::string left = duration_text((planned_s_ - done_s_) * pace);
-  std::string line =
-      fmt::format("[{}/{}] about {} left  {}", std::min(runs_done_ + 1, runs_), runs_, left, what);
+  std::string line = fmt::format(
+      "[{}/{}] about {} left  {}", std::min(runs_done_ + 1, runs_), runs_, left, printable(what));
   winsize size{};
   if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 4 &&
       line.size() >= size.ws_col) {
     line.resize(size.ws_col - 1u);
   }
-  fmt::print(stderr, "\r\x1b[K{}", line);
-  std::fflush(stderr);
+  say_raw("\r\x1b[K" + line);
   visible_ = true;
 }
 
 void Progress::message(const std::string& line) {
   clear();
-  fmt::print(stderr, "{}\n", line);
+  say_line(line);
 }
 
 }  // namespace launchgap

@@ -1,9 +1,10 @@
 #include "harness/run/session.h"
 
 #include <algorithm>
-#include <csignal>
 #include <cstdlib>
 #include <deque>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <sys/random.h>
 #include <tuple>
@@ -12,6 +13,9 @@
 
 #include "harness/core/clock.h"
 #include "harness/core/cpus.h"
+#include "harness/core/output_file.h"
+#include "harness/core/printable.h"
+#include "harness/core/stop.h"
 #include "harness/core/temporary_folder.h"
 #include "harness/core/version.h"
 #include "harness/measure/benchmark.h"
@@ -21,7 +25,6 @@
 #include "harness/run/process.h"
 #include "harness/run/progress.h"
 #include "harness/run/settings.h"
-#include "harness/summary/csv.h"
 #include "harness/trace/case_trace.h"
 
 namespace launchgap {
@@ -30,28 +33,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr double kProbeTimeoutS = 60;
-
-volatile std::sig_atomic_t stop_signal = 0;
-
-/// Notes SIGINT and SIGTERM for as long as it lives.
-class SignalWatch {
- public:
-  SignalWatch() {
-    stop_signal = 0;
-    struct sigaction action {};
-    action.sa_handler = [](int signal) { stop_signal = signal; };
-    sigaction(SIGINT, &action, &old_int_);
-    sigaction(SIGTERM, &action, &old_term_);
-  }
-  ~SignalWatch() {
-    sigaction(SIGINT, &old_int_, nullptr);
-    sigaction(SIGTERM, &old_term_, nullptr);
-  }
-
- private:
-  struct sigaction old_int_ {
-  }, old_term_{};
-};
 
 std::string short_name(const DeviceFacts& device) {
   return device.backend == "host" ? "host" : fmt::format("{} ({})", device.name, device.index);
@@ -87,7 +68,8 @@ class RunSlot {
   std::unique_ptr<WorkerProcess> worker;
   std::int64_t last_sign_ns = 0;
   bool sticky = false;
-  std::string error;  // what the worker said of its own end
+  std::string error;         // what the worker said of its own end
+  bool disk_failed = false;  // and that it could not write
 };
 
 class Session {
@@ -104,6 +86,23 @@ class Session {
     meta_ = describe();
     write_meta("running");
     const SignalWatch watch;
+    bool whole = true;
+    try {
+      measure();
+    } catch (const Error& error) {
+      // Nothing more can be kept, and what is there stays.
+      fail(fmt::format("the session ends here: {}", error.what()));
+      whole = false;
+    }
+    keeper_.reset();
+    result_.stopped = stop_signal != 0;
+    meta_["end_utc"] = utc_now();
+    end_meta(whole && !result_.stopped ? "complete" : "stopped");
+    return std::move(result_);
+  }
+
+ private:
+  void measure() {
     claim_devices();
     measure_initialisation();
     write_meta("running");
@@ -111,14 +110,8 @@ class Session {
       if (stop_signal) break;
       run_batch(batch);
     }
-    keeper_.reset();
-    result_.stopped = stop_signal != 0;
-    meta_["end_utc"] = utc_now();
-    write_meta(result_.stopped ? "stopped" : "complete");
-    return std::move(result_);
   }
 
- private:
   // --- the folder and session.json ---
 
   void make_folder() {
@@ -173,6 +166,25 @@ class Session {
     for (const DeviceFacts& device : session_.devices) meta_["devices"].push_back(to_json(device));
     write_file(folder_ / "session.json",
                meta_.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+  }
+
+  /// The last of it. Where there is no room for all of it, no reader must take the session for one
+  /// that is running: that word is written over in its place, by one of the same length.
+  void end_meta(const char* state) {
+    try {
+      return write_meta(state);
+    } catch (const WriteError& error) {
+      fail(error.what());
+    }
+    constexpr std::string_view kRunning = "\"state\": \"running\"",
+                               kStopped = "\"state\": \"stopped\"";
+    static_assert(kRunning.size() == kStopped.size());
+    std::fstream file(folder_ / "session.json", std::ios::in | std::ios::out | std::ios::binary);
+    const std::string text(std::istreambuf_iterator<char>(file), {});
+    const std::size_t at = text.find(kRunning);
+    if (at == std::string::npos) return;
+    file.seekp(static_cast<std::streamoff>(at));
+    file << kStopped;
   }
 
   /// The device, and the arm where it is not the plain one: "NVIDIA A100 (0), traced,
@@ -339,14 +351,15 @@ class Session {
   bool start(RunSlot& slot) {
     skip_condemned(slot);
     const std::string attempt = slot.attempt == 0 ? "" : fmt::format(".{}", slot.attempt);
-    slot.records = folder_ / "records" /
-                   fmt::format("{}.{}.r{}.{}.{}{}.jsonl",
-                               meta_["host"]["node"].get<std::string>(),
-                               slot.device.backend == "host" ? "host" : slot.device.uuid,
-                               slot.planned.replicate,
-                               name_of(slot.planned.arm),
-                               slot.planned.setup,
-                               attempt);
+    slot.records =
+        folder_ / "records" /
+        file_name_part(fmt::format("{}.{}.r{}.{}.{}{}.jsonl",
+                                   meta_["host"]["node"].get<std::string>(),
+                                   slot.device.backend == "host" ? "host" : slot.device.uuid,
+                                   slot.planned.replicate,
+                                   name_of(slot.planned.arm),
+                                   slot.planned.setup,
+                                   attempt));
     if (slot.pending.empty()) {
       if (!slot.skipped.empty()) {
         RecordWriter writer = records_of(slot);
@@ -372,12 +385,12 @@ class Session {
                 {"side_by_side", slot.side_by_side},
                 {"cpus", cpu_list_text(slot.cpus)},
                 {"near_cpus", cpu_list_text(local_cpus(slot.device))},
-                {"records", slot.records.string()},
+                {"records", text_of_path(slot.records)},
                 {"fingerprint", fingerprint(slot)},
                 {"cases", Json::array()}};
     for (const PlannedCase& planned : slot.pending) job["cases"].push_back(planned.name);
     if (setting_of(slot.planned.setup, "loading") == "jit_cached")
-      job["jit_cache"] = warm_jit_cache(slot);
+      job["jit_cache"] = text_of_path(warm_jit_cache(slot));
     job["skipped"] = slot.skipped;
     slot.current.reset();
     slot.sticky = false;
@@ -406,7 +419,7 @@ class Session {
              {"backend", slot.device.backend},
              {"uuid", slot.device.uuid},
              {"setup", with_setting(family_of_setup(slot.planned.setup), "loading", "jit_warming")},
-             {"jit_cache", folder.string()}},
+             {"jit_cache", text_of_path(folder)}},
             worker_environment(slot.device),
             kProbeTimeoutS,
             [] { return stop_signal != 0; });
@@ -486,6 +499,7 @@ class Session {
       slot.current.reset();
     } else if (const auto error = maybe<std::string>(message, "error")) {
       slot.error = *error;
+      if (maybe<bool>(message, "disk").value_or(false)) slot.disk_failed = true;
     }
   }
 
@@ -495,6 +509,7 @@ class Session {
   }
 
   bool crashed(RunSlot& slot) {
+    if (slot.disk_failed) throw WriteError(slot.error);
     const std::string output = slot.worker->last_output();
     const std::string reason = !slot.error.empty() ? slot.error
                                                    : fmt::format("the process {}{}{}",
@@ -843,6 +858,15 @@ PlannedSession plan_session(const RunOptions& options) {
 
 SessionResult run_session(PlannedSession session) {
   return Session(std::move(session)).run();
+}
+
+Json plan_as_json(const PlannedSession& session) {
+  return {{"runs", session.plan.run_count()},
+          {"steps", session.plan.batches.size()},
+          {"seconds", session.plan.seconds()},
+          {"seconds_per_run", kSecondsPerRun},
+          {"record_bytes", session.record_bytes},
+          {"seed", session.plan.seed}};
 }
 
 std::string describe_plan(const PlannedSession& session) {

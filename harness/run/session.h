@@ -63,5 +63,8 @@ SessionResult run_session(PlannedSession session);
 
 /// The plan as text, for `--dry-run`.
 std::string describe_plan(const PlannedSession& session);
+/// {"runs", "steps", "seconds", "seconds_per_run", "record_bytes", "seed"}: `seconds` counts
+/// `seconds_per_run` for the start of each process, which differs from machine to machine.
+Json plan_as_json(const PlannedSession& session);
 
 }  // namespace launchgap

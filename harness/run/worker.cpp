@@ -29,15 +29,20 @@ namespace {
 
 Json probe(const Json& job) {
   Json devices = Json::array();
-  for (const DeviceFacts& facts : probe_devices(job.at("backend").get<std::string>()))
+  ProbeOptions options;
+  options.index = maybe<int>(job, "index");
+  options.found = [](int count) { send_message({{"found", count}}); };
+  options.asking = [](const char* call) { send_message({{"asking", call}}); };
+  for (const DeviceFacts& facts : probe_devices(job.at("backend").get<std::string>(), options))
     devices.push_back(to_json(facts));
   return {{"devices", devices}};
 }
 
 std::unique_ptr<Device> open_device_of(const Json& job) {
-  return open_device(job.at("backend").get<std::string>(),
-                     job.at("uuid").get<std::string>(),
-                     open_options(job.value("setup", ""), job.value("jit_cache", "")));
+  return open_device(
+      job.at("backend").get<std::string>(),
+      job.at("uuid").get<std::string>(),
+      open_options(job.value("setup", ""), path_of_text(job.value("jit_cache", ""))));
 }
 
 /// Has the driver compile what a later process is to find in its cache.
@@ -142,7 +147,7 @@ class Run {
                  arm_of(job),
                  trace_level_of(job.at("setup").get<std::string>())),
         device_(open_near_device(job)),
-        writer_(RecordWriter::create(job.at("records").get<std::string>())) {
+        writer_(RecordWriter::create(path_of_text(job.at("records").get<std::string>()))) {
     // Only now, so that the threads of driver and libraries are free to run elsewhere on the node.
     const CpuList cpus = parse_cpu_list(job.at("cpus").get<std::string>());
     const bool bound = bind_thread(cpus);
@@ -268,6 +273,8 @@ class Run {
       outcome = {Status::unsupported, error.what(), "", 0, false};
     } catch (const TraceUnavailable& problem) {
       outcome = untraceable(problem);
+    } catch (const WriteError&) {
+      throw;  // the disk's fault, and not the case's
     } catch (const InvalidMeasurement& error) {
       outcome = {Status::invalid, error.what(), outcome.method, outcome.samples, false};
     } catch (const LibraryError& error) {
@@ -461,7 +468,8 @@ int run_job(const Json& job) {
     }
     return 0;
   } catch (const std::exception& error) {
-    send_message({{"error", error.what()}});
+    const bool disk = dynamic_cast<const WriteError*>(&error) != nullptr;
+    send_message({{"error", error.what()}, {"disk", disk}});
     if (process_is_traced()) std::_Exit(static_cast<int>(ExitCode::failed));
     return static_cast<int>(ExitCode::failed);
   }

@@ -32,10 +32,10 @@ std::string_view how(std::string_view shape) {
 std::vector<Comparison> replays(const DeviceRows& rows, const std::string& shape) {
   std::vector<Comparison> comparisons;
   for (const std::string& nodes :
-       rows.values(kGraph, {{"shape", shape}, {"mode", "replay"}}, "per_launch_ns", "nodes")) {
+       rows.values(kGraph, {{"shape", shape}, {"mode", "replay"}}, "per_node_ns", "nodes")) {
     const GraphSize size{shape, nodes};
-    if (const auto comparison = compare(size.row(rows, "replay", "per_launch_ns"),
-                                        size.row(rows, "single", "per_launch_ns")))
+    if (const auto comparison = compare(size.row(rows, "replay", "per_node_ns"),
+                                        size.row(rows, "single", "per_node_ns")))
       comparisons.push_back(*comparison);
   }
   return comparisons;

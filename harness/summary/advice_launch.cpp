@@ -205,7 +205,7 @@ void streams(Adviser& adviser) {
 void threads(Adviser& adviser) {
   const char* const axis = "launch/threads";
   const auto own =
-      compare_axis(adviser.rows, axis, {{"streams", "own"}}, "per_launch_ns", "threads", "1");
+      compare_axis(adviser.rows, axis, {{"streams", "own"}}, "threads_per_launch_ns", "threads", "1");
   if (const Comparison* const best = fewest_as_good_as_best(own)) {
     adviser.say(axis,
                 Severity::act,
@@ -226,9 +226,9 @@ void threads(Adviser& adviser) {
   }
   std::vector<Comparison> shared;
   for (const std::string& count :
-       adviser.rows.values(axis, {{"streams", "shared"}}, "per_launch_ns", "threads")) {
+       adviser.rows.values(axis, {{"streams", "shared"}}, "threads_per_launch_ns", "threads")) {
     const auto row = [&](const char* streams) {
-      return adviser.rows.find(axis, {{"threads", count}, {"streams", streams}}, "per_launch_ns");
+      return adviser.rows.find(axis, {{"threads", count}, {"streams", streams}}, "threads_per_launch_ns");
     };
     const auto comparison = compare(row("shared"), row("own"));
     if (count != "1" && comparison) shared.push_back(*comparison);
@@ -272,7 +272,7 @@ const std::vector<Pair>& pairs() {
        "launch",
        "dependent",
        "plain",
-       {"per_launch_ns"},
+       {"per_kernel_ns"},
        {.of = "of kernels of 5 µs that may be launched before the one ahead ends",
         .than = "of such that may not",
         .if_more = "Leave programmatic dependent launches alone",

@@ -3,26 +3,26 @@
 
 #include <concepts>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "harness/core/output_file.h"
+
 namespace launchgap {
 
-/// Writes a table beside its final place and moves it there when complete. Throws Error if it
-/// cannot be written.
+/// Writes a table, which is in its place when it is complete. Throws WriteError if it cannot be
+/// written, and Stopped once a signal was noted.
 class CsvWriter {
  public:
-  CsvWriter(std::filesystem::path path, const std::vector<std::string>& header);
+  CsvWriter(const std::filesystem::path& path, const std::vector<std::string>& header);
   /// Throws std::logic_error unless the row has as many cells as the header.
   void row(const std::vector<std::string>& cells);
   void commit();
 
  private:
-  std::filesystem::path path_;
-  std::filesystem::path temporary_;
-  std::ofstream out_;
+  OutputFile out_;
+  std::string line_;
   std::size_t columns_;
 };
 
@@ -33,8 +33,5 @@ template <std::same_as<bool> Bool>
 std::string cell(Bool value) {
   return value ? "true" : "false";
 }
-
-/// Writes `text` to a file by way of a temporary one. Throws Error if it cannot.
-void write_file(const std::filesystem::path& path, const std::string& text);
 
 }  // namespace launchgap

@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <set>
 #include <tuple>
 
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
+#include "harness/core/input_file.h"
+#include "harness/core/metric.h"
 #include "harness/record/reader.h"
 
 namespace launchgap {
@@ -16,39 +17,104 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// session.json with a plan of many runs and what the doctor found has some megabytes.
+constexpr std::size_t kLongestSessionJson = std::size_t{1} << 28;
+
+/// What is read of session.json later is of the type that it must have. Throws Error.
+void check_session_json(const Json& json) {
+  const auto schema = field<std::string>(json, "schema", "");
+  if (schema != kSchema) {
+    throw Error(
+        fmt::format("its schema is '{}' and this launchgap reads {}: use the launchgap that wrote "
+                    "it, or a newer one",
+                    schema,
+                    kSchema));
+  }
+  field<std::string>(json, "session_id", "");
+  const Json& host = object_field(json, "host");
+  for (const char* key : {"node", "cpu_model"}) field<std::string>(host, key, "");
+  object_field(json, "doctor");
+  array_field(json, "devices");
+  for (const Json& run : array_field(json, "plan")) {
+    for (const char* key : {"device", "arm", "setup"}) field<std::string>(run, key, "");
+    field<std::vector<std::string>>(run, "cases", {});
+  }
+}
+
 Json read_session_json(const fs::path& folder) {
   const fs::path path = folder / "session.json";
-  std::error_code ignored;
-  if (!fs::is_directory(folder, ignored)) {
+  std::error_code failed;
+  const fs::file_status status = fs::status(folder, failed);
+  if (failed && failed != std::errc::no_such_file_or_directory &&
+      failed != std::errc::not_a_directory)
+    throw Error(fmt::format("{} cannot be read: {}", folder.string(), failed.message()));
+  if (!fs::is_directory(status)) {
     throw UsageError(fmt::format(
         "{} is not a folder: name a session's folder, like results/20261120T093000Z-1a2b3c",
         folder.string()));
   }
-  std::ifstream in(path, std::ios::binary);
-  if (!in)
+  if (fs::symlink_status(path, failed).type() == fs::file_type::not_found)
     throw UsageError(fmt::format("{} has no session.json, so it is not the folder of a session",
                                  folder.string()));
+  const std::string text = InputFile(path).text(kLongestSessionJson);
   try {
-    Json json = Json::parse(in);
-    const auto schema = maybe<std::string>(json, "schema").value_or("");
-    if (schema != kSchema) {
-      throw Error(
-          fmt::format("{}: its schema is '{}' and this launchgap reads {}: use the launchgap that "
-                      "wrote it, or a newer one",
-                      path.string(),
-                      schema,
-                      kSchema));
-    }
+    Json json = parse_json(text);
+    check_session_json(json);
     return json;
-  } catch (const nlohmann::json::exception& error) {
-    throw Error(fmt::format("{} is not JSON: {}", path.string(), error.what()));
+  } catch (const Error& error) {
+    throw Error(fmt::format("{}: {}", path.string(), error.what()));
   }
 }
+
+/// What the tables read of a trace is of the type that it must have. Throws Error.
+void check_trace(const Json& record) {
+  for (const char* key : {"case", "state", "reason"}) field<std::string>(record, key, "");
+  optional_field<std::uint64_t>(record, "flags_before_kernel");
+  for (const char* key : {"counts", "canary"})
+    field<std::map<std::string, std::int64_t>>(record, key, {});
+  const Json& clock = object_field(record, "clock");
+  for (const char* key : {"uncertainty_ns", "step_ns"}) optional_field<std::int64_t>(clock, key);
+  optional_field<double>(clock, "drift_ppm");
+  for (const Json& kernel : array_field(record, "kernels")) {
+    field<std::string>(kernel, "name", "");
+    for (const char* key : {"grid", "block"}) field<std::vector<std::uint64_t>>(kernel, key, {});
+    for (const char* key : {"count", "total_ns", "shortest_ns", "longest_ns"})
+      optional_field<std::uint64_t>(kernel, key);
+  }
+  for (const Json& entry : array_field(record, "memory")) {
+    field<std::string>(entry, "operation", "");
+    for (const char* key : {"kind", "bytes"}) optional_field<std::int64_t>(entry, key);
+    for (const char* key : {"pool", "count"}) optional_field<std::uint64_t>(entry, key);
+  }
+}
+
+/// By quantity; what is null is not there.
+std::map<std::string, double> telemetry_values(const Json& record) {
+  std::map<std::string, double> values;
+  for (const auto& [key, value] : object_field(record, "values").items()) {
+    if (const auto number = optional_field<double>(record["values"], key.c_str()))
+      values.emplace(key, *number);
+  }
+  return values;
+}
+
+/// Those of a run or of its end. Throws Error if they are none.
+Json libraries_of(const Json& record) {
+  for (const Json& library : array_field(record, "libraries")) {
+    for (const char* key : {"name", "version", "path"}) field<std::string>(library, key, "");
+  }
+  return array_field(record, "libraries");
+}
+
+/// One process: device, arm, setup, replicate and attempt.
+using RunKey = std::tuple<std::string, std::string, std::string, int, int>;
 
 /// Reads one records file into the session.
 class FileReader {
  public:
-  FileReader(SessionData& session, const fs::path& file) : session_(session), file_(file) {}
+  /// `read` has the runs of the files before this one.
+  FileReader(SessionData& session, std::map<RunKey, fs::path>& read, const fs::path& file)
+      : session_(session), read_(read), file_(file) {}
 
   void read() {
     run_.file = file_.filename().string();
@@ -59,6 +125,13 @@ class FileReader {
                      {[this](SampleBlock&& block) { add(std::move(block)); },
                       [this](const Json& record) { add(record); }});
     std::ranges::copy(problems, std::back_inserter(session_.problems));
+    if (!copy_of_.empty()) {
+      session_.problems.push_back(
+          fmt::format("{}: it has the run of {} once more, and does not count",
+                      file_.string(),
+                      copy_of_.filename().string()));
+      return;
+    }
     if (!have_run_) {
       if (problems.empty())
         session_.problems.push_back(file_.string() + ": no run was begun in it");
@@ -83,78 +156,104 @@ class FileReader {
 
   void add(SampleBlock&& block) {
     Pending& pending = pending_[block.case_name];
+    const std::size_t family = block.case_name.find('/');
+    const std::string benchmark = block.case_name.substr(0, block.case_name.find('/', family + 1));
+    for (std::string& key : block.metrics) key = current_key(benchmark, key);
     pending.blocks.push_back(std::move(block));
   }
 
   void add(const Json& record) {
-    const std::string kind = record.at("record").get<std::string>();
+    const auto kind = field<std::string>(record, "record");
     if (kind == "run") {
-      have_run_ = true;
-      run_.node = maybe<std::string>(record, "node").value_or("");
-      run_.device = maybe<std::string>(record.value("device", Json::object()), "uuid").value_or("");
-      run_.replicate = maybe<int>(record, "replicate").value_or(0);
-      run_.arm = maybe<std::string>(record, "arm").value_or("");
-      run_.setup = maybe<std::string>(record, "setup").value_or("");
-      run_.attempt = maybe<int>(record, "attempt").value_or(0);
-      run_.begin_utc = maybe<std::string>(record, "begin_utc").value_or("");
-      run_.begin_ns = maybe<std::int64_t>(record, "begin_ns");
-      run_.pid = maybe<long>(record, "pid");
-      run_.cpus = maybe<std::string>(record, "cpus").value_or("");
-      run_.side_by_side = maybe<int>(record, "side_by_side");
-      note_kernels(record);
-      run_.simulated = maybe<bool>(record, "simulated").value_or(false);
-      run_.trace_state = maybe<std::string>(record, "trace_state").value_or("");
-      run_.measured_under_tool = maybe<std::string>(record, "measured_under_tool").value_or("");
-      run_.steady = maybe<bool>(record.value("warm_up", Json()), "steady");
-      if (record.contains("libraries")) run_.libraries = record["libraries"];
+      take_run(record);
+    } else if (!have_run_) {
+      return;
     } else if (kind == "summary") {
-      Pending& pending = pending_[record.at("case").get<std::string>()];
-      pending.outcome.status = parse_status(record.at("status").get<std::string>());
-      pending.outcome.reason = maybe<std::string>(record, "reason").value_or("");
-      pending.method = maybe<std::string>(record, "method").value_or("");
-      if (pending.outcome.status == Status::ok) {
-        ++run_.cases_ok;
-      } else if (pending.outcome.status != Status::unsupported) {
-        ++run_.cases_failed;
-      }
+      Pending& pending = pending_[field<std::string>(record, "case")];
+      const CaseOutcome outcome = {parse_status(field<std::string>(record, "status")),
+                                   field<std::string>(record, "reason", "")};
+      pending.method = field<std::string>(record, "method", "");
+      pending.outcome = outcome;
     } else if (kind == "telemetry") {
       session_.telemetry.push_back({run_.device,
                                     run_.arm,
                                     run_.setup,
                                     run_.replicate,
-                                    maybe<std::string>(record, "case").value_or(""),
-                                    maybe<int>(record, "block").value_or(-1),
-                                    maybe<std::int64_t>(record, "at_ns").value_or(0),
-                                    maybe<std::map<std::string, double>>(record, "values")
-                                        .value_or(std::map<std::string, double>())});
+                                    field<std::string>(record, "case", ""),
+                                    field<int>(record, "block", -1),
+                                    natural<std::int64_t>(record, "at_ns", 0),
+                                    telemetry_values(record)});
     } else if (kind == "trace") {
+      check_trace(record);
       session_.traces.push_back({run_.device,
                                  run_.setup,
                                  run_.replicate,
-                                 maybe<std::string>(record, "case").value_or(""),
-                                 maybe<std::string>(record, "state").value_or(""),
-                                 maybe<std::string>(record, "reason").value_or(""),
+                                 field<std::string>(record, "case", ""),
+                                 field<std::string>(record, "state", ""),
+                                 field<std::string>(record, "reason", ""),
                                  record});
     } else if (kind == "end") {
-      note_kernels(record);
-      run_.other_processes = maybe<int>(record, "other_processes");
-      run_.status = maybe<std::string>(record, "status").value_or("");
-      run_.reason = maybe<std::string>(record, "reason").value_or("");
-      run_.duration_s = maybe<double>(record, "duration_s");
-      run_.simulated = run_.simulated || maybe<bool>(record, "simulated").value_or(false);
-      if (record.contains("libraries")) run_.libraries = record["libraries"];
+      take_end(record);
     }
-    if (record.contains("fingerprint")) run_.fingerprint = record["fingerprint"];
   }
 
-  /// A process that measures its own first launch knows the form of its kernels at its end only.
-  void note_kernels(const Json& record) {
-    run_.kernel_form = maybe<std::string>(record, "kernel_form").value_or(run_.kernel_form);
-    if (const auto jit = maybe<bool>(record, "jit")) run_.jit = jit;
+  /// All of it or, where it throws, nothing.
+  void take_run(const Json& record) {
+    RunInfo run = run_;
+    run.node = field<std::string>(record, "node", "");
+    run.device = field<std::string>(object_field(record, "device"), "uuid", "");
+    run.replicate = natural<int>(record, "replicate", 0);
+    run.arm = field<std::string>(record, "arm", "");
+    run.setup = field<std::string>(record, "setup", "");
+    run.attempt = natural<int>(record, "attempt", 0);
+    run.begin_utc = field<std::string>(record, "begin_utc", "");
+    run.begin_ns = optional_field<std::int64_t>(record, "begin_ns");
+    run.pid = optional_field<long>(record, "pid");
+    run.cpus = field<std::string>(record, "cpus", "");
+    run.side_by_side = optional_field<int>(record, "side_by_side");
+    run.simulated = field<bool>(record, "simulated", false);
+    run.trace_state = field<std::string>(record, "trace_state", "");
+    run.measured_under_tool = field<std::string>(record, "measured_under_tool", "");
+    if (const auto warm_up = record.find("warm_up"); warm_up != record.end() && warm_up->is_object())
+      run.steady = optional_field<bool>(*warm_up, "steady");
+    take_common(record, run);
+    const auto [entry, first] =
+        read_.try_emplace({run.device, run.arm, run.setup, run.replicate, run.attempt}, file_);
+    if (!first) {
+      copy_of_ = entry->second;
+      return;
+    }
+    run_ = std::move(run);
+    have_run_ = true;
+  }
+
+  void take_end(const Json& record) {
+    RunInfo run = run_;
+    run.other_processes = optional_field<int>(record, "other_processes");
+    run.status = field<std::string>(record, "status", "");
+    run.reason = field<std::string>(record, "reason", "");
+    run.duration_s = optional_field<double>(record, "duration_s");
+    run.simulated = run.simulated || field<bool>(record, "simulated", false);
+    take_common(record, run);
+    run_ = std::move(run);
+  }
+
+  /// A process that measures its own first launch knows the form of its kernels at its end only,
+  /// and libraries are loaded by the cases that need them.
+  static void take_common(const Json& record, RunInfo& run) {
+    run.kernel_form = field<std::string>(record, "kernel_form", run.kernel_form);
+    if (const auto jit = optional_field<bool>(record, "jit")) run.jit = jit;
+    if (record.contains("libraries")) run.libraries = libraries_of(record);
+    if (record.contains("fingerprint")) run.fingerprint = object_field(record, "fingerprint");
   }
 
   void finish(const std::string& name, Pending& pending) {
     CaseData& data = session_.cases[{run_.device, run_.arm, run_.setup, CaseName::parse(name)}];
+    if (pending.outcome.status == Status::ok) {
+      ++run_.cases_ok;
+    } else if (pending.outcome.status && pending.outcome.status != Status::unsupported) {
+      ++run_.cases_failed;
+    }
     CaseOutcome& outcome = data.outcomes[run_.replicate];
     if (pending.outcome.status || !outcome.status) outcome = pending.outcome;
     if (!pending.method.empty()) data.method = pending.method;
@@ -178,20 +277,40 @@ class FileReader {
   }
 
   SessionData& session_;
+  std::map<RunKey, fs::path>& read_;
   fs::path file_;
+  fs::path copy_of_;  // the file that had this run already
   bool have_run_ = false;
   RunInfo run_;
   std::map<std::string, Pending> pending_;
 };
 
-/// Replicate and attempt, from a file's first record: attempts of a run are read in the order in
-/// which they were made, which is not that of their names.
-std::pair<int, int> order_of(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  std::string line;
-  std::getline(in, line);
-  const Json record = Json::parse(line, nullptr, false);
-  return {maybe<int>(record, "replicate").value_or(0), maybe<int>(record, "attempt").value_or(0)};
+/// The records files of a session: attempts of a run in the order in which they were made, which is
+/// not that of their names.
+std::vector<fs::path> record_files(const fs::path& folder, std::vector<std::string>& problems) {
+  struct Found {
+    int replicate, attempt;
+    fs::path path;
+    auto operator<=>(const Found&) const = default;
+  };
+  std::vector<Found> found;
+  std::error_code failed;
+  for (fs::directory_iterator entry(folder, failed), end; !failed && entry != end;
+       entry.increment(failed)) {
+    if (entry->path().extension() != ".jsonl") continue;
+    const Json first = first_record(entry->path()).value_or(Json::object());
+    found.push_back({maybe<int>(first, "replicate").value_or(0),
+                     maybe<int>(first, "attempt").value_or(0),
+                     entry->path()});
+  }
+  if (failed) {
+    problems.push_back(fmt::format(
+        "{} cannot be read, and it has the records: {}", folder.string(), failed.message()));
+  }
+  std::ranges::sort(found);
+  std::vector<fs::path> paths;
+  for (Found& file : found) paths.push_back(std::move(file.path));
+  return paths;
 }
 
 /// A case that failed in a later attempt of a run has nothing to say for that run.
@@ -207,23 +326,23 @@ void drop_failed_samples(SessionData& session) {
   }
 }
 
-/// Cases that the plan has and no record: the session ended before they began.
-void add_planned_cases(SessionData& session) {
+/// Cases that the plan has and no record: the session ended before they began, unless `why_not`
+/// knows another reason.
+void add_planned_cases(SessionData& session, const std::string& why_not) {
   std::set<std::tuple<std::string, std::string, std::string, std::string>> seen;
   for (const auto& [key, data] : session.cases)
     seen.emplace(key.device, key.arm, key.setup, key.name.text());
-  for (const Json& run : session.meta.value("plan", Json::array())) {
-    const auto device = maybe<std::string>(run, "device").value_or("");
-    const auto arm = maybe<std::string>(run, "arm").value_or("plain");
-    const auto setup = maybe<std::string>(run, "setup").value_or("");
-    for (const Json& name : run.value("cases", Json::array())) {
-      if (!name.is_string() || !seen.emplace(device, arm, setup, name.get<std::string>()).second)
-        continue;
-      CaseData& data =
-          session.cases[{device, arm, setup, CaseName::parse(name.get<std::string>())}];
+  for (const Json& run : array_field(session.meta, "plan")) {
+    const auto device = field<std::string>(run, "device", "");
+    const auto arm = field<std::string>(run, "arm", "plain");
+    const auto setup = field<std::string>(run, "setup", "");
+    for (const auto& name : field<std::vector<std::string>>(run, "cases", {})) {
+      if (!seen.emplace(device, arm, setup, name).second) continue;
+      CaseData& data = session.cases[{device, arm, setup, CaseName::parse(name)}];
       const DeviceFacts* facts = session.device(device);
       data.outcomes[0] = {Status::skipped,
                           facts && !facts->usable ? "the device was not used: " + facts->reason
+                          : !why_not.empty()      ? why_not
                                                   : "not reached: the session ended before"};
     }
   }
@@ -240,22 +359,21 @@ SessionData read_session(const fs::path& folder) {
   SessionData session;
   session.folder = folder;
   session.meta = read_session_json(folder);
-  session.id = maybe<std::string>(session.meta, "session_id").value_or(folder.filename().string());
-  session.node =
-      maybe<std::string>(session.meta.value("host", Json::object()), "node").value_or("");
-  for (const Json& device : session.meta.value("devices", Json::array())) {
-    session.devices.push_back(facts_from_json(device));
+  session.id = field<std::string>(session.meta, "session_id", folder.filename().string());
+  session.node = field<std::string>(object_field(session.meta, "host"), "node", "");
+  try {
+    for (const Json& device : array_field(session.meta, "devices"))
+      session.devices.push_back(facts_from_json(device));
+  } catch (const Error& error) {
+    throw Error(
+        fmt::format("{}: \"devices\": {}", (folder / "session.json").string(), error.what()));
   }
-  std::vector<fs::path> files;
-  std::error_code failed;
-  for (const auto& entry : fs::directory_iterator(folder / "records", failed)) {
-    if (entry.path().extension() == ".jsonl") files.push_back(entry.path());
-  }
-  std::ranges::sort(
-      files, {}, [](const fs::path& file) { return std::pair(order_of(file), file); });
-  for (const fs::path& file : files) FileReader(session, file).read();
+  std::map<RunKey, fs::path> read;
+  const std::vector<fs::path> files = record_files(folder / "records", session.problems);
+  const bool folder_unread = !session.problems.empty();
+  for (const fs::path& file : files) FileReader(session, read, file).read();
   drop_failed_samples(session);
-  add_planned_cases(session);
+  add_planned_cases(session, folder_unread ? "its records cannot be read" : "");
   return session;
 }
 

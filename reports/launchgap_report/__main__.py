@@ -6,7 +6,9 @@ Exit codes are launchgap's: 0 done, 2 wrong usage, 3 something failed; with one 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
+import logging
 import os
 import sys
 import tempfile
@@ -24,7 +26,13 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _say(message: str) -> None:
-    print(f"launchgap report: {' '.join(message.split())}", file=sys.stderr)
+    """One line that is safe to show; where nobody can hear it, that is no further failure."""
+    text = "".join(
+        c if c.isprintable() else c.encode("unicode_escape").decode()
+        for c in " ".join(message.split())
+    )
+    with contextlib.suppress(OSError):
+        os.write(2, f"launchgap report: {text}\n".encode())
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -65,6 +73,8 @@ def _parser() -> argparse.ArgumentParser:
 
 def _missing() -> str | None:
     """One line about what cannot be imported, or None."""
+    # Where it can keep no cache it says so, which is nothing to whoever wants a page.
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
     for name in NEEDED:
         try:
             importlib.import_module(name)
@@ -74,8 +84,14 @@ def _missing() -> str | None:
 
 
 def _write(path: Path, text: str) -> None:
-    """Writes beside `path` and renames, so that a reader never meets half a page."""
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    """Writes beside `path` and renames, so that a reader never meets half a page.
+
+    What a link leads to is replaced; what is no file, such as /dev/null, is written to."""
+    if path.exists() and not path.is_file() and not path.is_dir():
+        path.write_text(text, encoding="utf-8", newline="\n")
+        return
+    path = Path(os.path.realpath(path))
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".launchgap-")
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
             file.write(text)
@@ -129,6 +145,9 @@ def main() -> int:
         return run(sys.argv[1:])
     except KeyboardInterrupt:
         _say("interrupted")
+        return FAILED
+    except MemoryError:
+        _say("there is no memory left to draw the page")
         return FAILED
     except Exception as error:  # noqa: BLE001 - a user gets a line, a developer the traceback
         if os.environ.get("LAUNCHGAP_DEBUG"):

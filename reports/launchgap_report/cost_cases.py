@@ -74,8 +74,8 @@ def _graph(shape: str, caption: str) -> Sweep:
         "nodes",
         "",
         [
-            Line("in a graph", {"shape": shape, "mode": "replay"}, "per_launch_ns"),
-            Line("one by one", {"shape": shape, "mode": "single"}, "per_launch_ns"),
+            Line("in a graph", {"shape": shape, "mode": "replay"}, "per_node_ns"),
+            Line("one by one", {"shape": shape, "mode": "single"}, "per_node_ns"),
         ],
     )
 
@@ -195,8 +195,8 @@ SUBJECTS: list[Subject] = [
                 "threads",
                 "",
                 [
-                    Line("a stream each", {"streams": "own"}, "per_launch_ns"),
-                    Line("one stream", {"streams": "shared"}, "per_launch_ns"),
+                    Line("a stream each", {"streams": "own"}, "threads_per_launch_ns"),
+                    Line("one stream", {"streams": "shared"}, "threads_per_launch_ns"),
                 ],
             )
         ],
@@ -224,7 +224,7 @@ SUBJECTS: list[Subject] = [
         "What does programmatic dependent launch save?",
         [
             _pair(
-                "launch", ("plain", "dependent"), "per_launch_ns", "Per launch of a kernel of 5 µs"
+                "launch", ("plain", "dependent"), "per_kernel_ns", "Per kernel of 5 µs"
             )
         ],
     ),

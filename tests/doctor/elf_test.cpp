@@ -7,8 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "harness/core/printable.h"
 #include "harness/doctor/libraries/elf_file.h"
-#include "harness/doctor/printable.h"
 #include "tests/doctor/folder.h"
 
 namespace launchgap::doctor {

@@ -225,7 +225,7 @@ def test_the_answer_goes_to_standard_error(machine):
 
 def test_a_verdict_that_cannot_be_written_is_said_before_the_program_starts(machine, tmp_path):
     done = doctor(machine, "-o", "/none/at/all", "--", "touch", tmp_path / "began")
-    assert done.code == 3 and done.err == b"launchgap: /none/at/all cannot be written\n"
+    assert done.code == 3 and done.err == b"launchgap: /none/at/all cannot be written: No such file or directory\n"
     assert not (tmp_path / "began").exists()
     # And what fails later does not change the program's exit code.
     done = doctor(machine, "-o", "/dev/full", "--", "sh", "-c", "exit 9")
@@ -472,9 +472,13 @@ def test_an_answer_in_a_file(machine, tmp_path):
     file = tmp_path / "answer.json"
     done = doctor(machine, "--no-prove", "--json", "-o", file)
     assert done.out == b"" and json.loads(file.read_text())["usable_gpus"] == 1
-    for nowhere in ("/none/at/all", tmp_path, "/dev/full"):
+    for nowhere, why in (
+        ("/none/at/all", "No such file or directory"),
+        (tmp_path, "Is a directory"),
+        ("/dev/full", "No space left on device"),
+    ):
         done = doctor(machine, "--no-prove", "-o", nowhere)
-        assert done.code == 3 and done.err == f"launchgap: {nowhere} cannot be written\n".encode(), done
+        assert done.code == 3 and done.err == f"launchgap: {nowhere} cannot be written: {why}\n".encode(), done
 
 
 def test_an_answer_that_nobody_takes(machine):

@@ -24,6 +24,14 @@ USAGE = [
     (["run", "--trace", "maybe"], "choose auto, on or off"),
     (["run", "--timeout", "0"], "--timeout"),
     (["run", "--seed", "x"], "--seed"),
+    (["run", "--seed", "-1"], "--seed: -1 is no whole number from 0 to 18446744073709551615"),
+    (["run", "--seed", "18446744073709551616"], "--seed: 18446744073709551616 is no whole number"),
+    (["run", "--timeout", "nan"], "--timeout: nan is no number"),
+    (["run", "--filter", "(" * 400 + ")" * 400 + "x" * 400], "longer than 1000 bytes"),
+    (["run", "--filter", "(" * 50_000 + ")" * 50_000], "longer than 1000 bytes"),
+    (["run", "--filter", "((a{100}){100}){100}"], "it repeats too much"),
+    (["run", "--filter", r"(a)\1"], "not a regular expression"),
+    (["run", "--devices", "host", "--filter", "(.*)*#"], "launchgap list benchmarks"),
     (["list", "gpus"], "gpus"),
     (["report"], "sessions"),
     (["report", "/nowhere"], "/nowhere is not a folder"),
@@ -35,7 +43,7 @@ USAGE = [
 ]
 
 
-@pytest.mark.parametrize("arguments, says", USAGE, ids=lambda value: " ".join(value) if isinstance(value, list) else "")
+@pytest.mark.parametrize("arguments, says", USAGE, ids=lambda value: " ".join(value)[:60] if isinstance(value, list) else "")
 def test_wrong_usage(arguments, says, tmp_path):
     done = launchgap(*arguments, cwd=tmp_path)
     assert done.returncode == 2, done.stderr
@@ -164,15 +172,16 @@ def test_a_caller_that_ignores_its_children_changes_nothing(tmp_path):
     assert done.returncode == 0 and json.loads(done.stdout)["devices"]
 
 
-def test_a_device_that_another_session_measures_is_left_alone(tmp_path):
+@pytest.mark.parametrize("text, says", [("12345", "process 12345"), ("\x1b[31m%s{}", "process unknown"), ("", "process unknown")])
+def test_a_device_that_another_session_measures_is_left_alone(text, says, tmp_path):
     listed = json.loads(launchgap("list", "devices", "--json").stdout)
     lock = tmp_path / f"launchgap-{listed['devices'][0]['uuid']}.lock"
     with open(lock, "w") as file:
-        file.write("12345")
+        file.write(text)
         file.flush()
         fcntl.flock(file, fcntl.LOCK_EX)
         done = launchgap(
             "run", "--devices", "host", "--runs", 1, "--filter", "launch/null.*idle", "-o", tmp_path / "s", LAUNCHGAP_LOCK_DIR=str(tmp_path)
         )
     assert done.returncode == 3
-    assert "another session is measuring it (process 12345)" in done.stderr
+    assert f"another session is measuring it ({says})" in done.stderr

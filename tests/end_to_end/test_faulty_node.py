@@ -2,7 +2,8 @@
 
 import json
 
-from shipped import NODES, SMALL, records, table
+import pytest
+from shipped import NODES, SMALL, launchgap, records, table
 
 FAULTY = NODES / "mixed_8_gpus_two_faulty.json"
 
@@ -139,3 +140,37 @@ def test_a_driver_that_cannot_be_initialised_leaves_the_host(run, make_node):
     assert done.returncode == 0, "no GPU was asked for by name"
     assert "does not match the kernel module" in done.stderr
     assert [row["backend"] for row in table(session / "devices.csv")] == ["host"]
+
+
+@pytest.mark.parametrize("selection", ["all", "gpu"])
+@pytest.mark.parametrize(
+    "fault",
+    [
+        {"call": "cuDeviceGetName", "code": 2},
+        {"call": "cuDeviceGetUuid_v2", "code": 2},
+        {"call": "cuDeviceGet", "abort": True},
+        {"call": "cuDeviceGetName", "abort": True},
+        {"call": "cuDeviceGetAttribute", "abort": True},
+        {"call": "cuDeviceTotalMem_v2", "abort": True},
+    ],
+    ids=lambda fault: " ".join(map(str, fault.values())),
+)
+def test_a_gpu_that_cannot_be_listed_hides_no_other(run, make_node, fault, selection):
+    node = make_node(devices=2, faults=[{"device": 0, "library": "cuda", "after": 0} | fault])
+    done, session = run("--devices", selection, "--runs", 1, "--filter", "launch/null.*idle", "--no-report", node=node)
+    assert done.returncode == 3, done.stderr
+    gpus = {row["device_index"]: row for row in table(session / "devices.csv") if row["backend"] == "cuda"}
+    assert (gpus["0"]["usable"], gpus["1"]["usable"]) == ("false", "true")
+    call = fault["call"].removesuffix("_v2")
+    assert call in gpus["0"]["reason"] and ("SIGABRT" in gpus["0"]["reason"]) == ("abort" in fault)
+    assert "not measured: " in done.stderr and call in done.stderr
+    rows = [row for row in table(session / "summary.csv") if row["device_id"] == gpus["1"]["device_id"]]
+    assert {row["status"] for row in rows} == {"ok"}
+    listed = launchgap("list", "devices", node=node)
+    assert listed.returncode == 0 and call in listed.stdout
+
+
+def test_gpus_that_are_there_and_cannot_be_listed_are_a_failure(run, make_node):
+    node = make_node(faults=[{"device": 0, "library": "cuda", "call": "cuDeviceGetName", "after": 0, "code": 2}])
+    done, _ = run("--devices", "gpu", "--runs", 1, "--filter", "launch/null.*idle", "--no-report", node=node)
+    assert done.returncode == 3, "77 is for a machine without a GPU"

@@ -199,3 +199,13 @@ def test_what_does_not_settle_is_said(run, harsh_node):
     (row,) = table(session / "runs.csv")
     assert row["steady"] == "false"
     assert "Not steady: 1 run" in (session / "report.html").read_text()
+
+
+@pytest.mark.parametrize("method", ["cooperative", "persistent"])
+def test_a_grid_barrier_that_does_not_hold_is_wrong_and_not_fast(run, make_node, method):
+    pattern = f"launch/small_kernels/method:{method}"
+    done, session = run("--devices", "gpu", "--runs", 1, "--profile", "nightly", "--filter", pattern, node=make_node(grid_barrier=False))
+    assert done.returncode == 3
+    rows = table(session / "summary.csv")
+    assert {row["status"] for row in rows} == {"failed"}
+    assert all("the grid's barrier does not hold" in row["reason"] for row in rows)

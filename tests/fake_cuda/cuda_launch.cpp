@@ -113,6 +113,14 @@ Work work_of(const Process& process,
   Work work;
   work.kernel = shape;
   work.operation = kernel_operation(kernel, parameters, grid.shape());
+  if (needs_all_blocks(kernel) && !device.launch.grid_barrier) {
+    work.operation.compute = [compute = std::move(work.operation.compute),
+                              arrivals = parameters.get<unsigned*>(4)](std::size_t begin,
+                                                                       std::size_t end) {
+      compute(begin, end);
+      ++arrivals[1];
+    };
+  }
   work.work_ns =
       repetitions(kernel, parameters) * moved_bytes(work.operation) / device.bandwidth_gbs +
       (grid.waves() - 1) * device.launch.wave_ns;

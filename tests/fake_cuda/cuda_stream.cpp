@@ -14,9 +14,13 @@ Result synchronize(Call& call,
                    const std::vector<ItemPointer>& ends,
                    unsigned flags,
                    const SynchronizationEvent& event) {
-  const Result code = process.wait(lock, context, ends, flags);
+  double until_ns = 0;
+  const Result code = process.wait(lock, context, ends, flags, &until_ns);
   if (call.listener() != nullptr) call.listener()->synchronized(event);
-  return code;
+  if (until_ns <= now_ns()) return code;
+  // Whoever listens does so while the call waits: it takes no longer for that.
+  lock.unlock();
+  return call.return_at(until_ns, code);
 }
 
 /// What is ahead of the stream in the capture that the event was recorded into.

@@ -360,7 +360,8 @@ TEST_F(FakeLaunch, ScaledNumbersAreRightAndTakeAsLongAsTheirBytes) {
                  bytes);
   expect_scaled();
   ASSERT_EQ(cu.cuMemsetD8Async(a, 0, kSize * sizeof(double), on), kSuccess);
-  const auto arrivals = new_counter();
+  const auto arrivals = memory(2 * sizeof(unsigned));
+  ASSERT_EQ(cu.cuMemsetD8Async(arrivals, 0, 2 * sizeof(unsigned), on), kSuccess);
   int size = kSize, repetitions = 10;
   auto to_pointer = a, from_pointer = b, count = arrivals;
   void* parameters[] = {&to_pointer, &from_pointer, &size, &repetitions, &count};
@@ -372,12 +373,13 @@ TEST_F(FakeLaunch, ScaledNumbersAreRightAndTakeAsLongAsTheirBytes) {
       << "and the counter's";
   expect_scaled();
   EXPECT_EQ(counter(arrivals), 20u);
+  EXPECT_EQ(counter(arrivals + sizeof(unsigned)), 0u) << "the barrier holds";
 }
 
 TEST_F(FakeLaunch, BlocksThatWaitForBlocksThatNeverComeTimeOut) {
   start(a_node(a_device({{"multiprocessors", 1}})));
   const auto on = stream();
-  DevicePointer a = memory(64), b = memory(64), arrivals = new_counter();
+  DevicePointer a = memory(64), b = memory(64), arrivals = memory(2 * sizeof(unsigned));
   int size = 8, repetitions = 1;
   void* parameters[] = {&a, &b, &size, &repetitions, &arrivals};
   const auto repeated = function("launchgap_scale_repeated");

@@ -58,8 +58,9 @@ void set_ranges(const kernels::KernelDescription& kernel,
                           std::to_string(operation.reads[0].begin) + " " +
                           std::to_string(operation.writes[0].bytes);
   } else if (&kernel == &kernels::scale_repeated_kernel) {
-    operation.reads = {doubles(parameters, 1), word(parameters, 4)};
-    operation.writes = {doubles(parameters, 0), word(parameters, 4)};
+    const Range arrivals = range_of(parameters.get<void*>(4), 2 * sizeof(unsigned));
+    operation.reads = {doubles(parameters, 1), arrivals};
+    operation.writes = {doubles(parameters, 0), arrivals};
   } else {
     operation.unknown = true;
   }

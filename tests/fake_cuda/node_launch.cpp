@@ -166,6 +166,7 @@ const std::set<std::string>& launch_keys() {
                                                 "near",
                                                 "lazy_in",
                                                 "lazy_memsets",
+                                                "grid_barrier",
                                                 "global_timer_ns"};
     for (const auto& field : kTimes) all->insert(field.key);
     return all;
@@ -196,6 +197,7 @@ void read_launch(const Value& value, DeviceDescription& device) {
   if (const auto near = value.find("near")) launch.placement = read_placement(*near);
   if (const auto lazy = value.find("lazy_in")) launch.lazy_loading = read_lazy_loading(*lazy);
   launch.lazy_memsets = value.boolean_or("lazy_memsets", false);
+  launch.grid_barrier = value.boolean_or("grid_barrier", true);
   launch.global_timer_ns = number_or(value, "global_timer_ns", "a number of ns >= 0", 0);
 }
 

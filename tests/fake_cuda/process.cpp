@@ -346,7 +346,8 @@ void Process::execute_until(Lock& lock, Context& context, const ItemPointer& ite
 abi::Result Process::wait(Lock& lock,
                           Context& context,
                           const std::vector<ItemPointer>& items,
-                          unsigned flags) {
+                          unsigned flags,
+                          double* spin_until_ns) {
   const double begin = now_ns();
   double end = 0;
   for (const auto& item : items) {
@@ -364,10 +365,15 @@ abi::Result Process::wait(Lock& lock,
                                                                    : wake.spin;
     end += wakes(context.random_at_times);
   }
-  lock.unlock();
-  while (now_ns() < end) pass_time(flags, end);
-  lock.lock();
-  release_pool(context, context.pool.threshold);
+  const bool spins = (flags & (abi::kScheduleYield | abi::kScheduleBlockingSync)) == 0;
+  if (spin_until_ns != nullptr && spins) {
+    *spin_until_ns = end;
+  } else {
+    lock.unlock();
+    while (now_ns() < end) pass_time(flags, end);
+    lock.lock();
+  }
+  release_pool(context, context.pool.threshold, std::max(now_ns(), end));
   context.drop_finished_streams();
   return context.sticky;
 }
@@ -383,7 +389,11 @@ void Process::execute(Context& context, Operation operation) {
 }
 
 void Process::release_pool(Context& context, unsigned long long keep) {
-  for (const auto& block : context.pool.release(keep, now_ns())) {
+  release_pool(context, keep, now_ns());
+}
+
+void Process::release_pool(Context& context, unsigned long long keep, double now_ns) {
+  for (const auto& block : context.pool.release(keep, now_ns)) {
     context.used_bytes -= block->bytes();
     addresses.erase(*block);
   }

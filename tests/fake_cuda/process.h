@@ -180,11 +180,13 @@ class Process {
   void look(Context& context);
 
   /// Waits as the flags (usually the context's) say until `items` are complete, then does what
-  /// every synchronisation does.
+  /// every synchronisation does. With `spin_until_ns` the rest of a wait that spins is left to the
+  /// caller, who has something to do meanwhile; 0 where nothing is left.
   abi::Result wait(Lock& lock,
                    Context& context,
                    const std::vector<ItemPointer>& items,
-                   unsigned flags);
+                   unsigned flags,
+                   double* spin_until_ns = nullptr);
   abi::Result wait(Lock& lock, Context& context, const std::vector<ItemPointer>& items) {
     return wait(lock, context, items, context.flags);
   }
@@ -216,6 +218,8 @@ class Process {
   /// Checks that the operation may access its memory, and applies it.
   void execute(Context& context, Operation operation);
 
+  /// Gives back what the pool holds beyond `keep` and nothing uses at `now_ns`.
+  void release_pool(Context& context, unsigned long long keep, double now_ns);
   void release_pool(Context& context, unsigned long long keep);
 
   std::uint32_t next_context_id() { return ++last_context_id_; }

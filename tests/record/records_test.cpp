@@ -67,6 +67,47 @@ TEST_F(Records, SamplesAreOneLineOfTheDocumentedShape) {
           R"("t0_ns":[5,7000],"metrics":["api_ns","roundtrip_ns"],"values":[[2310,null],[6710.250,6688]]})"));
 }
 
+TEST(ParseJson, IsLimitedInDepth) {
+  EXPECT_NO_THROW(parse_json(std::string(100, '[') + std::string(100, ']')));
+  EXPECT_NO_THROW(parse_json(R"(["\"[[[[[", ")" + std::string(200, '{') + "\"]"));
+  for (const std::string& text :
+       {std::string(101, '['), R"({"a":"\\"})" + std::string(200, '{'), std::string("{")})
+    EXPECT_THROW(parse_json(text), Error) << text;
+}
+
+TEST(Field, IsOfItsTypeAndRangeOrAnErrorThatNamesIt) {
+  const Json json = {
+      {"small", 7}, {"large", 4294967296}, {"text", "x"}, {"null", nullptr}, {"list", {1, "x"}}};
+  EXPECT_EQ(field<int>(json, "small"), 7);
+  EXPECT_EQ(field<double>(json, "small"), 7.0);
+  EXPECT_EQ(field<int>(json, "null", 3), 3);
+  EXPECT_EQ(optional_field<int>(json, "absent"), std::nullopt);
+  const auto message = [](const auto& read) -> std::string {
+    try {
+      read();
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_THAT(message([&] { field<int>(json, "large"); }), HasSubstr("\"large\" is 4294967296"));
+  EXPECT_THAT(message([&] { field<int>(json, "text"); }),
+              HasSubstr("\"text\" is a string, and must be an integer"));
+  EXPECT_THAT(message([&] { field<std::string>(json, "absent"); }),
+              HasSubstr("\"absent\" is missing"));
+  EXPECT_THAT(message([&] { field<std::vector<int>>(json, "list"); }),
+              HasSubstr("\"list\" is an array"));
+  EXPECT_THAT(message([&] { field<int>(Json::array(), "x"); }), HasSubstr("no object"));
+}
+
+TEST(Path, OfAnyBytesPassesThroughJson) {
+  std::string bytes;
+  for (int byte = 1; byte < 256; ++byte) bytes += static_cast<char>(byte);
+  const Json json = text_of_path(bytes);
+  EXPECT_EQ(path_of_text(Json::parse(json.dump()).get<std::string>()).native(), bytes);
+  EXPECT_EQ(text_of_path("/plain/path"), "/plain/path");
+}
+
 TEST_F(Records, ReadBackAsTheyWereWritten) {
   {
     RecordWriter writer = RecordWriter::create(path);

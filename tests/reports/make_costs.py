@@ -79,9 +79,9 @@ class _Cases:
     def _everywhere(self) -> None:
         for n in (1, 2, 4, 8, 16):
             own = self.call * (0.35 + 0.65 / n)
-            self.case(f"launch/threads/threads:{n}/streams:own", "per_launch_ns", own)
+            self.case(f"launch/threads/threads:{n}/streams:own", "threads_per_launch_ns", own)
             shared = self.call * (1 + 0.08 * (n - 1))
-            self.case(f"launch/threads/threads:{n}/streams:shared", "per_launch_ns", shared)
+            self.case(f"launch/threads/threads:{n}/streams:shared", "threads_per_launch_ns", shared)
         for pause, slower in ((0, 1), (1, 1.02), (10, 1.7), (100, 2.4), (1000, 4.1), (2000, 4.2)):
             name = f"launch/after_idle/idle_ms:{pause}"
             self.case(name, "roundtrip_ns", self.trip * slower)
@@ -130,8 +130,8 @@ class _Cases:
         for shape in ("line", "fan"):
             for n in (1, 4, 16, 64, 256, 1024, 4096):
                 name = f"launch/graph/shape:{shape}/nodes:{n}/mode:"
-                self.case(name + "single", "per_launch_ns", self.call)
-                self.case(name + "replay", "per_launch_ns", self.call * (0.4 + 1.6 / n))
+                self.case(name + "single", "per_node_ns", self.call)
+                self.case(name + "replay", "per_node_ns", self.call * (0.4 + 1.6 / n))
                 self.case(name + "make", "capture_ns", 4000 + 900 * n)
                 self.case(name + "make", "instantiate_ns", 9000 + 1100 * n)
                 self.case(name + "update", "update_ns", 3000 + 400 * n)
@@ -146,7 +146,7 @@ class _Cases:
             self.case(name, "api_ns", self.call * factor)
             self.case(name, "roundtrip_ns", self.trip * factor)
         for kind, value in (("plain", 5200), ("dependent", 3300)):
-            self.case(f"launch/dependent/launch:{kind}", "per_launch_ns", value)
+            self.case(f"launch/dependent/launch:{kind}", "per_kernel_ns", value)
         for kind, value in (("same", 61_000), ("higher", 14_000)):
             self.case(f"launch/priority/priority:{kind}", "roundtrip_ns", value)
         for by in ("stream", "event"):

@@ -123,6 +123,41 @@ def test_an_output_that_is_a_folder_leaves_nothing_behind(session: Path) -> None
     assert sorted(os.listdir(session.parent)) == before
 
 
+def test_what_a_link_leads_to_is_replaced_and_the_link_stays(session: Path, tmp_path: Path) -> None:
+    link = tmp_path / "link.html"
+    link.symlink_to("target.html")
+    assert launch(*pairs([session]), "-o", str(link)).returncode == 0
+    assert link.is_symlink()
+    assert (tmp_path / "target.html").stat().st_size > 10_000
+
+
+def test_a_pipe_is_written_to_and_stays(session: Path, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE, text=True) as reader:
+        assert launch(*pairs([session]), "-o", str(pipe)).returncode == 0
+        assert "</html>" in reader.communicate(timeout=10)[0]
+    assert pipe.is_fifo()
+
+
+def test_a_message_that_is_lost_leaves_the_exit_code(tmp_path: Path) -> None:
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        code = subprocess.call(
+            [sys.executable, "-m", "launchgap_report", "--bad"],
+            env={**os.environ, "PYTHONPATH": str(ROOT / "reports")},
+            stderr=full,
+            timeout=120,
+        )
+    assert code == 2
+
+
+def test_a_name_in_a_message_is_safe_to_show(tmp_path: Path) -> None:
+    name = str(tmp_path / "s\x1b[2J\udcff")
+    result = launch("--session", name, "--tables", name, "-o", "x.html")
+    assert result.returncode == 3
+    assert "s\\x1b[2J\\udcff" in one_line(result)
+
+
 def test_the_page_is_readable_by_others_as_any_new_file(session: Path) -> None:
     output = session / "out.html"
     assert launch(*pairs([session]), "-o", str(output)).returncode == 0

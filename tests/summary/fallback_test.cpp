@@ -27,6 +27,7 @@ class Fallback : public SessionFolder {
     RecordWriter writer = begin_run(device, arm, "matmul", replicate_++);
     Block block({"device_ns"}, 3);
     for (int i = 0; i < 3; ++i) block.keep(0, device_ns);
+    block.close();
     writer.write_samples(name, 0, 0, block);
     summary(writer, name, status);
     end(writer);

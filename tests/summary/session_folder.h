@@ -67,6 +67,7 @@ class SessionFolder : public ::testing::Test {
                       const std::vector<double>& values) {
     Block block({"api_ns"}, values.size());
     for (const double value : values) block.keep(0, value);
+    block.close();
     writer.write_samples(name, 0, 0, block);
   }
 

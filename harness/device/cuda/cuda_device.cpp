@@ -55,20 +55,21 @@ std::optional<int> numa_node_of(std::string pci) {
   return node;
 }
 
-DeviceFacts facts_of(const Driver& driver, abi::Device device, int index) {
-  DeviceFacts facts;
-  facts.backend = "cuda";
-  facts.index = index;
-  facts.simulated = driver.facts.simulated;
-  facts.driver_version = driver.facts.version;
+/// Asks for all of it; throws LibraryError where it must be known, and what was known then stays.
+void ask(const Driver& driver, const ProbeOptions& options, DeviceFacts& facts) {
+  options.asking("cuDeviceGet");
+  abi::Device device = 0;
+  CHECK_CUDA(driver, cuDeviceGet(&device, facts.index));
 
   std::array<char, 256> text{};
+  options.asking("cuDeviceGetName");
   CHECK_CUDA(driver, cuDeviceGetName(text.data(), static_cast<int>(text.size()) - 1, device));
   facts.name = text.data();
 
   // Version 2 tells the instances of a partitioned GPU (MIG) apart, which version 1 gives their
   // parent's UUID.
   abi::Uuid uuid{};
+  options.asking("cuDeviceGetUuid");
   if (driver.cuDeviceGetUuid_v2) {
     CHECK_CUDA(driver, cuDeviceGetUuid_v2(&uuid, device));
   } else {
@@ -77,11 +78,14 @@ DeviceFacts facts_of(const Driver& driver, abi::Device device, int index) {
   const bool partition = facts.name.find(" MIG ") != std::string::npos && driver.cuDeviceGetUuid_v2;
   facts.uuid = uuid_text(uuid, partition ? "MIG-" : "GPU-");
 
+  options.asking("cuDeviceGetAttribute");
   const std::optional<int> major = attribute(driver, device, abi::kComputeCapabilityMajor);
   const std::optional<int> minor = attribute(driver, device, abi::kComputeCapabilityMinor);
   if (major && minor) facts.compute_capability = fmt::format("{}.{}", *major, *minor);
   std::size_t bytes = 0;
+  options.asking("cuDeviceTotalMem_v2");
   if (driver.cuDeviceTotalMem_v2(&bytes, device) == abi::kSuccess) facts.memory_bytes = bytes;
+  options.asking("cuDeviceGetAttribute");
   facts.multiprocessors = positive_attribute(driver, device, abi::kMultiprocessorCount);
   if (const auto khz = positive_attribute(driver, device, abi::kClockRateKhz))
     facts.clock_mhz = *khz / 1000;
@@ -92,11 +96,13 @@ DeviceFacts facts_of(const Driver& driver, abi::Device device, int index) {
   if (const auto cache = positive_attribute(driver, device, abi::kL2CacheBytes)) {
     facts.last_level_cache_bytes = static_cast<std::uint64_t>(*cache);
   }
+  options.asking("cuDeviceGetPCIBusId");
   if (driver.cuDeviceGetPCIBusId(text.data(), static_cast<int>(text.size()) - 1, device) ==
       abi::kSuccess) {
     facts.pci_bus_id = text.data();
     facts.numa_node = numa_node_of(*facts.pci_bus_id);
   }
+  options.asking("cuDeviceGetAttribute");
   if (const auto mode = attribute(driver, device, abi::kComputeMode)) {
     facts.details["compute_mode"] = *mode == 0   ? "default"
                                     : *mode == 2 ? "prohibited"
@@ -104,7 +110,6 @@ DeviceFacts facts_of(const Driver& driver, abi::Device device, int index) {
   }
   if (const auto ecc = attribute(driver, device, abi::kEccEnabled))
     facts.details["ecc"] = *ecc ? "on" : "off";
-  return facts;
 }
 
 class CudaBuffer : public Buffer {
@@ -393,15 +398,23 @@ void note_loaded(const LoadedLibrary& library) {
   loaded().push_back(library);
 }
 
-std::vector<DeviceFacts> probe() {
+std::vector<DeviceFacts> probe(const ProbeOptions& options) {
   const Driver& driver = initialised_driver();
   int count = 0;
   CHECK_CUDA(driver, cuDeviceGetCount(&count));
+  options.found(count);
   std::vector<DeviceFacts> devices;
   for (int i = 0; i < count; ++i) {
-    abi::Device device = 0;
-    CHECK_CUDA(driver, cuDeviceGet(&device, i));
-    devices.push_back(facts_of(driver, device, i));
+    if (options.index && *options.index != i) continue;
+    DeviceFacts& facts = devices.emplace_back(unknown_gpu(i));
+    facts.simulated = driver.facts.simulated;
+    facts.driver_version = driver.facts.version;
+    try {
+      ask(driver, options, facts);
+    } catch (const LibraryError& error) {
+      facts.usable = false;
+      facts.reason = error.what();
+    }
   }
   return devices;
 }
@@ -414,6 +427,7 @@ std::unique_ptr<Device> open(const std::string& uuid, const OpenOptions& options
   const std::vector<DeviceFacts> devices = probe();
   for (const DeviceFacts& facts : devices) {
     if (facts.uuid != uuid) continue;
+    if (!facts.usable) throw Error(facts.reason);
     abi::Device device = 0;
     CHECK_CUDA(driver, cuDeviceGet(&device, facts.index));
     return std::make_unique<CudaDevice>(driver, device, facts, options, initialise_ns);

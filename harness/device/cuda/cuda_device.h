@@ -10,8 +10,9 @@
 namespace launchgap::cuda {
 
 /// Every GPU that the driver shows to this process. Creates no context. Throws Error if there is no
-/// driver or it cannot be initialised, with the driver's own words.
-std::vector<DeviceFacts> probe();
+/// driver or it cannot be initialised, with the driver's own words; a GPU that it says too little
+/// of is not usable.
+std::vector<DeviceFacts> probe(const ProbeOptions& options = {});
 
 /// Opens a GPU's primary context, after setting what `options` want in the environment, which the
 /// driver reads when it is initialised: before anything else uses the driver in this process.

@@ -5,8 +5,8 @@
 #include <fmt/ranges.h>
 
 #include "harness/core/errors.h"
+#include "harness/core/printable.h"
 #include "harness/doctor/frameworks/question.h"
-#include "harness/doctor/printable.h"
 
 namespace launchgap::doctor {
 

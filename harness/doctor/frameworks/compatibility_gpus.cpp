@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
+#include "harness/core/printable.h"
 #include "harness/doctor/frameworks/compatibility.h"
-#include "harness/doctor/printable.h"
 
 namespace launchgap::doctor {
 namespace {

@@ -7,7 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "harness/core/errors.h"
-#include "harness/doctor/printable.h"
+#include "harness/core/printable.h"
 
 namespace launchgap::doctor {
 

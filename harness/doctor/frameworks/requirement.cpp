@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
+#include "harness/core/printable.h"
 #include "harness/doctor/frameworks/frameworks.h"
-#include "harness/doctor/printable.h"
 
 namespace launchgap::doctor {
 namespace {

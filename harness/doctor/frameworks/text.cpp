@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "harness/core/printable.h"
 #include "harness/doctor/frameworks/frameworks.h"
-#include "harness/doctor/printable.h"
 #include "harness/doctor/screen.h"
 
 namespace launchgap::doctor {

@@ -14,8 +14,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "harness/core/printable.h"
 #include "harness/doctor/libraries/elf_file.h"
-#include "harness/doctor/printable.h"
 
 namespace launchgap::doctor {
 namespace {

@@ -12,7 +12,7 @@
 
 #include <fmt/format.h>
 
-#include "harness/doctor/printable.h"
+#include "harness/core/printable.h"
 
 namespace launchgap::doctor {
 namespace fs = std::filesystem;

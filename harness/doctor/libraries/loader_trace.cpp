@@ -14,9 +14,9 @@
 #include <fmt/ranges.h>
 
 #include "harness/core/errors.h"
+#include "harness/core/printable.h"
 #include "harness/core/system_files.h"
 #include "harness/doctor/libraries/elf_file.h"
-#include "harness/doctor/printable.h"
 
 namespace launchgap::doctor {
 namespace {

@@ -13,10 +13,10 @@
 
 #include "harness/core/clock.h"
 #include "harness/core/errors.h"
+#include "harness/core/printable.h"
 #include "harness/core/temporary_folder.h"
 #include "harness/doctor/libraries/library_copies.h"
 #include "harness/doctor/libraries/loader_trace.h"
-#include "harness/doctor/printable.h"
 #include "harness/doctor/probes/probe.h"
 #include "harness/run/device_lock.h"
 

@@ -12,7 +12,7 @@
 
 #include <fmt/format.h>
 
-#include "harness/doctor/printable.h"
+#include "harness/core/printable.h"
 #include "harness/record/schema.h"
 
 namespace launchgap::doctor {

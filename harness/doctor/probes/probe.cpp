@@ -10,7 +10,7 @@
 
 #include "harness/core/clock.h"
 #include "harness/core/errors.h"
-#include "harness/doctor/printable.h"
+#include "harness/core/printable.h"
 #include "harness/run/process.h"
 
 namespace launchgap::doctor {

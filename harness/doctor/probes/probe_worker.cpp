@@ -77,7 +77,10 @@ void probe_driver() {
   if (code != 0) return;
   announce("listing the GPUs");
   Json devices = Json::array();
-  for (const DeviceFacts& facts : probe_devices("cuda")) devices.push_back(to_json(facts));
+  for (const DeviceFacts& facts : probe_devices("cuda")) {
+    if (!facts.usable) throw Error(facts.reason);
+    devices.push_back(to_json(facts));
+  }
   tell({{"devices", devices}});
 }
 

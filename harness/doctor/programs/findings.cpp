@@ -9,9 +9,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "harness/core/printable.h"
 #include "harness/device/library_folders.h"
 #include "harness/doctor/libraries/elf_file.h"
-#include "harness/doctor/printable.h"
 
 namespace launchgap::doctor {
 namespace fs = std::filesystem;

@@ -15,9 +15,9 @@
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
+#include "harness/core/printable.h"
 #include "harness/doctor/libraries/elf_file.h"
 #include "harness/doctor/libraries/library_copies.h"
-#include "harness/doctor/printable.h"
 
 namespace launchgap::doctor {
 namespace {

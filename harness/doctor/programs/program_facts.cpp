@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "harness/core/printable.h"
 #include "harness/doctor/libraries/library_copies.h"
-#include "harness/doctor/printable.h"
 
 namespace launchgap::doctor {
 namespace {

@@ -22,7 +22,7 @@
 
 #include "harness/core/clock.h"
 #include "harness/core/errors.h"
-#include "harness/doctor/printable.h"
+#include "harness/core/printable.h"
 #include "harness/doctor/programs/process_files.h"
 #include "harness/doctor/programs/trace_folder.h"
 

@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "harness/core/printable.h"
 #include "harness/device/python_folders.h"
-#include "harness/doctor/printable.h"
 
 extern char** environ;
 

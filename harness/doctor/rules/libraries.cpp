@@ -8,9 +8,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "harness/core/printable.h"
 #include "harness/device/shared_library.h"
 #include "harness/doctor/frameworks/compatibility.h"
-#include "harness/doctor/printable.h"
 #include "harness/doctor/rules/rules.h"
 #include "harness/doctor/rules/words.h"
 

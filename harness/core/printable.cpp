@@ -1,10 +1,12 @@
-#include "harness/doctor/printable.h"
+#include "harness/core/printable.h"
 
+#include <algorithm>
+#include <cctype>
 #include <cstdint>
 
 #include <fmt/format.h>
 
-namespace launchgap::doctor {
+namespace launchgap {
 namespace {
 
 struct Character {
@@ -75,4 +77,36 @@ std::string printable(std::string_view text, std::size_t limit) {
   return out;
 }
 
-}  // namespace launchgap::doctor
+std::string printable_lines(std::string_view text, bool colour) {
+  constexpr std::size_t kNoLimit = std::string::npos;
+  std::string fit;
+  while (!text.empty()) {
+    std::size_t plain = text.find_first_of(colour ? "\n\x1b" : "\n");
+    plain = std::min(plain, text.size());
+    fit += printable(text.substr(0, plain), kNoLimit);
+    text.remove_prefix(plain);
+    if (text.empty()) break;
+    std::size_t kept = text.front() == '\n' ? 1 : 0;
+    if (text.starts_with("\x1b[")) {
+      const std::size_t end = text.find_first_not_of("0123456789;", 2);
+      if (end != std::string_view::npos && text[end] == 'm') kept = end + 1;
+    }
+    fit += kept ? std::string(text.substr(0, kept)) : printable(text.substr(0, 1));
+    text.remove_prefix(std::max<std::size_t>(kept, 1));
+  }
+  return fit;
+}
+
+std::string file_name_part(std::string_view text) {
+  std::string name(text);
+  for (char& c : name) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool plain = byte < 0x80 && (std::isalnum(byte) ||
+                                       std::string_view("._+=-").find(c) != std::string_view::npos);
+    if (!plain) c = '_';
+  }
+  if (name.starts_with('.')) name.front() = '_';
+  return name;
+}
+
+}  // namespace launchgap

@@ -1,0 +1,381 @@
+#!/usr/bin/env python3
+"""Prints what a validation came to, on one page: what was proven, what was not, and which of the questions of
+evidence/PENDING.md it decides, by which figure.
+
+    scripts/validation_verdict.py DIR [WORK]
+
+DIR is what scripts/validate-gpu left; WORK its folder with whole sessions, while that is there. Needs nothing but
+Python. A question is decided (yes, no) where its files say so, and is open where they do not.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import statistics
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+YES, NO, OPEN = "yes", "no", "open"
+Answer = tuple[str, str]  # a verdict and its figure
+
+
+class Result:
+    """The files of a validation. What is missing is empty."""
+
+    def __init__(self, folder: Path, work: Path | None) -> None:
+        self.folder, self.work = folder, work
+        self.steps = {}
+        for line in self.lines("results.txt"):
+            words = line.split(None, 4)
+            if words and words[0] in ("PASS", "FAIL", "SKIP"):
+                self.steps[words[1]] = (words[0], words[4] if len(words) > 4 else "")
+
+    def lines(self, name: str) -> list[str]:
+        path = self.folder / name
+        return path.read_text(errors="replace").splitlines() if path.exists() else []
+
+    def table(self, name: str) -> list[dict[str, str]]:
+        path = self.folder / f"{name}.csv"
+        if not path.exists():
+            return []
+        with path.open(newline="", encoding="utf-8") as file:
+            return list(csv.DictReader(file))
+
+    def json(self, name: str) -> dict:
+        path = self.folder / name
+        try:
+            return json.loads(path.read_text()) if path.exists() else {}
+        except json.JSONDecodeError:
+            return {}
+
+    def log(self, step: str) -> str:
+        for path in (self.work / "logs" / f"{step}.log",) if self.work else ():
+            if path.exists():
+                return path.read_text(errors="replace")
+        return ""
+
+    def records(self, session: str, kind: str) -> Iterator[dict]:
+        for path in sorted((self.work / session / "records").glob("*.jsonl")) if self.work else ():
+            for line in path.read_text(errors="replace").splitlines():
+                try:
+                    record = json.loads(line)
+                except json.JSONDecodeError:
+                    continue
+                if record.get("record") == kind:
+                    yield record
+
+    def rows(self, session: str, **wanted: str) -> list[dict[str, str]]:
+        rows = self.table(f"{session}.summary")
+        return [r for r in rows if all(r.get(k) == v for k, v in wanted.items())]
+
+
+def number(text: str | None) -> float | None:
+    try:
+        return float(text or "")
+    except ValueError:
+        return None
+
+
+def step(*names: str) -> Callable[[Result], Answer]:
+    """Decided by the steps of these names, or that begin with them."""
+
+    def decide(result: Result) -> Answer:
+        found = {n: s for n, s in result.steps.items() if any(n == w or n.startswith(w + ".") or n.endswith("." + w) for w in names)}
+        states = {state for state, _ in found.values()}
+        figure = ", ".join(f"{n}: {state}{' (' + why + ')' if why else ''}" for n, (state, why) in found.items())
+        if "FAIL" in states:
+            return NO, figure
+        return (YES, figure) if "PASS" in states else (OPEN, figure or "not run")
+
+    return decide
+
+
+def all_of(rows: list, good: Callable[[dict], bool], show: Callable[[dict], str], what: str) -> Answer:
+    if not rows:
+        return OPEN, f"no {what}"
+    bad = [row for row in rows if not good(row)]
+    if bad:
+        return NO, f"{len(bad)} of {len(rows)} {what}: " + "; ".join(show(row) for row in bad[:3])
+    return YES, f"all {len(rows)} {what}"
+
+
+def doctor(result: Result) -> Answer:
+    report = result.json("doctor.json")
+    if not report:
+        return OPEN, "no doctor.json"
+    found = [f for f in report.get("findings", []) if f.get("severity") in ("prevents", "distorts")]
+    return (NO if found else YES), "; ".join(f"{f.get('code')}: {f.get('sentence')}" for f in found) or "nothing prevents or distorts"
+
+
+def quick_rows(result: Result) -> Answer:
+    rows = result.table("quick.summary") + result.table("launches.summary")
+    return all_of(
+        rows,
+        lambda r: r["status"] in ("ok", "unsupported", "skipped"),
+        lambda r: f"{r['arm']} {r['benchmark']}/{r['params']}: {r['reason']}",
+        "rows without failed or invalid",
+    )
+
+
+def native_form(result: Result) -> Answer:
+    rows = [r for r in result.table("quick.runs") if r["kernel_form"]]
+    return all_of(
+        rows, lambda r: r["kernel_form"] == "native" and r["jit"] == "false", lambda r: f"{r['setup']}: {r['kernel_form']}, jit {r['jit']}", "runs native, without JIT"
+    )
+
+
+def steady(result: Result) -> Answer:
+    rows = [r for r in result.table("quick.runs") + result.table("launches.runs") if r.get("steady")]
+    return all_of(rows, lambda r: r["steady"] == "true", lambda r: f"{r['arm']} {r['setup']} r{r['replicate']}", "runs steady when measuring began")
+
+
+def warm_up(result: Result) -> Answer:
+    seconds = [r["warm_up"]["seconds"] for r in result.records("launches", "run") if r.get("warm_up")]
+    clocks = [r["warm_up"].get("sm_clock_mhz") for r in result.records("launches", "run") if r.get("warm_up")]
+    if not seconds:
+        return OPEN, "no records of launches"
+    shown = sorted(c for c in clocks if c)
+    return YES, f"{min(seconds):.2f} to {max(seconds):.2f} s; SM clock at its end {shown[0]:.0f} to {shown[-1]:.0f} MHz" if shown else f"{min(seconds):.2f} to {max(seconds):.2f} s; no clock"
+
+
+def traces(result: Result) -> Answer:
+    rows = result.table("quick.traces") + result.table("launches.traces")
+    return all_of(rows, lambda r: r["state"] == "ok", lambda r: f"{r['setup']} {r['case']}: {r['reason'] or r['state']}", "traces ok")
+
+
+def impossible(result: Result) -> Answer:
+    rows = [r for r in result.table("quick.traces") + result.table("launches.traces") if r["case"]]
+    if not rows:
+        return OPEN, "no traces"
+    bad = sum(int(number(r.get("impossible")) or 0) for r in rows)
+    records = sum(int(max(number(r["launches"]) or 0, number(r["kernels"]) or 0)) for r in rows)
+    worst = max((number(r.get("conversion_error_ns")) or 0 for r in rows), default=0)
+    return (YES if bad == 0 else NO), f"{bad} impossible of {records} records; conversion error at most {worst:.0f} ns"
+
+
+def canaries(result: Result) -> Answer:
+    tries = [int(number(r.get("canary_tries")) or 0) for r in result.table("quick.traces") + result.table("launches.traces") if not r["case"]]
+    if not tries:
+        return OPEN, "no canaries"
+    return (NO if max(tries) > 1 else YES), f"{sum(t > 1 for t in tries)} of {len(tries)} processes met a corrupt beginning; at most {max(tries)} tries"
+
+
+def late(result: Result) -> Answer:
+    counts = [r.get("late_blocks", 0) for s in ("quick", "launches") for r in result.records(s, "trace") if "case" in r]
+    if not counts:
+        return OPEN, "no records"
+    return (YES if sum(counts) == 0 else NO), f"{sum(counts)} late blocks in {len(counts)} cases"
+
+
+def stale(result: Result) -> Answer:
+    rows = result.table("quick.kernels") + result.table("launches.kernels")
+    ours = {"launchgap_gate", "launchgap_fill", "launchgap_null"}
+    wrong = [r for r in rows if r["case"].startswith(("matmul", "convolution")) and r["kernel"] in ours - {"launchgap_gate"}]
+    if not rows:
+        return OPEN, "no kernels.csv"
+    return (NO if wrong else YES), "; ".join(f"{r['case']}: {r['kernel']}" for r in wrong[:3]) or "no work has the name of a kernel of launchgap's"
+
+
+def calls(result: Result) -> Answer:
+    seen: dict[tuple, int] = {}
+    for s in ("quick", "launches"):
+        for record in result.records(s, "trace"):
+            for call in record.get("calls", []):
+                key = (call["domain"], call["id"])
+                seen[key] = seen.get(key, 0) + call["count"]
+    if not seen:
+        return OPEN, "no records"
+    return (YES if ("driver", 652) in seen else NO), ", ".join(f"{d} {i}: {n}" for (d, i), n in sorted(seen.items()))
+
+
+def nested(result: Result) -> Answer:
+    rows = [r for r in result.table("quick.traces") if r["case"].startswith("matmul")]
+    if not rows:
+        return OPEN, "matmul was not traced"
+    count = sum(int(number(r["nested"]) or 0) for r in rows)
+    lost = sum(int(number(r["kernels_without_launch"]) or 0) for r in rows)
+    return (YES if lost == 0 else NO), f"{count} nested calls, {lost} kernels without launch"
+
+
+def flag(result: Result) -> Answer:
+    rows = result.table("launches.flag_check") or result.table("quick.flag_check")
+    return all_of(rows, lambda r: r.get("agrees") == "true", lambda r: f"excess {r.get('excess_p50_ns')} ns against {r.get('limit_ns')} ns, {r.get('before_kernel')} before the kernel", "flags agree with the trace")
+
+
+def observer(result: Result) -> Answer:
+    rows = [r for r in result.table("launches.observer") if r.get("level") == "all"]
+    if not rows:
+        return OPEN, "no observer.csv"
+    return YES, "; ".join(f"{r['metric']} {r['effect']} ns ({r['effect_lo']} to {r['effect_hi']})" for r in rows)
+
+
+def library_time(result: Result) -> Answer:
+    by_case: dict[str, dict[str, float]] = {}
+    for row in result.rows("quick", arm="traced"):
+        if row["benchmark"] in ("matmul/library", "convolution/library") and number(row["p50"]) is not None:
+            by_case.setdefault(row["benchmark"] + "/" + row["params"], {})[row["metric"]] = float(row["p50"])
+    ratios = [(v["kernel_ns"] + v["uncovered_ns"]) / v["device_ns"] for v in by_case.values() if {"kernel_ns", "uncovered_ns", "device_ns"} <= v.keys()]
+    if not ratios:
+        return OPEN, "matmul and convolution were not traced"
+    good = all(0.9 <= ratio <= 1.1 for ratio in ratios)
+    return (YES if good else NO), f"(kernels + gaps) / device time: {min(ratios):.2f} to {max(ratios):.2f} over {len(ratios)} cases"
+
+
+def allocations(result: Result) -> Answer:
+    joined = [r.get("allocations_joined", 0) for r in result.records("quick", "trace") if r.get("case", "").startswith("allocation")]
+    if not joined:
+        return OPEN, "allocation was not traced"
+    return (YES if all(joined) else NO), f"{sum(map(bool, joined))} of {len(joined)} cases have joined MEMORY2 records"
+
+
+def pool(result: Result) -> Answer:
+    rows = [r for r in result.rows("quick", arm="plain", metric="call_ns") if "allocator:pool" in r["params"] and number(r["p50"])]
+    if not rows:
+        return OPEN, "no pool"
+    worst = max(float(r["p50"]) for r in rows)
+    return (YES if worst < 10_000 else NO), f"slowest median {worst / 1000:.1f} us"
+
+
+def published(result: Result) -> Answer:
+    rows = [r for r in result.table("launches.published") if number(r.get("ratio")) is not None and r.get("same_model") == "true"]
+    return all_of(rows, lambda r: 1 / 1.5 <= float(r["ratio"]) <= 1.5, lambda r: f"{r['quantity']} {r['ratio']} x ({r['published_gpu']})", "values within 1.5 of those published")
+
+
+def telemetry(result: Result) -> Answer:
+    keys = {key for record in result.records("quick", "telemetry") for key in record.get("values", {})}
+    gpu = sorted(k for k in keys if k in ("sm_clock_mhz", "power_w", "temperature_c", "energy_j", "clock_reasons", "pcie_generation"))
+    return (YES, ", ".join(gpu)) if gpu else ((NO, "NVML tells nothing") if keys else (OPEN, "no records"))
+
+
+def opening(result: Result) -> Answer:
+    meta = {}
+    if result.work and (result.work / "quick" / "session.json").exists():
+        meta = json.loads((result.work / "quick" / "session.json").read_text()).get("initialisation", {})
+    return (YES, json.dumps(meta)) if meta else (OPEN, "not recorded")
+
+
+def queue(result: Result) -> Answer:
+    rows = result.rows("launches", arm="plain", metric="queue_depth")
+    if not rows or number(rows[0]["p50"]) is None:
+        return OPEN, "not measured"
+    row = rows[0]
+    return (YES if row["min"] == row["max"] else NO), f"{row['min']} to {row['max']}, median {row['p50']}"
+
+
+def median_of(result: Result, metric: str, **wanted: str) -> float | None:
+    rows = [r for r in result.table("launches.summary") if r["metric"] == metric and r["arm"] == wanted.get("arm", "plain")]
+    rows = [r for r in rows if all(w in f"{r['benchmark']}/{r['params']}" for k, w in wanted.items() if k != "arm")]
+    values = [float(r["p50"]) for r in rows if number(r["p50"]) is not None]
+    return statistics.median(values) if values else None
+
+
+def runtime_api(result: Result) -> Answer:
+    values = {api: median_of(result, "api_ns", benchmark="launch/api", api=f"api:{api}") for api in ("driver", "runtime", "chevron")}
+    if any(value is None for value in values.values()):
+        return OPEN, "launch/api was not measured"
+    return (YES if all(value >= 0.9 * values["driver"] for value in values.values()) else NO), ", ".join(f"{k} {v:.0f} ns" for k, v in values.items())
+
+
+def priority(result: Result) -> Answer:
+    same, higher = (median_of(result, "roundtrip_ns", benchmark="launch/priority", p=f"priority:{p}") for p in ("same", "higher"))
+    if same is None or higher is None:
+        return OPEN, "launch/priority was not measured"
+    return (YES if higher < same / 2 else NO), f"higher {higher / 1000:.0f} us, same {same / 1000:.0f} us"
+
+
+def first_use(result: Result) -> Answer:
+    loading = {m: median_of(result, "module_ns", benchmark="launch/first", loading=f"loading:{m}") for m in ("lazy", "eager", "jit_cached", "jit_uncached")}
+    shown = ", ".join(f"{k} {v / 1e6:.2f} ms" for k, v in loading.items() if v is not None)
+    if loading["jit_cached"] is None or loading["jit_uncached"] is None:
+        return OPEN, shown or "launch/first was not measured"
+    return (YES if loading["jit_cached"] < loading["jit_uncached"] / 2 else NO), shown
+
+
+def mix(result: Result) -> Answer:
+    value = median_of(result, "kernel_ns", arm="traced", benchmark="launch/chain", mode="mode:eager/ops:512")
+    if value is None:
+        return OPEN, "the chain of 512 was not traced"
+    return (YES if abs(value / 49_700 - 1) < 0.02 else NO), f"mean {value / 1000:.1f} us, 49.7 us wanted"
+
+
+def sentences(result: Result) -> Answer:
+    rows = result.table("launches.advice")
+    return OPEN, f"{len(rows)} lines of launches.advice.csv, to be read" if rows else "none"
+
+
+QUESTIONS: list[tuple[str, str, Callable[[Result], Answer]]] = [
+    ("0", "The doctor proves the GPU and finds nothing wrong with a machine that works", doctor),
+    ("0w", "A program that uses the GPU is recognised by its device nodes", step("doctor-watch")),
+    ("1", "Kernels, libraries and clocks are right, native and portable", step("tests", "native", "portable", "gpu-0.tests")),
+    ("3", "Where nvcc knew the GPU, kernels are native and nothing is compiled", native_form),
+    ("4", "What opening the device costs, with and without a keeper", opening),
+    ("5", "No case failed or is invalid", quick_rows),
+    ("6", "Launches are within 1.5 of what was published for this model", published),
+    ("7", "An allocation from the pool takes microseconds", pool),
+    ("8", "Every trace is ok", traces),
+    ("8i", "No record is impossible", impossible),
+    ("8c", "Tracing does not begin with corrupt records", canaries),
+    ("8n", "No kernel of a library has a stale name", stale),
+    ("9", "Launches are the driver's call 652", calls),
+    ("9n", "cuBLAS's launches are nested, and every kernel has its launch", nested),
+    ("10", "What tracing costs a launch", observer),
+    ("11", "The flag agrees with the trace", flag),
+    ("12", "Kernels and gaps make up the device's time", library_time),
+    ("13", "Allocations have their memory records", allocations),
+    ("14", "A flush after a wait delivers everything", late),
+    ("15", "Tracing costs at most 1.05 of a bare client's", step("tracing-cost")),
+    ("16", "NVML tells clocks and power", telemetry),
+    ("17", "Under nsys the traced arm says who has CUPTI", step("under-nsys")),
+    ("18", "compute-sanitizer finds nothing", step("compute-sanitizer")),
+    ("21", "The runtime's launches cost what the driver's do, or more", runtime_api),
+    ("22", "The launch queue has one depth", queue),
+    ("23", "A higher priority overtakes", priority),
+    ("24", "What was compiled before is loaded from the cache", first_use),
+    ("25", "The chain's kernels last as long as they are told", mix),
+    ("30", "Every process is steady within 2 s", steady),
+    ("30w", "How long warming up takes, and at which clock it ends", warm_up),
+    ("29", "The advice is true of this machine", sentences),
+]
+
+
+def main(arguments: list[str]) -> int:
+    if len(arguments) not in (1, 2) or not Path(arguments[0]).is_dir():
+        print(__doc__, file=sys.stderr)
+        return 2
+    result = Result(Path(arguments[0]), Path(arguments[1]) if len(arguments) == 2 else None)
+    print(page(result))
+    return 0
+
+
+def page(result: Result) -> str:
+    listing = " ".join(result.lines("environment.txt"))
+    names = sorted({part.split('"')[0] for part in listing.split('"name": "')[1:]})
+    simulated = '"simulated": true' in listing
+    date = next((line.removeprefix("date: ") for line in result.lines("environment.txt") if line.startswith("date: ")), "")
+    states = [state for state, _ in result.steps.values()]
+    lines = [
+        f"# What the validation of {date} came to",
+        "",
+        f"On: {', '.join(names)}." + (" **Simulated: this says nothing about a GPU.**" if simulated else ""),
+        "",
+        f"{states.count('PASS')} steps passed, {states.count('FAIL')} failed, {states.count('SKIP')} were skipped.",
+    ]
+    for state, title in (("FAIL", "Failed"), ("SKIP", "Not proven")):
+        found = [f"- {name}: {why}" for name, (status, why) in result.steps.items() if status == state]
+        if found:
+            lines += ["", f"## {title}", "", *found]
+    lines += ["", "## The questions of PENDING.md", "", "| | question | answer | by |", "| --- | --- | --- | --- |"]
+    for key, question, decide in QUESTIONS:
+        try:
+            verdict, figure = decide(result)
+        except (KeyError, TypeError, ValueError, ZeroDivisionError) as problem:
+            verdict, figure = OPEN, f"the files cannot be read for it: {problem!r}"
+        figure = figure.replace("|", "/").replace("\n", " ")
+        lines.append(f"| {key} | {question} | {verdict} | {figure[:400]} |")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
