@@ -2,9 +2,10 @@
 
 import json
 import os
+import sys
 
 import pytest
-from shipped import NODES, records, table
+from shipped import NODES, ROOT, records, table
 
 IDLE = "launch/null.*idle"
 BURST = "launch/null.*burst"
@@ -162,6 +163,20 @@ def test_variables_that_falsify_are_removed_and_said(run, harsh_node):
     (call,) = [row for row in table(session / "summary.csv") if row["metric"] == "api_ns"]
     (round_trip,) = [row for row in table(session / "summary.csv") if row["metric"] == "roundtrip_ns"]
     assert float(call["p50"]) < 0.7 * float(round_trip["p50"]), "a call that waited would be the round trip"
+
+
+def test_no_effect_of_tracing_is_seen_where_there_is_none():
+    """A few of the sessions of tests/experiments/observer_null.py, whose record is beside it."""
+    sys.path.insert(0, str(ROOT / "tests/experiments"))
+    import observer_null
+
+    found = observer_null.all_sessions(ROOT / "build", sessions=2, runs=5, lanes=1)
+    rows = [(key, row) for effects in found for key, row in effects.items()]
+    assert len(rows) == 2 * 3 * 3, "three levels, three metrics"
+    holds = [row["effect_lo"] <= 0 <= row["effect_hi"] for _, row in rows]
+    assert sum(holds) >= 2 / 3 * len(holds), rows
+    # Processes differ by 2 %, and a ramp that only one side sees makes tens of percent.
+    assert all(abs(row["effect"]) < 0.06 * row["plain"] for _, row in rows), rows
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs a CPU that is not near")

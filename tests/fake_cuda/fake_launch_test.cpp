@@ -369,8 +369,9 @@ TEST_F(FakeLaunch, ScaledNumbersAreRightAndTakeAsLongAsTheirBytes) {
     return cu.cuLaunchCooperativeKernel(repeated, blocks, 1, 1, 1024, 1, 1, 0, on, parameters);
   };
   EXPECT_EQ(launch_blocks(3), kCooperativeLaunchTooLarge);
-  EXPECT_NEAR(device_ns(on, [&] { EXPECT_EQ(launch_blocks(2), kSuccess); }), 10 * bytes, 100)
-      << "and the counter's";
+  constexpr double kArrivals = 2.0 * 2 * sizeof(unsigned);
+  EXPECT_NEAR(
+      device_ns(on, [&] { EXPECT_EQ(launch_blocks(2), kSuccess); }), 10 * (bytes + kArrivals), 1);
   expect_scaled();
   EXPECT_EQ(counter(arrivals), 20u);
   EXPECT_EQ(counter(arrivals + sizeof(unsigned)), 0u) << "the barrier holds";
