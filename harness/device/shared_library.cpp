@@ -117,9 +117,9 @@ SharedLibrary SharedLibrary::open(const LibrarySearch& search) {
       }
       if (search.loader_alone) continue;
       if (!folders) folders = candidate_folders();
-      for (const std::string& soname : *names) {
-        library.facts_.soname = soname;
-        for (const fs::path& folder : *folders) {
+      for (const fs::path& folder : *folders) {
+        for (const std::string& soname : *names) {
+          library.facts_.soname = soname;
           std::error_code ignored;
           if (!fs::exists(folder / soname, ignored)) continue;
           if ((library.handle_ = attempts.open_with_needs(folder / soname, *folders))) return true;

@@ -31,8 +31,8 @@ LibrarySearch by_version(LibrarySearch search,
 /// A library opened with dlopen and never closed: CUDA's libraries keep threads and exit handlers.
 class SharedLibrary {
  public:
-  /// Search order: the override; by each name the loader's own search; by each name the folders of
-  /// library_folders.h. Throws Error with every attempt's reason.
+  /// Search order: the override; the loader's own search, then the folders of library_folders.h one
+  /// by one, each by `sonames`; both by `otherwise`. Throws Error with every attempt's reason.
   static SharedLibrary open(const LibrarySearch& search);
 
   /// The address of a symbol, or null.

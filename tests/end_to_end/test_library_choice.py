@@ -73,3 +73,15 @@ def test_what_cannot_be_used_comes_after_everything_else(run, make_node, tmp_pat
     shutil.rmtree(session)
     done, session = run("--devices", "gpu", "--runs", 1, "--filter", FILTER, node=node, **environment)
     assert {str(loader / name) for name in ("libcublas.so.12", "libcudnn.so.9")} <= taken(session), "rather than none"
+
+
+def test_a_folder_that_was_pointed_to_comes_before_a_newer_library(run, make_node, tmp_path):
+    copies(tmp_path / "driver", ["libcuda.so.1"])
+    chosen = copies(tmp_path / "chosen/lib64", ["libcublas.so.11"])
+    copies(tmp_path / "other/lib64", ["libcublas.so.12"])
+    done, session = run(
+        "--devices", "gpu", "--runs", 1, "--filter", "matmul.*size:256/type:fp32", node=node_of(make_node, 12040, "8.0"),
+        LD_LIBRARY_PATH=str(tmp_path / "driver"), CUDA_HOME=str(tmp_path / "chosen"), CUDA_PATH=str(tmp_path / "other")
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert str(chosen / "libcublas.so.11") in taken(session)
