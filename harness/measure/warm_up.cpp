@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <span>
+#include <utility>
 
 #include "harness/core/clock.h"
-#include "harness/core/errors.h"
 #include "harness/stats/stats.h"
 #include "kernels/null.h"
 
@@ -13,31 +13,12 @@ namespace launchgap {
 namespace {
 
 constexpr std::int64_t kRoundNs = 20'000'000;
-constexpr std::int64_t kMostNs = 2'000'000'000;
+constexpr std::int64_t kLookNs = 2'000'000;
+constexpr double kMostSeconds = 2;
 
 /// Whether two values differ by no more than a share of the smaller, or than `resolution`.
 bool are_close(double a, double b, double share, double resolution) {
   return std::abs(a - b) <= std::max(share * std::min(a, b), resolution);
-}
-
-SteadyStart::Round launch_for_a_round(Stream& stream, const Kernel& kernel) {
-  std::vector<double> calls, roundtrips;
-  const std::int64_t begin = now_ns();
-  std::int64_t waited = begin;
-  while (waited - begin < kRoundNs) {
-    const std::int64_t called = now_ns();
-    stream.launch(kernel, {1, 1}, nullptr);
-    const std::int64_t returned = now_ns();
-    stream.wait();
-    waited = now_ns();
-    calls.push_back(static_cast<double>(returned - called));
-    roundtrips.push_back(static_cast<double>(waited - called));
-  }
-  const auto lower_quartile = [](std::vector<double>& values) {
-    std::ranges::sort(values);
-    return *stats::quantile(values, 0.25);
-  };
-  return {lower_quartile(calls), lower_quartile(roundtrips), std::nullopt};
 }
 
 }  // namespace
@@ -66,26 +47,66 @@ bool SteadyStart::steady() const {
   return are_close(slowest, fastest, kMostClockSpread, 0);
 }
 
-std::optional<WarmUp> warm_up(Device& device,
-                              const std::function<std::optional<double>()>& clock_mhz,
-                              const std::function<void()>& after_round) {
+Warmth::Warmth(Device& device,
+               std::function<std::optional<double>()> clock_mhz,
+               std::function<void()> after_round)
+    : stream_(device.create_stream()),
+      kernel_(device.load(kernels::null_kernel)),
+      clock_mhz_(std::move(clock_mhz)),
+      after_round_(std::move(after_round)) {}
+
+SteadyStart::Round Warmth::launch_for(std::int64_t nanoseconds) {
+  std::vector<double> calls, roundtrips;
   const std::int64_t begin = now_ns();
-  const std::unique_ptr<Stream> stream = device.create_stream();
-  std::unique_ptr<Kernel> kernel;
-  try {
-    kernel = device.load(kernels::null_kernel);
-  } catch (const Unsupported&) {
-    return std::nullopt;
+  std::int64_t waited = begin;
+  while (waited - begin < nanoseconds) {
+    const std::int64_t called = now_ns();
+    stream_->launch(*kernel_, {1, 1}, nullptr);
+    const std::int64_t returned = now_ns();
+    stream_->wait();
+    waited = now_ns();
+    calls.push_back(static_cast<double>(returned - called));
+    roundtrips.push_back(static_cast<double>(waited - called));
   }
+  const auto lower_quartile = [](std::vector<double>& values) {
+    std::ranges::sort(values);
+    return *stats::quantile(values, 0.25);
+  };
+  after_round_();
+  result_.seconds += static_cast<double>(now_ns() - begin) * 1e-9;
+  return {lower_quartile(calls), lower_quartile(roundtrips), std::nullopt};
+}
+
+void Warmth::warm_up() {
   SteadyStart start;
-  while (!start.steady() && now_ns() - begin < kMostNs) {
-    SteadyStart::Round round = launch_for_a_round(*stream, *kernel);
-    round.clock_mhz = clock_mhz();
+  while (!start.steady() && result_.seconds < kMostSeconds) {
+    SteadyStart::Round round = launch_for(kRoundNs);
+    round.clock_mhz = clock_mhz_();
     start.add(round);
-    after_round();
+    ++result_.rounds;
+    result_.last = round;
   }
-  return WarmUp{
-      start.steady(), static_cast<double>(now_ns() - begin) * 1e-9, start.rounds(), start.last()};
+  result_.steady = start.steady();
+}
+
+/// Only a second look says that it was not somebody else who had the CPU.
+bool Warmth::cooled_down() {
+  for (int look = 0; look < 2; ++look) {
+    const SteadyStart::Round round = launch_for(kLookNs);
+    const auto slower = [](double now, double before) {
+      return now - before >
+             std::max(kMostCooling * before, SteadyStart::kSpreadResolutionNs);
+    };
+    if (!slower(round.call_ns, result_.last.call_ns) &&
+        !slower(round.roundtrip_ns, result_.last.roundtrip_ns))
+      return false;
+  }
+  return true;
+}
+
+void Warmth::keep() {
+  if (!result_.steady || !cooled_down()) return;
+  warm_up();
 }
 
 }  // namespace launchgap

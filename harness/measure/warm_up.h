@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -42,7 +43,7 @@ class SteadyStart {
   std::vector<Round> rounds_;
 };
 
-/// What a warm-up came to.
+/// What the warm-ups of a process came to.
 struct WarmUp {
   bool steady = false;
   double seconds = 0;
@@ -50,11 +51,35 @@ struct WarmUp {
   SteadyStart::Round last;
 };
 
-/// Launches until the process is steady, for 2 s at most. `clock_mhz` reads the device's clock
-/// between rounds; `after_round` is called then as well. Nothing where the device has no kernel to
-/// launch.
-std::optional<WarmUp> warm_up(Device& device,
-                              const std::function<std::optional<double>()>& clock_mhz,
-                              const std::function<void()>& after_round);
+/// Warms a process and its device up, and again when they have cooled down: while a library was loaded
+/// or a result was computed on the host, the device had nothing to do. 2 s in all.
+class Warmth {
+ public:
+  /// A round that is slower than the steady ones by more than this, twice, asks for another warm-up.
+  static constexpr double kMostCooling = 0.05;
+
+  /// `clock_mhz` reads the device's clock between rounds; `after_round` is called then as well. Throws
+  /// Unsupported where the device has no kernel to launch.
+  Warmth(Device& device,
+         std::function<std::optional<double>()> clock_mhz,
+         std::function<void()> after_round);
+
+  /// Launches until the process is steady or the time is up.
+  void warm_up();
+  /// Before a case: looks for 2 ms whether the device is as fast as it was, and warms it up if not.
+  void keep();
+  /// So far. `steady` is false from when the time was up before the device was steady again.
+  const WarmUp& result() const { return result_; }
+
+ private:
+  SteadyStart::Round launch_for(std::int64_t nanoseconds);
+  bool cooled_down();
+
+  std::unique_ptr<Stream> stream_;
+  std::unique_ptr<Kernel> kernel_;
+  std::function<std::optional<double>()> clock_mhz_;
+  std::function<void()> after_round_;
+  WarmUp result_;
+};
 
 }  // namespace launchgap

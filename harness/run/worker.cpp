@@ -224,6 +224,11 @@ class Run {
     end["simulated"] = simulated();
     end["libraries"] = libraries();
     end["details"] = device_->facts().details;
+    if (warmth_) {
+      end["warm_up"] = {{"steady", warmth_->result().steady},
+                        {"seconds", warmth_->result().seconds},
+                        {"rounds", warmth_->result().rounds}};
+    }
     if (other_processes_) end["other_processes"] = *other_processes_;
     if (!telemetry_->device_problem().empty())
       end["telemetry_problem"] = telemetry_->device_problem();
@@ -242,24 +247,29 @@ class Run {
   }
 
  private:
-  /// Null where nothing can be launched.
+  /// Warms up, and says what that came to; null where nothing can be launched.
   Json warm_up_record() {
-    const auto result = warm_up(
-        *device_,
-        [this]() -> std::optional<double> {
-          for (const auto& [key, value] : telemetry_->read().values) {
-            if (key == "sm_clock_mhz") return value;
-          }
-          return std::nullopt;
-        },
-        [this] { tracing_.discard(); });
-    if (!result) return nullptr;
-    Json record = {{"steady", result->steady},
-                   {"seconds", result->seconds},
-                   {"rounds", result->rounds},
-                   {"api_ns", result->last.call_ns},
-                   {"roundtrip_ns", result->last.roundtrip_ns}};
-    if (result->last.clock_mhz) record["sm_clock_mhz"] = *result->last.clock_mhz;
+    try {
+      warmth_ = std::make_unique<Warmth>(
+          *device_,
+          [this]() -> std::optional<double> {
+            for (const auto& [key, value] : telemetry_->read().values) {
+              if (key == "sm_clock_mhz") return value;
+            }
+            return std::nullopt;
+          },
+          [this] { tracing_.discard(); });
+    } catch (const Unsupported&) {
+      return nullptr;
+    }
+    warmth_->warm_up();
+    const WarmUp& result = warmth_->result();
+    Json record = {{"steady", result.steady},
+                   {"seconds", result.seconds},
+                   {"rounds", result.rounds},
+                   {"api_ns", result.last.call_ns},
+                   {"roundtrip_ns", result.last.roundtrip_ns}};
+    if (result.last.clock_mhz) record["sm_clock_mhz"] = *result.last.clock_mhz;
     return record;
   }
 
@@ -324,6 +334,7 @@ class Run {
            derive_seed(job_.at("seed").get<std::uint64_t>(), "case/" + name.text())});
     }
     outcome.method = prepared->method();
+    if (warmth_) warmth_->keep();
     send_message({{"prepared", name.text()}});
     const std::unique_ptr<CaseTrace> trace =
         tracing_.of_case(definition.traced_as(name), prepared->operations_per_sample());
@@ -440,6 +451,7 @@ class Run {
   std::unique_ptr<Device> device_;
   RecordWriter writer_;
   std::unique_ptr<Telemetry> telemetry_;
+  std::unique_ptr<Warmth> warmth_;  // none where first launches are measured, or nothing launches
   std::optional<int> other_processes_;
 };
 

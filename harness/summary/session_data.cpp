@@ -214,8 +214,6 @@ class FileReader {
     run.simulated = field<bool>(record, "simulated", false);
     run.trace_state = field<std::string>(record, "trace_state", "");
     run.measured_under_tool = field<std::string>(record, "measured_under_tool", "");
-    if (const auto warm_up = record.find("warm_up"); warm_up != record.end() && warm_up->is_object())
-      run.steady = optional_field<bool>(*warm_up, "steady");
     take_common(record, run);
     const auto [entry, first] =
         read_.try_emplace({run.device, run.arm, run.setup, run.replicate, run.attempt}, file_);
@@ -243,6 +241,9 @@ class FileReader {
   static void take_common(const Json& record, RunInfo& run) {
     run.kernel_form = field<std::string>(record, "kernel_form", run.kernel_form);
     if (const auto jit = optional_field<bool>(record, "jit")) run.jit = jit;
+    // At the end it is told again: what was steady may have cooled down.
+    const Json warm_up = record.value("warm_up", Json());
+    if (warm_up.is_object()) run.steady = optional_field<bool>(warm_up, "steady");
     if (record.contains("libraries")) run.libraries = libraries_of(record);
     if (record.contains("fingerprint")) run.fingerprint = object_field(record, "fingerprint");
   }

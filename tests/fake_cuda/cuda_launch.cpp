@@ -167,7 +167,7 @@ Result launch_kernel(Call& call,
         const Grid grid(device, shape);
         if (!grid.valid() || extra != nullptr) return kInvalidValue;
         if (parameters == nullptr && !kernel.parameter_bytes.empty()) return kInvalidValue;
-        if (options.cooperative && !device.launch.cooperative) return kNotSupported;
+        if (options.cooperative && !device.launch.cooperative) return kInvalidValue;
         if (options.cooperative && !grid.fits()) return kCooperativeLaunchTooLarge;
         constexpr int kFirstWithProgrammatic = 90;
         if (options.programmatic && device.capability() < kFirstWithProgrammatic)

@@ -237,8 +237,8 @@ TEST_F(FakeLaunch, NotEveryDeviceLaunchesCooperatively) {
   EXPECT_EQ(cu.cuDeviceGetAttribute(&supported, kCooperativeLaunchSupported, 0), kSuccess);
   EXPECT_EQ(supported, 0);
   const auto on = stream();
-  EXPECT_EQ(launch_with(kLaunchCooperative, null, on), kNotSupported);
-  EXPECT_EQ(cu.cuLaunchCooperativeKernel(null, 1, 1, 1, 1, 1, 1, 0, on, nullptr), kNotSupported);
+  EXPECT_EQ(launch_with(kLaunchCooperative, null, on), kInvalidValue);
+  EXPECT_EQ(cu.cuLaunchCooperativeKernel(null, 1, 1, 1, 1, 1, 1, 0, on, nullptr), kInvalidValue);
 }
 
 TEST_F(FakeLaunch, UnknownAttributesAreRefused) {

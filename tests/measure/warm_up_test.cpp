@@ -59,18 +59,22 @@ TEST(SteadyStart, IsNeverContentWithWhatKeepsMoving) {
   EXPECT_EQ(steady_after([](int i) { return Round{2000 * std::pow(1.003, i), 8000, 1980}; }), 0);
 }
 
-TEST(WarmUp, EndsInTimeAndTellsWhatItFound) {
+TEST(Warmth, EndsInTimeAndTellsWhatItFound) {
   const std::unique_ptr<Device> device = host::open();
   int rounds = 0;
-  const auto result = warm_up(
-      *device, [] { return std::optional<double>(); }, [&] { ++rounds; });
-  ASSERT_TRUE(result.has_value());
-  EXPECT_EQ(result->rounds, static_cast<std::size_t>(rounds));
-  EXPECT_GE(result->rounds, 10u);
-  EXPECT_GT(result->last.call_ns, 0);
-  EXPECT_GT(result->last.roundtrip_ns, result->last.call_ns);
-  EXPECT_GE(result->seconds, 0.2);
-  EXPECT_TRUE(result->steady || result->seconds >= 2);
+  Warmth warmth(*device, [] { return std::optional<double>(); }, [&] { ++rounds; });
+  warmth.warm_up();
+  const WarmUp& result = warmth.result();
+  EXPECT_EQ(result.rounds, static_cast<std::size_t>(rounds));
+  EXPECT_GE(result.rounds, 10u);
+  EXPECT_GT(result.last.call_ns, 0);
+  EXPECT_GT(result.last.roundtrip_ns, result.last.call_ns);
+  EXPECT_GE(result.seconds, 0.2);
+  EXPECT_TRUE(result.steady || result.seconds >= 2);
+  const std::size_t before = result.rounds;
+  warmth.keep();
+  EXPECT_LE(warmth.result().seconds, 2.5);
+  EXPECT_GE(warmth.result().rounds, before);
 }
 
 }  // namespace

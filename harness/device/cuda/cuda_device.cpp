@@ -232,10 +232,10 @@ class CudaDevice : public Device {
 
   std::unique_ptr<Stream> create_stream() override { return create_stream(StreamOptions{}); }
   std::unique_ptr<Stream> create_stream(const StreamOptions& options) override {
-    return std::make_unique<CudaStream>(driver_, options);
+    return std::make_unique<CudaStream>(driver_, options, launches_cooperatively());
   }
   std::unique_ptr<Stream> default_stream() override {
-    return std::make_unique<CudaStream>(driver_);
+    return std::make_unique<CudaStream>(driver_, launches_cooperatively());
   }
   Priorities stream_priorities() override {
     Priorities range{};
@@ -315,6 +315,10 @@ class CudaDevice : public Device {
   }
 
  private:
+  bool launches_cooperatively() const {
+    return attribute(driver_, device_, abi::kCooperativeLaunchSupported).value_or(0) != 0;
+  }
+
   /// A process before this one must have left what it compiled, and nothing must be compiled now:
   /// the driver says neither, but what it compiles makes the cache grow.
   template <class Load>

@@ -23,7 +23,8 @@ void CudaEvent::wait() {
   CHECK_CUDA(driver_, cuEventSynchronize(handle));
 }
 
-CudaStream::CudaStream(const Driver& driver, const StreamOptions& options) : driver_(driver) {
+CudaStream::CudaStream(const Driver& driver, const StreamOptions& options, bool cooperative)
+    : driver_(driver), cooperative_(cooperative) {
   const unsigned flags =
       options.ordered_with_default ? abi::kStreamDefault : abi::kStreamNonBlocking;
   if (options.priority) {
@@ -63,7 +64,9 @@ abi::Result CudaStream::launch_with(abi::LaunchAttributeId which,
 
 void CudaStream::launch_cooperative(const Kernel& kernel, LaunchShape shape, void** arguments) {
   abi::Result code = abi::kNotSupported;
-  if (driver_.cuLaunchKernelEx) {
+  if (!cooperative_) {
+    // What the driver would answer is written nowhere.
+  } else if (driver_.cuLaunchKernelEx) {
     code = launch_with(abi::kLaunchCooperative, kernel, shape, arguments);
   } else if (driver_.cuLaunchCooperativeKernel) {
     code = driver_.cuLaunchCooperativeKernel(

@@ -21,9 +21,11 @@ class CudaEvent : public Event {
 
 class CudaStream : public Stream {
  public:
-  CudaStream(const Driver& driver, const StreamOptions& options);
+  /// `cooperative`: whether the device launches cooperatively, by its attribute.
+  CudaStream(const Driver& driver, const StreamOptions& options, bool cooperative);
   /// The legacy default stream.
-  explicit CudaStream(const Driver& driver) : driver_(driver) {}
+  CudaStream(const Driver& driver, bool cooperative)
+      : driver_(driver), cooperative_(cooperative) {}
   ~CudaStream() override;
 
   void launch(const Kernel& kernel, LaunchShape shape, void** arguments) override;
@@ -43,6 +45,7 @@ class CudaStream : public Stream {
                           void** arguments);
 
   const Driver& driver_;
+  bool cooperative_;
 };
 
 }  // namespace launchgap::cuda
