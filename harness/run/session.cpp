@@ -89,7 +89,7 @@ class Session {
     bool whole = true;
     try {
       measure();
-    } catch (const Error& error) {
+    } catch (const std::exception& error) {
       // Nothing more can be kept, and what is there stays.
       fail(fmt::format("the session ends here: {}", error.what()));
       whole = false;

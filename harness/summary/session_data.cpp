@@ -201,7 +201,7 @@ class FileReader {
   void take_run(const Json& record) {
     RunInfo run = run_;
     run.node = field<std::string>(record, "node", "");
-    run.device = field<std::string>(object_field(record, "device"), "uuid", "");
+    run.device = field<std::string>(object_field(record, "device"), "uuid");
     run.replicate = natural<int>(record, "replicate", 0);
     run.arm = field<std::string>(record, "arm", "");
     run.setup = field<std::string>(record, "setup", "");

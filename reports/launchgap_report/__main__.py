@@ -6,7 +6,6 @@ Exit codes are launchgap's: 0 done, 2 wrong usage, 3 something failed; with one 
 from __future__ import annotations
 
 import argparse
-import contextlib
 import importlib
 import logging
 import os
@@ -31,8 +30,11 @@ def _say(message: str) -> None:
         c if c.isprintable() else c.encode("unicode_escape").decode()
         for c in " ".join(message.split())
     )
-    with contextlib.suppress(OSError):
-        os.write(2, f"launchgap report: {text}\n".encode())
+    try:
+        if sys.stderr is not None:
+            print(f"launchgap report: {text}", file=sys.stderr, flush=True)
+    except OSError:
+        sys.stderr = None  # else Python fails once more when it ends
 
 
 def _parser() -> argparse.ArgumentParser:

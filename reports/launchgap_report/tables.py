@@ -38,6 +38,8 @@ class Record:
 
 def read_text(path: Path) -> str:
     try:
+        if path.exists() and not path.is_file():  # a pipe would be waited for
+            raise ReportError(f"{path}: is no file")
         return path.read_text(encoding="utf-8-sig", errors="replace")
     except FileNotFoundError:
         raise ReportError(f"{path}: no such file") from None

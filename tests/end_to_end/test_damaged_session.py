@@ -137,6 +137,7 @@ WRONG = [
     ("run", {"replicate": 2**31}, '"replicate" is 2147483648'),
     ("run", {"replicate": -1}, '"replicate" is -1'),
     ("run", {"device": []}, '"device" is an array'),
+    ("run", {"device": None}, '"uuid" is missing'),
     ("run", {"jit": "yes"}, '"jit" is a string'),
     ("samples", {"block": 10**18}, '"block" is 1000000000000000000'),
     ("samples", {"first": -1}, '"first" is -1'),

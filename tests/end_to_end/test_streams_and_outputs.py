@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import pty
 import re
 import resource
@@ -12,7 +13,7 @@ import subprocess
 import time
 
 import pytest
-from shipped import LAUNCHGAP, NODES, UNTRACED, environment, launchgap, records, table
+from shipped import LAUNCHGAP, UNTRACED, environment, launchgap, records, table
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a device node")
 CASE = "launch/null.*idle"
@@ -390,7 +391,7 @@ def wait_for(path):
 def gone(pid):
     for _ in range(200):
         try:
-            if f"\nState:\tZ" in open(f"/proc/{pid}/status").read():
+            if "\nState:\tZ" in pathlib.Path(f"/proc/{pid}/status").read_text():
                 return True
         except OSError:
             return True

@@ -101,6 +101,15 @@ def test_a_damaged_file_is_refused_with_its_line(
     assert says in one_line(result)
 
 
+@pytest.mark.parametrize("name", ["session.json", "summary.csv"])
+def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(session: Path, name: str) -> None:
+    (session / name).unlink()
+    os.mkfifo(session / name)
+    result = launch(*pairs([session]), "-o", str(session / "out.html"))
+    assert result.returncode == 3
+    assert f"{session / name}: is no file" in one_line(result)
+
+
 @pytest.mark.parametrize("name", ["devices.csv", "runs.csv", "summary.csv", "quantiles.csv"])
 def test_an_empty_table_is_a_table_without_rows(session: Path, name: str) -> None:
     (session / name).write_bytes(b"")
