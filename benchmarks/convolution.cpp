@@ -151,7 +151,9 @@ std::vector<std::string> types(Profile, const DeviceFacts& facts) {
 
 const Registration library_convolution =
     benchmark("convolution/library")
-        .asks("How fast does the device's own library compute the convolutions of ResNet-50, in NCHW?")
+        .asks(
+            "How fast does the device's own library compute the convolutions of ResNet-50, in "
+            "NCHW?")
         .axis("layer", layers)
         .axis("n", batch_sizes)
         .axis("type", types)

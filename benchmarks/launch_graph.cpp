@@ -156,9 +156,7 @@ class Launching : public GraphCase {
     const std::int64_t returned = now_ns();
     kernels_.stream().wait();
     const std::int64_t waited = now_ns();
-    block.keep(called,
-               returned - called,
-               static_cast<double>(waited - called) / kernels_.count());
+    block.keep(called, returned - called, static_cast<double>(waited - called) / kernels_.count());
   }
 
  private:

@@ -2,8 +2,8 @@
 // Parameters: unsigned long long nanoseconds, unsigned* counter (may be null). Each block lasts
 // that long; the counter, which may be shared with the host, is incremented once per launch, at the
 // end of block 0, so only a launch of one block says by it that it is over. The increment has the
-// device's scope, since sm_35 has no other: a host that polls the counter sees it in practice, and no
-// memory model promises that.
+// device's scope, since sm_35 has no other: a host that polls the counter sees it in practice, and
+// no memory model promises that.
 #pragma once
 
 #include "kernels/kernel.h"

@@ -120,7 +120,7 @@ def quick_rows(result: Result) -> Answer:
 
 
 def native_form(result: Result) -> Answer:
-    rows = [r for r in result.table("quick.runs") if r["kernel_form"]]
+    rows = [r for r in result.table("quick.runs") if r["kernel_form"] and "loading=jit" not in r["setup"]]
     return all_of(
         rows, lambda r: r["kernel_form"] == "native" and r["jit"] == "false", lambda r: f"{r['setup']}: {r['kernel_form']}, jit {r['jit']}", "runs native, without JIT"
     )

@@ -32,7 +32,8 @@ constexpr Metric kMetrics[] = {
      "ns",
      kLower,
      "host_clock",
-     "Time inside the calls that launch all kernels of one sample: as many calls as kernels, or one "
+     "Time inside the calls that launch all kernels of one sample: as many calls as kernels, or "
+     "one "
      "for a graph of them."},
     {"per_node_ns",
      "ns",
@@ -44,7 +45,8 @@ constexpr Metric kMetrics[] = {
      "ns",
      kLower,
      "host_clock",
-     "Wall time from the first thread's first launch until the last thread's wait returns, divided by "
+     "Wall time from the first thread's first launch until the last thread's wait returns, divided "
+     "by "
      "the launches of all threads."},
     {"flag_ns",
      "ns",
@@ -235,7 +237,8 @@ constexpr Metric kMetrics[] = {
      kLower,
      "host_clock",
      "Writing the whole new allocation once and waiting for it: where memory is only promised by "
-     "the call, this is where it is paid for. A GPU's is there already, so on a GPU it is the launch "
+     "the call, this is where it is paid for. A GPU's is there already, so on a GPU it is the "
+     "launch "
      "of a memset, its work and its wait."},
     {"free_ns", "ns", kLower, "host_clock", "Time inside the call that gives the allocation back."},
 };

@@ -94,8 +94,7 @@ bool Warmth::cooled_down() {
   for (int look = 0; look < 2; ++look) {
     const SteadyStart::Round round = launch_for(kLookNs);
     const auto slower = [](double now, double before) {
-      return now - before >
-             std::max(kMostCooling * before, SteadyStart::kSpreadResolutionNs);
+      return now - before > std::max(kMostCooling * before, SteadyStart::kSpreadResolutionNs);
     };
     if (!slower(round.call_ns, result_.last.call_ns) &&
         !slower(round.roundtrip_ns, result_.last.roundtrip_ns))

@@ -51,15 +51,16 @@ struct WarmUp {
   SteadyStart::Round last;
 };
 
-/// Warms a process and its device up, and again when they have cooled down: while a library was loaded
-/// or a result was computed on the host, the device had nothing to do. 2 s in all.
+/// Warms a process and its device up, and again when they have cooled down: while a library was
+/// loaded or a result was computed on the host, the device had nothing to do. 2 s in all.
 class Warmth {
  public:
-  /// A round that is slower than the steady ones by more than this, twice, asks for another warm-up.
+  /// A round that is slower than the steady ones by more than this, twice, asks for another
+  /// warm-up.
   static constexpr double kMostCooling = 0.05;
 
-  /// `clock_mhz` reads the device's clock between rounds; `after_round` is called then as well. Throws
-  /// Unsupported where the device has no kernel to launch.
+  /// `clock_mhz` reads the device's clock between rounds; `after_round` is called then as well.
+  /// Throws Unsupported where the device has no kernel to launch.
   Warmth(Device& device,
          std::function<std::optional<double>()> clock_mhz,
          std::function<void()> after_round);

@@ -106,7 +106,8 @@ Json environment_of_libraries() {
                                             "MALLOC_",
                                             "GLIBC_TUNABLES",
                                             "LD_PRELOAD",
-                                            "LAUNCHGAP_KERNELS"};
+                                            "LAUNCHGAP_KERNELS",
+                                            "LAUNCHGAP_WARM_UP"};
   Json found = Json::object();
   for (char** variable = environ; *variable; ++variable) {
     const std::string_view text = *variable;
@@ -125,6 +126,14 @@ Json environment_of_libraries() {
 /// compare.
 bool is_a_place(const std::string& name) {
   return name.ends_with("_HOME") || name.ends_with("_PATH") || name.starts_with("NVIDIA_");
+}
+
+/// LAUNCHGAP_WARM_UP=off is for tests of everything but times; it is part of the fingerprint.
+bool wants_warm_up() {
+  const char* const wanted = std::getenv("LAUNCHGAP_WARM_UP");
+  if (!wanted || !*wanted || std::string_view(wanted) == "on") return true;
+  if (std::string_view(wanted) == "off") return false;
+  throw UsageError(fmt::format("LAUNCHGAP_WARM_UP is '{}': it can be on or off", wanted));
 }
 
 /// What happened to a case, and whether the process is of further use.
@@ -183,7 +192,7 @@ class Run {
     telemetry_ = std::make_unique<Telemetry>(device_->facts());
     tracing_.prove(*device_);
     record["trace_state"] = tracing_.state();
-    if (!fresh_) record["warm_up"] = warm_up_record();
+    if (!fresh_ && wants_warm_up()) record["warm_up"] = warm_up_record();
     if (const auto tool = watching_tool(arm_of(job)))
       fingerprint_["measured_under_tool"] = record["measured_under_tool"] = *tool;
     record["fingerprint"] = fingerprint_;

@@ -204,8 +204,8 @@ void streams(Adviser& adviser) {
 
 void threads(Adviser& adviser) {
   const char* const axis = "launch/threads";
-  const auto own =
-      compare_axis(adviser.rows, axis, {{"streams", "own"}}, "threads_per_launch_ns", "threads", "1");
+  const auto own = compare_axis(
+      adviser.rows, axis, {{"streams", "own"}}, "threads_per_launch_ns", "threads", "1");
   if (const Comparison* const best = fewest_as_good_as_best(own)) {
     adviser.say(axis,
                 Severity::act,
@@ -228,7 +228,8 @@ void threads(Adviser& adviser) {
   for (const std::string& count :
        adviser.rows.values(axis, {{"streams", "shared"}}, "threads_per_launch_ns", "threads")) {
     const auto row = [&](const char* streams) {
-      return adviser.rows.find(axis, {{"threads", count}, {"streams", streams}}, "threads_per_launch_ns");
+      return adviser.rows.find(
+          axis, {{"threads", count}, {"streams", streams}}, "threads_per_launch_ns");
     };
     const auto comparison = compare(row("shared"), row("own"));
     if (count != "1" && comparison) shared.push_back(*comparison);

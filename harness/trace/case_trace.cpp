@@ -34,6 +34,21 @@ std::optional<std::size_t> index_of(const Block& block, std::string_view metric)
   return static_cast<std::size_t>(found - block.metrics().begin());
 }
 
+/// From each call whose begin `belongs` until the first of its kernels begins.
+template <class Belongs>
+std::vector<double> launch_times(const activity::Trace& trace,
+                                 const Joined& joined,
+                                 Belongs&& belongs) {
+  std::vector<double> times;
+  for (const Launch& launch : joined.launches) {
+    const Call& call = trace.calls[launch.call];
+    if (launch.kernel_count == 0 || !belongs(call.begin_ns)) continue;
+    const KernelRun& kernel = trace.kernels[joined.kernels_of(launch).front()];
+    times.push_back(between(call.begin_ns, kernel.begin_ns));
+  }
+  return times;
+}
+
 /// The time from the first kernel's begin to the last one's end that none of them covers. `kernels`
 /// are by begin.
 std::int64_t uncovered_ns(std::span<const KernelRun* const> kernels) {
@@ -162,14 +177,8 @@ bool CaseTrace::each_launch_has_its_kernel() const {
 }
 
 std::int64_t CaseTrace::scatter_of_block(const SampleWindows& windows) const {
-  std::vector<double> launch_ns;
-  for (const Launch& launch : joined_.launches) {
-    const Call& call = trace_.calls[launch.call];
-    if (launch.kernel_count == 0 || !windows.sample_at(call.begin_ns)) continue;
-    const KernelRun& kernel = trace_.kernels[joined_.kernels_of(launch).front()];
-    launch_ns.push_back(between(call.begin_ns, kernel.begin_ns));
-  }
-  return scatter_of_launches(std::move(launch_ns));
+  return scatter_of_launches(launch_times(
+      trace_, joined_, [&](std::int64_t ns) { return windows.sample_at(ns).has_value(); }));
 }
 
 /// Records that come late are waited for, but not for ever: what is still missing then is counted.
@@ -583,14 +592,9 @@ class CanaryTry {
   bool with_kernels() const { return tracer_.level() >= TraceLevel::kernels; }
 
   void join_records(Canary& canary) {
-    Joined joined = join(trace_);
-    std::vector<double> launch_ns;
-    for (const Launch& launch : joined.launches) {
-      if (launch.kernel_count == 0) continue;
-      const KernelRun& kernel = trace_.kernels[joined.kernels_of(launch).front()];
-      launch_ns.push_back(between(trace_.calls[launch.call].begin_ns, kernel.begin_ns));
-    }
-    canary.scatter_ns = scatter_of_launches(std::move(launch_ns));
+    const Joined joined = join(trace_);
+    canary.scatter_ns =
+        scatter_of_launches(launch_times(trace_, joined, [](std::int64_t) { return true; }));
     canary.counts = join(trace_, clock_.uncertainty_ns() + canary.scatter_ns).counts;
   }
 

@@ -1,6 +1,7 @@
 """Fixtures: sessions in folders of their own, and nodes to measure."""
 
 import json
+import shutil
 
 import pytest
 from shipped import NODES, UNTRACED, launchgap
@@ -61,3 +62,21 @@ def export(tmp_path):
         return folder
 
     return tables
+
+
+@pytest.fixture(scope="session")
+def measured(tmp_path_factory):
+    """A session of the host: one run of one case. Not to be changed."""
+    folder = tmp_path_factory.mktemp("measured")
+    done = launchgap(
+        "run", "--devices", "host", "--runs", 1, "--filter", "launch/null.*idle", *UNTRACED, "--no-report",
+        "-o", folder / "session", LAUNCHGAP_LOCK_DIR=str(folder),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return folder / "session"
+
+
+@pytest.fixture
+def session(measured, tmp_path):
+    """A copy of it, for a test of its own."""
+    return shutil.copytree(measured, tmp_path / "session")

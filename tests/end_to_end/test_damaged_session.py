@@ -7,26 +7,9 @@ import shutil
 import subprocess
 
 import pytest
-from shipped import LAUNCHGAP, UNTRACED, environment, launchgap, table
+from shipped import LAUNCHGAP, environment, launchgap, table
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
-
-
-@pytest.fixture(scope="module")
-def measured(tmp_path_factory):
-    """A session of the host: one run of one case."""
-    folder = tmp_path_factory.mktemp("measured")
-    done = launchgap(
-        "run", "--devices", "host", "--runs", 1, "--filter", "launch/null.*idle", *UNTRACED, "--no-report",
-        "-o", folder / "session", LAUNCHGAP_LOCK_DIR=str(folder),
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return folder / "session"
-
-
-@pytest.fixture
-def session(measured, tmp_path):
-    return shutil.copytree(measured, tmp_path / "session")
 
 
 def the_records(session):

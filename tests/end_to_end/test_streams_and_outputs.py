@@ -19,23 +19,6 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a 
 CASE = "launch/null.*idle"
 
 
-@pytest.fixture(scope="module")
-def measured(tmp_path_factory):
-    """A session of the host: one run of one case."""
-    folder = tmp_path_factory.mktemp("measured")
-    done = launchgap(
-        "run", "--devices", "host", "--runs", 1, "--filter", CASE, *UNTRACED, "--no-report",
-        "-o", folder / "session", LAUNCHGAP_LOCK_DIR=str(folder),
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return folder / "session"
-
-
-@pytest.fixture
-def session(measured, tmp_path):
-    return shutil.copytree(measured, tmp_path / "session")
-
-
 def start(*arguments, node=None, **options):
     """With streams of the test's own."""
     return subprocess.Popen(
@@ -414,6 +397,8 @@ def test_a_signal_while_the_page_is_drawn(command, which, session, tmp_path, slo
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        # Whoever runs the tests under nohup has it ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
     )
     drawing = wait_for(tmp_path / "drawing")
     process.send_signal(which)

@@ -198,7 +198,7 @@ def refuses(call, code):
     return [{"library": "cupti", "call": call, "after": 0, "code": code}]
 
 
-# Of a case with 79,360 launches, whose process has launched 600 to 10,000 before.
+# Of a case with 79,360 launches, whose process has launched some thousands before.
 MANY = {"after": 12_000, "count": 2_000}
 FEW = {"after": 12_000, "count": 7}
 WAYS = {
@@ -341,16 +341,18 @@ def test_a_cupti_that_crashes_takes_only_its_own_arm_along(run, make_node):
 
 
 def test_a_kernel_that_never_ends_is_killed_in_either_arm(run, make_node):
-    # Of 1,000 to 10,000 waits before the case and 10,000 in it.
-    faults = [{"library": "cuda", "call": "cuStreamSynchronize", "after": 10_500, "hang": True}]
+    faults = [{"library": "cuda", "call": "cuStreamSynchronize", "after": 5000, "hang": True}]
     node = make_node(faults=faults, **QUIET | {"launch_ns": {"constant": 200_000}, "kernel_ns": {"constant": 2000}})
     done, session = run("--devices", "gpu", "--runs", 2, "--timeout", 1, "--filter", IDLE, "--trace", "on", node=node, timeout=60)
     assert done.returncode == 3
     rows = {(row["arm"], row["setup"]): row for row in table(session / "summary.csv")}
-    assert {row["status"] for row in rows.values()} == {"failed"}
-    assert all("hung" in row["reason"] for row in rows.values())
+    failed = [row for row in rows.values() if row["status"] == "failed"]
+    assert failed and all("hung" in row["reason"] for row in failed)
+    # What hung in one setup is not tried in another of the same arm and level: each hang costs its time-out.
+    skipped = [row for row in rows.values() if row["status"] != "failed"]
+    assert {row["status"] for row in skipped} == {"skipped"} and all("hung" in row["reason"] for row in skipped)
     hangs = [record for _, record in of_kind(session, "event") if record["event"] == "worker-hung"]
-    assert len(hangs) == 5, "once in the plain arm, its twin included, and at each level of tracing"
+    assert len(hangs) == 4, "once in the plain arm and at each level of tracing"
 
 
 def test_no_plain_process_has_cupti_in_it(run, make_node):

@@ -642,8 +642,7 @@ TEST_F(FakeLaunch, NoKernelWaitsForLessThanTwoStepsOfTheGlobalTimer) {
   const auto on = stream();
   const auto spin = function("launchgap_spin");
   const auto length = [&](unsigned long long wanted) {
-    return device_ns(on,
-                     [&] { EXPECT_EQ(launch(spin, on, wanted, DevicePointer{0}), kSuccess); });
+    return device_ns(on, [&] { EXPECT_EQ(launch(spin, on, wanted, DevicePointer{0}), kSuccess); });
   };
   for (int i = 0; i < 5; ++i) {
     const double shortest = length(1);

@@ -67,8 +67,8 @@ std::optional<Range> counter_of_spin(const kernels::KernelDescription& kernel,
                                      const Parameters& parameters);
 
 /// What a kernel takes by its own clock, on a device as fast or slow as any. It learns what a cycle
-/// takes from two steps of the global timer, each of `step_ns`, so no wait is shorter than up to the
-/// second step after `at_ns`.
+/// takes from two steps of the global timer, each of `step_ns`, so no wait is shorter than up to
+/// the second step after `at_ns`.
 double clocked_ns(const kernels::KernelDescription& kernel,
                   const Parameters& parameters,
                   double step_ns,

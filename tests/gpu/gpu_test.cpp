@@ -64,7 +64,9 @@ TEST_F(Gpu, KernelsLastAsLongAsTheyAreTold) {
   const auto spin = device->load(kernels::spin_kernel);
   DeviceTimer timer(*device, *stream);
   // What is between two kernels is longer on a device that was idle.
-  Warmth(*device, [] { return std::optional<double>(); }, [] {}).warm_up();
+  Warmth(
+      *device, [] { return std::optional<double>(); }, [] {})
+      .warm_up();
   for (unsigned long long nanoseconds : {2'500ull, 9'000ull, 140'000ull}) {
     void* counter = nullptr;
     void* arguments[] = {&nanoseconds, &counter};

@@ -62,7 +62,8 @@ TEST(SteadyStart, IsNeverContentWithWhatKeepsMoving) {
 TEST(Warmth, EndsInTimeAndTellsWhatItFound) {
   const std::unique_ptr<Device> device = host::open();
   int rounds = 0;
-  Warmth warmth(*device, [] { return std::optional<double>(); }, [&] { ++rounds; });
+  Warmth warmth(
+      *device, [] { return std::optional<double>(); }, [&] { ++rounds; });
   warmth.warm_up();
   const WarmUp& result = warmth.result();
   EXPECT_EQ(result.rounds, static_cast<std::size_t>(rounds));

@@ -24,8 +24,7 @@ class CudaStream : public Stream {
   /// `cooperative`: whether the device launches cooperatively, by its attribute.
   CudaStream(const Driver& driver, const StreamOptions& options, bool cooperative);
   /// The legacy default stream.
-  CudaStream(const Driver& driver, bool cooperative)
-      : driver_(driver), cooperative_(cooperative) {}
+  CudaStream(const Driver& driver, bool cooperative) : driver_(driver), cooperative_(cooperative) {}
   ~CudaStream() override;
 
   void launch(const Kernel& kernel, LaunchShape shape, void** arguments) override;

@@ -83,11 +83,11 @@ struct OneDnn {
   static OneDnn load() {
     // Upstream's name has the major version; Debian 13's has the minor one too.
     const std::string soname = fmt::format("libdnnl.so.{}", DNNL_VERSION_MAJOR);
-    const SharedLibrary file = SharedLibrary::open(
-        {"oneDNN",
-         "LAUNCHGAP_ONEDNN",
-         {soname, fmt::format("{}.{}", soname, DNNL_VERSION_MINOR)},
-         {}});
+    const SharedLibrary file =
+        SharedLibrary::open({"oneDNN",
+                             "LAUNCHGAP_ONEDNN",
+                             {soname, fmt::format("{}.{}", soname, DNNL_VERSION_MINOR)},
+                             {}});
     OneDnn library;
 #define LAUNCHGAP_LOAD(name) \
   library.name = reinterpret_cast<decltype(&::name)>(file.require(#name));

@@ -1,0 +1,84 @@
+"""scripts/validate-gpu fits its time, fails nothing that only does not fit or cannot be had, and says what it came to."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+from shipped import BUILD, NODES, ROOT
+
+SCRIPT = ROOT / "scripts" / "validate-gpu"
+
+
+def validate(*arguments, node, timeout=150):
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("LAUNCHGAP_", "CUDA_", "NVIDIA_"))}
+    environment |= {"LAUNCHGAP_FAKE_NODE": str(node), "LD_LIBRARY_PATH": str(BUILD / "fake_cuda")}
+    return subprocess.run([SCRIPT, *map(str, arguments)], env=environment, capture_output=True, text=True, timeout=timeout)
+
+
+def steps(folder):
+    words = [line.split(None, 4) for line in (folder / "results.txt").read_text().splitlines()]
+    return {w[1]: (w[0], w[4] if len(w) > 4 else "") for w in words if w and w[0] in ("PASS", "FAIL", "SKIP")}
+
+
+def test_the_first_minute_on_a_harsh_gpu_of_a_generation_that_nvcc_has_forgotten(tmp_path):
+    """A V100: this toolkit makes no native code for it, and no GPU here has device nodes."""
+    node = json.loads((NODES / "harsh_gpu.json").read_text())
+    node["devices"][0]["compute_capability"] = "7.0"
+    path = tmp_path / "node.json"
+    path.write_text(json.dumps(node))
+    out = tmp_path / "validation"
+    begin = time.monotonic()
+    done = validate("-o", out, "--first-minutes", 1, node=path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert time.monotonic() - begin < 90
+    found = steps(out)
+    assert not [name for name, (state, _) in found.items() if state == "FAIL"]
+    assert found["doctor"][0] == "PASS" and found["gpu-0.tests.portable"][0] == "PASS"
+    assert found["gpu-0.tests.native"][0] == "SKIP" and "no native form" in found["gpu-0.tests.native"][1]
+    for name in ("quick", "launches"):
+        state, why = found[name]
+        assert state == "PASS" or "s here, and" in why or "the time was up" in why or "are left" in why, (name, why)
+    if not os.path.exists("/dev/nvidiactl"):
+        assert found["doctor-watch"][0] == "SKIP"
+    page = (out / "verdict.md").read_text()
+    assert "0 failed" in page and "Simulated" in page
+    assert "| 1 | Kernels, libraries and clocks are right, native and portable | yes |" in page
+
+
+@pytest.mark.parametrize(
+    "arguments, code, words",
+    [
+        (["--first-minutes", "many"], 2, "a number of minutes"),
+        (["--gpu", "GPU-none"], 2, "there is no usable GPU"),
+        (["--frobnicate"], 2, "is not known"),
+    ],
+)
+def test_wrong_usage_is_said(tmp_path, arguments, code, words):
+    done = validate("-o", tmp_path / "out", *arguments, node=NODES / "one_a100.json")
+    assert done.returncode == code and words in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_without_a_gpu_there_is_nothing_to_validate(tmp_path):
+    node = tmp_path / "none.json"
+    node.write_text('{"devices": []}')
+    assert validate("-o", tmp_path / "out", node=node).returncode == 77
+
+
+def test_a_verdict_of_nothing_decides_nothing(tmp_path):
+    script = ROOT / "scripts" / "validation_verdict.py"
+    done = subprocess.run([sys.executable, script, tmp_path], capture_output=True, text=True)
+    assert done.returncode == 0 and "| yes |" not in done.stdout and "| no |" not in done.stdout
+    assert subprocess.run([sys.executable, script], capture_output=True).returncode == 2
+
+
+def test_every_question_of_the_verdict_is_one_that_waits():
+    sys.path.insert(0, str(ROOT / "scripts"))
+    import validation_verdict
+
+    waiting = (ROOT / "evidence" / "PENDING.md").read_text()
+    listed = {key.strip() for line in waiting.splitlines() if line.startswith("| ") for key in line.split("|")[1].split(",")}
+    assert {key for key, _, _ in validation_verdict.QUESTIONS} - {"29"} <= listed
