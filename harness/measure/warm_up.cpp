@@ -50,20 +50,20 @@ bool SteadyStart::steady() const {
 Warmth::Warmth(Device& device,
                std::function<std::optional<double>()> clock_mhz,
                std::function<void()> after_round)
-    : stream_(device.create_stream()),
+    : device_(device),
       kernel_(device.load(kernels::null_kernel)),
       clock_mhz_(std::move(clock_mhz)),
       after_round_(std::move(after_round)) {}
 
-SteadyStart::Round Warmth::launch_for(std::int64_t nanoseconds) {
+SteadyStart::Round Warmth::launch_for(Stream& stream, std::int64_t nanoseconds) {
   std::vector<double> calls, roundtrips;
   const std::int64_t begin = now_ns();
   std::int64_t waited = begin;
   while (waited - begin < nanoseconds) {
     const std::int64_t called = now_ns();
-    stream_->launch(*kernel_, {1, 1}, nullptr);
+    stream.launch(*kernel_, {1, 1}, nullptr);
     const std::int64_t returned = now_ns();
-    stream_->wait();
+    stream.wait();
     waited = now_ns();
     calls.push_back(static_cast<double>(returned - called));
     roundtrips.push_back(static_cast<double>(waited - called));
@@ -78,9 +78,10 @@ SteadyStart::Round Warmth::launch_for(std::int64_t nanoseconds) {
 }
 
 void Warmth::warm_up() {
+  const std::unique_ptr<Stream> stream = device_.create_stream();
   SteadyStart start;
   while (!start.steady() && result_.seconds < kMostSeconds) {
-    SteadyStart::Round round = launch_for(kRoundNs);
+    SteadyStart::Round round = launch_for(*stream, kRoundNs);
     round.clock_mhz = clock_mhz_();
     start.add(round);
     ++result_.rounds;
@@ -90,9 +91,9 @@ void Warmth::warm_up() {
 }
 
 /// Only a second look says that it was not somebody else who had the CPU.
-bool Warmth::cooled_down() {
+bool Warmth::cooled_down(Stream& stream) {
   for (int look = 0; look < 2; ++look) {
-    const SteadyStart::Round round = launch_for(kLookNs);
+    const SteadyStart::Round round = launch_for(stream, kLookNs);
     const auto slower = [](double now, double before) {
       return now - before > std::max(kMostCooling * before, SteadyStart::kSpreadResolutionNs);
     };
@@ -104,7 +105,10 @@ bool Warmth::cooled_down() {
 }
 
 void Warmth::keep() {
-  if (!result_.steady || !cooled_down()) return;
+  if (!result_.steady) return;
+  std::unique_ptr<Stream> stream = device_.create_stream();
+  if (!cooled_down(*stream)) return;
+  stream.reset();
   warm_up();
 }
 

@@ -73,10 +73,12 @@ class Warmth {
   const WarmUp& result() const { return result_; }
 
  private:
-  SteadyStart::Round launch_for(std::int64_t nanoseconds);
-  bool cooled_down();
+  SteadyStart::Round launch_for(Stream& stream, std::int64_t nanoseconds);
+  bool cooled_down(Stream& stream);
 
-  std::unique_ptr<Stream> stream_;
+  // No stream is kept: a case must find the device as if nothing had been before it. The host has a
+  // worker for each stream, and places it by their number.
+  Device& device_;
   std::unique_ptr<Kernel> kernel_;
   std::function<std::optional<double>()> clock_mhz_;
   std::function<void()> after_round_;

@@ -151,8 +151,15 @@ std::vector<OddDevice> odd_devices(const SessionData& session,
 
 std::vector<ObserverEffect> observer_effects(const std::vector<SummaryRow>& rows) {
   std::vector<ObserverEffect> effects;
+  // Older records have no twins of the plain processes: there it is the whole family that is
+  // compared.
+  const bool twins = std::ranges::any_of(rows, [](const SummaryRow& row) {
+    return row.key.arm == kPlain && is_observer_setup(row.key.setup);
+  });
   const auto traced_row = [&](const SummaryRow& plain, TraceLevel level) -> const SummaryRow* {
-    const std::string setup = observer_setup(family_of_setup(plain.key.setup), level);
+    const auto family = std::string(family_of_setup(plain.key.setup));
+    const std::string setup =
+        twins || level != TraceLevel::all ? observer_setup(family, level) : family;
     for (const SummaryRow& row : rows) {
       if (row.key.device == plain.key.device && row.key.arm == kTraced && row.key.setup == setup &&
           row.key.name == plain.key.name && row.metric == plain.metric) {
@@ -162,8 +169,9 @@ std::vector<ObserverEffect> observer_effects(const std::vector<SummaryRow>& rows
     return nullptr;
   };
   for (const SummaryRow& plain : rows) {
-    if (plain.key.arm != kPlain || plain.run_medians.empty() || !is_observer_setup(plain.key.setup))
-      continue;
+    if (plain.key.arm != kPlain || plain.run_medians.empty()) continue;
+    if (is_observer_setup(plain.key.setup) != twins) continue;
+    if (!twins && !traced_row(plain, TraceLevel::launches)) continue;  // not meant to show it
     for (const TraceLevel level : {TraceLevel::launches, TraceLevel::kernels, TraceLevel::all}) {
       const SummaryRow* traced = traced_row(plain, level);
       if (!traced || traced->run_medians.empty()) continue;

@@ -135,6 +135,10 @@ bool CaseTrace::Values::expect(double found, double expected) {
   return false;
 }
 
+void CaseTrace::Values::spoil(std::size_t sample) {
+  for (Column& column : columns) column.values[sample] = Block::kMissing;
+}
+
 std::uint64_t CaseTrace::Values::spoilt_samples() const {
   if (columns.empty()) return samples_without_records;
   return static_cast<std::uint64_t>(std::ranges::count_if(
@@ -161,6 +165,7 @@ std::vector<Column> CaseTrace::finish(const Block& block) {
   samples_ += windows.size();
   samples_without_records_ += values.samples_without_records;
   missing_records_ += values.missing_records;
+  impossible_calls_ += values.impossible_calls;
   expected_records_ += values.expected_records;
   spoilt_samples_ += values.spoilt_samples();
   allocations_joined_ += values.allocations_joined;
@@ -293,7 +298,9 @@ CaseTrace::Values CaseTrace::launches(const SampleWindows& windows) const {
     values.columns[3].values[i] = between(kernel.begin_ns, kernel.end_ns);
     values.columns[4].values[i] = static_cast<double>(launch.overhead_ns);
   }
-  for (const int launches : seen) values.expect(launches, 1);
+  for (std::size_t i = 0; i < n; ++i) {
+    if (!values.expect(seen[i], 1)) values.spoil(i);
+  }
   return values;
 }
 
@@ -472,6 +479,7 @@ CaseTrace::Values CaseTrace::allocations(const SampleWindows& windows) const {
   for (const activity::Memory& record : trace_.memory) memory[record.correlation] = &record;
   struct Seen {
     int allocated = 0, released = 0, without_memory = 0;
+    bool impossible = false;
   };
   std::vector<Seen> seen(n);
   for (const Call& call : trace_.calls) {
@@ -479,18 +487,25 @@ CaseTrace::Values CaseTrace::allocations(const SampleWindows& windows) const {
     if (call.purpose != Purpose::allocate && !release) continue;
     const auto sample = windows.sample_at(call.begin_ns);
     if (!sample) continue;
-    ++(release ? seen[*sample].released : seen[*sample].allocated);
+    Seen& own = seen[*sample];
+    ++(release ? own.released : own.allocated);
+    if (call.end_ns < call.begin_ns) {
+      own.impossible = true;
+      ++values.impossible_calls;
+    }
     values.columns[release ? 1 : 0].values[*sample] = between(call.begin_ns, call.end_ns);
     const auto joined = memory.find(call.correlation);
     if (joined != memory.end() && joined->second->release == release) {
       ++values.allocations_joined;
     } else {
-      ++seen[*sample].without_memory;
+      ++own.without_memory;
     }
   }
-  for (const auto& [allocated, released, without_memory] : seen) {
-    const int lacking = memory.empty() ? 0 : without_memory;
-    values.expect(allocated + released - lacking, 2);
+  for (std::size_t i = 0; i < n; ++i) {
+    const Seen& own = seen[i];
+    const int wrong = std::abs(own.allocated - 1) + std::abs(own.released - 1) +
+                      (memory.empty() ? 0 : own.without_memory);
+    if (!values.expect(2 - wrong, 2) || own.impossible) values.spoil(i);
   }
   return values;
 }
@@ -503,7 +518,8 @@ TraceFaults CaseTrace::faults() const {
     missing = std::max(missing, counts_.launches_without_kernel + counts_.kernels_without_launch);
   }
   TraceFaults faults;
-  faults.impossible = counts_.impossible() - counts_.dropped + missing + flags_before_kernel_;
+  faults.impossible =
+      counts_.impossible() - counts_.dropped + missing + flags_before_kernel_ + impossible_calls_;
   faults.records = std::max({counts_.launches,
                              counts_.kernels,
                              static_cast<std::uint64_t>(expected_records_),
@@ -531,6 +547,10 @@ std::string CaseTrace::describe_faults() const {
                                 samples_without_records_,
                                 samples_));
   }
+  if (impossible_calls_ > 0) {
+    parts.push_back(fmt::format("{} calls that allocate or give back end before they begin",
+                                impossible_calls_));
+  }
   if (flags_before_kernel_ > 0) {
     parts.push_back(fmt::format("the host saw {} flags before the kernels that raise them began",
                                 flags_before_kernel_));
@@ -551,7 +571,8 @@ std::optional<TraceUnavailable> CaseTrace::invalid() const {
                     clock_.step_ns() / 1000));
   }
   if (!faults().invalid()) return std::nullopt;
-  const bool bad_times = counts_.impossible() > 0 || flags_before_kernel_ > 0;
+  const bool bad_times =
+      counts_.impossible() > 0 || flags_before_kernel_ > 0 || impossible_calls_ > 0;
   return TraceUnavailable(counts_.dropped > 0 ? "invalid:dropped"
                           : bad_times         ? "invalid:bad_timestamps"
                                               : "invalid:unjoined",

@@ -120,12 +120,16 @@ class CaseTrace {
     std::vector<Column> columns;
     std::uint64_t samples_without_records = 0;
     std::uint64_t missing_records = 0;
+    std::uint64_t impossible_calls =
+        0;  // that allocate or give back; those that launch are the join's
     double expected_records = 0;
     std::uint64_t allocations_joined = 0;
     std::size_t kernels_per_sample = 0;  // of library work: the usual number
 
     /// Counts a sample as lacking records unless it has as many as expected.
     bool expect(double found, double expected);
+    /// Leaves a sample without traced metrics.
+    void spoil(std::size_t sample);
     /// Samples that have no traced metrics.
     std::uint64_t spoilt_samples() const;
   };
@@ -152,6 +156,7 @@ class CaseTrace {
   std::uint64_t samples_ = 0;
   std::uint64_t spoilt_samples_ = 0;
   std::uint64_t missing_records_ = 0;
+  std::uint64_t impossible_calls_ = 0;
   double expected_records_ = 0;
   TraceClock clock_;
   activity::Trace trace_;

@@ -59,6 +59,23 @@ TEST(SteadyStart, IsNeverContentWithWhatKeepsMoving) {
   EXPECT_EQ(steady_after([](int i) { return Round{2000 * std::pow(1.003, i), 8000, 1980}; }), 0);
 }
 
+// The host places the worker of a stream by how many there are.
+TEST(Warmth, LeavesTheDeviceAsItWas) {
+  const std::unique_ptr<Device> device = host::open();
+  const auto place = [&] {
+    device->create_stream();
+    return device->facts().details.at("queue_cpu");
+  };
+  const std::string before = place();
+  Warmth warmth(
+      *device, [] { return std::optional<double>(); }, [] {});
+  EXPECT_EQ(place(), before);
+  warmth.warm_up();
+  EXPECT_EQ(place(), before);
+  warmth.keep();
+  EXPECT_EQ(place(), before);
+}
+
 TEST(Warmth, EndsInTimeAndTellsWhatItFound) {
   const std::unique_ptr<Device> device = host::open();
   int rounds = 0;

@@ -114,6 +114,20 @@ TEST_F(Findings, MeasureTheObserverEffectOfEachLevelWithAnInterval) {
   }
 }
 
+TEST_F(Findings, OlderRecordsCompareTheWholeFamily) {
+  for (int replicate = 0; replicate < 4; ++replicate) {
+    run("GPU-1", "plain", "launch", replicate, 2000 * run_factor(0.01));
+    run("GPU-1", "traced", "launch+trace=launches", replicate, 2300 * run_factor(0.01));
+    run("GPU-1", "traced", "launch", replicate, 3000 * run_factor(0.01));
+  }
+  const SessionData session = read();
+  const auto effects = observer_effects(summarise(session));
+  ASSERT_EQ(effects.size(), 2u);
+  EXPECT_EQ(effects[0].level, TraceLevel::launches);
+  EXPECT_EQ(effects[1].level, TraceLevel::all);
+  EXPECT_NEAR(effects[1].traced - effects[1].plain, 1000, 100);
+}
+
 TEST_F(Findings, OneTracedRunHasAnEffectWithoutAnInterval) {
   run("GPU-1", "plain", "launch+trace=none", 0, 2000);
   run("GPU-1", "traced", "launch+trace=launches", 0, 2300);

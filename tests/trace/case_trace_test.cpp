@@ -305,6 +305,29 @@ TEST(CaseTrace, TwoAllocationsInOneSampleAreNotOne) {
   EXPECT_EQ(state(scene.trace), "invalid:unjoined");
 }
 
+TEST(CaseTrace, AnAllocationThatEndsBeforeItBeginsIsCountedAndNotBelieved) {
+  constexpr std::size_t kSamples = 200;
+  Scene scene({"call_ns"}, kSamples, TracedAs::allocation);
+  for (std::size_t i = 0; i < kSamples; ++i) {
+    scene.allocation(i, Purpose::allocate, 100, i == 3 ? 50 : 1100);
+    scene.allocation(i, Purpose::release, 3000, 3500);
+  }
+  const auto columns = scene.finish();
+  for (const auto& [metric, values] : columns) {
+    for (std::size_t i = 0; i < kSamples; ++i) EXPECT_EQ(std::isnan(values[i]), i == 3) << i;
+  }
+  EXPECT_EQ(scene.trace.faults().impossible, 1u);
+  EXPECT_EQ(state(scene.trace), "ok");
+}
+
+TEST(CaseTrace, TwoCallsOfOneKindAreNotOneOfEach) {
+  Scene scene({"call_ns"}, 1, TracedAs::allocation);
+  scene.allocation(0, Purpose::allocate, 100, 1100);
+  scene.allocation(0, Purpose::allocate, 2000, 2500);
+  EXPECT_TRUE(std::isnan(scene.finish().at("api_record_ns")[0]));
+  EXPECT_EQ(state(scene.trace), "invalid:unjoined");
+}
+
 TEST(CaseTrace, JoinsAllocationsToTheirMemory) {
   Scene scene({"call_ns"}, 2, TracedAs::allocation);
   for (const std::size_t i : {0u, 1u}) {
