@@ -232,3 +232,13 @@ def test_a_grid_barrier_that_does_not_hold_is_wrong_and_not_fast(run, make_node,
     rows = table(session / "summary.csv")
     assert {row["status"] for row in rows} == {"failed"}
     assert all("the grid's barrier does not hold" in row["reason"] for row in rows)
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs a CPU for each of two threads")
+def test_after_the_warm_up_the_hosts_worker_has_a_cpu_of_its_own(run):
+    """A stream that the warm-up kept would have moved it to the launching thread's: milliseconds in place of nanoseconds."""
+    done, session = run("--devices", "host", "--runs", 1, "--filter", IDLE)
+    assert done.returncode == 0, done.stderr
+    (record,), (end,) = of_kind(session, "run"), of_kind(session, "end")
+    assert record["warm_up"]["rounds"] >= 10
+    assert end["details"]["queue_cpu"] != record["cpus"]
