@@ -343,7 +343,8 @@ class Run {
            derive_seed(job_.at("seed").get<std::uint64_t>(), "case/" + name.text())});
     }
     outcome.method = prepared->method();
-    if (warmth_) warmth_->keep();
+    // The host works while a case is prepared, and has no clock of its own beside the thread's.
+    if (warmth_ && device_->facts().backend != "host") warmth_->keep();
     send_message({{"prepared", name.text()}});
     const std::unique_ptr<CaseTrace> trace =
         tracing_.of_case(definition.traced_as(name), prepared->operations_per_sample());
