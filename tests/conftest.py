@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 from collections.abc import Iterator
 
 import pytest
+
+# Whoever runs the tests in the background may have these ignored, and every program that a test starts would inherit that.
+for _which, _usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+    if signal.getsignal(_which) == signal.SIG_IGN:
+        signal.signal(_which, _usual)
 
 
 def _required() -> bool:

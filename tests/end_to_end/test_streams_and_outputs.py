@@ -397,8 +397,6 @@ def test_a_signal_while_the_page_is_drawn(command, which, session, tmp_path, slo
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        # Whoever runs the tests under nohup has it ignored.
-        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
     )
     drawing = wait_for(tmp_path / "drawing")
     process.send_signal(which)
