@@ -36,7 +36,7 @@ class ProcessDriver : public Driver {
       const Lock lock(process.mutex);
       Context* const context = process.current();
       if (context == nullptr || !loaded_.insert(library).second) return;
-      until_ns = now_ns() + context->description.launch.library_ns(context->random_at_times);
+      until_ns = now_ns() + context->description.launch.first_handle_ns(context->random_at_times);
     }
     spin_until(until_ns);
   }

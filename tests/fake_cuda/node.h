@@ -121,8 +121,8 @@ struct LaunchDescription {
   bool grid_barrier = true;  // holds back who comes first
   bool lazy_memsets =
       false;  // a context's first memset loads its kernel, which waits for the device
-  double global_timer_ns = 0;  // steps of the clock by which kernels wait; 0: none
-  Distribution library_ns;     // a library's first handle
+  double global_timer_ns = 0;    // steps of the clock by which kernels wait; 0: none
+  Distribution first_handle_ns;  // a library's first handle
 };
 
 struct DeviceDescription {

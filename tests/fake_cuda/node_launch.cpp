@@ -23,7 +23,7 @@ constexpr Field<LaunchDescription> kTimes[] = {
     {"jit_ns", &LaunchDescription::jit_ns},
     {"legacy_ns", &LaunchDescription::legacy_ns},
     {"library_call_ns", &LaunchDescription::in_library_ns},
-    {"library_ns", &LaunchDescription::library_ns},
+    {"library_ns", &LaunchDescription::first_handle_ns},
 };
 constexpr Field<GraphDescription> kGraphTimes[] = {
     {"call_ns", &GraphDescription::call_ns},
