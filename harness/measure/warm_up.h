@@ -36,8 +36,6 @@ class SteadyStart {
 
   void add(const Round& round) { rounds_.push_back(round); }
   bool steady() const;
-  std::size_t rounds() const { return rounds_.size(); }
-  const Round& last() const { return rounds_.back(); }
 
  private:
   std::vector<Round> rounds_;

@@ -76,22 +76,17 @@ TracingOverhead read_overhead(const Value& value) {
   return overhead;
 }
 
-double number_or(const Value& value, const char* key, const char* expected, double otherwise) {
-  const auto found = value.find(key);
-  return found ? found->number(0, expected) : otherwise;
-}
-
 double read_share(const Value& value, const char* key, double otherwise) {
-  const double share = number_or(value, key, "a share from 0 to 1", otherwise);
+  const double share = value.number_or(key, "a share from 0 to 1", otherwise);
   if (share > 1) value.at(key, "").reject("a share from 0 to 1");
   return share;
 }
 
 GpuClock read_gpu_clock(const Value& value) {
   value.expect_object({"sd_ns", "drift_ppm", "quantum_ns"});
-  return {number_or(value, "sd_ns", "a number of ns >= 0", 0),
-          number_or(value, "drift_ppm", "parts in a million >= 0", 0),
-          number_or(value, "quantum_ns", "a number of ns >= 0", 0)};
+  return {value.number_or("sd_ns", "a number of ns >= 0", 0),
+          value.number_or("drift_ppm", "parts in a million >= 0", 0),
+          value.number_or("quantum_ns", "a number of ns >= 0", 0)};
 }
 
 StartBurst read_start_burst(const Value& value) {

@@ -74,11 +74,6 @@ std::optional<Owner> read_optional(const Value& device,
   return owner;
 }
 
-double number_or(const Value& value, const char* key, const char* expected, double otherwise) {
-  const auto found = value.find(key);
-  return found ? found->number(0, expected) : otherwise;
-}
-
 LaunchLock read_lock(const Value& value) {
   constexpr auto expected = "\"none\", \"stream\" or \"process\"";
   const auto name = value.text(expected);
@@ -113,7 +108,7 @@ Ramp read_ramp(const Value& value) {
   value.expect_object({"ms", "factor", "idle_ms"});
   return {1e6 * value.at("ms", "milliseconds").number(0, "milliseconds >= 0"),
           value.at("factor", "by which it is slower").number(1, "a factor >= 1"),
-          1e6 * number_or(value, "idle_ms", "milliseconds >= 0", 1000)};
+          1e6 * value.number_or("idle_ms", "milliseconds >= 0", 1000)};
 }
 
 Placement read_placement(const Value& value) {
@@ -177,10 +172,10 @@ const std::set<std::string>& launch_keys() {
 void read_launch(const Value& value, DeviceDescription& device) {
   LaunchDescription& launch = device.launch;
   read_times(value, kTimes, launch);
-  launch.argument_ns_per_byte = number_or(value, "argument_ns_per_byte", "a number of ns >= 0", 0);
+  launch.argument_ns_per_byte = value.number_or("argument_ns_per_byte", "a number of ns >= 0", 0);
   launch.threads_per_multiprocessor = value.integer_or("threads_per_multiprocessor", 1024, 2048);
   launch.max_blocks_per_multiprocessor = value.integer_or("max_blocks_per_multiprocessor", 1, 32);
-  launch.wave_ns = number_or(value, "wave_ns", "a number of ns >= 0", 0);
+  launch.wave_ns = value.number_or("wave_ns", "a number of ns >= 0", 0);
   if (const auto lock = value.find("launch_lock")) launch.lock = read_lock(*lock);
   if (value.find("queue_depth")) launch.queue_depth = value.integer_or("queue_depth", 1, 1);
   GraphDescription graph;
@@ -188,7 +183,7 @@ void read_launch(const Value& value, DeviceDescription& device) {
   graph.launch_ns = device.launch_ns;
   launch.graph = read_optional(value, "graph", kGraphTimes, graph);
   launch.cooperative = value.boolean_or("cooperative", true);
-  launch.dependent_overlap_ns = number_or(value, "dependent_overlap_ns", "a number of ns >= 0", 0);
+  launch.dependent_overlap_ns = value.number_or("dependent_overlap_ns", "a number of ns >= 0", 0);
   if (const auto priorities = value.find("priorities")) read_priorities(*priorities, launch);
   if (const auto wake = value.find("wake_ns")) read_object(*wake, kWakeTimes, launch.wake_ns);
   if (const auto idle = value.find("idle")) launch.idle = read_idle(*idle);
@@ -198,7 +193,7 @@ void read_launch(const Value& value, DeviceDescription& device) {
   if (const auto lazy = value.find("lazy_in")) launch.lazy_loading = read_lazy_loading(*lazy);
   launch.lazy_memsets = value.boolean_or("lazy_memsets", false);
   launch.grid_barrier = value.boolean_or("grid_barrier", true);
-  launch.global_timer_ns = number_or(value, "global_timer_ns", "a number of ns >= 0", 0);
+  launch.global_timer_ns = value.number_or("global_timer_ns", "a number of ns >= 0", 0);
 }
 
 }  // namespace launchgap::fake

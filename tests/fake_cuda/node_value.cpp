@@ -85,6 +85,11 @@ bool Value::boolean_or(const char* key, bool otherwise) const {
   return value ? value->boolean() : otherwise;
 }
 
+double Value::number_or(const char* key, const std::string& expected, double otherwise) const {
+  const auto found = find(key);
+  return found ? found->number(0, expected) : otherwise;
+}
+
 Distribution Value::distribution_or(const char* key, double otherwise_ns) const {
   const auto value = find(key);
   return value ? value->distribution() : Distribution::constant(otherwise_ns);

@@ -42,6 +42,8 @@ class Value {
                  int otherwise,
                  int high = std::numeric_limits<int>::max()) const;
   bool boolean_or(const char* key, bool otherwise) const;
+  /// At least 0.
+  double number_or(const char* key, const std::string& expected, double otherwise) const;
   Distribution distribution_or(const char* key, double otherwise_ns) const;
 
   Distribution distribution() const;
