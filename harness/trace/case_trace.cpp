@@ -41,10 +41,9 @@ std::vector<double> launch_times(const activity::Trace& trace,
                                  Belongs&& belongs) {
   std::vector<double> times;
   for (const Launch& launch : joined.launches) {
-    const Call& call = trace.calls[launch.call];
-    if (launch.kernel_count == 0 || !belongs(call.begin_ns)) continue;
+    if (launch.kernel_count == 0 || !belongs(launch.begin_ns)) continue;
     const KernelRun& kernel = trace.kernels[joined.kernels_of(launch).front()];
-    times.push_back(between(call.begin_ns, kernel.begin_ns));
+    times.push_back(between(launch.begin_ns, kernel.begin_ns));
   }
   return times;
 }
@@ -271,7 +270,7 @@ CaseTrace::Values CaseTrace::values(const SampleWindows& windows) const {
 CaseTrace::Values CaseTrace::calls_alone(const SampleWindows& windows) const {
   std::vector<double> calls(windows.size(), 0);
   for (const Launch& launch : joined_.launches) {
-    if (const auto sample = windows.sample_at(trace_.calls[launch.call].begin_ns)) ++calls[*sample];
+    if (const auto sample = windows.sample_at(launch.begin_ns)) ++calls[*sample];
   }
   Values values;
   for (const double count : calls) values.expect(count, operations_);
@@ -286,7 +285,7 @@ CaseTrace::Values CaseTrace::launches(const SampleWindows& windows) const {
   std::vector<int> seen(n, 0);
   for (const Launch& launch : joined_.launches) {
     const Call& call = trace_.calls[launch.call];
-    const auto sample = windows.sample_at(call.begin_ns);
+    const auto sample = windows.sample_at(launch.begin_ns);
     if (!sample || (launch.kernel_count == 0 && !launch.impossible)) continue;
     const std::size_t i = *sample;
     if (++seen[i] > 1 || launch.impossible) continue;
@@ -331,7 +330,7 @@ CaseTrace::Values CaseTrace::bursts(const SampleWindows& windows) const {
   std::vector<Burst> bursts(n);
   for (const Launch& launch : joined_.launches) {
     const Call& call = trace_.calls[launch.call];
-    const auto sample = windows.sample_at(call.begin_ns);
+    const auto sample = windows.sample_at(launch.begin_ns);
     if (!sample) continue;
     Burst& burst = bursts[*sample];
     burst.impossible = burst.impossible || launch.impossible;
@@ -374,7 +373,7 @@ CaseTrace::Values CaseTrace::work(const SampleWindows& windows) const {
   const std::size_t n = windows.size();
   std::vector<Work> works(n);
   for (const Launch& launch : joined_.launches) {
-    const auto sample = windows.sample_at(trace_.calls[launch.call].begin_ns);
+    const auto sample = windows.sample_at(launch.begin_ns);
     if (!sample) continue;
     Work& work = works[*sample];
     work.impossible = work.impossible || launch.impossible;
@@ -431,8 +430,7 @@ CaseTrace::Values CaseTrace::chains(const SampleWindows& windows) const {
   const std::size_t n = windows.size();
   std::vector<Chain> chains(n);
   for (const Launch& launch : joined_.launches) {
-    const Call& call = trace_.calls[launch.call];
-    const auto sample = windows.sample_at(call.begin_ns);
+    const auto sample = windows.sample_at(launch.begin_ns);
     if (!sample) continue;
     chains[*sample].impossible = chains[*sample].impossible || launch.impossible;
     std::vector<const KernelRun*> kernels;
@@ -441,7 +439,7 @@ CaseTrace::Values CaseTrace::chains(const SampleWindows& windows) const {
     std::ranges::sort(kernels, {}, &KernelRun::begin_ns);
     for (const KernelRun* kernel : kernels) {
       chains[*sample].operations.push_back(
-          {kernel, kernel == kernels.front() ? call.begin_ns : kNoLaunch});
+          {kernel, kernel == kernels.front() ? launch.begin_ns : kNoLaunch});
     }
   }
   Values values;

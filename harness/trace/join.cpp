@@ -64,21 +64,25 @@ bool times_are_possible(const Record& record, JoinCounts& counts) {
   return true;
 }
 
-/// The launch calls, outer before inner.
-std::vector<std::uint32_t> launch_calls_in_order(const Trace& trace, JoinCounts& counts) {
-  std::vector<std::uint32_t> order;
-  order.reserve(trace.calls.size());
+struct LaunchCalls {
+  std::vector<std::uint32_t> possible;  // outer before inner
+  std::vector<std::uint32_t> impossible;
+};
+
+LaunchCalls find_launch_calls(const Trace& trace, JoinCounts& counts) {
+  LaunchCalls calls;
+  calls.possible.reserve(trace.calls.size());
   for (std::uint32_t i = 0; i < trace.calls.size(); ++i) {
     const Call& call = trace.calls[i];
-    if (call.purpose == activity::Purpose::launch && times_are_possible(call, counts))
-      order.push_back(i);
+    if (call.purpose != activity::Purpose::launch) continue;
+    (times_are_possible(call, counts) ? calls.possible : calls.impossible).push_back(i);
   }
   const auto before = [&](std::uint32_t a, std::uint32_t b) {
     const Call &x = trace.calls[a], &y = trace.calls[b];
     return x.begin_ns != y.begin_ns ? x.begin_ns < y.begin_ns : x.end_ns > y.end_ns;
   };
-  if (!std::ranges::is_sorted(order, before)) std::ranges::sort(order, before);
-  return order;
+  if (!std::ranges::is_sorted(calls.possible, before)) std::ranges::sort(calls.possible, before);
+  return calls;
 }
 
 class Join {
@@ -100,11 +104,11 @@ class Join {
 
  private:
   void find_launches() {
-    const std::vector<std::uint32_t> order = launch_calls_in_order(trace_, joined_.counts);
-    joined_.launches.reserve(order.size());
+    const LaunchCalls calls = find_launch_calls(trace_, joined_.counts);
+    joined_.launches.reserve(calls.possible.size() + calls.impossible.size());
     std::unordered_map<std::uint32_t, std::uint32_t> outer_of_thread;
     std::uint32_t thread = 0, outer = kNone;  // most calls are of the same thread as the one before
-    for (const std::uint32_t index : order) {
+    for (const std::uint32_t index : calls.possible) {
       const Call& call = trace_.calls[index];
       if (call.thread != thread || outer == kNone) {
         if (outer != kNone) outer_of_thread[thread] = outer;
@@ -118,11 +122,20 @@ class Join {
         ++joined_.counts.nested;
       } else {
         outer = static_cast<std::uint32_t>(joined_.launches.size());
-        joined_.launches.push_back({.call = index});
+        joined_.launches.push_back({.call = index, .begin_ns = call.begin_ns});
       }
       if (call.correlation == 0) continue;
       const std::uint32_t owner = by_correlation_.add(call.correlation, outer);
       if (owner != kNone && owner != outer) ++joined_.counts.duplicates;
+    }
+    launches_with_times_ = joined_.launches.size();
+    for (const std::uint32_t index : calls.impossible) {
+      const auto launch = static_cast<std::uint32_t>(joined_.launches.size());
+      const std::uint32_t correlation = trace_.calls[index].correlation;
+      // Where calls nest, the other one has the kernels.
+      if (correlation == 0 || by_correlation_.add(correlation, launch) != kNone) continue;
+      joined_.launches.push_back(
+          {.call = index, .begin_ns = trace_.calls[index].begin_ns, .impossible = true});
     }
     joined_.counts.launches = joined_.launches.size();
   }
@@ -167,18 +180,21 @@ class Join {
   }
 
   void check_launches() {
-    for (Launch& launch : joined_.launches) {
+    for (std::size_t i = 0; i < joined_.launches.size(); ++i) {
+      Launch& launch = joined_.launches[i];
       if (launch.kernel_count == 0) {
         if (!launch.is_graph && !launch.impossible) ++joined_.counts.launches_without_kernel;
         continue;
       }
       const auto own = std::span(joined_.kernels).subspan(launch.first_kernel, launch.kernel_count);
       if (own.size() > 1) {
-        std::ranges::sort(own, {}, [&](std::uint32_t i) { return trace_.kernels[i].begin_ns; });
+        std::ranges::sort(own, {}, [&](std::uint32_t k) { return trace_.kernels[k].begin_ns; });
       }
       const Call& call = trace_.calls[launch.call];
       const std::int64_t begin_ns = trace_.kernels[own[0]].begin_ns;
-      if (begin_ns < call.begin_ns - clock_error_ns_) {
+      if (i >= launches_with_times_) {
+        if (launch.begin_ns <= 0) launch.begin_ns = begin_ns;
+      } else if (begin_ns < call.begin_ns - clock_error_ns_) {
         ++joined_.counts.early;
         launch.impossible = true;
       } else if (begin_ns < call.end_ns) {
@@ -231,6 +247,7 @@ class Join {
   const Trace& trace_;
   std::int64_t clock_error_ns_;
   LaunchByCorrelation by_correlation_;
+  std::size_t launches_with_times_ = 0;  // the first; the calls of the others cannot be
   Joined joined_;
 };
 

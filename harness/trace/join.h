@@ -16,11 +16,12 @@ namespace launchgap {
 
 /// One outermost launch call.
 struct Launch {
-  std::uint32_t call = 0;          // index into Trace::calls
+  std::uint32_t call = 0;     // index into Trace::calls
+  std::int64_t begin_ns = 0;  // of the call; of its first kernel if the call's record has no time
   std::uint32_t first_kernel = 0;  // into Joined::kernels
   std::uint32_t kernel_count = 0;
   bool is_graph = false;         // a graph traced as a whole: its kernels have no records
-  bool impossible = false;       // a record of one of its kernels cannot be
+  bool impossible = false;       // the record of the call or of one of its kernels cannot be
   std::int64_t overhead_ns = 0;  // time from the call on that overheads cover
 };
 
@@ -52,7 +53,7 @@ struct JoinCounts {
 };
 
 struct Joined {
-  std::vector<Launch> launches;        // by begin of the call
+  std::vector<Launch> launches;        // by begin of the call; last, those whose call cannot be
   std::vector<std::uint32_t> kernels;  // indices into Trace::kernels, grouped by launch and within
                                        // it by begin
   JoinCounts counts;
@@ -62,8 +63,9 @@ struct Joined {
   }
 };
 
-/// Joins a trace; about 25 ns per record. Records with impossible times take no part, and their
-/// launch says that they were there. A kernel may begin `clock_error_ns` before its launch.
+/// Joins a trace; about 25 ns per record. Kernels with impossible times take no part, and their
+/// launch says that they were there; a launch call with impossible times keeps its kernels, so that
+/// one such record is one. A kernel may begin `clock_error_ns` before its launch.
 Joined join(const activity::Trace& trace, std::int64_t clock_error_ns = 0);
 
 }  // namespace launchgap

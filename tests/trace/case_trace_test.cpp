@@ -378,6 +378,39 @@ TEST(CaseTrace, ASampleWithAnImpossibleRecordLacksTracedMetricsAndNoOtherDoes) {
   EXPECT_EQ(state(scene.trace), "ok");
 }
 
+/// A kernel's record, or that of the call, which a graph's launch shares between many kernels.
+TEST(CaseTrace, OneImpossibleRecordIsCountedOnce) {
+  using Spoil = void (*)(activity::Trace&);
+  const std::pair<const char*, Spoil> ways[] = {
+      {"a call without a begin", [](auto& trace) { trace.calls[7].begin_ns = 0; }},
+      {"a call without times",
+       [](auto& trace) { trace.calls[7].begin_ns = trace.calls[7].end_ns = 0; }},
+      {"a call that ends before it begins",
+       [](auto& trace) { std::swap(trace.calls[7].begin_ns, trace.calls[7].end_ns); }},
+      {"a kernel without times",
+       [](auto& trace) { trace.kernels[56].begin_ns = trace.kernels[56].end_ns = 0; }},
+      {"a kernel that ends before it begins",
+       [](auto& trace) { std::swap(trace.kernels[56].begin_ns, trace.kernels[56].end_ns); }},
+      {"a kernel before its launch",
+       [](auto& trace) { trace.kernels[56].begin_ns = trace.calls[7].begin_ns - 1'000'000; }},
+  };
+  constexpr std::size_t kSamples = 100;
+  constexpr int kKernels = 8;
+  for (const auto& [name, spoil] : ways) {
+    Scene scene({"calls_ns"}, kSamples, TracedAs::chain, kKernels);
+    for (std::size_t i = 0; i < kSamples; ++i) {
+      scene.launch(i, 100, 2100, 2200, 2300);
+      for (int k = 1; k < kKernels; ++k) scene.another_kernel(i, 2200 + 200 * k, 2300 + 200 * k);
+    }
+    spoil(scene.tracer.next);
+    const auto columns = scene.finish();
+    EXPECT_EQ(scene.trace.faults().impossible, 1u) << name << ": " << scene.trace.describe_faults();
+    EXPECT_EQ(scene.trace.samples_without_records(), 0u) << name;
+    for (std::size_t i = 0; i < kSamples; ++i)
+      EXPECT_EQ(std::isnan(columns.at("kernel_ns")[i]), i == 7) << name << " " << i;
+  }
+}
+
 // The rule of docs/definitions.md: valid up to 1 in 1000, invalid from 1 in 100, doubtful between.
 TEST(CaseTrace, TheShareOfImpossibleRecordsDecides) {
   struct Share {
