@@ -42,6 +42,13 @@ void Buffers::Buffer::put(const Record& record) {
   used += record.size;
 }
 
+void Buffers::Buffer::convert(double now_ns, std::size_t most) {
+  for (; most > 0 && !kernels.empty() && kernels.front().second->complete(now_ns); --most) {
+    complete_kernel(memory + kernels.front().first, *kernels.front().second, now_ns);
+    kernels.pop_front();
+  }
+}
+
 bool Buffers::Buffer::complete(double now_ns) const {
   return std::all_of(kernels.begin(), kernels.end(), [&](const auto& kernel) {
     return kernel.second->complete(now_ns);
@@ -100,6 +107,11 @@ void Buffers::write(const std::vector<Record>& records) {
   }
   if (calling_back) return;
   const double now = now_ns();
+  {
+    constexpr std::size_t kMost = 4;
+    const std::lock_guard lock(thread.mutex);
+    (thread.full.empty() ? thread.current : thread.full.front()).convert(now, kMost);
+  }
   give_back(take_complete(thread, false, false, now), now);
 }
 

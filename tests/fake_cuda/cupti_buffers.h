@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <random>
@@ -50,12 +51,15 @@ class Buffers {
     std::uint8_t* memory = nullptr;
     std::size_t bytes = 0;
     std::size_t used = 0;
-    std::size_t most_records = 0;      // 0: as many as fit
-    std::vector<std::size_t> records;  // offsets
-    std::vector<std::pair<std::size_t, std::shared_ptr<const PendingKernel>>> kernels;  // by offset
+    std::size_t most_records = 0;     // 0: as many as fit
+    std::deque<std::size_t> records;  // offsets
+    std::deque<std::pair<std::size_t, std::shared_ptr<const PendingKernel>>> kernels;  // by offset
 
     bool takes(const Record& record) const;
     void put(const Record& record);
+    /// Puts the times of kernels that have ended into their records, of `most` at once: a call that
+    /// converted them all would take longer than the driver said that it takes.
+    void convert(double now_ns, std::size_t most);
     bool complete(double now_ns) const;
   };
   /// What one thread has got from the client.

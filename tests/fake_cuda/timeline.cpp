@@ -42,6 +42,9 @@ double Timeline::end_of(const Item& item, double begin_ns, double available_ns) 
 }
 
 ItemPointer Timeline::in_the_way(std::size_t most, double now_ns) {
+  // A few with each launch: all at once would take longer than the driver said that a call takes.
+  for (int i = 0; i < 4 && !held_.empty() && held_.front()->complete(now_ns); ++i)
+    held_.pop_front();
   if (held_.size() < most) return nullptr;
   advance(now_ns, false, nullptr);
   while (!held_.empty() && held_.front()->complete(now_ns)) held_.pop_front();
