@@ -539,6 +539,7 @@ def hanging_library(machine):
     machine.make_library("libnccl.so.2", source)
 
 
+@pytest.mark.compares_times
 @pytest.mark.parametrize(("slow", "arguments", "limit"), [
     (fake_node, ["--no-prove"], 2),
     (fake_node, [], 12),
@@ -554,6 +555,7 @@ def test_time(machine, slow, arguments, limit):
     assert answer["usable_gpus"] == (8 if slow is fake_node else 1)
 
 
+@pytest.mark.compares_times
 def test_ctrl_c_leaves_nothing_behind(machine, tmp_path):
     temporary = tmp_path / "tmp"
     temporary.mkdir()

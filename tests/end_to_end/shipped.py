@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import subprocess
+import tempfile
 
 ROOT = pathlib.Path(__file__).parents[2]
 BUILD = ROOT / "build"
@@ -20,11 +21,15 @@ NATIVE = "LAUNCHGAP_NVCC-NOTFOUND" not in (BUILD / "CMakeCache.txt").read_text(e
 # The plain arm alone.
 UNTRACED = ("--trace", "off")
 
+# Tests that run side by side measure devices of the same names: each process of the tests locks in a folder of its own.
+LOCKS = tempfile.TemporaryDirectory(prefix="launchgap-test-locks-")
+
 
 def environment(node=None, **extra):
     env = {k: v for k, v in os.environ.items() if not k.startswith(("CUDA_", "LAUNCHGAP_"))}
     # What a process is worth that measures at once is for tests of what it measures to ask.
     env["LAUNCHGAP_WARM_UP"] = "off"
+    env["LAUNCHGAP_LOCK_DIR"] = LOCKS.name
     if node is not None:
         env["LD_LIBRARY_PATH"] = str(BUILD / "fake_cuda")
         env["LAUNCHGAP_FAKE_NODE"] = str(node)

@@ -21,6 +21,7 @@ def rows_of(session, benchmark, metric, part=""):
     ]
 
 
+@pytest.mark.compares_times
 def test_launch_times_are_the_ones_of_the_node(run, make_node):
     done, session = run("--devices", "gpu", "--runs", 3, "--filter", "launch/null", node=make_node(**CONSTANT))
     assert done.returncode == 0, done.stderr
@@ -34,6 +35,7 @@ def test_launch_times_are_the_ones_of_the_node(run, make_node):
     assert api["n"] == str(3 * 5 * 2000) and api["runs"] == "3"
 
 
+@pytest.mark.compares_times
 def test_a_factor_per_process_shows_between_runs_and_not_within(run, make_node):
     node = make_node(**(CONSTANT | {"process_factor_sigma": 0.2}))
     done, session = run("--devices", "gpu", "--runs", 8, "--filter", "launch/null.*idle", node=node)
@@ -43,6 +45,7 @@ def test_a_factor_per_process_shows_between_runs_and_not_within(run, make_node):
     assert float(row["p50_ci_lo"]) < float(row["p50"]) < float(row["p50_ci_hi"]), "eight runs have an interval"
 
 
+@pytest.mark.compares_times
 def test_device_time_follows_the_rate_of_the_node_and_not_the_launches(run, make_node):
     node = make_node(**(CONSTANT | {"kernel_ns": {"constant": 0}, "tflops": {"fp32": 1.0}, "call_ns": {"constant": 3000}}))
     done, session = run("--devices", "gpu", "--runs", 1, "--filter", "matmul.*size:256/type:fp32", node=node)

@@ -8,6 +8,7 @@ from shipped import NODES, SMALL, launchgap, records, table
 FAULTY = NODES / "mixed_8_gpus_two_faulty.json"
 
 
+@pytest.mark.compares_times
 def test_one_sticky_error_and_one_hang_leave_everything_else_measured(run):
     done, session = run("--devices", "gpu", "--runs", 2, "--timeout", 3, "--filter", SMALL, node=FAULTY, timeout=400)
     assert done.returncode == 3, done.stderr
@@ -54,6 +55,7 @@ def test_one_sticky_error_and_one_hang_leave_everything_else_measured(run):
     assert any(event["event"] == "worker-hung" for event in events)
 
 
+@pytest.mark.compares_times
 def test_a_case_that_hung_is_not_tried_again(run, make_node):
     node = make_node(faults=[{"device": 0, "library": "cublas", "call": "cublasSgemm_v2", "after": 0, "hang": True}])
     done, session = run(

@@ -38,6 +38,7 @@ def harsh_node(tmp_path):
     return write
 
 
+@pytest.mark.compares_times
 def test_every_family_is_measured_and_traced(run):
     """As it is, slow starts included: each kind of case once, graphs and captures too."""
     pattern = (
@@ -173,6 +174,7 @@ def test_variables_that_falsify_are_removed_and_said(run, harsh_node):
     assert float(call["p50"]) < 0.7 * float(round_trip["p50"]), "a call that waited would be the round trip"
 
 
+@pytest.mark.compares_times
 def test_no_effect_of_tracing_is_seen_where_there_is_none():
     """A few of the sessions of tests/experiments/observer_null.py, whose record is beside it."""
     sys.path.insert(0, str(ROOT / "tests/experiments"))
@@ -187,6 +189,7 @@ def test_no_effect_of_tracing_is_seen_where_there_is_none():
     assert all(abs(row["effect"]) < 0.06 * row["plain"] for _, row in rows), rows
 
 
+@pytest.mark.compares_times
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs a CPU that is not near")
 def test_the_context_is_made_near_the_gpu(run, harsh_node, tmp_path):
     """The driver's memory is on the node of the thread that makes the context."""
@@ -212,6 +215,7 @@ def test_the_context_is_made_near_the_gpu(run, harsh_node, tmp_path):
     assert calls["unknown"] > 50_000, "and would be slow elsewhere: nothing tells what is near"
 
 
+@pytest.mark.compares_times
 def test_what_does_not_settle_is_said(run, harsh_node):
     """A ramp of 4 s is not over in 2."""
     node = harsh_node({"ramp": {"ms": 4_000, "factor": 20, "idle_ms": 1000}})
@@ -234,6 +238,7 @@ def test_a_grid_barrier_that_does_not_hold_is_wrong_and_not_fast(run, make_node,
     assert all("the grid's barrier does not hold" in row["reason"] for row in rows)
 
 
+@pytest.mark.compares_times
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs a CPU for each of two threads")
 def test_after_the_warm_up_the_hosts_worker_has_a_cpu_of_its_own(run):
     """A stream that the warm-up kept would have moved it to the launching thread's: milliseconds in place of nanoseconds."""

@@ -106,6 +106,7 @@ def test_no_cuda_library_is_linked():
     assert not re.search(r"cuda|cublas|cudnn|cupti|nvidia|openblas|dnnl", linked)
 
 
+@pytest.mark.compares_times
 def test_help_is_there_at_once():
     times = []
     for _ in range(10):

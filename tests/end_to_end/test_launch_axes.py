@@ -92,6 +92,7 @@ def advice_on(session, axis, folder):
     return [row for row in table(folder / "advice.csv") if row["axis"] == axis]
 
 
+@pytest.mark.compares_times
 @pytest.mark.parametrize("name", MATTERS)
 def test_the_advice_names_what_matters_on_this_node(name, run, make_node, tmp_path):
     if name == "dependent" and not NATIVE:
@@ -109,6 +110,7 @@ def test_the_advice_names_what_matters_on_this_node(name, run, make_node, tmp_pa
 
 
 # Nothing here costs more than its plain sibling: no line may claim that it does.
+@pytest.mark.compares_times
 def test_no_advice_to_act_where_nothing_matters(run, make_node, tmp_path):
     filter_ = "launch/(api|args|grid|cooperative|wait/wait:(spin|yield)|after_idle/idle_ms:(0|1)$)"
     done, session = run("--devices", "gpu", "--runs", 4, "--filter", filter_, "--no-report", node=make_node(**QUIET))
@@ -119,6 +121,7 @@ def test_no_advice_to_act_where_nothing_matters(run, make_node, tmp_path):
     assert [row["advice"] for row in lines if row["severity"] == "act"] == []
 
 
+@pytest.mark.compares_times
 def test_the_page_gives_the_advice_and_the_spread(run, make_node):
     node = make_node(**QUIET | MATTERS["args"][1])
     done, session = run("--devices", "gpu", "--runs", 3, "--filter", MATTERS["args"][0], node=node)
@@ -213,6 +216,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.compares_times
 @pytest.mark.parametrize("name", FAULTS)
 def test_what_fails_fails_alone(name, run, make_node):
     filter_, call, fault = FAULTS[name]
@@ -259,6 +263,7 @@ def test_a_fresh_process_is_one_sample_and_they_have_a_number_of_their_own(run, 
     assert by_setup["launch+loading=lazy"]["kernel_form"] in ("native", "portable")
 
 
+@pytest.mark.compares_times
 def test_first_launches_are_taken_apart(run, make_node):
     node = make_node(
         **QUIET | {"init_ns": 30e6, "context_ns": 50e6, "module_ns": 4e6, "lazy_ns": 7e6, "jit_ns": 90e6}
@@ -281,6 +286,7 @@ def test_first_launches_are_taken_apart(run, make_node):
     assert found["eager", "first_call_ns"] < 1
 
 
+@pytest.mark.compares_times
 def test_a_case_stops_early_only_when_its_medians_are_known(run, make_node):
     def samples(**changes):
         done, session = run(
@@ -307,6 +313,7 @@ def test_a_noisy_case_takes_all_of_its_blocks(run, make_node):
 # --- the chain, as a trace sees it ---
 
 
+@pytest.mark.compares_times
 def test_the_chain_runs_what_it_claims(run, make_node, export):
     node = make_node(**QUIET | {"kernel_ns": 0, "call_ns": 3000, "launch_ns": 5000})
     done, session = run(
@@ -369,6 +376,7 @@ def test_a_cache_in_which_the_driver_leaves_nothing_is_unsupported_and_not_a_tim
     assert "kept nothing" in summaries[0]["reason"] and str(empty) in summaries[0]["reason"]
 
 
+@pytest.mark.compares_times
 def test_past_the_queues_limit_a_launch_takes_as_long_as_a_kernel(run, make_node):
     node = make_node(**QUIET | {"queue_depth": 300, "call_ns": 3000, "launch_ns": 5000, "kernel_ns": 5000})
     done, session = run("--devices", "gpu", "--runs", 2, "--filter", "launch/queue", "--no-report", node=node)

@@ -6,6 +6,8 @@ import subprocess
 import pytest
 from shipped import BUILD, NODES, environment
 
+pytestmark = pytest.mark.compares_times
+
 
 @pytest.fixture(scope="module")
 def figures(tmp_path_factory):

@@ -49,6 +49,7 @@ DISTRIBUTIONS = {
 }
 
 
+@pytest.mark.compares_times
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_both_arms_recover_a_known_distribution(run, make_node, name):
     launch_ns, median, p99, modes = DISTRIBUTIONS[name]
@@ -69,6 +70,7 @@ def test_both_arms_recover_a_known_distribution(run, make_node, name):
     assert float(plain["p50"]) == pytest.approx(median + 10_000, rel=0.03)
 
 
+@pytest.mark.compares_times
 def test_a_factor_per_process_is_between_runs_and_no_mode(run, make_node):
     node = make_node(**QUIET | {"launch_ns": {"lognormal": {"median": 50_000, "sigma": 0.02}}, "process_factor_sigma": 0.1})
     done, session = run("--devices", "gpu", "--runs", 8, "--filter", IDLE, "--trace", "on", node=node)
@@ -81,6 +83,7 @@ def test_a_factor_per_process_is_between_runs_and_no_mode(run, make_node):
     assert float(row["icc"]) > 0.5
 
 
+@pytest.mark.compares_times
 def test_a_slow_device_is_named_and_no_other(run, make_node, export):
     node = make_node(devices=3, **QUIET | {"process_factor_sigma": 0.01})
     description = json.loads(node.read_text())
@@ -133,6 +136,7 @@ def test_every_family_has_its_records(run, export, device):
     assert "telemetry" in {record["record"] for file in records(session).values() for record in file}
 
 
+@pytest.mark.compares_times
 def test_library_work_is_taken_apart(run, make_node, export):
     node = make_node(**QUIET | {"kernel_gap_ns": {"constant": 3000}, "tflops": {"fp32": 5.0}})
     done, session = run(
@@ -166,6 +170,7 @@ def test_overheads_that_make_a_launch_slow_are_found(run, make_node):
     assert use["kind"] == "command buffer full" and use["count"] == pytest.approx(10_000 / 50, abs=2)
 
 
+@pytest.mark.compares_times
 def test_the_observer_effect_is_what_cupti_was_told_to_cost(run, make_node, export):
     node = make_node(**QUIET)
     description = json.loads(node.read_text())
@@ -316,6 +321,7 @@ def test_under_a_tool_cupti_is_left_alone_and_the_results_are_marked(run, make_n
     assert {json.loads(run["fingerprint"])["measured_under_tool"] for run in runs} == {tool}
 
 
+@pytest.mark.compares_times
 @pytest.mark.parametrize("call, after", [("cuptiSubscribe", 0), ("cuptiActivityFlushAll", 4)])
 def test_a_cupti_that_hangs_costs_one_time_out_and_the_plain_arm_nothing(run, make_node, call, after):
     faults = [{"library": "cupti", "call": call, "after": after, "hang": True}]
@@ -340,6 +346,7 @@ def test_a_cupti_that_crashes_takes_only_its_own_arm_along(run, make_node):
     assert "SIGABRT" in done.stderr
 
 
+@pytest.mark.compares_times
 def test_a_kernel_that_never_ends_is_killed_in_either_arm(run, make_node):
     faults = [{"library": "cuda", "call": "cuStreamSynchronize", "after": 5000, "hang": True}]
     node = make_node(faults=faults, **QUIET | {"launch_ns": {"constant": 200_000}, "kernel_ns": {"constant": 2000}})
@@ -372,6 +379,7 @@ def test_no_plain_process_has_cupti_in_it(run, make_node):
 # --- telemetry ---
 
 
+@pytest.mark.compares_times
 def test_telemetry_is_what_the_device_says(run, make_node, export):
     nvml = dict(
         pstate=0, sm_clock_mhz=1410, memory_clock_mhz=1593, temperature_c=41, power_mw=250_000, reasons=4, sw_power_cap_share=0.25, processes=[4711]
@@ -418,6 +426,7 @@ def test_what_nvml_lacks_is_missing_and_not_zero(run, make_node, export, nvml, f
 # --- the flag's cross-check ---
 
 
+@pytest.mark.compares_times
 def test_the_flag_comes_after_the_kernel_begins(run, make_node, export):
     done, session = run("--devices", "gpu", "--runs", 2, "--filter", "launch/(flag|echo)", "--trace", "on", node=make_node(**QUIET))
     assert done.returncode == 0, done.stderr
