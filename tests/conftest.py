@@ -6,7 +6,6 @@ import os
 import resource
 import shutil
 import signal
-import subprocess
 import time
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -88,7 +87,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
     begin, busy, own = time.monotonic(), _busy_seconds(), _own_seconds()
     try:
         return (yield)
-    except (AssertionError, subprocess.TimeoutExpired) as failure:
+    except (Exception, pytest.fail.Exception) as failure:
         whole = (time.monotonic() - begin) * (os.cpu_count() or 1)
         others = (_busy_seconds() - busy - (_own_seconds() - own)) / whole
         if others <= MOST_OF_OTHERS:
