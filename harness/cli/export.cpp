@@ -7,9 +7,7 @@
 #include "harness/cli/page.h"
 #include "harness/core/say.h"
 #include "harness/core/stop.h"
-#include "harness/record/reader.h"
-#include "harness/summary/csv.h"
-#include "harness/summary/tables.h"
+#include "harness/summary/all_tables.h"
 
 namespace launchgap::cli {
 namespace {
@@ -17,52 +15,13 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Every sample as a row, read file by file so that memory stays small.
-void write_samples(const SessionData& session, const fs::path& path) {
-  CsvWriter out(path,
-                {"session_id",
-                 "node",
-                 "device_id",
-                 "replicate",
-                 "attempt",
-                 "arm",
-                 "setup",
-                 "case",
-                 "block",
-                 "sample",
-                 "metric",
-                 "value"});
-  for (const RunInfo& run : session.runs) {
-    read_records(session.folder / "records" / run.file,
-                 {[&](SampleBlock&& block) {
-                    for (std::size_t m = 0; m < block.metrics.size(); ++m) {
-                      for (std::size_t i = 0; i < block.values[m].size(); ++i) {
-                        out.row({session.id,
-                                 run.node,
-                                 run.device,
-                                 std::to_string(run.replicate),
-                                 std::to_string(run.attempt),
-                                 run.arm,
-                                 run.setup,
-                                 block.case_name,
-                                 std::to_string(block.block),
-                                 std::to_string(block.first + i),
-                                 block.metrics[m],
-                                 cell(block.values[m][i])});
-                      }
-                    }
-                  },
-                  [](const Json&) {}});
-  }
-  out.commit();
-}
-
 /// Half an export is none, and would stand in the way of another one. The folder was empty.
 void remove_tables(const fs::path& folder) {
   std::error_code failed;
   std::vector<fs::path> tables;
   for (fs::directory_iterator entry(folder, failed), end; !failed && entry != end;
        entry.increment(failed)) {
-    if (entry->path().extension() == ".csv" || entry->path().filename() == "metrics.json")
+    if (entry->path().extension() == ".csv" || entry->path().filename() == "tables.json")
       tables.push_back(entry->path());
   }
   for (const fs::path& table : tables) fs::remove(table, failed);
@@ -82,9 +41,8 @@ ExitCode export_csv(const std::string& folder, const fs::path& output) {
     throw UsageError(fmt::format("{} cannot be made: {}", output.string(), failed.message()));
   const SignalWatch watch;
   try {
-    write_csv_tables(summarised.session, summarised.rows, output);
-    write_detail_tables(summarised.session, summarised.rows, output);
-    write_samples(summarised.session, output / "samples.csv");
+    write_tables(summarised.tabled(), TableUse::details, output);
+    write_tables(summarised.tabled(), TableUse::samples, output);
   } catch (const Error&) {
     remove_tables(output);
     throw;

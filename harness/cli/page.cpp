@@ -24,7 +24,7 @@
 #include "harness/summary/advice.h"
 #include "harness/summary/fallback.h"
 #include "harness/summary/findings.h"
-#include "harness/summary/tables.h"
+#include "harness/summary/all_tables.h"
 
 extern char** environ;
 
@@ -155,8 +155,7 @@ void write_page(const std::vector<std::unique_ptr<Summarised>>& sessions, const 
     const fs::path folder = tables.path() / std::to_string(i);
     std::error_code failed;  // the first table says it
     fs::create_directory(folder, failed);
-    write_csv_tables(sessions[i]->session, sessions[i]->rows, folder);
-    write_detail_tables(sessions[i]->session, sessions[i]->rows, folder);
+    write_tables(sessions[i]->tabled(), TableUse::details, folder);
     for (const std::string& argument : {std::string("--session"),
                                         sessions[i]->session.folder.string(),
                                         std::string("--tables"),

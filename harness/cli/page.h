@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "harness/summary/summary.h"
+#include "harness/summary/table.h"
 
 namespace launchgap::cli {
 
@@ -14,6 +14,7 @@ struct Summarised {
   std::vector<SummaryRow> rows;
 
   explicit Summarised(const std::filesystem::path& folder);
+  Tabled tabled() const { return {session, rows}; }
   Summarised(const Summarised&) = delete;  // the rows point into the session
 };
 

@@ -5,6 +5,7 @@
 #include "harness/cli/page.h"
 #include "harness/core/say.h"
 #include "harness/core/stop.h"
+#include "harness/summary/all_tables.h"
 
 namespace launchgap::cli {
 
@@ -44,8 +45,8 @@ void add_report(CLI::App& app, Action& action) {
       }
       const SignalWatch watch;
       if (sessions.size() == 1 && options->output.empty()) {
-        write_csv_tables(
-            sessions.front()->session, sessions.front()->rows, sessions.front()->session.folder);
+        const Summarised& only = *sessions.front();
+        write_tables(only.tabled(), TableUse::session, only.session.folder);
       }
       write_page(sessions, output);
       answer("{}\n", output.string());

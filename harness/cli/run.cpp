@@ -14,6 +14,7 @@
 #include "harness/doctor/rules/rules.h"
 #include "harness/doctor/screen.h"
 #include "harness/run/session.h"
+#include "harness/summary/all_tables.h"
 
 namespace launchgap::cli {
 namespace {
@@ -43,7 +44,7 @@ bool conclude(const std::filesystem::path& folder, bool with_page) {
   const Summarised& summarised = *sessions.front();
   for (const std::string& problem : summarised.session.problems) say("launchgap: {}", problem);
   try {
-    write_csv_tables(summarised.session, summarised.rows, folder);
+    write_tables(summarised.tabled(), TableUse::session, folder);
   } catch (const WriteError& error) {
     say("launchgap: {}", error.what());
     written = false;

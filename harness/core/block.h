@@ -3,7 +3,6 @@
 #pragma once
 
 #include <array>
-#include <cassert>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -42,9 +41,11 @@ class Block {
   void close() { end_ns_ = now_ns(); }
 
   /// Keeps one sample: its start on the clock of now_ns(), and one value per metric, in order.
+  /// Throws std::logic_error for another number of values, or where there is no room.
   template <class... Values>
   void keep(std::int64_t start_ns, Values... values) {
-    assert(size_ < capacity_ && sizeof...(values) == metrics_.size());
+    if (size_ == capacity_ || sizeof...(values) != metrics_.size()) [[unlikely]]
+      refuse(sizeof...(values));
     starts_[size_] = start_ns;
     double* cell = values_.data() + size_;
     ((*cell = static_cast<double>(values), cell += capacity_), ...);
@@ -62,6 +63,8 @@ class Block {
   }
 
  private:
+  [[noreturn]] void refuse(std::size_t values) const;
+
   std::vector<std::string_view> metrics_;
   std::size_t capacity_;
   std::size_t size_ = 0;

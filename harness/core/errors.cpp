@@ -6,6 +6,37 @@
 #include <fmt/format.h>
 
 namespace launchgap {
+namespace {
+
+constexpr ExitCodeInfo kExitCodes[] = {
+    {ExitCode::done, "done", "slowness is never an error of `run`"},
+    {ExitCode::wrong_usage,
+     "wrong usage",
+     "an unknown option, device or profile; a filter that is no expression or matches nothing; an "
+     "output folder that is not empty; a folder that is no session; a `--filter` that is longer "
+     "than 1,000 bytes, refers back (`\\1`) or would take longer than 10 s"},
+    {ExitCode::failed,
+     "something failed or is invalid",
+     "a case failed or was invalid, a device was not usable, could not be listed or is being "
+     "measured by another session, the disk was full, `report` or `export` met a record that "
+     "cannot be read or is there twice, `report` could not draw, or the answer on standard output "
+     "was lost (a reader that has seen enough, such as `head`, is no loss)"},
+    {ExitCode::regression, "a confirmed regression", "reserved: no command decides that yet"},
+    {ExitCode::stopped_early,
+     "stopped early",
+     "`run` got SIGINT, SIGTERM or SIGHUP; what was measured is kept. `report` and `export` end by "
+     "the signal itself and leave nothing half written"},
+    {ExitCode::no_gpu,
+     "a GPU was asked for and there is none",
+     "`--devices gpu` where the driver cannot be loaded or started, or shows no GPU. A GPU that is "
+     "there and cannot be opened is a failure: 3"},
+};
+
+}  // namespace
+
+std::span<const ExitCodeInfo> exit_codes() {
+  return kExitCodes;
+}
 
 LibraryError::LibraryError(std::string library,
                            std::string call,

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <filesystem>
+#include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace launchgap {
@@ -18,6 +20,13 @@ enum class ExitCode : int {
   stopped_early = 5,  // what was measured is kept
   no_gpu = 77,        // a GPU was asked for and there is none
 };
+
+struct ExitCodeInfo {
+  ExitCode code;
+  std::string_view meaning;
+  std::string_view when;
+};
+std::span<const ExitCodeInfo> exit_codes();
 
 /// Anything that went wrong; ends a command with ExitCode::failed unless a subclass says otherwise.
 class Error : public std::runtime_error {

@@ -14,7 +14,8 @@ struct Metric {
   Direction direction;
   std::string_view source;  // what measured it: the host's clock, events on the device, the trace,
                             // or derived from another
-  std::string_view description;
+  std::string_view meaning;
+  std::string_view excludes;  // what one might think is in it; may be empty
 };
 
 /// All metrics, in the order in which tables show them.

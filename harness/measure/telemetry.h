@@ -20,7 +20,7 @@ struct TelemetryQuantity {
   std::string_view key;
   std::string_view unit;
   bool counter;
-  std::string_view description;
+  std::string_view meaning;
 };
 
 /// All quantities, in the order in which tables show them.

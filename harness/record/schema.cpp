@@ -1,7 +1,8 @@
 #include "harness/record/schema.h"
 
-#include <array>
+#include <algorithm>
 #include <ctime>
+#include <iterator>
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -11,12 +12,27 @@
 namespace launchgap {
 namespace {
 
-constexpr std::array<std::pair<Status, std::string_view>, 5> kStatusNames = {
-    {{Status::ok, "ok"},
-     {Status::failed, "failed"},
-     {Status::skipped, "skipped"},
-     {Status::invalid, "invalid"},
-     {Status::unsupported, "unsupported"}}};
+constexpr StatusInfo kStatuses[] = {
+    {"ok", "measured", false},
+    {"failed", "a call failed, the result was wrong, or the process crashed or hung", true},
+    {"skipped",
+     "planned and never begun; or not tried again in this run, since it crashed or hung in another "
+     "run on this device",
+     false},
+    {"invalid",
+     "measured, and not to be trusted: a gate timed out, or the trace is impossible",
+     true},
+    {"unsupported", "device or library cannot do it", false}};
+
+constexpr StatusInfo kRunStatuses[] = {
+    {"ok", "it reached its end, and no case failed or was invalid", false},
+    {"failed",
+     "a case failed or was invalid, or the process crashed, hung or could not begin",
+     true},
+    {"stopped", "the session was stopped meanwhile", false},
+    {"incomplete",
+     "its records end before the run did: everything, the parent too, was killed",
+     false}};
 
 template <class Value>
 void put(Json& json, const char* key, const std::optional<Value>& value) {
@@ -26,17 +42,22 @@ void put(Json& json, const char* key, const std::optional<Value>& value) {
 }  // namespace
 
 std::string_view name_of(Status status) {
-  for (const auto& [value, name] : kStatusNames) {
-    if (value == status) return name;
-  }
-  return "";
+  return kStatuses[static_cast<std::size_t>(status)].name;
+}
+
+std::span<const StatusInfo> statuses() {
+  return kStatuses;
+}
+
+std::span<const StatusInfo> run_statuses() {
+  return kRunStatuses;
 }
 
 Status parse_status(std::string_view text) {
-  for (const auto& [value, name] : kStatusNames) {
-    if (name == text) return value;
-  }
-  throw Error(fmt::format("'{}' is not the status of a case", text));
+  const auto* const found = std::ranges::find(kStatuses, text, &StatusInfo::name);
+  if (found == std::end(kStatuses))
+    throw Error(fmt::format("'{}' is not the status of a case", text));
+  return static_cast<Status>(found - std::begin(kStatuses));
 }
 
 Json new_record(std::string_view kind) {

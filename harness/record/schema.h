@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,16 @@ inline constexpr std::string_view kSchema = "launchgap/1";
 
 enum class Status { ok, failed, skipped, invalid, unsupported };
 std::string_view name_of(Status status);
+
+struct StatusInfo {
+  std::string_view name;
+  std::string_view meaning;
+  bool fails;  // whether `run` exits with 3 for it
+};
+/// Of cases, in the order of Status.
+std::span<const StatusInfo> statuses();
+/// Of runs.
+std::span<const StatusInfo> run_statuses();
 Status parse_status(std::string_view text);  // throws Error
 
 /// {"schema":…,"record":kind}: the beginning of every record.

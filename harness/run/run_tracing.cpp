@@ -54,13 +54,13 @@ void RunTracing::prove(Device& device) {
   } catch (const TraceUnavailable& problem) {
     problem_ = problem;
   } catch (const Unsupported& error) {
-    problem_ = TraceUnavailable("unavailable:no_kernel", error.what());
+    problem_ = TraceUnavailable(TraceState::no_kernel, error.what());
   }
 }
 
 std::string RunTracing::state() const {
-  if (!wanted_) return "off";
-  return problem_ ? problem_->state() : "ok";
+  if (!wanted_) return text_of(TraceState::off);
+  return problem_ ? problem_->state() : text_of(TraceState::ok);
 }
 
 std::optional<LoadedLibrary> RunTracing::loaded_library() const {

@@ -768,8 +768,8 @@ Json find_gpu_tracing() {
   } catch (const Error& error) {
     problem = error.what();
   }
-  if (problem.empty()) return {{"state", "ok"}, {"reason", ""}};
-  return {{"state", "unavailable:cupti_not_found"}, {"reason", problem}};
+  const TraceState state = problem.empty() ? TraceState::ok : TraceState::cupti_not_found;
+  return {{"state", text_of(state)}, {"reason", problem}};
 }
 
 double estimated_bytes(const Plan& plan, Profile profile) {

@@ -1,8 +1,6 @@
-// Statistics per device, case, arm and metric, and the tables that people and other programs read.
+// Statistics per device, case, arm and metric.
 #pragma once
 
-#include <filesystem>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -34,23 +32,11 @@ struct SummaryRow {
   std::vector<double> run_medians;                  // by replicate, not a column
 };
 
-/// One column of summary.csv: its name, what it means, and how a row fills it.
-struct SummaryColumn {
-  std::string_view key;
-  std::string_view description;
-  std::function<std::string(const SummaryRow&)> cell;
-};
-
-const std::vector<SummaryColumn>& summary_columns();
-
 std::vector<SummaryRow> summarise(const SessionData& session);
 
-/// Writes devices.csv, runs.csv and summary.csv.
-void write_csv_tables(const SessionData& session,
-                      const std::vector<SummaryRow>& rows,
-                      const std::filesystem::path& folder);
-
 /// The metric of a key, or null if this launchgap does not know it.
-const Metric* known_metric(const std::string& key);
+const Metric* known_metric(std::string_view key);
+/// Its unit; empty for a metric that is not known.
+std::string_view unit_of(std::string_view metric);
 
 }  // namespace launchgap

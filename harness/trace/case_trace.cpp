@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <stdexcept>
 #include <thread>
 #include <utility>
 
@@ -132,6 +133,13 @@ bool CaseTrace::Values::expect(double found, double expected) {
   ++samples_without_records;
   missing_records += static_cast<std::uint64_t>(std::abs(found - expected));
   return false;
+}
+
+std::vector<double>& CaseTrace::Values::of(std::string_view metric) {
+  const auto found = std::ranges::find(columns, metric, &Column::metric);
+  if (found == columns.end())
+    throw std::logic_error(fmt::format("{} is no traced metric of this case", metric));
+  return found->values;
 }
 
 void CaseTrace::Values::spoil(std::size_t sample) {
@@ -277,11 +285,19 @@ CaseTrace::Values CaseTrace::calls_alone(const SampleWindows& windows) const {
   return values;
 }
 
-CaseTrace::Values CaseTrace::launches(const SampleWindows& windows) const {
-  const std::size_t n = windows.size();
+CaseTrace::Values CaseTrace::with_columns(std::size_t samples) const {
   Values values;
   for (const std::string_view metric : traced_metrics(as_, {}))
-    values.columns.push_back(column(metric, n));
+    values.columns.push_back(column(metric, samples));
+  return values;
+}
+
+CaseTrace::Values CaseTrace::launches(const SampleWindows& windows) const {
+  const std::size_t n = windows.size();
+  Values values = with_columns(n);
+  std::vector<double>&api_record = values.of("api_record_ns"),
+  &launch_times = values.of("launch_ns"), &queue = values.of("queue_ns"),
+  &kernels = values.of("kernel_ns"), &overhead = values.of("overhead_ns");
   std::vector<int> seen(n, 0);
   for (const Launch& launch : joined_.launches) {
     const Call& call = trace_.calls[launch.call];
@@ -290,12 +306,11 @@ CaseTrace::Values CaseTrace::launches(const SampleWindows& windows) const {
     const std::size_t i = *sample;
     if (++seen[i] > 1 || launch.impossible) continue;
     const KernelRun& kernel = trace_.kernels[joined_.kernels_of(launch).front()];
-    values.columns[0].values[i] = between(call.begin_ns, call.end_ns);
-    values.columns[1].values[i] = between(call.begin_ns, kernel.begin_ns);
-    if (kernel.begin_ns >= call.end_ns)
-      values.columns[2].values[i] = between(call.end_ns, kernel.begin_ns);
-    values.columns[3].values[i] = between(kernel.begin_ns, kernel.end_ns);
-    values.columns[4].values[i] = static_cast<double>(launch.overhead_ns);
+    api_record[i] = between(call.begin_ns, call.end_ns);
+    launch_times[i] = between(call.begin_ns, kernel.begin_ns);
+    if (kernel.begin_ns >= call.end_ns) queue[i] = between(call.end_ns, kernel.begin_ns);
+    kernels[i] = between(kernel.begin_ns, kernel.end_ns);
+    overhead[i] = static_cast<double>(launch.overhead_ns);
   }
   for (std::size_t i = 0; i < n; ++i) {
     if (!values.expect(seen[i], 1)) values.spoil(i);
@@ -309,8 +324,10 @@ void CaseTrace::add_flag_column(const Block& block, std::vector<Column>& columns
   const auto flag = index_of(block, "flag_ns");
   if (!flag || as_ != TracedAs::launch) return;
   Column excess = column("flag_excess_ns", block.size());
+  const std::vector<double>& launch_times =
+      std::ranges::find(columns, "launch_ns", &Column::metric)->values;
   for (std::size_t i = 0; i < block.size(); ++i) {
-    excess.values[i] = block.values(*flag)[i] - columns[1].values[i];
+    excess.values[i] = block.values(*flag)[i] - launch_times[i];
     if (excess.values[i] >= -static_cast<double>(error_ns_) || std::isnan(excess.values[i]))
       continue;
     ++flags_before_kernel_;
@@ -342,20 +359,19 @@ CaseTrace::Values CaseTrace::bursts(const SampleWindows& windows) const {
     burst.overhead_ns += static_cast<double>(launch.overhead_ns);
     burst.kernels.push_back(&kernel);
   }
-  Values values;
-  for (const std::string_view metric : traced_metrics(as_, {}))
-    values.columns.push_back(column(metric, n));
+  Values values = with_columns(n);
+  std::vector<double>&api_record = values.of("api_record_ns"), &kernels = values.of("kernel_ns"),
+  &gaps = values.of("gap_ns"), &overhead = values.of("overhead_ns");
   for (std::size_t i = 0; i < n; ++i) {
     Burst& burst = bursts[i];
     if (burst.impossible) continue;
     if (!values.expect(burst.launches, operations_)) continue;
     std::ranges::sort(burst.kernels, {}, &KernelRun::begin_ns);
-    values.columns[0].values[i] = burst.calls_ns / burst.launches;
-    values.columns[1].values[i] = burst.kernels_ns / burst.launches;
+    api_record[i] = burst.calls_ns / burst.launches;
+    kernels[i] = burst.kernels_ns / burst.launches;
     if (burst.launches > 1)
-      values.columns[2].values[i] =
-          static_cast<double>(uncovered_ns(burst.kernels)) / (burst.launches - 1);
-    values.columns[3].values[i] = burst.overhead_ns / burst.launches;
+      gaps[i] = static_cast<double>(uncovered_ns(burst.kernels)) / (burst.launches - 1);
+    overhead[i] = burst.overhead_ns / burst.launches;
   }
   return values;
 }
@@ -393,10 +409,10 @@ CaseTrace::Values CaseTrace::work(const SampleWindows& windows) const {
               return entry.second;
             })->first;
   }
-  Values values;
+  Values values = with_columns(n);
+  std::vector<double>&kernel_time = values.of("kernel_ns"), &uncovered = values.of("uncovered_ns"),
+  &kernel_count = values.of("kernels");
   values.kernels_per_sample = usual;
-  for (const std::string_view metric : traced_metrics(as_, {}))
-    values.columns.push_back(column(metric, n));
   for (std::size_t i = 0; i < n; ++i) {
     std::vector<const KernelRun*>& own = works[i].kernels;
     if (works[i].impossible) continue;
@@ -407,9 +423,9 @@ CaseTrace::Values CaseTrace::work(const SampleWindows& windows) const {
     std::ranges::sort(own, {}, &KernelRun::begin_ns);
     double total = 0;
     for (const KernelRun* kernel : own) total += between(kernel->begin_ns, kernel->end_ns);
-    values.columns[0].values[i] = total / operations_;
-    values.columns[1].values[i] = static_cast<double>(uncovered_ns(own)) / operations_;
-    values.columns[2].values[i] = static_cast<double>(own.size()) / operations_;
+    kernel_time[i] = total / operations_;
+    uncovered[i] = static_cast<double>(uncovered_ns(own)) / operations_;
+    kernel_count[i] = static_cast<double>(own.size()) / operations_;
   }
   return values;
 }
@@ -442,9 +458,9 @@ CaseTrace::Values CaseTrace::chains(const SampleWindows& windows) const {
           {kernel, kernel == kernels.front() ? launch.begin_ns : kNoLaunch});
     }
   }
-  Values values;
-  for (const std::string_view metric : traced_metrics(as_, {}))
-    values.columns.push_back(column(metric, n));
+  Values values = with_columns(n);
+  std::vector<double>&kernel_time = values.of("kernel_ns"), &uncovered = values.of("uncovered_ns"),
+  &empty_queue = values.of("empty_queue_share");
   for (std::size_t i = 0; i < n; ++i) {
     auto& [impossible, operations] = chains[i];
     if (impossible) continue;
@@ -460,9 +476,9 @@ CaseTrace::Values CaseTrace::chains(const SampleWindows& windows) const {
       found_empty += launched_ns >= busy_until && launched_ns != kNoLaunch;
       busy_until = std::max(busy_until, kernel->end_ns);
     }
-    values.columns[0].values[i] = total / operations_;
-    values.columns[1].values[i] = static_cast<double>(uncovered_ns(kernels)) / operations_;
-    values.columns[2].values[i] = found_empty / operations_;
+    kernel_time[i] = total / operations_;
+    uncovered[i] = static_cast<double>(uncovered_ns(kernels)) / operations_;
+    empty_queue[i] = found_empty / operations_;
   }
   return values;
 }
@@ -470,9 +486,9 @@ CaseTrace::Values CaseTrace::chains(const SampleWindows& windows) const {
 /// One call of each kind per sample, each with its memory record where the library has such.
 CaseTrace::Values CaseTrace::allocations(const SampleWindows& windows) const {
   const std::size_t n = windows.size();
-  Values values;
-  for (const std::string_view metric : traced_metrics(as_, {}))
-    values.columns.push_back(column(metric, n));
+  Values values = with_columns(n);
+  std::vector<double>&api_record = values.of("api_record_ns"),
+  &free_record = values.of("free_record_ns");
   std::map<std::uint32_t, const activity::Memory*> memory;
   for (const activity::Memory& record : trace_.memory) memory[record.correlation] = &record;
   struct Seen {
@@ -491,7 +507,7 @@ CaseTrace::Values CaseTrace::allocations(const SampleWindows& windows) const {
       own.impossible = true;
       ++values.impossible_calls;
     }
-    values.columns[release ? 1 : 0].values[*sample] = between(call.begin_ns, call.end_ns);
+    (release ? free_record : api_record)[*sample] = between(call.begin_ns, call.end_ns);
     const auto joined = memory.find(call.correlation);
     if (joined != memory.end() && joined->second->release == release) {
       ++values.allocations_joined;
@@ -558,12 +574,12 @@ std::string CaseTrace::describe_faults() const {
 
 std::optional<TraceUnavailable> CaseTrace::invalid() const {
   if (!any_records_) {
-    return TraceUnavailable("invalid:no_records",
+    return TraceUnavailable(TraceState::no_records,
                             "nothing was recorded while the case ran, so the trace is not one");
   }
   if (clock_.step_ns() != 0) {
     return TraceUnavailable(
-        "invalid:clock_step",
+        TraceState::clock_step,
         fmt::format("the trace's clock jumped by {} us while the case ran: something set the "
                     "system's time",
                     clock_.step_ns() / 1000));
@@ -571,9 +587,9 @@ std::optional<TraceUnavailable> CaseTrace::invalid() const {
   if (!faults().invalid()) return std::nullopt;
   const bool bad_times =
       counts_.impossible() > 0 || flags_before_kernel_ > 0 || impossible_calls_ > 0;
-  return TraceUnavailable(counts_.dropped > 0 ? "invalid:dropped"
-                          : bad_times         ? "invalid:bad_timestamps"
-                                              : "invalid:unjoined",
+  return TraceUnavailable(counts_.dropped > 0 ? TraceState::dropped
+                          : bad_times         ? TraceState::bad_timestamps
+                                              : TraceState::unjoined,
                           describe_faults());
 }
 
@@ -623,22 +639,22 @@ class CanaryTry {
   }
 
   std::optional<TraceUnavailable> verdict(const JoinCounts& counts) const {
-    const auto problem = [&](const char* state, const std::string& why) {
+    const auto problem = [&](TraceState state, const std::string& why) {
       return TraceUnavailable(state, fmt::format("of {} empty launches: {}", kCanaryLaunches, why));
     };
     if (counts.impossible() > 0) {
-      return problem(counts.dropped > 0 ? "invalid:dropped" : "invalid:bad_timestamps",
+      return problem(counts.dropped > 0 ? TraceState::dropped : TraceState::bad_timestamps,
                      counts.describe_impossible());
     }
-    if (clock_.step_ns() != 0) return problem("invalid:clock_step", "the trace's clock jumped");
+    if (clock_.step_ns() != 0) return problem(TraceState::clock_step, "the trace's clock jumped");
     if (counts.launches + counts.kernels == 0)
-      return problem("invalid:no_records", "none was recorded");
+      return problem(TraceState::no_records, "none was recorded");
     if (counts.launches == kCanaryLaunches &&
         (!with_kernels() ||
          (counts.kernels == kCanaryLaunches && counts.joined == kCanaryLaunches))) {
       return std::nullopt;
     }
-    return problem("invalid:unjoined",
+    return problem(TraceState::unjoined,
                    fmt::format("{} calls and {} kernels were recorded, {} joined",
                                counts.launches,
                                counts.kernels,

@@ -126,6 +126,8 @@ class CaseTrace {
     std::uint64_t allocations_joined = 0;
     std::size_t kernels_per_sample = 0;  // of library work: the usual number
 
+    /// The column of a metric. Throws std::logic_error if the case has none such.
+    std::vector<double>& of(std::string_view metric);
     /// Counts a sample as lacking records unless it has as many as expected.
     bool expect(double found, double expected);
     /// Leaves a sample without traced metrics.
@@ -134,6 +136,8 @@ class CaseTrace {
     std::uint64_t spoilt_samples() const;
   };
 
+  /// A column for each traced metric, without values.
+  Values with_columns(std::size_t samples) const;
   Values collect(const SampleWindows& windows);
   std::int64_t scatter_of_block(const SampleWindows& windows) const;
   bool each_launch_has_its_kernel() const;
@@ -177,7 +181,7 @@ class CaseTrace {
 /// The proof that tracing works here, before anything is measured with it: 100 launches of an empty
 /// kernel, each waited for, must all be there, joined, with possible times. Where they are not, the
 /// device is kept busy for 50 ms and asked again, three times in all. Throws TraceUnavailable
-/// ("invalid:no_records", "invalid:dropped", "invalid:bad_timestamps", "invalid:unjoined");
+/// (no_records, dropped, bad_timestamps, unjoined);
 /// `canary` has what was seen in any case.
 void check_with_canary(Tracer& tracer, Device& device, Canary& canary);
 

@@ -9,23 +9,27 @@
 
 #include "harness/core/errors.h"
 #include "harness/core/plan.h"
+#include "harness/core/trace_state.h"
 #include "harness/device/activity.h"
 #include "harness/device/device.h"
 
 namespace launchgap {
 
-/// Why there is no trace, as one of the words that docs/definitions.md lists:
-/// "unavailable:cupti_not_found", "degraded:subscriber_busy(Nsight Systems)", "invalid:dropped", …
+/// Why there is no trace.
 class TraceUnavailable : public Error {
  public:
-  TraceUnavailable(std::string state, const std::string& reason)
-      : Error(state + ": " + reason), state_(std::move(state)) {}
-  const std::string& state() const { return state_; }
-  /// Whether tracing worked and what it delivered cannot be believed.
-  bool invalid() const { return state_.starts_with("invalid:"); }
+  /// `detail` tells who has CUPTI, or with which code it refused.
+  TraceUnavailable(TraceState state, const std::string& reason, const std::string& detail = {})
+      : Error(text_of(state, detail) + ": " + reason),
+        state_(state),
+        text_(text_of(state, detail)) {}
+  /// As records have it.
+  const std::string& state() const { return text_; }
+  bool invalid() const { return is_invalid(state_); }
 
  private:
-  std::string state_;
+  TraceState state_;
+  std::string text_;
 };
 
 /// A source of activity records. There is at most one per process, it is started before the device

@@ -8,37 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from .registry import Registry
 from .tables import Record, cell_number, read_rows, read_table
 from .text import clean
 
-# table: what it must have, and which of its columns are numbers
-_TABLES = {
-    "sentences": ("device_id sentence", ""),
-    "odd_devices": ("device_id arm setup case metric ratio", "ratio ratio_lo ratio_hi"),
-    "parts": (
-        "device_id case quantile call_ns queue_ns kernel_ns",
-        "samples call_ns queue_ns kernel_ns overhead_ns",
-    ),
-    "variation": ("scope device_id arm setup case metric level cv", "groups cv cv_lo cv_hi"),
-    "observer": (
-        "device_id case metric unit level effect",
-        "plain_runs traced_runs plain traced effect effect_lo effect_hi",
-    ),
-    "flag_check": ("device_id agrees", "samples before_kernel excess_p50_ns limit_ns"),
-    "fallback": ("device_id case gpu_ns host_ns ratio", "gpu_ns host_ns ratio"),
-    "fallback_sentences": ("device_id sentence", ""),
-    "kernels": ("device_id case kernel count total_ns", "count total_ns"),
-    "advice": ("device_id axis severity advice evidence", ""),
-    "published": (
-        "device_id quantity case p50_ns published_gpu published_ns source",
-        "runs p50_ns p50_ci_lo p50_ci_hi run_min run_max published_ns ratio",
-    ),
-    "fit": (
-        "device_id method overhead_ns",
-        "sizes runs overhead_ns overhead_min overhead_max bytes_per_ns",
-    ),
-    "traces": ("device_id setup case state", "replicate launches kernels impossible canary_tries"),
-}
+_LONG = ("quantiles.csv", "sequence.csv", "telemetry.csv")
+"""Tables of which the page draws a part, and reads no more."""
 HELD = "held_by_"
 """Counters of the time for which something held the clocks down, in nanoseconds."""
 SHOWN = ("sm_clock_mhz power_w temperature_c involuntary_switches migrations cpu_mhz").split()
@@ -100,13 +75,12 @@ def own_first(case: str) -> tuple[bool, str]:
     return (split_case(case)[1].get("api", "") not in ("", "driver", "queue"), case)
 
 
-def load(folder: Path) -> Details:
+def load(folder: Path, registry: Registry) -> Details:
     found = Details()
-    for name, (required, numbers) in _TABLES.items():
-        path = folder / f"{name}.csv"
-        if path.exists():
-            rows = read_table(path, required.split(), numbers.split())
-            found.tables[name] = [row for _, row in rows]
+    for name, columns in registry.tables.items():
+        path = folder / name
+        if path.exists() and name not in _LONG:
+            found.tables[path.stem] = [row for _, row in read_table(path, columns)]
     _load_blocks(found, folder / "sequence.csv")
     _load_readings(found, folder / "telemetry.csv")
     return found

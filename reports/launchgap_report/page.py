@@ -31,6 +31,7 @@ from . import (
 )
 from . import generations as gen
 from .headlines import headline
+from .registry import OF_METRIC, SHARE, Column
 from .session import Device, Record, Row, Session
 from .text import MISSING, about, count, percent, quantity, significant
 
@@ -82,6 +83,7 @@ def render(sessions: list[Session], table: list[gen.Generation]) -> str:
         )
     several = len(sessions) > 1
     metrics = glossary.metrics(sessions)
+    columns = glossary.case_columns(sessions[0])
     drawing = plots.Drawing(devices, metrics)
     comparison = cmp.compare(sessions, table) if several else None
     environment = Environment(
@@ -121,14 +123,12 @@ def render(sessions: list[Session], table: list[gen.Generation]) -> str:
         families=drawing.families(),
         comparison=comparison,
         ratios=drawing.ratios(comparison) if comparison else None,
-        columns=glossary.CASE_COLUMNS,
-        column_text=glossary.columns(sessions),
+        columns=columns,
+        explained=dict.fromkeys((*columns, *sessions[0].registry.columns("summary.csv").values())),
         metrics={k: {**m, "title": glossary.metric_title(m)} for k, m in metrics.items()},
-        statuses=glossary.STATUSES,
-        words=glossary.WORDS,
-        telemetry=glossary.telemetry(sessions),
+        registry=sessions[0].registry,
         arms=list(dict.fromkeys(row.arm for d in devices for row in _rows_of(d) if row.arm)),
-        cases=[case_line(row, several) for d in devices for row in _rows_of(d)],
+        cases=[case_line(row, columns, several) for d in devices for row in _rows_of(d)],
         missing=MISSING,
         libraries_of=cmp.libraries,
     )
@@ -310,7 +310,7 @@ def run_line(session: Session, run: Record) -> dict[str, str]:
 # The table of all cases
 
 
-def case_line(row: Row, several: bool) -> CaseLine:
+def case_line(row: Row, columns: list[Column], several: bool) -> CaseLine:
     notes = [row.device.label]
     if several:
         notes.append(row.device.session.id)
@@ -319,24 +319,23 @@ def case_line(row: Row, several: bool) -> CaseLine:
     if row.device.simulated:
         notes.append("simulated")
     written = ("case", "metric", "status")  # by the template
-    cells = [_case_cell(row, key) for key, _, _ in glossary.CASE_COLUMNS if key not in written]
+    cells = [_case_cell(row, column) for column in columns if column.key not in written]
     return CaseLine(row, row.case, " · ".join(notes), cells, row.record["reason"])
 
 
-def _case_cell(row: Row, key: str) -> CaseCell:
-    raw = row.record[key]
-    if key in glossary.TEXTS:
+def _case_cell(row: Row, column: Column) -> CaseCell:
+    raw = row.record[column.key]
+    if not column.numeric:
         return CaseCell(raw or MISSING, numeric=False)
-    value = row.get(key)
+    value = row.get(column.key)
     if value is None:
         return CaseCell(MISSING)
-    if key in glossary.QUANTITIES:
-        return CaseCell(quantity(value, row.unit), f"{raw} {row.unit}".strip())
-    if key in glossary.SHARES:
-        return CaseCell(percent(value), raw + _interval(row, key))
-    if key in glossary.COUNTS:
+    if column.kind == "count":
         return CaseCell(f"{value:.0f}")
-    return CaseCell(significant(value, 2), raw + _interval(row, key))
+    if column.unit == OF_METRIC:
+        return CaseCell(quantity(value, row.unit), f"{raw} {row.unit}".strip())
+    title = raw + _interval(row, column.key)
+    return CaseCell(percent(value) if column.unit == SHARE else significant(value, 2), title)
 
 
 def _interval(row: Row, key: str) -> str:

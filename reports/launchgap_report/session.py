@@ -11,36 +11,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from . import details
+from . import details, registry
 from .tables import Record, ReportError, cell_number, clean_json, read_json, read_rows, read_table
 from .text import clean
 
 TRACE_LEVEL = "+trace="
 """In a setup's name: traced, but not everything."""
-
-STATUSES = ("ok", "failed", "invalid", "skipped", "unsupported")
-
-_REQUIRED = {
-    "devices.csv": ("device_id", "device_name"),
-    "runs.csv": ("device_id", "replicate", "arm", "setup", "status"),
-    "summary.csv": ("device_id", "arm", "setup", "benchmark", "params", "metric", "unit", "status"),
-    "quantiles.csv": tuple("device_id arm setup case metric unit replicate p value".split()),
-}
-_NUMBERS = {
-    "devices.csv": (
-        "device_index memory_bytes multiprocessors clock_mhz memory_clock_mhz memory_bus_bits "
-        "l2_bytes"
-    ).split(),
-    "runs.csv": (
-        "replicate attempt duration_s cases_ok cases_failed side_by_side begin_ns other_processes"
-    ).split(),
-    "summary.csv": (
-        "runs n min q1 p50 q3 p90 p99 p999 max mean sd mad p50_ci_lo p50_ci_hi within_run_cv "
-        "between_run_cv icc lag1 modes outlier_share within_run_cv_lo within_run_cv_hi "
-        "between_run_cv_lo between_run_cv_hi icc_lo icc_hi run_median_range"
-    ).split(),
-}
-
 
 @dataclass
 class Device:
@@ -167,9 +143,7 @@ class Session:
     rows: list[Row] = field(default_factory=list)
     curves: dict[CurveKey, list[Curve]] = field(default_factory=dict)
     curve_units: dict[CurveKey, str] = field(default_factory=dict)
-    metrics: dict[str, dict[str, str]] = field(default_factory=dict)
-    columns: dict[str, str] = field(default_factory=dict)
-    telemetry: dict[str, str] = field(default_factory=dict)
+    registry: registry.Registry = field(default_factory=registry.Registry)
     details: details.Details = field(default_factory=details.Details)
 
     @property
@@ -228,21 +202,20 @@ def load(session_dir: Path, tables_dir: Path) -> Session:
             f"{session_dir / 'session.json'}: schema {clean(str(schema))!r} is not launchgap/1, "
             "the one that this version reads"
         )
-    session = Session(session_dir, clean_json(info))
+    session = Session(session_dir, clean_json(info), registry=registry.load(tables_dir))
     _load_devices(session, tables_dir)
     session.runs = sorted(
-        (record for _, record in _table(tables_dir / "runs.csv")),
+        (record for _, record in _table(session, tables_dir / "runs.csv")),
         key=_began,
     )
     _load_rows(session, tables_dir)
     _load_curves(session, tables_dir)
-    _load_metrics(session, tables_dir)
-    session.details = details.load(tables_dir)
+    session.details = details.load(tables_dir, session.registry)
     return session
 
 
-def _table(path: Path) -> list[tuple[int, Record]]:
-    return read_table(path, _REQUIRED[path.name], _NUMBERS[path.name])
+def _table(session: Session, path: Path) -> list[tuple[int, Record]]:
+    return read_table(path, session.registry.columns(path.name))
 
 
 def _began(run: Record) -> tuple[str, float, float]:
@@ -251,17 +224,18 @@ def _began(run: Record) -> tuple[str, float, float]:
 
 
 def _load_devices(session: Session, tables_dir: Path) -> None:
-    records = [record for _, record in _table(tables_dir / "devices.csv")]
+    records = [record for _, record in _table(session, tables_dir / "devices.csv")]
     session.devices = [Device(session, record, i) for i, record in enumerate(records)]
 
 
 def _load_rows(session: Session, tables_dir: Path) -> None:
     path = tables_dir / "summary.csv"
     by_id = {device.id: device for device in session.devices}
-    for line, record in _table(path):
-        if record["status"] not in STATUSES:
+    for line, record in _table(session, path):
+        if record["status"] not in session.registry.statuses:
             raise ReportError(
-                f"{path} line {line}: status {record['status']!r} is none of {', '.join(STATUSES)}"
+                f"{path} line {line}: status {record['status']!r} is none of "
+                f"{', '.join(session.registry.statuses)}"
             )
         device = by_id.get(record["device_id"])
         if device is None:
@@ -284,14 +258,12 @@ def _load_curves(session: Session, tables_dir: Path) -> None:
     path = tables_dir / "quantiles.csv"
     cleaned: dict[tuple[str, ...], CurveKey] = {}
     places: list[int] = []
-    for line, header, cells in read_rows(path, _REQUIRED[path.name]):
+    keys = "device_id arm setup case metric unit replicate p value n".split()
+    for line, header, cells in read_rows(path, keys):
         if not places:
-            places = [header.index(k) for k in _REQUIRED[path.name]]
-            n_place = header.index("n") if "n" in header else None
+            places = [header.index(k) for k in keys]
         device, arm, setup, case, metric, unit, *rest = (cells[i] for i in places)
-        replicate, p, value = (
-            cell_number(path, line, k, c) for k, c in zip(("replicate", "p", "value"), rest)
-        )
+        replicate, p, value, n = (cell_number(path, line, k, c) for k, c in zip(keys[6:], rest))
         if p is None or value is None or replicate is None:
             continue
         raw = (device, arm, setup, case, metric)
@@ -302,7 +274,6 @@ def _load_curves(session: Session, tables_dir: Path) -> None:
         curves = runs.setdefault(key, {})
         curve = curves.get(int(replicate))
         if curve is None:
-            n = None if n_place is None else cell_number(path, line, "n", cells[n_place])
             curve = curves[int(replicate)] = Curve(int(replicate), None if n is None else int(n))
         curve.points.append((p, value))
     for key, curves in runs.items():
@@ -312,25 +283,3 @@ def _load_curves(session: Session, tables_dir: Path) -> None:
             curves.values(),
             key=lambda c, k=key: (started.get((*k[:3], c.replicate), ("~",)), c.replicate),
         )
-
-
-def _load_metrics(session: Session, tables_dir: Path) -> None:
-    path = tables_dir / "metrics.json"
-    described = clean_json(read_json(path))
-    if not isinstance(described, dict):
-        raise ReportError(f"{path}: not a JSON object")
-    for name, target in (
-        ("metrics", session.metrics),
-        ("columns", session.columns),
-        ("telemetry", session.telemetry),
-    ):
-        entries = described.get(name, [])
-        if not isinstance(entries, list):
-            raise ReportError(f"{path}: {name!r} is not a list")
-        for entry in entries:
-            if not isinstance(entry, dict) or not isinstance(entry.get("key"), str):
-                raise ReportError(f"{path}: an entry of {name!r} has no key")
-            if name == "metrics":
-                target[entry["key"]] = {k: str(v) for k, v in entry.items() if v is not None}
-            else:
-                target[entry["key"]] = str(entry.get("description") or "")

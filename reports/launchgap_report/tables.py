@@ -6,12 +6,15 @@ import csv
 import io
 import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .text import clean
+
+if TYPE_CHECKING:
+    from .registry import Column
 
 
 class ReportError(Exception):
@@ -111,15 +114,13 @@ def cell_number(path: Path, line: int, key: str, cell: str) -> float | None:
     return value
 
 
-def read_table(
-    path: Path, required: Iterable[str], numbers: Iterable[str]
-) -> list[tuple[int, Record]]:
-    """Every row with its line."""
+def read_table(path: Path, columns: Mapping[str, Column]) -> list[tuple[int, Record]]:
+    """Every row with its line; the table must have all of the columns."""
     rows: list[tuple[int, Record]] = []
-    for line, header, cells in read_rows(path, required):
+    for line, header, cells in read_rows(path, columns):
         number = {}
         for key, cell in zip(header, cells):
-            if key in numbers:
+            if key in columns and columns[key].numeric:
                 value = cell_number(path, line, key, cell)
                 if value is not None:
                     number[key] = value

@@ -11,57 +11,6 @@ from .text import count
 
 _STATE = re.compile(r"(?:unavailable|degraded|invalid):[a-z_]+(?:\([^)]*\))?")
 
-# state without what is in brackets: what it means, and what to do
-_STATES = {
-    "unavailable:cupti_not_found": (
-        "CUPTI, NVIDIA’s library for tracing, was not found.",
-        "Install it with the CUDA toolkit, or name the file with LAUNCHGAP_CUPTI.",
-    ),
-    "unavailable:cupti_too_old": (
-        "The CUPTI that was found is too old for its records to be read.",
-        "Install that of CUDA 11.0 or later, where the driver allows it.",
-    ),
-    "unavailable:no_kernel": (
-        "The kernel that proves that tracing works could not be loaded.",
-        "See whether plain launches work on this device, and how launchgap was built.",
-    ),
-    "degraded:subscriber_busy": (
-        "Another tool has CUPTI in the process, and only one can.",
-        "Run without the tool to get the traced arm.",
-    ),
-    "degraded:insufficient_privileges": (
-        "The driver lets only an administrator trace.",
-        "Load the nvidia module with NVreg_RestrictProfilingToAdminUsers=0, or run as root.",
-    ),
-    "degraded:not_initialized": (
-        "CUPTI could not be started; the driver may be older than CUPTI.",
-        "Use the CUPTI of the driver’s CUDA version, or update the driver.",
-    ),
-    "degraded:unknown": (
-        "CUPTI refused with a code that has no explanation here.",
-        "Look the code up in CUPTI’s documentation; the reason has its own words.",
-    ),
-    "invalid:no_records": (
-        "Tracing was on, and nothing was recorded.",
-        "Something may switch tracing off in the process; run without other tools.",
-    ),
-    "invalid:dropped": (
-        "Records were lost, so nobody knows which launches are missing. None is shown.",
-        "Repeat the run on a quieter machine; if it recurs, use fewer launches per block.",
-    ),
-    "invalid:bad_timestamps": (
-        "Records have impossible times, such as an end before a begin. None is shown.",
-        "Update the driver and CUPTI; report it to NVIDIA if it recurs.",
-    ),
-    "invalid:unjoined": (
-        "Launches and kernels did not match each other one to one. None is shown.",
-        "Run without other tools; if it recurs, try another version of CUPTI.",
-    ),
-    "invalid:clock_step": (
-        "The system’s clock was set while the case ran, which shifts the trace. None is shown.",
-        "Let the clock settle before measuring: NTP must slew, not step.",
-    ),
-}
 _HEADINGS = {
     "unavailable": "Not traced",
     "degraded": "Not traced",
@@ -119,6 +68,7 @@ def _replicate(record: Record) -> int | None:
 
 
 def _states(sessions: list[Session]) -> list[Box]:
+    known = sessions[0].registry.trace_states
     runs: dict[str, set[tuple]] = {}
     cases: dict[str, int] = {}
     places: dict[str, dict[tuple, list[int]]] = {}
@@ -146,7 +96,7 @@ def _states(sessions: list[Session]) -> list[Box]:
     result = []
     for state, found in places.items():
         kind = state.partition(":")[0]
-        meaning, advice = _STATES.get(state.partition("(")[0], ("", ""))
+        meaning, advice = known.get(state.partition("(")[0], ("", ""))
         of = count(len(runs.get(state, ())), "run") if state in runs else "no run was traced"
         if cases.get(state):
             of = f"{count(cases[state], 'case')} in {of}"

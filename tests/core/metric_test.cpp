@@ -15,7 +15,7 @@ TEST(Metrics, EachHasAKeyOfItsOwnAUnitAndAMeaning) {
     EXPECT_TRUE(keys.insert(metric.key).second) << metric.key;
     EXPECT_FALSE(metric.unit.empty()) << metric.key;
     EXPECT_FALSE(metric.source.empty()) << metric.key;
-    EXPECT_GT(metric.description.size(), 20u) << metric.key;
+    EXPECT_GT(metric.meaning.size(), 20u) << metric.key;
     EXPECT_EQ(metric.key.ends_with("_ns"), metric.unit == "ns") << metric.key;
   }
 }

@@ -8,8 +8,10 @@ plausible and mean nothing.
 from __future__ import annotations
 
 import csv
+import functools
 import json
 import math
+import subprocess
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,91 +19,31 @@ from typing import Any
 
 import numpy as np
 
-SESSION_COLUMNS = {
-    "devices.csv": (
-        "session_id,node,device_id,device_index,device_name,backend,compute_capability,uuid,"
-        "pci_bus_id,memory_bytes,multiprocessors,clock_mhz,memory_clock_mhz,memory_bus_bits,"
-        "l2_bytes,driver_version,libraries,host_cpu,usable,reason,simulated"
-    ).split(","),
-    "runs.csv": (
-        "session_id,node,device_id,device_name,replicate,arm,setup,attempt,status,reason,begin_utc,"
-        "duration_s,pid,cpus,side_by_side,cases_ok,cases_failed,kernel_form,jit,records_file,"
-        "simulated,begin_ns,fingerprint,trace_state,measured_under_tool,other_processes,steady"
-    ).split(","),
-    "summary.csv": (
-        "session_id node device_id device_name backend compute_capability arm setup benchmark "
-        "params metric unit direction status reason runs n min q1 p50 q3 p90 p99 p999 max mean sd "
-        "mad p50_ci_lo p50_ci_hi within_run_cv between_run_cv icc lag1 modes outlier_share source "
-        "simulated method within_run_cv_lo within_run_cv_hi between_run_cv_lo between_run_cv_hi "
-        "icc_lo icc_hi run_median_range"
-    ).split(),
-    "quantiles.csv": ("session_id,device_id,arm,setup,case,metric,unit,replicate,n,p,value").split(
-        ","
-    ),
-}
-# Tables that sessions of older versions lack.
-DETAIL_COLUMNS = {
-    "sequence.csv": (
-        "session_id device_id arm setup case metric unit replicate block begin_ns end_ns n p50 p99 "
-        "max"
-    ).split(),
-    "telemetry.csv": (
-        "session_id device_id arm setup replicate case block at_ns quantity unit value"
-    ).split(),
-    "variation.csv": (
-        "session_id scope device_id arm setup case metric level groups cv cv_lo cv_hi"
-    ).split(),
-    "odd_devices.csv": (
-        "session_id device_id arm setup case metric ratio ratio_lo ratio_hi"
-    ).split(),
-    "observer.csv": (
-        "session_id device_id case metric unit level plain_runs traced_runs plain traced "
-        "effect effect_lo effect_hi"
-    ).split(),
-    "parts.csv": (
-        "session_id device_id case quantile samples call_ns queue_ns kernel_ns overhead_ns"
-    ).split(),
-    "flag_check.csv": (
-        "session_id device_id samples before_kernel excess_p50_ns limit_ns agrees"
-    ).split(),
-    "kernels.csv": (
-        "session_id device_id case kernel grid block count total_ns shortest_ns longest_ns"
-    ).split(),
-    "traces.csv": (
-        "session_id device_id setup replicate case state reason launches kernels joined dropped "
-        "doubtful faults"
-    ).split(),
-    "sentences.csv": "session_id device_id sentence".split(),
-    "advice.csv": "session_id device_id axis severity advice evidence cases".split(),
-    "published.csv": (
-        "session_id device_id quantity case metric runs p50_ns p50_ci_lo p50_ci_hi run_min run_max "
-        "published_gpu published_ns method host source ratio same_model"
-    ).split(),
-    "fit.csv": (
-        "session_id device_id method sizes runs overhead_ns overhead_min overhead_max bytes_per_ns"
-    ).split(),
-}
-TELEMETRY = [
-    ("sm_clock_mhz", "MHz", "Clock of the multiprocessors."),
-    ("involuntary_switches", "1", "Times that the launching thread was taken off its CPU."),
-]
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@functools.cache
+def described() -> dict[str, Any]:
+    """What the program says of its tables: the same as it writes beside them."""
+    done = subprocess.run([ROOT / "build" / "bin" / "launchgap-reference"], capture_output=True, check=True)
+    return json.loads(done.stdout)
+
+
+@functools.cache
+def columns() -> dict[str, list[str]]:
+    return {table["name"]: [c["key"] for c in table["columns"]] for table in described()["tables"]}
+
+
+# What every session has, and what those of older versions lack.
+SESSION_TABLES = ("devices.csv", "runs.csv", "summary.csv", "quantiles.csv")
+DETAIL_TABLES = (
+    "sequence.csv telemetry.csv variation.csv odd_devices.csv observer.csv parts.csv flag_check.csv kernels.csv traces.csv "
+    "sentences.csv advice.csv published.csv fit.csv"
+).split()
 PROBABILITIES = sorted(
     {round(i / 50, 4) for i in range(51)}
     | {0.005, 0.01, 0.05, 0.25, 0.75, 0.95, 0.99, 0.995, 0.999, 0.9995, 0.9999}
 )
-METRICS = [
-    ("api_ns", "ns", "lower", "The launch call begins until it returns, by the host clock."),
-    ("roundtrip_ns", "ns", "lower", "The call begins until the wait for that kernel returns."),
-    ("per_launch_ns", "ns", "lower", "N launches without waiting and one wait, divided by N."),
-    ("device_ns", "ns", "lower", "Work on the device, by events around at least 1 ms of it."),
-    ("tflops", "TFLOP/s", "higher", "Arithmetic per time, derived from device_ns."),
-    ("call_ns", "ns", "lower", "One allocating call."),
-    ("free_ns", "ns", "lower", "One freeing call."),
-    ("first_touch_ns", "ns", "lower", "The first write to every page of the block."),
-    ("launch_ns", "ns", "lower", "The API record begins until the kernel begins."),
-]
-
-
 @dataclass
 class Spec:
     """A device to pretend: what it is, and how fast."""
@@ -159,7 +101,7 @@ class Builder:
 
     def build(self) -> Builder:
         self.random = np.random.default_rng(self.seed)
-        self.tables = {name: [] for name in SESSION_COLUMNS}
+        self.tables = {name: [] for name in SESSION_TABLES}
         for index, spec in enumerate(self.specs):
             self._device(index, spec)
         plan = [
@@ -182,28 +124,19 @@ class Builder:
     def write(self, folder: Path) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "session.json").write_text(json.dumps(self.info, indent=1), encoding="utf-8")
-        for name, columns in {**SESSION_COLUMNS, **DETAIL_COLUMNS}.items():
-            if name in DETAIL_COLUMNS and name not in self.tables:
+        for name in (*SESSION_TABLES, *DETAIL_TABLES):
+            if name in DETAIL_TABLES and name not in self.tables:
                 continue
             with (folder / name).open("w", encoding="utf-8", newline="") as file:
-                writer = csv.DictWriter(file, columns, restval="", extrasaction="raise")
+                writer = csv.DictWriter(file, columns()[name], restval="", extrasaction="raise")
                 writer.writeheader()
                 writer.writerows(self.tables.get(name, []))
-        columns = [
-            {"key": key, "description": f"What {key} means, in the program's own words."}
-            for key in SESSION_COLUMNS["summary.csv"]
-        ]
-        metrics = [dict(zip(("key", "unit", "direction", "description"), m)) for m in METRICS]
-        telemetry = [dict(zip(("key", "unit", "description"), t)) for t in TELEMETRY]
-        (folder / "metrics.json").write_text(
-            json.dumps({"metrics": metrics, "columns": columns, "telemetry": telemetry}),
-            encoding="utf-8",
-        )
+        (folder / "tables.json").write_text(json.dumps(described()), encoding="utf-8")
         return folder
 
     def with_details(self, blocks: int = 5) -> Builder:
         """Adds the tables of a session with a traced arm, telemetry and statistics by level."""
-        self.tables.update({name: [] for name in DETAIL_COLUMNS})
+        self.tables.update({name: [] for name in DETAIL_TABLES})
         for row in self.tables["summary.csv"]:
             if row["status"] == "ok":
                 row.update(within_run_cv_lo=0.028, within_run_cv_hi=0.032)
@@ -229,7 +162,7 @@ class Builder:
         device = {"session_id": self.session_id, "device_id": self._id(index, spec)}
         api = "driver" if gpu else "queue"
         idle, burst = (f"launch/null/api:{api}/mode:{mode}" for mode in ("idle", "burst"))
-        add = {name: self.tables[name].append for name in DETAIL_COLUMNS}
+        add = {name: self.tables[name].append for name in DETAIL_TABLES}
         add["sentences.csv"](
             {**device, "sentence": f"A launch call takes {spec.call:.0f} ns (median)."}
         )
@@ -796,7 +729,7 @@ def hostile() -> Builder:
         row["reason"] = bad
         row["status"] = "failed"
     builder.with_details()
-    for name in DETAIL_COLUMNS:
+    for name in DETAIL_TABLES:
         for row in builder.tables[name]:
             keys = {"sentence", "kernel", "grid", "block", "level"} & row.keys()
             row.update(dict.fromkeys(keys, bad))

@@ -12,9 +12,20 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from make_session import columns
 from report_paths import ROOT, pairs
 
-SUMMARY = "device_id,arm,setup,benchmark,params,metric,unit,status"
+
+
+def header(table: str) -> str:
+    return ",".join(columns()[table])
+
+
+def row(table: str, **cells: str) -> str:
+    return ",".join(cells.get(column, "") for column in columns()[table])
+
+
+SUMMARY = header("summary.csv")
 
 
 def launch(*arguments: str, path: str = str(ROOT / "reports")) -> subprocess.CompletedProcess[str]:
@@ -58,7 +69,7 @@ def test_wrong_usage_is_2(arguments: list[str], says: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["session.json", "devices.csv", "runs.csv", "summary.csv", "quantiles.csv", "metrics.json"],
+    ["session.json", "devices.csv", "runs.csv", "summary.csv", "quantiles.csv", "tables.json"],
 )
 def test_a_missing_file_is_named(session: Path, name: str) -> None:
     (session / name).unlink()
@@ -75,19 +86,37 @@ def test_a_missing_file_is_named(session: Path, name: str) -> None:
         ("session.json", "[]", "session.json: not a JSON object"),
         ("session.json", "[" * 100_000, "session.json: not valid JSON"),
         ("session.json", '{"schema":"launchgap/9"}', "schema 'launchgap/9' is not launchgap/1"),
-        ("metrics.json", "[1]", "metrics.json: not a JSON object"),
-        ("metrics.json", '{"metrics":[{}]}', "an entry of 'metrics' has no key"),
-        ("summary.csv", "device_id\n", "summary.csv: no column arm, setup"),
-        ("summary.csv", f"{SUMMARY}\na,b\n", "summary.csv line 2: 2 cells under 8 headings"),
-        ("summary.csv", f"{SUMMARY},p50\n,,,,,,,ok,abc\n", "line 2: p50 is 'abc', not a number"),
-        ("summary.csv", f"{SUMMARY},p50\n,,,,,,,ok,nan\n", "line 2: p50 is 'nan', not a number"),
-        ("summary.csv", f"{SUMMARY}\n,,,,,,,fine\n", "line 2: status 'fine' is none of ok, failed"),
+        ("tables.json", "[1]", "tables.json: not a JSON object"),
+        ("tables.json", '{"metrics":[{}]}', "an entry of 'metrics' has no key"),
+        ("tables.json", '{"metrics":5}', "'metrics' is not a list"),
+        ("tables.json", '{"tables":[{"name":"a","columns":[{}]}]}', "an entry of 'columns' has no key"),
+        ("summary.csv", "device_id,node\n", "summary.csv: no column session_id, device_name"),
+        ("summary.csv", f"{SUMMARY}\na,b\n", f"summary.csv line 2: 2 cells under {SUMMARY.count(',') + 1} headings"),
+        (
+            "summary.csv",
+            f"{SUMMARY}\n{row('summary.csv', status='ok', p50='abc')}\n",
+            "line 2: p50 is 'abc', not a number",
+        ),
+        (
+            "summary.csv",
+            f"{SUMMARY}\n{row('summary.csv', status='ok', p50='nan')}\n",
+            "line 2: p50 is 'nan', not a number",
+        ),
+        (
+            "summary.csv",
+            f"{SUMMARY}\n{row('summary.csv', status='fine')}\n",
+            "line 2: status 'fine' is none of ok, failed",
+        ),
         ("summary.csv", f'{SUMMARY}\n"unclosed', "summary.csv line 2: not valid CSV"),
         ("summary.csv", f"{SUMMARY},{SUMMARY}\n", "summary.csv: a heading occurs twice"),
-        ("devices.csv", "device_id,device_name,device_index\na,b,x\n", "device_index is 'x'"),
+        (
+            "devices.csv",
+            f"{header('devices.csv')}\n{row('devices.csv', device_index='x')}\n",
+            "device_index is 'x'",
+        ),
         (
             "quantiles.csv",
-            "device_id,arm,setup,case,metric,unit,replicate,p,value\n,,,,,,0,0,inf\n",
+            f"{header('quantiles.csv')}\n{row('quantiles.csv', replicate='0', p='0', value='inf')}\n",
             "line 2: value is 'inf', not a number",
         ),
     ],

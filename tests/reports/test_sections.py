@@ -99,7 +99,7 @@ def test_a_session_without_the_tables_has_none_of_it(page: Page, kind: str) -> N
     assert "coefficient of variation" not in root.text
 
 
-@pytest.mark.parametrize("name", sorted(make_session.DETAIL_COLUMNS))
+@pytest.mark.parametrize("name", sorted(make_session.DETAIL_TABLES))
 def test_each_table_may_be_missing(name: str, draw: Draw) -> None:
     builder = small(replicates=1)
     del builder.tables[name]
@@ -108,7 +108,7 @@ def test_each_table_may_be_missing(name: str, draw: Draw) -> None:
 
 def test_tables_may_be_empty(draw: Draw) -> None:
     builder = small()
-    builder.tables.update({name: [] for name in make_session.DETAIL_COLUMNS})
+    builder.tables.update({name: [] for name in make_session.DETAIL_TABLES})
     root = draw(builder)
     assert_whole(root)
     assert not root.all("section", id="parts") and not root.all("section", id="observer")
@@ -116,7 +116,7 @@ def test_tables_may_be_empty(draw: Draw) -> None:
 
 def test_every_number_may_be_missing(draw: Draw) -> None:
     builder = small()
-    for name in make_session.DETAIL_COLUMNS:
+    for name in make_session.DETAIL_TABLES:
         for row in builder.tables[name]:
             row.update({k: "" for k, v in row.items() if isinstance(v, (int, float))})
     assert_whole(draw(builder))

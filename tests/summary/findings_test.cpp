@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "harness/summary/tables.h"
+#include "harness/summary/all_tables.h"
 #include "tests/summary/session_folder.h"
 
 namespace launchgap {
@@ -257,7 +257,7 @@ TEST_F(Findings, KernelsAreThoseOfWholeTraces) {
   write("convolution", "ok", 5);
   write("allocation", "ok", {1, "x", {{"grid", "y"}}});
   const SessionData session = read();
-  write_detail_tables(session, summarise(session), path);
+  write_tables({session, summarise(session)}, TableUse::details, path);
   std::ifstream in(path / "kernels.csv");
   std::vector<std::string> rows;
   for (std::string line; std::getline(in, line);) rows.push_back(line);
@@ -270,20 +270,10 @@ TEST_F(Findings, KernelsAreThoseOfWholeTraces) {
 
 TEST_F(Findings, EveryTableIsWrittenForAnEmptySessionToo) {
   const SessionData session = read();
-  write_detail_tables(session, summarise(session), path);
-  for (const char* table : {"quantiles",
-                            "sequence",
-                            "telemetry",
-                            "variation",
-                            "odd_devices",
-                            "observer",
-                            "parts",
-                            "flag_check",
-                            "kernels",
-                            "memory",
-                            "traces",
-                            "sentences"}) {
-    EXPECT_TRUE(std::filesystem::exists(path / (std::string(table) + ".csv"))) << table;
+  write_tables({session, summarise(session)}, TableUse::details, path);
+  for (const Table& table : all_tables()) {
+    EXPECT_EQ(std::filesystem::exists(path / table.name), table.use != TableUse::samples)
+        << table.name;
   }
 }
 
@@ -303,7 +293,7 @@ TEST_F(Findings, TelemetryCountersAreChanges) {
   reading("launch/other", -1, 20, 1300);
   end(writer);
   const SessionData session = read();
-  write_detail_tables(session, summarise(session), path);
+  write_tables({session, summarise(session)}, TableUse::details, path);
   std::ifstream in(path / "telemetry.csv");
   std::vector<std::string> seen;
   for (std::string line; std::getline(in, line);) {

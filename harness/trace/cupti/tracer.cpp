@@ -153,7 +153,7 @@ const Cupti& load() {
   try {
     return Cupti::get();
   } catch (const Error& error) {
-    throw TraceUnavailable("unavailable:cupti_not_found", error.what());
+    throw TraceUnavailable(TraceState::cupti_not_found, error.what());
   }
 }
 
@@ -161,14 +161,15 @@ const Cupti& load() {
 
 CuptiTracer::CuptiTracer(TraceLevel level) : level_(level) {
   if (const auto tool = tool_by_environment()) {
-    throw TraceUnavailable(fmt::format("degraded:subscriber_busy({})", *tool),
+    throw TraceUnavailable(TraceState::subscriber_busy,
                            "this process runs under a tool that uses CUPTI itself, so launchgap "
-                           "leaves it alone; run without the tool for the traced arm");
+                           "leaves it alone; run without the tool for the traced arm",
+                           *tool);
   }
   cupti_ = &load();
   if (cupti_->version < kOldestVersion) {
     throw TraceUnavailable(
-        "unavailable:cupti_too_old",
+        TraceState::cupti_too_old,
         fmt::format("{} is CUPTI {}; its records can be read from CUDA 11.0 (API 13) on",
                     cupti_->facts.path,
                     cupti_->facts.version));
@@ -188,9 +189,10 @@ void CuptiTracer::subscribe() {
       cupti_->cuptiUnsubscribe(subscriber_);
   }
   throw TraceUnavailable(
-      fmt::format("degraded:subscriber_busy({})", owner[0] ? owner.data() : "unknown"),
+      TraceState::subscriber_busy,
       "another tool has CUPTI in this process, and only one can; run without it for the traced "
-      "arm");
+      "arm",
+      owner[0] ? owner.data() : "unknown");
 }
 
 void CuptiTracer::enable() {
@@ -283,13 +285,13 @@ void CuptiTracer::refuse(abi::Result code, const char* call) const {
     case abi::kInsufficientPrivileges:
     case abi::kVirtualisedInsufficientPrivileges:
       throw TraceUnavailable(
-          "degraded:insufficient_privileges",
+          TraceState::insufficient_privileges,
           text + "; https://developer.nvidia.com/ERR_NVGPUCTRPERM tells how to allow it");
     case abi::kNotInitialized:
-      throw TraceUnavailable("degraded:not_initialized",
+      throw TraceUnavailable(TraceState::not_initialized,
                              text + "; the driver is older than this CUPTI, or there is none");
     default:
-      throw TraceUnavailable(fmt::format("degraded:unknown({})", code), text);
+      throw TraceUnavailable(TraceState::unknown, text, std::to_string(code));
   }
 }
 

@@ -1,0 +1,49 @@
+#include "harness/core/vocabulary.h"
+
+namespace launchgap {
+namespace {
+
+constexpr Word kWords[] = {
+    {"device",
+     "what work is launched on: a GPU, a MIG instance, or `host`, the CPU. Identified by UUID "
+     "(`GPU-…`, `MIG-…`, `host-…`), never by its index alone"},
+    {"benchmark",
+     "a named workload with axes: `launch/null`. Its first part, `launch`, is its *family*"},
+    {"case", "one value per axis: `launch/null/api:driver/mode:idle`"},
+    {"metric", "a named number with a unit and a direction, one per sample"},
+    {"sample", "one timed repetition. All are kept, none is clipped"},
+    {"block",
+     "one repetition of a case: a fixed number of samples, written as one record with its begin "
+     "and end"},
+    {"run", "one worker process: one device, one replicate, one arm, one setup"},
+    {"replicate", "the same plan again, in fresh processes: `r0`, `r1`, …"},
+    {"attempt",
+     "a further process for the rest of a run whose process crashed, hung or lost its device: 0, "
+     "1, …"},
+    {"setup",
+     "a family of benchmarks with one set of process-wide settings: `launch`, `matmul`, "
+     "`convolution`, `allocation`; `launch+wait=block`. `launch+trace=none`, `…=launches`, "
+     "`…=kernels` and `…=all` have the same few cases, and are compared with each other alone: "
+     "they show the observer effect"},
+    {"arm",
+     "`plain`: nothing traces the process; its numbers are the headline. `traced`: its activity is "
+     "recorded, by CUPTI on a GPU, by launchgap itself on the host. The arms never share a "
+     "process, and are never mixed"},
+    {"session", "one `launchgap run`: its plan, its runs, its folder"},
+    {"fingerprint",
+     "what should be equal for two results to be comparable, with the values. Written when a run "
+     "begins, and once more when it ends: libraries are loaded by the cases that need them, so "
+     "only then are all their versions known"},
+    {"own launch path",
+     "`api:own` in a comparison: a GPU driver's launch call (`api:driver`), or the queue of the "
+     "host device's worker thread (`api:queue`)"},
+    {"unusable", "of a device: it was seen, but nothing can be launched on it"},
+};
+
+}  // namespace
+
+std::span<const Word> all_words() {
+  return kWords;
+}
+
+}  // namespace launchgap

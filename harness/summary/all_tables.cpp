@@ -1,0 +1,116 @@
+#include "harness/summary/all_tables.h"
+
+#include "harness/core/errors.h"
+#include "harness/core/metric.h"
+#include "harness/core/trace_state.h"
+#include "harness/core/vocabulary.h"
+#include "harness/measure/telemetry.h"
+#include "harness/summary/csv.h"
+#include "harness/summary/table_makers.h"
+
+namespace launchgap {
+namespace {
+
+namespace fs = std::filesystem;
+
+void write_table(const Table& table, const Tabled& tabled, const fs::path& folder) {
+  std::vector<std::string> header;
+  for (const ColumnInfo& column : table.columns) header.emplace_back(column.key);
+  CsvWriter out(folder / table.name, header);
+  table.fill(tabled, [&](std::vector<std::string> cells) {
+    cells.insert(cells.begin(), tabled.session.id);
+    out.row(cells);
+  });
+  out.commit();
+}
+
+Json described(const ColumnInfo& column) {
+  return {{"key", column.key},
+          {"kind", name_of(column.kind)},
+          {"unit", column.unit},
+          {"heading", column.heading},
+          {"meaning", column.meaning}};
+}
+
+}  // namespace
+
+Json describe_tables() {
+  Json all;
+  for (const Table& table : all_tables()) {
+    Json columns = Json::array();
+    for (const ColumnInfo& column : table.columns) columns.push_back(described(column));
+    all["tables"].push_back({{"name", table.name},
+                             {"use", name_of(table.use)},
+                             {"one_row_per", table.one_row_per},
+                             {"columns", columns}});
+  }
+  for (const Metric& metric : all_metrics()) {
+    all["metrics"].push_back({{"key", metric.key},
+                              {"unit", metric.unit},
+                              {"direction", name_of(metric.direction)},
+                              {"source", metric.source},
+                              {"meaning", metric.meaning},
+                              {"excludes", metric.excludes}});
+  }
+  for (const TelemetryQuantity& quantity : telemetry_quantities()) {
+    all["telemetry"].push_back({{"key", quantity.key},
+                                {"unit", quantity.unit},
+                                {"counter", quantity.counter},
+                                {"meaning", quantity.meaning}});
+  }
+  for (const StatusInfo& status : statuses())
+    all["statuses"].push_back({{"key", status.name}, {"meaning", status.meaning}});
+  for (const StatusInfo& status : run_statuses())
+    all["run_statuses"].push_back({{"key", status.name}, {"meaning", status.meaning}});
+  for (const ExitCodeInfo& exit_code : exit_codes()) {
+    all["exit_codes"].push_back({{"key", std::to_string(static_cast<int>(exit_code.code))},
+                                 {"meaning", exit_code.meaning},
+                                 {"when", exit_code.when}});
+  }
+  for (const TraceStateInfo& state : trace_states()) {
+    all["trace_states"].push_back(
+        {{"key", state.name}, {"meaning", state.meaning}, {"remedy", state.remedy}});
+  }
+  for (const Word& word : all_words())
+    all["words"].push_back({{"key", word.word}, {"meaning", word.meaning}});
+  return all;
+}
+
+const std::vector<Table>& all_tables() {
+  static const std::vector<Table> tables = {
+      devices_table(),
+      runs_table(),
+      summary_table(),
+      samples_table(),
+      quantiles_table(),
+      sequence_table(),
+      telemetry_table(),
+      variation_table(),
+      odd_devices_table(),
+      fallback_table(),
+      fallback_sentences_table(),
+      observer_table(),
+      parts_table(),
+      flag_check_table(),
+      kernels_table(),
+      memory_table(),
+      traces_table(),
+      sentences_table(),
+      advice_table(),
+      published_table(),
+      fit_table(),
+  };
+  return tables;
+}
+
+void write_tables(const Tabled& tabled, TableUse use, const fs::path& folder) {
+  for (const Table& table : all_tables()) {
+    const bool wanted =
+        table.use == use || (use == TableUse::details && table.use == TableUse::session);
+    if (wanted) write_table(table, tabled, folder);
+  }
+  if (use == TableUse::details)
+    write_file(folder / "tables.json", describe_tables().dump(1) + "\n");
+}
+
+}  // namespace launchgap

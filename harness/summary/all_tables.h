@@ -1,0 +1,23 @@
+// Every table that launchgap writes: the one list.
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "harness/summary/table.h"
+
+namespace launchgap {
+
+/// In the order in which docs list them.
+const std::vector<Table>& all_tables();
+
+/// What each table, column, metric, status and word means: tables.json, for readers that know no
+/// table, the page first.
+Json describe_tables();
+
+/// Writes the tables of a use into `folder`; `details` are with those of `session`. Beside details
+/// it writes tables.json. Throws
+/// WriteError if it cannot, and Stopped once a signal was noted.
+void write_tables(const Tabled& tabled, TableUse use, const std::filesystem::path& folder);
+
+}  // namespace launchgap

@@ -1,0 +1,119 @@
+#include "harness/core/plan.h"
+#include "harness/summary/fallback.h"
+#include "harness/summary/findings.h"
+#include "harness/summary/table_makers.h"
+
+namespace launchgap {
+
+Table variation_table() {
+  using Row = const Variation&;
+  return make_table<Variation>(
+      "variation.csv",
+      "case, metric and level",
+      TableUse::details,
+      [](const Tabled& from) { return variations(from.session, from.rows); },
+      {{"scope", "The device's UUID; of `devices` the name that they share.", &Variation::scope},
+       {"device_id", meaning::kDevice, [](Row row) { return row.key.device; }},
+       {"arm", meaning::kArm, [](Row row) { return row.key.arm; }},
+       {"setup", meaning::kSetup, [](Row row) { return row.key.setup; }},
+       {"case", meaning::kCase, [](Row row) { return row.key.name.text(); }},
+       {"metric", meaning::kMetric, &Variation::metric},
+       {"level",
+        "What varies: samples within a run, runs of a device, or devices of a kind.",
+        [](Row row) { return name_of(row.level); }},
+       {"groups", "Runs; of `devices`, devices.", &Variation::groups},
+       {"cv", "Coefficient of variation.", [](Row row) { return row.cv.value; }},
+       {"cv_lo", "Lower end of its 95 % interval.", [](Row row) { return row.cv.interval.low; }},
+       {"cv_hi", "Upper end of its 95 % interval.", [](Row row) { return row.cv.interval.high; }}});
+}
+
+Table odd_devices_table() {
+  using Row = const OddDevice&;
+  return make_table<OddDevice>(
+      "odd_devices.csv",
+      "device that differs from its kind, case and metric",
+      TableUse::details,
+      [](const Tabled& from) { return odd_devices(from.session, from.rows); },
+      {{"device_id", meaning::kDevice, &OddDevice::device},
+       {"arm", meaning::kArm, [](Row row) { return row.key.arm; }},
+       {"setup", meaning::kSetup, [](Row row) { return row.key.setup; }},
+       {"case", meaning::kCase, [](Row row) { return row.key.name.text(); }},
+       {"metric", meaning::kMetric, &OddDevice::metric},
+       {"ratio", "Its run medians to those of the others of its name.", &OddDevice::ratio},
+       {"ratio_lo", "Lower end of its 95 % interval.", [](Row row) { return row.interval.low; }},
+       {"ratio_hi", "Upper end of its 95 % interval.", [](Row row) { return row.interval.high; }}});
+}
+
+Table fallback_table() {
+  using Row = const FallbackCost&;
+  return make_table<FallbackCost>(
+      "fallback.csv",
+      "case that the host and a GPU computed; times per operation",
+      TableUse::details,
+      [](const Tabled& from) { return fallback_costs(from.session, from.rows); },
+      {{"device_id", "The GPU's UUID.", &FallbackCost::device},
+       {"case", meaning::kCase, [](Row row) { return row.name.text(); }},
+       {"gpu_ns", "Median on the GPU.", &FallbackCost::gpu_ns, "ns"},
+       {"host_ns", "Median on the host.", &FallbackCost::host_ns, "ns"},
+       {"ratio", "How many times as long the host takes.", &FallbackCost::ratio}});
+}
+
+Table fallback_sentences_table() {
+  return make_table<Sentence>(
+      "fallback_sentences.csv",
+      "GPU and family",
+      TableUse::details,
+      [](const Tabled& from) {
+        return fallback_sentences(from.session, fallback_costs(from.session, from.rows));
+      },
+      {{"device_id", "The GPU's UUID.", &Sentence::device},
+       {"sentence", "What falling back to the host costs.", &Sentence::text}});
+}
+
+Table observer_table() {
+  using Row = const ObserverEffect&;
+  return make_table<ObserverEffect>(
+      "observer.csv",
+      "case, metric and level of tracing",
+      TableUse::details,
+      [](const Tabled& from) { return observer_effects(from.rows); },
+      {{"device_id", meaning::kDevice, &ObserverEffect::device},
+       {"case", meaning::kCase, [](Row row) { return row.name.text(); }},
+       {"metric", meaning::kMetric, &ObserverEffect::metric},
+       {"unit", meaning::kUnit, [](Row row) { return unit_of(row.metric); }},
+       {"level", "What was recorded.", [](Row row) { return name_of(row.level); }},
+       {"plain_runs", "Runs that nothing traced.", &ObserverEffect::plain_runs},
+       {"traced_runs", "Runs that were traced at this level.", &ObserverEffect::traced_runs},
+       {"plain", "Mean of the medians of the plain runs.", &ObserverEffect::plain, kUnitOfMetric},
+       {"traced",
+        "Mean of the medians of the traced runs.",
+        &ObserverEffect::traced,
+        kUnitOfMetric},
+       {"effect",
+        "What tracing adds: the difference of the two.",
+        [](Row row) { return row.effect ? std::optional(row.effect->value) : std::nullopt; },
+        kUnitOfMetric},
+       {"effect_lo",
+        "Lower end of its 95 % interval.",
+        [](Row row) { return row.effect ? std::optional(row.effect->interval.low) : std::nullopt; },
+        kUnitOfMetric},
+       {"effect_hi",
+        "Upper end of its 95 % interval.",
+        [](Row row) {
+          return row.effect ? std::optional(row.effect->interval.high) : std::nullopt;
+        },
+        kUnitOfMetric}});
+}
+
+Table sentences_table() {
+  return make_table<Sentence>("sentences.csv",
+                              "device",
+                              TableUse::details,
+                              [](const Tabled& from) { return sentences(from.session, from.rows); },
+                              {{"device_id", meaning::kDevice, &Sentence::device},
+                               {"sentence",
+                                "Its launches: median, tail, and what a fresh process changes.",
+                                &Sentence::text}});
+}
+
+}  // namespace launchgap

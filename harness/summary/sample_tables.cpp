@@ -1,0 +1,237 @@
+#include <algorithm>
+#include <map>
+
+#include "harness/measure/telemetry.h"
+#include "harness/record/reader.h"
+#include "harness/stats/stats.h"
+#include "harness/summary/table_makers.h"
+
+namespace launchgap {
+namespace {
+
+struct Sample {
+  const RunInfo& run;
+  const SampleBlock& block;
+  std::size_t metric, index;
+};
+
+struct Quantile {
+  const CaseKey& key;
+  const std::string& metric;
+  int replicate;
+  std::size_t n;
+  double p;
+  std::optional<double> value;
+};
+
+struct BlockStatistics {
+  const CaseKey& key;
+  const std::string& metric;
+  const BlockInfo& block;
+  std::vector<double> sorted;
+};
+
+struct TelemetryValue {
+  const TelemetryInfo& reading;
+  const TelemetryQuantity& quantity;
+  double value;  // of a counter, its change over the block
+};
+
+const std::vector<double>& probabilities() {
+  static const std::vector<double> all = [] {
+    std::vector<double> p;
+    for (int i = 0; i <= 40; ++i) p.push_back(i / 40.0);
+    for (const double tail :
+         {0.001, 0.01, 0.96, 0.97, 0.98, 0.985, 0.99, 0.9925, 0.995, 0.9975, 0.999, 0.9995, 0.9999})
+      p.push_back(tail);
+    std::ranges::sort(p);
+    return p;
+  }();
+  return all;
+}
+
+template <class Put>
+void each_sample(const Tabled& from, const Put& put) {
+  for (const RunInfo& run : from.session.runs) {
+    read_records(from.session.folder / "records" / run.file,
+                 {[&](SampleBlock&& block) {
+                    for (std::size_t m = 0; m < block.metrics.size(); ++m) {
+                      for (std::size_t i = 0; i < block.values[m].size(); ++i)
+                        put({run, block, m, i});
+                    }
+                  },
+                  [](const Json&) {}});
+  }
+}
+
+template <class Put>
+void each_quantile(const Tabled& from, const Put& put) {
+  for (const auto& [key, data] : from.session.cases) {
+    for (const auto& [metric, by_replicate] : data.samples) {
+      for (const auto& [replicate, samples] : by_replicate) {
+        if (samples.empty()) continue;
+        std::vector<double> sorted = samples;
+        std::ranges::sort(sorted);
+        for (const double p : probabilities())
+          put({key, metric, replicate, sorted.size(), p, stats::quantile(sorted, p)});
+      }
+    }
+  }
+}
+
+template <class Put>
+void each_block(const Tabled& from, const Put& put) {
+  for (const auto& [key, data] : from.session.cases) {
+    for (const std::string& metric : data.metric_order) {
+      std::map<int, std::size_t> first;  // of the block's samples in its run
+      for (const BlockInfo& block : data.blocks) {
+        const auto count = block.counts.find(metric);
+        if (count == block.counts.end() || count->second == 0) continue;
+        const std::vector<double>& run = data.samples.at(metric).at(block.replicate);
+        const auto begin = run.begin() + static_cast<std::ptrdiff_t>(first[block.replicate]);
+        first[block.replicate] += count->second;
+        std::vector<double> sorted(begin, begin + static_cast<std::ptrdiff_t>(count->second));
+        std::ranges::sort(sorted);
+        put({key, metric, block, std::move(sorted)});
+      }
+    }
+  }
+}
+
+/// Whether a reading was taken one block after another.
+bool follows(const TelemetryInfo& reading, const TelemetryInfo* before) {
+  return before != nullptr && reading.block >= 0 && before->block == reading.block - 1 &&
+         before->device == reading.device && before->arm == reading.arm &&
+         before->setup == reading.setup && before->replicate == reading.replicate &&
+         before->case_name == reading.case_name;
+}
+
+template <class Put>
+void each_telemetry_value(const Tabled& from, const Put& put) {
+  const TelemetryInfo* before = nullptr;
+  for (const TelemetryInfo& reading : from.session.telemetry) {
+    for (const TelemetryQuantity& quantity : telemetry_quantities()) {
+      const std::string key(quantity.key);
+      const auto value = reading.values.find(key);
+      if (value == reading.values.end()) continue;
+      double shown = value->second;
+      if (quantity.counter) {
+        if (!follows(reading, before)) continue;
+        const auto earlier = before->values.find(key);
+        if (earlier == before->values.end()) continue;
+        shown -= earlier->second;
+      }
+      put({reading, quantity, shown});
+    }
+    before = &reading;
+  }
+}
+
+}  // namespace
+
+Table samples_table() {
+  using Row = const Sample&;
+  return make_table<Sample>(
+      "samples.csv",
+      "sample and metric",
+      TableUse::samples,
+      [](const Tabled& from, const auto& put) { each_sample(from, put); },
+      {{"node", meaning::kNode, [](Row row) { return row.run.node; }},
+       {"device_id", meaning::kDevice, [](Row row) { return row.run.device; }},
+       {"replicate", meaning::kReplicate, [](Row row) { return row.run.replicate; }},
+       {"attempt",
+        "A further process for the rest of a run that crashed, hung or lost its device: from 0.",
+        [](Row row) { return row.run.attempt; }},
+       {"arm", meaning::kArm, [](Row row) { return row.run.arm; }},
+       {"setup", meaning::kSetup, [](Row row) { return row.run.setup; }},
+       {"case", meaning::kCase, [](Row row) { return row.block.case_name; }},
+       {"block", "The block, from 0.", [](Row row) { return row.block.block; }},
+       {"sample",
+        "The sample, counted through the blocks of a case in one run.",
+        [](Row row) { return row.block.first + row.index; }},
+       {"metric", meaning::kMetric, [](Row row) { return row.block.metrics[row.metric]; }},
+       {"value",
+        "In the metric's unit; empty: missing.",
+        [](Row row) { return row.block.values[row.metric][row.index]; },
+        kUnitOfMetric}});
+}
+
+Table quantiles_table() {
+  using Row = const Quantile&;
+  return make_table<Quantile>(
+      "quantiles.csv",
+      "case, metric, run and probability",
+      TableUse::details,
+      [](const Tabled& from, const auto& put) { each_quantile(from, put); },
+      {{"device_id", meaning::kDevice, [](Row row) { return row.key.device; }},
+       {"arm", meaning::kArm, [](Row row) { return row.key.arm; }},
+       {"setup", meaning::kSetup, [](Row row) { return row.key.setup; }},
+       {"case", meaning::kCase, [](Row row) { return row.key.name.text(); }},
+       {"metric", meaning::kMetric, [](Row row) { return row.metric; }},
+       {"unit", meaning::kUnit, [](Row row) { return unit_of(row.metric); }},
+       {"replicate", meaning::kReplicate, &Quantile::replicate},
+       {"n", "Samples of the run.", &Quantile::n},
+       {"p", "Probability.", &Quantile::p},
+       {"value", "The quantile.", &Quantile::value, kUnitOfMetric}});
+}
+
+Table sequence_table() {
+  using Row = const BlockStatistics&;
+  return make_table<BlockStatistics>(
+      "sequence.csv",
+      "case, metric and block, in the order of time",
+      TableUse::details,
+      [](const Tabled& from, const auto& put) { each_block(from, put); },
+      {{"device_id", meaning::kDevice, [](Row row) { return row.key.device; }},
+       {"arm", meaning::kArm, [](Row row) { return row.key.arm; }},
+       {"setup", meaning::kSetup, [](Row row) { return row.key.setup; }},
+       {"case", meaning::kCase, [](Row row) { return row.key.name.text(); }},
+       {"metric", meaning::kMetric, [](Row row) { return row.metric; }},
+       {"unit", meaning::kUnit, [](Row row) { return unit_of(row.metric); }},
+       {"replicate", meaning::kReplicate, [](Row row) { return row.block.replicate; }},
+       {"block", "The block, from 0.", [](Row row) { return row.block.block; }},
+       {"begin_ns",
+        "Its begin, on the machine's monotonic clock.",
+        [](Row row) { return row.block.begin_ns; },
+        "ns"},
+       {"end_ns", "Its end.", [](Row row) { return row.block.end_ns; }, "ns"},
+       {"n", "Its samples.", [](Row row) { return row.sorted.size(); }},
+       {"p50",
+        "Their median.",
+        [](Row row) { return stats::quantile(row.sorted, 0.5); },
+        kUnitOfMetric},
+       {"p99",
+        "One in a hundred is above.",
+        [](Row row) { return stats::quantile(row.sorted, 0.99); },
+        kUnitOfMetric},
+       {"max", "The largest.", [](Row row) { return row.sorted.back(); }, kUnitOfMetric}});
+}
+
+Table telemetry_table() {
+  using Row = const TelemetryValue&;
+  return make_table<TelemetryValue>(
+      "telemetry.csv",
+      "reading and quantity",
+      TableUse::details,
+      [](const Tabled& from, const auto& put) { each_telemetry_value(from, put); },
+      {{"device_id", meaning::kDevice, [](Row row) { return row.reading.device; }},
+       {"arm", meaning::kArm, [](Row row) { return row.reading.arm; }},
+       {"setup", meaning::kSetup, [](Row row) { return row.reading.setup; }},
+       {"replicate", meaning::kReplicate, [](Row row) { return row.reading.replicate; }},
+       {"case", meaning::kCase, [](Row row) { return row.reading.case_name; }},
+       {"block",
+        "The block after which it was read; -1: before the first.",
+        [](Row row) { return row.reading.block; }},
+       {"at_ns",
+        "When, on the machine's monotonic clock.",
+        [](Row row) { return row.reading.at_ns; },
+        "ns"},
+       {"quantity", "What was read.", [](Row row) { return row.quantity.key; }},
+       {"unit", "The quantity's unit.", [](Row row) { return row.quantity.unit; }},
+       {"value",
+        "As read; of a counter, its change over the block.",
+        [](Row row) { return row.value; },
+        "unit of the quantity"}});
+}
+
+}  // namespace launchgap

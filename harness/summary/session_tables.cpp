@@ -1,0 +1,358 @@
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "harness/summary/table_makers.h"
+
+namespace launchgap {
+namespace {
+
+struct DeviceRow {
+  const SessionData& session;
+  const DeviceFacts& device;
+};
+
+struct RunRow {
+  const SessionData& session;
+  const RunInfo& run;
+};
+
+/// "cuBLAS 13.1.0 (/path); cuDNN 9.19.0 (/path)".
+std::string libraries_text(const DeviceRow& row) {
+  std::vector<std::string> texts;
+  for (const RunInfo& run : row.session.runs) {
+    if (run.device != row.device.uuid) continue;
+    for (const Json& library : run.libraries) {
+      std::string text = fmt::format("{} {} ({})",
+                                     maybe<std::string>(library, "name").value_or(""),
+                                     maybe<std::string>(library, "version").value_or(""),
+                                     maybe<std::string>(library, "path").value_or(""));
+      if (std::ranges::find(texts, text) == texts.end()) texts.push_back(std::move(text));
+    }
+  }
+  return fmt::format("{}", fmt::join(texts, "; "));
+}
+
+const DeviceFacts& device_of(const SummaryRow& row) {
+  static const DeviceFacts unknown;
+  const DeviceFacts* const device = row.session->device(row.key.device);
+  return device ? *device : unknown;
+}
+
+bool is_simulated(const SummaryRow& row) {
+  return device_of(row).simulated ||
+         std::ranges::any_of(row.session->runs, [&](const RunInfo& run) {
+           return run.device == row.key.device && run.simulated;
+         });
+}
+
+const Metric& metric_of(const SummaryRow& row) {
+  static constexpr Metric kUnknown{"", "", Direction::lower_is_better, "", "", ""};
+  const Metric* const known = known_metric(row.metric);
+  return known ? *known : kUnknown;
+}
+
+TableColumn<SummaryRow> statistic(std::string_view key,
+                                  std::string_view meaning,
+                                  std::optional<double> SummaryRow::*field,
+                                  std::string_view heading = {}) {
+  return {key, meaning, field, kUnitOfMetric, heading};
+}
+
+TableColumn<SummaryRow> share(std::string_view key,
+                              std::string_view meaning,
+                              std::optional<double> SummaryRow::*field,
+                              std::string_view heading = {}) {
+  return {key, meaning, field, kShare, heading};
+}
+
+double value_of(const stats::Estimate& estimate) {
+  return estimate.value;
+}
+double low_of(const stats::Estimate& estimate) {
+  return estimate.interval.low;
+}
+double high_of(const stats::Estimate& estimate) {
+  return estimate.interval.high;
+}
+
+/// An estimate's value, or one end of its interval.
+TableColumn<SummaryRow> estimate(std::string_view key,
+                                 std::string_view meaning,
+                                 std::optional<stats::Estimate> SummaryRow::*field,
+                                 double (*part)(const stats::Estimate&),
+                                 std::string_view heading = {},
+                                 std::string_view unit = kShare) {
+  return {key,
+          meaning,
+          [field, part](const SummaryRow& row) -> std::optional<double> {
+            if (!(row.*field)) return std::nullopt;
+            return part(*(row.*field));
+          },
+          unit,
+          heading};
+}
+
+}  // namespace
+
+Table devices_table() {
+  using Row = const DeviceRow&;
+  return make_table<DeviceRow>(
+      "devices.csv",
+      "selected device",
+      TableUse::session,
+      [](const Tabled& from, const auto& put) {
+        for (const DeviceFacts& device : from.session.devices) put({from.session, device});
+      },
+      {{"node", meaning::kNode, [](Row row) { return row.session.node; }},
+       {"device_id", meaning::kDevice, [](Row row) { return row.device.uuid; }},
+       {"device_index",
+        "In the driver's order; 0 for the host.",
+        [](Row row) { return row.device.index; }},
+       {"device_name",
+        "The device's name, as it gives it.",
+        [](Row row) { return row.device.name; }},
+       {"backend",
+        "cuda: a GPU through the CUDA driver; host: the CPU.",
+        [](Row row) { return row.device.backend; }},
+       {"compute_capability",
+        "The GPU's generation, as CUDA numbers it.",
+        [](Row row) { return row.device.compute_capability; }},
+       {"uuid", "The same as device_id.", [](Row row) { return row.device.uuid; }},
+       {"pci_bus_id", "Where it is on the PCI bus.", [](Row row) { return row.device.pci_bus_id; }},
+       {"memory_bytes", "Its memory.", [](Row row) { return row.device.memory_bytes; }, "B"},
+       {"multiprocessors",
+        "SMs; of the host the CPUs that the process may use.",
+        [](Row row) { return row.device.multiprocessors; }},
+       {"clock_mhz",
+        "The highest clock, not the one that was running.",
+        [](Row row) { return row.device.clock_mhz; },
+        "MHz"},
+       {"memory_clock_mhz",
+        "The highest clock of its memory.",
+        [](Row row) { return row.device.memory_clock_mhz; },
+        "MHz"},
+       {"memory_bus_bits",
+        "Width of its memory's bus.",
+        [](Row row) { return row.device.memory_bus_bits; },
+        "bit"},
+       {"l2_bytes",
+        "Its last level of cache; of the host L3.",
+        [](Row row) { return row.device.last_level_cache_bytes; },
+        "B"},
+       {"driver_version",
+        "The CUDA version that the driver serves.",
+        [](Row row) { return row.device.driver_version; }},
+       {"libraries", "Name, version and path of what was loaded, apart by `; `.", libraries_text},
+       {"host_cpu",
+        "The model of the machine's CPU.",
+        [](Row row) {
+          return maybe<std::string>(row.session.meta.value("host", Json::object()), "cpu_model");
+        }},
+       {"usable",
+        "Whether anything can be launched on it.",
+        [](Row row) { return row.device.usable; }},
+       {"reason", "Why not.", [](Row row) { return row.device.reason; }},
+       {"simulated", "Whether it ran on the fake CUDA libraries of the tests.", [](Row row) {
+          return row.device.simulated;
+        }}});
+}
+
+Table runs_table() {
+  using Row = const RunRow&;
+  return make_table<RunRow>(
+      "runs.csv",
+      "records file",
+      TableUse::session,
+      [](const Tabled& from, const auto& put) {
+        for (const RunInfo& run : from.session.runs) put({from.session, run});
+      },
+      {{"node", meaning::kNode, [](Row row) { return row.run.node; }},
+       {"device_id", meaning::kDevice, [](Row row) { return row.run.device; }},
+       {"device_name",
+        "The device's name, as it gives it.",
+        [](Row row) {
+          const DeviceFacts* const device = row.session.device(row.run.device);
+          return device ? device->name : std::string();
+        }},
+       {"replicate", meaning::kReplicate, [](Row row) { return row.run.replicate; }},
+       {"arm", meaning::kArm, [](Row row) { return row.run.arm; }},
+       {"setup", meaning::kSetup, [](Row row) { return row.run.setup; }},
+       {"attempt",
+        "A further process for the rest of a run that crashed, hung or lost its device: from 0.",
+        [](Row row) { return row.run.attempt; }},
+       {"status",
+        "ok, failed, stopped, or incomplete: it has no end.",
+        [](Row row) { return row.run.status; }},
+       {"reason", "Why the status is not ok.", [](Row row) { return row.run.reason; }},
+       {"begin_utc", "When it began.", [](Row row) { return row.run.begin_utc; }},
+       {"duration_s", "How long it took.", [](Row row) { return row.run.duration_s; }, "s"},
+       {"pid", "The process.", [](Row row) { return row.run.pid; }},
+       {"cpus", "CPUs of the launching thread.", [](Row row) { return row.run.cpus; }},
+       {"side_by_side",
+        "How many runs may have been going on at once; 1: alone.",
+        [](Row row) { return row.run.side_by_side; }},
+       {"cases_ok", "Cases that are ok.", [](Row row) { return row.run.cases_ok; }},
+       {"cases_failed",
+        "Cases that are neither ok nor unsupported.",
+        [](Row row) { return row.run.cases_failed; }},
+       {"kernel_form",
+        "native: machine code of the build; portable: PTX; host.",
+        [](Row row) { return row.run.kernel_form; }},
+       {"jit",
+        "Whether the driver compiled the kernels when they were loaded.",
+        [](Row row) { return row.run.jit; }},
+       {"records_file", "Its records.", [](Row row) { return row.run.file; }},
+       {"simulated",
+        "Whether it ran on the fake CUDA libraries of the tests.",
+        [](Row row) { return row.run.simulated; }},
+       {"begin_ns",
+        "When it began, on the machine's monotonic clock: the order of runs.",
+        [](Row row) { return row.run.begin_ns; },
+        "ns"},
+       {"fingerprint",
+        "What should be equal for results to be comparable, as JSON.",
+        [](Row row) {
+          return row.run.fingerprint.dump(-1, ' ', false, Json::error_handler_t::replace);
+        }},
+       {"trace_state",
+        "`off` in the plain arm, `ok`, or why the run is not traced.",
+        [](Row row) { return row.run.trace_state; }},
+       {"measured_under_tool",
+        "The profiler or debugger that the process ran under.",
+        [](Row row) { return row.run.measured_under_tool; }},
+       {"other_processes",
+        "Most other processes that computed on the GPU at once.",
+        [](Row row) { return row.run.other_processes; }},
+       {"steady", "Whether calls and clocks were steady when measuring began.", [](Row row) {
+          return row.run.steady;
+        }}});
+}
+
+Table summary_table() {
+  using Row = const SummaryRow&;
+  return make_table<SummaryRow>(
+      "summary.csv",
+      "device, arm, setup, case and metric",
+      TableUse::session,
+      [](const Tabled& from) -> const std::vector<SummaryRow>& { return from.rows; },
+      {{"node", meaning::kNode, [](Row row) { return row.session->node; }},
+       {"device_id", meaning::kDevice, [](Row row) { return row.key.device; }},
+       {"device_name",
+        "The device's name, as it gives it.",
+        [](Row row) { return device_of(row).name; }},
+       {"backend",
+        "cuda: a GPU through the CUDA driver; host: the CPU.",
+        [](Row row) { return device_of(row).backend; }},
+       {"compute_capability",
+        "The GPU's generation, as CUDA numbers it.",
+        [](Row row) { return device_of(row).compute_capability; }},
+       {"arm", meaning::kArm, [](Row row) { return row.key.arm; }},
+       {"setup", meaning::kSetup, [](Row row) { return row.key.setup; }},
+       {"benchmark", "The workload.", [](Row row) { return row.key.name.benchmark; }},
+       {"params",
+        "The workload's axes and their values.",
+        [](Row row) { return row.key.name.params_text(); }},
+       {"metric", meaning::kMetric, &SummaryRow::metric},
+       {"unit",
+        "Unit of all statistics from min to mad.",
+        [](Row row) { return metric_of(row).unit; }},
+       {"direction",
+        "Which way is better.",
+        [](Row row) {
+          const Metric* const known = known_metric(row.metric);
+          return known ? name_of(known->direction) : std::string_view();
+        }},
+       {"status",
+        "ok, failed, skipped, invalid (measured, and not to be trusted) or unsupported.",
+        [](Row row) { return name_of(row.status); }},
+       {"reason", "Why the status is not ok, or what was cut short.", &SummaryRow::reason},
+       {"runs", "Fresh processes that measured it.", &SummaryRow::runs},
+       {"n", "Samples, over all runs.", &SummaryRow::n},
+       statistic("min", "Smallest sample.", &SummaryRow::min),
+       statistic("q1", "First quartile.", &SummaryRow::q1),
+       statistic("p50", "Median of all samples of all runs.", &SummaryRow::p50, "median"),
+       statistic("q3", "Third quartile.", &SummaryRow::q3),
+       statistic("p90", "One sample in ten is above.", &SummaryRow::p90),
+       statistic("p99", "One sample in a hundred is above.", &SummaryRow::p99),
+       statistic("p999", "One sample in a thousand is above.", &SummaryRow::p999, "p99.9"),
+       statistic("max", "Largest sample.", &SummaryRow::max),
+       statistic("mean", "Arithmetic mean.", &SummaryRow::mean),
+       statistic("sd", "Standard deviation of all samples.", &SummaryRow::sd),
+       statistic("mad",
+                 "Median absolute deviation from the median: spread that outliers do not move.",
+                 &SummaryRow::mad),
+       statistic("p50_ci_lo",
+                 "Lower end of the 95 % interval of the median over runs (six runs or more).",
+                 &SummaryRow::p50_ci_lo,
+                 "CI low"),
+       statistic("p50_ci_hi",
+                 "Upper end of the 95 % interval of the median over runs (six runs or more).",
+                 &SummaryRow::p50_ci_hi,
+                 "CI high"),
+       estimate(
+           "within_run_cv",
+           "Coefficient of variation within runs, from the standard deviation of the logarithms.",
+           &SummaryRow::within_run_cv,
+           value_of,
+           "cv within"),
+       estimate("between_run_cv",
+                "Coefficient of variation between runs, beyond what their samples explain.",
+                &SummaryRow::between_run_cv,
+                value_of,
+                "cv between"),
+       estimate("icc",
+                "Share of the variance of the logarithms that lies between runs: 0, any process is "
+                "like another; 1, all that differs is the process.",
+                &SummaryRow::icc,
+                value_of,
+                "icc",
+                "1"),
+       {"lag1",
+        "Correlation of each sample with the next, within runs.",
+        &SummaryRow::lag1,
+        "1",
+        "lag 1"},
+       {"modes",
+        "Modes of the distribution within a run, by the dip test; of the runs, what most have.",
+        &SummaryRow::modes},
+       share("outlier_share",
+             "Share of samples beyond 1.5 interquartile ranges from the quartiles.",
+             &SummaryRow::outlier_share,
+             "outliers"),
+       {"source",
+        "What measured it: the host's clock, events on the device, the trace, or derived from "
+        "another metric.",
+        [](Row row) { return metric_of(row).source; }},
+       {"simulated", "Whether it ran on the fake CUDA libraries of the tests.", is_simulated},
+       {"method", "What did the work: library, call, algorithm.", &SummaryRow::method},
+       estimate("within_run_cv_lo",
+                "Lower end of the 95 % interval of within_run_cv.",
+                &SummaryRow::within_run_cv,
+                low_of),
+       estimate("within_run_cv_hi",
+                "Upper end of the 95 % interval of within_run_cv.",
+                &SummaryRow::within_run_cv,
+                high_of),
+       estimate("between_run_cv_lo",
+                "Lower end of the 95 % interval of between_run_cv.",
+                &SummaryRow::between_run_cv,
+                low_of),
+       estimate("between_run_cv_hi",
+                "Upper end of the 95 % interval of between_run_cv.",
+                &SummaryRow::between_run_cv,
+                high_of),
+       estimate("icc_lo", "Lower end of the 95 % interval of icc.", &SummaryRow::icc, low_of),
+       estimate("icc_hi", "Upper end of the 95 % interval of icc.", &SummaryRow::icc, high_of),
+       share("run_median_range",
+             "Largest less smallest median of a run, as a share of the median of the medians.",
+             &SummaryRow::run_median_range,
+             "run range"),
+       {"impossible_records",
+        "Records of the trace that cannot be or are missing, over all runs; their samples lack the "
+        "traced metrics.",
+        &SummaryRow::impossible_records}});
+}
+
+}  // namespace launchgap

@@ -1,0 +1,31 @@
+#include "harness/summary/table.h"
+
+namespace launchgap {
+
+std::string_view name_of(CellKind kind) {
+  switch (kind) {
+    case CellKind::text:
+      return "text";
+    case CellKind::number:
+      return "number";
+    case CellKind::count:
+      return "count";
+    case CellKind::flag:
+      return "flag";
+  }
+  return "";
+}
+
+std::string_view name_of(TableUse use) {
+  switch (use) {
+    case TableUse::session:
+      return "session";
+    case TableUse::details:
+      return "details";
+    case TableUse::samples:
+      return "samples";
+  }
+  return "";
+}
+
+}  // namespace launchgap

@@ -1,0 +1,175 @@
+// A table that launchgap writes, as data: what its rows are, and of each column the key, what kind
+// of cell, the unit, the meaning and how a row fills it. CSV, page and docs come from it.
+#pragma once
+
+#include <concepts>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "harness/summary/csv.h"
+#include "harness/summary/session_data.h"
+#include "harness/summary/summary.h"
+
+namespace launchgap {
+
+enum class CellKind {
+  text,
+  number,
+  count,  // a whole number
+  flag,   // "true" or "false"
+};
+std::string_view name_of(CellKind kind);
+
+/// What a reader of a table must know of a column.
+struct ColumnInfo {
+  std::string_view key;
+  CellKind kind = CellKind::text;
+  std::string_view unit;     // of a number; kUnitOfMetric: that of the row's metric
+  std::string_view heading;  // on the page
+  std::string_view meaning;
+};
+inline constexpr std::string_view kUnitOfMetric = "unit of the metric";
+/// The unit of a share of 1, which the page shows in percent.
+inline constexpr std::string_view kShare = "share";
+
+namespace table_detail {
+
+inline std::string text_of(std::string_view text) {
+  return std::string(text);
+}
+template <std::same_as<bool> Bool>
+std::string text_of(Bool value) {
+  return cell(value);
+}
+template <std::floating_point Number>
+std::string text_of(Number value) {
+  return cell(static_cast<double>(value));
+}
+template <std::integral Integer>
+requires(!std::same_as<Integer, bool>) std::string text_of(Integer value) {
+  return std::to_string(value);
+}
+template <class Value>
+std::string text_of(const std::optional<Value>& value) {
+  return value ? text_of(*value) : std::string();
+}
+
+template <class Value>
+struct Plain {
+  using type = Value;
+};
+template <class Value>
+struct Plain<std::optional<Value>> {
+  using type = Value;
+};
+
+template <class Value>
+constexpr CellKind kind_of() {
+  using Type = typename Plain<std::remove_cvref_t<Value>>::type;
+  if constexpr (std::same_as<Type, bool>) return CellKind::flag;
+  if constexpr (std::integral<Type>) return CellKind::count;
+  if constexpr (std::floating_point<Type>) return CellKind::number;
+  return CellKind::text;
+}
+
+}  // namespace table_detail
+
+/// A column, and how a row fills it: `get` is a function of the row, or a pointer to a member. What
+/// it returns tells the kind; an absent optional is an empty cell.
+template <class Row>
+struct TableColumn {
+  template <class Get>
+  TableColumn(std::string_view key,
+              std::string_view meaning,
+              Get get,
+              std::string_view unit = {},
+              std::string_view heading = {})
+      : info{key,
+             table_detail::kind_of<std::invoke_result_t<Get, const Row&>>(),
+             unit,
+             heading.empty() ? key : heading,
+             meaning},
+        cell([get](const Row& row) { return table_detail::text_of(std::invoke(get, row)); }) {}
+
+  ColumnInfo info;
+  std::function<std::string(const Row&)> cell;
+};
+
+/// What tables are made from.
+struct Tabled {
+  const SessionData& session;
+  const std::vector<SummaryRow>& rows;
+};
+
+/// Where a table is written.
+enum class TableUse {
+  session,  // into the session's folder, and wherever `details` are
+  details,  // for the page and by `launchgap export`
+  samples,  // by `launchgap export` only, since it is as long as the records
+};
+
+std::string_view name_of(TableUse use);
+
+struct Table {
+  std::string_view name;         // of the file
+  std::string_view one_row_per;  // "device, arm, setup, case and metric"
+  TableUse use;
+  std::vector<ColumnInfo> columns;  // the first is the session's id
+  /// Hands over each row's cells, without that of the session's id.
+  std::function<void(const Tabled&, const std::function<void(std::vector<std::string>)>&)> fill;
+};
+
+/// The first column of every table.
+inline constexpr ColumnInfo kSessionColumn = {"session_id",
+                                              CellKind::text,
+                                              "",
+                                              "session",
+                                              "The session: one `launchgap run`."};
+
+/// What columns mean that many tables have.
+namespace meaning {
+inline constexpr std::string_view kNode = "The machine's name.";
+inline constexpr std::string_view kDevice = "The device's UUID.";
+inline constexpr std::string_view kArm =
+    "plain: nothing traces the process, these numbers are the headline; traced: its activity is "
+    "recorded, by CUPTI or the host device itself.";
+inline constexpr std::string_view kSetup =
+    "The family of benchmarks and the settings of the whole process.";
+inline constexpr std::string_view kCase = "The benchmark and its parameters.";
+inline constexpr std::string_view kMetric = "What was measured.";
+inline constexpr std::string_view kUnit = "The metric's unit.";
+inline constexpr std::string_view kReplicate = "The same plan again, in fresh processes: from 0.";
+}  // namespace meaning
+
+/// `rows` returns all rows as a vector, or hands them one by one to its second argument.
+template <class Row, class Rows>
+Table make_table(std::string_view name,
+                 std::string_view one_row_per,
+                 TableUse use,
+                 Rows rows,
+                 std::vector<TableColumn<Row>> columns) {
+  Table table{name, one_row_per, use, {kSessionColumn}, {}};
+  for (const TableColumn<Row>& column : columns) table.columns.push_back(column.info);
+  table.fill = [rows, columns = std::move(columns)](const Tabled& tabled, const auto& put) {
+    const auto put_row = [&](const Row& row) {
+      std::vector<std::string> cells;
+      cells.reserve(columns.size() + 1);
+      for (const TableColumn<Row>& column : columns) cells.push_back(column.cell(row));
+      put(std::move(cells));
+    };
+    if constexpr (std::is_invocable_v<Rows, const Tabled&>) {
+      for (const Row& row : rows(tabled)) put_row(row);
+    } else {
+      rows(tabled, put_row);
+    }
+  };
+  return table;
+}
+
+}  // namespace launchgap

@@ -1,0 +1,39 @@
+// The tables of all_tables(), each made where its rows are at home.
+#pragma once
+
+#include "harness/summary/table.h"
+
+namespace launchgap {
+
+// session_tables.cpp: what ran, and its statistics
+Table devices_table();
+Table runs_table();
+Table summary_table();
+
+// sample_tables.cpp: samples and what was read between them
+Table samples_table();
+Table quantiles_table();
+Table sequence_table();
+Table telemetry_table();
+
+// finding_tables.cpp: what the statistics say
+Table variation_table();
+Table odd_devices_table();
+Table fallback_table();
+Table fallback_sentences_table();
+Table observer_table();
+Table sentences_table();
+
+// trace_tables.cpp: what the traced arm recorded
+Table parts_table();
+Table flag_check_table();
+Table kernels_table();
+Table memory_table();
+Table traces_table();
+
+// advice_tables.cpp: launches, and what others published of them
+Table advice_table();
+Table published_table();
+Table fit_table();
+
+}  // namespace launchgap

@@ -1,0 +1,98 @@
+"""What tables.json says: which tables there are, what their columns hold, what each word means.
+
+The program that measured writes it beside the tables, so that nothing of it is written here again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .tables import ReportError, clean_json, read_json
+
+OF_METRIC = "unit of the metric"
+"""The unit of a column whose rows each have that of their metric."""
+SHARE = "share"
+"""The unit of a column that the page shows in percent."""
+
+
+@dataclass(frozen=True)
+class Column:
+    key: str
+    kind: str
+    unit: str
+    heading: str
+    meaning: str
+
+    @property
+    def numeric(self) -> bool:
+        return self.kind in ("number", "count")
+
+
+@dataclass
+class Registry:
+    tables: dict[str, dict[str, Column]] = field(default_factory=dict)
+    """The columns of each file, by key, in their order"""
+    metrics: dict[str, dict[str, str]] = field(default_factory=dict)
+    telemetry: dict[str, str] = field(default_factory=dict)
+    statuses: dict[str, str] = field(default_factory=dict)
+    """Of cases; the first is that of a case that was measured"""
+    run_statuses: dict[str, str] = field(default_factory=dict)
+    trace_states: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """By state without what is in brackets: what it means, and what to do"""
+    words: dict[str, str] = field(default_factory=dict)
+
+    def columns(self, table: str) -> dict[str, Column]:
+        return self.tables.get(table, {})
+
+    def statistics(self) -> list[Column]:
+        """The numbers of summary.csv, without ends of intervals that are shown with their middle."""
+        columns = self.columns("summary.csv")
+        ends = {f"{key}_{end}" for key in columns for end in ("lo", "hi")}
+        return [c for c in columns.values() if c.numeric and c.key not in ends]
+
+
+def load(folder: Path) -> Registry:
+    """Raises ReportError with the file and what is wrong with it."""
+    path = folder / "tables.json"
+    all_of_it = clean_json(read_json(path))
+    if not isinstance(all_of_it, dict):
+        raise ReportError(f"{path}: not a JSON object")
+
+    def entries(of: Any, name: str, key: str = "key") -> dict[str, dict[str, Any]]:
+        found = of.get(name, [])
+        if not isinstance(found, list):
+            raise ReportError(f"{path}: {name!r} is not a list")
+        for entry in found:
+            if not isinstance(entry, dict) or not isinstance(entry.get(key), str):
+                raise ReportError(f"{path}: an entry of {name!r} has no {key}")
+        return {entry[key]: entry for entry in found}
+
+    def meanings(name: str) -> dict[str, str]:
+        return {key: str(entry.get("meaning") or "") for key, entry in entries(all_of_it, name).items()}
+
+    def column(key: str, entry: dict[str, Any]) -> Column:
+        kind, unit, heading, meaning = (
+            str(entry.get(part) or "") for part in ("kind", "unit", "heading", "meaning")
+        )
+        return Column(key, kind, unit, heading or key, meaning)
+
+    return Registry(
+        tables={
+            name: {key: column(key, entry) for key, entry in entries(table, "columns").items()}
+            for name, table in entries(all_of_it, "tables", "name").items()
+        },
+        metrics={
+            key: {k: str(v) for k, v in entry.items() if v is not None}
+            for key, entry in entries(all_of_it, "metrics").items()
+        },
+        telemetry=meanings("telemetry"),
+        statuses=meanings("statuses"),
+        run_statuses=meanings("run_statuses"),
+        trace_states={
+            key: (str(entry.get("meaning") or ""), str(entry.get("remedy") or ""))
+            for key, entry in entries(all_of_it, "trace_states").items()
+        },
+        words=meanings("words"),
+    )
