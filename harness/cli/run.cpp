@@ -160,7 +160,9 @@ void add_run(CLI::App& app, Action& action, const std::vector<std::string>& comm
   command
       ->add_option("--runs",
                    options->replicates,
-                   "Runs of each device and family, in place of the profile's")
+                   "Runs of each device and family, in place of the profile's. Of families other "
+                   "than launch a "
+                   "third as many are traced, one at least")
       ->check(CLI::Range(1, 10000));
   command
       ->add_option("--trace",

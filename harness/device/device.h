@@ -1,6 +1,6 @@
 // A device as benchmarks see it: a GPU or the host CPU, with queues of work (streams), memory,
-// events and the operations that libraries provide on it. Nothing of CUDA shows here, so a
-// benchmark is one source for all.
+// events and the operations that libraries provide on it. A benchmark is one source for all kinds of
+// device; what only some have is asked for and may be refused.
 //
 // Errors: every call may throw LibraryError, and Unsupported where the device cannot do what is
 // asked.

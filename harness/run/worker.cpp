@@ -465,29 +465,42 @@ class Run {
   std::optional<int> other_processes_;
 };
 
+struct Task {
+  std::string_view name;
+  void (*run)(const Json& job);
+};
+
+constexpr Task kTasks[] = {
+    // lists the devices of a backend
+    {"probe", [](const Json& job) { send_message(probe(job)); }},
+    // opens a device once and says how long that took
+    {"initialise", [](const Json& job) { send_message(initialise(job)); }},
+    // compiles the portable kernels into a cache for later processes
+    {"warm-jit-cache", [](const Json& job) { send_message(warm_jit_cache(job)); }},
+    // says why CUPTI cannot be loaded, if so
+    {"find-tracing",
+     [](const Json&) {
+       send_message({{"cupti", why_no_cupti().value_or("")}});
+     }},
+    // keeps the driver open until it is killed
+    {"keep",
+     [](const Json&) {
+       probe_devices("cuda");
+       send_message({{"kept", true}});
+       for (;;) pause();
+     }},
+    // measures cases and records them
+    {"run", [](const Json& job) { Run(job).measure_all(); }},
+};
+
 }  // namespace
 
 int run_job(const Json& job) {
   try {
-    const auto task = job.at("task").get<std::string>();
-    if (task == "probe") {
-      send_message(probe(job));
-    } else if (task == "initialise") {
-      send_message(initialise(job));
-    } else if (task == "warm-jit-cache") {
-      send_message(warm_jit_cache(job));
-    } else if (task == "find-tracing") {
-      const auto problem = why_no_cupti();
-      send_message({{"cupti", problem.value_or("")}});
-    } else if (task == "keep") {
-      probe_devices("cuda");
-      send_message({{"kept", true}});
-      for (;;) pause();
-    } else if (task == "run") {
-      Run(job).measure_all();
-    } else {
-      throw UsageError("a worker knows no task '" + task + "'");
-    }
+    const auto name = job.at("task").get<std::string>();
+    const auto* const task = std::ranges::find(kTasks, name, &Task::name);
+    if (task == std::end(kTasks)) throw UsageError("a worker knows no task '" + name + "'");
+    task->run(job);
     return 0;
   } catch (const std::exception& error) {
     const bool disk = dynamic_cast<const WriteError*>(&error) != nullptr;
