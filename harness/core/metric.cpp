@@ -23,8 +23,8 @@ constexpr Metric kMetrics[] = {
      kLower,
      "host_clock",
      "From the begin of the launch call until the wait for what it launched returns, on an "
-     "idle stream.",
-     "nothing: call, start, kernel, completion, wake-up"},
+     "idle stream: call, start, kernel, completion and wake-up.",
+     ""},
     {"per_launch_ns",
      "ns",
      kLower,
@@ -44,14 +44,14 @@ constexpr Metric kMetrics[] = {
      "host_clock",
      "From the begin of the first of those calls until the wait for all of their kernels "
      "returns, divided by the kernels.",
-     "nothing"},
+     ""},
     {"threads_per_launch_ns",
      "ns",
      kLower,
      "host_clock",
      "Wall time from the first thread's first launch until the last thread's wait returns, "
      "divided by the launches of all threads.",
-     "nothing"},
+     ""},
     {"flag_ns",
      "ns",
      kLower,
@@ -153,7 +153,7 @@ constexpr Metric kMetrics[] = {
      "host_clock",
      "As others publish it: the host's time from the first launch until the last wait has "
      "returned, divided by the number of launches. The case says where it waits.",
-     "nothing"},
+     ""},
     {"event_per_launch_ns",
      "ns",
      kLower,
@@ -167,14 +167,14 @@ constexpr Metric kMetrics[] = {
      "host_clock",
      "Kernels that follow one another and one wait at the end, divided by their number: launch"
      " and work.",
-     "nothing: launch and work"},
+     ""},
     {"per_op_ns",
      "ns",
      kLower,
      "host_clock",
      "A step of a chain of operations, with its waits, launches, allocations and the host's "
      "gaps, divided by their number.",
-     "nothing: launches, work, allocations, the host's gaps"},
+     ""},
     {"idle_share",
      "1",
      kLower,

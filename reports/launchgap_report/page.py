@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 import shlex
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -93,7 +94,7 @@ def render(sessions: list[Session], table: list[gen.Generation]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(count=count, breakable=breakable)
+    environment.filters.update(count=count, breakable=breakable, marked=marked)
     return environment.get_template("page.html.j2").render(
         policy=policy(style, script),
         style=Markup(style),
@@ -132,6 +133,12 @@ def render(sessions: list[Session], table: list[gen.Generation]) -> str:
         missing=MISSING,
         libraries_of=cmp.libraries,
     )
+
+
+def marked(text: str) -> Markup:
+    """Text of the program's own, whose `code` and *emphasis* are written as in its docs."""
+    with_code = re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text)))
+    return Markup(re.sub(r"\*(\w+)\*", r"<em>\1</em>", with_code))
 
 
 def breakable(case: str) -> Markup:

@@ -107,6 +107,7 @@ def test_every_column_and_metric_says_what_it_means(page: Page, kind: str) -> No
         assert metric in glossary and title in glossary
     for head in heads:
         assert head.attributes["title"] in glossary
+    assert "`" not in glossary, "code is marked as such"
 
 
 def test_the_columns_are_those_that_the_program_describes(page: Page) -> None:
