@@ -97,7 +97,7 @@ def all_of(rows: list, good: Callable[[dict], bool], show: Callable[[dict], str]
         return OPEN, f"no {what}"
     bad = [row for row in rows if not good(row)]
     if bad:
-        return NO, f"{len(bad)} of {len(rows)} {what}: " + "; ".join(show(row) for row in bad[:3])
+        return NO, f"{what}: all but {len(bad)} of {len(rows)}: " + "; ".join(show(row) for row in bad[:3])
     return YES, f"all {len(rows)} {what}"
 
 

@@ -77,6 +77,15 @@ def test_a_verdict_of_nothing_decides_nothing(tmp_path):
     assert subprocess.run([sys.executable, script], capture_output=True).returncode == 2
 
 
+def test_an_answer_counts_what_is_not_so_as_that():
+    sys.path.insert(0, str(ROOT / "scripts"))
+    from validation_verdict import NO, YES, all_of
+
+    rows = [{"name": name} for name in "abcd"]
+    assert all_of(rows, lambda r: r["name"] != "c", lambda r: r["name"], "runs steady") == (NO, "runs steady: all but 1 of 4: c")
+    assert all_of(rows, lambda r: True, lambda r: r["name"], "runs steady") == (YES, "all 4 runs steady")
+
+
 def test_every_question_of_the_verdict_is_one_that_waits():
     sys.path.insert(0, str(ROOT / "scripts"))
     import validation_verdict
