@@ -9,15 +9,13 @@ from __future__ import annotations
 import logging
 import math
 import os
-import statistics
 import tempfile
 import warnings
 from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from .session import Curve
-from .text import quantity, scale_for, shorten
+from .text import scale_for, shorten
 
 # matplotlib wants a writable folder for its caches, and says so on stderr when it has none.
 if not os.access(os.environ.get("MPLCONFIGDIR", os.path.expanduser("~/.config")), os.W_OK):
@@ -54,14 +52,6 @@ WIDTH = 372
 INK, MUTED, GRID, PAPER = (COLOURS[k] for k in ("ink", "muted", "grid", "paper"))
 BAND, CORE, TAIL = (COLOURS[k] for k in ("band", "core", "tail"))
 MARKERS = "osD^vP"
-
-
-@dataclass
-class Strip:
-    """One run in a figure of launch times."""
-
-    label: str
-    curve: Curve
 
 
 @dataclass
@@ -184,186 +174,6 @@ def tick_text(value: float, unit: str) -> str:
         return "0"
     factor, name = scale_for(value, unit)
     return f"{value / factor:.6g}\u00a0{name}"
-
-
-def _time_axis(axes: Axes, low: float, high: float, unit: str, log: bool, most: int) -> None:
-    axes.set_xlim(low, high)
-    if log:
-        axes.set_xscale("log")
-        ticks = log_ticks(low, high, most)
-    else:
-        ticks = nice_ticks(low, high, most)
-    # Labels must not run into each other, nor into those of the axis beside this one.
-    span = math.log(high / low) if log else high - low
-    width = axes.bbox.width
-    at = {t: (math.log(t / low) if log else t - low) / span * width for t in ticks}
-    fitting = [t for t in ticks if 6 <= at[t] <= width - 4] or ticks
-    ticks = []
-    for tick in fitting:
-        if not ticks or at[tick] - at[ticks[-1]] >= 44:
-            ticks.append(tick)
-    axes.set_xticks(ticks, [tick_text(t, unit) for t in ticks])
-    axes.set_xticks([], minor=True)
-    for tick in ticks:
-        axes.axvline(tick, color=GRID, linewidth=0.8, zorder=0)
-
-
-def tail_range(curves: list[Curve]) -> tuple[float, float] | None:
-    """The common scale of the tails of several devices."""
-    lows = [v for c in curves if (v := c.at(0.95)) is not None and v > 0]
-    highs = [c.points[-1][1] for c in curves if c.points]
-    if not lows or max(highs) <= 0:
-        return None
-    return min(lows) * 0.93, max(max(highs), min(lows) * 1.5) * 1.12
-
-
-def launch_strips(
-    strips: list[Strip], unit: str, tail: tuple[float, float] | None, identifier: str, label: str
-) -> Markup:
-    """One strip per run, in the order given.
-
-    Left, the bulk of each run up to its 95th percentile on this device's own scale, where a
-    shift of some percent can be seen. Right, what lies beyond on a log scale common to all
-    devices, where a stray launch a thousand times slower can be seen.
-    """
-    pitch = 17.0
-    height = len(strips) * pitch
-    figure = canvas(height + 42)
-    # A median of run medians by itself: the page's statistics come from the summary.
-    medians = sorted(m for s in strips if (m := s.curve.at(0.5)) is not None)
-    body = place_axes(figure, 82, 16, 160, height)
-    ends = place_axes(figure, 262, 16, 100, height)
-    lows = [s.curve.points[0][1] for s in strips]
-    highs = [s.curve.at(0.95) or s.curve.points[-1][1] for s in strips]
-    low, high = min(lows), max(highs)
-    margin = max((high - low) * 0.04, high * 1e-3, 1e-9)
-    log = low > 0 and high / low > 6
-    _time_axis(
-        body,
-        low / 1.05 if log else low - margin,
-        high * 1.05 if log else high + margin,
-        unit,
-        log,
-        4,
-    )
-    if tail:
-        _time_axis(ends, *tail, unit, True, 6)
-    ys = [-i for i in range(len(strips))]
-    for axes in (body, ends):
-        axes.set_ylim(-len(strips) + 0.5, 0.5)
-        axes.set_yticks([])
-    middle = statistics.median(medians) if medians else None
-    if middle is not None and len(strips) > 1:
-        body.axvline(middle, color=MUTED, linewidth=1, linestyle=(0, (2, 2)), zorder=1)
-    _draw_strips(body, ends if tail else None, ys, [s.curve for s in strips])
-    for y, strip in zip(ys, strips):
-        text = quantity(strip.curve.at(0.5), unit)
-        row_text(body, -78, y, shorten(strip.label, 6), ink=MUTED)
-        row_text(body, -6, y, text, side="right")
-    for axes, text in ((body, "up to p95"), (ends, "beyond, log scale")):
-        axes.annotate(
-            text,
-            (0, height + 5),
-            xycoords="axes points",
-            color=MUTED,
-            size=10,
-            annotation_clip=False,
-        )
-    return to_markup(figure, identifier, label)
-
-
-def _draw_strips(body: Axes, ends: Axes | None, ys: list[int], curves: list[Curve]) -> None:
-    """Draws mark by mark over all strips, which is several times faster than strip by strip."""
-    q = {p: [c.at(p) for c in curves] for p in (0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 0.999)}
-    least = [c.points[0][1] for c in curves]
-    most = [c.points[-1][1] for c in curves]
-    p95 = [high if v is None else v for v, high in zip(q[0.95], most)]
-
-    def bars(axes: Axes, low: list, high: list, colour: str, width: float) -> None:
-        known = [(y, a, b) for y, a, b in zip(ys, low, high) if a is not None and b is not None]
-        if known:
-            at, starts, ends_ = zip(*known)
-            axes.hlines(at, starts, ends_, color=colour, linewidth=width, clip_on=False, zorder=2)
-
-    bars(body, least, p95, TAIL, 1.2)
-    bars(body, q[0.05], p95, BAND, 9)
-    bars(body, q[0.25], q[0.75], CORE, 9)
-    medians = [(v, y) for v, y in zip(q[0.5], ys) if v is not None]
-    for colour, width, zorder in ((PAPER, 4, 3), (INK, 2, 4)):
-        # A rim in the page's colour, since the tick may fall on any of the bands.
-        body.vlines(
-            [v for v, _ in medians],
-            [y - 0.4 for _, y in medians],
-            [y + 0.4 for _, y in medians],
-            color=colour,
-            linewidth=width,
-            clip_on=False,
-            zorder=zorder,
-        )
-    if ends is None:
-        return
-
-    def marks(values: list[float | None], **style: object) -> None:
-        # A log axis has no place for zero.
-        known = [(v, y) for v, y in zip(values, ys) if v is not None and v > 0]
-        ends.plot(
-            [v for v, _ in known], [y for _, y in known], linestyle="", clip_on=False, **style
-        )
-
-    bars(ends, [v if v > 0 else None for v in p95], most, TAIL, 1.2)
-    marks(q[0.99], color=CORE, marker="|", markersize=7, markeredgewidth=1.6, zorder=3)
-    marks(q[0.999], color=CORE, marker="D", markersize=4, markeredgewidth=0, zorder=3)
-    marks(
-        most,
-        marker="o",
-        markersize=4.5,
-        markerfacecolor=PAPER,
-        markeredgecolor=INK,
-        markeredgewidth=1.3,
-        zorder=4,
-    )
-
-
-def strip_key(identifier: str) -> Markup:
-    """How to read a strip, drawn with the marks themselves."""
-    figure = canvas(46)
-    axes = figure.add_axes((0, 0, 1, 1))
-    axes.set_axis_off()
-    axes.set(xlim=(0, WIDTH), ylim=(-31, 15))
-    axes.hlines(0, 12, 200, color=TAIL, linewidth=1.2)
-    axes.hlines(0, 44, 200, color=BAND, linewidth=9)
-    axes.hlines(0, 84, 156, color=CORE, linewidth=9)
-    axes.vlines(118, -7, 7, color=PAPER, linewidth=4)
-    axes.vlines(118, -7, 7, color=INK, linewidth=2)
-    axes.hlines(0, 222, 352, color=TAIL, linewidth=1.2)
-    axes.plot([244], [0], color=CORE, marker="|", markersize=7, markeredgewidth=1.6)
-    axes.plot([288], [0], color=CORE, marker="D", markersize=4, markeredgewidth=0)
-    axes.plot(
-        [352],
-        [0],
-        marker="o",
-        markersize=4.5,
-        markerfacecolor=PAPER,
-        markeredgecolor=INK,
-        markeredgewidth=1.3,
-    )
-    for x, text in (
-        (12, "min"),
-        (44, "p5"),
-        (84, "q1"),
-        (118, "median"),
-        (156, "q3"),
-        (200, "p95"),
-        (244, "p99"),
-        (288, "p99.9"),
-        (352, "max"),
-    ):
-        axes.text(x, -22, text, ha="center", color=MUTED, size=10)
-    return to_markup(
-        figure,
-        identifier,
-        "How to read a strip: min, p5, q1, median, q3, p95, then p99, p99.9, max",
-    )
 
 
 def lines(
@@ -544,15 +354,3 @@ def dots(
                 zorder=3,
             )
     return to_markup(figure, identifier, label)
-
-
-def describe_spread(medians: list[float], unit: str) -> str:
-    """`run medians 2.30 µs to 2.41 µs over 3 runs`, for a screen reader."""
-    if not medians:
-        return "no run medians"
-    if len(medians) == 1:
-        return f"run median {quantity(medians[0], unit)}, one run"
-    return (
-        f"run medians {quantity(min(medians), unit)} to {quantity(max(medians), unit)} "
-        f"over {len(medians)} runs"
-    )

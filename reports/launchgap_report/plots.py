@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from markupsafe import Markup
 
-from . import figures
+from . import figures, strips
 from .compare import Comparison, Line, case_text
 from .cost_cases import BENCHMARKS
 from .findings import own_path
@@ -137,7 +137,7 @@ class Drawing:
             if group := self._strips(case_text(key), key, shown):
                 drawn += len(group.figures)
                 further.append(group)
-        return Launches(figures.strip_key(self.id()), main, further, left_out)
+        return Launches(strips.strip_key(self.id()), main, further, left_out)
 
     @staticmethod
     def _mode(key: LaunchKey) -> tuple[str, str]:
@@ -160,14 +160,14 @@ class Drawing:
         measured = [(d, r, curves) for d, r, curves in measured if curves]
         if not measured:
             return None
-        tail = figures.tail_range([c for _, _, curves in measured for c in curves])
+        tail = strips.tail_range([c for _, _, curves in measured for c in curves])
         drawn = []
         for device, row, curves in measured:
-            strips = [figures.Strip(self._run_label(row, c), c) for c in curves]
-            spread = figures.describe_spread(device.session.run_medians(row), row.unit)
+            of_runs = [strips.Strip(self._run_label(row, c), c) for c in curves]
+            spread = strips.describe_spread(device.session.run_medians(row), row.unit)
             most = quantity(max(c.points[-1][1] for c in curves), row.unit)
             text = f"{self.label(device)}, {heading}: {spread}; maximum {most}"
-            svg = figures.launch_strips(strips, row.unit, tail, self.id(), text)
+            svg = strips.launch_strips(of_runs, row.unit, tail, self.id(), text)
             notes = self._run_notes(row, curves)
             if (modes := row.get("modes")) is not None and modes > 1:
                 notes.insert(0, f"Its times crowd around {modes:.0f} values.")
