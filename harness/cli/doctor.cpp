@@ -18,7 +18,7 @@
 #include "harness/core/say.h"
 #include "harness/core/text.h"
 #include "harness/doctor/frameworks/frameworks.h"
-#include "harness/doctor/frameworks/setup.h"
+#include "harness/doctor/frameworks/installation.h"
 #include "harness/doctor/machine/examine.h"
 #include "harness/doctor/pages.h"
 #include "harness/doctor/probes/computing.h"
@@ -149,7 +149,7 @@ ExitCode answer_what_if(const Options& options) {
   const std::unique_ptr<Facts> facts = doctor::examine({});
   const doctor::ActivePython python = doctor::active_python(files, own_environment());
   const doctor::Answer answer =
-      doctor::what_if(options.question, doctor::setup_of(*facts, python, files));
+      doctor::what_if(options.question, doctor::installation_of(*facts, python, files));
   if (options.json) {
     answers.write(doctor::to_json(answer));
   } else {

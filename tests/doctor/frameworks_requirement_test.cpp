@@ -9,8 +9,7 @@
 namespace launchgap::doctor {
 namespace {
 
-// In a test "Setup" would be GoogleTest's.
-using Have = Setup;
+using Have = Installation;
 
 using testing::HasSubstr;
 
@@ -171,10 +170,10 @@ TEST(Requirement, EveryVersionInTheTablesHasAnAnswerOnEveryGpu) {
               : "";
       const Requirement requirement =
           Requirement::parse(build.framework + "==" + version.text() + tag);
-      Have setup;
+      Have installation;
       for (const GpuRow& gpu : tables().gpus)
-        setup.gpus.push_back({.name = gpu.name, .capability = gpu.capability, .id = ""});
-      const Answer answer = doctor::answer(requirement, setup);
+        installation.gpus.push_back({.name = gpu.name, .capability = gpu.capability, .id = ""});
+      const Answer answer = doctor::answer(requirement, installation);
       ASSERT_TRUE(answer.build) << requirement.text;
       EXPECT_EQ(answer.gpus.size(), tables().gpus.size());
       for (const GpuAnswer& gpu : answer.gpus) {

@@ -12,8 +12,7 @@
 namespace launchgap::doctor {
 namespace {
 
-// In a test "Setup" would be GoogleTest's.
-using Have = Setup;
+using Have = Installation;
 
 Have without_gpu() {
   Have have;
@@ -31,7 +30,10 @@ Version version(const std::string& text) {
   return *Version::parse(text);
 }
 
-SetupGpu gpu(std::string name, Capability capability, std::string id = "", bool listed = false) {
+InstalledGpu gpu(std::string name,
+                 Capability capability,
+                 std::string id = "",
+                 bool listed = false) {
   return {std::move(name), capability, std::move(id), listed};
 }
 
@@ -470,15 +472,15 @@ TEST(Frameworks, BuildsWithoutCuda) {
 
 TEST(Frameworks, TheInstalledPackage) {
   const auto installed = [](const char* name, const char* version) {
-    Have setup;
-    setup.gpus = {gpu("Tesla V100-SXM2-16GB", {7, 0}, "GPU-1")};
-    setup.gpus_known = setup.driver_known = true;
-    setup.driver = doctor::Version::parse("535.54.03");
-    setup.installed = {{"numpy", "2.0", "/x"}, {name, version, "/venv/lib"}};
-    return setup;
+    Have installation;
+    installation.gpus = {gpu("Tesla V100-SXM2-16GB", {7, 0}, "GPU-1")};
+    installation.gpus_known = installation.driver_known = true;
+    installation.driver = doctor::Version::parse("535.54.03");
+    installation.installed = {{"numpy", "2.0", "/x"}, {name, version, "/venv/lib"}};
+    return installation;
   };
-  const auto asked = [](const char* framework, const Have& setup) {
-    return answer(Requirement::parse(framework), setup);
+  const auto asked = [](const char* framework, const Have& installation) {
+    return answer(Requirement::parse(framework), installation);
   };
   EXPECT_EQ(asked("torch", installed("torch", "2.7.1+cu128")).subject, "torch 2.7.1+cu128");
   EXPECT_THAT(codes(asked("torch", installed("torch", "2.7.1+cu128"))), ElementsAre(kNoCode));
@@ -497,38 +499,39 @@ TEST(Frameworks, TheInstalledPackage) {
 }
 
 TEST(Frameworks, TheMachinesOwnLibraries) {
-  Have setup;
-  setup.gpus = {gpu("Tesla V100", {7, 0}, "GPU-1")};
-  setup.gpus_known = setup.driver_known = setup.libraries_known = true;
-  setup.driver = version("535.54.03");
-  setup.sonames = {"libcudart.so.11.0",
-                   "libcublas.so.11",
-                   "libcublasLt.so.11",
-                   "libcufft.so.10",
-                   "libcurand.so.10",
-                   "libcusolver.so.11",
-                   "libcusparse.so.11"};
+  Have installation;
+  installation.gpus = {gpu("Tesla V100", {7, 0}, "GPU-1")};
+  installation.gpus_known = installation.driver_known = installation.libraries_known = true;
+  installation.driver = version("535.54.03");
+  installation.sonames = {"libcudart.so.11.0",
+                          "libcublas.so.11",
+                          "libcublasLt.so.11",
+                          "libcufft.so.10",
+                          "libcurand.so.10",
+                          "libcusolver.so.11",
+                          "libcusparse.so.11"};
   const Requirement requirement = Requirement::parse("tensorflow==2.5");
-  EXPECT_THAT(answer(requirement, setup).missing, ElementsAre("libcudnn.so.8"));
-  EXPECT_THAT(text(answer(requirement, setup)), HasSubstr("all names are there"));
-  EXPECT_THAT(text(answer(requirement, setup)), HasSubstr("libcudnn.so.8 (missing)"));
-  setup.sonames.push_back("libcudnn.so.8");
-  EXPECT_EQ(answer(requirement, setup).gpus.front().outcome, Outcome::works);
-  EXPECT_TRUE(answer(requirement, setup).gpus.front().conditional);  // which release is not known
-  setup.cudnn = version("8.1.1");
-  EXPECT_FALSE(answer(requirement, setup).gpus.front().conditional);
+  EXPECT_THAT(answer(requirement, installation).missing, ElementsAre("libcudnn.so.8"));
+  EXPECT_THAT(text(answer(requirement, installation)), HasSubstr("all names are there"));
+  EXPECT_THAT(text(answer(requirement, installation)), HasSubstr("libcudnn.so.8 (missing)"));
+  installation.sonames.push_back("libcudnn.so.8");
+  EXPECT_EQ(answer(requirement, installation).gpus.front().outcome, Outcome::works);
+  EXPECT_TRUE(
+      answer(requirement, installation).gpus.front().conditional);  // which release is not known
+  installation.cudnn = version("8.1.1");
+  EXPECT_FALSE(answer(requirement, installation).gpus.front().conditional);
 }
 
 TEST(Frameworks, WhatTheDriverSaysOfItselfCounts) {
-  Have setup;
-  setup.gpus = {gpu("A100", {8, 0})};
-  setup.driver_known = true;
-  setup.driver = version("470.57.02");
-  setup.driver_cuda = version("12.8");  // libcuda of a compat package
-  EXPECT_THAT(codes(answer(Requirement::parse("torch==2.8+cu128"), setup)), IsEmpty());
-  setup.driver.reset();
-  setup.driver_cuda = version("11.4");
-  EXPECT_THAT(codes(answer(Requirement::parse("torch==2.8+cu128"), setup)),
+  Have installation;
+  installation.gpus = {gpu("A100", {8, 0})};
+  installation.driver_known = true;
+  installation.driver = version("470.57.02");
+  installation.driver_cuda = version("12.8");  // libcuda of a compat package
+  EXPECT_THAT(codes(answer(Requirement::parse("torch==2.8+cu128"), installation)), IsEmpty());
+  installation.driver.reset();
+  installation.driver_cuda = version("11.4");
+  EXPECT_THAT(codes(answer(Requirement::parse("torch==2.8+cu128"), installation)),
               ElementsAre("driver-too-old"));
 }
 
@@ -642,10 +645,10 @@ TEST(Answer, VerdictComesFirst) {
 }
 
 TEST(Answer, HostileNamesAreMadeFitToBeShown) {
-  Have setup;
-  setup.gpus = {gpu("evil\x1b[2J\n\xff", {7, 0})};
-  setup.installed = {{"torch", "2.3\x1b[31m", "/x\n"}};
-  const Answer answer = doctor::answer(Requirement::parse("torch"), setup);
+  Have installation;
+  installation.gpus = {gpu("evil\x1b[2J\n\xff", {7, 0})};
+  installation.installed = {{"torch", "2.3\x1b[31m", "/x\n"}};
+  const Answer answer = doctor::answer(Requirement::parse("torch"), installation);
   EXPECT_EQ(text(answer).find('\x1b'), std::string::npos);
   EXPECT_NO_THROW(to_json(answer).dump());
 }

@@ -36,7 +36,7 @@ std::string trace_of(const std::string& lines, int pid = 12) {
   return text;
 }
 
-const LibrarySearch& only(const ProcessTrace& trace) {
+const LoaderSearch& only(const ProcessTrace& trace) {
   EXPECT_EQ(trace.searches.size(), 1);
   return trace.searches.front();
 }
@@ -87,7 +87,7 @@ TEST(LoaderTrace, TellsWhereALibraryWasFoundAndWhy) {
   for (const Case& c : cases) {
     SCOPED_TRACE(c.why);
     const ProcessTrace trace = parse_loader_trace(trace_of(wanted + c.lines + "\n" + map), 12);
-    const LibrarySearch& search = only(trace);
+    const LoaderSearch& search = only(trace);
     EXPECT_EQ(search.wanted, "libcudnn.so.8");
     EXPECT_EQ(search.requested_by, "/opt/tf/lib.so");
     EXPECT_TRUE(search.dlopened);
@@ -228,8 +228,8 @@ TEST(LoaderTrace, OfThisMachinesLoader) {
   ASSERT_EQ(status, 0);
   const std::string text = folder.copy_of(folder.path() / fmt::format("loader.{}", child));
   const ProcessTrace trace = parse_loader_trace(text, child);
-  const auto find = [&](std::string_view wanted) -> const LibrarySearch& {
-    for (const LibrarySearch& search : trace.searches) {
+  const auto find = [&](std::string_view wanted) -> const LoaderSearch& {
+    for (const LoaderSearch& search : trace.searches) {
       if (search.wanted == wanted) return search;
     }
     ADD_FAILURE() << "nothing about " << wanted;

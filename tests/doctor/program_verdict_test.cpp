@@ -20,10 +20,10 @@ namespace fs = std::filesystem;
 const fs::path kPrograms = LAUNCHGAP_DOCTOR_PROGRAMS;
 using Kind = PathOrigin::Kind;
 
-LibrarySearch found(const std::string& name,
-                    const std::string& path,
-                    PathOrigin origin = {Kind::cache, "", ""}) {
-  LibrarySearch search;
+LoaderSearch found(const std::string& name,
+                   const std::string& path,
+                   PathOrigin origin = {Kind::cache, "", ""}) {
+  LoaderSearch search;
   search.wanted = name;
   search.requested_by = "./train";
   search.dlopened = search.searched = true;
@@ -33,8 +33,8 @@ LibrarySearch found(const std::string& name,
   return search;
 }
 
-LibrarySearch missing(const std::string& name) {
-  LibrarySearch search;
+LoaderSearch missing(const std::string& name) {
+  LoaderSearch search;
   search.wanted = name;
   search.requested_by = "./train";
   search.dlopened = search.searched = true;
@@ -111,15 +111,15 @@ TEST(ProgramVerdict, SilentIsWhatDidNotFailByItself) {
 
 TEST(ProgramVerdict, AMissingLibraryIsTheCauseOnlyIfNothingTakesItsPlace) {
   struct Case {
-    std::vector<LibrarySearch> searches;
+    std::vector<LoaderSearch> searches;
     const char *verdict, *cause;
   };
   const std::string missing_code = "on-cpu-silently program-library-missing";
-  LibrarySearch linked = missing("libcupti.so.12");
+  LoaderSearch linked = missing("libcupti.so.12");
   linked.dlopened = false;
-  LibrarySearch given_back = found("libcudnn.so.8", "/opt/libcudnn.so.8");
+  LoaderSearch given_back = found("libcudnn.so.8", "/opt/libcudnn.so.8");
   given_back.unloaded = true;
-  LibrarySearch zlib = missing("libz.so.1");
+  LoaderSearch zlib = missing("libz.so.1");
   zlib.requested_by = "/opt/libcudnn.so.8";
   zlib.dlopened = false;
   const Case cases[] = {
@@ -140,7 +140,7 @@ TEST(ProgramVerdict, AMissingLibraryIsTheCauseOnlyIfNothingTakesItsPlace) {
   };
   for (const Case& c : cases) {
     ProgramFacts facts = program();
-    for (const LibrarySearch& search : c.searches) facts.processes[0].searches.push_back(search);
+    for (const LoaderSearch& search : c.searches) facts.processes[0].searches.push_back(search);
     EXPECT_EQ(verdict_of(facts), c.verdict);
     EXPECT_THAT(judge_program(facts, {SystemFiles("/nonexistent"), {}, {}}).finding.sentence,
                 HasSubstr(c.cause));
@@ -179,7 +179,7 @@ TEST(ProgramVerdict, ABrokenFileIsTheCause) {
   const std::string broken =
       folder.write("libcudnn.so.8", "version https://git-lfs.github.com/spec/v1\n");
   ProgramFacts facts = program();
-  LibrarySearch search = missing("libcudnn.so.8");
+  LoaderSearch search = missing("libcudnn.so.8");
   search.attempts = {{broken, {Kind::ld_library_path, folder.path(), ""}}};
   facts.processes[0].searches.push_back(search);
   const ProgramVerdict verdict = judge_program(facts, {SystemFiles("/nonexistent"), {}, {}});
@@ -239,7 +239,7 @@ TEST(ProgramVerdict, UnknownIsSaidAsUnknown) {
 
 TEST(ProgramVerdict, IsPrintableWhateverItIsAbout) {
   ProgramFacts facts = program();
-  LibrarySearch evil = missing("libcusolver.so.\x1b[31m\n");
+  LoaderSearch evil = missing("libcusolver.so.\x1b[31m\n");
   evil.requested_by = "\xff/evil\n";
   facts.processes[0].searches.push_back(evil);
   facts.processes[0].environment["CUDA_VISIBLE_DEVICES"] = "\x1b]0;";

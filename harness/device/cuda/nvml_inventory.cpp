@@ -188,6 +188,7 @@ NvmlInventory nvml_inventory() {
     } else {
       const char* const reason = library.nvmlErrorString(code);
       gpu.problem = reason ? reason : "no text for it";
+      gpu.lost = code == nvml::kGpuIsLost;
     }
     inventory.gpus.push_back(std::move(gpu));
   }

@@ -19,6 +19,7 @@ struct GpuProcess {
 struct NvmlGpu {
   int index = 0;
   std::string problem;  // why it has no more to say of it: "GPU is lost"
+  bool lost = false;    // that is why
   std::string uuid, name, pci_bus_id;
   std::optional<int> minor;  // N of /dev/nvidiaN
   std::optional<std::uint64_t> memory_total_bytes, memory_free_bytes;

@@ -1,4 +1,4 @@
-// Does a build use the GPUs of a setup: one verdict per GPU.
+// Does a build use the GPUs of an installation: one verdict per GPU.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -10,7 +10,7 @@
 
 namespace launchgap::doctor {
 
-GpuAnswer Question::judge(const SetupGpu& gpu) {
+GpuAnswer Question::judge(const InstalledGpu& gpu) {
   GpuAnswer out;
   out.gpu = gpu;
   if (!gpu.capability) {
@@ -25,7 +25,7 @@ GpuAnswer Question::judge(const SetupGpu& gpu) {
   // A driver that cannot serve the GPU will be replaced, so it does not bound what is the newest.
   const bool usable = !driver_verdict(gpu).no();
   if (!usable) out.newest_after = driver_for(gpu);
-  std::optional<Version> driver = usable ? setup_.driver : std::nullopt;
+  std::optional<Version> driver = usable ? installation_.driver : std::nullopt;
   if (driver && driver_knows_gpu(*driver, capability).no()) {
     // The driver lists it all the same.
     driver.reset();
@@ -105,7 +105,7 @@ void Question::judge_build(GpuAnswer& out) {
   }
   if (cudnn_cause()) {
     out.outcome = Outcome::fails;
-    out.reason = fmt::format("cuDNN {} is not accepted", setup_.cudnn->text());
+    out.reason = fmt::format("cuDNN {} is not accepted", installation_.cudnn->text());
     return;
   }
   if (code.verdict.truth == Truth::unknown) {
@@ -126,10 +126,11 @@ void Question::works(GpuAnswer& out, const CodeVerdict& code) {
         ", at the first start, which can take half an hour; CUDA " + answer_.build->cuda.text() +
         " and its libraries are older than this GPU, so that not all of it is sure to work";
     const Verdict compiles =
-        setup_.driver ? driver_compiles_ptx_of(*setup_.driver, answer_.build->cuda) : Verdict{};
+        installation_.driver ? driver_compiles_ptx_of(*installation_.driver, answer_.build->cuda)
+                             : Verdict{};
     if (compiles.no()) {
       out.outcome = Outcome::fails;
-      out.reason = fmt::format("driver {} does not compile its PTX", setup_.driver->text());
+      out.reason = fmt::format("driver {} does not compile its PTX", installation_.driver->text());
       out.brief.clear();
       add_gpu_finding(out,
                       {"driver-too-old",
@@ -137,7 +138,7 @@ void Question::works(GpuAnswer& out, const CodeVerdict& code) {
                        fmt::format("{} has only PTX for {}, which driver {} does not compile",
                                    answer_.subject,
                                    name_and_capability(out.gpu),
-                                   setup_.driver->text()),
+                                   installation_.driver->text()),
                        evidence_of(compiles),
                        fmt::format("update NVIDIA's driver to {} or newer",
                                    driver_needed_by(answer_.build->cuda)->bundled.text()),
@@ -164,8 +165,8 @@ std::string_view name_of(Outcome outcome) {
   return "";
 }
 
-Answer answer(const Requirement& requirement, const Setup& setup) {
-  return Question(requirement, setup).answer();
+Answer answer(const Requirement& requirement, const Installation& installation) {
+  return Question(requirement, installation).answer();
 }
 
 }  // namespace launchgap::doctor

@@ -26,7 +26,7 @@ bool is_too_new(const Version& driver, Capability capability) {
 
 }  // namespace
 
-std::string driver_for(const SetupGpu& gpu) {
+std::string driver_for(const InstalledGpu& gpu) {
   const ArchitectureRow* const life = life_of(*gpu.capability);
   if (life && life->last_driver_branch)
     return fmt::format("a driver of branch R{}", *life->last_driver_branch);
@@ -34,7 +34,7 @@ std::string driver_for(const SetupGpu& gpu) {
   return first ? fmt::format("driver {} or newer", first->text()) : "another driver";
 }
 
-Cause driver_cannot_serve(const SetupGpu& gpu, const Version& driver, const Verdict& verdict) {
+Cause driver_cannot_serve(const InstalledGpu& gpu, const Version& driver, const Verdict& verdict) {
   const ArchitectureRow& life = *life_of(*gpu.capability);
   const std::string cannot =
       fmt::format("{} cannot be used with driver {}", name_and_capability(gpu), driver.text());
@@ -63,7 +63,7 @@ Cause driver_cannot_serve(const SetupGpu& gpu, const Version& driver, const Verd
 std::pair<std::optional<DriverNeed>, std::optional<int>> Question::needed_driver() const {
   auto need = answer_.build ? driver_needed_by(answer_.build->cuda) : std::nullopt;
   std::optional<int> last;
-  for (const SetupGpu& gpu : setup_.gpus) {
+  for (const InstalledGpu& gpu : installation_.gpus) {
     const ArchitectureRow* const life = gpu.capability ? life_of(*gpu.capability) : nullptr;
     const auto first = life ? first_driver_of(*gpu.capability) : std::nullopt;
     if (need && first) need->minimum = std::max(need->minimum, *first);
@@ -135,18 +135,18 @@ std::optional<Cause> Question::driver_cause() const {
 }
 
 /// Whether the driver serves a GPU at all; what the driver says of itself comes before a table.
-Verdict Question::driver_verdict(const SetupGpu& gpu) const {
-  if (!setup_.driver || !gpu.capability) return {};
+Verdict Question::driver_verdict(const InstalledGpu& gpu) const {
+  if (!installation_.driver || !gpu.capability) return {};
   if (gpu.listed_by_driver) return {Truth::yes, "the driver lists it", "", false};
-  return driver_serves_gpu(*setup_.driver, *gpu.capability);
+  return driver_serves_gpu(*installation_.driver, *gpu.capability);
 }
 
 void Question::driver_refuses(GpuAnswer& out, const Verdict& verdict) {
   ++hopeless_gpus_;
   out.outcome = torch() ? Outcome::fails : Outcome::silent_cpu;
   out.reason = verdict.reason;
-  out.brief = fmt::format("driver {} cannot serve this GPU", setup_.driver->text());
-  Cause cause = driver_cannot_serve(out.gpu, *setup_.driver, verdict);
+  out.brief = fmt::format("driver {} cannot serve this GPU", installation_.driver->text());
+  Cause cause = driver_cannot_serve(out.gpu, *installation_.driver, verdict);
   const Newest& newest = out.newest.front();
   const bool has_code =
       answer_.build &&

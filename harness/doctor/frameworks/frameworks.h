@@ -52,7 +52,7 @@ struct InstalledPackage {
 
 // --- What there is ------------------------------------------------------------------------------
 
-struct SetupGpu {
+struct InstalledGpu {
   std::string name;                      // "Tesla K40m"
   std::optional<Capability> capability;  // nothing: not known
   std::string id;                 // UUID or PCI address; empty for a GPU that is only asked about
@@ -60,8 +60,8 @@ struct SetupGpu {
 };
 
 /// What the machine has, or what is assumed. Nothing stands for "not known", unless it says so.
-struct Setup {
-  std::vector<SetupGpu> gpus;
+struct Installation {
+  std::vector<InstalledGpu> gpus;
   bool gpus_known = false;  // so that none means that there is none
 
   bool driver_known = false;  // so that no version means that there is no driver
@@ -123,7 +123,7 @@ struct Newest {
 };
 
 struct GpuAnswer {
-  SetupGpu gpu;
+  InstalledGpu gpu;
   std::string architecture;  // empty: not known
   Outcome outcome = Outcome::unknown;
   std::string reason;
@@ -159,14 +159,14 @@ struct Answer {
   std::vector<std::string> notes;
 };
 
-/// Which build a requirement means, and whether it would use the GPUs of a setup.
-Answer answer(const Requirement& requirement, const Setup& setup);
+/// Which build a requirement means, and whether it would use the GPUs of an installation.
+Answer answer(const Requirement& requirement, const Installation& installation);
 
 /// The same for what was asked on the command line: what is named there takes the place of what the
 /// machine has. Without a framework: the newest of everything for each GPU. Throws UsageError for
 /// what is unknown, was never published or contradicts itself, and for a driver, a toolkit or a
 /// cuDNN alone.
-Answer what_if(const WhatIf& question, const Setup& machine);
+Answer what_if(const WhatIf& question, const Installation& machine);
 
 /// The newest builds of a framework for a GPU; without a driver, with the last one that knows it.
 /// Of `among` only the versions that it allows, where it is given.

@@ -23,14 +23,14 @@ void Question::choose_installed() {
       return false;
     }
   };
-  const auto found = std::ranges::find_if(setup_.installed, is_same);
-  if (found == setup_.installed.end()) {
+  const auto found = std::ranges::find_if(installation_.installed, is_same);
+  if (found == installation_.installed.end()) {
     const auto newest = version_for(requirement_);
     answer_.first.push_back(
         fmt::format("{} is not installed{}{}; taken: the newest in the tables, {}",
                     requirement_.package,
-                    setup_.python.empty() ? "" : " in ",
-                    printable(setup_.python, 200),
+                    installation_.python.empty() ? "" : " in ",
+                    printable(installation_.python, 200),
                     newest ? newest->text() : "none"));
     return;
   }
@@ -151,8 +151,9 @@ void Question::choose_row() {
 }
 
 std::string Question::driver_text() const {
-  if (setup_.driver) return setup_.driver->text();
-  if (setup_.driver_cuda) return fmt::format("for CUDA {}", setup_.driver_cuda->text());
+  if (installation_.driver) return installation_.driver->text();
+  if (installation_.driver_cuda)
+    return fmt::format("for CUDA {}", installation_.driver_cuda->text());
   return no_driver() ? "none" : "not known";
 }
 
@@ -160,18 +161,19 @@ std::string Question::driver_text() const {
 Verdict Question::driver_verdict() const {
   if (!answer_.build) return {};
   const Version& cuda = answer_.build->cuda;
-  if (setup_.driver_cuda && *setup_.driver_cuda >= *Version::parse(cuda.prefix(2))) {
-    return {Truth::yes,
-            fmt::format("the driver says that it can do CUDA {}", setup_.driver_cuda->text()),
-            "",
-            false};
+  if (installation_.driver_cuda && *installation_.driver_cuda >= *Version::parse(cuda.prefix(2))) {
+    return {
+        Truth::yes,
+        fmt::format("the driver says that it can do CUDA {}", installation_.driver_cuda->text()),
+        "",
+        false};
   }
-  if (setup_.driver) return driver_serves_toolkit(*setup_.driver, cuda);
-  if (!setup_.driver_cuda) return {};
+  if (installation_.driver) return driver_serves_toolkit(*installation_.driver, cuda);
+  if (!installation_.driver_cuda) return {};
   // Within a major from 11 on minor-version compatibility may help; that needs the release.
-  const bool older = setup_.driver_cuda->major() < cuda.major() || cuda.major() < 11;
+  const bool older = installation_.driver_cuda->major() < cuda.major() || cuda.major() < 11;
   return {older ? Truth::no : Truth::unknown,
-          fmt::format("the driver can do CUDA {} only", setup_.driver_cuda->text()),
+          fmt::format("the driver can do CUDA {} only", installation_.driver_cuda->text()),
           "",
           false};
 }
@@ -220,16 +222,16 @@ void Question::describe_needs() {
   if (build.code.at_least) code = build.code.at_least->text() + " or higher";
   if (build.code.ptx_target) code += fmt::format(", PTX {}", build.code.ptx_target->text());
   std::vector<std::string> capabilities;
-  for (const SetupGpu& gpu : setup_.gpus) {
+  for (const InstalledGpu& gpu : installation_.gpus) {
     const std::string one = gpu.capability ? gpu.capability->text() : "?";
     if (std::ranges::find(capabilities, one) == capabilities.end()) capabilities.push_back(one);
   }
   const std::string have = fmt::format("{}", fmt::join(capabilities, " "));
   answer_.needs.push_back({"compute capability",
                            code.empty() ? "not known" : code,
-                           !have.empty()       ? have
-                           : setup_.gpus_known ? "no GPU"
-                                               : "not known",
+                           !have.empty()              ? have
+                           : installation_.gpus_known ? "no GPU"
+                                                      : "not known",
                            Truth::unknown});
 }
 
@@ -239,15 +241,15 @@ void Question::describe_libraries() {
     answer_.needs.push_back({"CUDA", build.cuda.text(), "comes with it", Truth::yes});
     return;
   }
-  const bool cuda_known = setup_.libraries_known || !setup_.toolkits.empty();
-  const bool cudnn_known = setup_.libraries_known || setup_.cudnn;
-  std::vector<std::string> have = setup_.sonames;
-  for (const Version& toolkit : setup_.toolkits) {
+  const bool cuda_known = installation_.libraries_known || !installation_.toolkits.empty();
+  const bool cudnn_known = installation_.libraries_known || installation_.cudnn;
+  std::vector<std::string> have = installation_.sonames;
+  for (const Version& toolkit : installation_.toolkits) {
     for (const SonameRow& row : tables().toolkit_sonames) {
       if (row.versions.contains(toolkit)) have.push_back(row.soname);
     }
   }
-  if (setup_.cudnn) have.push_back(soname_of_cudnn(*setup_.cudnn).value_or(""));
+  if (installation_.cudnn) have.push_back(soname_of_cudnn(*installation_.cudnn).value_or(""));
   for (const FrameworkLibraryRow& row : tables().framework_libraries) {
     if (row.framework != build.framework || !version_ || !row.versions.contains(*version_))
       continue;
@@ -262,7 +264,7 @@ void Question::describe_libraries() {
     if (known && std::ranges::find(have, *soname) == have.end()) answer_.missing.push_back(*soname);
   }
   std::vector<std::string> toolkits;
-  for (const Version& toolkit : setup_.toolkits) toolkits.push_back(toolkit.text());
+  for (const Version& toolkit : installation_.toolkits) toolkits.push_back(toolkit.text());
   const auto of_cuda = [](std::vector<std::string> names) {
     std::erase_if(names, [](const std::string& name) { return name.starts_with("libcudnn"); });
     return names;
@@ -295,15 +297,15 @@ bool wants_own_cudnn(const std::optional<Version>& tensorflow) {
 }  // namespace
 
 Verdict Question::cudnn_verdict() const {
-  if (!uses_system_libraries() || !setup_.cudnn || !answer_.build->cudnn) return {};
+  if (!uses_system_libraries() || !installation_.cudnn || !answer_.build->cudnn) return {};
   const Version& compiled = *answer_.build->cudnn;
-  if (wants_own_cudnn(version_) && setup_.cudnn->prefix(2) != compiled.prefix(2)) {
+  if (wants_own_cudnn(version_) && installation_.cudnn->prefix(2) != compiled.prefix(2)) {
     return {Truth::no,
             fmt::format("TensorFlow up to 1.4 needs cuDNN {} itself", compiled.prefix(2)),
             "",
             false};
   }
-  return cudnn_serves(*setup_.cudnn, compiled);
+  return cudnn_serves(*installation_.cudnn, compiled);
 }
 
 void Question::describe_cudnn() {
@@ -313,10 +315,11 @@ void Question::describe_cudnn() {
     answer_.needs.push_back({"cuDNN", cudnn->text(), "comes with it", Truth::yes});
     return;
   }
-  std::string have = setup_.libraries_known ? "none" : "not known";
+  std::string have = installation_.libraries_known ? "none" : "not known";
   const auto soname = soname_of_cudnn(*cudnn);
-  if (soname && std::ranges::find(setup_.sonames, *soname) != setup_.sonames.end()) have = *soname;
-  if (setup_.cudnn) have = setup_.cudnn->text();
+  if (soname && std::ranges::find(installation_.sonames, *soname) != installation_.sonames.end())
+    have = *soname;
+  if (installation_.cudnn) have = installation_.cudnn->text();
   const bool missing =
       soname && std::ranges::find(answer_.missing, *soname) != answer_.missing.end();
   // Of 8.0 every 8.x will do.

@@ -23,15 +23,15 @@ struct Cause {
 
 std::vector<std::string> evidence_of(const Verdict& verdict);
 /// "Tesla K40m (3.5)".
-std::string name_and_capability(const SetupGpu& gpu);
+std::string name_and_capability(const InstalledGpu& gpu);
 /// "450.80.02 to R470", "525.60.13 or newer".
 std::string need_text(const DriverNeed& need, std::optional<int> last_branch = {});
 /// What keeps a driver from serving a GPU that it is too old or too new for: a finding's sentence
 /// and remedy; `driver` is its version.
-Cause driver_cannot_serve(const SetupGpu& gpu, const Version& driver, const Verdict& verdict);
+Cause driver_cannot_serve(const InstalledGpu& gpu, const Version& driver, const Verdict& verdict);
 /// The driver that a GPU needs in place of one that cannot serve it: "driver 570.86.10 or newer",
 /// "a driver of branch R470".
-std::string driver_for(const SetupGpu& gpu);
+std::string driver_for(const InstalledGpu& gpu);
 /// "Kepler 3.5".
 std::string kind_of(Capability capability);
 /// Whether tensorflow-gpu was the package for GPUs, and tensorflow computed on the CPU: before 1.15
@@ -45,13 +45,13 @@ std::string tag_of(const Version& cuda);
 /// Everything that the question fixes, and the answer as it grows.
 class Question {
  public:
-  Question(Requirement requirement, const Setup& setup)
-      : requirement_(std::move(requirement)), setup_(setup) {}
+  Question(Requirement requirement, const Installation& installation)
+      : requirement_(std::move(requirement)), installation_(installation) {}
 
   Answer answer() {
     choose_build();
     describe_needs();
-    for (const SetupGpu& gpu : setup_.gpus) answer_.gpus.push_back(judge(gpu));
+    for (const InstalledGpu& gpu : installation_.gpus) answer_.gpus.push_back(judge(gpu));
     add_framework_finding();
     add_package_finding();
     settle_needs();
@@ -61,7 +61,9 @@ class Question {
 
  private:
   bool torch() const { return requirement_.framework == "torch"; }
-  bool no_driver() const { return setup_.driver_known && !setup_.driver && !setup_.driver_cuda; }
+  bool no_driver() const {
+    return installation_.driver_known && !installation_.driver && !installation_.driver_cuda;
+  }
 
   void choose_build();
   void choose_installed();
@@ -78,10 +80,10 @@ class Question {
   std::optional<Cause> cudnn_cause() const;
   Verdict cudnn_verdict() const;
   Verdict driver_verdict() const;
-  Verdict driver_verdict(const SetupGpu& gpu) const;
+  Verdict driver_verdict(const InstalledGpu& gpu) const;
   std::string driver_text() const;
   void settle_needs();
-  GpuAnswer judge(const SetupGpu& gpu);
+  GpuAnswer judge(const InstalledGpu& gpu);
   void judge_build(GpuAnswer& out);
   void add_gpu_finding(const GpuAnswer& out, const Cause& cause);
   void no_code(GpuAnswer& out, const Verdict& verdict);
@@ -100,7 +102,7 @@ class Question {
   }
 
   Requirement requirement_;
-  const Setup& setup_;
+  const Installation& installation_;
   std::optional<Version> version_;
   bool missing_is_silent_ = true;
   bool cpu_only_ = false;

@@ -9,49 +9,50 @@ namespace {
 
 /// With what is asked about in place of what the machine has. A GPU that is named stands for
 /// another machine: then nothing of this one counts.
-Setup assumed(const WhatIf& question, const Setup& machine) {
-  Setup setup = machine;
+Installation assumed(const WhatIf& question, const Installation& machine) {
+  Installation installation = machine;
   const bool other_machine = !question.gpus.empty();
   const bool anything = other_machine || !question.driver.empty() || !question.cuda.empty() ||
                         !question.cudnn.empty();
   if (other_machine) {
-    setup = Setup{};
-    setup.installed = machine.installed;
-    setup.python = machine.python;
-    setup.gpus_known = true;
+    installation = Installation{};
+    installation.installed = machine.installed;
+    installation.python = machine.python;
+    installation.gpus_known = true;
     for (const std::string& name : question.gpus) {
       const GpuIdentity gpu = require_gpu(name);
-      setup.gpus.push_back({.name = gpu.name, .capability = gpu.capability, .id = ""});
+      installation.gpus.push_back({.name = gpu.name, .capability = gpu.capability, .id = ""});
     }
   } else if (anything) {
     // That this machine has no GPU or no driver is beside the point of what was asked.
-    if (setup.gpus.empty()) setup.gpus_known = false;
-    if (!setup.driver) setup.driver_known = false;
+    if (installation.gpus.empty()) installation.gpus_known = false;
+    if (!installation.driver) installation.driver_known = false;
   }
   if (!question.driver.empty()) {
-    setup.driver_known = true;
-    setup.driver.reset();
-    setup.driver_cuda.reset();
-    for (SetupGpu& gpu : setup.gpus) gpu.listed_by_driver = false;
-    if (question.driver != "none") setup.driver = Version::require(question.driver, "--driver");
+    installation.driver_known = true;
+    installation.driver.reset();
+    installation.driver_cuda.reset();
+    for (InstalledGpu& gpu : installation.gpus) gpu.listed_by_driver = false;
+    if (question.driver != "none")
+      installation.driver = Version::require(question.driver, "--driver");
   }
   if (!question.cuda.empty()) {
-    setup.toolkits = {Version::require(question.cuda, "--cuda")};
-    setup.sonames.clear();
-    setup.libraries_known = false;
+    installation.toolkits = {Version::require(question.cuda, "--cuda")};
+    installation.sonames.clear();
+    installation.libraries_known = false;
   }
-  if (!question.cudnn.empty()) setup.cudnn = Version::require(question.cudnn, "--cudnn");
-  return setup;
+  if (!question.cudnn.empty()) installation.cudnn = Version::require(question.cudnn, "--cudnn");
+  return installation;
 }
 
 /// What was named must exist, and go together.
-void check(const WhatIf& question, const Setup& setup) {
+void check(const WhatIf& question, const Installation& installation) {
   if (!question.cuda.empty()) {
-    const Verdict exists = toolkit_exists(setup.toolkits.front());
+    const Verdict exists = toolkit_exists(installation.toolkits.front());
     if (!exists.yes()) throw UsageError("--cuda: " + exists.reason);
   }
-  if (question.driver.empty() || question.cuda.empty() || !setup.driver) return;
-  const Verdict serves = driver_serves_toolkit(*setup.driver, setup.toolkits.front());
+  if (question.driver.empty() || question.cuda.empty() || !installation.driver) return;
+  const Verdict serves = driver_serves_toolkit(*installation.driver, installation.toolkits.front());
   if (serves.no()) {
     throw UsageError(fmt::format("--driver {} and --cuda {} do not go together: {}",
                                  question.driver,
@@ -72,7 +73,7 @@ void check_is_a_question(const WhatIf& question) {
 }
 
 /// A toolkit that does not have a GPU.
-std::optional<Cause> toolkit_cause(const SetupGpu& gpu, const Version& toolkit) {
+std::optional<Cause> toolkit_cause(const InstalledGpu& gpu, const Version& toolkit) {
   const Verdict knows = toolkit_knows_gpu(toolkit, *gpu.capability);
   if (!knows.no()) return std::nullopt;
   const ArchitectureRow& life = *life_of(*gpu.capability);
@@ -91,7 +92,7 @@ std::optional<Cause> toolkit_cause(const SetupGpu& gpu, const Version& toolkit) 
                {}};
 }
 
-std::optional<Cause> cudnn_cause(const SetupGpu& gpu,
+std::optional<Cause> cudnn_cause(const InstalledGpu& gpu,
                                  const Version& cudnn,
                                  const std::optional<Version>& cuda) {
   if (!cuda) return std::nullopt;
@@ -106,26 +107,28 @@ std::optional<Cause> cudnn_cause(const SetupGpu& gpu,
 }
 
 /// The one thing that keeps a GPU from what was named with it, the driver first.
-std::optional<Cause> cause_without_framework(const GpuAnswer& out, const Setup& setup) {
-  const SetupGpu& gpu = out.gpu;
+std::optional<Cause> cause_without_framework(const GpuAnswer& out,
+                                             const Installation& installation) {
+  const InstalledGpu& gpu = out.gpu;
   const std::optional<Version> toolkit =
-      setup.toolkits.empty() ? std::nullopt : std::optional(setup.toolkits.front());
-  if (setup.driver && !gpu.listed_by_driver) {
-    const Verdict serves = driver_serves_gpu(*setup.driver, *gpu.capability);
-    if (serves.no()) return driver_cannot_serve(gpu, *setup.driver, serves);
+      installation.toolkits.empty() ? std::nullopt : std::optional(installation.toolkits.front());
+  if (installation.driver && !gpu.listed_by_driver) {
+    const Verdict serves = driver_serves_gpu(*installation.driver, *gpu.capability);
+    if (serves.no()) return driver_cannot_serve(gpu, *installation.driver, serves);
   }
   if (toolkit) {
     if (auto cause = toolkit_cause(gpu, *toolkit)) return cause;
   }
-  if (setup.cudnn) return cudnn_cause(gpu, *setup.cudnn, toolkit ? toolkit : out.newest_toolkit);
+  if (installation.cudnn)
+    return cudnn_cause(gpu, *installation.cudnn, toolkit ? toolkit : out.newest_toolkit);
   return std::nullopt;
 }
 
 /// No framework was named: what is the newest of everything for each GPU, and whether what was
 /// named goes together.
-Answer answer_without_framework(const Setup& setup) {
+Answer answer_without_framework(const Installation& installation) {
   Answer answer;
-  for (const SetupGpu& gpu : setup.gpus) {
+  for (const InstalledGpu& gpu : installation.gpus) {
     GpuAnswer out;
     out.gpu = gpu;
     out.reason = "no framework was asked for";
@@ -137,7 +140,7 @@ Answer answer_without_framework(const Setup& setup) {
     const ArchitectureRow* const life = life_of(*gpu.capability);
     if (life) out.architecture = life->architecture;
     if (life && life->driver_branch_applies) out.last_driver_branch = life->last_driver_branch;
-    std::optional<Version> driver = setup.driver;
+    std::optional<Version> driver = installation.driver;
     if (driver && driver_serves_gpu(*driver, *gpu.capability).no()) {
       if (!gpu.listed_by_driver) out.newest_after = driver_for(gpu);
       driver.reset();
@@ -145,7 +148,7 @@ Answer answer_without_framework(const Setup& setup) {
     out.newest_toolkit = newest_toolkit(*gpu.capability, driver);
     for (const char* framework : {"tensorflow", "torch"})
       out.newest.push_back(newest_builds(framework, *gpu.capability, driver));
-    if (const auto cause = cause_without_framework(out, setup)) {
+    if (const auto cause = cause_without_framework(out, installation)) {
       const std::string subject = gpu.id.empty() ? name_and_capability(gpu) : gpu.id;
       answer.findings.push_back(finding_of(*cause, subject));
     }
@@ -157,14 +160,14 @@ Answer answer_without_framework(const Setup& setup) {
 
 }  // namespace
 
-Answer what_if(const WhatIf& question, const Setup& machine) {
+Answer what_if(const WhatIf& question, const Installation& machine) {
   std::optional<Requirement> requirement;
   if (!question.framework.empty()) requirement = Requirement::parse(question.framework);
-  const Setup setup = assumed(question, machine);
-  check(question, setup);
+  const Installation installation = assumed(question, machine);
+  check(question, installation);
   check_is_a_question(question);
-  if (!requirement) return answer_without_framework(setup);
-  return answer(*requirement, setup);
+  if (!requirement) return answer_without_framework(installation);
+  return answer(*requirement, installation);
 }
 
 }  // namespace launchgap::doctor

@@ -116,7 +116,7 @@ std::string PathOrigin::text() const {
   return "";
 }
 
-std::string LibrarySearch::why() const {
+std::string LoaderSearch::why() const {
   if (already_loaded) return origin.text() + "; it was loaded before under another name";
   if (!found.empty()) return origin.text();
   if (!searched) return "no file of this path could be loaded";
@@ -168,7 +168,7 @@ void LoaderTraceReader::line(std::string_view text) {
     if (!name) return;
     state.origin = {};
     state.last_path.clear();
-    LibrarySearch* const search = search_of(trace, state, *name);
+    LoaderSearch* const search = search_of(trace, state, *name);
     if (search) search->searched = true;
     state.current = search ? static_cast<std::size_t>(search - trace.searches.data()) + 1 : 0;
   } else if (take_prefix(text, " search path=")) {
@@ -196,7 +196,7 @@ void LoaderTraceReader::wanted(ProcessTrace& trace,
     const std::string_view by = without_namespace(rest);
     if (keep_ && !keep_(name, by)) return;
     if (!has_room(trace, name.size())) return;
-    LibrarySearch search;
+    LoaderSearch search;
     search.wanted = bounded(name);
     search.requested_by = bounded(by);
     search.dlopened = dlopened;
@@ -205,7 +205,7 @@ void LoaderTraceReader::wanted(ProcessTrace& trace,
     return;
   }
   if (rest.starts_with("generating link map")) {
-    LibrarySearch* const search = search_of(trace, state, name);
+    LoaderSearch* const search = search_of(trace, state, name);
     if (!search) return;
     if (!search->searched) {
       search->found = search->wanted;
@@ -218,7 +218,7 @@ void LoaderTraceReader::wanted(ProcessTrace& trace,
     }
   } else if (rest.starts_with("destroying link map")) {
     // This names the file, not what was wanted.
-    for (LibrarySearch& search : trace.searches) {
+    for (LoaderSearch& search : trace.searches) {
       if (search.found == name) search.unloaded = true;
     }
   }
@@ -235,34 +235,34 @@ void LoaderTraceReader::attempt(ProcessTrace& trace, State& state, std::string_v
 }
 
 void LoaderTraceReader::keep_attempt(ProcessTrace& trace,
-                                     LibrarySearch& search,
+                                     LoaderSearch& search,
                                      const State& state) {
   if (search.attempts.size() >= kMaxAttempts || !has_room(trace, state.last_path.size())) return;
   search.attempts.push_back({state.last_path, state.last_origin});
 }
 
 bool LoaderTraceReader::has_room(ProcessTrace& trace, std::size_t bytes) {
-  kept_bytes_ += bytes + sizeof(LibrarySearch);
+  kept_bytes_ += bytes + sizeof(LoaderSearch);
   if (kept_bytes_ <= kMaxKeptBytes && trace.searches.size() < kMaxSearches) return true;
   trace.truncated = true;
   return false;
 }
 
-LibrarySearch* LoaderTraceReader::search_of(ProcessTrace& trace,
-                                            State& state,
-                                            std::string_view name) {
+LoaderSearch* LoaderTraceReader::search_of(ProcessTrace& trace,
+                                           State& state,
+                                           std::string_view name) {
   const auto found = state.by_name.find(name);
   if (found != state.by_name.end()) return &trace.searches[found->second - 1];
   // Libraries of LD_PRELOAD are looked for without a word of who wants them.
   if ((keep_ && !keep_(name, "")) || !has_room(trace, name.size())) return nullptr;
-  LibrarySearch search;
+  LoaderSearch search;
   search.wanted = bounded(name);
   trace.searches.push_back(std::move(search));
   state.by_name[bounded(name)] = trace.searches.size();
   return &trace.searches.back();
 }
 
-LibrarySearch* LoaderTraceReader::current_search(ProcessTrace& trace, const State& state) {
+LoaderSearch* LoaderTraceReader::current_search(ProcessTrace& trace, const State& state) {
   return state.current == 0 ? nullptr : &trace.searches[state.current - 1];
 }
 
@@ -273,8 +273,8 @@ ProcessTrace parse_loader_trace(std::string_view text, pid_t pid) {
   return found == reader.processes().end() ? ProcessTrace{} : found->second;
 }
 
-void resolve_already_loaded(std::vector<LibrarySearch>& searches) {
-  for (LibrarySearch& search : searches) {
+void resolve_already_loaded(std::vector<LoaderSearch>& searches) {
+  for (LoaderSearch& search : searches) {
     if (!search.found.empty()) continue;
     if (!search.searched) {
       if (search.wanted.find('/') == std::string::npos || why_not_loadable(search.wanted)) continue;
@@ -293,7 +293,7 @@ std::map<std::string, std::string> loader_trace_environment(const std::filesyste
   return {{"LD_DEBUG", "libs,files"}, {"LD_DEBUG_OUTPUT", (folder / "loader").string()}};
 }
 
-std::vector<LibrarySearch> trace_loading(const std::vector<std::string>& names) {
+std::vector<LoaderSearch> trace_loading(const std::vector<std::string>& names) {
   const char* const output = std::getenv("LD_DEBUG_OUTPUT");
   if (!output || !std::getenv("LD_DEBUG"))
     throw Error("the loader was not asked to say what it does (LD_DEBUG, LD_DEBUG_OUTPUT)");
@@ -319,10 +319,10 @@ std::vector<LibrarySearch> trace_loading(const std::vector<std::string>& names) 
   const std::string text = files.read(file, kMost).value_or("");
   ProcessTrace trace =
       parse_loader_trace(std::string_view(text).substr(std::min(before, text.size())), getpid());
-  std::vector<LibrarySearch> searches;
+  std::vector<LoaderSearch> searches;
   for (std::size_t i = 0; i < names.size(); ++i) {
-    const auto traced = std::ranges::find(trace.searches, names[i], &LibrarySearch::wanted);
-    LibrarySearch search;
+    const auto traced = std::ranges::find(trace.searches, names[i], &LoaderSearch::wanted);
+    LoaderSearch search;
     if (traced != trace.searches.end()) search = *traced;
     search.wanted = names[i];
     search.error = opened[i].error;
@@ -335,7 +335,7 @@ std::vector<LibrarySearch> trace_loading(const std::vector<std::string>& names) 
     }
     searches.push_back(std::move(search));
   }
-  for (LibrarySearch& search : trace.searches) {
+  for (LoaderSearch& search : trace.searches) {
     if (std::ranges::find(names, search.wanted) == names.end())
       searches.push_back(std::move(search));
   }

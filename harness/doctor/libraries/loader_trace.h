@@ -36,7 +36,7 @@ struct PathOrigin {
 };
 
 /// One library that was wanted, and everything the loader tried for it.
-struct LibrarySearch {
+struct LoaderSearch {
   struct Attempt {
     std::string path;
     PathOrigin origin;
@@ -61,7 +61,7 @@ struct LibrarySearch {
 /// The searches of one process.
 struct ProcessTrace {
   std::string program;  // as the loader names it; empty if it has not come that far
-  std::vector<LibrarySearch> searches;
+  std::vector<LoaderSearch> searches;
   bool truncated = false;  // there were more than are kept
 };
 
@@ -90,10 +90,10 @@ class LoaderTraceReader {
   void line(std::string_view text);
   void wanted(ProcessTrace& trace, State& state, std::string_view name, std::string_view rest);
   void attempt(ProcessTrace& trace, State& state, std::string_view path);
-  void keep_attempt(ProcessTrace& trace, LibrarySearch& search, const State& state);
+  void keep_attempt(ProcessTrace& trace, LoaderSearch& search, const State& state);
   bool has_room(ProcessTrace& trace, std::size_t bytes);
-  LibrarySearch* search_of(ProcessTrace& trace, State& state, std::string_view name);
-  static LibrarySearch* current_search(ProcessTrace& trace, const State& state);
+  LoaderSearch* search_of(ProcessTrace& trace, State& state, std::string_view name);
+  static LoaderSearch* current_search(ProcessTrace& trace, const State& state);
 
   Filter keep_;
   std::string rest_;  // of a line that has no end yet
@@ -107,7 +107,7 @@ ProcessTrace parse_loader_trace(std::string_view text, pid_t pid);
 
 /// A name that is opened by another name of the same file leaves no word of success in the trace.
 /// Where the last file that was tried exists and can be loaded, it was taken.
-void resolve_already_loaded(std::vector<LibrarySearch>& searches);
+void resolve_already_loaded(std::vector<LoaderSearch>& searches);
 
 /// The environment by which a process leaves its trace in `folder`.
 std::map<std::string, std::string> loader_trace_environment(const std::filesystem::path& folder);
@@ -115,6 +115,6 @@ std::map<std::string, std::string> loader_trace_environment(const std::filesyste
 /// For a worker process that was started with that environment: opens each library with dlopen, in
 /// this order, and says what the loader took and why, or its error. Libraries stay open. The
 /// searches of libraries that these needed follow. Throws Error if the environment is not set.
-std::vector<LibrarySearch> trace_loading(const std::vector<std::string>& names);
+std::vector<LoaderSearch> trace_loading(const std::vector<std::string>& names);
 
 }  // namespace launchgap::doctor

@@ -72,6 +72,7 @@ DriverFacts driver_facts(const ProbeAnswer& answer) {
   DriverFacts driver;
   driver.asked = true;
   driver.died = answer.died;
+  driver.hung = answer.hung;
   driver.path = text(answer.facts, "path");
   // In WSL and on Jetson the file is libcuda.so.1.1, which is no driver's version.
   driver.version = version_in_name(driver.path);
@@ -94,6 +95,7 @@ NvmlGpuFacts nvml_gpu(const Json& json) {
   NvmlGpuFacts gpu;
   gpu.index = json.value("index", 0);
   gpu.problem = text(json, "problem");
+  gpu.lost = maybe<bool>(json, "lost").value_or(false);
   gpu.uuid = text(json, "uuid");
   gpu.name = text(json, "name");
   gpu.pci_bus_id = text(json, "pci_bus_id");

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/device/device.h"
+#include "harness/device/facts.h"
 #include "harness/doctor/machine/machine.h"
 #include "harness/doctor/version.h"
 
@@ -30,6 +30,7 @@ struct DriverFacts {
   std::vector<DeviceFacts> devices;
   std::string devices_error;  // why they could not be listed
   std::string died;           // how its process ended, if it did not end well
+  bool hung = false;          // it did not answer in time
   bool simulated = false;
 
   bool loaded() const { return !path.empty(); }
@@ -46,6 +47,7 @@ struct GpuProcessFacts {
 /// A GPU as NVML sees it; absent is what NVML does not tell.
 struct NvmlGpuFacts {
   int index = 0;
+  bool lost = false;  // it has fallen off the bus
   std::string problem, uuid, name, pci_bus_id;
   std::optional<int> minor;
   std::optional<double> memory_total_bytes, memory_free_bytes;

@@ -11,6 +11,7 @@
 
 #include "harness/core/clock.h"
 #include "harness/core/errors.h"
+#include "harness/device/backend.h"
 #include "harness/device/cuda/nvml_inventory.h"
 #include "harness/device/device.h"
 #include "harness/device/shared_library.h"
@@ -37,7 +38,7 @@ void tell(const Json& facts) {
 void tell_origin(const std::string& name) {
   if (!std::getenv("LD_DEBUG_OUTPUT")) return;
   announce("loading " + name);
-  for (const LibrarySearch& search : trace_loading({name})) {
+  for (const LoaderSearch& search : trace_loading({name})) {
     if (search.wanted == name && !search.found.empty()) tell({{"origin", search.why()}});
   }
 }
@@ -92,6 +93,7 @@ void put(Json& json, const char* key, const std::optional<Value>& value) {
 Json to_json(const cuda::NvmlGpu& gpu) {
   Json json = {{"index", gpu.index}};
   if (!gpu.problem.empty()) json["problem"] = gpu.problem;
+  if (gpu.lost) json["lost"] = true;
   if (!gpu.uuid.empty()) json["uuid"] = gpu.uuid;
   if (!gpu.name.empty()) json["name"] = gpu.name;
   if (!gpu.pci_bus_id.empty()) json["pci_bus_id"] = gpu.pci_bus_id;

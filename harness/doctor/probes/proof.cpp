@@ -8,8 +8,11 @@
 
 #include "harness/core/clock.h"
 #include "harness/core/errors.h"
+#include "harness/device/backend.h"
+#include "harness/device/convolution.h"
 #include "harness/device/cuda/nvml.h"
 #include "harness/device/device.h"
+#include "harness/device/matmul.h"
 #include "harness/measure/verify.h"
 #include "harness/record/schema.h"
 #include "harness/run/process.h"

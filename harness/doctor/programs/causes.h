@@ -16,7 +16,7 @@ namespace launchgap::doctor {
 /// Points into the facts that it was found in.
 struct MissingLibrary {
   const ProcessFacts* process = nullptr;
-  const LibrarySearch* search = nullptr;
+  const LoaderSearch* search = nullptr;
 };
 
 /// A CUDA library that a process took, and where it lies.

@@ -23,14 +23,14 @@ Json printable_list(const auto& texts) {
   return list;
 }
 
-Json to_json(const LibrarySearch& search) {
+Json to_json(const LoaderSearch& search) {
   Json json = {{"wanted", printable(search.wanted)},
                {"requested_by", printable(search.requested_by)},
                {"dlopened", search.dlopened},
                {"found", printable(search.found)},
                {"why", search.why()}};
   Json tried = Json::array();
-  for (const LibrarySearch::Attempt& attempt : search.attempts)
+  for (const LoaderSearch::Attempt& attempt : search.attempts)
     tried.push_back({{"path", printable(attempt.path)}, {"origin", attempt.origin.text()}});
   json["tried"] = std::move(tried);
   return json;
@@ -51,7 +51,7 @@ Json to_json(const ProcessFacts& facts) {
   }
   json["libraries"] = std::move(libraries);
   Json missing = Json::array();
-  for (const LibrarySearch& search : facts.searches) {
+  for (const LoaderSearch& search : facts.searches) {
     if (search.found.empty()) missing.push_back(to_json(search));
   }
   json["not_found"] = std::move(missing);
@@ -72,7 +72,7 @@ bool ProcessFacts::had_context() const {
 
 bool ProcessFacts::had_driver() const {
   if (looks_with_driver > 0) return true;
-  return std::ranges::any_of(searches, [](const LibrarySearch& search) {
+  return std::ranges::any_of(searches, [](const LoaderSearch& search) {
     return library_stem(search.wanted) == "libcuda" && !search.found.empty() && !search.unloaded;
   });
 }

@@ -35,7 +35,7 @@ struct ProcessFacts {
   /// a program sets for itself cannot be seen.
   std::map<std::string, std::string> environment;
   /// What the loader looked for: CUDA's libraries, and what these need.
-  std::vector<LibrarySearch> searches;
+  std::vector<LoaderSearch> searches;
   bool loader_told = false;  // there is its account: none for static programs and other loaders
   std::size_t looks = 0;     // how often its memory could be read
   std::size_t looks_with_driver = 0;  // and libcuda was in it

@@ -257,7 +257,7 @@ class Watch {
   /// By its own searches, or those of the process that it was forked from.
   void name_origin(const ProcessFacts& facts, MappedLibrary& library) const {
     const auto by = [&library](const ProcessFacts& process) {
-      for (const LibrarySearch& search : process.searches) {
+      for (const LoaderSearch& search : process.searches) {
         std::error_code failed;
         if (search.found.empty() ||
             (search.found != library.path &&

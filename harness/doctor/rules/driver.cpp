@@ -375,7 +375,7 @@ std::optional<Finding> why_hidden(const Facts& facts) {
 }
 
 Finding driver_died(const Facts& facts) {
-  const bool hung = facts.driver.died.find("no answer") != std::string::npos;
+  const bool hung = facts.driver.hung;
   return prevents(
       hung ? "driver-hangs" : "driver-crashes",
       fmt::format("The CUDA driver {}.", hung ? "does not answer" : "crashes"),

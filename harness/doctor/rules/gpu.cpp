@@ -272,13 +272,15 @@ std::optional<Finding> why_dropped(const Facts& facts, const Gpu& gpu) {
 
 std::optional<Finding> why_lost(const Facts& facts, const Gpu& gpu) {
   std::vector<std::string> evidence;
+  bool nvml_lost = false;
   // One that is lost has no name in NVML; it is this one if no other is missing there.
   const auto missing = std::ranges::count_if(
       facts.gpus, [](const Gpu& other) { return !other.in_nvml && !other.in_driver; });
   for (const NvmlGpuFacts& seen : facts.nvml.gpus) {
     const bool nobody = seen.uuid.empty() && seen.pci_bus_id.empty();
-    if (!seen.problem.empty() && ((nobody && missing == 1) || &seen == gpu.in_nvml))
-      evidence.push_back(fmt::format("NVML says of GPU {}: {}", seen.index, seen.problem));
+    if (seen.problem.empty() || !((nobody && missing == 1) || &seen == gpu.in_nvml)) continue;
+    nvml_lost = nvml_lost || seen.lost;
+    evidence.push_back(fmt::format("NVML says of GPU {}: {}", seen.index, seen.problem));
   }
   bool fell_off = false;
   for (const Xid& xid : facts.machine.xids) {
@@ -286,8 +288,6 @@ std::optional<Finding> why_lost(const Facts& facts, const Gpu& gpu) {
     evidence.push_back(fmt::format("the kernel reported Xid {}: {}", xid.code, xid.text));
     fell_off = fell_off || xid.code == 79;
   }
-  const bool nvml_lost = std::ranges::any_of(
-      evidence, [](const std::string& line) { return line.find("lost") != std::string::npos; });
   if (!fell_off && !nvml_lost) return std::nullopt;
   return about(
       gpu,

@@ -1,10 +1,9 @@
-#include "harness/doctor/programs/causes.h"
-
 #include <algorithm>
 #include <array>
 #include <filesystem>
 #include <set>
 
+#include "harness/doctor/programs/causes.h"
 #include "harness/doctor/version.h"
 
 namespace launchgap::doctor {
@@ -39,7 +38,7 @@ std::size_t rank_of(std::string_view name) {
   return static_cast<std::size_t>(std::ranges::find(kNeeded, library_stem(name)) - kNeeded.begin());
 }
 
-bool is_taken(const LibrarySearch& search) {
+bool is_taken(const LoaderSearch& search) {
   return !search.found.empty() && !search.unloaded;
 }
 
@@ -72,7 +71,7 @@ bool has_library(const ProcessFacts& process, std::string_view stem) {
   return std::ranges::any_of(
              process.libraries,
              [&](const MappedLibrary& library) { return library_stem(library.path) == stem; }) ||
-         std::ranges::any_of(process.searches, [&](const LibrarySearch& search) {
+         std::ranges::any_of(process.searches, [&](const LoaderSearch& search) {
            return is_taken(search) && library_stem(search.wanted) == stem;
          });
 }
@@ -80,7 +79,7 @@ bool has_library(const ProcessFacts& process, std::string_view stem) {
 std::optional<MissingLibrary> missing_library(const ProgramFacts& facts) {
   std::optional<MissingLibrary> cause;
   for (const ProcessFacts& process : facts.processes) {
-    for (const LibrarySearch& search : process.searches) {
+    for (const LoaderSearch& search : process.searches) {
       const std::string stem = library_stem(search.wanted);
       const bool optional =
           search.dlopened && std::ranges::find(kOptional, stem) != kOptional.end();
@@ -96,7 +95,7 @@ std::vector<TakenLibrary> taken_libraries(const ProgramFacts& facts) {
   std::vector<TakenLibrary> all;
   std::set<std::string> seen;
   for (const ProcessFacts& process : facts.processes) {
-    for (const LibrarySearch& search : process.searches) {
+    for (const LoaderSearch& search : process.searches) {
       if (!is_taken(search) || !is_cuda_library(search.wanted)) continue;
       std::error_code failed;
       const fs::path real = fs::canonical(search.found, failed);

@@ -9,6 +9,8 @@ namespace launchgap::doctor {
 
 /// What this machine has. Libraries are those that the loader would find by its cache and by
 /// LD_LIBRARY_PATH; pip's wheels are left to the frameworks that come with them.
-Setup setup_of(const Facts& facts, const ActivePython& python, const SystemFiles& files);
+Installation installation_of(const Facts& facts,
+                             const ActivePython& python,
+                             const SystemFiles& files);
 
 }  // namespace launchgap::doctor

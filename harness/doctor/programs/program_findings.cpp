@@ -1,5 +1,3 @@
-#include "harness/doctor/programs/findings.h"
-
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -12,6 +10,7 @@
 #include "harness/core/printable.h"
 #include "harness/device/library_folders.h"
 #include "harness/doctor/libraries/elf_file.h"
+#include "harness/doctor/programs/findings.h"
 
 namespace launchgap::doctor {
 namespace fs = std::filesystem;
@@ -115,9 +114,9 @@ Finding program_uses_gpu(const ProgramFacts& facts) {
 Finding program_library_missing(const ProgramFacts& facts,
                                 const MissingLibrary& cause,
                                 const Surroundings& surroundings) {
-  const LibrarySearch& search = *cause.search;
+  const LoaderSearch& search = *cause.search;
   // Something was there under this name, and could not be taken.
-  for (const LibrarySearch::Attempt& attempt : search.attempts) {
+  for (const LoaderSearch::Attempt& attempt : search.attempts) {
     std::error_code failed;
     if (!fs::exists(fs::symlink_status(attempt.path, failed))) continue;
     if (const auto reason = why_not_loadable(attempt.path)) {
@@ -157,7 +156,7 @@ Finding program_library_missing(const ProgramFacts& facts,
   }
   finding.remedy = remedy_for_missing(cause, elsewhere);
   std::set<std::string> others;
-  for (const LibrarySearch& other : cause.process->searches) {
+  for (const LoaderSearch& other : cause.process->searches) {
     if (other.found.empty() && other.wanted != search.wanted &&
         !has_library(*cause.process, library_stem(other.wanted)))
       others.insert(other.wanted);

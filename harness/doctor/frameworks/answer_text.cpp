@@ -1,12 +1,11 @@
 // Answers for a terminal and as JSON.
-#include "harness/core/text.h"
-
 #include <algorithm>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "harness/core/printable.h"
+#include "harness/core/text.h"
 #include "harness/doctor/frameworks/frameworks.h"
 #include "harness/doctor/screen.h"
 

@@ -1,4 +1,4 @@
-#include "harness/doctor/frameworks/setup.h"
+#include "harness/doctor/frameworks/installation.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -41,36 +41,38 @@ std::string name_of_gpu(const Gpu& gpu) {
 
 }  // namespace
 
-Setup setup_of(const Facts& facts, const ActivePython& python, const SystemFiles& files) {
-  Setup setup;
-  setup.gpus_known = true;
+Installation installation_of(const Facts& facts,
+                             const ActivePython& python,
+                             const SystemFiles& files) {
+  Installation installation;
+  installation.gpus_known = true;
   for (const Gpu& gpu : facts.gpus) {
-    setup.gpus.push_back({name_of_gpu(gpu),
-                          capability_of(gpu),
-                          gpu.pci.empty() ? gpu.uuid : gpu.pci,
-                          gpu.in_driver != nullptr});
+    installation.gpus.push_back({name_of_gpu(gpu),
+                                 capability_of(gpu),
+                                 gpu.pci.empty() ? gpu.uuid : gpu.pci,
+                                 gpu.in_driver != nullptr});
   }
-  setup.driver_known = true;
+  installation.driver_known = true;
   // Without libcuda no program has a driver, whatever the kernel has.
   if (facts.driver.loaded()) {
-    setup.driver = facts.machine.module_version ? facts.machine.module_version
-                   : facts.nvml.driver_version  ? facts.nvml.driver_version
-                                                : facts.driver.version;
+    installation.driver = facts.machine.module_version ? facts.machine.module_version
+                          : facts.nvml.driver_version  ? facts.nvml.driver_version
+                                                       : facts.driver.version;
   }
   if (facts.driver.loaded() && facts.driver.cuda_version) {
     const int version = *facts.driver.cuda_version;
-    setup.driver_cuda =
+    installation.driver_cuda =
         Version::parse(std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10));
   }
-  setup.libraries_known = true;
-  setup.sonames = sonames_in_reach(facts, files);
+  installation.libraries_known = true;
+  installation.sonames = sonames_in_reach(facts, files);
   for (const LibraryFacts& library : facts.libraries) {
     if (library.kind == "cudnn" && !library.path.empty())
-      setup.cudnn = Version::parse(library.version);
+      installation.cudnn = Version::parse(library.version);
   }
-  setup.python = python.executable;
-  for (const PythonPackage& package : python.packages) setup.installed.push_back(package);
-  return setup;
+  installation.python = python.executable;
+  for (const PythonPackage& package : python.packages) installation.installed.push_back(package);
+  return installation;
 }
 
 }  // namespace launchgap::doctor

@@ -20,7 +20,7 @@ std::vector<std::string> evidence_of(const Verdict& verdict) {
   return evidence;
 }
 
-std::string name_and_capability(const SetupGpu& gpu) {
+std::string name_and_capability(const InstalledGpu& gpu) {
   const std::string name = printable(gpu.name.empty() ? "GPU" : gpu.name, 80);
   return gpu.capability ? fmt::format("{} ({})", name, gpu.capability->text()) : name;
 }
@@ -81,7 +81,7 @@ std::optional<Cause> Question::library_cause() const {
   if (answer_.missing.size() > 1) {
     cause.evidence.push_back(fmt::format("missing: {}", fmt::join(answer_.missing, ", ")));
   }
-  for (const Version& toolkit : setup_.toolkits) {
+  for (const Version& toolkit : installation_.toolkits) {
     const std::string library = name.substr(3, name.find(".so") - 3);
     if (const auto other = soname_in_toolkit(toolkit, library)) {
       cause.evidence.push_back(fmt::format("CUDA {} has {}", toolkit.text(), *other));
@@ -123,7 +123,7 @@ std::optional<Cause> Question::cudnn_cause() const {
       fmt::format("{} was built with cuDNN {} and does not accept {}: its convolutions fail",
                   answer_.subject,
                   compiled.text(),
-                  setup_.cudnn->text()),
+                  installation_.cudnn->text()),
       evidence_of(serves),
       fmt::format("install cuDNN {} or a newer {}.x for CUDA {}",
                   compiled.text(),
@@ -131,16 +131,18 @@ std::optional<Cause> Question::cudnn_cause() const {
                   answer_.build->cuda.text()),
       {fmt::format(
           "TensorFlow: Loaded runtime CuDNN library: {} but source was compiled with: {}. …",
-          setup_.cudnn->text(),
+          installation_.cudnn->text(),
           compiled.prefix(3))}};
 }
 
 void Question::cudnn_without_code(const GpuAnswer& out) {
   const BuildRow& build = *answer_.build;
-  const auto& cudnn = uses_system_libraries() && setup_.cudnn ? setup_.cudnn : build.cudnn;
+  const auto& cudnn =
+      uses_system_libraries() && installation_.cudnn ? installation_.cudnn : build.cudnn;
   if (!cudnn) return;
-  const Version cuda =
-      uses_system_libraries() && !setup_.toolkits.empty() ? setup_.toolkits.front() : build.cuda;
+  const Version cuda = uses_system_libraries() && !installation_.toolkits.empty()
+                           ? installation_.toolkits.front()
+                           : build.cuda;
   const Verdict knows = cudnn_knows_gpu(*cudnn, cuda, *out.gpu.capability);
   if (!knows.no()) return;
   const auto& better = out.newest.front().with_cudnn;
@@ -174,8 +176,8 @@ std::string Question::remedy_for(const GpuAnswer& out) const {
     any.cuda.reset();
     for (const BuildRow* row : builds_for(any, *version_)) {
       const auto need = driver_needed_by(row->cuda);
-      const bool driver_fits = setup_.driver
-                                   ? driver_serves_toolkit(*setup_.driver, row->cuda).yes()
+      const bool driver_fits = installation_.driver
+                                   ? driver_serves_toolkit(*installation_.driver, row->cuda).yes()
                                    : !out.last_driver_branch ||
                                          (need && need->minimum.major() <= *out.last_driver_branch);
       if (row->package == "wheel" && driver_fits &&
@@ -287,7 +289,7 @@ void Question::add_framework_finding() {
                             finding_of(cause, answer_.subject));
   };
   if (cpu_only_) return add(cpu_only_cause());
-  if (setup_.gpus_known && setup_.gpus.empty()) {
+  if (installation_.gpus_known && installation_.gpus.empty()) {
     if (unknown_version_) add(*unknown_version_);
     answer_.findings.push_back(finding_of(
         {"no-gpu",
@@ -300,7 +302,7 @@ void Question::add_framework_finding() {
         "machine"));
     return;
   }
-  const bool hopeless = !setup_.gpus.empty() && hopeless_gpus_ == setup_.gpus.size();
+  const bool hopeless = !installation_.gpus.empty() && hopeless_gpus_ == installation_.gpus.size();
   std::optional<Cause> cause;
   if (!hopeless) cause = driver_cause();
   if (!cause && !hopeless) cause = library_cause();
