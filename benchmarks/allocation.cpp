@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
+#include "harness/device/allocator.h"
 #include "harness/measure/benchmark.h"
 
 namespace launchgap {
@@ -73,8 +74,7 @@ class AllocationLatency : public Case {
 };
 
 std::vector<std::string> allocators(Profile, const DeviceFacts& facts) {
-  return facts.backend == "host" ? std::vector<std::string>{"direct", "mapped", "pool"}
-                                 : std::vector<std::string>{"direct", "pool"};
+  return backend_of(facts).allocators;
 }
 
 /// 256 B, the smallest block of most pools, to 1 GiB.
@@ -119,6 +119,7 @@ const Registration allocation_latency =
         .axis("allocator", allocators)
         .axis("bytes", sizes)
         .metrics({"call_ns", "first_touch_ns", "free_ns"})
+        .headline({7, "allocate 1 MiB", "allocator:direct/bytes:1048576", "call_ns"})
         .samples([](Profile profile, const CaseName& name) {
           const long long bytes = name.number("bytes");
           const int samples = bytes <= 1 << 20   ? 200
@@ -128,8 +129,8 @@ const Registration allocation_latency =
           return Sampling{profile == Profile::quick ? 3 : 5, samples};
         })
         .takes([](const DeviceFacts& facts, const CaseName& name, Sampling sampling) {
-          const double bytes_per_second = facts.backend == "host" ? 1e9 : 1e11;
-          const double one = 1e-5 + static_cast<double>(name.number("bytes")) / bytes_per_second;
+          const double one = 1e-5 + static_cast<double>(name.number("bytes")) /
+                                        backend_of(facts).expected.allocated_bytes_per_s;
           return 0.02 + one * (sampling.blocks * sampling.samples + 12);
         })
         .one_device_at_a_time()

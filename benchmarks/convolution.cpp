@@ -1,4 +1,6 @@
 // The forward convolution of the device's own library, on the layers of ResNet-50.
+#include "harness/device/convolution.h"
+
 #include <algorithm>
 #include <memory>
 #include <vector>
@@ -145,8 +147,7 @@ std::vector<std::string> cache_states(Profile profile, const DeviceFacts&) {
 }
 
 std::vector<std::string> types(Profile, const DeviceFacts& facts) {
-  return facts.backend == "host" ? std::vector<std::string>{"fp32"}
-                                 : std::vector<std::string>{"fp32", "tf32", "fp16"};
+  return backend_of(facts).convolution_types;
 }
 
 const Registration library_convolution =
@@ -159,12 +160,12 @@ const Registration library_convolution =
         .axis("type", types)
         .axis("cache", cache_states)
         .metrics({"device_ns", "tflops"})
+        .headline({6, "convolution, best", "", "tflops", Headline::Of::best_median})
         .samples([](Profile profile, const CaseName& name) {
           return Sampling{profile == Profile::quick ? 3 : 5, name.number("n") > 8 ? 3 : 5};
         })
         .takes([](const DeviceFacts& facts, const CaseName& name, Sampling sampling) {
-          const double flops =
-              facts.backend == "host" ? 3e10 * facts.multiprocessors.value_or(1) : 1e13;
+          const double flops = expected_convolution_flops(facts);
           const double one = shape_of(name).operations() / flops;
           return 0.05 + std::max(1.2e-3, one) * (sampling.blocks * sampling.samples + 4);
         })

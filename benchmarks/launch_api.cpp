@@ -1,6 +1,7 @@
 // Whether it matters by which API a kernel is launched.
 #include "benchmarks/launching.h"
 #include "harness/core/errors.h"
+#include "harness/device/null_launcher.h"
 
 namespace launchgap {
 namespace {
@@ -40,8 +41,7 @@ class RuntimeLaunch : public Case {
 };
 
 std::unique_ptr<Case> make(const CaseContext& context) {
-  if (is_host(context.device.facts()))
-    throw Unsupported("the host's queue has one way to launch, which launch/null measures");
+  need(context.device.facts(), Can::launch_in_several_ways);
   if (context.name.at("api") == "driver")
     return std::make_unique<NullLaunch>(context.device, is_burst(context.name));
   return std::make_unique<RuntimeLaunch>(context);

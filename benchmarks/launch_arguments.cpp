@@ -16,8 +16,7 @@ class ArgumentsLaunch : public Case {
         stream_(device_.create_stream()),
         arguments_(static_cast<std::size_t>(context.name.number("bytes"))),
         burst_(is_burst(context.name)) {
-    if (is_host(device_.facts()))
-      throw Unsupported("a task on the host's queue has at most 64 bytes of arguments");
+    need(device_.facts(), Can::pass_any_arguments);
     const KernelDescription* const kernel =
         arguments_.empty() ? &kernels::null_kernel : kernels::arguments_kernel(arguments_.size());
     if (!kernel) throw Error(fmt::format("no kernel has {} bytes of arguments", arguments_.size()));
@@ -73,7 +72,7 @@ class ArgumentsLaunch : public Case {
 };
 
 std::vector<std::string> sizes(Profile profile, const DeviceFacts& facts) {
-  if (is_host(facts)) return {"4096"};
+  if (!can(facts, Can::pass_any_arguments)) return {"4096"};
   if (profile == Profile::quick) return {"0", "1024", "4096"};
   std::vector<std::string> all = {"0"};
   for (const std::size_t bytes : kernels::argument_sizes()) all.push_back(std::to_string(bytes));

@@ -5,6 +5,8 @@
 #include "benchmarks/chain_mix.h"
 #include "benchmarks/launching.h"
 #include "harness/core/errors.h"
+#include "harness/device/allocator.h"
+#include "harness/device/graph.h"
 #include "harness/measure/device_timer.h"
 #include "kernels/spin.h"
 
@@ -168,18 +170,18 @@ class Chain : public Case {
 };
 
 std::vector<std::string> modes(Profile, const DeviceFacts& facts) {
-  if (is_host(facts)) return {"eager", "eager_alloc", "eager_pool", "graph"};
+  if (!can(facts, Can::make_graphs)) return {"eager", "eager_alloc", "eager_pool", "graph"};
   return {"eager", "eager_alloc", "eager_pool", "graph", "graph_update", "graph_recapture"};
 }
 
 /// Every mode on a chain of 64, with and without gaps; the longest ones and the other gaps only
 /// where there is time. How the lengths compare is asked of the two modes that matter most.
 bool wanted(Profile profile, const DeviceFacts& facts, const CaseName& name) {
-  if (profile == Profile::full) return !is_host(facts) || name.at("mode") != "graph";
+  if (profile == Profile::full) return can(facts, Can::make_graphs) || name.at("mode") != "graph";
   const std::string& mode = name.at("mode");
   const long long operations = name.number("ops"), gap = name.number("gap_us");
   const bool usual = operations == 64 && gap == 0;
-  if (profile == Profile::quick || is_host(facts)) return usual;
+  if (profile == Profile::quick || !can(facts, Can::make_graphs)) return usual;
   if (usual || (operations == 64 && gap == 10)) return true;
   const bool compared_most = mode == "eager" || mode == "graph";
   return compared_most &&

@@ -27,7 +27,7 @@ class FirstLaunch : public Case {
     value_ = static_cast<unsigned>(begin) | 1;
     const Launched first = launch(0);
     const Launched second = launch(1);
-    if (is_host(device_.facts())) {
+    if (!can(device_.facts(), Can::load_code)) {
       block.keep(begin, streamed - begin, first.call_ns, first.roundtrip_ns, second.roundtrip_ns);
       return;
     }
@@ -92,7 +92,7 @@ class FirstLaunch : public Case {
 };
 
 std::vector<std::string> ways(Profile, const DeviceFacts& facts) {
-  if (is_host(facts)) return {"none"};
+  if (!can(facts, Can::load_code)) return {"none"};
   return {"lazy", "eager", "jit_cached", "jit_uncached"};
 }
 

@@ -2,6 +2,7 @@
 // changing one is cheaper than making it anew.
 #include "benchmarks/launching.h"
 #include "harness/core/errors.h"
+#include "harness/device/graph.h"
 #include "kernels/arguments.h"
 #include "kernels/spin.h"
 
@@ -142,8 +143,7 @@ class Launching : public GraphCase {
       executable_ = device_.instantiate(*graph);
       executable_->upload(kernels_.stream());
     } else {
-      if (is_host(device_.facts()) && context.name.at("shape") == "fan")
-        throw Unsupported("the host's queues do not wait for each other");
+      if (context.name.at("shape") == "fan") need(device_.facts(), Can::wait_for_streams);
       kernels_.verify([this] { kernels_.enqueue(What::counting); });
     }
     launch();
@@ -233,7 +233,7 @@ std::unique_ptr<Case> make(const CaseContext& context) {
 }
 
 std::vector<std::string> node_counts(Profile profile, const DeviceFacts& facts) {
-  if (is_host(facts)) return {"16"};
+  if (!can(facts, Can::make_graphs)) return {"16"};
   if (profile == Profile::quick) return {"1", "4", "16", "64", "512"};
   return {"1", "2", "4", "8", "16", "64", "256", "1024", "4096"};
 }
@@ -253,8 +253,10 @@ const Registration launch_graph =
         .axis("mode", {"single", "replay", "make", "update"})
         .only([](Profile profile, const DeviceFacts& facts, const CaseName& name) {
           // A fan has a first, a last, and something between; making one costs what a line costs.
-          if (name.at("shape") == "line") return !is_host(facts) || name.at("mode") == "replay";
-          return !is_host(facts) && name.number("nodes") >= (profile == Profile::quick ? 64 : 4) &&
+          if (name.at("shape") == "line")
+            return can(facts, Can::make_graphs) || name.at("mode") == "replay";
+          return can(facts, Can::make_graphs) &&
+                 name.number("nodes") >= (profile == Profile::quick ? 64 : 4) &&
                  (name.at("mode") == "single" || name.at("mode") == "replay");
         })
         .metrics(metrics_of)

@@ -30,7 +30,7 @@ class GridLaunch : public NullLaunch {
 /// One block; a block on each multiprocessor; as many as modern devices hold at once, 8 of 256
 /// threads on each; and several waves of these.
 std::vector<std::string> grids(Profile profile, const DeviceFacts& facts) {
-  if (is_host(facts)) return {"64"};
+  if (!can(facts, Can::run_many_blocks)) return {"64"};
   const int multiprocessors = facts.multiprocessors.value_or(64);
   std::vector<std::string> all = {"1"};
   for (const int times : {1, 8, 16, 32, 128}) {

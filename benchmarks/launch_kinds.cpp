@@ -61,8 +61,7 @@ class DependentLaunch : public Case {
  public:
   explicit DependentLaunch(const CaseContext& context)
       : device_(context.device), dependent_(context.name.at("launch") == "dependent") {
-    if (is_host(device_.facts()))
-      throw Unsupported("tasks on the host's queue run one after the other and never overlap");
+    need(device_.facts(), Can::launch_dependently);
     stream_ = device_.create_stream();
     kernel_ = device_.load(kernels::dependent_kernel);
     counter_ = device_.allocate(sizeof(unsigned));
@@ -131,7 +130,7 @@ const Registration launch_cooperative =
         .asks("What does a cooperative launch cost beyond an ordinary one?")
         .axis("launch", {"plain", "cooperative"})
         .only([](Profile, const DeviceFacts& facts, const CaseName& name) {
-          return !is_host(facts) || name.at("launch") == "cooperative";
+          return can(facts, Can::launch_cooperatively) || name.at("launch") == "cooperative";
         })
         .metrics({"api_ns", "roundtrip_ns"})
         .samples(sampling)
@@ -148,7 +147,7 @@ const Registration launch_dependent =
         .asks("What does programmatic dependent launch save between kernels?")
         .axis("launch", {"plain", "dependent"})
         .only([](Profile, const DeviceFacts& facts, const CaseName& name) {
-          return !is_host(facts) || name.at("launch") == "dependent";
+          return can(facts, Can::launch_dependently) || name.at("launch") == "dependent";
         })
         .metrics({"per_kernel_ns"})
         .samples([](Profile profile, const CaseName&) {

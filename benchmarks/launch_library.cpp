@@ -2,6 +2,8 @@
 // that the library takes, so that its call is what is measured.
 #include "benchmarks/launching.h"
 #include "harness/core/plan.h"
+#include "harness/device/convolution.h"
+#include "harness/device/matmul.h"
 #include "harness/measure/verify.h"
 
 namespace launchgap {

@@ -76,7 +76,7 @@ const Registration launch_priority =
         .asks("What is a higher priority worth while other work fills the device?")
         .axis("priority", {"same", "higher"})
         .only([](Profile, const DeviceFacts& facts, const CaseName& name) {
-          return !is_host(facts) || name.at("priority") == "higher";
+          return can(facts, Can::use_priorities) || name.at("priority") == "higher";
         })
         .metrics({"roundtrip_ns"})
         .samples([](Profile profile, const CaseName&) {

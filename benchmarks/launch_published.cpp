@@ -6,6 +6,7 @@
 
 #include "benchmarks/launching.h"
 #include "harness/core/errors.h"
+#include "harness/device/graph.h"
 #include "kernels/null.h"
 #include "kernels/scale.h"
 #include "kernels/scale_repeated.h"
@@ -15,13 +16,14 @@ namespace {
 
 /// All of them launch into the legacy default stream.
 std::unique_ptr<Stream> usual_stream(Device& device) {
-  return is_host(device.facts()) ? device.create_stream() : device.default_stream();
+  return can(device.facts(), Can::use_default_stream) ? device.default_stream()
+                                                      : device.create_stream();
 }
 
 /// Theirs wait for the device, once: a second wait, though nothing is left, would be timed too. The
 /// host waits for streams only.
 void wait_for_all(Device& device, Stream& stream) {
-  if (is_host(device.facts())) return stream.wait();
+  if (!can(device.facts(), Can::wait_for_all)) return stream.wait();
   device.check();
 }
 
@@ -329,12 +331,12 @@ const Registration superbench =
         .makes<SuperBench>();
 
 std::vector<std::string> small_methods(Profile, const DeviceFacts& facts) {
-  if (is_host(facts)) return {"stream"};
+  if (!can(facts, Can::launch_cooperatively)) return {"stream"};
   return {"stream", "graph", "cooperative", "persistent"};
 }
 
 std::vector<std::string> small_sizes(Profile profile, const DeviceFacts& facts) {
-  if (is_host(facts)) return {"64"};
+  if (!can(facts, Can::run_many_blocks)) return {"64"};
   if (profile == Profile::quick) return {"64"};
   return {"64", "128", "256", "512", "1024"};
 }

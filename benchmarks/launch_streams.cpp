@@ -16,7 +16,7 @@ class StreamsLaunch : public Case {
   explicit StreamsLaunch(const CaseContext& context)
       : device_(context.device), busy_(context.name.at("kernel") == "10us") {
     const auto count = static_cast<std::size_t>(context.name.number("streams"));
-    if (is_host(device_.facts()))
+    if (backend_of(device_.facts()).stream_takes_cpu)
       need_cpus(device_, count + 1, "the launching thread and a worker per queue");
     const bool with_default = context.name.at("with") == "default";
     for (std::size_t i = 0; i < count; ++i) {
@@ -71,7 +71,7 @@ class StreamsLaunch : public Case {
 };
 
 std::vector<std::string> stream_counts(Profile profile, const DeviceFacts& facts) {
-  if (is_host(facts)) return {"1", "2"};
+  if (backend_of(facts).stream_takes_cpu) return {"1", "2"};
   if (profile == Profile::quick) return {"1", "4", "32"};
   return {"1", "2", "4", "8", "16", "32"};
 }
@@ -83,7 +83,8 @@ const Registration launch_streams =
         .axis("kernel", {"null", "10us"})
         .axis("with", {"nothing", "default"})
         .only([](Profile, const DeviceFacts& facts, const CaseName& name) {
-          return !is_host(facts) || name.at("with") == "nothing" || name.at("streams") == "1";
+          return can(facts, Can::use_default_stream) || name.at("with") == "nothing" ||
+                 name.at("streams") == "1";
         })
         .metrics({"per_launch_ns"})
         .samples([](Profile profile, const CaseName&) {

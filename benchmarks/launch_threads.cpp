@@ -128,8 +128,8 @@ class ThreadsLaunch : public Case {
       : device_(context.device), threads_(static_cast<int>(context.name.number("threads"))) {
     const bool shared = context.name.at("streams") == "shared";
     const auto threads = static_cast<std::size_t>(threads_);
-    if (is_host(device_.facts())) {
-      if (shared) throw Unsupported("a queue of the host takes tasks from one thread only");
+    if (shared) need(device_.facts(), Can::share_streams);
+    if (backend_of(device_.facts()).stream_takes_cpu) {
       need_cpus(device_, 2 * threads, fmt::format("{} threads and their queues", threads));
     } else {
       need_cpus(device_, threads, fmt::format("{} launching threads", threads));

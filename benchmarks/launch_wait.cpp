@@ -24,8 +24,7 @@ class WaitLaunch : public Case {
                             launch_method(*kernel_, context.device.facts()),
                             context.name.at("by"),
                             context.name.at("wait"))) {
-    if (is_host(context.device.facts()))
-      throw Unsupported("the host's queue has one way to wait: it spins for 50 µs and then sleeps");
+    need(context.device.facts(), Can::choose_wait);
     if (context.name.at("by") == "event") event_ = context.device.create_event(EventUse::order);
     verify_launches(context.device, *stream_);
   }
@@ -56,7 +55,7 @@ class WaitLaunch : public Case {
 };
 
 std::vector<std::string> ways(Profile, const DeviceFacts& facts) {
-  if (is_host(facts)) return {"own"};
+  if (!can(facts, Can::choose_wait)) return {"own"};
   return {"spin", "yield", "block"};
 }
 

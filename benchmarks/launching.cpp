@@ -7,8 +7,7 @@
 namespace launchgap {
 
 std::string launch_method(const Kernel& kernel, const DeviceFacts& facts) {
-  return fmt::format(
-      "{} kernel through the {}", kernel.form(), is_host(facts) ? "host queue" : "CUDA driver API");
+  return fmt::format("{} kernel through the {}", kernel.form(), backend_of(facts).launcher);
 }
 
 void verify_launches(Device& device,

@@ -19,11 +19,7 @@ inline constexpr int kBurst = 256;
 
 /// The way by which a device's launches go.
 inline std::vector<std::string> launching_api(Profile, const DeviceFacts& facts) {
-  return {facts.backend == "host" ? "queue" : "driver"};
-}
-
-inline bool is_host(const DeviceFacts& facts) {
-  return facts.backend == "host";
+  return {std::string(backend_of(facts).launch_api)};
 }
 
 /// How a kernel that was loaded is launched: "native kernel through the CUDA driver API".

@@ -1,4 +1,6 @@
 // The matrix product of the device's own library.
+#include "harness/device/matmul.h"
+
 #include <memory>
 #include <vector>
 
@@ -104,7 +106,7 @@ std::vector<std::string> sizes(Profile profile, const DeviceFacts& facts) {
       return {"256", "1024", "2048"};
     case Profile::nightly:
       // A CPU takes seconds for one product of 8192; every night is too often for that.
-      if (facts.backend == "host") return {"256", "512", "1024", "2048", "4096"};
+      if (!is_gpu(facts)) return {"256", "512", "1024", "2048", "4096"};
       return {"256", "512", "1024", "2048", "4096", "8192"};
     case Profile::full:
       return {"256", "384", "512", "768", "1024", "1536", "2048", "3072", "4096", "6144", "8192"};
@@ -117,10 +119,8 @@ std::vector<std::string> cache_states(Profile profile, const DeviceFacts&) {
                                    : std::vector<std::string>{"warm", "cold"};
 }
 
-/// OpenBLAS has FP32 alone of these; what a GPU has, its library says.
 std::vector<std::string> types(Profile, const DeviceFacts& facts) {
-  return facts.backend == "host" ? std::vector<std::string>{"fp32"}
-                                 : std::vector<std::string>{"fp32", "tf32", "fp16", "bf16"};
+  return backend_of(facts).matmul_types;
 }
 
 const Registration library_matmul =
@@ -130,6 +130,7 @@ const Registration library_matmul =
         .axis("type", types)
         .axis("cache", cache_states)
         .metrics({"device_ns", "tflops"})
+        .headline({5, "matmul, best", "", "tflops", Headline::Of::best_median})
         .samples([](Profile profile, const CaseName& name) {
           const long long size = name.number("size");
           const int samples = size <= 1024 ? 10 : size <= 2048 ? 5 : size <= 4096 ? 3 : 2;
@@ -137,8 +138,7 @@ const Registration library_matmul =
         })
         .takes([](const DeviceFacts& facts, const CaseName& name, Sampling sampling) {
           const double size = static_cast<double>(name.number("size"));
-          const double flops =
-              facts.backend == "host" ? 5e10 * facts.multiprocessors.value_or(1) : 2e13;
+          const double flops = expected_matmul_flops(facts);
           const double one = 2 * size * size * size / flops;
           return 0.1 + std::max(1.2e-3, one) * (sampling.blocks * sampling.samples + 4) +
                  size * size * 2e-8;

@@ -9,7 +9,9 @@
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
+#include "harness/device/backend.h"
 #include "harness/device/device.h"
+#include "kernels/element.h"
 
 namespace launchgap {
 
@@ -33,17 +35,16 @@ inline int operand_sets(Device& device, const std::string& cache, std::size_t se
   return sets;
 }
 
-/// How long a device works before it is timed: a GPU's clocks take a while to rise from where
-/// idleness left them.
+/// How long a device works before it is timed.
 inline double warm_up_seconds(const Device& device) {
-  return device.facts().backend == "host" ? 0 : 0.1;
+  return backend_of(device.facts()).warm_up_s;
 }
 
 /// The axis `type`: fp32, tf32 (FP32 in memory, rounded to TF32 in the tensor cores), fp16, bf16.
-inline ElementType element_type(const std::string& type) {
-  if (type == "fp32" || type == "tf32") return ElementType::fp32;
-  if (type == "fp16") return ElementType::fp16;
-  if (type == "bf16") return ElementType::bf16;
+inline kernels::ElementType element_type(const std::string& type) {
+  if (type == "fp32" || type == "tf32") return kernels::ElementType::fp32;
+  if (type == "fp16") return kernels::ElementType::fp16;
+  if (type == "bf16") return kernels::ElementType::bf16;
   throw Error("there is no type '" + type + "'");
 }
 

@@ -7,6 +7,7 @@
 #include "harness/core/plan.h"
 #include "harness/core/say.h"
 #include "harness/core/text.h"
+#include "harness/device/backend.h"
 #include "harness/measure/benchmark.h"
 #include "harness/record/schema.h"
 #include "harness/run/device_lock.h"
@@ -23,7 +24,7 @@ void check_idle_devices(MachineDevices& machine) {
   std::vector<DeviceLock> locks;
   std::vector<DeviceFacts*> idle;
   for (DeviceFacts& device : machine.devices) {
-    if (device.backend != "cuda") continue;
+    if (!is_gpu(device)) continue;
     try {
       locks.emplace_back(device.uuid);
       idle.push_back(&device);
@@ -46,15 +47,15 @@ void list_devices(const MachineDevices& machine, Json* json) {
   std::vector<std::vector<std::string>> rows = {
       {"device", "index", "capability", "memory", "units", "clock", "driver", "usable", "uuid"}};
   for (const DeviceFacts& device : machine.devices) {
-    const auto number = [](const auto& value, const char* unit) {
+    const auto number = [](const auto& value, const std::string& unit) {
       return value ? fmt::format("{}{}", *value, unit) : std::string("–");
     };
     rows.push_back(
         {device.name,
-         device.backend == "host" ? "host" : std::to_string(device.index),
+         is_gpu(device) ? std::to_string(device.index) : device.backend,
          device.compute_capability.value_or("–"),
          device.memory_bytes ? bytes_text(static_cast<double>(*device.memory_bytes)) : "–",
-         number(device.multiprocessors, device.backend == "host" ? " CPUs" : " SMs"),
+         number(device.multiprocessors, fmt::format(" {}", backend_of(device).processors)),
          number(device.clock_mhz, " MHz"),
          device.driver_version ? "CUDA " + *device.driver_version : "–",
          device.details.contains("busy") ? "in use"

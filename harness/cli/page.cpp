@@ -17,13 +17,9 @@
 #include "harness/core/errors.h"
 #include "harness/core/input_file.h"
 #include "harness/core/output_file.h"
-#include "harness/core/plan.h"
 #include "harness/core/stop.h"
 #include "harness/core/temporary_folder.h"
 #include "harness/core/text.h"
-#include "harness/summary/advice.h"
-#include "harness/summary/fallback.h"
-#include "harness/summary/findings.h"
 #include "harness/summary/all_tables.h"
 
 extern char** environ;
@@ -121,25 +117,6 @@ int run_program(std::vector<std::string> arguments,
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-const SummaryRow* find_row(const Summarised& summarised,
-                           const std::string& device,
-                           const std::string& benchmark,
-                           const std::string& params_part,
-                           const std::string& metric,
-                           bool best = false) {
-  const SummaryRow* found = nullptr;
-  for (const SummaryRow& row : summarised.rows) {
-    if (row.key.arm != name_of(Arm::plain) || row.key.device != device ||
-        row.key.name.benchmark != benchmark || row.metric != metric ||
-        row.key.name.params_text().find(params_part) == std::string::npos) {
-      continue;
-    }
-    if (!best) return &row;
-    if (!found || row.p50 > found->p50) found = &row;
-  }
-  return found;
-}
-
 }  // namespace
 
 Summarised::Summarised(const fs::path& folder)
@@ -179,145 +156,6 @@ void write_page(const std::vector<std::unique_ptr<Summarised>>& sessions, const 
     throw Error(fmt::format(
         "the page was not made (the line above says why); {} exited with {}", arguments[0], code));
   write_file(output, InputFile(page).text(kLargestPage));
-}
-
-std::string headline_table(const Summarised& summarised) {
-  std::vector<std::vector<std::string>> rows = {{"device",
-                                                 "launch call",
-                                                 "1 in 1000 over",
-                                                 "round trip",
-                                                 "per launch, burst",
-                                                 "matmul, best",
-                                                 "convolution, best",
-                                                 "allocate 1 MiB"}};
-  std::string unusable;
-  bool simulated = false;
-  const auto median = [](const SummaryRow* row, const char* unit) {
-    return quantity(row ? row->p50 : std::nullopt, unit);
-  };
-  for (const DeviceFacts& device : summarised.session.devices) {
-    const std::string name = device.backend == "host"
-                                 ? device.name + " (host)"
-                                 : fmt::format("{} ({})", device.name, device.index);
-    if (!device.usable) {
-      unusable += fmt::format("{}: not measured: {}\n", name, device.reason);
-      continue;
-    }
-    simulated = simulated || device.simulated;
-    const SummaryRow* call =
-        find_row(summarised, device.uuid, "launch/null", "mode:idle", "api_ns");
-    const auto bytes = "allocator:direct/bytes:1048576";
-    rows.push_back(
-        {name,
-         median(call, "ns"),
-         quantity(call ? call->p999 : std::nullopt, "ns"),
-         median(find_row(summarised, device.uuid, "launch/null", "mode:idle", "roundtrip_ns"),
-                "ns"),
-         median(find_row(summarised, device.uuid, "launch/null", "mode:burst", "per_launch_ns"),
-                "ns"),
-         median(find_row(summarised, device.uuid, "matmul/library", "", "tflops", true), "TFLOP/s"),
-         median(find_row(summarised, device.uuid, "convolution/library", "", "tflops", true),
-                "TFLOP/s"),
-         median(find_row(summarised, device.uuid, "allocation/latency", bytes, "call_ns"), "ns")});
-  }
-  return (rows.size() > 1 ? table(rows) : "") + unusable +
-         (simulated ? "SIMULATED: measured on fake CUDA libraries.\n" : "");
-}
-
-namespace {
-
-/// One line per device that differs from its kind, on its launches if they do.
-std::string odd_device_remarks(const Summarised& summarised) {
-  struct Speaker {
-    OddDevice odd;
-    int others = 0;
-  };
-  const auto weight = [](const OddDevice& odd) {
-    const bool launches = odd.key.name.benchmark == "launch/null";
-    return std::pair(launches, std::abs(std::log(odd.ratio)));
-  };
-  std::map<std::string, Speaker> speakers;
-  for (const OddDevice& odd : odd_devices(summarised.session, summarised.rows)) {
-    const auto [entry, added] = speakers.try_emplace(odd.device, Speaker{odd});
-    if (added) continue;
-    ++entry->second.others;
-    if (weight(odd) > weight(entry->second.odd)) entry->second.odd = odd;
-  }
-  std::string text;
-  for (const auto& [uuid, speaker] : speakers) {
-    const OddDevice& odd = speaker.odd;
-    const DeviceFacts* device = summarised.session.device(uuid);
-    const Metric* metric = known_metric(odd.metric);
-    const bool more_is_worse = !metric || metric->direction == Direction::lower_is_better;
-    const double ratio = more_is_worse ? odd.ratio : 1 / odd.ratio;
-    text += fmt::format(
-        "{} ({}) is {:.0f} % {} than the others of its kind in {} of {}{}\n",
-        device->name,
-        device->index,
-        100 * std::abs(ratio - 1),
-        ratio > 1 ? "slower" : "faster",
-        odd.metric,
-        odd.key.name.text(),
-        speaker.others > 0 ? fmt::format(", and differs in {} more", speaker.others) : "");
-  }
-  return text;
-}
-
-std::string fallback_remarks(const Summarised& summarised) {
-  std::string text;
-  for (const Sentence& sentence :
-       fallback_sentences(summarised.session, fallback_costs(summarised.session, summarised.rows)))
-    text += sentence.text + '\n';
-  return text;
-}
-
-/// Whether the traced arm is missing, and who else watched.
-std::string tracing_remarks(const SessionData& session) {
-  std::set<std::string> tools, problems;
-  for (const RunInfo& run : session.runs) {
-    if (!run.measured_under_tool.empty()) tools.insert(run.measured_under_tool);
-  }
-  for (const TraceInfo& trace : session.traces) {
-    if (trace.case_name.empty() && trace.state != "ok") problems.insert(trace.reason);
-  }
-  std::string text;
-  for (const std::string& tool : tools)
-    text += fmt::format("Measured under {}: nothing of this session serves as a baseline.\n", tool);
-  for (const std::string& problem : problems) text += fmt::format("Not traced: {}\n", problem);
-  return text;
-}
-
-}  // namespace
-
-std::string first_advice(const Summarised& summarised) {
-  constexpr std::size_t kShown = 3;
-  constexpr std::size_t kIndent = 2;
-  std::vector<Advice> lines = advice(summarised.session, summarised.rows);
-  std::erase_if(lines, [](const Advice& line) { return line.severity != Severity::act; });
-  // Of one device, and rather a GPU.
-  const DeviceFacts* subject = nullptr;
-  for (const DeviceFacts& device : summarised.session.devices) {
-    const bool better = !subject || (subject->backend == "host" && device.backend != "host");
-    if (better && std::ranges::find(lines, device.uuid, &Advice::device) != lines.end())
-      subject = &device;
-  }
-  if (!subject) return "";
-  std::erase_if(lines, [&](const Advice& line) { return line.device != subject->uuid; });
-  std::string text = fmt::format("\nWhat to do about launches on {}:\n", subject->name);
-  for (std::size_t i = 0; i < std::min(kShown, lines.size()); ++i)
-    text += wrapped("- " + lines[i].advice, kIndent) + "\n";
-  if (lines.size() > kShown) {
-    text += fmt::format(
-        "- and {} more, each with its evidence: on the page, and in advice.csv of `launchgap "
-        "export`\n",
-        lines.size() - kShown);
-  }
-  return text;
-}
-
-std::string remarks(const Summarised& summarised) {
-  return odd_device_remarks(summarised) + fallback_remarks(summarised) +
-         tracing_remarks(summarised.session);
 }
 
 }  // namespace launchgap::cli

@@ -23,14 +23,4 @@ struct Summarised {
 void write_page(const std::vector<std::unique_ptr<Summarised>>& sessions,
                 const std::filesystem::path& output);
 
-/// The few numbers per device that a person looks for first.
-std::string headline_table(const Summarised& summarised);
-
-/// The first things to do about what launches cost, and where the rest is. Empty if there are none.
-std::string first_advice(const Summarised& summarised);
-
-/// What the numbers say that the table does not, one line each: devices that differ from their
-/// kind, why the traced arm is missing, who else watched. Empty if there is nothing to say.
-std::string remarks(const Summarised& summarised);
-
 }  // namespace launchgap::cli

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "harness/cli/command.h"
+#include "harness/cli/console.h"
 #include "harness/cli/page.h"
 #include "harness/core/say.h"
 #include "harness/core/stop.h"

@@ -1,6 +1,4 @@
 // launchgap worker: internal, and a plain Google Benchmark program.
-#include "harness/run/worker.h"
-
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -12,8 +10,10 @@
 #include "harness/cli/command.h"
 #include "harness/core/cpus.h"
 #include "harness/core/say.h"
+#include "harness/device/backend.h"
 #include "harness/doctor/probes/probe.h"
 #include "harness/measure/loop.h"
+#include "harness/run/perform_job.h"
 #include "harness/run/process.h"
 
 namespace launchgap::cli {
@@ -96,11 +96,11 @@ ExitCode worker_main(int argc, char** argv) {
     throw UsageError(
         fmt::format("worker: '{}' is not known. `launchgap worker --help` shows what is", argv[1]));
 
-  const std::string backend = uuid.starts_with("host") ? "host" : "cuda";
-  const std::unique_ptr<Device> device = open_device(backend, uuid);
+  const Backend& backend = backend_of_uuid(uuid);
+  const std::unique_ptr<Device> device = backend.open(uuid, {});
   // As in a run: the launching thread stays on one CPU.
   const CpuList cpus = allowed_cpus();
-  bind_thread({backend == "host" ? cpus.front() : cpus.back()});
+  bind_thread({backend.launches_from_first_cpu ? cpus.front() : cpus.back()});
   std::vector<CaseName> cases;
   for (const Benchmark& definition : all_benchmarks()) {
     for (CaseName& name : definition.cases(profile, device->facts()))

@@ -45,53 +45,11 @@ std::string_view name_of(Arm arm) {
   return arm == Arm::plain ? "plain" : "traced";
 }
 
-std::string_view name_of(TraceLevel level) {
-  switch (level) {
-    case TraceLevel::none:
-      return "none";
-    case TraceLevel::launches:
-      return "launches";
-    case TraceLevel::kernels:
-      return "kernels";
-    case TraceLevel::all:
-      return "all";
+Arm parse_arm(std::string_view text) {
+  for (const Arm arm : {Arm::plain, Arm::traced}) {
+    if (text == name_of(arm)) return arm;
   }
-  return "";
-}
-
-std::string observer_setup(std::string_view family, TraceLevel level) {
-  return with_setting(family, "trace", name_of(level));
-}
-
-bool is_observer_setup(std::string_view setup) {
-  return setting_of(setup, "trace").has_value();
-}
-
-std::string with_setting(std::string_view setup, std::string_view name, std::string_view value) {
-  return fmt::format("{}+{}={}", setup, name, value);
-}
-
-std::string_view family_of_setup(std::string_view setup) {
-  return setup.substr(0, setup.find('+'));
-}
-
-std::optional<std::string_view> setting_of(std::string_view setup, std::string_view name) {
-  for (std::size_t plus = setup.find('+'); plus != std::string_view::npos;) {
-    const std::size_t next = setup.find('+', plus + 1);
-    const std::string_view setting = setup.substr(plus + 1, next - plus - 1);
-    const std::size_t equals = setting.find('=');
-    if (equals != std::string_view::npos && setting.substr(0, equals) == name)
-      return setting.substr(equals + 1);
-    plus = next;
-  }
-  return std::nullopt;
-}
-
-TraceLevel trace_level_of(std::string_view setup) {
-  for (const TraceLevel level : {TraceLevel::none, TraceLevel::launches, TraceLevel::kernels}) {
-    if (setting_of(setup, "trace") == name_of(level)) return level;
-  }
-  return TraceLevel::all;
+  throw Error(fmt::format("'{}' is not an arm: plain or traced", text));
 }
 
 std::size_t Plan::run_count() const {
@@ -131,7 +89,7 @@ Plan make_plan(const std::vector<Workload>& workloads, std::uint64_t seed) {
   for (const Workload& workload : workloads) replicates = std::max(replicates, workload.replicates);
   for (int replicate = 0; replicate < replicates; ++replicate) {
     std::vector<Batch> batches;
-    std::map<std::pair<std::string, Arm>, Batch> shared;
+    std::map<std::pair<ProcessConfig, Arm>, Batch> shared;
     for (const Workload& workload : workloads) {
       if (workload.cases.empty() || replicate >= workload.replicates) continue;
       PlannedRun run{workload.device, workload.setup, workload.arm, replicate, workload.cases};

@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "harness/core/process_config.h"
+
 namespace launchgap {
 
 enum class Profile { quick, nightly, full };
@@ -22,24 +24,7 @@ int default_replicates(Profile profile);       // quick 3, nightly 10, full 20
 
 enum class Arm { plain, traced };
 std::string_view name_of(Arm arm);
-
-/// How much a process records: nothing; the calls that launch and allocate; kernels and overheads
-/// as well; or everything.
-enum class TraceLevel { none, launches, kernels, all };
-std::string_view name_of(TraceLevel level);
-
-/// The setup in which a family's cases that show the observer effect run at a level, and no others:
-/// "launch+trace=kernels". Processes of the same content are compared with each other, and with
-/// nothing else.
-std::string observer_setup(std::string_view family, TraceLevel level);
-bool is_observer_setup(std::string_view setup);
-/// `setup`, "launch" or "launch+wait=block", with one more process-wide setting.
-std::string with_setting(std::string_view setup, std::string_view name, std::string_view value);
-std::string_view family_of_setup(std::string_view setup);
-/// The value of a setting that a setup's name spells out, or nothing.
-std::optional<std::string_view> setting_of(std::string_view setup, std::string_view name);
-/// The level that a setup's name asks for; all where it asks for nothing.
-TraceLevel trace_level_of(std::string_view setup);
+Arm parse_arm(std::string_view text);  // throws Error
 
 /// A case as the plan knows it.
 struct PlannedCase {
@@ -50,7 +35,7 @@ struct PlannedCase {
 /// A family of benchmarks with one set of process-wide settings, on one device.
 struct Workload {
   std::string device;  // UUID
-  std::string setup;   // "launch"
+  ProcessConfig setup;
   Arm arm = Arm::plain;
   int replicates = 1;
   bool alone = false;  // whether nothing else may run meanwhile
@@ -60,7 +45,7 @@ struct Workload {
 /// One worker process.
 struct PlannedRun {
   std::string device;
-  std::string setup;
+  ProcessConfig setup;
   Arm arm = Arm::plain;
   int replicate = 0;
   std::vector<PlannedCase> cases;  // in the order in which they run: rotated by replicate

@@ -1,6 +1,6 @@
 // A device as benchmarks see it: a GPU or the host CPU, with queues of work (streams), memory,
-// events and the operations that libraries provide on it. A benchmark is one source for all kinds of
-// device; what only some have is asked for and may be refused.
+// events and the operations that libraries provide on it. A benchmark is one source for all kinds
+// of device; what only some have is asked for and may be refused.
 //
 // Errors: every call may throw LibraryError, and Unsupported where the device cannot do what is
 // asked.
@@ -9,55 +9,31 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "harness/core/cpus.h"
-#include "kernels/element.h"
+#include "harness/device/facts.h"
 #include "kernels/kernel.h"
 
 namespace launchgap {
 
-using kernels::ElementType;
 using kernels::KernelDescription;
 using kernels::LaunchShape;
 
-/// What a device is. Absent values are unknown, never zero.
-struct DeviceFacts {
-  std::string backend;  // "cuda" or "host"
-  std::string
-      uuid;  // "GPU-…", "MIG-…", or "host-…": identifies the device across reboots and orders
-  int index = 0;  // in the driver's order, among devices of this backend
-  std::string name;
-  std::optional<std::string> compute_capability;  // "9.0"
-  std::optional<std::string> pci_bus_id;          // "0000:07:00.0"
-  std::optional<std::uint64_t> memory_bytes;
-  std::optional<int> multiprocessors;  // SMs, or cores this process may use
-  std::optional<int> clock_mhz;        // highest
-  std::optional<int> memory_clock_mhz;
-  std::optional<int> memory_bus_bits;
-  std::optional<std::uint64_t> last_level_cache_bytes;
-  std::optional<int> numa_node;
-  std::optional<std::string>
-      driver_version;  // "13.0", as the driver reports the CUDA version it serves
-  std::map<std::string, std::string> details;  // whatever else was found, by name
-  bool simulated = false;                      // a fake library of the tests stands below
-  bool usable = true;
-  std::string reason;  // why not usable
-};
-
-/// A library as it was loaded.
-struct LoadedLibrary {
-  std::string name;     // "cuBLAS"
-  std::string soname;   // "libcublas.so.13"
-  std::string path;     // where the loader found it
-  std::string version;  // what the library says of itself
-  bool simulated = false;
-};
+// Each has a header of its own, for those that use it.
+class Allocator;
+class Convolution;
+class ExecutableGraph;
+class Graph;
+class Matmul;
+class NullLauncher;
+struct ConvolutionShape;
+struct MatmulShape;
+enum class AllocatorKind;
+enum class RuntimeApi;
 
 /// A block of the device's memory, released with the object. `address` may be used on the host only
 /// where the device is the host.
@@ -101,139 +77,22 @@ class Stream {
   /// this returns.
   virtual void launch(const Kernel& kernel, LaunchShape shape, void** arguments) = 0;
   /// The same; all blocks are on the device at once, so they may wait for each other.
-  virtual void launch_cooperative(const Kernel& kernel, LaunchShape shape, void** arguments);
+  virtual void launch_cooperative(const Kernel& kernel, LaunchShape shape, void** arguments) = 0;
   /// The same; the kernel may begin before the one ahead of it has ended, as far as that one lets
   /// it (programmatic dependent launch).
-  virtual void launch_dependent(const Kernel& kernel, LaunchShape shape, void** arguments);
+  virtual void launch_dependent(const Kernel& kernel, LaunchShape shape, void** arguments) = 0;
   /// Returns when all work enqueued so far is done.
   virtual void wait() = 0;
   virtual void record(Event& event) = 0;
   /// What is enqueued from now on waits for the event, which another stream may have recorded.
-  virtual void wait_for(Event& event);
+  virtual void wait_for(Event& event) = 0;
   virtual void fill_bytes(void* address, unsigned char value, std::size_t bytes) = 0;
 };
-
-/// Kernels and their order, recorded to be launched together, as often as wanted.
-class Graph {
- public:
-  virtual ~Graph() = default;
-  virtual std::size_t nodes() const = 0;
-};
-
-/// A graph made ready to run.
-class ExecutableGraph {
- public:
-  virtual ~ExecutableGraph() = default;
-  /// Brings onto the device what the first launch would otherwise bring.
-  virtual void upload(Stream& stream) = 0;
-  virtual void launch(Stream& stream) = 0;
-  /// Takes over the parameters of a graph of the same shape.
-  virtual void update(const Graph& graph) = 0;
-};
-
-/// Another library's ways to launch a kernel that does nothing, as <<<1, 1>>>.
-class NullLauncher {
- public:
-  virtual ~NullLauncher() = default;
-  virtual void launch(Stream& stream) = 0;
-  /// Launches a kernel that adds one to an unsigned on the device, in the same way.
-  virtual void count(Stream& stream, void* counter) = 0;
-  virtual std::string method() const = 0;
-};
-enum class RuntimeApi { launch_ex, chevron };  // cudaLaunchKernelExC, <<<>>>
 
 /// What opening the device took in this process.
 struct Opening {
   std::optional<double> initialise_ns;  // loading the driver and starting it
   std::optional<double> context_ns;     // making this process's context on the device
-};
-
-/// Settings of a whole process, made before the device is opened.
-enum class WaitMode { spin, yield, block };
-enum class CodeLoading {
-  unchanged,     // as the environment says
-  lazy,          // when a kernel is first used
-  eager,         // with its module
-  jit_uncached,  // compiled by the driver from PTX in this process
-  jit_warming,   // the same, and left for later processes in `jit_cache`
-  jit_cached     // compiled by an earlier process, which was `jit_warming`
-};
-struct OpenOptions {
-  WaitMode wait = WaitMode::spin;
-  CodeLoading loading = CodeLoading::unchanged;
-  std::string jit_cache;  // a folder
-};
-
-/// C = A B, row-major square matrices of `size` x `size`.
-struct MatmulShape {
-  int size = 0;
-  ElementType type = ElementType::fp32;  // of A, B and C; products are summed in FP32
-  bool allow_tf32 = false;               // FP32 inputs may be rounded to TF32 (10 bits of mantissa)
-
-  double operations() const { return 2.0 * size * size * size; }
-};
-
-/// A library's matrix product, ready to run.
-class Matmul {
- public:
-  virtual ~Matmul() = default;
-  virtual void enqueue(const Buffer& a, const Buffer& b, Buffer& c) = 0;
-  virtual std::string method() const = 0;  // library, call and algorithm
-};
-
-/// A two-dimensional forward convolution (cross-correlation) without bias: input n x c x h x w,
-/// filters k x c x r x s, output n x k x out_h x out_w, all in this order in memory.
-struct ConvolutionShape {
-  std::string layer;
-  int n = 1, c = 1, h = 1, w = 1;
-  int k = 1, r = 1, s = 1;
-  int stride = 1, pad = 0;
-  ElementType type = ElementType::fp32;  // of all three tensors; products are summed in FP32
-  bool allow_tf32 = false;               // as for MatmulShape
-
-  int out_h() const { return (h + 2 * pad - r) / stride + 1; }
-  int out_w() const { return (w + 2 * pad - s) / stride + 1; }
-  std::size_t input_count() const { return std::size_t{1} * n * c * h * w; }
-  std::size_t filter_count() const { return std::size_t{1} * k * c * r * s; }
-  std::size_t output_count() const { return std::size_t{1} * n * k * out_h() * out_w(); }
-  double operations() const { return 2.0 * static_cast<double>(output_count()) * c * r * s; }
-};
-
-/// A library's convolution, ready to run on one or several sets of tensors. It may keep them in a
-/// layout of its own: `add_tensors` brings them into it and `read_output` back, neither of which is
-/// part of `enqueue`.
-class Convolution {
- public:
-  virtual ~Convolution() = default;
-  /// A set of tensors with these inputs, which must live as long; sets are numbered from 0. Waits.
-  virtual void add_tensors(const Buffer& input, const Buffer& filter) = 0;
-  /// Brings the inputs of a set in again, after they were changed. Waits.
-  virtual void update_tensors(std::size_t set) = 0;
-  virtual void enqueue(std::size_t set) = 0;
-  /// What the last `enqueue` on this set computed, `output_count()` elements in host memory. Waits.
-  virtual void read_output(std::size_t set, void* output) = 0;
-  virtual std::string method() const = 0;
-  /// Whether the algorithm transforms its inputs (Winograd, FFT), so that even integers come out
-  /// rounded.
-  virtual bool rounds_integers() const = 0;
-};
-
-/// Ways to get memory.
-enum class AllocatorKind {
-  direct,  // one call to the system or driver each: malloc, cuMemAlloc
-  mapped,  // pages mapped for each allocation: mmap
-  pool,    // from memory kept by the process: std::pmr pool, cuMemAllocAsync
-};
-
-/// One way to get memory. `allocate` and `release` are the timed calls and do nothing else.
-class Allocator {
- public:
-  virtual ~Allocator() = default;
-  virtual void* allocate(std::size_t bytes) = 0;
-  virtual void release(void* address, std::size_t bytes) = 0;
-  /// Writes the whole allocation once and waits until that is done.
-  virtual void touch(void* address, std::size_t bytes) = 0;
-  virtual std::string method() const = 0;
 };
 
 class Device {
@@ -247,14 +106,14 @@ class Device {
   /// Before a thread other than the one that opened the device calls it.
   virtual void use_on_this_thread() {}
 
-  virtual std::unique_ptr<Stream> create_stream() = 0;
-  virtual std::unique_ptr<Stream> create_stream(const StreamOptions& options);
+  virtual std::unique_ptr<Stream> create_stream(const StreamOptions& options) = 0;
+  std::unique_ptr<Stream> create_stream() { return create_stream(StreamOptions()); }
   /// The one stream that every device has, with which `ordered_with_default` streams take turns.
-  virtual std::unique_ptr<Stream> default_stream();
+  virtual std::unique_ptr<Stream> default_stream() = 0;
   struct Priorities {
     int lowest, highest;
   };
-  virtual Priorities stream_priorities();
+  virtual Priorities stream_priorities() = 0;
   virtual std::unique_ptr<Event> create_event(EventUse use) = 0;
   std::unique_ptr<Event> create_event() { return create_event(EventUse::timing); }
   /// Nanoseconds from `begin` to `end`, both reached.
@@ -262,13 +121,13 @@ class Device {
 
   virtual std::unique_ptr<Kernel> load(const KernelDescription& kernel) = 0;
   /// How many blocks of so many threads the whole device runs at once.
-  virtual int resident_blocks(const Kernel& kernel, int threads);
+  virtual int resident_blocks(const Kernel& kernel, int threads) = 0;
 
   /// Records what `work` launches on `stream`, and on streams that it makes wait for that one,
   /// instead of running it.
-  virtual std::unique_ptr<Graph> capture(Stream& stream, const std::function<void()>& work);
-  virtual std::unique_ptr<ExecutableGraph> instantiate(const Graph& graph);
-  virtual std::unique_ptr<NullLauncher> runtime_launcher(RuntimeApi api);
+  virtual std::unique_ptr<Graph> capture(Stream& stream, const std::function<void()>& work) = 0;
+  virtual std::unique_ptr<ExecutableGraph> instantiate(const Graph& graph) = 0;
+  virtual std::unique_ptr<NullLauncher> runtime_launcher(RuntimeApi api) = 0;
 
   virtual std::unique_ptr<Buffer> allocate(std::size_t bytes) = 0;
   /// Host memory that kernels can read and write while the host does.
@@ -290,27 +149,5 @@ class Device {
  private:
   CpuList cpus_ = allowed_cpus();
 };
-
-/// A GPU of which nothing is known but its number.
-DeviceFacts unknown_gpu(int index);
-
-/// How devices are looked for by a process that a driver may end.
-struct ProbeOptions {
-  std::optional<int> index;                     // only this GPU
-  std::function<void(int)> found = [](int) {};  // how many GPUs there are
-  /// What is asked next, before it is asked: the driver's call.
-  std::function<void(const char*)> asking = [](const char*) {};
-};
-
-/// Every device that can be seen, without keeping any of them open. A GPU of which the driver says
-/// too little is there, not usable, and has the reason. Backends: "host", "cuda".
-std::vector<DeviceFacts> probe_devices(const std::string& backend,
-                                       const ProbeOptions& options = {});
-
-/// Opens a device for use by this process. Throws Error if there is no such device or it cannot be
-/// used.
-std::unique_ptr<Device> open_device(const std::string& backend,
-                                    const std::string& uuid,
-                                    const OpenOptions& options = {});
 
 }  // namespace launchgap

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/device/device.h"
+#include "harness/device/facts.h"
 
 namespace launchgap {
 

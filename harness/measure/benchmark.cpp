@@ -33,10 +33,10 @@ std::vector<CaseName> Benchmark::cases(Profile profile, const DeviceFacts& facts
   return all;
 }
 
-std::string Benchmark::setup_of(const CaseName& name) const {
-  std::string setup = family();
+ProcessConfig Benchmark::setup_of(const CaseName& name) const {
+  ProcessConfig setup = family();
   for (const auto& [setting, usual] : settings) {
-    if (name.at(setting) != usual) setup = with_setting(setup, setting, name.at(setting));
+    if (name.at(setting) != usual) setup = setup.with(setting, name.at(setting));
   }
   return setup;
 }
@@ -68,6 +68,11 @@ BenchmarkBuilder& BenchmarkBuilder::metrics(std::vector<std::string_view> keys) 
 BenchmarkBuilder& BenchmarkBuilder::metrics(
     std::function<std::vector<std::string_view>(const CaseName&)> keys) {
   benchmark_.metrics = std::move(keys);
+  return *this;
+}
+
+BenchmarkBuilder& BenchmarkBuilder::headline(Headline headline) {
+  benchmark_.headlines.push_back(headline);
   return *this;
 }
 

@@ -23,6 +23,7 @@
 #include "harness/core/block.h"
 #include "harness/core/case_name.h"
 #include "harness/core/plan.h"
+#include "harness/device/backend.h"
 #include "harness/device/device.h"
 
 namespace launchgap {
@@ -70,6 +71,18 @@ struct Sampling {
   int samples = 1;
 };
 
+/// A number that a person looks for first: a column of the first table, on the console and on the
+/// page.
+struct Headline {
+  enum class Of { median, one_in_1000, best_median };  // best: the highest of the cases
+
+  int place = 0;             // of the column, counted from the left
+  std::string_view heading;  // "launch call"
+  std::string_view params;   // what the case's parameters must have: "mode:idle"
+  std::string_view metric;   // "api_ns"
+  Of of = Of::median;
+};
+
 struct Benchmark {
   using AxisValues = std::function<std::vector<std::string>(Profile, const DeviceFacts&)>;
 
@@ -92,12 +105,13 @@ struct Benchmark {
   std::function<TracedAs(const CaseName&)> traced_as = [](const CaseName&) {
     return TracedAs::unseen;
   };
+  std::vector<Headline> headlines;
   bool shows_observer_effect = false;  // runs once more at each lesser level of tracing
   std::function<std::unique_ptr<Case>(const CaseContext&)> make;
 
   std::string family() const { return name.substr(0, name.find('/')); }
   /// The family, with the settings of the process that the case asks for.
-  std::string setup_of(const CaseName& name) const;
+  ProcessConfig setup_of(const CaseName& name) const;
   /// The product of all axes, or what is wanted of it.
   std::vector<CaseName> cases(Profile profile, const DeviceFacts& facts) const;
 };
@@ -112,12 +126,14 @@ class BenchmarkBuilder {
   BenchmarkBuilder& axis(std::string name, Benchmark::AxisValues values);
   BenchmarkBuilder& metrics(std::vector<std::string_view> keys);
   BenchmarkBuilder& metrics(std::function<std::vector<std::string_view>(const CaseName&)> keys);
+  /// One of the numbers of the first table.
+  BenchmarkBuilder& headline(Headline headline);
   BenchmarkBuilder& samples(std::function<Sampling(Profile, const CaseName&)> sampling);
   BenchmarkBuilder& takes(
       std::function<double(const DeviceFacts&, const CaseName&, Sampling)> seconds);
   BenchmarkBuilder& one_device_at_a_time();
   /// An axis that is a setting of the whole process: its cases run in setups of their own, but
-  /// those with the `usual` value. The worker makes the setting (harness/run/settings.h).
+  /// those with the `usual` value. Settings are in harness/core/process_config.h.
   BenchmarkBuilder& process_axis(std::string name, Benchmark::AxisValues values, std::string usual);
   /// Each case has processes to itself, and each process takes one sample. Needs a process_axis.
   BenchmarkBuilder& in_fresh_processes(std::function<int(Profile)> processes);

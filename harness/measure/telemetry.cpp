@@ -9,6 +9,7 @@
 
 #include "harness/core/clock.h"
 #include "harness/core/errors.h"
+#include "harness/device/backend.h"
 #include "harness/device/cuda/nvml.h"
 
 namespace launchgap {
@@ -109,7 +110,7 @@ class Telemetry::Gpu {
 };
 
 Telemetry::Telemetry(const DeviceFacts& device) : host_(std::make_unique<Host>()) {
-  if (device.backend != "cuda") return;
+  if (!is_gpu(device)) return;
   try {
     gpu_ = std::make_unique<Gpu>(device);
   } catch (const Error& error) {

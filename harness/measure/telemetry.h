@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "harness/device/device.h"
+#include "harness/device/facts.h"
 
 namespace launchgap {
 

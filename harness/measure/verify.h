@@ -4,7 +4,9 @@
 
 #include <cstdint>
 
+#include "harness/device/convolution.h"
 #include "harness/device/device.h"
+#include "harness/device/matmul.h"
 
 namespace launchgap {
 

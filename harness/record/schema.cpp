@@ -118,6 +118,14 @@ Json to_json(const LoadedLibrary& library) {
           {"simulated", library.simulated}};
 }
 
+LoadedLibrary library_from_json(const Json& json) {
+  return {field<std::string>(json, "name", ""),
+          field<std::string>(json, "soname", ""),
+          field<std::string>(json, "path", ""),
+          field<std::string>(json, "version", ""),
+          field<bool>(json, "simulated", false)};
+}
+
 std::string to_line(const Json& record) {
   return record.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "harness/device/device.h"
+#include "harness/device/facts.h"
 #include "harness/record/json.h"
 
 namespace launchgap {
@@ -37,6 +37,7 @@ Json new_record(std::string_view kind);
 Json to_json(const DeviceFacts& facts);
 DeviceFacts facts_from_json(const Json& json);
 Json to_json(const LoadedLibrary& library);
+LoadedLibrary library_from_json(const Json& json);
 
 /// One line of text for a record; text that is not UTF-8 has its bad bytes replaced.
 std::string to_line(const Json& record);

@@ -13,35 +13,35 @@
 #include "harness/core/clock.h"
 #include "harness/core/cpus.h"
 #include "harness/core/errors.h"
+#include "harness/device/backend.h"
 #include "harness/run/process.h"
 
 namespace launchgap {
 namespace {
 
 /// What a process that looks for devices came to say.
-struct Answer {
+struct ProbeResult {
   std::vector<DeviceFacts> devices;
   int found = 0;       // GPUs that there are
   std::string failed;  // why it did not come to its end; empty if it did
 };
 
 /// Looks for all devices of a backend, or for the one GPU with an index.
-Answer probe(const std::string& backend, double timeout_s, std::optional<int> index = {}) {
-  Json job = {{"task", "probe"}, {"backend", backend}};
-  if (index) job["index"] = *index;
-  Answer answer;
+ProbeResult probe(const std::string& backend, double timeout_s, std::optional<int> index = {}) {
+  ProbeResult answer;
   std::string asking;
   try {
     run_worker(
-        job,
+        job::Probe{backend, index},
         {},
         timeout_s,
         [] { return false; },
-        [&](const Json& message) {
-          answer.found = maybe<int>(message, "found").value_or(answer.found);
-          asking = maybe<std::string>(message, "asking").value_or(asking);
-          for (const Json& device : message.value("devices", Json::array()))
-            answer.devices.push_back(facts_from_json(device));
+        [&](const Message& message) {
+          if (const auto* found = std::get_if<message::Found>(&message))
+            answer.found = found->count;
+          if (const auto* next = std::get_if<message::Asking>(&message)) asking = next->call;
+          if (const auto* devices = std::get_if<message::Devices>(&message))
+            answer.devices = devices->devices;
         });
   } catch (const Error& error) {
     answer.failed = asking.empty() ? error.what() : fmt::format("{}, in {}", error.what(), asking);
@@ -51,13 +51,13 @@ Answer probe(const std::string& backend, double timeout_s, std::optional<int> in
 
 /// The GPUs, also those on which the driver ends or keeps whoever asks for them: each is asked for
 /// by a process of its own then.
-std::vector<DeviceFacts> probe_gpus(double timeout_s) {
-  const Answer all = probe("cuda", timeout_s);
+std::vector<DeviceFacts> probe_gpus(const std::string& backend, double timeout_s) {
+  const ProbeResult all = probe(backend, timeout_s);
   if (all.failed.empty()) return all.devices;
   if (all.found == 0) throw Error(all.failed);
   std::vector<DeviceFacts> gpus;
   for (int i = 0; i < all.found; ++i) {
-    const Answer one = probe("cuda", timeout_s, i);
+    const ProbeResult one = probe(backend, timeout_s, i);
     if (one.failed.empty()) {
       std::ranges::copy(one.devices, std::back_inserter(gpus));
       continue;
@@ -86,15 +86,21 @@ std::string without_quotes(std::string text) {
 
 MachineDevices find_devices(double timeout_s) {
   MachineDevices machine;
-  const Answer host = probe("host", timeout_s);
-  if (!host.failed.empty()) throw Error(host.failed);
-  machine.devices = host.devices;
-  try {
-    const std::vector<DeviceFacts> gpus = probe_gpus(timeout_s);
-    if (gpus.empty()) machine.notes.push_back("The CUDA driver shows no GPU.");
-    std::ranges::copy(gpus, std::back_inserter(machine.devices));
-  } catch (const Error& error) {
-    machine.notes.push_back(fmt::format("No GPU can be used: {}", error.what()));
+  for (const Backend* backend : all_backends()) {
+    const std::string name(backend->name);
+    if (!backend->is_gpu) {
+      const ProbeResult host = probe(name, timeout_s);
+      if (!host.failed.empty()) throw Error(host.failed);
+      std::ranges::copy(host.devices, std::back_inserter(machine.devices));
+      continue;
+    }
+    try {
+      const std::vector<DeviceFacts> gpus = probe_gpus(name, timeout_s);
+      if (gpus.empty()) machine.notes.push_back("The CUDA driver shows no GPU.");
+      std::ranges::copy(gpus, std::back_inserter(machine.devices));
+    } catch (const Error& error) {
+      machine.notes.push_back(fmt::format("No GPU can be used: {}", error.what()));
+    }
   }
   return machine;
 }
@@ -109,8 +115,8 @@ void check_devices(const std::vector<DeviceFacts*>& devices,
   };
   std::vector<Check> checks;
   for (DeviceFacts* device : devices) {
-    if (device->backend != "cuda" || !device->usable) continue;
-    const Json job = {{"task", "initialise"}, {"backend", device->backend}, {"uuid", device->uuid}};
+    if (!is_gpu(*device) || !device->usable) continue;
+    const Json job = to_json(job::Initialise{device->backend, device->uuid});
     checks.push_back(
         {device, std::make_unique<WorkerProcess>(job, worker_environment(*device)), ""});
   }
@@ -125,11 +131,11 @@ void check_devices(const std::vector<DeviceFacts*>& devices,
     wait_for_any(workers, 100);
     std::erase_if(checks, [&](Check& check) {
       const bool ended = check.worker->ended().has_value();
-      for (const Json& message : check.worker->receive()) {
-        if (const auto milliseconds = maybe<double>(message, "initialise_ms")) {
-          check.device->details["initialise_ms"] = fmt::format("{:.1f}", *milliseconds);
-        }
-        if (const auto error = maybe<std::string>(message, "error")) check.error = *error;
+      for (const Message& message : receive_messages(*check.worker)) {
+        if (const auto* opened = std::get_if<message::Initialised>(&message))
+          check.device->details["initialise_ms"] = fmt::format("{:.1f}", opened->milliseconds);
+        if (const auto* failed = std::get_if<message::Failed>(&message))
+          check.error = failed->error;
       }
       if (!ended && now_ns() <= until) return false;
       if (!ended) {
@@ -150,7 +156,7 @@ void check_devices(const std::vector<DeviceFacts*>& devices,
 }
 
 std::map<std::string, std::string> worker_environment(const DeviceFacts& device) {
-  return {{"CUDA_VISIBLE_DEVICES", device.backend == "cuda" ? device.uuid : ""}};
+  return backend_of(device).environment(std::span(&device.uuid, 1));
 }
 
 std::vector<DeviceFacts> select_devices(const MachineDevices& machine,
@@ -163,8 +169,8 @@ std::vector<DeviceFacts> select_devices(const MachineDevices& machine,
   const auto available = [&] {
     std::vector<std::string> names;
     for (const DeviceFacts& device : machine.devices) {
-      names.push_back(device.backend == "host" ? "host"
-                                               : fmt::format("{} ({})", device.index, device.uuid));
+      names.push_back(is_gpu(device) ? fmt::format("{} ({})", device.index, device.uuid)
+                                     : device.backend);
     }
     return fmt::format("{}", fmt::join(names, ", "));
   };
@@ -177,7 +183,7 @@ std::vector<DeviceFacts> select_devices(const MachineDevices& machine,
     const bool is_index = number.ec == std::errc() && number.ptr == word.data() + word.size();
     bool any = false;
     for (const DeviceFacts& device : machine.devices) {
-      const bool gpu = device.backend == "cuda";
+      const bool gpu = is_gpu(device);
       if (word == "all" || (word == "gpu" && gpu) || (word == "host" && !gpu) ||
           (is_index && gpu && device.index == index) ||
           (word.size() >= 8 && device.uuid.starts_with(word))) {

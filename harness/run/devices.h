@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/device/device.h"
+#include "harness/device/facts.h"
 #include "harness/record/schema.h"
 
 namespace launchgap {

@@ -225,18 +225,26 @@ void wait_for_any(const std::vector<WorkerProcess*>& workers, int milliseconds) 
   poll(descriptors.data(), descriptors.size(), milliseconds);
 }
 
-std::vector<Json> run_worker(const Json& job,
-                             const std::map<std::string, std::string>& environment,
-                             double seconds,
-                             const std::function<bool()>& stopped,
-                             const std::function<void(const Json&)>& heard) {
-  WorkerProcess worker(job, environment);
-  std::vector<Json> messages;
+std::vector<Message> receive_messages(WorkerProcess& worker) {
+  std::vector<Message> messages;
+  for (const Json& json : worker.receive()) {
+    if (auto message = message_from_json(json)) messages.push_back(*std::move(message));
+  }
+  return messages;
+}
+
+void run_worker(const Job& job,
+                const std::map<std::string, std::string>& environment,
+                double seconds,
+                const std::function<bool()>& stopped,
+                const std::function<void(const Message&)>& heard) {
+  WorkerProcess worker(to_json(job), environment);
+  std::string error;
   const std::int64_t until = now_ns() + static_cast<std::int64_t>(seconds * 1e9);
   const auto collect = [&] {
-    for (Json& message : worker.receive()) {
+    for (const Message& message : receive_messages(worker)) {
+      if (const auto* failed = std::get_if<message::Failed>(&message)) error = failed->error;
       heard(message);
-      messages.push_back(std::move(message));
     }
   };
   while (!worker.ended()) {
@@ -249,15 +257,11 @@ std::vector<Json> run_worker(const Json& job,
     collect();
   }
   collect();
-  if (!worker.ended()->clean()) {
-    for (const Json& message : messages) {
-      if (const auto error = maybe<std::string>(message, "error")) throw Error(*error);
-    }
-    const std::string output = worker.last_output();
-    throw Error(fmt::format(
-        "its process {}{}{}", worker.ended()->text(), output.empty() ? "" : ": ", output));
-  }
-  return messages;
+  if (worker.ended()->clean()) return;
+  if (!error.empty()) throw Error(error);
+  const std::string output = worker.last_output();
+  throw Error(fmt::format(
+      "its process {}{}{}", worker.ended()->text(), output.empty() ? "" : ": ", output));
 }
 
 Json receive_job() {
@@ -280,6 +284,10 @@ void send_message(const Json& message) {
   const std::string line = to_line(message);
   // The reader may be gone, and then nobody is interested.
   [[maybe_unused]] const ssize_t ignored = write(kMessageDescriptor, line.data(), line.size());
+}
+
+void tell(const Message& message) {
+  send_message(to_json(message));
 }
 
 }  // namespace launchgap

@@ -8,19 +8,11 @@
 #include <sys/types.h>
 #include <vector>
 
-#include "harness/record/schema.h"
+#include "harness/run/job.h"
+#include "harness/run/message.h"
+#include "harness/run/process_end.h"
 
 namespace launchgap {
-
-/// How a process ended.
-struct ProcessEnd {
-  int exit_code = 0;  // when it exited
-  int signal = 0;     // when a signal ended it
-
-  bool clean() const { return signal == 0 && exit_code == 0 && !unknown; }
-  bool unknown = false;      // somebody else took the status
-  std::string text() const;  // "exited with 3", "was killed by SIGABRT"
-};
 
 /// A worker: this binary with a job on its standard input. It reports by JSON lines on a pipe of
 /// its own; what it or a library prints elsewhere is kept, the last few KiB of it, to explain its
@@ -68,14 +60,17 @@ class WorkerProcess {
 /// signal arrives. A parent that wakes up often would disturb the measurements of its workers.
 void wait_for_any(const std::vector<WorkerProcess*>& workers, int milliseconds);
 
-/// Runs a worker to its end and returns its messages. Throws Error if it fails or takes longer than
-/// `seconds`, with what it printed, and if `stopped` becomes true; `heard` had each message then.
-std::vector<Json> run_worker(
-    const Json& job,
+/// What a worker of `run` has said since, in order.
+std::vector<Message> receive_messages(WorkerProcess& worker);
+
+/// Runs a worker to its end; `heard` has each message. Throws Error if it fails or takes longer
+/// than `seconds`, with what it printed, and if `stopped` becomes true.
+void run_worker(
+    const Job& job,
     const std::map<std::string, std::string>& environment,
     double seconds,
     const std::function<bool()>& stopped = [] { return false; },
-    const std::function<void(const Json&)>& heard = [](const Json&) {});
+    const std::function<void(const Message&)>& heard = [](const Message&) {});
 
 /// The descriptor on which a worker reports.
 inline constexpr int kMessageDescriptor = 3;
@@ -83,5 +78,7 @@ inline constexpr int kMessageDescriptor = 3;
 /// For a worker's start: dies with its parent, and reads its job. Throws Error if there is none.
 Json receive_job();
 void send_message(const Json& message);
+/// The same, of what a worker of `run` says.
+void tell(const Message& message);
 
 }  // namespace launchgap

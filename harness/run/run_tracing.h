@@ -6,6 +6,7 @@
 #include <string>
 
 #include "harness/record/schema.h"
+#include "harness/trace/canary.h"
 #include "harness/trace/case_trace.h"
 #include "harness/trace/tracer.h"
 

@@ -28,15 +28,15 @@ constexpr std::string_view kAxes[] = {"launch/api",
 
 }  // namespace
 
-std::string_view name_of(Severity severity) {
+std::string_view name_of(AdviceSeverity severity) {
   switch (severity) {
-    case Severity::act:
+    case AdviceSeverity::act:
       return "act";
-    case Severity::know:
+    case AdviceSeverity::know:
       return "know";
-    case Severity::open:
+    case AdviceSeverity::open:
       return "open";
-    case Severity::fine:
+    case AdviceSeverity::fine:
       return "fine";
   }
   return "";
@@ -54,7 +54,7 @@ std::vector<Advice> advice(const SessionData& session, const std::vector<Summary
     for (const std::string_view axis : kAxes) {
       if (of_device.measured(axis) && !adviser.said(axis)) {
         adviser.say(axis,
-                    Severity::open,
+                    AdviceSeverity::open,
                     "Nothing to compare: only one side of the question was measured here.",
                     {});
       }

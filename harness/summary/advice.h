@@ -10,19 +10,19 @@
 
 namespace launchgap {
 
-enum class Severity {
+enum class AdviceSeverity {
   act,   // a difference that a program can use
   know,  // a number to reckon with
   open,  // a question that these runs do not answer
   fine,  // no difference worth minding
 };
-std::string_view name_of(Severity severity);
+std::string_view name_of(AdviceSeverity severity);
 
 /// One sentence on one axis of the launch benchmarks, and the numbers behind it.
 struct Advice {
   std::string device;  // UUID
   std::string axis;    // the benchmark, "launch/graph"
-  Severity severity = Severity::know;
+  AdviceSeverity severity = AdviceSeverity::know;
   std::string advice;
   std::string evidence;  // medians, ratios with their 95 % intervals, numbers of runs
   std::string cases;     // whose numbers these are, apart by blanks

@@ -65,11 +65,12 @@ std::vector<double> logarithms(std::span<const double> values) {
   return logs;
 }
 
-Verdict verdict_of(double ratio, const stats::Interval& interval) {
+RatioVerdict verdict_of(double ratio, const stats::Interval& interval) {
   const bool excludes_one = interval.low > 1 || interval.high < 1;
-  if (excludes_one && ratio > kLeastDifference) return Verdict::more;
-  if (excludes_one && ratio < 1 / kLeastDifference) return Verdict::less;
-  return interval.low < 1 / kTooWide || interval.high > kTooWide ? Verdict::unclear : Verdict::same;
+  if (excludes_one && ratio > kLeastDifference) return RatioVerdict::more;
+  if (excludes_one && ratio < 1 / kLeastDifference) return RatioVerdict::less;
+  return interval.low < 1 / kTooWide || interval.high > kTooWide ? RatioVerdict::unclear
+                                                                 : RatioVerdict::same;
 }
 
 std::string runs_text(const Ratio& ratio) {
@@ -100,13 +101,12 @@ DeviceRows::DeviceRows(std::string device, const std::vector<SummaryRow>& rows)
     : device_(std::move(device)) {
   for (const SummaryRow& row : rows) {
     if (row.key.device == device_ && row.status == Status::ok && row.p50 &&
-        !row.run_medians.empty() && !is_observer_setup(row.key.setup))
+        !row.run_medians.empty() && !row.key.setup.observer())
       rows_.push_back(&row);
   }
   // The usual settings before others.
-  std::ranges::stable_sort(rows_, {}, [](const SummaryRow* row) {
-    return row->key.setup != family_of_setup(row->key.setup);
-  });
+  std::ranges::stable_sort(
+      rows_, {}, [](const SummaryRow* row) { return !row->key.setup.usual(); });
 }
 
 bool DeviceRows::measured(std::string_view benchmark) const {
@@ -149,7 +149,7 @@ Ratio ratio_of(std::span<const double> medians, std::span<const double> referenc
   ratio.reference_runs = reference.size();
   const auto positive = [](double value) { return value > 0 && std::isfinite(value); };
   if (!std::ranges::all_of(medians, positive) || !std::ranges::all_of(reference, positive)) {
-    ratio.verdict = Verdict::no_ratio;
+    ratio.verdict = RatioVerdict::no_ratio;
     return ratio;
   }
   const auto a = logarithms(medians), b = logarithms(reference);
@@ -186,7 +186,7 @@ std::vector<Comparison> compare_axis(const DeviceRows& rows,
   return comparisons;
 }
 
-const Comparison* from_which_on(const std::vector<Comparison>& comparisons, Verdict verdict) {
+const Comparison* from_which_on(const std::vector<Comparison>& comparisons, RatioVerdict verdict) {
   const Comparison* first = nullptr;
   for (auto it = comparisons.rbegin(); it != comparisons.rend(); ++it) {
     if (it->ratio.verdict != verdict) break;
@@ -195,7 +195,7 @@ const Comparison* from_which_on(const std::vector<Comparison>& comparisons, Verd
   return first;
 }
 
-const Comparison* strongest(const std::vector<Comparison>& comparisons, Verdict verdict) {
+const Comparison* strongest(const std::vector<Comparison>& comparisons, RatioVerdict verdict) {
   const Comparison* best = nullptr;
   for (const Comparison& comparison : comparisons) {
     if (comparison.ratio.verdict == verdict && (!best || log_size(comparison) > log_size(*best)))
@@ -205,8 +205,8 @@ const Comparison* strongest(const std::vector<Comparison>& comparisons, Verdict 
 }
 
 const Comparison& deciding(const std::vector<Comparison>& comparisons) {
-  const auto* const more = strongest(comparisons, Verdict::more);
-  const auto* const less = strongest(comparisons, Verdict::less);
+  const auto* const more = strongest(comparisons, RatioVerdict::more);
+  const auto* const less = strongest(comparisons, RatioVerdict::less);
   if (more && less) return log_size(*more) >= log_size(*less) ? *more : *less;
   if (more || less) return more ? *more : *less;
   // Of those alike the last, which has the largest value of the axis.
@@ -258,7 +258,7 @@ std::string evidence_text(const SummaryRow& row) {
 }
 
 void Adviser::say(std::string_view axis,
-                  Severity severity,
+                  AdviceSeverity severity,
                   std::string text,
                   const std::vector<Comparison>& evidence,
                   const std::vector<const SummaryRow*>& further) {
@@ -303,42 +303,42 @@ void Adviser::judge(std::string_view axis,
     return fmt::format("{} is {} times that {}", what, number, words.than);
   };
   switch (ratio.verdict) {
-    case Verdict::few_runs:
+    case RatioVerdict::few_runs:
       return say(axis,
-                 Severity::open,
+                 AdviceSeverity::open,
                  fmt::format("Needs more runs, {} at least: {} against that {}.",
                              kRunsForAClaim,
                              what,
                              words.than),
                  evidence);
-    case Verdict::no_ratio:
+    case RatioVerdict::no_ratio:
       return say(
           axis,
-          Severity::open,
+          AdviceSeverity::open,
           capital(what) + " cannot be compared with that " + words.than + ": a median is zero.",
           evidence);
-    case Verdict::unclear:
+    case RatioVerdict::unclear:
       return say(axis,
-                 Severity::open,
+                 AdviceSeverity::open,
                  fmt::format("These runs are too noisy to tell: {}. More runs narrow that.",
                              measured(interval_text(*ratio.interval))),
                  evidence);
-    case Verdict::same: {
+    case RatioVerdict::same: {
       const bool told = ratio.interval->low > 1 || ratio.interval->high < 1;
       return say(axis,
-                 Severity::fine,
+                 AdviceSeverity::fine,
                  fmt::format("{} {}: {}.",
                              words.if_same,
                              told ? "worth minding here" : "that can be told from noise here",
                              measured(interval_text(*ratio.interval))),
                  evidence);
     }
-    case Verdict::more:
+    case RatioVerdict::more:
       return say(axis,
                  words.more,
                  fmt::format("{}: {}.", words.if_more, measured(times(*ratio.value))),
                  evidence);
-    case Verdict::less:
+    case RatioVerdict::less:
       return say(axis,
                  words.less,
                  fmt::format("{}: {}.", words.if_less, measured(times(*ratio.value))),

@@ -42,7 +42,7 @@ class DeviceRows {
   std::vector<const SummaryRow*> rows_;
 };
 
-enum class Verdict {
+enum class RatioVerdict {
   few_runs,  // of one side or both
   no_ratio,  // a median is zero
   unclear,   // the interval is too wide to say anything
@@ -54,12 +54,12 @@ enum class Verdict {
 /// Two levels, by their run medians: the ratio of their geometric means with Welch's interval of
 /// the difference of the logarithms.
 struct Ratio {
-  Verdict verdict = Verdict::few_runs;
+  RatioVerdict verdict = RatioVerdict::few_runs;
   std::optional<double> value;
   std::optional<stats::Interval> interval;
   std::size_t runs = 0, reference_runs = 0;
 
-  bool claims() const { return verdict == Verdict::more || verdict == Verdict::less; }
+  bool claims() const { return verdict == RatioVerdict::more || verdict == RatioVerdict::less; }
 };
 Ratio ratio_of(std::span<const double> medians, std::span<const double> reference);
 
@@ -82,9 +82,9 @@ std::vector<Comparison> compare_axis(const DeviceRows& rows,
                                      std::string_view reference);
 
 /// The first comparison that has the verdict, as have all after it; null if there is none.
-const Comparison* from_which_on(const std::vector<Comparison>& comparisons, Verdict verdict);
+const Comparison* from_which_on(const std::vector<Comparison>& comparisons, RatioVerdict verdict);
 /// The comparison with the verdict whose ratio is farthest from 1; null if there is none.
-const Comparison* strongest(const std::vector<Comparison>& comparisons, Verdict verdict);
+const Comparison* strongest(const std::vector<Comparison>& comparisons, RatioVerdict verdict);
 /// The one on which the answer hangs: the strongest claim, else what is least certain.
 const Comparison& deciding(const std::vector<Comparison>& comparisons);
 
@@ -108,7 +108,7 @@ struct Words {
   std::string if_more;  // what to do, before a colon
   std::string if_less;
   std::string if_same;  // what "makes no difference", as "A cooperative launch costs nothing"
-  Severity more = Severity::act, less = Severity::act;
+  AdviceSeverity more = AdviceSeverity::act, less = AdviceSeverity::act;
 };
 
 /// Collects the lines of one device.
@@ -119,7 +119,7 @@ class Adviser {
   const DeviceRows& rows;
 
   void say(std::string_view axis,
-           Severity severity,
+           AdviceSeverity severity,
            std::string text,
            const std::vector<Comparison>& evidence,
            const std::vector<const SummaryRow*>& further = {});

@@ -55,7 +55,7 @@ void payback(Adviser& adviser, const GraphSize& size, const Comparison& replay) 
   const double replays = std::ceil(making / saved);
   adviser.say(
       kGraph,
-      Severity::know,
+      AdviceSeverity::know,
       fmt::format("Making a graph of {} kernels ({}) has paid for itself after {:.0f} "
                   "replay{}: {} take {}, and each replay saves {}.",
                   size.nodes,
@@ -78,9 +78,9 @@ void update(Adviser& adviser, const std::string& shape) {
                                   size.row(adviser.rows, "make", "instantiate_ns"));
   if (!comparison) return;
   if (comparison->ratio.claims()) {
-    const bool cheaper = comparison->ratio.verdict == Verdict::less;
+    const bool cheaper = comparison->ratio.verdict == RatioVerdict::less;
     return adviser.say(kGraph,
-                       Severity::act,
+                       AdviceSeverity::act,
                        fmt::format("{}: with {} kernels ({}) an update takes {} times as long as "
                                    "instantiating.",
                                    cheaper ? "Update a graph whose parameters change, rather than "
@@ -103,12 +103,12 @@ void update(Adviser& adviser, const std::string& shape) {
 void graphs(Adviser& adviser) {
   for (const char* shape : {"line", "fan"}) {
     const auto comparisons = replays(adviser.rows, shape);
-    const Comparison* const from = from_which_on(comparisons, Verdict::less);
+    const Comparison* const from = from_which_on(comparisons, RatioVerdict::less);
     if (from) {
-      const Comparison& best = *strongest(comparisons, Verdict::less);
+      const Comparison& best = *strongest(comparisons, RatioVerdict::less);
       adviser.say(
           kGraph,
-          Severity::act,
+          AdviceSeverity::act,
           fmt::format("Use a graph from {} kernels on{} ({}): at {} kernels the time per kernel is "
                       "{} times that of launching them one by one.",
                       of(*from->row, "nodes"),
@@ -202,7 +202,7 @@ void launch_bound(Adviser& adviser) {
     const std::string gap = of(*first_bound, "gap_us");
     return adviser.say(
         kChain,
-        Severity::act,
+        AdviceSeverity::act,
         fmt::format("A chain of {} small operations is bound by launches{}: {}. A graph, fewer and "
                     "larger operations or less work of the host between them help; a faster "
                     "device does not.",
@@ -217,7 +217,7 @@ void launch_bound(Adviser& adviser) {
       std::ranges::find_if(shares, [](const auto* share) { return bound_of(*share) != Bound::no; });
   const bool never = doubtful == shares.end();
   adviser.say(kChain,
-              never ? Severity::fine : Severity::open,
+              never ? AdviceSeverity::fine : AdviceSeverity::open,
               never ? fmt::format("A chain of {} small operations is not bound by launches: {}.",
                                   point->ops,
                                   what(**std::ranges::max_element(
@@ -277,7 +277,7 @@ void steadiness(Adviser& adviser) {
                                   ? "A graph's replay is less steady"
                                   : "These runs do not tell whether a graph's replay is steadier";
     adviser.say(kChain,
-                steadier || unsteadier ? Severity::know : Severity::open,
+                steadier || unsteadier ? AdviceSeverity::know : AdviceSeverity::open,
                 fmt::format("{} {}: its time per operation varies by {}, that of launches one by "
                             "one by {}.",
                             claim,
@@ -308,7 +308,7 @@ void chain(Adviser& adviser) {
               .if_more = "Do not allocate between launches",
               .if_less = "Allocating between launches does no harm",
               .if_same = "Allocating between launches costs nothing",
-              .less = Severity::know});
+              .less = AdviceSeverity::know});
   chain_pair(adviser,
              "eager_pool",
              "eager_alloc",

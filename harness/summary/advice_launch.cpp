@@ -56,7 +56,7 @@ void arguments(Adviser& adviser) {
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (all[i].empty()) continue;
     largest.push_back(all[i].back());
-    const Comparison* const first = from_which_on(all[i], Verdict::more);
+    const Comparison* const first = from_which_on(all[i], RatioVerdict::more);
     if (first &&
         (!from || first->row->key.name.number("bytes") < from->row->key.name.number("bytes"))) {
       from = first;
@@ -71,7 +71,7 @@ void arguments(Adviser& adviser) {
                           .if_more = "Keep arguments small",
                           .if_less = "Arguments make launches no slower",
                           .if_same = "The size of arguments costs nothing",
-                          .less = Severity::know});
+                          .less = AdviceSeverity::know});
   }
   const auto last = std::ranges::find_if(
       largest, [&](const Comparison& one) { return one.row->metric == from->row->metric; });
@@ -83,7 +83,7 @@ void arguments(Adviser& adviser) {
   if (last->row != from->row) evidence.push_back(*last);
   adviser.say(
       "launch/args",
-      Severity::act,
+      AdviceSeverity::act,
       fmt::format(
           "Keep arguments small where launches count: from {} bytes on, of the sizes measured, {} "
           "is {} times that with none{}.",
@@ -97,7 +97,7 @@ void arguments(Adviser& adviser) {
 void grid(Adviser& adviser) {
   const auto comparisons =
       compare_axis(adviser.rows, "launch/grid", {}, "roundtrip_ns", "blocks", "1");
-  const Comparison* const from = from_which_on(comparisons, Verdict::more);
+  const Comparison* const from = from_which_on(comparisons, RatioVerdict::more);
   if (!from) {
     return adviser.judge("launch/grid",
                          comparisons.empty() ? comparisons : std::vector{comparisons.back()},
@@ -106,13 +106,13 @@ void grid(Adviser& adviser) {
                           .if_more = "A large grid makes the round trip longer",
                           .if_less = "A large grid makes the round trip no longer",
                           .if_same = "The size of the grid costs nothing",
-                          .more = Severity::know,
-                          .less = Severity::know});
+                          .more = AdviceSeverity::know,
+                          .less = AdviceSeverity::know});
   }
   const std::string blocks = of(*from->row, "blocks");
   adviser.say(
       "launch/grid",
-      Severity::know,
+      AdviceSeverity::know,
       fmt::format("From {} blocks on, of the grids measured, an empty kernel's grid adds to its "
                   "round trip, which is {} times that of one block; with fewer the launch "
                   "decides.",
@@ -125,10 +125,10 @@ void grid(Adviser& adviser) {
 /// The fewest of those that are within kLeastDifference of the best; null if none is better than
 /// the reference.
 const Comparison* fewest_as_good_as_best(const std::vector<Comparison>& comparisons) {
-  const Comparison* const best = strongest(comparisons, Verdict::less);
+  const Comparison* const best = strongest(comparisons, RatioVerdict::less);
   if (!best) return nullptr;
   return &*std::ranges::find_if(comparisons, [&](const Comparison& one) {
-    return one.ratio.verdict == Verdict::less &&
+    return one.ratio.verdict == RatioVerdict::less &&
            *one.ratio.value <= *best->ratio.value * kLeastDifference;
   });
 }
@@ -146,7 +146,7 @@ void streams(Adviser& adviser) {
   if (const Comparison* const best = fewest_as_good_as_best(busy)) {
     const std::string streams = of(*best->row, "streams");
     adviser.say("launch/streams",
-                Severity::act,
+                AdviceSeverity::act,
                 fmt::format("Spread independent kernels that leave most of the device free over {} "
                             "streams: the time per launch of kernels of 10 µs and one block is {} "
                             "times that with one{}.",
@@ -172,7 +172,7 @@ void streams(Adviser& adviser) {
          .if_more = "Keep kernels that do next to nothing in one stream",
          .if_less = "Several streams get even empty kernels out faster",
          .if_same = "Changing between streams costs nothing",
-         .less = Severity::know});
+         .less = AdviceSeverity::know});
   }
   std::vector<Comparison> with_default;
   for (const char* kernel : {"10us", "null"}) {
@@ -199,7 +199,7 @@ void streams(Adviser& adviser) {
        .if_more = "Keep out of the legacy default stream, or make the others non-blocking",
        .if_less = "The legacy default stream does no harm here",
        .if_same = "A launch into the legacy default stream now and then costs nothing",
-       .less = Severity::know});
+       .less = AdviceSeverity::know});
 }
 
 void threads(Adviser& adviser) {
@@ -208,7 +208,7 @@ void threads(Adviser& adviser) {
       adviser.rows, axis, {{"streams", "own"}}, "threads_per_launch_ns", "threads", "1");
   if (const Comparison* const best = fewest_as_good_as_best(own)) {
     adviser.say(axis,
-                Severity::act,
+                AdviceSeverity::act,
                 fmt::format("Launching from several threads pays: from {}, each with a stream of "
                             "its own, the time per launch is {} times that of one.",
                             counted(of(*best->row, "threads"), "thread"),
@@ -268,7 +268,7 @@ const std::vector<Pair>& pairs() {
         .if_more = "Launch cooperatively only where blocks must wait for each other",
         .if_less = "A cooperative launch is no dearer than a plain one",
         .if_same = "A cooperative launch costs nothing",
-        .less = Severity::know}},
+        .less = AdviceSeverity::know}},
       {"launch/dependent",
        "launch",
        "dependent",
@@ -289,7 +289,7 @@ const std::vector<Pair>& pairs() {
         .if_more = "A higher priority makes it no faster",
         .if_less = "Put urgent work into a stream of higher priority",
         .if_same = "A higher priority gains nothing",
-        .more = Severity::know}},
+        .more = AdviceSeverity::know}},
   };
   return all;
 }

@@ -28,9 +28,10 @@ void waiting(Adviser& adviser) {
       const bool yields = std::string_view(wait) == "yield";
       const std::string waits =
           fmt::format("{} while it waits for the {}", yields ? "yields" : "blocks", by);
-      if (cpu && cpu->ratio.verdict == Verdict::less && trip->ratio.verdict == Verdict::more) {
+      if (cpu && cpu->ratio.verdict == RatioVerdict::less &&
+          trip->ratio.verdict == RatioVerdict::more) {
         adviser.say(axis,
-                    Severity::know,
+                    AdviceSeverity::know,
                     fmt::format("A thread that {} needs {} times the CPU time of one that spins, "
                                 "and its round trip is {} times as long: {} longer, {} of CPU time "
                                 "free.",
@@ -43,11 +44,11 @@ void waiting(Adviser& adviser) {
         continue;
       }
       const bool no_longer =
-          trip->ratio.verdict == Verdict::same || trip->ratio.verdict == Verdict::less;
-      if (cpu && cpu->ratio.verdict == Verdict::less && no_longer) {
+          trip->ratio.verdict == RatioVerdict::same || trip->ratio.verdict == RatioVerdict::less;
+      if (cpu && cpu->ratio.verdict == RatioVerdict::less && no_longer) {
         adviser.say(
             axis,
-            Severity::act,
+            AdviceSeverity::act,
             fmt::format("Let the thread that waits for the {} {}: it needs {} times the CPU "
                         "time of one that spins, and its round trip is no longer.",
                         by,
@@ -134,7 +135,7 @@ void first(Adviser& adviser) {
     const auto total = until_first_result(adviser.rows, params);
     if (!comparison) continue;
     adviser.say(axis,
-                Severity::know,
+                AdviceSeverity::know,
                 fmt::format("{}first round trip takes {}, the second {}.",
                             total.empty()
                                 ? "A fresh process's "
@@ -166,7 +167,7 @@ void first(Adviser& adviser) {
                   "from process to process",
        .if_less = "The driver's cache does not help",
        .if_same = "An empty cache costs nothing",
-       .less = Severity::know});
+       .less = AdviceSeverity::know});
   loading(adviser,
           "jit_cached",
           "lazy",
@@ -175,13 +176,13 @@ void first(Adviser& adviser) {
            .if_more = "Ship native code",
            .if_less = "This build may lack native code for the device",
            .if_same = "Kernels from the driver's cache cost nothing",
-           .less = Severity::know});
+           .less = AdviceSeverity::know});
 }
 
 void after_idle(Adviser& adviser) {
   const char* const axis = "launch/after_idle";
   const auto comparisons = compare_axis(adviser.rows, axis, {}, "roundtrip_ns", "idle_ms", "0");
-  const Comparison* const from = from_which_on(comparisons, Verdict::more);
+  const Comparison* const from = from_which_on(comparisons, RatioVerdict::more);
   if (!from) {
     return adviser.judge(axis,
                          comparisons.empty() ? comparisons : std::vector{comparisons.back()},
@@ -190,7 +191,7 @@ void after_idle(Adviser& adviser) {
                           .if_more = "Launches are slower after an idle time",
                           .if_less = "Launches are faster after an idle time",
                           .if_same = "An idle time costs the launch after it nothing",
-                          .less = Severity::know});
+                          .less = AdviceSeverity::know});
   }
   const Comparison& longest = comparisons.back();
   // Only of a pause that was measured it is known to do no harm.
@@ -198,7 +199,7 @@ void after_idle(Adviser& adviser) {
       from == &comparisons.front() ? "" : of(*std::prev(from)->row, "idle_ms");
   adviser.say(
       axis,
-      Severity::act,
+      AdviceSeverity::act,
       fmt::format(
           "A launch after {} ms or more of idleness is slower: its round trip is {} times that "
           "without{}. Where that counts, keep the device busy{}.",
@@ -219,7 +220,7 @@ void queue(Adviser& adviser) {
   if (!depth) return;
   adviser.say(
       "launch/queue",
-      Severity::know,
+      AdviceSeverity::know,
       fmt::format("Keep fewer than {} launches in flight where a call must not wait: that many "
                   "are taken ahead of the device, and the next waits until there is room{}.",
                   value_text(*depth),
@@ -244,8 +245,8 @@ void library(Adviser& adviser) {
                          .if_more = "Reckon with what the library does around its launch",
                          .if_less = "The library's call is no dearer than a launch",
                          .if_same = "The library's call costs nothing beyond a launch",
-                         .more = Severity::know,
-                         .less = Severity::know};
+                         .more = AdviceSeverity::know,
+                         .less = AdviceSeverity::know};
     adviser.judge("launch/library", comparisons, words);
   }
 }
@@ -260,7 +261,7 @@ void each_or_end(Adviser& adviser) {
                  .if_more = "Do not wait after each launch",
                  .if_less = "Waiting after each launch does no harm",
                  .if_same = "Waiting after each launch costs nothing",
-                 .less = Severity::know});
+                 .less = AdviceSeverity::know});
 }
 
 }  // namespace

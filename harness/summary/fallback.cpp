@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "harness/core/plan.h"
+#include "harness/device/backend.h"
 #include "harness/stats/stats.h"
 
 namespace launchgap {
@@ -27,7 +28,7 @@ std::vector<FallbackCost> fallback_costs(const SessionData& session,
                                          const std::vector<SummaryRow>& rows) {
   const auto is_host = [&](const SummaryRow& row) {
     const DeviceFacts* const device = session.device(row.key.device);
-    return device && device->backend == "host";
+    return device && !is_gpu(*device);
   };
   std::map<std::string, double> host_ns;
   for (const SummaryRow& row : rows) {

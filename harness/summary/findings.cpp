@@ -29,7 +29,7 @@ const CaseData* find_case(const SessionData& session,
                           std::string_view benchmark,
                           std::string_view params_part = "") {
   for (const auto& [key, data] : session.cases) {
-    if (key.device == device && key.arm == arm && key.setup == family_of_setup(key.setup) &&
+    if (key.device == device && key.arm == arm && key.setup.usual() &&
         key.name.benchmark == benchmark &&
         key.name.params_text().find(params_part) != std::string::npos) {
       return &data;
@@ -49,7 +49,7 @@ std::vector<double> all_samples(const CaseData& data, const std::string& metric)
 }
 
 /// Rows of one metric of one case, on the devices of one name.
-using KindKey = std::tuple<std::string, std::string, std::string, CaseName, std::string>;
+using KindKey = std::tuple<std::string, std::string, ProcessConfig, CaseName, std::string>;
 
 std::map<KindKey, std::vector<const SummaryRow*>> rows_by_kind(
     const SessionData& session,
@@ -58,7 +58,7 @@ std::map<KindKey, std::vector<const SummaryRow*>> rows_by_kind(
   for (const SummaryRow& row : rows) {
     const DeviceFacts* device = session.device(row.key.device);
     if (!device || row.metric.empty() || row.run_medians.empty()) continue;
-    if (is_observer_setup(row.key.setup)) continue;
+    if (row.key.setup.observer()) continue;
     kinds[{device->name, row.key.arm, row.key.setup, row.key.name, row.metric}].push_back(&row);
   }
   std::erase_if(kinds, [](const auto& entry) { return entry.second.size() < 2; });
@@ -154,12 +154,12 @@ std::vector<ObserverEffect> observer_effects(const std::vector<SummaryRow>& rows
   // Older records have no twins of the plain processes: there it is the whole family that is
   // compared.
   const bool twins = std::ranges::any_of(rows, [](const SummaryRow& row) {
-    return row.key.arm == kPlain && is_observer_setup(row.key.setup);
+    return row.key.arm == kPlain && row.key.setup.observer();
   });
   const auto traced_row = [&](const SummaryRow& plain, TraceLevel level) -> const SummaryRow* {
-    const auto family = std::string(family_of_setup(plain.key.setup));
-    const std::string setup =
-        twins || level != TraceLevel::all ? observer_setup(family, level) : family;
+    const ProcessConfig family = plain.key.setup.family();
+    const ProcessConfig setup =
+        twins || level != TraceLevel::all ? family.with_observer(level) : family;
     for (const SummaryRow& row : rows) {
       if (row.key.device == plain.key.device && row.key.arm == kTraced && row.key.setup == setup &&
           row.key.name == plain.key.name && row.metric == plain.metric) {
@@ -170,7 +170,7 @@ std::vector<ObserverEffect> observer_effects(const std::vector<SummaryRow>& rows
   };
   for (const SummaryRow& plain : rows) {
     if (plain.key.arm != kPlain || plain.run_medians.empty()) continue;
-    if (is_observer_setup(plain.key.setup) != twins) continue;
+    if (plain.key.setup.observer().has_value() != twins) continue;
     if (!twins && !traced_row(plain, TraceLevel::launches)) continue;  // not meant to show it
     for (const TraceLevel level : {TraceLevel::launches, TraceLevel::kernels, TraceLevel::all}) {
       const SummaryRow* traced = traced_row(plain, level);
@@ -199,7 +199,7 @@ std::vector<LaunchParts> launch_parts(const SessionData& session) {
       {"p50", 0.5, 0.05}, {"p99", 0.99, 0.005}, {"p999", 0.999, 0.0005}};
   std::vector<LaunchParts> all;
   for (const auto& [key, data] : session.cases) {
-    if (key.arm != kTraced || is_observer_setup(key.setup) ||
+    if (key.arm != kTraced || key.setup.observer() ||
         data.samples.find("launch_ns") == data.samples.end())
       continue;
     const std::vector<double> calls = all_samples(data, "api_record_ns"),
@@ -263,8 +263,8 @@ std::vector<Sentence> sentences(const SessionData& session, const std::vector<Su
   for (const DeviceFacts& device : session.devices) {
     const auto row = std::ranges::find_if(rows, [&](const SummaryRow& candidate) {
       return candidate.key.device == device.uuid && candidate.key.arm == kPlain &&
-             !is_observer_setup(candidate.key.setup) &&
-             candidate.key.name.benchmark == "launch/null" && candidate.metric == "api_ns";
+             !candidate.key.setup.observer() && candidate.key.name.benchmark == "launch/null" &&
+             candidate.metric == "api_ns";
     });
     if (row == rows.end() || !row->p50) continue;
     std::string text = fmt::format("A launch call takes {} (median)", quantity(row->p50, "ns"));

@@ -10,6 +10,7 @@
 #include "harness/core/csv_table.h"
 #include "harness/core/errors.h"
 #include "harness/core/plan.h"
+#include "harness/device/backend.h"
 
 namespace launchgap {
 namespace {
@@ -63,7 +64,7 @@ const Match* match_of(const LaunchAnchor& anchor) {
 
 bool is_plain(const SummaryRow& row) {
   return row.status == Status::ok && row.p50 && *row.p50 > 0 &&
-         row.key.arm == name_of(Arm::plain) && family_of_setup(row.key.setup) == row.key.setup;
+         row.key.arm == name_of(Arm::plain) && row.key.setup.usual();
 }
 
 /// "NVIDIA A100-SXM4-80GB" in parts, upper case.
@@ -175,7 +176,7 @@ std::vector<Published> published(const SessionData& session,
   std::vector<Published> found;
   for (const SummaryRow& row : rows) {
     const DeviceFacts* const device = session.device(row.key.device);
-    if (!is_plain(row) || !device || device->backend == "host") continue;
+    if (!is_plain(row) || !device || !is_gpu(*device)) continue;
     for (const LaunchAnchor& anchor : anchors) {
       const Match* const match = match_of(anchor);
       if (match && row.metric == match->metric && row.key.name.text() == match->case_name)

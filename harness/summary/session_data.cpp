@@ -11,6 +11,7 @@
 #include "harness/core/input_file.h"
 #include "harness/core/metric.h"
 #include "harness/record/reader.h"
+#include "harness/record/records.h"
 
 namespace launchgap {
 namespace {
@@ -88,26 +89,8 @@ void check_trace(const Json& record) {
   }
 }
 
-/// By quantity; what is null is not there.
-std::map<std::string, double> telemetry_values(const Json& record) {
-  std::map<std::string, double> values;
-  for (const auto& [key, value] : object_field(record, "values").items()) {
-    if (const auto number = optional_field<double>(record["values"], key.c_str()))
-      values.emplace(key, *number);
-  }
-  return values;
-}
-
-/// Those of a run or of its end. Throws Error if they are none.
-Json libraries_of(const Json& record) {
-  for (const Json& library : array_field(record, "libraries")) {
-    for (const char* key : {"name", "version", "path"}) field<std::string>(library, key, "");
-  }
-  return array_field(record, "libraries");
-}
-
 /// One process: device, arm, setup, replicate and attempt.
-using RunKey = std::tuple<std::string, std::string, std::string, int, int>;
+using RunKey = std::tuple<std::string, std::string, ProcessConfig, int, int>;
 
 /// Reads one records file into the session.
 class FileReader {
@@ -162,58 +145,60 @@ class FileReader {
     pending.blocks.push_back(std::move(block));
   }
 
-  void add(const Json& record) {
-    const auto kind = field<std::string>(record, "record");
-    if (kind == "run") {
-      take_run(record);
+  void add(const Json& json) {
+    const auto kind = field<std::string>(json, "record");
+    if (kind == RunRecord::kName) {
+      take_run(json);
     } else if (!have_run_) {
       return;
-    } else if (kind == "summary") {
-      Pending& pending = pending_[field<std::string>(record, "case")];
-      const CaseOutcome outcome = {parse_status(field<std::string>(record, "status")),
-                                   field<std::string>(record, "reason", "")};
-      pending.method = field<std::string>(record, "method", "");
-      pending.outcome = outcome;
-    } else if (kind == "telemetry") {
+    } else if (kind == SummaryRecord::kName) {
+      const auto record = fields_from_json<SummaryRecord>(json);
+      Pending& pending = pending_[record.case_name];
+      pending.method = record.method.value_or("");
+      pending.outcome = {record.status, record.reason};
+    } else if (kind == TelemetryRecord::kName) {
+      const auto record = fields_from_json<TelemetryRecord>(json);
       session_.telemetry.push_back({run_.device,
                                     run_.arm,
                                     run_.setup,
                                     run_.replicate,
-                                    field<std::string>(record, "case", ""),
-                                    field<int>(record, "block", -1),
-                                    natural<std::int64_t>(record, "at_ns", 0),
-                                    telemetry_values(record)});
+                                    record.case_name,
+                                    record.block,
+                                    record.at_ns,
+                                    record.values});
     } else if (kind == "trace") {
-      check_trace(record);
+      check_trace(json);
       session_.traces.push_back({run_.device,
                                  run_.setup,
                                  run_.replicate,
-                                 field<std::string>(record, "case", ""),
-                                 field<std::string>(record, "state", ""),
-                                 field<std::string>(record, "reason", ""),
-                                 record});
-    } else if (kind == "end") {
-      take_end(record);
+                                 field<std::string>(json, "case", ""),
+                                 field<std::string>(json, "state", ""),
+                                 field<std::string>(json, "reason", ""),
+                                 json});
+    } else if (kind == EndRecord::kName) {
+      take_end(json);
     }
   }
 
   /// All of it or, where it throws, nothing.
-  void take_run(const Json& record) {
+  void take_run(const Json& json) {
+    const auto record = fields_from_json<RunRecord>(json);
+    if (record.device.uuid.empty()) throw Error("\"device\" has no \"uuid\"");
     RunInfo run = run_;
-    run.node = field<std::string>(record, "node", "");
-    run.device = field<std::string>(object_field(record, "device"), "uuid");
-    run.replicate = natural<int>(record, "replicate", 0);
-    run.arm = field<std::string>(record, "arm", "");
-    run.setup = field<std::string>(record, "setup", "");
-    run.attempt = natural<int>(record, "attempt", 0);
-    run.begin_utc = field<std::string>(record, "begin_utc", "");
-    run.begin_ns = optional_field<std::int64_t>(record, "begin_ns");
-    run.pid = optional_field<long>(record, "pid");
-    run.cpus = field<std::string>(record, "cpus", "");
-    run.side_by_side = optional_field<int>(record, "side_by_side");
-    run.simulated = field<bool>(record, "simulated", false);
-    run.trace_state = field<std::string>(record, "trace_state", "");
-    run.measured_under_tool = field<std::string>(record, "measured_under_tool", "");
+    run.node = record.node;
+    run.device = record.device.uuid;
+    run.replicate = record.replicate;
+    run.arm = record.arm;
+    run.setup = record.setup;
+    run.attempt = record.attempt;
+    run.begin_utc = record.begin_utc;
+    run.begin_ns = record.begin_ns;
+    run.pid = record.pid;
+    run.cpus = record.cpus.value_or("");
+    run.side_by_side = record.side_by_side;
+    run.simulated = record.simulated;
+    run.trace_state = record.trace_state.value_or("");
+    run.measured_under_tool = record.measured_under_tool.value_or("");
     take_common(record, run);
     const auto [entry, first] =
         read_.try_emplace({run.device, run.arm, run.setup, run.replicate, run.attempt}, file_);
@@ -225,27 +210,31 @@ class FileReader {
     have_run_ = true;
   }
 
-  void take_end(const Json& record) {
+  void take_end(const Json& json) {
+    const auto record = fields_from_json<EndRecord>(json);
     RunInfo run = run_;
-    run.other_processes = optional_field<int>(record, "other_processes");
-    run.status = field<std::string>(record, "status", "");
-    run.reason = field<std::string>(record, "reason", "");
-    run.duration_s = optional_field<double>(record, "duration_s");
-    run.simulated = run.simulated || field<bool>(record, "simulated", false);
+    run.other_processes = record.other_processes;
+    run.status = record.status;
+    run.reason = record.reason;
+    run.duration_s = record.duration_s;
+    run.simulated = run.simulated || record.simulated.value_or(false);
     take_common(record, run);
     run_ = std::move(run);
   }
 
   /// A process that measures its own first launch knows the form of its kernels at its end only,
   /// and libraries are loaded by the cases that need them.
-  static void take_common(const Json& record, RunInfo& run) {
-    run.kernel_form = field<std::string>(record, "kernel_form", run.kernel_form);
-    if (const auto jit = optional_field<bool>(record, "jit")) run.jit = jit;
+  template <class Record>
+  static void take_common(const Record& record, RunInfo& run) {
+    run.kernel_form = record.kernel_form.value_or(run.kernel_form);
+    if (record.jit) run.jit = record.jit;
     // At the end it is told again: what was steady may have cooled down.
-    const Json warm_up = record.value("warm_up", Json());
-    if (warm_up.is_object()) run.steady = optional_field<bool>(warm_up, "steady");
-    if (record.contains("libraries")) run.libraries = libraries_of(record);
-    if (record.contains("fingerprint")) run.fingerprint = object_field(record, "fingerprint");
+    if (record.warm_up && record.warm_up->is_object())
+      run.steady = optional_field<bool>(*record.warm_up, "steady");
+    if (record.libraries) run.libraries = *record.libraries;
+    if (!record.fingerprint) return;
+    if (!record.fingerprint->is_object()) throw Error("\"fingerprint\" is no object");
+    run.fingerprint = *record.fingerprint;
   }
 
   void finish(const std::string& name, Pending& pending) {
@@ -330,13 +319,13 @@ void drop_failed_samples(SessionData& session) {
 /// Cases that the plan has and no record: the session ended before they began, unless `why_not`
 /// knows another reason.
 void add_planned_cases(SessionData& session, const std::string& why_not) {
-  std::set<std::tuple<std::string, std::string, std::string, std::string>> seen;
+  std::set<std::tuple<std::string, std::string, ProcessConfig, std::string>> seen;
   for (const auto& [key, data] : session.cases)
     seen.emplace(key.device, key.arm, key.setup, key.name.text());
   for (const Json& run : array_field(session.meta, "plan")) {
     const auto device = field<std::string>(run, "device", "");
     const auto arm = field<std::string>(run, "arm", "plain");
-    const auto setup = field<std::string>(run, "setup", "");
+    const ProcessConfig setup = field<std::string>(run, "setup", "");
     for (const auto& name : field<std::vector<std::string>>(run, "cases", {})) {
       if (!seen.emplace(device, arm, setup, name).second) continue;
       CaseData& data = session.cases[{device, arm, setup, CaseName::parse(name)}];

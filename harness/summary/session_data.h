@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "harness/core/case_name.h"
+#include "harness/core/process_config.h"
 #include "harness/record/schema.h"
 
 namespace launchgap {
@@ -19,7 +20,7 @@ struct RunInfo {
   std::string device;  // UUID
   int replicate = 0;
   std::string arm;
-  std::string setup;
+  ProcessConfig setup;
   int attempt = 0;
   std::string status;  // ok, failed, stopped, or incomplete where there is no `end`
   std::string reason;
@@ -39,7 +40,7 @@ struct RunInfo {
   std::optional<int> other_processes;  // most seen at once on the device, besides this run's
   int cases_ok = 0;
   int cases_failed = 0;
-  Json libraries = Json::array();
+  std::vector<LoadedLibrary> libraries;
   Json fingerprint = Json::object();  // what must be equal for two results to be comparable
 };
 
@@ -53,7 +54,7 @@ struct CaseOutcome {
 struct CaseKey {
   std::string device;
   std::string arm;
-  std::string setup;
+  ProcessConfig setup;
   CaseName name;
   auto operator<=>(const CaseKey&) const = default;
 };
@@ -68,7 +69,8 @@ struct BlockInfo {
 
 /// One reading of telemetry, between blocks.
 struct TelemetryInfo {
-  std::string device, arm, setup;
+  std::string device, arm;
+  ProcessConfig setup;
   int replicate = 0;
   std::string case_name;
   int block = -1;  // before the first: -1
@@ -78,7 +80,8 @@ struct TelemetryInfo {
 
 /// What tracing had to say: of a run as a whole, or of one of its cases.
 struct TraceInfo {
-  std::string device, setup;
+  std::string device;
+  ProcessConfig setup;
   int replicate = 0;
   std::string case_name;  // empty: the run
   std::string state, reason;

@@ -23,11 +23,8 @@ std::string libraries_text(const DeviceRow& row) {
   std::vector<std::string> texts;
   for (const RunInfo& run : row.session.runs) {
     if (run.device != row.device.uuid) continue;
-    for (const Json& library : run.libraries) {
-      std::string text = fmt::format("{} {} ({})",
-                                     maybe<std::string>(library, "name").value_or(""),
-                                     maybe<std::string>(library, "version").value_or(""),
-                                     maybe<std::string>(library, "path").value_or(""));
+    for (const LoadedLibrary& library : run.libraries) {
+      std::string text = fmt::format("{} {} ({})", library.name, library.version, library.path);
       if (std::ranges::find(texts, text) == texts.end()) texts.push_back(std::move(text));
     }
   }
@@ -178,7 +175,7 @@ Table runs_table() {
         }},
        {"replicate", meaning::kReplicate, [](Row row) { return row.run.replicate; }},
        {"arm", meaning::kArm, [](Row row) { return row.run.arm; }},
-       {"setup", meaning::kSetup, [](Row row) { return row.run.setup; }},
+       {"setup", meaning::kSetup, [](Row row) { return row.run.setup.text(); }},
        {"attempt",
         "A further process for the rest of a run that crashed, hung or lost its device: from 0.",
         [](Row row) { return row.run.attempt; }},
@@ -249,7 +246,7 @@ Table summary_table() {
         "The GPU's generation, as CUDA numbers it.",
         [](Row row) { return device_of(row).compute_capability; }},
        {"arm", meaning::kArm, [](Row row) { return row.key.arm; }},
-       {"setup", meaning::kSetup, [](Row row) { return row.key.setup; }},
+       {"setup", meaning::kSetup, [](Row row) { return row.key.setup.text(); }},
        {"benchmark", "The workload.", [](Row row) { return row.key.name.benchmark; }},
        {"params",
         "The workload's axes and their values.",

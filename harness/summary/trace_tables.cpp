@@ -33,7 +33,7 @@ std::string shape_text(const Json& shape) {
 template <class See>
 void see_entries(const SessionData& session, const char* list, See&& see) {
   for (const TraceInfo& trace : session.traces) {
-    if (trace.state != "ok" || family_of_setup(trace.setup) != trace.setup) continue;
+    if (trace.state != "ok" || !trace.setup.usual()) continue;
     for (const Json& entry : trace.record.value(list, Json::array())) {
       if (entry.is_object()) see(trace, entry);
     }
@@ -202,7 +202,7 @@ Table traces_table() {
       TableUse::details,
       [](const Tabled& from) { return from.session.traces; },
       {{"device_id", meaning::kDevice, &TraceInfo::device},
-       {"setup", meaning::kSetup, &TraceInfo::setup},
+       {"setup", meaning::kSetup, [](const TraceInfo& trace) { return trace.setup.text(); }},
        {"replicate", meaning::kReplicate, &TraceInfo::replicate},
        {"case", "The case; empty: the run, with the counts of its canary.", &TraceInfo::case_name},
        {"state", "`ok`, or why the trace is not to be believed.", &TraceInfo::state},

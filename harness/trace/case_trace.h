@@ -12,13 +12,10 @@
 #include "harness/measure/benchmark.h"
 #include "harness/trace/join.h"
 #include "harness/trace/trace_clock.h"
+#include "harness/trace/traced_values.h"
 #include "harness/trace/tracer.h"
 
 namespace launchgap {
-
-/// The metrics that the traced arm adds to a case with these.
-std::vector<std::string_view> traced_metrics(TracedAs as,
-                                             const std::vector<std::string_view>& metrics);
 
 /// A kernel by name and shape, with its time over all samples; what belongs to none is left out.
 struct KernelUse {
@@ -60,24 +57,10 @@ struct TraceFaults {
   bool doubtful() const { return !invalid() && share() > kDoubtfulShare; }
 };
 
-/// What a traced process has shown before it measures.
-struct Canary {
-  JoinCounts counts;  // of the last try
-  int tries = 0;      // how often it was asked; more than one where tracing began with a burst of
-                      // corrupt records (pytorch/pytorch issue 192021)
-  std::string burst;  // what was wrong with the first try, where there were more
-  std::int64_t scatter_ns = 0;  // of its launches, see scatter_of_launches()
-};
-
-/// How far `launch_ns` of launches into an idle stream scatter: five robust standard deviations, at
-/// most 5 us. An error of the conversion of the device's clock to the host's shows in it, so that
-/// error is not larger. 0 for fewer than 20 values.
-std::int64_t scatter_of_launches(std::vector<double> launch_ns);
-
 class CaseTrace {
  public:
-  /// `operations` is what Case::operations_per_sample says; `scatter_ns` the canary's. At the
-  /// levels below `all` records are only checked and give no columns.
+  /// `operations` is what Case::operations_per_sample says; `scatter_ns` the canary's (canary.h).
+  /// At the levels below `all` records are only checked and give no columns.
   CaseTrace(Tracer& tracer, TracedAs as, int operations, std::int64_t scatter_ns = 0);
 
   /// Forgets what was recorded so far: set-up and warm-up.
@@ -112,43 +95,10 @@ class CaseTrace {
   std::int64_t conversion_error_ns() const { return largest_error_ns_; }
 
  private:
-  class SampleWindows;
-
-  /// Values of a block, and how many of its samples lack records or have too many, those apart that
-  /// have impossible ones.
-  struct Values {
-    std::vector<Column> columns;
-    std::uint64_t samples_without_records = 0;
-    std::uint64_t missing_records = 0;
-    std::uint64_t impossible_calls =
-        0;  // that allocate or give back; those that launch are the join's
-    double expected_records = 0;
-    std::uint64_t allocations_joined = 0;
-    std::size_t kernels_per_sample = 0;  // of library work: the usual number
-
-    /// The column of a metric. Throws std::logic_error if the case has none such.
-    std::vector<double>& of(std::string_view metric);
-    /// Counts a sample as lacking records unless it has as many as expected.
-    bool expect(double found, double expected);
-    /// Leaves a sample without traced metrics.
-    void spoil(std::size_t sample);
-    /// Samples that have no traced metrics.
-    std::uint64_t spoilt_samples() const;
-  };
-
-  /// A column for each traced metric, without values.
-  Values with_columns(std::size_t samples) const;
-  Values collect(const SampleWindows& windows);
+  TracedValues collect(const SampleWindows& windows);
   std::int64_t scatter_of_block(const SampleWindows& windows) const;
   bool each_launch_has_its_kernel() const;
   void note(const SampleWindows& windows);
-  Values values(const SampleWindows& windows) const;
-  Values launches(const SampleWindows& windows) const;
-  Values bursts(const SampleWindows& windows) const;
-  Values work(const SampleWindows& windows) const;
-  Values chains(const SampleWindows& windows) const;
-  Values allocations(const SampleWindows& windows) const;
-  Values calls_alone(const SampleWindows& windows) const;
   void add_flag_column(const Block& block, std::vector<Column>& columns);
 
   Tracer& tracer_;
@@ -177,12 +127,5 @@ class CaseTrace {
   std::size_t kernels_per_sample_ = 0;
   bool any_records_ = false;
 };
-
-/// The proof that tracing works here, before anything is measured with it: 100 launches of an empty
-/// kernel, each waited for, must all be there, joined, with possible times. Where they are not, the
-/// device is kept busy for 50 ms and asked again, three times in all. Throws TraceUnavailable
-/// (no_records, dropped, bad_timestamps, unjoined);
-/// `canary` has what was seen in any case.
-void check_with_canary(Tracer& tracer, Device& device, Canary& canary);
 
 }  // namespace launchgap

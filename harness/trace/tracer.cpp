@@ -5,8 +5,9 @@
 #include <unistd.h>
 
 #include "harness/core/clock.h"
+#include "harness/device/backend.h"
 #include "harness/device/host/recorder.h"
-#include "harness/trace/cupti/tracer.h"
+#include "harness/trace/cupti/cupti_tracer.h"
 
 namespace launchgap {
 namespace {
@@ -43,10 +44,10 @@ Tracer& start_tracer(const std::string& backend, TraceLevel level) {
   traced = true;                    // also if it fails: CUPTI may be half-way in
   static Tracer* tracer = nullptr;  // lives on: records may still be written while the process ends
   if (tracer) throw Error("this process is being traced already");
-  if (backend == "host") {
-    tracer = new HostTracer(level);
-  } else {
+  if (backend_named(backend).is_gpu) {
     tracer = new cupti::CuptiTracer(level);
+  } else {
+    tracer = new HostTracer(level);
   }
   return *tracer;
 }

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "harness/core/errors.h"
-#include "harness/core/plan.h"
+#include "harness/core/process_config.h"
 #include "harness/core/trace_state.h"
 #include "harness/device/activity.h"
 #include "harness/device/device.h"
@@ -48,7 +48,7 @@ class Tracer {
   virtual std::vector<std::string> notes() const { return {}; }
 };
 
-/// Starts tracing this process's use of a backend ("cuda" or "host"). Throws TraceUnavailable. The
+/// Starts tracing this process's use of a backend. Throws TraceUnavailable. The
 /// result is never destroyed.
 Tracer& start_tracer(const std::string& backend, TraceLevel level);
 

@@ -11,7 +11,7 @@ namespace launchgap {
 namespace {
 
 Workload workload(std::string device,
-                  std::string setup,
+                  ProcessConfig setup,
                   int replicates,
                   std::vector<PlannedCase> cases) {
   const bool alone = setup == "launch";
@@ -27,21 +27,8 @@ std::vector<Workload> two_devices(int replicates) {
       workload("b", "matmul", replicates, {{"matmul/library/size:256", 2}})};
 }
 
-TEST(Setup, IsAFamilyAndTheSettingsThatAreNotUsual) {
-  const std::string setup =
-      with_setting(with_setting("launch", "wait", "block"), "trace", "kernels");
-  EXPECT_EQ(setup, "launch+wait=block+trace=kernels");
-  EXPECT_EQ(family_of_setup(setup), "launch");
-  EXPECT_EQ(setting_of(setup, "wait"), "block");
-  EXPECT_EQ(setting_of(setup, "trace"), "kernels");
-  EXPECT_EQ(setting_of(setup, "loading"), std::nullopt);
-  EXPECT_EQ(setting_of("launch", "wait"), std::nullopt);
-  EXPECT_EQ(trace_level_of(setup), TraceLevel::kernels);
-  EXPECT_EQ(trace_level_of("launch+wait=block"), TraceLevel::all);
-}
-
 TEST(Plan, RunsEveryWorkloadAsOftenAsAsked) {
-  std::map<std::pair<std::string, std::string>, std::set<int>> replicates;
+  std::map<std::pair<std::string, ProcessConfig>, std::set<int>> replicates;
   const Plan plan = make_plan(two_devices(3), 1);
   for (const Batch& batch : plan.batches) {
     for (const PlannedRun& run : batch) {
@@ -68,8 +55,8 @@ TEST(Plan, TheSeedDecidesTheOrder) {
   const auto order = [](std::uint64_t seed) {
     std::string text;
     for (const Batch& batch : make_plan(two_devices(5), seed).batches) {
-      text += batch.front().device + batch.front().setup + std::to_string(batch.front().replicate) +
-              " ";
+      text += batch.front().device + batch.front().setup.text() +
+              std::to_string(batch.front().replicate) + " ";
     }
     return text;
   };
@@ -113,25 +100,6 @@ TEST(Plan, ReplicatesOfAllArmsAndSetupsAdvanceTogether) {
     }
   }
   EXPECT_EQ(runs, (std::map<Arm, int>{{Arm::plain, 16}, {Arm::traced, 8}}));
-}
-
-TEST(Setups, TellFamilyAndTraceLevelByTheirName) {
-  struct Case {
-    TraceLevel level;
-    const char* name;
-  };
-  for (const auto& [level, name] : {Case{TraceLevel::none, "launch+trace=none"},
-                                    Case{TraceLevel::launches, "launch+trace=launches"},
-                                    Case{TraceLevel::kernels, "launch+trace=kernels"},
-                                    Case{TraceLevel::all, "launch+trace=all"}}) {
-    EXPECT_EQ(observer_setup("launch", level), name);
-    EXPECT_TRUE(is_observer_setup(name));
-    EXPECT_EQ(trace_level_of(name), level);
-    EXPECT_EQ(family_of_setup(name), "launch");
-  }
-  EXPECT_FALSE(is_observer_setup("launch"));
-  EXPECT_FALSE(is_observer_setup("launch+wait=block"));
-  EXPECT_EQ(trace_level_of("launch"), TraceLevel::all);
 }
 
 TEST(DerivedSeeds, DependOnEveryPart) {

@@ -12,6 +12,7 @@
 // Before NVIDIA's, whose macros rename functions to their newest versions.
 #include "benchmarks/shapes/resnet50.h"
 #include "harness/core/errors.h"
+#include "harness/device/convolution.h"
 #include "harness/device/cuda/abi/cublas.h"
 #include "harness/device/cuda/abi/cudnn.h"
 #include "harness/device/cuda/abi/driver.h"

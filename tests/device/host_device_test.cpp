@@ -5,7 +5,13 @@
 
 #include "harness/core/cpus.h"
 #include "harness/core/errors.h"
+#include "harness/device/allocator.h"
+#include "harness/device/backend.h"
+#include "harness/device/convolution.h"
 #include "harness/device/device.h"
+#include "harness/device/graph.h"
+#include "harness/device/matmul.h"
+#include "harness/device/null_launcher.h"
 #include "harness/device/shared_library.h"
 
 namespace launchgap {

@@ -350,13 +350,16 @@ def test_a_cache_in_which_the_driver_leaves_nothing_is_unsupported_and_not_a_tim
         "arm": "plain",
         "setup": "launch+loading=jit_cached",
         "attempt": 0,
+        "trace_required": False,
         "seed": 1,
         "profile": "quick",
         "side_by_side": 1,
         "cpus": str(min(os.sched_getaffinity(0))),
+        "near_cpus": str(min(os.sched_getaffinity(0))),
         "records": str(tmp_path / "records.jsonl"),
         "fingerprint": {},
         "cases": ["launch/first/loading:jit_cached"],
+        "skipped": [],
         "jit_cache": str(empty),
     }
     subprocess.run(

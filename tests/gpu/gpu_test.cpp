@@ -12,7 +12,11 @@
 
 #include "harness/core/clock.h"
 #include "harness/core/errors.h"
+#include "harness/device/allocator.h"
+#include "harness/device/backend.h"
+#include "harness/device/convolution.h"
 #include "harness/device/device.h"
+#include "harness/device/matmul.h"
 #include "harness/measure/device_timer.h"
 #include "harness/measure/verify.h"
 #include "harness/measure/warm_up.h"

@@ -73,7 +73,7 @@ TEST(Benchmark, ACaseWhoseSettingIsNotTheUsualOneHasASetupOfItsOwn) {
                                    .makes<Nothing>();
   std::vector<std::string> setups;
   for (const CaseName& name : definition.cases(Profile::quick, gpu()))
-    setups.push_back(definition.setup_of(name));
+    setups.push_back(definition.setup_of(name).text());
   EXPECT_THAT(setups, ElementsAre("launch", "launch+wait=block"));
 }
 
@@ -93,7 +93,7 @@ TEST(AllBenchmarks, AFreshProcessHasNoOtherCase) {
       std::map<std::string, std::vector<bool>> by_setup;
       for (const Benchmark& definition : all_benchmarks()) {
         for (const CaseName& name : definition.cases(profile, facts))
-          by_setup[definition.setup_of(name)].push_back(definition.fresh_process);
+          by_setup[definition.setup_of(name).text()].push_back(definition.fresh_process);
       }
       for (const auto& [setup, fresh] : by_setup) {
         if (std::ranges::find(fresh, true) != fresh.end()) {

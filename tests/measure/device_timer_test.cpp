@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "harness/core/errors.h"
+#include "harness/device/backend.h"
 #include "kernels/null.h"
 
 namespace launchgap {

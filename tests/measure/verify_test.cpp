@@ -8,6 +8,9 @@
 #include <gtest/gtest.h>
 
 #include "harness/core/errors.h"
+#include "harness/device/backend.h"
+#include "harness/device/convolution.h"
+#include "harness/device/matmul.h"
 
 namespace launchgap {
 namespace {

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "harness/device/backend.h"
 #include "harness/device/host/host_device.h"
 
 namespace launchgap {
@@ -61,7 +62,7 @@ TEST(SteadyStart, IsNeverContentWithWhatKeepsMoving) {
 
 // The host places the worker of a stream by how many there are.
 TEST(Warmth, LeavesTheDeviceAsItWas) {
-  const std::unique_ptr<Device> device = host::open();
+  const std::unique_ptr<Device> device = open_device("host", "");
   const auto place = [&] {
     device->create_stream();
     return device->facts().details.at("queue_cpu");
@@ -77,7 +78,7 @@ TEST(Warmth, LeavesTheDeviceAsItWas) {
 }
 
 TEST(Warmth, EndsInTimeAndTellsWhatItFound) {
-  const std::unique_ptr<Device> device = host::open();
+  const std::unique_ptr<Device> device = open_device("host", "");
   int rounds = 0;
   Warmth warmth(
       *device, [] { return std::optional<double>(); }, [&] { ++rounds; });

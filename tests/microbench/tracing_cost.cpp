@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "harness/core/clock.h"
+#include "harness/device/backend.h"
 #include "harness/device/cuda/cuda_device.h"
 #include "harness/device/device.h"
 #include "harness/trace/cupti/cupti.h"

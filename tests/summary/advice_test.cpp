@@ -80,7 +80,7 @@ std::vector<Advice> advice_on(const std::vector<Made>& made) {
   return advice(one_gpu(), rows_of(made));
 }
 
-auto says(Severity severity, const std::string& axis, const std::string& text) {
+auto says(AdviceSeverity severity, const std::string& axis, const std::string& text) {
   return Contains(AllOf(Field(&Advice::axis, axis),
                         Field(&Advice::severity, severity),
                         Field(&Advice::advice, HasSubstr(text))));
@@ -109,7 +109,7 @@ std::string first(const char* loading) {
 struct Expected {
   const char* name;
   std::vector<Made> made;
-  Severity severity;
+  AdviceSeverity severity;
   const char* axis;
   const char* text;
 };
@@ -133,10 +133,10 @@ TEST_P(AdviceTable, TurnsNumbersIntoASentence) {
 }
 
 const std::vector<Expected>& table() {
-  constexpr auto act = Severity::act;
-  constexpr auto know = Severity::know;
-  constexpr auto open = Severity::open;
-  constexpr auto fine = Severity::fine;
+  constexpr auto act = AdviceSeverity::act;
+  constexpr auto know = AdviceSeverity::know;
+  constexpr auto open = AdviceSeverity::open;
+  constexpr auto fine = AdviceSeverity::fine;
   static const std::vector<Expected> rows = {
       {"ApiDearer",
        {{"launch/api/api:driver/mode:idle", "api_ns", 2000},
@@ -497,7 +497,7 @@ TEST(Advice, ClaimsNothingFromTwoRuns) {
     std::vector<Made> made = expected.made;
     for (Made& one : made) one.runs = std::min<std::size_t>(one.runs, 2);
     EXPECT_THAT(advice_on(made),
-                Each(Field(&Advice::severity, AnyOf(Severity::know, Severity::open))))
+                Each(Field(&Advice::severity, AnyOf(AdviceSeverity::know, AdviceSeverity::open))))
         << expected.name;
   }
 }
@@ -511,7 +511,7 @@ TEST(Advice, ClaimsNothingWithoutADifference) {
       one.runs = std::max<std::size_t>(one.runs, 3);
       one.spread = 0.01;
     }
-    EXPECT_THAT(advice_on(made), Each(Field(&Advice::severity, Not(Severity::act))))
+    EXPECT_THAT(advice_on(made), Each(Field(&Advice::severity, Not(AdviceSeverity::act))))
         << expected.name;
   }
 }
@@ -521,7 +521,7 @@ TEST(Advice, HasALineWhereNothingCanBeCompared) {
     const std::vector<Made> alone = {expected.made.front()};
     const auto lines = advice_on(alone);
     EXPECT_THAT(lines, Contains(Field(&Advice::axis, expected.axis))) << expected.name;
-    EXPECT_THAT(lines, Each(Field(&Advice::severity, Not(Severity::act)))) << expected.name;
+    EXPECT_THAT(lines, Each(Field(&Advice::severity, Not(AdviceSeverity::act)))) << expected.name;
   }
 }
 
@@ -573,14 +573,15 @@ TEST(Advice, OnSteadinessComparesIntervals) {
     return advice(one_gpu(), rows);
   };
   EXPECT_THAT(lines_of({0.02, {0.014, 0.03}}, {0.004, {0.003, 0.007}}),
-              says(Severity::know,
+              says(AdviceSeverity::know,
                    "launch/chain",
                    "A graph's replay is steadier between runs: its time per operation varies by "
                    "0.4 % (95 % 0.3 to 0.7), that of launches one by one by 2 % (95 % 1.4 to 3)."));
-  EXPECT_THAT(lines_of({0.004, {0.003, 0.007}}, {0.02, {0.014, 0.03}}),
-              says(Severity::know, "launch/chain", "A graph's replay is less steady between runs"));
+  EXPECT_THAT(
+      lines_of({0.004, {0.003, 0.007}}, {0.02, {0.014, 0.03}}),
+      says(AdviceSeverity::know, "launch/chain", "A graph's replay is less steady between runs"));
   EXPECT_THAT(lines_of({0.02, {0.005, 0.03}}, {0.004, {0.003, 0.007}}),
-              says(Severity::open,
+              says(AdviceSeverity::open,
                    "launch/chain",
                    "These runs do not tell whether a graph's replay is steadier between runs"));
 }
@@ -594,7 +595,7 @@ TEST(Ratio, IsOfGeometricMeansWithWelchsInterval) {
   EXPECT_NEAR(*ratio.value, 1.21, 1e-12);
   EXPECT_NEAR(
       ratio.interval->low, 1.21 * std::exp(-4.302652729696 * std::log(1.1) / std::sqrt(3)), 1e-9);
-  EXPECT_EQ(ratio.verdict, Verdict::unclear) << "the interval includes 1";
+  EXPECT_EQ(ratio.verdict, RatioVerdict::unclear) << "the interval includes 1";
 }
 
 TEST(Ratio, IsRoundedToWhatASentenceCanUse) {
@@ -610,23 +611,23 @@ TEST(Ratio, IsRoundedToWhatASentenceCanUse) {
 
 struct VerdictCase {
   std::vector<double> a, b;
-  Verdict verdict;
+  RatioVerdict verdict;
 };
 
 TEST(Ratio, ClaimsOnlyWhatIsCertainAndLargeEnough) {
   const double inf = std::numeric_limits<double>::infinity();
   for (const auto& [a, b, verdict] :
-       std::vector<VerdictCase>{{{120, 120, 121}, {100, 101, 100}, Verdict::more},
-                                {{100, 101, 100}, {120, 120, 121}, Verdict::less},
-                                {{103, 103, 103}, {100, 100, 100}, Verdict::same},
-                                {{100, 101, 102}, {100, 101, 102}, Verdict::same},
-                                {{50, 100, 200}, {60, 100, 180}, Verdict::unclear},
-                                {{200, 200}, {100, 100, 100}, Verdict::few_runs},
-                                {{200}, {100}, Verdict::few_runs},
-                                {{}, {}, Verdict::few_runs},
-                                {{0, 0, 0}, {100, 100, 100}, Verdict::no_ratio},
-                                {{-1, 2, 3}, {100, 100, 100}, Verdict::no_ratio},
-                                {{inf, 2, 3}, {100, 100, 100}, Verdict::no_ratio}}) {
+       std::vector<VerdictCase>{{{120, 120, 121}, {100, 101, 100}, RatioVerdict::more},
+                                {{100, 101, 100}, {120, 120, 121}, RatioVerdict::less},
+                                {{103, 103, 103}, {100, 100, 100}, RatioVerdict::same},
+                                {{100, 101, 102}, {100, 101, 102}, RatioVerdict::same},
+                                {{50, 100, 200}, {60, 100, 180}, RatioVerdict::unclear},
+                                {{200, 200}, {100, 100, 100}, RatioVerdict::few_runs},
+                                {{200}, {100}, RatioVerdict::few_runs},
+                                {{}, {}, RatioVerdict::few_runs},
+                                {{0, 0, 0}, {100, 100, 100}, RatioVerdict::no_ratio},
+                                {{-1, 2, 3}, {100, 100, 100}, RatioVerdict::no_ratio},
+                                {{inf, 2, 3}, {100, 100, 100}, RatioVerdict::no_ratio}}) {
     EXPECT_EQ(ratio_of(a, b).verdict, verdict) << ::testing::PrintToString(a);
   }
 }

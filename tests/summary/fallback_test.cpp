@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/summary/session_folder.h"
+#include "tests/summary/written_session.h"
 
 namespace launchgap {
 namespace {
@@ -12,7 +12,7 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 /// A session with the host and a GPU, and what each took for an operation.
-class Fallback : public SessionFolder {
+class Fallback : public WrittenSession {
  protected:
   Fallback() {
     add_device("host-1");

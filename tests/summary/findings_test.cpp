@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "harness/summary/all_tables.h"
-#include "tests/summary/session_folder.h"
+#include "tests/summary/written_session.h"
 
 namespace launchgap {
 namespace {
@@ -21,7 +21,7 @@ using ::testing::UnorderedElementsAre;
 constexpr const char* kIdle = "launch/null/api:driver/mode:idle";
 
 /// Sessions with runs whose samples are drawn.
-class Findings : public SessionFolder {
+class Findings : public WrittenSession {
  protected:
   /// `n` lognormal samples around `median`.
   std::vector<double> drawn(std::size_t n, double median, double sigma) {

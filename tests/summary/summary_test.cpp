@@ -12,14 +12,14 @@
 #include "harness/core/errors.h"
 #include "harness/summary/all_tables.h"
 #include "harness/summary/csv.h"
-#include "tests/summary/session_folder.h"
+#include "tests/summary/written_session.h"
 
 namespace launchgap {
 namespace {
 
 using ::testing::HasSubstr;
 
-TEST_F(SessionFolder, PoolsTheSamplesOfAllRunsAndKeepsRunsApart) {
+TEST_F(WrittenSession, PoolsTheSamplesOfAllRunsAndKeepsRunsApart) {
   for (int replicate = 0; replicate < 2; ++replicate) {
     RecordWriter writer = begin(replicate);
     samples(writer,
@@ -42,7 +42,7 @@ TEST_F(SessionFolder, PoolsTheSamplesOfAllRunsAndKeepsRunsApart) {
   EXPECT_EQ(rows[0].method, "by hand");
 }
 
-TEST_F(SessionFolder, QuantilesAreThoseOfAllSamplesHoweverManyRunsTheyCameFrom) {
+TEST_F(WrittenSession, QuantilesAreThoseOfAllSamplesHoweverManyRunsTheyCameFrom) {
   std::vector<double> all;
   std::uint64_t state = 1;
   for (int runs = 1; runs <= 7; ++runs) {
@@ -70,7 +70,7 @@ TEST_F(SessionFolder, QuantilesAreThoseOfAllSamplesHoweverManyRunsTheyCameFrom) 
   }
 }
 
-TEST_F(SessionFolder, AFailedCaseKeepsTheRunsInWhichItDidNotFail) {
+TEST_F(WrittenSession, AFailedCaseKeepsTheRunsInWhichItDidNotFail) {
   RecordWriter sound = begin(0);
   samples(sound, "launch/null", {1, 2, 3});
   summary(sound, "launch/null", "ok");
@@ -88,7 +88,7 @@ TEST_F(SessionFolder, AFailedCaseKeepsTheRunsInWhichItDidNotFail) {
   EXPECT_EQ(rows[0].max, 3);
 }
 
-TEST_F(SessionFolder, ACaseWithoutAResultHasARowThatSaysWhy) {
+TEST_F(WrittenSession, ACaseWithoutAResultHasARowThatSaysWhy) {
   RecordWriter writer = begin(0);
   summary(writer, "launch/null", "unsupported", "it cannot");
   end(writer);
@@ -100,7 +100,7 @@ TEST_F(SessionFolder, ACaseWithoutAResultHasARowThatSaysWhy) {
   EXPECT_EQ(rows[0].reason, "it cannot");
 }
 
-TEST_F(SessionFolder, BlocksBeforeAKillCountAndTheRunIsIncomplete) {
+TEST_F(WrittenSession, BlocksBeforeAKillCountAndTheRunIsIncomplete) {
   RecordWriter writer = begin(0);
   samples(writer, "launch/null", {5, 6});
   const SessionData session = read();
@@ -112,7 +112,7 @@ TEST_F(SessionFolder, BlocksBeforeAKillCountAndTheRunIsIncomplete) {
   EXPECT_EQ(session.runs[0].status, "incomplete");
 }
 
-TEST_F(SessionFolder, WhatWasPlannedAndNeverBegunIsNotSilent) {
+TEST_F(WrittenSession, WhatWasPlannedAndNeverBegunIsNotSilent) {
   meta["plan"] = {
       {{"device", "GPU-1"}, {"setup", "launch"}, {"arm", "plain"}, {"cases", {"launch/null"}}}};
   const SessionData session = read();
@@ -122,7 +122,7 @@ TEST_F(SessionFolder, WhatWasPlannedAndNeverBegunIsNotSilent) {
   EXPECT_THAT(rows[0].reason, HasSubstr("not reached"));
 }
 
-TEST_F(SessionFolder, AttemptsOfOneRunAreOneRun) {
+TEST_F(WrittenSession, AttemptsOfOneRunAreOneRun) {
   RecordWriter first = begin(0);
   samples(first, "launch/null/mode:idle", {1});
   summary(first, "launch/null/mode:idle", "ok");
@@ -169,7 +169,7 @@ TEST(Tables, TheSummaryHasTheColumnsOfTheDesign) {
           "simulated"));
 }
 
-TEST_F(SessionFolder, AFolderThatIsNoSessionIsNamed) {
+TEST_F(WrittenSession, AFolderThatIsNoSessionIsNamed) {
   EXPECT_THROW(read_session("/nowhere"), UsageError);
   EXPECT_THROW(read_session(path), UsageError) << "no session.json";
   write_file(path / "session.json", "{torn");

@@ -8,7 +8,10 @@
 #include <gtest/gtest.h>
 
 #include "harness/core/clock.h"
+#include "harness/device/backend.h"
 #include "harness/device/host/host_device.h"
+#include "harness/trace/canary.h"
+#include "harness/trace/scatter.h"
 
 namespace launchgap {
 namespace {
@@ -583,7 +586,7 @@ TEST(Canary, FindsEveryWayInWhichTracingMayBeBroken) {
       {"invalid:unjoined", [](activity::Trace& trace) { trace.calls.pop_back(); }},
   };
   Spoiler::host();  // before the device, as ever
-  const std::unique_ptr<Device> device = host::open();
+  const std::unique_ptr<Device> device = open_device("host", "");
   for (const auto& [expected, spoil] : cases) {
     Spoiler tracer(spoil);
     Canary canary;
@@ -607,7 +610,7 @@ TEST(Canary, FindsEveryWayInWhichTracingMayBeBroken) {
 // pytorch/pytorch issue 192021: records at the beginning of tracing are corrupt or missing.
 TEST(Canary, OutlivesABurstAtTheBeginning) {
   Spoiler::host();
-  const std::unique_ptr<Device> device = host::open();
+  const std::unique_ptr<Device> device = open_device("host", "");
   for (const int spoilt : {1, 2}) {
     std::set<std::int64_t> tries;  // by their first kernel's begin
     Spoiler tracer([&](activity::Trace& trace) {

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "harness/device/allocator.h"
 #include "harness/device/cuda/stream.h"
 
 namespace launchgap::cuda {

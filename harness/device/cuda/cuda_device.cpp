@@ -8,10 +8,13 @@
 #include <map>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "harness/core/clock.h"
 #include "harness/core/errors.h"
 #include "harness/core/system_files.h"
+#include "harness/device/allocator.h"
+#include "harness/device/convolution.h"
 #include "harness/device/cuda/allocators.h"
 #include "harness/device/cuda/graph.h"
 #include "harness/device/cuda/kernel.h"
@@ -19,6 +22,10 @@
 #include "harness/device/cuda/pointers.h"
 #include "harness/device/cuda/runtime_launcher.h"
 #include "harness/device/cuda/stream.h"
+#include "harness/device/device.h"
+#include "harness/device/graph.h"
+#include "harness/device/matmul.h"
+#include "harness/device/null_launcher.h"
 
 namespace launchgap::cuda {
 namespace {
@@ -160,10 +167,6 @@ unsigned schedule_of(WaitMode wait) {
   return abi::kScheduleSpin;
 }
 
-const char* name_of(WaitMode wait) {
-  return wait == WaitMode::spin ? "spin" : wait == WaitMode::yield ? "yield" : "block";
-}
-
 /// What the driver reads from the environment when it is initialised.
 void set_environment(const OpenOptions& options) {
   switch (options.loading) {
@@ -230,7 +233,6 @@ class CudaDevice : public Device {
   Opening opening() const override { return opening_; }
   void use_on_this_thread() override { CHECK_CUDA(driver_, cuCtxSetCurrent(context_)); }
 
-  std::unique_ptr<Stream> create_stream() override { return create_stream(StreamOptions{}); }
   std::unique_ptr<Stream> create_stream(const StreamOptions& options) override {
     return std::make_unique<CudaStream>(driver_, options, launches_cooperatively());
   }
@@ -400,6 +402,33 @@ std::vector<LoadedLibrary> loaded_libraries() {
 }
 void note_loaded(const LoadedLibrary& library) {
   loaded().push_back(library);
+}
+
+const Backend& backend() {
+  static const Backend backend = [] {
+    Backend cuda;
+    cuda.name = "cuda";
+    cuda.processors = "SMs";
+    cuda.launch_api = "driver";
+    cuda.launcher = "CUDA driver API";
+    cuda.warm_up_s = 0.1;  // clocks take a while to rise from where idleness left them
+    // What of these a GPU has, its library says.
+    cuda.matmul_types = {"fp32", "tf32", "fp16", "bf16"};
+    cuda.convolution_types = {"fp32", "tf32", "fp16"};
+    cuda.allocators = {"direct", "pool"};
+    cuda.expected = {.matmul_flops = 2e13,
+                     .convolution_flops = 1e13,
+                     .per_processor = false,
+                     .allocated_bytes_per_s = 1e11};
+    cuda.environment = [](std::span<const std::string> uuids) {
+      return std::map<std::string, std::string>{
+          {"CUDA_VISIBLE_DEVICES", fmt::format("{}", fmt::join(uuids, ","))}};
+    };
+    cuda.probe = &probe;
+    cuda.open = &open;
+    return cuda;
+  }();
+  return backend;
 }
 
 std::vector<DeviceFacts> probe(const ProbeOptions& options) {

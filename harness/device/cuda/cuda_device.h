@@ -5,9 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "harness/device/device.h"
+#include "harness/device/backend.h"
 
 namespace launchgap::cuda {
+
+const Backend& backend();
 
 /// Every GPU that the driver shows to this process. Creates no context. Throws Error if there is no
 /// driver or it cannot be initialised, with the driver's own words; a GPU that it says too little

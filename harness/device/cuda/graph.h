@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "harness/device/cuda/stream.h"
+#include "harness/device/graph.h"
 
 namespace launchgap::cuda {
 

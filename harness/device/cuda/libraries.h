@@ -3,8 +3,10 @@
 
 #include <memory>
 
+#include "harness/device/convolution.h"
 #include "harness/device/cuda/abi/driver.h"
 #include "harness/device/device.h"
+#include "harness/device/matmul.h"
 
 namespace launchgap::cuda {
 

@@ -1,12 +1,13 @@
 // What the driver knows of a GPU's state: clocks, heat, power and why clocks are held down.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "harness/device/device.h"
+#include "harness/device/facts.h"
 
 namespace launchgap::cuda {
 

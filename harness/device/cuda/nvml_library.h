@@ -2,7 +2,7 @@
 #pragma once
 
 #include "harness/device/cuda/abi/nvml.h"
-#include "harness/device/device.h"
+#include "harness/device/facts.h"
 
 namespace launchgap::cuda {
 

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "harness/device/device.h"
+#include "harness/device/null_launcher.h"
 
 namespace launchgap::cuda {
 

@@ -16,10 +16,16 @@
 #include "harness/core/cpus.h"
 #include "harness/core/errors.h"
 #include "harness/core/plan.h"
+#include "harness/device/allocator.h"
+#include "harness/device/convolution.h"
+#include "harness/device/device.h"
+#include "harness/device/graph.h"
 #include "harness/device/host/libraries.h"
 #include "harness/device/host/queue.h"
 #include "harness/device/host/recorder.h"
 #include "harness/device/host/registry.h"
+#include "harness/device/matmul.h"
+#include "harness/device/null_launcher.h"
 
 namespace launchgap::host {
 namespace {
@@ -42,6 +48,11 @@ std::string cpu_model() {
     if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
   }
   return "unknown CPU";
+}
+
+/// For whoever does not ask first.
+[[noreturn]] void cannot(Can what) {
+  throw Unsupported(std::string(backend().why_not[static_cast<std::size_t>(what)]));
 }
 
 std::string host_name() {
@@ -74,6 +85,22 @@ std::optional<int> max_clock_mhz() {
 
 std::optional<std::uint64_t> positive(long value) {
   return value > 0 ? std::optional<std::uint64_t>(value) : std::nullopt;
+}
+
+DeviceFacts probe() {
+  DeviceFacts facts;
+  facts.backend = backend().name;
+  // The machine's id must not leave the machine (machine-id(5)), so it goes through a one-way mix
+  // first.
+  facts.uuid = fmt::format("host-{:016x}",
+                           derive_seed(0, first_line("/etc/machine-id") + "/" + host_name()));
+  facts.name = cpu_model();
+  facts.multiprocessors = static_cast<int>(allowed_cpus().size());
+  facts.memory_bytes = positive(sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE));
+  facts.last_level_cache_bytes =
+      positive(std::max(sysconf(_SC_LEVEL3_CACHE_SIZE), sysconf(_SC_LEVEL2_CACHE_SIZE)));
+  facts.clock_mhz = max_clock_mhz();
+  return facts;
 }
 
 class HostBuffer : public Buffer {
@@ -118,7 +145,14 @@ class HostStream : public Stream {
   void launch(const Kernel& kernel, LaunchShape shape, void** arguments) override {
     queue.launch(static_cast<const HostKernel&>(kernel).description, shape, arguments);
   }
+  void launch_cooperative(const Kernel&, LaunchShape, void**) override {
+    cannot(Can::launch_cooperatively);
+  }
+  void launch_dependent(const Kernel&, LaunchShape, void**) override {
+    cannot(Can::launch_dependently);
+  }
   void wait() override { queue.wait(); }
+  void wait_for(Event&) override { cannot(Can::wait_for_streams); }
   void record(Event& event) override {
     auto& own = static_cast<HostEvent&>(event);
     own.queue = &queue;
@@ -219,14 +253,25 @@ class HostDevice : public Device {
   const DeviceFacts& facts() const override { return facts_; }
   std::vector<LoadedLibrary> libraries() const override { return loaded_libraries(); }
 
-  using Device::create_stream;
   /// The launching thread has the first CPU and the worker the last, so that they never take turns
   /// on one; the workers of further queues have those before it.
-  std::unique_ptr<Stream> create_stream() override {
+  std::unique_ptr<Stream> create_stream(const StreamOptions& options) override {
+    if (options.priority) cannot(Can::use_priorities);
+    if (options.ordered_with_default) cannot(Can::use_default_stream);
     const std::size_t place = streams_ % cpus().size();
     const CpuList worker = {cpus()[cpus().size() - 1 - place]};
     facts_.details["queue_cpu"] = cpu_list_text(worker);
     return std::make_unique<HostStream>(worker, streams_);
+  }
+  std::unique_ptr<Stream> default_stream() override { cannot(Can::use_default_stream); }
+  Priorities stream_priorities() override { cannot(Can::use_priorities); }
+  int resident_blocks(const Kernel&, int) override { cannot(Can::run_many_blocks); }
+  std::unique_ptr<Graph> capture(Stream&, const std::function<void()>&) override {
+    cannot(Can::make_graphs);
+  }
+  std::unique_ptr<ExecutableGraph> instantiate(const Graph&) override { cannot(Can::make_graphs); }
+  std::unique_ptr<NullLauncher> runtime_launcher(RuntimeApi) override {
+    cannot(Can::launch_in_several_ways);
   }
   std::unique_ptr<Event> create_event(EventUse) override { return std::make_unique<HostEvent>(); }
   double elapsed_ns(const Event& begin, const Event& end) override {
@@ -307,24 +352,54 @@ std::vector<LoadedLibrary> loaded_libraries() {
   return loaded();
 }
 
-DeviceFacts probe() {
-  DeviceFacts facts;
-  facts.backend = "host";
-  // The machine's id must not leave the machine (machine-id(5)), so it goes through a one-way mix
-  // first.
-  facts.uuid = fmt::format("host-{:016x}",
-                           derive_seed(0, first_line("/etc/machine-id") + "/" + host_name()));
-  facts.name = cpu_model();
-  facts.multiprocessors = static_cast<int>(allowed_cpus().size());
-  facts.memory_bytes = positive(sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE));
-  facts.last_level_cache_bytes =
-      positive(std::max(sysconf(_SC_LEVEL3_CACHE_SIZE), sysconf(_SC_LEVEL2_CACHE_SIZE)));
-  facts.clock_mhz = max_clock_mhz();
-  return facts;
-}
-
-std::unique_ptr<Device> open() {
-  return std::make_unique<HostDevice>();
+const Backend& backend() {
+  static const Backend backend = [] {
+    Backend host;
+    host.name = "host";
+    host.is_gpu = false;
+    host.processors = "CPUs";
+    host.launch_api = "queue";
+    host.launcher = "host queue";
+    host.runs_alone = true;
+    host.stream_takes_cpu = true;
+    host.launches_from_first_cpu = true;
+    host.matmul_types = {"fp32"};  // of all types, OpenBLAS has this one
+    host.convolution_types = {"fp32"};
+    host.allocators = {"direct", "mapped", "pool"};
+    host.expected = {.matmul_flops = 5e10,
+                     .convolution_flops = 3e10,
+                     .per_processor = true,
+                     .allocated_bytes_per_s = 1e9};
+    const auto cannot = [&](Can what, std::string_view why) {
+      host.why_not[static_cast<std::size_t>(what)] = why;
+    };
+    cannot(Can::launch_in_several_ways,
+           "the host's queue has one way to launch, which launch/null measures");
+    cannot(Can::launch_cooperatively,
+           "a task on the host's queue has no blocks that could wait for each other");
+    cannot(Can::launch_dependently,
+           "tasks on the host's queue run one after the other and never overlap");
+    cannot(Can::pass_any_arguments, "a task on the host's queue has at most 64 bytes of arguments");
+    cannot(Can::run_many_blocks, "a task on the host's queue has no blocks");
+    cannot(Can::load_code, "the host's kernels are part of the program");
+    cannot(Can::choose_wait,
+           "the host's queue has one way to wait: it spins for 50 µs and then sleeps");
+    cannot(Can::wait_for_streams, "the host's queues do not wait for each other");
+    cannot(Can::share_streams, "a queue of the host takes tasks from one thread only");
+    cannot(Can::use_default_stream, "the host has no default queue");
+    cannot(Can::use_priorities, "the host's queues have no priorities");
+    cannot(Can::make_graphs, "the host's queue has no graphs");
+    cannot(Can::wait_for_all, "each of the host's queues is waited for by itself");
+    host.environment = [](std::span<const std::string>) {
+      return std::map<std::string, std::string>{{"CUDA_VISIBLE_DEVICES", ""}};
+    };
+    host.probe = [](const ProbeOptions&) { return std::vector<DeviceFacts>{probe()}; };
+    host.open = [](const std::string&, const OpenOptions&) -> std::unique_ptr<Device> {
+      return std::make_unique<HostDevice>();
+    };
+    return host;
+  }();
+  return backend;
 }
 
 }  // namespace launchgap::host

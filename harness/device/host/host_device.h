@@ -3,13 +3,10 @@
 // run on any machine.
 #pragma once
 
-#include <memory>
-
-#include "harness/device/device.h"
+#include "harness/device/backend.h"
 
 namespace launchgap::host {
 
-DeviceFacts probe();
-std::unique_ptr<Device> open();
+const Backend& backend();
 
 }  // namespace launchgap::host

@@ -4,8 +4,10 @@
 
 #include <memory>
 
+#include "harness/device/convolution.h"
 #include "harness/device/device.h"
 #include "harness/device/host/queue.h"
+#include "harness/device/matmul.h"
 
 namespace launchgap::host {
 

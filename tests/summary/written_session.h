@@ -14,9 +14,9 @@
 
 namespace launchgap {
 
-class SessionFolder : public ::testing::Test {
+class WrittenSession : public ::testing::Test {
  protected:
-  SessionFolder()
+  WrittenSession()
       : path(std::filesystem::temp_directory_path() /
              ("launchgap-session-" + std::to_string(getpid()))) {
     std::filesystem::remove_all(path);
@@ -31,7 +31,7 @@ class SessionFolder : public ::testing::Test {
     meta["devices"] = {to_json(device)};
     meta["plan"] = Json::array();
   }
-  ~SessionFolder() override { std::filesystem::remove_all(path); }
+  ~WrittenSession() override { std::filesystem::remove_all(path); }
 
   RecordWriter begin(int replicate, int attempt = 0) {
     return begin_run("GPU-1", "plain", "launch", replicate, attempt);

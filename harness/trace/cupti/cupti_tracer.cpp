@@ -1,4 +1,4 @@
-#include "harness/trace/cupti/tracer.h"
+#include "harness/trace/cupti/cupti_tracer.h"
 
 #include <array>
 #include <atomic>

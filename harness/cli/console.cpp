@@ -1,0 +1,140 @@
+#include "harness/cli/console.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "harness/core/text.h"
+#include "harness/device/backend.h"
+#include "harness/summary/advice.h"
+#include "harness/summary/fallback.h"
+#include "harness/summary/findings.h"
+#include "harness/summary/headlines.h"
+
+namespace launchgap::cli {
+
+std::string headline_table(const Summarised& summarised) {
+  const std::vector<NamedHeadline> headlines = all_headlines();
+  std::vector<std::vector<std::string>> rows = {{"device"}};
+  for (const NamedHeadline& named : headlines) rows[0].emplace_back(named.headline->heading);
+  std::string unusable;
+  bool simulated = false;
+  for (const DeviceFacts& device : summarised.session.devices) {
+    const std::string name = is_gpu(device) ? fmt::format("{} ({})", device.name, device.index)
+                                            : fmt::format("{} ({})", device.name, device.backend);
+    if (!device.usable) {
+      unusable += fmt::format("{}: not measured: {}\n", name, device.reason);
+      continue;
+    }
+    simulated = simulated || device.simulated;
+    std::vector<std::string>& row = rows.emplace_back(std::vector{name});
+    for (const NamedHeadline& named : headlines) {
+      const HeadlineValue found = headline_value(summarised.rows, device.uuid, named);
+      row.push_back(quantity(found.value, found.unit));
+    }
+  }
+  return (rows.size() > 1 ? table(rows) : "") + unusable +
+         (simulated ? "SIMULATED: measured on fake CUDA libraries.\n" : "");
+}
+
+namespace {
+
+/// One line per device that differs from its kind, on its launches if they do.
+std::string odd_device_remarks(const Summarised& summarised) {
+  struct Speaker {
+    OddDevice odd;
+    int others = 0;
+  };
+  const auto weight = [](const OddDevice& odd) {
+    const bool launches = odd.key.name.benchmark == "launch/null";
+    return std::pair(launches, std::abs(std::log(odd.ratio)));
+  };
+  std::map<std::string, Speaker> speakers;
+  for (const OddDevice& odd : odd_devices(summarised.session, summarised.rows)) {
+    const auto [entry, added] = speakers.try_emplace(odd.device, Speaker{odd});
+    if (added) continue;
+    ++entry->second.others;
+    if (weight(odd) > weight(entry->second.odd)) entry->second.odd = odd;
+  }
+  std::string text;
+  for (const auto& [uuid, speaker] : speakers) {
+    const OddDevice& odd = speaker.odd;
+    const DeviceFacts* device = summarised.session.device(uuid);
+    const Metric* metric = known_metric(odd.metric);
+    const bool more_is_worse = !metric || metric->direction == Direction::lower_is_better;
+    const double ratio = more_is_worse ? odd.ratio : 1 / odd.ratio;
+    text += fmt::format(
+        "{} ({}) is {:.0f} % {} than the others of its kind in {} of {}{}\n",
+        device->name,
+        device->index,
+        100 * std::abs(ratio - 1),
+        ratio > 1 ? "slower" : "faster",
+        odd.metric,
+        odd.key.name.text(),
+        speaker.others > 0 ? fmt::format(", and differs in {} more", speaker.others) : "");
+  }
+  return text;
+}
+
+std::string fallback_remarks(const Summarised& summarised) {
+  std::string text;
+  for (const Sentence& sentence :
+       fallback_sentences(summarised.session, fallback_costs(summarised.session, summarised.rows)))
+    text += sentence.text + '\n';
+  return text;
+}
+
+/// Whether the traced arm is missing, and who else watched.
+std::string tracing_remarks(const SessionData& session) {
+  std::set<std::string> tools, problems;
+  for (const RunInfo& run : session.runs) {
+    if (!run.measured_under_tool.empty()) tools.insert(run.measured_under_tool);
+  }
+  for (const TraceInfo& trace : session.traces) {
+    if (trace.case_name.empty() && trace.state != "ok") problems.insert(trace.reason);
+  }
+  std::string text;
+  for (const std::string& tool : tools)
+    text += fmt::format("Measured under {}: nothing of this session serves as a baseline.\n", tool);
+  for (const std::string& problem : problems) text += fmt::format("Not traced: {}\n", problem);
+  return text;
+}
+
+}  // namespace
+
+std::string first_advice(const Summarised& summarised) {
+  constexpr std::size_t kShown = 3;
+  constexpr std::size_t kIndent = 2;
+  std::vector<Advice> lines = advice(summarised.session, summarised.rows);
+  std::erase_if(lines, [](const Advice& line) { return line.severity != AdviceSeverity::act; });
+  // Of one device, and rather a GPU.
+  const DeviceFacts* subject = nullptr;
+  for (const DeviceFacts& device : summarised.session.devices) {
+    const bool better = !subject || (!is_gpu(*subject) && is_gpu(device));
+    if (better && std::ranges::find(lines, device.uuid, &Advice::device) != lines.end())
+      subject = &device;
+  }
+  if (!subject) return "";
+  std::erase_if(lines, [&](const Advice& line) { return line.device != subject->uuid; });
+  std::string text = fmt::format("\nWhat to do about launches on {}:\n", subject->name);
+  for (std::size_t i = 0; i < std::min(kShown, lines.size()); ++i)
+    text += wrapped("- " + lines[i].advice, kIndent) + "\n";
+  if (lines.size() > kShown) {
+    text += fmt::format(
+        "- and {} more, each with its evidence: on the page, and in advice.csv of `launchgap "
+        "export`\n",
+        lines.size() - kShown);
+  }
+  return text;
+}
+
+std::string remarks(const Summarised& summarised) {
+  return odd_device_remarks(summarised) + fallback_remarks(summarised) +
+         tracing_remarks(summarised.session);
+}
+
+}  // namespace launchgap::cli

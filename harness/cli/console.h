@@ -1,0 +1,20 @@
+// What a session says on the console, in text.
+#pragma once
+
+#include <string>
+
+#include "harness/cli/page.h"
+
+namespace launchgap::cli {
+
+/// The few numbers per device that a person looks for first.
+std::string headline_table(const Summarised& summarised);
+
+/// The first things to do about what launches cost, and where the rest is. Empty if there are none.
+std::string first_advice(const Summarised& summarised);
+
+/// What the numbers say that the table does not, one line each: devices that differ from their
+/// kind, why the traced arm is missing, who else watched. Empty if there is nothing to say.
+std::string remarks(const Summarised& summarised);
+
+}  // namespace launchgap::cli

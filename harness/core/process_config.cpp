@@ -1,0 +1,73 @@
+#include "harness/core/process_config.h"
+
+#include <cstddef>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "harness/core/errors.h"
+
+namespace launchgap {
+namespace {
+
+// In the order of their enumerations.
+constexpr std::string_view kLevels[] = {"none", "launches", "kernels", "all"};
+constexpr std::string_view kWaits[] = {"spin", "yield", "block"};
+constexpr std::string_view kLoadings[] =
+    {"none", "lazy", "eager", "jit_uncached", "jit_warming", "jit_cached"};
+
+template <class Value, std::size_t count>
+std::optional<Value> named(std::string_view name, const std::string_view (&names)[count]) {
+  for (std::size_t i = 0; i < count; ++i) {
+    if (names[i] == name) return static_cast<Value>(i);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string_view name_of(TraceLevel level) {
+  return kLevels[static_cast<std::size_t>(level)];
+}
+
+std::string_view name_of(WaitMode wait) {
+  return kWaits[static_cast<std::size_t>(wait)];
+}
+
+std::string_view name_of(CodeLoading loading) {
+  return kLoadings[static_cast<std::size_t>(loading)];
+}
+
+ProcessConfig::ProcessConfig(std::string text)
+    : text_(std::move(text)), family_(text_, 0, text_.find('+')) {
+  for (std::size_t plus = family_.size(); plus < text_.size();) {
+    const std::size_t next = text_.find('+', plus + 1);
+    take(std::string_view(text_).substr(plus + 1, next - plus - 1));
+    plus = next;
+  }
+}
+
+void ProcessConfig::take(std::string_view setting) {
+  const std::size_t equals = setting.find('=');
+  const std::string_view name = setting.substr(0, equals);
+  const std::string_view value =
+      equals == std::string_view::npos ? std::string_view() : setting.substr(equals + 1);
+  bool known = false;
+  const auto take_as = [&](auto& own, const auto& names) {
+    own = named<typename std::decay_t<decltype(own)>::value_type>(value, names);
+    known = own.has_value();
+  };
+  if (name == "wait") take_as(wait_, kWaits);
+  if (name == "loading") take_as(loading_, kLoadings);
+  if (name == "trace") take_as(observer_, kLevels);
+  if (!known && unknown_.empty()) unknown_ = setting;
+}
+
+ProcessConfig ProcessConfig::with(std::string_view name, std::string_view value) const {
+  const std::string setting = fmt::format("{}={}", name, value);
+  if (!ProcessConfig("+" + setting).unknown().empty())
+    throw Error(fmt::format("a process has no setting '{}'", setting));
+  return {text_ + "+" + setting};
+}
+
+}  // namespace launchgap

@@ -1,0 +1,47 @@
+// What is known of a device, and of a library that was loaded.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+namespace launchgap {
+
+/// What a device is. Absent values are unknown, never zero.
+struct DeviceFacts {
+  std::string backend;  // "cuda" or "host"
+  std::string
+      uuid;  // "GPU-…", "MIG-…", or "host-…": identifies the device across reboots and orders
+  int index = 0;  // in the driver's order, among devices of this backend
+  std::string name;
+  std::optional<std::string> compute_capability;  // "9.0"
+  std::optional<std::string> pci_bus_id;          // "0000:07:00.0"
+  std::optional<std::uint64_t> memory_bytes;
+  std::optional<int> multiprocessors;  // SMs, or cores this process may use
+  std::optional<int> clock_mhz;        // highest
+  std::optional<int> memory_clock_mhz;
+  std::optional<int> memory_bus_bits;
+  std::optional<std::uint64_t> last_level_cache_bytes;
+  std::optional<int> numa_node;
+  std::optional<std::string>
+      driver_version;  // "13.0", as the driver reports the CUDA version it serves
+  std::map<std::string, std::string> details;  // whatever else was found, by name
+  bool simulated = false;                      // a fake library of the tests stands below
+  bool usable = true;
+  std::string reason;  // why not usable
+};
+
+/// A library as it was loaded.
+struct LoadedLibrary {
+  std::string name;     // "cuBLAS"
+  std::string soname;   // "libcublas.so.13"
+  std::string path;     // where the loader found it
+  std::string version;  // what the library says of itself
+  bool simulated = false;
+};
+
+/// A GPU of which nothing is known but its number.
+DeviceFacts unknown_gpu(int index);
+
+}  // namespace launchgap

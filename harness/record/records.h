@@ -1,0 +1,173 @@
+// The records of a run, each with its fields: what writes one and what reads one use the same
+// struct. docs/record-schema.md says what the fields mean. Samples have a form of their own
+// (writer.h, reader.h), since there are so many.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/record/fields.h"
+
+namespace launchgap {
+
+/// Who measured, where, with what. The parent knows less of it than the worker.
+struct RunRecord {
+  static constexpr std::string_view kName = "run";
+  std::string session_id;
+  std::string node;
+  int replicate = 0;
+  std::string arm;
+  ProcessConfig setup;
+  int attempt = 0;
+  std::optional<std::uint64_t> seed;
+  std::optional<int> side_by_side;
+  std::string begin_utc;
+  std::optional<std::int64_t> begin_ns;
+  std::optional<long> pid;
+  std::optional<std::string> cpus;
+  DeviceFacts device;
+  std::optional<std::string> kernel_form;
+  std::optional<bool> jit;
+  bool simulated = false;
+  std::optional<std::map<std::string, std::string>> versions;
+  std::optional<std::vector<LoadedLibrary>> libraries;
+  std::optional<std::map<std::string, std::string>> environment;
+  std::optional<std::map<std::string, std::string>> environment_removed;
+  std::optional<std::string> trace_state;
+  std::optional<Json> warm_up;
+  std::optional<std::string> measured_under_tool;
+  std::optional<Json> fingerprint;
+
+  static void fields(auto& self, auto&& field) {
+    field.may_lack("session_id", self.session_id);
+    field.may_lack("node", self.node);
+    field.natural("replicate", self.replicate);
+    field.may_lack("arm", self.arm);
+    field.may_lack("setup", self.setup);
+    field.natural("attempt", self.attempt);
+    field("seed", self.seed);
+    field("side_by_side", self.side_by_side);
+    field.may_lack("begin_utc", self.begin_utc);
+    field("begin_ns", self.begin_ns);
+    field("pid", self.pid);
+    field("cpus", self.cpus);
+    field("device", self.device);
+    field("kernel_form", self.kernel_form);
+    field("jit", self.jit);
+    field.may_lack("simulated", self.simulated);
+    field("versions", self.versions);
+    field("libraries", self.libraries);
+    field("environment", self.environment);
+    field("environment_removed", self.environment_removed);
+    field("trace_state", self.trace_state);
+    field("warm_up", self.warm_up);
+    field("measured_under_tool", self.measured_under_tool);
+    field("fingerprint", self.fingerprint);
+  }
+};
+
+/// What the counters of the device said between two blocks: after `block`, -1 before the first.
+struct TelemetryRecord {
+  static constexpr std::string_view kName = "telemetry";
+  std::string case_name;
+  int block = -1;
+  std::int64_t at_ns = 0;
+  std::map<std::string, double> values;  // by quantity
+
+  static void fields(auto& self, auto&& field) {
+    field.may_lack("case", self.case_name);
+    field.may_lack("block", self.block);
+    field.natural("at_ns", self.at_ns);
+    field.may_lack("values", self.values);
+  }
+};
+
+/// Something that went wrong: a call of a library, or the process.
+struct EventRecord {
+  static constexpr std::string_view kName = "event";
+  std::string event;
+  std::optional<std::string> case_name;
+  std::int64_t at_ns = 0;
+  std::optional<std::string> library;
+  std::optional<std::string> call;
+  std::optional<int> code;
+  std::string message;
+  std::optional<bool> sticky;
+
+  static void fields(auto& self, auto&& field) {
+    field("event", self.event);
+    field("case", self.case_name);
+    field.may_lack("at_ns", self.at_ns);
+    field("library", self.library);
+    field("call", self.call);
+    field("code", self.code);
+    field.may_lack("message", self.message);
+    field("sticky", self.sticky);
+  }
+};
+
+/// What became of a case.
+struct SummaryRecord {
+  static constexpr std::string_view kName = "summary";
+  std::string case_name;
+  Status status = Status::ok;
+  std::string reason;
+  std::optional<std::uint64_t> n;
+  std::optional<std::string> method;
+
+  static void fields(auto& self, auto&& field) {
+    field("case", self.case_name);
+    field("status", self.status);
+    field.may_lack("reason", self.reason);
+    field("n", self.n);
+    field("method", self.method);
+  }
+};
+
+/// What became of a run.
+struct EndRecord {
+  static constexpr std::string_view kName = "end";
+  std::string status;  // of run_statuses()
+  std::string reason;
+  std::optional<double> duration_s;
+  std::optional<bool> simulated;
+  std::optional<std::vector<LoadedLibrary>> libraries;
+  std::optional<std::map<std::string, std::string>> details;
+  std::optional<Json> warm_up;
+  std::optional<int> other_processes;
+  std::optional<std::string> telemetry_problem;
+  std::optional<std::string> kernel_form;
+  std::optional<bool> jit;
+  std::optional<Json> fingerprint;
+  std::optional<std::string> written_by;
+
+  static void fields(auto& self, auto&& field) {
+    field.may_lack("status", self.status);
+    field.may_lack("reason", self.reason);
+    field("duration_s", self.duration_s);
+    field("simulated", self.simulated);
+    field("libraries", self.libraries);
+    field("details", self.details);
+    field("warm_up", self.warm_up);
+    field("other_processes", self.other_processes);
+    field("telemetry_problem", self.telemetry_problem);
+    field("kernel_form", self.kernel_form);
+    field("jit", self.jit);
+    field("fingerprint", self.fingerprint);
+    field("written_by", self.written_by);
+  }
+};
+
+/// A line of a records file.
+template <class Record>
+Json record_to_json(const Record& record) {
+  Json json = new_record(Record::kName);
+  add_fields(json, record);
+  return json;
+}
+
+}  // namespace launchgap

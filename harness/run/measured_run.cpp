@@ -1,0 +1,382 @@
+#include "harness/run/measured_run.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unistd.h>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "harness/core/clock.h"
+#include "harness/core/cpus.h"
+#include "harness/core/errors.h"
+#include "harness/core/version.h"
+#include "harness/device/backend.h"
+#include "harness/measure/loop.h"
+#include "harness/measure/nvtx.h"
+#include "harness/measure/steady.h"
+#include "harness/measure/telemetry.h"
+#include "harness/measure/warm_up.h"
+#include "harness/record/records.h"
+#include "harness/record/writer.h"
+#include "harness/run/process.h"
+#include "harness/run/process_environment.h"
+#include "harness/run/run_tracing.h"
+#include "harness/run/settings.h"
+#include "kernels/null.h"
+
+namespace launchgap {
+namespace {
+
+/// Whether a job's process has nothing to do but its one sample.
+bool is_fresh_process(const job::Run& job) {
+  return std::ranges::any_of(job.cases, [](const std::string& name) {
+    return benchmark_of(CaseName::parse(name)).fresh_process;
+  });
+}
+
+/// Opens the device from CPUs near it: the driver puts its own memory on the node of the thread
+/// that makes the context. Its threads inherit that, and no more.
+std::unique_ptr<Device> open_near_device(const job::Run& job) {
+  bind_thread(job.near_cpus);
+  return open_device(job.backend, job.uuid, open_options(job.setup, job.jit_cache));
+}
+
+/// LAUNCHGAP_WARM_UP=off is for tests of everything but times; it is part of the fingerprint.
+bool wants_warm_up() {
+  const char* const wanted = std::getenv("LAUNCHGAP_WARM_UP");
+  if (!wanted || !*wanted || std::string_view(wanted) == "on") return true;
+  if (std::string_view(wanted) == "off") return false;
+  throw UsageError(fmt::format("LAUNCHGAP_WARM_UP is '{}': it can be on or off", wanted));
+}
+
+/// What happened to a case, and whether the process is of further use.
+struct CaseResult {
+  Status status = Status::ok;
+  std::string reason = {};
+  std::string method = {};
+  std::uint64_t samples = 0;
+  bool sticky = false;
+  bool of_trace = false;  // the reason begins with a word for what is wrong with the trace
+};
+
+class MeasuredRun {
+ public:
+  explicit MeasuredRun(const job::Run& job)
+      : job_(job),
+        begin_ns_(now_ns()),
+        removed_variables_(remove_falsifying_variables()),
+        tracing_(job.backend, job.arm, job.setup.trace_level()),
+        device_(open_near_device(job)),
+        writer_(RecordWriter::create(job.records)) {
+    // Only now, so that the threads of driver and libraries are free to run elsewhere on the node.
+    const bool bound = bind_thread(job.cpus);
+    RunRecord record;
+    record.session_id = job.session_id;
+    record.node = job.node;
+    record.replicate = job.replicate;
+    record.arm = name_of(job.arm);
+    record.setup = job.setup;
+    record.attempt = job.attempt;
+    record.seed = job.seed;
+    record.side_by_side = job.side_by_side;
+    record.begin_utc = utc_now();
+    record.begin_ns = begin_ns_;
+    record.pid = getpid();
+    record.cpus = cpu_list_text(bound ? job.cpus : allowed_cpus());
+    record.device = device_->facts();
+    // A process whose first launch is measured must not have loaded anything before.
+    fresh_ = is_fresh_process(job);
+    if (!fresh_) describe_kernels(record);
+    record.simulated = simulated();
+    record.versions = {{"launchgap", kVersion}, {"git", kGitRevision}, {"compiler", kCompiler}};
+    record.libraries = all_libraries();
+    fingerprint_ = job.fingerprint;
+    note_kernels(record);
+    for (const char* key : {"wait", "module_loading", "ecc", "compute_mode"}) {
+      const auto& details = device_->facts().details;
+      if (const auto found = details.find(key); found != details.end())
+        fingerprint_[key] = found->second;
+    }
+    record.environment = environment_of_libraries();
+    record.environment_removed = removed_variables_;
+    fingerprint_["environment"] = environment_to_compare(*record.environment);
+    telemetry_ = std::make_unique<Telemetry>(device_->facts());
+    tracing_.prove(*device_);
+    record.trace_state = tracing_.state();
+    if (!fresh_ && wants_warm_up()) record.warm_up = warm_up_record();
+    if (const auto tool = watching_tool(job.arm)) {
+      record.measured_under_tool = *tool;
+      fingerprint_["measured_under_tool"] = *tool;
+    }
+    record.fingerprint = fingerprint_;
+    writer_.write(record_to_json(record));
+    if (tracing_.wanted()) writer_.write(tracing_.record());
+  }
+
+  void measure_all() {
+    for (const SkippedCase& skipped : job_.skipped)
+      write_summary(CaseName::parse(skipped.case_name),
+                    {.status = Status::skipped, .reason = skipped.reason});
+    bool any_failed = false, sticky = false;
+    std::string reason;
+    for (const std::string& text : job_.cases) {
+      const CaseName name = CaseName::parse(text);
+      tell(message::CaseBegun{text});
+      const CaseResult result =
+          tracing_.problem() ? untraceable(*tracing_.problem()) : measure(name);
+      write_summary(name, result);
+      tell(message::CaseEnded{text, result.status, result.reason, result.sticky, result.of_trace});
+      if (result.status == Status::failed || result.status == Status::invalid) {
+        any_failed = true;
+        reason = "a case failed";
+      }
+      if (result.sticky) {
+        reason = result.reason;
+        sticky = true;
+        break;
+      }
+    }
+    write_end(any_failed ? "failed" : "ok", reason, sticky);
+    // With a context that is lost, tearing down can crash or hang, and so it can with a tracer in
+    // the process (pytorch/kineto#686), even to stop it; everything is written.
+    if (sticky || process_is_traced()) std::_Exit(0);
+  }
+
+ private:
+  /// Warms up, and says what that came to; null where nothing can be launched.
+  Json warm_up_record() {
+    try {
+      warmth_ = std::make_unique<Warmth>(
+          *device_,
+          [this]() -> std::optional<double> {
+            for (const auto& [key, value] : telemetry_->read().values) {
+              if (key == "sm_clock_mhz") return value;
+            }
+            return std::nullopt;
+          },
+          [this] { tracing_.discard(); });
+    } catch (const Unsupported&) {
+      return nullptr;
+    }
+    warmth_->warm_up();
+    const WarmUp& result = warmth_->result();
+    Json record = {{"steady", result.steady},
+                   {"seconds", result.seconds},
+                   {"rounds", result.rounds},
+                   {"api_ns", result.last.call_ns},
+                   {"roundtrip_ns", result.last.roundtrip_ns}};
+    if (result.last.clock_mhz) record["sm_clock_mhz"] = *result.last.clock_mhz;
+    return record;
+  }
+
+  void write_end(const char* status, const std::string& reason, bool sticky) {
+    EndRecord end;
+    end.status = status;
+    end.reason = reason;
+    end.duration_s = static_cast<double>(now_ns() - begin_ns_) * 1e-9;
+    end.simulated = simulated();
+    end.libraries = all_libraries();
+    end.details = device_->facts().details;
+    if (warmth_) {
+      end.warm_up = {{"steady", warmth_->result().steady},
+                     {"seconds", warmth_->result().seconds},
+                     {"rounds", warmth_->result().rounds}};
+    }
+    end.other_processes = other_processes_;
+    if (!telemetry_->device_problem().empty()) end.telemetry_problem = telemetry_->device_problem();
+    if (fresh_ && !sticky) {
+      describe_kernels(end);
+      note_kernels(end);
+    }
+    // Libraries are loaded by the cases that need them, so only now are their versions known.
+    for (const LoadedLibrary& library : *end.libraries)
+      fingerprint_[library.name] = library.version;
+    end.fingerprint = fingerprint_;
+    writer_.write(record_to_json(end));
+  }
+
+  CaseResult measure(const CaseName& name) {
+    CaseResult result;
+    const nvtx::Name range_name(name.text());
+    const nvtx::Range range(range_name);
+    try {
+      measure_into(name, result);
+    } catch (const Unsupported& error) {
+      result = {.status = Status::unsupported, .reason = error.what()};
+    } catch (const TraceUnavailable& problem) {
+      result = untraceable(problem, std::move(result));
+    } catch (const WriteError&) {
+      throw;  // the disk's fault, and not the case's
+    } catch (const InvalidMeasurement& error) {
+      result.status = Status::invalid;
+      result.reason = error.what();
+    } catch (const LibraryError& error) {
+      write_event(name, error);
+      result.status = Status::failed;
+      result.reason = error.what();
+      result.sticky = error.sticky();
+    } catch (const std::bad_alloc&) {
+      result.status = Status::failed;
+      result.reason = "the host has no memory left";
+    } catch (const std::exception& error) {
+      result.status = Status::failed;
+      result.reason = error.what();
+    }
+    // Work whose error nobody waited for belongs to this case and not to the next one; and after a
+    // failure, only the driver knows whether the device can still be used.
+    try {
+      device_->check();
+    } catch (const LibraryError& error) {
+      write_event(name, error);
+      if (result.status != Status::failed) result.reason = error.what();
+      result.status = Status::failed;
+      result.sticky = result.sticky || error.sticky();
+    }
+    return result;
+  }
+
+  /// What becomes of a case of the traced arm where tracing does not work. Asked for by name, that
+  /// is a failure; else it is something that this machine cannot do.
+  CaseResult untraceable(const TraceUnavailable& problem, CaseResult result = {}) const {
+    result.status = problem.invalid()     ? Status::invalid
+                    : job_.trace_required ? Status::failed
+                                          : Status::unsupported;
+    result.reason = problem.what();
+    result.of_trace = true;
+    return result;
+  }
+
+  void measure_into(const CaseName& name, CaseResult& result) {
+    const Benchmark& definition = benchmark_of(name);
+    static const nvtx::Name setup("setup");
+    std::unique_ptr<Case> prepared;
+    {
+      const nvtx::Range range(setup);
+      prepared = definition.make({*device_, name, derive_seed(job_.seed, "case/" + name.text())});
+    }
+    result.method = prepared->method();
+    // The host works while a case is prepared, and has no clock of its own beside the thread's.
+    if (warmth_ && is_gpu(device_->facts())) warmth_->keep();
+    tell(message::CasePrepared{name.text()});
+    const std::unique_ptr<CaseTrace> trace =
+        tracing_.of_case(definition.traced_as(name), prepared->operations_per_sample());
+    if (trace) trace->begin();
+    write_telemetry(name, -1);
+    SteadyRule steady;
+    measure_blocks(*prepared,
+                   name,
+                   definition.metrics(name),
+                   definition.sampling(job_.profile, name),
+                   [&](int index, const Block& block) {
+                     const std::vector<Column> traced =
+                         trace ? trace->finish(block) : std::vector<Column>();
+                     writer_.write_samples(name.text(), index, result.samples, block, traced);
+                     write_telemetry(name, index);
+                     result.samples += block.size();
+                     tell(message::BlockDone{index});
+                     if (!definition.stops_when_steady) return true;
+                     steady.add(block);
+                     return !steady.steady();
+                   });
+    if (trace) {
+      writer_.write(RunTracing::record(name.text(), *trace));
+      if (const auto problem = trace->invalid()) throw TraceUnavailable(*problem);
+    }
+    prepared->verify_timed_work();
+  }
+
+  /// Between blocks: after block `block`, -1 before the first.
+  void write_telemetry(const CaseName& name, int block) {
+    const TelemetryReading reading = telemetry_->read();
+    TelemetryRecord record{name.text(), block, reading.at_ns, {}};
+    for (const auto& [key, value] : reading.values) {
+      record.values.emplace(key, value);
+      if (key == "other_processes")
+        other_processes_ = std::max(other_processes_.value_or(0), static_cast<int>(value));
+    }
+    writer_.write(record_to_json(record));
+  }
+
+  void write_summary(const CaseName& name, const CaseResult& result) {
+    SummaryRecord summary;
+    summary.case_name = name.text();
+    summary.status = result.status;
+    summary.reason = result.reason;
+    summary.n = result.samples;
+    summary.method = result.method;
+    writer_.write(record_to_json(summary));
+  }
+
+  void write_event(const CaseName& name, const LibraryError& error) {
+    EventRecord event;
+    event.event = "library-error";
+    event.case_name = name.text();
+    event.at_ns = now_ns();
+    event.library = error.library();
+    event.call = error.call();
+    event.code = error.code();
+    event.message = error.text();
+    event.sticky = error.sticky();
+    writer_.write(record_to_json(event));
+  }
+
+  /// Which form of the kernels runs here; a build without device code has none, and its cases say
+  /// so.
+  template <class Record>
+  void describe_kernels(Record& record) {
+    try {
+      const std::unique_ptr<Kernel> kernel = device_->load(kernels::null_kernel);
+      record.kernel_form = kernel->form();
+      record.jit = kernel->compiled_by_driver();
+    } catch (const Unsupported&) {
+    }
+  }
+
+  /// The form of the kernels is part of what must be equal to compare.
+  template <class Record>
+  void note_kernels(const Record& record) {
+    if (record.kernel_form) fingerprint_["kernel_form"] = *record.kernel_form;
+    if (record.jit) fingerprint_["jit"] = *record.jit;
+  }
+
+  bool simulated() const {
+    return device_->facts().simulated ||
+           std::ranges::any_of(all_libraries(), &LoadedLibrary::simulated);
+  }
+
+  /// The device's, and those that watch it.
+  std::vector<LoadedLibrary> all_libraries() const {
+    std::vector<LoadedLibrary> all = device_->libraries();
+    if (const auto tracer = tracing_.loaded_library()) all.push_back(*tracer);
+    if (telemetry_) {
+      if (const auto telemetry = telemetry_->loaded_library()) all.push_back(*telemetry);
+    }
+    return all;
+  }
+
+  const job::Run& job_;
+  std::int64_t begin_ns_;
+  Variables removed_variables_;
+  Json fingerprint_;
+  bool fresh_ = false;
+  RunTracing tracing_;  // before the device: tracing must be there first
+  std::unique_ptr<Device> device_;
+  RecordWriter writer_;
+  std::unique_ptr<Telemetry> telemetry_;
+  std::unique_ptr<Warmth> warmth_;  // none where first launches are measured, or nothing launches
+  std::optional<int> other_processes_;
+};
+
+}  // namespace
+
+void measure(const job::Run& job) {
+  MeasuredRun(job).measure_all();
+}
+
+}  // namespace launchgap

@@ -1,0 +1,148 @@
+#include "harness/run/planned_session.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <sys/random.h>
+
+#include <fmt/format.h>
+
+#include "harness/core/clock.h"
+#include "harness/core/errors.h"
+#include "harness/core/trace_state.h"
+#include "harness/device/backend.h"
+#include "harness/run/filter.h"
+#include "harness/run/planner.h"
+#include "harness/run/process.h"
+#include "harness/run/process_environment.h"
+#include "harness/run/progress.h"
+
+namespace launchgap {
+namespace {
+
+/// From the kernel. std::random_device would do the same, but ties the binary to the newest glibc.
+std::uint64_t random_seed() {
+  std::uint64_t seed = 0;
+  if (getrandom(&seed, sizeof seed, 0) != sizeof seed)
+    seed = derive_seed(static_cast<std::uint64_t>(now_ns()), "clock");
+  return seed;
+}
+
+std::string new_session_id() {
+  std::string text = utc_now();
+  std::erase_if(text, [](char c) { return c == '-' || c == ':'; });
+  return fmt::format("{}-{:06x}", text, random_seed() & 0xFFFFFFu);
+}
+
+/// Whether GPUs can be traced here; asked in a process of its own, since a library that is loaded
+/// may do anything.
+GpuTracing find_gpu_tracing() {
+  std::string problem = "the process that looked for CUPTI ended without an answer";
+  try {
+    run_worker(
+        job::FindTracing{},
+        {},
+        kProbeTimeoutS,
+        [] { return false; },
+        [&](const Message& message) {
+          if (const auto* found = std::get_if<message::TracingFound>(&message))
+            problem = found->problem.value_or("");
+        });
+  } catch (const Error& error) {
+    problem = error.what();
+  }
+  return {problem.empty() ? TraceState::ok : TraceState::cupti_not_found, problem};
+}
+
+}  // namespace
+
+Tracing parse_tracing(std::string_view text) {
+  if (text == "auto") return Tracing::automatic;
+  if (text == "on") return Tracing::on;
+  if (text == "off") return Tracing::off;
+  throw UsageError(fmt::format("--trace is '{}': choose auto, on or off", text));
+}
+
+std::string short_name(const DeviceFacts& device) {
+  return is_gpu(device) ? fmt::format("{} ({})", device.name, device.index) : device.backend;
+}
+
+PlannedSession plan_session(const RunOptions& options) {
+  const Filter checked(options.filter);  // before the machine is looked at
+  PlannedSession session;
+  session.id = new_session_id();
+  session.options = options;
+  session.replicates = options.replicates.value_or(default_replicates(options.profile));
+  session.machine = find_devices(kProbeTimeoutS);
+  for (const FalsifyingVariable& variable : falsifying_variables()) {
+    if (const char* const value = std::getenv(variable.name)) {
+      session.machine.notes.push_back(fmt::format(
+          "{}={} is set, and would falsify what is measured ({}): it is removed for the "
+          "processes of this session.",
+          variable.name,
+          value,
+          variable.effect));
+    }
+  }
+  session.devices = select_devices(session.machine, options.devices);
+  const bool any_gpu = std::ranges::any_of(
+      session.devices, [](const DeviceFacts& device) { return is_gpu(device) && device.usable; });
+  const bool wanted = options.tracing != Tracing::off;
+  if (!wanted) {
+    session.tracing = {TraceState::off, ""};
+  } else if (any_gpu) {
+    session.tracing = find_gpu_tracing();
+  }
+  const bool gpus_traceable =
+      session.tracing.state == TraceState::ok || options.tracing == Tracing::on;
+  if (wanted && !gpus_traceable) {
+    session.machine.notes.push_back(
+        fmt::format("GPUs are not traced: {}. The numbers of the plain arm need no tracing.",
+                    session.tracing.reason));
+  }
+  session.plan = plan_cases(session.devices,
+                            {.profile = options.profile,
+                             .filter = options.filter,
+                             .replicates = options.replicates,
+                             .trace_host = wanted,
+                             .trace_gpus = wanted && gpus_traceable,
+                             .seed = options.seed.value_or(random_seed() >> 32)});
+  session.record_bytes = record_bytes(session.plan, options.profile);
+  return session;
+}
+
+Json plan_as_json(const PlannedSession& session) {
+  return {{"runs", session.plan.run_count()},
+          {"steps", session.plan.batches.size()},
+          {"seconds", session.plan.seconds()},
+          {"seconds_per_run", kSecondsPerRun},
+          {"record_bytes", session.record_bytes},
+          {"seed", session.plan.seed}};
+}
+
+std::string describe_plan(const PlannedSession& session) {
+  std::string text =
+      fmt::format("{} runs in {} steps, about {}, about {:.1f} MB of records; seed {}\n\n",
+                  session.plan.run_count(),
+                  session.plan.batches.size(),
+                  duration_text(session.plan.seconds()),
+                  session.record_bytes / 1e6,
+                  session.plan.seed);
+  int step = 0;
+  for (const Batch& batch : session.plan.batches) {
+    ++step;
+    for (const PlannedRun& run : batch) {
+      const auto device = std::ranges::find(session.devices, run.device, &DeviceFacts::uuid);
+      text += fmt::format("{:3}  {:<36} {:<7} {:<21} r{:<3} {:3} cases{}\n",
+                          step,
+                          short_name(*device),
+                          name_of(run.arm),
+                          run.setup.text(),
+                          run.replicate,
+                          run.cases.size(),
+                          device->usable ? "" : "  (not usable: " + device->reason + ")");
+    }
+  }
+  return text;
+}
+
+}  // namespace launchgap

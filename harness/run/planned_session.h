@@ -1,0 +1,69 @@
+// What `launchgap run` is about to do: the devices of this machine, the plan, and whether GPUs can
+// be traced.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/core/plan.h"
+#include "harness/core/trace_state.h"
+#include "harness/run/devices.h"
+
+namespace launchgap {
+
+/// How long each process that looks at the machine has to answer.
+inline constexpr double kProbeTimeoutS = 60;
+
+/// Whether there is a traced arm: where it is possible, in any case, or not at all.
+enum class Tracing { automatic, on, off };
+Tracing parse_tracing(std::string_view text);  // throws UsageError that lists the choices
+
+struct RunOptions {
+  std::string devices = "all";
+  Profile profile = Profile::quick;
+  std::string filter;  // ECMAScript expression, '-' in front negates; empty: everything
+  std::optional<int> replicates;
+  Tracing tracing = Tracing::automatic;
+  std::optional<std::uint64_t> seed;
+  double case_timeout_s = 120;
+  std::filesystem::path output;  // empty: results/<session id>
+  std::vector<std::string> command_line;
+  Json doctor;  // what was found of the machine before, for session.json
+};
+
+/// Whether the GPUs of a session are traced; if not, why.
+struct GpuTracing {
+  TraceState state = TraceState::ok;
+  std::string reason;
+};
+
+/// A session that is planned and has measured nothing yet.
+struct PlannedSession {
+  std::string id;
+  RunOptions options;
+  int replicates = 0;
+  MachineDevices machine;
+  std::vector<DeviceFacts> devices;  // selected, usable or not
+  Plan plan;
+  double record_bytes = 0;  // estimate
+  GpuTracing tracing;
+};
+
+/// Finds devices and cases and orders the runs. Throws UsageError for a selection or filter that is
+/// wrong or matches nothing, and NoGpuError.
+PlannedSession plan_session(const RunOptions& options);
+
+/// "NVIDIA A100 (0)", "host".
+std::string short_name(const DeviceFacts& device);
+
+/// The plan as text, for `--dry-run`.
+std::string describe_plan(const PlannedSession& session);
+/// {"runs", "steps", "seconds", "seconds_per_run", "record_bytes", "seed"}: `seconds` counts
+/// `seconds_per_run` for the start of each process, which differs from machine to machine.
+Json plan_as_json(const PlannedSession& session);
+
+}  // namespace launchgap

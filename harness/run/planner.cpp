@@ -1,0 +1,116 @@
+#include "harness/run/planner.h"
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "harness/core/errors.h"
+#include "harness/device/backend.h"
+#include "harness/measure/benchmark.h"
+#include "harness/run/filter.h"
+#include "harness/trace/traced_values.h"
+
+namespace launchgap {
+namespace {
+
+/// Everything that a device would do, by setup, without tracing. The number of replicates is 0
+/// where it is the session's.
+std::vector<Workload> workloads_of(const DeviceFacts& device,
+                                   Profile profile,
+                                   const Filter& filter) {
+  std::map<ProcessConfig, Workload> by_setup;
+  for (const Benchmark& benchmark : all_benchmarks()) {
+    for (const CaseName& name : benchmark.cases(profile, device)) {
+      if (!filter.passes(name.text())) continue;
+      const ProcessConfig setup = benchmark.setup_of(name);
+      Workload& workload = by_setup[setup];
+      workload.device = device.uuid;
+      workload.setup = setup;
+      workload.replicates = benchmark.processes ? benchmark.processes(profile) : 0;
+      workload.alone = workload.alone || benchmark.alone || backend_of(device).runs_alone;
+      workload.cases.push_back(
+          {name.text(), benchmark.seconds(device, name, benchmark.sampling(profile, name))});
+    }
+  }
+  std::vector<Workload> workloads;
+  for (auto& [setup, workload] : by_setup) workloads.push_back(std::move(workload));
+  return workloads;
+}
+
+/// What of a workload runs under tracing: what has records that say something; and what shows the
+/// observer effect once more at each level, without tracing too, with as many processes as the
+/// plain arm has. Where a kernel's time goes is told by fewer.
+std::vector<Workload> traced_twins(const Workload& plain) {
+  constexpr int kPlainRunsPerTracedRun = 3;
+  const auto shows_observer_effect = [](const PlannedCase& planned) {
+    return benchmark_of(CaseName::parse(planned.name)).shows_observer_effect;
+  };
+  const auto is_traced = [](const PlannedCase& planned) {
+    const CaseName name = CaseName::parse(planned.name);
+    return benchmark_of(name).traced(name);
+  };
+  Workload twin = plain;
+  twin.arm = Arm::traced;
+  std::erase_if(twin.cases, std::not_fn(is_traced));
+  if (twin.cases.empty()) return {};
+  if (std::ranges::none_of(twin.cases, shows_observer_effect)) {
+    twin.replicates = std::max(1, plain.replicates / kPlainRunsPerTracedRun);
+    return {twin};
+  }
+  std::vector<Workload> twins = {twin};
+  std::erase_if(twin.cases, std::not_fn(shows_observer_effect));
+  for (const TraceLevel level :
+       {TraceLevel::none, TraceLevel::launches, TraceLevel::kernels, TraceLevel::all}) {
+    twin.setup = plain.setup.with_observer(level);
+    twin.arm = level == TraceLevel::none ? Arm::plain : Arm::traced;
+    twins.push_back(twin);
+  }
+  return twins;
+}
+
+}  // namespace
+
+Plan plan_cases(const std::vector<DeviceFacts>& devices, const PlanRequest& request) {
+  const Filter filter(request.filter);
+  const int usual = request.replicates.value_or(default_replicates(request.profile));
+  std::vector<Workload> workloads;
+  for (const DeviceFacts& device : devices) {
+    const bool traced = is_gpu(device) ? request.trace_gpus : request.trace_host;
+    for (Workload& workload : workloads_of(device, request.profile, filter)) {
+      if (workload.replicates == 0 || request.replicates) workload.replicates = usual;
+      if (traced) std::ranges::copy(traced_twins(workload), std::back_inserter(workloads));
+      workloads.push_back(std::move(workload));
+    }
+  }
+  if (workloads.empty()) {
+    throw UsageError(
+        fmt::format("no case passes --filter '{}': `launchgap list benchmarks` shows their names",
+                    request.filter));
+  }
+  return make_plan(workloads, request.seed);
+}
+
+double record_bytes(const Plan& plan, Profile profile) {
+  double bytes = 0;
+  for (const Batch& batch : plan.batches) {
+    for (const PlannedRun& run : batch) {
+      bytes += 2000;
+      for (const PlannedCase& planned : run.cases) {
+        const CaseName name = CaseName::parse(planned.name);
+        const Benchmark& benchmark = benchmark_of(name);
+        const Sampling sampling = benchmark.sampling(profile, name);
+        std::size_t columns = benchmark.metrics(name).size() + 1;
+        if (run.arm == Arm::traced && run.setup.trace_level() == TraceLevel::all)
+          columns += traced_metrics(benchmark.traced_as(name), benchmark.metrics(name)).size();
+        bytes += 1000.0 * sampling.blocks +
+                 6.0 * sampling.blocks * sampling.samples * static_cast<double>(columns);
+      }
+    }
+  }
+  return bytes;
+}
+
+}  // namespace launchgap

@@ -1,0 +1,31 @@
+// Variables of the environment that change what a worker measures.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+
+namespace launchgap {
+
+/// A variable that would make results say something else than their names.
+struct FalsifyingVariable {
+  const char* name;
+  const char* effect;
+};
+
+/// All of them, which a worker removes before it measures. docs/architecture.md lists them.
+std::span<const FalsifyingVariable> falsifying_variables();
+
+using Variables = std::map<std::string, std::string>;
+
+/// Removes them, before a library reads them; returns what was removed.
+Variables remove_falsifying_variables();
+
+/// Variables that change what the libraries do, as they are set here.
+Variables environment_of_libraries();
+
+/// Of those, the ones that must be equal to compare: not those that say where things are, or what a
+/// container may see.
+Variables environment_to_compare(const Variables& of_libraries);
+
+}  // namespace launchgap

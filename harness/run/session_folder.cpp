@@ -1,0 +1,100 @@
+#include "harness/run/session_folder.h"
+
+#include <fstream>
+#include <iterator>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "harness/core/errors.h"
+#include "harness/core/output_file.h"
+#include "harness/core/printable.h"
+#include "harness/device/backend.h"
+#include "harness/record/records.h"
+
+namespace launchgap {
+
+namespace fs = std::filesystem;
+
+SessionFolder::SessionFolder(fs::path path, Json meta)
+    : path_(std::move(path)),
+      meta_(std::move(meta)),
+      session_id_(field<std::string>(meta_, "session_id")),
+      node_(field<std::string>(object_field(meta_, "host"), "node")) {
+  std::error_code failed;
+  if (fs::exists(path_, failed) &&
+      !(fs::is_directory(path_, failed) && fs::is_empty(path_, failed))) {
+    throw UsageError(fmt::format(
+        "{} exists already and is not an empty folder: name another with -o, or remove it",
+        path_.string()));
+  }
+  fs::create_directories(path_ / "records", failed);
+  if (failed)
+    throw UsageError(fmt::format("{} cannot be made: {}", path_.string(), failed.message()));
+}
+
+void SessionFolder::write(const char* state, const std::vector<DeviceFacts>& devices) {
+  meta_["state"] = state;
+  meta_["devices"] = Json::array();
+  for (const DeviceFacts& device : devices) meta_["devices"].push_back(to_json(device));
+  write_file(path_ / "session.json",
+             meta_.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+void SessionFolder::write_last(const char* state, const std::vector<DeviceFacts>& devices) {
+  try {
+    write(state, devices);
+  } catch (const WriteError&) {
+    constexpr std::string_view kRunning = "\"state\": \"running\"",
+                               kStopped = "\"state\": \"stopped\"";
+    static_assert(kRunning.size() == kStopped.size());
+    std::fstream file(path_ / "session.json", std::ios::in | std::ios::out | std::ios::binary);
+    const std::string text(std::istreambuf_iterator<char>(file), {});
+    const std::size_t at = text.find(kRunning);
+    if (at != std::string::npos) {
+      file.seekp(static_cast<std::streamoff>(at));
+      file << kStopped;
+    }
+    throw;
+  }
+}
+
+fs::path SessionFolder::records(const PlannedRun& run,
+                                const DeviceFacts& device,
+                                int attempt) const {
+  return path_ / "records" /
+         file_name_part(fmt::format("{}.{}.r{}.{}.{}{}.jsonl",
+                                    node_,
+                                    is_gpu(device) ? device.uuid : device.backend,
+                                    run.replicate,
+                                    name_of(run.arm),
+                                    run.setup.text(),
+                                    attempt == 0 ? "" : fmt::format(".{}", attempt)));
+}
+
+RecordWriter SessionFolder::reopen_records(const PlannedRun& run,
+                                           const DeviceFacts& device,
+                                           int attempt) const {
+  const fs::path file = records(run, device, attempt);
+  std::error_code ignored;
+  const bool begun = fs::exists(file, ignored) && fs::file_size(file, ignored) > 0;
+  RecordWriter writer = RecordWriter::reopen(file);
+  if (!begun) {
+    RunRecord record;
+    record.session_id = session_id_;
+    record.node = node_;
+    record.replicate = run.replicate;
+    record.arm = name_of(run.arm);
+    record.setup = run.setup;
+    record.attempt = attempt;
+    record.begin_utc = utc_now();
+    record.device = device;
+    record.simulated = device.simulated;
+    writer.write(record_to_json(record));
+  }
+  return writer;
+}
+
+}  // namespace launchgap

@@ -1,0 +1,48 @@
+// The folder of a session that runs: session.json, and the records that the parent writes.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "harness/core/plan.h"
+#include "harness/record/writer.h"
+
+namespace launchgap {
+
+class SessionFolder {
+ public:
+  /// Makes the folder. `meta` is what session.json begins with; it has "session_id" and "host".
+  /// Throws UsageError if the folder cannot be made, or exists and is not empty.
+  SessionFolder(std::filesystem::path path, Json meta);
+
+  const std::filesystem::path& path() const { return path_; }
+  const std::string& session_id() const { return session_id_; }
+  const std::string& node() const { return node_; }
+
+  /// A further field of session.json, or another value of one.
+  void set(const char* key, Json value) { meta_[key] = std::move(value); }
+  const Json& meta() const { return meta_; }
+
+  /// Writes session.json with this `state`. Throws WriteError.
+  void write(const char* state, const std::vector<DeviceFacts>& devices);
+  /// The last of it: `state` cannot stay "running", or readers would take the session for one that
+  /// runs. Where there is no room for all of it, that word is replaced in its place. Throws
+  /// WriteError, after that, if there was no room.
+  void write_last(const char* state, const std::vector<DeviceFacts>& devices);
+
+  /// The records of one worker.
+  std::filesystem::path records(const PlannedRun& run,
+                                const DeviceFacts& device,
+                                int attempt) const;
+  /// The same, of a worker that is gone or that never was: to append to, with a `run` record if it
+  /// has none. Throws WriteError.
+  RecordWriter reopen_records(const PlannedRun& run, const DeviceFacts& device, int attempt) const;
+
+ private:
+  std::filesystem::path path_;
+  Json meta_;
+  std::string session_id_, node_;
+};
+
+}  // namespace launchgap

@@ -1,0 +1,59 @@
+#include "harness/core/process_config.h"
+
+#include <gtest/gtest.h>
+
+#include "harness/core/errors.h"
+
+namespace launchgap {
+namespace {
+
+TEST(ProcessConfig, IsAFamilyAndTheSettingsThatAreNotUsual) {
+  const ProcessConfig setup =
+      ProcessConfig("launch").with("wait", "block").with_observer(TraceLevel::kernels);
+  EXPECT_EQ(setup.text(), "launch+wait=block+trace=kernels");
+  EXPECT_EQ(setup.family(), "launch");
+  EXPECT_FALSE(setup.usual());
+  EXPECT_EQ(setup.wait(), WaitMode::block);
+  EXPECT_EQ(setup.loading(), std::nullopt);
+  EXPECT_EQ(setup.observer(), TraceLevel::kernels);
+  EXPECT_EQ(setup.unknown(), "");
+  EXPECT_EQ(ProcessConfig(setup.text()), setup);
+}
+
+TEST(ProcessConfig, OfAFamilyAloneIsTheUsualOne) {
+  const ProcessConfig setup("launch");
+  EXPECT_TRUE(setup.usual());
+  EXPECT_EQ(setup.wait(), std::nullopt);
+  EXPECT_EQ(setup.observer(), std::nullopt);
+  EXPECT_EQ(setup.trace_level(), TraceLevel::all);
+}
+
+TEST(ProcessConfig, OfTheObserverEffectSaysItsLevel) {
+  for (const TraceLevel level :
+       {TraceLevel::none, TraceLevel::launches, TraceLevel::kernels, TraceLevel::all}) {
+    const ProcessConfig setup = ProcessConfig("launch").with_observer(level);
+    EXPECT_EQ(setup.text(), "launch+trace=" + std::string(name_of(level)));
+    EXPECT_EQ(setup.observer(), level);
+    EXPECT_EQ(setup.trace_level(), level);
+  }
+  EXPECT_EQ(ProcessConfig("launch+wait=block").trace_level(), TraceLevel::all);
+}
+
+TEST(ProcessConfig, KeepsWhatItDoesNotKnow) {
+  for (const char* setting : {"wait=sleep", "loading=", "loading", "fan=off", ""}) {
+    const ProcessConfig setup(std::string("launch+wait=yield+") + setting);
+    EXPECT_EQ(setup.text(), std::string("launch+wait=yield+") + setting);
+    EXPECT_EQ(
+        setup.wait(),
+        std::string_view(setting) == "wait=sleep" ? std::nullopt : std::optional(WaitMode::yield));
+    EXPECT_EQ(setup.unknown(), setting);
+  }
+}
+
+TEST(ProcessConfig, IsNotGivenASettingThatThereIsNot) {
+  EXPECT_THROW(ProcessConfig("launch").with("wait", "sleep"), Error);
+  EXPECT_THROW(ProcessConfig("launch").with("fan", "off"), Error);
+}
+
+}  // namespace
+}  // namespace launchgap

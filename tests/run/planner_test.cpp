@@ -1,0 +1,107 @@
+#include "harness/run/planner.h"
+
+#include <map>
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "harness/core/errors.h"
+
+namespace launchgap {
+namespace {
+
+DeviceFacts host() {
+  DeviceFacts facts;
+  facts.backend = "host";
+  facts.uuid = "host-1";
+  facts.multiprocessors = 2;
+  return facts;
+}
+
+DeviceFacts gpu(const char* uuid) {
+  DeviceFacts facts;
+  facts.backend = "cuda";
+  facts.uuid = uuid;
+  facts.compute_capability = "8.0";
+  facts.multiprocessors = 108;
+  return facts;
+}
+
+/// Runs by device, arm and setup.
+std::map<std::tuple<std::string, Arm, std::string>, int> runs_of(const Plan& plan) {
+  std::map<std::tuple<std::string, Arm, std::string>, int> runs;
+  for (const Batch& batch : plan.batches) {
+    for (const PlannedRun& run : batch) ++runs[{run.device, run.arm, run.setup.text()}];
+  }
+  return runs;
+}
+
+TEST(Planner, MeasuresWhatShowsTheObserverEffectAtEachLevelAsOftenAsPlainly) {
+  const Plan plan = plan_cases({gpu("GPU-1")}, {.filter = "^launch/null", .replicates = 6});
+  const auto runs = runs_of(plan);
+  EXPECT_EQ(runs.at({"GPU-1", Arm::plain, "launch"}), 6);
+  EXPECT_EQ(runs.at({"GPU-1", Arm::traced, "launch"}), 6);
+  EXPECT_EQ(runs.at({"GPU-1", Arm::plain, "launch+trace=none"}), 6);
+  for (const char* setup : {"launch+trace=launches", "launch+trace=kernels", "launch+trace=all"})
+    EXPECT_EQ(runs.at({"GPU-1", Arm::traced, setup}), 6);
+  EXPECT_EQ(runs.size(), 6u);
+}
+
+TEST(Planner, TracesOtherFamiliesAThirdAsOftenAndOnceAtLeast) {
+  for (const auto& [replicates, traced] : {std::pair(1, 1), std::pair(3, 1), std::pair(9, 3)}) {
+    const auto runs =
+        runs_of(plan_cases({gpu("GPU-1")}, {.filter = "^matmul", .replicates = replicates}));
+    EXPECT_EQ(runs.at({"GPU-1", Arm::plain, "matmul"}), replicates);
+    EXPECT_EQ(runs.at({"GPU-1", Arm::traced, "matmul"}), traced);
+  }
+}
+
+TEST(Planner, TracesHostAndGpusAsAsked) {
+  const PlanRequest request = {.filter = "^matmul", .replicates = 1, .trace_gpus = false};
+  const auto runs = runs_of(plan_cases({host(), gpu("GPU-1")}, request));
+  EXPECT_TRUE(runs.contains({"host-1", Arm::traced, "matmul"}));
+  EXPECT_FALSE(runs.contains({"GPU-1", Arm::traced, "matmul"}));
+}
+
+TEST(Planner, LetsGpusComputeSideBySideAndTheHostAlone) {
+  const Plan plan =
+      plan_cases({host(), gpu("GPU-1"), gpu("GPU-2")},
+                 {.filter = "^matmul", .replicates = 2, .trace_host = false, .trace_gpus = false});
+  for (const Batch& batch : plan.batches) {
+    const bool of_host = batch.front().device == "host-1";
+    EXPECT_EQ(batch.size(), of_host ? 1u : 2u);
+  }
+}
+
+TEST(Planner, GivesProcessSettingsProcessesOfTheirOwn) {
+  const auto runs =
+      runs_of(plan_cases({gpu("GPU-1")}, {.filter = "^launch/wait", .replicates = 1}));
+  for (const char* setup : {"launch+wait=spin", "launch+wait=yield", "launch+wait=block"})
+    EXPECT_TRUE(runs.contains({"GPU-1", Arm::plain, setup})) << setup;
+}
+
+TEST(Planner, RefusesAFilterThatNothingPasses) {
+  EXPECT_THROW(plan_cases({host()}, {.filter = "^nothing$"}), UsageError);
+  EXPECT_THROW(plan_cases({host()}, {.filter = "("}), UsageError);
+}
+
+TEST(Planner, OrdersTheSameSeedAlike) {
+  const auto order = [](std::uint64_t seed) {
+    std::string text;
+    for (const Batch& batch : plan_cases({gpu("GPU-1")}, {.replicates = 3, .seed = seed}).batches)
+      text += batch.front().setup.text() + " ";
+    return text;
+  };
+  EXPECT_EQ(order(7), order(7));
+  EXPECT_NE(order(7), order(8));
+}
+
+TEST(Planner, EstimatesMoreRecordsWhereMoreIsMeasured) {
+  const Plan few = plan_cases({gpu("GPU-1")}, {.filter = "^launch/null", .replicates = 1});
+  const Plan many = plan_cases({gpu("GPU-1")}, {.filter = "^launch/null", .replicates = 10});
+  EXPECT_GT(record_bytes(few, Profile::quick), 0);
+  EXPECT_NEAR(record_bytes(many, Profile::quick), 10 * record_bytes(few, Profile::quick), 1);
+}
+
+}  // namespace
+}  // namespace launchgap

@@ -1,0 +1,126 @@
+#include "harness/run/session_folder.h"
+
+#include <csignal>
+#include <fstream>
+#include <iterator>
+#include <sys/resource.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "harness/core/errors.h"
+#include "harness/core/temporary_folder.h"
+#include "harness/record/records.h"
+
+namespace launchgap {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+Json meta() {
+  Json json = new_record("session");
+  json["session_id"] = "s";
+  json["host"] = {{"node", "n"}};
+  json["state"] = "running";
+  return json;
+}
+
+DeviceFacts gpu() {
+  DeviceFacts facts;
+  facts.backend = "cuda";
+  facts.uuid = "GPU-1";
+  return facts;
+}
+
+PlannedRun run() {
+  return {"GPU-1", "launch+trace=all", Arm::traced, 3, {{"launch/null", 1}}};
+}
+
+std::string text_of_file(const fs::path& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::vector<Json> lines_of(const fs::path& path) {
+  std::ifstream file(path);
+  std::vector<Json> lines;
+  for (std::string line; std::getline(file, line);) lines.push_back(parse_json(line));
+  return lines;
+}
+
+class ARunningSession : public ::testing::Test {
+ protected:
+  TemporaryFolder temporary;
+  SessionFolder folder{temporary.path() / "session", meta()};
+};
+
+TEST_F(ARunningSession, HasAFolderOfItsOwn) {
+  EXPECT_TRUE(fs::is_directory(folder.path() / "records"));
+  EXPECT_THROW(SessionFolder(folder.path(), meta()), UsageError) << "it is not empty";
+  EXPECT_NO_THROW(SessionFolder(temporary.path() / "another", meta()));
+  std::ofstream(temporary.path() / "file") << "text";
+  EXPECT_THROW(SessionFolder(temporary.path() / "file", meta()), UsageError);
+  EXPECT_THROW(SessionFolder(temporary.path() / "file" / "below", meta()), UsageError);
+}
+
+TEST_F(ARunningSession, SaysItsState) {
+  folder.set("end_utc", "today");
+  folder.write("running", {gpu()});
+  const Json json = parse_json(text_of_file(folder.path() / "session.json"));
+  EXPECT_EQ(json.at("state"), "running");
+  EXPECT_EQ(json.at("devices").at(0).at("uuid"), "GPU-1");
+  EXPECT_EQ(json.at("end_utc"), "today");
+}
+
+/// As where the disk is full: no file may grow, and what is there may be written over.
+TEST_F(ARunningSession, IsNeverLeftRunning) {
+  folder.write("running", {});
+  folder.set("doctor", std::string(10'000, 'x'));
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  const rlimit full{fs::file_size(folder.path() / "session.json"), before.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &full);
+  EXPECT_THROW(folder.write_last("complete", {}), WriteError);
+  setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
+  const Json json = parse_json(text_of_file(folder.path() / "session.json"));
+  EXPECT_EQ(json.at("state"), "stopped");
+}
+
+TEST_F(ARunningSession, NamesRecordsByRunAndAttempt) {
+  EXPECT_EQ(folder.records(run(), gpu(), 0).filename(), "n.GPU-1.r3.traced.launch+trace=all.jsonl");
+  EXPECT_EQ(folder.records(run(), gpu(), 1).filename(),
+            "n.GPU-1.r3.traced.launch+trace=all.1.jsonl");
+  EXPECT_EQ(folder.records(run(), gpu(), 2).filename(),
+            "n.GPU-1.r3.traced.launch+trace=all.2.jsonl");
+  DeviceFacts host = gpu();
+  host.backend = "host";
+  EXPECT_THAT(folder.records(run(), host, 0).filename().string(), HasSubstr("n.host.r3."));
+}
+
+TEST_F(ARunningSession, BeginsTheRecordsOfAWorkerThatNeverBegan) {
+  folder.reopen_records(run(), gpu(), 1)
+      .write(record_to_json(SummaryRecord{"launch/null", Status::failed, "", {}, {}}));
+  const std::vector<Json> lines = lines_of(folder.records(run(), gpu(), 1));
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_EQ(lines[0].at("record"), "run");
+  EXPECT_EQ(lines[0].at("attempt"), 1);
+  EXPECT_EQ(lines[0].at("setup"), "launch+trace=all");
+  EXPECT_EQ(lines[0].at("device").at("uuid"), "GPU-1");
+  EXPECT_FALSE(lines[0].contains("pid"));
+  EXPECT_EQ(lines[1].at("record"), "summary");
+}
+
+TEST_F(ARunningSession, GoesOnWithTheRecordsOfAWorkerThatIsGone) {
+  const fs::path file = folder.records(run(), gpu(), 0);
+  std::ofstream(file) << to_line(new_record("run")) << R"({"schema":"launchgap/1","rec)";
+  folder.reopen_records(run(), gpu(), 0).write(record_to_json(EndRecord{}));
+  const std::vector<Json> lines = lines_of(file);
+  ASSERT_EQ(lines.size(), 2u) << "a torn line is cut off";
+  EXPECT_EQ(lines[1].at("record"), "end");
+}
+
+}  // namespace
+}  // namespace launchgap

@@ -1,0 +1,511 @@
+#include "harness/run/supervisor.h"
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace launchgap {
+namespace {
+
+using ::testing::ElementsAreArray;
+
+constexpr double kTimeoutS = 100;
+
+// --- events, in few words ---
+
+Event begins(const char* name) {
+  return event::Said{message::CaseBegun{name}};
+}
+Event ends(const char* name, Status status = Status::ok, const char* reason = "") {
+  return event::Said{message::CaseEnded{name, status, reason, false, false}};
+}
+Event ends_sticky(const char* name, const char* reason) {
+  return event::Said{message::CaseEnded{name, Status::failed, reason, true, false}};
+}
+Event ends_of_trace(const char* name, Status status, const char* reason) {
+  return event::Said{message::CaseEnded{name, status, reason, false, true}};
+}
+Event block() {
+  return event::Said{message::BlockDone{0}};
+}
+Event says(const char* error) {
+  return event::Said{message::Failed{error, false}};
+}
+Event exits(int code = 0) {
+  return event::Ended{{.exit_code = code}, ""};
+}
+Event crashes(const char* output = "") {
+  return event::Ended{{.signal = SIGSEGV}, output};
+}
+
+/// An event, or time that passes before a tick.
+struct Step {
+  Step(Event event) : event(std::move(event)) {}  // NOLINT(google-explicit-constructor)
+  explicit Step(double after_s) : event(event::Tick{}), after_s(after_s) {}
+
+  Event event;
+  double after_s = 0;
+};
+
+Step after(double seconds) {
+  return Step(seconds);
+}
+const Step kHangs = after(kTimeoutS + 1);
+const Step kIsGone = Event(event::Killed{true});
+const Step kStays = Event(event::Killed{false});
+
+// --- actions, in few words ---
+
+std::string in_words(const EventRecord& record) {
+  return fmt::format("{}{}", record.event, record.case_name ? " in " + *record.case_name : "");
+}
+std::string in_words(const SummaryRecord& record) {
+  return fmt::format("{} {}", record.case_name, name_of(record.status));
+}
+std::string in_words(const EndRecord& record) {
+  EXPECT_EQ(record.written_by, "parent");
+  return "end " + record.status;
+}
+
+std::string in_words(const action::Start& start) {
+  std::vector<std::string> skipped;
+  for (const SkippedCase& left_out : start.skipped) skipped.push_back(left_out.case_name);
+  return fmt::format("start #{}: {}{}",
+                     start.attempt,
+                     fmt::join(start.cases, " "),
+                     skipped.empty() ? "" : fmt::format(" without {}", fmt::join(skipped, " ")));
+}
+std::string in_words(const action::Kill&) {
+  return "kill";
+}
+std::string in_words(const action::Abandon&) {
+  return "abandon";
+}
+std::string in_words(const action::Write& write) {
+  std::vector<std::string> records;
+  for (const auto& record : write.records)
+    records.push_back(std::visit([](const auto& known) { return in_words(known); }, record));
+  return fmt::format("write #{}: {}", write.attempt, fmt::join(records, ", "));
+}
+std::string in_words(const action::GiveUpDevice&) {
+  return "give up the device";
+}
+std::string in_words(const action::Fail& failure) {
+  return "fail: " + failure.line;
+}
+std::string in_words(const action::Say& remark) {
+  return "say: " + remark.line;
+}
+std::string in_words(const action::Advance& advance) {
+  return fmt::format("advance {:g}", advance.seconds);
+}
+std::string in_words(const action::EndSession& end) {
+  return "end the session: " + end.error;
+}
+std::string in_words(const action::Finish&) {
+  return "finish";
+}
+
+/// Two cases on a GPU, which take 1 s and 40 s.
+PlannedRun two_cases(ProcessConfig setup = "launch", Arm arm = Arm::plain, int replicate = 0) {
+  return {"GPU-1", std::move(setup), arm, replicate, {{"a", 1}, {"b", 40}}};
+}
+
+/// What a run's supervisor asks for, from its begin on. Fails if it is not at its end.
+std::vector<std::string> play(const std::vector<Step>& steps,
+                              Quarantine& quarantine,
+                              PlannedRun run = two_cases()) {
+  RunSupervisor supervisor(std::move(run), "A100 (0)", kTimeoutS, quarantine);
+  std::int64_t now_ns = 0;
+  std::vector<std::string> words;
+  const auto add = [&](const Actions& actions) {
+    for (const Action& action : actions)
+      words.push_back(std::visit([](const auto& known) { return in_words(known); }, action));
+  };
+  add(supervisor.begin(now_ns));
+  for (const Step& step : steps) {
+    EXPECT_FALSE(supervisor.over()) << fmt::format("{}", fmt::join(words, "\n"));
+    now_ns += static_cast<std::int64_t>(step.after_s * 1e9);
+    add(supervisor.handle(step.event, now_ns));
+  }
+  EXPECT_TRUE(supervisor.over()) << fmt::format("{}", fmt::join(words, "\n"));
+  return words;
+}
+
+// --- docs/architecture.md, "How failures travel", row by row ---
+
+struct Row {
+  const char* documented;  // the first column
+  std::vector<Step> steps;
+  std::vector<std::string> actions;
+};
+
+const std::vector<Row>& rows() {
+  static const std::vector<Row> all = {
+      {"a call fails, the context is intact",
+       {begins("a"), ends("a", Status::failed, "cuMemAlloc: 2"), begins("b"), ends("b"), exits()},
+       {"start #0: a b",
+        "fail: A100 (0): a: failed: cuMemAlloc: 2",
+        "advance 1",
+        "advance 40",
+        "finish"}},
+      {"work fails that nobody waited for",
+       {begins("a"), ends("a"), begins("b"), ends("b", Status::failed, "lost"), exits()},
+       {"start #0: a b", "advance 1", "fail: A100 (0): b: failed: lost", "advance 40", "finish"}},
+      {"a sticky error (illegal address, launch failed, ECC, …)",
+       {begins("a"), ends_sticky("a", "700"), exits(), begins("b"), ends("b"), exits()},
+       {"start #0: a b",
+        "fail: A100 (0): a: failed: 700",
+        "advance 1",
+        "start #1: b",
+        "advance 40",
+        "finish"}},
+      {"a sticky error (illegal address, launch failed, ECC, …)",
+       {begins("a"), ends("a"), begins("b"), ends_sticky("b", "700"), exits()},
+       {"start #0: a b", "advance 1", "fail: A100 (0): b: failed: 700", "advance 40", "finish"}},
+      {"a sticky error (illegal address, launch failed, ECC, …)",  // and it does not end cleanly
+       {begins("a"), ends_sticky("a", "700"), crashes(), begins("b"), ends("b"), exits()},
+       {"start #0: a b",
+        "fail: A100 (0): a: failed: 700",
+        "advance 1",
+        "start #1: b",
+        "advance 40",
+        "finish"}},
+      {"wrong result",
+       {begins("a"), ends("a", Status::failed, "1 of 3"), begins("b"), ends("b"), exits()},
+       {"start #0: a b", "fail: A100 (0): a: failed: 1 of 3", "advance 1", "advance 40", "finish"}},
+      {"device or library cannot",
+       {begins("a"), ends("a", Status::unsupported, "no"), begins("b"), ends("b"), exits()},
+       {"start #0: a b", "advance 1", "advance 40", "finish"}},
+      {"the worker crashes in a case",
+       {begins("a"), block(), crashes("boom"), begins("b"), ends("b"), exits()},
+       {"start #0: a b",
+        "fail: A100 (0): a: failed: the process was killed by SIGSEGV: boom",
+        "advance 1",
+        "write #0: worker-crashed in a, a failed, end failed",
+        "start #1: b",
+        "advance 40",
+        "finish"}},
+      {"the worker crashes in a case",  // in its last one
+       {begins("a"), ends("a"), begins("b"), crashes()},
+       {"start #0: a b",
+        "advance 1",
+        "fail: A100 (0): b: failed: the process was killed by SIGSEGV",
+        "advance 40",
+        "write #0: worker-crashed in b, b failed, end failed",
+        "finish"}},
+      {"the worker crashes in a case",  // and so does the next one
+       {begins("a"), crashes(), begins("b"), crashes()},
+       {"start #0: a b",
+        "fail: A100 (0): a: failed: the process was killed by SIGSEGV",
+        "advance 1",
+        "write #0: worker-crashed in a, a failed, end failed",
+        "start #1: b",
+        "fail: A100 (0): b: failed: the process was killed by SIGSEGV",
+        "advance 40",
+        "write #1: worker-crashed in b, b failed, end failed",
+        "finish"}},
+      {"the worker ends with 0 and has work left: a library ended the process",
+       {begins("a"), exits(), begins("b"), ends("b"), exits()},
+       {"start #0: a b",
+        "fail: A100 (0): a: failed: the process exited with 0",
+        "advance 1",
+        "write #0: worker-crashed in a, a failed, end failed",
+        "start #1: b",
+        "advance 40",
+        "finish"}},
+      {"the worker ends with 0 and has work left: a library ended the process",  // between two
+       {begins("a"), ends("a"), exits()},
+       {"start #0: a b",
+        "advance 1",
+        "fail: A100 (0): launch r0: not measured: the process exited with 0",
+        "advance 40",
+        "write #0: b failed, end failed",
+        "finish"}},
+      {"the worker crashes before its first case or between two",
+       {crashes()},
+       {"start #0: a b",
+        "fail: A100 (0): launch r0: not measured: the process was killed by SIGSEGV",
+        "advance 1",
+        "advance 40",
+        "write #0: a failed, b failed, end failed",
+        "finish"}},
+      {"the worker crashes before its first case or between two",  // it says why
+       {says("no device"), exits(3)},
+       {"start #0: a b",
+        "fail: A100 (0): launch r0: not measured: no device",
+        "advance 1",
+        "advance 40",
+        "write #0: a failed, b failed, end failed",
+        "finish"}},
+      {"the worker crashes before its first case or between two",  // after a crash in a case
+       {begins("a"), crashes(), crashes()},
+       {"start #0: a b",
+        "fail: A100 (0): a: failed: the process was killed by SIGSEGV",
+        "advance 1",
+        "write #0: worker-crashed in a, a failed, end failed",
+        "start #1: b",
+        "fail: A100 (0): launch r0: not measured: the process was killed by SIGSEGV",
+        "advance 40",
+        "write #1: b failed, end failed",
+        "finish"}},
+      {"the worker hangs before its first case or between two",
+       {kHangs, kIsGone},
+       {"start #0: a b",
+        "kill",
+        "fail: A100 (0): launch r0: not measured: the worker did not begin within 100 s: it hung",
+        "advance 1",
+        "advance 40",
+        "write #0: a failed, b failed, end failed",
+        "finish"}},
+      {"tracing does not work",
+       {begins("a"),
+        ends_of_trace("a", Status::invalid, "invalid:dropped: 3"),
+        begins("b"),
+        ends_of_trace("b", Status::failed, "unavailable:cupti_not_found: none"),
+        exits()},
+       {"start #0: a b",
+        "fail: A100 (0): a: invalid:dropped: 3",
+        "advance 1",
+        "fail: A100 (0): b: failed: unavailable:cupti_not_found: none",
+        "advance 40",
+        "finish"}},
+      {"tracing does not work",
+       {begins("a"),
+        ends_of_trace("a", Status::unsupported, "degraded:unknown: 1"),
+        begins("b"),
+        ends_of_trace("b", Status::unsupported, "degraded:unknown: 1"),
+        exits()},
+       {"start #0: a b", "advance 1", "advance 40", "finish"}},
+      {"the worker cannot be started",
+       {Event(event::CannotStart{"no processes left"})},
+       {"start #0: a b",
+        "fail: A100 (0): launch r0: not measured: no processes left",
+        "advance 1",
+        "advance 40",
+        "write #0: a failed, b failed, end failed",
+        "finish"}},
+      {"the worker cannot be started",  // after a crash
+       {begins("a"), crashes(), Event(event::CannotStart{"no processes left"})},
+       {"start #0: a b",
+        "fail: A100 (0): a: failed: the process was killed by SIGSEGV",
+        "advance 1",
+        "write #0: worker-crashed in a, a failed, end failed",
+        "start #1: b",
+        "fail: A100 (0): launch r0: not measured: no processes left",
+        "advance 40",
+        "write #1: b failed, end failed",
+        "finish"}},
+      {"the worker crashes or hangs after its last case",
+       {begins("a"), ends("a"), begins("b"), ends("b"), crashes()},
+       {"start #0: a b",
+        "advance 1",
+        "advance 40",
+        "write #0: worker-ended-badly, end ok",
+        "say: A100 (0): launch r0: after its last case the process was killed by SIGSEGV",
+        "finish"}},
+      {"the worker crashes or hangs after its last case",
+       {begins("a"), ends("a"), begins("b"), ends("b"), kHangs, kIsGone},
+       {"start #0: a b",
+        "advance 1",
+        "advance 40",
+        "kill",
+        "write #0: worker-ended-badly, end ok",
+        "say: A100 (0): launch r0: after its last case the worker did not end within 100 s: it "
+        "hung",
+        "finish"}},
+      {"no message for `--timeout` seconds, or five times the case's estimate if that is longer",
+       {begins("a"), kHangs, kIsGone, begins("b"), ends("b"), exits()},
+       {"start #0: a b",
+        "kill",
+        "fail: A100 (0): a: failed: no block was finished within 100 s: it hung",
+        "advance 1",
+        "write #0: worker-hung in a, a failed, end failed",
+        "start #1: b",
+        "advance 40",
+        "finish"}},
+      {"no message for `--timeout` seconds, or five times the case's estimate if that is longer",
+       {begins("a"), ends("a"), begins("b"), after(199), after(2), kIsGone},
+       {"start #0: a b",
+        "advance 1",
+        "kill",
+        "fail: A100 (0): b: failed: no block was finished within 200 s: it hung",
+        "advance 40",
+        "write #0: worker-hung in b, b failed, end failed",
+        "finish"}},
+      {"no message for `--timeout` seconds, or five times the case's estimate if that is longer",
+       {begins("a"),
+        after(99),
+        block(),
+        after(99),
+        block(),
+        ends("a"),
+        begins("b"),
+        ends("b"),
+        exits()},
+       {"start #0: a b", "advance 1", "advance 40", "finish"}},
+      {"SIGKILL does not end it within 10 s: stuck in the kernel",
+       {begins("a"), kHangs, kStays},
+       {"start #0: a b",
+        "kill",
+        "abandon",
+        "give up the device",
+        "fail: A100 (0): a: failed: no block was finished within 100 s: it hung",
+        "advance 1",
+        "advance 40",
+        "write #1: worker-hung in a, a failed, b failed, end failed",
+        "finish"}},
+      {"SIGKILL does not end it within 10 s: stuck in the kernel",  // the second worker of the run
+       {begins("a"), kHangs, kIsGone, begins("b"), after(201), kStays},
+       {"start #0: a b",
+        "kill",
+        "fail: A100 (0): a: failed: no block was finished within 100 s: it hung",
+        "advance 1",
+        "write #0: worker-hung in a, a failed, end failed",
+        "start #1: b",
+        "kill",
+        "abandon",
+        "give up the device",
+        "fail: A100 (0): b: failed: no block was finished within 200 s: it hung",
+        "advance 40",
+        "write #2: worker-hung in b, b failed, end failed",
+        "finish"}},
+      {"SIGKILL does not end it within 10 s: stuck in the kernel",  // before its first case
+       {kHangs, kStays},
+       {"start #0: a b",
+        "kill",
+        "abandon",
+        "give up the device",
+        "advance 1",
+        "advance 40",
+        "write #1: a failed, b failed, end failed",
+        "finish"}},
+      {"SIGKILL does not end it within 10 s: stuck in the kernel",  // after its last case
+       {begins("a"), ends("a"), begins("b"), ends("b"), kHangs, kStays},
+       {"start #0: a b",
+        "advance 1",
+        "advance 40",
+        "kill",
+        "abandon",
+        "give up the device",
+        "write #1: worker-ended-badly, end ok",
+        "say: A100 (0): launch r0: after its last case the worker did not end within 100 s: it "
+        "hung",
+        "finish"}},
+      {"SIGINT, SIGTERM or SIGHUP",
+       {begins("a"), Event(event::Stopped{}), kIsGone},
+       {"start #0: a b", "kill", "write #0: end stopped", "finish"}},
+      {"SIGINT, SIGTERM or SIGHUP",
+       {begins("a"), Event(event::Stopped{}), kStays},
+       {"start #0: a b", "kill", "abandon", "write #1: end stopped", "finish"}},
+      {"the disk is full, or `records` is gone",
+       {begins("a"),
+        Event(event::Said{message::Failed{"r.jsonl cannot be written", true}}),
+        exits(3)},
+       {"start #0: a b", "end the session: r.jsonl cannot be written", "finish"}},
+  };
+  return all;
+}
+
+TEST(Supervisor, DoesWhatIsDocumentedWithEachFailure) {
+  for (const Row& row : rows()) {
+    SCOPED_TRACE(row.documented);
+    Quarantine quarantine;
+    EXPECT_THAT(play(row.steps, quarantine), ElementsAreArray(row.actions));
+  }
+}
+
+TEST(Supervisor, IsTestedForEachFailureThatIsDocumented) {
+  std::set<std::string> tested = {"the parent is killed"};  // then nobody is there to do anything
+  for (const Row& row : rows()) tested.insert(row.documented);
+  std::ifstream file(std::filesystem::path(LAUNCHGAP_SOURCE_FOLDER) / "docs/architecture.md");
+  std::set<std::string> documented;
+  bool here = false;
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("## ")) here = line == "## How failures travel";
+    if (!here || !line.starts_with("| ") || line.starts_with("| ---")) continue;
+    documented.insert(line.substr(2, line.find(" | ") - 2));
+  }
+  documented.erase("what happens");
+  EXPECT_THAT(tested, ElementsAreArray(documented));
+}
+
+// --- what later runs leave out ---
+
+TEST(Quarantine, HasTheCasesThatCrashedOrHung) {
+  Quarantine quarantine;
+  play({begins("a"), crashes(), begins("b"), ends("b"), exits()}, quarantine);
+  const PlannedRun next = two_cases("launch", Arm::plain, 1);
+  ASSERT_NE(quarantine.find(next, "a"), nullptr);
+  EXPECT_EQ(*quarantine.find(next, "a"), "it failed in run r0: the process was killed by SIGSEGV");
+  EXPECT_EQ(quarantine.find(next, "b"), nullptr);
+  EXPECT_THAT(play({begins("b"), ends("b"), exits()}, quarantine, next),
+              ElementsAreArray({"advance 1", "start #0: b without a", "advance 40", "finish"}));
+}
+
+TEST(Quarantine, OfEveryCaseNeedsNoWorkerToSaySo) {
+  Quarantine quarantine;
+  play({kHangs, kIsGone}, quarantine);
+  EXPECT_THAT(play({}, quarantine, two_cases("launch", Arm::plain, 1)),
+              ElementsAreArray(
+                  {"advance 1", "advance 40", "write #0: a skipped, b skipped, end ok", "finish"}));
+}
+
+TEST(Quarantine, IsOfADeviceAnArmAndALevelOfTracing) {
+  Quarantine quarantine;
+  const PlannedRun run = two_cases("launch+trace=kernels", Arm::traced);
+  play({begins("a"), crashes(), begins("b"), crashes()}, quarantine, run);
+  EXPECT_NE(quarantine.find(run, "a"), nullptr);
+  EXPECT_NE(quarantine.find(two_cases("matmul+trace=kernels", Arm::traced), "a"), nullptr);
+  EXPECT_EQ(quarantine.find(two_cases("launch+trace=all", Arm::traced), "a"), nullptr);
+  EXPECT_EQ(quarantine.find(two_cases("launch", Arm::traced), "a"), nullptr);
+  EXPECT_EQ(quarantine.find(two_cases("launch"), "a"), nullptr);
+  PlannedRun elsewhere = run;
+  elsewhere.device = "GPU-2";
+  EXPECT_EQ(quarantine.find(elsewhere, "a"), nullptr);
+}
+
+TEST(Quarantine, DoesNotGrowByFailuresThatAreTheCasesOwn) {
+  Quarantine quarantine;
+  play({begins("a"), ends_sticky("a", "700"), exits(), begins("b"), ends("b"), exits()},
+       quarantine);
+  play({crashes()}, quarantine);
+  EXPECT_EQ(quarantine.find(two_cases(), "a"), nullptr);
+}
+
+// --- messages that make no sense ---
+
+TEST(Supervisor, IsNotConfusedByWhatAWorkerShouldNotSay) {
+  Quarantine quarantine;
+  EXPECT_THAT(play({begins("c"),
+                    ends("c", Status::failed),
+                    block(),
+                    begins("a"),
+                    ends("a"),
+                    begins("b"),
+                    ends("b"),
+                    exits()},
+                   quarantine),
+              ElementsAreArray({"start #0: a b", "advance 1", "advance 40", "finish"}));
+}
+
+TEST(Supervisor, SaysWhichArmAndConfigurationACaseFailedIn) {
+  Quarantine quarantine;
+  const auto first_failure = [&](ProcessConfig setup) {
+    return play({begins("a"), ends("a", Status::failed, "no"), begins("b"), ends("b"), exits()},
+                quarantine,
+                two_cases(std::move(setup), Arm::traced))[1];
+  };
+  EXPECT_EQ(first_failure("launch"), "fail: A100 (0), traced: a: failed: no");
+  EXPECT_EQ(first_failure("launch+trace=all"),
+            "fail: A100 (0), traced, launch+trace=all: a: failed: no");
+}
+
+}  // namespace
+}  // namespace launchgap
