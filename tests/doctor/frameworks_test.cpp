@@ -334,15 +334,15 @@ TEST(Frameworks, ARangeIsAnsweredAsOne) {
             "K80",
             "470.256.02",
             "torch>=2.0 on K80 (Kepler 3.7): works up to 2.7, in the build for CUDA 11.8 "
-            "(convolutions by cuDNN up to 2.0 with 11.7); pip would install 2.14, which fails\n"},
-        {"torch>=2.8", "K80", "", "no version of it is known to work; pip would install 2.14"},
+            "(convolutions by cuDNN up to 2.0 with 11.7); pip would install 2.15, which fails\n"},
+        {"torch>=2.8", "K80", "", "no version of it is known to work; pip would install 2.15"},
         {"torch>=2.0,<2.4", "K80", "", "works up to 2.3, in the build for CUDA 11.8"},
         {"tensorflow>=2.4",
          "K40m",
          "",
          "works up to 2.11, in the build for CUDA 11.2; pip would install 2.21, which uses the "
          "CPU"},
-        {"torch>=2.0", "A100", "", "torch 2.14 on A100"},
+        {"torch>=2.0", "A100", "", "torch 2.15 on A100"},
         {"torch>=2.0", "A100", "535.54.03", "works up to 2.14, in the build for CUDA 12.6"}}) {
     const std::string shown = text(what_if(ask(q.framework, q.gpu, q.driver), {}), false, 1000);
     EXPECT_THAT(shown, HasSubstr(q.says)) << q.framework;
@@ -424,7 +424,7 @@ TEST(Frameworks, ANameAloneIsTheNewestInTheTablesIfItIsNotInstalled) {
   const std::string shown = text(what_if({"torch", {"A100"}, "", "", ""}, have), false, 1000);
   EXPECT_TRUE(
       shown.starts_with("torch is not installed in /venv/bin/python3; taken: the newest in "
-                        "the tables, 2.14\n"))
+                        "the tables, 2.15\n"))
       << shown;
 }
 
