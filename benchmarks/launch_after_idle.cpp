@@ -4,7 +4,7 @@
 #include <thread>
 
 #include "benchmarks/launching.h"
-#include "kernels/null.h"
+#include "kernels/kernels.h"
 
 namespace launchgap {
 namespace {

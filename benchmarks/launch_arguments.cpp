@@ -3,8 +3,7 @@
 
 #include "benchmarks/launching.h"
 #include "harness/core/errors.h"
-#include "kernels/arguments.h"
-#include "kernels/null.h"
+#include "kernels/kernels.h"
 
 namespace launchgap {
 namespace {

@@ -8,7 +8,7 @@
 #include "harness/device/allocator.h"
 #include "harness/device/graph.h"
 #include "harness/measure/device_timer.h"
-#include "kernels/spin.h"
+#include "kernels/kernels.h"
 
 namespace launchgap {
 namespace {

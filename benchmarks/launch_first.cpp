@@ -3,7 +3,7 @@
 // is one sample.
 #include "benchmarks/launching.h"
 #include "harness/core/errors.h"
-#include "kernels/arguments.h"
+#include "kernels/kernels.h"
 
 namespace launchgap {
 namespace {

@@ -6,8 +6,7 @@
 
 #include "benchmarks/launching.h"
 #include "harness/core/errors.h"
-#include "kernels/echo.h"
-#include "kernels/flag.h"
+#include "kernels/kernels.h"
 
 namespace launchgap {
 namespace {

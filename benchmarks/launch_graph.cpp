@@ -3,8 +3,7 @@
 #include "benchmarks/launching.h"
 #include "harness/core/errors.h"
 #include "harness/device/graph.h"
-#include "kernels/arguments.h"
-#include "kernels/spin.h"
+#include "kernels/kernels.h"
 
 namespace launchgap {
 namespace {

@@ -2,8 +2,7 @@
 // ones, which may begin before the kernel ahead of them has ended.
 #include "benchmarks/launching.h"
 #include "harness/core/errors.h"
-#include "kernels/dependent.h"
-#include "kernels/null.h"
+#include "kernels/kernels.h"
 
 namespace launchgap {
 namespace {

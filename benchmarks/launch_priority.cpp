@@ -1,8 +1,7 @@
 // What a stream's priority is worth to a small kernel while other work fills the device.
 #include "benchmarks/launching.h"
 #include "harness/core/errors.h"
-#include "kernels/null.h"
-#include "kernels/spin.h"
+#include "kernels/kernels.h"
 
 namespace launchgap {
 namespace {

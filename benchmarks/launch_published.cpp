@@ -7,9 +7,7 @@
 #include "benchmarks/launching.h"
 #include "harness/core/errors.h"
 #include "harness/device/graph.h"
-#include "kernels/null.h"
-#include "kernels/scale.h"
-#include "kernels/scale_repeated.h"
+#include "kernels/kernels.h"
 
 namespace launchgap {
 namespace {

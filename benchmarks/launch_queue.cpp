@@ -7,8 +7,7 @@
 
 #include "benchmarks/launching.h"
 #include "harness/core/errors.h"
-#include "kernels/null.h"
-#include "kernels/spin.h"
+#include "kernels/kernels.h"
 
 namespace launchgap {
 namespace {

@@ -2,8 +2,7 @@
 // the legacy default stream costs, with which ordinary streams take turns.
 #include "benchmarks/launching.h"
 #include "harness/core/errors.h"
-#include "kernels/null.h"
-#include "kernels/spin.h"
+#include "kernels/kernels.h"
 
 namespace launchgap {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "benchmarks/launching.h"
 #include "harness/core/errors.h"
-#include "kernels/null.h"
+#include "kernels/kernels.h"
 
 namespace launchgap {
 namespace {

@@ -1,17 +1,6 @@
 #include <vector>
 
-#include "kernels/arguments.h"
-#include "kernels/dependent.h"
-#include "kernels/echo.h"
-#include "kernels/fill.h"
-#include "kernels/flag.h"
-#include "kernels/gate.h"
-#include "kernels/increment.h"
-#include "kernels/kernel.h"
-#include "kernels/null.h"
-#include "kernels/scale.h"
-#include "kernels/scale_repeated.h"
-#include "kernels/spin.h"
+#include "kernels/kernels.h"
 
 namespace launchgap::kernels {
 

@@ -25,7 +25,4 @@ struct KernelDescription {
   int native_from = 0;
 };
 
-/// Every kernel of this folder.
-std::span<const KernelDescription* const> all_kernels();
-
 }  // namespace launchgap::kernels

@@ -1,3 +1,10 @@
+// The work of scale.h so many times over in one launch, with a barrier of the whole grid after
+// each: what launches cost is what it spares. All blocks must be on the device at once. Parameters:
+// double* a, const double* b, int size, int repetitions, unsigned* arrivals: two words, 0 before
+// the launch; after it the first is blocks times repetitions, and the second how often a thread was
+// seen beyond a barrier to which not all had come.
+#ifdef LAUNCHGAP_DEVICE_CODE
+
 #include "device.h"
 
 extern "C" __global__ void launchgap_scale_repeated(double* a,
@@ -29,3 +36,35 @@ extern "C" __global__ void launchgap_scale_repeated(double* a,
     }
   }
 }
+
+#else
+
+#include "kernels/kernels.h"
+
+namespace launchgap::kernels {
+namespace {
+
+constexpr std::size_t kParameters[] = {sizeof(double*),
+                                       sizeof(const double*),
+                                       sizeof(int),
+                                       sizeof(int),
+                                       sizeof(unsigned*)};
+
+void scale(void* const* arguments, LaunchShape shape) {
+  double* const a = *static_cast<double* const*>(arguments[0]);
+  const double* const b = *static_cast<const double* const*>(arguments[1]);
+  const int size = *static_cast<const int*>(arguments[2]);
+  const int repetitions = *static_cast<const int*>(arguments[3]);
+  for (int repetition = 0; repetition < repetitions; ++repetition) {
+    for (int i = 0; i < size; ++i) a[i] = b[i] * 0.25;
+    **static_cast<unsigned* const*>(arguments[4]) += shape.blocks;
+  }
+}
+
+}  // namespace
+
+const KernelDescription scale_repeated_kernel{"launchgap_scale_repeated", kParameters, scale};
+
+}  // namespace launchgap::kernels
+
+#endif

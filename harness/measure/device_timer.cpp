@@ -8,7 +8,7 @@
 
 #include "harness/core/clock.h"
 #include "harness/core/errors.h"
-#include "kernels/gate.h"
+#include "kernels/kernels.h"
 
 namespace launchgap {
 

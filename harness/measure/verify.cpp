@@ -9,7 +9,7 @@
 
 #include "harness/core/errors.h"
 #include "harness/core/plan.h"
-#include "kernels/fill.h"
+#include "kernels/kernels.h"
 
 namespace launchgap {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "harness/core/clock.h"
 #include "harness/stats/stats.h"
-#include "kernels/null.h"
+#include "kernels/kernels.h"
 
 namespace launchgap {
 namespace {

@@ -28,7 +28,7 @@
 #include "harness/run/process_environment.h"
 #include "harness/run/run_tracing.h"
 #include "harness/run/settings.h"
-#include "kernels/null.h"
+#include "kernels/kernels.h"
 
 namespace launchgap {
 namespace {

@@ -14,7 +14,7 @@
 #include "harness/run/process.h"
 #include "harness/run/settings.h"
 #include "harness/trace/tracer.h"
-#include "kernels/kernel.h"
+#include "kernels/kernels.h"
 
 namespace launchgap {
 namespace {

@@ -25,7 +25,8 @@ Progress::Progress(double seconds, std::size_t runs)
     : terminal_(isatty(STDERR_FILENO) == 1),
       planned_s_(seconds),
       runs_(runs),
-      begin_ns_(now_ns()) {}
+      begin_ns_(now_ns()),
+      shown_ns_(begin_ns_) {}
 
 Progress::~Progress() {
   clear();
@@ -40,8 +41,9 @@ void Progress::advance(double seconds) {
 }
 
 void Progress::show(const std::string& what) {
+  constexpr std::int64_t kOnTerminalNs = 100'000'000, kInLogNs = 25'000'000'000;
   const std::int64_t now = now_ns();
-  if (!terminal_ || now - shown_ns_ < 100'000'000) return;
+  if (now - shown_ns_ < (terminal_ ? kOnTerminalNs : kInLogNs)) return;
   shown_ns_ = now;
   // The plan's estimate, corrected by how fast it went so far; at first there is little to correct
   // by.
@@ -50,6 +52,7 @@ void Progress::show(const std::string& what) {
   const std::string left = duration_text((planned_s_ - done_s_) * pace);
   std::string line = fmt::format(
       "[{}/{}] about {} left  {}", std::min(runs_done_ + 1, runs_), runs_, left, printable(what));
+  if (!terminal_) return say_line(line);
   winsize size{};
   if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 4 &&
       line.size() >= size.ws_col) {

@@ -1,4 +1,5 @@
-// The progress line: on a terminal only, on standard error.
+// How far a session is, on standard error: a line that changes on a terminal, and one now and then in a
+// log.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,8 @@ class Progress {
   explicit Progress(double seconds, std::size_t runs);
   ~Progress();
 
-  /// Shows what is going on, with the time left; at most ten times a second.
+  /// Shows what is going on, with the time left: at most ten times a second on a terminal, every 25
+  /// seconds elsewhere.
   void show(const std::string& what);
   /// `seconds` of the estimate are done.
   void advance(double seconds);

@@ -8,7 +8,7 @@
 
 #include "harness/trace/scatter.h"
 #include "harness/trace/trace_clock.h"
-#include "kernels/null.h"
+#include "kernels/kernels.h"
 
 namespace launchgap {
 namespace {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from . import cost_cases, figures, published
+from . import cost_cases, figures, published, strips
 from .cost_cases import COMMON, LEAST, MOST, SUBJECTS, Bars, Line, Subject, Sweep
 from .intervals import IntervalRow, Mark, intervals
 from .plots import Drawing, Drawn, Key
@@ -325,7 +325,7 @@ def _bars(drawing: Drawing, spec: Bars, found: _Found, shown: set[int]) -> list[
             marks.append(Mark(i, point.y, point.low, point.high, text))
             values += [v for v in (point.y, point.low, point.high) if v is not None and v > 0]
             label = drawing.label(drawing.devices[i])
-            spread = figures.describe_spread(row.device.session.run_medians(row), unit)
+            spread = strips.describe_spread(row.device.session.run_medians(row), unit)
             said.append(f"{label} {line.label} {text}, {spread}")
             shown.add(i)
         if marks:

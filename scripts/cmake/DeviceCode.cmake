@@ -6,7 +6,7 @@ find_program(LAUNCHGAP_NVCC nvcc
              HINTS $ENV{CUDA_HOME}/bin $ENV{CUDA_PATH}/bin ${nvcc_wheels} PATHS /usr/local/cuda/bin)
 
 set(LAUNCHGAP_PORTABLE_FLAGS -x cuda --cuda-device-only --cuda-gpu-arch=sm_35 -nocudainc -nocudalib
-                             -Wno-unknown-cuda-version -std=c++17 -O3)
+                             -Wno-unknown-cuda-version -std=c++17 -O3 -DLAUNCHGAP_DEVICE_CODE)
 set(LAUNCHGAP_NATIVE_ARCHITECTURES "")
 
 # A compiler that is there may still be unable to do it: a clang without the NVPTX target, an nvcc without a
@@ -24,7 +24,7 @@ if(LAUNCHGAP_CLANG)
 endif()
 if(LAUNCHGAP_NVCC)
   # Uncompressed where nvcc lets us: drivers older than the toolkit cannot read its compression.
-  set(LAUNCHGAP_NATIVE_FLAGS -fatbin -std=c++17 -arch=all)
+  set(LAUNCHGAP_NATIVE_FLAGS -fatbin -std=c++17 -arch=all -DLAUNCHGAP_DEVICE_CODE)
   execute_process(COMMAND ${LAUNCHGAP_NVCC} ${LAUNCHGAP_NATIVE_FLAGS} --compress-mode=none -o ${trial}/null.fatbin
                           ${CMAKE_SOURCE_DIR}/kernels/null.cu
                   RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET)
@@ -55,7 +55,7 @@ else()
 endif()
 
 # launchgap_device_code(TARGET KERNELS name…): compiles NAME.cu of the current folder in both forms and embeds
-# them into TARGET.
+# them into TARGET. arguments_N is made from arguments.cu, for N bytes.
 function(launchgap_device_code target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "KERNELS")
   set(generated ${CMAKE_BINARY_DIR}/generated)
@@ -64,21 +64,25 @@ function(launchgap_device_code target)
   set(assembly "")
   set(list "")
   set(images "")
-  set(headers ${CMAKE_CURRENT_SOURCE_DIR}/device.h ${CMAKE_CURRENT_SOURCE_DIR}/element.h
-              ${CMAKE_CURRENT_SOURCE_DIR}/arguments.cuh)
+  set(headers ${CMAKE_CURRENT_SOURCE_DIR}/device.h ${CMAKE_CURRENT_SOURCE_DIR}/element.h)
   foreach(kernel ${arg_KERNELS})
     set(source ${CMAKE_CURRENT_SOURCE_DIR}/${kernel}.cu)
+    set(defined "")
+    if(kernel MATCHES "^arguments_([0-9]+)$")
+      set(source ${CMAKE_CURRENT_SOURCE_DIR}/arguments.cu)
+      set(defined -DLAUNCHGAP_ARGUMENT_BYTES=${CMAKE_MATCH_1} -DLAUNCHGAP_KERNEL=launchgap_${kernel})
+    endif()
     string(APPEND list "LAUNCHGAP_KERNEL_IMAGE(${kernel})\n")
     foreach(form ptx fatbin)
       set(image ${folder}/${kernel}.${form})
       set(include "")
       if(form STREQUAL "ptx" AND LAUNCHGAP_CLANG)
         add_custom_command(OUTPUT ${image}
-                           COMMAND ${LAUNCHGAP_CLANG} ${LAUNCHGAP_PORTABLE_FLAGS} -S -o ${image} ${source}
+                           COMMAND ${LAUNCHGAP_CLANG} ${LAUNCHGAP_PORTABLE_FLAGS} ${defined} -S -o ${image} ${source}
                            DEPENDS ${source} ${headers} VERBATIM)
       elseif(form STREQUAL "fatbin" AND LAUNCHGAP_NVCC)
         add_custom_command(OUTPUT ${image}
-                           COMMAND ${LAUNCHGAP_NVCC} ${LAUNCHGAP_NATIVE_FLAGS} -o ${image} ${source}
+                           COMMAND ${LAUNCHGAP_NVCC} ${LAUNCHGAP_NATIVE_FLAGS} ${defined} -o ${image} ${source}
                            DEPENDS ${source} ${headers} VERBATIM)
       else()
         set(image "")

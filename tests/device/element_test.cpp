@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "kernels/fill.h"
+#include "kernels/kernels.h"
 
 namespace launchgap::kernels {
 namespace {

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "kernels/increment.h"
+#include "kernels/kernels.h"
 
 namespace launchgap::host {
 namespace {

@@ -498,6 +498,33 @@ TEST(Frameworks, TheInstalledPackage) {
   EXPECT_EQ(asked("torch==2.8", installed("torch", "2.3+cpu")).subject, "torch 2.8");
 }
 
+TEST(Frameworks, AnInstalledPackageThatIsNewerThanTheTablesSaysItself) {
+  Have installation;
+  installation.gpus = {gpu("Tesla V100-SXM2-16GB", {7, 0}, "GPU-1")};
+  installation.gpus_known = installation.driver_known = true;
+  installation.driver = doctor::Version::parse("535.54.03");
+  installation.installed = {{"torch", "99.1.0", "/venv/lib", "13.2", "9.99.1"}};
+  const Answer own = answer(Requirement::parse("torch"), installation);
+  ASSERT_TRUE(own.build);
+  EXPECT_EQ(own.build->cuda.text(), "13.2");
+  EXPECT_EQ(own.build->cudnn->text(), "9.99.1");
+  EXPECT_THAT(own.build->source.text, HasSubstr("/venv/lib"));
+  EXPECT_EQ(own.gpus.front().outcome, Outcome::fails) << "driver 535 cannot serve CUDA 13";
+  EXPECT_THAT(text(own), HasSubstr("name CUDA 13.2 and require cuDNN 9.99.1"));
+
+  installation.installed = {{"torch", "99.1.0", "/venv/lib", "", ""}};
+  EXPECT_FALSE(answer(Requirement::parse("torch"), installation).build);
+  installation.installed = {{"torch", "99.1.0", "/venv/lib", "none", ""}};
+  EXPECT_FALSE(answer(Requirement::parse("torch"), installation).build);
+}
+
+TEST(Frameworks, EveryAnswerSaysOfWhenItsTablesAre) {
+  const Answer torch = what_if(ask("torch==2.3", "A100"), {});
+  EXPECT_THAT(text(torch), HasSubstr("compared with their sources on " + tables().made));
+  EXPECT_EQ(to_json(torch).at("tables_made"), tables().made);
+  EXPECT_THAT(tables().made, ::testing::MatchesRegex("20[0-9]{2}-[0-9]{2}-[0-9]{2}"));
+}
+
 TEST(Frameworks, TheMachinesOwnLibraries) {
   Have installation;
   installation.gpus = {gpu("Tesla V100", {7, 0}, "GPU-1")};

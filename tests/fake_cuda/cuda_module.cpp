@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "kernels/kernels.h"
 #include "tests/fake_cuda/entry.h"
 #include "tests/fake_cuda/image.h"
 #include "tests/fake_cuda/jit_cache.h"

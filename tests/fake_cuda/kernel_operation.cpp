@@ -5,18 +5,8 @@
 #include <cmath>
 #include <string>
 
-#include "kernels/arguments.h"
-#include "kernels/dependent.h"
-#include "kernels/echo.h"
+#include "kernels/kernels.h"
 #include "kernels/element.h"
-#include "kernels/fill.h"
-#include "kernels/flag.h"
-#include "kernels/gate.h"
-#include "kernels/increment.h"
-#include "kernels/null.h"
-#include "kernels/scale.h"
-#include "kernels/scale_repeated.h"
-#include "kernels/spin.h"
 
 namespace launchgap::fake {
 namespace {

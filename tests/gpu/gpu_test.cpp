@@ -20,11 +20,7 @@
 #include "harness/measure/device_timer.h"
 #include "harness/measure/verify.h"
 #include "harness/measure/warm_up.h"
-#include "kernels/fill.h"
-#include "kernels/gate.h"
-#include "kernels/increment.h"
-#include "kernels/null.h"
-#include "kernels/spin.h"
+#include "kernels/kernels.h"
 
 namespace launchgap {
 namespace {

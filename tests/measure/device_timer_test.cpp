@@ -7,7 +7,7 @@
 
 #include "harness/core/errors.h"
 #include "harness/device/backend.h"
-#include "kernels/null.h"
+#include "kernels/kernels.h"
 
 namespace launchgap {
 namespace {

@@ -20,7 +20,7 @@
 #include "harness/device/device.h"
 #include "harness/trace/cupti/cupti.h"
 #include "harness/trace/tracer.h"
-#include "kernels/null.h"
+#include "kernels/kernels.h"
 
 namespace launchgap {
 namespace {

@@ -356,6 +356,7 @@ std::string text(const Answer& answer, bool colour, std::size_t width) {
   while (out.ends_with("\n\n")) out.pop_back();
   out += findings_text(without_sources(answer.findings), colour, true, width, lead);
   if (!answer.subject.empty()) out += newest_of_all(answer, width);
+  out += fmt::format("\nThe tables were last compared with their sources on {}.\n", tables().made);
   return out;
 }
 
@@ -375,6 +376,7 @@ Json to_json(const Answer& answer) {
   for (const Finding& finding : answer.findings) json["findings"].push_back(to_json(finding));
   json["first"] = answer.first;
   json["notes"] = answer.notes;
+  json["tables_made"] = tables().made;
   return json;
 }
 

@@ -48,6 +48,10 @@ struct InstalledPackage {
   std::string name;      // "torch"
   std::string version;   // "2.3.0+cu121"
   std::string location;  // the folder
+  /// The CUDA version that it was built for, where its own files tell ("12.1"): torch/version.py,
+  /// TensorFlow's build_info.py. "none": a build without CUDA. Empty: not known.
+  std::string cuda = {};
+  std::string cudnn = {};  // that its metadata requires of pip: "9.26.0"; empty: it names none
 };
 
 // --- What there is ------------------------------------------------------------------------------

@@ -35,6 +35,7 @@ void Question::choose_installed() {
     return;
   }
   installed_ = true;
+  own_ = &*found;
   answer_.notes.push_back(fmt::format("{} {} is installed in {}",
                                       found->name,
                                       printable(found->version, 60),
@@ -138,16 +139,25 @@ void Question::choose_row() {
       torch() ? "ask the build itself: python -c 'import torch; print(torch.cuda.get_arch_list())'"
               : "ask the build itself: python -c 'import tensorflow as tf; "
                 "print(tf.sysconfig.get_build_info())'";
-  // The rules about the toolkit that its tag names still hold.
-  if (requirement_.cuda && toolkit_exists(*requirement_.cuda).yes()) {
-    BuildRow row = *builds_for(any, *version_for(any)).front();
-    row.versions = VersionSet::parse(version_ ? version_->text() : "0");
-    row.cuda = *requirement_.cuda;
-    row.cudnn.reset();
-    row.code = {};
-    row.default_build = false;
-    answer_.build = row;
+  // The rules about the toolkit that its tag names, or its own files, still hold.
+  std::optional<Version> cuda = requirement_.cuda;
+  if (own_ && !own_->cuda.empty()) {
+    if (!cuda) cuda = Version::parse(own_->cuda);  // nothing for "none"
+    unknown_version_->evidence.push_back(
+        fmt::format("its own files in {} name CUDA {}{}",
+                    printable(own_->location, 200),
+                    own_->cuda,
+                    own_->cudnn.empty() ? "" : fmt::format(" and require cuDNN {}", own_->cudnn)));
   }
+  if (!cuda || !toolkit_exists(*cuda).yes()) return;
+  BuildRow row = *builds_for(any, *version_for(any)).front();
+  row.versions = VersionSet::parse(version_ ? version_->text() : "0");
+  row.cuda = *cuda;
+  row.cudnn = own_ ? Version::parse(own_->cudnn) : std::nullopt;
+  row.code = {};
+  row.default_build = false;
+  if (own_) row.source.text = fmt::format("the metadata of {} in {}", own_->name, own_->location);
+  answer_.build = row;
 }
 
 std::string Question::driver_text() const {

@@ -106,7 +106,8 @@ class Question {
   std::optional<Version> version_;
   bool missing_is_silent_ = true;
   bool cpu_only_ = false;
-  bool installed_ = false;     // the answer is for the package in the active Python
+  bool installed_ = false;                 // the answer is for the package in the active Python
+  const InstalledPackage* own_ = nullptr;  // that one
   std::string other_package_;  // "tensorflow 1.14", where the answer is for tensorflow-gpu
   std::optional<Cause> unknown_version_;
   std::size_t hopeless_gpus_ = 0;  // that this build cannot use whatever is done to the machine

@@ -16,7 +16,7 @@
 #include "harness/measure/verify.h"
 #include "harness/record/schema.h"
 #include "harness/run/process.h"
-#include "kernels/increment.h"
+#include "kernels/kernels.h"
 
 namespace launchgap::doctor {
 namespace {

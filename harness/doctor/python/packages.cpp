@@ -92,6 +92,14 @@ std::string cuda_of_torch(const SystemFiles& system, const std::string& folder) 
   return found_in(system, folder + "/torch/version.py", pattern);
 }
 
+/// "9.26.0" of "Requires-Dist: nvidia-cudnn-cu13==9.26.0.12; platform_system == "Linux"".
+std::string cudnn_of_metadata(const SystemFiles& system, const std::string& file) {
+  static const std::regex pattern(
+      R"(^Requires-Dist: *nvidia[-_.]cudnn(?:[-_.]cu[0-9]{1,3})? *\(?={2,3} *([0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3})[.0-9]*(?:[^0-9.].*)?$)",
+      std::regex::icase);
+  return found_in(system, file, pattern);
+}
+
 std::string cuda_of_tensorflow(const SystemFiles& system, const std::string& folder) {
   static const std::regex pattern(
       R"(['"]cuda_version['"] ?[,:] ?['"]([0-9]{1,3}(?:\.[0-9]{1,3})?)['"])");
@@ -103,10 +111,12 @@ std::string cuda_of_tensorflow(const SystemFiles& system, const std::string& fol
 
 void read_what_it_brings(const SystemFiles& system,
                          const std::string& folder,
+                         const std::string& metadata_file,
                          PythonPackage& package) {
   const std::string name = normalised_name(package.name);
   if (name == "torch") {
     package.cuda = cuda_of_torch(system, folder);
+    package.cudnn = cudnn_of_metadata(system, metadata_file);
     package.brings_cuda = system.exists(folder + "/torch/lib/libtorch_cuda.so");
   } else if (is_of(families().front(), name)) {
     package.cuda = cuda_of_tensorflow(system, folder);
@@ -144,7 +154,7 @@ std::optional<PythonPackage> package_of(const SystemFiles& system,
     package.name = printable(stem.substr(0, dash), 100);
   if (package.version.empty() && dash != std::string::npos)
     package.version = printable(stem.substr(dash + 1, stem.find("-py", dash) - dash - 1), 100);
-  read_what_it_brings(system, folder, package);
+  read_what_it_brings(system, folder, path + (dist ? "/METADATA" : "/PKG-INFO"), package);
   return package;
 }
 

@@ -17,9 +17,6 @@ namespace launchgap::doctor {
 /// A framework or a package that brings CUDA libraries. Its texts are printable.
 struct PythonPackage : InstalledPackage {
   bool brings_cuda = false;  // CUDA libraries or code for GPUs lie beside it
-  /// The CUDA version that it was built for, where its own files tell ("12.1"): torch/version.py,
-  /// TensorFlow's build_info.py. "none": a build without CUDA. Empty: not known.
-  std::string cuda;
 };
 
 /// The Python that a user's `python3` would be.

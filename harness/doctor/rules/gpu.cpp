@@ -12,7 +12,7 @@
 #include "harness/doctor/rules/rules.h"
 #include "harness/doctor/rules/words.h"
 #include "kernels/images.h"
-#include "kernels/increment.h"
+#include "kernels/kernels.h"
 
 namespace launchgap::doctor {
 namespace {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
+#include "harness/record/json.h"
 
 namespace launchgap::doctor {
 namespace {
@@ -243,6 +244,11 @@ Tables Tables::parse(const TextOf& text_of) {
   t.cudnn_sonames = read<SonameRow>(text_of, "cudnn_sonames.csv", cudnn_soname);
   t.framework_libraries =
       read<FrameworkLibraryRow>(text_of, "framework_libraries.csv", framework_library);
+  try {
+    t.made = field<std::string>(parse_json(text_of("made.json")), "made");
+  } catch (const Error& error) {
+    throw Error(fmt::format("data/made.json: {}", error.what()));
+  }
   return t;
 }
 

@@ -122,6 +122,7 @@ struct Tables {
   std::vector<SonameRow> toolkit_sonames;
   std::vector<SonameRow> cudnn_sonames;
   std::vector<FrameworkLibraryRow> framework_libraries;
+  std::string made;  // "2026-11-22": when they were last compared with their sources
 
   /// `text_of` gives a table by its file name. Throws Error that names table, row and column for
   /// anything that does not read.

@@ -1,7 +1,32 @@
-#include "kernels/arguments.h"
+// Takes arguments of a given size in bytes, to see what copying them costs a launch.
+// Parameter: one structure of so many bytes that begins with an unsigned* and ends with an
+// unsigned: where the pointer is not null, the kernel stores the number there.
+#ifdef LAUNCHGAP_DEVICE_CODE
+
+#include "device.h"
+
+// Beyond 4 KiB PTX 8.1 is needed, which the portable form does not have, and compute capability 7.0:
+// nvcc builds for older ones too.
+#if LAUNCHGAP_ARGUMENT_BYTES <= 4096 || \
+    (!defined(__clang__) && (!defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 700))
+
+struct Arguments {
+  unsigned* to;
+  unsigned words[(LAUNCHGAP_ARGUMENT_BYTES - 8) / 4];
+};
+
+extern "C" __global__ void LAUNCHGAP_KERNEL(const Arguments arguments) {
+  if (arguments.to) *arguments.to = arguments.words[(LAUNCHGAP_ARGUMENT_BYTES - 8) / 4 - 1];
+}
+
+#endif
+
+#else
 
 #include <algorithm>
 #include <cstring>
+
+#include "kernels/kernels.h"
 
 namespace launchgap::kernels {
 namespace {
@@ -40,3 +65,5 @@ const KernelDescription* arguments_kernel(std::size_t bytes) {
 }
 
 }  // namespace launchgap::kernels
+
+#endif

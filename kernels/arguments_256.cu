@@ -1,3 +1,0 @@
-#include "arguments.cuh"
-
-LAUNCHGAP_ARGUMENTS_KERNEL(256)

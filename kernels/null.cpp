@@ -1,5 +1,0 @@
-#include "kernels/null.h"
-
-namespace launchgap::kernels {
-const KernelDescription null_kernel{"launchgap_null", {}, [](void* const*, LaunchShape) {}};
-}

@@ -1,8 +1,0 @@
-// The kernel that does nothing: what remains of its time is the launch.
-#pragma once
-
-#include "kernels/kernel.h"
-
-namespace launchgap::kernels {
-extern const KernelDescription null_kernel;
-}
