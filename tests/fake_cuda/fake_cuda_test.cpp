@@ -471,15 +471,20 @@ TEST_F(FakeCuda, CallsAndLaunchesTakeTheirDescribedTime) {
                          {"launch_ns", lognormal(50000, 0.05)},
                          {"kernel_ns", 10000}})));
   const auto on = stream();
+  constexpr std::size_t kWanted = 500, kLeast = 200;
   std::vector<double> calls, launches;
-  for (int i = 0; i < 500; ++i) {
+  for (int tries = 0; calls.size() < kWanted && tries < 5000; ++tries) {
+    const double waited = WaitForCpu::of_process_ns();
     const double begin = now_ns();
     ASSERT_EQ(launch(null, on), kSuccess);
     const double returned = now_ns();
     ASSERT_EQ(cu.cuStreamSynchronize(on), kSuccess);
+    const double end = now_ns();
+    if (WaitForCpu::of_process_ns() > waited) continue;  // another process had a CPU
     calls.push_back(returned - begin);
-    launches.push_back(now_ns() - begin - 10000);
+    launches.push_back(end - begin - 10000);
   }
+  if (calls.size() < kLeast) GTEST_SKIP() << "other processes have the CPUs";
   EXPECT_NEAR(median(calls), 20000, kTolerance * 20000);
   EXPECT_NEAR(median(launches), 50000, kTolerance * 50000);
 }
