@@ -54,12 +54,16 @@ void ProcessConfig::take(std::string_view setting) {
       equals == std::string_view::npos ? std::string_view() : setting.substr(equals + 1);
   bool known = false;
   const auto take_as = [&](auto& own, const auto& names) {
-    own = named<typename std::decay_t<decltype(own)>::value_type>(value, names);
-    known = own.has_value();
+    const auto found = named<typename std::decay_t<decltype(own)>::value_type>(value, names);
+    known = found.has_value();
+    if (!own) own = found;
   };
   if (name == "wait") take_as(wait_, kWaits);
   if (name == "loading") take_as(loading_, kLoadings);
-  if (name == "trace") take_as(observer_, kLevels);
+  if (name == "trace") {
+    take_as(observer_, kLevels);
+    is_observer_ = true;
+  }
   if (!known && unknown_.empty()) unknown_ = setting;
 }
 

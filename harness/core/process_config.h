@@ -49,6 +49,8 @@ class ProcessConfig {
   /// Where only what shows the observer effect runs: at which level of tracing. Such processes have
   /// equal content, and are compared with each other and with nothing else.
   std::optional<TraceLevel> observer() const { return observer_; }
+  /// The same, also at a level that this launchgap does not know.
+  bool is_observer() const { return is_observer_; }
   /// How much a traced process of this configuration records.
   TraceLevel trace_level() const { return observer_.value_or(TraceLevel::all); }
   /// The first setting that this launchgap does not know, "wait=sleep". Records may have one, since
@@ -72,6 +74,7 @@ class ProcessConfig {
   std::optional<WaitMode> wait_;
   std::optional<CodeLoading> loading_;
   std::optional<TraceLevel> observer_;
+  bool is_observer_ = false;
 };
 
 }  // namespace launchgap

@@ -13,7 +13,8 @@
 //   const Begun begun = fields_from_json<Begun>(json);
 //
 // A field must be there, unless it is optional or named by `field.may_lack(…)`, or by
-// `field.natural(…)`, which is the same for integers from 0 on.
+// `field.natural(…)`, which is the same for integers from 0 on. One named by `field.unread(…)` is
+// written for others, and nothing here depends on it.
 #pragma once
 
 #include <concepts>
@@ -48,6 +49,8 @@ struct AnyField {
   void may_lack(const char*, const Value&) const {}
   template <class Value>
   void natural(const char*, const Value&) const {}
+  template <class Value>
+  void unread(const char*, const Value&) const {}
 };
 
 template <class Struct>
@@ -93,6 +96,10 @@ struct Writer {
   void natural(const char* key, const Value& value) const {
     (*this)(key, value);
   }
+  template <class Value>
+  void unread(const char* key, const Value& value) const {
+    (*this)(key, value);
+  }
 };
 
 struct Reader {
@@ -114,6 +121,8 @@ struct Reader {
   void natural(const char* key, Value& value) const {
     value = launchgap::natural<Value>(json, key, value);
   }
+  template <class Value>
+  void unread(const char*, Value&) const {}
 
  private:
   bool there(const char* key) const {

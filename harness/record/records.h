@@ -43,13 +43,13 @@ struct RunRecord {
   std::optional<Json> fingerprint;
 
   static void fields(auto& self, auto&& field) {
-    field.may_lack("session_id", self.session_id);
+    field.unread("session_id", self.session_id);
     field.may_lack("node", self.node);
     field.natural("replicate", self.replicate);
     field.may_lack("arm", self.arm);
     field.may_lack("setup", self.setup);
     field.natural("attempt", self.attempt);
-    field("seed", self.seed);
+    field.unread("seed", self.seed);
     field("side_by_side", self.side_by_side);
     field.may_lack("begin_utc", self.begin_utc);
     field("begin_ns", self.begin_ns);
@@ -59,10 +59,10 @@ struct RunRecord {
     field("kernel_form", self.kernel_form);
     field("jit", self.jit);
     field.may_lack("simulated", self.simulated);
-    field("versions", self.versions);
+    field.unread("versions", self.versions);
     field("libraries", self.libraries);
-    field("environment", self.environment);
-    field("environment_removed", self.environment_removed);
+    field.unread("environment", self.environment);
+    field.unread("environment_removed", self.environment_removed);
     field("trace_state", self.trace_state);
     field("warm_up", self.warm_up);
     field("measured_under_tool", self.measured_under_tool);
@@ -123,7 +123,7 @@ struct SummaryRecord {
     field("case", self.case_name);
     field("status", self.status);
     field.may_lack("reason", self.reason);
-    field("n", self.n);
+    field.unread("n", self.n);
     field("method", self.method);
   }
 };
@@ -151,14 +151,14 @@ struct EndRecord {
     field("duration_s", self.duration_s);
     field("simulated", self.simulated);
     field("libraries", self.libraries);
-    field("details", self.details);
+    field.unread("details", self.details);
     field("warm_up", self.warm_up);
     field("other_processes", self.other_processes);
-    field("telemetry_problem", self.telemetry_problem);
+    field.unread("telemetry_problem", self.telemetry_problem);
     field("kernel_form", self.kernel_form);
     field("jit", self.jit);
     field("fingerprint", self.fingerprint);
-    field("written_by", self.written_by);
+    field.unread("written_by", self.written_by);
   }
 };
 

@@ -1,5 +1,5 @@
-// How far a session is, on standard error: a line that changes on a terminal, and one now and then in a
-// log.
+// How far a session is, on standard error: a line that changes on a terminal, and one now and then
+// in a log.
 #pragma once
 
 #include <cstdint>

@@ -283,8 +283,9 @@ class Session {
     try {
       run.worker = std::make_unique<WorkerProcess>(to_json(job), worker_environment(run.device));
     } catch (const Error& error) {
-      inform(run, event::CannotStart{error.what()});
+      return inform(run, event::CannotStart{error.what()});
     }
+    inform(run, event::Started{});
   }
 
   void append(const ActiveRun& run, const action::Write& write) const {

@@ -109,6 +109,7 @@ Actions RunSupervisor::handle(const Event& event, std::int64_t now_ns) {
   std::visit(Overloaded{[&](const event::CannotStart& refused) {
                           give_up(reason::Told{refused.error}, {attempt_, {}}, true);
                         },
+                        [&](const event::Started&) { last_sign_ns_ = now_ns; },
                         [&](const event::Said& said) {
                           last_sign_ns_ = now_ns;
                           take(said.message);

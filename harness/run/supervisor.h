@@ -64,6 +64,8 @@ namespace event {
 struct CannotStart {
   std::string error;
 };
+/// The worker's process is there; what is done before it begins is not the worker's.
+struct Started {};
 struct Said {
   Message message;
 };
@@ -83,6 +85,7 @@ struct Stopped {};
 }  // namespace event
 
 using Event = std::variant<event::CannotStart,
+                           event::Started,
                            event::Said,
                            event::Ended,
                            event::Tick,
@@ -91,7 +94,7 @@ using Event = std::variant<event::CannotStart,
 
 /// What is to be done, in this order.
 namespace action {
-/// Starts a worker; CannotStart if that fails.
+/// Starts a worker; answered by Started or CannotStart. The last of its list.
 struct Start {
   int attempt;
   std::vector<std::string> cases;

@@ -101,7 +101,7 @@ DeviceRows::DeviceRows(std::string device, const std::vector<SummaryRow>& rows)
     : device_(std::move(device)) {
   for (const SummaryRow& row : rows) {
     if (row.key.device == device_ && row.status == Status::ok && row.p50 &&
-        !row.run_medians.empty() && !row.key.setup.observer())
+        !row.run_medians.empty() && !row.key.setup.is_observer())
       rows_.push_back(&row);
   }
   // The usual settings before others.

@@ -58,7 +58,7 @@ std::map<KindKey, std::vector<const SummaryRow*>> rows_by_kind(
   for (const SummaryRow& row : rows) {
     const DeviceFacts* device = session.device(row.key.device);
     if (!device || row.metric.empty() || row.run_medians.empty()) continue;
-    if (row.key.setup.observer()) continue;
+    if (row.key.setup.is_observer()) continue;
     kinds[{device->name, row.key.arm, row.key.setup, row.key.name, row.metric}].push_back(&row);
   }
   std::erase_if(kinds, [](const auto& entry) { return entry.second.size() < 2; });
@@ -154,7 +154,7 @@ std::vector<ObserverEffect> observer_effects(const std::vector<SummaryRow>& rows
   // Older records have no twins of the plain processes: there it is the whole family that is
   // compared.
   const bool twins = std::ranges::any_of(rows, [](const SummaryRow& row) {
-    return row.key.arm == kPlain && row.key.setup.observer();
+    return row.key.arm == kPlain && row.key.setup.is_observer();
   });
   const auto traced_row = [&](const SummaryRow& plain, TraceLevel level) -> const SummaryRow* {
     const ProcessConfig family = plain.key.setup.family();
@@ -170,7 +170,7 @@ std::vector<ObserverEffect> observer_effects(const std::vector<SummaryRow>& rows
   };
   for (const SummaryRow& plain : rows) {
     if (plain.key.arm != kPlain || plain.run_medians.empty()) continue;
-    if (plain.key.setup.observer().has_value() != twins) continue;
+    if (plain.key.setup.is_observer() != twins) continue;
     if (!twins && !traced_row(plain, TraceLevel::launches)) continue;  // not meant to show it
     for (const TraceLevel level : {TraceLevel::launches, TraceLevel::kernels, TraceLevel::all}) {
       const SummaryRow* traced = traced_row(plain, level);
@@ -199,7 +199,7 @@ std::vector<LaunchParts> launch_parts(const SessionData& session) {
       {"p50", 0.5, 0.05}, {"p99", 0.99, 0.005}, {"p999", 0.999, 0.0005}};
   std::vector<LaunchParts> all;
   for (const auto& [key, data] : session.cases) {
-    if (key.arm != kTraced || key.setup.observer() ||
+    if (key.arm != kTraced || key.setup.is_observer() ||
         data.samples.find("launch_ns") == data.samples.end())
       continue;
     const std::vector<double> calls = all_samples(data, "api_record_ns"),
@@ -263,7 +263,7 @@ std::vector<Sentence> sentences(const SessionData& session, const std::vector<Su
   for (const DeviceFacts& device : session.devices) {
     const auto row = std::ranges::find_if(rows, [&](const SummaryRow& candidate) {
       return candidate.key.device == device.uuid && candidate.key.arm == kPlain &&
-             !candidate.key.setup.observer() && candidate.key.name.benchmark == "launch/null" &&
+             !candidate.key.setup.is_observer() && candidate.key.name.benchmark == "launch/null" &&
              candidate.metric == "api_ns";
     });
     if (row == rows.end() || !row->p50) continue;

@@ -183,7 +183,7 @@ class FileReader {
   /// All of it or, where it throws, nothing.
   void take_run(const Json& json) {
     const auto record = fields_from_json<RunRecord>(json);
-    if (record.device.uuid.empty()) throw Error("\"device\" has no \"uuid\"");
+    if (record.device.uuid.empty()) throw Error("\"uuid\" is missing");
     RunInfo run = run_;
     run.node = record.node;
     run.device = record.device.uuid;

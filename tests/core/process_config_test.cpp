@@ -43,11 +43,16 @@ TEST(ProcessConfig, KeepsWhatItDoesNotKnow) {
   for (const char* setting : {"wait=sleep", "loading=", "loading", "fan=off", ""}) {
     const ProcessConfig setup(std::string("launch+wait=yield+") + setting);
     EXPECT_EQ(setup.text(), std::string("launch+wait=yield+") + setting);
-    EXPECT_EQ(
-        setup.wait(),
-        std::string_view(setting) == "wait=sleep" ? std::nullopt : std::optional(WaitMode::yield));
+    EXPECT_EQ(setup.wait(), WaitMode::yield) << "the first of a setting counts";
     EXPECT_EQ(setup.unknown(), setting);
   }
+}
+
+TEST(ProcessConfig, OfAnUnknownLevelIsOfTheObserverEffectAllTheSame) {
+  const ProcessConfig setup("launch+trace=memory");
+  EXPECT_TRUE(setup.is_observer());
+  EXPECT_EQ(setup.observer(), std::nullopt);
+  EXPECT_FALSE(ProcessConfig("launch+wait=block").is_observer());
 }
 
 TEST(ProcessConfig, IsNotGivenASettingThatThereIsNot) {

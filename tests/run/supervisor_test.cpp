@@ -46,7 +46,8 @@ Event crashes(const char* output = "") {
 
 /// An event, or time that passes before a tick.
 struct Step {
-  Step(Event event) : event(std::move(event)) {}  // NOLINT(google-explicit-constructor)
+  Step(Event event, double after_s = 0)  // NOLINT(google-explicit-constructor)
+      : event(std::move(event)), after_s(after_s) {}
   explicit Step(double after_s) : event(event::Tick{}), after_s(after_s) {}
 
   Event event;
@@ -345,6 +346,15 @@ const std::vector<Row>& rows() {
         block(),
         after(99),
         block(),
+        ends("a"),
+        begins("b"),
+        ends("b"),
+        exits()},
+       {"start #0: a b", "advance 1", "advance 40", "finish"}},
+      {"no message for `--timeout` seconds, or five times the case's estimate if that is longer",
+       {Step(Event(event::Started{}), 300),  // what comes before is not the worker's
+        after(99),
+        begins("a"),
         ends("a"),
         begins("b"),
         ends("b"),

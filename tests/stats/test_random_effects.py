@@ -330,6 +330,7 @@ def test_the_coefficient_of_variation_of_a_lognormal(sd):
     assert compute("lognormal_cv", [[sd]]) == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.compares_times
 def test_ten_million_values_take_less_than_a_second():
     groups = np.exp(RANDOM.normal(size=(2, 10_000_000)))
     assert min(compute_many("seconds of random_effects", [1_000_000] * 10, groups)) < 1

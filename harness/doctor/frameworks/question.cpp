@@ -141,22 +141,26 @@ void Question::choose_row() {
                 "print(tf.sysconfig.get_build_info())'";
   // The rules about the toolkit that its tag names, or its own files, still hold.
   std::optional<Version> cuda = requirement_.cuda;
-  if (own_ && !own_->cuda.empty()) {
-    if (!cuda) cuda = Version::parse(own_->cuda);  // nothing for "none"
+  const InstalledPackage* const own = torch() ? own_ : nullptr;
+  if (own && own->cuda == "none") {
+    unknown_version_->evidence.push_back(fmt::format(
+        "its own files in {} say that it was built without CUDA", printable(own->location, 200)));
+  } else if (own && !own->cuda.empty()) {
+    if (!cuda) cuda = Version::parse(own->cuda);
     unknown_version_->evidence.push_back(
         fmt::format("its own files in {} name CUDA {}{}",
-                    printable(own_->location, 200),
-                    own_->cuda,
-                    own_->cudnn.empty() ? "" : fmt::format(" and require cuDNN {}", own_->cudnn)));
+                    printable(own->location, 200),
+                    own->cuda,
+                    own->cudnn.empty() ? "" : fmt::format(" and require cuDNN {}", own->cudnn)));
   }
   if (!cuda || !toolkit_exists(*cuda).yes()) return;
   BuildRow row = *builds_for(any, *version_for(any)).front();
   row.versions = VersionSet::parse(version_ ? version_->text() : "0");
   row.cuda = *cuda;
-  row.cudnn = own_ ? Version::parse(own_->cudnn) : std::nullopt;
+  row.cudnn = own ? Version::parse(own->cudnn) : std::nullopt;
   row.code = {};
   row.default_build = false;
-  if (own_) row.source.text = fmt::format("the metadata of {} in {}", own_->name, own_->location);
+  if (own) row.source.text = fmt::format("the metadata of {} in {}", own->name, own->location);
   answer_.build = row;
 }
 
