@@ -99,6 +99,9 @@ const Backend& backend_of_uuid(std::string_view uuid);
 inline bool is_gpu(const DeviceFacts& facts) {
   return backend_of(facts).is_gpu;
 }
+inline bool is_usable_gpu(const DeviceFacts& facts) {
+  return is_gpu(facts) && facts.usable;
+}
 inline bool can(const DeviceFacts& facts, Can what) {
   return backend_of(facts).can(what);
 }

@@ -115,7 +115,7 @@ void check_devices(const std::vector<DeviceFacts*>& devices,
   };
   std::vector<Check> checks;
   for (DeviceFacts* device : devices) {
-    if (!is_gpu(*device) || !device->usable) continue;
+    if (!is_usable_gpu(*device)) continue;
     const Json job = to_json(job::Initialise{device->backend, device->uuid});
     checks.push_back(
         {device, std::make_unique<WorkerProcess>(job, worker_environment(*device)), ""});

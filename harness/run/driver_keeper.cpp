@@ -18,16 +18,12 @@ namespace {
 constexpr double kHelpfulShare = 0.8;
 constexpr std::int64_t kLongestStartNs = 10'000'000'000;
 
-bool usable_gpu(const DeviceFacts& device) {
-  return is_gpu(device) && device.usable;
-}
-
 /// The environment of a process that sees the GPUs of this session and no others.
 std::map<std::string, std::string> visible_gpus(const Backend& backend,
                                                 const std::vector<DeviceFacts>& devices) {
   std::vector<std::string> uuids;
   for (const DeviceFacts& device : devices) {
-    if (usable_gpu(device)) uuids.push_back(device.uuid);
+    if (is_usable_gpu(device)) uuids.push_back(device.uuid);
   }
   return backend.environment(uuids);
 }
@@ -49,7 +45,7 @@ double open_once(const DeviceFacts& gpu, double timeout_s) {
 }  // namespace
 
 Json DriverKeeper::start(const std::vector<DeviceFacts>& devices, double timeout_s) {
-  const auto gpu = std::ranges::find_if(devices, usable_gpu);
+  const auto gpu = std::ranges::find_if(devices, is_usable_gpu);
   if (gpu == devices.end()) return nullptr;
   Json record = {{"device_id", gpu->uuid}};
   try {

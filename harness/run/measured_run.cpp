@@ -55,6 +55,11 @@ bool wants_warm_up() {
   throw UsageError(fmt::format("LAUNCHGAP_WARM_UP is '{}': it can be on or off", wanted));
 }
 
+/// What a process's warm-up has come to, with that before single cases.
+Json so_far(const WarmUp& warm_up) {
+  return {{"steady", warm_up.steady}, {"seconds", warm_up.seconds}, {"rounds", warm_up.rounds}};
+}
+
 /// What happened to a case, and whether the process is of further use.
 struct CaseResult {
   Status status = Status::ok;
@@ -166,11 +171,9 @@ class MeasuredRun {
     }
     warmth_->warm_up();
     const WarmUp& result = warmth_->result();
-    Json record = {{"steady", result.steady},
-                   {"seconds", result.seconds},
-                   {"rounds", result.rounds},
-                   {"api_ns", result.last.call_ns},
-                   {"roundtrip_ns", result.last.roundtrip_ns}};
+    Json record = so_far(result);
+    record["api_ns"] = result.last.call_ns;
+    record["roundtrip_ns"] = result.last.roundtrip_ns;
     if (result.last.clock_mhz) record["sm_clock_mhz"] = *result.last.clock_mhz;
     return record;
   }
@@ -183,11 +186,7 @@ class MeasuredRun {
     end.simulated = simulated();
     end.libraries = all_libraries();
     end.details = device_->facts().details;
-    if (warmth_) {
-      end.warm_up = {{"steady", warmth_->result().steady},
-                     {"seconds", warmth_->result().seconds},
-                     {"rounds", warmth_->result().rounds}};
-    }
+    if (warmth_) end.warm_up = so_far(warmth_->result());
     end.other_processes = other_processes_;
     if (!telemetry_->device_problem().empty()) end.telemetry_problem = telemetry_->device_problem();
     if (fresh_ && !sticky) {

@@ -84,8 +84,7 @@ PlannedSession plan_session(const RunOptions& options) {
     }
   }
   session.devices = select_devices(session.machine, options.devices);
-  const bool any_gpu = std::ranges::any_of(
-      session.devices, [](const DeviceFacts& device) { return is_gpu(device) && device.usable; });
+  const bool any_gpu = std::ranges::any_of(session.devices, is_usable_gpu);
   const bool wanted = options.tracing != Tracing::off;
   if (!wanted) {
     session.tracing = {TraceState::off, ""};

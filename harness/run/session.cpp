@@ -188,7 +188,7 @@ class Session {
         waiting.pop_front();
         run->cpu = choose_cpu(device, active);
         run->side_by_side = static_cast<int>(at_once);
-        perform(*run, run->supervisor.begin(now_ns()));
+        perform(*run, run->supervisor.begin());
         if (!run->supervisor.over()) active.push_back(std::move(run));
       }
       std::vector<WorkerProcess*> workers;

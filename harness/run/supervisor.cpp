@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kWaitForKilledS = 10;
 constexpr double kWaitWhenStoppedS = 5;
-constexpr double kLongestShareOfEstimate = 5;
+constexpr double kEstimatesUntilHung = 5;
 
 SummaryRecord summary_of(const std::string& case_name, Status status, std::string reason) {
   SummaryRecord record;
@@ -99,8 +99,8 @@ RunSupervisor::RunSupervisor(PlannedRun run,
       quarantine_(quarantine),
       pending_(run_.cases.begin(), run_.cases.end()) {}
 
-Actions RunSupervisor::begin(std::int64_t now_ns) {
-  start(now_ns);
+Actions RunSupervisor::begin() {
+  start();
   return std::exchange(todo_, {});
 }
 
@@ -126,7 +126,7 @@ Actions RunSupervisor::handle(const Event& event, std::int64_t now_ns) {
 }
 
 /// An attempt at the cases that are pending, without those that are in quarantine.
-void RunSupervisor::start(std::int64_t now_ns) {
+void RunSupervisor::start() {
   std::vector<SkippedCase> skipped;
   std::erase_if(pending_, [&](const PlannedCase& planned) {
     const std::string* const reason = quarantine_.find(run_, planned.name);
@@ -150,15 +150,14 @@ void RunSupervisor::start(std::int64_t now_ns) {
   current_.reset();
   sticky_ = false;
   failed_.reset();
-  last_sign_ns_ = now_ns;
   action::Start start{attempt_, {}, std::move(skipped)};
   for (const PlannedCase& planned : pending_) start.cases.push_back(planned.name);
   todo_.push_back(std::move(start));
 }
 
-void RunSupervisor::next_attempt(std::int64_t now_ns) {
+void RunSupervisor::next_attempt() {
   ++attempt_;
-  start(now_ns);
+  start();
 }
 
 void RunSupervisor::take(const Message& message) {
@@ -187,7 +186,7 @@ void RunSupervisor::look_for_hang(std::int64_t now_ns) {
   if (state_ != State::working) return;
   const double silent_s = static_cast<double>(now_ns - last_sign_ns_) * 1e-9;
   const double limit_s =
-      std::max(case_timeout_s_, current_ ? kLongestShareOfEstimate * current_->seconds : 0);
+      std::max(case_timeout_s_, current_ ? kEstimatesUntilHung * current_->seconds : 0);
   if (silent_s <= limit_s) return;
   hang_ = {current_           ? reason::Hung::At::block
            : pending_.empty() ? reason::Hung::At::end
@@ -199,7 +198,7 @@ void RunSupervisor::look_for_hang(std::int64_t now_ns) {
 
 void RunSupervisor::ended(const event::Ended& event, std::int64_t now_ns) {
   if (event.how.clean()) {
-    if (sticky_) return next_attempt(now_ns);  // the worker has recorded the case and its own end
+    if (sticky_) return next_attempt();  // the worker has recorded the case and its own end
     // A library may end a process with 0 at any time.
     if (!current_ && pending_.empty()) return finish();
   }
@@ -214,7 +213,7 @@ void RunSupervisor::ended(const event::Ended& event, std::int64_t now_ns) {
   fail_case(reason, "worker-crashed", write, now_ns);
   write.records.push_back(end_of("failed", text_of(reason)));
   todo_.push_back(std::move(write));
-  next_attempt(now_ns);
+  next_attempt();
 }
 
 void RunSupervisor::killed(bool gone, std::int64_t now_ns) {
@@ -236,7 +235,7 @@ void RunSupervisor::killed(bool gone, std::int64_t now_ns) {
   fail_case(hang_, "worker-hung", write, now_ns);
   write.records.push_back(end_of("failed", text_of(hang_)));
   todo_.push_back(std::move(write));
-  next_attempt(now_ns);
+  next_attempt();
 }
 
 /// Whatever still holds the process may write to its file; the rest of the run's story goes to that
@@ -272,7 +271,7 @@ void RunSupervisor::fail_case(const Reason& reason,
 /// The worker is gone, and no case was running: after a sticky error, while it put things away, or
 /// before it began. Nothing that was measured is in doubt.
 void RunSupervisor::ended_between_cases(const Reason& reason, std::int64_t now_ns) {
-  if (sticky_) return next_attempt(now_ns);
+  if (sticky_) return next_attempt();
   if (!pending_.empty()) return give_up(reason, {attempt_, {}}, true);
   ended_badly(reason, now_ns);
 }

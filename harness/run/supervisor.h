@@ -159,7 +159,7 @@ class RunSupervisor {
                 Quarantine& quarantine);
 
   /// First of all.
-  Actions begin(std::int64_t now_ns);
+  Actions begin();
   Actions handle(const Event& event, std::int64_t now_ns);
 
   const PlannedRun& run() const { return run_; }
@@ -170,8 +170,8 @@ class RunSupervisor {
  private:
   enum class State { working, killing_hung, stopping, over };
 
-  void start(std::int64_t now_ns);
-  void next_attempt(std::int64_t now_ns);
+  void start();
+  void next_attempt();
   void take(const Message& message);
   void look_for_hang(std::int64_t now_ns);
   void ended(const event::Ended& event, std::int64_t now_ns);

@@ -129,7 +129,7 @@ std::vector<std::string> play(const std::vector<Step>& steps,
     for (const Action& action : actions)
       words.push_back(std::visit([](const auto& known) { return in_words(known); }, action));
   };
-  add(supervisor.begin(now_ns));
+  add(supervisor.begin());
   for (const Step& step : steps) {
     EXPECT_FALSE(supervisor.over()) << fmt::format("{}", fmt::join(words, "\n"));
     now_ns += static_cast<std::int64_t>(step.after_s * 1e9);
