@@ -116,8 +116,28 @@ std::vector<std::string> sizes(Profile profile, const DeviceFacts&) {
 const Registration allocation_latency =
     benchmark("allocation/latency")
         .asks("What does one allocation cost, its first use, and giving it back?")
-        .axis("allocator", allocators)
-        .axis("bytes", sizes)
+        .axis("allocator", "the call that allocates, or what it allocates from", allocators)
+        .axis("bytes", "size of the allocation", sizes)
+        .brings({"call_ns",
+                 "ns",
+                 Direction::lower_is_better,
+                 "host_clock",
+                 "Time inside one allocation call.",
+                 "the first use of the memory"})
+        .brings({"first_touch_ns",
+                 "ns",
+                 Direction::lower_is_better,
+                 "host_clock",
+                 "Writing the whole new allocation once and waiting for it: where memory is only "
+                 "promised by the call, this is where it is paid for. A GPU's is there already, "
+                 "so on a GPU it is the launch of a memset, its work and its wait.",
+                 "the allocation call"})
+        .brings({"free_ns",
+                 "ns",
+                 Direction::lower_is_better,
+                 "host_clock",
+                 "Time inside the call that gives the allocation back.",
+                 "work that an asynchronous release leaves for later"})
         .metrics({"call_ns", "first_touch_ns", "free_ns"})
         .headline({7, "allocate 1 MiB", "allocator:direct/bytes:1048576", "call_ns"})
         .samples([](Profile profile, const CaseName& name) {

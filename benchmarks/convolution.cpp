@@ -155,10 +155,10 @@ const Registration library_convolution =
         .asks(
             "How fast does the device's own library compute the convolutions of ResNet-50, in "
             "NCHW?")
-        .axis("layer", layers)
-        .axis("n", batch_sizes)
-        .axis("type", types)
-        .axis("cache", cache_states)
+        .axis("layer", "of ResNet-50, by its stage, filter and channels", layers)
+        .axis("n", "images of a batch", batch_sizes)
+        .axis("type", type_meaning, types)
+        .axis("cache", cache_meaning, cache_states)
         .metrics({"device_ns", "tflops"})
         .headline({6, "convolution, best", "", "tflops", Headline::Of::best_median})
         .samples([](Profile profile, const CaseName& name) {

@@ -7,8 +7,8 @@ namespace {
 const Registration null_launch =
     benchmark("launch/null")
         .asks("What does a launch cost when the kernel does nothing?")
-        .axis("api", launching_api)
-        .axis("mode", {"idle", "burst"})
+        .axis("api", launching_api_meaning, launching_api)
+        .axis("mode", mode_meaning(), {"idle", "burst"})
         .metrics(metrics_by_mode)
         .headline({1, "launch call", "mode:idle", "api_ns"})
         .headline({2, "1 in 1000 over", "mode:idle", "api_ns", Headline::Of::one_in_1000})

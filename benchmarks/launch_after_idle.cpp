@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "benchmarks/launching.h"
+#include "harness/summary/adviser.h"
 #include "kernels/kernels.h"
 
 namespace launchgap {
@@ -72,10 +73,42 @@ Sampling samples(Profile profile, const CaseName& name) {
   }
 }
 
+void advise(Adviser& adviser) {
+  const auto comparisons = adviser.rows.compare_axis({}, "roundtrip_ns", "idle_ms", "0");
+  const Comparison* const from = from_which_on(comparisons, RatioVerdict::more);
+  if (!from) {
+    return adviser.judge(comparisons.empty() ? comparisons : std::vector{comparisons.back()},
+                         {.of = "after the longest idle time",
+                          .than = "after none",
+                          .if_more = "Launches are slower after an idle time",
+                          .if_less = "Launches are faster after an idle time",
+                          .if_same = "An idle time costs the launch after it nothing",
+                          .less = AdviceSeverity::know});
+  }
+  const Comparison& longest = comparisons.back();
+  // Only of a pause that was measured it is known to do no harm.
+  const std::string harmless =
+      from == &comparisons.front() ? "" : of(*std::prev(from)->row, "idle_ms");
+  adviser.say(
+      AdviceSeverity::act,
+      fmt::format(
+          "A launch after {} ms or more of idleness is slower: its round trip is {} times that "
+          "without{}. Where that counts, keep the device busy{}.",
+          of(*from->row, "idle_ms"),
+          times(*from->ratio.value),
+          &longest == from ? ""
+                           : fmt::format(", {} times after {} ms",
+                                         times(*longest.ratio.value),
+                                         of(*longest.row, "idle_ms")),
+          harmless.empty() ? ""
+                           : fmt::format(", with something empty at least every {} ms", harmless)),
+      &longest == from ? std::vector{*from} : std::vector{*from, longest});
+}
+
 const Registration launch_after_idle =
     benchmark("launch/after_idle")
-        .asks("After how long an idle time does a launch take longer?")
-        .axis("idle_ms", idle_times)
+        .asks("Is a launch slower after an idle time?")
+        .axis("idle_ms", "milliseconds without work before the launch", idle_times)
         .metrics({"api_ns", "roundtrip_ns"})
         .samples(samples)
         .takes([](const DeviceFacts&, const CaseName& name, Sampling sampling) {
@@ -84,6 +117,12 @@ const Registration launch_after_idle =
         })
         .one_device_at_a_time()
         .untraced()
+        .advises(6, advise)
+        .draws(12,
+               {{"Over the idle time before",
+                 {{"round trip", {}, "roundtrip_ns"}, {"in the call", {}, "api_ns"}},
+                 "idle_ms",
+                 "ms"}})
         .makes<LaunchAfterIdle>();
 
 }  // namespace

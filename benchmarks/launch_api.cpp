@@ -2,6 +2,7 @@
 #include "benchmarks/launching.h"
 #include "harness/core/errors.h"
 #include "harness/device/null_launcher.h"
+#include "harness/summary/adviser.h"
 
 namespace launchgap {
 namespace {
@@ -47,11 +48,43 @@ std::unique_ptr<Case> make(const CaseContext& context) {
   return std::make_unique<RuntimeLaunch>(context);
 }
 
+void advise(Adviser& adviser) {
+  for (const char* other : {"runtime", "chevron"}) {
+    std::vector<Comparison> comparisons;
+    for (const auto& [mode, metric] : kModes) {
+      const auto row = [&, mode = mode, metric = metric](const char* path) {
+        return adviser.rows.find({{"api", path}, {"mode", mode}}, metric);
+      };
+      if (const auto comparison = compare(row(other), row("driver")))
+        comparisons.push_back(*comparison);
+    }
+    const std::string name =
+        std::string_view(other) == "chevron" ? "<<<>>>" : "cudaLaunchKernelExC";
+    adviser.judge(comparisons,
+                  {.of = "with " + name,
+                   .than = "with the driver API",
+                   .if_more = "Launch through the driver API where launches count",
+                   .if_less = "Launch with " + name + " where launches count",
+                   .if_same = "Launching with " + name + " costs nothing"});
+  }
+}
+
+std::vector<FigureLine> by_call(const std::string& mode, const std::string& metric) {
+  std::vector<FigureLine> lines;
+  for (const auto& [label, api] :
+       {std::pair("driver API", "driver"), {"LaunchKernelExC", "runtime"}, {"<<<>>>", "chevron"}})
+    lines.push_back({label, {{"api", api}, {"mode", mode}}, metric});
+  return lines;
+}
+
 const Registration launch_api =
     benchmark("launch/api")
-        .asks("Does it matter by which API a kernel is launched?")
-        .axis("api", {"driver", "runtime", "chevron"})
-        .axis("mode", {"idle", "burst"})
+        .asks("Does it matter by which call a kernel is launched?")
+        .axis("api",
+              "the call: `driver`, cuLaunchKernelEx; `runtime`, cudaLaunchKernelExC; `chevron`, "
+              "the runtime's <<<>>>",
+              {"driver", "runtime", "chevron"})
+        .axis("mode", mode_meaning(), {"idle", "burst"})
         .metrics(metrics_by_mode)
         .samples([](Profile profile, const CaseName& name) {
           const bool quick = profile == Profile::quick;
@@ -63,6 +96,10 @@ const Registration launch_api =
         .one_device_at_a_time()
         .stops_when_steady()
         .untraced()
+        .advises(10, advise)
+        .draws(1,
+               {{"In the call, idle stream", by_call("idle", "api_ns")},
+                {"Per launch, back to back", by_call("burst", "per_launch_ns")}})
         .makes(make);
 
 }  // namespace

@@ -3,6 +3,8 @@
 
 #include "benchmarks/launching.h"
 #include "harness/core/errors.h"
+#include "harness/core/text.h"
+#include "harness/summary/adviser.h"
 #include "kernels/kernels.h"
 
 namespace launchgap {
@@ -78,11 +80,57 @@ std::vector<std::string> sizes(Profile profile, const DeviceFacts& facts) {
   return all;
 }
 
+void advise(Adviser& adviser) {
+  const Comparison* from = nullptr;
+  std::string_view what;
+  std::vector<Comparison> largest;
+  std::vector<std::vector<Comparison>> all;
+  for (const auto& [mode, metric] : kModes)
+    all.push_back(adviser.rows.compare_axis({{"mode", mode}}, metric, "bytes", "0"));
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (all[i].empty()) continue;
+    largest.push_back(all[i].back());
+    const Comparison* const first = from_which_on(all[i], RatioVerdict::more);
+    if (first &&
+        (!from || first->row->key.name.number("bytes") < from->row->key.name.number("bytes"))) {
+      from = first;
+      what = metric(kModes[i].metric).in_a_sentence;
+    }
+  }
+  if (!from) {
+    return adviser.judge(largest,
+                         {.of = "with the most arguments",
+                          .than = "with none",
+                          .if_more = "Keep arguments small",
+                          .if_less = "Arguments make launches no slower",
+                          .if_same = "The size of arguments costs nothing",
+                          .less = AdviceSeverity::know});
+  }
+  const auto last = std::ranges::find_if(
+      largest, [&](const Comparison& one) { return one.row->metric == from->row->metric; });
+  const auto bytes = [](const SummaryRow& row) {
+    return static_cast<double>(row.key.name.number("bytes"));
+  };
+  const double per_kib = (*last->row->p50 - *from->reference->p50) / (bytes(*last->row) / 1024);
+  std::vector<Comparison> evidence = {*from};
+  if (last->row != from->row) evidence.push_back(*last);
+  adviser.say(
+      AdviceSeverity::act,
+      fmt::format(
+          "Keep arguments small where launches count: from {} bytes on, of the sizes measured, {} "
+          "is {} times that with none{}.",
+          of(*from->row, "bytes"),
+          what,
+          times(*from->ratio.value),
+          per_kib > 0 ? fmt::format(", and each KiB costs about {}", quantity(per_kib, "ns")) : ""),
+      evidence);
+}
+
 const Registration launch_arguments =
     benchmark("launch/args")
-        .asks("What does the size of a kernel's arguments cost its launch?")
-        .axis("bytes", sizes)
-        .axis("mode", {"idle", "burst"})
+        .asks("What do arguments cost?")
+        .axis("bytes", "size of the kernel's arguments", sizes)
+        .axis("mode", mode_meaning(), {"idle", "burst"})
         .metrics(metrics_by_mode)
         .samples([](Profile profile, const CaseName& name) {
           const bool quick = profile == Profile::quick;
@@ -94,6 +142,13 @@ const Registration launch_arguments =
         .one_device_at_a_time()
         .stops_when_steady()
         .untraced()
+        .advises(11, advise)
+        .draws(2,
+               {{"Over the size of the arguments",
+                 {{"in the call", {{"mode", "idle"}}, "api_ns"},
+                  {"per launch", {{"mode", "burst"}}, "per_launch_ns"}},
+                 "bytes",
+                 "B"}})
         .makes<ArgumentsLaunch>();
 
 }  // namespace

@@ -5,9 +5,11 @@
 #include "benchmarks/chain_mix.h"
 #include "benchmarks/launching.h"
 #include "harness/core/errors.h"
+#include "harness/core/text.h"
 #include "harness/device/allocator.h"
 #include "harness/device/graph.h"
 #include "harness/measure/device_timer.h"
+#include "harness/summary/adviser.h"
 #include "kernels/kernels.h"
 
 namespace launchgap {
@@ -188,13 +190,234 @@ bool wanted(Profile profile, const DeviceFacts& facts, const CaseName& name) {
          ((operations == 8 && gap == 0) || (operations == 512 && (gap == 0 || gap == 10)));
 }
 
+/// One length of chain, with so much work of the host between two operations.
+struct ChainPoint {
+  std::string ops;
+  std::string gap_us;
+
+  const SummaryRow* row(const BenchmarkRows& rows,
+                        std::string_view mode,
+                        const char* metric = "per_op_ns",
+                        Arm arm = Arm::plain) const {
+    return rows.find({{"mode", mode}, {"ops", ops}, {"gap_us", gap_us}}, metric, arm);
+  }
+};
+
+/// The longest chain that was measured with the least work of the host in between; in `mode` too.
+std::optional<ChainPoint> longest(const BenchmarkRows& rows, std::string_view mode) {
+  const auto gaps = rows.values({{"mode", mode}}, "per_op_ns", "gap_us");
+  if (gaps.empty()) return std::nullopt;
+  const auto ops = rows.values({{"mode", mode}, {"gap_us", gaps.front()}}, "per_op_ns", "ops");
+  return ChainPoint{ops.back(), gaps.front()};
+}
+
+/// The share that says whether launches bind the chain: of the trace, else of the device's idling.
+const SummaryRow* starving(const BenchmarkRows& rows, const ChainPoint& point) {
+  const SummaryRow* const traced = point.row(rows, "eager", "empty_queue_share", Arm::traced);
+  return traced ? traced : point.row(rows, "eager", "idle_share");
+}
+
+enum class Bound { yes, no, unknown };
+
+Bound bound_of(const SummaryRow& share) {
+  constexpr double kHalf = 0.5;
+  if (share.run_medians.size() < kRunsForAClaim) return Bound::unknown;
+  const auto above = std::ranges::count_if(share.run_medians, [](double v) { return v > kHalf; });
+  if (above == static_cast<std::ptrdiff_t>(share.run_medians.size())) return Bound::yes;
+  return above == 0 ? Bound::no : Bound::unknown;
+}
+
+void launch_bound(Adviser& adviser) {
+  const auto point = longest(adviser.rows, "eager");
+  if (!point) return;
+  std::vector<const SummaryRow*> shares;
+  const SummaryRow* first_bound = nullptr;
+  for (const std::string& gap :
+       adviser.rows.values({{"mode", "eager"}, {"ops", point->ops}}, "per_op_ns", "gap_us")) {
+    const ChainPoint at{point->ops, gap};
+    if (const SummaryRow* const share = starving(adviser.rows, at)) {
+      if (!first_bound && bound_of(*share) == Bound::yes) first_bound = share;
+      shares.push_back(share);
+    }
+    const SummaryRow* const idle = at.row(adviser.rows, "eager", "idle_share");
+    if (idle && (shares.empty() || shares.back() != idle)) shares.push_back(idle);
+  }
+  if (shares.empty()) return;
+  const auto what = [](const SummaryRow& share) -> std::string {
+    if (share.metric == "empty_queue_share")
+      return fmt::format("{} of its kernels found nothing queued before them", value_text(share));
+    // Below zero: the work took longer when it was timed by itself.
+    if (*share.p50 <= 0) return "the device is not seen to idle";
+    return fmt::format("the device idles for {} of the time", value_text(share));
+  };
+  if (first_bound) {
+    const std::string gap = of(*first_bound, "gap_us");
+    return adviser.say(
+        AdviceSeverity::act,
+        fmt::format("A chain of {} small operations is bound by launches{}: {}. A graph, fewer and "
+                    "larger operations or less work of the host between them help; a faster "
+                    "device does not.",
+                    point->ops,
+                    gap == "0" ? "" : fmt::format(" when the host works {} µs between two", gap),
+                    what(*first_bound)),
+        {},
+        shares);
+  }
+  // What the trace saw and what the clock says must agree.
+  const auto doubtful =
+      std::ranges::find_if(shares, [](const auto* share) { return bound_of(*share) != Bound::no; });
+  const bool never = doubtful == shares.end();
+  adviser.say(never ? AdviceSeverity::fine : AdviceSeverity::open,
+              never ? fmt::format("A chain of {} small operations is not bound by launches: {}.",
+                                  point->ops,
+                                  what(**std::ranges::max_element(
+                                      shares, {}, [](const auto* share) { return *share->p50; })))
+                    : fmt::format("Whether a chain of {} small operations is bound by launches "
+                                  "cannot be told from these runs: {}{}.",
+                                  point->ops,
+                                  what(*shares.front()),
+                                  *doubtful == shares.front() ? "" : ", but " + what(**doubtful)),
+              {},
+              shares);
+}
+
+void chain_pair(Adviser& adviser,
+                std::string_view mode,
+                std::string_view reference,
+                const Words& words) {
+  const auto point = longest(adviser.rows, mode);
+  if (!point) return;
+  if (const auto comparison =
+          compare(point->row(adviser.rows, mode), point->row(adviser.rows, reference)))
+    adviser.judge({*comparison}, words);
+}
+
+std::string cv_text(const stats::Estimate& cv) {
+  const auto percent = [](double share) {
+    return share < 0.995 ? fmt::format("{:.2g}", 100 * share) : fmt::format("{:.0f}", 100 * share);
+  };
+  return fmt::format("{} % (95 % {} to {})",
+                     percent(cv.value),
+                     percent(cv.interval.low),
+                     percent(cv.interval.high));
+}
+
+/// Whether a graph's times vary less than those of the same launches one by one.
+void steadiness(Adviser& adviser) {
+  const auto point = longest(adviser.rows, "graph");
+  if (!point) return;
+  const SummaryRow* const graph = point->row(adviser.rows, "graph");
+  const SummaryRow* const eager = point->row(adviser.rows, "eager");
+  if (!graph || !eager) return;
+  struct Level {
+    const char* name;
+    std::optional<stats::Estimate> SummaryRow::*cv;
+  };
+  for (const auto& [name, cv] : {Level{"within a run", &SummaryRow::within_run_cv},
+                                 Level{"between runs", &SummaryRow::between_run_cv}}) {
+    const auto &of_graph = graph->*cv, &of_eager = eager->*cv;
+    if (!of_graph || !of_eager) continue;
+    const bool enough =
+        std::min(graph->run_medians.size(), eager->run_medians.size()) >= kRunsForAClaim;
+    const bool steadier = of_graph->interval.high < of_eager->interval.low;
+    const bool unsteadier = of_graph->interval.low > of_eager->interval.high;
+    const std::string claim = !enough    ? "Needs more runs: whether a graph's replay is steadier"
+                              : steadier ? "A graph's replay is steadier"
+                              : unsteadier
+                                  ? "A graph's replay is less steady"
+                                  : "These runs do not tell whether a graph's replay is steadier";
+    adviser.say(steadier || unsteadier ? AdviceSeverity::know : AdviceSeverity::open,
+                fmt::format("{} {}: its time per operation varies by {}, that of launches one by "
+                            "one by {}.",
+                            claim,
+                            name,
+                            cv_text(*of_graph),
+                            cv_text(*of_eager)),
+                {},
+                {graph, eager});
+  }
+}
+
+void advise(Adviser& adviser) {
+  launch_bound(adviser);
+  chain_pair(adviser,
+             "graph",
+             "eager",
+             {.of = "in a graph",
+              .than = "one by one",
+              .if_more = "Launch the operations of a chain one by one",
+              .if_less = "Put a chain of small operations into a graph",
+              .if_same = "A graph gains nothing for a chain of operations"});
+  steadiness(adviser);
+  chain_pair(adviser,
+             "eager_alloc",
+             "eager",
+             {.of = "where operations allocate directly",
+              .than = "where none allocates",
+              .if_more = "Do not allocate between launches",
+              .if_less = "Allocating between launches does no harm",
+              .if_same = "Allocating between launches costs nothing",
+              .less = AdviceSeverity::know});
+  chain_pair(adviser,
+             "eager_pool",
+             "eager_alloc",
+             {.of = "where operations allocate from a pool",
+              .than = "where they allocate directly",
+              .if_more = "Allocate directly rather than from a pool",
+              .if_less = "Allocate from a pool",
+              .if_same = "A pool spares nothing"});
+  chain_pair(adviser,
+             "graph_update",
+             "graph_recapture",
+             {.of = "with a graph that is updated each time",
+              .than = "with one that is made anew",
+              .if_more = "Make graphs anew rather than update them",
+              .if_less = "Update a graph whose parameters change, rather than make it anew",
+              .if_same = "Updating graphs instead of making them anew gains nothing"});
+}
+
+const std::pair<std::string, std::string> kWithoutGap = {"gap_us", std::string(FigureLine::kLeast)};
+const std::pair<std::string, std::string> kLongest = {"ops", std::string(FigureLine::kMost)};
+const std::pair<std::string, std::string> kOneLength = {"ops", std::string(FigureLine::kCommon)};
+
+std::vector<FigureLine> by_mode() {
+  std::vector<FigureLine> lines;
+  for (const auto& [label, mode] : {std::pair("one by one", "eager"),
+                                    {"allocating", "eager_alloc"},
+                                    {"from a pool", "eager_pool"},
+                                    {"graph", "graph"},
+                                    {"graph, updated", "graph_update"},
+                                    {"graph, anew", "graph_recapture"}})
+    lines.push_back({label, {{"mode", mode}, kWithoutGap, kOneLength}, "per_op_ns"});
+  return lines;
+}
+
 const Registration launch_chain =
     benchmark("launch/chain")
-        .asks("What does a framework's step cost, one by one or as a graph, and which is steadier?")
-        .axis("mode", modes)
-        .axis("ops", {"8", "64", "512", "4096"})
-        .axis("gap_us", {"0", "5", "10", "20"})
+        .asks("Are chains of small operations, as frameworks issue them, bound by launches?")
+        .axis("mode",
+              "`eager`: operations one by one; `eager_alloc`, `eager_pool`: with memory for each, "
+              "of the driver or its pool; `graph`: launched as graphs, which are updated "
+              "(`graph_update`) or made anew (`graph_recapture`) each time",
+              modes)
+        .axis("ops", "operations of a step", {"8", "64", "512", "4096"})
+        .axis("gap_us", "microseconds that the host works between two", {"0", "5", "10", "20"})
         .only(wanted)
+        .brings({"per_op_ns",
+                 "ns",
+                 Direction::lower_is_better,
+                 "host_clock",
+                 "A step of a chain of operations, with its waits, launches, allocations and the "
+                 "host's gaps, divided by their number.",
+                 "",
+                 "the time per operation"})
+        .brings({"idle_share",
+                 "1",
+                 Direction::lower_is_better,
+                 "derived",
+                 "Share of the chain's time, from 0 to 1, in which the device has nothing to "
+                 "run: 1 less the same operations from behind a gate by the step.",
+                 ""})
         .metrics({"per_op_ns", "idle_share"})
         .samples([](Profile profile, const CaseName& name) {
           const long long operations = name.number("ops");
@@ -212,6 +435,18 @@ const Registration launch_chain =
         .one_device_at_a_time()
         .traced_as(TracedAs::chain)
         .traced_where([](const CaseName& name) { return name.at("gap_us") == "0"; })
+        .advises(1, advise)
+        .draws(15,
+               {{"Per operation, over the chain's length",
+                 {{"one by one", {{"mode", "eager"}, kWithoutGap}, "per_op_ns"},
+                  {"graph", {{"mode", "graph"}, kWithoutGap}, "per_op_ns"}},
+                 "ops"},
+                {"Per operation, by mode", by_mode()},
+                {"Device idle, over the host's work between two operations",
+                 {{"one by one", {{"mode", "eager"}, kLongest}, "idle_share"},
+                  {"graph", {{"mode", "graph"}, kLongest}, "idle_share"}},
+                 "gap_us",
+                 "µs"}})
         .makes<Chain>();
 
 }  // namespace

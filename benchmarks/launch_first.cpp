@@ -3,6 +3,8 @@
 // is one sample.
 #include "benchmarks/launching.h"
 #include "harness/core/errors.h"
+#include "harness/core/text.h"
+#include "harness/summary/adviser.h"
 #include "kernels/kernels.h"
 
 namespace launchgap {
@@ -96,26 +98,200 @@ std::vector<std::string> ways(Profile, const DeviceFacts& facts) {
   return {"lazy", "eager", "jit_cached", "jit_uncached"};
 }
 
+/// Per process, the time until its first kernel is done: all steps that were measured, one after
+/// another. Empty if a step lacks a process that another has, or a GPU's module was not timed: the
+/// sum would be without it, and that of another way of loading with it.
+std::vector<double> until_first_result(const BenchmarkRows& rows, const Params& params) {
+  std::vector<double> sums;
+  if (rows.find(params, "initialise_ns") && !rows.find(params, "module_ns")) return {};
+  for (const char* metric : {"initialise_ns", "context_ns", "module_ns", "first_roundtrip_ns"}) {
+    const SummaryRow* const row = rows.find(params, metric);
+    if (!row) continue;
+    if (sums.empty()) sums.assign(row->run_medians.size(), 0);
+    if (sums.size() != row->run_medians.size()) return {};
+    std::ranges::transform(sums, row->run_medians, sums.begin(), std::plus<>());
+  }
+  return sums;
+}
+
+void loading(Adviser& adviser, const char* value, const char* reference, const Words& words) {
+  std::vector<Comparison> comparisons;
+  for (const char* metric : {"module_ns", "first_roundtrip_ns"}) {
+    const auto row = [&](const char* loading) {
+      return adviser.rows.find({{"loading", loading}}, metric);
+    };
+    if (const auto comparison = compare(row(value), row(reference)))
+      comparisons.push_back(*comparison);
+  }
+  const auto ours = until_first_result(adviser.rows, {{"loading", value}}),
+             theirs = until_first_result(adviser.rows, {{"loading", reference}});
+  if (comparisons.empty() || ours.empty() || theirs.empty()) return;
+  const Ratio total = ratio_of(ours, theirs);
+  if (!total.claims())
+    return adviser.judge(total, "the time until the first kernel is done", words, comparisons);
+  const double change = *stats::mean(ours) - *stats::mean(theirs);
+  adviser.say(
+      change > 0 ? words.more : words.less,
+      fmt::format("{}: the time until the first kernel is done {} is {} times that {} (95 % "
+                  "{}), {} {}.",
+                  change > 0 ? words.if_more : words.if_less,
+                  words.of,
+                  times(*total.value),
+                  words.than,
+                  interval_text(*total.interval),
+                  quantity(std::abs(change), "ns"),
+                  change > 0 ? "more" : "less"),
+      comparisons);
+}
+
+void advise(Adviser& adviser) {
+  for (const char* load : {"lazy", "none"}) {
+    const Params params = {{"loading", load}};
+    const SummaryRow* const trip = adviser.rows.find(params, "first_roundtrip_ns");
+    const SummaryRow* const second = adviser.rows.find(params, "second_roundtrip_ns");
+    const auto comparison = compare(trip, second);
+    const auto total = until_first_result(adviser.rows, params);
+    if (!comparison) continue;
+    adviser.say(AdviceSeverity::know,
+                fmt::format("{}first round trip takes {}, the second {}.",
+                            total.empty()
+                                ? "A fresh process's "
+                                : fmt::format("A fresh process takes {} until its first kernel is "
+                                              "done; its ",
+                                              quantity(stats::mean(total), "ns")),
+                            value_text(*trip),
+                            value_text(*second)),
+                {*comparison},
+                {adviser.rows.find(params, "initialise_ns"),
+                 adviser.rows.find(params, "context_ns"),
+                 adviser.rows.find(params, "module_ns")});
+  }
+  loading(adviser,
+          "eager",
+          "lazy",
+          {.of = "of a process that loads eagerly",
+           .than = "of one that loads lazily",
+           .if_more = "Load lazily where start-up counts",
+           .if_less = "Load eagerly",
+           .if_same = "Loading eagerly costs nothing"});
+  loading(
+      adviser,
+      "jit_uncached",
+      "jit_cached",
+      {.of = "of a process whose kernels the driver compiles anew",
+       .than = "of one that finds them in its cache",
+       .if_more = "Ship native code, or keep the driver's cache of compiled code (CUDA_CACHE_PATH) "
+                  "from process to process",
+       .if_less = "The driver's cache does not help",
+       .if_same = "An empty cache costs nothing",
+       .less = AdviceSeverity::know});
+  loading(adviser,
+          "jit_cached",
+          "lazy",
+          {.of = "of a process whose kernels the driver has compiled before",
+           .than = "of one that loads what this build has for the device",
+           .if_more = "Ship native code",
+           .if_less = "This build may lack native code for the device",
+           .if_same = "Kernels from the driver's cache cost nothing",
+           .less = AdviceSeverity::know});
+}
+
+std::vector<std::string_view> metrics_of(const std::string& loading) {
+  // The host has a thread to start in place of a context, and nothing to load.
+  if (loading == "none")
+    return {"context_ns", "first_call_ns", "first_roundtrip_ns", "second_roundtrip_ns"};
+  return {"initialise_ns",
+          "context_ns",
+          "module_ns",
+          "first_call_ns",
+          "first_roundtrip_ns",
+          "second_roundtrip_ns"};
+}
+
+/// The steps of a process that loads in this way, of which the host (`none`) has fewer.
+std::vector<FigureLine> steps(const std::string& loading) {
+  std::vector<FigureLine> lines;
+  for (const auto& [label, metric] : {std::pair("initialise", "initialise_ns"),
+                                      {"context", "context_ns"},
+                                      {"module", "module_ns"},
+                                      {"first call", "first_call_ns"},
+                                      {"first round trip", "first_roundtrip_ns"},
+                                      {"second one", "second_roundtrip_ns"}}) {
+    const std::vector<std::string_view> taken = metrics_of(loading);
+    if (std::ranges::find(taken, metric) != taken.end())
+      lines.push_back({label, {{"loading", loading}}, metric});
+  }
+  return lines;
+}
+
+std::vector<FigureLine> by_loading(const std::string& metric) {
+  std::vector<FigureLine> lines;
+  for (const auto& [label, loading] : {std::pair("lazy", "lazy"),
+                                       {"host", "none"},
+                                       {"eager", "eager"},
+                                       {"JIT, cached", "jit_cached"},
+                                       {"JIT, uncached", "jit_uncached"}}) {
+    const std::vector<std::string_view> taken = metrics_of(loading);
+    if (std::ranges::find(taken, metric) != taken.end())
+      lines.push_back({label, {{"loading", loading}}, metric});
+  }
+  return lines;
+}
+
 const Registration launch_first =
     benchmark("launch/first")
-        .asks("What does a fresh process pay before its launches are as fast as usual?")
-        .process_axis("loading", ways, "")
-        .metrics([](const CaseName& name) -> std::vector<std::string_view> {
-          // The host has a thread to start in place of a context, and nothing to load.
-          if (name.at("loading") == "none")
-            return {"context_ns", "first_call_ns", "first_roundtrip_ns", "second_roundtrip_ns"};
-          return {"initialise_ns",
-                  "context_ns",
-                  "module_ns",
-                  "first_call_ns",
-                  "first_roundtrip_ns",
-                  "second_roundtrip_ns"};
-        })
+        .asks("What does a fresh process pay before its first kernel is done?")
+        .process_axis("loading",
+                      "how the process loads code: `lazy`, `eager` (CUDA_MODULE_LOADING); "
+                      "`jit_uncached`, PTX that the driver compiles anew; `jit_cached`, PTX that "
+                      "it finds compiled; `none` on the host",
+                      ways,
+                      "")
+        .brings({"initialise_ns",
+                 "ns",
+                 Direction::lower_is_better,
+                 "host_clock",
+                 "Loading the driver and initialising it (cuInit), in a fresh process.",
+                 ""})
+        .brings({"context_ns",
+                 "ns",
+                 Direction::lower_is_better,
+                 "host_clock",
+                 "Making the context in a fresh process; for the host, starting its queue.",
+                 ""})
+        .brings({"module_ns",
+                 "ns",
+                 Direction::lower_is_better,
+                 "host_clock",
+                 "Loading the module that holds the kernel, in a fresh process; for jit_uncached "
+                 "compiling is in it. Missing for lazy and eager where the driver compiled, "
+                 "since that depends on its cache.",
+                 ""})
+        .brings({"first_call_ns",
+                 "ns",
+                 Direction::lower_is_better,
+                 "host_clock",
+                 "Time inside the first launch call of a process.",
+                 ""})
+        .brings({"second_roundtrip_ns",
+                 "ns",
+                 Direction::lower_is_better,
+                 "host_clock",
+                 "The second launch of a process, from the begin of the call until the wait for "
+                 "it returns.",
+                 ""})
+        .metrics([](const CaseName& name) { return metrics_of(name.at("loading")); })
         .in_fresh_processes([](Profile profile) {
           return profile == Profile::quick ? 3 : profile == Profile::nightly ? 10 : 20;
         })
         .takes([](const DeviceFacts&, const CaseName&, Sampling) { return 0.3; })
         .one_device_at_a_time()
+        .advises(5, advise)
+        .draws(11,
+               {{"Step by step, loading lazily", steps("lazy")},
+                {"Step by step, on the host", steps("none")},
+                {"Loading the module", by_loading("module_ns")},
+                {"First round trip", by_loading("first_roundtrip_ns")}})
         .makes<FirstLaunch>();
 
 }  // namespace

@@ -12,6 +12,7 @@ namespace launchgap {
 namespace {
 
 constexpr std::int64_t kTimeoutNs = 2'000'000'000;
+constexpr unsigned kRounds = 31;
 
 /// A word of memory that host and kernels share. Each is in a buffer, and so a page, of its own.
 class SharedWord {
@@ -135,8 +136,6 @@ class FlagEcho : public Case {
   std::string method() const override { return method_; }
 
  private:
-  static constexpr unsigned kRounds = 31;
-
   void round(unsigned value) {
     ping_.write(value);
     pong_.await(value);
@@ -151,7 +150,15 @@ class FlagEcho : public Case {
 const Registration flag_launch =
     benchmark("launch/flag")
         .asks("How long after the launch call does the host see what the kernel wrote?")
-        .axis("api", launching_api)
+        .axis("api", launching_api_meaning, launching_api)
+        .brings({"flag_ns",
+                 "ns",
+                 Direction::lower_is_better,
+                 "host_clock",
+                 "From the begin of the launch call until the host sees what the kernel wrote to "
+                 "mapped host memory, on an idle stream. A cross-check of launch_ns that needs "
+                 "no tracing; it includes the way back.",
+                 "the wait, which follows"})
         .metrics({"flag_ns"})
         .samples([](Profile profile, const CaseName&) {
           return profile == Profile::quick ? Sampling{5, 200} : Sampling{10, 500};
@@ -166,7 +173,16 @@ const Registration flag_launch =
 const Registration flag_echo =
     benchmark("launch/echo")
         .asks("How long do a value to the device and its answer travel, without a launch?")
-        .axis("api", launching_api)
+        .axis("api", launching_api_meaning, launching_api)
+        .brings({"echo_ns",
+                 "ns",
+                 Direction::lower_is_better,
+                 "host_clock",
+                 fmt::format(
+                     "A value written to mapped host memory until the answer of a kernel that was "
+                     "waiting for it: there and back, without a launch. Mean of {} rounds.",
+                     kRounds),
+                 "a launch"})
         .metrics({"echo_ns"})
         .samples([](Profile profile, const CaseName&) {
           return profile == Profile::quick ? Sampling{3, 20} : Sampling{5, 50};

@@ -2,7 +2,9 @@
 // changing one is cheaper than making it anew.
 #include "benchmarks/launching.h"
 #include "harness/core/errors.h"
+#include "harness/core/text.h"
 #include "harness/device/graph.h"
+#include "harness/summary/adviser.h"
 #include "kernels/kernels.h"
 
 namespace launchgap {
@@ -244,12 +246,146 @@ std::vector<std::string_view> metrics_of(const CaseName& name) {
   return {"calls_ns", "per_node_ns"};
 }
 
+/// One shape of graphs at one number of nodes.
+struct GraphSize {
+  std::string shape;
+  std::string nodes;
+
+  const SummaryRow* row(const BenchmarkRows& rows,
+                        std::string_view mode,
+                        const char* metric) const {
+    return rows.find({{"shape", shape}, {"nodes", nodes}, {"mode", mode}}, metric);
+  }
+};
+
+/// What a shape is called in a sentence.
+std::string_view how(std::string_view shape) {
+  return shape == "fan" ? "side by side" : "one after another";
+}
+
+/// Time per kernel in a graph against one by one, by number of nodes.
+std::vector<Comparison> replays(const BenchmarkRows& rows, const std::string& shape) {
+  std::vector<Comparison> comparisons;
+  for (const std::string& nodes :
+       rows.values({{"shape", shape}, {"mode", "replay"}}, "per_node_ns", "nodes")) {
+    const GraphSize size{shape, nodes};
+    if (const auto comparison = compare(size.row(rows, "replay", "per_node_ns"),
+                                        size.row(rows, "single", "per_node_ns")))
+      comparisons.push_back(*comparison);
+  }
+  return comparisons;
+}
+
+/// After how many replays what it takes to make the graph has been saved.
+void payback(Adviser& adviser, const GraphSize& size, const Comparison& replay) {
+  const SummaryRow* const parts[] = {size.row(adviser.rows, "make", "capture_ns"),
+                                     size.row(adviser.rows, "make", "instantiate_ns"),
+                                     size.row(adviser.rows, "make", "upload_ns")};
+  if (!parts[0] || !parts[1]) return;
+  double making = *parts[0]->p50 + *parts[1]->p50;
+  if (parts[2]) making += *parts[2]->p50;
+  const double saved = (*replay.reference->p50 - *replay.row->p50) *
+                       static_cast<double>(replay.row->key.name.number("nodes"));
+  if (saved <= 0) return;
+  const double replays = std::ceil(making / saved);
+  adviser.say(
+      AdviceSeverity::know,
+      fmt::format("Making a graph of {} kernels ({}) has paid for itself after {:.0f} "
+                  "replay{}: {} take {}, and each replay saves {}.",
+                  size.nodes,
+                  how(size.shape),
+                  replays,
+                  replays == 1 ? "" : "s",
+                  parts[2] ? "capture, instantiation and upload" : "capture and instantiation",
+                  quantity(making, "ns"),
+                  quantity(saved, "ns")),
+      {replay},
+      {parts[0], parts[1], parts[2]});
+}
+
+void advise_on_updates(Adviser& adviser, const std::string& shape) {
+  const auto sizes =
+      adviser.rows.values({{"shape", shape}, {"mode", "update"}}, "update_ns", "nodes");
+  if (sizes.empty()) return;
+  const GraphSize size{shape, sizes.back()};
+  const auto comparison = compare(size.row(adviser.rows, "update", "update_ns"),
+                                  size.row(adviser.rows, "make", "instantiate_ns"));
+  if (!comparison) return;
+  if (comparison->ratio.claims()) {
+    const bool cheaper = comparison->ratio.verdict == RatioVerdict::less;
+    return adviser.say(AdviceSeverity::act,
+                       fmt::format("{}: with {} kernels ({}) an update takes {} times as long as "
+                                   "instantiating.",
+                                   cheaper ? "Update a graph whose parameters change, rather than "
+                                             "make it anew"
+                                           : "Make a graph anew rather than update it",
+                                   size.nodes,
+                                   how(shape),
+                                   times(*comparison->ratio.value)),
+                       {*comparison});
+  }
+  adviser.judge({*comparison},
+                {.of = "of an update",
+                 .than = "of instantiating",
+                 .if_more = "",
+                 .if_less = "",
+                 .if_same = "Updating a graph instead of making it anew gains nothing"});
+}
+
+void advise(Adviser& adviser) {
+  for (const char* shape : {"line", "fan"}) {
+    const auto comparisons = replays(adviser.rows, shape);
+    const Comparison* const from = from_which_on(comparisons, RatioVerdict::less);
+    if (from) {
+      const Comparison& best = *strongest(comparisons, RatioVerdict::less);
+      adviser.say(
+          AdviceSeverity::act,
+          fmt::format("Use a graph from {} kernels on{} ({}): at {} kernels the time per kernel is "
+                      "{} times that of launching them one by one.",
+                      of(*from->row, "nodes"),
+                      from == &comparisons.front() && of(*from->row, "nodes") != "1"
+                          ? ", the fewest measured"
+                          : "",
+                      how(shape),
+                      of(*best.row, "nodes"),
+                      times(*best.ratio.value)),
+          from->row == best.row ? std::vector{*from} : std::vector{*from, best});
+      payback(adviser, {shape, of(*best.row, "nodes")}, best);
+    } else if (!comparisons.empty()) {
+      adviser.judge(
+          {comparisons.back()},
+          {.of = fmt::format(
+               "of a graph of {} kernels ({})", of(*comparisons.back().row, "nodes"), how(shape)),
+           .than = "of the same one by one",
+           .if_more = "Launch kernels one by one",
+           .if_less = "Use a graph",
+           .if_same = "A graph gains nothing"});
+    }
+    advise_on_updates(adviser, shape);
+  }
+}
+
+Figure against_one_by_one(const std::string& shape, std::string caption) {
+  return {std::move(caption),
+          {{"in a graph", {{"shape", shape}, {"mode", "replay"}}, "per_node_ns"},
+           {"one by one", {{"shape", shape}, {"mode", "single"}}, "per_node_ns"}},
+          "nodes"};
+}
+
 const Registration launch_graph =
     benchmark("launch/graph")
-        .asks("From how many kernels on does a graph pay, and what does it take to make one?")
-        .axis("shape", {"line", "fan"})
-        .axis("nodes", node_counts)
-        .axis("mode", {"single", "replay", "make", "update"})
+        .asks("From how many kernels on does a graph pay?")
+        .axis("shape",
+              fmt::format("`line`: one kernel after the other; `fan`: on up to {} streams between "
+                          "a first and a last one",
+                          kMostBranches),
+              {"line", "fan"})
+        .axis("nodes", "kernels", node_counts)
+        .axis("mode",
+              "`single`: one by one; `replay`: an instantiated graph; `make`: capture, "
+              "instantiate, upload, first launch; `update`: capture, put the new arguments into "
+              "the graph that there is, launch",
+              {"single", "replay", "make", "update"})
         .only([](Profile profile, const DeviceFacts& facts, const CaseName& name) {
           // A fan has a first, a last, and something between; making one costs what a line costs.
           if (name.at("shape") == "line")
@@ -258,6 +394,48 @@ const Registration launch_graph =
                  name.number("nodes") >= (profile == Profile::quick ? 64 : 4) &&
                  (name.at("mode") == "single" || name.at("mode") == "replay");
         })
+        .brings({"calls_ns",
+                 "ns",
+                 Direction::lower_is_better,
+                 "host_clock",
+                 "Time inside the calls that launch all kernels of one sample: as many calls as "
+                 "kernels, or one for a graph of them.",
+                 "the kernels, the wait",
+                 "the time in the calls"})
+        .brings({"per_node_ns",
+                 "ns",
+                 Direction::lower_is_better,
+                 "host_clock",
+                 "From the begin of the first of those calls until the wait for all of their "
+                 "kernels returns, divided by the kernels.",
+                 "",
+                 "the time per kernel"})
+        .brings({"capture_ns",
+                 "ns",
+                 Direction::lower_is_better,
+                 "host_clock",
+                 "Recording a graph: from the begin of the capture until it is ended, all "
+                 "launches in it included.",
+                 "instantiation"})
+        .brings({"instantiate_ns",
+                 "ns",
+                 Direction::lower_is_better,
+                 "host_clock",
+                 "Making an executable graph of a recorded one.",
+                 "capture, upload"})
+        .brings({"upload_ns",
+                 "ns",
+                 Direction::lower_is_better,
+                 "host_clock",
+                 "Uploading an executable graph to the device, until the wait for it returns.",
+                 ""})
+        .brings({"update_ns",
+                 "ns",
+                 Direction::lower_is_better,
+                 "host_clock",
+                 "Giving an executable graph the parameters of a newly recorded one, in place of "
+                 "making it anew.",
+                 "the capture before it"})
         .metrics(metrics_of)
         .samples([](Profile profile, const CaseName& name) {
           // About as much time for each size.
@@ -272,6 +450,15 @@ const Registration launch_graph =
         .one_device_at_a_time()
         .stops_when_steady()
         .untraced()
+        .advises(2, advise)
+        .draws(6,
+               {against_one_by_one("line", "Per kernel, one after another"),
+                against_one_by_one("fan", "Per kernel, independent of each other"),
+                {"Making a graph: one after another",
+                 {{"capture", {{"mode", "make"}}, "capture_ns"},
+                  {"instantiate", {{"mode", "make"}}, "instantiate_ns"},
+                  {"update", {{"mode", "update"}}, "update_ns"}},
+                 "nodes"}})
         .makes(make);
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "benchmarks/launching.h"
+#include "harness/summary/adviser.h"
 
 namespace launchgap {
 namespace {
@@ -40,10 +41,35 @@ std::vector<std::string> grids(Profile profile, const DeviceFacts& facts) {
   return all;
 }
 
+void advise(Adviser& adviser) {
+  const auto comparisons = adviser.rows.compare_axis({}, "roundtrip_ns", "blocks", "1");
+  const Comparison* const from = from_which_on(comparisons, RatioVerdict::more);
+  if (!from) {
+    return adviser.judge(comparisons.empty() ? comparisons : std::vector{comparisons.back()},
+                         {.of = "with the largest grid",
+                          .than = "with one block",
+                          .if_more = "A large grid makes the round trip longer",
+                          .if_less = "A large grid makes the round trip no longer",
+                          .if_same = "The size of the grid costs nothing",
+                          .more = AdviceSeverity::know,
+                          .less = AdviceSeverity::know});
+  }
+  const std::string blocks = of(*from->row, "blocks");
+  adviser.say(
+      AdviceSeverity::know,
+      fmt::format("From {} blocks on, of the grids measured, an empty kernel's grid adds to its "
+                  "round trip, which is {} times that of one block; with fewer the launch "
+                  "decides.",
+                  blocks,
+                  times(*from->ratio.value)),
+      {*from},
+      {adviser.rows.find({{"blocks", blocks}}, "kernel_ns", Arm::traced)});
+}
+
 const Registration launch_grid =
     benchmark("launch/grid")
-        .asks("From how many blocks on does the grid cost more than its launch?")
-        .axis("blocks", grids)
+        .asks("From how many blocks on does the grid add to a launch?")
+        .axis("blocks", "blocks of the grid", grids)
         .metrics({"api_ns", "roundtrip_ns"})
         .samples([](Profile profile, const CaseName&) {
           return Sampling{profile == Profile::quick ? 3 : 10, 300};
@@ -54,6 +80,11 @@ const Registration launch_grid =
         .one_device_at_a_time()
         .stops_when_steady()
         .traced_as(TracedAs::launch)
+        .advises(12, advise)
+        .draws(3,
+               {{"Over the blocks of an empty kernel",
+                 {{"round trip", {}, "roundtrip_ns"}, {"in the call", {}, "api_ns"}},
+                 "blocks"}})
         .makes<GridLaunch>();
 
 }  // namespace

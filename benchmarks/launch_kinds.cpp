@@ -2,10 +2,14 @@
 // ones, which may begin before the kernel ahead of them has ended.
 #include "benchmarks/launching.h"
 #include "harness/core/errors.h"
+#include "harness/core/text.h"
+#include "harness/summary/adviser.h"
 #include "kernels/kernels.h"
 
 namespace launchgap {
 namespace {
+
+constexpr unsigned long long kDependentKernelNs = 5000;
 
 class CooperativeLaunch : public Case {
  public:
@@ -79,15 +83,14 @@ class DependentLaunch : public Case {
   int warm_up_samples() const override { return 2; }
   void verify_timed_work() override { check(); }
   std::string method() const override {
-    return fmt::format(
-        "{}, kernels of {} us", launch_method(*kernel_, device_.facts()), kKernelNs / 1000);
+    return fmt::format("{}, kernels of {} us",
+                       launch_method(*kernel_, device_.facts()),
+                       kDependentKernelNs / 1000);
   }
 
  private:
-  static constexpr unsigned long long kKernelNs = 5000;
-
   void launch() {
-    unsigned long long nanoseconds = kKernelNs;
+    unsigned long long nanoseconds = kDependentKernelNs;
     void* counter = counter_->address();
     void* arguments[] = {&nanoseconds, &counter};
     if (dependent_) {
@@ -124,10 +127,41 @@ Sampling sampling(Profile profile, const CaseName&) {
   return {profile == Profile::quick ? 3 : 10, 200};
 }
 
+void advise_on_cooperative(Adviser& adviser) {
+  adviser.judge_axis({"api_ns", "roundtrip_ns"},
+                     "launch",
+                     "plain",
+                     {.of = "of a cooperative launch",
+                      .than = "of a plain one",
+                      .if_more = "Launch cooperatively only where blocks must wait for each other",
+                      .if_less = "A cooperative launch is no dearer than a plain one",
+                      .if_same = "A cooperative launch costs nothing",
+                      .less = AdviceSeverity::know});
+}
+
+void advise_on_dependent(Adviser& adviser) {
+  adviser.judge_axis(
+      {"per_kernel_ns"},
+      "launch",
+      "plain",
+      {.of = fmt::format("of kernels of {} that may be launched before the one ahead ends",
+                         duration_text(kDependentKernelNs)),
+       .than = "of such that may not",
+       .if_more = "Leave programmatic dependent launches alone",
+       .if_less = "Launch kernels that follow one another as programmatic dependents",
+       .if_same = "Programmatic dependent launches gain nothing"});
+}
+
+std::vector<FigureLine> ways(const std::string& kind, const std::string& metric) {
+  return {{"plain", {{"launch", "plain"}}, metric}, {kind, {{"launch", kind}}, metric}};
+}
+
 const Registration launch_cooperative =
     benchmark("launch/cooperative")
-        .asks("What does a cooperative launch cost beyond an ordinary one?")
-        .axis("launch", {"plain", "cooperative"})
+        .asks("What does a cooperative launch add?")
+        .axis("launch",
+              "`plain`; `cooperative`: all blocks run at once and may wait for each other",
+              {"plain", "cooperative"})
         .only([](Profile, const DeviceFacts& facts, const CaseName& name) {
           return can(facts, Can::launch_cooperatively) || name.at("launch") == "cooperative";
         })
@@ -139,12 +173,18 @@ const Registration launch_cooperative =
         .one_device_at_a_time()
         .stops_when_steady()
         .untraced()
+        .advises(15, advise_on_cooperative)
+        .draws(7,
+               {{"In the call", ways("cooperative", "api_ns")},
+                {"Round trip", ways("cooperative", "roundtrip_ns")}})
         .makes<CooperativeLaunch>();
 
 const Registration launch_dependent =
     benchmark("launch/dependent")
-        .asks("What does programmatic dependent launch save between kernels?")
-        .axis("launch", {"plain", "dependent"})
+        .asks("What does programmatic dependent launch save?")
+        .axis("launch",
+              "`plain`; `dependent`: a kernel may be launched before the one ahead ends",
+              {"plain", "dependent"})
         .only([](Profile, const DeviceFacts& facts, const CaseName& name) {
           return can(facts, Can::launch_dependently) || name.at("launch") == "dependent";
         })
@@ -158,6 +198,10 @@ const Registration launch_dependent =
         .one_device_at_a_time()
         .stops_when_steady()
         .untraced()
+        .advises(16, advise_on_dependent)
+        .draws(8,
+               {{"Per kernel of " + duration_text(kDependentKernelNs),
+                 ways("dependent", "per_kernel_ns")}})
         .makes<DependentLaunch>();
 
 }  // namespace

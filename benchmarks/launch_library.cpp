@@ -5,6 +5,7 @@
 #include "harness/device/convolution.h"
 #include "harness/device/matmul.h"
 #include "harness/measure/verify.h"
+#include "harness/summary/adviser.h"
 
 namespace launchgap {
 namespace {
@@ -93,10 +94,40 @@ std::unique_ptr<Case> make(const CaseContext& context) {
   return std::make_unique<NullLaunch>(context.device, false);
 }
 
+void advise(Adviser& adviser) {
+  for (const char* call : {"matmul", "convolution"}) {
+    std::vector<Comparison> comparisons;
+    for (const char* metric : {"api_ns", "roundtrip_ns"}) {
+      const auto row = [&](const char* which) {
+        return adviser.rows.find({{"call", which}}, metric);
+      };
+      if (const auto comparison = compare(row(call), row("kernel")))
+        comparisons.push_back(*comparison);
+    }
+    const std::string name = std::string_view(call) == "matmul" ? "matrix product" : call;
+    const Words words = {.of = "of a small " + name + " by the library",
+                         .than = "of a launch of one's own",
+                         .if_more = "Reckon with what the library does around its launch",
+                         .if_less = "The library's call is no dearer than a launch",
+                         .if_same = "The library's call costs nothing beyond a launch",
+                         .more = AdviceSeverity::know,
+                         .less = AdviceSeverity::know};
+    adviser.judge(comparisons, words);
+  }
+}
+
+std::vector<FigureLine> calls(const std::string& metric) {
+  std::vector<FigureLine> lines;
+  for (const std::string call : {"kernel", "matmul", "convolution"})
+    lines.push_back({call, {{"call", call}}, metric});
+  return lines;
+}
+
 const Registration launch_library =
     benchmark("launch/library")
-        .asks("What does a library's smallest call cost beyond a launch of one's own?")
+        .asks("What does a library's call cost beyond a launch?")
         .axis("call",
+              "the smallest product or convolution of the device's libraries, or an empty `kernel`",
               [](Profile profile, const DeviceFacts&) {
                 // cuDNN takes long to load.
                 return profile == Profile::quick
@@ -113,6 +144,8 @@ const Registration launch_library =
         .one_device_at_a_time()
         .stops_when_steady()
         .traced_as(TracedAs::work)
+        .advises(8, advise)
+        .draws(14, {{"In the call", calls("api_ns")}, {"Round trip", calls("roundtrip_ns")}})
         .makes(make);
 
 }  // namespace

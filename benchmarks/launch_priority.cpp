@@ -1,6 +1,7 @@
 // What a stream's priority is worth to a small kernel while other work fills the device.
 #include "benchmarks/launching.h"
 #include "harness/core/errors.h"
+#include "harness/summary/adviser.h"
 #include "kernels/kernels.h"
 
 namespace launchgap {
@@ -70,10 +71,25 @@ class PriorityLaunch : public Case {
   unsigned blocks_ = 0;
 };
 
+void advise(Adviser& adviser) {
+  adviser.judge_axis(
+      {"roundtrip_ns"},
+      "priority",
+      "same",
+      {.of = "of a kernel with a higher priority, while other work fills the device,",
+       .than = "of one with the same priority",
+       .if_more = "A higher priority makes it no faster",
+       .if_less = "Put urgent work into a stream of higher priority",
+       .if_same = "A higher priority gains nothing",
+       .more = AdviceSeverity::know});
+}
+
 const Registration launch_priority =
     benchmark("launch/priority")
-        .asks("What is a higher priority worth while other work fills the device?")
-        .axis("priority", {"same", "higher"})
+        .asks("What does a higher priority save on a busy device?")
+        .axis("priority",
+              "of the kernel: that of the work which fills the device, or the highest",
+              {"same", "higher"})
         .only([](Profile, const DeviceFacts& facts, const CaseName& name) {
           return can(facts, Can::use_priorities) || name.at("priority") == "higher";
         })
@@ -87,6 +103,11 @@ const Registration launch_priority =
         .one_device_at_a_time()
         .stops_when_steady()
         .untraced()
+        .advises(17, advise)
+        .draws(9,
+               {{"Round trip of an empty kernel",
+                 {{"same", {{"priority", "same"}}, "roundtrip_ns"},
+                  {"higher", {{"priority", "higher"}}, "roundtrip_ns"}}}})
         .makes<PriorityLaunch>();
 
 }  // namespace

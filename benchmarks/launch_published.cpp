@@ -7,6 +7,7 @@
 #include "benchmarks/launching.h"
 #include "harness/core/errors.h"
 #include "harness/device/graph.h"
+#include "harness/summary/adviser.h"
 #include "kernels/kernels.h"
 
 namespace launchgap {
@@ -294,10 +295,58 @@ class SmallKernels : public Case {
   std::unique_ptr<ExecutableGraph> executable_;
 };
 
+void advise_on_waiting(Adviser& adviser) {
+  const auto comparisons = adviser.rows.compare_axis({}, "wall_per_launch_ns", "wait", "end");
+  adviser.judge(comparisons,
+                {.of = "with a wait after each",
+                 .than = "with one wait at the end",
+                 .if_more = "Do not wait after each launch",
+                 .if_less = "Waiting after each launch does no harm",
+                 .if_same = "Waiting after each launch costs nothing",
+                 .less = AdviceSeverity::know});
+}
+
+void advise_on_small_kernels(Adviser& adviser) {
+  for (const char* method : {"graph", "cooperative", "persistent"}) {
+    const auto sizes = adviser.rows.values({{"method", method}}, "per_kernel_ns", "kib");
+    if (sizes.empty()) continue;
+    const auto row = [&](const char* which) {
+      return adviser.rows.find({{"method", which}, {"kib", sizes.front()}}, "per_kernel_ns");
+    };
+    const std::string how = std::string_view(method) == "graph"
+                                ? "in a graph"
+                                : fmt::format("as steps of one {} kernel", method);
+    const auto comparison = compare(row(method), row("stream"));
+    if (!comparison) continue;
+    adviser.judge({*comparison},
+                  {.of = fmt::format("of {} KiB {}", sizes.front(), how),
+                   .than = "launched one by one",
+                   .if_more = "Launch small kernels one by one rather than " + how,
+                   .if_less = "Run small dependent kernels " + how,
+                   .if_same = "Running small kernels " + how + " gains nothing"});
+  }
+}
+
+std::vector<FigureLine> by_method() {
+  std::vector<FigureLine> lines;
+  for (const std::string method : {"stream", "graph", "cooperative", "persistent"})
+    lines.push_back({method, {{"method", method}}, "per_kernel_ns"});
+  return lines;
+}
+
 const Registration cscs =
     benchmark("launch/cscs")
-        .asks("What do launches take as CSCS measures and publishes them?")
-        .axis("wait", {"end", "each"})
+        .asks("What does waiting after each launch cost?")
+        .axis("wait", "once at the `end`, or after `each` launch", {"end", "each"})
+        .brings({"wall_per_launch_ns",
+                 "ns",
+                 Direction::lower_is_better,
+                 "host_clock",
+                 "As others publish it: the host's time from the first launch until the last "
+                 "wait has returned, divided by the number of launches. The case says where it "
+                 "waits.",
+                 "",
+                 "the time per launch"})
         .metrics({"wall_per_launch_ns"})
         .samples([](Profile profile, const CaseName&) {
           return Sampling{1, profile == Profile::quick ? 1 : 3};
@@ -308,12 +357,26 @@ const Registration cscs =
         })
         .one_device_at_a_time()
         .untraced()
+        .advises(9, advise_on_waiting)
+        .draws(16,
+               {{"Per launch",
+                 {{"end", {{"wait", "end"}}, "wall_per_launch_ns"},
+                  {"each", {{"wait", "each"}}, "wall_per_launch_ns"}}}})
         .makes<Cscs>();
 
 const Registration superbench =
     benchmark("launch/superbench")
         .asks("What do launches take as SuperBench measures and publishes them?")
-        .axis("mode", {"event", "wall"})
+        .axis("mode",
+              "the clock: an `event` before and after each launch, or the host's (`wall`)",
+              {"event", "wall"})
+        .brings({"event_per_launch_ns",
+                 "ns",
+                 Direction::lower_is_better,
+                 "events",
+                 "As others publish it: time between an event before and an event after each "
+                 "launch, mean over the launches.",
+                 "the call"})
         .metrics([](const CaseName& name) -> std::vector<std::string_view> {
           return {name.at("mode") == "event" ? "event_per_launch_ns" : "wall_per_launch_ns"};
         })
@@ -341,9 +404,12 @@ std::vector<std::string> small_sizes(Profile profile, const DeviceFacts& facts) 
 
 const Registration small_kernels =
     benchmark("launch/small_kernels")
-        .asks("What does a small kernel take, launched again and again in four ways?")
-        .axis("method", small_methods)
-        .axis("kib", small_sizes)
+        .asks("What do small dependent kernels cost, and by which way of running them?")
+        .axis("method",
+              "launches into a `stream`, a `graph`, or steps of one kernel, `cooperative` or "
+              "`persistent`",
+              small_methods)
+        .axis("kib", "KiB that a kernel works on", small_sizes)
         .metrics({"per_kernel_ns"})
         .samples([](Profile profile, const CaseName&) {
           return Sampling{1, profile == Profile::quick ? 1 : 3};
@@ -353,6 +419,13 @@ const Registration small_kernels =
         })
         .one_device_at_a_time()
         .untraced()
+        .advises(3, advise_on_small_kernels)
+        .draws(17,
+               {{.caption = "Per kernel, over its data",
+                 .lines = by_method(),
+                 .axis = "kib",
+                 .axis_unit = "KiB",
+                 .each_device = true}})
         .makes<SmallKernels>();
 
 }  // namespace

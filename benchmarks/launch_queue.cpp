@@ -7,10 +7,14 @@
 
 #include "benchmarks/launching.h"
 #include "harness/core/errors.h"
+#include "harness/core/text.h"
+#include "harness/summary/adviser.h"
 #include "kernels/kernels.h"
 
 namespace launchgap {
 namespace {
+
+constexpr unsigned long long kKernelNs = 20'000;
 
 class QueueDepth : public Case {
  public:
@@ -55,7 +59,6 @@ class QueueDepth : public Case {
 
  private:
   static constexpr unsigned long long kHoldNs = 40'000'000;
-  static constexpr unsigned long long kKernelNs = 20'000;
   static constexpr std::int64_t kLeastLeftNs = 20'000'000;
   static constexpr int kMostLaunches = 100'000;
 
@@ -116,9 +119,42 @@ class QueueDepth : public Case {
   int most_ = 0;
 };
 
+void advise(Adviser& adviser) {
+  const SummaryRow* const depth = adviser.rows.find({}, "queue_depth");
+  const SummaryRow* const full = adviser.rows.find({}, "full_launch_ns");
+  if (!depth) return;
+  adviser.say(
+      AdviceSeverity::know,
+      fmt::format(
+          "Keep fewer than {} launches in flight where a call must not wait: that many "
+          "are taken ahead of the device, and the next waits until there is room{}.",
+          value_text(*depth),
+          full ? fmt::format(
+                     ": {} behind kernels of {}", value_text(*full), duration_text(kKernelNs))
+               : ""),
+      {},
+      {depth, full});
+}
+
 const Registration launch_queue =
     benchmark("launch/queue")
-        .asks("How many launches does a stream take before one has to wait for room?")
+        .asks("How many launches are taken ahead of the device?")
+        .brings({"queue_depth",
+                 "1",
+                 Direction::higher_is_better,
+                 "host_clock",
+                 "Launches that were taken behind a kernel that keeps the device busy, before a "
+                 "call had to wait.",
+                 ""})
+        .brings(
+            {"full_launch_ns",
+             "ns",
+             Direction::lower_is_better,
+             "host_clock",
+             fmt::format("A launch call where the queue is full, behind kernels of {}: it waits "
+                         "for one of them to end.",
+                         duration_text(kKernelNs)),
+             "the wait"})
         .metrics({"queue_depth", "full_launch_ns"})
         .samples([](Profile profile, const CaseName&) {
           return Sampling{1, profile == Profile::quick ? 2 : 5};
@@ -128,6 +164,8 @@ const Registration launch_queue =
         })
         .one_device_at_a_time()
         .untraced()
+        .advises(7, advise)
+        .draws(13, {{"Launches", {{"before one waits", {}, "queue_depth"}}}})
         .makes<QueueDepth>();
 
 }  // namespace

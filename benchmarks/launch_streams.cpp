@@ -2,6 +2,8 @@
 // the legacy default stream costs, with which ordinary streams take turns.
 #include "benchmarks/launching.h"
 #include "harness/core/errors.h"
+#include "harness/core/text.h"
+#include "harness/summary/adviser.h"
 #include "kernels/kernels.h"
 
 namespace launchgap {
@@ -75,12 +77,92 @@ std::vector<std::string> stream_counts(Profile profile, const DeviceFacts& facts
   return {"1", "2", "4", "8", "16", "32"};
 }
 
+std::string busy_kernels() {
+  return "kernels of " + duration_text(kKernelNs);
+}
+
+void advise(Adviser& adviser) {
+  const auto over = [&](const char* kernel) {
+    return adviser.rows.compare_axis(
+        {{"kernel", kernel}, {"with", "nothing"}}, "per_launch_ns", "streams", "1");
+  };
+  const auto busy = over("10us"), empty = over("null");
+  if (const Comparison* const best = fewest_as_good_as_best(busy)) {
+    const std::string streams = of(*best->row, "streams");
+    adviser.say(AdviceSeverity::act,
+                fmt::format("Spread independent kernels that leave most of the device free over {} "
+                            "streams: the time per launch of {} and one block is {} "
+                            "times that with one{}.",
+                            streams,
+                            busy_kernels(),
+                            times(*best->ratio.value),
+                            best == &busy.back() ? "" : "; more streams help no further"),
+                {*best});
+  } else if (!busy.empty()) {
+    adviser.judge({busy.back()},
+                  {.of = "of " + busy_kernels() + " and one block over the most streams",
+                   .than = "over one",
+                   .if_more = "Keep " + busy_kernels() + " in one stream",
+                   .if_less = "Spread " + busy_kernels() + " over streams",
+                   .if_same = "Several streams gain nothing for " + busy_kernels()});
+  }
+  if (!empty.empty()) {
+    adviser.judge(
+        {deciding(empty)},
+        {.of = "of empty kernels over " + of(*deciding(empty).row, "streams") + " streams",
+         .than = "over one",
+         .if_more = "Keep kernels that do next to nothing in one stream",
+         .if_less = "Several streams get even empty kernels out faster",
+         .if_same = "Changing between streams costs nothing",
+         .less = AdviceSeverity::know});
+  }
+  std::vector<Comparison> with_default;
+  for (const char* kernel : {"10us", "null"}) {
+    for (const std::string& count :
+         adviser.rows.values({{"with", "default"}}, "per_launch_ns", "streams")) {
+      const auto row = [&](const char* with) {
+        return adviser.rows.find({{"streams", count}, {"kernel", kernel}, {"with", with}},
+                                 "per_launch_ns");
+      };
+      if (const auto comparison = compare(row("default"), row("nothing")))
+        with_default.push_back(*comparison);
+    }
+  }
+  if (with_default.empty()) return;
+  const Comparison& worst = deciding(with_default);
+  adviser.judge(
+      {worst},
+      {.of = fmt::format("of {} over {} with every {}th launch in the legacy default stream",
+                         of(*worst.row, "kernel") == "null" ? "empty kernels" : busy_kernels(),
+                         counted(of(*worst.row, "streams"), "stream"),
+                         kDefaultEvery),
+       .than = "without",
+       .if_more = "Keep out of the legacy default stream, or make the others non-blocking",
+       .if_less = "The legacy default stream does no harm here",
+       .if_same = "A launch into the legacy default stream now and then costs nothing",
+       .less = AdviceSeverity::know});
+}
+
+Figure over_streams(const std::string& kernel, std::string caption) {
+  return {std::move(caption),
+          {{"without", {{"kernel", kernel}, {"with", "nothing"}}, "per_launch_ns"},
+           {"with default", {{"kernel", kernel}, {"with", "default"}}, "per_launch_ns"}},
+          "streams"};
+}
+
 const Registration launch_streams =
     benchmark("launch/streams")
-        .asks("Do several streams make launches cheaper, and what does the default stream cost?")
-        .axis("streams", stream_counts)
-        .axis("kernel", {"null", "10us"})
-        .axis("with", {"nothing", "default"})
+        .asks("How many streams help, and what does the legacy default stream do to them?")
+        .axis("streams", "streams that launches go to in turns", stream_counts)
+        .axis("kernel",
+              fmt::format("`null`, an empty one; `10us`, one block that lasts {}",
+                          duration_text(kKernelNs)),
+              {"null", "10us"})
+        .axis("with",
+              fmt::format("`nothing` else; `default`: one launch in {} goes to the legacy default "
+                          "stream, and the streams are blocking ones",
+                          kDefaultEvery),
+              {"nothing", "default"})
         .only([](Profile, const DeviceFacts& facts, const CaseName& name) {
           return can(facts, Can::use_default_stream) || name.at("with") == "nothing" ||
                  name.at("streams") == "1";
@@ -96,6 +178,10 @@ const Registration launch_streams =
         .one_device_at_a_time()
         .stops_when_steady()
         .untraced()
+        .advises(13, advise)
+        .draws(4,
+               {over_streams("10us", "Per launch of a kernel of " + duration_text(kKernelNs)),
+                over_streams("null", "Per launch of an empty kernel")})
         .makes<StreamsLaunch>();
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "benchmarks/launching.h"
 #include "harness/core/errors.h"
+#include "harness/summary/adviser.h"
 #include "kernels/kernels.h"
 
 namespace launchgap {
@@ -205,11 +206,62 @@ std::vector<std::string> thread_counts(Profile profile, const DeviceFacts&) {
   return {"1", "2", "4", "8", "16"};
 }
 
+void advise(Adviser& adviser) {
+  const auto own =
+      adviser.rows.compare_axis({{"streams", "own"}}, "threads_per_launch_ns", "threads", "1");
+  if (const Comparison* const best = fewest_as_good_as_best(own)) {
+    adviser.say(AdviceSeverity::act,
+                fmt::format("Launching from several threads pays: from {}, each with a stream of "
+                            "its own, the time per launch is {} times that of one.",
+                            counted(of(*best->row, "threads"), "thread"),
+                            times(*best->ratio.value)),
+                {*best});
+  } else if (!own.empty()) {
+    const Comparison& worst = deciding(own);
+    adviser.judge({worst},
+                  {.of = "of " + counted(of(*worst.row, "threads"), "thread"),
+                   .than = "of one",
+                   .if_more = "Launch from one thread",
+                   .if_less = "Launch from several threads",
+                   .if_same = "Launching from several threads gains nothing, and costs nothing"});
+  }
+  std::vector<Comparison> shared;
+  for (const std::string& count :
+       adviser.rows.values({{"streams", "shared"}}, "threads_per_launch_ns", "threads")) {
+    const auto row = [&](const char* streams) {
+      return adviser.rows.find({{"threads", count}, {"streams", streams}}, "threads_per_launch_ns");
+    };
+    const auto comparison = compare(row("shared"), row("own"));
+    if (count != "1" && comparison) shared.push_back(*comparison);
+  }
+  if (shared.empty()) return;
+  const Comparison& worst = deciding(shared);
+  adviser.judge({worst},
+                {.of = fmt::format("of {} that share one stream",
+                                   counted(of(*worst.row, "threads"), "thread")),
+                 .than = "of as many with a stream each",
+                 .if_more = "Give each launching thread a stream of its own",
+                 .if_less = "Let launching threads share a stream",
+                 .if_same = "Threads that share a stream lose nothing"});
+}
+
 const Registration launch_threads =
     benchmark("launch/threads")
-        .asks("Does launching from several threads at once pay?")
-        .axis("threads", thread_counts)
-        .axis("streams", {"own", "shared"})
+        .asks("Does it pay to launch from several threads?")
+        .axis("threads",
+              "threads that launch at the same time, each on a CPU of its own",
+              thread_counts)
+        .axis("streams",
+              "`own`: a stream for each thread; `shared`: one for all",
+              {"own", "shared"})
+        .brings({"threads_per_launch_ns",
+                 "ns",
+                 Direction::lower_is_better,
+                 "host_clock",
+                 "Wall time from the first thread's first launch until the last thread's wait "
+                 "returns, divided by the launches of all threads.",
+                 "",
+                 "the time per launch"})
         .metrics({"threads_per_launch_ns"})
         .samples([](Profile profile, const CaseName&) {
           return Sampling{profile == Profile::quick ? 3 : 10, 5};
@@ -220,6 +272,12 @@ const Registration launch_threads =
         .one_device_at_a_time()
         .stops_when_steady()
         .untraced()
+        .advises(14, advise)
+        .draws(5,
+               {{"Per launch, all threads together",
+                 {{"a stream each", {{"streams", "own"}}, "threads_per_launch_ns"},
+                  {"one stream", {{"streams", "shared"}}, "threads_per_launch_ns"}},
+                 "threads"}})
         .makes<ThreadsLaunch>();
 
 }  // namespace

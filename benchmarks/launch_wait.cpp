@@ -4,6 +4,8 @@
 
 #include "benchmarks/launching.h"
 #include "harness/core/errors.h"
+#include "harness/core/text.h"
+#include "harness/summary/adviser.h"
 #include "kernels/kernels.h"
 
 namespace launchgap {
@@ -59,11 +61,86 @@ std::vector<std::string> ways(Profile, const DeviceFacts& facts) {
   return {"spin", "yield", "block"};
 }
 
+void advise(Adviser& adviser) {
+  for (const char* by : {"stream", "event"}) {
+    for (const char* wait : {"yield", "block"}) {
+      const auto against_spin = [&](const char* metric) {
+        const auto row = [&](const char* how) {
+          return adviser.rows.find({{"wait", how}, {"by", by}}, metric);
+        };
+        return compare(row(wait), row("spin"));
+      };
+      const auto trip = against_spin("roundtrip_ns"), cpu = against_spin("cpu_ns");
+      if (!trip) continue;
+      const bool yields = std::string_view(wait) == "yield";
+      const std::string waits =
+          fmt::format("{} while it waits for the {}", yields ? "yields" : "blocks", by);
+      if (cpu && cpu->ratio.verdict == RatioVerdict::less &&
+          trip->ratio.verdict == RatioVerdict::more) {
+        adviser.say(AdviceSeverity::know,
+                    fmt::format("A thread that {} needs {} times the CPU time of one that spins, "
+                                "and its round trip is {} times as long: {} longer, {} of CPU time "
+                                "free.",
+                                waits,
+                                times(*cpu->ratio.value),
+                                times(*trip->ratio.value),
+                                quantity(*trip->row->p50 - *trip->reference->p50, "ns"),
+                                quantity(*cpu->reference->p50 - *cpu->row->p50, "ns")),
+                    {*trip, *cpu});
+        continue;
+      }
+      const bool no_longer =
+          trip->ratio.verdict == RatioVerdict::same || trip->ratio.verdict == RatioVerdict::less;
+      if (cpu && cpu->ratio.verdict == RatioVerdict::less && no_longer) {
+        adviser.say(
+            AdviceSeverity::act,
+            fmt::format("Let the thread that waits for the {} {}: it needs {} times the CPU "
+                        "time of one that spins, and its round trip is no longer.",
+                        by,
+                        yields ? "yield" : "block",
+                        times(*cpu->ratio.value)),
+            {*trip, *cpu});
+        continue;
+      }
+      const Words words = {
+          .of = "of a thread that " + waits,
+          .than = "of one that spins",
+          .if_more = "Spin where waits are as short as this and a CPU can be spared",
+          .if_less = fmt::format("Let the thread {}", yields ? "yield" : "block"),
+          .if_same = fmt::format("{} instead of spinning gains and costs nothing",
+                                 yields ? "Yielding" : "Blocking")};
+      std::vector<Comparison> comparisons = {*trip};
+      if (cpu) comparisons.push_back(*cpu);
+      if (no_longer)
+        adviser.judge(comparisons, words);
+      else  // Whatever the CPU time: the round trip is what the answer hangs on.
+        adviser.judge(trip->ratio, "the round trip", words, comparisons);
+    }
+  }
+}
+
+std::vector<FigureLine> by_way(const std::string& metric) {
+  std::vector<FigureLine> lines;
+  for (const std::string by : {"stream", "event"}) {
+    for (const std::string wait : {"spin", "yield", "block"})
+      lines.push_back({wait + ", " + by, {{"wait", wait}, {"by", by}}, metric});
+  }
+  return lines;
+}
+
 const Registration launch_wait =
     benchmark("launch/wait")
-        .asks("What does a launch take when the wait for it spins, yields or sleeps?")
-        .process_axis("wait", ways, "own")
-        .axis("by", {"stream", "event"})
+        .asks("How should a thread wait?")
+        .process_axis("wait", "what a thread of the process does while it waits", ways, "own")
+        .axis("by", "what is waited for", {"stream", "event"})
+        .brings({"cpu_ns",
+                 "ns",
+                 Direction::lower_is_better,
+                 "host_clock",
+                 "CPU time of the launching thread from the begin of the launch call until the "
+                 "wait for that kernel returns.",
+                 "other threads",
+                 "the CPU time"})
         .metrics({"roundtrip_ns", "cpu_ns"})
         .samples([](Profile profile, const CaseName&) {
           return Sampling{profile == Profile::quick ? 3 : 10, 300};
@@ -74,6 +151,10 @@ const Registration launch_wait =
         .one_device_at_a_time()
         .stops_when_steady()
         .untraced()
+        .advises(4, advise)
+        .draws(
+            10,
+            {{"Round trip", by_way("roundtrip_ns")}, {"CPU time of the thread", by_way("cpu_ns")}})
         .makes<WaitLaunch>();
 
 }  // namespace

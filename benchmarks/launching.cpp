@@ -36,6 +36,11 @@ void verify_launches(Device& device, Stream& stream) {
   });
 }
 
+std::string mode_meaning() {
+  return fmt::format("`idle`: launch and wait, each time; `burst`: {} launches and one wait",
+                     kBurst);
+}
+
 std::vector<std::string_view> metrics_by_mode(const CaseName& name) {
   if (is_burst(name)) return {"per_launch_ns"};
   return {"api_ns", "roundtrip_ns"};

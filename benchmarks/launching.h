@@ -22,6 +22,10 @@ inline std::vector<std::string> launching_api(Profile, const DeviceFacts& facts)
   return {std::string(backend_of(facts).launch_api)};
 }
 
+inline constexpr const char* launching_api_meaning =
+    "the device's own way: `driver`, the GPU driver's launch call; `queue`, the host device's "
+    "queue";
+
 /// How a kernel that was loaded is launched: "native kernel through the CUDA driver API".
 std::string launch_method(const Kernel& kernel, const DeviceFacts& facts);
 
@@ -38,6 +42,15 @@ void verify_launches(Device& device, Stream& stream);
 inline bool is_burst(const CaseName& name) {
   return name.at("mode") == "burst";
 }
+std::string mode_meaning();
+
+/// The modes with the metric that says most of each.
+struct LaunchMode {
+  const char* name;
+  const char* metric;
+};
+inline constexpr LaunchMode kModes[] = {{"idle", "api_ns"}, {"burst", "per_launch_ns"}};
+
 std::vector<std::string_view> metrics_by_mode(const CaseName& name);
 TracedAs traced_by_mode(const CaseName& name);
 /// About `seconds` for either mode, at 4 us a launch.

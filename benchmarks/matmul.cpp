@@ -126,9 +126,9 @@ std::vector<std::string> types(Profile, const DeviceFacts& facts) {
 const Registration library_matmul =
     benchmark("matmul/library")
         .asks("How fast does the device's own library multiply square matrices?")
-        .axis("size", sizes)
-        .axis("type", types)
-        .axis("cache", cache_states)
+        .axis("size", "rows and columns of the square matrices", sizes)
+        .axis("type", type_meaning, types)
+        .axis("cache", cache_meaning, cache_states)
         .metrics({"device_ns", "tflops"})
         .headline({5, "matmul, best", "", "tflops", Headline::Of::best_median})
         .samples([](Profile profile, const CaseName& name) {

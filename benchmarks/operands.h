@@ -15,6 +15,12 @@
 
 namespace launchgap {
 
+inline constexpr const char* type_meaning =
+    "of the elements; `tf32` is FP32 in memory, rounded in the tensor cores";
+inline constexpr const char* cache_meaning =
+    "`warm`: every operation has the same operands; `cold`: each finds its own gone from the "
+    "device's last-level cache";
+
 /// How many operand sets of `set_bytes` make the axis `cache`: one for `warm`; for `cold` as many
 /// as together exceed twice the last-level cache, and at least two. Throws Unsupported where the
 /// device's cache is unknown or the memory that is free does not hold them.

@@ -64,7 +64,7 @@ std::string odd_device_remarks(const Summarised& summarised) {
   for (const auto& [uuid, speaker] : speakers) {
     const OddDevice& odd = speaker.odd;
     const DeviceFacts* device = summarised.session.device(uuid);
-    const Metric* metric = known_metric(odd.metric);
+    const Metric* metric = find_metric(odd.metric);
     const bool more_is_worse = !metric || metric->direction == Direction::lower_is_better;
     const double ratio = more_is_worse ? odd.ratio : 1 / odd.ratio;
     text += fmt::format(

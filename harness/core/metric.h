@@ -1,7 +1,8 @@
-// Every metric that a benchmark may report, in one table: console, CSV, page and docs read it.
+// Every metric that a benchmark may report, in one place: console, CSV, page and docs read it.
 #pragma once
 
-#include <span>
+#include <deque>
+#include <string>
 #include <string_view>
 
 namespace launchgap {
@@ -14,15 +15,26 @@ struct Metric {
   Direction direction;
   std::string_view source;  // what measured it: the host's clock, events on the device, the trace,
                             // or derived from another
-  std::string_view meaning;
-  std::string_view excludes;  // what one might think is in it; may be empty
+  std::string meaning;
+  std::string excludes;                 // what one might think is in it; may be empty
+  std::string_view in_a_sentence = {};  // "the round trip"; without it, a sentence has the key
 };
 
-/// All metrics, in the order in which tables show them.
-std::span<const Metric> all_metrics();
+/// The metrics that benchmarks share, and then those that a benchmark brings (`brings` in
+/// harness/measure/benchmark.h), by key. A metric stays where it is.
+const std::deque<Metric>& all_metrics();
+
+/// Adds the metric of a benchmark. Throws std::logic_error if there is one with this key.
+void add_metric(Metric metric);
+
+/// The metric with this key, or null: records of another version may have others.
+const Metric* find_metric(std::string_view key);
 
 /// The metric with this key; throws Error if there is none.
 const Metric& metric(std::string_view key);
+
+/// Its unit; empty for a metric that is not known.
+std::string_view unit_of(std::string_view metric);
 
 std::string_view name_of(Direction direction);  // "lower" or "higher"
 

@@ -24,6 +24,14 @@ std::size_t width_of(const std::string& text) {
 
 }  // namespace
 
+std::string duration_text(std::uint64_t nanoseconds) {
+  constexpr std::string_view kUnits[] = {"ns", "µs", "ms", "s"};
+  double scaled = static_cast<double>(nanoseconds);
+  std::size_t i = 0;
+  for (; scaled >= 1000 && i + 1 < std::size(kUnits); ++i) scaled /= 1000;
+  return fmt::format("{:g} {}", scaled, kUnits[i]);
+}
+
 std::string quantity(std::optional<double> value, std::string_view unit) {
   if (!value) return "–";
   if (unit == "TFLOP/s" && std::abs(*value) < 1) return quantity(*value * 1000, "GFLOP/s");

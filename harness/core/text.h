@@ -1,6 +1,7 @@
 // Numbers and tables for people.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,6 +11,9 @@ namespace launchgap {
 
 /// "2.31 µs", "794 TFLOP/s", three digits; "–" for what is absent.
 std::string quantity(std::optional<double> value, std::string_view unit);
+
+/// "20 µs", "2.5 ms": a duration that was chosen, with as few digits as it has.
+std::string duration_text(std::uint64_t nanoseconds);
 
 /// "80 GiB".
 std::string bytes_text(double bytes);

@@ -16,9 +16,21 @@ std::vector<Benchmark>& registry() {
 
 }  // namespace
 
+std::string_view name_of(Headline::Of of) {
+  switch (of) {
+    case Headline::Of::median:
+      return "median";
+    case Headline::Of::one_in_1000:
+      return "one_in_1000";
+    case Headline::Of::best_median:
+      return "best_median";
+  }
+  return "";
+}
+
 std::vector<CaseName> Benchmark::cases(Profile profile, const DeviceFacts& facts) const {
   std::vector<CaseName> all = {{name, {}}};
-  for (const auto& [axis, values] : axes) {
+  for (const auto& [axis, meaning, values] : axes) {
     std::vector<CaseName> extended;
     for (const CaseName& prefix : all) {
       for (const std::string& value : values(profile, facts)) {
@@ -51,13 +63,23 @@ BenchmarkBuilder& BenchmarkBuilder::asks(std::string question) {
   return *this;
 }
 
-BenchmarkBuilder& BenchmarkBuilder::axis(std::string name, std::vector<std::string> values) {
+BenchmarkBuilder& BenchmarkBuilder::axis(std::string name,
+                                         std::string meaning,
+                                         std::vector<std::string> values) {
   return axis(std::move(name),
+              std::move(meaning),
               [values = std::move(values)](Profile, const DeviceFacts&) { return values; });
 }
 
-BenchmarkBuilder& BenchmarkBuilder::axis(std::string name, Benchmark::AxisValues values) {
-  benchmark_.axes.emplace_back(std::move(name), std::move(values));
+BenchmarkBuilder& BenchmarkBuilder::axis(std::string name,
+                                         std::string meaning,
+                                         Axis::Values values) {
+  benchmark_.axes.push_back({std::move(name), std::move(meaning), std::move(values)});
+  return *this;
+}
+
+BenchmarkBuilder& BenchmarkBuilder::brings(Metric metric) {
+  benchmark_.own_metrics.push_back(std::move(metric));
   return *this;
 }
 
@@ -73,6 +95,16 @@ BenchmarkBuilder& BenchmarkBuilder::metrics(
 
 BenchmarkBuilder& BenchmarkBuilder::headline(Headline headline) {
   benchmark_.headlines.push_back(headline);
+  return *this;
+}
+
+BenchmarkBuilder& BenchmarkBuilder::draws(int place, std::vector<Figure> figures) {
+  benchmark_.figures = {place, std::move(figures)};
+  return *this;
+}
+
+BenchmarkBuilder& BenchmarkBuilder::advises(int place, void (*rule)(Adviser&)) {
+  benchmark_.advice = {place, rule};
   return *this;
 }
 
@@ -103,10 +135,11 @@ BenchmarkBuilder& BenchmarkBuilder::shows_observer_effect() {
 }
 
 BenchmarkBuilder& BenchmarkBuilder::process_axis(std::string name,
-                                                 Benchmark::AxisValues values,
+                                                 std::string meaning,
+                                                 Axis::Values values,
                                                  std::string usual) {
   benchmark_.settings.emplace_back(name, std::move(usual));
-  return axis(std::move(name), std::move(values));
+  return axis(std::move(name), std::move(meaning), std::move(values));
 }
 
 BenchmarkBuilder& BenchmarkBuilder::in_fresh_processes(std::function<int(Profile)> processes) {
@@ -152,6 +185,7 @@ Registration::Registration(Benchmark benchmark) {
   if (place != all.end() && place->name == benchmark.name) {
     throw std::logic_error("two benchmarks are named " + benchmark.name);
   }
+  for (const Metric& metric : benchmark.own_metrics) add_metric(metric);
   all.insert(place, std::move(benchmark));
 }
 

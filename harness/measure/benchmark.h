@@ -16,15 +16,18 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "harness/core/block.h"
 #include "harness/core/case_name.h"
+#include "harness/core/metric.h"
 #include "harness/core/plan.h"
 #include "harness/device/backend.h"
 #include "harness/device/device.h"
+#include "harness/measure/figure.h"
 
 namespace launchgap {
 
@@ -82,13 +85,29 @@ struct Headline {
   std::string_view metric;   // "api_ns"
   Of of = Of::median;
 };
+std::string_view name_of(Headline::Of of);  // "median", "one_in_1000", "best_median"
+
+class Adviser;  // harness/summary/adviser.h
+
+/// What a machine's own numbers of a benchmark say that a program should do.
+struct AdviceRule {
+  int place = 0;  // what is usually worth most comes first
+  void (*rule)(Adviser&) = nullptr;
+};
+
+/// What the cases of a benchmark differ in.
+struct Axis {
+  using Values = std::function<std::vector<std::string>(Profile, const DeviceFacts&)>;
+
+  std::string name;     // "mode"
+  std::string meaning;  // of the axis, or of each value: "`idle`: …; `burst`: …"
+  Values values;
+};
 
 struct Benchmark {
-  using AxisValues = std::function<std::vector<std::string>(Profile, const DeviceFacts&)>;
-
   std::string name;      // "launch/null"
   std::string question;  // what it answers, for `list` and the page
-  std::vector<std::pair<std::string, AxisValues>> axes;
+  std::vector<Axis> axes;
   std::function<std::vector<std::string_view>(const CaseName&)> metrics;
   std::function<Sampling(Profile, const CaseName&)> sampling;
   std::function<double(const DeviceFacts&, const CaseName&, Sampling)>
@@ -105,7 +124,10 @@ struct Benchmark {
   std::function<TracedAs(const CaseName&)> traced_as = [](const CaseName&) {
     return TracedAs::unseen;
   };
+  std::vector<Metric> own_metrics;
   std::vector<Headline> headlines;
+  std::optional<AdviceRule> advice;
+  Figures figures;
   bool shows_observer_effect = false;  // runs once more at each lesser level of tracing
   std::function<std::unique_ptr<Case>(const CaseContext&)> make;
 
@@ -122,19 +144,28 @@ class BenchmarkBuilder {
   explicit BenchmarkBuilder(std::string name);
   BenchmarkBuilder& asks(std::string question);
   /// The same values for every profile and device.
-  BenchmarkBuilder& axis(std::string name, std::vector<std::string> values);
-  BenchmarkBuilder& axis(std::string name, Benchmark::AxisValues values);
+  BenchmarkBuilder& axis(std::string name, std::string meaning, std::vector<std::string> values);
+  BenchmarkBuilder& axis(std::string name, std::string meaning, Axis::Values values);
+  /// A metric that no other benchmark has; those that several have are in harness/core/metric.cpp.
+  BenchmarkBuilder& brings(Metric metric);
   BenchmarkBuilder& metrics(std::vector<std::string_view> keys);
   BenchmarkBuilder& metrics(std::function<std::vector<std::string_view>(const CaseName&)> keys);
   /// One of the numbers of the first table.
   BenchmarkBuilder& headline(Headline headline);
+  /// What the page draws to answer the question.
+  BenchmarkBuilder& draws(int place, std::vector<Figure> figures);
+  /// The rule that says what to do; `place` by what is usually worth most.
+  BenchmarkBuilder& advises(int place, void (*rule)(Adviser&));
   BenchmarkBuilder& samples(std::function<Sampling(Profile, const CaseName&)> sampling);
   BenchmarkBuilder& takes(
       std::function<double(const DeviceFacts&, const CaseName&, Sampling)> seconds);
   BenchmarkBuilder& one_device_at_a_time();
   /// An axis that is a setting of the whole process: its cases run in setups of their own, but
   /// those with the `usual` value. Settings are in harness/core/process_config.h.
-  BenchmarkBuilder& process_axis(std::string name, Benchmark::AxisValues values, std::string usual);
+  BenchmarkBuilder& process_axis(std::string name,
+                                 std::string meaning,
+                                 Axis::Values values,
+                                 std::string usual);
   /// Each case has processes to itself, and each process takes one sample. Needs a process_axis.
   BenchmarkBuilder& in_fresh_processes(std::function<int(Profile)> processes);
   /// Leaves cases out of the product of the axes.

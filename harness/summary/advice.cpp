@@ -1,30 +1,22 @@
 #include "harness/summary/advice.h"
 
-#include <iterator>
+#include <algorithm>
 
-#include "harness/summary/advice_evidence.h"
+#include "harness/measure/benchmark.h"
+#include "harness/summary/adviser.h"
 
 namespace launchgap {
 namespace {
 
-/// Axes whose numbers have nothing to be compared with when no line was said on them.
-constexpr std::string_view kAxes[] = {"launch/api",
-                                      "launch/args",
-                                      "launch/grid",
-                                      "launch/streams",
-                                      "launch/threads",
-                                      "launch/graph",
-                                      "launch/cooperative",
-                                      "launch/dependent",
-                                      "launch/priority",
-                                      "launch/wait",
-                                      "launch/first",
-                                      "launch/after_idle",
-                                      "launch/queue",
-                                      "launch/library",
-                                      "launch/chain",
-                                      "launch/cscs",
-                                      "launch/small_kernels"};
+/// Those with a rule, what is usually worth most first.
+std::vector<const Benchmark*> advising_benchmarks() {
+  std::vector<const Benchmark*> found;
+  for (const Benchmark& benchmark : all_benchmarks()) {
+    if (benchmark.advice) found.push_back(&benchmark);
+  }
+  std::ranges::stable_sort(found, {}, [](const Benchmark* b) { return b->advice->place; });
+  return found;
+}
 
 }  // namespace
 
@@ -45,19 +37,19 @@ std::string_view name_of(AdviceSeverity severity) {
 std::vector<Advice> advice(const SessionData& session, const std::vector<SummaryRow>& rows) {
   std::vector<Advice> lines;
   for (const DeviceFacts& device : session.devices) {
-    const DeviceRows of_device(device.uuid, rows);
-    Adviser adviser(of_device, lines);
-    // What is usually worth most comes first.
-    advise_on_graphs(adviser);
-    advise_on_processes(adviser);
-    advise_on_launches(adviser);
-    for (const std::string_view axis : kAxes) {
-      if (of_device.measured(axis) && !adviser.said(axis)) {
-        adviser.say(axis,
-                    AdviceSeverity::open,
-                    "Nothing to compare: only one side of the question was measured here.",
-                    {});
-      }
+    std::vector<const Benchmark*> silent;
+    for (const Benchmark* benchmark : advising_benchmarks()) {
+      Adviser adviser(device.uuid, benchmark->name, rows, lines);
+      const std::size_t before = lines.size();
+      benchmark->advice->rule(adviser);
+      if (lines.size() == before && !adviser.rows.empty()) silent.push_back(benchmark);
+    }
+    std::ranges::stable_sort(silent, {}, [](const Benchmark* b) { return b->figures.place; });
+    for (const Benchmark* benchmark : silent) {
+      Adviser(device.uuid, benchmark->name, rows, lines)
+          .say(AdviceSeverity::open,
+               "Nothing to compare: only one side of the question was measured here.",
+               {});
     }
   }
   return lines;

@@ -4,6 +4,7 @@
 #include "harness/core/metric.h"
 #include "harness/core/trace_state.h"
 #include "harness/core/vocabulary.h"
+#include "harness/measure/benchmark.h"
 #include "harness/measure/telemetry.h"
 #include "harness/summary/csv.h"
 #include "harness/summary/table_makers.h"
@@ -30,6 +31,42 @@ Json described(const ColumnInfo& column) {
           {"unit", column.unit},
           {"heading", column.heading},
           {"meaning", column.meaning}};
+}
+
+Json described(const Figure& figure) {
+  Json lines = Json::array();
+  for (const FigureLine& line : figure.lines) {
+    Json params = Json::object();
+    for (const auto& [axis, value] : line.params) params[axis] = value;
+    lines.push_back({{"label", line.label}, {"params", params}, {"metric", line.metric}});
+  }
+  return {{"caption", figure.caption},
+          {"lines", lines},
+          {"axis", figure.axis},
+          {"axis_unit", figure.axis_unit},
+          {"each_device", figure.each_device}};
+}
+
+Json described(const Headline& headline) {
+  return {{"place", headline.place},
+          {"heading", headline.heading},
+          {"params", headline.params},
+          {"metric", headline.metric},
+          {"of", name_of(headline.of)}};
+}
+
+Json described(const Benchmark& benchmark) {
+  Json axes = Json::array(), headlines = Json::array(), figures = Json::array();
+  for (const Axis& axis : benchmark.axes)
+    axes.push_back({{"key", axis.name}, {"meaning", axis.meaning}});
+  for (const Headline& headline : benchmark.headlines) headlines.push_back(described(headline));
+  for (const Figure& figure : benchmark.figures.figures) figures.push_back(described(figure));
+  return {{"key", benchmark.name},
+          {"question", benchmark.question},
+          {"axes", axes},
+          {"headlines", headlines},
+          {"place", benchmark.figures.place},
+          {"figures", figures}};
 }
 
 }  // namespace
@@ -71,6 +108,8 @@ Json describe_tables() {
     all["trace_states"].push_back(
         {{"key", state.name}, {"meaning", state.meaning}, {"remedy", state.remedy}});
   }
+  for (const Benchmark& benchmark : all_benchmarks())
+    all["benchmarks"].push_back(described(benchmark));
   for (const Word& word : all_words())
     all["words"].push_back({{"key", word.word}, {"meaning", word.meaning}});
   return all;

@@ -46,7 +46,7 @@ bool is_simulated(const SummaryRow& row) {
 
 const Metric& metric_of(const SummaryRow& row) {
   static constexpr Metric kUnknown{"", "", Direction::lower_is_better, "", "", ""};
-  const Metric* const known = known_metric(row.metric);
+  const Metric* const known = find_metric(row.metric);
   return known ? *known : kUnknown;
 }
 
@@ -258,7 +258,7 @@ Table summary_table() {
        {"direction",
         "Which way is better.",
         [](Row row) {
-          const Metric* const known = known_metric(row.metric);
+          const Metric* const known = find_metric(row.metric);
           return known ? name_of(known->direction) : std::string_view();
         }},
        {"status",

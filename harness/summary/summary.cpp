@@ -127,17 +127,6 @@ void describe(const std::map<int, std::vector<double>>& by_replicate, SummaryRow
 
 }  // namespace
 
-const Metric* known_metric(std::string_view key) {
-  const auto metrics = all_metrics();
-  const auto found = std::ranges::find(metrics, key, &Metric::key);
-  return found == metrics.end() ? nullptr : &*found;
-}
-
-std::string_view unit_of(std::string_view metric) {
-  const Metric* const known = known_metric(metric);
-  return known ? known->unit : std::string_view();
-}
-
 std::vector<SummaryRow> summarise(const SessionData& session) {
   std::vector<SummaryRow> rows;
   std::map<CaseKey, std::uint64_t> impossible;

@@ -34,9 +34,4 @@ struct SummaryRow {
 
 std::vector<SummaryRow> summarise(const SessionData& session);
 
-/// The metric of a key, or null if this launchgap does not know it.
-const Metric* known_metric(std::string_view key);
-/// Its unit; empty for a metric that is not known.
-std::string_view unit_of(std::string_view metric);
-
 }  // namespace launchgap

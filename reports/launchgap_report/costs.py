@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from . import cost_cases, figures, published, strips
-from .cost_cases import COMMON, LEAST, MOST, SUBJECTS, Bars, Line, Subject, Sweep
+from . import figures, published, strips
 from .intervals import IntervalRow, Mark, intervals
 from .plots import Drawing, Drawn, Key
+from .registry import COMMON, LEAST, MOST, Benchmark, Figure, Line
 from .session import Device, Row
 from .sweeps import Scale, Track, sweep
 from .text import join_and, percent, quantity, significant, with_units
@@ -67,7 +67,7 @@ class _Found:
             row
             for row in self.rows.get(device, [])
             if row.metric == line.metric
-            and row.arm == line.arm
+            and row.arm == "plain"
             and row.status == "ok"
             and row.get("p50") is not None
             and all(row.params.get(k) == v for k, v in params.items())
@@ -113,16 +113,16 @@ def section(drawing: Drawing) -> Costs | None:
     found = _rows(drawing)
     answers, absent = [], []
     shown: set[int] = set()
-    for subject in SUBJECTS:
-        rows = found.get(subject.benchmark, _Found())
+    for subject in drawing.registry.subjects():
+        rows = found.get(subject.name, _Found())
         zeros: list[str] = []
-        specs = _specs(subject, rows)
-        drawn = [d for spec in specs for d in _draw(drawing, spec, rows, shown, zeros)]
+        chosen = _figures(subject, rows)
+        drawn = [d for figure in chosen for d in _draw(drawing, figure, rows, shown, zeros)]
         reasons = _reasons(drawing, rows) + zeros
         if drawn:
             answers.append(Answer(subject.question, drawn, reasons))
         elif reasons:
-            absent += [f"{subject.benchmark}: {reason}" for reason in reasons]
+            absent += [f"{subject.name}: {reason}" for reason in reasons]
     if not (advice or answers or beside):
         return None
     keys = [
@@ -162,11 +162,12 @@ def _advice(drawing: Drawing, device: Device) -> Advice | None:
 
 
 def _rows(drawing: Drawing) -> dict[str, _Found]:
+    subjects = {subject.name for subject in drawing.registry.subjects()}
     found: dict[str, _Found] = {}
     for i, device in enumerate(drawing.devices):
         for row in device.session.rows:
             benchmark = row.record["benchmark"]
-            if row.device is device and benchmark in cost_cases.BENCHMARKS:
+            if row.device is device and benchmark in subjects:
                 found.setdefault(benchmark, _Found()).rows.setdefault(i, []).append(row)
     return found
 
@@ -193,38 +194,38 @@ def _reasons(drawing: Drawing, found: _Found) -> list[str]:
 # Figures
 
 
-def _specs(subject: Subject, found: _Found) -> list[Sweep | Bars]:
-    """The figures; where only one value of a sweep's axis was measured, rows instead of a line.
+def _figures(subject: Benchmark, found: _Found) -> list[Figure]:
+    """The figures; where only one value of a figure's axis was measured, rows instead of a line.
 
     Rows of the same numbers are not drawn twice. Shares have no log scale, and stay.
     """
-    specs: list[Sweep | Bars] = []
-    for spec in subject.figures:
-        if isinstance(spec, Sweep) and not spec.share:
-            known = {x for li in spec.lines for x in found.known(li, found.resolved(li), spec.axis)}
+    chosen: list[Figure] = []
+    for figure in subject.figures:
+        if figure.axis and not figure.share:
+            known = {x for li in figure.lines for x in found.known(li, found.resolved(li), figure.axis)}
             if len(known) == 1:
-                if any(isinstance(other, Bars) for other in subject.figures):
+                if any(not other.axis for other in subject.figures):
                     continue
-                spec = Bars(f"{spec.caption}, {spec.axis}:{known.pop()}", spec.lines)
-        specs.append(spec)
-    return specs
+                figure = Figure(f"{figure.caption}, {figure.axis}:{known.pop()}", figure.lines)
+        chosen.append(figure)
+    return chosen
 
 
 def _draw(
-    drawing: Drawing, spec: Sweep | Bars, found: _Found, shown: set[int], zeros: list[str]
+    drawing: Drawing, figure: Figure, found: _Found, shown: set[int], zeros: list[str]
 ) -> list[Drawn]:
-    """The figures of `spec`; adds the devices in them, and what a log axis has no place for."""
-    if isinstance(spec, Bars):
-        return _bars(drawing, spec, found, shown)
+    """What is drawn of `figure`; adds the devices in it, and what a log axis has no place for."""
+    if not figure.axis:
+        return _bars(drawing, figure, found, shown)
     devices = list(found.rows)
-    groups = [[i] for i in devices] if spec.each_device else [devices]
-    drawn = [_sweep(drawing, spec, found, group, shown, zeros) for group in groups]
+    groups = [[i] for i in devices] if figure.each_device else [devices]
+    drawn = [_sweep(drawing, figure, found, group, shown, zeros) for group in groups]
     return [d for d in drawn if d]
 
 
 def _sweep(
     drawing: Drawing,
-    spec: Sweep,
+    figure: Figure,
     found: _Found,
     devices: list[int],
     shown: set[int],
@@ -233,14 +234,14 @@ def _sweep(
     tracks: list[Track] = []
     said: list[str] = []
     unit = ""
-    for variant, line in enumerate(spec.lines):
+    for variant, line in enumerate(figure.lines):
         for i in devices:
             points = []
             for row in found.of(i, line, found.resolved(line)):
-                x, y = _number(row.params.get(spec.axis, "")), row.get("p50")
+                x, y = _number(row.params.get(figure.axis, "")), row.get("p50")
                 if x is None or x < 0 or y is None:
                     continue
-                if y <= 0 and not spec.share:
+                if y <= 0 and not figure.share:
                     zeros.append(f"{row.case}: {row.metric} is {y:g}, not on a log axis")
                     continue
                 unit = row.unit
@@ -248,22 +249,22 @@ def _sweep(
             if not points:
                 continue
             label = drawing.label(drawing.devices[i])
-            slot = variant if spec.each_device else i
-            tracks.append(Track(line.label, slot, 0 if spec.each_device else variant, points))
-            said.append(f"{label} {line.label} {_range_text(points, unit, spec.share)}")
-            if not spec.each_device:
+            slot = variant if figure.each_device else i
+            tracks.append(Track(line.label, slot, 0 if figure.each_device else variant, points))
+            said.append(f"{label} {line.label} {_range_text(points, unit, figure.share)}")
+            if not figure.each_device:
                 shown.add(i)
     if not tracks:
         return None
-    caption = spec.caption
+    caption = figure.caption
     texts: list[str] = []
-    if spec.each_device:
+    if figure.each_device:
         device = drawing.devices[devices[0]]
         caption += f": {drawing.label(device)}"
         texts = _fits(device)
     else:
         _name(drawing, tracks)
-    scale = Scale(unit, spec.unit, spec.share)
+    scale = Scale(unit, figure.axis_unit, figure.share)
     svg = sweep(tracks, scale, texts, drawing.id(), f"{caption}. " + "; ".join(said))
     return Drawn(caption, svg)
 
@@ -304,14 +305,14 @@ def _range_text(points: list[figures.Point], unit: str, share: bool) -> str:
     return text
 
 
-def _bars(drawing: Drawing, spec: Bars, found: _Found, shown: set[int]) -> list[Drawn]:
+def _bars(drawing: Drawing, figure: Figure, found: _Found, shown: set[int]) -> list[Drawn]:
     rows: list[IntervalRow] = []
     said: list[str] = []
     values: list[float] = []
     unit = ""
     several_units = set()
-    common = found.common(spec.lines)
-    for line in spec.lines:
+    common = found.common(figure.lines)
+    for line in figure.lines:
         marks = []
         for i in found.rows:
             chosen = found.of(i, line, {**found.resolved(line), **common})
@@ -336,7 +337,7 @@ def _bars(drawing: Drawing, spec: Bars, found: _Found, shown: set[int]) -> list[
     limits = (low / 1.3, high * 1.3)
     ticks = [(t, _tick(t, unit)) for t in figures.ticks_between(*limits, 5)]
     at = ", ".join(f"{axis}:{value}" for axis, value in common.items())
-    caption = f"{spec.caption}, {at}" if at else spec.caption
+    caption = f"{figure.caption}, {at}" if at else figure.caption
     svg = intervals(rows, limits, ticks, True, drawing.id(), f"{caption}. " + "; ".join(said))
     return [Drawn(caption, svg)]
 

@@ -85,7 +85,7 @@ def render(sessions: list[Session], table: list[gen.Generation]) -> str:
     several = len(sessions) > 1
     metrics = glossary.metrics(sessions)
     columns = glossary.case_columns(sessions[0])
-    drawing = plots.Drawing(devices, metrics)
+    drawing = plots.Drawing(devices, sessions[0].registry)
     comparison = cmp.compare(sessions, table) if several else None
     environment = Environment(
         loader=FileSystemLoader(_TEMPLATES),

@@ -10,8 +10,8 @@ from markupsafe import Markup
 
 from . import figures, strips
 from .compare import Comparison, Line, case_text
-from .cost_cases import BENCHMARKS
 from .findings import own_path
+from .registry import Registry
 from .session import TRACE_LEVEL, Curve, Device, Row
 from .text import about, quantity
 
@@ -91,9 +91,9 @@ LaunchKey = tuple[str, str, str, tuple[tuple[str, str], ...], str]
 class Drawing:
     """Draws for a list of devices; numbers figures so that no two ids on the page are equal."""
 
-    def __init__(self, devices: list[Device], metrics: dict[str, dict[str, str]]) -> None:
+    def __init__(self, devices: list[Device], registry: Registry) -> None:
         self.devices = devices
-        self._metrics = metrics
+        self.registry = registry
         self._numbers = itertools.count()
         names = [d.label for d in devices]
         self._label = {
@@ -125,10 +125,11 @@ class Drawing:
         for key in headline:
             if group := self._strips(MODES[self._mode(key)], key, groups[key]):
                 main.append(group)
+        subjects = {subject.name for subject in self.registry.subjects()}
         drawn = 0
         for key in sorted(groups, key=lambda k: (k[0] != "plain", k[1])):
             # What lesser levels of tracing cost, and what makes a launch cost, is drawn by itself.
-            if key in headline or TRACE_LEVEL in key[1] or key[2] in BENCHMARKS:
+            if key in headline or TRACE_LEVEL in key[1] or key[2] in subjects:
                 continue
             shown = [(d, r) for d, r in groups[key] if d.session.curves_of(r)]
             if drawn + len(shown) > MOST_FURTHER:

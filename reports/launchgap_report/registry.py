@@ -30,6 +30,61 @@ class Column:
         return self.kind in ("number", "count")
 
 
+LEAST, MOST, COMMON = "@least", "@most", "@common"
+"""Stand for a value in `params` of a line: the smallest or largest that was measured, or for rows that
+stand beside each other the largest that most of them have."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of a figure over an axis, or a row of a figure without one."""
+
+    label: str
+    params: dict[str, str]
+    metric: str
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A metric over a numeric axis, a line per device and entry of `lines`; without an axis a row per entry."""
+
+    caption: str
+    lines: list[Line]
+    axis: str = ""
+    axis_unit: str = ""
+    each_device: bool = False
+    """A figure per device, in which colours tell the lines apart"""
+
+    @property
+    def share(self) -> bool:
+        """Whether the metric is a share, from 0 to 1."""
+        return all(line.metric.endswith("_share") for line in self.lines)
+
+
+@dataclass(frozen=True)
+class Headline:
+    """One of the numbers that a person looks for first."""
+
+    place: int
+    benchmark: str
+    heading: str
+    params: str
+    metric: str
+    of: str
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """What a benchmark asks, what its cases differ in, and what is drawn of it."""
+
+    name: str
+    question: str
+    axes: dict[str, str]
+    headlines: list[Headline]
+    place: int
+    figures: list[Figure]
+
+
 @dataclass
 class Registry:
     tables: dict[str, dict[str, Column]] = field(default_factory=dict)
@@ -42,6 +97,17 @@ class Registry:
     trace_states: dict[str, tuple[str, str]] = field(default_factory=dict)
     """By state without what is in brackets: what it means, and what to do"""
     words: dict[str, str] = field(default_factory=dict)
+    benchmarks: dict[str, Benchmark] = field(default_factory=dict)
+
+    def subjects(self) -> list[Benchmark]:
+        """The benchmarks that have figures of their own, in the order of the page."""
+        drawn = [b for b in self.benchmarks.values() if b.figures]
+        return sorted(drawn, key=lambda b: b.place)
+
+    def headlines(self) -> list[Headline]:
+        """The numbers that a person looks for first, from the left to the right."""
+        found = [h for b in self.benchmarks.values() for h in b.headlines]
+        return sorted(found, key=lambda h: h.place)
 
     def columns(self, table: str) -> dict[str, Column]:
         return self.tables.get(table, {})
@@ -78,7 +144,35 @@ def load(folder: Path) -> Registry:
         )
         return Column(key, kind, unit, heading or key, meaning)
 
+    def benchmark(name: str, entry: dict[str, Any]) -> Benchmark:
+        figures = [
+            Figure(
+                caption,
+                [
+                    Line(label, {k: str(v) for k, v in dict(line["params"]).items()}, str(line["metric"]))
+                    for label, line in entries(figure, "lines", "label").items()
+                ],
+                str(figure["axis"]),
+                str(figure["axis_unit"]),
+                bool(figure["each_device"]),
+            )
+            for caption, figure in entries(entry, "figures", "caption").items()
+        ]
+        headlines = [
+            Headline(int(h["place"]), name, heading, str(h["params"]), str(h["metric"]), str(h["of"]))
+            for heading, h in entries(entry, "headlines", "heading").items()
+        ]
+        axes = {key: str(axis.get("meaning") or "") for key, axis in entries(entry, "axes").items()}
+        return Benchmark(name, str(entry["question"]), axes, headlines, int(entry["place"]), figures)
+
+    def benchmarks() -> dict[str, Benchmark]:
+        try:
+            return {name: benchmark(name, entry) for name, entry in entries(all_of_it, "benchmarks").items()}
+        except (KeyError, TypeError, ValueError) as error:
+            raise ReportError(f"{path}: a benchmark lacks something, or has it of another kind: {error}") from None
+
     return Registry(
+        benchmarks=benchmarks(),
         tables={
             name: {key: column(key, entry) for key, entry in entries(table, "columns").items()}
             for name, table in entries(all_of_it, "tables", "name").items()

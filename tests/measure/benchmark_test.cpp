@@ -38,7 +38,7 @@ DeviceFacts gpu() {
 
 TEST(Benchmark, ItsCasesAreTheProductOfItsAxesInOrder) {
   Benchmark definition =
-      benchmark("a/b").axis("x", {"1", "2"}).axis("y", {"p", "q"}).makes<Nothing>();
+      benchmark("a/b").axis("x", "", {"1", "2"}).axis("y", "", {"p", "q"}).makes<Nothing>();
   std::vector<std::string> names;
   for (const CaseName& name : definition.cases(Profile::quick, host()))
     names.push_back(name.text());
@@ -48,8 +48,8 @@ TEST(Benchmark, ItsCasesAreTheProductOfItsAxesInOrder) {
 TEST(Benchmark, LeavesOutWhatIsNotWanted) {
   const Benchmark definition =
       benchmark("a/b")
-          .axis("x", {"1", "2"})
-          .axis("y", {"p", "q"})
+          .axis("x", "", {"1", "2"})
+          .axis("y", "", {"p", "q"})
           .only([](Profile profile, const DeviceFacts&, const CaseName& name) {
             return profile == Profile::full || name.at("x") == "1" || name.at("y") == "p";
           })
@@ -65,11 +65,12 @@ TEST(Benchmark, ACaseWhoseSettingIsNotTheUsualOneHasASetupOfItsOwn) {
   const Benchmark definition = benchmark("launch/x")
                                    .process_axis(
                                        "wait",
+                                       "",
                                        [](Profile, const DeviceFacts&) {
                                          return std::vector<std::string>{"spin", "block"};
                                        },
                                        "spin")
-                                   .axis("by", {"event"})
+                                   .axis("by", "", {"event"})
                                    .makes<Nothing>();
   std::vector<std::string> setups;
   for (const CaseName& name : definition.cases(Profile::quick, gpu()))
@@ -119,6 +120,8 @@ TEST(AllBenchmarks, EveryCaseHasANameOfItsOwnMetricsSamplesAndAnEstimate) {
       std::set<std::string> names;
       for (const Benchmark& definition : all_benchmarks()) {
         EXPECT_FALSE(definition.question.empty());
+        for (const Axis& axis : definition.axes)
+          EXPECT_GT(axis.meaning.size(), 5u) << definition.name << " " << axis.name;
         for (const CaseName& name : definition.cases(profile, facts)) {
           EXPECT_TRUE(names.insert(name.text()).second) << name.text();
           EXPECT_EQ(CaseName::parse(name.text()), name);
@@ -130,6 +133,79 @@ TEST(AllBenchmarks, EveryCaseHasANameOfItsOwnMetricsSamplesAndAnEstimate) {
         }
       }
     }
+  }
+}
+
+std::set<std::string> axes_of(const Benchmark& definition) {
+  std::set<std::string> names;
+  for (const Axis& axis : definition.axes) names.insert(axis.name);
+  return names;
+}
+
+/// Every case of every profile on either kind of device.
+std::vector<CaseName> all_cases(const Benchmark& definition) {
+  std::vector<CaseName> all;
+  for (const Profile profile : {Profile::quick, Profile::nightly, Profile::full}) {
+    for (const DeviceFacts& facts : {host(), gpu()})
+      std::ranges::copy(definition.cases(profile, facts), std::back_inserter(all));
+  }
+  return all;
+}
+
+bool has(const CaseName& name, const std::pair<std::string, std::string>& param) {
+  return std::ranges::find(name.params, param) != name.params.end();
+}
+
+// A line that names nothing would be missing without a word.
+TEST(AllBenchmarks, FiguresNameCasesAndMetricsThatThereAre) {
+  for (const Benchmark& definition : all_benchmarks()) {
+    const std::vector<CaseName> cases = all_cases(definition);
+    for (const Figure& figure : definition.figures.figures) {
+      EXPECT_TRUE(figure.axis.empty() || axes_of(definition).contains(figure.axis))
+          << definition.name << ": " << figure.axis;
+      for (const FigureLine& line : figure.lines) {
+        const auto named = [&](const CaseName& name) {
+          const auto metrics = definition.metrics(name);
+          return std::ranges::find(metrics, line.metric) != metrics.end() &&
+                 std::ranges::all_of(line.params, [&](const auto& param) {
+                   return param.second.starts_with('@') ? axes_of(definition).contains(param.first)
+                                                        : has(name, param);
+                 });
+        };
+        EXPECT_TRUE(std::ranges::any_of(cases, named))
+            << definition.name << ": " << figure.caption << ", " << line.label;
+      }
+    }
+  }
+}
+
+TEST(AllBenchmarks, HeadlinesNameCasesAndMetricsThatThereAre) {
+  int headlines = 0;
+  for (const Benchmark& definition : all_benchmarks()) {
+    const std::vector<CaseName> cases = all_cases(definition);
+    for (const Headline& headline : definition.headlines) {
+      ++headlines;
+      EXPECT_TRUE(std::ranges::any_of(cases, [&](const CaseName& name) {
+        const auto metrics = definition.metrics(name);
+        return name.params_text().find(headline.params) != std::string::npos &&
+               std::ranges::find(metrics, headline.metric) != metrics.end();
+      })) << headline.heading;
+    }
+  }
+  EXPECT_GT(headlines, 3);
+}
+
+TEST(AllBenchmarks, StandAtPlacesOfTheirOwn) {
+  std::set<int> figures, advice, headlines;
+  for (const Benchmark& definition : all_benchmarks()) {
+    if (!definition.figures.figures.empty()) {
+      EXPECT_TRUE(figures.insert(definition.figures.place).second) << definition.name;
+    }
+    if (definition.advice) {
+      EXPECT_TRUE(advice.insert(definition.advice->place).second) << definition.name;
+    }
+    for (const Headline& headline : definition.headlines)
+      EXPECT_TRUE(headlines.insert(headline.place).second) << headline.heading;
   }
 }
 

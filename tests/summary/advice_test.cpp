@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "harness/summary/advice_evidence.h"
+#include "harness/summary/adviser.h"
 
 namespace launchgap {
 

@@ -1,5 +1,10 @@
-// What a piece of advice is made of: the rows of one device, whether two of them differ, and the
-// words for it.
+// What a benchmark's rule of advice is written with: its rows of one device, whether two of them
+// differ, and the words for it.
+//
+//   void advise(Adviser& adviser) {
+//     adviser.judge(adviser.rows.compare_axis({}, "roundtrip_ns", "threads", "1"),
+//                   {.of = "of a block of many threads", .than = "of one thread", …});
+//   }
 #pragma once
 
 #include <optional>
@@ -17,28 +22,31 @@ namespace launchgap {
 /// Axes and the values that a case must have; it may have others.
 using Params = std::vector<std::pair<std::string_view, std::string_view>>;
 
-/// The measured rows of one device.
-class DeviceRows {
- public:
-  DeviceRows(std::string device, const std::vector<SummaryRow>& rows);
+struct Comparison;
 
-  const std::string& device() const { return device_; }
-  bool measured(std::string_view benchmark) const;
+/// The measured rows of one benchmark on one device.
+class BenchmarkRows {
+ public:
+  BenchmarkRows(const std::string& device,
+                const std::string& benchmark,
+                const std::vector<SummaryRow>& rows);
+
+  bool empty() const { return rows_.empty(); }
   /// The row of a metric, or null if no case with these values was measured. Where several setups
   /// measured the case, that of the family itself.
-  const SummaryRow* find(std::string_view benchmark,
-                         const Params& params,
-                         std::string_view metric,
-                         Arm arm = Arm::plain) const;
+  const SummaryRow* find(const Params& params, std::string_view metric, Arm arm = Arm::plain) const;
   /// The values of an axis over the cases that have these values and this metric, each once;
   /// numbers ascending.
-  std::vector<std::string> values(std::string_view benchmark,
-                                  const Params& params,
+  std::vector<std::string> values(const Params& params,
                                   std::string_view metric,
                                   std::string_view axis) const;
+  /// A comparison for each value of an axis with the reference, of those that can be made.
+  std::vector<Comparison> compare_axis(Params params,
+                                       std::string_view metric,
+                                       std::string_view axis,
+                                       std::string_view reference) const;
 
  private:
-  std::string device_;
   std::vector<const SummaryRow*> rows_;
 };
 
@@ -73,27 +81,23 @@ struct Comparison {
 /// Absent unless both rows are there.
 std::optional<Comparison> compare(const SummaryRow* row, const SummaryRow* reference);
 
-/// A comparison for each value of an axis with the reference, of those that can be made.
-std::vector<Comparison> compare_axis(const DeviceRows& rows,
-                                     std::string_view benchmark,
-                                     Params params,
-                                     std::string_view metric,
-                                     std::string_view axis,
-                                     std::string_view reference);
-
 /// The first comparison that has the verdict, as have all after it; null if there is none.
 const Comparison* from_which_on(const std::vector<Comparison>& comparisons, RatioVerdict verdict);
 /// The comparison with the verdict whose ratio is farthest from 1; null if there is none.
 const Comparison* strongest(const std::vector<Comparison>& comparisons, RatioVerdict verdict);
+/// The fewest of those that are within kLeastDifference of the best; null if none is better than
+/// the reference.
+const Comparison* fewest_as_good_as_best(const std::vector<Comparison>& comparisons);
 /// The one on which the answer hangs: the strongest claim, else what is least certain.
 const Comparison& deciding(const std::vector<Comparison>& comparisons);
 
 // Words
 
-std::string times(double ratio);                               // "0.41", "2.6", "31"
-std::string value_text(const SummaryRow& row);                 // its median with its unit
-std::string of(const SummaryRow& row, std::string_view axis);  // its value of the axis
-std::string interval_text(const stats::Interval& interval);    // "2.5 to 2.7"
+std::string times(double ratio);                                        // "0.41", "2.6", "31"
+std::string value_text(const SummaryRow& row);                          // its median with its unit
+std::string of(const SummaryRow& row, std::string_view axis);           // its value of the axis
+std::string counted(const std::string& number, std::string_view noun);  // "1 thread", "8 threads"
+std::string interval_text(const stats::Interval& interval);             // "2.5 to 2.7"
 /// "roundtrip_ns: 21.3 µs (wait:block) against 8.1 µs (wait:spin), 2.63 times (95 % 2.5 to 2.8), 10
 /// and 10 runs".
 std::string evidence_text(const Comparison& comparison);
@@ -111,36 +115,37 @@ struct Words {
   AdviceSeverity more = AdviceSeverity::act, less = AdviceSeverity::act;
 };
 
-/// Collects the lines of one device.
+/// Writes lines of advice on one benchmark of one device.
 class Adviser {
  public:
-  Adviser(const DeviceRows& rows, std::vector<Advice>& lines) : rows(rows), lines_(lines) {}
+  Adviser(std::string device,
+          std::string benchmark,
+          const std::vector<SummaryRow>& rows,
+          std::vector<Advice>& lines);
 
-  const DeviceRows& rows;
+  const BenchmarkRows rows;
 
-  void say(std::string_view axis,
-           AdviceSeverity severity,
+  void say(AdviceSeverity severity,
            std::string text,
            const std::vector<Comparison>& evidence,
            const std::vector<const SummaryRow*>& further = {});
   /// Says what the comparisons found; nothing if there are none.
-  void judge(std::string_view axis, const std::vector<Comparison>& comparisons, const Words& words);
+  void judge(const std::vector<Comparison>& comparisons, const Words& words);
+  /// The same of every value of an axis against one of them, by each of the metrics.
+  void judge_axis(const std::vector<std::string_view>& metrics,
+                  std::string_view axis,
+                  std::string_view reference,
+                  const Words& words);
   /// The same of a ratio that is not one of rows: of `quantity`, "the time until …".
-  void judge(std::string_view axis,
-             const Ratio& ratio,
+  void judge(const Ratio& ratio,
              std::string_view quantity,
              const Words& words,
              const std::vector<Comparison>& evidence);
-  /// Whether a line was said on the axis.
-  bool said(std::string_view axis) const;
 
  private:
+  std::string device_;
+  std::string benchmark_;
   std::vector<Advice>& lines_;
 };
-
-// By file: what each group of benchmarks says.
-void advise_on_launches(Adviser& adviser);   // api, args, grid, streams, threads, attributes
-void advise_on_graphs(Adviser& adviser);     // graph, chain, small kernels
-void advise_on_processes(Adviser& adviser);  // wait, first, after_idle, queue, library, waiting
 
 }  // namespace launchgap

@@ -1,10 +1,9 @@
-#include "harness/summary/advice_evidence.h"
+#include "harness/summary/adviser.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
-#include <map>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -37,21 +36,8 @@ std::optional<double> as_number(const std::string& text) {
 
 /// What a metric is called in a sentence.
 std::string_view phrase(const std::string& metric) {
-  static const std::map<std::string, std::string_view, std::less<>> kPhrases = {
-      {"api_ns", "the time in the call"},
-      {"roundtrip_ns", "the round trip"},
-      {"per_launch_ns", "the time per launch"},
-      {"wall_per_launch_ns", "the time per launch"},
-      {"threads_per_launch_ns", "the time per launch"},
-      {"calls_ns", "the time in the calls"},
-      {"per_node_ns", "the time per kernel"},
-      {"per_op_ns", "the time per operation"},
-      {"per_kernel_ns", "the time per kernel"},
-      {"cpu_ns", "the CPU time"},
-      {"first_roundtrip_ns", "the first round trip"},
-  };
-  const auto found = kPhrases.find(metric);
-  return found == kPhrases.end() ? std::string_view(metric) : found->second;
+  const Metric* const known = find_metric(metric);
+  return known && !known->in_a_sentence.empty() ? known->in_a_sentence : std::string_view(metric);
 }
 
 std::string capital(std::string text) {
@@ -97,11 +83,13 @@ std::string side_text(const SummaryRow& row, const SummaryRow& other) {
 
 }  // namespace
 
-DeviceRows::DeviceRows(std::string device, const std::vector<SummaryRow>& rows)
-    : device_(std::move(device)) {
+BenchmarkRows::BenchmarkRows(const std::string& device,
+                             const std::string& benchmark,
+                             const std::vector<SummaryRow>& rows) {
   for (const SummaryRow& row : rows) {
-    if (row.key.device == device_ && row.status == Status::ok && row.p50 &&
-        !row.run_medians.empty() && !row.key.setup.is_observer())
+    if (row.key.device == device && row.key.name.benchmark == benchmark &&
+        row.status == Status::ok && row.p50 && !row.run_medians.empty() &&
+        !row.key.setup.is_observer())
       rows_.push_back(&row);
   }
   // The usual settings before others.
@@ -109,30 +97,21 @@ DeviceRows::DeviceRows(std::string device, const std::vector<SummaryRow>& rows)
       rows_, {}, [](const SummaryRow* row) { return !row->key.setup.usual(); });
 }
 
-bool DeviceRows::measured(std::string_view benchmark) const {
-  return std::ranges::any_of(
-      rows_, [&](const SummaryRow* row) { return row->key.name.benchmark == benchmark; });
-}
-
-const SummaryRow* DeviceRows::find(std::string_view benchmark,
-                                   const Params& params,
-                                   std::string_view metric,
-                                   Arm arm) const {
+const SummaryRow* BenchmarkRows::find(const Params& params,
+                                      std::string_view metric,
+                                      Arm arm) const {
   const auto found = std::ranges::find_if(rows_, [&](const SummaryRow* row) {
-    return row->key.name.benchmark == benchmark && row->metric == metric &&
-           row->key.arm == name_of(arm) && has(row->key.name, params);
+    return row->metric == metric && row->key.arm == name_of(arm) && has(row->key.name, params);
   });
   return found == rows_.end() ? nullptr : *found;
 }
 
-std::vector<std::string> DeviceRows::values(std::string_view benchmark,
-                                            const Params& params,
-                                            std::string_view metric,
-                                            std::string_view axis) const {
+std::vector<std::string> BenchmarkRows::values(const Params& params,
+                                               std::string_view metric,
+                                               std::string_view axis) const {
   std::vector<std::string> values;
   for (const SummaryRow* row : rows_) {
-    if (row->key.name.benchmark != benchmark || row->metric != metric ||
-        row->key.arm != name_of(Arm::plain) || !has(row->key.name, params))
+    if (row->metric != metric || row->key.arm != name_of(Arm::plain) || !has(row->key.name, params))
       continue;
     const std::string* const value = value_of(row->key.name, axis);
     if (value && std::ranges::find(values, *value) == values.end()) values.push_back(*value);
@@ -141,6 +120,22 @@ std::vector<std::string> DeviceRows::values(std::string_view benchmark,
     return as_number(value).value_or(std::numeric_limits<double>::infinity());
   });
   return values;
+}
+
+std::vector<Comparison> BenchmarkRows::compare_axis(Params params,
+                                                    std::string_view metric,
+                                                    std::string_view axis,
+                                                    std::string_view reference) const {
+  const std::vector<std::string> found = values(params, metric, axis);
+  params.emplace_back(axis, reference);
+  const SummaryRow* const first = find(params, metric);
+  std::vector<Comparison> comparisons;
+  for (const std::string& value : found) {
+    if (value == reference) continue;
+    params.back().second = value;
+    if (auto comparison = compare(find(params, metric), first)) comparisons.push_back(*comparison);
+  }
+  return comparisons;
 }
 
 Ratio ratio_of(std::span<const double> medians, std::span<const double> reference) {
@@ -167,25 +162,6 @@ std::optional<Comparison> compare(const SummaryRow* row, const SummaryRow* refer
   return Comparison{row, reference, ratio_of(row->run_medians, reference->run_medians)};
 }
 
-std::vector<Comparison> compare_axis(const DeviceRows& rows,
-                                     std::string_view benchmark,
-                                     Params params,
-                                     std::string_view metric,
-                                     std::string_view axis,
-                                     std::string_view reference) {
-  const std::vector<std::string> values = rows.values(benchmark, params, metric, axis);
-  params.emplace_back(axis, reference);
-  const SummaryRow* const first = rows.find(benchmark, params, metric);
-  std::vector<Comparison> comparisons;
-  for (const std::string& value : values) {
-    if (value == reference) continue;
-    params.back().second = value;
-    if (auto comparison = compare(rows.find(benchmark, params, metric), first))
-      comparisons.push_back(*comparison);
-  }
-  return comparisons;
-}
-
 const Comparison* from_which_on(const std::vector<Comparison>& comparisons, RatioVerdict verdict) {
   const Comparison* first = nullptr;
   for (auto it = comparisons.rbegin(); it != comparisons.rend(); ++it) {
@@ -202,6 +178,15 @@ const Comparison* strongest(const std::vector<Comparison>& comparisons, RatioVer
       best = &comparison;
   }
   return best;
+}
+
+const Comparison* fewest_as_good_as_best(const std::vector<Comparison>& comparisons) {
+  const Comparison* const best = strongest(comparisons, RatioVerdict::less);
+  if (!best) return nullptr;
+  return &*std::ranges::find_if(comparisons, [&](const Comparison& one) {
+    return one.ratio.verdict == RatioVerdict::less &&
+           *one.ratio.value <= *best->ratio.value * kLeastDifference;
+  });
 }
 
 const Comparison& deciding(const std::vector<Comparison>& comparisons) {
@@ -225,7 +210,7 @@ std::string times(double ratio) {
 
 std::string value_text(const SummaryRow& row) {
   if (row.metric.ends_with("_share")) return fmt::format("{:.0f} %", 100 * *row.p50);
-  const Metric* const known = known_metric(row.metric);
+  const Metric* const known = find_metric(row.metric);
   if (!known || known->unit == "1") return fmt::format("{:.4g}", *row.p50);
   return quantity(row.p50, known->unit);
 }
@@ -233,6 +218,10 @@ std::string value_text(const SummaryRow& row) {
 std::string of(const SummaryRow& row, std::string_view axis) {
   const std::string* const value = value_of(row.key.name, axis);
   return value ? *value : "";
+}
+
+std::string counted(const std::string& number, std::string_view noun) {
+  return fmt::format("{} {}{}", number, noun, number == "1" ? "" : "s");
 }
 
 std::string interval_text(const stats::Interval& interval) {
@@ -257,8 +246,16 @@ std::string evidence_text(const SummaryRow& row) {
                      row.run_medians.size() == 1 ? "" : "s");
 }
 
-void Adviser::say(std::string_view axis,
-                  AdviceSeverity severity,
+Adviser::Adviser(std::string device,
+                 std::string benchmark,
+                 const std::vector<SummaryRow>& rows,
+                 std::vector<Advice>& lines)
+    : rows(device, benchmark, rows),
+      device_(std::move(device)),
+      benchmark_(std::move(benchmark)),
+      lines_(lines) {}
+
+void Adviser::say(AdviceSeverity severity,
                   std::string text,
                   const std::vector<Comparison>& evidence,
                   const std::vector<const SummaryRow*>& further) {
@@ -277,24 +274,33 @@ void Adviser::say(std::string_view axis,
     texts.push_back(evidence_text(*row));
     add_case(row);
   }
-  lines_.push_back({rows.device(),
-                    std::string(axis),
+  lines_.push_back({device_,
+                    benchmark_,
                     severity,
                     std::move(text),
                     fmt::format("{}", fmt::join(texts, "; ")),
                     fmt::format("{}", fmt::join(cases, " "))});
 }
 
-void Adviser::judge(std::string_view axis,
-                    const std::vector<Comparison>& comparisons,
-                    const Words& words) {
+void Adviser::judge(const std::vector<Comparison>& comparisons, const Words& words) {
   if (comparisons.empty()) return;
   const Comparison& decisive = deciding(comparisons);
-  judge(axis, decisive.ratio, phrase(decisive.row->metric), words, comparisons);
+  judge(decisive.ratio, phrase(decisive.row->metric), words, comparisons);
 }
 
-void Adviser::judge(std::string_view axis,
-                    const Ratio& ratio,
+void Adviser::judge_axis(const std::vector<std::string_view>& metrics,
+                         std::string_view axis,
+                         std::string_view reference,
+                         const Words& words) {
+  std::vector<Comparison> comparisons;
+  for (const std::string_view metric : metrics) {
+    for (const Comparison& comparison : rows.compare_axis({}, metric, axis, reference))
+      comparisons.push_back(comparison);
+  }
+  judge(comparisons, words);
+}
+
+void Adviser::judge(const Ratio& ratio,
                     std::string_view quantity,
                     const Words& words,
                     const std::vector<Comparison>& evidence) {
@@ -304,8 +310,7 @@ void Adviser::judge(std::string_view axis,
   };
   switch (ratio.verdict) {
     case RatioVerdict::few_runs:
-      return say(axis,
-                 AdviceSeverity::open,
+      return say(AdviceSeverity::open,
                  fmt::format("Needs more runs, {} at least: {} against that {}.",
                              kRunsForAClaim,
                              what,
@@ -313,20 +318,17 @@ void Adviser::judge(std::string_view axis,
                  evidence);
     case RatioVerdict::no_ratio:
       return say(
-          axis,
           AdviceSeverity::open,
           capital(what) + " cannot be compared with that " + words.than + ": a median is zero.",
           evidence);
     case RatioVerdict::unclear:
-      return say(axis,
-                 AdviceSeverity::open,
+      return say(AdviceSeverity::open,
                  fmt::format("These runs are too noisy to tell: {}. More runs narrow that.",
                              measured(interval_text(*ratio.interval))),
                  evidence);
     case RatioVerdict::same: {
       const bool told = ratio.interval->low > 1 || ratio.interval->high < 1;
-      return say(axis,
-                 AdviceSeverity::fine,
+      return say(AdviceSeverity::fine,
                  fmt::format("{} {}: {}.",
                              words.if_same,
                              told ? "worth minding here" : "that can be told from noise here",
@@ -334,22 +336,14 @@ void Adviser::judge(std::string_view axis,
                  evidence);
     }
     case RatioVerdict::more:
-      return say(axis,
-                 words.more,
+      return say(words.more,
                  fmt::format("{}: {}.", words.if_more, measured(times(*ratio.value))),
                  evidence);
     case RatioVerdict::less:
-      return say(axis,
-                 words.less,
+      return say(words.less,
                  fmt::format("{}: {}.", words.if_less, measured(times(*ratio.value))),
                  evidence);
   }
-}
-
-bool Adviser::said(std::string_view axis) const {
-  return std::ranges::any_of(lines_, [&](const Advice& line) {
-    return line.device == rows.device() && line.axis == axis;
-  });
 }
 
 }  // namespace launchgap
