@@ -82,7 +82,7 @@ const Registration launch_api =
         .asks("Does it matter by which call a kernel is launched?")
         .axis("api",
               "the call: `driver`, cuLaunchKernelEx; `runtime`, cudaLaunchKernelExC; `chevron`, "
-              "the runtime's <<<>>>",
+              "the runtime's `<<<>>>`",
               {"driver", "runtime", "chevron"})
         .axis("mode", mode_meaning(), {"idle", "burst"})
         .metrics(metrics_by_mode)

@@ -17,6 +17,42 @@
 
 namespace launchgap::cli {
 
+namespace {
+
+/// Without the columns of which no row has anything, but the first.
+void drop_empty_columns(std::vector<std::vector<std::string>>& rows) {
+  const std::string absent = quantity(std::nullopt, "");
+  for (std::size_t column = rows.front().size(); column-- > 1;) {
+    const bool empty = std::ranges::all_of(
+        rows.begin() + 1, rows.end(), [&](const auto& row) { return row[column] == absent; });
+    if (!empty) continue;
+    for (auto& row : rows) row.erase(row.begin() + static_cast<std::ptrdiff_t>(column));
+  }
+}
+
+/// For a session of which no headline tells anything: the medians of its first cases.
+std::string medians_table(const Summarised& summarised) {
+  constexpr std::size_t kShown = 12;
+  std::vector<std::vector<std::string>> rows = {{"case", "metric", "median", "device"}};
+  std::size_t further = 0;
+  for (const SummaryRow& row : summarised.rows) {
+    if (row.key.arm != name_of(Arm::plain) || !row.p50) continue;
+    const DeviceFacts* const device = summarised.session.device(row.key.device);
+    if (rows.size() > kShown) {
+      ++further;
+      continue;
+    }
+    rows.push_back({row.key.name.text(),
+                    row.metric,
+                    quantity(row.p50, unit_of(row.metric)),
+                    device ? device->name : row.key.device});
+  }
+  if (rows.size() == 1) return "";
+  return table(rows) + (further > 0 ? fmt::format("and {} more in summary.csv\n", further) : "");
+}
+
+}  // namespace
+
 std::string headline_table(const Summarised& summarised) {
   const std::vector<NamedHeadline> headlines = all_headlines();
   std::vector<std::vector<std::string>> rows = {{"device"}};
@@ -37,8 +73,12 @@ std::string headline_table(const Summarised& summarised) {
       row.push_back(quantity(found.value, found.unit));
     }
   }
-  return (rows.size() > 1 ? table(rows) : "") + unusable +
-         (simulated ? "SIMULATED: measured on fake CUDA libraries.\n" : "");
+  if (rows.size() > 1) drop_empty_columns(rows);
+  const bool told = rows.front().size() > 1;
+  return (rows.size() == 1 ? ""
+          : told           ? table(rows)
+                           : medians_table(summarised)) +
+         unusable + (simulated ? "SIMULATED: measured on fake CUDA libraries.\n" : "");
 }
 
 namespace {
@@ -120,7 +160,7 @@ std::string first_advice(const Summarised& summarised) {
   }
   if (!subject) return "";
   std::erase_if(lines, [&](const Advice& line) { return line.device != subject->uuid; });
-  std::string text = fmt::format("\nWhat to do about launches on {}:\n", subject->name);
+  std::string text = fmt::format("\nWhat to do on {}:\n", subject->name);
   for (std::size_t i = 0; i < std::min(kShown, lines.size()); ++i)
     text += wrapped("- " + lines[i].advice, kIndent) + "\n";
   if (lines.size() > kShown) {

@@ -83,11 +83,19 @@ void list_benchmarks(const MachineDevices& machine, Profile profile, Json* json)
       for (const CaseName& name : benchmark.cases(profile, device)) names.push_back(name.text());
     }
     if (json) {
-      (*json)["benchmarks"].push_back(
-          {{"name", benchmark.name}, {"question", benchmark.question}, {"cases", names}});
+      Json axes = Json::object();
+      for (const Axis& axis : benchmark.axes) axes[axis.name] = axis.meaning;
+      (*json)["benchmarks"].push_back({{"name", benchmark.name},
+                                       {"question", benchmark.question},
+                                       {"axes", axes},
+                                       {"cases", names}});
       continue;
     }
     answer("{}: {}\n", benchmark.name, benchmark.question);
+    for (const Axis& axis : benchmark.axes) {
+      const std::string head = fmt::format("    {}: ", axis.name);
+      answer("{}{}\n", head, wrapped(axis.meaning, head.size()));
+    }
     for (const std::string& name : names) answer("  {}\n", name);
   }
 }

@@ -5,24 +5,10 @@
 #include <string_view>
 #include <unistd.h>
 
+#include "harness/core/environment_variables.h"
+
 namespace launchgap {
 namespace {
-
-constexpr FalsifyingVariable kFalsifying[] = {
-    {"CUDA_LAUNCH_BLOCKING", "each launch waits for its kernel"},
-    {"CUDA_FORCE_PTX_JIT", "native kernels are not used, whatever kernel_form says"},
-    {"CUDA_FORCE_JIT", "native kernels are not used, whatever kernel_form says"},
-    {"CUDA_DEVICE_WAITS_ON_EXCEPTION", "a kernel that fails waits for a debugger"},
-    {"NVIDIA_TF32_OVERRIDE", "FP32 and TF32 are no longer different types"},
-    {"CUBLAS_EMULATE_SINGLE_PRECISION", "FP32 products are put together from BF16 ones"},
-    {"CUBLAS_EMULATE_DOUBLE_PRECISION", "FP64 products are put together from integer ones"},
-    {"CUBLAS_EMULATION_STRATEGY", "decides where products are emulated"},
-    {"CUBLAS_LOGINFO_DBG", "each call of cuBLAS writes a log"},
-    {"CUBLASLT_LOG_LEVEL", "each call of cuBLASLt writes a log"},
-    {"CUBLASLT_LOG_MASK", "each call of cuBLASLt writes a log"},
-    {"CUDNN_LOGINFO_DBG", "each call of cuDNN writes a log"},
-    {"CUDNN_LOGLEVEL_DBG", "each call of cuDNN writes a log"},
-};
 
 /// Says where things are or what a container may see.
 bool is_a_place(const std::string& name) {
@@ -31,17 +17,15 @@ bool is_a_place(const std::string& name) {
 
 }  // namespace
 
-std::span<const FalsifyingVariable> falsifying_variables() {
-  return kFalsifying;
-}
-
 Variables remove_falsifying_variables() {
   Variables removed;
-  for (const FalsifyingVariable& variable : kFalsifying) {
-    const char* const value = std::getenv(variable.name);
+  for (const EnvironmentVariable& variable : environment_variables()) {
+    if (variable.use != VariableUse::falsifies) continue;
+    const std::string name(variable.name);
+    const char* const value = std::getenv(name.c_str());
     if (!value) continue;
-    removed[variable.name] = value;
-    unsetenv(variable.name);
+    removed[name] = value;
+    unsetenv(name.c_str());
   }
   return removed;
 }

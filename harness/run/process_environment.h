@@ -2,23 +2,14 @@
 #pragma once
 
 #include <map>
-#include <span>
 #include <string>
 
 namespace launchgap {
 
-/// A variable that would make results say something else than their names.
-struct FalsifyingVariable {
-  const char* name;
-  const char* effect;
-};
-
-/// All of them, which a worker removes before it measures. docs/architecture.md lists them.
-std::span<const FalsifyingVariable> falsifying_variables();
-
 using Variables = std::map<std::string, std::string>;
 
-/// Removes them, before a library reads them; returns what was removed.
+/// Removes the variables that falsify (VariableUse::falsifies), before a library reads them;
+/// returns what was removed.
 Variables remove_falsifying_variables();
 
 /// Variables that change what the libraries do, as they are set here.

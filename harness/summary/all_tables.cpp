@@ -1,5 +1,6 @@
 #include "harness/summary/all_tables.h"
 
+#include "harness/core/environment_variables.h"
 #include "harness/core/errors.h"
 #include "harness/core/metric.h"
 #include "harness/core/trace_state.h"
@@ -107,6 +108,10 @@ Json describe_tables() {
   for (const TraceStateInfo& state : trace_states()) {
     all["trace_states"].push_back(
         {{"key", state.name}, {"meaning", state.meaning}, {"remedy", state.remedy}});
+  }
+  for (const EnvironmentVariable& variable : environment_variables()) {
+    all["environment_variables"].push_back(
+        {{"key", variable.name}, {"use", name_of(variable.use)}, {"meaning", variable.meaning}});
   }
   for (const Benchmark& benchmark : all_benchmarks())
     all["benchmarks"].push_back(described(benchmark));

@@ -1,6 +1,7 @@
 """What keeps the tree fit to live in, counted."""
 
 import collections
+import json
 import pathlib
 import re
 import subprocess
@@ -38,3 +39,68 @@ def test_no_two_source_files_have_one_name():
         path.name for path in sources("harness", "benchmarks", "kernels", suffixes=(".cpp",)) if "harness/device/" not in str(path)
     )
     assert [name for name, count in names.items() if count > 1] == []
+
+
+def described() -> dict:
+    done = subprocess.run([ROOT / "build" / "bin" / "launchgap-reference"], capture_output=True, check=True)
+    return json.loads(done.stdout)
+
+
+def literals(*folders: str) -> list[tuple[str, str]]:
+    """Each string literal with the place where it stands; those that a table defines are the tables' own."""
+    quoted = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
+    return [
+        (f"{path.relative_to(ROOT)}:{number}", text)
+        for path in sources(*folders, suffixes=(".cpp", ".h", ".py"))
+        for number, line in enumerate(path.read_text().splitlines(), start=1)
+        if not line.lstrip().startswith(("//", "#"))
+        for text in quoted.findall(line)
+    ]
+
+
+def test_every_benchmark_that_is_named_anywhere_is_one():
+    """With or without values of its axes: `launch/null`, `launch/cscs/wait:end`, `matmul/`."""
+    known = described()["benchmarks"]
+    axes = {b["key"]: {a["key"] for a in b["axes"]} for b in known}
+    families = {name.partition("/")[0] for name in axes}
+    like_one = re.compile(rf"(?:{'|'.join(families)})/[a-z_0-9/:]*")
+    unknown = []
+    for place, text in literals("harness", "benchmarks", "reports", "scripts"):
+        if not like_one.fullmatch(text):
+            continue
+        parts = [part for part in text.split("/") if part]
+        name = "/".join(part for part in parts if ":" not in part)
+        named = {part.partition(":")[0] for part in parts if ":" in part}
+        if name in families and text.endswith("/"):
+            continue
+        if name not in axes or not named <= axes[name]:
+            unknown.append(f"{place}: {text}")
+    assert unknown == []
+
+
+def test_every_metric_and_column_that_is_named_anywhere_is_one():
+    known = described()
+    keys = {m["key"] for m in known["metrics"]} | {c["key"] for t in known["tables"] for c in t["columns"]}
+    keys |= {q["key"] for q in known["telemetry"]} | {b["key"] for b in known["benchmarks"]}
+    # Fields of records and messages, which their structs define, and what older versions wrote.
+    fields = {
+        text
+        for place, text in literals("harness")
+        if re.search(r"harness/(record|run|trace|device|doctor|measure)/|core/metric.cpp", place)
+    }
+    unknown = [
+        f"{place}: {text}"
+        for place, text in literals("benchmarks", "reports", "harness/summary", "harness/cli", "scripts")
+        if re.fullmatch(r"[a-z][a-z0-9_]*_(ns|share)", text) and text not in keys | fields
+    ]
+    assert unknown == []
+
+
+def test_every_variable_of_the_environment_that_is_read_is_in_the_one_table():
+    known = {v["key"] for v in described()["environment_variables"]}
+    read = re.compile(r'(?:getenv|setenv|unsetenv)\("(\w+)"')
+    named = {text for _, text in literals("harness", "benchmarks") if re.fullmatch(r"LAUNCHGAP_[A-Z_]+", text)}
+    for path in sources("harness", "benchmarks", suffixes=(".cpp", ".h")):
+        named.update(read.findall(path.read_text()))
+    assert named - known == set()
+    assert {"LAUNCHGAP_LOCK_DIR", "LAUNCHGAP_CUBLAS", "LAUNCHGAP_KERNELS"} <= named

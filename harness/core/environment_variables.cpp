@@ -1,0 +1,117 @@
+#include "harness/core/environment_variables.h"
+
+namespace launchgap {
+namespace {
+
+using enum VariableUse;
+
+constexpr EnvironmentVariable kVariables[] = {
+    {"LAUNCHGAP_LIBCUDA", library, "CUDA driver"},
+    {"LAUNCHGAP_CUBLAS", library, "cuBLAS"},
+    {"LAUNCHGAP_CUDNN", library, "cuDNN"},
+    {"LAUNCHGAP_LIBCUPTI", library, "CUPTI"},
+    {"LAUNCHGAP_LIBNVML", library, "NVML"},
+    {"LAUNCHGAP_OPENBLAS", library, "OpenBLAS"},
+    {"LAUNCHGAP_ONEDNN", library, "oneDNN"},
+    {"LAUNCHGAP_RUNTIME_PLUGIN",
+     library,
+     "launchgap's own library that launches through the CUDA runtime; default: beside the binary"},
+    {"LAUNCHGAP_KERNELS",
+     setting,
+     "form of the kernels: `auto` (default: native, else portable), `native`, `portable`"},
+    {"LAUNCHGAP_WARM_UP",
+     setting,
+     "`on` (default), or `off`: processes measure at once. For tests of everything but times; part "
+     "of the fingerprint"},
+    {"LAUNCHGAP_PYTHON",
+     setting,
+     "the Python that draws the page; default `.venv/bin/python3` beside `reports/`, else "
+     "`python3`"},
+    {"LAUNCHGAP_PAGE_TIMEOUT", setting, "seconds that drawing a page may take; default 1800"},
+    {"LAUNCHGAP_LOCK_DIR", setting, "folder of the locks; default `/tmp`"},
+    {"TMPDIR", setting, "folder of temporary files; default `/tmp`"},
+    {"NO_COLOR", setting, "if set, nothing on a terminal is coloured"},
+    {"TERM", setting, "`dumb`: nothing on a terminal is coloured"},
+    {"CUDA_VISIBLE_DEVICES",
+     search,
+     "which GPUs are found; the parent sets it for its workers, to one GPU each"},
+    {"LD_LIBRARY_PATH", search, "the loader's search for libraries"},
+    {"CUDA_HOME", search, "a CUDA Toolkit"},
+    {"CUDA_PATH", search, "a CUDA Toolkit, where CUDA_HOME has nothing"},
+    {"VIRTUAL_ENV", search, "a Python environment with wheels of libraries"},
+    {"CONDA_PREFIX", search, "a conda environment"},
+    {"PATH", search, "the first `python3` of it, where neither is set"},
+    {"HOME", search, "the user's own Python packages"},
+    {"PYTHONPATH", search, "further folders of Python packages"},
+    {"PYTHONUSERBASE", search, "in place of `~/.local`"},
+    {"PYTHONNOUSERSITE", search, "the user's own Python packages are left out"},
+    {"CUDA_LAUNCH_BLOCKING",
+     falsifies,
+     "each launch waits for its kernel, and every gate would time out"},
+    {"CUDA_FORCE_PTX_JIT",
+     falsifies,
+     "native kernels are not used, whatever kernel_form says; LAUNCHGAP_KERNELS chooses the form"},
+    {"CUDA_FORCE_JIT",
+     falsifies,
+     "native kernels are not used, whatever kernel_form says; LAUNCHGAP_KERNELS chooses the form"},
+    {"CUDA_DEVICE_WAITS_ON_EXCEPTION", falsifies, "a kernel that fails waits for a debugger"},
+    {"NVIDIA_TF32_OVERRIDE", falsifies, "FP32 and TF32 are no longer different types"},
+    {"CUBLAS_EMULATE_SINGLE_PRECISION", falsifies, "FP32 products are put together from BF16 ones"},
+    {"CUBLAS_EMULATE_DOUBLE_PRECISION",
+     falsifies,
+     "FP64 products are put together from integer ones"},
+    {"CUBLAS_EMULATION_STRATEGY", falsifies, "decides where products are emulated"},
+    {"CUBLAS_LOGINFO_DBG", falsifies, "each call of cuBLAS writes a log"},
+    {"CUBLASLT_LOG_LEVEL", falsifies, "each call of cuBLASLt writes a log"},
+    {"CUBLASLT_LOG_MASK", falsifies, "each call of cuBLASLt writes a log"},
+    {"CUDNN_LOGINFO_DBG", falsifies, "each call of cuDNN writes a log"},
+    {"CUDNN_LOGLEVEL_DBG", falsifies, "each call of cuDNN writes a log"},
+    {"CUDA_MODULE_LOADING",
+     set,
+     "`LAZY` or `EAGER`, in the processes of `launch/first` that load so; elsewhere the user's own "
+     "choice stays"},
+    {"CUDA_CACHE_PATH", set, "a folder of the session's own, for `loading:jit_cached`"},
+    {"CUDA_CACHE_DISABLE", set, "for `loading:jit_uncached`; removed for `loading:jit_cached`"},
+    {"OMP_NUM_THREADS", set, "in the host's processes, for oneDNN, to the CPUs that they may use"},
+    {"LD_DEBUG", set, "in probes of the doctor, and in a program that it watches"},
+    {"LD_DEBUG_OUTPUT", set, "beside LD_DEBUG: a file in a folder that is removed afterwards"},
+    {"NSYS_PROFILING_SESSION_ID", outside, "nsys profiles the process: it is not traced"},
+    {"NSYS_TARGET_STD_REDIRECT_ACTION", outside, "the same"},
+    {"NV_NSIGHT_", outside, "any that begins so: ncu profiles the process, which is not traced"},
+    {"CUDA_INJECTION64_PATH", outside, "a tool injects itself: the process is not traced"},
+    {"container", outside, "the doctor looks for what a container may see"},
+    {"LAUNCHGAP_SYSTEM_ROOT",
+     test,
+     "the doctor looks for /proc, /sys, /dev and the like below this folder, and says that it is "
+     "simulated; the folders of libraries are below it too"},
+    {"LAUNCHGAP_FAKE_NODE", test, "the node that the fake libraries imitate (`fake-node.md`)"},
+    {"LAUNCHGAP_FAKE_SEED", test, "seed of the fake node's noise"},
+};
+
+}  // namespace
+
+std::string_view name_of(VariableUse use) {
+  switch (use) {
+    case library:
+      return "library";
+    case setting:
+      return "setting";
+    case search:
+      return "search";
+    case falsifies:
+      return "falsifies";
+    case set:
+      return "set";
+    case outside:
+      return "outside";
+    case test:
+      return "test";
+  }
+  return "";
+}
+
+std::span<const EnvironmentVariable> environment_variables() {
+  return kVariables;
+}
+
+}  // namespace launchgap
