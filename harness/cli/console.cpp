@@ -135,7 +135,7 @@ std::string tracing_remarks(const SessionData& session) {
     if (!run.measured_under_tool.empty()) tools.insert(run.measured_under_tool);
   }
   for (const TraceInfo& trace : session.traces) {
-    if (trace.case_name.empty() && trace.state != "ok") problems.insert(trace.reason);
+    if (trace.record.of_run() && trace.record.state != "ok") problems.insert(trace.record.reason);
   }
   std::string text;
   for (const std::string& tool : tools)

@@ -202,27 +202,27 @@ std::vector<DeviceFacts> select_devices(const MachineDevices& machine,
   return selected;
 }
 
-Json host_facts() {
-  Json json;
+HostFacts host_facts() {
+  HostFacts facts;
   char name[256] = {};
   gethostname(name, sizeof name - 1);
-  json["node"] = name;
-  json["os"] = without_quotes(first_line_after("/etc/os-release", "PRETTY_NAME="));
+  facts.node = name;
+  facts.os = without_quotes(first_line_after("/etc/os-release", "PRETTY_NAME="));
   utsname system{};
   uname(&system);
-  json["kernel"] = system.release;
+  facts.kernel = system.release;
   const std::string cpu = first_line_after("/proc/cpuinfo", "model name");
-  json["cpu_model"] = cpu.empty() ? "unknown" : cpu.substr(cpu.find(':') + 2);
-  json["cores"] = allowed_cpus().size();
-  json["memory_bytes"] = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) *
-                         static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  facts.cpu_model = cpu.empty() ? "unknown" : cpu.substr(cpu.find(':') + 2);
+  facts.cores = allowed_cpus().size();
+  facts.memory_bytes = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) *
+                       static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
   const std::string governor =
       first_line_after("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "");
-  if (!governor.empty()) json["governor"] = governor;
+  if (!governor.empty()) facts.governor = governor;
   int nodes = 0;
   while (cpus_of_numa_node(nodes)) ++nodes;
-  if (nodes > 0) json["numa_nodes"] = nodes;
-  return json;
+  if (nodes > 0) facts.numa_nodes = nodes;
+  return facts;
 }
 
 }  // namespace launchgap

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "harness/device/facts.h"
-#include "harness/record/schema.h"
+#include "harness/record/session_record.h"
 
 namespace launchgap {
 
@@ -37,6 +37,6 @@ std::vector<DeviceFacts> select_devices(const MachineDevices& machine,
                                         const std::string& selection);
 
 /// Facts of this machine for session.json.
-Json host_facts();
+HostFacts host_facts();
 
 }  // namespace launchgap

@@ -44,10 +44,12 @@ double open_once(const DeviceFacts& gpu, double timeout_s) {
 
 }  // namespace
 
-Json DriverKeeper::start(const std::vector<DeviceFacts>& devices, double timeout_s) {
+std::optional<Initialisation> DriverKeeper::start(const std::vector<DeviceFacts>& devices,
+                                                  double timeout_s) {
   const auto gpu = std::ranges::find_if(devices, is_usable_gpu);
-  if (gpu == devices.end()) return nullptr;
-  Json record = {{"device_id", gpu->uuid}};
+  if (gpu == devices.end()) return std::nullopt;
+  Initialisation record;
+  record.device_id = gpu->uuid;
   try {
     const double again = open_once(*gpu, timeout_s);
     process_ = std::make_unique<WorkerProcess>(to_json(job::Keep{gpu->backend}),
@@ -61,14 +63,13 @@ Json DriverKeeper::start(const std::vector<DeviceFacts>& devices, double timeout
     const bool helps = with_keeper < kHelpfulShare * again && !process_->ended();
     if (!helps) stop();
     const auto first = gpu->details.find("initialise_ms");
-    record["first_ms"] =
-        first == gpu->details.end() ? 0 : std::strtod(first->second.c_str(), nullptr);
-    record["again_ms"] = again;
-    record["with_keeper_ms"] = with_keeper;
-    record["keeper"] = helps;
+    record.first_ms = first == gpu->details.end() ? 0 : std::strtod(first->second.c_str(), nullptr);
+    record.again_ms = again;
+    record.with_keeper_ms = with_keeper;
+    record.keeper = helps;
   } catch (const Error& error) {
     stop();
-    record["error"] = error.what();
+    record.error = error.what();
   }
   return record;
 }

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "harness/device/facts.h"
+#include "harness/record/session_record.h"
 #include "harness/run/process.h"
 
 namespace launchgap {
@@ -16,7 +18,7 @@ class DriverKeeper {
   /// Times how long it takes to open the first usable GPU, without the process and with it, and
   /// keeps the process if it helps. Returns what that came to, for session.json; null where there
   /// is no GPU that can be used. Waits at most `timeout_s` for each answer.
-  Json start(const std::vector<DeviceFacts>& devices, double timeout_s);
+  std::optional<Initialisation> start(const std::vector<DeviceFacts>& devices, double timeout_s);
   void stop() { process_.reset(); }
 
  private:

@@ -121,7 +121,7 @@ class MeasuredRun {
     }
     record.fingerprint = fingerprint_;
     writer_.write(record_to_json(record));
-    if (tracing_.wanted()) writer_.write(tracing_.record());
+    if (tracing_.wanted()) writer_.write(record_to_json(tracing_.record()));
   }
 
   void measure_all() {
@@ -284,7 +284,7 @@ class MeasuredRun {
                      return !steady.steady();
                    });
     if (trace) {
-      writer_.write(RunTracing::record(name.text(), *trace));
+      writer_.write(record_to_json(RunTracing::record(name.text(), *trace)));
       if (const auto problem = trace->invalid()) throw TraceUnavailable(*problem);
     }
     prepared->verify_timed_work();

@@ -7,20 +7,25 @@
 namespace launchgap {
 namespace {
 
-Json to_json(const JoinCounts& counts) {
-  return {{"launches", counts.launches},
-          {"kernels", counts.kernels},
-          {"joined", counts.joined},
-          {"kernels_without_launch", counts.kernels_without_launch},
-          {"launches_without_kernel", counts.launches_without_kernel},
-          {"dropped", counts.dropped},
-          {"unknown", counts.unknown},
-          {"zero", counts.zero},
-          {"inverted", counts.inverted},
-          {"early", counts.early},
-          {"duplicates", counts.duplicates},
-          {"overlap", counts.overlap},
-          {"nested", counts.nested}};
+TraceCounts counts_of(const JoinCounts& counts) {
+  const auto number = [](auto count) { return static_cast<std::int64_t>(count); };
+  return {.launches = number(counts.launches),
+          .kernels = number(counts.kernels),
+          .joined = number(counts.joined),
+          .kernels_without_launch = number(counts.kernels_without_launch),
+          .launches_without_kernel = number(counts.launches_without_kernel),
+          .dropped = number(counts.dropped),
+          .unknown = number(counts.unknown),
+          .zero = number(counts.zero),
+          .inverted = number(counts.inverted),
+          .early = number(counts.early),
+          .duplicates = number(counts.duplicates),
+          .overlap = number(counts.overlap),
+          .nested = number(counts.nested)};
+}
+
+std::uint64_t nanoseconds(std::int64_t duration) {
+  return static_cast<std::uint64_t>(duration);
 }
 
 const char* name_of(activity::Domain domain) {
@@ -68,15 +73,15 @@ std::optional<LoadedLibrary> RunTracing::loaded_library() const {
   return tracer_->loaded_library();
 }
 
-Json RunTracing::record() const {
-  Json record = new_record("trace");
-  record["state"] = state();
-  record["reason"] = problem_ ? problem_->what() : "";
-  record["level"] = name_of(level_);
-  record["notes"] = tracer_ ? Json(tracer_->notes()) : Json::array();
-  record["canary"] = to_json(canary_.counts);
-  record["canary_tries"] = canary_.tries;
-  record["canary_burst"] = canary_.burst;
+TraceRecord RunTracing::record() const {
+  TraceRecord record;
+  record.state = state();
+  record.reason = problem_ ? problem_->what() : "";
+  record.level = name_of(level_);
+  record.notes = tracer_ ? tracer_->notes() : std::vector<std::string>();
+  record.canary = counts_of(canary_.counts);
+  record.canary_tries = canary_.tries;
+  record.canary_burst = canary_.burst;
   return record;
 }
 
@@ -91,55 +96,46 @@ std::unique_ptr<CaseTrace> RunTracing::of_case(TracedAs as, int operations) {
   return std::make_unique<CaseTrace>(*tracer_, as, operations, canary_.scatter_ns);
 }
 
-Json RunTracing::record(const std::string& case_name, const CaseTrace& trace) {
+TraceRecord RunTracing::record(const std::string& case_name, const CaseTrace& trace) {
   const auto problem = trace.invalid();
-  Json record = new_record("trace");
-  record["case"] = case_name;
-  record["state"] = problem ? problem->state() : "ok";
-  record["reason"] = problem ? problem->what() : "";
-  record["counts"] = to_json(trace.counts());
   const TraceFaults faults = trace.faults();
-  record["impossible"] = faults.impossible;
-  record["doubtful"] = faults.doubtful();
-  record["faults"] = trace.describe_faults();
-  record["conversion_error_ns"] = trace.conversion_error_ns();
-  record["samples_without_records"] = trace.samples_without_records();
-  record["flags_before_kernel"] = trace.flags_before_kernel();
-  record["allocations_joined"] = trace.allocations_joined();
-  record["late_blocks"] = trace.late_blocks();
-  record["clock"] = {{"offset_ns", trace.clock().offset_ns()},
-                     {"uncertainty_ns", trace.clock().uncertainty_ns()},
-                     {"step_ns", trace.clock().step_ns()}};
-  if (const auto drift = trace.clock().drift_ppm()) record["clock"]["drift_ppm"] = *drift;
-  record["calls"] = Json::array();
-  for (const auto& [call, count] : trace.calls()) {
-    record["calls"].push_back(
-        {{"domain", name_of(call.first)}, {"id", call.second}, {"count", count}});
-  }
-  record["kernels"] = Json::array();
+  TraceRecord record;
+  record.case_name = case_name;
+  record.state = problem ? problem->state() : text_of(TraceState::ok);
+  record.reason = problem ? problem->what() : "";
+  record.counts = counts_of(trace.counts());
+  record.impossible = static_cast<std::int64_t>(faults.impossible);
+  record.doubtful = faults.doubtful();
+  record.faults = trace.describe_faults();
+  record.conversion_error_ns = trace.conversion_error_ns();
+  record.samples_without_records = trace.samples_without_records();
+  record.flags_before_kernel = trace.flags_before_kernel();
+  record.allocations_joined = trace.allocations_joined();
+  record.late_blocks = trace.late_blocks();
+  const auto& clock = trace.clock();
+  record.clock = {clock.offset_ns(), clock.uncertainty_ns(), clock.step_ns(), clock.drift_ppm()};
+  record.calls.emplace();
+  for (const auto& [call, count] : trace.calls())
+    record.calls->push_back({name_of(call.first), call.second, count});
+  record.kernels.emplace();
   for (const auto& [key, use] : trace.kernels()) {
     const auto& [name, grid, block] = key;
-    record["kernels"].push_back({{"name", name},
-                                 {"grid", grid},
-                                 {"block", block},
-                                 {"count", use.count},
-                                 {"total_ns", use.total_ns},
-                                 {"shortest_ns", use.shortest_ns},
-                                 {"longest_ns", use.longest_ns}});
+    record.kernels->push_back({name,
+                               {grid.begin(), grid.end()},
+                               {block.begin(), block.end()},
+                               use.count,
+                               nanoseconds(use.total_ns),
+                               nanoseconds(use.shortest_ns),
+                               nanoseconds(use.longest_ns)});
   }
-  record["memory"] = Json::array();
-  for (const auto& [key, count] : trace.memory()) {
-    record["memory"].push_back({{"operation", key.release ? "release" : "allocate"},
-                                {"kind", key.kind},
-                                {"pool", key.pool},
-                                {"bytes", key.bytes},
-                                {"count", count}});
-  }
-  record["overheads"] = Json::array();
-  for (const auto& [kind, use] : trace.overheads()) {
-    record["overheads"].push_back(
-        {{"kind", activity::name_of(kind)}, {"count", use.count}, {"total_ns", use.total_ns}});
-  }
+  record.memory.emplace();
+  for (const auto& [key, count] : trace.memory())
+    record.memory->push_back(
+        {key.release ? "release" : "allocate", key.kind, key.pool, key.bytes, count});
+  record.overheads.emplace();
+  for (const auto& [kind, use] : trace.overheads())
+    record.overheads->push_back(
+        {std::string(activity::name_of(kind)), use.count, nanoseconds(use.total_ns)});
   return record;
 }
 

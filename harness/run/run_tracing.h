@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "harness/record/schema.h"
+#include "harness/record/trace_record.h"
 #include "harness/trace/canary.h"
 #include "harness/trace/case_trace.h"
 #include "harness/trace/tracer.h"
@@ -29,13 +29,13 @@ class RunTracing {
   std::optional<LoadedLibrary> loaded_library() const;
 
   /// A `trace` record of the run: state, level, remarks and what the canary saw.
-  Json record() const;
+  TraceRecord record() const;
   /// Forgets what was recorded so far.
   void discard();
   /// The trace of a case that is about to be measured; null in the plain arm.
   std::unique_ptr<CaseTrace> of_case(TracedAs as, int operations);
   /// A `trace` record of a case.
-  static Json record(const std::string& case_name, const CaseTrace& trace);
+  static TraceRecord record(const std::string& case_name, const CaseTrace& trace);
 
  private:
   bool wanted_;

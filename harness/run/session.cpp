@@ -31,42 +31,34 @@ bool stop_asked() {
 }
 
 /// What session.json says from the beginning.
-Json describe(const PlannedSession& session) {
-  Json meta = new_record("session");
-  meta["session_id"] = session.id;
-  meta["begin_utc"] = utc_now();
-  meta["state"] = "running";
-  meta["command_line"] = session.options.command_line;
-  meta["seed"] = session.plan.seed;
-  meta["profile"] = name_of(session.options.profile);
-  meta["replicates"] = session.replicates;
-  meta["filter"] = session.options.filter;
-  meta["tracing"] = {{"state", text_of(session.tracing.state)}, {"reason", session.tracing.reason}};
-  meta["launchgap_version"] = kVersion;
-  meta["build"] = {{"type", kBuildType}, {"compiler", kCompiler}, {"git", kGitRevision}};
-  meta["host"] = host_facts();
-  if (!session.options.doctor.is_null()) meta["doctor"] = session.options.doctor;
-  meta["notes"] = Json::array();
-  for (const std::string& note : session.machine.notes)
-    meta["notes"].push_back({{"severity", "info"}, {"text", note}});
-  meta["plan"] = Json::array();
+SessionRecord describe(const PlannedSession& session) {
+  SessionRecord record;
+  record.session_id = session.id;
+  record.begin_utc = utc_now();
+  record.command_line = session.options.command_line;
+  record.seed = session.plan.seed;
+  record.profile = session.options.profile;
+  record.replicates = session.replicates;
+  record.filter = session.options.filter;
+  record.tracing = {text_of(session.tracing.state), session.tracing.reason};
+  record.launchgap_version = kVersion;
+  record.build = {kBuildType, kCompiler, kGitRevision};
+  record.host = host_facts();
+  if (!session.options.doctor.is_null()) record.doctor = session.options.doctor;
+  for (const std::string& note : session.machine.notes) record.notes.push_back({.text = note});
   for (const Batch& batch : session.plan.batches) {
     for (const PlannedRun& run : batch) {
-      Json entry = {{"device", run.device},
-                    {"replicate", run.replicate},
-                    {"arm", name_of(run.arm)},
-                    {"setup", run.setup.text()},
-                    {"cases", Json::array()}};
-      for (const PlannedCase& planned : run.cases) entry["cases"].push_back(planned.name);
-      meta["plan"].push_back(entry);
+      PlanEntry entry{run.device, run.replicate, std::string(name_of(run.arm)), run.setup, {}};
+      for (const PlannedCase& planned : run.cases) entry.cases.push_back(planned.name);
+      record.plan.push_back(std::move(entry));
     }
   }
-  return meta;
+  return record;
 }
 
 /// What must be equal to compare, as far as it is known before the process starts.
-Json fingerprint(const Json& meta, const DeviceFacts& device, int side_by_side) {
-  const Json& host = meta.at("host");
+Json fingerprint(const SessionRecord& session, const DeviceFacts& device, int side_by_side) {
+  const HostFacts& host = session.host;
   Json json = {{"launchgap", kVersion},
                {"compiler", kCompiler},
                {"build_type", kBuildType},
@@ -74,10 +66,11 @@ Json fingerprint(const Json& meta, const DeviceFacts& device, int side_by_side) 
                {"backend", device.backend}};
   if (device.compute_capability) json["compute_capability"] = *device.compute_capability;
   if (device.driver_version) json["driver_version"] = *device.driver_version;
-  for (const char* key : {"cpu_model", "kernel", "governor", "cores"}) {
-    if (host.contains(key)) json[key] = host[key];
-  }
-  json["profile"] = meta.at("profile");
+  json["cpu_model"] = host.cpu_model;
+  json["kernel"] = host.kernel;
+  if (host.governor) json["governor"] = *host.governor;
+  json["cores"] = host.cores;
+  json["profile"] = name_of(session.profile);
   json["side_by_side"] = side_by_side;
   return json;
 }
@@ -119,7 +112,7 @@ class Session {
     }
     keeper_.stop();
     result_.stopped = stop_asked();
-    folder_.set("end_utc", utc_now());
+    folder_.record().end_utc = utc_now();
     try {
       folder_.write_last(whole && !result_.stopped ? "complete" : "stopped", session_.devices);
     } catch (const WriteError& error) {
@@ -131,8 +124,8 @@ class Session {
  private:
   void measure() {
     claim_devices();
-    const Json initialisation = keeper_.start(session_.devices, kProbeTimeoutS);
-    if (!initialisation.is_null()) folder_.set("initialisation", Json::array({initialisation}));
+    if (auto initialisation = keeper_.start(session_.devices, kProbeTimeoutS))
+      folder_.record().initialisation = {std::move(*initialisation)};
     folder_.write("running", session_.devices);
     for (const Batch& batch : session_.plan.batches) {
       if (stop_asked()) break;
@@ -255,7 +248,7 @@ class Session {
     job.backend = run.device.backend;
     job.uuid = run.device.uuid;
     job.session_id = session_.id;
-    job.node = folder_.node();
+    job.node = folder_.record().host.node;
     job.replicate = planned.replicate;
     job.arm = planned.arm;
     job.setup = planned.setup;
@@ -267,7 +260,7 @@ class Session {
     job.cpus = {run.cpu};
     job.near_cpus = near_cpus(run.device);
     job.records = folder_.records(planned, run.device, start.attempt);
-    job.fingerprint = fingerprint(folder_.meta(), run.device, run.side_by_side);
+    job.fingerprint = fingerprint(folder_.record(), run.device, run.side_by_side);
     job.cases = start.cases;
     job.skipped = start.skipped;
     if (planned.setup.loading() == CodeLoading::jit_cached) {

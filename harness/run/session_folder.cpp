@@ -18,11 +18,8 @@ namespace launchgap {
 
 namespace fs = std::filesystem;
 
-SessionFolder::SessionFolder(fs::path path, Json meta)
-    : path_(std::move(path)),
-      meta_(std::move(meta)),
-      session_id_(field<std::string>(meta_, "session_id")),
-      node_(field<std::string>(object_field(meta_, "host"), "node")) {
+SessionFolder::SessionFolder(fs::path path, SessionRecord record)
+    : path_(std::move(path)), record_(std::move(record)) {
   std::error_code failed;
   if (fs::exists(path_, failed) &&
       !(fs::is_directory(path_, failed) && fs::is_empty(path_, failed))) {
@@ -36,11 +33,10 @@ SessionFolder::SessionFolder(fs::path path, Json meta)
 }
 
 void SessionFolder::write(const char* state, const std::vector<DeviceFacts>& devices) {
-  meta_["state"] = state;
-  meta_["devices"] = Json::array();
-  for (const DeviceFacts& device : devices) meta_["devices"].push_back(to_json(device));
+  record_.state = state;
+  record_.devices = devices;
   write_file(path_ / "session.json",
-             meta_.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+             record_to_json(record_).dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
 void SessionFolder::write_last(const char* state, const std::vector<DeviceFacts>& devices) {
@@ -66,7 +62,7 @@ fs::path SessionFolder::records(const PlannedRun& run,
                                 int attempt) const {
   return path_ / "records" /
          file_name_part(fmt::format("{}.{}.r{}.{}.{}{}.jsonl",
-                                    node_,
+                                    record_.host.node,
                                     is_gpu(device) ? device.uuid : device.backend,
                                     run.replicate,
                                     name_of(run.arm),
@@ -83,8 +79,8 @@ RecordWriter SessionFolder::reopen_records(const PlannedRun& run,
   RecordWriter writer = RecordWriter::reopen(file);
   if (!begun) {
     RunRecord record;
-    record.session_id = session_id_;
-    record.node = node_;
+    record.session_id = record_.session_id.value_or("");
+    record.node = record_.host.node;
     record.replicate = run.replicate;
     record.arm = name_of(run.arm);
     record.setup = run.setup;

@@ -6,23 +6,22 @@
 #include <vector>
 
 #include "harness/core/plan.h"
+#include "harness/record/session_record.h"
 #include "harness/record/writer.h"
 
 namespace launchgap {
 
 class SessionFolder {
  public:
-  /// Makes the folder. `meta` is what session.json begins with; it has "session_id" and "host".
+  /// Makes the folder. `record` is what session.json begins with.
   /// Throws UsageError if the folder cannot be made, or exists and is not empty.
-  SessionFolder(std::filesystem::path path, Json meta);
+  SessionFolder(std::filesystem::path path, SessionRecord record);
 
   const std::filesystem::path& path() const { return path_; }
-  const std::string& session_id() const { return session_id_; }
-  const std::string& node() const { return node_; }
 
-  /// A further field of session.json, or another value of one.
-  void set(const char* key, Json value) { meta_[key] = std::move(value); }
-  const Json& meta() const { return meta_; }
+  /// What session.json says when it is written next.
+  SessionRecord& record() { return record_; }
+  const SessionRecord& record() const { return record_; }
 
   /// Writes session.json with this `state`. Throws WriteError.
   void write(const char* state, const std::vector<DeviceFacts>& devices);
@@ -41,8 +40,7 @@ class SessionFolder {
 
  private:
   std::filesystem::path path_;
-  Json meta_;
-  std::string session_id_, node_;
+  SessionRecord record_;
 };
 
 }  // namespace launchgap

@@ -246,9 +246,9 @@ std::vector<FlagCheck> flag_checks(const SessionData& session) {
     if (excess.empty() || round_trips.empty()) continue;
     FlagCheck check{device.uuid, excess.size(), 0, 0, 0, false};
     for (const TraceInfo& trace : session.traces) {
-      if (trace.device == device.uuid && trace.case_name.starts_with("launch/flag/"))
-        check.before_kernel +=
-            maybe<std::uint64_t>(trace.record, "flags_before_kernel").value_or(0);
+      if (trace.device == device.uuid &&
+          trace.record.case_name.value_or("").starts_with("launch/flag/"))
+        check.before_kernel += trace.record.flags_before_kernel.value_or(0);
     }
     check.excess_p50_ns = median_of(std::move(excess));
     check.limit_ns = median_of(round_trips) + kAllowedNs;

@@ -21,8 +21,8 @@ namespace fs = std::filesystem;
 /// session.json with a plan of many runs and what the doctor found has some megabytes.
 constexpr std::size_t kLongestSessionJson = std::size_t{1} << 28;
 
-/// What is read of session.json later is of the type that it must have. Throws Error.
-void check_session_json(const Json& json) {
+/// Throws Error.
+void check_schema(const Json& json) {
   const auto schema = field<std::string>(json, "schema", "");
   if (schema != kSchema) {
     throw Error(
@@ -31,18 +31,9 @@ void check_session_json(const Json& json) {
                     schema,
                     kSchema));
   }
-  field<std::string>(json, "session_id", "");
-  const Json& host = object_field(json, "host");
-  for (const char* key : {"node", "cpu_model"}) field<std::string>(host, key, "");
-  object_field(json, "doctor");
-  array_field(json, "devices");
-  for (const Json& run : array_field(json, "plan")) {
-    for (const char* key : {"device", "arm", "setup"}) field<std::string>(run, key, "");
-    field<std::vector<std::string>>(run, "cases", {});
-  }
 }
 
-Json read_session_json(const fs::path& folder) {
+SessionRecord read_session_json(const fs::path& folder) {
   const fs::path path = folder / "session.json";
   std::error_code failed;
   const fs::file_status status = fs::status(folder, failed);
@@ -59,33 +50,11 @@ Json read_session_json(const fs::path& folder) {
                                  folder.string()));
   const std::string text = InputFile(path).text(kLongestSessionJson);
   try {
-    Json json = parse_json(text);
-    check_session_json(json);
-    return json;
+    const Json json = parse_json(text);
+    check_schema(json);
+    return fields_from_json<SessionRecord>(json);
   } catch (const Error& error) {
     throw Error(fmt::format("{}: {}", path.string(), error.what()));
-  }
-}
-
-/// What the tables read of a trace is of the type that it must have. Throws Error.
-void check_trace(const Json& record) {
-  for (const char* key : {"case", "state", "reason"}) field<std::string>(record, key, "");
-  optional_field<std::uint64_t>(record, "flags_before_kernel");
-  for (const char* key : {"counts", "canary"})
-    field<std::map<std::string, std::int64_t>>(record, key, {});
-  const Json& clock = object_field(record, "clock");
-  for (const char* key : {"uncertainty_ns", "step_ns"}) optional_field<std::int64_t>(clock, key);
-  optional_field<double>(clock, "drift_ppm");
-  for (const Json& kernel : array_field(record, "kernels")) {
-    field<std::string>(kernel, "name", "");
-    for (const char* key : {"grid", "block"}) field<std::vector<std::uint64_t>>(kernel, key, {});
-    for (const char* key : {"count", "total_ns", "shortest_ns", "longest_ns"})
-      optional_field<std::uint64_t>(kernel, key);
-  }
-  for (const Json& entry : array_field(record, "memory")) {
-    field<std::string>(entry, "operation", "");
-    for (const char* key : {"kind", "bytes"}) optional_field<std::int64_t>(entry, key);
-    for (const char* key : {"pool", "count"}) optional_field<std::uint64_t>(entry, key);
   }
 }
 
@@ -166,15 +135,9 @@ class FileReader {
                                     record.block,
                                     record.at_ns,
                                     record.values});
-    } else if (kind == "trace") {
-      check_trace(json);
-      session_.traces.push_back({run_.device,
-                                 run_.setup,
-                                 run_.replicate,
-                                 field<std::string>(json, "case", ""),
-                                 field<std::string>(json, "state", ""),
-                                 field<std::string>(json, "reason", ""),
-                                 json});
+    } else if (kind == TraceRecord::kName) {
+      session_.traces.push_back(
+          {run_.device, run_.setup, run_.replicate, fields_from_json<TraceRecord>(json)});
     } else if (kind == EndRecord::kName) {
       take_end(json);
     }
@@ -318,18 +281,17 @@ void drop_failed_samples(SessionData& session) {
 
 /// Cases that the plan has and no record: the session ended before they began, unless `why_not`
 /// knows another reason.
-void add_planned_cases(SessionData& session, const std::string& why_not) {
+void add_planned_cases(SessionData& session,
+                       const std::vector<PlanEntry>& plan,
+                       const std::string& why_not) {
   std::set<std::tuple<std::string, std::string, ProcessConfig, std::string>> seen;
   for (const auto& [key, data] : session.cases)
     seen.emplace(key.device, key.arm, key.setup, key.name.text());
-  for (const Json& run : array_field(session.meta, "plan")) {
-    const auto device = field<std::string>(run, "device", "");
-    const auto arm = field<std::string>(run, "arm", "plain");
-    const ProcessConfig setup = field<std::string>(run, "setup", "");
-    for (const auto& name : field<std::vector<std::string>>(run, "cases", {})) {
-      if (!seen.emplace(device, arm, setup, name).second) continue;
-      CaseData& data = session.cases[{device, arm, setup, CaseName::parse(name)}];
-      const DeviceFacts* facts = session.device(device);
+  for (const PlanEntry& run : plan) {
+    for (const std::string& name : run.cases) {
+      if (!seen.emplace(run.device, run.arm, run.setup, name).second) continue;
+      CaseData& data = session.cases[{run.device, run.arm, run.setup, CaseName::parse(name)}];
+      const DeviceFacts* facts = session.device(run.device);
       data.outcomes[0] = {Status::skipped,
                           facts && !facts->usable ? "the device was not used: " + facts->reason
                           : !why_not.empty()      ? why_not
@@ -348,22 +310,16 @@ const DeviceFacts* SessionData::device(const std::string& uuid) const {
 SessionData read_session(const fs::path& folder) {
   SessionData session;
   session.folder = folder;
-  session.meta = read_session_json(folder);
-  session.id = field<std::string>(session.meta, "session_id", folder.filename().string());
-  session.node = field<std::string>(object_field(session.meta, "host"), "node", "");
-  try {
-    for (const Json& device : array_field(session.meta, "devices"))
-      session.devices.push_back(facts_from_json(device));
-  } catch (const Error& error) {
-    throw Error(
-        fmt::format("{}: \"devices\": {}", (folder / "session.json").string(), error.what()));
-  }
+  SessionRecord record = read_session_json(folder);
+  session.id = record.session_id.value_or(folder.filename().string());
+  session.host = std::move(record.host);
+  session.devices = std::move(record.devices);
   std::map<RunKey, fs::path> read;
   const std::vector<fs::path> files = record_files(folder / "records", session.problems);
   const bool folder_unread = !session.problems.empty();
   for (const fs::path& file : files) FileReader(session, read, file).read();
   drop_failed_samples(session);
-  add_planned_cases(session, folder_unread ? "its records cannot be read" : "");
+  add_planned_cases(session, record.plan, folder_unread ? "its records cannot be read" : "");
   return session;
 }
 

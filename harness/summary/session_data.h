@@ -10,6 +10,8 @@
 #include "harness/core/case_name.h"
 #include "harness/core/process_config.h"
 #include "harness/record/schema.h"
+#include "harness/record/session_record.h"
+#include "harness/record/trace_record.h"
 
 namespace launchgap {
 
@@ -83,9 +85,7 @@ struct TraceInfo {
   std::string device;
   ProcessConfig setup;
   int replicate = 0;
-  std::string case_name;  // empty: the run
-  std::string state, reason;
-  Json record;
+  TraceRecord record;
 };
 
 struct CaseData {
@@ -100,9 +100,8 @@ struct CaseData {
 
 struct SessionData {
   std::filesystem::path folder;
-  Json meta;  // session.json
+  HostFacts host;
   std::string id;
-  std::string node;
   std::vector<DeviceFacts> devices;
   std::vector<RunInfo> runs;
   std::map<CaseKey, CaseData> cases;

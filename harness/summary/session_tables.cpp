@@ -102,7 +102,7 @@ Table devices_table() {
       [](const Tabled& from, const auto& put) {
         for (const DeviceFacts& device : from.session.devices) put({from.session, device});
       },
-      {{"node", meaning::kNode, [](Row row) { return row.session.node; }},
+      {{"node", meaning::kNode, [](Row row) { return row.session.host.node; }},
        {"device_id", meaning::kDevice, [](Row row) { return row.device.uuid; }},
        {"device_index",
         "In the driver's order; 0 for the host.",
@@ -144,9 +144,7 @@ Table devices_table() {
        {"libraries", "Name, version and path of what was loaded, apart by `; `.", libraries_text},
        {"host_cpu",
         "The model of the machine's CPU.",
-        [](Row row) {
-          return maybe<std::string>(row.session.meta.value("host", Json::object()), "cpu_model");
-        }},
+        [](Row row) { return row.session.host.cpu_model; }},
        {"usable",
         "Whether anything can be launched on it.",
         [](Row row) { return row.device.usable; }},
@@ -234,7 +232,7 @@ Table summary_table() {
       "device, arm, setup, case and metric",
       TableUse::session,
       [](const Tabled& from) -> const std::vector<SummaryRow>& { return from.rows; },
-      {{"node", meaning::kNode, [](Row row) { return row.session->node; }},
+      {{"node", meaning::kNode, [](Row row) { return row.session->host.node; }},
        {"device_id", meaning::kDevice, [](Row row) { return row.key.device; }},
        {"device_name",
         "The device's name, as it gives it.",

@@ -131,12 +131,13 @@ std::vector<SummaryRow> summarise(const SessionData& session) {
   std::vector<SummaryRow> rows;
   std::map<CaseKey, std::uint64_t> impossible;
   for (const TraceInfo& trace : session.traces) {
-    const auto count = maybe<std::uint64_t>(trace.record, "impossible");
-    if (!count || trace.case_name.empty()) continue;
+    const TraceRecord& record = trace.record;
+    if (!record.impossible || record.of_run()) continue;
     impossible[{trace.device,
                 std::string(name_of(Arm::traced)),
                 trace.setup,
-                CaseName::parse(trace.case_name)}] += *count;
+                CaseName::parse(*record.case_name)}] +=
+        static_cast<std::uint64_t>(*record.impossible);
   }
   for (const auto& [key, data] : session.cases) {
     SummaryRow base;

@@ -23,50 +23,41 @@ struct MemorySums {
   std::uint64_t count = 0;
 };
 
-std::string shape_text(const Json& shape) {
-  return shape.is_array() && shape.size() == 3
-             ? fmt::format("{}x{}x{}", shape[0].dump(), shape[1].dump(), shape[2].dump())
-             : "";
+std::string shape_text(const std::vector<std::uint64_t>& shape) {
+  return shape.size() == 3 ? fmt::format("{}x{}x{}", shape[0], shape[1], shape[2]) : "";
 }
 
-/// The objects of a list in the `trace` records that count.
-template <class See>
-void see_entries(const SessionData& session, const char* list, See&& see) {
+/// The entries of a list in the `trace` records that count.
+template <class Entry, class See>
+void see_entries(const SessionData& session,
+                 std::optional<std::vector<Entry>> TraceRecord::*list,
+                 See&& see) {
   for (const TraceInfo& trace : session.traces) {
-    if (trace.state != "ok" || !trace.setup.usual()) continue;
-    for (const Json& entry : trace.record.value(list, Json::array())) {
-      if (entry.is_object()) see(trace, entry);
-    }
+    const TraceRecord& record = trace.record;
+    if (record.state != "ok" || !trace.setup.usual() || !(record.*list)) continue;
+    for (const Entry& entry : *(record.*list))
+      see(trace.device, record.case_name.value_or(""), entry);
   }
-}
-
-std::string text_in(const Json& object, const char* key) {
-  return maybe<std::string>(object, key).value_or("");
-}
-
-std::uint64_t count_in(const Json& object, const char* key) {
-  return maybe<std::uint64_t>(object, key).value_or(0);
 }
 
 std::vector<KernelSums> sum_kernels(const Tabled& from) {
   std::map<std::array<std::string, 5>, KernelSums> sums;
-  see_entries(from.session, "kernels", [&](const TraceInfo& trace, const Json& entry) {
-    const std::string name = text_in(entry, "name");
-    const std::string grid = shape_text(entry.value("grid", Json()));
-    const std::string block = shape_text(entry.value("block", Json()));
-    KernelSums& own = sums[{trace.device, trace.case_name, name, grid, block}];
-    const bool first = own.count == 0;
-    const std::uint64_t shortest_ns = count_in(entry, "shortest_ns");
-    own = {trace.device,
-           trace.case_name,
-           name,
-           grid,
-           block,
-           own.count + count_in(entry, "count"),
-           own.total_ns + count_in(entry, "total_ns"),
-           first ? shortest_ns : std::min(own.shortest_ns, shortest_ns),
-           std::max(own.longest_ns, count_in(entry, "longest_ns"))};
-  });
+  see_entries(from.session,
+              &TraceRecord::kernels,
+              [&](const std::string& device, const std::string& name, const CountedKernels& entry) {
+                const std::string grid = shape_text(entry.grid), block = shape_text(entry.block);
+                KernelSums& own = sums[{device, name, entry.name, grid, block}];
+                const bool first = own.count == 0;
+                own = {device,
+                       name,
+                       entry.name,
+                       grid,
+                       block,
+                       own.count + entry.count,
+                       own.total_ns + entry.total_ns,
+                       first ? entry.shortest_ns : std::min(own.shortest_ns, entry.shortest_ns),
+                       std::max(own.longest_ns, entry.longest_ns)};
+              });
   std::vector<KernelSums> rows;
   for (auto& [key, own] : sums) rows.push_back(std::move(own));
   return rows;
@@ -77,44 +68,39 @@ std::vector<MemorySums> sum_memory(const Tabled& from) {
     return value ? std::to_string(*value) : std::string();
   };
   std::map<std::array<std::string, 6>, MemorySums> sums;  // by text, which is the order of rows
-  see_entries(from.session, "memory", [&](const TraceInfo& trace, const Json& entry) {
-    const auto kind = maybe<std::int64_t>(entry, "kind");
-    const auto bytes = maybe<std::int64_t>(entry, "bytes");
-    const std::string operation = text_in(entry, "operation");
-    const std::string pool = count_in(entry, "pool") != 0 ? "yes" : "no";
-    MemorySums& own =
-        sums[{trace.device, trace.case_name, operation, text(kind), pool, text(bytes)}];
-    own = {trace.device,
-           trace.case_name,
-           operation,
-           pool,
-           kind,
-           bytes,
-           own.count + count_in(entry, "count")};
-  });
+  see_entries(
+      from.session,
+      &TraceRecord::memory,
+      [&](const std::string& device, const std::string& name, const CountedMemory& entry) {
+        const std::string pool = entry.pool != 0 ? "yes" : "no";
+        MemorySums& own =
+            sums[{device, name, entry.operation, text(entry.kind), pool, text(entry.bytes)}];
+        own = {
+            device, name, entry.operation, pool, entry.kind, entry.bytes, own.count + entry.count};
+      });
   std::vector<MemorySums> rows;
   for (auto& [key, own] : sums) rows.push_back(std::move(own));
   return rows;
 }
 
-/// A number of the object `part` of a trace's record.
+/// A number of the trace's clock.
 template <class Number>
-auto number_in(const char* part, const char* key) {
-  return [part, key](const TraceInfo& trace) {
-    return maybe<Number>(trace.record.value(part, Json::object()), key);
+auto of_clock(std::optional<Number> ClockFit::*number) {
+  return [number](const TraceInfo& trace) {
+    return trace.record.clock ? (*trace.record.clock).*number : std::nullopt;
   };
 }
 
 template <class Value>
-auto field(const char* key) {
-  return [key](const TraceInfo& trace) { return maybe<Value>(trace.record, key); };
+auto recorded(Value TraceRecord::*field) {
+  return [field](const TraceInfo& trace) { return trace.record.*field; };
 }
 
 /// What was counted: of the canary in the record of a run.
-auto counted(const char* key) {
-  return [key](const TraceInfo& trace) {
-    const char* const part = trace.case_name.empty() ? "canary" : "counts";
-    return maybe<std::int64_t>(trace.record.value(part, Json::object()), key);
+auto counted(TraceCounts::Count TraceCounts::*count) {
+  return [count](const TraceInfo& trace) {
+    const auto& counts = trace.record.of_run() ? trace.record.canary : trace.record.counts;
+    return counts ? (*counts).*count : std::nullopt;
   };
 }
 
@@ -204,46 +190,52 @@ Table traces_table() {
       {{"device_id", meaning::kDevice, &TraceInfo::device},
        {"setup", meaning::kSetup, [](const TraceInfo& trace) { return trace.setup.text(); }},
        {"replicate", meaning::kReplicate, &TraceInfo::replicate},
-       {"case", "The case; empty: the run, with the counts of its canary.", &TraceInfo::case_name},
-       {"state", "`ok`, or why the trace is not to be believed.", &TraceInfo::state},
-       {"reason", "The same in words.", &TraceInfo::reason},
-       {"launches", "Outermost launch calls.", counted("launches")},
-       {"kernels", "Kernels.", counted("kernels")},
-       {"joined", "Kernels that have their launch.", counted("joined")},
-       {"kernels_without_launch", "Kernels that have none.", counted("kernels_without_launch")},
+       {"case",
+        "The case; empty: the run, with the counts of its canary.",
+        recorded(&TraceRecord::case_name)},
+       {"state", "`ok`, or why the trace is not to be believed.", recorded(&TraceRecord::state)},
+       {"reason", "The same in words.", recorded(&TraceRecord::reason)},
+       {"launches", "Outermost launch calls.", counted(&TraceCounts::launches)},
+       {"kernels", "Kernels.", counted(&TraceCounts::kernels)},
+       {"joined", "Kernels that have their launch.", counted(&TraceCounts::joined)},
+       {"kernels_without_launch",
+        "Kernels that have none.",
+        counted(&TraceCounts::kernels_without_launch)},
        {"launches_without_kernel",
         "Launches without a kernel.",
-        counted("launches_without_kernel")},
-       {"dropped", "Records that the source says it lost.", counted("dropped")},
-       {"unknown", "Records of a kind that nobody asked for.", counted("unknown")},
-       {"zero", "Records without a time.", counted("zero")},
-       {"inverted", "Records that end before they begin.", counted("inverted")},
-       {"early", "Kernels that begin before their launch.", counted("early")},
-       {"duplicates", "Correlation numbers of more than one launch.", counted("duplicates")},
+        counted(&TraceCounts::launches_without_kernel)},
+       {"dropped", "Records that the source says it lost.", counted(&TraceCounts::dropped)},
+       {"unknown", "Records of a kind that nobody asked for.", counted(&TraceCounts::unknown)},
+       {"zero", "Records without a time.", counted(&TraceCounts::zero)},
+       {"inverted", "Records that end before they begin.", counted(&TraceCounts::inverted)},
+       {"early", "Kernels that begin before their launch.", counted(&TraceCounts::early)},
+       {"duplicates",
+        "Correlation numbers of more than one launch.",
+        counted(&TraceCounts::duplicates)},
        {"overlap",
         "Kernels that begin before their launch returns: legitimate.",
-        counted("overlap")},
-       {"nested", "Launch calls inside another: legitimate.", counted("nested")},
+        counted(&TraceCounts::overlap)},
+       {"nested", "Launch calls inside another: legitimate.", counted(&TraceCounts::nested)},
        {"clock_uncertainty_ns",
         "How well both clocks were read.",
-        number_in<std::int64_t>("clock", "uncertainty_ns"),
+        of_clock(&ClockFit::uncertainty_ns),
         "ns"},
        {"clock_drift_ppm",
         "How fast the trace's clock moves against the host's.",
-        number_in<double>("clock", "drift_ppm"),
+        of_clock(&ClockFit::drift_ppm),
         "ppm"},
        {"clock_step_ns",
         "A jump of one of the clocks; 0: none.",
-        number_in<std::int64_t>("clock", "step_ns"),
+        of_clock(&ClockFit::step_ns),
         "ns"},
-       {"impossible", "Records that cannot be or are missing.", field<std::int64_t>("impossible")},
-       {"doubtful", "Whether they are more than 1 in 1,000.", field<bool>("doubtful")},
-       {"faults", "Which they are, in words.", field<std::string>("faults")},
+       {"impossible", "Records that cannot be or are missing.", recorded(&TraceRecord::impossible)},
+       {"doubtful", "Whether they are more than 1 in 1,000.", recorded(&TraceRecord::doubtful)},
+       {"faults", "Which they are, in words.", recorded(&TraceRecord::faults)},
        {"conversion_error_ns",
         "By how much the conversion of the device's clock may be wrong.",
-        field<std::int64_t>("conversion_error_ns"),
+        recorded(&TraceRecord::conversion_error_ns),
         "ns"},
-       {"canary_tries", "How often the canary was asked.", field<std::int64_t>("canary_tries")}});
+       {"canary_tries", "How often the canary was asked.", recorded(&TraceRecord::canary_tries)}});
 }
 
 }  // namespace launchgap

@@ -11,6 +11,7 @@
 #include "harness/core/errors.h"
 #include "harness/core/temporary_folder.h"
 #include "harness/record/records.h"
+#include "harness/record/session_record.h"
 
 namespace launchgap {
 namespace {
@@ -18,12 +19,11 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 
-Json meta() {
-  Json json = new_record("session");
-  json["session_id"] = "s";
-  json["host"] = {{"node", "n"}};
-  json["state"] = "running";
-  return json;
+SessionRecord begun() {
+  SessionRecord record;
+  record.session_id = "s";
+  record.host.node = "n";
+  return record;
 }
 
 DeviceFacts gpu() {
@@ -52,20 +52,20 @@ std::vector<Json> lines_of(const fs::path& path) {
 class ARunningSession : public ::testing::Test {
  protected:
   TemporaryFolder temporary;
-  SessionFolder folder{temporary.path() / "session", meta()};
+  SessionFolder folder{temporary.path() / "session", begun()};
 };
 
 TEST_F(ARunningSession, HasAFolderOfItsOwn) {
   EXPECT_TRUE(fs::is_directory(folder.path() / "records"));
-  EXPECT_THROW(SessionFolder(folder.path(), meta()), UsageError) << "it is not empty";
-  EXPECT_NO_THROW(SessionFolder(temporary.path() / "another", meta()));
+  EXPECT_THROW(SessionFolder(folder.path(), begun()), UsageError) << "it is not empty";
+  EXPECT_NO_THROW(SessionFolder(temporary.path() / "another", begun()));
   std::ofstream(temporary.path() / "file") << "text";
-  EXPECT_THROW(SessionFolder(temporary.path() / "file", meta()), UsageError);
-  EXPECT_THROW(SessionFolder(temporary.path() / "file" / "below", meta()), UsageError);
+  EXPECT_THROW(SessionFolder(temporary.path() / "file", begun()), UsageError);
+  EXPECT_THROW(SessionFolder(temporary.path() / "file" / "below", begun()), UsageError);
 }
 
 TEST_F(ARunningSession, SaysItsState) {
-  folder.set("end_utc", "today");
+  folder.record().end_utc = "today";
   folder.write("running", {gpu()});
   const Json json = parse_json(text_of_file(folder.path() / "session.json"));
   EXPECT_EQ(json.at("state"), "running");
@@ -76,7 +76,7 @@ TEST_F(ARunningSession, SaysItsState) {
 /// As where the disk is full: no file may grow, and what is there may be written over.
 TEST_F(ARunningSession, IsNeverLeftRunning) {
   folder.write("running", {});
-  folder.set("doctor", std::string(10'000, 'x'));
+  folder.record().filter = std::string(10'000, 'x');
   const auto handler = std::signal(SIGXFSZ, SIG_IGN);
   rlimit before{};
   getrlimit(RLIMIT_FSIZE, &before);

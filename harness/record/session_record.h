@@ -1,0 +1,140 @@
+// session.json as a record with its fields. docs/record-schema.md says what they mean.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/record/fields.h"
+
+namespace launchgap {
+
+/// The machine around the devices.
+struct HostFacts {
+  std::string node;  // its name in the network
+  std::string os, kernel, cpu_model;
+  std::uint64_t cores = 0;         // that this process may use
+  std::uint64_t memory_bytes = 0;  // of the machine
+  std::optional<std::string> governor;
+  std::optional<int> numa_nodes;
+
+  static void fields(auto& self, auto&& field) {
+    field.may_lack("node", self.node);
+    field.unread("os", self.os);
+    field.unread("kernel", self.kernel);
+    field.may_lack("cpu_model", self.cpu_model);
+    field.unread("cores", self.cores);
+    field.unread("memory_bytes", self.memory_bytes);
+    field.unread("governor", self.governor);
+    field.unread("numa_nodes", self.numa_nodes);
+  }
+};
+
+/// A run of the plan.
+struct PlanEntry {
+  std::string device;  // UUID
+  int replicate = 0;
+  std::string arm = "plain";
+  ProcessConfig setup;
+  std::vector<std::string> cases;
+
+  static void fields(auto& self, auto&& field) {
+    field.may_lack("device", self.device);
+    field.unread("replicate", self.replicate);
+    field.may_lack("arm", self.arm);
+    field.may_lack("setup", self.setup);
+    field.may_lack("cases", self.cases);
+  }
+};
+
+/// How long a fresh process takes to open a GPU, with the keeper and without.
+struct Initialisation {
+  std::string device_id;
+  std::optional<double> first_ms, again_ms, with_keeper_ms;
+  std::optional<bool> keeper;  // whether it stayed
+  std::optional<std::string> error;
+
+  static void fields(auto& self, auto&& field) {
+    field("device_id", self.device_id);
+    field("first_ms", self.first_ms);
+    field("again_ms", self.again_ms);
+    field("with_keeper_ms", self.with_keeper_ms);
+    field("keeper", self.keeper);
+    field("error", self.error);
+  }
+};
+
+struct StateAndReason {
+  std::string state, reason;
+
+  static void fields(auto& self, auto&& field) {
+    field("state", self.state);
+    field("reason", self.reason);
+  }
+};
+
+struct BuildFacts {
+  std::string type, compiler, git;
+
+  static void fields(auto& self, auto&& field) {
+    field("type", self.type);
+    field("compiler", self.compiler);
+    field("git", self.git);
+  }
+};
+
+struct Note {
+  std::string severity = "info", text;
+
+  static void fields(auto& self, auto&& field) {
+    field("severity", self.severity);
+    field("text", self.text);
+  }
+};
+
+struct SessionRecord {
+  static constexpr std::string_view kName = "session";
+  std::optional<std::string> session_id;
+  std::string begin_utc;
+  std::optional<std::string> end_utc;
+  std::string state = "running";  // then "complete" or "stopped"
+  std::vector<std::string> command_line;
+  std::uint64_t seed = 0;
+  Profile profile = Profile::quick;
+  int replicates = 0;
+  std::string filter;
+  StateAndReason tracing;
+  std::string launchgap_version;
+  BuildFacts build;
+  HostFacts host;
+  std::optional<Json> doctor;  // what it found before, in its own form
+  std::vector<Note> notes;
+  std::vector<PlanEntry> plan;
+  std::vector<DeviceFacts> devices;
+  std::optional<std::vector<Initialisation>> initialisation;
+
+  static void fields(auto& self, auto&& field) {
+    field("session_id", self.session_id);
+    field.unread("begin_utc", self.begin_utc);
+    field.unread("end_utc", self.end_utc);
+    field.unread("state", self.state);
+    field.unread("command_line", self.command_line);
+    field.unread("seed", self.seed);
+    field.unread("profile", self.profile);
+    field.unread("replicates", self.replicates);
+    field.unread("filter", self.filter);
+    field.unread("tracing", self.tracing);
+    field.unread("launchgap_version", self.launchgap_version);
+    field.unread("build", self.build);
+    field.may_lack("host", self.host);
+    field.unread("doctor", self.doctor);
+    field.unread("notes", self.notes);
+    field.may_lack("plan", self.plan);
+    field.may_lack("devices", self.devices);
+    field.unread("initialisation", self.initialisation);
+  }
+};
+
+}  // namespace launchgap

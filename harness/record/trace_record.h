@@ -1,0 +1,165 @@
+// What the trace of a run or of one of its cases was, as a record with its fields.
+// docs/record-schema.md says what they mean.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/record/fields.h"
+
+namespace launchgap {
+
+/// How many records there were of each kind, and how they fit together. Older versions counted
+/// less.
+struct TraceCounts {
+  using Count = std::optional<std::int64_t>;
+  Count launches, kernels, joined, kernels_without_launch, launches_without_kernel, dropped,
+      unknown, zero, inverted, early, duplicates, overlap, nested;
+
+  static void fields(auto& self, auto&& field) {
+    field("launches", self.launches);
+    field("kernels", self.kernels);
+    field("joined", self.joined);
+    field("kernels_without_launch", self.kernels_without_launch);
+    field("launches_without_kernel", self.launches_without_kernel);
+    field("dropped", self.dropped);
+    field("unknown", self.unknown);
+    field("zero", self.zero);
+    field("inverted", self.inverted);
+    field("early", self.early);
+    field("duplicates", self.duplicates);
+    field("overlap", self.overlap);
+    field("nested", self.nested);
+  }
+};
+
+/// The trace's clock against the host's.
+struct ClockFit {
+  std::int64_t offset_ns = 0;
+  std::optional<std::int64_t> uncertainty_ns, step_ns;
+  std::optional<double> drift_ppm;
+
+  static void fields(auto& self, auto&& field) {
+    field.unread("offset_ns", self.offset_ns);
+    field("uncertainty_ns", self.uncertainty_ns);
+    field("step_ns", self.step_ns);
+    field("drift_ppm", self.drift_ppm);
+  }
+};
+
+struct CountedCalls {
+  std::string domain;  // "host", "driver" or "runtime"
+  std::uint32_t id = 0;
+  std::uint64_t count = 0;
+
+  static void fields(auto& self, auto&& field) {
+    field("domain", self.domain);
+    field("id", self.id);
+    field("count", self.count);
+  }
+};
+
+struct CountedKernels {
+  std::string name;
+  std::vector<std::uint64_t> grid, block;  // in x, y and z
+  std::uint64_t count = 0, total_ns = 0, shortest_ns = 0, longest_ns = 0;
+
+  static void fields(auto& self, auto&& field) {
+    field.may_lack("name", self.name);
+    field.may_lack("grid", self.grid);
+    field.may_lack("block", self.block);
+    field.may_lack("count", self.count);
+    field.may_lack("total_ns", self.total_ns);
+    field.may_lack("shortest_ns", self.shortest_ns);
+    field.may_lack("longest_ns", self.longest_ns);
+  }
+};
+
+struct CountedMemory {
+  std::string operation;             // "allocate" or "release"
+  std::optional<std::int64_t> kind;  // CUPTI's number
+  std::uint64_t pool = 0;            // 0: of no pool
+  std::optional<std::int64_t> bytes;
+  std::uint64_t count = 0;
+
+  static void fields(auto& self, auto&& field) {
+    field.may_lack("operation", self.operation);
+    field("kind", self.kind);
+    field.may_lack("pool", self.pool);
+    field("bytes", self.bytes);
+    field.may_lack("count", self.count);
+  }
+};
+
+struct CountedOverheads {
+  std::string kind;
+  std::uint64_t count = 0, total_ns = 0;
+
+  static void fields(auto& self, auto&& field) {
+    field("kind", self.kind);
+    field("count", self.count);
+    field("total_ns", self.total_ns);
+  }
+};
+
+/// Without a case: of the run as a whole, with what the canary saw.
+struct TraceRecord {
+  static constexpr std::string_view kName = "trace";
+  std::optional<std::string> case_name;
+  std::string state, reason;
+
+  // Of a run.
+  std::optional<std::string> level;
+  std::optional<std::vector<std::string>> notes;
+  std::optional<TraceCounts> canary;
+  std::optional<std::int64_t> canary_tries;
+  std::optional<std::string> canary_burst;  // what of it was impossible before tracing settled
+
+  // Of a case.
+  std::optional<TraceCounts> counts;
+  std::optional<std::int64_t> impossible;  // records that cannot be, or are missing
+  std::optional<bool> doubtful;
+  std::optional<std::string> faults;
+  std::optional<std::int64_t> conversion_error_ns;
+  std::optional<std::uint64_t> samples_without_records;
+  std::optional<std::uint64_t> flags_before_kernel;
+  std::optional<std::uint64_t> allocations_joined;
+  std::optional<std::uint64_t> late_blocks;
+  std::optional<ClockFit> clock;
+  std::optional<std::vector<CountedCalls>> calls;
+  std::optional<std::vector<CountedKernels>> kernels;
+  std::optional<std::vector<CountedMemory>> memory;
+  std::optional<std::vector<CountedOverheads>> overheads;
+
+  bool of_run() const { return case_name.value_or("").empty(); }
+
+  static void fields(auto& self, auto&& field) {
+    field("case", self.case_name);
+    field.may_lack("state", self.state);
+    field.may_lack("reason", self.reason);
+    field.unread("level", self.level);
+    field.unread("notes", self.notes);
+    field("canary", self.canary);
+    field("canary_tries", self.canary_tries);
+    field.unread("canary_burst", self.canary_burst);
+    field("counts", self.counts);
+    field("impossible", self.impossible);
+    field("doubtful", self.doubtful);
+    field("faults", self.faults);
+    field("conversion_error_ns", self.conversion_error_ns);
+    field.unread("samples_without_records", self.samples_without_records);
+    field("flags_before_kernel", self.flags_before_kernel);
+    field.unread("allocations_joined", self.allocations_joined);
+    field.unread("late_blocks", self.late_blocks);
+    field("clock", self.clock);
+    field.unread("calls", self.calls);
+    field("kernels", self.kernels);
+    field("memory", self.memory);
+    field.unread("overheads", self.overheads);
+  }
+};
+
+}  // namespace launchgap
