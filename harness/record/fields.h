@@ -193,9 +193,15 @@ Value read(const Json& object, const char* key) {
     if (!object.contains(key)) throw Error(fmt::format("\"{}\" is missing", key));
     Value list;
     for (const Json& element : array_field(object, key)) {
+      if (!element.is_object())
+        throw Error(fmt::format("\"{}\": an entry is {} and no object", key, kind_of(element)));
       Json alone = Json::object();  // so that it is read as any other field
       alone[key] = element;
-      list.push_back(read<typename Value::value_type>(alone, key));
+      try {
+        list.push_back(read<typename Value::value_type>(alone, key));
+      } catch (const Error& error) {
+        throw Error(fmt::format("\"{}\": {}", key, error.what()));
+      }
     }
     return list;
   } else {

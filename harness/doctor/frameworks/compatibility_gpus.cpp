@@ -61,9 +61,17 @@ std::vector<std::string> words_of(std::string_view text) {
   return words;
 }
 
+/// Without what a driver adds to the name of the board: "MIG 1g.5gb", "with Max-Q Design".
+std::string_view board_of(std::string_view text) {
+  text = text.substr(0, 200);
+  for (const std::string_view more : {" MIG ", " with Max-Q"})
+    text = text.substr(0, text.find(more));
+  return text;
+}
+
 Name parse_name(std::string_view text) {
   Name name;
-  const std::vector<std::string> words = words_of(text.substr(0, 200));
+  const std::vector<std::string> words = words_of(board_of(text));
   for (std::size_t i = 0; i < words.size(); ++i) {
     std::string_view word = words[i];
     if (word.starts_with("RTX") && word.size() > 3) word.remove_prefix(3);  // "RTX3090"
@@ -103,21 +111,60 @@ std::vector<std::string> without_brand(std::vector<std::string> words) {
   return words;
 }
 
-/// By gpu_names.csv: all words, but for the brand where none was given. Nothing where the name
-/// means GPUs of different capabilities.
+/// "Quadro RTX 6000/8000" stands for two GPUs.
+std::vector<std::string> names_in(const std::string& row) {
+  const std::size_t slash = row.find('/');
+  const std::size_t before = row.rfind(' ', slash);
+  if (slash == std::string::npos || before == std::string::npos) return {row};
+  return {row.substr(0, slash), row.substr(0, before + 1) + row.substr(slash + 1)};
+}
+
+/// The words of a name in any order, and apart from them its form and memory.
+struct BoardWords {
+  std::vector<std::string> model;
+  Name board;
+
+  explicit BoardWords(const std::vector<std::string>& words) {
+    for (const std::string& word : words) {
+      const std::string_view form = without_digits(word);
+      if (form == "SXM" || form == "PCIE") {
+        board.form = form;
+      } else if (word.ends_with("GB") && all_digits(word.substr(0, word.size() - 2))) {
+        board.memory = word;
+      } else if (!word.starts_with("HBM")) {
+        model.push_back(word);
+      }
+    }
+    std::ranges::sort(model);
+  }
+  bool matches(const BoardWords& row) const {
+    return !model.empty() && model == row.model && agree(board.form, row.board.form) &&
+           agree(board.memory, row.board.memory);
+  }
+};
+
+/// By gpu_names.csv, as pci.ids spells them ("A100 PCIe 80GB"), and as drivers do ("NVIDIA A100
+/// 80GB PCIe"): but for the brand where none was given. Rather one that is spelled like it. Nothing
+/// where the name means GPUs of different capabilities.
 const GpuName* named_like(std::string_view text) {
-  std::vector<std::string> asked = words_of(text.substr(0, 200));
+  std::vector<std::string> asked = words_of(board_of(text));
   if (!asked.empty() && asked.front() == "NVIDIA") asked.erase(asked.begin());
   if (asked.empty()) return nullptr;
   const bool branded = asked != without_brand(asked);
-  const GpuName* found = nullptr;
+  const BoardWords board(asked);
+  std::vector<const GpuName*> exact, similar;
   for (const GpuName& row : tables().gpu_names) {
-    const std::vector<std::string> words = words_of(row.name);
-    if ((branded ? words : without_brand(words)) != asked) continue;
-    if (found && found->capability != row.capability) return nullptr;
-    found = &row;
+    for (const std::string& name : names_in(row.name)) {
+      const std::vector<std::string> words =
+          branded ? words_of(name) : without_brand(words_of(name));
+      if (words == asked) exact.push_back(&row);
+      if (board.matches(BoardWords(words))) similar.push_back(&row);
+    }
   }
-  return found;
+  const std::vector<const GpuName*>& found = exact.empty() ? similar : exact;
+  const bool one_kind = std::ranges::all_of(
+      found, [&](const GpuName* row) { return row->capability == found.front()->capability; });
+  return found.empty() || !one_kind ? nullptr : found.back();
 }
 
 std::string architecture_of(Capability capability) {
