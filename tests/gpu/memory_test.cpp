@@ -1,0 +1,151 @@
+// Memory: what is written is there, blocks are apart, and what is given back comes back.
+#include <vector>
+
+#include "harness/device/allocator.h"
+#include "harness/measure/verify.h"
+#include "tests/gpu/gpu.h"
+
+namespace launchgap {
+namespace {
+
+using kernels::Distribution;
+using kernels::ElementType;
+
+/// What another process takes or gives back meanwhile is no fault of the device's.
+constexpr std::uint64_t kTolerance = 4 << 20;
+
+class GpuMemory : public Gpu {
+ protected:
+  std::vector<unsigned char> content(const Buffer& buffer) {
+    std::vector<unsigned char> bytes(buffer.bytes());
+    device->read(buffer, 0, bytes.data(), bytes.size());
+    return bytes;
+  }
+};
+
+/// A block of an allocator's, to be read.
+class AllocatedBlock : public Buffer {
+ public:
+  AllocatedBlock(void* address, std::size_t bytes) : address_(address), bytes_(bytes) {}
+  void* address() const override { return address_; }
+  std::size_t bytes() const override { return bytes_; }
+
+ private:
+  void* address_;
+  std::size_t bytes_;
+};
+
+TEST_F(GpuMemory, IsFilledExactlyAsTheHostComputes) {
+  for (const ElementType type : {ElementType::fp32, ElementType::fp16, ElementType::bf16}) {
+    for (const Distribution distribution : {Distribution::small_integer, Distribution::uniform}) {
+      for (const std::size_t count :
+           {std::size_t{1}, std::size_t{1000}, (std::size_t{1} << 18) + 3}) {
+        const auto buffer = device->allocate(count * kernels::element_bytes(type));
+        fill(*device, *stream, *buffer, 99, type, distribution);
+        const auto bytes = content(*buffer);
+        for (std::size_t i = 0; i < count; ++i) {
+          ASSERT_EQ(kernels::load_element(bytes.data(), i, type),
+                    kernels::rounded_to(type, kernels::element(99, i, distribution)))
+              << "element " << i;
+        }
+      }
+    }
+  }
+}
+
+TEST_F(GpuMemory, BytesAreWrittenWhereTheyAreMeantAndReadFromWhereTheyAre) {
+  constexpr std::size_t kBytes = 100'000;
+  const auto buffer = device->allocate(kBytes);
+  auto* const address = static_cast<char*>(buffer->address());
+  stream->fill_bytes(address, 1, kBytes);
+  stream->fill_bytes(address + 1001, 2, 777);
+  stream->wait();
+  const auto bytes = content(*buffer);
+  for (std::size_t i = 0; i < kBytes; ++i) ASSERT_EQ(bytes[i], i >= 1001 && i < 1778 ? 2 : 1) << i;
+  unsigned char three[3] = {};
+  device->read(*buffer, 1776, three, sizeof three);
+  EXPECT_EQ(std::vector(three, three + 3), (std::vector<unsigned char>{2, 2, 1}));
+}
+
+TEST_F(GpuMemory, HostAndDeviceShareWords) {
+  const auto increment = device->load(kernels::increment_kernel);
+  SharedWords words(*device, 2);
+  words[0] = 41;
+  launch(*stream, *increment, {1, 1}, words.on_device(0));
+  stream->wait();
+  EXPECT_EQ(words[0], 42u);
+  EXPECT_EQ(words[1], 0u);
+}
+
+TEST_F(GpuMemory, ComesBackWhenItIsReleased) {
+  constexpr std::uint64_t kBytes = 256 << 20;
+  const std::uint64_t before = device->free_memory_bytes();
+  EXPECT_LE(before, device->facts().memory_bytes.value_or(before));
+  {
+    const auto buffer = device->allocate(kBytes);
+    EXPECT_LE(device->free_memory_bytes(), before - kBytes + kTolerance);
+  }
+  EXPECT_GE(device->free_memory_bytes() + kTolerance, before);
+}
+
+class GpuAllocator : public GpuMemory, public testing::WithParamInterface<AllocatorKind> {
+ protected:
+  void SetUp() override {
+    GpuMemory::SetUp();
+    SKIP_UNLESS_SUPPORTED(allocator = device->allocator(*stream, GetParam()));
+  }
+  void TearDown() override {
+    allocator.reset();
+    GpuMemory::TearDown();
+  }
+  std::unique_ptr<Allocator> allocator;
+};
+
+TEST_P(GpuAllocator, GivesBlocksThatAreApartAndHoldWhatIsWritten) {
+  for (const std::size_t bytes : {std::size_t{256}, std::size_t{1} << 20, std::size_t{64} << 20}) {
+    void* const first = allocator->allocate(bytes);
+    void* const second = allocator->allocate(bytes);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(first) % 256, 0u);
+    allocator->touch(first, bytes);
+    stream->fill_bytes(second, 1, bytes);
+    stream->wait();
+    EXPECT_EQ(content(AllocatedBlock(first, bytes)), std::vector<unsigned char>(bytes, 0x5A));
+    EXPECT_EQ(content(AllocatedBlock(second, bytes)), std::vector<unsigned char>(bytes, 1));
+    allocator->release(first, bytes);
+    allocator->release(second, bytes);
+    stream->wait();
+  }
+}
+
+TEST_P(GpuAllocator, GivesEverythingBackInTheEnd) {
+  constexpr std::size_t kBytes = 128 << 20;
+  const std::uint64_t before = device->free_memory_bytes();
+  for (int round = 0; round < 3; ++round) {
+    void* const block = allocator->allocate(kBytes);
+    EXPECT_LE(device->free_memory_bytes(), before - kBytes + kTolerance);
+    allocator->release(block, kBytes);
+    stream->wait();
+    const bool kept = device->free_memory_bytes() <= before - kBytes + kTolerance;
+    EXPECT_EQ(kept, GetParam() == AllocatorKind::pool) << "a pool keeps what is released";
+  }
+  allocator.reset();
+  EXPECT_GE(device->free_memory_bytes() + kTolerance, before);
+}
+
+TEST_P(GpuAllocator, SaysWhenThereIsNotSoMuch) {
+  constexpr int kOutOfMemory = 2;
+  EXPECT_TRUE(fails_with(kOutOfMemory, [&] { allocator->allocate(std::size_t{1} << 50); }));
+  void* const block = allocator->allocate(1 << 20);
+  allocator->touch(block, 1 << 20);
+  allocator->release(block, 1 << 20);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kind,
+                         GpuAllocator,
+                         testing::Values(AllocatorKind::direct, AllocatorKind::pool),
+                         [](const auto& kind) {
+                           return kind.param == AllocatorKind::pool ? "pool" : "direct";
+                         });
+
+}  // namespace
+}  // namespace launchgap
