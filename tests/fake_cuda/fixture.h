@@ -19,15 +19,12 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/device/cuda/abi/cublas.h"
-#include "harness/device/cuda/abi/cudnn.h"
 #include "harness/device/cuda/abi/driver.h"
-#include "kernels/element.h"
 #include "tests/fake_cuda/operation.h"
 
 namespace launchgap::fake {
 
 using namespace cuda::abi;
-using kernels::ElementType;
 using Json = nlohmann::json;
 
 #define FIELD(name, required, ...) std::type_identity_t<__VA_ARGS__>* name = nullptr;
@@ -56,14 +53,6 @@ struct Cublas {
   Cublas() {
     void* const handle = open_library("libcublas.so.13");
     LAUNCHGAP_CUBLAS_FUNCTIONS(LOAD)
-  }
-};
-
-struct Cudnn {
-  LAUNCHGAP_CUDNN_FUNCTIONS(FIELD)
-  Cudnn() {
-    void* const handle = open_library("libcudnn.so.9");
-    LAUNCHGAP_CUDNN_FUNCTIONS(LOAD)
   }
 };
 
@@ -188,18 +177,22 @@ class FakeNode : public testing::Test {
 };
 
 class FakeCuda : public FakeNode {
- protected:
+ public:  // for the rows of tables
   /// A context on the first device, with the project's kernels.
   void start(const Json& node = a_node()) {
     describe(node.dump());
     ASSERT_EQ(cu.cuInit(0), kSuccess);
     ASSERT_EQ(cu.cuDevicePrimaryCtxRetain(&context, 0), kSuccess);
+    use_context();
+  }
+
+  void use_context() {
     ASSERT_EQ(cu.cuCtxSetCurrent(context), kSuccess);
     ASSERT_EQ(cu.cuModuleLoadDataEx(&module, kPtx, 0, nullptr, nullptr), kSuccess);
     null = function("launchgap_null");
     increment = function("launchgap_increment");
     gate = function("launchgap_gate");
-    fill = function("launchgap_fill");
+    spin = function("launchgap_spin");
   }
 
   /// Devices that differ in these keys; no context yet.
@@ -213,6 +206,13 @@ class FakeCuda : public FakeNode {
     }
     describe(node.dump());
     ASSERT_EQ(cu.cuInit(0), kSuccess);
+  }
+
+  void use_device(int which) {
+    ordinal = which;
+    ASSERT_EQ(cu.cuDevicePrimaryCtxSetFlags_v2(ordinal, kScheduleSpin), kSuccess);
+    ASSERT_EQ(cu.cuDevicePrimaryCtxRetain(&context, ordinal), kSuccess);
+    use_context();
   }
 
   Function function(const char* name) {
@@ -254,12 +254,6 @@ class FakeCuda : public FakeNode {
     return pointer;
   }
 
-  std::size_t free_memory() {
-    std::size_t free = 0, total = 0;
-    EXPECT_EQ(cu.cuMemGetInfo_v2(&free, &total), kSuccess);
-    return free;
-  }
-
   unsigned counter(DevicePointer at) {
     unsigned value = 0xDEAD;
     EXPECT_EQ(cu.cuMemcpyDtoH_v2(&value, at, sizeof value), kSuccess);
@@ -279,36 +273,71 @@ class FakeCuda : public FakeNode {
     return cu.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, on, parameters, nullptr);
   }
 
-  Result launch_fill(Stream on,
-                     DevicePointer out,
-                     unsigned long long count,
-                     unsigned long long seed,
-                     ElementType type) {
-    return launch(fill,
-                  on,
-                  out,
-                  count,
-                  seed,
-                  static_cast<int>(type),
-                  static_cast<int>(kernels::Distribution::small_integer));
+  Result launch_with(LaunchAttributeId id, Function function, Stream on, void** arguments) {
+    LaunchAttribute attribute{};
+    attribute.id = id;
+    attribute.value.flag = 1;
+    const LaunchConfig config{1, 1, 1, 1, 1, 1, 0, on, &attribute, 1};
+    return cu.cuLaunchKernelEx(&config, function, arguments, nullptr);
+  }
+
+  Result begin_capture(Stream on) { return cu.cuStreamBeginCapture_v2(on, kCaptureThreadLocal); }
+  template <typename Work>
+  Graph captured(Stream on, Work work) {
+    Graph graph = nullptr;
+    EXPECT_EQ(begin_capture(on), kSuccess);
+    work();
+    EXPECT_EQ(cu.cuStreamEndCapture(on, &graph), kSuccess);
+    return graph;
+  }
+  GraphExec instantiated(Graph graph) {
+    GraphExec executable = nullptr;
+    EXPECT_EQ(cu.cuGraphInstantiateWithFlags(&executable, graph, 0), kSuccess);
+    return executable;
+  }
+  /// Makes `waiting` wait for what `ahead` has so far.
+  void order(Stream ahead, Stream waiting) {
+    const auto passed = event();
+    EXPECT_EQ(cu.cuEventRecord(passed, ahead), kSuccess);
+    EXPECT_EQ(cu.cuStreamWaitEvent(waiting, passed, 0), kSuccess);
+  }
+
+  /// Two words of host memory, 0.
+  unsigned* mapped(unsigned flags = kHostAllocDeviceMap) {
+    void* host = nullptr;
+    EXPECT_EQ(cu.cuMemHostAlloc(&host, 2 * sizeof(unsigned), flags), kSuccess);
+    auto* const words = static_cast<unsigned*>(host);
+    words[0] = words[1] = 0;
+    return words;
+  }
+
+  /// A product of n x n matrices of FP32, by the library that holds a runtime of its own.
+  Result multiply(Stream on, int n = 1) {
+    const Cublas blas;
+    CublasHandle handle = nullptr;
+    EXPECT_EQ(blas.cublasCreate_v2(&handle), kCublasSuccess);
+    EXPECT_EQ(blas.cublasSetStream_v2(handle, on), kCublasSuccess);
+    const auto count = static_cast<std::size_t>(n) * static_cast<std::size_t>(n);
+    auto* const a = reinterpret_cast<float*>(memory(12 * count));
+    float *const b = a + count, *const c = b + count;
+    const float one = 1, zero = 0;
+    const auto code = blas.cublasSgemm_v2(handle, 0, 0, n, n, n, &one, a, n, b, n, &zero, c, n);
+    EXPECT_EQ(blas.cublasDestroy_v2(handle), kCublasSuccess);
+    return Result{code};
   }
 
   /// What `work` takes on the device, behind a gate.
   template <typename Body>
   double device_ns(Stream on, Body work) {
-    void* host = nullptr;
-    EXPECT_EQ(cu.cuMemHostAlloc(&host, 2 * sizeof(unsigned), kHostAllocDeviceMap), kSuccess);
-    auto* const words = static_cast<volatile unsigned*>(host);
-    words[0] = 0;
-    words[1] = 0;
-    const auto open = reinterpret_cast<DevicePointer>(host);
+    auto* const words = mapped();
+    const auto open = reinterpret_cast<DevicePointer>(words);
     const auto begin = event(), end = event();
     EXPECT_EQ(launch(gate, on, open, open + sizeof(unsigned), 5'000'000'000ull), kSuccess);
     EXPECT_EQ(cu.cuEventRecord(begin, on), kSuccess);
     work();
     EXPECT_EQ(cu.cuEventRecord(end, on), kSuccess);
     usleep(1000);  // it all has arrived
-    words[0] = 1;
+    std::atomic_ref(words[0]).store(1);
     EXPECT_EQ(cu.cuStreamSynchronize(on), kSuccess);
     return elapsed_ns(begin, end);
   }
@@ -320,9 +349,10 @@ class FakeCuda : public FakeNode {
   }
 
   Cuda cu;
+  int ordinal = 0;
   Context context = nullptr;
   Module module = nullptr;
-  Function null = nullptr, increment = nullptr, gate = nullptr, fill = nullptr;
+  Function null = nullptr, increment = nullptr, gate = nullptr, spin = nullptr;
 };
 
 }  // namespace launchgap::fake
