@@ -252,13 +252,18 @@ def telemetry(result: Result) -> Answer:
     return (YES, ", ".join(gpu)) if gpu else ((NO, "NVML tells nothing") if keys else (OPEN, "no records"))
 
 
-def both_forms(result: Result) -> Answer:
-    found = {name: state for name, state in result.steps.items() if ".tests." in name}
-    figure = ", ".join(f"{name}: {state}{' (' + why + ')' if why else ''}" for name, (state, why) in found.items())
-    states = {state for state, _ in found.values()}
-    if "FAIL" in states:
-        return NO, figure
-    return (YES if states == {"PASS"} else OPEN), figure or "not run"
+def tests(*ways: str) -> Callable[[Result], Answer]:
+    """launchgap-gpu-test, run in these ways."""
+
+    def answer(result: Result) -> Answer:
+        found = {name: state for name, state in result.steps.items() if ".tests." in name and name.endswith(ways)}
+        figure = ", ".join(f"{name}: {state}{' (' + why + ')' if why else ''}" for name, (state, why) in found.items())
+        states = {state for state, _ in found.values()}
+        if "FAIL" in states:
+            return NO, figure
+        return (YES if states == {"PASS"} else OPEN), figure or "not run"
+
+    return answer
 
 
 def under_nsys(result: Result) -> Answer:
@@ -327,7 +332,8 @@ def sentences(result: Result) -> Answer:
 QUESTIONS: list[tuple[str, str, Callable[[Result], Answer]]] = [
     ("0", "The doctor proves the GPU and finds nothing wrong with a machine that works", doctor),
     ("0w", "A program that uses the GPU is recognised by its device nodes", step("doctor-watch")),
-    ("1", "Kernels, libraries and clocks are right, native and portable", both_forms),
+    ("1", "Kernels, libraries and clocks are right, native and portable", tests("native", "portable")),
+    ("1t", "What is traced is what ran, and all of it", tests("traced")),
     ("3", "Where nvcc knew the GPU, kernels are native and nothing is compiled", native_form),
     ("4", "What opening the device costs, with and without a keeper", opening),
     ("5", "No case failed or is invalid", quick_rows),

@@ -93,7 +93,8 @@ TEST_F(GpuTelemetry, CountersNeverFallAndNoneCountsMoreTimeThanThereWas) {
   const auto elapsed_ns = static_cast<double>(now_ns() - begin);
   for (const TelemetryQuantity& quantity : telemetry_quantities()) {
     const auto first = before.find(quantity.key), last = after.find(quantity.key);
-    if (!quantity.counter || first == before.end() || last == after.end()) continue;
+    const bool of_one_cpu = quantity.key == "deep_idle_us";  // and this thread may be on another
+    if (!quantity.counter || of_one_cpu || first == before.end() || last == after.end()) continue;
     const double grown = last->second - first->second;
     EXPECT_GE(grown, 0) << quantity.key;
     // A counter of time has steps of its own, of some 100 ms.

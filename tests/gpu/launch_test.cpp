@@ -16,11 +16,15 @@ class GpuLaunch : public Gpu {
   void SetUp() override {
     Gpu::SetUp();
     increment = device->load(kernels::increment_kernel);
+    flag = device->load(kernels::flag_kernel);
   }
   void count(Stream& on, const DeviceCounter& counter, int times = 1) {
     for (int i = 0; i < times; ++i) launch(on, *increment, {1, 1}, counter.address());
   }
-  std::unique_ptr<Kernel> increment;
+  void raise(Stream& on, const SharedWords& words, int word, unsigned value) {
+    launch(on, *flag, {1, 1}, words.on_device(word), value);
+  }
+  std::unique_ptr<Kernel> increment, flag;
 };
 
 TEST_F(GpuLaunch, RunsOnceAndInOrder) {
@@ -194,8 +198,10 @@ TEST_F(GpuLaunch, AStreamWaitsForAnEventOfAnotherAndForNothingElse) {
   const auto waiting = device->create_stream(), free = device->create_stream();
   const auto passed = device->create_event(EventUse::order),
              never = device->create_event(EventUse::order);
-  const DeviceCounter counter(*device), other(*device);
+  const DeviceCounter counter(*device);
+  SharedWords words(*device, 2);
   count(*stream, counter);
+  raise(*stream, words, 0, 1);  // what is loaded lazily is there then
   stream->wait();
   Gate gate(*device, *stream);
   gate.close();
@@ -205,12 +211,17 @@ TEST_F(GpuLaunch, AStreamWaitsForAnEventOfAnotherAndForNothingElse) {
   waiting->wait_for(*never);  // was not recorded, so there is nothing to wait for
   waiting->fill_bytes(counter.address(), 1, sizeof(unsigned));
   count(*waiting, counter);
-  count(*free, other);
+  raise(*waiting, words, 0, 2);
+  raise(*free, words, 1, 2);
+  EXPECT_TRUE(words.becomes(1, 2));
   free->wait();
-  EXPECT_EQ(other.value(), 1u);
-  EXPECT_EQ(counter.value(), 1u) << "behind the gate";
+  busy_for(10);
+  EXPECT_EQ(words[0], 1u) << "behind the gate";
+  EXPECT_EQ(counter.value(), 1u);
   gate.open();
   waiting->wait();
+  stream->wait();
+  EXPECT_EQ(words[0], 2u);
   EXPECT_EQ(counter.value(), 0x01010102u) << "in the order of the event";
   EXPECT_FALSE(gate.timed_out());
 }
@@ -219,15 +230,15 @@ TEST_F(GpuLaunch, TheDefaultStreamTakesTurnsWithThoseThatAreOrderedWithItAlone) 
   const auto ordered = device->create_stream({.ordered_with_default = true, .priority = {}});
   const auto usual = device->default_stream();
   SharedWords words(*device, 3);
-  for (int i = 0; i < 3; ++i) launch(*stream, *increment, {1, 1}, words.on_device(i));
+  for (int i = 0; i < 3; ++i) raise(*stream, words, i, 1);
   stream->wait();
   Gate gate(*device, *ordered);
   gate.close();
-  launch(*usual, *increment, {1, 1}, words.on_device(0));
-  launch(*ordered, *increment, {1, 1}, words.on_device(1));
-  launch(*stream, *increment, {1, 1}, words.on_device(2));
+  raise(*usual, words, 0, 2);
+  raise(*ordered, words, 1, 2);
+  raise(*stream, words, 2, 2);
+  EXPECT_TRUE(words.becomes(2, 2)) << "any other stream goes on";
   stream->wait();
-  EXPECT_EQ(words[2], 2u) << "any other stream goes on";
   busy_for(10);
   EXPECT_EQ(words[0], 1u) << "the default stream waits";
   EXPECT_EQ(words[1], 1u) << "and this one for it, too";
@@ -278,21 +289,17 @@ TEST_F(GpuLaunch, ThreadsLaunchSideBySideInStreamsOfTheirOwnAndInOne) {
 // A host that looks, and never calls the driver
 
 TEST_F(GpuLaunch, AHostSeesAFlagWhenWhatIsAheadOfItIsDone) {
-  const auto flag = device->load(kernels::flag_kernel);
   SharedWords words(*device, 2);
   const DeviceCounter counter(*device);
-  const auto raise = [&](int word, unsigned value) {
-    launch(*stream, *flag, {1, 1}, words.on_device(word), value);
-  };
-  raise(0, 1);
+  raise(*stream, words, 0, 1);
   EXPECT_TRUE(words.becomes(0, 1)) << "though nobody waits";
   count(*stream, counter);
   stream->wait();
   Gate gate(*device, *stream);
   gate.close();
   count(*stream, counter, 3);
-  raise(0, 2);
-  raise(1, 3);
+  raise(*stream, words, 0, 2);
+  raise(*stream, words, 1, 3);
   busy_for(10);
   EXPECT_EQ(words[0], 1u);
   gate.open();
