@@ -1,4 +1,6 @@
 // The fake driver's launches of kernels.
+#include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "tests/fake_cuda/entry.h"
@@ -87,13 +89,14 @@ Item special_item(Process& process,
                   const Grid& grid) {
   Item item;
   if (is_gate(kernel)) {
-    item.shut =
-        [&process, &context, ranges = gate_ranges(parameters), shut = gate(kernel, parameters)](
+    item.opened =
+        [&process, &context, ranges = gate_ranges(parameters), opened = gate(kernel, parameters)](
             double begin_ns, double at_ns) {
           for (const auto& range : ranges) {
             if (!process.addresses.accessible(range, context.index)) context.fail(kIllegalAddress);
           }
-          return context.sticky == kSuccess && shut(begin_ns, at_ns);
+          return context.sticky == kSuccess ? opened(begin_ns, at_ns)
+                                            : std::optional(std::max(begin_ns, at_ns));
         };
   } else if (const auto polled = polled_kernel(kernel, parameters)) {
     item.thread_work = thread_work(process, context, kernel, parameters, *polled);
@@ -174,7 +177,7 @@ Result launch_kernel(Call& call,
           return kNotSupported;
         const Parameters copied(kernel, parameters);
         Item item = special_item(process, context, kernel, copied, grid);
-        const bool special = item.shut || item.thread_work || item.work;
+        const bool special = item.opened || item.thread_work || item.work;
         Work work = work_of(process, device, kernel, copied, shape, grid);
         if (special) work.operation = {};
         if (options.programmatic) work.overlap_ns = device.launch.dependent_overlap_ns;

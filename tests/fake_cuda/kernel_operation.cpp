@@ -5,8 +5,8 @@
 #include <cmath>
 #include <string>
 
-#include "kernels/kernels.h"
 #include "kernels/element.h"
+#include "kernels/kernels.h"
 
 namespace launchgap::fake {
 namespace {
@@ -118,17 +118,17 @@ Operation kernel_operation(const kernels::KernelDescription& kernel,
   return operation;
 }
 
-std::function<bool(double, double)> gate(const kernels::KernelDescription& kernel,
-                                         Parameters parameters) {
-  return [=, &kernel](double begin_ns, double now_ns) mutable {
+std::function<std::optional<double>(double, double)> gate(const kernels::KernelDescription& kernel,
+                                                          Parameters parameters) {
+  return [=, &kernel](double begin_ns, double now_ns) mutable -> std::optional<double> {
     const std::atomic_ref<unsigned> open(*parameters.get<unsigned*>(0));
     const auto timeout_ns = static_cast<double>(parameters.get<unsigned long long>(2));
     const bool is_open = open.load(std::memory_order_acquire) != 0;
-    if (!is_open && now_ns - begin_ns <= timeout_ns) return true;
+    if (!is_open && now_ns - begin_ns <= timeout_ns) return std::nullopt;
     // The host twin spins on its own clock; what is left of the time-out is nothing.
     parameters.set(2, 0ull);
     parameters.run(kernel, {});
-    return false;
+    return is_open ? std::max(begin_ns, now_ns) : begin_ns + timeout_ns;
   };
 }
 

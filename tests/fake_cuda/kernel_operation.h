@@ -41,10 +41,9 @@ Operation kernel_operation(const kernels::KernelDescription& kernel,
                            Parameters parameters,
                            kernels::LaunchShape shape);
 
-/// For Item::shut: whether the gate is still shut. One that waited for longer than its time-out
-/// opens and says so.
-std::function<bool(double, double)> gate(const kernels::KernelDescription& kernel,
-                                         Parameters parameters);
+/// For Item::opened. One that waited for longer than its time-out opens and says so.
+std::function<std::optional<double>(double, double)> gate(const kernels::KernelDescription& kernel,
+                                                          Parameters parameters);
 
 /// The flags that a gate reads and writes.
 std::vector<Range> gate_ranges(const Parameters& parameters);

@@ -156,7 +156,7 @@ abi::Result Process::launch(Lock& lock,
                             Item item) {
   if (context.invalidate_implied_capture(timeline)) return kCaptureImplicit;
   if (CapturePoint* const point = context.capture_of(timeline)) {
-    if (item.work || item.shut || item.thread_work) {
+    if (item.work || item.opened || item.thread_work) {
       point->capture->invalid = true;
       return abi::kCaptureUnsupported;
     }

@@ -17,7 +17,8 @@ ItemPointer Timeline::push(Item item) {
   item.timeline = this;
   last_ = std::make_shared<Item>(std::move(item));
   Item& pushed = *last_;
-  const bool nothing_to_run = !pushed.work && !pushed.shut && !pushed.thread_work && !pushed.batch;
+  const bool nothing_to_run =
+      !pushed.work && !pushed.opened && !pushed.thread_work && !pushed.batch;
   const bool known_begin = queue_.empty() && others_are_executed(pushed);
   // What has no effect but its time needs no turn in the queue: the wait after a burst of empty
   // kernels would spend noticeable time on them.
@@ -71,7 +72,7 @@ std::optional<double> Timeline::begin_of_queued(const Item& item) const {
     if (!others_are_executed(*queued)) return std::nullopt;
     const double begin = begin_of(*queued, available);
     if (queued.get() == &item) return begin;
-    if (queued->shut || queued->thread_work) return std::nullopt;
+    if (queued->opened || queued->thread_work) return std::nullopt;
     available = end_of(*queued, begin, available);
   }
   return std::nullopt;
@@ -85,9 +86,10 @@ bool Timeline::execute_first(double now_ns, bool ahead) {
   }
   const double begin = begin_of(*item);
   double end = end_of(*item, begin, available_ns_);
-  if (item->shut) {
-    if (item->shut(begin, now_ns)) return false;
-    end = std::max(begin, now_ns);
+  if (item->opened) {
+    const std::optional<double> opened_ns = item->opened(begin, now_ns);
+    if (!opened_ns) return false;
+    end = *opened_ns;
   }
   if (const auto& thread_work = item->thread_work) {
     if (!thread_work->finished.load(std::memory_order_acquire)) return false;
@@ -98,7 +100,7 @@ bool Timeline::execute_first(double now_ns, bool ahead) {
   settle(*item, begin, end);
   if (item->work) item->work();
   item->work = nullptr;
-  item->shut = nullptr;
+  item->opened = nullptr;
   item->thread_work = nullptr;
   item->batch = nullptr;
   return true;
@@ -118,7 +120,7 @@ void Timeline::abandon() {
     item->end_ns = 0;
     item->after.clear();
     item->work = nullptr;
-    item->shut = nullptr;
+    item->opened = nullptr;
     item->thread_work = nullptr;
     item->batch = nullptr;
     item->times = nullptr;

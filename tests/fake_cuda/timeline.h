@@ -47,9 +47,9 @@ struct Item {
   std::shared_ptr<Batch> batch;              // its duration counts instead
   std::vector<std::shared_ptr<Item>> after;  // of other streams
   std::function<void()> work;
-  /// Gates only: asked with the gate's begin, whether it is still shut now. Its end is when it was
-  /// first seen open.
-  std::function<bool(double begin_ns, double now_ns)> shut;
+  /// Gates only: asked with the gate's begin, its end: when it was first seen open, or its time-out
+  /// was over. Nothing while it is shut.
+  std::function<std::optional<double>(double begin_ns, double now_ns)> opened;
   std::shared_ptr<ThreadWork> thread_work;
   std::shared_ptr<KernelTimes>
       times;  // of a kernel, or of all of a batch; null when nobody listens
