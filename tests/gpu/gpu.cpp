@@ -51,7 +51,7 @@ unsigned DeviceCounter::value() const {
 
 SharedWords::SharedWords(Device& device, int count)
     : buffer_(device.allocate_shared(static_cast<std::size_t>(count) * sizeof(unsigned))),
-      words_(static_cast<volatile unsigned*>(buffer_->address())),
+      words_(static_cast<unsigned*>(buffer_->address())),
       on_device_(static_cast<unsigned*>(device.device_address(*buffer_))) {
   std::fill_n(words_, count, 0u);
 }
@@ -59,7 +59,7 @@ SharedWords::SharedWords(Device& device, int count)
 bool SharedWords::becomes(int i, unsigned value) {
   constexpr std::int64_t kMostNs = 5'000'000'000;
   for (const std::int64_t begin = now_ns(); now_ns() - begin < kMostNs;) {
-    if (words_[i] == value) return true;
+    if ((*this)[i] == value) return true;
   }
   return false;
 }

@@ -6,6 +6,7 @@
 // the device, and leaves nothing behind. What a device cannot do is skipped with its reason.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -58,14 +59,14 @@ class DeviceCounter {
 class SharedWords {
  public:
   SharedWords(Device& device, int count);
-  volatile unsigned& operator[](int i) { return words_[i]; }
+  std::atomic_ref<unsigned> operator[](int i) { return std::atomic_ref(words_[i]); }
   void* on_device(int i) const { return on_device_ + i; }
   /// Whether a word gets this value within 5 s, by looking alone.
   bool becomes(int i, unsigned value);
 
  private:
   std::unique_ptr<Buffer> buffer_;
-  volatile unsigned* words_;
+  unsigned* words_;
   unsigned* on_device_;
 };
 

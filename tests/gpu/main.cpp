@@ -66,11 +66,10 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "cannot be tested: no tracing: %s\n", why.what());
   } catch (const launchgap::Unsupported& error) {
     std::fprintf(stderr, "cannot be tested: %s\n", error.what());
-  } catch (const launchgap::NoGpuError& error) {
-    std::fprintf(stderr, "no GPU: %s\n", error.what());
   } catch (const launchgap::Error& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    code = static_cast<int>(error.exit_code());
+    const bool found = !launchgap::Gpu::uuid.empty();
+    std::fprintf(stderr, "%s%s\n", found ? "" : "no GPU: ", error.what());
+    if (found) code = static_cast<int>(error.exit_code());
   }
   std::fflush(nullptr);
   // With CUPTI in the process, destructors and exit handlers could only go wrong.
