@@ -152,16 +152,18 @@ const GpuName* named_like(std::string_view text) {
   if (asked.empty()) return nullptr;
   const bool branded = asked != without_brand(asked);
   const BoardWords board(asked);
-  std::vector<const GpuName*> exact, similar;
+  std::vector<const GpuName*> whole, part, similar;
   for (const GpuName& row : tables().gpu_names) {
+    const auto words_in = [&](const std::string& name) {
+      return branded ? words_of(name) : without_brand(words_of(name));
+    };
+    if (words_in(row.name) == asked) whole.push_back(&row);
     for (const std::string& name : names_in(row.name)) {
-      const std::vector<std::string> words =
-          branded ? words_of(name) : without_brand(words_of(name));
-      if (words == asked) exact.push_back(&row);
-      if (board.matches(BoardWords(words))) similar.push_back(&row);
+      if (words_in(name) == asked) part.push_back(&row);
+      if (board.matches(BoardWords(words_in(name)))) similar.push_back(&row);
     }
   }
-  const std::vector<const GpuName*>& found = exact.empty() ? similar : exact;
+  const auto& found = !whole.empty() ? whole : !part.empty() ? part : similar;
   const bool one_kind = std::ranges::all_of(
       found, [&](const GpuName* row) { return row->capability == found.front()->capability; });
   return found.empty() || !one_kind ? nullptr : found.back();
