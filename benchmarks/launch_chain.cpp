@@ -293,13 +293,14 @@ void chain_pair(Adviser& adviser,
 }
 
 std::string cv_text(const stats::Estimate& cv) {
-  const auto percent = [](double share) {
-    return share < 0.995 ? fmt::format("{:.2g}", 100 * share) : fmt::format("{:.0f}", 100 * share);
+  const auto number = [](double share) {
+    const std::string text = percent_text(share);
+    return text.substr(0, text.size() - 2);  // the unit stands once
   };
-  return fmt::format("{} % (95 % {} to {})",
-                     percent(cv.value),
-                     percent(cv.interval.low),
-                     percent(cv.interval.high));
+  return fmt::format("{} (95 % {} to {})",
+                     percent_text(cv.value),
+                     number(cv.interval.low),
+                     number(cv.interval.high));
 }
 
 /// Whether a graph's times vary less than those of the same launches one by one.

@@ -46,6 +46,12 @@ std::string quantity(std::optional<double> value, std::string_view unit) {
   return fmt::format("{} {}", three_digits(scaled), kUnits[i]);
 }
 
+std::string percent_text(double share) {
+  const double percent = 100 * share;
+  return std::abs(percent) < 99.5 && std::abs(percent) >= 0.0001 ? fmt::format("{:.2g} %", percent)
+                                                                 : fmt::format("{:.0f} %", percent);
+}
+
 std::string bytes_text(double bytes) {
   constexpr std::string_view kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
   std::size_t i = 0;

@@ -15,6 +15,9 @@ std::string quantity(std::optional<double> value, std::string_view unit);
 /// "20 µs", "2.5 ms": a duration that was chosen, with as few digits as it has.
 std::string duration_text(std::uint64_t nanoseconds);
 
+/// "1.2 %", "113 %", of a share: two digits, and never in powers of ten.
+std::string percent_text(double share);
+
 /// "80 GiB".
 std::string bytes_text(double bytes);
 

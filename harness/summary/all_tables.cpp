@@ -129,6 +129,7 @@ const std::vector<Table>& all_tables() {
       quantiles_table(),
       sequence_table(),
       telemetry_table(),
+      headlines_table(),
       variation_table(),
       odd_devices_table(),
       fallback_table(),

@@ -1,9 +1,46 @@
 #include "harness/core/plan.h"
 #include "harness/summary/fallback.h"
 #include "harness/summary/findings.h"
+#include "harness/summary/headlines.h"
 #include "harness/summary/table_makers.h"
 
 namespace launchgap {
+namespace {
+
+struct HeadlineRow {
+  const Headline* headline;
+  HeadlineValue found;
+  std::string device;
+};
+
+std::vector<HeadlineRow> headline_rows(const Tabled& from) {
+  std::vector<HeadlineRow> rows;
+  for (const DeviceFacts& device : from.session.devices) {
+    for (const NamedHeadline& named : all_headlines()) {
+      const HeadlineValue found = headline_value(from.rows, device.uuid, named);
+      if (found.value) rows.push_back({named.headline, found, device.uuid});
+    }
+  }
+  return rows;
+}
+
+}  // namespace
+
+Table headlines_table() {
+  using Row = const HeadlineRow&;
+  return make_table<HeadlineRow>(
+      "headlines.csv",
+      "device and number that a person looks for first",
+      TableUse::details,
+      headline_rows,
+      {{"device_id", meaning::kDevice, &HeadlineRow::device},
+       {"place", "Of the column, from the left.", [](Row row) { return row.headline->place; }},
+       {"heading", "Of the column.", [](Row row) { return row.headline->heading; }},
+       {"case", meaning::kCase, [](Row row) { return row.found.row->key.name.text(); }},
+       {"metric", meaning::kMetric, [](Row row) { return row.found.row->metric; }},
+       {"unit", meaning::kUnit, [](Row row) { return row.found.unit; }},
+       {"value", "The number.", [](Row row) { return row.found.value; }, kUnitOfMetric}});
+}
 
 Table variation_table() {
   using Row = const Variation&;

@@ -278,7 +278,7 @@ std::vector<Sentence> sentences(const SessionData& session, const std::vector<Su
       double shift = 0;
       for (const double median : row->run_medians)
         shift = std::max(shift, std::abs(median - center) / center);
-      text += fmt::format("; a fresh process shifts the median by up to {:.2g} %", 100 * shift);
+      text += fmt::format("; a fresh process shifts the median by up to {}", percent_text(shift));
     }
     if (row->between_run_cv && row->run_medians.size() >= 5) {
       // Two means of n runs differ by chance by up to 1.96 sqrt(2 / n) cv, 19 times of 20; to find

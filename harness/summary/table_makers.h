@@ -17,6 +17,7 @@ Table sequence_table();
 Table telemetry_table();
 
 // finding_tables.cpp: what the statistics say
+Table headlines_table();
 Table variation_table();
 Table odd_devices_table();
 Table fallback_table();
@@ -24,7 +25,7 @@ Table fallback_sentences_table();
 Table observer_table();
 Table sentences_table();
 
-// trace_tables.cpp: what the traced arm recorded
+// trace_tables.cpp: what traced runs recorded
 Table parts_table();
 Table flag_check_table();
 Table kernels_table();

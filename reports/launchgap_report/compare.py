@@ -8,6 +8,7 @@ never put in relation to a real one.
 from __future__ import annotations
 
 import json
+import math
 import statistics
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -69,6 +70,8 @@ class Digest:
     family: str
     metric: str
     cells: list[str]
+    tells: float = 0
+    """How far the devices are apart: the largest logarithm of a ratio"""
 
 
 @dataclass
@@ -78,6 +81,8 @@ class Comparison:
     families: dict[str, list[Line]]
     digests: list[Digest]
     warnings: list[str]
+    digested: list[Column]
+    """The columns of the digests: without those of which none has a ratio"""
     estimated: list[str] = field(default_factory=list)
 
 
@@ -101,6 +106,12 @@ def case_text(key: CaseKey) -> str:
     return f"{text} [{', '.join(extra)}]" if extra else text
 
 
+def generations(devices: list[Device]) -> int:
+    """How many generations of GPUs, by compute capability, have measured something."""
+    measured = [d for d in devices if d.usable and not d.is_host and any(r.device is d for r in d.session.rows)]
+    return len({d.record["compute_capability"] for d in measured if d.record["compute_capability"]})
+
+
 def order(devices: list[Device], table: list[gen.Generation]) -> list[Device]:
     return sorted(devices, key=lambda d: (gen.sort_key(d, table), d.order))
 
@@ -117,12 +128,15 @@ def compare(sessions: list[Session], table: list[gen.Generation]) -> Comparison 
     families: dict[str, list[Line]] = {}
     for line in lines:
         families.setdefault(line.family, []).append(line)
+    digests = [d for family, group in families.items() for d in _digests(family, group, columns)]
+    digests.sort(key=lambda d: -d.tells)
     return Comparison(
         columns,
         reference,
         families,
-        [d for family, group in families.items() for d in _digests(family, group, columns)],
+        digests,
         _warnings([c.device for c in columns]),
+        [c for c in columns if any(d.cells[c.slot] for d in digests)],
         [c.title for c in columns if not c.launched_known and not c.device.is_host],
     )
 
@@ -273,9 +287,12 @@ def _digests(family: str, lines: list[Line], columns: list[Column]) -> list[Dige
     """One digest per metric, so that a time and the throughput derived from it never mix."""
     digests = []
     metrics = dict.fromkeys((line.key[0], line.metric) for line in lines if line.metric)
+    if ("plain", "tflops") in metrics:
+        metrics.pop(("plain", "device_ns"), None)  # of which it is derived
     for arm, metric in metrics:
         group = [line for line in lines if line.metric == metric and line.key[0] == arm]
         cells = []
+        tells = 0.0
         for column in columns:
             speeds = sorted(
                 line.cells[column.slot].speed
@@ -287,12 +304,15 @@ def _digests(family: str, lines: list[Line], columns: list[Column]) -> list[Dige
             elif not speeds:
                 cells.append("")
             else:
-                text, _ = verdict(statistics.median(speeds), group[0].unit)
+                middle = statistics.median(speeds)
+                tells = max(tells, abs(math.log(middle)))
+                text, _ = verdict(middle, group[0].unit)
                 if len(speeds) > 1:
                     text += f" ({_range(speeds, group[0].unit)})"
                 cells.append(text)
         if any(c and c != "reference" for c in cells):
-            digests.append(Digest(family, metric + (f" ({arm})" if arm != "plain" else ""), cells))
+            name = metric + (f" ({arm})" if arm != "plain" else "")
+            digests.append(Digest(family, name, cells, tells))
     return digests
 
 

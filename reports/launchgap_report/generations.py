@@ -121,8 +121,11 @@ def launched(device: Device, generations: list[Generation]) -> tuple[str, bool]:
     came out. Empty when even that cannot be said.
     """
     found = match(device, generations)
-    if found and found.launched:
-        return found.launched, True
+    if found:
+        # Of a form or memory size without a date of its own, the first of its model says when.
+        of_model = [g.launched for g in generations if g.name.model == found.name.model and g.launched]
+        if found.launched or of_model:
+            return found.launched or min(of_model), True
     capability = parse_capability(device.record["compute_capability"])
     if capability is None:
         return "", False

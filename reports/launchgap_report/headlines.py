@@ -1,14 +1,13 @@
-"""Each device in one sentence, and what that means for the reader."""
+"""The first table: each device's launches in a line, with a verdict in a word."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from .details import is_idle_null, split_case
-from .findings import own_path
+from .details import split_case
 from .session import Device, Row
 from .tables import Record
-from .text import count, join_and, percent, quantity, sentence, with_units
+from .text import MISSING, count, join_and, percent, quantity, sentence, with_units
 
 UNSTABLE = 0.2
 """Largest less smallest median of a run, as a share: then a single run is no measurement."""
@@ -21,73 +20,99 @@ _WORDS = {
 
 
 @dataclass
-class Headline:
+class Verdict:
+    word: str
+    note: str
+    tone: str
+    """ok, warning or bad"""
+
+
+@dataclass
+class Line:
+    """One device; `numbers` stand under the heads of the table."""
+
     device: Device
-    text: str
-    advice: str
-    tone: str  # ok, warning or bad
+    numbers: list[str]
+    shift: str
+    verdict: Verdict
     odd: str = ""
-    slower: bool = False
+    sentence: str = ""
 
 
-def headline(device: Device) -> Headline:
+@dataclass
+class Headlines:
+    heads: list[str]
+    lines: list[Line] = field(default_factory=list)
+
+
+def table(devices: list[Device]) -> Headlines:
+    """The numbers of launches; where none was measured, the first ones of what was."""
+    found = {id(d): d.session.details.of("headlines", d.id) for d in devices if d.usable}
+    known = {r["heading"]: r for records in found.values() for r in records}
+    ordered = sorted(known.values(), key=lambda r: r.get("place") or 0)
+    # Numbers of one case and metric belong together: its median, and its one in a thousand.
+    first = [r for r in ordered if _of(r) == _of(ordered[0])] if ordered else []
+    heads = [r["heading"] for r in (first if len(first) > 1 else ordered[:3])]
+    return Headlines(heads, [_line(d, heads, found.get(id(d), [])) for d in devices])
+
+
+def _of(record: Record) -> tuple[str, str]:
+    benchmark, params = split_case(record["case"])
+    return f"{benchmark} {params.get('mode', '')}", record["metric"]
+
+
+def _line(device: Device, heads: list[str], records: list[Record]) -> Line:
     if not device.usable:
         reason = sentence(device.record["reason"] or "no reason recorded")
-        return Headline(device, f"not usable, nothing was measured: {reason}", "", "bad")
-    row = _launch_row(device, "api_ns") or _launch_row(device, "roundtrip_ns")
-    own = device.session.details.of("sentences", device.id)
-    text = own[0]["sentence"] if own else ""
-    if not text:
-        if row is None:
-            return Headline(device, _why_nothing(device), "", "bad")
-        what = "A launch call" if row.metric == "api_ns" else "A round trip"
-        text = f"{what} takes {quantity(row.get('p50'), row.unit)} (median)."
-    advice, tone = ("", "ok") if row is None else _advice(device, row)
+        return Line(device, [], "", Verdict("not usable", reason, "bad"))
+    by_heading = {r["heading"]: r for r in records}
+    chosen = [by_heading.get(head) for head in heads]
+    if not any(chosen):
+        return Line(device, [], "", Verdict("not measured", _why_nothing(device), "bad"))
+    numbers = [quantity(r.get("value"), r["unit"]) if r else MISSING for r in chosen]
+    row = _row_of(device, next(r for r in chosen if r))
     odd, slower = _odd(device)
-    tone = "warning" if slower else tone
-    return Headline(device, with_units(text), advice, tone, odd, slower)
+    verdict = _verdict(device, row)
+    if slower and verdict.tone == "ok":
+        verdict = Verdict("slower than its kind", "", "warning")
+    own = device.session.details.of("sentences", device.id)
+    text = with_units(own[0]["sentence"]) if own else ""
+    shift = percent(row.get("run_median_range")) if row and (row.get("runs") or 0) > 1 else MISSING
+    return Line(device, numbers, shift, verdict, odd, text)
 
 
-def _launch_row(device: Device, metric: str) -> Row | None:
+def _row_of(device: Device, record: Record) -> Row | None:
     for row in device.session.rows:
-        if (
-            row.device is device
-            and row.usual
-            and is_idle_null(row.case)
-            and row.metric == metric
-            and row.get("p50") is not None
-            and own_path(row.params).get("api", "own") == "own"
-        ):
+        if row.device is device and row.usual and (row.case, row.metric) == (record["case"], record["metric"]):
             return row
     return None
 
 
-def _advice(device: Device, row: Row) -> tuple[str, str]:
+def _verdict(device: Device, row: Row | None) -> Verdict:
     tools = {
         run["measured_under_tool"]
         for run in device.session.runs
         if run["device_id"] == device.id and run["measured_under_tool"]
     }
     if tools:
-        return f"Measured under {join_and(sorted(tools))}: no baseline.", "warning"
-    if (row.get("runs") or 0) < 2:
-        text = "One run only: how far a fresh process shifts the median is not known."
-        return text, "warning"
+        return Verdict("no baseline", f"Measured under {join_and(sorted(tools))}.", "warning")
+    if row is None or (row.get("runs") or 0) < 2:
+        text = "How far a fresh process shifts the median is not known."
+        return Verdict("one run only", text, "warning")
     spread = row.get("run_median_range")
     if spread is None:
-        return "", "ok"
+        return Verdict("measured", "", "ok")
     if spread > UNSTABLE:
-        text = (
-            "Unstable between runs: a single run is no measurement here. "
-            "Compare medians of several."
-        )
-        return text, "warning"
-    bad = any(
-        r.device is device and r.arm == "plain" and r.status in ("failed", "invalid")
+        text = "A single run is no measurement here: compare medians of several."
+        return Verdict("unstable", text, "warning")
+    bad = [
+        r
         for r in device.session.rows
-    )
-    advice = f"A difference below {percent(spread)} between two single runs says nothing."
-    return advice, "warning" if bad else "ok"
+        if r.device is device and r.arm == "plain" and r.status in ("failed", "invalid")
+    ]
+    if bad:
+        return Verdict("steady, with failures", f"{count(len(bad), 'case')} failed.", "warning")
+    return Verdict("steady", "", "ok")
 
 
 def _odd(device: Device) -> tuple[str, bool]:

@@ -22,6 +22,7 @@ from . import (
     doctor,
     findings,
     glossary,
+    headlines,
     kernels,
     levels,
     observer,
@@ -31,7 +32,6 @@ from . import (
     traces,
 )
 from . import generations as gen
-from .headlines import headline
 from .registry import OF_METRIC, SHARE, Column
 from .session import Device, Record, Row, Session
 from .text import MISSING, about, count, percent, quantity, significant
@@ -86,7 +86,7 @@ def render(sessions: list[Session], table: list[gen.Generation]) -> str:
     metrics = glossary.metrics(sessions)
     columns = glossary.case_columns(sessions[0])
     drawing = plots.Drawing(devices, sessions[0].registry)
-    comparison = cmp.compare(sessions, table) if several else None
+    comparison = cmp.compare(sessions, table) if several or cmp.generations(devices) > 1 else None
     environment = Environment(
         loader=FileSystemLoader(_TEMPLATES),
         autoescape=True,
@@ -104,7 +104,7 @@ def render(sessions: list[Session], table: list[gen.Generation]) -> str:
         several=several,
         simulated=[s for s in sessions if s.simulated],
         label=drawing.label,
-        headlines=[headline(d) for d in devices],
+        headlines=headlines.table(devices),
         boxes=traces.boxes(sessions),
         findings=findings.collect(sessions),
         doctor=doctor.section(drawing, sessions),
@@ -131,7 +131,7 @@ def render(sessions: list[Session], table: list[gen.Generation]) -> str:
         arms=list(dict.fromkeys(row.arm for d in devices for row in _rows_of(d) if row.arm)),
         cases=[case_line(row, columns, several) for d in devices for row in _rows_of(d)],
         missing=MISSING,
-        libraries_of=cmp.libraries,
+        library_versions_of=cmp.library_versions,
     )
 
 

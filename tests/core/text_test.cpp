@@ -32,5 +32,21 @@ TEST(Table, AlignsByWhatIsSeenNotByBytes) {
             "b       1.25\n");
 }
 
+TEST(PercentText, HasTwoDigitsAndNoPowers) {
+  EXPECT_EQ(percent_text(0.012), "1.2 %");
+  EXPECT_EQ(percent_text(0.002), "0.2 %");
+  EXPECT_EQ(percent_text(0.57), "57 %");
+  EXPECT_EQ(percent_text(1.43), "143 %");
+  EXPECT_EQ(percent_text(12.7), "1270 %");
+  EXPECT_EQ(percent_text(0), "0 %");
+  EXPECT_EQ(percent_text(-0.031), "-3.1 %");
+}
+
+TEST(DurationText, HasNoDigitsThatSayNothing) {
+  EXPECT_EQ(duration_text(20'000), "20 µs");
+  EXPECT_EQ(duration_text(2'500'000), "2.5 ms");
+  EXPECT_EQ(duration_text(40), "40 ns");
+}
+
 }  // namespace
 }  // namespace launchgap

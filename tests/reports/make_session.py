@@ -37,7 +37,7 @@ def columns() -> dict[str, list[str]]:
 # What every session has, and what those of older versions lack.
 SESSION_TABLES = ("devices.csv", "runs.csv", "summary.csv", "quantiles.csv")
 DETAIL_TABLES = (
-    "sequence.csv telemetry.csv variation.csv odd_devices.csv observer.csv parts.csv flag_check.csv kernels.csv traces.csv "
+    "headlines.csv sequence.csv telemetry.csv variation.csv odd_devices.csv observer.csv parts.csv flag_check.csv kernels.csv traces.csv "
     "sentences.csv advice.csv published.csv fit.csv"
 ).split()
 PROBABILITIES = sorted(
@@ -124,15 +124,38 @@ class Builder:
     def write(self, folder: Path) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "session.json").write_text(json.dumps(self.info, indent=1), encoding="utf-8")
+        tables = {**self.tables, "headlines.csv": self.tables.get("headlines.csv") or self._headlines()}
         for name in (*SESSION_TABLES, *DETAIL_TABLES):
-            if name in DETAIL_TABLES and name not in self.tables:
+            if name in DETAIL_TABLES and name not in tables:
                 continue
             with (folder / name).open("w", encoding="utf-8", newline="") as file:
                 writer = csv.DictWriter(file, columns()[name], restval="", extrasaction="raise")
                 writer.writeheader()
-                writer.writerows(self.tables.get(name, []))
+                writer.writerows(tables.get(name, []))
         (folder / "tables.json").write_text(json.dumps(described()), encoding="utf-8")
         return folder
+
+    def _headlines(self) -> list[dict[str, Any]]:
+        """As the program makes them of the rows of the summary."""
+        rows: list[dict[str, Any]] = []
+        for row in self.tables["summary.csv"]:
+            for entry in described()["benchmarks"]:
+                for head in entry["headlines"]:
+                    value = row.get("p999" if head["of"] == "one_in_1000" else "p50")
+                    fits = row["benchmark"] == entry["key"] and row.get("metric") == head["metric"]
+                    if not (fits and value and row["arm"] == "plain" and row["status"] == "ok"):
+                        continue
+                    if head["params"] not in row["params"] or head["of"] == "best_median":
+                        continue
+                    if any((r["device_id"], r["heading"]) == (row["device_id"], head["heading"]) for r in rows):
+                        continue
+                    case = f"{row['benchmark']}/{row['params']}"
+                    rows.append(
+                        {"session_id": self.session_id, "device_id": row["device_id"], "value": value, "case": case}
+                        | {key: head[key] for key in ("place", "heading", "metric")}
+                        | {"unit": row["unit"]}
+                    )
+        return rows
 
     def with_details(self, blocks: int = 5) -> Builder:
         """Adds the tables of a session with a traced arm, telemetry and statistics by level."""
