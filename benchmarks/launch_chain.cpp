@@ -213,7 +213,7 @@ std::optional<ChainPoint> longest(const BenchmarkRows& rows, std::string_view mo
 
 /// The share that says whether launches bind the chain: of the trace, else of the device's idling.
 const SummaryRow* starving(const BenchmarkRows& rows, const ChainPoint& point) {
-  const SummaryRow* const traced = point.row(rows, "eager", "empty_queue_share", Arm::traced);
+  const SummaryRow* const traced = point.row(rows, "eager", "starved_share", Arm::traced);
   return traced ? traced : point.row(rows, "eager", "idle_share");
 }
 
@@ -244,7 +244,7 @@ void launch_bound(Adviser& adviser) {
   }
   if (shares.empty()) return;
   const auto what = [](const SummaryRow& share) -> std::string {
-    if (share.metric == "empty_queue_share")
+    if (share.metric == "starved_share")
       return fmt::format("{} of its kernels found nothing queued before them", value_text(share));
     // Below zero: the work took longer when it was timed by itself.
     if (*share.p50 <= 0) return "the device is not seen to idle";

@@ -156,7 +156,8 @@ const Registration flag_launch =
                  Direction::lower_is_better,
                  "host_clock",
                  "From the begin of the launch call until the host sees what the kernel wrote to "
-                 "mapped host memory, on an idle stream. A cross-check of launch_ns that needs "
+                 "pinned host memory that is mapped, on an idle stream. A cross-check of launch_ns "
+                 "that needs "
                  "no tracing; it includes the way back.",
                  "the wait, which follows"})
         .metrics({"flag_ns"})
@@ -178,10 +179,10 @@ const Registration flag_echo =
                  "ns",
                  Direction::lower_is_better,
                  "host_clock",
-                 fmt::format(
-                     "A value written to mapped host memory until the answer of a kernel that was "
-                     "waiting for it: there and back, without a launch. Mean of {} rounds.",
-                     kRounds),
+                 fmt::format("A value written to pinned host memory that is mapped until the "
+                             "answer of a kernel that was "
+                             "waiting for it: there and back, without a launch. Mean of {} rounds.",
+                             kRounds),
                  "a launch"})
         .metrics({"echo_ns"})
         .samples([](Profile profile, const CaseName&) {

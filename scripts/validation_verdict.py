@@ -219,7 +219,7 @@ def library_time(result: Result) -> Answer:
     for row in result.rows("quick", arm="traced"):
         if row["benchmark"] in ("matmul/library", "convolution/library") and number(row["p50"]) is not None:
             by_case.setdefault(row["benchmark"] + "/" + row["params"], {})[row["metric"]] = float(row["p50"])
-    ratios = [(v["kernel_ns"] + v["uncovered_ns"]) / v["device_ns"] for v in by_case.values() if {"kernel_ns", "uncovered_ns", "device_ns"} <= v.keys()]
+    ratios = [(v["kernel_ns"] + v["device_idle_ns"]) / v["device_ns"] for v in by_case.values() if {"kernel_ns", "device_idle_ns", "device_ns"} <= v.keys()]
     if not ratios:
         return OPEN, "matmul and convolution were not traced"
     good = all(0.9 <= ratio <= 1.1 for ratio in ratios)
@@ -352,7 +352,7 @@ QUESTIONS: list[tuple[str, str, Callable[[Result], Answer]]] = [
     ("14", "A flush after a wait delivers everything", late),
     ("15", "Tracing costs at most 1.05 of a bare client's", step("tracing-cost")),
     ("16", "NVML tells clocks and power", telemetry),
-    ("17", "Under nsys the traced arm says who has CUPTI", under_nsys),
+    ("17", "Under nsys traced runs say who has CUPTI", under_nsys),
     ("18", "compute-sanitizer finds nothing", step("compute-sanitizer")),
     ("21", "The runtime's launches cost what the driver's do, or more", runtime_api),
     ("22", "The launch queue has one depth", queue),

@@ -84,17 +84,17 @@ std::string headline_table(const Summarised& summarised) {
 namespace {
 
 /// One line per device that differs from its kind, on its launches if they do.
-std::string odd_device_remarks(const Summarised& summarised) {
+std::string outlier_device_remarks(const Summarised& summarised) {
   struct Speaker {
-    OddDevice odd;
+    OutlierDevice odd;
     int others = 0;
   };
-  const auto weight = [](const OddDevice& odd) {
+  const auto weight = [](const OutlierDevice& odd) {
     const bool launches = odd.key.name.benchmark == "launch/null";
     return std::pair(launches, std::abs(std::log(odd.ratio)));
   };
   std::map<std::string, Speaker> speakers;
-  for (const OddDevice& odd : odd_devices(summarised.session, summarised.rows)) {
+  for (const OutlierDevice& odd : outlier_devices(summarised.session, summarised.rows)) {
     const auto [entry, added] = speakers.try_emplace(odd.device, Speaker{odd});
     if (added) continue;
     ++entry->second.others;
@@ -102,7 +102,7 @@ std::string odd_device_remarks(const Summarised& summarised) {
   }
   std::string text;
   for (const auto& [uuid, speaker] : speakers) {
-    const OddDevice& odd = speaker.odd;
+    const OutlierDevice& odd = speaker.odd;
     const DeviceFacts* device = summarised.session.device(uuid);
     const Metric* metric = find_metric(odd.metric);
     const bool more_is_worse = !metric || metric->direction == Direction::lower_is_better;
@@ -128,7 +128,7 @@ std::string fallback_remarks(const Summarised& summarised) {
   return text;
 }
 
-/// Whether the traced arm is missing, and who else watched.
+/// Whether traced runs are missing, and who else watched.
 std::string tracing_remarks(const SessionData& session) {
   std::set<std::string> tools, problems;
   for (const RunInfo& run : session.runs) {
@@ -173,7 +173,7 @@ std::string first_advice(const Summarised& summarised) {
 }
 
 std::string remarks(const Summarised& summarised) {
-  return odd_device_remarks(summarised) + fallback_remarks(summarised) +
+  return outlier_device_remarks(summarised) + fallback_remarks(summarised) +
          tracing_remarks(summarised.session);
 }
 

@@ -14,7 +14,7 @@ std::string headline_table(const Summarised& summarised);
 std::string first_advice(const Summarised& summarised);
 
 /// What the numbers say that the table does not, one line each: devices that differ from their
-/// kind, why the traced arm is missing, who else watched. Empty if there is nothing to say.
+/// kind, why traced runs are missing, who else watched. Empty if there is nothing to say.
 std::string remarks(const Summarised& summarised);
 
 }  // namespace launchgap::cli

@@ -73,13 +73,13 @@ std::deque<Metric> shared_metrics() {
        "own buffers. Those with the launch's number count from the call until the kernel begins, "
        "the others during the call; where they overlap, once.",
        ""},
-      {"gap_ns",
+      {"inter_kernel_gap_ns",
        "ns",
        kLower,
        "trace",
        "Time between two kernels of a burst in which the device runs neither; mean of the burst.",
        ""},
-      {"uncovered_ns",
+      {"device_idle_ns",
        "ns",
        kLower,
        "trace",
@@ -125,7 +125,7 @@ std::deque<Metric> shared_metrics() {
        "and work.",
        "",
        "the time per kernel"},
-      {"empty_queue_share",
+      {"starved_share",
        "1",
        kLower,
        "trace",
@@ -178,16 +178,20 @@ std::string_view unit_of(std::string_view metric) {
 
 std::string_view current_key(std::string_view benchmark, std::string_view key) {
   struct Renamed {
-    std::string_view benchmark, before, now;
+    std::string_view benchmark, before, now;  // of no benchmark: of all
   };
   constexpr Renamed kRenamed[] = {
       {"launch/graph", "api_ns", "calls_ns"},
       {"launch/graph", "per_launch_ns", "per_node_ns"},
       {"launch/threads", "per_launch_ns", "threads_per_launch_ns"},
       {"launch/dependent", "per_launch_ns", "per_kernel_ns"},
+      {"", "uncovered_ns", "device_idle_ns"},
+      {"", "gap_ns", "inter_kernel_gap_ns"},
+      {"", "empty_queue_share", "starved_share"},
   };
   for (const Renamed& renamed : kRenamed) {
-    if (benchmark == renamed.benchmark && key == renamed.before) return renamed.now;
+    if ((renamed.benchmark.empty() || benchmark == renamed.benchmark) && key == renamed.before)
+      return renamed.now;
   }
   return key;
 }

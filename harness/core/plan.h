@@ -65,7 +65,7 @@ struct Plan {
 /// Orders the runs of every workload. Workloads that must be alone are batches of one; the others
 /// of one setup, arm and replicate share a batch, each on its own device. The order is random
 /// within a replicate, and replicate n of every workload comes before replicate n + 1 of any, so
-/// that a machine that drifts drifts for all arms and setups alike.
+/// that a machine that drifts drifts for all of them alike.
 Plan make_plan(const std::vector<Workload>& workloads, std::uint64_t seed);
 
 /// A seed that depends on the whole path of numbers and on nothing else, for streams of random

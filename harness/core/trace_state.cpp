@@ -8,7 +8,7 @@ namespace launchgap {
 namespace {
 
 constexpr TraceStateInfo kStates[] = {
-    {TraceState::off, "off", "The plain arm: nothing is recorded.", ""},
+    {TraceState::off, "off", "Plain runs: nothing is recorded.", ""},
     {TraceState::ok,
      "ok",
      "100 empty launches were recorded and joined without fault before anything was measured.",
@@ -28,7 +28,7 @@ constexpr TraceStateInfo kStates[] = {
     {TraceState::subscriber_busy,
      "degraded:subscriber_busy",
      "nsys, ncu, a debugger or another client of CUPTI has the process, and only one can.",
-     "Run without the tool to get the traced arm."},
+     "Run without the tool to get traced runs."},
     {TraceState::insufficient_privileges,
      "degraded:insufficient_privileges",
      "The driver lets only an administrator trace.",

@@ -15,20 +15,26 @@ constexpr Word kWords[] = {
     {"block",
      "one repetition of a case: a fixed number of samples, written as one record with its begin "
      "and end"},
-    {"run", "one worker process: one device, one replicate, one arm, one setup"},
+    {"run",
+     "one worker process: one device, one replicate, plain or traced, one process configuration"},
+    {"plain run", "nothing traces the process: the headline numbers are its. `arm` is `plain`"},
+    {"traced run",
+     "the activity of the process is recorded, by CUPTI on a GPU, by launchgap itself on the host. "
+     "`arm` is `traced`. What plain and traced runs measure is never mixed"},
     {"replicate", "the same plan again, in fresh processes: `r0`, `r1`, …"},
     {"attempt",
      "a further process for the rest of a run whose process crashed, hung or lost its device: 0, "
      "1, …"},
-    {"setup",
+    {"process configuration",
      "a family of benchmarks with one set of process-wide settings: `launch`, `matmul`, "
-     "`convolution`, `allocation`; `launch+wait=block`. `launch+trace=none`, `…=launches`, "
-     "`…=kernels` and `…=all` have the same few cases, and are compared with each other alone: "
-     "they show the observer effect"},
-    {"arm",
-     "`plain`: nothing traces the process; its numbers are the headline. `traced`: its activity is "
-     "recorded, by CUPTI on a GPU, by launchgap itself on the host. The arms never share a "
-     "process, and are never mixed"},
+     "`convolution`, `allocation`; `launch+wait=block`. The column `setup`. `launch+trace=none`, "
+     "`…=launches`, `…=kernels` and `…=all` have the same few cases, and are compared with each "
+     "other alone: they show the observer effect"},
+    {"outlier device",
+     "a GPU that differs from the others of its name by more than chance and 2 % "
+     "(`odd_devices.csv`)"},
+    {"quarantine",
+     "cases that a session does not try again on a device, since they crashed or hung there"},
     {"session", "one `launchgap run`: its plan, its runs, its folder"},
     {"fingerprint",
      "what should be equal for two results to be comparable, with the values. Written when a run "

@@ -57,7 +57,7 @@ class Case {
   virtual std::string method() const = 0;
 };
 
-/// What the records of a sample are, in the traced arm.
+/// What the records of a sample are, in traced runs.
 enum class TracedAs {
   launch,      // one launch and its kernel
   burst,       // as many launches of one kernel as the sample has operations
@@ -160,8 +160,8 @@ class BenchmarkBuilder {
   BenchmarkBuilder& takes(
       std::function<double(const DeviceFacts&, const CaseName&, Sampling)> seconds);
   BenchmarkBuilder& one_device_at_a_time();
-  /// An axis that is a setting of the whole process: its cases run in setups of their own, but
-  /// those with the `usual` value. Settings are in harness/core/process_config.h.
+  /// An axis that is a setting of the whole process: its cases run in process configurations of
+  /// their own, but those with the `usual` value. Settings are in harness/core/process_config.h.
   BenchmarkBuilder& process_axis(std::string name,
                                  std::string meaning,
                                  Axis::Values values,
@@ -172,7 +172,7 @@ class BenchmarkBuilder {
   BenchmarkBuilder& only(std::function<bool(Profile, const DeviceFacts&, const CaseName&)> wanted);
   /// A case ends before all of its blocks when its medians are known well enough (steady.h).
   BenchmarkBuilder& stops_when_steady();
-  /// Which cases run in the traced arm too; without it all do.
+  /// Which cases are traced too; without it all do.
   BenchmarkBuilder& traced_where(std::function<bool(const CaseName&)> traced);
   /// None: their records would say nothing more.
   BenchmarkBuilder& untraced();

@@ -240,7 +240,7 @@ class MeasuredRun {
     return result;
   }
 
-  /// What becomes of a case of the traced arm where tracing does not work. Asked for by name, that
+  /// What becomes of a case of a traced run where tracing does not work. Asked for by name, that
   /// is a failure; else it is something that this machine cannot do.
   CaseResult untraceable(const TraceUnavailable& problem, CaseResult result = {}) const {
     result.status = problem.invalid()     ? Status::invalid

@@ -96,7 +96,7 @@ PlannedSession plan_session(const RunOptions& options) {
       session.tracing.state == TraceState::ok || options.tracing == Tracing::on;
   if (wanted && !gpus_traceable) {
     session.machine.notes.push_back(
-        fmt::format("GPUs are not traced: {}. The numbers of the plain arm need no tracing.",
+        fmt::format("GPUs are not traced: {}. The numbers of plain runs need no tracing.",
                     session.tracing.reason));
   }
   session.plan = plan_cases(session.devices,

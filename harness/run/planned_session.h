@@ -18,7 +18,7 @@ namespace launchgap {
 /// How long each process that looks at the machine has to answer.
 inline constexpr double kProbeTimeoutS = 60;
 
-/// Whether there is a traced arm: where it is possible, in any case, or not at all.
+/// Whether there are traced runs: where it is possible, in any case, or not at all.
 enum class Tracing { automatic, on, off };
 Tracing parse_tracing(std::string_view text);  // throws UsageError that lists the choices
 

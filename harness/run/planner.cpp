@@ -42,7 +42,7 @@ std::vector<Workload> workloads_of(const DeviceFacts& device,
 
 /// What of a workload runs under tracing: what has records that say something; and what shows the
 /// observer effect once more at each level, without tracing too, with as many processes as the
-/// plain arm has. Where a kernel's time goes is told by fewer.
+/// plain runs have. Where a kernel's time goes is told by fewer.
 std::vector<Workload> traced_twins(const Workload& plain) {
   constexpr int kPlainRunsPerTracedRun = 3;
   const auto shows_observer_effect = [](const PlannedCase& planned) {

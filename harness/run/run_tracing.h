@@ -21,10 +21,10 @@ class RunTracing {
   /// The canary; afterwards cases may be traced, or `problem()` tells why not.
   void prove(Device& device);
 
-  /// Whether this run is of the traced arm; if so, there is a tracer or a problem.
+  /// Whether this is a traced run; if so, there is a tracer or a problem.
   bool wanted() const { return wanted_; }
   const std::optional<TraceUnavailable>& problem() const { return problem_; }
-  /// "off" in the plain arm, "ok", or the problem's word.
+  /// "off" in plain runs, "ok", or the problem's word.
   std::string state() const;
   std::optional<LoadedLibrary> loaded_library() const;
 
@@ -32,7 +32,7 @@ class RunTracing {
   TraceRecord record() const;
   /// Forgets what was recorded so far.
   void discard();
-  /// The trace of a case that is about to be measured; null in the plain arm.
+  /// The trace of a case that is about to be measured; null in a plain run.
   std::unique_ptr<CaseTrace> of_case(TracedAs as, int operations);
   /// A `trace` record of a case.
   static TraceRecord record(const std::string& case_name, const CaseTrace& trace);
@@ -46,7 +46,7 @@ class RunTracing {
 };
 
 /// Who else watches this process, where somebody does: a tool named by the environment, or whoever
-/// brought CUPTI into a process of the plain arm.
+/// brought CUPTI into the process of a plain run.
 std::optional<std::string> watching_tool(Arm arm);
 
 }  // namespace launchgap

@@ -28,8 +28,8 @@ struct Advice {
   std::string cases;     // whose numbers these are, apart by blanks
 };
 
-/// Advice for every device, one line at least for every axis that was measured; plain arm, and of
-/// the traced arm only what it alone can tell. docs/advice.md has the rules.
+/// Advice for every device, one line at least for every axis that was measured; plain runs, and of
+/// traced runs only what it alone can tell. docs/advice.md has the rules.
 ///
 /// A difference is claimed only if both sides have kRunsForAClaim runs, the 95 % interval of the
 /// ratio excludes 1, and the ratio is beyond kLeastDifference.

@@ -13,7 +13,7 @@ namespace launchgap {
 struct FallbackCost {
   std::string device;  // the GPU's UUID
   CaseName name;
-  double gpu_ns = 0, host_ns = 0;  // per operation: medians of device_ns, plain arm
+  double gpu_ns = 0, host_ns = 0;  // per operation: medians of device_ns, plain runs
 
   /// How many times as long the host takes.
   double ratio() const { return host_ns / gpu_ns; }

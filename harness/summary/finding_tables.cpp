@@ -64,19 +64,19 @@ Table variation_table() {
        {"cv_hi", "Upper end of its 95 % interval.", [](Row row) { return row.cv.interval.high; }}});
 }
 
-Table odd_devices_table() {
-  using Row = const OddDevice&;
-  return make_table<OddDevice>(
+Table outlier_devices_table() {
+  using Row = const OutlierDevice&;
+  return make_table<OutlierDevice>(
       "odd_devices.csv",
       "device that differs from its kind, case and metric",
       TableUse::details,
-      [](const Tabled& from) { return odd_devices(from.session, from.rows); },
-      {{"device_id", meaning::kDevice, &OddDevice::device},
+      [](const Tabled& from) { return outlier_devices(from.session, from.rows); },
+      {{"device_id", meaning::kDevice, &OutlierDevice::device},
        {"arm", meaning::kArm, [](Row row) { return row.key.arm; }},
        {"setup", meaning::kSetup, [](Row row) { return row.key.setup.text(); }},
        {"case", meaning::kCase, [](Row row) { return row.key.name.text(); }},
-       {"metric", meaning::kMetric, &OddDevice::metric},
-       {"ratio", "Its run medians to those of the others of its name.", &OddDevice::ratio},
+       {"metric", meaning::kMetric, &OutlierDevice::metric},
+       {"ratio", "Its run medians to those of the others of its name.", &OutlierDevice::ratio},
        {"ratio_lo", "Lower end of its 95 % interval.", [](Row row) { return row.interval.low; }},
        {"ratio_hi", "Upper end of its 95 % interval.", [](Row row) { return row.interval.high; }}});
 }

@@ -123,15 +123,15 @@ std::vector<Variation> variations(const SessionData& session, const std::vector<
   return all;
 }
 
-std::vector<OddDevice> odd_devices(const SessionData& session,
-                                   const std::vector<SummaryRow>& rows) {
+std::vector<OutlierDevice> outlier_devices(const SessionData& session,
+                                           const std::vector<SummaryRow>& rows) {
   const auto kinds = rows_by_kind(session, rows);
   // Every metric of every case is another chance to differ by chance.
   std::map<std::string, std::size_t> comparisons;
   for (const auto& [kind, of_kind] : kinds) {
     if (std::get<1>(kind) == kPlain) ++comparisons[std::get<0>(kind)];
   }
-  std::vector<OddDevice> odd;
+  std::vector<OutlierDevice> odd;
   for (const auto& [kind, of_kind] : kinds) {
     if (std::get<1>(kind) != kPlain) continue;
     const auto deviations =

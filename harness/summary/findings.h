@@ -27,11 +27,12 @@ struct Variation {
   stats::Estimate cv;      // coefficient of variation, with its 95 % interval
 };
 
-/// Levels of every metric of the plain arm and of the traced arm's own. A level needs two groups.
+/// Levels of every metric of plain runs, and of what only traced runs tell. A level needs two
+/// groups.
 std::vector<Variation> variations(const SessionData& session, const std::vector<SummaryRow>& rows);
 
 /// A device that differs from the others of its kind.
-struct OddDevice {
+struct OutlierDevice {
   std::string device;
   CaseKey key;
   std::string metric;
@@ -40,8 +41,9 @@ struct OddDevice {
 };
 
 /// Devices of one name whose run medians differ from the others' by more than 2 % and by more than
-/// chance would in any of the metrics that they have; plain arm.
-std::vector<OddDevice> odd_devices(const SessionData& session, const std::vector<SummaryRow>& rows);
+/// chance would in any of the metrics that they have; plain runs.
+std::vector<OutlierDevice> outlier_devices(const SessionData& session,
+                                           const std::vector<SummaryRow>& rows);
 
 /// What tracing adds to a metric of the host's clock: the difference of means of run medians
 /// between traced and plain processes, with Welch's 95 % interval.

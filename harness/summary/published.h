@@ -34,7 +34,7 @@ struct Published {
 };
 
 /// Every published value whose method a case repeats, for every GPU on which that case was
-/// measured; plain arm. The host's numbers are compared with none.
+/// measured; plain runs. The host's numbers are compared with none.
 std::vector<Published> published(const SessionData& session,
                                  const std::vector<SummaryRow>& rows,
                                  const std::vector<LaunchAnchor>& anchors = launch_anchors());

@@ -212,7 +212,7 @@ Table runs_table() {
           return row.run.fingerprint.dump(-1, ' ', false, Json::error_handler_t::replace);
         }},
        {"trace_state",
-        "`off` in the plain arm, `ok`, or why the run is not traced.",
+        "`off` in plain runs, `ok`, or why the run is not traced.",
         [](Row row) { return row.run.trace_state; }},
        {"measured_under_tool",
         "The profiler or debugger that the process ran under.",

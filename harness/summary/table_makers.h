@@ -19,7 +19,7 @@ Table telemetry_table();
 // finding_tables.cpp: what the statistics say
 Table headlines_table();
 Table variation_table();
-Table odd_devices_table();
+Table outlier_devices_table();
 Table fallback_table();
 Table fallback_sentences_table();
 Table observer_table();

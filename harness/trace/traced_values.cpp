@@ -22,7 +22,7 @@ double between(std::int64_t from, std::int64_t to) {
 
 /// The time from the first kernel's begin to the last one's end that none of them covers. `kernels`
 /// are by begin.
-std::int64_t uncovered_ns(std::span<const KernelRun* const> kernels) {
+std::int64_t device_idle_ns(std::span<const KernelRun* const> kernels) {
   std::int64_t uncovered = 0, covered_until = kernels[0]->begin_ns;
   for (const KernelRun* kernel : kernels) {
     uncovered += std::max<std::int64_t>(0, kernel->begin_ns - covered_until);
@@ -103,7 +103,7 @@ TracedValues bursts(const BlockRecords& records) {
   }
   TracedValues values = with_columns(records);
   std::vector<double>&api_record = values.of("api_record_ns"), &kernels = values.of("kernel_ns"),
-  &gaps = values.of("gap_ns"), &overhead = values.of("overhead_ns");
+  &gaps = values.of("inter_kernel_gap_ns"), &overhead = values.of("overhead_ns");
   for (std::size_t i = 0; i < n; ++i) {
     Burst& burst = bursts[i];
     if (burst.impossible) continue;
@@ -112,7 +112,7 @@ TracedValues bursts(const BlockRecords& records) {
     api_record[i] = burst.calls_ns / burst.launches;
     kernels[i] = burst.kernels_ns / burst.launches;
     if (burst.launches > 1)
-      gaps[i] = static_cast<double>(uncovered_ns(burst.kernels)) / (burst.launches - 1);
+      gaps[i] = static_cast<double>(device_idle_ns(burst.kernels)) / (burst.launches - 1);
     overhead[i] = burst.overhead_ns / burst.launches;
   }
   return values;
@@ -153,8 +153,8 @@ TracedValues work(const BlockRecords& records) {
             })->first;
   }
   TracedValues values = with_columns(records);
-  std::vector<double>&kernel_time = values.of("kernel_ns"), &uncovered = values.of("uncovered_ns"),
-  &kernel_count = values.of("kernels");
+  std::vector<double>&kernel_time = values.of("kernel_ns"),
+  &uncovered = values.of("device_idle_ns"), &kernel_count = values.of("kernels");
   values.kernels_per_sample = usual;
   for (std::size_t i = 0; i < n; ++i) {
     std::vector<const KernelRun*>& own = works[i].kernels;
@@ -167,7 +167,7 @@ TracedValues work(const BlockRecords& records) {
     double total = 0;
     for (const KernelRun* kernel : own) total += between(kernel->begin_ns, kernel->end_ns);
     kernel_time[i] = total / records.operations;
-    uncovered[i] = static_cast<double>(uncovered_ns(own)) / records.operations;
+    uncovered[i] = static_cast<double>(device_idle_ns(own)) / records.operations;
     kernel_count[i] = static_cast<double>(own.size()) / records.operations;
   }
   return values;
@@ -203,8 +203,8 @@ TracedValues chains(const BlockRecords& records) {
     }
   }
   TracedValues values = with_columns(records);
-  std::vector<double>&kernel_time = values.of("kernel_ns"), &uncovered = values.of("uncovered_ns"),
-  &empty_queue = values.of("empty_queue_share");
+  std::vector<double>&kernel_time = values.of("kernel_ns"),
+  &uncovered = values.of("device_idle_ns"), &empty_queue = values.of("starved_share");
   for (std::size_t i = 0; i < n; ++i) {
     auto& [impossible, operations] = chains[i];
     if (impossible) continue;
@@ -221,7 +221,7 @@ TracedValues chains(const BlockRecords& records) {
       busy_until = std::max(busy_until, kernel->end_ns);
     }
     kernel_time[i] = total / records.operations;
-    uncovered[i] = static_cast<double>(uncovered_ns(kernels)) / records.operations;
+    uncovered[i] = static_cast<double>(device_idle_ns(kernels)) / records.operations;
     empty_queue[i] = found_empty / records.operations;
   }
   return values;
@@ -286,12 +286,12 @@ std::vector<std::string_view> traced_metrics(TracedAs as,
       return own;
     }
     case TracedAs::burst:
-      return {"api_record_ns", "kernel_ns", "gap_ns", "overhead_ns"};
+      return {"api_record_ns", "kernel_ns", "inter_kernel_gap_ns", "overhead_ns"};
     case TracedAs::work:
     case TracedAs::gated_work:
-      return {"kernel_ns", "uncovered_ns", "kernels"};
+      return {"kernel_ns", "device_idle_ns", "kernels"};
     case TracedAs::chain:
-      return {"kernel_ns", "uncovered_ns", "empty_queue_share"};
+      return {"kernel_ns", "device_idle_ns", "starved_share"};
     case TracedAs::allocation:
       return {"api_record_ns", "free_record_ns"};
     case TracedAs::unseen:

@@ -16,7 +16,7 @@
 
 namespace launchgap {
 
-/// The metrics that the traced arm adds to a case with these.
+/// The metrics that traced runs add to a case with these.
 std::vector<std::string_view> traced_metrics(TracedAs as,
                                              const std::vector<std::string_view>& metrics);
 

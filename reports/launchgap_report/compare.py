@@ -193,7 +193,7 @@ def _lines(columns: list[Column], reference: Column) -> list[Line]:
 
 
 def _comparable(sessions: list[Session]) -> Callable[[Row], bool]:
-    """Which rows are compared: the plain arm, and what only tracing sees, where all sessions do.
+    """Which rows are compared: plain runs, and what only tracing sees, where all sessions do.
 
     Settings that are not the usual are compared where every session has them, too.
     """

@@ -1,4 +1,4 @@
-"""The tables beyond the summary: variation by level, blocks in time, the traced arm.
+"""The tables beyond the summary: variation by level, blocks in time, traced runs.
 
 Each is optional, since sessions of older versions lack them: what is absent is empty here.
 """
@@ -50,7 +50,7 @@ class Details:
     blocks: dict[tuple[str, str], list[Block]] = field(default_factory=dict)
     """device_id and case, in the order of time"""
     readings: dict[tuple[str, str], list[Reading]] = field(default_factory=dict)
-    """device_id and quantity of the plain arm, in the order of time"""
+    """device_id and quantity of plain runs, in the order of time"""
 
     def of(self, table: str, device_id: str) -> list[Record]:
         return [row for row in self.tables.get(table, []) if row["device_id"] == device_id]

@@ -79,7 +79,7 @@ class Run:
 
 
 def section(drawing: Drawing) -> Group | None:
-    """A figure per device with blocks of the plain arm."""
+    """A figure per device with blocks of plain runs."""
     figures = []
     for device in drawing.devices:
         blocks = device.session.details.blocks
@@ -184,7 +184,7 @@ def _of_runs(readings: list[Reading], case: str, runs: list[Run]) -> list[list[R
 
 
 def _clock_notes(device: Device) -> list[str]:
-    """What held the clocks down in any run of the plain arm, with all its workloads."""
+    """What held the clocks down in any plain run, with all its workloads."""
     readings = device.session.details.readings
     notes = []
     held = []

@@ -197,7 +197,7 @@ def _tools(sessions: list[Session]) -> list[Box]:
         Box(
             "warning",
             f"Measured under {tool}: {count(len(runs), 'run')}",
-            "A profiler or debugger changes what it watches, the plain arm too.",
+            "A profiler or debugger changes what it watches, plain runs too.",
             "Take none of this as a baseline; run again without the tool.",
             _places(runs),
         )

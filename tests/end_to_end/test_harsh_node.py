@@ -49,7 +49,7 @@ def test_every_family_is_measured_and_traced(run):
     rows = table(session / "summary.csv")
     assert done.returncode == 0, [(row["benchmark"], row["params"], row["reason"]) for row in rows if row["status"] != "ok"]
     assert {row["status"] for row in rows} == {"ok"}
-    traced = {row["params"] for row in rows if row["benchmark"] == "launch/chain" and row["metric"] == "empty_queue_share"}
+    traced = {row["params"] for row in rows if row["benchmark"] == "launch/chain" and row["metric"] == "starved_share"}
     assert {params.split("/")[0] for params in traced} == {"mode:eager", "mode:graph", "mode:graph_update", "mode:graph_recapture"}
     for trace in of_kind(session, "trace"):
         assert trace["state"] == "ok", trace

@@ -111,10 +111,10 @@ def test_every_family_has_its_records(run, export, device):
     assert metrics >= {
         ("launch/null", "launch_ns"),
         ("launch/null", "api_record_ns"),
-        ("launch/null", "gap_ns"),
+        ("launch/null", "inter_kernel_gap_ns"),
         ("launch/flag", "flag_excess_ns"),
         ("matmul/library", "kernel_ns"),
-        ("matmul/library", "uncovered_ns"),
+        ("matmul/library", "device_idle_ns"),
         ("convolution/library", "kernels"),
         ("allocation/latency", "api_record_ns"),
         ("allocation/latency", "free_record_ns"),
@@ -146,7 +146,7 @@ def test_library_work_is_taken_apart(run, make_node, export):
     of = {"benchmark": "convolution/library", "setup": "convolution", "part": ""}
     (kernels,) = rows_of(session, "traced", "kernels", **of)
     assert float(kernels["p50"]) == pytest.approx(2)
-    (uncovered,) = rows_of(session, "traced", "uncovered_ns", **of)
+    (uncovered,) = rows_of(session, "traced", "device_idle_ns", **of)
     assert float(uncovered["p50"]) == pytest.approx(3000, rel=0.05)
     (time,) = rows_of(session, "traced", "kernel_ns", **of)
     (device,) = rows_of(session, "traced", "device_ns", **of)

@@ -61,7 +61,7 @@ TEST_F(Findings, NameTheDeviceThatIsSlowerThanItsKindAndNoOther) {
   }
   const SessionData session = read();
   const auto rows = summarise(session);
-  const auto odd = odd_devices(session, rows);
+  const auto odd = outlier_devices(session, rows);
   ASSERT_EQ(odd.size(), 1u);
   EXPECT_EQ(odd[0].device, "GPU-3");
   EXPECT_NEAR(odd[0].ratio, 1.1, 0.02);
@@ -85,7 +85,7 @@ TEST_F(Findings, SayNothingOfDevicesThatAreAlike) {
       run(device, "plain", "launch", replicate, 2000 * run_factor(0.01));
   }
   const SessionData session = read();
-  EXPECT_THAT(odd_devices(session, summarise(session)), IsEmpty());
+  EXPECT_THAT(outlier_devices(session, summarise(session)), IsEmpty());
 }
 
 TEST_F(Findings, MeasureTheObserverEffectOfEachLevelWithAnInterval) {

@@ -197,7 +197,7 @@ TEST(CaseTrace, AveragesABurst) {
   const auto columns = scene.finish();
   EXPECT_THAT(columns.at("api_record_ns"), ElementsAre(200));
   EXPECT_THAT(columns.at("kernel_ns"), ElementsAre(500));
-  EXPECT_THAT(columns.at("gap_ns"), ElementsAre((100 + 300) / 2));
+  EXPECT_THAT(columns.at("inter_kernel_gap_ns"), ElementsAre((100 + 300) / 2));
   EXPECT_EQ(state(scene.trace), "ok");
 }
 
@@ -217,7 +217,7 @@ TEST(CaseTrace, MeasuresWhatOfTheWorkNoKernelCovers) {
   scene.launch(0, 80, 90, 9000, 9400, "gemm");
   const auto columns = scene.finish();
   EXPECT_THAT(columns.at("kernel_ns"), ElementsAre((1000 + 1000 + 1200 + 400) / 2));
-  EXPECT_THAT(columns.at("uncovered_ns"), ElementsAre((200 + 800) / 2));
+  EXPECT_THAT(columns.at("device_idle_ns"), ElementsAre((200 + 800) / 2));
   EXPECT_THAT(columns.at("kernels"), ElementsAre(2));
   const auto& gemm = scene.trace.kernels().at({"gemm", {1, 1, 1}, {1, 1, 1}});
   EXPECT_EQ(gemm.count, 3u);
@@ -235,7 +235,7 @@ TEST(CaseTrace, KnowsTheGateByItsLaunchWhateverItsName) {
     const auto columns = scene.finish();
     EXPECT_THAT(columns.at("kernels"), ElementsAre(1)) << name;
     EXPECT_THAT(columns.at("kernel_ns"), ElementsAre(1000)) << name;
-    EXPECT_THAT(columns.at("uncovered_ns"), ElementsAre(0)) << name;
+    EXPECT_THAT(columns.at("device_idle_ns"), ElementsAre(0)) << name;
     EXPECT_EQ(state(scene.trace), "ok") << name;
   }
 }
@@ -276,9 +276,9 @@ TEST(CaseTrace, CountsTheOperationsOfAChainThatFoundTheQueueEmpty) {
   scene.launch(0, 20, 30, 2600, 3000);
   scene.launch(0, 3500, 3510, 4000, 4300);
   const auto columns = scene.finish();
-  EXPECT_THAT(columns.at("empty_queue_share"), ElementsAre(2.0 / 3));
+  EXPECT_THAT(columns.at("starved_share"), ElementsAre(2.0 / 3));
   EXPECT_THAT(columns.at("kernel_ns"), ElementsAre((2000 + 400 + 300) / 3.0));
-  EXPECT_THAT(columns.at("uncovered_ns"), ElementsAre((100 + 1000) / 3.0));
+  EXPECT_THAT(columns.at("device_idle_ns"), ElementsAre((100 + 1000) / 3.0));
   EXPECT_EQ(state(scene.trace), "ok");
 }
 
@@ -287,7 +287,7 @@ TEST(CaseTrace, OfAGraphsKernelsOnlyTheFirstCanFindTheQueueEmpty) {
   scene.launch(0, 0, 10, 500, 1000);
   scene.another_kernel(0, 1200, 1500);
   scene.another_kernel(0, 1700, 2000);
-  EXPECT_THAT(scene.finish().at("empty_queue_share"), ElementsAre(1.0 / 3));
+  EXPECT_THAT(scene.finish().at("starved_share"), ElementsAre(1.0 / 3));
   EXPECT_EQ(state(scene.trace), "ok");
 }
 

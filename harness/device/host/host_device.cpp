@@ -221,7 +221,7 @@ class PoolAllocator : public Allocator {
                              .largest_required_pool_block = std::size_t{1} << 30}};
 };
 
-/// Another allocator, with its calls written down. Only the traced arm has it, so that the plain
+/// Another allocator, with its calls written down. Only traced runs have it, so that the plain
 /// one times nothing but the calls themselves.
 class RecordedAllocator : public Allocator {
  public:

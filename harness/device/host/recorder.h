@@ -72,7 +72,7 @@ class Recorder {
   Channel<activity::Memory> memory_;
 };
 
-/// The recorder of this process, null in the plain arm. Installed before any device is opened and
+/// The recorder of this process, null in a plain run. Installed before any device is opened and
 /// never taken away.
 inline Recorder* recorder = nullptr;
 

@@ -163,7 +163,7 @@ CuptiTracer::CuptiTracer(TraceLevel level) : level_(level) {
   if (const auto tool = tool_by_environment()) {
     throw TraceUnavailable(TraceState::subscriber_busy,
                            "this process runs under a tool that uses CUPTI itself, so launchgap "
-                           "leaves it alone; run without the tool for the traced arm",
+                           "leaves it alone; run without the tool for traced runs",
                            *tool);
   }
   cupti_ = &load();
