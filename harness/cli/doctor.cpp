@@ -1,4 +1,6 @@
 // launchgap doctor
+#include "harness/doctor/doctor.h"
+
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -9,32 +11,19 @@
 #include <unistd.h>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "harness/cli/command.h"
 #include "harness/cli/page.h"
 #include "harness/core/output_file.h"
 #include "harness/core/printable.h"
 #include "harness/core/say.h"
-#include "harness/core/text.h"
-#include "harness/doctor/frameworks/frameworks.h"
-#include "harness/doctor/frameworks/installation.h"
-#include "harness/doctor/machine/examine.h"
-#include "harness/doctor/pages.h"
-#include "harness/doctor/probes/computing.h"
-#include "harness/doctor/programs/process_files.h"
-#include "harness/doctor/programs/verdict.h"
-#include "harness/doctor/programs/watch.h"
-#include "harness/doctor/python/packages.h"
-#include "harness/doctor/rules/rules.h"
-#include "harness/doctor/screen.h"
 #include "harness/record/schema.h"
 #include "harness/summary/fallback.h"
 
 namespace launchgap::cli {
 namespace {
 
-using doctor::Facts;
+using doctor::Diagnosis;
 using doctor::Finding;
 using doctor::Severity;
 
@@ -82,23 +71,12 @@ class Answers {
  public:
   Answers(const Options& options, std::FILE* stream) : options_(options), stream_(stream) {}
 
-  bool colour() const {
-    const char* const terminal = std::getenv("TERM");
-    return options_.output.empty() && isatty(fileno(stream_)) == 1 && !std::getenv("NO_COLOR") &&
-           std::string_view(terminal && *terminal ? terminal : "") != "dumb";
-  }
-  /// Of the terminal; 100 where there is none.
-  std::size_t width() const {
-    constexpr std::size_t kNarrowest = 40, kWidest = 100;
-    winsize size{};
-    if (!options_.output.empty() || ioctl(fileno(stream_), TIOCGWINSZ, &size) != 0 ||
-        size.ws_col == 0)
-      return kWidest;
-    return std::clamp<std::size_t>(size.ws_col, kNarrowest, kWidest);
-  }
   /// Throws Error if there is a file that could not be written.
   void check() const {
     if (!options_.output.empty()) check_output_place(options_.output);
+  }
+  void write(const Diagnosis& diagnosis) const {
+    options_.json ? write(diagnosis.json) : put(diagnosis.text(style()));
   }
   void write(const std::string& text) const { put(text); }
   void write(const Json& content) const { write_own(fit_to_show(content)); }
@@ -110,6 +88,21 @@ class Answers {
   }
 
  private:
+  bool colour() const {
+    const char* const terminal = std::getenv("TERM");
+    return options_.output.empty() && isatty(fileno(stream_)) == 1 && !std::getenv("NO_COLOR") &&
+           std::string_view(terminal && *terminal ? terminal : "") != "dumb";
+  }
+  /// The terminal's width; 100 where there is none.
+  doctor::TextStyle style() const {
+    constexpr std::size_t kNarrowest = 40, kWidest = 100;
+    doctor::TextStyle style{.colour = colour(), .verbose = options_.verbose, .width = kWidest};
+    winsize size{};
+    if (options_.output.empty() && ioctl(fileno(stream_), TIOCGWINSZ, &size) == 0 &&
+        size.ws_col != 0)
+      style.width = std::clamp<std::size_t>(size.ws_col, kNarrowest, kWidest);
+    return style;
+  }
   void put(const std::string& text) const {
     if (!options_.output.empty()) {
       write_file(options_.output, printable_lines(text));
@@ -125,114 +118,25 @@ class Answers {
 };
 
 ExitCode diagnose_machine(const Options& options) {
-  const Answers answers(options, stdout);
-  const std::unique_ptr<Facts> facts =
-      doctor::examine({.prove = !options.no_prove, .environment = {}});
-  std::vector<Finding> findings = doctor::diagnose(*facts);
-  const doctor::ActivePython python =
-      doctor::active_python(SystemFiles::of_this_system(), own_environment());
-  for (Finding& finding : doctor::python_findings(python)) findings.push_back(std::move(finding));
-  doctor::sort_by_severity(findings);
-  if (options.json) {
-    answers.write(doctor::to_json(*facts, findings));
-  } else {
-    answers.write(
-        doctor::screen(*facts, findings, answers.colour(), options.verbose, answers.width()));
-  }
-  if (options.require_gpu && doctor::usable_gpus(*facts, findings) == 0) return ExitCode::no_gpu;
-  return exit_code_of(findings);
+  const Diagnosis diagnosis =
+      doctor::diagnose_machine({.prove = !options.no_prove, .python_packages = true});
+  Answers(options, stdout).write(diagnosis);
+  if (options.require_gpu && !diagnosis.any_gpu_usable) return ExitCode::no_gpu;
+  return exit_code_of(diagnosis.findings);
 }
 
 ExitCode answer_what_if(const Options& options) {
-  const Answers answers(options, stdout);
-  const SystemFiles files = SystemFiles::of_this_system();
-  const std::unique_ptr<Facts> facts = doctor::examine({});
-  const doctor::ActivePython python = doctor::active_python(files, own_environment());
-  const doctor::Answer answer =
-      doctor::what_if(options.question, doctor::installation_of(*facts, python, files));
-  if (options.json) {
-    answers.write(doctor::to_json(answer));
-  } else {
-    answers.write(doctor::text(answer, answers.colour(), answers.width()));
-  }
-  const bool any_works = std::ranges::any_of(answer.gpus, [](const doctor::GpuAnswer& gpu) {
-    return gpu.outcome == doctor::Outcome::works ||
-           gpu.outcome == doctor::Outcome::works_after_compiling;
-  });
-  if (options.require_gpu && !options.question.framework.empty() && !any_works)
+  const Diagnosis diagnosis = doctor::answer_what_if(options.question);
+  Answers(options, stdout).write(diagnosis);
+  if (options.require_gpu && !options.question.framework.empty() && !diagnosis.any_gpu_usable)
     return ExitCode::no_gpu;
-  return exit_code_of(answer.findings);
-}
-
-/// What every program on this machine suffers from takes the place of what one program shows of it.
-void look_deeper(doctor::ProgramVerdict& verdict, const Facts& facts) {
-  const bool by_machine = verdict.finding.code == "program-has-no-context" ||
-                          (verdict.finding.code == "program-library-missing" &&
-                           verdict.finding.sentence.find("libcuda.so.1") != std::string::npos);
-  std::optional<Finding> cause = by_machine ? doctor::why_no_driver(facts) : std::nullopt;
-  if (!cause) return;
-  cause->subject = verdict.finding.subject;
-  cause->severity = verdict.finding.severity;
-  cause->symptoms.insert(cause->symptoms.begin(), verdict.finding.sentence);
-  cause->symptoms.insert(
-      cause->symptoms.end(), verdict.finding.evidence.begin(), verdict.finding.evidence.end());
-  verdict.finding = *std::move(cause);
-}
-
-doctor::ProgramVerdict judge(const doctor::ProgramFacts& program) {
-  const SystemFiles files = SystemFiles::of_this_system();
-  const auto environment =
-      program.processes.empty() ? own_environment() : program.processes.front().environment;
-  doctor::ProgramVerdict verdict =
-      doctor::judge_program(program, {files, doctor::LoaderCache::of(files), own_environment()});
-  if (verdict.use != doctor::GpuUse::on_gpu)
-    look_deeper(verdict, *doctor::examine({.prove = false, .environment = environment}));
-  return verdict;
-}
-
-std::string verdict_line(const doctor::ProgramVerdict& verdict, bool runs) {
-  switch (verdict.use) {
-    case doctor::GpuUse::on_gpu:
-      return runs ? "It is on the GPU." : "It was on the GPU.";
-    case doctor::GpuUse::on_cpu_silently:
-      return "It asked for the GPU, did not get it, and silently went on with the CPU.";
-    case doctor::GpuUse::on_cpu:
-      return runs ? "It is on the CPU." : "It was on the CPU.";
-    case doctor::GpuUse::unknown:
-      return "Whether it is on the GPU could not be seen.";
-  }
-  return "";
-}
-
-void write_program(const Answers& answers,
-                   const Options& options,
-                   const doctor::ProgramFacts& program,
-                   const doctor::ProgramVerdict& verdict) {
-  if (options.json) {
-    Json json = {{"use", name_of(verdict.use)}};
-    json["program"] = doctor::to_json(program);
-    json["findings"] = Json::array({doctor::to_json(verdict.finding)});
-    return answers.write(json);
-  }
-  std::string text = fmt::format("\nlaunchgap doctor: {}\n",
-                                 verdict_line(verdict, !program.exit_code && !program.signal));
-  text += doctor::findings_text({verdict.finding}, answers.colour(), true, answers.width());
-  const std::vector<std::string>& said = verdict.finding.evidence;
-  for (const std::string& limitation : program.limitations) {
-    if (std::ranges::find(said, limitation) == said.end())
-      text += fmt::format("{:>10}{}\n", "mind ", wrapped(limitation, 10, answers.width()));
-  }
-  answers.write(text);
+  return exit_code_of(diagnosis.findings);
 }
 
 ExitCode look_at_pid(const Options& options) {
-  const pid_t pid = doctor::parse_pid(options.pid);
-  doctor::ComputingProcesses computing;
-  const doctor::ProgramFacts program =
-      doctor::look_at_program(pid, SystemFiles::of_this_system(), [&] { return computing.now(); });
-  const doctor::ProgramVerdict verdict = judge(program);
-  write_program(Answers(options, stdout), options, program, verdict);
-  return exit_code_of({verdict.finding});
+  const Diagnosis diagnosis = doctor::diagnose_process(options.pid);
+  Answers(options, stdout).write(diagnosis);
+  return exit_code_of(diagnosis.findings);
 }
 
 /// The program has standard output to itself, and its exit code is the doctor's: what goes wrong
@@ -240,34 +144,25 @@ ExitCode look_at_pid(const Options& options) {
 ExitCode watch(const Options& options) {
   const Answers answers(options, stderr);
   answers.check();
-  doctor::ComputingProcesses computing;
-  const doctor::WatchResult result = doctor::watch_program(
-      {options.command, [&] { return computing.now(); }}, SystemFiles::of_this_system());
+  const doctor::WatchedProgram watched = doctor::watch(options.command);
+  if (!watched.problem.empty()) say("launchgap: {}", watched.problem);
   try {
-    if (!result.not_started.empty()) {
-      say("launchgap: {}", result.not_started);
-    } else {
-      write_program(answers, options, result.facts, judge(result.facts));
-    }
+    if (watched.diagnosis) answers.write(*watched.diagnosis);
   } catch (const std::exception& error) {
     say("launchgap: {}", error.what());
   }
-  return static_cast<ExitCode>(result.exit_code);
+  return static_cast<ExitCode>(watched.exit_code);
 }
 
 ExitCode explain(const Options& options) {
+  const std::string page = doctor::explain(options.explain);
   const Answers answers(options, stdout);
-  if (const std::string page(doctor::page_of(options.explain)); !page.empty()) {
-    if (options.json) {
-      answers.write_own({{"code", options.explain}, {"page", page}});
-    } else {
-      answers.write(page);
-    }
-    return ExitCode::done;
+  if (options.json) {
+    answers.write_own({{"code", options.explain}, {"page", page}});
+  } else {
+    answers.write(page);
   }
-  throw UsageError(fmt::format("no finding has the code '{}'; there are {}",
-                               printable(options.explain, 60),
-                               fmt::join(doctor::all_codes(), ", ")));
+  return ExitCode::done;
 }
 
 /// What falling back to the CPU costs, as a session measured it.

@@ -11,9 +11,7 @@
 #include "harness/cli/page.h"
 #include "harness/core/say.h"
 #include "harness/core/stop.h"
-#include "harness/doctor/machine/examine.h"
-#include "harness/doctor/rules/rules.h"
-#include "harness/doctor/screen.h"
+#include "harness/doctor/doctor.h"
 #include "harness/run/session.h"
 #include "harness/summary/all_tables.h"
 
@@ -71,16 +69,15 @@ bool conclude(const std::filesystem::path& folder, bool with_page) {
 /// Looks at the machine before it is measured. What distorts is said now; all of it goes into the
 /// session. It takes a fraction of a second, and nothing is run on the GPUs.
 Json examine_machine(bool with_gpus) {
-  const std::unique_ptr<doctor::Facts> facts = doctor::examine({});
-  const std::vector<doctor::Finding> findings = doctor::diagnose(*facts);
-  for (const doctor::Finding& finding : findings) {
+  doctor::Diagnosis diagnosis = doctor::diagnose_machine({});
+  for (const doctor::Finding& finding : diagnosis.findings) {
     if (!with_gpus || finding.severity == doctor::Severity::note) continue;
     say("{}: {} [launchgap doctor --explain {}]",
         name_of(finding.severity),
         finding.sentence,
         finding.code);
   }
-  return doctor::to_json(*facts, findings);
+  return std::move(diagnosis.json);
 }
 
 ExitCode run(const Options& options, const std::vector<std::string>& command_line) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <unistd.h>
 
 #include <benchmark/benchmark.h>
@@ -11,7 +12,7 @@
 #include "harness/core/cpus.h"
 #include "harness/core/say.h"
 #include "harness/device/backend.h"
-#include "harness/doctor/probes/probe.h"
+#include "harness/doctor/doctor.h"
 #include "harness/measure/loop.h"
 #include "harness/run/perform_job.h"
 #include "harness/run/process.h"
@@ -81,7 +82,8 @@ class CountingReporter : public benchmark::ConsoleReporter {
 ExitCode worker_main(int argc, char** argv) {
   if (argc == 2 && std::strcmp(argv[1], "--job") == 0) {
     const Json job = receive_job();
-    return static_cast<ExitCode>(doctor::is_probe(job) ? doctor::answer_probe(job) : run_job(job));
+    const std::optional<int> probed = doctor::answer_probe_job(job);
+    return static_cast<ExitCode>(probed ? *probed : run_job(job));
   }
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--help") == 0 || std::strcmp(argv[i], "-h") == 0) {

@@ -1,6 +1,7 @@
-// What the doctor finds: one root cause each, with its evidence and what to do about it.
+// What the doctor finds: one cause each, with its evidence, its effect and a fix.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +32,19 @@ struct Finding {
 };
 
 Json to_json(const Finding& finding);
+
+/// How an answer is written.
+struct TextStyle {
+  bool colour = false;      // by escape sequences
+  bool verbose = false;     // all of every note
+  std::size_t width = 100;  // of the terminal, in columns
+};
+
+/// The most severe first. Notes are a line each, unless there is nothing else or `verbose`. With
+/// `first_is_said` the first one's sentence stands above already.
+std::string findings_text(const std::vector<Finding>& findings,
+                          const TextStyle& style,
+                          bool first_is_said = false);
 
 /// The same about several GPUs as one finding, with the evidence of all.
 std::vector<Finding> merged_alike(std::vector<Finding> findings);

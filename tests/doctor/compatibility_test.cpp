@@ -1,4 +1,4 @@
-#include "harness/doctor/frameworks/compatibility.h"
+#include "harness/doctor/compatibility/compatibility.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

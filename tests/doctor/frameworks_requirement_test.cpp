@@ -4,7 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "harness/core/errors.h"
-#include "harness/doctor/frameworks/frameworks.h"
+#include "harness/doctor/compatibility/framework_answer.h"
+#include "harness/doctor/compatibility/what_if.h"
 
 namespace launchgap::doctor {
 namespace {
@@ -151,7 +152,7 @@ TEST(Requirement, SurvivesNonsense) {
     if (random() % 8 == 0) question.cuda = random() % 2 ? "11.8" : nonsense(5);
     if (random() % 8 == 0) question.cudnn = random() % 2 ? "8.0.5" : nonsense(5);
     try {
-      const Answer answer = what_if(question, Have{});
+      const FrameworkAnswer answer = what_if(question, Have{});
       to_json(answer).dump();
       text(answer);
       ++parsed;
@@ -173,7 +174,7 @@ TEST(Requirement, EveryVersionInTheTablesHasAnAnswerOnEveryGpu) {
       Have installation;
       for (const GpuRow& gpu : tables().gpus)
         installation.gpus.push_back({.name = gpu.name, .capability = gpu.capability, .id = ""});
-      const Answer answer = doctor::answer(requirement, installation);
+      const FrameworkAnswer answer = doctor::answer(requirement, installation);
       ASSERT_TRUE(answer.build) << requirement.text;
       EXPECT_EQ(answer.gpus.size(), tables().gpus.size());
       for (const GpuAnswer& gpu : answer.gpus) {

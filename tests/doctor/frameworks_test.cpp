@@ -1,6 +1,4 @@
 // The questions that users really have, and their answers.
-#include "harness/doctor/frameworks/frameworks.h"
-
 #include <filesystem>
 #include <set>
 
@@ -8,6 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "harness/core/errors.h"
+#include "harness/doctor/compatibility/framework_answer.h"
+#include "harness/doctor/compatibility/what_if.h"
 
 namespace launchgap::doctor {
 namespace {
@@ -37,7 +37,7 @@ InstalledGpu gpu(std::string name,
   return {std::move(name), capability, std::move(id), listed};
 }
 
-std::vector<std::string> codes(const Answer& answer) {
+std::vector<std::string> codes(const FrameworkAnswer& answer) {
   std::vector<std::string> codes;
   for (const Finding& finding : answer.findings) codes.push_back(finding.code);
   return codes;
@@ -53,7 +53,7 @@ struct Case {
 
 void check(const std::vector<Case>& cases) {
   for (const Case& c : cases) {
-    const Answer answer = what_if(c.question, Have{});
+    const FrameworkAnswer answer = what_if(c.question, Have{});
     SCOPED_TRACE(text(answer));
     ASSERT_FALSE(answer.gpus.empty());
     EXPECT_EQ(answer.gpus.front().outcome, c.outcome);
@@ -118,7 +118,7 @@ TEST(Frameworks, TensorFlowOpensTheNamesOfItsOwnToolkit) {
        "pip install 'tensorflow[and-cuda]==2.16'"},
       {ask("tensorflow[and-cuda]==2.16", "A100", "", "11.8"), Outcome::works, {}, "", ""},
   });
-  const Answer answer = what_if(ask("tensorflow==2.4.0", "V100", "", "11.1"), {});
+  const FrameworkAnswer answer = what_if(ask("tensorflow==2.4.0", "V100", "", "11.1"), {});
   EXPECT_THAT(answer.missing, ElementsAre("libcusolver.so.10"));
   EXPECT_THAT(answer.findings.front().evidence, ElementsAre("CUDA 11.1 has libcusolver.so.11"));
   EXPECT_THAT(answer.findings.front().symptoms,
@@ -128,7 +128,7 @@ TEST(Frameworks, TensorFlowOpensTheNamesOfItsOwnToolkit) {
 }
 
 TEST(Frameworks, WithoutAGpuTheLibrariesStillAnswer) {
-  const Answer answer = what_if({"tensorflow==2.4.0", {}, "", "11.1", ""}, without_gpu());
+  const FrameworkAnswer answer = what_if({"tensorflow==2.4.0", {}, "", "11.1", ""}, without_gpu());
   EXPECT_THAT(codes(answer), ElementsAre("framework-library-missing"));
 }
 
@@ -151,7 +151,7 @@ TEST(Frameworks, CudnnAtRunTimeAndAtBuild) {
        "",
        ""},
   });
-  const Answer answer = what_if(ask("tensorflow==2.5", "V100", "", "11.2", "8.0.5"), {});
+  const FrameworkAnswer answer = what_if(ask("tensorflow==2.5", "V100", "", "11.2", "8.0.5"), {});
   EXPECT_THAT(answer.findings.front().symptoms,
               ElementsAre("TensorFlow: Loaded runtime CuDNN library: 8.0.5 but source was compiled "
                           "with: 8.1.0. …"));
@@ -201,7 +201,7 @@ TEST(Frameworks, Drivers) {
        "pip install torch==2.3.0+cu118 --index-url https://download.pytorch.org/whl/cu118"},
       {ask("tensorflow==2.21", "K80", "none"), Outcome::silent_cpu, {kNoCode}, "", ""},
   });
-  const Answer answer = what_if(ask("tensorflow==1.7.0", "V100", "none"), {});
+  const FrameworkAnswer answer = what_if(ask("tensorflow==1.7.0", "V100", "none"), {});
   EXPECT_THAT(answer.findings.front().symptoms,
               testing::Contains("CUDA's runtime: CUDA driver version is insufficient for CUDA "
                                 "runtime version"));
@@ -252,26 +252,26 @@ TEST(Frameworks, PyTorchAndWhatItsWheelsHaveCodeFor) {
 }
 
 TEST(Frameworks, PtxIsCompiledAtTheFirstStart) {
-  const Answer answer = what_if(ask("tensorflow==2.4", "H100 SXM"), {});
+  const FrameworkAnswer answer = what_if(ask("tensorflow==2.4", "H100 SXM"), {});
   EXPECT_EQ(answer.gpus.front().outcome, Outcome::works_after_compiling);
   EXPECT_THAT(answer.gpus.front().reason, HasSubstr("compiles its PTX for 8.0"));
   EXPECT_THAT(codes(answer), ElementsAre("cudnn-has-no-code-for-gpu"));
 }
 
 TEST(Frameworks, MaxwellStaysOnTensorFlow216) {
-  const Answer answer = what_if(ask("tensorflow==2.17", "M40"), {});
+  const FrameworkAnswer answer = what_if(ask("tensorflow==2.17", "M40"), {});
   EXPECT_EQ(answer.gpus.front().outcome, Outcome::silent_cpu);
   EXPECT_EQ(answer.gpus.front().newest.front().certain->text(), "TensorFlow 2.16 with CUDA 12.3");
 }
 
 TEST(Frameworks, MovingFromV100ToK80) {
   for (const char* framework : {"torch==1.12.1+cu113", "tensorflow==2.4"}) {
-    const Answer answer = what_if({framework, {"V100", "K80"}, "470.256.02", "", ""}, {});
+    const FrameworkAnswer answer = what_if({framework, {"V100", "K80"}, "470.256.02", "", ""}, {});
     ASSERT_EQ(answer.gpus.size(), 2U);
     EXPECT_EQ(answer.gpus[0].outcome, Outcome::works) << framework;
     EXPECT_EQ(answer.gpus[1].outcome, Outcome::works) << framework;
   }
-  const Answer torch = what_if({"torch==2.8+cu126", {"V100", "K80"}, "", "", ""}, {});
+  const FrameworkAnswer torch = what_if({"torch==2.8+cu126", {"V100", "K80"}, "", "", ""}, {});
   EXPECT_EQ(torch.gpus[0].outcome, Outcome::works);
   EXPECT_EQ(torch.gpus[1].outcome, Outcome::fails);
   EXPECT_EQ(torch.gpus[1].newest.front().certain->text(), "PyTorch 2.7 with CUDA 11.8");
@@ -311,8 +311,8 @@ TEST(Frameworks, ThePackageThatHadNoGpu) {
          "CUDA 9.0"},
         {"tensorflow-gpu==1.14", "10.0", {}, "tensorflow-gpu 1.14 on V100", ""},
         {"tensorflow==1.15", "10.0", {}, "tensorflow 1.15 on V100", ""}}) {
-    const Answer answer = what_if(ask(q.framework, "V100", "470", q.cuda), {});
-    const std::string shown = text(answer, false, 1000);
+    const FrameworkAnswer answer = what_if(ask(q.framework, "V100", "470", q.cuda), {});
+    const std::string shown = text(answer, {.width = 1000});
     EXPECT_EQ(codes(answer), q.codes) << shown;
     EXPECT_THAT(shown.substr(0, shown.find('\n')), HasSubstr(q.says));
     if (q.codes.empty()) continue;
@@ -344,7 +344,7 @@ TEST(Frameworks, ARangeIsAnsweredAsOne) {
          "CPU"},
         {"torch>=2.0", "A100", "", "torch 2.15 on A100"},
         {"torch>=2.0", "A100", "535.54.03", "works up to 2.14, in the build for CUDA 12.6"}}) {
-    const std::string shown = text(what_if(ask(q.framework, q.gpu, q.driver), {}), false, 1000);
+    const std::string shown = text(what_if(ask(q.framework, q.gpu, q.driver), {}), {.width = 1000});
     EXPECT_THAT(shown, HasSubstr(q.says)) << q.framework;
   }
 }
@@ -355,7 +355,7 @@ TEST(Frameworks, WhatTheDriverListsItKnows) {
   have.driver = version("535.54.03");
   for (const bool listed : {false, true}) {
     have.gpus = {gpu("Tesla K40m", {3, 5}, "GPU-1", listed)};
-    const Answer answer = doctor::answer(Requirement::parse("tensorflow-gpu==1.14"), have);
+    const FrameworkAnswer answer = doctor::answer(Requirement::parse("tensorflow-gpu==1.14"), have);
     EXPECT_EQ(codes(answer),
               listed ? std::vector<std::string>{}
                      : std::vector<std::string>{"architecture-dropped-by-driver"});
@@ -380,7 +380,7 @@ TEST(Frameworks, GpusThatAreAlikeAreOneLine) {
   have.gpus.push_back(gpu("Tesla K80", {3, 7}, "GPU-8"));
   have.gpus.push_back(gpu("Tesla K80", {3, 7}, "GPU-9"));
   have.driver = version("470.256.02");
-  const Answer mixed = answer(Requirement::parse("torch==2.3+cu121"), have);
+  const FrameworkAnswer mixed = answer(Requirement::parse("torch==2.3+cu121"), have);
   EXPECT_THAT(codes(mixed), testing::Contains(kNoCode).Times(1));
   const auto none = std::ranges::find(mixed.findings, kNoCode, &Finding::code);
   EXPECT_THAT(none->subjects, ElementsAre("GPU-8", "GPU-9"));
@@ -390,10 +390,10 @@ TEST(Frameworks, GpusThatAreAlikeAreOneLine) {
 }
 
 TEST(Frameworks, WhatIsStillNeededIsNamed) {
-  EXPECT_THAT(text(what_if(ask("tensorflow==2.4.0", "K40m"), {}), false, 1000),
+  EXPECT_THAT(text(what_if(ask("tensorflow==2.4.0", "K40m"), {}), {.width = 1000}),
               HasSubstr("K40m (Kepler 3.5): would work, once CUDA 11.0, cuDNN 8.x and a driver "
                         "450.51.05 to R470 are installed\n"));
-  EXPECT_THAT(text(what_if(ask("torch==2.8", "A100"), {}), false, 1000),
+  EXPECT_THAT(text(what_if(ask("torch==2.8", "A100"), {}), {.width = 1000}),
               HasSubstr("would work, once a driver 525.60.13 or newer is installed\n"));
 }
 
@@ -412,7 +412,7 @@ TEST(Frameworks, RemediesCanBeTyped) {
          "conda install pytorch=1.12 cudatoolkit=10.2 -c pytorch -c conda-forge ("},
         {ask("torch==2.3+cu121", "K80"), "for those torch==2.0+cu117)"},
         {ask("tensorflow==2.17", "M40"), "pip install 'tensorflow[and-cuda]==2.16.*' ("}}) {
-    const Answer answer = what_if(q.question, {});
+    const FrameworkAnswer answer = what_if(q.question, {});
     ASSERT_FALSE(answer.findings.empty());
     EXPECT_THAT(answer.findings.front().remedy, HasSubstr(q.remedy));
   }
@@ -421,7 +421,7 @@ TEST(Frameworks, RemediesCanBeTyped) {
 TEST(Frameworks, ANameAloneIsTheNewestInTheTablesIfItIsNotInstalled) {
   Have have;
   have.python = "/venv/bin/python3";
-  const std::string shown = text(what_if({"torch", {"A100"}, "", "", ""}, have), false, 1000);
+  const std::string shown = text(what_if({"torch", {"A100"}, "", "", ""}, have), {.width = 1000});
   EXPECT_TRUE(
       shown.starts_with("torch is not installed in /venv/bin/python3; taken: the newest in "
                         "the tables, 2.15\n"))
@@ -429,31 +429,31 @@ TEST(Frameworks, ANameAloneIsTheNewestInTheTablesIfItIsNotInstalled) {
 }
 
 TEST(Frameworks, NewestAndWhatIsNotConfirmedOfIt) {
-  EXPECT_THAT(text(what_if(ask("tensorflow", "A100"), {}), false, 1000),
+  EXPECT_THAT(text(what_if(ask("tensorflow", "A100"), {}), {.width = 1000}),
               HasSubstr("(cuDNN 9.3 on this GPU: not confirmed)"));
-  EXPECT_THAT(text(what_if(ask("torch", "K80"), {}), false, 1000),
+  EXPECT_THAT(text(what_if(ask("torch", "K80"), {}), {.width = 1000}),
               HasSubstr("(its cuDNN 9.1.0 has no code for this GPU: convolutions may fail)"));
 }
 
 TEST(Frameworks, AMachineWithoutAGpu) {
-  const Answer answer = doctor::answer(Requirement::parse("torch"), without_gpu());
+  const FrameworkAnswer answer = doctor::answer(Requirement::parse("torch"), without_gpu());
   EXPECT_THAT(codes(answer), ElementsAre("no-gpu"));
   EXPECT_EQ(answer.findings.front().severity, Severity::note);
   EXPECT_THAT(text(answer), HasSubstr("This machine has no NVIDIA GPU"));
 }
 
 TEST(Frameworks, WhatIsUnknownIsSaidToBe) {
-  const Answer unknown = what_if(ask("torch==9.9", "K40m"), {});
+  const FrameworkAnswer unknown = what_if(ask("torch==9.9", "K40m"), {});
   EXPECT_EQ(unknown.gpus.front().outcome, Outcome::unknown);
   EXPECT_THAT(codes(unknown), ElementsAre("framework-version-unknown"));
   EXPECT_EQ(unknown.gpus.front().newest_toolkit->text(), "11.8");
 
   // That CUDA 13 has no Volta holds for whatever was built with it.
-  const Answer ruled_out = what_if(ask("torch==9.9+cu130", "V100"), {});
+  const FrameworkAnswer ruled_out = what_if(ask("torch==9.9+cu130", "V100"), {});
   EXPECT_EQ(ruled_out.gpus.front().outcome, Outcome::fails);
   EXPECT_THAT(codes(ruled_out), ElementsAre(kNoCode, "framework-version-unknown"));
 
-  const Answer without = what_if({"torch==9.9", {}, "", "", ""}, without_gpu());
+  const FrameworkAnswer without = what_if({"torch==9.9", {}, "", "", ""}, without_gpu());
   EXPECT_THAT(codes(without), ElementsAre("framework-version-unknown", "no-gpu"));
   EXPECT_TRUE(text(without).starts_with("torch 9.9 is in no table, ")) << text(without);
 
@@ -464,7 +464,7 @@ TEST(Frameworks, WhatIsUnknownIsSaidToBe) {
 
 TEST(Frameworks, BuildsWithoutCuda) {
   for (const char* text : {"torch==2.3+cpu", "tensorflow-cpu==2.4"}) {
-    const Answer answer = what_if(ask(text, "A100"), {});
+    const FrameworkAnswer answer = what_if(ask(text, "A100"), {});
     EXPECT_EQ(answer.gpus.front().outcome, Outcome::silent_cpu) << text;
     EXPECT_THAT(codes(answer), ElementsAre("framework-cpu-only")) << text;
   }
@@ -504,7 +504,7 @@ TEST(Frameworks, AnInstalledPackageThatIsNewerThanTheTablesSaysItself) {
   installation.gpus_known = installation.driver_known = true;
   installation.driver = doctor::Version::parse("535.54.03");
   installation.installed = {{"torch", "99.1.0", "/venv/lib", "13.2", "9.99.1"}};
-  const Answer own = answer(Requirement::parse("torch"), installation);
+  const FrameworkAnswer own = answer(Requirement::parse("torch"), installation);
   ASSERT_TRUE(own.build);
   EXPECT_EQ(own.build->cuda.text(), "13.2");
   EXPECT_EQ(own.build->cudnn->text(), "9.99.1");
@@ -519,7 +519,7 @@ TEST(Frameworks, AnInstalledPackageThatIsNewerThanTheTablesSaysItself) {
 }
 
 TEST(Frameworks, EveryAnswerSaysOfWhenItsTablesAre) {
-  const Answer torch = what_if(ask("torch==2.3", "A100"), {});
+  const FrameworkAnswer torch = what_if(ask("torch==2.3", "A100"), {});
   EXPECT_THAT(text(torch), HasSubstr("compared with their sources on " + tables().made));
   EXPECT_EQ(to_json(torch).at("tables_made"), tables().made);
   EXPECT_THAT(tables().made, ::testing::MatchesRegex("20[0-9]{2}-[0-9]{2}-[0-9]{2}"));
@@ -583,7 +583,7 @@ TEST(WhatIf, RefusesWhatDoesNotExistOrContradictsItself) {
 }
 
 TEST(WhatIf, WithoutAFrameworkNamesTheNewestOfEverything) {
-  const Answer answer = what_if({"", {"K80"}, "", "", ""}, {});
+  const FrameworkAnswer answer = what_if({"", {"K80"}, "", "", ""}, {});
   const GpuAnswer& of_k80 = answer.gpus.front();
   ASSERT_EQ(of_k80.newest.size(), 2U);
   EXPECT_EQ(of_k80.newest[0].certain->text(), "TensorFlow 2.11 with CUDA 11.2");
@@ -615,16 +615,16 @@ TEST(WhatIf, GpusThatCannotBeUsedWithWhatIsNamed) {
         {ask("", "V100", "", "12.8", "9.17.1"),
          "cudnn-has-no-code-for-gpu",
          "cuDNN 9.17.1 has no code for V100 (7.0)."}}) {
-    const Answer answer = what_if(q.question, {});
+    const FrameworkAnswer answer = what_if(q.question, {});
     EXPECT_THAT(codes(answer), ElementsAre(q.code));
     EXPECT_EQ(answer.findings.front().severity, Severity::prevents);
     EXPECT_THAT(answer.findings.front().sentence, HasSubstr(q.says));
-    const std::string shown = text(answer, false, 1000);
+    const std::string shown = text(answer, {.width = 1000});
     EXPECT_TRUE(shown.starts_with(answer.findings.front().sentence)) << shown;
     EXPECT_EQ(shown.find(q.says), shown.rfind(q.says)) << "twice: " << shown;
   }
   // What is the newest holds for the driver that replaces it, and says so.
-  const std::string shown = text(what_if(ask("", "B200", "470"), {}), false, 1000);
+  const std::string shown = text(what_if(ask("", "B200", "470"), {}), {.width = 1000});
   EXPECT_THAT(shown, HasSubstr("PyTorch: once the driver is changed, up to 2.14"));
   for (const WhatIf& good : {ask("", "K40m", "470", "11.8"), ask("", "B200", "570.86.10", "12.8")})
     EXPECT_THAT(codes(what_if(good, {})), IsEmpty());
@@ -651,7 +651,7 @@ TEST(WhatIf, AGpuThatIsNamedStandsForAnotherMachine) {
   EXPECT_THAT(codes(what_if(ask("tensorflow==2.4", "V100"), here)), IsEmpty());
 }
 
-TEST(Answer, IsJsonWithStableCodes) {
+TEST(FrameworkAnswer, IsJsonWithStableCodes) {
   const Json json = to_json(what_if(ask("tensorflow==2.4.0", "V100", "", "11.1"), {}));
   EXPECT_EQ(json["subject"], "tensorflow 2.4.0");
   EXPECT_EQ(json["gpus"][0]["outcome"], "silent-cpu");
@@ -661,21 +661,21 @@ TEST(Answer, IsJsonWithStableCodes) {
   EXPECT_EQ(json["gpus"][0]["newest"][0]["certain"]["framework"], "tensorflow");
 }
 
-TEST(Answer, VerdictComesFirst) {
+TEST(FrameworkAnswer, VerdictComesFirst) {
   const std::string shown = text(what_if(ask("tensorflow==2.4.0", "V100", "", "11.1"), {}));
   EXPECT_TRUE(
       shown.starts_with("tensorflow 2.4.0 on V100 (Volta 7.0): uses the CPU, without an error – "
                         "libcusolver.so.10 is missing\n"))
       << shown;
-  EXPECT_THAT(shown, HasSubstr("do install CUDA 11.0"));
+  EXPECT_THAT(shown, HasSubstr("fix install CUDA 11.0"));
   EXPECT_EQ(shown.find("source:"), std::string::npos) << shown;
 }
 
-TEST(Answer, HostileNamesAreMadeFitToBeShown) {
+TEST(FrameworkAnswer, HostileNamesAreMadeFitToBeShown) {
   Have installation;
   installation.gpus = {gpu("evil\x1b[2J\n\xff", {7, 0})};
   installation.installed = {{"torch", "2.3\x1b[31m", "/x\n"}};
-  const Answer answer = doctor::answer(Requirement::parse("torch"), installation);
+  const FrameworkAnswer answer = doctor::answer(Requirement::parse("torch"), installation);
   EXPECT_EQ(text(answer).find('\x1b'), std::string::npos);
   EXPECT_NO_THROW(to_json(answer).dump());
 }

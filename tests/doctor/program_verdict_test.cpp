@@ -1,4 +1,6 @@
 // Verdicts from facts: what can hardly be made to happen here.
+#include "harness/doctor/programs/program_verdict.h"
+
 #include <csignal>
 #include <sys/stat.h>
 
@@ -6,7 +8,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "harness/doctor/programs/verdict.h"
 #include "tests/doctor/folder.h"
 
 namespace launchgap::doctor {
@@ -18,11 +19,11 @@ using ::testing::SizeIs;
 namespace fs = std::filesystem;
 
 const fs::path kPrograms = LAUNCHGAP_DOCTOR_PROGRAMS;
-using Kind = PathOrigin::Kind;
+using Rule = PathOrigin::Rule;
 
 LoaderSearch found(const std::string& name,
                    const std::string& path,
-                   PathOrigin origin = {Kind::cache, "", ""}) {
+                   PathOrigin origin = {Rule::cache, "", ""}) {
   LoaderSearch search;
   search.wanted = name;
   search.requested_by = "./train";
@@ -38,7 +39,7 @@ LoaderSearch missing(const std::string& name) {
   search.wanted = name;
   search.requested_by = "./train";
   search.dlopened = search.searched = true;
-  search.attempts = {{"/usr/lib/" + name, {Kind::default_folder, "/usr/lib", ""}}};
+  search.attempts = {{"/usr/lib/" + name, {Rule::default_folder, "/usr/lib", ""}}};
   return search;
 }
 
@@ -54,7 +55,7 @@ ProgramFacts program() {
   process.loader_told = true;
   process.searches = {found("libcuda.so.1", "/usr/lib/libcuda.so.1")};
   process.libraries = {
-      {"libcuda.so.1", "/usr/lib/libcuda.so.580.65.06", {Kind::cache, "", ""}, false}};
+      {"libcuda.so.1", "/usr/lib/libcuda.so.580.65.06", {Rule::cache, "", ""}, false}};
   return facts;
 }
 
@@ -180,7 +181,7 @@ TEST(ProgramVerdict, ABrokenFileIsTheCause) {
       folder.write("libcudnn.so.8", "version https://git-lfs.github.com/spec/v1\n");
   ProgramFacts facts = program();
   LoaderSearch search = missing("libcudnn.so.8");
-  search.attempts = {{broken, {Kind::ld_library_path, folder.path(), ""}}};
+  search.attempts = {{broken, {Rule::ld_library_path, folder.path(), ""}}};
   facts.processes[0].searches.push_back(search);
   const ProgramVerdict verdict = judge_program(facts, {SystemFiles("/nonexistent"), {}, {}});
   EXPECT_EQ(verdict.finding.code, "library-broken");
@@ -206,7 +207,7 @@ TEST(ProgramVerdict, AnOlderCopyShadowsANewerOne) {
         ProcessFacts& process = facts.processes[0];
         if (name.starts_with("libcuda")) process.libraries.clear(), process.searches.clear();
         process.searches.push_back(found(
-            name, at + "/" + first + "/" + name, {Kind::ld_library_path, at + "/" + first, ""}));
+            name, at + "/" + first + "/" + name, {Rule::ld_library_path, at + "/" + first, ""}));
         process.environment["LD_LIBRARY_PATH"] = at + "/" + first;
         const LoaderCache cache =
             LoaderCache::parse("\t" + name + " (libc6) => " + at + "/" + then + "/" + name + "\n");

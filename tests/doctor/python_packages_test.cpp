@@ -1,4 +1,6 @@
 // What is installed in a Python, read from roots that are made here.
+#include "harness/doctor/compatibility/python_packages.h"
+
 #include <algorithm>
 #include <random>
 #include <sys/stat.h>
@@ -8,7 +10,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "harness/doctor/python/packages.h"
 #include "tests/doctor/folder.h"
 
 namespace launchgap::doctor {

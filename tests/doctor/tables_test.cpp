@@ -1,6 +1,4 @@
 // The tables read, and agree with each other and with arithmetic.
-#include "harness/doctor/tables/tables.h"
-
 #include <cmath>
 #include <map>
 #include <set>
@@ -10,7 +8,8 @@
 
 #include "harness/core/csv_table.h"
 #include "harness/core/errors.h"
-#include "harness/doctor/frameworks/compatibility.h"
+#include "harness/doctor/compatibility/compatibility.h"
+#include "harness/doctor/compatibility/compatibility_tables.h"
 
 namespace launchgap::doctor {
 namespace {

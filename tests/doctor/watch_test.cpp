@@ -1,7 +1,5 @@
 // Small real programs, watched: what they did with the (fake) GPU, and that they notice nothing of
 // it.
-#include "harness/doctor/programs/watch.h"
-
 #include <array>
 #include <csignal>
 #include <cstdlib>
@@ -18,7 +16,8 @@
 
 #include "harness/core/errors.h"
 #include "harness/doctor/programs/process_files.h"
-#include "harness/doctor/programs/verdict.h"
+#include "harness/doctor/programs/program_verdict.h"
+#include "harness/doctor/programs/watch_program.h"
 #include "tests/doctor/folder.h"
 
 namespace launchgap::doctor {

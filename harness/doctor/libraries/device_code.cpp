@@ -184,9 +184,9 @@ std::string DeviceCode::text() const {
 }
 
 DeviceCode device_code_of(const std::filesystem::path& path) {
-  struct File {
+  struct OpenFile {
     int descriptor = -1;
-    ~File() {
+    ~OpenFile() {
       if (descriptor >= 0) close(descriptor);
     }
   } file;

@@ -4,7 +4,7 @@
 #include <array>
 #include <filesystem>
 
-#include "harness/doctor/command_output.h"
+#include "harness/doctor/libraries/command_output.h"
 #include "harness/doctor/libraries/elf_file.h"
 
 namespace launchgap::doctor {
@@ -93,18 +93,18 @@ std::vector<LibraryCopy> other_copies(const std::string& name,
     seen.push_back(real);
     if (!why_not_loadable(real)) copies.push_back({std::move(path), std::move(origin)});
   };
-  using Kind = PathOrigin::Kind;
+  using Rule = PathOrigin::Rule;
   if (!ld_library_path.empty()) {
     for (const std::string& entry : path_entries(ld_library_path)) {
       const std::string path = entry + "/" + name;
-      add(path, path, {Kind::ld_library_path, entry, ""});
+      add(path, path, {Rule::ld_library_path, entry, ""});
     }
   }
   for (const std::string& path : cache.paths(name))
-    add(system.at(path), path, {Kind::cache, "", ""});
+    add(system.at(path), path, {Rule::cache, "", ""});
   for (const std::string& folder : default_folders()) {
     const std::string path = folder + "/" + name;
-    add(system.at(path), path, {Kind::default_folder, folder, ""});
+    add(system.at(path), path, {Rule::default_folder, folder, ""});
   }
   return copies;
 }

@@ -60,13 +60,13 @@ std::string_view folder_of(std::string_view path) {
 PathOrigin origin_of(std::string_view words) {
   PathOrigin origin;
   if (words == "LD_LIBRARY_PATH") {
-    origin.kind = PathOrigin::Kind::ld_library_path;
+    origin.kind = PathOrigin::Rule::ld_library_path;
   } else if (take_prefix(words, "RPATH from file ")) {
-    origin = {PathOrigin::Kind::rpath, "", std::string(words)};
+    origin = {PathOrigin::Rule::rpath, "", std::string(words)};
   } else if (take_prefix(words, "RUNPATH from file ")) {
-    origin = {PathOrigin::Kind::runpath, "", std::string(words)};
+    origin = {PathOrigin::Rule::runpath, "", std::string(words)};
   } else if (words == "system search path") {
-    origin.kind = PathOrigin::Kind::default_folder;
+    origin.kind = PathOrigin::Rule::default_folder;
   }
   return origin;
 }
@@ -98,19 +98,19 @@ std::string bounded(std::string_view text) {
 
 std::string PathOrigin::text() const {
   switch (kind) {
-    case Kind::given_path:
+    case Rule::given_path:
       return "the path that the program gave";
-    case Kind::ld_library_path:
+    case Rule::ld_library_path:
       return "LD_LIBRARY_PATH entry " + printable(folder);
-    case Kind::rpath:
+    case Rule::rpath:
       return "RPATH of " + printable(of_file);
-    case Kind::runpath:
+    case Rule::runpath:
       return "RUNPATH of " + printable(of_file);
-    case Kind::cache:
+    case Rule::cache:
       return "the loader's cache";
-    case Kind::default_folder:
+    case Rule::default_folder:
       return "default folder " + printable(folder);
-    case Kind::unknown:
+    case Rule::unknown:
       return "a reason that the loader did not tell";
   }
   return "";
@@ -124,7 +124,7 @@ std::string LoaderSearch::why() const {
   bool by_default = false;
   for (const Attempt& attempt : attempts) {
     // Default folders are the same for everybody: one word for all of them.
-    const bool is_default = attempt.origin.kind == PathOrigin::Kind::default_folder;
+    const bool is_default = attempt.origin.kind == PathOrigin::Rule::default_folder;
     std::string place = is_default ? "the default folders" : attempt.origin.text();
     by_default = by_default || is_default;
     if (std::ranges::find(places, place) == places.end()) places.push_back(std::move(place));
@@ -158,7 +158,7 @@ void LoaderTraceReader::line(std::string_view text) {
   if (failed != std::errc() || pid <= 0 || !take_prefix(text, ":\t")) return;
   if (!processes_.contains(pid) && processes_.size() >= kMaxProcesses) return;
   ProcessTrace& trace = processes_[pid];
-  State& state = states_[pid];
+  ReadingState& state = states_[pid];
 
   std::string_view rest;
   if (take_prefix(text, "file=")) {
@@ -177,7 +177,7 @@ void LoaderTraceReader::line(std::string_view text) {
     const bool whole = open != std::string_view::npos && text.ends_with(')');
     state.origin = whole ? origin_of(text.substr(open + 3, text.size() - open - 4)) : PathOrigin{};
   } else if (take_prefix(text, " search cache=")) {
-    state.origin = {PathOrigin::Kind::cache, "", ""};
+    state.origin = {PathOrigin::Rule::cache, "", ""};
   } else if (take_prefix(text, "  trying file=")) {
     attempt(trace, state, text);
   } else if (take_prefix(text, "initialize program: ")) {
@@ -186,7 +186,7 @@ void LoaderTraceReader::line(std::string_view text) {
 }
 
 void LoaderTraceReader::wanted(ProcessTrace& trace,
-                               State& state,
+                               ReadingState& state,
                                std::string_view name,
                                std::string_view rest) {
   const bool needed = take_prefix(rest, "needed by ");
@@ -209,7 +209,7 @@ void LoaderTraceReader::wanted(ProcessTrace& trace,
     if (!search) return;
     if (!search->searched) {
       search->found = search->wanted;
-      search->origin = {PathOrigin::Kind::given_path, std::string(folder_of(name)), ""};
+      search->origin = {PathOrigin::Rule::given_path, std::string(folder_of(name)), ""};
     } else if (search == current_search(trace, state) && !state.last_path.empty()) {
       search->found = state.last_path;
       search->origin = state.last_origin;
@@ -224,7 +224,7 @@ void LoaderTraceReader::wanted(ProcessTrace& trace,
   }
 }
 
-void LoaderTraceReader::attempt(ProcessTrace& trace, State& state, std::string_view path) {
+void LoaderTraceReader::attempt(ProcessTrace& trace, ReadingState& state, std::string_view path) {
   const std::string_view folder = folder_of(path), named = named_folder(folder);
   state.last_path = bounded(path);
   state.last_origin = state.origin;
@@ -236,7 +236,7 @@ void LoaderTraceReader::attempt(ProcessTrace& trace, State& state, std::string_v
 
 void LoaderTraceReader::keep_attempt(ProcessTrace& trace,
                                      LoaderSearch& search,
-                                     const State& state) {
+                                     const ReadingState& state) {
   if (search.attempts.size() >= kMaxAttempts || !has_room(trace, state.last_path.size())) return;
   search.attempts.push_back({state.last_path, state.last_origin});
 }
@@ -249,7 +249,7 @@ bool LoaderTraceReader::has_room(ProcessTrace& trace, std::size_t bytes) {
 }
 
 LoaderSearch* LoaderTraceReader::search_of(ProcessTrace& trace,
-                                           State& state,
+                                           ReadingState& state,
                                            std::string_view name) {
   const auto found = state.by_name.find(name);
   if (found != state.by_name.end()) return &trace.searches[found->second - 1];
@@ -262,7 +262,7 @@ LoaderSearch* LoaderTraceReader::search_of(ProcessTrace& trace,
   return &trace.searches.back();
 }
 
-LoaderSearch* LoaderTraceReader::current_search(ProcessTrace& trace, const State& state) {
+LoaderSearch* LoaderTraceReader::current_search(ProcessTrace& trace, const ReadingState& state) {
   return state.current == 0 ? nullptr : &trace.searches[state.current - 1];
 }
 
@@ -279,7 +279,7 @@ void resolve_already_loaded(std::vector<LoaderSearch>& searches) {
     if (!search.searched) {
       if (search.wanted.find('/') == std::string::npos || why_not_loadable(search.wanted)) continue;
       search.found = search.wanted;
-      search.origin = {PathOrigin::Kind::given_path, std::string(folder_of(search.wanted)), ""};
+      search.origin = {PathOrigin::Rule::given_path, std::string(folder_of(search.wanted)), ""};
       search.already_loaded = true;
     } else if (!search.attempts.empty() && !why_not_loadable(search.attempts.back().path)) {
       search.found = search.attempts.back().path;

@@ -16,7 +16,7 @@ namespace launchgap::doctor {
 
 /// Why the loader looked into a folder.
 struct PathOrigin {
-  enum class Kind {
+  enum class Rule {
     given_path,       // the program asked for a file by its path
     ld_library_path,  // an entry of LD_LIBRARY_PATH
     rpath,            // DT_RPATH of `of_file`
@@ -25,7 +25,7 @@ struct PathOrigin {
     default_folder,   // /lib, /usr/lib and the like
     unknown,
   };
-  Kind kind = Kind::unknown;
+  Rule kind = Rule::unknown;
   std::string folder;   // the entry: without the subfolders for kinds of processors
   std::string of_file;  // whose RPATH or RUNPATH
 
@@ -69,17 +69,17 @@ struct ProcessTrace {
 /// Memory and time are bounded by what it keeps, not by what it reads.
 class LoaderTraceReader {
  public:
-  using Filter = std::function<bool(std::string_view wanted, std::string_view requested_by)>;
+  using SearchFilter = std::function<bool(std::string_view wanted, std::string_view requested_by)>;
 
   /// Keeps the searches for which `keep` is true; all without it.
-  explicit LoaderTraceReader(Filter keep = {}) : keep_(std::move(keep)) {}
+  explicit LoaderTraceReader(SearchFilter keep = {}) : keep_(std::move(keep)) {}
 
   void read(std::string_view piece);
   /// By process id: children that were forked write into their parent's file.
   const std::map<pid_t, ProcessTrace>& processes() const { return processes_; }
 
  private:
-  struct State {
+  struct ReadingState {
     PathOrigin origin;        // of the paths that are being tried
     std::size_t current = 0;  // the search in progress, 1-based; 0: none that is kept
     std::map<std::string, std::size_t, std::less<>> by_name;  // the latest search for it
@@ -88,18 +88,21 @@ class LoaderTraceReader {
   };
 
   void line(std::string_view text);
-  void wanted(ProcessTrace& trace, State& state, std::string_view name, std::string_view rest);
-  void attempt(ProcessTrace& trace, State& state, std::string_view path);
-  void keep_attempt(ProcessTrace& trace, LoaderSearch& search, const State& state);
+  void wanted(ProcessTrace& trace,
+              ReadingState& state,
+              std::string_view name,
+              std::string_view rest);
+  void attempt(ProcessTrace& trace, ReadingState& state, std::string_view path);
+  void keep_attempt(ProcessTrace& trace, LoaderSearch& search, const ReadingState& state);
   bool has_room(ProcessTrace& trace, std::size_t bytes);
-  LoaderSearch* search_of(ProcessTrace& trace, State& state, std::string_view name);
-  static LoaderSearch* current_search(ProcessTrace& trace, const State& state);
+  LoaderSearch* search_of(ProcessTrace& trace, ReadingState& state, std::string_view name);
+  static LoaderSearch* current_search(ProcessTrace& trace, const ReadingState& state);
 
-  Filter keep_;
+  SearchFilter keep_;
   std::string rest_;  // of a line that has no end yet
   std::size_t kept_bytes_ = 0;
   std::map<pid_t, ProcessTrace> processes_;
-  std::map<pid_t, State> states_;
+  std::map<pid_t, ReadingState> states_;
 };
 
 /// What one file of a trace says of process `pid`, or of all that wrote to it.

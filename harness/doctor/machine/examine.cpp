@@ -17,7 +17,7 @@
 #include "harness/core/temporary_folder.h"
 #include "harness/doctor/libraries/library_copies.h"
 #include "harness/doctor/libraries/loader_trace.h"
-#include "harness/doctor/probes/probe.h"
+#include "harness/doctor/machine/probe.h"
 #include "harness/run/device_lock.h"
 
 namespace launchgap::doctor {
@@ -276,7 +276,7 @@ class Questions {
     for (const auto& [name, value] : environment_of(options)) environment_[name] = value;
   }
 
-  void add(Probe probe, std::function<void(const ProbeAnswer&)> take_answer) {
+  void add(ProbeRequest probe, std::function<void(const ProbeAnswer&)> take_answer) {
     for (const auto& [name, value] : environment_) probe.environment.try_emplace(name, value);
     for (const std::string& name : unset_) probe.job["unset"].push_back(name);
     probes_.push_back(std::move(probe));
@@ -299,15 +299,15 @@ class Questions {
  private:
   std::map<std::string, std::string> environment_;
   std::vector<std::string> unset_;
-  std::vector<Probe> probes_;
+  std::vector<ProbeRequest> probes_;
   std::vector<std::function<void(const ProbeAnswer&)>> takers_;
 };
 
 /// Leaves GPUs alone on which a session measures.
-void prove_gpus(Facts& facts, const ExamineOptions& options) {
+void prove_gpus(MachineFacts& facts, const ExamineOptions& options) {
   std::vector<DeviceLock> locks;
   Questions questions(options);
-  for (Gpu& gpu : facts.gpus) {
+  for (JoinedGpu& gpu : facts.gpus) {
     if (!gpu.in_driver || gpu.hidden) continue;
     try {
       locks.emplace_back(gpu.uuid);
@@ -322,15 +322,15 @@ void prove_gpus(Facts& facts, const ExamineOptions& options) {
   }
   questions.ask_all();
   facts.proven =
-      std::ranges::any_of(facts.gpus, [](const Gpu& gpu) { return gpu.proof.has_value(); });
+      std::ranges::any_of(facts.gpus, [](const JoinedGpu& gpu) { return gpu.proof.has_value(); });
 }
 
 }  // namespace
 
-std::unique_ptr<Facts> examine(const ExamineOptions& options) {
+std::unique_ptr<MachineFacts> examine(const ExamineOptions& options) {
   const std::int64_t begin = now_ns();
   const HeldBackSignals signals;
-  auto facts = std::make_unique<Facts>();
+  auto facts = std::make_unique<MachineFacts>();
   const SystemFiles files = SystemFiles::of_this_system();
   facts->machine = read_machine(files, environment_of(options));
   const LoaderCache cache = LoaderCache::of(files);
@@ -347,7 +347,7 @@ std::unique_ptr<Facts> examine(const ExamineOptions& options) {
     std::vector<std::string> found;
     for (const LibraryCopy& copy : other_copies(soname, path, search_path, cache, files)) {
       std::error_code failed;
-      const bool by_variable = copy.origin.kind == PathOrigin::Kind::ld_library_path;
+      const bool by_variable = copy.origin.kind == PathOrigin::Rule::ld_library_path;
       const fs::path real =
           fs::canonical(by_variable ? fs::path(copy.path) : files.at(copy.path), failed);
       found.push_back(printable(

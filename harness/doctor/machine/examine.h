@@ -1,4 +1,7 @@
-// Gathers the facts: reads the machine, and asks driver, NVML, libraries and GPUs by probes.
+// The folder `machine` takes /proc, /sys, /dev and the environment, runs what may crash or hang in
+// probes, and gives the facts (machine_facts.h), of which it judges none.
+//
+// Gathers them: reads the machine, and asks driver, NVML, libraries and GPUs by probes.
 #pragma once
 
 #include <map>
@@ -6,7 +9,7 @@
 #include <optional>
 #include <string>
 
-#include "harness/doctor/machine/facts.h"
+#include "harness/doctor/machine/machine_facts.h"
 
 namespace launchgap::doctor {
 
@@ -23,6 +26,6 @@ struct ExamineOptions {
 
 /// Takes what the slowest probe takes: well below 2 s without a proof on a machine whose driver
 /// answers. Never throws for what is wrong with the machine.
-std::unique_ptr<Facts> examine(const ExamineOptions& options);
+std::unique_ptr<MachineFacts> examine(const ExamineOptions& options);
 
 }  // namespace launchgap::doctor

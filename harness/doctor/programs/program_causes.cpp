@@ -1,9 +1,10 @@
+#include "harness/doctor/programs/program_causes.h"
+
 #include <algorithm>
 #include <array>
 #include <filesystem>
 #include <set>
 
-#include "harness/doctor/programs/causes.h"
 #include "harness/doctor/version.h"
 
 namespace launchgap::doctor {
@@ -56,9 +57,9 @@ std::optional<Version> version_of(const std::string& path) {
 bool is_systems_own(const TakenLibrary& taken,
                     const LoaderCache& cache,
                     const SystemFiles& system) {
-  using Kind = PathOrigin::Kind;
-  if (taken.origin.kind == Kind::cache || taken.origin.kind == Kind::default_folder) return true;
-  if (taken.origin.kind != Kind::unknown) return false;
+  using Rule = PathOrigin::Rule;
+  if (taken.origin.kind == Rule::cache || taken.origin.kind == Rule::default_folder) return true;
+  if (taken.origin.kind != Rule::unknown) return false;
   std::error_code failed;
   return std::ranges::any_of(cache.paths(taken.name), [&](const std::string& path) {
     return fs::equivalent(system.at(path), taken.path, failed);

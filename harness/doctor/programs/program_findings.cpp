@@ -1,3 +1,5 @@
+#include "harness/doctor/programs/program_findings.h"
+
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -10,7 +12,6 @@
 #include "harness/core/printable.h"
 #include "harness/device/library_folders.h"
 #include "harness/doctor/libraries/elf_file.h"
-#include "harness/doctor/programs/findings.h"
 
 namespace launchgap::doctor {
 namespace fs = std::filesystem;
@@ -23,7 +24,7 @@ std::string subject_of(const ProgramFacts& facts) {
 
 std::string seen_as(const TakenLibrary& taken) {
   std::string text = fmt::format("{} is {}", printable(taken.name), printable(taken.path));
-  if (taken.origin.kind != PathOrigin::Kind::unknown)
+  if (taken.origin.kind != PathOrigin::Rule::unknown)
     text += fmt::format(" ({})", taken.origin.text());
   return text;
 }
@@ -59,7 +60,7 @@ std::string remedy_for_shadowed(const ShadowedLibrary& shadow) {
       shadow.other
           ? ""
           : " Then install NVIDIA's driver: no other libcuda.so.1 is found on this machine.";
-  if (origin.kind == PathOrigin::Kind::ld_library_path) {
+  if (origin.kind == PathOrigin::Rule::ld_library_path) {
     std::vector<std::string> rest =
         path_entries(variable(*shadow.taken.process, "LD_LIBRARY_PATH"));
     std::erase(rest, origin.folder);
@@ -68,7 +69,7 @@ std::string remedy_for_shadowed(const ShadowedLibrary& shadow) {
                        printable(fmt::format("{}", fmt::join(rest, ":"))),
                        driver_too.empty() ? "" : "." + driver_too);
   }
-  if (origin.kind == PathOrigin::Kind::rpath || origin.kind == PathOrigin::Kind::runpath) {
+  if (origin.kind == PathOrigin::Rule::rpath || origin.kind == PathOrigin::Rule::runpath) {
     return fmt::format("Build {} without this RPATH, or take it out: patchelf --remove-rpath {}.{}",
                        printable(origin.of_file),
                        printable(origin.of_file),

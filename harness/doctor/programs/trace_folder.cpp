@@ -60,13 +60,13 @@ bool TraceFolder::read() {
       continue;
     }
     const auto [file, is_new] =
-        files_.try_emplace(name, File{0, LoaderTraceReader(concerns_cuda), 0});
+        files_.try_emplace(name, TraceFile{0, LoaderTraceReader(concerns_cuda), 0});
     news = read_file(name, file->second) || news;
   }
   return news;
 }
 
-bool TraceFolder::read_file(const std::string& name, File& file) {
+bool TraceFolder::read_file(const std::string& name, TraceFile& file) {
   const int descriptor = open((path_ / name).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (descriptor < 0) return false;
   struct stat status {};

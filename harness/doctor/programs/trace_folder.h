@@ -37,15 +37,15 @@ class TraceFolder {
   bool limited() const { return limited_; }
 
  private:
-  struct File {
+  struct TraceFile {
     std::uint64_t offset = 0;
     LoaderTraceReader reader{};
     std::size_t searches = 0;
   };
-  bool read_file(const std::string& name, File& file);
+  bool read_file(const std::string& name, TraceFile& file);
 
   std::filesystem::path path_;
-  std::map<std::string, File> files_;
+  std::map<std::string, TraceFile> files_;
   std::uint64_t bytes_ = 0;
   bool limited_ = false;
   bool kept_ = false;

@@ -1,0 +1,262 @@
+#include "harness/doctor/compatibility/compatibility_tables.h"
+
+#include <charconv>
+
+#include <fmt/format.h>
+
+#include "harness/core/errors.h"
+#include "harness/record/json.h"
+
+namespace launchgap::doctor {
+namespace {
+
+using TextOf = std::function<std::string_view(std::string_view)>;
+
+/// One row while it is read: cells by column, and errors that say where.
+class CsvRow {
+ public:
+  CsvRow(const CsvTable& table, std::size_t index) : table_(table), index_(index) {}
+
+  const std::string& text(std::string_view column) const {
+    const std::string& cell = table_.at(index_, column);
+    if (cell.empty()) fail(column, "is empty");
+    return cell;
+  }
+  const std::string& maybe_text(std::string_view column) const { return table_.at(index_, column); }
+
+  Version version(std::string_view column) const {
+    auto version = Version::parse(text(column));
+    if (!version) fail(column, "is no version");
+    return *std::move(version);
+  }
+  std::optional<Version> maybe_version(std::string_view column) const {
+    if (maybe_text(column).empty()) return std::nullopt;
+    return version(column);
+  }
+  VersionSet versions(std::string_view column) const {
+    try {
+      return VersionSet::parse(text(column));
+    } catch (const Error& error) {
+      fail(column, error.what());
+    }
+  }
+  Capability capability(std::string_view column) const {
+    return as_capability(column, text(column));
+  }
+  std::optional<Capability> maybe_capability(std::string_view column) const {
+    if (maybe_text(column).empty()) return std::nullopt;
+    return capability(column);
+  }
+  Capability as_capability(std::string_view column, std::string_view text) const {
+    const auto capability = Capability::parse(text);
+    if (!capability) fail(column, "is no compute capability");
+    return *capability;
+  }
+  double number(std::string_view column) const { return as_number<double>(column, text(column)); }
+  int integer(std::string_view column) const { return as_number<int>(column, text(column)); }
+  int pci_id(std::string_view column) const {
+    const std::string& cell = text(column);
+    int value = 0;
+    const auto [end, failed] = std::from_chars(cell.data(), cell.data() + cell.size(), value, 16);
+    if (failed != std::errc() || end != cell.data() + cell.size() || cell.size() != 4) {
+      fail(column, "is no PCI device id of four digits");
+    }
+    return value;
+  }
+  bool yes(std::string_view column, std::string_view yes, std::string_view no) const {
+    const std::string& cell = maybe_text(column);
+    if (cell != yes && cell != no) fail(column, fmt::format("is neither '{}' nor '{}'", yes, no));
+    return cell == yes;
+  }
+  Source source() const { return {text("source")}; }
+
+  [[noreturn]] void fail(std::string_view column, std::string_view what) const {
+    throw Error(fmt::format(
+        "{}: {} '{}' {}", table_.where(index_), column, table_.at(index_, column), what));
+  }
+
+ private:
+  template <class Number>
+  Number as_number(std::string_view column, const std::string& cell) const {
+    Number value{};
+    const auto [end, failed] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
+    if (failed != std::errc() || end != cell.data() + cell.size()) fail(column, "is no number");
+    return value;
+  }
+
+  const CsvTable& table_;
+  std::size_t index_;
+};
+
+template <class Value>
+std::vector<Value> read(const TextOf& text_of,
+                        const std::string& name,
+                        Value (*row)(const CsvRow&)) {
+  const CsvTable table = CsvTable::parse(text_of(name), "data/" + name);
+  std::vector<Value> values;
+  for (std::size_t i = 0; i < table.size(); ++i) values.push_back(row(CsvRow(table, i)));
+  if (values.empty()) throw Error(fmt::format("data/{} has no rows", name));
+  return values;
+}
+
+GpuRow gpu(const CsvRow& row) {
+  return {row.text("gpu"),
+          row.capability("compute_capability"),
+          row.integer("sm_count"),
+          row.number("boost_mhz"),
+          row.number("fp32_tflops"),
+          row.number("fp64_tflops"),
+          row.source()};
+}
+
+PciRange pci_range(const CsvRow& row) {
+  PciRange range{row.pci_id("first_id"),
+                 row.pci_id("last_id"),
+                 row.text("chip"),
+                 row.text("architecture"),
+                 row.capability("compute_capability"),
+                 row.source()};
+  if (range.last < range.first) row.fail("last_id", "is below first_id");
+  return range;
+}
+
+PciGpu pci_gpu(const CsvRow& row) {
+  return {row.pci_id("id"), row.text("gpu"), row.source()};
+}
+
+GpuName gpu_name(const CsvRow& row) {
+  return {row.text("gpu"), row.capability("compute_capability"), row.source()};
+}
+
+ToolkitRow toolkit(const CsvRow& row) {
+  return {row.version("toolkit"),
+          row.version("bundled_driver_linux"),
+          row.maybe_version("min_driver_minor_compat"),
+          row.source()};
+}
+
+ArchitectureRow architecture(const CsvRow& row) {
+  ArchitectureRow life{row.text("architecture"),
+                       row.capability("compute_capability"),
+                       row.version("first_toolkit"),
+                       {},
+                       {},
+                       row.yes("driver_branch_applies", "yes", "no"),
+                       row.source()};
+  if (row.text("last_toolkit") != "current") life.last_toolkit = row.version("last_toolkit");
+  const std::string& branch = row.text("last_driver_branch");
+  if (branch == "current") return life;
+  const auto number = Version::parse(std::string_view(branch).substr(1));
+  if (branch.front() != 'R' || !number || number->parts().size() != 1) {
+    row.fail("last_driver_branch", "is neither 'current' nor a branch such as R470");
+  }
+  life.last_driver_branch = number->major();
+  return life;
+}
+
+CudnnRow cudnn_support(const CsvRow& row) {
+  return {row.versions("cudnn"),
+          row.versions("cuda"),
+          row.maybe_capability("min_cc"),
+          row.maybe_capability("max_cc"),
+          row.maybe_version("min_driver_linux"),
+          row.maybe_text("note"),
+          row.source()};
+}
+
+BuildCode device_code(const CsvRow& row) {
+  BuildCode code;
+  std::string_view cell = row.maybe_text("compute_capabilities");
+  if (cell.starts_with(">=")) {
+    code.at_least = row.as_capability("compute_capabilities", cell.substr(2));
+    cell = {};
+  }
+  while (!cell.empty()) {
+    const std::size_t end = std::min(cell.find(' '), cell.size());
+    code.machine_code.push_back(row.as_capability("compute_capabilities", cell.substr(0, end)));
+    cell.remove_prefix(std::min(end + 1, cell.size()));
+  }
+  const std::string& ptx = row.maybe_text("ptx");
+  if (ptx.empty()) return code;
+  code.ptx = ptx == "none" ? Ptx::none : Ptx::some;
+  if (ptx != "none" && ptx != "yes") code.ptx_target = row.capability("ptx");
+  return code;
+}
+
+BuildRow tensorflow_build(const CsvRow& row) {
+  BuildRow build{.framework = "tensorflow",
+                 .versions = row.versions("tf_version_range"),
+                 .package = "wheel",
+                 .cuda = row.version("cuda"),
+                 .cudnn = row.maybe_version("cudnn"),
+                 .code = device_code(row),
+                 .extra = row.maybe_text("extra"),
+                 .note = "",
+                 .source = row.source()};
+  build.default_build = true;  // there is one build per version
+  return build;
+}
+
+BuildRow torch_build(const CsvRow& row) {
+  return {.framework = "torch",
+          .versions = row.versions("pytorch_version_range"),
+          .package = row.yes("package", "wheel", "conda") ? "wheel" : "conda",
+          .cuda = row.version("cuda"),
+          .cudnn = row.maybe_version("cudnn"),
+          .code = device_code(row),
+          .brings_libraries = true,
+          .extra = "",
+          .default_build = row.yes("pypi", "yes", ""),
+          .note = row.maybe_text("note"),
+          .source = row.source()};
+}
+
+SonameRow toolkit_soname(const CsvRow& row) {
+  return {row.versions("toolkit"), row.text("library"), row.text("soname"), row.source()};
+}
+
+SonameRow cudnn_soname(const CsvRow& row) {
+  return {row.versions("cudnn"), "cudnn", row.text("soname"), row.source()};
+}
+
+FrameworkLibraryRow framework_library(const CsvRow& row) {
+  return {row.text("framework"),
+          row.versions("versions"),
+          row.text("library"),
+          row.yes("if_missing", "silent-cpu", "import-error"),
+          row.source()};
+}
+
+}  // namespace
+
+Tables Tables::parse(const TextOf& text_of) {
+  Tables t;
+  t.gpus = read<GpuRow>(text_of, "generations.csv", gpu);
+  t.pci_ranges = read<PciRange>(text_of, "pci_devices.csv", pci_range);
+  t.pci_gpus = read<PciGpu>(text_of, "pci_gpus.csv", pci_gpu);
+  t.gpu_names = read<GpuName>(text_of, "gpu_names.csv", gpu_name);
+  t.toolkits = read<ToolkitRow>(text_of, "toolkit_driver.csv", toolkit);
+  t.architectures = read<ArchitectureRow>(text_of, "architecture_life.csv", architecture);
+  t.cudnn = read<CudnnRow>(text_of, "cudnn_support.csv", cudnn_support);
+  t.builds = read<BuildRow>(text_of, "tensorflow_builds.csv", tensorflow_build);
+  for (auto& build : read<BuildRow>(text_of, "pytorch_builds.csv", torch_build)) {
+    t.builds.push_back(std::move(build));
+  }
+  t.toolkit_sonames = read<SonameRow>(text_of, "toolkit_sonames.csv", toolkit_soname);
+  t.cudnn_sonames = read<SonameRow>(text_of, "cudnn_sonames.csv", cudnn_soname);
+  t.framework_libraries =
+      read<FrameworkLibraryRow>(text_of, "framework_libraries.csv", framework_library);
+  try {
+    t.made = field<std::string>(parse_json(text_of("made.json")), "made");
+  } catch (const Error& error) {
+    throw Error(fmt::format("data/made.json: {}", error.what()));
+  }
+  return t;
+}
+
+const Tables& tables() {
+  static const Tables parsed = Tables::parse(embedded_table);
+  return parsed;
+}
+
+}  // namespace launchgap::doctor

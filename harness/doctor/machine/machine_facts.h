@@ -1,0 +1,151 @@
+// Everything that the doctor knows of a machine before it judges.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/device/facts.h"
+#include "harness/doctor/machine/read_machine.h"
+#include "harness/doctor/version.h"
+
+namespace launchgap::doctor {
+
+/// What a call into a library answered.
+struct CallResult {
+  int code = 0;
+  std::string text;
+};
+
+/// The user-mode driver, libcuda.so.1, as the loader finds it.
+struct DriverFacts {
+  bool asked = false;
+  std::string error;                // why it could not be loaded
+  std::string path;                 // links resolved; empty if it could not be loaded
+  std::string origin;               // why the loader took this one
+  std::vector<std::string> others;  // other copies that the loader would have come to
+  std::optional<Version> version;   // from the file's name, libcuda.so.580.65.06
+  std::optional<int> cuda_version;  // 13000
+  std::optional<CallResult> init;   // cuInit
+  std::vector<DeviceFacts> devices;
+  std::string devices_error;  // why they could not be listed
+  std::string died;           // how its process ended, if it did not end well
+  bool hung = false;          // it did not answer in time
+  bool simulated = false;
+
+  bool loaded() const { return !path.empty(); }
+  /// It started, and listed at least one GPU.
+  bool works() const { return init && init->code == 0 && !devices.empty(); }
+};
+
+struct GpuProcessFacts {
+  unsigned pid = 0;
+  std::optional<double> memory_bytes;
+  std::string name;  // of the program, where it can be seen
+};
+
+/// A GPU as NVML sees it; absent is what NVML does not tell.
+struct NvmlGpuFacts {
+  int index = 0;
+  bool lost = false;  // it has fallen off the bus
+  std::string problem, uuid, name, pci_bus_id;
+  std::optional<int> minor;
+  std::optional<double> memory_total_bytes, memory_free_bytes;
+  std::vector<GpuProcessFacts> processes;
+  std::optional<std::string> compute_mode, fabric;
+  std::optional<bool> persistence, mig, ecc, remap_pending, remap_failed;
+  std::optional<int> mig_instances;
+  std::optional<long long> uncorrected_ecc_errors, clock_reasons;
+  std::optional<int> pcie_generation, pcie_width, max_pcie_generation, max_pcie_width;
+  std::optional<int> sm_clock_mhz, max_sm_clock_mhz, application_clock_mhz;
+  std::optional<double> power_limit_w, default_power_limit_w;
+};
+
+struct NvmlFacts {
+  bool asked = false;
+  std::string error;  // why it could not be loaded
+  std::string path, version;
+  std::optional<CallResult> failed;  // what it answered if it does not work
+  std::optional<Version> driver_version;
+  std::vector<NvmlGpuFacts> gpus;
+  std::string died;
+  bool simulated = false;
+};
+
+/// One of NVIDIA's libraries, by a name that programs ask for.
+struct LibraryFacts {
+  std::string kind;    // cudart, cublas, cudnn, cupti, nccl
+  std::string soname;  // "libcudnn.so.9"
+  std::string path, version, error, died;
+  bool hung = false;                // it was not ready in time
+  std::string origin;               // why the loader took this file
+  std::vector<std::string> others;  // different files of the same name that it would have come to
+  std::optional<CallResult> call;   // cudart: cudaGetDeviceCount
+  std::vector<CallResult> checks;   // cudnn: whether its parts belong together, where they do not
+  std::vector<std::string> files;   // cudnn: all parts that it loaded
+  // What the files hold code for: "9.0", and "9.0a" for that capability alone.
+  std::vector<std::string> machine_code, ptx;
+  std::string code_incomplete;  // why there may be more; empty if all of it was read
+  bool simulated = false;
+};
+
+/// A step of the proof.
+struct ProofStep {
+  std::string name;                        // context, kernel, matmul, convolution, load
+  std::string status;                      // ok, failed, wrong, unsupported
+  std::string detail, callee, call, text;  // callee: the library
+  std::optional<int> code;
+  double ms = 0;
+};
+
+struct Proof {
+  std::vector<ProofStep> steps;
+  std::string died;
+  bool hung = false;
+  std::optional<int> pcie_generation, pcie_width;  // under load
+  std::optional<double> sm_clock_mhz, clock_reasons;
+};
+
+/// One GPU, by all who see it.
+struct JoinedGpu {
+  std::string pci;                // "0000:07:00.0"; empty if unknown
+  std::string uuid;               // empty if nobody tells
+  std::string name;               // as the driver or NVML call it, else from the PCI tables
+  std::optional<int> capability;  // 90 for 9.0
+  std::optional<int> minor;       // of /dev/nvidia<minor>
+  const PciController* on_pci = nullptr;
+  const DeviceNode* node = nullptr;
+  const NvmlGpuFacts* in_nvml = nullptr;
+  const DeviceFacts* in_driver = nullptr;  // among those that this process may use
+  bool hidden = false;                     // only CUDA_VISIBLE_DEVICES keeps it away
+  std::optional<Proof> proof;
+  std::string locked;  // who measures on it just now, so that it was left alone
+
+  /// As the user knows it: name and PCI address or UUID.
+  std::string subject() const;
+  /// A step of its proof; null if there is none.
+  const ProofStep* step(std::string_view proof_step) const;
+};
+
+/// Whether it is an instance of a partitioned GPU (MIG).
+bool is_instance(const JoinedGpu& gpu);
+
+struct MachineFacts {
+  Machine machine;
+  DriverFacts driver;
+  std::optional<DriverFacts> unrestricted;  // without CUDA_VISIBLE_DEVICES, where that is set
+  NvmlFacts nvml;
+  std::vector<LibraryFacts> libraries;
+  std::vector<JoinedGpu> gpus;  // of the PCI bus, of NVML and of the driver, joined; by PCI address
+  std::size_t not_given = 0;    // GPUs on the bus of which a container has nothing
+  double seconds = 0;           // that it took
+  bool proven = false;          // whether there was a proof at all
+  bool simulated = false;       // something of it is of the tests
+};
+
+/// Joins what PCI, NVML and the driver know of the same GPU, into `facts.gpus`. The pointers in
+/// there are into `facts`, which must stay where it is.
+void join_gpus(MachineFacts& facts);
+
+}  // namespace launchgap::doctor

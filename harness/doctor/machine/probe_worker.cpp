@@ -1,0 +1,309 @@
+// The side of a probe that may crash: it loads the driver and NVIDIA's libraries and asks them.
+// What it is about to do is announced, so that its end tells what was the end of it.
+#include <cstdlib>
+#include <dlfcn.h>
+#include <filesystem>
+#include <fstream>
+#include <link.h>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "harness/core/clock.h"
+#include "harness/core/errors.h"
+#include "harness/device/backend.h"
+#include "harness/device/cuda/nvml_inventory.h"
+#include "harness/device/device.h"
+#include "harness/device/shared_library.h"
+#include "harness/doctor/libraries/device_code.h"
+#include "harness/doctor/libraries/loader_trace.h"
+#include "harness/doctor/machine/computing_processes.h"
+#include "harness/doctor/machine/probe.h"
+#include "harness/doctor/machine/proof.h"
+#include "harness/doctor/machine/read_machine.h"
+#include "harness/run/process.h"
+
+namespace launchgap::doctor {
+namespace {
+
+void announce(const std::string& what) {
+  send_message({{"at", what}});
+}
+
+void tell(const Json& facts) {
+  send_message({{"facts", facts}});
+}
+
+/// Why the loader took the file that it took, by its own account; nothing where it gives none.
+void tell_origin(const std::string& name) {
+  if (!std::getenv("LD_DEBUG_OUTPUT")) return;
+  announce("loading " + name);
+  for (const LoaderSearch& search : trace_loading({name})) {
+    if (search.wanted == name && !search.found.empty()) tell({{"origin", search.why()}});
+  }
+}
+
+template <class Function>
+Function* function_in(const SharedLibrary& library, const char* name) {
+  return reinterpret_cast<Function*>(library.find(name));
+}
+
+std::string driver_error_text(const SharedLibrary& library, int code) {
+  const char *name = nullptr, *text = nullptr;
+  const auto get_name = function_in<int(int, const char**)>(library, "cuGetErrorName");
+  const auto get_text = function_in<int(int, const char**)>(library, "cuGetErrorString");
+  if (get_name) get_name(code, &name);
+  if (get_text) get_text(code, &text);
+  return fmt::format("{}{}{}", name ? name : "", name && text ? ": " : "", text ? text : "");
+}
+
+/// The CUDA driver: which file the loader takes, what it says of itself, whether it starts, and
+/// which GPUs it lists.
+void probe_driver() {
+  announce("loading libcuda.so.1");
+  if (!std::getenv("LAUNCHGAP_LIBCUDA")) tell_origin("libcuda.so.1");
+  const SharedLibrary library = SharedLibrary::open(
+      {"CUDA driver", "LAUNCHGAP_LIBCUDA", {"libcuda.so.1"}, {}, /*loader_alone=*/true});
+  tell({{"path", library.path()}, {"simulated", library.facts().simulated}});
+  const auto get_version = function_in<int(int*)>(library, "cuDriverGetVersion");
+  const auto initialise = function_in<int(unsigned)>(library, "cuInit");
+  if (!get_version || !initialise)
+    throw Error(fmt::format("{} has no cuInit: it is no CUDA driver", library.path()));
+  announce("cuDriverGetVersion");
+  int version = 0;
+  if (get_version(&version) == 0 && version > 0) tell({{"cuda_version", version}});
+  announce("cuInit");
+  const int code = initialise(0);
+  tell({{"code", code}, {"text", driver_error_text(library, code)}});
+  if (code != 0) return;
+  announce("listing the GPUs");
+  Json devices = Json::array();
+  for (const DeviceFacts& facts : probe_devices("cuda")) {
+    if (!facts.usable) throw Error(facts.reason);
+    devices.push_back(to_json(facts));
+  }
+  tell({{"devices", devices}});
+}
+
+template <class Value>
+void put(Json& json, const char* key, const std::optional<Value>& value) {
+  if (value) json[key] = *value;
+}
+
+Json to_json(const cuda::NvmlGpu& gpu) {
+  Json json = {{"index", gpu.index}};
+  if (!gpu.problem.empty()) json["problem"] = gpu.problem;
+  if (gpu.lost) json["lost"] = true;
+  if (!gpu.uuid.empty()) json["uuid"] = gpu.uuid;
+  if (!gpu.name.empty()) json["name"] = gpu.name;
+  if (!gpu.pci_bus_id.empty()) json["pci_bus_id"] = gpu.pci_bus_id;
+  put(json, "minor", gpu.minor);
+  put(json, "memory_total_bytes", gpu.memory_total_bytes);
+  put(json, "memory_free_bytes", gpu.memory_free_bytes);
+  json["processes"] = Json::array();
+  for (const cuda::GpuProcess& process : gpu.processes) {
+    Json entry = {{"pid", process.pid}};
+    put(entry, "memory_bytes", process.memory_bytes);
+    json["processes"].push_back(entry);
+  }
+  put(json, "compute_mode", gpu.compute_mode);
+  put(json, "persistence", gpu.persistence);
+  put(json, "mig", gpu.mig);
+  put(json, "mig_instances", gpu.mig_instances);
+  put(json, "ecc", gpu.ecc);
+  put(json, "uncorrected_ecc_errors", gpu.uncorrected_ecc_errors);
+  put(json, "remap_pending", gpu.remap_pending);
+  put(json, "remap_failed", gpu.remap_failed);
+  put(json, "pcie_generation", gpu.pcie_generation);
+  put(json, "pcie_width", gpu.pcie_width);
+  put(json, "max_pcie_generation", gpu.max_pcie_generation);
+  put(json, "max_pcie_width", gpu.max_pcie_width);
+  put(json, "sm_clock_mhz", gpu.sm_clock_mhz);
+  put(json, "max_sm_clock_mhz", gpu.max_sm_clock_mhz);
+  put(json, "application_clock_mhz", gpu.application_clock_mhz);
+  put(json, "power_limit_w", gpu.power_limit_w);
+  put(json, "default_power_limit_w", gpu.default_power_limit_w);
+  put(json, "clock_reasons", gpu.clock_reasons);
+  put(json, "fabric", gpu.fabric);
+  return json;
+}
+
+void probe_nvml() {
+  announce("asking NVML");
+  try {
+    const cuda::NvmlInventory inventory = cuda::nvml_inventory();
+    Json facts = {{"path", inventory.path},
+                  {"version", inventory.version},
+                  {"simulated", inventory.simulated},
+                  {"gpus", Json::array()}};
+    put(facts, "driver_version", inventory.driver_version);
+    put(facts, "cuda_version", inventory.cuda_version);
+    for (const cuda::NvmlGpu& gpu : inventory.gpus) facts["gpus"].push_back(to_json(gpu));
+    tell(facts);
+  } catch (const LibraryError& error) {
+    tell({{"code", error.code()}, {"text", error.text()}});
+  }
+}
+
+/// The files of a library and its parts that this process has mapped, links resolved.
+std::set<std::string> mapped_files(const std::string& name) {
+  std::set<std::string> files;
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    const std::size_t path = line.find('/');
+    const std::size_t file = line.rfind('/');
+    if (path != std::string::npos && line.compare(file + 1, name.size(), name) == 0)
+      files.insert(line.substr(path));
+  }
+  return files;
+}
+
+/// Which GPUs the files hold code for, all of them together.
+void tell_code(const std::set<std::string>& files) {
+  announce("reading for which GPUs there is code");
+  Json machine_code = Json::array(), ptx = Json::array();
+  std::set<CodeTarget> all_machine_code, all_ptx;
+  std::string incomplete;
+  for (const std::string& file : files) {
+    try {
+      const DeviceCode code = device_code_of(file);
+      all_machine_code.insert(code.sass.begin(), code.sass.end());
+      all_ptx.insert(code.ptx.begin(), code.ptx.end());
+      if (incomplete.empty()) incomplete = code.incomplete;
+    } catch (const Error& error) {
+      incomplete = error.what();
+    }
+  }
+  for (const CodeTarget& target : all_machine_code) machine_code.push_back(target.text());
+  for (const CodeTarget& target : all_ptx) ptx.push_back(target.text());
+  tell({{"machine_code", machine_code}, {"ptx", ptx}, {"code_incomplete", incomplete}});
+}
+
+/// CUDA's runtime: its version, and whether it can do anything with the driver that there is.
+void probe_runtime(const SharedLibrary& library) {
+  int version = 0;
+  if (const auto get = function_in<int(int*)>(library, "cudaRuntimeGetVersion");
+      get && get(&version) == 0)
+    tell({{"version", cuda_version_text(version)}});
+  announce("cudaGetDeviceCount");
+  const auto count = function_in<int(int*)>(library, "cudaGetDeviceCount");
+  if (!count) return;
+  int devices = 0;
+  const int code = count(&devices);
+  const auto text = function_in<const char*(int)>(library, "cudaGetErrorString");
+  tell({{"code", code}, {"text", text && text(code) ? text(code) : ""}});
+}
+
+/// cuDNN is several files, which it loads when they are needed; its own functions check that they
+/// belong together.
+void probe_cudnn(const SharedLibrary& library) {
+  if (const auto get = function_in<std::size_t()>(library, "cudnnGetVersion"))
+    tell({{"version", cudnn_version_text(get())}});
+  if (const auto get = function_in<std::size_t()>(library, "cudnnGetCudartVersion"))
+    tell({{"built_for_cuda", cuda_version_text(static_cast<int>(get()))}});
+  const auto text = function_in<const char*(int)>(library, "cudnnGetErrorString");
+  for (const char* check : {"cudnnGraphVersionCheck",
+                            "cudnnOpsVersionCheck",
+                            "cudnnCnnVersionCheck",
+                            "cudnnAdvVersionCheck",
+                            "cudnnOpsInferVersionCheck",
+                            "cudnnOpsTrainVersionCheck",
+                            "cudnnCnnInferVersionCheck",
+                            "cudnnCnnTrainVersionCheck",
+                            "cudnnAdvInferVersionCheck",
+                            "cudnnAdvTrainVersionCheck"}) {
+    const auto function = function_in<int()>(library, check);
+    if (!function) continue;
+    announce(check);
+    const int code = function();
+    send_message({{"step", {{"check", check}, {"code", code}, {"text", text ? text(code) : ""}}}});
+  }
+  tell({{"files", mapped_files("libcudnn")}});
+}
+
+void probe_property_version(const SharedLibrary& library, const char* function) {
+  const auto get = function_in<int(int, int*)>(library, function);
+  int part[3] = {};
+  if (!get) return;
+  for (int i = 0; i < 3; ++i) {
+    if (get(i, &part[i]) != 0) return;
+  }
+  tell({{"version", fmt::format("{}.{}.{}", part[0], part[1], part[2])}});
+}
+
+/// One library, as the loader finds it by its name.
+void probe_library(const Json& job) {
+  const auto kind = job.at("library").get<std::string>();
+  const auto soname = job.at("soname").get<std::string>();
+  tell_origin(soname);
+  announce("loading " + soname);
+  const SharedLibrary library = SharedLibrary::open({soname, "", {soname}, {}, true});
+  tell({{"path", library.path()}, {"simulated", library.facts().simulated}});
+  announce("asking its version");
+  if (kind == "cudart") return probe_runtime(library);
+  if (kind == "cudnn") {
+    probe_cudnn(library);
+    if (job.value("code", false)) tell_code(mapped_files("libcudnn"));
+    return;
+  }
+  if (kind == "cublas") {
+    probe_property_version(library, "cublasGetProperty");
+    if (job.value("code", false)) tell_code(mapped_files("libcublas"));
+    return;
+  }
+  if (kind == "nccl") {
+    int version = 0;
+    const auto get = function_in<int(int*)>(library, "ncclGetVersion");
+    if (get && get(&version) == 0)
+      tell({{"version",
+             fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100)}});
+  }
+  if (kind == "cupti") {
+    std::uint32_t version = 0;
+    const auto get = function_in<int(std::uint32_t*)>(library, "cuptiGetVersion");
+    if (get && get(&version) == 0) tell({{"interface", version}});
+  }
+}
+
+/// Whether a device node can be opened: a GPU's driver may take seconds for that, or for ever.
+void probe_node(const Json& job) {
+  const auto path = job.at("path").get<std::string>();
+  announce("opening " + path);
+  tell({{"open_error", open_error_of(SystemFiles::of_this_system(), path)}});
+}
+
+}  // namespace
+
+bool is_probe(const Json& job) {
+  return maybe<std::string>(job, "task").value_or("").starts_with("doctor-");
+}
+
+int answer_probe(const Json& job) {
+  for (const Json& name : job.value("unset", Json::array()))
+    unsetenv(name.get<std::string>().c_str());
+  try {
+    const auto task = job.at("task").get<std::string>();
+    if (task == "doctor-driver") {
+      probe_driver();
+    } else if (task == "doctor-nvml") {
+      probe_nvml();
+    } else if (task == "doctor-library") {
+      probe_library(job);
+    } else if (task == "doctor-node") {
+      probe_node(job);
+    } else if (task == "doctor-computing") {
+      tell_computing_processes();
+    } else if (task == "doctor-proof") {
+      prove(job.at("uuid").get<std::string>());
+    } else {
+      throw UsageError("the doctor has no probe '" + task + "'");
+    }
+  } catch (const std::exception& error) {
+    send_message({{"error", error.what()}});
+  }
+  send_message({{"done", true}});
+  // What was found is told; libraries that are unwell can crash or hang in their exit handlers.
+  std::_Exit(0);
+}
+
+}  // namespace launchgap::doctor
