@@ -213,8 +213,7 @@ ExitCode answer(const Options& options) {
   if (kinds > 1) {
     throw UsageError(
         "doctor: --explain, --session, --pid, a command after `--`, and --for with --gpu, "
-        "--driver, "
-        "--cuda and --cudnn are five questions: ask one at a time");
+        "--driver, --cuda and --cudnn are five questions: ask one at a time");
   }
   if (kinds == 1 && (options.no_prove || (options.require_gpu && !options.asks_what_if())))
     throw UsageError("doctor: --require-gpu and --no-prove are about the machine as a whole");
@@ -246,11 +245,11 @@ void add_doctor(CLI::App& app, Action& action) {
   command->add_option("--cuda", question.cuda, "As if this CUDA toolkit were installed: 11.1");
   command->add_option("--cudnn", question.cudnn, "As if this cuDNN were installed: 8.0.5");
   command->add_option("--pid", options->pid, "Is this running program on the GPU?");
-  CLI::Option* const words = command->add_option(
-      "command",
-      options->command,
-      "Start this program, watch it, and say whether it was on the GPU; its output "
-      "and exit code are its own. Put -- in front");
+  CLI::Option* const words =
+      command->add_option("command",
+                          options->command,
+                          "Start this program, watch it, and say whether it was on the GPU; its "
+                          "output and exit code are its own. Put -- in front");
   command->add_option("--explain", options->explain, "The page of a finding's code");
   command->add_option("--session",
                       options->session,

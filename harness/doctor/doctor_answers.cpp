@@ -1,5 +1,3 @@
-#include "harness/doctor/doctor.h"
-
 #include <algorithm>
 #include <exception>
 #include <memory>
@@ -13,6 +11,7 @@
 #include "harness/doctor/compatibility/framework_answer.h"
 #include "harness/doctor/compatibility/installation.h"
 #include "harness/doctor/compatibility/python_packages.h"
+#include "harness/doctor/doctor.h"
 #include "harness/doctor/machine/computing_processes.h"
 #include "harness/doctor/machine/examine.h"
 #include "harness/doctor/machine/probe.h"

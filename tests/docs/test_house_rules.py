@@ -41,6 +41,54 @@ def test_no_two_source_files_have_one_name():
     assert [name for name, count in names.items() if count > 1] == []
 
 
+def test_a_file_name_of_the_doctor_occurs_nowhere_else():
+    everywhere = collections.Counter(
+        path.name for path in sources("harness", "benchmarks", "kernels", suffixes=(".cpp", ".h"))
+    )
+    doctors = {path.name for path in sources("harness/doctor", suffixes=(".cpp", ".h"))}
+    assert len(doctors) > 40
+    assert [name for name in sorted(doctors) if everywhere[name] > 1] == []
+
+
+# Each includes only those before it. Files beside the folders are what all use, or what uses all.
+DOCTOR = pathlib.Path("harness/doctor")
+DOCTORS_FOLDERS = ("libraries", "machine", "compatibility", "rules", "programs")
+DOCTORS_BASE = ("finding", "version")
+
+
+def doctors_floor(path: pathlib.PurePath) -> int:
+    room = path.relative_to(DOCTOR).parts[0]
+    if room in DOCTORS_FOLDERS:
+        return 1 + DOCTORS_FOLDERS.index(room)
+    return 0 if path.stem in DOCTORS_BASE else 1 + len(DOCTORS_FOLDERS)
+
+
+def includes_of_the_doctor(*folders: str) -> list[tuple[pathlib.Path, pathlib.Path]]:
+    include = re.compile(r'^#include "(harness/doctor/[^"]+)"', flags=re.MULTILINE)
+    return [
+        (path.relative_to(ROOT), pathlib.Path(included))
+        for path in sources(*folders, suffixes=(".cpp", ".h"))
+        for included in include.findall(path.read_text())
+    ]
+
+
+def test_the_doctors_folders_include_only_those_before_them():
+    folders = {path.parent.name for path in sources("harness/doctor", suffixes=(".cpp", ".h"))} - {"doctor"}
+    assert folders == set(DOCTORS_FOLDERS)
+    includes = includes_of_the_doctor("harness/doctor")
+    assert {doctors_floor(path) for _, path in includes} >= {0, 1, 2, 3, 4, 5}
+    assert [f"{of} includes {path}" for of, path in includes if doctors_floor(path) > doctors_floor(of)] == []
+
+
+def test_the_rest_of_launchgap_includes_one_header_of_the_doctor():
+    others = [
+        f"{of} includes {path}"
+        for of, path in includes_of_the_doctor("harness", "benchmarks", "kernels")
+        if DOCTOR not in of.parents and path != DOCTOR / "doctor.h"
+    ]
+    assert others == []
+
+
 def described() -> dict:
     done = subprocess.run([ROOT / "build" / "bin" / "launchgap-reference"], capture_output=True, check=True)
     return json.loads(done.stdout)

@@ -102,14 +102,14 @@ TEST(Frameworks, TensorFlowOpensTheNamesOfItsOwnToolkit) {
       {ask("tensorflow==2.4.0", "V100", "", "11.1"),
        Outcome::silent_cpu,
        {"framework-library-missing"},
-       "opens libcusolver.so.10",
+       "does not find libcusolver.so.10",
        "/usr/local/cuda-11.0/lib64:$LD_LIBRARY_PATH"},
       {ask("tensorflow==2.4.0", "V100", "", "11.0"), Outcome::works, {}, "", ""},
       {ask("tensorflow==2.5", "V100", "", "11.8"), Outcome::works, {}, "", ""},
       {ask("tensorflow==1.7.0", "V100", "", "9.1"),
        Outcome::fails,
        {"framework-library-missing"},
-       "opens libcublas.so.9.0",
+       "does not find libcublas.so.9.0",
        "install CUDA 9.0"},
       {ask("tensorflow==2.16", "A100", "", "11.8"),
        Outcome::silent_cpu,
@@ -293,21 +293,21 @@ TEST(Frameworks, ThePackageThatHadNoGpu) {
        {Question{"tensorflow==1.14",
                  "10.0",
                  {kCpu},
-                 "has no GPU code before 1.15;",
+                 "has no GPU code before 1.15. ",
                  "tensorflow-gpu==1.14"},
         {"tensorflow==1.7.0",
          "9.0",
          {kCpu},
-         "has no GPU code before 1.15;",
+         "has no GPU code before 1.15. ",
          "tensorflow-gpu==1.7.0"},
-        {"tensorflow==1.4", "8.0", {kCpu}, "has no GPU code before 1.15;", "tensorflow-gpu==1.4"},
-        {"tensorflow==2.0", "10.0", {kCpu}, "has no GPU code at 2.0;", "tensorflow-gpu==2.0"},
+        {"tensorflow==1.4", "8.0", {kCpu}, "has no GPU code before 1.15. ", "tensorflow-gpu==1.4"},
+        {"tensorflow==2.0", "10.0", {kCpu}, "has no GPU code at 2.0. ", "tensorflow-gpu==2.0"},
         // What tensorflow-gpu lacks is the one thing to tell; the package is said first all the
         // same.
         {"tensorflow==1.7.0",
          "9.1",
          {"framework-library-missing"},
-         "has no GPU code before 1.15;",
+         "has no GPU code before 1.15. ",
          "CUDA 9.0"},
         {"tensorflow-gpu==1.14", "10.0", {}, "tensorflow-gpu 1.14 on V100", ""},
         {"tensorflow==1.15", "10.0", {}, "tensorflow 1.15 on V100", ""}}) {
@@ -455,7 +455,7 @@ TEST(Frameworks, WhatIsUnknownIsSaidToBe) {
 
   const FrameworkAnswer without = what_if({"torch==9.9", {}, "", "", ""}, without_gpu());
   EXPECT_THAT(codes(without), ElementsAre("framework-version-unknown", "no-gpu"));
-  EXPECT_TRUE(text(without).starts_with("torch 9.9 is in no table, ")) << text(without);
+  EXPECT_TRUE(text(without).starts_with("torch 9.9 is in no table: ")) << text(without);
 
   EXPECT_THAT(codes(what_if(ask("torch==2.3+cu999", "K80"), {})),
               ElementsAre("framework-version-unknown"));

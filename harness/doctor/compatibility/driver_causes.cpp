@@ -121,17 +121,17 @@ std::optional<Cause> FrameworkQuestion::driver_cause() const {
   if (no_driver()) return no_driver_cause(needed);
   const Verdict serves = driver_verdict();
   if (!serves.no()) return std::nullopt;
-  return Cause{"driver-too-old",
-               Severity::prevents,
-               fmt::format("driver {} is too old for {}, which was built with CUDA {}",
-                           driver_text(),
-                           answer_.subject,
-                           answer_.build->cuda.text()),
-               evidence_of(serves),
-               fmt::format("update NVIDIA's driver to {}", needed),
-               {torch() ? "PyTorch: RuntimeError: The NVIDIA driver on your system is too old …"
-                        : "CUDA's runtime: CUDA driver version is insufficient for CUDA runtime "
-                          "version"}};
+  return Cause{
+      "driver-too-old",
+      Severity::prevents,
+      fmt::format("driver {} is too old for {}, which was built with CUDA {}",
+                  driver_text(),
+                  answer_.subject,
+                  answer_.build->cuda.text()),
+      evidence_of(serves),
+      fmt::format("update NVIDIA's driver to {}", needed),
+      {torch() ? "PyTorch: RuntimeError: The NVIDIA driver on your system is too old …"
+               : "CUDA's runtime: CUDA driver version is insufficient for CUDA runtime version"}};
 }
 
 /// Whether the driver serves a GPU at all; what the driver says of itself comes before a table.

@@ -49,8 +49,7 @@ std::string newest_text(const GpuAnswer& gpu) {
   const auto& build = newest.certain ? newest.certain : newest.possible;
   if (!build) return "";
   return fmt::format(
-      "{} ({}, the newest in the tables that works on this GPU{}; it needs a driver "
-      "{})",
+      "{} ({}, the newest in the tables that works on this GPU{}; it needs a driver {})",
       build->command(),
       build->text(),
       newest.certain ? "" : ", by a row that was not confirmed",
@@ -70,7 +69,7 @@ std::optional<Cause> FrameworkQuestion::library_cause() const {
   const std::string& name = answer_.missing.front();
   Cause cause{"framework-library-missing",
               Severity::prevents,
-              fmt::format("{} opens {}, which is not there, and so {}",
+              fmt::format("{0} {2}: it does not find {1}",
                           answer_.subject,
                           name,
                           missing_is_silent_ ? "computes on the CPU without an error"
@@ -221,14 +220,14 @@ void FrameworkQuestion::no_code(GpuAnswer& out, const Verdict& verdict) {
   if (torch()) {
     cause.symptoms = {
         "PyTorch: CUDA error: no kernel image is available for execution on the device",
-        fmt::format("PyTorch: … with CUDA capability sm_{}{} is not compatible with "
-                    "the current PyTorch installation.",
+        fmt::format("PyTorch: … with CUDA capability sm_{}{} is not compatible with the current "
+                    "PyTorch installation.",
                     out.gpu.capability->major,
                     out.gpu.capability->minor)};
   } else {
     cause.symptoms = {
-        fmt::format("TensorFlow: Ignoring visible gpu device … with Cuda compute "
-                    "capability {}. The minimum required Cuda capability is …",
+        fmt::format("TensorFlow: Ignoring visible gpu device … with Cuda compute capability {}. "
+                    "The minimum required Cuda capability is …",
                     out.gpu.capability->text())};
   }
   add_gpu_finding(out, cause);
@@ -268,17 +267,16 @@ void FrameworkQuestion::add_package_finding() {
   if (other_fails) return;
   answer_.findings.insert(
       answer_.findings.begin(),
-      finding_of(
-          {"framework-cpu-only",
-           Severity::prevents,
-           fmt::format("{} computes on the CPU: pip's tensorflow of that version has no GPU code, "
-                       "tensorflow-gpu has",
-                       other_package_),
-           {},
-           fmt::format("pip uninstall tensorflow && pip install tensorflow-gpu=={}",
-                       version_->text()),
-           {"TensorFlow: tf.test.is_built_with_cuda() is False"}},
-          other_package_));
+      finding_of({"framework-cpu-only",
+                  Severity::prevents,
+                  fmt::format("{} computes on the CPU: pip's tensorflow of that version has no GPU "
+                              "code, tensorflow-gpu has",
+                              other_package_),
+                  {},
+                  fmt::format("pip uninstall tensorflow && pip install tensorflow-gpu=={}",
+                              version_->text()),
+                  {"TensorFlow: tf.test.is_built_with_cuda() is False"}},
+                 other_package_));
 }
 
 /// One for the framework itself, unless what the GPUs lack makes it beside the point.

@@ -88,8 +88,8 @@ void FrameworkQuestion::choose_package() {
   other_package_ = answer_.subject;
   answer_.subject = "tensorflow-gpu " + version_->text();
   answer_.first.push_back(
-      fmt::format("{} uses the CPU: the package tensorflow has no GPU code {}; tensorflow-gpu=={} "
-                  "has, and is what follows",
+      fmt::format("{} uses the CPU: the package tensorflow has no GPU code {}. The rest of the "
+                  "answer is for tensorflow-gpu=={}",
                   other_package_,
                   version_->in_series(*Version::parse("2.0")) ? "at 2.0" : "before 1.15",
                   version_->text()));
@@ -116,8 +116,7 @@ void FrameworkQuestion::choose_row() {
   unknown_version_ =
       Cause{"framework-version-unknown",
             Severity::note,
-            fmt::format("{} is in no table, so what it was built with and for is not known",
-                        answer_.subject),
+            fmt::format("{} is in no table: its CUDA and its GPUs are not known", answer_.subject),
             {},
             "",
             {}};

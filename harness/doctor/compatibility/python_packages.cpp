@@ -178,9 +178,8 @@ Finding installed_twice(const ActivePython& python,
                   .symptoms = {}};
   if (side_by_side) {
     finding.sentence = fmt::format(
-        "Several packages share {}/{}: `import {}` gets the files of the one that was installed "
-        "last, "
-        "and whatever of the others they did not replace.",
+        "Several packages share {}/{}: `import {}` gets a mix of their files, those of the package "
+        "installed last foremost.",
         first.location,
         family.module,
         family.module);

@@ -291,8 +291,8 @@ Finding library_broken(const std::string& path, const std::string& reason) {
       .sentence = fmt::format("The library {} cannot be used.", printable(path)),
       .evidence = {printable(reason)},
       .remedy =
-          "Install the package again that this file belongs to (`dpkg -S FILE`, `rpm -qf FILE` "
-          "or `pip show -f` tell which), or remove the file if nothing installed it.",
+          "Reinstall the file's package (`dpkg -S FILE`, `rpm -qf FILE` or `pip show -f` tell "
+          "which), or remove the file if no package has it.",
       .symptoms = {},
   };
 }

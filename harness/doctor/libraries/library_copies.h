@@ -1,3 +1,7 @@
+// The folder `libraries` takes files and what glibc's loader says. It gives what a file is
+// (elf_file.h), for which GPUs it has code (device_code.h), why the loader took it
+// (loader_trace.h), and its other copies (here).
+//
 // Where else the same library lies: what the loader would have had, and what it never looks at.
 #pragma once
 

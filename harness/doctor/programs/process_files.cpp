@@ -298,8 +298,8 @@ ProgramFacts look_at_program(pid_t pid,
     if (facts.looks > 0) program.processes.push_back(std::move(facts));
   }
   program.limitations.push_back(
-      "What it looked for and did not find is not known: only a program that is started by "
-      "`launchgap doctor -- COMMAND` tells.");
+      "Libraries that it did not find are not known: start it with `launchgap doctor -- COMMAND` "
+      "to see them.");
   return program;
 }
 

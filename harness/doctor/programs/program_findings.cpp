@@ -48,9 +48,8 @@ std::string remedy_for_missing(const MissingLibrary& cause,
                        folder);
   }
   return fmt::format(
-      "Install the version of the library that has the name {}, beside what is there, or a build "
-      "of "
-      "the program for the versions that this machine has (`launchgap doctor --for`).",
+      "Install the version of the library that has the name {}, or a build of the program for this "
+      "machine's versions (`launchgap doctor --for`).",
       name);
 }
 
@@ -76,8 +75,8 @@ std::string remedy_for_shadowed(const ShadowedLibrary& shadow) {
                        driver_too);
   }
   return fmt::format(
-      "Remove {}, or the reason why it is found first (LD_LIBRARY_PATH, LD_PRELOAD, "
-      "/etc/ld.so.conf.d, a copy in the program's own folder).{}",
+      "Remove {}, or what puts it first (LD_LIBRARY_PATH, LD_PRELOAD, /etc/ld.so.conf.d, a copy in "
+      "the program's own folder).{}",
       printable(shadow.taken.path),
       driver_too);
 }
@@ -129,19 +128,18 @@ Finding program_library_missing(const ProgramFacts& facts,
   }
   const std::string asking =
       search.requested_by.empty() ? subject_of(facts) : printable(search.requested_by);
-  Finding finding{
-      .code = "program-library-missing",
-      .severity = Severity::prevents,
-      .subject = subject_of(facts),
-      .sentence = fmt::format("The program does without the GPU since {} was not found.",
-                              printable(search.wanted)),
-      .evidence = {fmt::format("{} {} {}",
-                               asking,
-                               search.dlopened ? "opens" : "is linked with",
-                               printable(search.wanted)),
-                   search.why()},
-      .remedy = "",
-      .symptoms = {}};
+  Finding finding{.code = "program-library-missing",
+                  .severity = Severity::prevents,
+                  .subject = subject_of(facts),
+                  .sentence = fmt::format("The program does not use the GPU: {} was not found.",
+                                          printable(search.wanted)),
+                  .evidence = {fmt::format("{} {} {}",
+                                           asking,
+                                           search.dlopened ? "opens" : "is linked with",
+                                           printable(search.wanted)),
+                               search.why()},
+                  .remedy = "",
+                  .symptoms = {}};
   std::map<std::string, std::string> environment = cause.process->environment;
   environment.insert(surroundings.environment.begin(), surroundings.environment.end());
   const std::vector<std::string> elsewhere = unused_copies(
@@ -203,12 +201,11 @@ Finding program_has_no_context(const ProgramFacts& facts, const ProcessFacts& pr
       .code = "program-has-no-context",
       .severity = Severity::prevents,
       .subject = subject_of(facts),
-      .sentence = "The program loaded the CUDA driver and never created a context on a GPU.",
+      .sentence = "The program loaded the CUDA driver but created no context on a GPU.",
       .evidence = {},
       .remedy =
-          "`launchgap doctor` tells whether the GPUs of this machine can be used. If "
-          "they can, the program was not told to use one, or chose not to: its own "
-          "messages say which.",
+          "Ask `launchgap doctor` whether this machine's GPUs can be used. If they can, the "
+          "program was not told to use one or chose not to: see its own messages.",
       .symptoms = {}};
   for (const TakenLibrary& taken : taken_libraries(facts)) {
     if (library_stem(taken.name) == "libcuda") finding.evidence.push_back(seen_as(taken));
@@ -225,11 +222,11 @@ Finding program_has_no_context(const ProgramFacts& facts, const ProcessFacts& pr
       fmt::format("CUDA_VISIBLE_DEVICES='{}' in its environment", printable(visible->second)));
   if (hides_all(visible->second)) {
     finding.sentence =
-        "The program loaded the CUDA driver and created no context: CUDA_VISIBLE_DEVICES hides all "
-        "GPUs from it.";
+        "The program loaded the CUDA driver but created no context: CUDA_VISIBLE_DEVICES hides all "
+        "GPUs.";
     finding.remedy =
-        "unset CUDA_VISIBLE_DEVICES, or name the GPUs that it should see: "
-        "export CUDA_VISIBLE_DEVICES=0";
+        "unset CUDA_VISIBLE_DEVICES, or name the GPUs that it should see: export "
+        "CUDA_VISIBLE_DEVICES=0";
   }
   return finding;
 }
@@ -242,19 +239,17 @@ Finding program_never_asks(const ProgramFacts& facts) {
       .sentence = "The program ran on the CPU: it loaded no CUDA library and looked for none.",
       .evidence = {},
       .remedy =
-          "nothing, if it is meant for the CPU. If it was expected on the GPU, what is installed "
-          "has "
-          "probably no CUDA in it: `launchgap doctor --for torch` or `--for tensorflow` tells.",
+          "nothing, if it is meant for the CPU. If not, it was probably installed without CUDA: "
+          "`launchgap doctor --for torch` or `--for tensorflow` tells.",
       .symptoms = {}};
   const ProcessFacts& process = facts.processes.front();
   const std::vector<TakenLibrary> taken = taken_libraries(facts);
   if (!taken.empty()) {
     finding.sentence =
-        "The program computes on the CPU: it loaded libraries of CUDA's and never asked for the "
-        "driver.";
+        "The program computes on the CPU: it loaded CUDA libraries but never asked for the driver.";
     finding.remedy =
-        "If it should use the GPU, tell it so: a framework asks for the driver when a GPU is "
-        "first used (in PyTorch `torch.cuda.is_available()`, or `.to(\"cuda\")`).";
+        "If it should use the GPU, tell it so: a framework asks for the driver when a GPU is first "
+        "used (in PyTorch `torch.cuda.is_available()`, or `.to(\"cuda\")`).";
     for (const TakenLibrary& library : taken) finding.evidence.push_back(seen_as(library));
   } else if (!facts.traced) {
     finding.sentence = "The program computes on the CPU: it has loaded no CUDA library.";

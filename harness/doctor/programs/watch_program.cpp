@@ -194,7 +194,7 @@ class Watch {
     }
     if (folder_ && folder_->limited()) {
       program.limitations.push_back(
-          "The loader's account grew beyond what is read; what was looked for late is not known.");
+          "The loader wrote more than is read: libraries that it looked for late are not known.");
     }
     if (too_many_) {
       program.limitations.push_back(fmt::format(
@@ -358,15 +358,15 @@ WatchResult watch_program(const WatchRequest& request, const SystemFiles& system
   if (watch.outlived()) {
     // A loader that cannot open its account writes it to standard output instead.
     folder->keep();
-    result.facts.limitations.push_back(fmt::format(
-        "Processes of it still run, and what they do from now on is not known; their loaders write "
-        "to {}, which can be removed when they have ended.",
-        printable(folder->path().string())));
+    result.facts.limitations.push_back(
+        fmt::format("Some of its processes still run and are no longer watched. Their loaders "
+                    "write to {}: remove it when they have ended.",
+                    printable(folder->path().string())));
   }
   result.facts.command = shown_command(request.command);
   if (!not_traced.empty()) {
-    result.facts.limitations.push_back(fmt::format(
-        "What it looked for and did not find is not known: {}.", printable(not_traced)));
+    result.facts.limitations.push_back(
+        fmt::format("Libraries that it did not find are not known: {}.", printable(not_traced)));
   }
   if (WIFSIGNALED(status)) {
     result.facts.signal = WTERMSIG(status);

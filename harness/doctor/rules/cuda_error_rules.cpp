@@ -21,7 +21,7 @@ struct Meaning {
 constexpr Meaning kMeanings[] = {
     {2,
      "gpu-memory-full",
-     "The GPU has not even the memory for a context.",
+     "The GPU's memory is full: not even a context fits.",
      "end the processes that hold its memory (the doctor lists them), or wait for them"},
     {34,
      "driver-stub",
@@ -33,9 +33,9 @@ constexpr Meaning kMeanings[] = {
      "install a newer driver, or a CUDA of the driver's own major version"},
     {36,
      "driver-lacks-call",
-     "The driver is of an older minor version than the library and lacks a call that it makes.",
-     "install the driver that belongs to the CUDA of the library, or that library in the driver's "
-     "version: minor-version compatibility does not reach to features of the driver"},
+     "The driver is older than the library and lacks a call that the library makes.",
+     "install the driver of the library's CUDA, or the library in the driver's version: "
+     "minor-version compatibility does not cover features of the driver"},
     {46,
      "gpu-taken",
      "The GPU is not available to this process: another one has it for itself, or its MIG "
@@ -43,23 +43,24 @@ constexpr Meaning kMeanings[] = {
      "end the other process; in exclusive mode as root `nvidia-smi -c DEFAULT`"},
     {101,
      "cuda-visible-devices-invalid",
-     "A GPU is asked for by a number that the list of visible GPUs does not have.",
+     "A program asks for a GPU by a number, and no visible GPU has it.",
      "number GPUs from 0 among those that CUDA_VISIBLE_DEVICES leaves"},
     {209,
      "no-code-for-gpu",
-     "The program holds no code for this GPU: neither machine code of its major nor PTX for it or "
-     "older.",
+     "The program has no code for this GPU: no machine code of its major version, and no PTX for "
+     "it or an older one.",
      "build it for this compute capability, or with PTX of an older one (`-gencode "
      "arch=compute_XX,code=compute_XX`)"},
     {214,
      "ecc-uncorrectable",
      "The GPU's memory has an error that ECC cannot correct; results on it cannot be trusted.",
-     "take the node out of work, reset the GPU, and if `nvidia-smi -q -d ROW_REMAPPER,ECC` still "
-     "counts, have it replaced"},
+     "take the node out of work and reset the GPU; if `nvidia-smi -q -d ROW_REMAPPER,ECC` still "
+     "counts errors, have it replaced"},
     {218,
      "ptx-invalid",
      "The driver's compiler does not accept the PTX: it is damaged, or not for this compiler.",
-     "build the program again; if that is no help, with machine code for this GPU in place of PTX"},
+     "build the program again; if that does not help, with machine code for this GPU in place of "
+     "PTX"},
     {221,
      "jit-compiler-missing",
      "The driver's compiler for PTX, libnvidia-ptxjitcompiler, is missing.",
@@ -67,13 +68,12 @@ constexpr Meaning kMeanings[] = {
      "libnvidia-compute-<branch>; in a container, capability compute brings it"},
     {222,
      "ptx-too-new",
-     "The PTX is of a newer CUDA than the driver, which can run such programs but not compile "
-     "their "
-     "PTX.",
+     "The driver cannot compile the PTX: a newer CUDA made it. Machine code of that CUDA can still "
+     "run.",
      "ship machine code for this GPU, or install the driver that belongs to the program's CUDA"},
     {223,
      "jit-disabled",
-     "The GPU needs PTX to be compiled, and CUDA_DISABLE_PTX_JIT forbids that.",
+     "The GPU needs compiled PTX, but CUDA_DISABLE_PTX_JIT forbids compiling.",
      "`unset CUDA_DISABLE_PTX_JIT`, or ship machine code for this GPU"},
     {802,
      "fabric-manager",
@@ -83,7 +83,7 @@ constexpr Meaning kMeanings[] = {
      "computing the GPU must first be made ready (`nvidia-smi conf-compute -srs 1`)"},
     {805,
      "mps-unavailable",
-     "The process is told to use MPS, and its server does not take it in.",
+     "The process must use MPS, but the MPS server does not accept it.",
      "start `nvidia-cuda-mps-control -d` as the same user, or unset CUDA_MPS_PIPE_DIRECTORY"},
     {803,
      "driver-mismatch",
@@ -91,10 +91,9 @@ constexpr Meaning kMeanings[] = {
      "restart the machine, or reload the driver's modules"},
     {804,
      "compat-not-supported",
-     "The libcuda of cuda-compat was loaded, and this GPU is none that it supports.",
+     "The loader took the libcuda of cuda-compat, which does not support this GPU.",
      "take the folder of cuda-compat out of LD_LIBRARY_PATH (images set it): forward compatibility "
-     "is "
-     "for data-centre GPUs; others need a driver that serves this CUDA itself"},
+     "is for data-centre GPUs; others need a driver that serves this CUDA itself"},
 };
 
 }  // namespace
@@ -121,14 +120,13 @@ Finding finding_of_code(const MachineFacts& facts,
     finding.code = "driver-unknown-error";
     finding.sentence = "The driver fails without knowing why.";
     finding.remedy =
-        "look at `dmesg | grep -E 'NVRM|Xid'`, restart nvidia-persistenced, and if that is no help "
-        "the machine";
+        "look at `dmesg | grep -E 'NVRM|Xid'` and restart nvidia-persistenced; if that does not "
+        "help, restart the machine";
   } else {
     finding.code = "driver-error";
     finding.sentence = fmt::format("The driver refuses: {}", call_text(call, code, text));
     finding.remedy =
-        "look at `dmesg | grep -E 'NVRM|Xid'`, and at the code in the CUDA Driver API "
-        "reference";
+        "look at `dmesg | grep -E 'NVRM|Xid'`, and at the code in the CUDA Driver API reference";
   }
   if (gpu && code == 46 && gpu->in_nvml) {
     if (gpu->in_nvml->compute_mode)

@@ -99,8 +99,8 @@ std::optional<Finding> why_not_in_container(const MachineFacts& facts) {
         lines(
             evidence,
             std::vector<std::string>{
-                abilities.empty() ? "NVIDIA_DRIVER_CAPABILITIES is not set, which means "
-                                    "utility: nvidia-smi works and CUDA does not"
+                abilities.empty() ? "NVIDIA_DRIVER_CAPABILITIES is not set, which means utility: "
+                                    "nvidia-smi works and CUDA does not"
                                   : fmt::format("NVIDIA_DRIVER_CAPABILITIES is '{}'", abilities)}),
         "start it with NVIDIA_DRIVER_CAPABILITIES=compute,utility");
   }
@@ -120,17 +120,15 @@ Finding without_any_gpu(const MachineFacts& facts, std::vector<std::string> evid
     finding.code = "no-driver";
     finding.sentence = fmt::format(
         "There is no NVIDIA driver, so programs will use the CPU. PCI shows no NVIDIA GPU either; "
-        "with "
-        "one, install {}.",
+        "if there is one, install {}.",
         driver_wanted(facts));
     finding.remedy = install_driver(facts);
   } else {
     finding.code = "no-gpu";
     finding.sentence = "There is no NVIDIA GPU in this machine, so programs will use the CPU.";
     finding.remedy =
-        "nothing, if that is as it should be; otherwise see whether `lspci -d 10de:` shows the "
-        "GPU, "
-        "and look at its seat, its power and the firmware's settings";
+        "nothing, unless there should be one: then see whether `lspci -d 10de:` shows it, and "
+        "check its seat, its power and the firmware's settings";
   }
   return finding;
 }
@@ -141,29 +139,26 @@ Finding without_windows_driver(const MachineFacts& facts) {
   finding.code = "no-driver";
   finding.severity = Severity::note;
   finding.subject = kMachine;
-  finding.sentence =
-      "This is WSL, and Windows brings no NVIDIA driver into it, so programs will use the CPU.";
+  finding.sentence = "Windows gives this WSL no NVIDIA driver, so programs will use the CPU.";
   finding.evidence = {facts.driver.error, "/dev/dxg is there"};
   finding.remedy =
-      "if the machine has an NVIDIA GPU: install NVIDIA's driver in Windows, none in WSL, and see "
-      "that "
-      "/usr/lib/wsl/lib is in the loader's way";
+      "if the machine has an NVIDIA GPU, install NVIDIA's driver in Windows and none in WSL; the "
+      "loader must search /usr/lib/wsl/lib";
   return finding;
 }
 
 Finding bound_elsewhere(const MachineFacts& facts, const std::string& driver) {
   const bool nouveau = driver == "nouveau";
-  return prevents(
-      "gpu-bound-elsewhere",
-      fmt::format("The kernel driver {} has the GPU{}, so NVIDIA's cannot use it.",
-                  driver,
-                  nouveau ? "" : ", to hand it to a virtual machine or to nobody"),
-      lines(gpus_on_pci(facts)),
-      nouveau ? "keep nouveau away (`echo blacklist nouveau > /etc/modprobe.d/nouveau.conf`, then "
-                "`update-initramfs -u`) and restart"
-              : fmt::format("take the GPU away from {} (driverctl unset-override, or its line in "
-                            "/etc/modprobe.d) and restart",
-                            driver));
+  return prevents("gpu-bound-elsewhere",
+                  fmt::format("The kernel driver {} has the GPU{}, so NVIDIA's cannot use it.",
+                              driver,
+                              nouveau ? "" : ", to hand it to a virtual machine or to nobody"),
+                  lines(gpus_on_pci(facts)),
+                  nouveau ? "keep nouveau away (`echo blacklist nouveau > "
+                            "/etc/modprobe.d/nouveau.conf`, then `update-initramfs -u`) and restart"
+                          : fmt::format("take the GPU away from {} (driverctl unset-override, or "
+                                        "its line in /etc/modprobe.d) and restart",
+                                        driver));
 }
 
 /// What the loader said is not that there is no such file.
@@ -176,16 +171,16 @@ Finding why_no_library(const MachineFacts& facts) {
   if (!facts.driver.died.empty() || is_broken(facts.driver.error)) {
     return prevents(
         "driver-library-broken",
-        "The driver's library libcuda.so.1 is there and cannot be loaded.",
+        "The driver's library libcuda.so.1 cannot be loaded.",
         {facts.driver.died.empty() ? facts.driver.error : facts.driver.died, kernel_driver(facts)},
-        "remove what is not NVIDIA's from the loader's way (LD_LIBRARY_PATH, "
-        "/etc/ld.so.conf.d), or install the driver's libraries again");
+        "remove what is not NVIDIA's from the loader's way (LD_LIBRARY_PATH, /etc/ld.so.conf.d), "
+        "or install the driver's libraries again");
   }
   if (machine.nvidia_module) {
     if (auto finding = why_not_in_container(facts)) return *std::move(finding);
     return prevents(
         "driver-library-missing",
-        "The kernel has NVIDIA's driver, and its library libcuda.so.1 is nowhere the loader looks.",
+        "The kernel has NVIDIA's driver, but the loader does not find its library libcuda.so.1.",
         {kernel_driver(facts), facts.driver.error},
         machine.container.empty()
             ? fmt::format("install the driver's libraries of the same version{}: on Debian "
@@ -255,32 +250,29 @@ std::optional<Finding> why_mismatch(const MachineFacts& facts) {
                        *driver.version != *facts.machine.module_version;
   if (!says_so && !(differs && !is_compat(facts))) return std::nullopt;
   if (const auto copy = fitting_copy(facts)) {
-    return prevents(
-        "driver-library-shadowed",
-        "The loader takes a libcuda of another version than the kernel's driver, in place of the "
-        "one that fits.",
-        lines(about_library(facts), std::vector{"the one that fits is " + *copy}),
-        fmt::format(
-            "take {} out of the loader's way: it comes by {}",
-            driver.path,
-            driver.origin.empty() ? "LD_LIBRARY_PATH or /etc/ld.so.conf.d" : driver.origin));
+    return prevents("driver-library-shadowed",
+                    "The loader takes a libcuda that does not fit the kernel's driver, although "
+                    "another one does.",
+                    lines(about_library(facts), std::vector{"the one that fits is " + *copy}),
+                    fmt::format("take {} out of the loader's way: it comes by {}",
+                                driver.path,
+                                driver.origin.empty() ? "LD_LIBRARY_PATH or /etc/ld.so.conf.d"
+                                                      : driver.origin));
   }
   if (is_compat(facts)) {
-    return prevents(
-        "driver-mismatch",
-        "The forward-compatibility libcuda does not go together with the kernel's driver.",
-        about_library(facts),
-        "take its folder out of LD_LIBRARY_PATH, and use a CUDA that the driver itself serves; or "
-        "install the cuda-compat package that belongs to this driver branch");
+    return prevents("driver-mismatch",
+                    "The libcuda for forward compatibility does not fit the kernel's driver.",
+                    about_library(facts),
+                    "take its folder out of LD_LIBRARY_PATH and use a CUDA that the driver serves, "
+                    "or install the cuda-compat package for this driver branch");
   }
   return prevents(
       "driver-mismatch",
-      "The driver's libraries and its kernel module are of different versions, as after an upgrade "
+      "The driver's libraries and its kernel module have different versions, as after an upgrade "
       "without a restart.",
       about_library(facts),
-      "restart the machine; without that, stop everything that uses the GPU and reload the "
-      "modules: "
-      "`rmmod nvidia_uvm nvidia_drm nvidia_modeset nvidia && modprobe nvidia`");
+      "restart the machine, or stop everything that uses the GPU and reload the modules: `rmmod "
+      "nvidia_uvm nvidia_drm nvidia_modeset nvidia && modprobe nvidia`");
 }
 
 bool node_is(const MachineFacts& facts, const std::string& path, bool missing) {
@@ -296,12 +288,12 @@ std::optional<Finding> why_no_unified_memory(const MachineFacts& facts) {
   if (!missing && !denied) return std::nullopt;
   return prevents("uvm-unavailable",
                   missing && !facts.machine.uvm_module
-                      ? "The kernel module nvidia_uvm is not loaded, and CUDA cannot start without."
-                      : "/dev/nvidia-uvm cannot be used, and CUDA cannot start without.",
+                      ? "CUDA cannot start: the kernel module nvidia_uvm is not loaded."
+                      : "CUDA cannot start: /dev/nvidia-uvm cannot be used.",
                   lines(about_library(facts), nodes_in_trouble(facts)),
                   facts.machine.container.empty()
-                      ? "as root: `nvidia-modprobe -u -c 0`, once after each start of the machine "
-                        "(that a first CUDA program as root helps is the same thing)"
+                      ? "as root: `nvidia-modprobe -u -c 0`, after each start of the machine; any "
+                        "CUDA program that root runs does the same"
                       : "on the host: `nvidia-modprobe -u -c 0`, then start the container again");
 }
 
@@ -319,8 +311,7 @@ std::optional<Finding> why_no_nodes(const MachineFacts& facts) {
         "The driver's device nodes below /dev are missing.",
         lines(about_library(facts), nodes_in_trouble(facts)),
         facts.machine.container.empty()
-            ? "as root: `nvidia-modprobe -c 0 -u`, or start nvidia-persistenced, which "
-              "makes them"
+            ? "as root: `nvidia-modprobe -c 0 -u`, or start nvidia-persistenced, which makes them"
             : "start the container with `--gpus all`, or give it the nodes by --device");
   }
   bool denied = node_is(facts, "/dev/nvidiactl", false);
@@ -333,7 +324,7 @@ std::optional<Finding> why_no_nodes(const MachineFacts& facts) {
   if (lost && !facts.machine.container.empty()) {
     return prevents(
         "container-lost-devices",
-        "The container may no longer use its device nodes: its device rules were reset.",
+        "The container lost access to its device nodes: its device rules were reset.",
         lines(about_library(facts), nodes_in_trouble(facts)),
         "start the container again. It happens when systemd reloads while the container's runtime "
         "set device rules behind its back: use CDI or the runtime's own cgroup driver");
@@ -360,30 +351,29 @@ std::optional<Finding> why_hidden(const MachineFacts& facts) {
   if (visible.invalid) {
     return prevents(
         "cuda-visible-devices-invalid",
-        fmt::format("CUDA_VISIBLE_DEVICES begins with '{}', which names no GPU here, so programs "
+        fmt::format("CUDA_VISIBLE_DEVICES begins with '{}', but there is no such GPU, so programs "
                     "see none.",
                     *visible.invalid),
         {fmt::format("CUDA_VISIBLE_DEVICES is '{}'", value), without_it(*facts.unrestricted)},
         "`unset CUDA_VISIBLE_DEVICES`, or name GPUs by the numbers or UUIDs that `launchgap list "
         "devices` shows");
   }
-  return prevents("hidden-by-cuda-visible-devices",
-                  fmt::format("CUDA_VISIBLE_DEVICES is '{}' and hides every GPU, so programs will "
-                              "use the CPU.",
-                              value),
-                  {without_it(*facts.unrestricted)},
-                  "`unset CUDA_VISIBLE_DEVICES`, or set it to the GPUs that are to be used");
+  return prevents(
+      "hidden-by-cuda-visible-devices",
+      fmt::format("CUDA_VISIBLE_DEVICES is '{}' and hides every GPU, so programs will use the CPU.",
+                  value),
+      {without_it(*facts.unrestricted)},
+      "`unset CUDA_VISIBLE_DEVICES`, or set it to the GPUs that are to be used");
 }
 
 Finding driver_died(const MachineFacts& facts) {
   const bool hung = facts.driver.hung;
-  return prevents(
-      hung ? "driver-hangs" : "driver-crashes",
-      fmt::format("The CUDA driver {}.", hung ? "does not answer" : "crashes"),
-      {facts.driver.died, driver_file(facts), kernel_driver(facts)},
-      hung ? "look for processes in state D (`ps -eo pid,stat,comm | grep ' D'`) and for "
-             "Xid lines in `dmesg`; a GPU that hangs needs a reset or a restart"
-           : "look at `dmesg` for what was the matter, and install the driver again");
+  return prevents(hung ? "driver-hangs" : "driver-crashes",
+                  fmt::format("The CUDA driver {}.", hung ? "does not answer" : "crashes"),
+                  {facts.driver.died, driver_file(facts), kernel_driver(facts)},
+                  hung ? "look for processes in state D (`ps -eo pid,stat,comm | grep ' D'`) and "
+                         "for Xid lines in `dmesg`; a GPU that hangs needs a reset or a restart"
+                       : "look at `dmesg` for what was the matter, and install the driver again");
 }
 
 /// The driver starts and lists nothing, or says that there is nothing.
@@ -393,7 +383,7 @@ Finding why_lists_nothing(const MachineFacts& facts) {
   for (const JoinedGpu& gpu : facts.gpus) each.push_back(why_not_listed(facts, gpu));
   if (each.empty()) {
     return prevents("driver-lists-no-gpu",
-                    "The driver works and lists no GPU.",
+                    "The driver works but lists no GPU.",
                     about_library(facts),
                     "look at `dmesg | grep NVRM` for what kept the driver from the GPU");
   }
@@ -433,19 +423,18 @@ std::optional<Finding> why_no_driver(const MachineFacts& facts) {
     for (const JoinedGpu& gpu : facts.gpus) {
       if (auto finding = why_dropped(facts, gpu)) return finding;
     }
-    return prevents(
-        "driver-not-loaded",
-        "NVIDIA's driver is installed, and its kernel module is not loaded.",
-        lines(about_library(facts), gpus_on_pci(facts)),
-        "`modprobe nvidia` as root, and `dmesg | grep -i nvidia` for why it was not: "
-        "after a new kernel its modules are built again (`dkms autoinstall`), and Secure "
-        "Boot wants them signed");
+    return prevents("driver-not-loaded",
+                    "NVIDIA's driver is installed, but its kernel module is not loaded.",
+                    lines(about_library(facts), gpus_on_pci(facts)),
+                    "`modprobe nvidia` as root, and `dmesg | grep -i nvidia` for why it was not: "
+                    "after a new kernel its modules are built again (`dkms autoinstall`), and "
+                    "Secure Boot wants them signed");
   }
   if (auto finding = why_hidden(facts)) return finding;
   if (auto finding = why_mismatch(facts)) return finding;
   if (driver.init->code == 0 && !driver.devices_error.empty()) {
     return prevents("driver-error",
-                    "The driver starts and cannot list its GPUs.",
+                    "The driver starts but cannot list its GPUs.",
                     {driver.devices_error, driver_file(facts), kernel_driver(facts)},
                     "install a driver that fits; look at `dmesg | grep -E 'NVRM|Xid'`");
   }

@@ -58,8 +58,8 @@ std::vector<Finding> diagnose_visibility(const MachineFacts& facts) {
     finding.code = "cuda-visible-devices-invalid";
     finding.severity = Severity::distorts;
     finding.sentence = fmt::format(
-        "CUDA_VISIBLE_DEVICES names '{}', which is no GPU here: the list ends there, and a program "
-        "that asks for a GPU behind it gets error 101.",
+        "CUDA_VISIBLE_DEVICES names '{}', but there is no such GPU: the list ends there, and later "
+        "GPUs give error 101.",
         *visible.invalid);
     finding.remedy =
         fmt::format("name GPUs from 0 to {}, or by UUID", facts.unrestricted->devices.size() - 1);
@@ -111,18 +111,17 @@ Finding cudnn_finding(const JoinedGpu& gpu, const ProofStep& step) {
   const std::string& words = step.text.empty() ? step.detail : step.text;
   const std::vector<std::string> evidence = {step.detail};
   if (contains(words, "ARCH_MISMATCH")) {
-    return about(
-        gpu,
-        "cudnn-has-no-code-for-gpu",
-        "The cuDNN that is loaded has no code for this GPU: programs that convolve fail or "
-        "fall back to the CPU, while matrix products work.",
-        evidence,
-        "install a cuDNN that still has it: `launchgap doctor --gpu <name>` says which");
+    return about(gpu,
+                 "cudnn-has-no-code-for-gpu",
+                 "The loaded cuDNN has no code for this GPU: convolutions fail or run on the CPU; "
+                 "matrix products work.",
+                 evidence,
+                 "install a cuDNN that still has it: `launchgap doctor --gpu <name>` says which");
   }
   if (contains(words, "VERSION_MISMATCH")) {
     return about(gpu,
                  "cudnn-mixed-versions",
-                 "The parts of cuDNN that are loaded are of different versions.",
+                 "The loaded parts of cuDNN have different versions.",
                  evidence,
                  "leave one cuDNN in the loader's way: LD_LIBRARY_PATH, the system's packages and "
                  "pip's wheels each can bring one");
@@ -130,7 +129,7 @@ Finding cudnn_finding(const JoinedGpu& gpu, const ProofStep& step) {
   if (contains(words, "INCOMPATIBLE_CUDA_DRIVER")) {
     return about(gpu,
                  "driver-too-old",
-                 "The driver is older than the cuDNN that is loaded needs.",
+                 "The driver is too old for the loaded cuDNN.",
                  evidence,
                  "install a newer driver, or the cuDNN for the driver's own CUDA (major)");
   }
@@ -138,8 +137,7 @@ Finding cudnn_finding(const JoinedGpu& gpu, const ProofStep& step) {
       contains(words, "SUBLIBRARY_LOADING_FAILED") || contains(words, "INCOMPATIBLE_CUDART")) {
     return about(gpu,
                  "cudnn-prerequisite-missing",
-                 "cuDNN misses a library that it loads when it is needed, or one of the right "
-                 "version.",
+                 "cuDNN does not find a library that it needs, or not in the right version.",
                  evidence,
                  "install libcublas, libcublasLt, libnvrtc and zlib of the CUDA that this cuDNN is "
                  "for, where the loader finds them");
@@ -178,8 +176,7 @@ Finding missing_library(const JoinedGpu& gpu,
 Finding wrong_result(const JoinedGpu& gpu, const ProofStep& step) {
   return about(gpu,
                "wrong-result",
-               fmt::format("The GPU computed a wrong result ({}): nothing that it computes can be "
-                           "trusted.",
+               fmt::format("The GPU computed a wrong result ({}): do not trust any of its results.",
                            step.name),
                {step.detail},
                "run `launchgap doctor` again, look at ECC counts and Xid lines (`dmesg`), and take "
@@ -192,7 +189,7 @@ Finding matmul_finding(const MachineFacts& facts, const JoinedGpu& gpu, const Pr
   if (contains(step.detail, "ARCH_MISMATCH") || step.code == 8) {
     return about(gpu,
                  "cublas-has-no-code-for-gpu",
-                 "The cuBLAS that is loaded has no code for this GPU.",
+                 "The loaded cuBLAS has no code for this GPU.",
                  {step.detail},
                  "install the cuBLAS of a CUDA that still has it: `launchgap doctor --gpu <name>` "
                  "says which");
@@ -251,25 +248,24 @@ std::optional<Finding> why_dropped(const MachineFacts& facts, const JoinedGpu& g
   const Verdict verdict = driver_knows_gpu(*driver, known->capability);
   if (!verdict.no()) return std::nullopt;
   const ArchitectureRow* const life = life_of(known->capability);
-  Finding finding =
-      about(gpu,
-            "architecture-dropped-by-driver",
-            fmt::format("The driver {} has no support for {} GPUs (compute capability {}).",
-                        driver->text(),
-                        known->architecture,
-                        known->capability.text()),
-            {fmt::format("{} is on the PCI bus and the driver does not list it", known->name),
-             fmt::format("{} ({})", verdict.reason, verdict.source)},
-            life && life->last_driver_branch
-                ? fmt::format(
-                      "install the last branch that has it, R{0}, by NVIDIA's installer ({1}); a "
-                      "newer GPU in the same machine may need a newer branch, and then one of them "
-                      "has to go",
-                      *life->last_driver_branch,
-                      *life->last_driver_branch == 470
-                          ? "470.256.02; Debian 12 has it as nvidia-tesla-470-driver"
-                          : "its newest release")
-                : "install a driver that knows this GPU");
+  Finding finding = about(
+      gpu,
+      "architecture-dropped-by-driver",
+      fmt::format("The driver {} has no support for {} GPUs (compute capability {}).",
+                  driver->text(),
+                  known->architecture,
+                  known->capability.text()),
+      {fmt::format("{} is on the PCI bus and the driver does not list it", known->name),
+       fmt::format("{} ({})", verdict.reason, verdict.source)},
+      life && life->last_driver_branch
+          ? fmt::format(
+                "install the last branch that has it, R{0}, by NVIDIA's installer ({1}); a newer "
+                "GPU in the same machine may need a newer branch, and then one of them has to go",
+                *life->last_driver_branch,
+                *life->last_driver_branch == 470
+                    ? "470.256.02; Debian 12 has it as nvidia-tesla-470-driver"
+                    : "its newest release")
+          : "install a driver that knows this GPU");
   return finding;
 }
 
@@ -292,25 +288,24 @@ std::optional<Finding> why_lost(const MachineFacts& facts, const JoinedGpu& gpu)
     fell_off = fell_off || xid.code == 79;
   }
   if (!fell_off && !nvml_lost) return std::nullopt;
-  return about(
-      gpu,
-      "gpu-lost",
-      "The GPU has fallen off the bus.",
-      evidence,
-      "restart the machine, and if it happens again look at power, cooling and the seat of "
-      "the card; it will not come back by itself");
+  return about(gpu,
+               "gpu-lost",
+               "The GPU has fallen off the bus.",
+               evidence,
+               "restart the machine, and if it happens again look at power, cooling and the seat "
+               "of the card; it will not come back by itself");
 }
 
 Finding why_not_listed(const MachineFacts& facts, const JoinedGpu& gpu) {
   if (gpu.on_pci && !gpu.on_pci->bound_to.empty() && gpu.on_pci->bound_to != "nvidia") {
-    Finding finding = about(
-        gpu,
-        "gpu-bound-elsewhere",
-        fmt::format("The kernel driver {} has the GPU, so NVIDIA's cannot use it.",
-                    gpu.on_pci->bound_to),
-        {fmt::format("/sys/bus/pci/devices/{}/driver is {}", gpu.pci, gpu.on_pci->bound_to)},
-        "nothing, if it is meant for a virtual machine; otherwise take it away from that driver "
-        "(`driverctl unset-override`) and restart");
+    Finding finding =
+        about(gpu,
+              "gpu-bound-elsewhere",
+              fmt::format("The kernel driver {} has the GPU, so NVIDIA's cannot use it.",
+                          gpu.on_pci->bound_to),
+              {fmt::format("/sys/bus/pci/devices/{}/driver is {}", gpu.pci, gpu.on_pci->bound_to)},
+              "nothing, if it is meant for a virtual machine; otherwise take it away from that "
+              "driver (`driverctl unset-override`) and restart");
     if (gpu.on_pci->bound_to == "vfio-pci") finding.severity = Severity::note;
     return finding;
   }
@@ -333,10 +328,9 @@ Finding why_not_listed(const MachineFacts& facts, const JoinedGpu& gpu) {
                  !gpu.node->exists ? fmt::format("{} is missing.", gpu.node->path)
                                    : fmt::format("{} cannot be opened.", gpu.node->path),
                  nodes_in_trouble(facts),
-                 is_container(facts)
-                     ? "start the container again with this GPU"
-                     : "`nvidia-modprobe -c <N>` as root makes it; its owner and mode "
-                       "decide who may use it");
+                 is_container(facts) ? "start the container again with this GPU"
+                                     : "`nvidia-modprobe -c <N>` as root makes it; its owner and "
+                                       "mode decide who may use it");
   }
   if (gpu.in_nvml && gpu.in_nvml->compute_mode == "prohibited") {
     return about(gpu,
@@ -354,17 +348,16 @@ Finding why_not_listed(const MachineFacts& facts, const JoinedGpu& gpu) {
       return about(
           gpu,
           "kernel-modules-of-other-kind",
-          fmt::format("{} ({}) needs NVIDIA's {} kernel modules, and the others are loaded.",
+          fmt::format("{} ({}) needs NVIDIA's {} kernel modules, but the others are loaded.",
                       known->name,
                       known->architecture,
                       too_old ? "proprietary" : "open"),
           {kernel_driver(facts),
            "open modules serve Turing and newer, the others up to Hopper and Ada"},
-          too_old
-              ? "install the driver with its proprietary modules (packages without -open, "
-                "NVIDIA's installer with -M=proprietary)"
-              : "install the driver with its open modules (packages with -open, NVIDIA's installer "
-                "with -M=open)");
+          too_old ? "install the driver with its proprietary modules (packages without -open, "
+                    "NVIDIA's installer with -M=proprietary)"
+                  : "install the driver with its open modules (packages with -open, NVIDIA's "
+                    "installer with -M=open)");
     }
   }
   return about(gpu,
@@ -372,8 +365,8 @@ Finding why_not_listed(const MachineFacts& facts, const JoinedGpu& gpu) {
                fmt::format("The driver does not list {}.", known ? known->name : "the GPU"),
                {gpu.in_nvml ? "NVML shows it" : "it is on the PCI bus, and NVML does not show it",
                 kernel_driver(facts)},
-               "look at `dmesg | grep NVRM`: GPUs newer than the driver, resources that the "
-               "firmware did not give it and failed starts are said there");
+               "look at `dmesg | grep NVRM`: it says if the GPU is newer than the driver, lacks "
+               "resources of the firmware, or did not start");
 }
 
 /// launchgap's own kernels: a build without clang has none for GPUs that its nvcc did not know.

@@ -49,8 +49,8 @@ std::vector<Finding> diagnose_runtimes(const MachineFacts& facts) {
           "machine",
           "driver-library-shadowed",
           Severity::prevents,
-          fmt::format("CUDA {} should run on this driver by minor-version compatibility, and says "
-                      "that it is too old: another libcuda is in the way.",
+          fmt::format("CUDA {} says that the driver is too old, but minor-version compatibility "
+                      "covers it: another libcuda is in the way.",
                       version->prefix(2)),
           {answer, driver_file(facts), "another one is " + facts.driver.others.front()},
           "take one of the two out of the loader's way (LD_LIBRARY_PATH, /etc/ld.so.conf.d)"));
@@ -69,9 +69,8 @@ std::vector<Finding> diagnose_runtimes(const MachineFacts& facts) {
                       version ? version->prefix(2) : "a newer one");
       const auto need = version ? driver_needed_by(*version) : std::nullopt;
       too_old.remedy = fmt::format(
-          "install {}, or programs that were built for CUDA {}; that nvidia-smi shows a CUDA "
-          "version "
-          "is the driver's highest, not what is installed",
+          "install {}, or programs that were built for CUDA {}; nvidia-smi shows the driver's "
+          "highest CUDA version, not the installed one",
           need ? fmt::format("a driver of {} or newer", need->minimum.text()) : "a newer driver",
           driver_major);
     }
@@ -105,7 +104,7 @@ std::optional<Finding> diagnose_file(const LibraryFacts& library) {
       severity,
       library.hung ? fmt::format("{} was not loaded in time: it hangs, or its file system is slow.",
                                  library.soname)
-                   : fmt::format("{} is there and cannot be used.", library.soname),
+                   : fmt::format("{} cannot be used.", library.soname),
       {library.died.empty() ? library.error : library.died,
        library.path.empty() ? "" : file_line(library)},
       fmt::format(
@@ -144,14 +143,13 @@ std::optional<Finding> diagnose_parts(const LibraryFacts& cudnn) {
                  "install all parts of this cuDNN, and cuBLAS and NVRTC of its CUDA, where the "
                  "loader finds them");
   }
-  return about(
-      cudnn.soname,
-      "cudnn-mixed-versions",
-      Severity::prevents,
-      "The parts of cuDNN that the loader takes are of different versions or places.",
-      evidence,
-      "leave one cuDNN in the loader's way: LD_LIBRARY_PATH, the system's packages and pip's "
-      "wheels each can bring one");
+  return about(cudnn.soname,
+               "cudnn-mixed-versions",
+               Severity::prevents,
+               "The loader takes parts of cuDNN from different versions or folders.",
+               evidence,
+               "leave one cuDNN in the loader's way: LD_LIBRARY_PATH, the system's packages and "
+               "pip's wheels each can bring one");
 }
 
 /// Whether one of these targets serves a GPU; "9.0a" serves 9.0 alone, and of a family ("10.0f")
@@ -199,7 +197,7 @@ std::vector<Finding> diagnose_code(const MachineFacts& facts) {
           gpu.subject(),
           cudnn ? "cudnn-has-no-code-for-gpu" : "cublas-has-no-code-for-gpu",
           Severity::prevents,
-          fmt::format("The {} that the loader takes has no code for this GPU.",
+          fmt::format("The loader takes a {} without code for this GPU.",
                       cudnn ? "cuDNN" : "cuBLAS"),
           evidence,
           fmt::format("install the one of a CUDA that still has it: `launchgap doctor --gpu {}.{}`",
@@ -245,8 +243,8 @@ std::optional<Finding> diagnose_toolkits(const MachineFacts& facts) {
   return about("machine",
                "toolkits-differ",
                Severity::note,
-               "CUDA_HOME, CUDA_PATH and the nvcc of PATH are of different toolkits: programs are "
-               "compiled by one and linked with another.",
+               "CUDA_HOME, CUDA_PATH and the nvcc of PATH belong to different toolkits: one "
+               "compiles programs, another is linked.",
                evidence,
                "let all of them point to one toolkit");
 }
@@ -267,15 +265,13 @@ std::vector<Finding> diagnose_compilers(const MachineFacts& facts) {
           "toolkit-has-no-code-for-gpu",
           Severity::note,
           fmt::format(
-              "CUDA {} at {} cannot compile for this GPU, and its libraries have no code for "
-              "it.",
+              "CUDA {} at {} cannot compile for this GPU, and its libraries have no code for it.",
               toolkit.version->prefix(2),
               toolkit.path),
           {fmt::format("{} ({})", verdict.reason, verdict.source)},
-          fmt::format(
-              "use a toolkit that still has it: `launchgap doctor --gpu {}` says which is the "
-              "newest",
-              capability.text())));
+          fmt::format("use a toolkit that still has it: `launchgap doctor --gpu {}` says which is "
+                      "the newest",
+                      capability.text())));
     }
   }
   return findings;
@@ -283,13 +279,12 @@ std::vector<Finding> diagnose_compilers(const MachineFacts& facts) {
 
 std::optional<Finding> diagnose_compatibility_library(const MachineFacts& facts) {
   if (facts.driver.path.find("/compat/") == std::string::npos) return std::nullopt;
-  return about(
-      "machine",
-      "compat-in-use",
-      Severity::note,
-      "libcuda is that of cuda-compat: a newer CUDA on an older kernel driver.",
-      {driver_file(facts), kernel_driver(facts)},
-      "nothing, if that is meant; features of the driver itself stay those of the older one");
+  return about("machine",
+               "compat-in-use",
+               Severity::note,
+               "libcuda is from cuda-compat: a newer CUDA runs on an older kernel driver.",
+               {driver_file(facts), kernel_driver(facts)},
+               "nothing, if that is meant; the driver's own features stay those of the older one");
 }
 
 std::optional<Finding> diagnose_nvml(const MachineFacts& facts) {
@@ -301,21 +296,20 @@ std::optional<Finding> diagnose_nvml(const MachineFacts& facts) {
         "nvml-mismatch",
         Severity::note,
         "NVML is of another version than the kernel's driver (\"Driver/library version "
-        "mismatch\"), so clocks, heat and neighbours are not seen; CUDA itself works.",
+        "mismatch\"), so launchgap cannot see clocks, heat and neighbours; CUDA works.",
         {call_text("nvmlInit", nvml.failed->code, nvml.failed->text), kernel_driver(facts)},
         "take the other libnvidia-ml.so.1 out of the loader's way, or install the driver's");
   }
   const std::string why = nvml.failed ? call_text("NVML", nvml.failed->code, nvml.failed->text)
                           : nvml.died.empty() ? nvml.error
                                               : nvml.died;
-  return about(
-      "libnvidia-ml.so.1",
-      "nvml-unavailable",
-      Severity::note,
-      "NVML does not work, so clocks, heat, errors and neighbours are not seen.",
-      {why},
-      "install the library of the driver's own version; in a container, capability utility "
-      "brings it");
+  return about("libnvidia-ml.so.1",
+               "nvml-unavailable",
+               Severity::note,
+               "NVML does not work, so launchgap cannot see clocks, heat, errors and neighbours.",
+               {why},
+               "install the library of the driver's own version; in a container, capability "
+               "utility brings it");
 }
 
 /// Whether one condition of NVIDIA_REQUIRE_CUDA holds, "cuda>=12.8" or "driver<536"; what is not

@@ -92,8 +92,7 @@ std::string driver_wanted(const MachineFacts& facts) {
     if (need && *life->last_driver_branch < need->minimum.major()) {
       return fmt::format(
           "NVIDIA's driver of branch R{}, the last for {} ({}); the CUDA {} that is here is too "
-          "new "
-          "for it",
+          "new for it",
           *life->last_driver_branch,
           known->name,
           life->architecture,
@@ -112,10 +111,8 @@ std::string driver_wanted(const MachineFacts& facts) {
 std::string install_driver(const MachineFacts& facts) {
   return fmt::format(
       "install {}: the package cuda-drivers (or nvidia-open) of NVIDIA's repository; or, where it "
-      "is "
-      "new enough, the distribution's: on Debian `apt install nvidia-driver` (component non-free), "
-      "on "
-      "Ubuntu `ubuntu-drivers install`; then restart",
+      "is new enough, the distribution's: on Debian `apt install nvidia-driver` (component "
+      "non-free), on Ubuntu `ubuntu-drivers install`; then restart",
       driver_wanted(facts));
 }
 

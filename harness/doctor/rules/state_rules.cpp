@@ -34,18 +34,18 @@ std::optional<Finding> diagnose_memory(const JoinedGpu& gpu) {
     return process.name.starts_with("nvidia-cuda-mps");
   });
   if (server) {
-    return about(gpu.subject(),
-                 "mps-active",
-                 Severity::note,
-                 "The GPU is shared by MPS: what others do on it shows in what is measured, and "
-                 "tracing may not work.",
-                 holders,
-                 "`echo quit | nvidia-cuda-mps-control`, to measure without");
+    return about(
+        gpu.subject(),
+        "mps-active",
+        Severity::note,
+        "MPS shares the GPU: other processes disturb what is measured, and tracing may not work.",
+        holders,
+        "`echo quit | nvidia-cuda-mps-control`, to measure without");
   }
   return about(gpu.subject(),
                "gpu-in-use",
                Severity::distorts,
-               fmt::format("{} on the GPU: what is measured is shared with it.",
+               fmt::format("{} on the GPU: it disturbs what is measured.",
                            holders.size() > 2 ? "Other processes are" : "Another process is"),
                holders,
                "measure when the GPU is free, or on another one (`--devices`)");
@@ -68,14 +68,14 @@ std::optional<Finding> diagnose_health(const JoinedGpu& gpu) {
         Severity::distorts,
         "The GPU's memory had errors that ECC could not correct since the driver was loaded.",
         {fmt::format("uncorrected: {}", *nvml.uncorrected_ecc_errors)},
-        "end its processes and reset it (`nvidia-smi -r`), which also remaps the row; if the "
-        "count grows again, have it replaced");
+        "end its processes and reset it (`nvidia-smi -r`), which also remaps the row; if the count "
+        "grows again, have it replaced");
   }
   if (nvml.remap_pending == true) {
     return about(gpu.subject(),
                  "memory-remap-pending",
                  Severity::note,
-                 "A row of the GPU's memory is to be replaced by a spare one, at the next reset.",
+                 "The next reset will replace a broken row of the GPU's memory by a spare one.",
                  {"NVML says that a remapping is pending"},
                  "end its processes and reset it (`nvidia-smi -r`)");
   }
@@ -135,8 +135,7 @@ std::vector<Finding> diagnose_clocks(const JoinedGpu& gpu) {
                      loaded ? sm_clock : nvml.sm_clock_mhz.value_or(0),
                      nvml.max_sm_clock_mhz.value_or(0))},
         "nothing, if that is meant to make measurements steadier; otherwise as root `nvidia-smi "
-        "-rac` "
-        "and `nvidia-smi -rgc`"));
+        "-rac` and `nvidia-smi -rgc`"));
   }
   if (nvml.power_limit_w && nvml.default_power_limit_w &&
       *nvml.power_limit_w < 0.98 * *nvml.default_power_limit_w) {
@@ -144,12 +143,10 @@ std::vector<Finding> diagnose_clocks(const JoinedGpu& gpu) {
         gpu.subject(),
         "power-limit-lowered",
         Severity::note,
-        "The GPU's power limit is below its default: it is not as fast as its "
-        "kind.",
+        "The GPU's power limit is below its default: it is not as fast as its kind.",
         {fmt::format(
             "{:.0f} W, by default {:.0f} W", *nvml.power_limit_w, *nvml.default_power_limit_w)},
-        fmt::format("nothing, if that is meant; otherwise as root `nvidia-smi -pl "
-                    "{:.0f}`",
+        fmt::format("nothing, if that is meant; otherwise as root `nvidia-smi -pl {:.0f}`",
                     *nvml.default_power_limit_w)));
   }
   return findings;
@@ -192,22 +189,21 @@ std::vector<Finding> diagnose_modes(const MachineFacts& facts, const JoinedGpu& 
   const NvmlGpuFacts& nvml = *gpu.in_nvml;
   std::vector<Finding> findings;
   if (nvml.persistence == false && !facts.machine.wsl) {
-    findings.push_back(about(
-        gpu.subject(),
-        "persistence-off",
-        Severity::note,
-        "Persistence mode is off: the driver shuts the GPU down when its last user ends, and each "
-        "first program waits for it.",
-        {"NVML says that persistence mode is off"},
-        "start nvidia-persistenced, or as root `nvidia-smi -pm 1`; launchgap keeps the driver open "
-        "while it measures"));
+    findings.push_back(about(gpu.subject(),
+                             "persistence-off",
+                             Severity::note,
+                             "Persistence mode is off: the driver shuts the GPU down after its "
+                             "last user, and the next program waits.",
+                             {"NVML says that persistence mode is off"},
+                             "start nvidia-persistenced, or as root `nvidia-smi -pm 1`; launchgap "
+                             "keeps the driver open while it measures"));
   }
   if (nvml.compute_mode == "exclusive process") {
     findings.push_back(
         about(gpu.subject(),
               "exclusive-mode",
               Severity::note,
-              "The GPU lets in one process at a time; a second one gets error 46.",
+              "The GPU lets in one process at a time; a second process gets error 46.",
               {"NVML says its compute mode is exclusive process"},
               "nothing, if that is meant; otherwise as root `nvidia-smi -c DEFAULT`"));
   }
@@ -221,13 +217,13 @@ std::vector<Finding> diagnose_modes(const MachineFacts& facts, const JoinedGpu& 
                              "nothing, if that is meant"));
   }
   if (nvml.fabric && *nvml.fabric != "completed") {
-    findings.push_back(
-        about(gpu.subject(),
-              "fabric-manager",
-              Severity::distorts,
-              fmt::format("The GPU is not yet part of its NVSwitches' fabric ({}).", *nvml.fabric),
-              {"NVML: fabric " + *nvml.fabric},
-              "`systemctl status nvidia-fabricmanager`, in the driver's own version"));
+    findings.push_back(about(
+        gpu.subject(),
+        "fabric-manager",
+        Severity::distorts,
+        fmt::format("The GPU has not yet joined the fabric of its NVSwitches ({}).", *nvml.fabric),
+        {"NVML: fabric " + *nvml.fabric},
+        "`systemctl status nvidia-fabricmanager`, in the driver's own version"));
   }
   return findings;
 }
@@ -250,12 +246,12 @@ std::optional<Finding> diagnose_age(const MachineFacts& facts, const JoinedGpu& 
   return about(gpu.subject(),
                "architecture-ageing",
                Severity::note,
-               fmt::format("{} GPUs are served up to CUDA {} and driver branch R{}.",
+               fmt::format("The last CUDA for {} GPUs is {}, the last driver branch R{}.",
                            life->architecture,
                            life->last_toolkit->text(),
                            life->last_driver_branch.value_or(0)),
                evidence,
-               "keep drivers and frameworks at what still serves it, or plan for its successor");
+               "keep a driver and frameworks that still support it, or plan for its successor");
 }
 
 std::optional<Finding> diagnose_xids(const MachineFacts& facts, const JoinedGpu& gpu) {
@@ -265,14 +261,13 @@ std::optional<Finding> diagnose_xids(const MachineFacts& facts, const JoinedGpu&
       evidence.push_back(fmt::format("Xid {}: {}", xid.code, xid.text));
   }
   if (evidence.empty()) return std::nullopt;
-  return about(
-      gpu.subject(),
-      "xid-reported",
-      Severity::note,
-      "The kernel reported errors of this GPU since the machine was started.",
-      evidence,
-      "look the numbers up in NVIDIA's Xid catalogue: 13, 31 and 43 are mostly the fault of "
-      "programs, 48, 63, 64, 74, 79, 94 and 95 of hardware");
+  return about(gpu.subject(),
+               "xid-reported",
+               Severity::note,
+               "The kernel reported errors of this GPU since the machine was started.",
+               evidence,
+               "look the numbers up in NVIDIA's Xid catalogue: 13, 31 and 43 are mostly the fault "
+               "of programs, 48, 63, 64, 74, 79, 94 and 95 of hardware");
 }
 
 }  // namespace
@@ -289,8 +284,7 @@ std::vector<Finding> diagnose_state(const MachineFacts& facts) {
           about(gpu.subject(),
                 "session-on-gpu",
                 Severity::note,
-                "A session of launchgap measures on the GPU just now, so nothing was "
-                "run on it.",
+                "A session of launchgap measures on the GPU just now, so nothing was run on it.",
                 {gpu.locked},
                 "ask again when it is done"));
     }
@@ -310,8 +304,7 @@ std::vector<Finding> diagnose_state(const MachineFacts& facts) {
         "profiling-needs-root",
         Severity::note,
         "Hardware counters are for root only: ncu will say ERR_NVGPUCTRPERM. launchgap's tracing "
-        "does "
-        "not need them.",
+        "does not need them.",
         {"/proc/driver/nvidia/params: RmProfilingAdminOnly is 1"},
         "`options nvidia NVreg_RestrictProfilingToAdminUsers=0` in /etc/modprobe.d, then restart"));
   }
