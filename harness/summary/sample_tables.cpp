@@ -55,6 +55,7 @@ void each_sample(const Tabled& from, const Put& put) {
   for (const RunInfo& run : from.session.runs) {
     read_records(from.session.folder / "records" / run.file,
                  {[&](SampleBlock&& block) {
+                    use_current_keys(block);
                     for (std::size_t m = 0; m < block.metrics.size(); ++m) {
                       for (std::size_t i = 0; i < block.values[m].size(); ++i)
                         put({run, block, m, i});

@@ -108,9 +108,7 @@ class FileReader {
 
   void add(SampleBlock&& block) {
     Pending& pending = pending_[block.case_name];
-    const std::size_t family = block.case_name.find('/');
-    const std::string benchmark = block.case_name.substr(0, block.case_name.find('/', family + 1));
-    for (std::string& key : block.metrics) key = current_key(benchmark, key);
+    use_current_keys(block);
     pending.blocks.push_back(std::move(block));
   }
 
@@ -301,6 +299,12 @@ void add_planned_cases(SessionData& session,
 }
 
 }  // namespace
+
+void use_current_keys(SampleBlock& block) {
+  const std::size_t family = block.case_name.find('/');
+  const std::string benchmark = block.case_name.substr(0, block.case_name.find('/', family + 1));
+  for (std::string& key : block.metrics) key = current_key(benchmark, key);
+}
 
 const DeviceFacts* SessionData::device(const std::string& uuid) const {
   const auto found = std::ranges::find(devices, uuid, &DeviceFacts::uuid);

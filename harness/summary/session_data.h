@@ -9,6 +9,7 @@
 
 #include "harness/core/case_name.h"
 #include "harness/core/process_config.h"
+#include "harness/record/reader.h"
 #include "harness/record/schema.h"
 #include "harness/record/session_record.h"
 #include "harness/record/trace_record.h"
@@ -111,6 +112,9 @@ struct SessionData {
 
   const DeviceFacts* device(const std::string& uuid) const;
 };
+
+/// The metrics of a block by the keys that they have now, whichever version wrote it.
+void use_current_keys(SampleBlock& block);
 
 /// Reads a session, whole or not. Throws UsageError if the folder is not a session's.
 SessionData read_session(const std::filesystem::path& folder);
