@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Sourced by the other scripts: where things are, and how they speak.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -20,6 +21,12 @@ find_nvcc() {
     fi
   done
   return 1
+}
+
+# For cmake to find it as any program.
+nvcc_on_path() {
+  local nvcc
+  if nvcc=$(find_nvcc); then PATH=$(dirname "$nvcc"):$PATH; fi
 }
 
 # The CUDA version that the installed driver serves, as 13000 for 13.0; fails without a driver. Asked in a
