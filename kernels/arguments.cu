@@ -5,8 +5,8 @@
 
 #include "device.h"
 
-// Beyond 4 KiB PTX 8.1 is needed, which the portable form does not have, and compute capability 7.0:
-// nvcc builds for older ones too.
+// Beyond 4 KiB PTX 8.1 is needed, which the portable form does not have, and compute
+// capability 7.0: nvcc builds for older ones too.
 #if LAUNCHGAP_ARGUMENT_BYTES <= 4096 || \
     (!defined(__clang__) && (!defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 700))
 
