@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import resource
 import shutil
 import signal
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,26 @@ import pytest
 for _which, _usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
     if signal.getsignal(_which) == signal.SIG_IGN:
         signal.signal(_which, _usual)
+
+
+@pytest.fixture(scope="session")
+def made_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Callable[[Path], None]], Path]:
+    """`made_once(name, make)` is a path of that name, which `make(path)` wrote for all processes of the tests: the first
+    that asks makes it, the others wait. Not to be changed."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "made-once"
+
+    def made(name: str, make: Callable[[Path], None]) -> Path:
+        own = folder / name
+        own.mkdir(parents=True, exist_ok=True)
+        with open(own / "lock", "w", encoding="utf-8") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not (own / "done").exists():
+                make(own / name)
+                (own / "done").touch()
+        return own / name
+
+    return made
 
 
 def _required() -> bool:

@@ -6,13 +6,14 @@ must scroll sideways, and whether the text of a figure can be seen on a dark pag
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 KINDS = "host_only eight_gpus traced costs simulated hostile killed empty gap".split()
+PageOf = Callable[[str], Path]
 
 # Contrast as WCAG 2 defines it, of each text against the page behind it.
 CONTRAST = """
@@ -86,14 +87,14 @@ def open_details(page) -> None:
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_is_shown_whole_and_without_complaint(
-    browser, pages: dict[str, Path], kind: str, width: int, scheme: str
+    browser, page_of: PageOf, kind: str, width: int, scheme: str
 ) -> None:
-    with opened(browser, pages[kind], width, scheme) as (page, watch):
+    with opened(browser, page_of(kind), width, scheme) as (page, watch):
         open_details(page)
         assert page.evaluate("window.violations") == []
         assert watch.errors == []
         external = [u for u in watch.requests if not u.startswith("data:")]
-        assert external == [pages[kind].as_uri()]
+        assert external == [page_of(kind).as_uri()]
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         # The style came through, and follows the scheme.
         background = page.evaluate("getComputedStyle(document.body).backgroundColor")
@@ -110,8 +111,8 @@ def test_it_is_shown_whole_and_without_complaint(
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("kind", ["eight_gpus", "traced", "hostile", "gap"])
-def test_its_text_can_be_read(browser, pages: dict[str, Path], kind: str, scheme: str) -> None:
-    with opened(browser, pages[kind], scheme=scheme) as (page, _):
+def test_its_text_can_be_read(browser, page_of: PageOf, kind: str, scheme: str) -> None:
+    with opened(browser, page_of(kind), scheme=scheme) as (page, _):
         open_details(page)
         for selector, least in (
             ("svg text", 100),
@@ -124,9 +125,9 @@ def test_its_text_can_be_read(browser, pages: dict[str, Path], kind: str, scheme
 
 @pytest.mark.parametrize("kind", ["eight_gpus", "traced", "gap"])
 def test_text_in_figures_is_large_enough_on_a_phone(
-    browser, pages: dict[str, Path], kind: str
+    browser, page_of: PageOf, kind: str
 ) -> None:
-    with opened(browser, pages[kind], 390) as (page, _):
+    with opened(browser, page_of(kind), 390) as (page, _):
         sizes = page.evaluate(
             "Array.from(document.querySelectorAll('figure svg'), (s) => Math.min("
             "...Array.from(s.querySelectorAll('text'), (t) => parseFloat("
@@ -137,9 +138,9 @@ def test_text_in_figures_is_large_enough_on_a_phone(
 
 @pytest.mark.parametrize("kind", ["eight_gpus", "traced"])
 def test_texts_of_a_figure_do_not_lie_on_each_other(
-    browser, pages: dict[str, Path], kind: str
+    browser, page_of: PageOf, kind: str
 ) -> None:
-    with opened(browser, pages[kind], 390) as (page, _):
+    with opened(browser, page_of(kind), 390) as (page, _):
         clashes = page.evaluate("""
             () => Array.from(document.querySelectorAll("figure svg"), (svg) => {
               const boxes = Array.from(svg.querySelectorAll("text"),
@@ -156,8 +157,8 @@ def test_texts_of_a_figure_do_not_lie_on_each_other(
         assert clashes == []
 
 
-def test_the_table_filters_and_sorts(browser, pages: dict[str, Path]) -> None:
-    with opened(browser, pages["eight_gpus"]) as (page, _):
+def test_the_table_filters_and_sorts(browser, page_of: PageOf) -> None:
+    with opened(browser, page_of("eight_gpus")) as (page, _):
         rows = page.locator("#case-table tbody tr")
         total = rows.count()
         page.fill("#filter", "host launch/null")
@@ -178,8 +179,8 @@ def test_the_table_filters_and_sorts(browser, pages: dict[str, Path]) -> None:
         assert float(first.split()[0]) < float(last.split()[0])
 
 
-def test_the_table_shows_one_arm_where_one_is_chosen(browser, pages: dict[str, Path]) -> None:
-    with opened(browser, pages["traced"]) as (page, watch):
+def test_the_table_shows_one_arm_where_one_is_chosen(browser, page_of: PageOf) -> None:
+    with opened(browser, page_of("traced")) as (page, watch):
         total = page.locator("#case-table tbody tr").count()
         page.select_option("#arm", "traced")
         shown = page.locator("#case-table tbody tr:visible")
@@ -191,22 +192,22 @@ def test_the_table_shows_one_arm_where_one_is_chosen(browser, pages: dict[str, P
         assert watch.errors == []
 
 
-def test_a_long_name_of_a_kernel_wraps(browser, pages: dict[str, Path]) -> None:
-    with opened(browser, pages["traced"], 390) as (page, _):
+def test_a_long_name_of_a_kernel_wraps(browser, page_of: PageOf) -> None:
+    with opened(browser, page_of("traced"), 390) as (page, _):
         open_details(page)
         cell = page.locator("#kernels td.long").first.bounding_box()
         assert 150 < cell["width"] <= 360
 
 
-def test_it_is_complete_without_its_script(browser, pages: dict[str, Path]) -> None:
-    with opened(browser, pages["eight_gpus"], java_script_enabled=False) as (page, _):
+def test_it_is_complete_without_its_script(browser, page_of: PageOf) -> None:
+    with opened(browser, page_of("eight_gpus"), java_script_enabled=False) as (page, _):
         assert page.locator(".controls").is_hidden()
         assert page.locator("#case-table tbody tr").count() > 100
         assert page.locator("figure svg").count() > 20
 
 
-def test_the_first_column_stays_while_a_phone_scrolls(browser, pages: dict[str, Path]) -> None:
-    with opened(browser, pages["host_only"], 390) as (page, _):
+def test_the_first_column_stays_while_a_phone_scrolls(browser, page_of: PageOf) -> None:
+    with opened(browser, page_of("host_only"), 390) as (page, _):
         first = page.locator("#case-table tbody th").first
         before = first.bounding_box()["x"]
         page.evaluate("document.querySelector('#case-table').parentElement.scrollLeft = 500")

@@ -19,14 +19,15 @@ def lock_dir(tmp_path):
 def run(tmp_path, lock_dir):
     """`launchgap run` into a folder of the test's own: returns the finished process and the session.
 
-    Only the plain arm, unless the test says otherwise."""
+    Only the plain arm and no page, unless the test says otherwise: to draw one takes longer than to measure."""
 
-    def start(*arguments, node=None, timeout=240, **extra):
+    def start(*arguments, node=None, timeout=240, page=False, **extra):
         session = tmp_path / "session"
-        trace = [] if "--trace" in arguments else UNTRACED
-        done = launchgap(
-            "run", *arguments, *trace, "-o", session, node=node, timeout=timeout, LAUNCHGAP_LOCK_DIR=str(lock_dir), **extra
-        )
+        left_out = [] if page else ["--no-report"]
+        if "--trace" not in arguments:
+            left_out += UNTRACED
+        extra["LAUNCHGAP_LOCK_DIR"] = str(lock_dir)
+        done = launchgap("run", *arguments, *left_out, "-o", session, node=node, timeout=timeout, **extra)
         return done, session
 
     return start

@@ -23,7 +23,7 @@ def rows_of(session, benchmark, metric, part=""):
 
 @pytest.mark.compares_times
 def test_launch_times_are_the_ones_of_the_node(run, make_node):
-    done, session = run("--devices", "gpu", "--runs", 3, "--filter", "launch/null", node=make_node(**CONSTANT))
+    done, session = run("--devices", "gpu", "--runs", 1, "--filter", "launch/null", node=make_node(**CONSTANT))
     assert done.returncode == 0, done.stderr
     (api,) = rows_of(session, "launch/null", "api_ns")
     (round_trip,) = rows_of(session, "launch/null", "roundtrip_ns")
@@ -32,17 +32,7 @@ def test_launch_times_are_the_ones_of_the_node(run, make_node):
     assert float(api["p50"]) == pytest.approx(40_000, rel=0.03)
     assert float(round_trip["p50"]) == pytest.approx(100_000, rel=0.03)
     assert float(burst["p50"]) == pytest.approx(40_000, rel=0.03), "the call is longer than the kernel: it is the rate"
-    assert api["n"] == str(3 * 5 * 2000) and api["runs"] == "3"
-
-
-@pytest.mark.compares_times
-def test_a_factor_per_process_shows_between_runs_and_not_within(run, make_node):
-    node = make_node(**(CONSTANT | {"process_factor_sigma": 0.2}))
-    done, session = run("--devices", "gpu", "--runs", 8, "--filter", "launch/null.*idle", node=node)
-    assert done.returncode == 0, done.stderr
-    (row,) = rows_of(session, "launch/null", "roundtrip_ns")
-    assert 0.05 < float(row["between_run_cv"]) < 0.6
-    assert float(row["p50_ci_lo"]) < float(row["p50"]) < float(row["p50_ci_hi"]), "eight runs have an interval"
+    assert api["n"] == str(5 * 2000) and api["runs"] == "1"
 
 
 @pytest.mark.compares_times

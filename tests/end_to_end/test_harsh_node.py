@@ -219,7 +219,7 @@ def test_the_context_is_made_near_the_gpu(run, harsh_node, tmp_path):
 def test_what_does_not_settle_is_said(run, harsh_node):
     """A ramp of 4 s is not over in 2."""
     node = harsh_node({"ramp": {"ms": 4_000, "factor": 20, "idle_ms": 1000}})
-    done, session = run("--devices", "gpu", "--runs", 1, "--filter", IDLE, node=node)
+    done, session = run("--devices", "gpu", "--runs", 1, "--filter", IDLE, node=node, page=True)
     assert done.returncode == 0, done.stderr
     (record,) = of_kind(session, "run")
     assert record["warm_up"]["steady"] is False and 2 <= record["warm_up"]["seconds"] < 2.5

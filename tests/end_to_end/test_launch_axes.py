@@ -99,7 +99,7 @@ def test_the_advice_names_what_matters_on_this_node(name, run, make_node, tmp_pa
         pytest.skip("built without the native form, and dependent launches have no other")
     filter_, changes, sentence = MATTERS[name]
     done, session = run(
-        "--devices", "gpu", "--runs", 4, "--filter", filter_, "--no-report", node=make_node(**QUIET | changes), timeout=300
+        "--devices", "gpu", "--runs", 4, "--filter", filter_, node=make_node(**QUIET | changes), timeout=300
     )
     assert done.returncode == 0, done.stderr
     axis = filter_.split("/")[0] + "/" + filter_.split("/")[1]
@@ -113,7 +113,7 @@ def test_the_advice_names_what_matters_on_this_node(name, run, make_node, tmp_pa
 @pytest.mark.compares_times
 def test_no_advice_to_act_where_nothing_matters(run, make_node, tmp_path):
     filter_ = "launch/(api|args|grid|cooperative|wait/wait:(spin|yield)|after_idle/idle_ms:(0|1)$)"
-    done, session = run("--devices", "gpu", "--runs", 4, "--filter", filter_, "--no-report", node=make_node(**QUIET))
+    done, session = run("--devices", "gpu", "--runs", 4, "--filter", filter_, node=make_node(**QUIET))
     assert done.returncode == 0, done.stderr
     done = launchgap("export", session, "-o", tmp_path / "tables")
     lines = [row for row in table(tmp_path / "tables" / "advice.csv") if row["axis"] != "launch/wait"]
@@ -124,7 +124,7 @@ def test_no_advice_to_act_where_nothing_matters(run, make_node, tmp_path):
 @pytest.mark.compares_times
 def test_the_page_gives_the_advice_and_the_spread(run, make_node):
     node = make_node(**QUIET | MATTERS["args"][1])
-    done, session = run("--devices", "gpu", "--runs", 3, "--filter", MATTERS["args"][0], node=node)
+    done, session = run("--devices", "gpu", "--runs", 3, "--filter", MATTERS["args"][0], node=node, page=True)
     assert done.returncode == 0, done.stderr
     page = (session / "report.html").read_text(encoding="utf-8")
     assert re.search(MATTERS["args"][2], page)
@@ -197,7 +197,7 @@ CANNOT = {
 def test_what_a_device_cannot_is_unsupported_with_the_reason_and_the_rest_is_measured(name, run, make_node):
     filter_, changes, environment, expected = CANNOT[name]
     done, session = run(
-        "--devices", "gpu", "--runs", 1, "--filter", filter_, "--no-report", node=make_node(**QUIET | changes), **environment
+        "--devices", "gpu", "--runs", 1, "--filter", filter_, node=make_node(**QUIET | changes), **environment
     )
     assert done.returncode == 0, done.stderr
     found = statuses(session)
@@ -222,7 +222,7 @@ def test_what_fails_fails_alone(name, run, make_node):
     filter_, call, fault = FAULTS[name]
     node = make_node(faults=[{"device": None, "library": "cuda", "call": call} | fault], **QUIET)
     done, session = run(
-        "--devices", "gpu", "--runs", 1, "--timeout", 2, "--filter", filter_, "--no-report", node=node, timeout=120
+        "--devices", "gpu", "--runs", 1, "--timeout", 2, "--filter", filter_, node=node, timeout=120
     )
     assert done.returncode == 3, done.stderr
     found = statuses(session)
@@ -237,7 +237,7 @@ def test_an_argument_that_gets_lost_is_a_wrong_result_and_not_a_time(run, make_n
     # The kernel stores at an address of which the driver's allocator knows nothing.
     faults = [{"device": None, "library": "cuda", "call": "cuMemcpyDtoH_v2", "code": 1}]
     done, session = run(
-        "--devices", "gpu", "--runs", 1, "--filter", "launch/args/bytes:4096", "--no-report", node=make_node(faults=faults, **QUIET)
+        "--devices", "gpu", "--runs", 1, "--filter", "launch/args/bytes:4096", node=make_node(faults=faults, **QUIET)
     )
     assert done.returncode == 3
     assert {status for status, _ in statuses(session).values()} == {"failed"}
@@ -247,7 +247,7 @@ def test_an_argument_that_gets_lost_is_a_wrong_result_and_not_a_time(run, make_n
 
 
 def test_a_fresh_process_is_one_sample_and_they_have_a_number_of_their_own(run, make_node):
-    done, session = run("--devices", "gpu", "--filter", "launch/(first|wait)", "--no-report", node=make_node(**QUIET))
+    done, session = run("--devices", "gpu", "--filter", "launch/(first|wait)", node=make_node(**QUIET))
     assert done.returncode == 0, done.stderr
     rows = [row for row in table(session / "summary.csv") if row["benchmark"] == "launch/first"]
     assert {row["n"] for row in rows} == {row["runs"] for row in rows} == {"3"}
@@ -268,7 +268,7 @@ def test_first_launches_are_taken_apart(run, make_node):
     node = make_node(
         **QUIET | {"init_ns": 30e6, "context_ns": 50e6, "module_ns": 4e6, "lazy_ns": 7e6, "jit_ns": 90e6}
     )
-    done, session = run("--devices", "gpu", "--runs", 3, "--filter", "launch/first", "--no-report", node=node)
+    done, session = run("--devices", "gpu", "--runs", 3, "--filter", "launch/first", node=node)
     assert done.returncode == 0, done.stderr
     found = {
         (row["params"].split(":")[1], row["metric"]): float(row["p50"]) / 1e6 for row in table(session / "summary.csv")
@@ -290,7 +290,7 @@ def test_first_launches_are_taken_apart(run, make_node):
 def test_a_case_stops_early_only_when_its_medians_are_known(run, make_node):
     def samples(**changes):
         done, session = run(
-            "--devices", "gpu", "--profile", "nightly", "--runs", 1, "--filter", "launch/grid/blocks:1$", "--no-report", node=make_node(**QUIET | changes)
+            "--devices", "gpu", "--profile", "nightly", "--runs", 1, "--filter", "launch/grid/blocks:1$", node=make_node(**QUIET | changes)
         )
         assert done.returncode == 0, done.stderr
         return {int(row["n"]) for row in table(session / "summary.csv")}
@@ -304,7 +304,7 @@ def test_a_noisy_case_takes_all_of_its_blocks(run, make_node):
     noise = {"lognormal": {"median": 30000, "sigma": 0.5}}
     node = make_node(**QUIET | {"call_ns": noise, "launch_ns": 90000})
     done, session = run(
-        "--devices", "gpu", "--profile", "nightly", "--runs", 1, "--filter", "launch/grid/blocks:1$", "--no-report", node=node
+        "--devices", "gpu", "--profile", "nightly", "--runs", 1, "--filter", "launch/grid/blocks:1$", node=node
     )
     assert done.returncode == 0, done.stderr
     assert {row["n"] for row in table(session / "summary.csv")} == {"3000"}
@@ -317,7 +317,7 @@ def test_a_noisy_case_takes_all_of_its_blocks(run, make_node):
 def test_the_chain_runs_what_it_claims(run, make_node, export):
     node = make_node(**QUIET | {"kernel_ns": 0, "call_ns": 3000, "launch_ns": 5000})
     done, session = run(
-        "--devices", "gpu", "--runs", 1, "--filter", "launch/chain/mode:(eager|graph)/ops:64", "--trace", "on", "--no-report", node=node
+        "--devices", "gpu", "--runs", 1, "--filter", "launch/chain/mode:(eager|graph)/ops:64", "--trace", "on", node=node
     )
     assert done.returncode == 0, done.stderr
     rows = {
@@ -382,7 +382,7 @@ def test_a_cache_in_which_the_driver_leaves_nothing_is_unsupported_and_not_a_tim
 @pytest.mark.compares_times
 def test_past_the_queues_limit_a_launch_takes_as_long_as_a_kernel(run, make_node):
     node = make_node(**QUIET | {"queue_depth": 300, "call_ns": 3000, "launch_ns": 5000, "kernel_ns": 5000})
-    done, session = run("--devices", "gpu", "--runs", 2, "--filter", "launch/queue", "--no-report", node=node)
+    done, session = run("--devices", "gpu", "--runs", 2, "--filter", "launch/queue", node=node)
     assert done.returncode == 0, done.stderr
     found = {row["metric"]: float(row["p50"]) for row in table(session / "summary.csv")}
     assert found["queue_depth"] == 299, "and the one that runs"

@@ -81,6 +81,9 @@ def test_a_factor_per_process_is_between_runs_and_no_mode(run, make_node):
     assert float(row["between_run_cv_lo"]) / 2 < 0.1 < float(row["between_run_cv_hi"]) * 2
     assert float(row["within_run_cv"]) == pytest.approx(0.02, rel=0.05)
     assert float(row["icc"]) > 0.5
+    (plain,) = rows_of(session, "plain", "roundtrip_ns")
+    assert 0.02 < float(plain["between_run_cv"]) < 0.3
+    assert float(plain["p50_ci_lo"]) < float(plain["p50"]) < float(plain["p50_ci_hi"]), "eight runs have an interval"
 
 
 @pytest.mark.compares_times
@@ -203,38 +206,29 @@ def refuses(call, code):
     return [{"library": "cupti", "call": call, "after": 0, "code": code}]
 
 
+# One of each way from the library to the verdict. What each flaw of a trace comes to is in tests/trace: Join, Canary, CaseTrace.
 # Of a case with 79,360 launches, whose process has launched some thousands before.
 MANY = {"after": 12_000, "count": 2_000}
 FEW = {"after": 12_000, "count": 7}
 WAYS = {
     "callback-from-another-thread": (dict(callback_thread=True), [], OK),
-    "records-in-any-order": (dict(shuffle=True), [], OK),
-    "numbers-that-wrap-around": (dict(first_correlation=4294966000), [], OK),
     "crash-at-exit": (dict(abort_at_exit=True), [], OK),
     "cuda-11.8": (dict(version=18), [], OK),
-    "cuda-12.4": (dict(version=22), [], OK),
     "no-memory-records": ({}, [{"library": "cupti", "call": "cuptiActivityEnable", "after": 3, "code": 21}], OK),
     "whole-graphs-if-asked": (dict(whole_graphs=True), [], OK),
     "too-old": (dict(version=12), [], unsupported("unavailable:cupti_too_old")),
     "busy": (dict(subscriber="Nsight Systems"), [], unsupported("degraded:subscriber_busy(Nsight Systems)")),
     "no-rights": ({}, refuses("cuptiSubscribe", 35), unsupported("degraded:insufficient_privileges")),
-    "no-rights-late": ({}, refuses("cuptiActivityEnable", 35), unsupported("degraded:insufficient_privileges")),
     "driver-too-old": ({}, refuses("cuptiSubscribe", 15), unsupported("degraded:not_initialized")),
     "unknown-error": ({}, refuses("cuptiActivityEnable", 999), unsupported("degraded:unknown(999)")),
     "silent": (dict(silent=True), [], invalid("invalid:no_records")),
-    "dropped-at-once": (dict(dropped={"after": 0}), [], invalid("invalid:dropped")),
     "dropped-later": (dict(dropped=MANY), [], invalid("invalid:dropped")),
     "dropped-now-and-then": (dict(dropped=FEW), [], OK),
-    "lost-at-once": (dict(lost={"after": 0}), [], invalid("invalid:unjoined")),
     "lost-later": (dict(lost=MANY), [], invalid("invalid:unjoined")),
-    "lost-now-and-then": (dict(lost=FEW), [], OK),
     "zero-timestamps": (dict(zero_timestamps=MANY), [], invalid("invalid:bad_timestamps")),
     "zero-now-and-then": (dict(zero_timestamps=FEW), [], OK),
-    "inverted-timestamps": (dict(inverted=MANY), [], invalid("invalid:bad_timestamps")),
-    "skewed-timestamps": (dict(early=MANY), [], invalid("invalid:bad_timestamps")),
     "unknown-records": (dict(unknown_kind=MANY), [], invalid("invalid:bad_timestamps")),
     "clock-jumps-ahead": (dict(clock_step={"after": 12_000, "ns": 200_000}), [], invalid("invalid:clock_step")),
-    "clock-jumps-back": (dict(clock_step={"after": 12_000, "ns": -200_000}), [], invalid("invalid:clock_step")),
 }
 
 

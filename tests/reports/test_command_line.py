@@ -12,9 +12,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from launchgap_report import __main__ as program
 from make_session import columns
 from report_paths import ROOT, pairs
-
 
 
 def header(table: str) -> str:
@@ -29,6 +29,7 @@ SUMMARY = header("summary.csv")
 
 
 def launch(*arguments: str, path: str = str(ROOT / "reports")) -> subprocess.CompletedProcess[str]:
+    """As launchgap starts it."""
     environment = {**os.environ, "PYTHONPATH": path}
     environment.pop("LAUNCHGAP_DEBUG", None)
     return subprocess.run(
@@ -38,6 +39,22 @@ def launch(*arguments: str, path: str = str(ROOT / "reports")) -> subprocess.Com
         text=True,
         timeout=120,
     )
+
+
+Call = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def call(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Call:
+    """The same in this process, which has matplotlib loaded."""
+    monkeypatch.delenv("LAUNCHGAP_DEBUG", raising=False)
+
+    def main(*arguments: str) -> subprocess.CompletedProcess[str]:
+        monkeypatch.setattr(sys, "argv", ["launchgap_report", *arguments])
+        code = program.main()
+        return subprocess.CompletedProcess(arguments, code, *capfd.readouterr())
+
+    return main
 
 
 def one_line(result: subprocess.CompletedProcess[str]) -> str:
@@ -71,9 +88,9 @@ def test_wrong_usage_is_2(arguments: list[str], says: str) -> None:
     "name",
     ["session.json", "devices.csv", "runs.csv", "summary.csv", "quantiles.csv", "tables.json"],
 )
-def test_a_missing_file_is_named(session: Path, name: str) -> None:
+def test_a_missing_file_is_named(call: Call, session: Path, name: str) -> None:
     (session / name).unlink()
-    result = launch(*pairs([session]), "-o", str(session / "out.html"))
+    result = call(*pairs([session]), "-o", str(session / "out.html"))
     assert result.returncode == 3
     assert f"{session / name}: no such file" in one_line(result)
     assert not (session / "out.html").exists()
@@ -122,49 +139,49 @@ def test_a_missing_file_is_named(session: Path, name: str) -> None:
     ],
 )
 def test_a_damaged_file_is_refused_with_its_line(
-    session: Path, name: str, content: str, says: str
+    call: Call, session: Path, name: str, content: str, says: str
 ) -> None:
     (session / name).write_text(content, encoding="utf-8")
-    result = launch(*pairs([session]), "-o", str(session / "out.html"))
+    result = call(*pairs([session]), "-o", str(session / "out.html"))
     assert result.returncode == 3
     assert says in one_line(result)
 
 
 @pytest.mark.parametrize("name", ["session.json", "summary.csv"])
-def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(session: Path, name: str) -> None:
+def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(call: Call, session: Path, name: str) -> None:
     (session / name).unlink()
     os.mkfifo(session / name)
-    result = launch(*pairs([session]), "-o", str(session / "out.html"))
+    result = call(*pairs([session]), "-o", str(session / "out.html"))
     assert result.returncode == 3
     assert f"{session / name}: is no file" in one_line(result)
 
 
 @pytest.mark.parametrize("name", ["devices.csv", "runs.csv", "summary.csv", "quantiles.csv"])
-def test_an_empty_table_is_a_table_without_rows(session: Path, name: str) -> None:
+def test_an_empty_table_is_a_table_without_rows(call: Call, session: Path, name: str) -> None:
     (session / name).write_bytes(b"")
-    result = launch(*pairs([session]), "-o", str(session / "out.html"))
+    result = call(*pairs([session]), "-o", str(session / "out.html"))
     assert (result.returncode, result.stderr) == (0, "")
     assert (session / "out.html").stat().st_size > 10_000
 
 
-def test_an_unwritable_output_is_named(session: Path) -> None:
-    result = launch(*pairs([session]), "-o", str(session / "no" / "such" / "out.html"))
+def test_an_unwritable_output_is_named(call: Call, session: Path) -> None:
+    result = call(*pairs([session]), "-o", str(session / "no" / "such" / "out.html"))
     assert result.returncode == 3
     assert "cannot be written: No such file or directory" in one_line(result)
 
 
-def test_an_output_that_is_a_folder_leaves_nothing_behind(session: Path) -> None:
+def test_an_output_that_is_a_folder_leaves_nothing_behind(call: Call, session: Path) -> None:
     before = sorted(os.listdir(session.parent))
-    result = launch(*pairs([session]), "-o", str(session))
+    result = call(*pairs([session]), "-o", str(session))
     assert result.returncode == 3
     assert "cannot be written" in one_line(result)
     assert sorted(os.listdir(session.parent)) == before
 
 
-def test_what_a_link_leads_to_is_replaced_and_the_link_stays(session: Path, tmp_path: Path) -> None:
+def test_what_a_link_leads_to_is_replaced_and_the_link_stays(call: Call, session: Path, tmp_path: Path) -> None:
     link = tmp_path / "link.html"
     link.symlink_to("target.html")
-    assert launch(*pairs([session]), "-o", str(link)).returncode == 0
+    assert call(*pairs([session]), "-o", str(link)).returncode == 0
     assert link.is_symlink()
     assert (tmp_path / "target.html").stat().st_size > 10_000
 
@@ -196,16 +213,16 @@ def test_a_name_in_a_message_is_safe_to_show(tmp_path: Path) -> None:
     assert "s\\x1b[2J\\udcff" in one_line(result)
 
 
-def test_the_page_is_readable_by_others_as_any_new_file(session: Path) -> None:
+def test_the_page_is_readable_by_others_as_any_new_file(call: Call, session: Path) -> None:
     output = session / "out.html"
-    assert launch(*pairs([session]), "-o", str(output)).returncode == 0
+    assert call(*pairs([session]), "-o", str(output)).returncode == 0
     mask = os.umask(0)
     os.umask(mask)
     assert stat.S_IMODE(output.stat().st_mode) == 0o666 & ~mask
 
 
-def test_a_missing_generations_table_is_named(session: Path) -> None:
-    result = launch(*pairs([session]), "--generations", "absent.csv", "-o", "x.html")
+def test_a_missing_generations_table_is_named(call: Call, session: Path) -> None:
+    result = call(*pairs([session]), "--generations", "absent.csv", "-o", "x.html")
     assert result.returncode == 3
     assert "absent.csv: No such file" in one_line(result)
 
@@ -234,7 +251,7 @@ def test_check_names_the_missing_package_and_the_way_out(tmp_path: Path, name: s
         {"state": None, "seed": None, "host": {"memory_bytes": "much"}, "replicates": [1]},
     ],
 )
-def test_a_session_json_of_other_shapes_is_no_reason_to_fail(session: Path, info: dict) -> None:
+def test_a_session_json_of_other_shapes_is_no_reason_to_fail(call: Call, session: Path, info: dict) -> None:
     (session / "session.json").write_text(json.dumps(info), encoding="utf-8")
-    result = launch(*pairs([session]), "-o", str(session / "out.html"))
+    result = call(*pairs([session]), "-o", str(session / "out.html"))
     assert (result.returncode, result.stderr) == (0, "")

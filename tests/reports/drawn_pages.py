@@ -1,0 +1,43 @@
+"""Fixtures: each synthetic session and its page, made once for all tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import make_session
+import pytest
+from launchgap_report import __main__ as program
+from report_paths import pairs
+
+
+@pytest.fixture(scope="session")
+def made(made_once: Callable) -> Callable[[str], Path]:
+    """The folder of a kind of session."""
+    return lambda kind: made_once(f"session-{kind}", lambda folder: make_session.KINDS[kind]().write(folder))
+
+
+@pytest.fixture(scope="session")
+def gap(made_once: Callable) -> list[Path]:
+    """The folders of four sessions on four nodes."""
+
+    def write(folder: Path) -> None:
+        for builder in make_session.generations():
+            builder.write(folder / builder.session_id)
+
+    folder = made_once("sessions-gap", write)
+    return [folder / builder.session_id for builder in make_session.generations()]
+
+
+@pytest.fixture(scope="session")
+def drawn(made: Callable[[str], Path], gap: list[Path], made_once: Callable) -> Callable[[str], Path]:
+    """The page of a kind of session, or of all four of "gap"."""
+
+    def draw(kind: str) -> Path:
+        def write(page: Path) -> None:
+            folders = gap if kind == "gap" else [made(kind)]
+            assert program.run([*pairs(folders), "-o", str(page)]) == 0
+
+        return made_once(f"{kind}.html", write)
+
+    return draw
