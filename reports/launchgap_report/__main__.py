@@ -129,7 +129,7 @@ def run(arguments: list[str]) -> int:
     default = Path(__file__).parents[2] / "data" / "generations.csv"
     try:
         table = generations.load(options.generations or default)
-        sessions = [session.load(*pair) for pair in zip(options.session, options.tables)]
+        sessions = [session.load(*pair) for pair in zip(options.session, options.tables, strict=True)]
         text = page.render(sessions, table)
     except session.ReportError as error:
         _say(str(error))
@@ -151,7 +151,7 @@ def main() -> int:
     except MemoryError:
         _say("there is no memory left to draw the page")
         return FAILED
-    except Exception as error:  # noqa: BLE001 - a user gets a line, a developer the traceback
+    except Exception as error:
         if os.environ.get("LAUNCHGAP_DEBUG"):
             raise
         _say(f"internal error: {type(error).__name__}: {error} (LAUNCHGAP_DEBUG=1 shows where)")

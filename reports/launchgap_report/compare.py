@@ -324,7 +324,7 @@ def _range(speeds: list[float], unit: str) -> str:
         return f"{cases} alike"
     if low.partition(" ")[2] == high.partition(" ")[2]:
         ends = sorted(
-            (max(s, 1 / s), text) for s, text in zip((speeds[0], speeds[-1]), (low, high))
+            (max(s, 1 / s), text) for s, text in zip((speeds[0], speeds[-1]), (low, high), strict=True)
         )
         low, high = (text.partition(" ")[0] for _, text in ends)
     return f"{low} to {high}, {cases}"

@@ -99,7 +99,7 @@ def _load_blocks(found: Details, path: Path) -> None:
         if (arm, setup, metric) != ("plain", "launch", "roundtrip_ns") or not is_idle_null(case):
             continue
         replicate, begin, end, p50, p99 = (
-            cell_number(path, line, k, c) for k, c in zip(keys[5:], rest)
+            cell_number(path, line, k, c) for k, c in zip(keys[5:], rest, strict=True)
         )
         if replicate is None or begin is None or end is None or p50 is None:
             continue

@@ -256,7 +256,7 @@ def name_ends(
     for i in range(len(placed) - 1, -1, -1):
         ceiling = placed[i + 1] - pitch if i + 1 < len(placed) else height
         placed[i] = min(placed[i], ceiling)
-    for y, (_, text, slot) in zip(placed, names):
+    for y, (_, text, slot) in zip(placed, names, strict=True):
         axes.annotate(
             text,
             (axes.bbox.width + 8, y),

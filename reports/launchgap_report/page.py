@@ -212,7 +212,7 @@ def device_card(device: Device, table: list[gen.Generation]) -> DeviceCard:
         cmp.libraries(device),
         ", ".join(forms) + (f", {compiled}" if compiled and forms else compiled),
         f"{good} of {len(runs)} ok" if runs else "no runs",
-        {key: value for key, value in facts.items()},
+        dict(facts.items()),
     )
 
 

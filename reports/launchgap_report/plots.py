@@ -122,9 +122,8 @@ class Drawing:
         headline = sorted(
             (k for k in groups if self._is_headline(k)), key=lambda k: order[self._mode(k)]
         )
-        for key in headline:
-            if group := self._strips(MODES[self._mode(key)], key, groups[key]):
-                main.append(group)
+        shown = (self._strips(MODES[self._mode(key)], key, groups[key]) for key in headline)
+        main += [group for group in shown if group]
         subjects = {subject.name for subject in self.registry.subjects()}
         drawn = 0
         for key in sorted(groups, key=lambda k: (k[0] != "plain", k[1])):
@@ -337,7 +336,7 @@ class Drawing:
         }.get(metric, metric)
 
     def _keys(self, naming: _Naming) -> list[Key]:
-        return [Key(figures.series_key(slot, self.id()), text) for slot, text in naming.keys()]
+        return [Key(figures.series_key(slot, self.id()), text) for slot, text in naming.keys()]  # noqa: SIM118 (it is no dict)
 
     # Ratios
 
@@ -373,11 +372,11 @@ class Drawing:
                                 figures.Point(cell.speed, 0, cell.speed_low, cell.speed_high),
                                 False,
                             )
-                            for column, cell in zip(comparison.columns, line.cells)
+                            for column, cell in zip(comparison.columns, line.cells, strict=True)
                             if cell.speed is not None
                         ],
                     )
-                    for label, line in zip(labels[start : start + 24], part)
+                    for label, line in zip(labels[start : start + 24], part, strict=True)
                 ]
                 text = f"{family}: speed of each device relative to {comparison.reference.title}"
                 svg = figures.dots(rows, "", limits, self.id(), text, ratio=True)
@@ -489,8 +488,7 @@ class _Naming:
 
     def keys(self) -> list[tuple[int, str]]:
         constant = f" ({self._constant})" if self._constant and len(self._slots) == 1 else ""
-        entries = [(slot, name + constant) for name, slot in self._slots.items()]
-        return entries
+        return [(slot, name + constant) for name, slot in self._slots.items()]
 
     def note(self) -> str:
         return f"Hollow and dashed: {self._variant} cache." if self._variant else ""

@@ -150,7 +150,7 @@ def _panels(device: Device, case: str, runs: list[Run]) -> tuple[dict[str, Point
 
     def take(key: str, factor: float, of: Sequence[Iterable[Reading]]) -> None:
         points = [
-            [(run.at(r.at_ns), r.value * factor) for r in found] for run, found in zip(runs, of)
+            [(run.at(r.at_ns), r.value * factor) for r in found] for run, found in zip(runs, of, strict=True)
         ]
         values = [v for of_run in points for _, v in of_run]
         if not any(values):
@@ -299,9 +299,9 @@ def _round_trips(axes: Axes, runs: list[Run], most: int) -> None:
     tails: list[tuple[float, float, float]] = []
     for run in runs:
         xs = [run.at((b.begin_ns + b.end_ns) / 2) for b in run.blocks]
-        medians += thin([(x, b.p50) for x, b in zip(xs, run.blocks)], most)
-        lows = {x: b.p50 for x, b in zip(xs, run.blocks)}
-        ends = [(x, b.p99) for x, b in zip(xs, run.blocks) if b.p99 is not None]
+        medians += thin([(x, b.p50) for x, b in zip(xs, run.blocks, strict=True)], most)
+        lows = {x: b.p50 for x, b in zip(xs, run.blocks, strict=True)}
+        ends = [(x, b.p99) for x, b in zip(xs, run.blocks, strict=True) if b.p99 is not None]
         tails += [(x, lows[x], p99) for x, p99 in thin(ends, most, lowest=False)]
     values = [v for _, v in medians] + [high for _, _, high in tails]
     least, largest = min(values), max(values)

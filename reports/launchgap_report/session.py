@@ -7,6 +7,7 @@ a page drawn from half-understood numbers is worse than none.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -122,7 +123,7 @@ class Curve:
         points = self.points
         if not points or p < points[0][0] or p > points[-1][0]:
             return None
-        for (p0, v0), (p1, v1) in zip(points, points[1:]):
+        for (p0, v0), (p1, v1) in itertools.pairwise(points):
             if p0 <= p <= p1:
                 return v0 if p1 == p0 else v0 + (v1 - v0) * (p - p0) / (p1 - p0)
         return points[0][1]
@@ -263,7 +264,7 @@ def _load_curves(session: Session, tables_dir: Path) -> None:
         if not places:
             places = [header.index(k) for k in keys]
         device, arm, setup, case, metric, unit, *rest = (cells[i] for i in places)
-        replicate, p, value, n = (cell_number(path, line, k, c) for k, c in zip(keys[6:], rest))
+        replicate, p, value, n = (cell_number(path, line, k, c) for k, c in zip(keys[6:], rest, strict=True))
         if p is None or value is None or replicate is None:
             continue
         raw = (device, arm, setup, case, metric)

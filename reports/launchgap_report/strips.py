@@ -66,7 +66,7 @@ def tail_range(curves: list[Curve]) -> tuple[float, float] | None:
     highs = [c.points[-1][1] for c in curves if c.points]
     if not lows or max(highs) <= 0:
         return None
-    return min(lows) * 0.93, max(max(highs), min(lows) * 1.5) * 1.12
+    return min(lows) * 0.93, max(*highs, min(lows) * 1.5) * 1.12
 
 
 def launch_strips(
@@ -108,7 +108,7 @@ def launch_strips(
     if middle is not None and len(strips) > 1:
         body.axvline(middle, color=MUTED, linewidth=1, linestyle=(0, (2, 2)), zorder=1)
     _draw_strips(body, ends if tail else None, ys, [s.curve for s in strips])
-    for y, strip in zip(ys, strips):
+    for y, strip in zip(ys, strips, strict=True):
         text = quantity(strip.curve.at(0.5), unit)
         row_text(body, -78, y, shorten(strip.label, 6), ink=MUTED)
         row_text(body, -6, y, text, side="right")
@@ -129,18 +129,18 @@ def _draw_strips(body: Axes, ends: Axes | None, ys: list[int], curves: list[Curv
     q = {p: [c.at(p) for c in curves] for p in (0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 0.999)}
     least = [c.points[0][1] for c in curves]
     most = [c.points[-1][1] for c in curves]
-    p95 = [high if v is None else v for v, high in zip(q[0.95], most)]
+    p95 = [high if v is None else v for v, high in zip(q[0.95], most, strict=True)]
 
     def bars(axes: Axes, low: list, high: list, colour: str, width: float) -> None:
-        known = [(y, a, b) for y, a, b in zip(ys, low, high) if a is not None and b is not None]
+        known = [(y, a, b) for y, a, b in zip(ys, low, high, strict=True) if a is not None and b is not None]
         if known:
-            at, starts, ends_ = zip(*known)
+            at, starts, ends_ = zip(*known, strict=True)
             axes.hlines(at, starts, ends_, color=colour, linewidth=width, clip_on=False, zorder=2)
 
     bars(body, least, p95, TAIL, 1.2)
     bars(body, q[0.05], p95, BAND, 9)
     bars(body, q[0.25], q[0.75], CORE, 9)
-    medians = [(v, y) for v, y in zip(q[0.5], ys) if v is not None]
+    medians = [(v, y) for v, y in zip(q[0.5], ys, strict=True) if v is not None]
     for colour, width, zorder in ((PAPER, 4, 3), (INK, 2, 4)):
         # A rim in the page's colour, since the tick may fall on any of the bands.
         body.vlines(
@@ -157,7 +157,7 @@ def _draw_strips(body: Axes, ends: Axes | None, ys: list[int], curves: list[Curv
 
     def marks(values: list[float | None], **style: object) -> None:
         # A log axis has no place for zero.
-        known = [(v, y) for v, y in zip(values, ys) if v is not None and v > 0]
+        known = [(v, y) for v, y in zip(values, ys, strict=True) if v is not None and v > 0]
         ends.plot(
             [v for v, _ in known], [y for _, y in known], linestyle="", clip_on=False, **style
         )

@@ -145,11 +145,11 @@ def _draw_track(axes: Axes, track: Track, places: dict[float, float]) -> None:
     floor = axes.get_ylim()[0]
     bars = [
         (x, max(p.low, floor), p.high)
-        for x, p in zip(xs, points)
+        for x, p in zip(xs, points, strict=True)
         if p.low is not None and p.high is not None
     ]
     if bars:
-        at, lows, highs = zip(*bars)
+        at, lows, highs = zip(*bars, strict=True)
         axes.vlines(at, lows, highs, color=colour, linewidth=5, alpha=0.35, clip_on=False)
     axes.plot(
         xs,

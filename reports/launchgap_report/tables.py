@@ -119,12 +119,12 @@ def read_table(path: Path, columns: Mapping[str, Column]) -> list[tuple[int, Rec
     rows: list[tuple[int, Record]] = []
     for line, header, cells in read_rows(path, columns):
         number = {}
-        for key, cell in zip(header, cells):
+        for key, cell in zip(header, cells, strict=True):
             if key in columns and columns[key].numeric:
                 value = cell_number(path, line, key, cell)
                 if value is not None:
                     number[key] = value
-        rows.append((line, Record(dict(zip(header, map(clean, cells))), number)))
+        rows.append((line, Record(dict(zip(header, map(clean, cells), strict=True)), number)))
     return rows
 
 
