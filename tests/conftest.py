@@ -1,4 +1,5 @@
-"""What all tests share: a browser to look at pages with, and what becomes of a test that compares times on a busy machine."""
+"""What all tests share: a browser to look at pages with, what is made once for all processes of the tests, and what
+becomes of a test that compares times on a busy machine."""
 
 from __future__ import annotations
 
@@ -77,7 +78,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
-        "compares_times: what it measures needs a CPU. If it fails while others have them, it is put off, or tried again and then skipped",
+        "compares_times: what it measures needs a CPU. If it fails while others have them, it is put off, or tried again"
+        " and then skipped",
     )
 
 

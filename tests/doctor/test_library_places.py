@@ -1,5 +1,5 @@
-"""Libraries that the loader does not find: launchgap takes them from where they are, and the doctor tells programs of the same
-places."""
+"""Libraries that the loader does not find: launchgap takes them from where they are, and the doctor tells programs of the
+same places."""
 
 import os
 import shutil
@@ -37,7 +37,7 @@ def machine_without_libraries(folder):
         python(machine, f"{prefix}/bin/python3.12")
         (machine.root / f"{prefix}/bin/python3".lstrip("/")).symlink_to("python3.12")
     machine.write("/venv/pyvenv.cfg", "home = /usr/bin\n")
-    none = {name: None for name in ("CUDA_HOME", "CUDA_PATH", "CONDA_PREFIX", "PYTHONPATH", "PYTHONUSERBASE", "PYTHONNOUSERSITE")}
+    none = dict.fromkeys(("CUDA_HOME", "CUDA_PATH", "CONDA_PREFIX", "PYTHONPATH", "PYTHONUSERBASE", "PYTHONNOUSERSITE"))
     machine.environment |= none | {"HOME": "/nowhere", "PATH": f"/usr/bin:{os.environ['PATH']}"}
     return machine
 

@@ -84,7 +84,7 @@ def test_the_form_of_the_kernels_can_be_chosen(run, form, code):
 @pytest.mark.skipif(not NATIVE, reason="built without the native form")
 @pytest.mark.parametrize("code, form", [(200, "portable"), (209, "portable"), (221, None), (222, "portable"), (223, None)])
 def test_the_portable_form_is_tried_where_it_can_help(run, make_node, code, form):
-    """The native form is refused, and the portable one would be taken: it is not tried without the compiler that it needs."""
+    """The native form is refused. The portable one is not tried where the compiler that it needs is missing."""
     refused = {"device": None, "library": "cuda", "call": "cuModuleLoadDataEx", "after": 0, "times": 1, "code": code}
     done, session = run("--devices", "gpu", "--runs", 1, "--filter", "launch/null.*idle", node=make_node(faults=[refused]))
     assert done.returncode == (0 if form else 3), done.stderr

@@ -36,7 +36,7 @@ def test_one_sticky_error_and_one_hang_leave_everything_else_measured(run):
     assert sticky and all("allocator:pool" in row["params"] for row in sticky)
     assert all("cuMemAllocAsync" in row["reason"] and "700" in row["reason"] for row in sticky)
     assert all(
-        row["status"] in ("ok", "unsupported") and row["n"] != "0" or row["status"] == "unsupported"
+        (row["status"] in ("ok", "unsupported") and row["n"] != "0") or row["status"] == "unsupported"
         for row in by_device[3]
         if "allocator:pool" not in row["params"]
     )
@@ -74,7 +74,7 @@ def test_a_case_that_hung_is_not_tried_again(run, make_node):
 
 def test_a_worker_that_crashes_while_it_ends_has_measured_all_the_same(run, make_node):
     node = make_node(faults=[{"device": 0, "library": "cuda", "call": "cuDevicePrimaryCtxRelease_v2", "after": 0, "abort": True}])
-    done, session = run("--devices", "gpu", "--runs", 1, "--filter", "launch/null.*idle", node=node)
+    done, _ = run("--devices", "gpu", "--runs", 1, "--filter", "launch/null.*idle", node=node)
     # Opening the device once, to see whether it can be used, ends with a crash as well: that is a reason not to.
     assert done.returncode == 3
     assert "SIGABRT" in done.stderr

@@ -65,7 +65,7 @@ def blocks(session):
 def test_a_signal_stops_it_and_keeps_what_is_done(running, which):
     process, session = running
     process.send_signal(which)
-    out, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=30)
     assert process.returncode == 5
     assert "Stopped early" in err
     assert json.loads((session / "session.json").read_text())["state"] == "stopped"

@@ -4,7 +4,7 @@ import json
 import shutil
 
 import pytest
-from shipped import BUILD, NODES, records
+from shipped import BUILD, records
 
 FAKES = BUILD / "fake_cuda"
 LIBRARIES = {
@@ -28,7 +28,7 @@ def copies(folder, names):
     """Files of their own, so that the path tells which one was loaded."""
     folder.mkdir(parents=True)
     for name in names:
-        (source,) = [path for path in FAKES.glob(name.split(".so")[0] + ".so.*")]
+        (source,) = FAKES.glob(name.split(".so")[0] + ".so.*")
         shutil.copy(source, folder / name)
     return folder
 
@@ -61,7 +61,7 @@ def test_what_driver_and_gpu_can_use_is_taken(run, make_node, tmp_path, driver, 
 
 
 def test_what_cannot_be_used_comes_after_everything_else(run, make_node, tmp_path):
-    """The loader has libraries of CUDA 12, and the driver is of CUDA 11: those of a folder that the loader does not know come first."""
+    """The loader has libraries of CUDA 12, the driver is of CUDA 11: what lies in a folder unknown to the loader comes first."""
     loader = copies(tmp_path / "loader", ["libcuda.so.1", "libcublas.so.12", "libcudnn.so.9"])
     folder = copies(tmp_path / "cuda/lib64", ["libcublas.so.11", "libcudnn.so.8"])
     node = node_of(make_node, 11040, "8.0")

@@ -13,9 +13,9 @@ def test_it_renders_without_errors_and_without_the_network(run, tmp_path, browse
     for path in (session / "report.html", gap):
         page = browser.new_page(viewport={"width": width, "height": 900})
         said, asked = [], []
-        page.on("console", lambda message: said.append(message.text))
-        page.on("pageerror", lambda error: said.append(str(error)))
-        page.on("request", lambda request: asked.append(request.url))
+        page.on("console", lambda message, said=said: said.append(message.text))
+        page.on("pageerror", lambda error, said=said: said.append(str(error)))
+        page.on("request", lambda request, asked=asked: asked.append(request.url))
         page.goto(path.as_uri())
         text = page.inner_text("body")
         assert "NVIDIA A100-SXM4-80GB" in text and "SIMULATED" in text

@@ -1,4 +1,4 @@
-"""A terminal that is gone, a disk that is full, an output that is no file: what was measured stays, and what was lost is said."""
+"""A terminal that is gone, a full disk, an output that is no file: what was measured stays, and what was lost is said."""
 
 import json
 import os
@@ -34,7 +34,7 @@ def state(session):
 
 
 def hidden(folder):
-    return [path for path in folder.rglob(".*")]
+    return list(folder.rglob(".*"))
 
 
 # --- standard error ---
@@ -307,7 +307,8 @@ def test_a_full_disk_ends_the_session_and_no_case_is_blamed(size, tmp_path):
     disk = tmp_path / "disk"
     disk.mkdir()
     done, left, meta, written = on_small_disk(
-        disk, size, LAUNCHGAP, "run", "--devices", "host", "--runs", 40, "--filter", "launch/null", *UNTRACED, "-o", disk / "session",
+        disk, size, LAUNCHGAP, "run", "--devices", "host", "--runs", 40, "--filter", "launch/null", *UNTRACED,
+        "-o", disk / "session",
     )  # fmt: skip
     assert done.returncode == 3, done.stderr
     assert "No space left on device" in done.stderr and str(disk) in done.stderr
@@ -426,7 +427,7 @@ def test_a_page_for_which_there_is_no_memory_is_said(session):
 def test_a_home_that_cannot_be_written_to_is_nothing_to_the_page(session, tmp_path):
     scratch = tmp_path / "scratch"
     scratch.mkdir()
-    nowhere = {name: "/proc/nowhere" for name in ("HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME")}
+    nowhere = dict.fromkeys(("HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"), "/proc/nowhere")
     done = launchgap("report", session, TMPDIR=str(scratch), **nowhere)
     assert (done.returncode, done.stderr) == (0, "")
     assert list(scratch.iterdir()) == []

@@ -206,7 +206,8 @@ def refuses(call, code):
     return [{"library": "cupti", "call": call, "after": 0, "code": code}]
 
 
-# One of each way from the library to the verdict. What each flaw of a trace comes to is in tests/trace: Join, Canary, CaseTrace.
+# One of each way from the library to the verdict. What each flaw of a trace comes to is tested in tests/trace, of Join,
+# Canary and CaseTrace.
 # Of a case with 79,360 launches, whose process has launched some thousands before.
 MANY = {"after": 12_000, "count": 2_000}
 FEW = {"after": 12_000, "count": 7}

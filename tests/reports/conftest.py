@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "reports"))
 sys.path.insert(0, str(Path(__file__).parent))
 
-from drawn_pages import drawn, gap, made  # noqa: E402, F401  (found through the path above; fixtures)
+from drawn_pages import *  # noqa: E402, F403  (found through the path above; fixtures)
 
 
 @pytest.fixture(scope="session")

@@ -192,12 +192,13 @@ class _Cases:
             tables["advice.csv"].append({**key, **line, "cases": f"{axis}/a:b {axis}/a:c"})
         if not self.gpu:
             return
+        kernels_case, kernels_source = "launch/small_kernels/method:graph/kib:64", "te42kyfo/gpu-benches@1c36d50 gpu-small-kernels"
         for quantity, case, ours, gpu, value, same, source in (
             ("launch_throughput", "launch/cscs/wait:end", self.call, "V100", 1830, "false", "cscs"),
             ("launch_throughput", "launch/cscs/wait:end", self.call, "A100", 2700, "false", "cscs"),
             ("launch_sync_roundtrip", "launch/cscs/wait:each", self.trip, "A100", 9650, "false", "cscs"),
-            ("small_kernel_graph", "launch/small_kernels/method:graph/kib:64", 1330, "H200", 1300, "true", "te42kyfo/gpu-benches@1c36d50 gpu-small-kernels"),
-            ("small_kernel_graph", "launch/small_kernels/method:graph/kib:64", 1330, "A100", 1460, "false", "te42kyfo/gpu-benches@1c36d50 gpu-small-kernels"),
+            ("small_kernel_graph", kernels_case, 1330, "H200", 1300, "true", kernels_source),
+            ("small_kernel_graph", kernels_case, 1330, "A100", 1460, "false", kernels_source),
         ):  # fmt: skip
             line = {"quantity": quantity, "case": case, "metric": "m", "runs": 10, "p50_ns": ours}
             line.update(p50_ci_lo=ours * 0.99, p50_ci_hi=ours * 1.01)

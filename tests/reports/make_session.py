@@ -515,7 +515,7 @@ class Builder:
                 values = base * base / values
             values = np.round(values) if unit == "ns" else values
             runs.append(values)
-            for p, value in zip(PROBABILITIES, np.quantile(values, PROBABILITIES)):
+            for p, value in zip(PROBABILITIES, np.quantile(values, PROBABILITIES), strict=True):
                 self.tables["quantiles.csv"].append(
                     {
                         "session_id": self.session_id,
@@ -539,6 +539,7 @@ class Builder:
             for k, v in zip(
                 ("min", "q1", "p50", "q3", "p90", "p99", "p999", "max"),
                 np.quantile(everything, (0, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999, 1)),
+ strict=True,
             )
         }
         if len(everything) < 1000:

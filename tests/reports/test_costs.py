@@ -207,7 +207,7 @@ def test_hostile_words_and_numbers_do_no_harm(tmp_path: Path) -> None:
     for name in ("advice.csv", "published.csv", "fit.csv"):
         for row in builder.tables[name]:
             keys = {"axis", "advice", "evidence", "cases", "published_gpu", "host", "source"}
-            row.update({k: bad for k in keys & row.keys()})
+            row.update(dict.fromkeys(keys & row.keys(), bad))
     for row in builder.tables["published.csv"][:2]:
         row.update(p50_ns="", published_ns=0, ratio="")
     for row in builder.tables["fit.csv"]:

@@ -5,7 +5,6 @@ values exceed, with its standard error. Takes about ten minutes.
 """
 
 import numpy as np
-
 from stats_probe import compute_many
 
 SAMPLES = 1_000_000

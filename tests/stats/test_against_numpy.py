@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 import scipy.stats
-
 from stats_probe import compute
 
 PROBABILITIES = [0.0, 0.001, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999, 1.0]
@@ -45,7 +44,7 @@ def assert_same(ours, theirs, path=""):
             assert_same(ours[key], theirs[key], f"{path}.{key}")
     elif isinstance(theirs, list):
         assert len(ours) == len(theirs), path
-        for i, (a, b) in enumerate(zip(ours, theirs)):
+        for i, (a, b) in enumerate(zip(ours, theirs, strict=True)):
             assert_same(a, b, f"{path}[{i}]")
     elif theirs is None or ours is None:
         assert ours is None and theirs is None, f"{path}: {ours} and {theirs}"

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import scipy.stats
-
 from stats_probe import compute, compute_many
 
 RANDOM = np.random.default_rng(1947)

@@ -4,7 +4,6 @@ import diptest
 import numpy as np
 import pytest
 from diptest.consts import Consts
-
 from stats_probe import compute, compute_many
 
 RANDOM = np.random.default_rng(1985)
@@ -16,7 +15,7 @@ def two_modes(n):
 
 SAMPLES = {
     "normal": lambda n: RANDOM.normal(size=n),
-    "uniform": lambda n: RANDOM.random(n),
+    "uniform": RANDOM.random,
     "two modes": two_modes,
     "heavy tail": lambda n: RANDOM.pareto(1, n),
     "whole numbers, some equal": lambda n: RANDOM.integers(0, max(2, n // 3), n),

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-
 from stats_probe import compute, compute_many
 
 SAMPLES = 200

@@ -9,7 +9,6 @@ import pytest
 import scipy.integrate
 import scipy.optimize
 import scipy.stats
-
 from stats_probe import compute, compute_many
 
 with warnings.catch_warnings():
@@ -93,7 +92,7 @@ class Reference:
         ends = []
         for p in (0.975, 0.025):
             f = scipy.stats.f.ppf(p, self.k - 1, self.total - self.k)
-            ends.append(decreasing_root(lambda r: self.squares(r, 1) / ((self.k - 1) * msw) - f))
+            ends.append(decreasing_root(lambda r, f=f: self.squares(r, 1) / ((self.k - 1) * msw) - f))
         return np.array(ends) / (1 + np.array(ends))
 
     def between_interval(self):
@@ -107,7 +106,7 @@ class Reference:
             parts = (scipy.integrate.quad(given, *ends, epsabs=1e-9, epsrel=1e-9) for ends in itertools.pairwise(cuts))
             return sum(value for value, _ in parts) - (1 - tail)
 
-        return np.sqrt([decreasing_root(lambda b: less_probable(b, tail)) for tail in (0.025, 0.975)])
+        return np.sqrt([decreasing_root(lambda b, tail=tail: less_probable(b, tail)) for tail in (0.025, 0.975)])
 
 
 def decreasing_root(function):
@@ -216,7 +215,7 @@ def test_a_spread_in_the_last_digits():
         context.prec = 60
         logs = [[decimal.Decimal(float(value)).ln() for value in group] for group in groups]
         means = [sum(group) / 50 for group in logs]
-        msw = sum((value - mean) ** 2 for group, mean in zip(logs, means) for value in group) / (6 * 49)
+        msw = sum((value - mean) ** 2 for group, mean in zip(logs, means, strict=True) for value in group) / (6 * 49)
         msb = 50 * sum((mean - sum(means) / 6) ** 2 for mean in means) / 5
         expected = with_icc(float(msw.sqrt()), float(((msb - msw) / 50).sqrt()))
     assert values(compute("random_effects", groups)) == pytest.approx(expected, rel=1e-9)
@@ -245,7 +244,7 @@ def test_intervals_are_what_the_header_says(name):
 
 @pytest.mark.parametrize("sizes, tolerance", [([2, 1, 1], 1e-3), ([2, 2], 1e-5), ([3, 1, 4], 1e-6)])
 def test_the_interval_between_the_smallest_groups(sizes, tolerance):
-    groups = [100 * np.exp(np.linspace(-0.01, 0.013, n) + shift) for n, shift in zip(sizes, (0, 0.5, 0.8))]
+    groups = [100 * np.exp(np.linspace(-0.01, 0.013, n) + shift) for n, shift in zip(sizes, (0, 0.5, 0.8), strict=False)]
     result = compute("random_effects", groups)["between_sd"]["interval"]
     assert result == pytest.approx(Reference(groups).between_interval(), rel=tolerance)
 
@@ -264,7 +263,7 @@ SIMULATIONS = 1500
 def test_intervals_cover_the_truth_in_93_to_97_percent(k, n, equal, icc):
     random = np.random.default_rng([k, n, equal, int(10 * icc)])
     sizes = sizes_of(k, n, equal)
-    truth = dict(zip(PARTS, with_icc(0.1 * (1 - icc) ** 0.5, 0.1 * icc**0.5)))
+    truth = dict(zip(PARTS, with_icc(0.1 * (1 - icc) ** 0.5, 0.1 * icc**0.5), strict=True))
     logs = random.normal(scale=truth["within_sd"], size=(SIMULATIONS, sum(sizes)))
     logs += np.repeat(random.normal(scale=truth["between_sd"], size=(SIMULATIONS, k)), sizes, axis=1)
     results = compute_many("random_effects", sizes, np.exp(logs, out=logs))
