@@ -54,7 +54,7 @@ using GemmEx = cublasStatus_t(cublasHandle_t,
                               int,
                               cublasComputeType_t,
                               cublasGemmAlgo_t);
-[[maybe_unused]] GemmEx* const picked_gemm_ex = &cublasGemmEx;
+static_assert(sizeof(static_cast<GemmEx*>(&cublasGemmEx)) != 0);
 GemmEx exported_gemm_ex;
 #endif
 
