@@ -53,7 +53,8 @@ CaseName CaseName::parse(std::string_view text) {
     if (colon != std::string_view::npos) {
       name.params.emplace_back(part.substr(0, colon), part.substr(colon + 1));
     } else if (name.params.empty()) {
-      name.benchmark += (name.benchmark.empty() ? "" : "/") + std::string(part);
+      if (!name.benchmark.empty()) name.benchmark += '/';
+      name.benchmark += part;
     } else {
       throw Error(
           fmt::format("'{}' is not the name of a case: '{}' is not axis:value", text, part));

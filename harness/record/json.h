@@ -87,7 +87,7 @@ struct Type<Object> {
 
 template <class Value>
 struct Type<std::vector<Value>> {
-  static std::string name() { return "an array, each of it " + Type<Value>::name(); }
+  static std::string name() { return fmt::format("an array, each of it {}", Type<Value>::name()); }
   static bool holds(const Json& value) {
     if (!value.is_array()) return false;
     for (const Json& element : value) {
@@ -99,7 +99,9 @@ struct Type<std::vector<Value>> {
 
 template <class Value>
 struct Type<std::map<std::string, Value>> {
-  static std::string name() { return "an object, each value of it " + Type<Value>::name(); }
+  static std::string name() {
+    return fmt::format("an object, each value of it {}", Type<Value>::name());
+  }
   static bool holds(const Json& value) {
     if (!value.is_object()) return false;
     for (const Json& element : value) {
