@@ -428,9 +428,11 @@ TEST_F(FakeCost, ALibrarysFirstHandleTakesLongerAndABlockingLaunchUntilItsEnd) {
   setenv("CUDA_LAUNCH_BLOCKING", "1", 1);
   start(a_node(a_device({{"library_ns", kLong}})));
   Cublas blas;
-  CublasHandle handle = nullptr;
-  EXPECT_TAKES(took([&] { return blas.cublasCreate_v2(&handle); }), kLong);
-  EXPECT_SOONER(took([&] { return blas.cublasCreate_v2(&handle); }), kLong);
+  CublasHandle first = nullptr, second = nullptr;
+  EXPECT_TAKES(took([&] { return blas.cublasCreate_v2(&first); }), kLong);
+  EXPECT_SOONER(took([&] { return blas.cublasCreate_v2(&second); }), kLong);
+  EXPECT_EQ(blas.cublasDestroy_v2(first), kCublasSuccess);
+  EXPECT_EQ(blas.cublasDestroy_v2(second), kCublasSuccess);
   EXPECT_GE(took([&] { return launch(spin, stream(), 1ull * 30'000'000, DevicePointer{0}); }),
             kLong);
 }
