@@ -82,7 +82,11 @@ def step(*names: str) -> Callable[[Result], Answer]:
     """Decided by the steps of these names, or that begin with them."""
 
     def decide(result: Result) -> Answer:
-        found = {n: s for n, s in result.steps.items() if any(n == w or n.startswith(w + ".") or n.endswith("." + w) for w in names)}
+        found = {
+            n: s
+            for n, s in result.steps.items()
+            if any(n == w or n.startswith(w + ".") or n.endswith("." + w) for w in names)
+        }
         states = {state for state, _ in found.values()}
         figure = ", ".join(f"{n}: {state}{' (' + why + ')' if why else ''}" for n, (state, why) in found.items())
         if "FAIL" in states:
@@ -106,7 +110,9 @@ def doctor(result: Result) -> Answer:
     if not report:
         return OPEN, "no doctor.json"
     found = [f for f in report.get("findings", []) if f.get("severity") in ("prevents", "distorts")]
-    return (NO if found else YES), "; ".join(f"{f.get('code')}: {f.get('sentence')}" for f in found) or "nothing prevents or distorts"
+    return (NO if found else YES), "; ".join(
+        f"{f.get('code')}: {f.get('sentence')}" for f in found
+    ) or "nothing prevents or distorts"
 
 
 def quick_rows(result: Result) -> Answer:
@@ -125,13 +131,21 @@ def quick_rows(result: Result) -> Answer:
 def native_form(result: Result) -> Answer:
     rows = [r for r in result.table("quick.runs") if r["kernel_form"] and "loading=jit" not in r["setup"]]
     return all_of(
-        rows, lambda r: r["kernel_form"] == "native" and r["jit"] == "false", lambda r: f"{r['setup']}: {r['kernel_form']}, jit {r['jit']}", "runs native, without JIT"
+        rows,
+        lambda r: r["kernel_form"] == "native" and r["jit"] == "false",
+        lambda r: f"{r['setup']}: {r['kernel_form']}, jit {r['jit']}",
+        "runs native, without JIT",
     )
 
 
 def steady(result: Result) -> Answer:
     rows = [r for r in result.table("quick.runs") + result.table("launches.runs") if r.get("steady")]
-    return all_of(rows, lambda r: r["steady"] == "true", lambda r: f"{r['arm']} {r['setup']} r{r['replicate']}", "runs steady when measuring began")
+    return all_of(
+        rows,
+        lambda r: r["steady"] == "true",
+        lambda r: f"{r['arm']} {r['setup']} r{r['replicate']}",
+        "runs steady when measuring began",
+    )
 
 
 def warm_up(result: Result) -> Answer:
@@ -140,12 +154,19 @@ def warm_up(result: Result) -> Answer:
     if not seconds:
         return OPEN, "no records of launches"
     shown = sorted(c for c in clocks if c)
-    return YES, f"{min(seconds):.2f} to {max(seconds):.2f} s; SM clock at its end {shown[0]:.0f} to {shown[-1]:.0f} MHz" if shown else f"{min(seconds):.2f} to {max(seconds):.2f} s; no clock"
+    return (
+        YES,
+        f"{min(seconds):.2f} to {max(seconds):.2f} s; SM clock at its end {shown[0]:.0f} to {shown[-1]:.0f} MHz"
+        if shown
+        else f"{min(seconds):.2f} to {max(seconds):.2f} s; no clock",
+    )
 
 
 def traces(result: Result) -> Answer:
     rows = result.table("quick.traces") + result.table("launches.traces")
-    return all_of(rows, lambda r: r["state"] == "ok", lambda r: f"{r['setup']} {r['case']}: {r['reason'] or r['state']}", "traces ok")
+    return all_of(
+        rows, lambda r: r["state"] == "ok", lambda r: f"{r['setup']} {r['case']}: {r['reason'] or r['state']}", "traces ok"
+    )
 
 
 def impossible(result: Result) -> Answer:
@@ -159,10 +180,16 @@ def impossible(result: Result) -> Answer:
 
 
 def canaries(result: Result) -> Answer:
-    tries = [int(number(r.get("canary_tries")) or 0) for r in result.table("quick.traces") + result.table("launches.traces") if not r["case"]]
+    tries = [
+        int(number(r.get("canary_tries")) or 0)
+        for r in result.table("quick.traces") + result.table("launches.traces")
+        if not r["case"]
+    ]
     if not tries:
         return OPEN, "no canaries"
-    return (NO if max(tries) > 1 else YES), f"{sum(t > 1 for t in tries)} of {len(tries)} processes met a corrupt beginning; at most {max(tries)} tries"
+    return (
+        NO if max(tries) > 1 else YES
+    ), f"{sum(t > 1 for t in tries)} of {len(tries)} processes met a corrupt beginning; at most {max(tries)} tries"
 
 
 def late(result: Result) -> Answer:
@@ -178,7 +205,9 @@ def stale(result: Result) -> Answer:
     wrong = [r for r in rows if r["kernel"] in ours - {"launchgap_gate"}]
     if not rows:
         return OPEN, "no kernels of libraries were traced"
-    return (NO if wrong else YES), "; ".join(f"{r['case']}: {r['kernel']}" for r in wrong[:3]) or "no work has the name of a kernel of launchgap's"
+    return (NO if wrong else YES), "; ".join(
+        f"{r['case']}: {r['kernel']}" for r in wrong[:3]
+    ) or "no work has the name of a kernel of launchgap's"
 
 
 def calls(result: Result) -> Answer:
@@ -204,7 +233,14 @@ def nested(result: Result) -> Answer:
 
 def flag(result: Result) -> Answer:
     rows = result.table("launches.flag_check") or result.table("quick.flag_check")
-    return all_of(rows, lambda r: r.get("agrees") == "true", lambda r: f"excess {r.get('excess_p50_ns')} ns against {r.get('limit_ns')} ns, {r.get('before_kernel')} before the kernel", "flags agree with the trace")
+    return all_of(
+        rows,
+        lambda r: r.get("agrees") == "true",
+        lambda r: (
+            f"excess {r.get('excess_p50_ns')} ns against {r.get('limit_ns')} ns, {r.get('before_kernel')} before the kernel"
+        ),
+        "flags agree with the trace",
+    )
 
 
 def observer(result: Result) -> Answer:
@@ -219,22 +255,36 @@ def library_time(result: Result) -> Answer:
     for row in result.rows("quick", arm="traced"):
         if row["benchmark"] in ("matmul/library", "convolution/library") and number(row["p50"]) is not None:
             by_case.setdefault(row["benchmark"] + "/" + row["params"], {})[row["metric"]] = float(row["p50"])
-    ratios = [(v["kernel_ns"] + v["device_idle_ns"]) / v["device_ns"] for v in by_case.values() if {"kernel_ns", "device_idle_ns", "device_ns"} <= v.keys()]
+    ratios = [
+        (v["kernel_ns"] + v["device_idle_ns"]) / v["device_ns"]
+        for v in by_case.values()
+        if {"kernel_ns", "device_idle_ns", "device_ns"} <= v.keys()
+    ]
     if not ratios:
         return OPEN, "matmul and convolution were not traced"
     good = all(0.9 <= ratio <= 1.1 for ratio in ratios)
-    return (YES if good else NO), f"(kernels + gaps) / device time: {min(ratios):.2f} to {max(ratios):.2f} over {len(ratios)} cases"
+    return (
+        YES if good else NO
+    ), f"(kernels + gaps) / device time: {min(ratios):.2f} to {max(ratios):.2f} over {len(ratios)} cases"
 
 
 def allocations(result: Result) -> Answer:
-    joined = [r.get("allocations_joined", 0) for r in result.records("quick", "trace") if r.get("case", "").startswith("allocation")]
+    joined = [
+        r.get("allocations_joined", 0)
+        for r in result.records("quick", "trace")
+        if r.get("case", "").startswith("allocation")
+    ]
     if not joined:
         return OPEN, "allocation was not traced"
     return (YES if all(joined) else NO), f"{sum(map(bool, joined))} of {len(joined)} cases have joined MEMORY2 records"
 
 
 def pool(result: Result) -> Answer:
-    rows = [r for r in result.rows("quick", arm="plain", metric="call_ns") if "allocator:pool" in r["params"] and number(r["p50"])]
+    rows = [
+        r
+        for r in result.rows("quick", arm="plain", metric="call_ns")
+        if "allocator:pool" in r["params"] and number(r["p50"])
+    ]
     if not rows:
         return OPEN, "no pool"
     worst = max(float(r["p50"]) for r in rows)
@@ -242,13 +292,22 @@ def pool(result: Result) -> Answer:
 
 
 def published(result: Result) -> Answer:
-    rows = [r for r in result.table("launches.published") if number(r.get("ratio")) is not None and r.get("same_model") == "true"]
-    return all_of(rows, lambda r: 1 / 1.5 <= float(r["ratio"]) <= 1.5, lambda r: f"{r['quantity']} {r['ratio']} x ({r['published_gpu']})", "values within 1.5 of those published")
+    rows = [
+        r for r in result.table("launches.published") if number(r.get("ratio")) is not None and r.get("same_model") == "true"
+    ]
+    return all_of(
+        rows,
+        lambda r: 1 / 1.5 <= float(r["ratio"]) <= 1.5,
+        lambda r: f"{r['quantity']} {r['ratio']} x ({r['published_gpu']})",
+        "values within 1.5 of those published",
+    )
 
 
 def telemetry(result: Result) -> Answer:
     keys = {key for record in result.records("quick", "telemetry") for key in record.get("values", {})}
-    gpu = sorted(k for k in keys if k in ("sm_clock_mhz", "power_w", "temperature_c", "energy_j", "clock_reasons", "pcie_generation"))
+    gpu = sorted(
+        k for k in keys if k in ("sm_clock_mhz", "power_w", "temperature_c", "energy_j", "clock_reasons", "pcie_generation")
+    )
     return (YES, ", ".join(gpu)) if gpu else ((NO, "NVML tells nothing") if keys else (OPEN, "no records"))
 
 
@@ -269,7 +328,9 @@ def tests(*ways: str) -> Callable[[Result], Answer]:
 def under_nsys(result: Result) -> Answer:
     states = {r.get("trace_state", "") for r in result.records("under-nsys", "run") if r.get("arm") == "traced"}
     if not states:
-        return step("under-nsys")(result) if result.steps.get("under-nsys", ("SKIP",))[0] != "PASS" else (OPEN, "no traced run")
+        return (
+            step("under-nsys")(result) if result.steps.get("under-nsys", ("SKIP",))[0] != "PASS" else (OPEN, "no traced run")
+        )
     return (YES if all(s.startswith("degraded:subscriber_busy") for s in states) else NO), ", ".join(sorted(states))
 
 
@@ -296,21 +357,31 @@ def median_of(result: Result, metric: str, **wanted: str) -> float | None:
 
 
 def runtime_api(result: Result) -> Answer:
-    values = {api: median_of(result, "api_ns", benchmark="launch/api", api=f"api:{api}") for api in ("driver", "runtime", "chevron")}
+    values = {
+        api: median_of(result, "api_ns", benchmark="launch/api", api=f"api:{api}")
+        for api in ("driver", "runtime", "chevron")
+    }
     if any(value is None for value in values.values()):
         return OPEN, "launch/api was not measured"
-    return (YES if all(value >= 0.9 * values["driver"] for value in values.values()) else NO), ", ".join(f"{k} {v:.0f} ns" for k, v in values.items())
+    return (YES if all(value >= 0.9 * values["driver"] for value in values.values()) else NO), ", ".join(
+        f"{k} {v:.0f} ns" for k, v in values.items()
+    )
 
 
 def priority(result: Result) -> Answer:
-    same, higher = (median_of(result, "roundtrip_ns", benchmark="launch/priority", p=f"priority:{p}") for p in ("same", "higher"))
+    same, higher = (
+        median_of(result, "roundtrip_ns", benchmark="launch/priority", p=f"priority:{p}") for p in ("same", "higher")
+    )
     if same is None or higher is None:
         return OPEN, "launch/priority was not measured"
     return (YES if higher < same / 2 else NO), f"higher {higher / 1000:.0f} us, same {same / 1000:.0f} us"
 
 
 def first_use(result: Result) -> Answer:
-    loading = {m: median_of(result, "module_ns", benchmark="launch/first", loading=f"loading:{m}") for m in ("lazy", "eager", "jit_cached", "jit_uncached")}
+    loading = {
+        m: median_of(result, "module_ns", benchmark="launch/first", loading=f"loading:{m}")
+        for m in ("lazy", "eager", "jit_cached", "jit_uncached")
+    }
     shown = ", ".join(f"{k} {v / 1e6:.2f} ms" for k, v in loading.items() if v is not None)
     if loading["jit_cached"] is None or loading["jit_uncached"] is None:
         return OPEN, shown or "launch/first was not measured"

@@ -26,10 +26,7 @@ class _Parser(argparse.ArgumentParser):
 
 def _say(message: str) -> None:
     """One line that is safe to show; where nobody can hear it, that is no further failure."""
-    text = "".join(
-        c if c.isprintable() else c.encode("unicode_escape").decode()
-        for c in " ".join(message.split())
-    )
+    text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in " ".join(message.split()))
     try:
         if sys.stderr is not None:
             print(f"launchgap report: {text}", file=sys.stderr, flush=True)
@@ -41,8 +38,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="python3 -m launchgap_report",
         description="Draws one self-contained page from the tables of one or more sessions.",
-        epilog="example: python3 -m launchgap_report --session results/today "
-        "--tables results/today -o report.html",
+        epilog="example: python3 -m launchgap_report --session results/today --tables results/today -o report.html",
     )
     parser.add_argument(
         "--session",
@@ -67,9 +63,7 @@ def _parser() -> argparse.ArgumentParser:
         help="the table of GPU generations (default: data/generations.csv)",
     )
     parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="the page to write")
-    parser.add_argument(
-        "--check", action="store_true", help="only say whether everything needed is installed"
-    )
+    parser.add_argument("--check", action="store_true", help="only say whether everything needed is installed")
     return parser
 
 
@@ -117,9 +111,7 @@ def run(arguments: list[str]) -> int:
     if not options.session:
         parser.error("--session DIR is needed")
     if len(options.session) != len(options.tables):
-        parser.error(
-            f"{len(options.session)} --session need as many --tables, not {len(options.tables)}"
-        )
+        parser.error(f"{len(options.session)} --session need as many --tables, not {len(options.tables)}")
     if options.output is None:
         parser.error("-o FILE.html is needed")
 

@@ -264,9 +264,7 @@ def _judge(cell: Cell, row: Row, base: Row) -> None:
     cell.verdict, cell.tone = verdict(cell.speed, row.unit, cell.speed_low, cell.speed_high)
 
 
-def verdict(
-    speed: float, unit: str, low: float | None = None, high: float | None = None
-) -> tuple[str, str]:
+def verdict(speed: float, unit: str, low: float | None = None, high: float | None = None) -> tuple[str, str]:
     """Words for a ratio that is above 1 when better: ("2.1× faster", "better").
 
     Where the runs of both devices overlap, the words say so: then the ratio is no finding.
@@ -294,11 +292,7 @@ def _digests(family: str, lines: list[Line], columns: list[Column]) -> list[Dige
         cells = []
         tells = 0.0
         for column in columns:
-            speeds = sorted(
-                line.cells[column.slot].speed
-                for line in group
-                if line.cells[column.slot].speed is not None
-            )
+            speeds = sorted(line.cells[column.slot].speed for line in group if line.cells[column.slot].speed is not None)
             if column.is_reference:
                 cells.append("reference")
             elif not speeds:
@@ -323,9 +317,7 @@ def _range(speeds: list[float], unit: str) -> str:
     if low == high:
         return f"{cases} alike"
     if low.partition(" ")[2] == high.partition(" ")[2]:
-        ends = sorted(
-            (max(s, 1 / s), text) for s, text in zip((speeds[0], speeds[-1]), (low, high), strict=True)
-        )
+        ends = sorted((max(s, 1 / s), text) for s, text in zip((speeds[0], speeds[-1]), (low, high), strict=True))
         low, high = (text.partition(" ")[0] for _, text in ends)
     return f"{low} to {high}, {cases}"
 
@@ -370,9 +362,7 @@ def _warnings(devices: list[Device]) -> list[str]:
             "what differs beside the GPU is part of every ratio.",
         )
     if len({d.simulated for d in devices}) > 1:
-        warnings.append(
-            "Some devices are simulated: no ratio is formed between them and real ones."
-        )
+        warnings.append("Some devices are simulated: no ratio is formed between them and real ones.")
     return warnings
 
 

@@ -101,9 +101,7 @@ class _Found:
             known = [self.known(line, self.resolved(line), axis) for line in lines]
             values = {v for of_line in known for v in of_line}
             if values:
-                chosen[axis] = max(
-                    values, key=lambda v: (sum(v in k for k in known), _number(v) or 0)
-                )
+                chosen[axis] = max(values, key=lambda v: (sum(v in k for k in known), _number(v) or 0))
         return chosen
 
 
@@ -125,10 +123,7 @@ def section(drawing: Drawing) -> Costs | None:
             absent += [f"{subject.name}: {reason}" for reason in reasons]
     if not (advice or answers or beside):
         return None
-    keys = [
-        Key(figures.series_key(i, drawing.id()), drawing.label(drawing.devices[i]))
-        for i in sorted(shown)
-    ]
+    keys = [Key(figures.series_key(i, drawing.id()), drawing.label(drawing.devices[i])) for i in sorted(shown)]
     return Costs(
         advice,
         keys if len(keys) > 1 else [],
@@ -211,9 +206,7 @@ def _figures(subject: Benchmark, found: _Found) -> list[Figure]:
     return chosen
 
 
-def _draw(
-    drawing: Drawing, figure: Figure, found: _Found, shown: set[int], zeros: list[str]
-) -> list[Drawn]:
+def _draw(drawing: Drawing, figure: Figure, found: _Found, shown: set[int], zeros: list[str]) -> list[Drawn]:
     """What is drawn of `figure`; adds the devices in it, and what a log axis has no place for."""
     if not figure.axis:
         return _bars(drawing, figure, found, shown)

@@ -98,9 +98,7 @@ def _load_blocks(found: Details, path: Path) -> None:
         device, arm, setup, case, metric, *rest = (cells[i] for i in places)
         if (arm, setup, metric) != ("plain", "launch", "roundtrip_ns") or not is_idle_null(case):
             continue
-        replicate, begin, end, p50, p99 = (
-            cell_number(path, line, k, c) for k, c in zip(keys[5:], rest, strict=True)
-        )
+        replicate, begin, end, p50, p99 = (cell_number(path, line, k, c) for k, c in zip(keys[5:], rest, strict=True))
         if replicate is None or begin is None or end is None or p50 is None:
             continue
         blocks = found.blocks.setdefault((clean(device), clean(case)), [])
@@ -123,10 +121,7 @@ def _load_readings(found: Details, path: Path) -> None:
             continue
         if case not in cleaned:
             cleaned[case] = clean(case)
-        numbers = (
-            cell_number(path, line, k, c)
-            for k, c in (("replicate", replicate), ("at_ns", at), ("value", value))
-        )
+        numbers = (cell_number(path, line, k, c) for k, c in (("replicate", replicate), ("at_ns", at), ("value", value)))
         run, when, amount = numbers
         if run is None or when is None or amount is None:
             continue

@@ -44,9 +44,7 @@ class Section:
 def section(drawing: Drawing, sessions: list[Session]) -> Section | None:
     """Nothing where no session was examined and none has the host and a GPU on the same work."""
     examinations = [e for s in sessions if (e := _examination(s)) is not None]
-    sentences = [
-        row["sentence"] for s in sessions for row in s.details.tables.get("fallback_sentences", [])
-    ]
+    sentences = [row["sentence"] for s in sessions for row in s.details.tables.get("fallback_sentences", [])]
     costs = _costs(drawing)
     if not examinations and not costs:
         return None

@@ -19,9 +19,7 @@ from .text import scale_for, shorten
 
 # matplotlib wants a writable folder for its caches, and says so on stderr when it has none.
 if not os.access(os.environ.get("MPLCONFIGDIR", os.path.expanduser("~/.config")), os.W_OK):
-    os.environ.setdefault(
-        "MPLCONFIGDIR", os.path.join(tempfile.gettempdir(), f"launchgap-matplotlib-{os.getuid()}")
-    )
+    os.environ.setdefault("MPLCONFIGDIR", os.path.join(tempfile.gettempdir(), f"launchgap-matplotlib-{os.getuid()}"))
 logging.getLogger("matplotlib").setLevel(logging.ERROR)
 
 import matplotlib  # noqa: E402  (after the lines above, which must come first)
@@ -130,9 +128,7 @@ def hatch(axes: Axes, left: float, right: float, y: float, width: float) -> None
     xs = [left + (right - left) * (i + 0.5) / stripes for i in range(stripes)]
     points: list[float] = [v for x in xs for v in (x, x, math.nan)]
     y0 = axes.transData.transform((left, y))[1]
-    low, high = (
-        axes.transData.inverted().transform((x0, y0 + d))[1] for d in (-width / 2, width / 2)
-    )
+    low, high = (axes.transData.inverted().transform((x0, y0 + d))[1] for d in (-width / 2, width / 2))
     axes.plot(points, [v for _ in xs for v in (low, high, math.nan)], color=PAPER, linewidth=1.6)
 
 
@@ -246,9 +242,7 @@ def _label_ends(axes: Axes, series: list[Series], height: float) -> None:
     name_ends(axes, [(y, shorten(s.label, 12), slot) for y, slot, s in wanted], height, pitch=12)
 
 
-def name_ends(
-    axes: Axes, names: list[tuple[float, str, int]], height: float, pitch: float
-) -> None:
+def name_ends(axes: Axes, names: list[tuple[float, str, int]], height: float, pitch: float) -> None:
     """Writes names (height, text, slot; from below) right of the plot, `pitch` apart at least."""
     placed: list[float] = []
     for y, _, _ in names:
@@ -339,9 +333,7 @@ def dots(
         for slot, point, hollow in row.points:
             colour = colour_of(slot)
             if point.low is not None and point.high is not None:
-                axes.hlines(
-                    -i, point.low, point.high, color=colour, linewidth=5, alpha=0.35, clip_on=False
-                )
+                axes.hlines(-i, point.low, point.high, color=colour, linewidth=5, alpha=0.35, clip_on=False)
             axes.plot(
                 [point.x],
                 [-i],

@@ -82,17 +82,12 @@ def _of_state(session: Session, named: bool) -> list[Finding]:
     prefix = f"Session {session.id}: " if named else ""
     texts = {
         "stopped": "it was stopped early. What had been measured is shown.",
-        "running": "it had not ended when this page was made: it still ran, or was killed. "
-        "What had been measured is shown.",
+        "running": "it had not ended when this page was made: it still ran, or was killed. What had been measured is shown.",
     }
     text = texts.get(session.string("state"))
     if text is None:
         return []
-    return [
-        Finding(
-            "incomplete", prefix + text if prefix else text[0].upper() + text[1:], "the session"
-        )
-    ]
+    return [Finding("incomplete", prefix + text if prefix else text[0].upper() + text[1:], "the session")]
 
 
 def _of_devices(devices: list[Device]) -> list[Finding]:
@@ -120,13 +115,8 @@ def _of_runs(sessions: list[Session]) -> list[Finding]:
                 where = labels.get(run["device_id"]) or run["device_name"] or run["device_id"]
                 named = "" if replicate is None else f", r{replicate:.0f}"
                 reason = run["reason"] or "no reason recorded"
-                groups.setdefault((run["status"], reason), []).append(
-                    f"{where}{named}, {run['setup']}, {run['arm']}"
-                )
-    return [
-        Finding(status, reason, count(len(details), "run"), details)
-        for (status, reason), details in groups.items()
-    ]
+                groups.setdefault((run["status"], reason), []).append(f"{where}{named}, {run['setup']}, {run['arm']}")
+    return [Finding(status, reason, count(len(details), "run"), details) for (status, reason), details in groups.items()]
 
 
 def _of_cases(rows: list[Row]) -> list[Finding]:

@@ -105,11 +105,7 @@ def _verdict(device: Device, row: Row | None) -> Verdict:
     if spread > UNSTABLE:
         text = "A single run is no measurement here: compare medians of several."
         return Verdict("unstable", text, "warning")
-    bad = [
-        r
-        for r in device.session.rows
-        if r.device is device and r.arm == "plain" and r.status in ("failed", "invalid")
-    ]
+    bad = [r for r in device.session.rows if r.device is device and r.arm == "plain" and r.status in ("failed", "invalid")]
     if bad:
         return Verdict("steady, with failures", f"{count(len(bad), 'case')} failed.", "warning")
     return Verdict("steady", "", "ok")
@@ -149,9 +145,7 @@ def _difference(device: Device, record: Record) -> tuple[str, bool]:
     metric = record["metric"]
     where = "in " + _WORDS.get(metric, f"{metric} of {record['case']}")
     ends = sorted(
-        (e - 1) * (1 if ratio > 1 else -1)
-        for key in ("ratio_lo", "ratio_hi")
-        if (e := record.get(key)) is not None
+        (e - 1) * (1 if ratio > 1 else -1) for key in ("ratio_lo", "ratio_hi") if (e := record.get(key)) is not None
     )
     interval = f" ({percent(ends[0])} to {percent(ends[1])})" if len(ends) == 2 else ""
     text = f"{percent(abs(ratio - 1))} {word} than the others of its kind {where}{interval}"
@@ -167,9 +161,7 @@ def _why_nothing(device: Device) -> str:
     runs = [r for r in device.session.runs if r["device_id"] == device.id and r["status"] != "ok"]
     if runs:
         reason = runs[0]["reason"]
-        return f"no launch was measured; a run is marked {runs[0]['status']}" + (
-            f": {sentence(reason)}" if reason else "."
-        )
+        return f"no launch was measured; a run is marked {runs[0]['status']}" + (f": {sentence(reason)}" if reason else ".")
     if any(r.status == "ok" for r in own):
         return "launches were not part of this session."
     return "nothing was measured."

@@ -20,9 +20,7 @@ def section(drawing: Drawing) -> list[Table]:
             continue
         left_out = len(records) - MOST
         note = (
-            f"{count(left_out, 'more row')} not shown: launchgap export writes all to kernels.csv."
-            if left_out > 0
-            else ""
+            f"{count(left_out, 'more row')} not shown: launchgap export writes all to kernels.csv." if left_out > 0 else ""
         )
         heads = ["case", "kernel", "grid", "block", "count", "mean time"]
         rows = [_line(r) for r in records[:MOST]]

@@ -41,8 +41,7 @@ def section(drawing: Drawing) -> tuple[Group, Table] | None:
             for key, of_level in metrics.items()
         ]
         text = f"{drawing.label(device)}, coefficients of variation: " + "; ".join(
-            f"{METRICS[key]} "
-            + ", ".join(f"{LEVELS[level]} {percent(r.get('cv'))}" for level, r in of_level.items())
+            f"{METRICS[key]} " + ", ".join(f"{LEVELS[level]} {percent(r.get('cv'))}" for level, r in of_level.items())
             for key, of_level in metrics.items()
         )
         svg = intervals(rows, limits, ticks, True, drawing.id(), text)
@@ -54,9 +53,7 @@ def section(drawing: Drawing) -> tuple[Group, Table] | None:
         ]
     present = {level for _, metrics in found for row in metrics.values() for level in row}
     keys = [
-        Key(series_key(slot, drawing.id()), words)
-        for slot, (level, words) in enumerate(LEVELS.items())
-        if level in present
+        Key(series_key(slot, drawing.id()), words) for slot, (level, words) in enumerate(LEVELS.items()) if level in present
     ]
     heads = ["device", "metric", "level", "variation", "95 % from", "to", "runs or devices"]
     table = Table("Variation by level", heads, lines, 3)
@@ -98,16 +95,11 @@ def _of_device(device: Device) -> dict[tuple[str, str, str], dict[str, Record]]:
             or record["setup"] != "launch"
             or record["level"] not in LEVELS
             or record.get("cv") is None
-            or record["scope"]
-            != (device.record["device_name"] if record["level"] == "devices" else device.id)
+            or record["scope"] != (device.record["device_name"] if record["level"] == "devices" else device.id)
         ):
             continue
         chosen.setdefault(key, {}).setdefault(record["level"], record)
-    return {
-        key: {level: chosen[key][level] for level in LEVELS if level in chosen[key]}
-        for key in METRICS
-        if key in chosen
-    }
+    return {key: {level: chosen[key][level] for level in LEVELS if level in chosen[key]} for key in METRICS if key in chosen}
 
 
 def _limits(records: list[Record]) -> tuple[float, float]:

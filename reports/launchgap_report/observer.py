@@ -43,9 +43,7 @@ def section(drawing: Drawing) -> tuple[Group, Table] | None:
             levels |= {r["level"] for r in measured}
             figures.append(Drawn(label, _draw(label, measured, drawing.id())))
     keys = [
-        Key(series_key(slot, drawing.id()), words)
-        for slot, (level, words) in enumerate(LEVELS.items())
-        if level in levels
+        Key(series_key(slot, drawing.id()), words) for slot, (level, words) in enumerate(LEVELS.items()) if level in levels
     ]
     heads = ["device", "metric", "plain median", *(f"adds: {words}" for words in LEVELS.values())]
     table = Table("What tracing adds", heads, lines, 2)
@@ -115,8 +113,7 @@ def _effect(record: Record | None) -> str:
     if record is None:
         return MISSING
     low, value, high = (
-        None if (v := record.get(k)) is None else signed(v, record["unit"])
-        for k in ("effect_lo", "effect", "effect_hi")
+        None if (v := record.get(k)) is None else signed(v, record["unit"]) for k in ("effect_lo", "effect", "effect_hi")
     )
     if value is None:
         return "too few runs"
@@ -142,8 +139,6 @@ def _check_text(record: Record) -> str:
     if (excess := record.get("excess_p50_ns")) is not None:
         text = f"the median flag came {quantity(excess, 'ns')} after that"
         if (limit := record.get("limit_ns")) is not None:
-            text += (
-                f" (allowed: {quantity(limit, 'ns')}, a flag’s way there and back and 1\u00a0µs)"
-            )
+            text += f" (allowed: {quantity(limit, 'ns')}, a flag’s way there and back and 1\u00a0µs)"
         parts.append(text)
     return "; ".join(parts) + "." if parts else ""

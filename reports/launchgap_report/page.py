@@ -195,8 +195,7 @@ def device_card(device: Device, table: list[gen.Generation]) -> DeviceCard:
         "Backend": record["backend"],
         "Compute capability": record["compute_capability"],
         "Launched": date if known else "",
-        "Memory": about(record.get("memory_bytes"), "B")
-        + (f", {bits:.0f}\u00a0bit" if bits else ""),
+        "Memory": about(record.get("memory_bytes"), "B") + (f", {bits:.0f}\u00a0bit" if bits else ""),
         "Multiprocessors": about(record.get("multiprocessors"), ""),
         "Clocks": ", ".join(clock),
         "L2 cache": about(record.get("l2_bytes"), "B"),
@@ -221,17 +220,13 @@ def host_facts(session: Session) -> dict[str, str]:
     command = session.info.get("command_line")
     memory = session.info.get("host", {})
     memory = memory.get("memory_bytes") if isinstance(memory, dict) else None
-    build = " · ".join(
-        t for t in (session.string("build", k) for k in ("type", "compiler", "git")) if t
-    )
+    build = " · ".join(t for t in (session.string("build", k) for k in ("type", "compiler", "git")) if t)
     state = {
         "complete": "complete",
         "stopped": "stopped early; what was measured is kept",
         "running": "not ended: still running, or killed",
     }.get(session.string("state"), session.string("state"))
-    system = " · ".join(
-        t for t in (session.string("host", "os"), session.string("host", "kernel")) if t
-    )
+    system = " · ".join(t for t in (session.string("host", "os"), session.string("host", "kernel")) if t)
     return {
         "Session": session.id,
         "State": state,
@@ -270,9 +265,7 @@ def initialisation(session: Session) -> list[dict[str, str]]:
                 "first": milliseconds("first_ms"),
                 "again": milliseconds("again_ms"),
                 "with_keeper": milliseconds("with_keeper_ms"),
-                "keeper": {True: "yes", False: "no"}.get(keeper, MISSING)
-                if isinstance(keeper, bool)
-                else MISSING,
+                "keeper": {True: "yes", False: "no"}.get(keeper, MISSING) if isinstance(keeper, bool) else MISSING,
             }
         )
     return lines

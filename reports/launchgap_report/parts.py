@@ -63,16 +63,12 @@ def section(drawing: Drawing) -> tuple[Group, Table] | None:
     for device, case, bars in found:
         name = drawing.label(device)
         path = split_case(case)[1].get("api", "") if several else ""
-        text = f"{name}: " + "; ".join(
-            f"{bar.label} {quantity(bar.total, 'ns')}" for _, bar in bars
-        )
+        text = f"{name}: " + "; ".join(f"{bar.label} {quantity(bar.total, 'ns')}" for _, bar in bars)
         svg = _draw([b for _, b in bars], longest[device.backend], drawing.id(), text)
         figures.append(Drawn(name, svg, [f"api:{path}"] if path else []))
         row = f"{name}, api:{path}" if path else name
         lines += [_line(row, record, bar) for record, bar in bars]
-    keys = [
-        Key(swatch(colour_of(slot), drawing.id()), name) for slot, (_, name) in enumerate(PARTS)
-    ]
+    keys = [Key(swatch(colour_of(slot), drawing.id()), name) for slot, (_, name) in enumerate(PARTS)]
     if any(bar.overhead for _, _, bars in found for _, bar in bars):
         keys.append(Key(swatch(colour_of(0), drawing.id(), hatched=True), OVERHEAD))
     heads = ["device", "launch", "call", "queue", "kernel", "together", "overhead", "mean of"]

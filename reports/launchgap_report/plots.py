@@ -96,10 +96,7 @@ class Drawing:
         self.registry = registry
         self._numbers = itertools.count()
         names = [d.label for d in devices]
-        self._label = {
-            id(d): d.label if names.count(d.label) == 1 else f"{d.label} · {d.session.id}"
-            for d in devices
-        }
+        self._label = {id(d): d.label if names.count(d.label) == 1 else f"{d.label} · {d.session.id}" for d in devices}
 
     def id(self) -> str:
         return f"g{next(self._numbers)}"
@@ -119,9 +116,7 @@ class Drawing:
                     groups.setdefault(key, []).append((device, row))
         main, further, left_out = [], [], 0
         order = {key: i for i, key in enumerate(MODES)}
-        headline = sorted(
-            (k for k in groups if self._is_headline(k)), key=lambda k: order[self._mode(k)]
-        )
+        headline = sorted((k for k in groups if self._is_headline(k)), key=lambda k: order[self._mode(k)])
         shown = (self._strips(MODES[self._mode(key)], key, groups[key]) for key in headline)
         main += [group for group in shown if group]
         subjects = {subject.name for subject in self.registry.subjects()}
@@ -199,10 +194,7 @@ class Drawing:
             runs = row.device.session.runs_of(row.device.id, row.arm, row.setup, curve.replicate)
             if runs and runs[-1]["status"] != "ok":
                 reason = runs[-1]["reason"]
-                notes.append(
-                    f"* r{curve.replicate}: {runs[-1]['status']}"
-                    + (f", {reason}" if reason else "")
-                )
+                notes.append(f"* r{curve.replicate}: {runs[-1]['status']}" + (f", {reason}" if reason else ""))
         return notes
 
     # Matmul, convolution, allocation
@@ -211,11 +203,7 @@ class Drawing:
         result = []
         matmul = self._line_groups("matmul", "size", "", ["tflops", "device_ns"], first_only=True)
         if matmul:
-            result.append(
-                Family(
-                    "matmul", "Matrix multiplication", "Over the size of square matrices.", matmul
-                )
-            )
+            result.append(Family("matmul", "Matrix multiplication", "Over the size of square matrices.", matmul))
         convolution = self._layer_groups()
         if convolution:
             result.append(Family("convolution", "Convolution", "Per layer.", convolution))
@@ -223,9 +211,7 @@ class Drawing:
             "allocation", "bytes", "B", ["call_ns", "free_ns", "first_touch_ns"], first_only=False
         )
         if allocation:
-            result.append(
-                Family("allocation", "Allocation", "Over the size of a block.", allocation)
-            )
+            result.append(Family("allocation", "Allocation", "Over the size of a block.", allocation))
         return result
 
     def _rows(self, family: str, axis: str, metric: str) -> dict[int, list[Row]]:
@@ -243,9 +229,7 @@ class Drawing:
                     found.setdefault(i, []).append(row)
         return found
 
-    def _line_groups(
-        self, family: str, axis: str, x_unit: str, metrics: list[str], first_only: bool
-    ) -> list[Group]:
+    def _line_groups(self, family: str, axis: str, x_unit: str, metrics: list[str], first_only: bool) -> list[Group]:
         groups = []
         for metric in metrics:
             rows = {
@@ -285,9 +269,7 @@ class Drawing:
                 f"{self.label(device)}, {metric} over {axis}, {len(series)} series; largest "
                 f"median {quantity(best.get('p50'), best.unit)} at {best.params[axis]}"
             )
-            svg = figures.lines(
-                list(series.values()), found[0].unit, x_unit, limits, self.id(), text
-            )
+            svg = figures.lines(list(series.values()), found[0].unit, x_unit, limits, self.id(), text)
             drawn.append(Drawn(self.label(device), svg))
         return Group(self._heading(metric), metric, naming.note(), drawn, self._keys(naming))
 
@@ -352,13 +334,7 @@ class Drawing:
             ]
             if not shown:
                 continue
-            speeds = [
-                s
-                for line in shown
-                for c in line.cells
-                for s in (c.speed, c.speed_low, c.speed_high)
-                if s
-            ]
+            speeds = [s for line in shown for c in line.cells for s in (c.speed, c.speed_low, c.speed_high) if s]
             limits = (min([*speeds, 0.8]) / 1.15, max([*speeds, 1.25]) * 1.15)
             labels = _short_labels(shown)
             for start in range(0, len(shown), 24):
@@ -385,9 +361,7 @@ class Drawing:
                     caption += f", cases {start + 1} to {start + len(part)}"
                 drawn.append(Drawn(caption, svg))
             for column in comparison.columns:
-                if column.slot not in present and any(
-                    line.cells[column.slot].speed is not None for line in shown
-                ):
+                if column.slot not in present and any(line.cells[column.slot].speed is not None for line in shown):
                     mark = figures.series_key(column.slot, self.id())
                     present[column.slot] = Key(mark, column.title)
         if not drawn:
@@ -420,10 +394,7 @@ def _short_labels(lines: list[Line]) -> list[str]:
         facts.append({**fact, "metric": metric, "setup": setup, "arm": arm})
     keys = dict.fromkeys(k for fact in facts for k in fact)
     varying = [k for k in keys if len({fact.get(k) for fact in facts}) > 1]
-    return [
-        " ".join(_axis_text(k, fact[k]) for k in varying if fact.get(k)) or fact["metric"]
-        for fact in facts
-    ]
+    return [" ".join(_axis_text(k, fact[k]) for k in varying if fact.get(k)) or fact["metric"] for fact in facts]
 
 
 def _axis_text(key: str, value: str) -> str:
@@ -455,11 +426,7 @@ class _Naming:
         shorts = dict.fromkeys(self.short(r) for r in rows)
         self._slots = {name: i for i, name in enumerate(shorts)}
         self._constant = (
-            " ".join(
-                f"{k} {facts[0][k]}"
-                for k in keys
-                if k not in self._varying and k not in ("benchmark", "setup")
-            )
+            " ".join(f"{k} {facts[0][k]}" for k in keys if k not in self._varying and k not in ("benchmark", "setup"))
             if facts
             else ""
         )

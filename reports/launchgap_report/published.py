@@ -54,9 +54,7 @@ def _order(key: tuple[str, str]) -> tuple[int, str]:
     return (names.index(key[0]) if key[0] in names else len(names), key[1])
 
 
-def _figure(
-    drawing: Drawing, key: tuple[str, str], found: list[tuple[int, Record]]
-) -> Drawn:
+def _figure(drawing: Drawing, key: tuple[str, str], found: list[tuple[int, Record]]) -> Drawn:
     rows: list[sweeps.Beside] = []
     for i in dict.fromkeys(i for i, _ in found):
         ours = next(record for j, record in found if j == i)

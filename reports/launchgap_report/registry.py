@@ -139,9 +139,7 @@ def load(folder: Path) -> Registry:
         return {key: str(entry.get("meaning") or "") for key, entry in entries(all_of_it, name).items()}
 
     def column(key: str, entry: dict[str, Any]) -> Column:
-        kind, unit, heading, meaning = (
-            str(entry.get(part) or "") for part in ("kind", "unit", "heading", "meaning")
-        )
+        kind, unit, heading, meaning = (str(entry.get(part) or "") for part in ("kind", "unit", "heading", "meaning"))
         return Column(key, kind, unit, heading or key, meaning)
 
     def benchmark(name: str, entry: dict[str, Any]) -> Benchmark:

@@ -149,9 +149,7 @@ def _panels(device: Device, case: str, runs: list[Run]) -> tuple[dict[str, Point
     constant: list[str] = []
 
     def take(key: str, factor: float, of: Sequence[Iterable[Reading]]) -> None:
-        points = [
-            [(run.at(r.at_ns), r.value * factor) for r in found] for run, found in zip(runs, of, strict=True)
-        ]
+        points = [[(run.at(r.at_ns), r.value * factor) for r in found] for run, found in zip(runs, of, strict=True)]
         values = [v for of_run in points for _, v in of_run]
         if not any(values):
             return
@@ -210,9 +208,7 @@ def _clock_notes(device: Device) -> list[str]:
             f"{REASONS.get(bit, f'bit {bit:#x}')} in {'all' if times == total else times}"
             for bit, times in sorted(reasons.items())
         ]
-        notes.append(
-            f"Why clocks were not higher, in {total} readings: {join_and(named)}."
-        )
+        notes.append(f"Why clocks were not higher, in {total} readings: {join_and(named)}.")
     return notes
 
 
@@ -220,9 +216,7 @@ def _plain(value: float) -> str:
     return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
-def thin(
-    points: list[tuple[float, float]], most: int, *, lowest: bool = True
-) -> list[tuple[float, float]]:
+def thin(points: list[tuple[float, float]], most: int, *, lowest: bool = True) -> list[tuple[float, float]]:
     """At most about `most` points: of neighbours, the highest and perhaps the lowest stay."""
     size = math.ceil(len(points) * (2 if lowest else 1) / most)
     if size <= (2 if lowest else 1):
@@ -237,9 +231,7 @@ def thin(
     return kept
 
 
-def _figure(
-    runs: list[Run], panels: dict[str, Points], begin: float, identifier: str, label: str
-) -> Markup:
+def _figure(runs: list[Run], panels: dict[str, Points], begin: float, identifier: str, label: str) -> Markup:
     left, width, top, tall, low = 66.0, WIDTH - 66.0 - 8, 4.0, 96.0, 24.0
     head = 17.0
     figure = canvas(top + tall + len(panels) * (head + low) + 20)
@@ -361,5 +353,3 @@ def _label_runs(axes: Axes, runs: list[Run], begin: float) -> None:
 
 def _seconds(value: float) -> str:
     return f"{value:.0f}{NBSP}s" if value < 600 else f"{value / 60:.0f}{NBSP}min"
-
-

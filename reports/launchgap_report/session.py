@@ -19,6 +19,7 @@ from .text import clean
 TRACE_LEVEL = "+trace="
 """In a setup's name: traced, but not everything."""
 
+
 @dataclass
 class Device:
     """A device of one session; the same GPU in two sessions is two of these."""
@@ -235,8 +236,7 @@ def _load_rows(session: Session, tables_dir: Path) -> None:
     for line, record in _table(session, path):
         if record["status"] not in session.registry.statuses:
             raise ReportError(
-                f"{path} line {line}: status {record['status']!r} is none of "
-                f"{', '.join(session.registry.statuses)}"
+                f"{path} line {line}: status {record['status']!r} is none of {', '.join(session.registry.statuses)}"
             )
         device = by_id.get(record["device_id"])
         if device is None:
@@ -250,9 +250,7 @@ def _load_curves(session: Session, tables_dir: Path) -> None:
     started: dict[tuple[str, str, str, int], tuple[str, float, float]] = {}
     for run in session.runs:
         if (replicate := run.get("replicate")) is not None:
-            started.setdefault(
-                (run["device_id"], run["arm"], run["setup"], int(replicate)), _began(run)
-            )
+            started.setdefault((run["device_id"], run["arm"], run["setup"], int(replicate)), _began(run))
     runs: dict[CurveKey, dict[int, Curve]] = {}
     # By far the longest table, so it is read without a Record per row, and its few different
     # strings are cleaned once.

@@ -69,9 +69,7 @@ def tail_range(curves: list[Curve]) -> tuple[float, float] | None:
     return min(lows) * 0.93, max(*highs, min(lows) * 1.5) * 1.12
 
 
-def launch_strips(
-    strips: list[Strip], unit: str, tail: tuple[float, float] | None, identifier: str, label: str
-) -> Markup:
+def launch_strips(strips: list[Strip], unit: str, tail: tuple[float, float] | None, identifier: str, label: str) -> Markup:
     """One strip per run, in the order given.
 
     Left, the bulk of each run up to its 95th percentile on this device's own scale, where a
@@ -158,9 +156,7 @@ def _draw_strips(body: Axes, ends: Axes | None, ys: list[int], curves: list[Curv
     def marks(values: list[float | None], **style: object) -> None:
         # A log axis has no place for zero.
         known = [(v, y) for v, y in zip(values, ys, strict=True) if v is not None and v > 0]
-        ends.plot(
-            [v for v, _ in known], [y for _, y in known], linestyle="", clip_on=False, **style
-        )
+        ends.plot([v for v, _ in known], [y for _, y in known], linestyle="", clip_on=False, **style)
 
     bars(ends, [v if v > 0 else None for v in p95], most, TAIL, 1.2)
     marks(q[0.99], color=CORE, marker="|", markersize=7, markeredgewidth=1.6, zorder=3)
@@ -224,7 +220,4 @@ def describe_spread(medians: list[float], unit: str) -> str:
         return "no run medians"
     if len(medians) == 1:
         return f"run median {quantity(medians[0], unit)}, one run"
-    return (
-        f"run medians {quantity(min(medians), unit)} to {quantity(max(medians), unit)} "
-        f"over {len(medians)} runs"
-    )
+    return f"run medians {quantity(min(medians), unit)} to {quantity(max(medians), unit)} over {len(medians)} runs"

@@ -49,9 +49,7 @@ class Scale:
     share: bool = False
 
 
-def sweep(
-    tracks: list[Track], scale: Scale, texts: list[str], identifier: str, label: str
-) -> Markup:
+def sweep(tracks: list[Track], scale: Scale, texts: list[str], identifier: str, label: str) -> Markup:
     """Log axes, but for shares; zero on the x axis has a place of its own at the left.
 
     The pale bar on a point is its spread between runs. `texts` stand beneath the axis.
@@ -144,9 +142,7 @@ def _draw_track(axes: Axes, track: Track, places: dict[float, float]) -> None:
     xs = [places[p.x] for p in points]
     floor = axes.get_ylim()[0]
     bars = [
-        (x, max(p.low, floor), p.high)
-        for x, p in zip(xs, points, strict=True)
-        if p.low is not None and p.high is not None
+        (x, max(p.low, floor), p.high) for x, p in zip(xs, points, strict=True) if p.low is not None and p.high is not None
     ]
     if bars:
         at, lows, highs = zip(*bars, strict=True)
@@ -166,9 +162,7 @@ def _draw_track(axes: Axes, track: Track, places: dict[float, float]) -> None:
     )
 
 
-def _name_ends(
-    axes: Axes, tracks: list[Track], places: dict[float, float], height: float
-) -> None:
+def _name_ends(axes: Axes, tracks: list[Track], places: dict[float, float], height: float) -> None:
     """Names lines at their right ends, moved apart where ends are close."""
     named = []
     for track in tracks:

@@ -78,9 +78,7 @@ def _number(text: str) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def read_rows(
-    path: Path, required: Iterable[str]
-) -> Iterator[tuple[int, list[str], list[str]]]:
+def read_rows(path: Path, required: Iterable[str]) -> Iterator[tuple[int, list[str], list[str]]]:
     """Each row of an RFC 4180 file with its line and the headings; an empty file has none."""
     csv.field_size_limit(16 << 20)
     # newline="" keeps line breaks within quoted cells, which are part of the cell.
@@ -94,10 +92,7 @@ def read_rows(
                 header = cells
                 _check_header(path, header, required)
             elif len(cells) != len(header):
-                raise ReportError(
-                    f"{path} line {reader.line_num}: {len(cells)} cells under "
-                    f"{len(header)} headings"
-                )
+                raise ReportError(f"{path} line {reader.line_num}: {len(cells)} cells under {len(header)} headings")
             else:
                 yield reader.line_num, header, cells
     except csv.Error as error:

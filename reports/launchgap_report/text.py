@@ -14,8 +14,7 @@ NBSP = "\u00a0"
 # C0 and C1 controls (an SVG parser refuses them), surrogates (UTF-8 cannot carry them), and
 # characters that reorder the text around them, which could make one name look like another.
 _UNSAFE = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff"
-    "\ufffe\uffff\ud800-\udfff]"
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ufffe\uffff\ud800-\udfff]"
 )
 
 
@@ -110,9 +109,7 @@ def percent(share: float | None) -> str:
     return (
         f"{share * 100:.0f}{NBSP}%"
         if size >= 9.95 or size == 0
-        else (
-            f"{share * 100:.1f}{NBSP}%" if size >= 0.1 else f"{significant(share * 100, 1)}{NBSP}%"
-        )
+        else (f"{share * 100:.1f}{NBSP}%" if size >= 0.1 else f"{significant(share * 100, 1)}{NBSP}%")
     )
 
 

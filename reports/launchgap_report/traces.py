@@ -102,10 +102,7 @@ def _states(sessions: list[Session]) -> list[Box]:
             of = f"{count(cases[state], 'case')} in {of}"
         reasons = {place[3] for place in found}
         words = reasons.pop() if len(reasons) == 1 else ""
-        lines = [
-            _line((*place[:3], "" if words else place[3]), replicates)
-            for place, replicates in sorted(found.items())
-        ]
+        lines = [_line((*place[:3], "" if words else place[3]), replicates) for place, replicates in sorted(found.items())]
         heading = f"{_HEADINGS.get(kind, 'Tracing')}: {state}, {of}"
         tone = "bad" if kind == "invalid" else "warning"
         result.append(Box(tone, heading, meaning, advice, lines, words))
@@ -140,12 +137,7 @@ def _doubts(sessions: list[Session]) -> list[Box]:
 
 
 def _restless(sessions: list[Session]) -> list[Box]:
-    restless = [
-        run
-        for steady, runs in _grouped(sessions, "steady").items()
-        if steady == "false"
-        for run in runs
-    ]
+    restless = [run for steady, runs in _grouped(sessions, "steady").items() if steady == "false" for run in runs]
     if not restless:
         return []
     return [
@@ -187,8 +179,7 @@ def _places(runs: list[tuple[str, Record]]) -> list[str]:
         replicate = _replicate(run)
         places.setdefault(place, set()).update(() if replicate is None else (replicate,))
     return [
-        f"{place}: {' '.join(f'r{r}' for r in sorted(found))}" if found else place
-        for place, found in sorted(places.items())
+        f"{place}: {' '.join(f'r{r}' for r in sorted(found))}" if found else place for place, found in sorted(places.items())
     ]
 
 

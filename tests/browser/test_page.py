@@ -62,9 +62,7 @@ class Watch:
 
 @contextmanager
 def opened(browser, path: Path, width: int = 1280, scheme: str = "light", **options) -> Iterator:
-    context = browser.new_context(
-        viewport={"width": width, "height": 900}, color_scheme=scheme, **options
-    )
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, **options)
     page = context.new_page()
     watch = Watch(page)
     # Before the page's own policy is read, so that no violation is missed.
@@ -86,9 +84,7 @@ def open_details(page) -> None:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("kind", KINDS)
-def test_it_is_shown_whole_and_without_complaint(
-    browser, page_of: PageOf, kind: str, width: int, scheme: str
-) -> None:
+def test_it_is_shown_whole_and_without_complaint(browser, page_of: PageOf, kind: str, width: int, scheme: str) -> None:
     with opened(browser, page_of(kind), width, scheme) as (page, watch):
         open_details(page)
         assert page.evaluate("window.violations") == []
@@ -124,9 +120,7 @@ def test_its_text_can_be_read(browser, page_of: PageOf, kind: str, scheme: str) 
 
 
 @pytest.mark.parametrize("kind", ["eight_gpus", "traced", "gap"])
-def test_text_in_figures_is_large_enough_on_a_phone(
-    browser, page_of: PageOf, kind: str
-) -> None:
+def test_text_in_figures_is_large_enough_on_a_phone(browser, page_of: PageOf, kind: str) -> None:
     with opened(browser, page_of(kind), 390) as (page, _):
         sizes = page.evaluate(
             "Array.from(document.querySelectorAll('figure svg'), (s) => Math.min("
@@ -137,9 +131,7 @@ def test_text_in_figures_is_large_enough_on_a_phone(
 
 
 @pytest.mark.parametrize("kind", ["eight_gpus", "traced"])
-def test_texts_of_a_figure_do_not_lie_on_each_other(
-    browser, page_of: PageOf, kind: str
-) -> None:
+def test_texts_of_a_figure_do_not_lie_on_each_other(browser, page_of: PageOf, kind: str) -> None:
     with opened(browser, page_of(kind), 390) as (page, _):
         clashes = page.evaluate("""
             () => Array.from(document.querySelectorAll("figure svg"), (svg) => {
@@ -167,9 +159,7 @@ def test_the_table_filters_and_sorts(browser, page_of: PageOf) -> None:
         assert page.locator("#shown").inner_text() == f"{shown.count()} of {total} rows"
         page.fill("#filter", "")
         page.select_option("#status", "failed")
-        assert set(page.locator("#case-table tbody tr:visible .chip").all_inner_texts()) == {
-            "failed"
-        }
+        assert set(page.locator("#case-table tbody tr:visible .chip").all_inner_texts()) == {"failed"}
         page.select_option("#status", "")
         head = page.locator("#case-table thead button", has_text="median")
         head.click()

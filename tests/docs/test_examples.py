@@ -10,9 +10,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).parents[2]
 DOCUMENT = ROOT / "docs" / "add-a-benchmark.md"
-EXAMPLES = dict(
-    re.findall(r"`(benchmarks/\w+\.cpp)`:\n\n```cpp\n(.*?)```", DOCUMENT.read_text(encoding="utf-8"), re.DOTALL)
-)
+EXAMPLES = dict(re.findall(r"`(benchmarks/\w+\.cpp)`:\n\n```cpp\n(.*?)```", DOCUMENT.read_text(encoding="utf-8"), re.DOTALL))
 
 
 def test_there_are_examples():

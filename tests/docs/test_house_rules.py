@@ -36,7 +36,9 @@ def test_a_device_is_asked_what_it_can_and_not_what_it_is_called():
 
 def test_no_two_source_files_have_one_name():
     names = collections.Counter(
-        path.name for path in sources("harness", "benchmarks", "kernels", suffixes=(".cpp",)) if "harness/device/" not in str(path)
+        path.name
+        for path in sources("harness", "benchmarks", "kernels", suffixes=(".cpp",))
+        if "harness/device/" not in str(path)
     )
     assert [name for name, count in names.items() if count > 1] == []
 

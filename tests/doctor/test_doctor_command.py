@@ -451,8 +451,6 @@ def test_a_page_is_shown_written_and_given_as_json(machine, tmp_path):
     assert doctor(machine, "--explain", "no-driver", "--json").answer["page"].encode() == page
 
 
-
-
 def test_a_session_that_is_none(machine, tmp_path):
     for session in (tmp_path, tmp_path / "none"):
         done = doctor(machine, "--session", session)

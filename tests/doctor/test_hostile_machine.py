@@ -340,9 +340,7 @@ def test_folders_that_this_user_may_not_read(machine, tmp_path):
     check(machine, done.code, done.out, done.err)
 
 
-@pytest.mark.parametrize(
-    "root", ["/none/at/all", "/dev/null", "/dev/full", ".", "../..", "/proc/self/fd", "\x1b[2J\udcff"]
-)
+@pytest.mark.parametrize("root", ["/none/at/all", "/dev/null", "/dev/full", ".", "../..", "/proc/self/fd", "\x1b[2J\udcff"])
 def test_a_root_that_is_none(machine, tmp_path, root):
     machine.environment["LAUNCHGAP_SYSTEM_ROOT"] = root
     survives(machine)
@@ -441,7 +439,7 @@ AT_LOADING = {
     "closes everything and dies": "for (int i = 0; i < 1024; ++i) close(i); *(volatile int *)0 = 1;",
     "prints much": 'for (int i = 0; i < 20000; ++i) puts("\\033[2J words that nobody wants \\377"); fflush(stdout);',
     "leaves a process": "if (fork() == 0) { close(0); close(1); close(2); close(3); sleep(60); _exit(0); }",
-    "leaves a process that prints": "if (fork() == 0) { for (;;) { puts(\"x\"); fflush(stdout); usleep(10000); } }",
+    "leaves a process that prints": 'if (fork() == 0) { for (;;) { puts("x"); fflush(stdout); usleep(10000); } }',
     "overflows the stack": "volatile char big[16 << 20]; memset((char *)big, 1, sizeof big);",
     "forges messages": f"write(3, {json.dumps(FORGED)}, {len(FORGED)});",
     "forges a long message": "for (int i = 0; i < 4000; ++i) write(3, words, sizeof words);",

@@ -13,7 +13,10 @@ PLACES = {
     "Debian's pip": ({}, "/usr/local/lib/python3.12/dist-packages/nvidia/cublas/lib"),
     "wheels of CUDA 13": ({}, "/usr/local/lib/python3.12/dist-packages/nvidia/cu13/lib"),
     "pip install --user": ({"HOME": "/home/u"}, "/home/u/.local/lib/python3.12/site-packages/nvidia/cublas/lib"),
-    "PYTHONUSERBASE": ({"HOME": "/home/u", "PYTHONUSERBASE": "/base"}, "/base/lib/python3.12/site-packages/nvidia/cublas/lib"),
+    "PYTHONUSERBASE": (
+        {"HOME": "/home/u", "PYTHONUSERBASE": "/base"},
+        "/base/lib/python3.12/site-packages/nvidia/cublas/lib",
+    ),
     "a virtual environment": ({"VIRTUAL_ENV": "/venv"}, "/venv/lib/python3.12/site-packages/nvidia/cublas/lib"),
     "conda": ({"CONDA_PREFIX": "/conda"}, "/conda/lib"),
     "pip in conda": ({"CONDA_PREFIX": "/conda"}, "/conda/lib/python3.12/site-packages/nvidia/cublas/lib"),

@@ -364,7 +364,9 @@ def a_library_that_crashes(machine):
 
 @case("library-broken", "install it again", note=True)
 def a_library_that_hangs(machine):
-    machine.make_library("libcupti.so.13", "#include <unistd.h>\n__attribute__((constructor)) static void f(void) { pause(); }")
+    machine.make_library(
+        "libcupti.so.13", "#include <unistd.h>\n__attribute__((constructor)) static void f(void) { pause(); }"
+    )
 
 
 # --- containers ---

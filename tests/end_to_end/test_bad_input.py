@@ -75,7 +75,9 @@ def test_an_output_that_exists_is_not_touched(what, tmp_path):
 
 def test_an_output_that_cannot_be_made(tmp_path):
     (tmp_path / "file").write_text("")
-    done = launchgap("run", "--devices", "host", "--runs", 1, "--filter", "launch/null.*idle", "-o", tmp_path / "file" / "session")
+    done = launchgap(
+        "run", "--devices", "host", "--runs", 1, "--filter", "launch/null.*idle", "-o", tmp_path / "file" / "session"
+    )
     assert done.returncode == 2
     assert "cannot be made" in done.stderr
 
@@ -84,7 +86,18 @@ def test_an_output_that_cannot_be_made(tmp_path):
 def session(tmp_path):
     folder = tmp_path / "session"
     done = launchgap(
-        "run", "--devices", "host", "--runs", 1, "--filter", "launch/null", *UNTRACED, "-o", folder, "--no-report", LAUNCHGAP_LOCK_DIR=str(tmp_path)
+        "run",
+        "--devices",
+        "host",
+        "--runs",
+        1,
+        "--filter",
+        "launch/null",
+        *UNTRACED,
+        "-o",
+        folder,
+        "--no-report",
+        LAUNCHGAP_LOCK_DIR=str(tmp_path),
     )
     assert done.returncode == 0, done.stderr
     return folder
@@ -172,7 +185,9 @@ def test_a_caller_that_ignores_its_children_changes_nothing(tmp_path):
     assert done.returncode == 0 and json.loads(done.stdout)["devices"]
 
 
-@pytest.mark.parametrize("text, says", [("12345", "process 12345"), ("\x1b[31m%s{}", "process unknown"), ("", "process unknown")])
+@pytest.mark.parametrize(
+    "text, says", [("12345", "process 12345"), ("\x1b[31m%s{}", "process unknown"), ("", "process unknown")]
+)
 def test_a_device_that_another_session_measures_is_left_alone(text, says, tmp_path):
     listed = json.loads(launchgap("list", "devices", "--json").stdout)
     lock = tmp_path / f"launchgap-{listed['devices'][0]['uuid']}.lock"
@@ -181,7 +196,16 @@ def test_a_device_that_another_session_measures_is_left_alone(text, says, tmp_pa
         file.flush()
         fcntl.flock(file, fcntl.LOCK_EX)
         done = launchgap(
-            "run", "--devices", "host", "--runs", 1, "--filter", "launch/null.*idle", "-o", tmp_path / "s", LAUNCHGAP_LOCK_DIR=str(tmp_path)
+            "run",
+            "--devices",
+            "host",
+            "--runs",
+            1,
+            "--filter",
+            "launch/null.*idle",
+            "-o",
+            tmp_path / "s",
+            LAUNCHGAP_LOCK_DIR=str(tmp_path),
         )
     assert done.returncode == 3
     assert f"another session is measuring it ({says})" in done.stderr

@@ -50,7 +50,9 @@ def test_every_family_runs_and_says_how(run):
     rows = table(session / "summary.csv")
     assert {row["status"] for row in rows} == {"ok"}
     methods = {row["benchmark"]: row["method"] for row in rows}
-    by_type = {row["params"].split("type:")[1].split("/")[0]: row["method"] for row in rows if row["benchmark"] == "matmul/library"}
+    by_type = {
+        row["params"].split("type:")[1].split("/")[0]: row["method"] for row in rows if row["benchmark"] == "matmul/library"
+    }
     assert "cublasSgemm" in by_type["fp32"] and all("cublasGemmEx" in by_type[t] for t in ("tf32", "fp16", "bf16"))
     assert "cudnnConvolutionForward" in methods["convolution/library"]
     assert "CUDA driver API" in methods["launch/null"]
@@ -61,7 +63,13 @@ def test_every_family_runs_and_says_how(run):
 
 def test_the_portable_form_runs_where_the_native_one_has_nothing(run, make_node):
     done, session = run(
-        "--devices", "gpu", "--runs", 1, "--filter", "launch/null.*idle", node=make_node(compute_capability="3.5", memory_pools=False)
+        "--devices",
+        "gpu",
+        "--runs",
+        1,
+        "--filter",
+        "launch/null.*idle",
+        node=make_node(compute_capability="3.5", memory_pools=False),
     )
     assert done.returncode == 0, done.stderr
     (row,) = table(session / "runs.csv")
@@ -71,7 +79,14 @@ def test_the_portable_form_runs_where_the_native_one_has_nothing(run, make_node)
 @pytest.mark.parametrize("form, code", [("portable", 0), ("native", 0), ("sideways", 3)])
 def test_the_form_of_the_kernels_can_be_chosen(run, form, code):
     done, session = run(
-        "--devices", "gpu", "--runs", 1, "--filter", "launch/null.*idle", node=NODES / "one_a100.json", LAUNCHGAP_KERNELS=form
+        "--devices",
+        "gpu",
+        "--runs",
+        1,
+        "--filter",
+        "launch/null.*idle",
+        node=NODES / "one_a100.json",
+        LAUNCHGAP_KERNELS=form,
     )
     (row,) = [row for row in table(session / "summary.csv") if row["metric"] in ("api_ns", "")]
     if row["status"] == "unsupported":
@@ -154,7 +169,9 @@ def test_what_the_environment_changes_is_recorded_and_precision_is_not_changed(r
 
 
 def test_list_shows_every_device_and_what_is_wrong_with_it(make_node):
-    node = make_node(devices=2, faults=[{"device": 1, "library": "cuda", "call": "cuDevicePrimaryCtxRetain", "after": 0, "code": 2}])
+    node = make_node(
+        devices=2, faults=[{"device": 1, "library": "cuda", "call": "cuDevicePrimaryCtxRetain", "after": 0, "code": 2}]
+    )
     listed = json.loads(launchgap("list", "devices", "--json", node=node).stdout)
     host, good, bad = listed["devices"]
     assert host["backend"] == "host"

@@ -11,7 +11,9 @@ ONE_OF_EACH = r"launch/null/.*idle|matmul.*size:256/type:fp|convolution.*conv5_1
 
 @pytest.mark.compares_times
 def test_one_sticky_error_and_one_hang_leave_everything_else_measured(run):
-    done, session = run("--devices", "gpu", "--runs", 2, "--timeout", 3, "--filter", ONE_OF_EACH, node=FAULTY, timeout=400, page=True)
+    done, session = run(
+        "--devices", "gpu", "--runs", 2, "--timeout", 3, "--filter", ONE_OF_EACH, node=FAULTY, timeout=400, page=True
+    )
     assert done.returncode == 3, done.stderr
     assert json.loads((session / "session.json").read_text())["state"] == "complete"
     assert (session / "report.html").stat().st_size > 10_000
@@ -60,7 +62,15 @@ def test_one_sticky_error_and_one_hang_leave_everything_else_measured(run):
 def test_a_case_that_hung_is_not_tried_again(run, make_node):
     node = make_node(faults=[{"device": 0, "library": "cublas", "call": "cublasSgemm_v2", "after": 0, "hang": True}])
     done, session = run(
-        "--devices", "gpu", "--runs", 4, "--timeout", 1, "--filter", "matmul.*size:256/type:fp32|launch/null.*idle", node=node
+        "--devices",
+        "gpu",
+        "--runs",
+        4,
+        "--timeout",
+        1,
+        "--filter",
+        "matmul.*size:256/type:fp32|launch/null.*idle",
+        node=node,
     )
     assert done.returncode == 3
     hangs = [r for file in records(session).values() for r in file if r.get("event") == "worker-hung"]
@@ -73,7 +83,9 @@ def test_a_case_that_hung_is_not_tried_again(run, make_node):
 
 
 def test_a_worker_that_crashes_while_it_ends_has_measured_all_the_same(run, make_node):
-    node = make_node(faults=[{"device": 0, "library": "cuda", "call": "cuDevicePrimaryCtxRelease_v2", "after": 0, "abort": True}])
+    node = make_node(
+        faults=[{"device": 0, "library": "cuda", "call": "cuDevicePrimaryCtxRelease_v2", "after": 0, "abort": True}]
+    )
     done, _ = run("--devices", "gpu", "--runs", 1, "--filter", "launch/null.*idle", node=node)
     # Opening the device once, to see whether it can be used, ends with a crash as well: that is a reason not to.
     assert done.returncode == 3
@@ -99,9 +111,17 @@ def test_after_a_sticky_error_the_rest_is_measured_even_if_teardown_would_crash(
 
 
 def test_a_crash_fails_its_case_with_the_signal_and_a_new_worker_takes_the_rest(run, make_node):
-    node = make_node(faults=[{"device": 0, "library": "cudnn", "call": "cudnnConvolutionForward", "after": 0, "abort": True}])
+    node = make_node(
+        faults=[{"device": 0, "library": "cudnn", "call": "cudnnConvolutionForward", "after": 0, "abort": True}]
+    )
     done, session = run(
-        "--devices", "gpu", "--runs", 2, "--filter", "convolution.*conv5_1x1_2048/n:1/type:fp(32|16)|launch/null.*idle", node=node
+        "--devices",
+        "gpu",
+        "--runs",
+        2,
+        "--filter",
+        "convolution.*conv5_1x1_2048/n:1/type:fp(32|16)|launch/null.*idle",
+        node=node,
     )
     assert done.returncode == 3
     rows = table(session / "summary.csv")
@@ -126,9 +146,7 @@ def test_a_gpu_that_cannot_be_opened_is_listed_with_the_reason(run, make_node):
 
 
 def test_a_library_that_refuses_one_call_fails_one_case(run, make_node):
-    node = make_node(
-        faults=[{"device": 0, "library": "cublas", "call": "cublasGemmEx", "after": 0, "code": 14, "times": 1}]
-    )
+    node = make_node(faults=[{"device": 0, "library": "cublas", "call": "cublasGemmEx", "after": 0, "code": 14, "times": 1}])
     done, session = run("--devices", "gpu", "--runs", 1, "--filter", "matmul.*size:256", node=node)
     assert done.returncode == 3
     rows = table(session / "summary.csv")

@@ -50,7 +50,12 @@ def test_every_family_is_measured_and_traced(run):
     assert done.returncode == 0, [(row["benchmark"], row["params"], row["reason"]) for row in rows if row["status"] != "ok"]
     assert {row["status"] for row in rows} == {"ok"}
     traced = {row["params"] for row in rows if row["benchmark"] == "launch/chain" and row["metric"] == "starved_share"}
-    assert {params.split("/")[0] for params in traced} == {"mode:eager", "mode:graph", "mode:graph_update", "mode:graph_recapture"}
+    assert {params.split("/")[0] for params in traced} == {
+        "mode:eager",
+        "mode:graph",
+        "mode:graph_update",
+        "mode:graph_recapture",
+    }
     for trace in of_kind(session, "trace"):
         assert trace["state"] == "ok", trace
         assert trace.get("late_blocks", 0) == 0 or trace["impossible"] > 0, trace
@@ -61,7 +66,15 @@ def test_every_family_is_measured_and_traced(run):
 def test_tracing_that_begins_with_a_burst_is_asked_again(run, harsh_node):
     burst = {"ms_per_idle_s": 1e6, "most_ms": 40, "share": 0.5}
     done, session = run(
-        "--devices", "gpu", "--runs", 1, "--filter", IDLE, "--trace", "on", node=harsh_node(start_burst=burst, impossible_share=0)
+        "--devices",
+        "gpu",
+        "--runs",
+        1,
+        "--filter",
+        IDLE,
+        "--trace",
+        "on",
+        node=harsh_node(start_burst=burst, impossible_share=0),
     )
     assert done.returncode == 0, done.stderr
     canaries = [trace for trace in of_kind(session, "trace", "traced.launch.") if "case" not in trace]
@@ -71,7 +84,9 @@ def test_tracing_that_begins_with_a_burst_is_asked_again(run, harsh_node):
 
 def test_tracing_that_stays_corrupt_is_given_up(run, harsh_node):
     burst = {"ms_per_idle_s": 1e9, "most_ms": 1e6, "share": 0.5}
-    done, session = run("--devices", "gpu", "--runs", 1, "--filter", IDLE, "--trace", "on", node=harsh_node(start_burst=burst))
+    done, session = run(
+        "--devices", "gpu", "--runs", 1, "--filter", IDLE, "--trace", "on", node=harsh_node(start_burst=burst)
+    )
     assert done.returncode == 3
     canaries = [trace for trace in of_kind(session, "trace", "traced.launch.") if "case" not in trace]
     assert [canary["canary_tries"] for canary in canaries] == [3]
@@ -88,7 +103,9 @@ def test_the_share_of_impossible_records_decides(run, harsh_node, share, status,
     none = {"ms_per_idle_s": 0, "most_ms": 0, "share": 0}
     # With a seed, the canary's launches are the same every time.
     node = harsh_node(start_burst=none, impossible_share=share)
-    done, session = run("--devices", "gpu", "--runs", 1, "--filter", IDLE, "--trace", "on", node=node, LAUNCHGAP_FAKE_SEED="7")
+    done, session = run(
+        "--devices", "gpu", "--runs", 1, "--filter", IDLE, "--trace", "on", node=node, LAUNCHGAP_FAKE_SEED="7"
+    )
     cases = [trace for trace in of_kind(session, "trace", "traced.launch.") if "case" in trace]
     if not cases:  # three canaries in a row met one
         assert share == 3e-2 and done.returncode == 3
@@ -97,7 +114,9 @@ def test_the_share_of_impossible_records_decides(run, harsh_node, share, status,
     assert (case["state"] == "ok") == (status == "ok"), case
     assert case["doubtful"] == doubtful, case
     launch = [
-        row for row in table(session / "summary.csv") if row["arm"] == "traced" and row["setup"] == "launch" and row["metric"] in ("launch_ns", "api_ns", "")
+        row
+        for row in table(session / "summary.csv")
+        if row["arm"] == "traced" and row["setup"] == "launch" and row["metric"] in ("launch_ns", "api_ns", "")
     ]
     assert {row["status"] for row in launch} == {status}
     if status != "ok":
@@ -145,8 +164,12 @@ def test_a_gate_is_known_whatever_its_name(run, harsh_node):
 
 def test_a_full_queue_makes_fewer_operations(run, harsh_node):
     """A convolution is two kernels: 256 of them do not fit into a queue of 300."""
-    node = harsh_node({"queue_depth": 300, "kernel_ns": 1000, "tflops": {"fp32": 1e5, "fp16": 1e5}}, queue_depth=100, impossible_share=0)
-    done, session = run("--devices", "gpu", "--runs", 1, "--filter", "convolution.*conv5_1x1_2048/n:1/type:fp16", "--trace", "on", node=node)
+    node = harsh_node(
+        {"queue_depth": 300, "kernel_ns": 1000, "tflops": {"fp32": 1e5, "fp16": 1e5}}, queue_depth=100, impossible_share=0
+    )
+    done, session = run(
+        "--devices", "gpu", "--runs", 1, "--filter", "convolution.*conv5_1x1_2048/n:1/type:fp16", "--trace", "on", node=node
+    )
     assert done.returncode == 0, done.stderr
     operations = {row["arm"]: int(row["method"].rsplit(";", 1)[1].split()[0]) for row in table(session / "summary.csv")}
     assert 16 <= operations["plain"] <= 150 and 8 <= operations["traced"] <= 50
@@ -161,7 +184,14 @@ def test_variables_that_falsify_are_removed_and_said(run, harsh_node):
         "CUDA_FORCE_PTX_JIT": "1",
     }
     done, session = run(
-        "--devices", "gpu", "--runs", 1, "--filter", IDLE + "|matmul.*size:256/type:fp32/cache:warm", node=harsh_node(), **falsifying
+        "--devices",
+        "gpu",
+        "--runs",
+        1,
+        "--filter",
+        IDLE + "|matmul.*size:256/type:fp32/cache:warm",
+        node=harsh_node(),
+        **falsifying,
     )
     assert done.returncode == 0, done.stderr
     for name, value in falsifying.items():
@@ -231,7 +261,9 @@ def test_what_does_not_settle_is_said(run, harsh_node):
 @pytest.mark.parametrize("method", ["cooperative", "persistent"])
 def test_a_grid_barrier_that_does_not_hold_is_wrong_and_not_fast(run, make_node, method):
     pattern = f"launch/small_kernels/method:{method}"
-    done, session = run("--devices", "gpu", "--runs", 1, "--profile", "nightly", "--filter", pattern, node=make_node(grid_barrier=False))
+    done, session = run(
+        "--devices", "gpu", "--runs", 1, "--profile", "nightly", "--filter", pattern, node=make_node(grid_barrier=False)
+    )
     assert done.returncode == 3
     rows = table(session / "summary.csv")
     assert {row["status"] for row in rows} == {"failed"}

@@ -15,7 +15,19 @@ TINY = "launch/(null|flag|echo)/|matmul.*size:256|convolution.*conv5_1x1_2048/n:
 def session(tmp_path_factory):
     folder = tmp_path_factory.mktemp("host")
     done = launchgap(
-        "run", "--devices", "host", "--runs", 2, "--seed", 7, "--filter", TINY, *UNTRACED, "-o", folder / "session", LAUNCHGAP_LOCK_DIR=str(folder)
+        "run",
+        "--devices",
+        "host",
+        "--runs",
+        2,
+        "--seed",
+        7,
+        "--filter",
+        TINY,
+        *UNTRACED,
+        "-o",
+        folder / "session",
+        LAUNCHGAP_LOCK_DIR=str(folder),
     )
     assert done.returncode == 0, done.stderr
     assert "launch call" in done.stdout and str(folder / "session" / "report.html") in done.stdout
@@ -33,7 +45,9 @@ def test_all_four_families_are_measured_and_verified(session):
         "matmul/library",
     }
     assert {row["status"] for row in rows} == {"ok"}
-    assert all(float(row["min"]) <= float(row["q1"]) <= float(row["p50"]) <= float(row["p999"]) <= float(row["max"]) for row in rows)
+    assert all(
+        float(row["min"]) <= float(row["q1"]) <= float(row["p50"]) <= float(row["p999"]) <= float(row["max"]) for row in rows
+    )
     assert {row["runs"] for row in rows} == {"2"}
     assert all(row["p50_ci_lo"] == "" for row in rows), "no interval below six runs"
 
@@ -49,7 +63,18 @@ def test_records_are_of_the_documented_shape(session):
     for name, file in records(session).items():
         assert re.fullmatch(r"[\w.-]+\.host\.r[01]\.plain\.\w+\.jsonl", name)
         assert [file[0]["record"], file[-1]["record"]] == ["run", "end"]
-        assert {"session_id", "node", "device", "replicate", "arm", "setup", "seed", "pid", "simulated", "fingerprint"} <= file[0].keys()
+        assert {
+            "session_id",
+            "node",
+            "device",
+            "replicate",
+            "arm",
+            "setup",
+            "seed",
+            "pid",
+            "simulated",
+            "fingerprint",
+        } <= file[0].keys()
         for record in file:
             assert record["schema"] == "launchgap/1"
             if record["record"] != "samples":

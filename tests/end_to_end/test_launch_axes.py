@@ -22,7 +22,11 @@ QUIET = dict(
 # The bounds are wide: this machine has noise of its own.
 # What to run, what the node has besides, and what the advice on the axis must say.
 MATTERS = {
-    "api": ("launch/api/.*idle", {"runtime": {"chevron_ns": 8000, "ex_ns": 0}}, r"Launch through the driver API .*<<<>>> .* 1\.4"),
+    "api": (
+        "launch/api/.*idle",
+        {"runtime": {"chevron_ns": 8000, "ex_ns": 0}},
+        r"Launch through the driver API .*<<<>>> .* 1\.4",
+    ),
     "args": ("launch/args/.*idle", {"argument_ns_per_byte": 3}, r"Keep arguments small .* from (1024|4096) bytes on"),
     "grid": ("launch/grid", {"wave_ns": 20000}, r"From \d+ blocks on, of the grids measured"),
     "streams": (
@@ -40,7 +44,11 @@ MATTERS = {
         {"call_ns": 1000, "launch_ns": 5000, "legacy_ns": 20000},
         r"Keep out of the legacy default stream",
     ),
-    "threads": ("launch/threads/threads:(1|2)/streams:own", {"call_ns": 60000}, r"Launching from several threads pays: from 2 threads"),
+    "threads": (
+        "launch/threads/threads:(1|2)/streams:own",
+        {"call_ns": 60000},
+        r"Launching from several threads pays: from 2 threads",
+    ),
     "threads-behind-a-lock": (
         "launch/threads/threads:(1|2)/",
         {"launch_lock": "stream", "call_ns": 60000},
@@ -98,9 +106,7 @@ def test_the_advice_names_what_matters_on_this_node(name, run, make_node, tmp_pa
     if name == "dependent" and not NATIVE:
         pytest.skip("built without the native form, and dependent launches have no other")
     filter_, changes, sentence = MATTERS[name]
-    done, session = run(
-        "--devices", "gpu", "--runs", 4, "--filter", filter_, node=make_node(**QUIET | changes), timeout=300
-    )
+    done, session = run("--devices", "gpu", "--runs", 4, "--filter", filter_, node=make_node(**QUIET | changes), timeout=300)
     assert done.returncode == 0, done.stderr
     axis = filter_.split("/")[0] + "/" + filter_.split("/")[1]
     lines = advice_on(session, axis, tmp_path / "tables")
@@ -135,9 +141,7 @@ def test_the_page_gives_the_advice_and_the_spread(run, make_node):
 
 
 def statuses(session):
-    return {
-        (row["benchmark"], row["params"]): (row["status"], row["reason"]) for row in table(session / "summary.csv")
-    }
+    return {(row["benchmark"], row["params"]): (row["status"], row["reason"]) for row in table(session / "summary.csv")}
 
 
 CANNOT = {
@@ -209,7 +213,11 @@ def test_what_a_device_cannot_is_unsupported_with_the_reason_and_the_rest_is_mea
 
 
 FAULTS = {
-    "a graph that the driver refuses": ("launch/(graph/shape:line/nodes:4|null)", "cuGraphInstantiateWithFlags", {"code": 1}),
+    "a graph that the driver refuses": (
+        "launch/(graph/shape:line/nodes:4|null)",
+        "cuGraphInstantiateWithFlags",
+        {"code": 1},
+    ),
     "a capture that is refused": ("launch/(graph/shape:line/nodes:4|null)", "cuStreamBeginCapture_v2", {"code": 900}),
     "a graph that kills the context": ("launch/(graph/shape:line/nodes:4|null)", "cuGraphLaunch", {"code": 700, "after": 9}),
     "a queue that never drains": ("launch/(queue|null)", "cuStreamSynchronize", {"hang": True, "after": 3}),
@@ -221,9 +229,7 @@ FAULTS = {
 def test_what_fails_fails_alone(name, run, make_node):
     filter_, call, fault = FAULTS[name]
     node = make_node(faults=[{"device": None, "library": "cuda", "call": call} | fault], **QUIET)
-    done, session = run(
-        "--devices", "gpu", "--runs", 1, "--timeout", 2, "--filter", filter_, node=node, timeout=120
-    )
+    done, session = run("--devices", "gpu", "--runs", 1, "--timeout", 2, "--filter", filter_, node=node, timeout=120)
     assert done.returncode == 3, done.stderr
     found = statuses(session)
     failed = {case for (case, _), (status, _) in found.items() if status == "failed"}
@@ -265,14 +271,10 @@ def test_a_fresh_process_is_one_sample_and_they_have_a_number_of_their_own(run, 
 
 @pytest.mark.compares_times
 def test_first_launches_are_taken_apart(run, make_node):
-    node = make_node(
-        **QUIET | {"init_ns": 30e6, "context_ns": 50e6, "module_ns": 4e6, "lazy_ns": 7e6, "jit_ns": 90e6}
-    )
+    node = make_node(**QUIET | {"init_ns": 30e6, "context_ns": 50e6, "module_ns": 4e6, "lazy_ns": 7e6, "jit_ns": 90e6})
     done, session = run("--devices", "gpu", "--runs", 3, "--filter", "launch/first", node=node)
     assert done.returncode == 0, done.stderr
-    found = {
-        (row["params"].split(":")[1], row["metric"]): float(row["p50"]) / 1e6 for row in table(session / "summary.csv")
-    }
+    found = {(row["params"].split(":")[1], row["metric"]): float(row["p50"]) / 1e6 for row in table(session / "summary.csv")}
     for way in ("lazy", "eager", "jit_cached", "jit_uncached"):
         assert found[way, "initialise_ns"] == pytest.approx(30, rel=0.3)
         assert found[way, "context_ns"] == pytest.approx(50, rel=0.2)
@@ -290,7 +292,15 @@ def test_first_launches_are_taken_apart(run, make_node):
 def test_a_case_stops_early_only_when_its_medians_are_known(run, make_node):
     def samples(**changes):
         done, session = run(
-            "--devices", "gpu", "--profile", "nightly", "--runs", 1, "--filter", "launch/grid/blocks:1$", node=make_node(**QUIET | changes)
+            "--devices",
+            "gpu",
+            "--profile",
+            "nightly",
+            "--runs",
+            1,
+            "--filter",
+            "launch/grid/blocks:1$",
+            node=make_node(**QUIET | changes),
         )
         assert done.returncode == 0, done.stderr
         return {int(row["n"]) for row in table(session / "summary.csv")}

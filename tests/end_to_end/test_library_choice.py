@@ -57,11 +57,13 @@ def test_what_driver_and_gpu_can_use_is_taken(run, make_node, tmp_path, driver, 
         node=node_of(make_node, driver, capability), LD_LIBRARY_PATH=f"{tmp_path / 'driver'}:{folder}"
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert {str(folder / name) for name in (cublas, cudnn, cupti)} == {path for path in taken(session) if path.startswith(str(folder))}
+    assert {str(folder / name) for name in (cublas, cudnn, cupti)} == {
+        path for path in taken(session) if path.startswith(str(folder))
+    }
 
 
 def test_what_cannot_be_used_comes_after_everything_else(run, make_node, tmp_path):
-    """The loader has libraries of CUDA 12, the driver is of CUDA 11: what lies in a folder unknown to the loader comes first."""
+    """The loader has libraries of CUDA 12, the driver is of CUDA 11: a folder that the loader does not know comes first."""
     loader = copies(tmp_path / "loader", ["libcuda.so.1", "libcublas.so.12", "libcudnn.so.9"])
     folder = copies(tmp_path / "cuda/lib64", ["libcublas.so.11", "libcudnn.so.8"])
     node = node_of(make_node, 11040, "8.0")

@@ -41,7 +41,9 @@ def hidden(folder):
 
 
 def test_failures_that_nobody_can_hear_end_no_measurement(tmp_path, make_node):
-    node = make_node(devices=2, faults=[{"device": 0, "library": "cuda", "call": "cuLaunchKernelEx", "after": 2000, "code": 700}])
+    node = make_node(
+        devices=2, faults=[{"device": 0, "library": "cuda", "call": "cuLaunchKernelEx", "after": 2000, "code": 700}]
+    )
     session = tmp_path / "session"
     with open("/dev/full", "w") as full:
         process = start(
@@ -248,7 +250,19 @@ def test_an_output_of_the_longest_name_can_be_written(session, tmp_path):
 
 def test_an_output_of_any_bytes_is_measured_into(tmp_path):
     done = subprocess.run(
-        [LAUNCHGAP, "run", "--devices", "host", "--runs", "1", "--filter", CASE, *UNTRACED, "-o", os.fsencode(tmp_path) + b"/bad\xff"],
+        [
+            LAUNCHGAP,
+            "run",
+            "--devices",
+            "host",
+            "--runs",
+            "1",
+            "--filter",
+            CASE,
+            *UNTRACED,
+            "-o",
+            os.fsencode(tmp_path) + b"/bad\xff",
+        ],
         capture_output=True,
         env=environment(LAUNCHGAP_LOCK_DIR=str(tmp_path)),
         timeout=120,

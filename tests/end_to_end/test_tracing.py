@@ -54,7 +54,15 @@ DISTRIBUTIONS = {
 def test_both_arms_recover_a_known_distribution(run, make_node, name):
     launch_ns, median, p99, modes = DISTRIBUTIONS[name]
     done, session = run(
-        "--devices", "gpu", "--runs", 2, "--filter", IDLE, "--trace", "on", node=make_node(**QUIET | {"launch_ns": launch_ns})
+        "--devices",
+        "gpu",
+        "--runs",
+        2,
+        "--filter",
+        IDLE,
+        "--trace",
+        "on",
+        node=make_node(**QUIET | {"launch_ns": launch_ns}),
     )
     assert done.returncode == 0, done.stderr
     (launch,) = rows_of(session, "traced", "launch_ns")
@@ -123,7 +131,9 @@ def test_every_family_has_its_records(run, export, device):
         ("allocation/latency", "free_record_ns"),
     }
     tables = export(session)
-    kernels = {row["case"].split("/")[0]: row["kernel"] for row in table(tables / "kernels.csv") if "gate" not in row["kernel"]}
+    kernels = {
+        row["case"].split("/")[0]: row["kernel"] for row in table(tables / "kernels.csv") if "gate" not in row["kernel"]
+    }
     assert set(kernels) == {"launch", "matmul", "convolution"}
     memory = table(tables / "memory.csv")
     sizes = {row["bytes"] for row in memory if row["case"].startswith("allocation")}
@@ -132,7 +142,9 @@ def test_every_family_has_its_records(run, export, device):
     assert {row["state"] for row in traces} == {"ok"}
     canaries = [row for row in traces if not row["case"] and row["setup"] != "launch+trace=launches"]
     assert canaries and {row["joined"] for row in canaries} == {"100"}
-    joined = [record["allocations_joined"] for _, record in of_kind(session, "trace") if record.get("case", "").startswith("alloc")]
+    joined = [
+        record["allocations_joined"] for _, record in of_kind(session, "trace") if record.get("case", "").startswith("alloc")
+    ]
     assert joined and all(count > 0 for count in joined)
     (check,) = table(tables / "flag_check.csv")
     assert check["before_kernel"] == "0"
@@ -270,7 +282,9 @@ def test_launches_inside_a_library_have_one_owner(run, make_node, nesting):
     description = json.loads(node.read_text())
     description["cupti"] = {"nested": nesting}
     node.write_text(json.dumps(description))
-    done, session = run("--devices", "gpu", "--runs", 1, "--filter", "matmul.*size:256/type:fp32", "--trace", "on", node=node)
+    done, session = run(
+        "--devices", "gpu", "--runs", 1, "--filter", "matmul.*size:256/type:fp32", "--trace", "on", node=node
+    )
     assert done.returncode == 0, done.stderr
     (case,) = [record for _, record in of_kind(session, "trace") if "case" in record]
     counts = case["counts"]
@@ -282,7 +296,16 @@ def test_launches_inside_a_library_have_one_owner(run, make_node, nesting):
 
 def test_without_cupti_auto_leaves_the_traced_arm_out_and_says_so(run, make_node):
     done, session = run(
-        "--devices", "gpu", "--runs", 1, "--filter", IDLE, "--trace", "auto", node=make_node(**QUIET), LAUNCHGAP_LIBCUPTI="/nowhere/libcupti.so"
+        "--devices",
+        "gpu",
+        "--runs",
+        1,
+        "--filter",
+        IDLE,
+        "--trace",
+        "auto",
+        node=make_node(**QUIET),
+        LAUNCHGAP_LIBCUPTI="/nowhere/libcupti.so",
     )
     assert done.returncode == 0, done.stderr
     assert "not traced" in done.stderr and "/nowhere/libcupti.so" in done.stderr
@@ -293,7 +316,16 @@ def test_without_cupti_auto_leaves_the_traced_arm_out_and_says_so(run, make_node
 
 def test_without_cupti_on_is_a_failure(run, make_node):
     done, session = run(
-        "--devices", "gpu", "--runs", 1, "--filter", IDLE, "--trace", "on", node=make_node(**QUIET), LAUNCHGAP_LIBCUPTI="/nowhere/libcupti.so"
+        "--devices",
+        "gpu",
+        "--runs",
+        1,
+        "--filter",
+        IDLE,
+        "--trace",
+        "on",
+        node=make_node(**QUIET),
+        LAUNCHGAP_LIBCUPTI="/nowhere/libcupti.so",
     )
     assert done.returncode == 3
     status = {row["arm"]: row["status"] for row in table(session / "summary.csv")}
@@ -301,13 +333,27 @@ def test_without_cupti_on_is_a_failure(run, make_node):
 
 
 @pytest.mark.parametrize(
-    "variable, tool", [("NSYS_PROFILING_SESSION_ID", "nsys"), ("NV_NSIGHT_INJECTION_PORT_BASE", "ncu"), ("CUDA_INJECTION64_PATH", "an injected tool")]
+    "variable, tool",
+    [
+        ("NSYS_PROFILING_SESSION_ID", "nsys"),
+        ("NV_NSIGHT_INJECTION_PORT_BASE", "ncu"),
+        ("CUDA_INJECTION64_PATH", "an injected tool"),
+    ],
 )
 def test_under_a_tool_cupti_is_left_alone_and_the_results_are_marked(run, make_node, variable, tool):
     # A call of CUPTI would end the process.
     faults = [{"library": "cupti", "call": "cuptiSubscribe", "after": 0, "abort": True}]
     done, session = run(
-        "--devices", "gpu", "--runs", 1, "--filter", IDLE, "--trace", "auto", node=make_node(faults=faults, **QUIET), **{variable: "1"}
+        "--devices",
+        "gpu",
+        "--runs",
+        1,
+        "--filter",
+        IDLE,
+        "--trace",
+        "auto",
+        node=make_node(faults=faults, **QUIET),
+        **{variable: "1"},
     )
     assert done.returncode == 0, done.stderr
     runs = table(session / "runs.csv")
@@ -321,7 +367,9 @@ def test_under_a_tool_cupti_is_left_alone_and_the_results_are_marked(run, make_n
 def test_a_cupti_that_hangs_costs_one_time_out_and_the_plain_arm_nothing(run, make_node, call, after):
     faults = [{"library": "cupti", "call": call, "after": after, "hang": True}]
     node = make_node(faults=faults, **QUIET | {"launch_ns": {"constant": 22_000}, "kernel_ns": {"constant": 2000}})
-    done, session = run("--devices", "gpu", "--runs", 3, "--timeout", 2, "--filter", IDLE, "--trace", "on", node=node, timeout=60)
+    done, session = run(
+        "--devices", "gpu", "--runs", 3, "--timeout", 2, "--filter", IDLE, "--trace", "on", node=node, timeout=60
+    )
     assert done.returncode == 3
     rows = table(session / "summary.csv")
     assert {row["status"] for row in rows if row["arm"] == "plain"} == {"ok"}
@@ -334,7 +382,9 @@ def test_a_cupti_that_hangs_costs_one_time_out_and_the_plain_arm_nothing(run, ma
 
 def test_a_cupti_that_crashes_takes_only_its_own_arm_along(run, make_node):
     faults = [{"library": "cupti", "call": "cuptiActivityFlushAll", "after": 4, "abort": True}]
-    done, session = run("--devices", "gpu", "--runs", 1, "--filter", IDLE, "--trace", "on", node=make_node(faults=faults, **QUIET))
+    done, session = run(
+        "--devices", "gpu", "--runs", 1, "--filter", IDLE, "--trace", "on", node=make_node(faults=faults, **QUIET)
+    )
     assert done.returncode == 3
     rows = table(session / "summary.csv")
     assert {row["status"] for row in rows if row["arm"] == "plain"} == {"ok"}
@@ -345,7 +395,9 @@ def test_a_cupti_that_crashes_takes_only_its_own_arm_along(run, make_node):
 def test_a_kernel_that_never_ends_is_killed_in_either_arm(run, make_node):
     faults = [{"library": "cuda", "call": "cuStreamSynchronize", "after": 5000, "hang": True}]
     node = make_node(faults=faults, **QUIET | {"launch_ns": {"constant": 200_000}, "kernel_ns": {"constant": 2000}})
-    done, session = run("--devices", "gpu", "--runs", 2, "--timeout", 1, "--filter", IDLE, "--trace", "on", node=node, timeout=60)
+    done, session = run(
+        "--devices", "gpu", "--runs", 2, "--timeout", 1, "--filter", IDLE, "--trace", "on", node=node, timeout=60
+    )
     assert done.returncode == 3
     rows = {(row["arm"], row["setup"]): row for row in table(session / "summary.csv")}
     failed = [row for row in rows.values() if row["status"] == "failed"]
@@ -363,10 +415,7 @@ def test_no_plain_process_has_cupti_in_it(run, make_node):
     assert done.returncode == 0, done.stderr
     for row in table(session / "runs.csv"):
         assert row["measured_under_tool"] == ""
-    libraries = {
-        name: {library["name"] for library in record["libraries"]}
-        for name, record in of_kind(session, "end")
-    }
+    libraries = {name: {library["name"] for library in record["libraries"]} for name, record in of_kind(session, "end")}
     for name, loaded in libraries.items():
         assert ("CUPTI" in loaded) == (".traced." in name), name
 
@@ -377,7 +426,14 @@ def test_no_plain_process_has_cupti_in_it(run, make_node):
 @pytest.mark.compares_times
 def test_telemetry_is_what_the_device_says(run, make_node, export):
     nvml = dict(
-        pstate=0, sm_clock_mhz=1410, memory_clock_mhz=1593, temperature_c=41, power_mw=250_000, reasons=4, sw_power_cap_share=0.25, processes=[4711]
+        pstate=0,
+        sm_clock_mhz=1410,
+        memory_clock_mhz=1593,
+        temperature_c=41,
+        power_mw=250_000,
+        reasons=4,
+        sw_power_cap_share=0.25,
+        processes=[4711],
     )
     done, session = run("--devices", "gpu", "--runs", 1, "--filter", IDLE, node=make_node(**QUIET, nvml=nvml))
     assert done.returncode == 0, done.stderr
@@ -399,7 +455,12 @@ def test_telemetry_is_what_the_device_says(run, make_node, export):
     "nvml, faults, extra, missing",
     [
         (dict(missing=["nvmlDeviceGetPowerUsage", "field:74"]), [], {}, {"power_w", "held_by_power_cap_ns"}),
-        ({}, [{"library": "nvml", "call": "nvmlDeviceGetFieldValues", "after": 0, "code": 999}], {}, {"held_by_power_cap_ns", "pcie_replays"}),
+        (
+            {},
+            [{"library": "nvml", "call": "nvmlDeviceGetFieldValues", "after": 0, "code": 999}],
+            {},
+            {"held_by_power_cap_ns", "pcie_replays"},
+        ),
         ({}, [{"library": "nvml", "call": "nvmlInit_v2", "after": 0, "code": 18}], {}, {"sm_clock_mhz", "power_w"}),
         ({}, [{"library": "nvml", "call": "nvmlDeviceGetHandleByUUID", "after": 0, "code": 6}], {}, set()),
         ({}, [], {"LAUNCHGAP_LIBNVML": "/nowhere/libnvidia-ml.so.1"}, {"sm_clock_mhz", "power_w"}),
@@ -407,7 +468,9 @@ def test_telemetry_is_what_the_device_says(run, make_node, export):
     ids=["fields", "field-values", "driver-mismatch", "by-pci-address", "no-library"],
 )
 def test_what_nvml_lacks_is_missing_and_not_zero(run, make_node, export, nvml, faults, extra, missing):
-    done, session = run("--devices", "gpu", "--runs", 1, "--filter", IDLE, node=make_node(faults=faults, **QUIET, nvml=nvml), **extra)
+    done, session = run(
+        "--devices", "gpu", "--runs", 1, "--filter", IDLE, node=make_node(faults=faults, **QUIET, nvml=nvml), **extra
+    )
     assert done.returncode == 0, done.stderr
     quantities = {row["quantity"] for row in table(export(session) / "telemetry.csv")}
     assert not quantities & missing
@@ -423,7 +486,9 @@ def test_what_nvml_lacks_is_missing_and_not_zero(run, make_node, export, nvml, f
 
 @pytest.mark.compares_times
 def test_the_flag_comes_after_the_kernel_begins(run, make_node, export):
-    done, session = run("--devices", "gpu", "--runs", 2, "--filter", "launch/(flag|echo)", "--trace", "on", node=make_node(**QUIET))
+    done, session = run(
+        "--devices", "gpu", "--runs", 2, "--filter", "launch/(flag|echo)", "--trace", "on", node=make_node(**QUIET)
+    )
     assert done.returncode == 0, done.stderr
     (check,) = table(export(session) / "flag_check.csv")
     assert check["before_kernel"] == "0" and int(check["samples"]) == 5 * 200

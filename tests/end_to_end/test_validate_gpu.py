@@ -14,7 +14,11 @@ SCRIPT = ROOT / "scripts" / "validate-gpu"
 
 def validate(*arguments, node, timeout=150):
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("LAUNCHGAP_", "CUDA_", "NVIDIA_"))}
-    environment |= {"LAUNCHGAP_FAKE_NODE": str(node), "LD_LIBRARY_PATH": str(BUILD / "fake_cuda"), "LAUNCHGAP_LOCK_DIR": LOCKS.name}
+    environment |= {
+        "LAUNCHGAP_FAKE_NODE": str(node),
+        "LD_LIBRARY_PATH": str(BUILD / "fake_cuda"),
+        "LAUNCHGAP_LOCK_DIR": LOCKS.name,
+    }
     return subprocess.run([SCRIPT, *map(str, arguments)], env=environment, capture_output=True, text=True, timeout=timeout)
 
 
@@ -82,7 +86,10 @@ def test_an_answer_counts_what_is_not_so_as_that():
     from validation_verdict import NO, YES, all_of
 
     rows = [{"name": name} for name in "abcd"]
-    assert all_of(rows, lambda r: r["name"] != "c", lambda r: r["name"], "runs steady") == (NO, "runs steady: all but 1 of 4: c")
+    assert all_of(rows, lambda r: r["name"] != "c", lambda r: r["name"], "runs steady") == (
+        NO,
+        "runs steady: all but 1 of 4: c",
+    )
     assert all_of(rows, lambda r: True, lambda r: r["name"], "runs steady") == (YES, "all 4 runs steady")
 
 

@@ -24,9 +24,7 @@ class Node:
         for child in self.children:
             if isinstance(child, Node):
                 wanted = {k.rstrip("_"): v for k, v in attributes.items()}
-                if tag in (None, child.tag) and all(
-                    child.attributes.get(k) == v for k, v in wanted.items()
-                ):
+                if tag in (None, child.tag) and all(child.attributes.get(k) == v for k, v in wanted.items()):
                     found.append(child)
                 found += child.all(tag, **attributes)
         return found

@@ -31,8 +31,7 @@ ADVICE = [
         "fine",
         "Launching with cudaLaunchKernelExC costs nothing that can be told from noise here: the "
         "time in the call with cudaLaunchKernelExC is 0.99 to 1.01 times that with the driver API.",
-        "api_ns: 2.31 µs (api:runtime) against 2.31 µs (api:driver), 1.00 times (95 % 0.99 to "
-        "1.01), 10 runs of each",
+        "api_ns: 2.31 µs (api:runtime) against 2.31 µs (api:driver), 1.00 times (95 % 0.99 to 1.01), 10 runs of each",
     ),
 ]
 
@@ -53,13 +52,9 @@ class _Cases:
         self.gpu = spec.backend == "cuda"
         self.call, self.trip = spec.call, spec.trip
 
-    def case(
-        self, name: str, metric: str, value: float, setup: str = "launch", unit: str = "ns"
-    ) -> None:
+    def case(self, name: str, metric: str, value: float, setup: str = "launch", unit: str = "ns") -> None:
         benchmark, params = _split(name)
-        self.builder._case(
-            self.index, self.spec, setup, benchmark, params, metric, value, 30, unit
-        )
+        self.builder._case(self.index, self.spec, setup, benchmark, params, metric, value, 30, unit)
 
     def add(self) -> None:
         self._everywhere()
@@ -71,9 +66,7 @@ class _Cases:
             for name in ("launch/graph/shape:line/nodes:64/mode:replay", "launch/priority"):
                 benchmark, params = _split(name)
                 reason = "the host device has no graphs and no priorities"
-                self.builder._blank(
-                    self.index, self.spec, "launch", benchmark, params, "unsupported", reason
-                )
+                self.builder._blank(self.index, self.spec, "launch", benchmark, params, "unsupported", reason)
         self._tables()
 
     def _everywhere(self) -> None:
@@ -192,7 +185,10 @@ class _Cases:
             tables["advice.csv"].append({**key, **line, "cases": f"{axis}/a:b {axis}/a:c"})
         if not self.gpu:
             return
-        kernels_case, kernels_source = "launch/small_kernels/method:graph/kib:64", "te42kyfo/gpu-benches@1c36d50 gpu-small-kernels"
+        kernels_case, kernels_source = (
+            "launch/small_kernels/method:graph/kib:64",
+            "te42kyfo/gpu-benches@1c36d50 gpu-small-kernels",
+        )
         for quantity, case, ours, gpu, value, same, source in (
             ("launch_throughput", "launch/cscs/wait:end", self.call, "V100", 1830, "false", "cscs"),
             ("launch_throughput", "launch/cscs/wait:end", self.call, "A100", 2700, "false", "cscs"),
@@ -204,9 +200,7 @@ class _Cases:
             line.update(p50_ci_lo=ours * 0.99, p50_ci_hi=ours * 1.01)
             line.update(run_min=ours * 0.97, run_max=ours * 1.04, published_gpu=gpu)
             line.update(published_ns=value, method="null kernel", host="ault", source=source)
-            tables["published.csv"].append(
-                {**key, **line, "ratio": ours / value, "same_model": same}
-            )
+            tables["published.csv"].append({**key, **line, "ratio": ours / value, "same_model": same})
         for method, base in METHODS.items():
             line = {"method": method, "sizes": 5, "runs": 10, "overhead_ns": base}
             line.update(overhead_min=base * 0.98, overhead_max=base * 1.03, bytes_per_ns=2000)

@@ -37,13 +37,15 @@ def columns() -> dict[str, list[str]]:
 # What every session has, and what those of older versions lack.
 SESSION_TABLES = ("devices.csv", "runs.csv", "summary.csv", "quantiles.csv")
 DETAIL_TABLES = (
-    "headlines.csv sequence.csv telemetry.csv variation.csv odd_devices.csv observer.csv parts.csv flag_check.csv kernels.csv traces.csv "
+    "headlines.csv sequence.csv telemetry.csv variation.csv odd_devices.csv observer.csv parts.csv flag_check.csv "
+    "kernels.csv traces.csv "
     "sentences.csv advice.csv published.csv fit.csv"
 ).split()
 PROBABILITIES = sorted(
-    {round(i / 50, 4) for i in range(51)}
-    | {0.005, 0.01, 0.05, 0.25, 0.75, 0.95, 0.99, 0.995, 0.999, 0.9995, 0.9999}
+    {round(i / 50, 4) for i in range(51)} | {0.005, 0.01, 0.05, 0.25, 0.75, 0.95, 0.99, 0.995, 0.999, 0.9995, 0.9999}
 )
+
+
 @dataclass
 class Spec:
     """A device to pretend: what it is, and how fast."""
@@ -186,12 +188,9 @@ class Builder:
         api = "driver" if gpu else "queue"
         idle, burst = (f"launch/null/api:{api}/mode:{mode}" for mode in ("idle", "burst"))
         add = {name: self.tables[name].append for name in DETAIL_TABLES}
-        add["sentences.csv"](
-            {**device, "sentence": f"A launch call takes {spec.call:.0f} ns (median)."}
-        )
+        add["sentences.csv"]({**device, "sentence": f"A launch call takes {spec.call:.0f} ns (median)."})
         add["flag_check.csv"](
-            {**device, "samples": 6000, "before_kernel": 0, "excess_p50_ns": 985}
-            | {"limit_ns": 1308.5, "agrees": "true"}
+            {**device, "samples": 6000, "before_kernel": 0, "excess_p50_ns": 985} | {"limit_ns": 1308.5, "agrees": "true"}
         )
         late = spec.call * 3
         for quantile, factor, overhead in (("p50", 1, 0), ("p99", 1.4, 0), ("p999", 5, late)):
@@ -225,13 +224,9 @@ class Builder:
         for replicate in range(self.replicates):
             self._blocks(index, spec, device, idle, replicate, blocks)
             for setup in ("launch", "launch+trace=kernels"):
-                add["traces.csv"](
-                    {**device, "setup": setup, "replicate": replicate, "case": "", "state": "ok"}
-                )
+                add["traces.csv"]({**device, "setup": setup, "replicate": replicate, "case": "", "state": "ok"})
 
-    def _blocks(
-        self, index: int, spec: Spec, device: dict, case: str, replicate: int, blocks: int
-    ) -> None:
+    def _blocks(self, index: int, spec: Spec, device: dict, case: str, replicate: int, blocks: int) -> None:
         for block in range(blocks):
             begin = 10**12 + (replicate * 30 + index) * 10**9 + block * 17_000_000
             key = {**device, "arm": "plain", "setup": "launch", "replicate": replicate}
@@ -289,9 +284,7 @@ class Builder:
             }
         )
 
-    def _run(
-        self, order: int, index: int, spec: Spec, replicate: int, arm: str, family: str
-    ) -> None:
+    def _run(self, order: int, index: int, spec: Spec, replicate: int, arm: str, family: str) -> None:
         status, reason = "ok", ""
         if spec.fault == "hung" and replicate == 1:
             status, reason = (
@@ -404,9 +397,7 @@ class Builder:
                     )
                     continue
                 rate = spec.tflops * speed / (1 + (1400 / size) ** 1.7)
-                self._work(
-                    index, spec, "matmul", "matmul/library", params, rate, 2 * size**3 / 1e12
-                )
+                self._work(index, spec, "matmul", "matmul/library", params, rate, 2 * size**3 / 1e12)
 
     def _convolution(self, index: int, spec: Spec) -> None:
         layers = ("stem_7x7", "res2_1x1", "res2_3x3", "res3_3x3", "res4_3x3", "res5_3x3", "dw_3x3")
@@ -435,9 +426,7 @@ class Builder:
                     )
                 else:
                     rate = spec.tflops * speed * (0.25 + 0.12 * i if i < 6 else 0.04)
-                    self._work(
-                        index, spec, "convolution", "convolution/library", params, rate, 0.01
-                    )
+                    self._work(index, spec, "convolution", "convolution/library", params, rate, 0.01)
 
     def _allocation(self, index: int, spec: Spec) -> None:
         for allocator, base, slope in (
@@ -539,7 +528,7 @@ class Builder:
             for k, v in zip(
                 ("min", "q1", "p50", "q3", "p90", "p99", "p999", "max"),
                 np.quantile(everything, (0, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999, 1)),
- strict=True,
+                strict=True,
             )
         }
         if len(everything) < 1000:
@@ -585,9 +574,7 @@ class Builder:
             {**self._row(index, spec, setup, benchmark, params), "status": status, "reason": reason}
         )
 
-    def _row(
-        self, index: int, spec: Spec, setup: str, benchmark: str, params: str, arm: str = "plain"
-    ) -> dict[str, Any]:
+    def _row(self, index: int, spec: Spec, setup: str, benchmark: str, params: str, arm: str = "plain") -> dict[str, Any]:
         return {
             **self._common(index, spec),
             "backend": spec.backend,
@@ -695,9 +682,7 @@ def eight_gpus(replicates: int = 3, traced: bool = False) -> Builder:
         ),
         HOST,
     ]
-    return Builder(
-        "20261120T093000Z-8badf0", specs, replicates, traced=traced, node="dgx-07"
-    ).build()
+    return Builder("20261120T093000Z-8badf0", specs, replicates, traced=traced, node="dgx-07").build()
 
 
 def traced() -> Builder:
@@ -721,9 +706,7 @@ def costs() -> Builder:
 
 
 def simulated() -> Builder:
-    return Builder(
-        "20261120T093000Z-fa4e00", [Spec("NVIDIA H100 80GB HBM3", simulated=True)], node="fake-node"
-    ).build()
+    return Builder("20261120T093000Z-fa4e00", [Spec("NVIDIA H100 80GB HBM3", simulated=True)], node="fake-node").build()
 
 
 HOSTILE = "<script>alert(1)</script>, \"$x^2$\"\r\n\u202eevil\u202c 'µ' & \x1b[31m\x00 中文"
@@ -759,8 +742,7 @@ def hostile() -> Builder:
             row.update(dict.fromkeys(keys, bad))
     for state in ("invalid:dropped", "degraded:subscriber_busy(<b>x</b>)", bad):
         builder.tables["traces.csv"].append(
-            {**builder.tables["traces.csv"][0], "setup": bad, "state": state, "reason": bad}
-            | {"case": bad}
+            {**builder.tables["traces.csv"][0], "setup": bad, "state": state, "reason": bad} | {"case": bad}
         )
     for row in builder.tables["runs.csv"]:
         row["measured_under_tool"] = bad
@@ -788,9 +770,7 @@ def killed() -> Builder:
     ).build()
     tables = builder.tables
     tables["summary.csv"] = [
-        r
-        for r in tables["summary.csv"]
-        if r["device_name"] != "host" and r["metric"] != "per_launch_ns"
+        r for r in tables["summary.csv"] if r["device_name"] != "host" and r["metric"] != "per_launch_ns"
     ]
     tables["quantiles.csv"] = [
         r

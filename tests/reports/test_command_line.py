@@ -138,9 +138,7 @@ def test_a_missing_file_is_named(call: Call, session: Path, name: str) -> None:
         ),
     ],
 )
-def test_a_damaged_file_is_refused_with_its_line(
-    call: Call, session: Path, name: str, content: str, says: str
-) -> None:
+def test_a_damaged_file_is_refused_with_its_line(call: Call, session: Path, name: str, content: str, says: str) -> None:
     (session / name).write_text(content, encoding="utf-8")
     result = call(*pairs([session]), "-o", str(session / "out.html"))
     assert result.returncode == 3

@@ -22,12 +22,7 @@ def compared(folders: list[Path]) -> cmp.Comparison:
 
 
 def cell(comparison: cmp.Comparison, case: str, metric: str, device: str) -> cmp.Cell:
-    lines = [
-        x
-        for family in comparison.families.values()
-        for x in family
-        if x.case == case and x.metric == metric
-    ]
+    lines = [x for family in comparison.families.values() for x in family if x.case == case and x.metric == metric]
     assert len(lines) == 1
     slot = next(c.slot for c in comparison.columns if c.title.startswith(device))
     return lines[0].cells[slot]
@@ -100,9 +95,7 @@ def test_a_different_host_or_driver_is_named(gap: list[Path]) -> None:
 
 def test_a_setting_that_differs_between_the_runs_is_named(tmp_path: Path) -> None:
     folders = [
-        make_session.Builder(wait, [make_session.Spec("NVIDIA H200", wait=wait)], seed=1)
-        .build()
-        .write(tmp_path / wait)
+        make_session.Builder(wait, [make_session.Spec("NVIDIA H200", wait=wait)], seed=1).build().write(tmp_path / wait)
         for wait in ("spin", "block")
     ]
     (warning,) = compared(folders).warnings
@@ -111,9 +104,7 @@ def test_a_setting_that_differs_between_the_runs_is_named(tmp_path: Path) -> Non
 
 def test_equal_surroundings_give_no_warning(tmp_path: Path) -> None:
     folders = [
-        make_session.Builder(str(i), [make_session.Spec("NVIDIA H200")], seed=i)
-        .build()
-        .write(tmp_path / str(i))
+        make_session.Builder(str(i), [make_session.Spec("NVIDIA H200")], seed=i).build().write(tmp_path / str(i))
         for i in range(2)
     ]
     comparison = compared(folders)
@@ -124,9 +115,7 @@ def test_equal_surroundings_give_no_warning(tmp_path: Path) -> None:
 def test_simulated_and_real_are_never_set_in_relation(tmp_path: Path) -> None:
     folders = [
         make_session.simulated().write(tmp_path / "simulated"),
-        make_session.Builder("real", [make_session.Spec("Tesla K40m", capability="3.5")])
-        .build()
-        .write(tmp_path / "real"),
+        make_session.Builder("real", [make_session.Spec("Tesla K40m", capability="3.5")]).build().write(tmp_path / "real"),
     ]
     comparison = compared(folders)
     fake = cell(comparison, "launch/null/api:own/mode:idle", "api_ns", "NVIDIA H100")
@@ -157,9 +146,7 @@ def test_the_traced_arm_is_compared_only_where_every_session_has_it(tmp_path: Pa
             if row["arm"] == "traced":
                 # What only the trace sees, at two levels of tracing.
                 for setup in ("launch", "launch+trace=kernels"):
-                    builder.tables["summary.csv"].append(
-                        {**row, "metric": "launch_ns", "setup": setup}
-                    )
+                    builder.tables["summary.csv"].append({**row, "metric": "launch_ns", "setup": setup})
         return builder.write(tmp_path / name)
 
     def metrics(folders: list[Path]) -> set[tuple[str, str]]:

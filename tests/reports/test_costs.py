@@ -54,11 +54,7 @@ def test_advice_has_its_evidence_and_what_is_fine_is_folded(page: Page) -> None:
         assert advice in text_of(root)
         for part in evidence.split("; "):
             assert part in text_of(root)
-    fine = [
-        d
-        for d in root.all("details")
-        if text_of(d.all("summary")[0]) == "What need not be minded: 1 line"
-    ]
+    fine = [d for d in root.all("details") if text_of(d.all("summary")[0]) == "What need not be minded: 1 line"]
     assert [d.all("table") for d in fine] == [[t] for t in tables[1::2]]
 
 
@@ -135,16 +131,13 @@ def test_zero_has_a_place_on_a_log_axis(page: Page) -> None:
 def test_what_could_not_be_measured_is_named_with_its_reason(page: Page) -> None:
     text = text_of(section(page))
     assert (
-        "NVIDIA H200 (0), api:runtime/mode:idle and api:runtime/mode:burst: unsupported, "
-        + make_costs.NO_RUNTIME
+        "NVIDIA H200 (0), api:runtime/mode:idle and api:runtime/mode:burst: unsupported, " + make_costs.NO_RUNTIME
     ) in text
     assert "host, launch/priority: unsupported, the host device has no graphs" in text
 
 
 def test_reasons_stand_alone_where_nothing_was_measured(tmp_path: Path) -> None:
-    builder = make_costs.add_costs(
-        make_session.Builder("s", [make_session.HOST], 2, families=("launch",)).build()
-    )
+    builder = make_costs.add_costs(make_session.Builder("s", [make_session.HOST], 2, families=("launch",)).build())
     (root,) = draw(builder, tmp_path).all("section", id="costs")
     (folded,) = [d for d in root.all("details") if "Not measured at all" in text_of(d)]
     assert "launch/priority: launch/priority: unsupported" in text_of(folded)
@@ -157,9 +150,7 @@ def test_published_values_stand_beside_ours_with_their_sources(page: Page) -> No
     graph = words(drawn["Kernels of 64 KiB in a graph"])
     assert graph.index("H200 (0), here 1.33 µs") < graph.index("H200, same model 1.30 µs")
     assert graph.index("H200, same model") < graph.index("A100 1.46 µs")
-    assert "Source: te42kyfo/gpu-benches@1c36d50" in text_of(
-        drawn["Kernels of 64 KiB in a graph"]
-    )
+    assert "Source: te42kyfo/gpu-benches@1c36d50" in text_of(drawn["Kernels of 64 KiB in a graph"])
     (table,) = root.all("table", class_="numbers")
     assert "H200 (same model)" in text_of(table) and "1.02×" in text_of(table)
 
@@ -191,9 +182,7 @@ def test_each_table_may_be_missing(name: str, tmp_path: Path) -> None:
 
 def test_one_run_has_the_spread_of_its_samples(tmp_path: Path) -> None:
     builder = make_costs.add_costs(
-        make_session.Builder(
-            "s", [make_session.Spec("NVIDIA H200")], 1, families=("launch",)
-        ).build()
+        make_session.Builder("s", [make_session.Spec("NVIDIA H200")], 1, families=("launch",)).build()
     )
     (root,) = draw(builder, tmp_path).all("section", id="costs")
     for caption, figure in figures(root).items():

@@ -43,8 +43,7 @@ def page(folder: Path, doctor: Any = None, cost: tuple[float, float] | None = No
         gpu, host = cost
         device = builder.tables["devices.csv"][0]["device_id"]
         (session / "fallback.csv").write_text(
-            "session_id,device_id,case,gpu_ns,host_ns,ratio\n"
-            f"s,{device},{CASE},{gpu},{host},{host / gpu}\n"
+            f"session_id,device_id,case,gpu_ns,host_ns,ratio\ns,{device},{CASE},{gpu},{host},{host / gpu}\n"
         )
         (session / "fallback_sentences.csv").write_text(
             f"session_id,device_id,sentence\ns,{device},The host takes 61 times as long.\n"

@@ -123,13 +123,8 @@ def test_the_columns_are_those_that_the_program_describes(page: Page) -> None:
 def test_cells_have_si_units_and_the_recorded_number_in_the_title(page: Page) -> None:
     cells = read(page("host_only")).all("table", id="case-table")[0].all("td", class_="num")
     pairs_ = [(c.text, c.attributes.get("title")) for c in cells if c.attributes.get("title")]
-    assert any(
-        re.fullmatch(r"\d+\xa0ns", t) and re.fullmatch(r"\d+(\.\d+)? ns", raw or "")
-        for t, raw in pairs_
-    )
-    assert any(
-        re.fullmatch(r"[\d.]+\xa0ms", t) and (raw or "").endswith(" ns") for t, raw in pairs_
-    )
+    assert any(re.fullmatch(r"\d+\xa0ns", t) and re.fullmatch(r"\d+(\.\d+)? ns", raw or "") for t, raw in pairs_)
+    assert any(re.fullmatch(r"[\d.]+\xa0ms", t) and (raw or "").endswith(" ns") for t, raw in pairs_)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -157,11 +152,7 @@ def test_hostile_strings_are_text(page: Page) -> None:
 
 def test_the_gravest_findings_stand_first_and_equal_reasons_once(page: Page) -> None:
     findings = read(page("eight_gpus")).all("section", id="findings")[0]
-    kinds = [
-        li.attributes["class"]
-        for li in findings.all("ul", class_="findings")[0].children
-        if isinstance(li, Node)
-    ]
+    kinds = [li.attributes["class"] for li in findings.all("ul", class_="findings")[0].children if isinstance(li, Node)]
     assert kinds[:3] == ["unusable", "failed", "failed"]
     assert kinds.index("skipped") < kinds.index("unsupported")
     assert findings.text.count("cuDNN was not found") == 1
@@ -211,9 +202,7 @@ def test_a_run_without_samples_is_named_beside_the_others(page: Page) -> None:
     assert "r1 failed, nothing to draw: no heartbeat for 120 s" in launches.text
 
 
-def test_strips_stand_in_the_order_in_which_the_runs_began(
-    made: Callable[[str], Path], tmp_path: Path
-) -> None:
+def test_strips_stand_in_the_order_in_which_the_runs_began(made: Callable[[str], Path], tmp_path: Path) -> None:
     builder = make_session.host_only()
     for run in builder.tables["runs.csv"]:
         run["begin_utc"] = f"2026-11-20T09:{50 - 10 * run['replicate']:02d}:00Z"
@@ -223,9 +212,7 @@ def test_strips_stand_in_the_order_in_which_the_runs_began(
     assert [t.text for t in svg.all("text") if re.fullmatch(r"r\d", t.text)] == ["r2", "r1", "r0"]
 
 
-def test_the_same_tables_give_the_same_bytes(
-    page: Page, made: Callable[[str], Path], tmp_path: Path
-) -> None:
+def test_the_same_tables_give_the_same_bytes(page: Page, made: Callable[[str], Path], tmp_path: Path) -> None:
     output = tmp_path / "again.html"
     assert program.run([*pairs([made("eight_gpus")]), "-o", str(output)]) == 0
     assert output.read_text(encoding="utf-8") == page("eight_gpus")

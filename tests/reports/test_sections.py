@@ -54,34 +54,25 @@ def text_of(node: Node) -> str:
 
 def figures(node: Node) -> list[str]:
     """The words that stand for each figure, without legends."""
-    labels = [
-        svg.attributes["aria-label"] or "" for f in node.all("figure") for svg in f.all("svg")
-    ]
+    labels = [svg.attributes["aria-label"] or "" for f in node.all("figure") for svg in f.all("svg")]
     return [label.replace("\xa0", " ") for label in labels]
 
 
 def rows(table: Node) -> list[list[str]]:
     return [
-        [c.text.replace("\xa0", " ") for c in row.children if isinstance(c, Node)]
-        for row in table.all("tbody")[0].all("tr")
+        [c.text.replace("\xa0", " ") for c in row.children if isinstance(c, Node)] for row in table.all("tbody")[0].all("tr")
     ]
 
 
 def boxes(root: Node) -> list[Node]:
-    return [
-        n
-        for n in section(root, "findings").all("div")
-        if str(n.attributes.get("class")).startswith("box")
-    ]
+    return [n for n in section(root, "findings").all("div") if str(n.attributes.get("class")).startswith("box")]
 
 
 # There with data, absent without
 
 
 @pytest.mark.parametrize(("identifier", "heading"), SECTIONS.items())
-def test_a_section_has_its_question_and_its_link(
-    page: Page, identifier: str, heading: str
-) -> None:
+def test_a_section_has_its_question_and_its_link(page: Page, identifier: str, heading: str) -> None:
     root = read(page("traced"))
     assert section(root, identifier).all("h2")[0].text == heading
     assert root.all("nav")[0].all("a", href=f"#{identifier}")
@@ -171,9 +162,7 @@ def test_the_page_opens_with_each_device_in_a_line(page: Page) -> None:
 def test_a_device_that_is_slower_than_its_kind_is_named(page: Page) -> None:
     root = read(page("traced"))
     lines = root.all("section", class_="headlines")[0].all("tbody")[0].all("tr")
-    assert "10 % slower than the others of its kind in round trips (8.7 % to 12 %)." in text_of(
-        lines[1]
-    )
+    assert "10 % slower than the others of its kind in round trips (8.7 % to 12 %)." in text_of(lines[1])
     assert lines[1].attributes["class"] == "warning"
     assert not [x for i, x in enumerate(lines) if i != 1 and "of its kind" in x.text]
 
@@ -191,8 +180,7 @@ def test_slower_means_what_it_says(metric: str, ratio: float, words: str, draw: 
     builder = small(2)
     case = IDLE if metric == "roundtrip_ns" else "matmul/library/size:256/type:fp32/cache:warm"
     builder.tables["odd_devices.csv"] = [
-        {"device_id": "GPU-00000000", "arm": "plain", "case": case, "metric": metric}
-        | {"ratio": ratio}
+        {"device_id": "GPU-00000000", "arm": "plain", "case": case, "metric": metric} | {"ratio": ratio}
     ]
     headline = draw(builder).all("section", class_="headlines")[0].all("tbody")[0].all("tr")[0]
     assert f"{words} than the others of its kind" in text_of(headline)
@@ -201,8 +189,7 @@ def test_slower_means_what_it_says(metric: str, ratio: float, words: str, draw: 
 def test_only_the_plain_arm_makes_a_device_odd(draw: Draw) -> None:
     builder = small(2)
     builder.tables["odd_devices.csv"] = [
-        {"device_id": "GPU-00000000", "arm": "traced", "case": IDLE, "metric": "api_ns"}
-        | {"ratio": 1.2}
+        {"device_id": "GPU-00000000", "arm": "traced", "case": IDLE, "metric": "api_ns"} | {"ratio": 1.2}
     ]
     assert "of its kind" not in draw(builder).all("section", class_="headlines")[0].text
 
@@ -217,9 +204,7 @@ def test_a_number_and_its_unit_stay_on_one_line() -> None:
 
 def test_parts_are_of_the_empty_launch_and_stand_in_a_table_too(page: Page) -> None:
     parts = section(read(page("traced")), "parts")
-    assert figures(parts)[0] == (
-        "NVIDIA H200 (0): median 5.30 µs; 1 in 100 6.22 µs; 1 in 1000 14.5 µs"
-    )
+    assert figures(parts)[0] == ("NVIDIA H200 (0): median 5.30 µs; 1 in 100 6.22 µs; 1 in 1000 14.5 µs")
     table = rows(parts.all("table")[0])
     assert len(table) == 5 * 3  # the cross-check's launches are not among them
     assert table[2] == [
@@ -417,9 +402,7 @@ def test_cases_that_lost_records_are_one_box(draw: Draw) -> None:
         lost = {"case": IDLE, "state": "invalid:dropped", "reason": f"{i} records dropped"}
         builder.tables["traces.csv"].append({**row, **lost})
     for row in list(builder.tables["runs.csv"]):
-        builder.tables["runs.csv"].append(
-            {**row, "arm": "traced", "status": "failed", "reason": "a case failed"}
-        )
+        builder.tables["runs.csv"].append({**row, "arm": "traced", "status": "failed", "reason": "a case failed"})
     root = draw(builder)
     (box,) = boxes(root)
     assert "Trace not to be trusted: invalid:dropped, 6 cases in 6 runs" in text_of(box)

@@ -26,9 +26,7 @@ from launchgap_report import text
         (42, "launches", "42.0 launches"),
     ],
 )
-def test_a_quantity_has_three_digits_and_the_unit_that_suits(
-    value: float | None, unit: str, shown: str
-) -> None:
+def test_a_quantity_has_three_digits_and_the_unit_that_suits(value: float | None, unit: str, shown: str) -> None:
     assert text.quantity(value, unit).replace("\xa0", " ") == shown
 
 

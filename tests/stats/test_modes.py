@@ -98,13 +98,16 @@ SEVERAL_MODES = {
     "90/10, the first 10 times as wide": (2, mixture((0.9, 3000, 100), (0.1, 2500, 10)), 0.98, 0.98),
     "85/10 and a long tail over the second": (
         2,
-        lambda random, n: 2000 + random.permutation(
-            np.concatenate(
-                [
-                    random.normal(0, 2, n - n // 10 - n // 20),
-                    random.exponential(300, n // 20),
-                    random.normal(400, 20, n // 10),
-                ]
+        lambda random, n: (
+            2000
+            + random.permutation(
+                np.concatenate(
+                    [
+                        random.normal(0, 2, n - n // 10 - n // 20),
+                        random.exponential(300, n // 20),
+                        random.normal(400, 20, n // 10),
+                    ]
+                )
             )
         ),
         0.95,

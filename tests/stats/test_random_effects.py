@@ -21,10 +21,7 @@ PARTS = ("within_sd", "between_sd", "icc")
 
 def simulated(sizes, icc, sd=0.1):
     """Lognormal groups of these sizes; of the variance of the logarithms, `icc` is between them."""
-    return [
-        2000 * np.exp(sd * (np.sqrt(icc) * RANDOM.normal() + np.sqrt(1 - icc) * RANDOM.normal(size=n)))
-        for n in sizes
-    ]
+    return [2000 * np.exp(sd * (np.sqrt(icc) * RANDOM.normal() + np.sqrt(1 - icc) * RANDOM.normal(size=n))) for n in sizes]
 
 
 DATA = {
@@ -268,8 +265,7 @@ def test_intervals_cover_the_truth_in_93_to_97_percent(k, n, equal, icc):
     logs += np.repeat(random.normal(scale=truth["between_sd"], size=(SIMULATIONS, k)), sizes, axis=1)
     results = compute_many("random_effects", sizes, np.exp(logs, out=logs))
     covered = {
-        part: np.mean([r[part]["interval"][0] <= truth[part] <= r[part]["interval"][1] for r in results])
-        for part in PARTS
+        part: np.mean([r[part]["interval"][0] <= truth[part] <= r[part]["interval"][1] for r in results]) for part in PARTS
     }
     print(f"coverage k={k} n={n} {'equal' if equal else 'unequal'} icc={icc}: {covered}")
     assert all(0.93 <= share <= 0.97 for share in covered.values()), covered
