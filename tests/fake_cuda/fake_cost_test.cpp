@@ -92,7 +92,8 @@ Prepare call(std::function<Result(FakeCost&, Stream)> body, bool in_null_stream 
 
 /// What ten captured launches are brought to, and what is then done with them.
 constexpr int kNodes = 10;
-Prepare graph(std::function<Result(FakeCost&, Graph, GraphExec, Stream)> body, bool upload = true) {
+Prepare graph(const std::function<Result(FakeCost&, Graph, GraphExec, Stream)>& body,
+              bool upload = true) {
   return [=](FakeCost& t) {
     const Stream on = t.stream();
     const Graph captured = t.line(on, kNodes);
