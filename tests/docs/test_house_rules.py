@@ -154,3 +154,23 @@ def test_every_variable_of_the_environment_that_is_read_is_in_the_one_table():
         named.update(read.findall(path.read_text()))
     assert named - known == set()
     assert {"LAUNCHGAP_LOCK_DIR", "LAUNCHGAP_CUBLAS", "LAUNCHGAP_KERNELS"} <= named
+
+
+def test_words_that_have_a_better_one_stay_out():
+    """docs/definitions.md has the words that launchgap uses; columns and fields keep their names."""
+    replaced = re.compile(r"\b(?:traced|plain) arm\b|\bodd devices?\b|\bOddDevice\b|\bmapped host memory\b|\bin setups of\b")
+    found = [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+        for path in sources(
+            "docs",
+            "harness",
+            "benchmarks",
+            "reports",
+            "scripts",
+            "README.md",
+            suffixes=(".md", ".cpp", ".h", ".py", ".j2", ""),
+        )
+        for number, line in enumerate(path.read_text().splitlines(), start=1)
+        if replaced.search(line)
+    ]
+    assert found == []
