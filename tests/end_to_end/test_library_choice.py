@@ -65,7 +65,7 @@ def test_what_driver_and_gpu_can_use_is_taken(run, make_node, tmp_path, driver, 
 def test_what_cannot_be_used_comes_after_everything_else(run, make_node, tmp_path):
     """The loader has libraries of CUDA 12, the driver is of CUDA 11: a folder that the loader does not know comes first."""
     loader = copies(tmp_path / "loader", ["libcuda.so.1", "libcublas.so.12", "libcudnn.so.9"])
-    """The loader has libraries of CUDA 12, the driver is of CUDA 11: a folder that the loader does not know comes first."""
+    folder = copies(tmp_path / "cuda/lib64", ["libcublas.so.11", "libcudnn.so.8"])
     node = node_of(make_node, 11040, "8.0")
     environment = {"LD_LIBRARY_PATH": str(loader), "CUDA_HOME": str(tmp_path / "cuda")}
     done, session = run("--devices", "gpu", "--runs", 1, "--filter", FILTER, node=node, **environment)
