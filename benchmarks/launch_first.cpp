@@ -22,7 +22,7 @@ class FirstLaunch : public Case {
     stream_ = device_.create_stream();
     const std::int64_t streamed = now_ns();
     const std::int64_t loading = now_ns();
-    kernel_ = device_.load(*kernels::arguments_kernel(sizeof(Argument)));
+    kernel_ = device_.load(*kernels::arguments_kernel(sizeof(StoredValue)));
     const std::int64_t loaded = now_ns();
     // Nothing may clear this memory: the device would do that with a kernel, before the first one.
     words_ = device_.allocate(2 * sizeof(unsigned));
@@ -70,13 +70,13 @@ class FirstLaunch : public Case {
   }
 
   /// Of kernels/arguments.h: the last one is stored.
-  struct Argument {
+  struct StoredValue {
     unsigned* to;
     unsigned words[2];
   };
 
   Launched launch(unsigned word) {
-    Argument value{static_cast<unsigned*>(words_->address()) + word, {0, value_ + word}};
+    StoredValue value{static_cast<unsigned*>(words_->address()) + word, {0, value_ + word}};
     void* arguments[] = {&value};
     const std::int64_t called = now_ns();
     stream_->launch(*kernel_, {1, 1}, arguments);

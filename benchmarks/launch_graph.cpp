@@ -23,7 +23,7 @@ class Kernels {
       : device_(device),
         count_(static_cast<int>(name.number("nodes"))),
         stream_(device.create_stream()),
-        empty_(device.load(*kernels::arguments_kernel(sizeof(Argument)))),
+        empty_(device.load(*kernels::arguments_kernel(sizeof(UnstoredWords)))),
         counting_(device.load(kernels::spin_kernel)),
         counter_(device.allocate(sizeof(unsigned))) {
     if (name.at("shape") == "fan" && count_ > 2) {
@@ -81,7 +81,7 @@ class Kernels {
 
  private:
   /// Of kernels/arguments.h: with nowhere to store them, the words are only there.
-  struct Argument {
+  struct UnstoredWords {
     unsigned* to = nullptr;
     unsigned words[2] = {0, 0};
   };
@@ -106,7 +106,7 @@ class Kernels {
   std::unique_ptr<Event> fork_;
   std::unique_ptr<Kernel> empty_, counting_;
   std::unique_ptr<Buffer> counter_;
-  Argument argument_;
+  UnstoredWords argument_;
 };
 
 class GraphCase : public Case {

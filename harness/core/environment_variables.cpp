@@ -28,6 +28,9 @@ constexpr EnvironmentVariable kVariables[] = {
      "the Python that draws the page; default `.venv/bin/python3` beside `reports/`, else "
      "`python3`"},
     {"LAUNCHGAP_PAGE_TIMEOUT", setting, "seconds that drawing a page may take; default 1800"},
+    {"LAUNCHGAP_DEBUG",
+     setting,
+     "if set, an internal error of the page's Python shows where it arose"},
     {"LAUNCHGAP_LOCK_DIR", setting, "folder of the locks; default `/tmp`"},
     {"TMPDIR", setting, "folder of temporary files; default `/tmp`"},
     {"NO_COLOR", setting, "if set, nothing on a terminal is coloured"},

@@ -35,6 +35,16 @@ constexpr Word kWords[] = {
      "(`odd_devices.csv`)"},
     {"quarantine",
      "cases that a session does not try again on a device, since they crashed or hung there"},
+    {"gate",
+     "a kernel that holds a stream until the host opens it, so that work is enqueued before any of "
+     "it runs"},
+    {"canary",
+     "empty launches at the start of a traced run, which must all be recorded and joined before "
+     "anything is measured"},
+    {"observer effect", "what tracing itself adds to a time"},
+    {"sticky",
+     "of an error: every later call of the process fails too, so the process ends and another "
+     "does the rest"},
     {"session", "one `launchgap run`: its plan, its runs, its folder"},
     {"fingerprint",
      "what should be equal for two results to be comparable, with the values. Written when a run "

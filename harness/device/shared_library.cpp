@@ -74,19 +74,19 @@ class Attempts {
     const std::size_t colon = text.find(": ");
     const std::string name = text.substr(0, colon);
     const std::string reason = colon == std::string::npos ? "" : text.substr(colon + 2);
-    const auto same = std::ranges::find(failed_, reason, &Failed::reason);
+    const auto same = std::ranges::find(failed_, reason, &FailedFiles::reason);
     std::vector<std::string>& names =
-        same != failed_.end() ? same->files : failed_.emplace_back(Failed{reason, {}}).files;
+        same != failed_.end() ? same->files : failed_.emplace_back(FailedFiles{reason, {}}).files;
     if (std::ranges::find(names, name) == names.end()) names.push_back(name);
     const bool in_vain = reason.starts_with("cannot open shared object file: No such file");
     return in_vain && name != file && name.find('/') == std::string::npos ? name : "";
   }
 
-  struct Failed {
+  struct FailedFiles {
     std::string reason;
     std::vector<std::string> files;
   };
-  std::vector<Failed> failed_;
+  std::vector<FailedFiles> failed_;
 };
 
 /// Where the folders of library_folders.h really are.

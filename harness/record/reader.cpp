@@ -71,9 +71,9 @@ class NewerSchema : public Error {
 };
 
 /// Hands the records of a file to a visitor.
-class Reader {
+class LineReader {
  public:
-  Reader(const std::filesystem::path& file, const RecordVisitor& visitor)
+  LineReader(const std::filesystem::path& file, const RecordVisitor& visitor)
       : file_(file), visitor_(visitor) {}
 
   std::vector<std::string> read() {
@@ -153,7 +153,7 @@ class Reader {
 
 std::vector<std::string> read_records(const std::filesystem::path& file,
                                       const RecordVisitor& visitor) {
-  return Reader(file, visitor).read();
+  return LineReader(file, visitor).read();
 }
 
 std::optional<Json> first_record(const std::filesystem::path& file) {

@@ -1,5 +1,7 @@
 #include "harness/summary/all_tables.h"
 
+#include <algorithm>
+
 #include "harness/core/environment_variables.h"
 #include "harness/core/errors.h"
 #include "harness/core/metric.h"
@@ -48,6 +50,16 @@ Json described(const Figure& figure) {
           {"each_device", figure.each_device}};
 }
 
+/// The one benchmark that has it; empty for a metric that several share.
+std::string bringer_of(const Metric& metric) {
+  for (const Benchmark& benchmark : all_benchmarks()) {
+    if (std::ranges::find(benchmark.own_metrics, metric.key, &Metric::key) !=
+        benchmark.own_metrics.end())
+      return benchmark.name;
+  }
+  return "";
+}
+
 Json described(const Headline& headline) {
   return {{"place", headline.place},
           {"heading", headline.heading},
@@ -84,6 +96,7 @@ Json describe_tables() {
   }
   for (const Metric& metric : all_metrics()) {
     all["metrics"].push_back({{"key", metric.key},
+                              {"benchmark", bringer_of(metric)},
                               {"unit", metric.unit},
                               {"direction", name_of(metric.direction)},
                               {"source", metric.source},

@@ -190,12 +190,12 @@ std::vector<ObserverEffect> observer_effects(const std::vector<SummaryRow>& rows
 }
 
 std::vector<LaunchParts> launch_parts(const SessionData& session) {
-  struct Quantile {
+  struct ShownQuantile {
     const char* name;
     double p;
     double half_width;  // samples between p - half_width and p + half_width are averaged
   };
-  constexpr Quantile kQuantiles[] = {
+  constexpr ShownQuantile kQuantiles[] = {
       {"p50", 0.5, 0.05}, {"p99", 0.99, 0.005}, {"p999", 0.999, 0.0005}};
   std::vector<LaunchParts> all;
   for (const auto& [key, data] : session.cases) {

@@ -239,12 +239,12 @@ class FileReader {
 /// The records files of a session: attempts of a run in the order in which they were made, which is
 /// not that of their names.
 std::vector<fs::path> record_files(const fs::path& folder, std::vector<std::string>& problems) {
-  struct Found {
+  struct RecordsFile {
     int replicate, attempt;
     fs::path path;
-    auto operator<=>(const Found&) const = default;
+    auto operator<=>(const RecordsFile&) const = default;
   };
-  std::vector<Found> found;
+  std::vector<RecordsFile> found;
   std::error_code failed;
   for (fs::directory_iterator entry(folder, failed), end; !failed && entry != end;
        entry.increment(failed)) {
@@ -260,7 +260,7 @@ std::vector<fs::path> record_files(const fs::path& folder, std::vector<std::stri
   }
   std::ranges::sort(found);
   std::vector<fs::path> paths;
-  for (Found& file : found) paths.push_back(std::move(file.path));
+  for (RecordsFile& file : found) paths.push_back(std::move(file.path));
   return paths;
 }
 

@@ -183,12 +183,12 @@ TracedValues chains(const BlockRecords& records) {
     const KernelRun* kernel;
     std::int64_t launched_ns;
   };
-  struct Chain {
+  struct ChainRecords {
     bool impossible = false;
     std::vector<Operation> operations;
   };
   const std::size_t n = windows.size();
-  std::vector<Chain> chains(n);
+  std::vector<ChainRecords> chains(n);
   for (const Launch& launch : records.joined.launches) {
     const auto sample = windows.sample_at(launch.begin_ns);
     if (!sample) continue;

@@ -14,7 +14,7 @@ namespace launchgap::doctor {
 namespace {
 
 /// A product name taken apart: the model must be equal, form and memory only must not contradict.
-struct Name {
+struct BoardName {
   std::string model;   // "K40M", "A100", "2080TI"
   std::string form;    // "SXM", "PCIE"
   std::string memory;  // "80"
@@ -69,8 +69,8 @@ std::string_view board_of(std::string_view text) {
   return text;
 }
 
-Name parse_name(std::string_view text) {
-  Name name;
+BoardName parse_name(std::string_view text) {
+  BoardName name;
   const std::vector<std::string> words = words_of(board_of(text));
   for (std::size_t i = 0; i < words.size(); ++i) {
     std::string_view word = words[i];
@@ -94,7 +94,7 @@ bool agree(const std::string& a, const std::string& b) {
   return a.empty() || b.empty() || a == b;
 }
 
-bool matches(const Name& asked, const Name& row) {
+bool matches(const BoardName& asked, const BoardName& row) {
   // "K40" stands for K40m: the letter is the board's form.
   const bool same =
       asked.model == row.model || (asked.model.starts_with('K') && asked.model + "M" == row.model);
@@ -122,7 +122,7 @@ std::vector<std::string> names_in(const std::string& row) {
 /// The words of a name in any order, and apart from them its form and memory.
 struct BoardWords {
   std::vector<std::string> model;
-  Name board;
+  BoardName board;
 
   explicit BoardWords(const std::vector<std::string>& words) {
     for (const std::string& word : words) {
@@ -207,13 +207,13 @@ std::size_t distance(std::string_view a, std::string_view b) {
 }
 
 std::vector<std::string> nearest_names(std::string_view text) {
-  const Name asked = parse_name(text);
+  const BoardName asked = parse_name(text);
   std::vector<std::pair<std::size_t, std::string>> ranked;
   std::vector<std::string> all;
   for (const GpuRow& row : tables().gpus) all.push_back(row.name);
   for (const GpuName& row : tables().gpu_names) all.push_back(row.name);
   for (const std::string& one : all) {
-    const Name name = parse_name(one);
+    const BoardName name = parse_name(one);
     const bool begins = name.model.starts_with(asked.model) || asked.model.starts_with(name.model);
     const std::size_t far = distance(asked.model, name.model);
     if (!asked.model.empty() && (begins || far <= 2)) ranked.emplace_back(far, one);
@@ -255,7 +255,7 @@ std::optional<GpuIdentity> find_gpu(std::string_view text) {
     return GpuIdentity{"a GPU", *capability, architecture_of(*capability)};
   }
   if (const auto id = pci_id_of(text)) return find_gpu_by_pci(*id);
-  const Name asked = parse_name(text);
+  const BoardName asked = parse_name(text);
   std::vector<const GpuRow*> rows;
   for (const GpuRow& row : tables().gpus) {
     if (matches(asked, parse_name(row.name))) rows.push_back(&row);
