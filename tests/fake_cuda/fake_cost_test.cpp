@@ -1,6 +1,7 @@
 // What the description makes calls, launches, kernels and waits cost, key by key.
 #include <array>
 #include <atomic>
+#include <deque>
 #include <functional>
 #include <sched.h>
 
@@ -429,11 +430,12 @@ TEST_F(FakeCost, ALibrarysFirstHandleTakesLongerAndABlockingLaunchUntilItsEnd) {
   setenv("CUDA_LAUNCH_BLOCKING", "1", 1);
   start(a_node(a_device({{"library_ns", kLong}})));
   Cublas blas;
-  CublasHandle first = nullptr, second = nullptr;
-  EXPECT_TAKES(took([&] { return blas.cublasCreate_v2(&first); }), kLong);
-  EXPECT_SOONER(took([&] { return blas.cublasCreate_v2(&second); }), kLong);
-  EXPECT_EQ(blas.cublasDestroy_v2(first), kCublasSuccess);
-  EXPECT_EQ(blas.cublasDestroy_v2(second), kCublasSuccess);
+  std::deque<CublasHandle> handles;  // more than two where a time is taken again
+  const auto create = [&] { return blas.cublasCreate_v2(&handles.emplace_back(nullptr)); };
+  EXPECT_TAKES(took(create), kLong);
+  EXPECT_SOONER(took(create), kLong);
+  for (const CublasHandle handle : handles)
+    EXPECT_EQ(blas.cublasDestroy_v2(handle), kCublasSuccess);
   EXPECT_GE(took([&] { return launch(spin, stream(), 1ull * 30'000'000, DevicePointer{0}); }),
             kLong);
 }

@@ -326,6 +326,7 @@ TEST_F(FakeCublas, TypesHaveTheirStatusOnEachGeneration) {
     EXPECT_EQ(gemm(kCudaR32F, kCudaR16F), row.mixed);
     EXPECT_EQ(gemm(kCudaR32F, kCudaR32F, 7), row.narrow);
     EXPECT_EQ(multiply(nullptr), kCublasSuccess) << "SGEMM is of every generation";
+    EXPECT_EQ(blas.cublasDestroy_v2(handle), kCublasSuccess);
   }
 }
 
