@@ -190,7 +190,7 @@ TEST_F(FakeDriver, ACopyWaitsForBlockingStreamsAlone) {
 
 TEST_F(FakeDriver, AccessesOutsideOfMemoryAreIllegal) {
   using T = FakeDriver;
-  const auto increment_at = [](std::function<DevicePointer(T&, Stream)> address) {
+  const auto increment_at = [](const std::function<DevicePointer(T&, Stream)>& address) {
     return [=](T& t, Stream on) { t.launch(t.increment, on, address(t, on)); };
   };
   const auto nowhere = [](T&, Stream) { return DevicePointer{4096}; };
