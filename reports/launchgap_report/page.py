@@ -32,6 +32,7 @@ from . import (
     traces,
 )
 from . import generations as gen
+from .compare import library_versions
 from .registry import OF_METRIC, SHARE, Column
 from .session import Device, Record, Row, Session
 from .text import MISSING, about, count, percent, quantity, significant
@@ -131,7 +132,7 @@ def render(sessions: list[Session], table: list[gen.Generation]) -> str:
         arms=list(dict.fromkeys(row.arm for d in devices for row in _rows_of(d) if row.arm)),
         cases=[case_line(row, columns, several) for d in devices for row in _rows_of(d)],
         missing=MISSING,
-        library_versions_of=cmp.library_versions,
+        library_versions_of=library_versions,
     )
 
 
