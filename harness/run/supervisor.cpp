@@ -127,20 +127,19 @@ Actions RunSupervisor::handle(const Event& event, std::int64_t now_ns) {
 
 /// An attempt at the cases that are pending, without those that are in quarantine.
 void RunSupervisor::start() {
-  std::vector<SkippedCase> skipped;
+  skipped_.clear();
   std::erase_if(pending_, [&](const PlannedCase& planned) {
     const std::string* const reason = quarantine_.find(run_, planned.name);
     if (!reason) return false;
-    skipped.push_back({planned.name, *reason});
+    skipped_.push_back({planned.name, *reason});
     todo_.push_back(action::Advance{planned.seconds});
     return true;
   });
   if (pending_.empty()) {
     // No worker is needed to say so.
-    if (!skipped.empty()) {
+    if (!skipped_.empty()) {
       action::Write write{attempt_, {}};
-      for (const SkippedCase& left_out : skipped)
-        write.records.push_back(summary_of(left_out.case_name, Status::skipped, left_out.reason));
+      write_skipped(write);
       write.records.push_back(end_of("ok", ""));
       todo_.push_back(std::move(write));
     }
@@ -150,7 +149,7 @@ void RunSupervisor::start() {
   current_.reset();
   sticky_ = false;
   failed_.reset();
-  action::Start start{attempt_, {}, std::move(skipped)};
+  action::Start start{attempt_, {}, skipped_};
   for (const PlannedCase& planned : pending_) start.cases.push_back(planned.name);
   todo_.push_back(std::move(start));
 }
@@ -164,6 +163,7 @@ void RunSupervisor::take(const Message& message) {
   if (const auto* begun = std::get_if<message::CaseBegun>(&message)) {
     const auto planned = std::ranges::find(pending_, begun->case_name, &PlannedCase::name);
     if (planned == pending_.end()) return;
+    skipped_.clear();
     current_ = *planned;
     pending_.erase(planned);
   } else if (const auto* end = std::get_if<message::CaseEnded>(&message)) {
@@ -288,6 +288,7 @@ void RunSupervisor::ended_badly(const Reason& reason, std::int64_t now_ns) {
 void RunSupervisor::give_up(const Reason& reason, action::Write write, bool say) {
   const std::string text = text_of(reason);
   if (say) todo_.push_back(action::Fail{run_line("not measured: " + text)});
+  write_skipped(write);
   for (const PlannedCase& planned : pending_) {
     write.records.push_back(summary_of(planned.name, Status::failed, text));
     todo_.push_back(action::Advance{planned.seconds});
@@ -296,6 +297,12 @@ void RunSupervisor::give_up(const Reason& reason, action::Write write, bool say)
   todo_.push_back(std::move(write));
   pending_.clear();
   finish();
+}
+
+/// What the worker would have recorded.
+void RunSupervisor::write_skipped(action::Write& write) {
+  for (const SkippedCase& left_out : std::exchange(skipped_, {}))
+    write.records.push_back(summary_of(left_out.case_name, Status::skipped, left_out.reason));
 }
 
 void RunSupervisor::finish() {

@@ -1,7 +1,7 @@
 // What becomes of a run whose worker works, says something, crashes, hangs or cannot be killed. A
 // state machine without processes, files or clocks: events go in, and what is to be done comes out.
-// docs/architecture.md has the table, "How failures travel", and tests/run/supervisor_test.cpp
-// holds both equal, row by row.
+// docs/architecture.md has the table, "How failures travel"; tests/run/supervisor_test.cpp has a
+// test for each of its rows.
 #pragma once
 
 #include <cstdint>
@@ -64,7 +64,7 @@ namespace event {
 struct CannotStart {
   std::string error;
 };
-/// The worker's process is there; what is done before it begins is not the worker's.
+/// The process exists. Time before this does not count as the worker's silence.
 struct Started {};
 struct Said {
   Message message;
@@ -184,6 +184,7 @@ class RunSupervisor {
   void give_up(const Reason& reason, action::Write write, bool say);
   void ended_between_cases(const Reason& reason, std::int64_t now_ns);
   void ended_badly(const Reason& reason, std::int64_t now_ns);
+  void write_skipped(action::Write& write);
   void finish();
   std::string case_line(const std::string& what) const;
   std::string run_line(const std::string& what) const;
@@ -195,7 +196,8 @@ class RunSupervisor {
 
   State state_ = State::working;
   int attempt_ = 0;
-  std::deque<PlannedCase> pending_;  // not yet begun
+  std::deque<PlannedCase> pending_;   // not yet begun
+  std::vector<SkippedCase> skipped_;  // the worker records them before it begins its first case
   std::optional<PlannedCase> current_;
   bool sticky_ = false;  // the worker is about to end, since its device is lost to it
   std::optional<message::Failed> failed_;  // what the worker said of its own end

@@ -467,6 +467,20 @@ TEST(Quarantine, OfEveryCaseNeedsNoWorkerToSaySo) {
                   {"advance 1", "advance 40", "write #0: a skipped, b skipped, end ok", "finish"}));
 }
 
+TEST(Quarantine, IsRecordedWhereTheWorkerEndedBeforeItCould) {
+  Quarantine quarantine;
+  play({begins("a"), crashes(), begins("b"), ends("b"), exits()}, quarantine);
+  const PlannedRun next = two_cases("launch", Arm::plain, 1);
+  EXPECT_THAT(play({crashes()}, quarantine, next),
+              ElementsAreArray({"advance 1",
+                                "start #0: b without a",
+                                "fail: A100 (0): launch r1: not measured: the process was killed "
+                                "by SIGSEGV",
+                                "advance 40",
+                                "write #0: a skipped, b failed, end failed",
+                                "finish"}));
+}
+
 TEST(Quarantine, IsOfADeviceAnArmAndALevelOfTracing) {
   Quarantine quarantine;
   const PlannedRun run = two_cases("launch+trace=kernels", Arm::traced);
