@@ -1,6 +1,5 @@
 // Kinds of device: which there are, what every device of a kind can, and how one is found and
-// opened. What only some kinds can is asked for by name, so that nobody else asks what kind a
-// device is.
+// opened. Code asks whether a device has a capability (`Can`), and not which kind it is.
 #pragma once
 
 #include <array>
@@ -62,6 +61,12 @@ struct ExpectedSpeed {
   double allocated_bytes_per_s = 1;  // written for the first time
 };
 
+/// Who records what a device does in a traced process.
+enum class RecordedBy {
+  cupti,
+  backend,  // it keeps records of its own
+};
+
 struct Backend {
   std::string_view name;          // in records: "cuda", "host"
   bool is_gpu = true;             // there may be several, each with an index, beside the host
@@ -71,7 +76,8 @@ struct Backend {
   bool runs_alone = false;        // its work takes the CPUs that others launch from
   bool stream_takes_cpu = false;  // each stream works on a CPU of its own
   bool launches_from_first_cpu = false;  // since its own threads have the last ones
-  double warm_up_s = 0;                  // how long it works until its clock is up
+  RecordedBy recorded_by = RecordedBy::cupti;
+  double warm_up_s = 0;  // how long it works until its clock is up
   std::vector<std::string> matmul_types, convolution_types;  // of the axis `type`
   std::vector<std::string> allocators;                       // of the axis `allocator`
   ExpectedSpeed expected;

@@ -1,19 +1,18 @@
 #include "harness/run/planned_session.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <sys/random.h>
 
 #include <fmt/format.h>
 
 #include "harness/core/clock.h"
-#include "harness/core/environment_variables.h"
 #include "harness/core/errors.h"
 #include "harness/core/trace_state.h"
 #include "harness/device/backend.h"
 #include "harness/run/filter.h"
 #include "harness/run/planner.h"
 #include "harness/run/process.h"
+#include "harness/run/process_environment.h"
 #include "harness/run/progress.h"
 
 namespace launchgap {
@@ -73,16 +72,13 @@ PlannedSession plan_session(const RunOptions& options) {
   session.options = options;
   session.replicates = options.replicates.value_or(default_replicates(options.profile));
   session.machine = find_devices(kProbeTimeoutS);
-  for (const EnvironmentVariable& variable : environment_variables()) {
-    if (variable.use != VariableUse::falsifies) continue;
-    if (const char* const value = std::getenv(std::string(variable.name).c_str())) {
-      session.machine.notes.push_back(fmt::format(
-          "{}={} is set, and would falsify what is measured ({}): it is removed for the "
-          "processes of this session.",
-          variable.name,
-          value,
-          variable.meaning));
-    }
+  for (const FalsifyingVariable& variable : falsifying_variables()) {
+    session.machine.notes.push_back(
+        fmt::format("{}={} is set, and would falsify what is measured ({}): it is removed for the "
+                    "processes of this session.",
+                    variable.name,
+                    variable.value,
+                    variable.effect));
   }
   session.devices = select_devices(session.machine, options.devices);
   const bool any_gpu = std::ranges::any_of(session.devices, is_usable_gpu);

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <string_view>
 #include <unistd.h>
+#include <utility>
 
 #include "harness/core/environment_variables.h"
 
@@ -17,15 +18,22 @@ bool is_a_place(const std::string& name) {
 
 }  // namespace
 
-Variables remove_falsifying_variables() {
-  Variables removed;
+std::vector<FalsifyingVariable> falsifying_variables() {
+  std::vector<FalsifyingVariable> found;
   for (const EnvironmentVariable& variable : environment_variables()) {
     if (variable.use != VariableUse::falsifies) continue;
-    const std::string name(variable.name);
-    const char* const value = std::getenv(name.c_str());
-    if (!value) continue;
-    removed[name] = value;
-    unsetenv(name.c_str());
+    std::string name(variable.name);
+    if (const char* const value = std::getenv(name.c_str()))
+      found.push_back({std::move(name), value, variable.meaning});
+  }
+  return found;
+}
+
+Variables remove_falsifying_variables() {
+  Variables removed;
+  for (const FalsifyingVariable& variable : falsifying_variables()) {
+    removed[variable.name] = variable.value;
+    unsetenv(variable.name.c_str());
   }
   return removed;
 }

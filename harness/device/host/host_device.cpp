@@ -363,6 +363,7 @@ const Backend& backend() {
     host.runs_alone = true;
     host.stream_takes_cpu = true;
     host.launches_from_first_cpu = true;
+    host.recorded_by = RecordedBy::backend;
     host.matmul_types = {"fp32"};  // of all types, OpenBLAS has this one
     host.convolution_types = {"fp32"};
     host.allocators = {"direct", "mapped", "pool"};
