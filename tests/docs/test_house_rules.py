@@ -82,6 +82,34 @@ def test_the_doctors_folders_include_only_those_before_them():
     assert [f"{of} includes {path}" for of, path in includes if doctors_floor(path) > doctors_floor(of)] == []
 
 
+def folder_of(path: str) -> str:
+    first, *rest = path.split("/")
+    return rest[0] if first == "harness" else first
+
+
+def test_folders_include_what_the_documented_table_says():
+    table = (ROOT / "docs/architecture.md").read_text().split("## Folders")[1].split("\n##")[0]
+    documented: dict[str, set[str]] = {}
+    for name, includes in re.findall(r"^\| `([^`]+)` \| .* \| ([^|]*)\|$", table, flags=re.MULTILINE):
+        rooms = re.findall(r"\b(" + "|".join(documented) + r")\b", includes) if documented else []
+        documented[folder_of(name)] = set(rooms)  # of those above it: no arrow points up
+    documented.pop("reports")
+
+    include = re.compile(r'^#include "((?:harness|kernels|benchmarks)/[^"]+)"', flags=re.MULTILINE)
+    found: dict[str, set[str]] = collections.defaultdict(set)
+    only: dict[tuple[str, str], set[str]] = collections.defaultdict(set)
+    for path in sources("harness", "kernels", "benchmarks", suffixes=(".cpp", ".h", ".cu")):
+        room = folder_of(str(path.relative_to(ROOT)))
+        found[room]
+        for included in include.findall(path.read_text()):
+            if folder_of(included) != room:
+                found[room].add(folder_of(included))
+                only[room, folder_of(included)].add(included)
+    assert documented == found
+    assert only["record", "device"] == {"harness/device/facts.h"}
+    assert only["benchmarks", "summary"] == {"harness/summary/adviser.h"}
+
+
 def test_the_rest_of_launchgap_includes_one_header_of_the_doctor():
     others = [
         f"{of} includes {path}"
