@@ -13,8 +13,8 @@
 
 namespace launchgap {
 
-/// Launches in flight at once; half of what the launch queue is known to hold, so that none waits
-/// for room.
+/// Launches in flight at once: a quarter of what CUDA's launch queue holds, about 1,024, so that
+/// none waits for room.
 inline constexpr int kBurst = 256;
 
 /// The way by which a device's launches go.

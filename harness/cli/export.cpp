@@ -14,7 +14,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Every sample as a row, read file by file so that memory stays small.
 /// Half an export is none, and would stand in the way of another one. The folder was empty.
 void remove_tables(const fs::path& folder) {
   std::error_code failed;

@@ -149,24 +149,24 @@ void add_run(CLI::App& app, Action& action, const std::vector<std::string>& comm
   command
       ->add_option("--profile",
                    options->profile,
-                   "quick (3 runs of each, minutes), nightly (10), full (20, every size)")
+                   "quick (3 runs of each), nightly (10), full (20, every size)")
       ->capture_default_str();
   command->add_option(
       "--filter",
       options->filter,
       "Only cases whose name matches this regular expression; a '-' in front: only the others");
   command
-      ->add_option("--runs",
-                   options->replicates,
-                   "Runs of each device and family, in place of the profile's. Of families other "
-                   "than launch a "
-                   "third as many are traced, one at least")
+      ->add_option(
+          "--runs",
+          options->replicates,
+          "Runs of each device and process configuration, in place of the profile's. Those "
+          "with launch/null are traced as often, others a third as often, once at least")
       ->check(CLI::Range(1, 10000));
   command
       ->add_option("--trace",
                    options->trace,
-                   "Runs under tracing beside the plain ones, to take launches apart: auto where "
-                   "it is possible, on (then what cannot be traced has failed), off")
+                   "Traced runs beside the plain ones, to take launches apart: auto (if it is "
+                   "possible), on (a case that cannot be traced fails), off")
       ->capture_default_str();
   command
       ->add_option("--seed",
@@ -176,7 +176,8 @@ void add_run(CLI::App& app, Action& action, const std::vector<std::string>& comm
   command
       ->add_option("--timeout",
                    options->timeout_s,
-                   "Seconds without a finished block after which a case counts as hung")
+                   "Seconds without a sign of life after which a worker has hung; for a long case "
+                   "five times its estimate")
       ->check(CLI::Range(0.1, 1e6))
       ->check(finite)
       ->capture_default_str();

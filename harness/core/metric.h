@@ -1,4 +1,5 @@
-// Every metric that a benchmark may report, in one place: console, CSV, page and docs read it.
+// Every metric that a benchmark may report: those that several share, and those that one brings.
+// Console, CSV, page and docs read them here.
 #pragma once
 
 #include <deque>

@@ -34,7 +34,8 @@ constexpr Word kWords[] = {
      "a GPU that differs from the others of its name by more than chance and 2 % "
      "(`odd_devices.csv`)"},
     {"quarantine",
-     "cases that a session does not try again on a device, since they crashed or hung there"},
+     "cases that a session does not try again, since they crashed or hung on that device in that "
+     "arm and at that level of tracing"},
     {"gate",
      "a kernel that holds a stream until the host opens it, so that work is enqueued before any of "
      "it runs"},

@@ -4,10 +4,9 @@
 //
 //   const Registration null_launch = benchmark("launch/null")
 //       .asks("What does a launch cost when the kernel does nothing?")
-//       .axis("mode", {"idle", "burst"})
-//       .metrics([](const CaseName& name) { … })
-//       .samples([](Profile profile, const CaseName& name) { return Sampling{5, 1000}; })
-//       .one_device_at_a_time()
+//       .axis("mode", "`idle`: the stream is empty; `burst`: launches back to back", {"idle",
+//       "burst"}) .metrics([](const CaseName& name) { … }) .samples([](Profile profile, const
+//       CaseName& name) { return Sampling{5, 1000}; }) .one_device_at_a_time()
 //       .makes<NullLaunch>();
 //
 // See docs/add-a-benchmark.md.

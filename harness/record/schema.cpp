@@ -17,7 +17,7 @@ constexpr StatusInfo kStatuses[] = {
     {"failed", "a call failed, the result was wrong, or the process crashed or hung", true},
     {"skipped",
      "planned and never begun; or not tried again in this run, since it crashed or hung in another "
-     "run on this device",
+     "run on this device in this arm",
      false},
     {"invalid",
      "measured, and not to be trusted: a gate timed out, or the trace is impossible",

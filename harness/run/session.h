@@ -19,8 +19,8 @@ struct SessionResult {
   ExitCode exit_code() const;
 };
 
-/// Runs the plan. SIGINT and SIGTERM stop it and keep what is there. Throws Error only if the
-/// output folder cannot be made or written.
+/// Runs the plan. SIGINT, SIGTERM and SIGHUP stop it and keep what is there. Throws Error only if
+/// the output folder cannot be made or written.
 SessionResult run_session(PlannedSession session);
 
 }  // namespace launchgap
