@@ -153,8 +153,8 @@ TracedValues work(const BlockRecords& records) {
             })->first;
   }
   TracedValues values = with_columns(records);
-  std::vector<double>&kernel_time = values.of("kernel_ns"),
-  &uncovered = values.of("device_idle_ns"), &kernel_count = values.of("kernels");
+  std::vector<double>&kernel_time = values.of("kernel_ns"), &idle = values.of("device_idle_ns"),
+  &kernel_count = values.of("kernels");
   values.kernels_per_sample = usual;
   for (std::size_t i = 0; i < n; ++i) {
     std::vector<const KernelRun*>& own = works[i].kernels;
@@ -167,7 +167,7 @@ TracedValues work(const BlockRecords& records) {
     double total = 0;
     for (const KernelRun* kernel : own) total += between(kernel->begin_ns, kernel->end_ns);
     kernel_time[i] = total / records.operations;
-    uncovered[i] = static_cast<double>(device_idle_ns(own)) / records.operations;
+    idle[i] = static_cast<double>(device_idle_ns(own)) / records.operations;
     kernel_count[i] = static_cast<double>(own.size()) / records.operations;
   }
   return values;
@@ -203,8 +203,8 @@ TracedValues chains(const BlockRecords& records) {
     }
   }
   TracedValues values = with_columns(records);
-  std::vector<double>&kernel_time = values.of("kernel_ns"),
-  &uncovered = values.of("device_idle_ns"), &empty_queue = values.of("starved_share");
+  std::vector<double>&kernel_time = values.of("kernel_ns"), &idle = values.of("device_idle_ns"),
+  &starved = values.of("starved_share");
   for (std::size_t i = 0; i < n; ++i) {
     auto& [impossible, operations] = chains[i];
     if (impossible) continue;
@@ -212,17 +212,17 @@ TracedValues chains(const BlockRecords& records) {
     std::ranges::sort(
         operations, {}, [](const Operation& operation) { return operation.kernel->begin_ns; });
     std::vector<const KernelRun*> kernels;
-    double total = 0, found_empty = 0;
+    double total = 0, starved_kernels = 0;
     std::int64_t busy_until = 0;
     for (const auto& [kernel, launched_ns] : operations) {
       kernels.push_back(kernel);
       total += between(kernel->begin_ns, kernel->end_ns);
-      found_empty += launched_ns >= busy_until && launched_ns != kNoLaunch;
+      starved_kernels += launched_ns >= busy_until && launched_ns != kNoLaunch;
       busy_until = std::max(busy_until, kernel->end_ns);
     }
     kernel_time[i] = total / records.operations;
-    uncovered[i] = static_cast<double>(device_idle_ns(kernels)) / records.operations;
-    empty_queue[i] = found_empty / records.operations;
+    idle[i] = static_cast<double>(device_idle_ns(kernels)) / records.operations;
+    starved[i] = starved_kernels / records.operations;
   }
   return values;
 }
