@@ -33,12 +33,12 @@ class Block {
 
   static constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
 
-  /// Forgets all samples and starts a new block now.
-  void restart() {
+  /// Forgets all samples and starts a new block, now or when it was.
+  void restart(std::int64_t begin_ns = now_ns()) {
     size_ = 0;
-    begin_ns_ = end_ns_ = now_ns();
+    begin_ns_ = end_ns_ = begin_ns;
   }
-  void close() { end_ns_ = now_ns(); }
+  void close(std::int64_t end_ns = now_ns()) { end_ns_ = end_ns; }
 
   /// Keeps one sample: its start on the clock of now_ns(), and one value per metric, in order.
   /// Throws std::logic_error for another number of values, or where there is no room.

@@ -13,6 +13,7 @@ constexpr TraceStateInfo kStates[] = {
      "ok",
      "100 empty launches were recorded and joined without fault before anything was measured.",
      ""},
+    {TraceState::recorded, "recorded", "Somebody else recorded it, and it was imported.", ""},
     {TraceState::cupti_not_found,
      "unavailable:cupti_not_found",
      "CUPTI, NVIDIA's library for tracing, cannot be loaded.",

@@ -10,6 +10,7 @@ namespace launchgap {
 enum class TraceState {
   off,
   ok,
+  recorded,
   cupti_not_found,
   cupti_too_old,
   no_kernel,

@@ -46,6 +46,7 @@ std::uint32_t Trace::name_index(const char* name) {
 void Trace::clear() {
   calls.clear();
   kernels.clear();
+  transfers.clear();
   overheads.clear();
   waits.clear();
   memory.clear();

@@ -16,8 +16,20 @@ namespace launchgap::activity {
 /// Who was called.
 enum class Domain : std::uint8_t { host, driver, runtime };
 
-/// What a call is for; `other` calls are kept and joined to nothing.
-enum class Purpose : std::uint8_t { other, launch, allocate, release };
+/// What a call is for; only launches are joined to kernels.
+enum class Purpose : std::uint8_t {
+  other,
+  launch,
+  launch_graph,
+  allocate,
+  release,
+  copy,
+  fill,
+  wait,  // for a device, a stream or an event
+};
+constexpr bool is_launch(Purpose purpose) {
+  return purpose == Purpose::launch || purpose == Purpose::launch_graph;
+}
 
 /// Times are nanoseconds on the source's clock; 0 is a time that is not known.
 struct Call {
@@ -39,6 +51,16 @@ struct KernelRun {
   std::int32_t grid[3] = {1, 1, 1};
   std::int32_t block[3] = {1, 1, 1};
   bool operator==(const KernelRun&) const = default;
+};
+
+/// A copy or fill by the device, on a stream.
+struct Transfer {
+  std::int64_t begin_ns = 0, end_ns = 0;
+  std::uint64_t bytes = 0;
+  std::uint32_t correlation = 0;
+  std::uint32_t stream = 0;
+  bool fill = false;
+  bool operator==(const Transfer&) const = default;
 };
 
 /// Why the source itself, or the driver, took time.
@@ -84,6 +106,7 @@ struct Graph {
   std::int64_t begin_ns = 0, end_ns = 0;
   std::uint32_t correlation = 0;
   std::uint32_t graph = 0;
+  std::uint32_t stream = 0;
   bool operator==(const Graph&) const = default;
 };
 
@@ -91,6 +114,7 @@ struct Graph {
 struct Trace {
   std::vector<Call> calls;
   std::vector<KernelRun> kernels;
+  std::vector<Transfer> transfers;
   std::vector<Overhead> overheads;
   std::vector<Wait> waits;
   std::vector<Memory> memory;
@@ -105,8 +129,8 @@ struct Trace {
   /// Forgets the records; keeps names and room.
   void clear();
   std::size_t size() const {
-    return calls.size() + kernels.size() + overheads.size() + waits.size() + memory.size() +
-           graphs.size();
+    return calls.size() + kernels.size() + transfers.size() + overheads.size() + waits.size() +
+           memory.size() + graphs.size();
   }
 
  private:

@@ -179,6 +179,11 @@ Benchmark BenchmarkBuilder::makes(std::function<std::unique_ptr<Case>(const Case
   return benchmark_;
 }
 
+Benchmark BenchmarkBuilder::is_recorded() {
+  benchmark_.recorded = true;
+  return only([](Profile, const DeviceFacts&, const CaseName&) { return false; }).benchmark_;
+}
+
 Registration::Registration(Benchmark benchmark) {
   auto& all = registry();
   const auto place = std::ranges::lower_bound(all, benchmark.name, {}, &Benchmark::name);

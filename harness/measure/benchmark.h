@@ -128,12 +128,13 @@ struct Benchmark {
   std::optional<AdviceRule> advice;
   Figures figures;
   bool shows_observer_effect = false;  // runs once more at each lesser level of tracing
+  bool recorded = false;               // `import` reads its cases, and nothing runs them
   std::function<std::unique_ptr<Case>(const CaseContext&)> make;
 
   std::string family() const { return name.substr(0, name.find('/')); }
   /// The family, with the settings of the process that the case asks for.
   ProcessConfig setup_of(const CaseName& name) const;
-  /// The product of all axes, or what is wanted of it.
+  /// The product of all axes, or what is wanted of it; none of what is recorded.
   std::vector<CaseName> cases(Profile profile, const DeviceFacts& facts) const;
 };
 
@@ -187,6 +188,8 @@ class BenchmarkBuilder {
     };
     return benchmark_;
   }
+  /// Its cases are not run: they are what somebody else recorded.
+  Benchmark is_recorded();
   /// For a benchmark of several classes.
   Benchmark makes(std::function<std::unique_ptr<Case>(const CaseContext&)> make);
 

@@ -53,11 +53,13 @@ struct ClockFit {
 struct CountedCalls {
   std::string domain;  // "host", "driver" or "runtime"
   std::uint32_t id = 0;
+  std::optional<std::string> name;  // of imported ones, whose id only tells them apart
   std::uint64_t count = 0;
 
   static void fields(auto& self, auto&& field) {
     field("domain", self.domain);
     field("id", self.id);
+    field("name", self.name);
     field("count", self.count);
   }
 };

@@ -116,7 +116,7 @@ TraceRecord RunTracing::record(const std::string& case_name, const CaseTrace& tr
   record.clock = {clock.offset_ns(), clock.uncertainty_ns(), clock.step_ns(), clock.drift_ppm()};
   record.calls.emplace();
   for (const auto& [call, count] : trace.calls())
-    record.calls->push_back({name_of(call.first), call.second, count});
+    record.calls->push_back({name_of(call.first), call.second, std::nullopt, count});
   record.kernels.emplace();
   for (const auto& [key, use] : trace.kernels()) {
     const auto& [name, grid, block] = key;

@@ -136,6 +136,9 @@ class FileReader {
     } else if (kind == TraceRecord::kName) {
       session_.traces.push_back(
           {run_.device, run_.setup, run_.replicate, fields_from_json<TraceRecord>(json)});
+    } else if (kind == RecordingRecord::kName) {
+      session_.recordings.push_back(
+          {run_.device, run_.replicate, fields_from_json<RecordingRecord>(json)});
     } else if (kind == EndRecord::kName) {
       take_end(json);
     }

@@ -10,6 +10,7 @@
 #include "harness/core/case_name.h"
 #include "harness/core/process_config.h"
 #include "harness/record/reader.h"
+#include "harness/record/recording_record.h"
 #include "harness/record/schema.h"
 #include "harness/record/session_record.h"
 #include "harness/record/trace_record.h"
@@ -89,6 +90,13 @@ struct TraceInfo {
   TraceRecord record;
 };
 
+/// Where an imported run comes from.
+struct RecordingInfo {
+  std::string device;
+  int replicate = 0;
+  RecordingRecord record;
+};
+
 struct CaseData {
   std::string method;
   std::map<int, CaseOutcome> outcomes;  // by replicate
@@ -108,6 +116,7 @@ struct SessionData {
   std::map<CaseKey, CaseData> cases;
   std::vector<TelemetryInfo> telemetry;
   std::vector<TraceInfo> traces;
+  std::vector<RecordingInfo> recordings;
   std::vector<std::string> problems;  // one line each: what could not be read
 
   const DeviceFacts* device(const std::string& uuid) const;

@@ -317,9 +317,9 @@ Table summary_table() {
              &SummaryRow::outlier_share,
              "outliers"),
        {"source",
-        "What measured it: the host's clock, events on the device, the trace, or derived from "
-        "another metric.",
-        [](Row row) { return metric_of(row).source; }},
+        "What measured it: the host's clock, events on the device, the trace, derived from "
+        "another metric; or recorded by somebody else.",
+        [](Row row) { return row.key.arm == kRecorded ? kRecorded : metric_of(row).source; }},
        {"simulated", "Whether it ran on the fake CUDA libraries of the tests.", is_simulated},
        {"method", "What did the work: library, call, algorithm.", &SummaryRow::method},
        estimate("within_run_cv_lo",

@@ -32,6 +32,9 @@ Table kernels_table();
 Table memory_table();
 Table traces_table();
 
+// recording_tables.cpp: where imported runs come from
+Table recordings_table();
+
 // advice_tables.cpp: launches, and what others published of them
 Table advice_table();
 Table published_table();

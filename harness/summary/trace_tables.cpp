@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "harness/core/plan.h"
+#include "harness/core/trace_state.h"
 #include "harness/summary/findings.h"
 #include "harness/summary/table_makers.h"
 
@@ -34,7 +35,9 @@ void see_entries(const SessionData& session,
                  See&& see) {
   for (const TraceInfo& trace : session.traces) {
     const TraceRecord& record = trace.record;
-    if (record.state != "ok" || !trace.setup.usual() || !(record.*list)) continue;
+    const bool counts =
+        record.state == text_of(TraceState::ok) || record.state == text_of(TraceState::recorded);
+    if (!counts || !trace.setup.usual() || !(record.*list)) continue;
     for (const Entry& entry : *(record.*list))
       see(trace.device, record.case_name.value_or(""), entry);
   }

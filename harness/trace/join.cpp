@@ -22,7 +22,7 @@ constexpr std::uint32_t kNone = ~std::uint32_t{0};
 class LaunchByCorrelation {
  public:
   explicit LaunchByCorrelation(std::size_t most)
-      : entries_(std::bit_ceil(2 * most + 1)), shift_(64 - std::countr_zero(entries_.size())) {}
+      : entries_(std::bit_ceil(2 * most + 2)), shift_(64 - std::countr_zero(entries_.size())) {}
 
   /// The launch that has the number already, or kNone after adding it.
   std::uint32_t add(std::uint32_t correlation, std::uint32_t launch) {
@@ -74,7 +74,7 @@ LaunchCalls find_launch_calls(const Trace& trace, JoinCounts& counts) {
   calls.possible.reserve(trace.calls.size());
   for (std::uint32_t i = 0; i < trace.calls.size(); ++i) {
     const Call& call = trace.calls[i];
-    if (call.purpose != activity::Purpose::launch) continue;
+    if (!activity::is_launch(call.purpose)) continue;
     (times_are_possible(call, counts) ? calls.possible : calls.impossible).push_back(i);
   }
   const auto before = [&](std::uint32_t a, std::uint32_t b) {

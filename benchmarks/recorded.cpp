@@ -1,0 +1,78 @@
+// What somebody else recorded of a job, read by `launchgap import`: its launches as cases, beside
+// those that launchgap runs itself.
+#include "harness/measure/benchmark.h"
+
+namespace launchgap {
+namespace {
+
+constexpr Direction kLower = Direction::lower_is_better;
+
+const Registration recorded_launch =
+    benchmark("recorded/launch")
+        .asks("How long do the launches of a recorded job take, and what is beside them?")
+        .axis(
+            "stream",
+            "what the stream was doing when the call began. `idle`: everything on it that began "
+            "before the kernel had ended, so the launch is what is waited for; `busy`: it had "
+            "not, so the device is; `unknown`: the kernel's record is lost, impossible or outside",
+            {"idle", "busy", "unknown"})
+        .brings({"since_last_ns",
+                 "ns",
+                 kLower,
+                 "trace",
+                 "From the end of the launch before, of the same thread, to the begin of this one.",
+                 ""})
+        .brings({"beside_transfers_ns",
+                 "ns",
+                 kLower,
+                 "trace",
+                 "Of the time from the call to the kernel, what copies and fills on the GPU cover.",
+                 ""})
+        .brings({"beside_waits_ns",
+                 "ns",
+                 kLower,
+                 "trace",
+                 "Of the time from the call to the kernel, what waits of other threads cover.",
+                 ""})
+        .brings({"beside_allocations_ns",
+                 "ns",
+                 kLower,
+                 "trace",
+                 "Of the time from the call to the kernel, what calls that allocate or give back "
+                 "cover, of any thread.",
+                 ""})
+        .brings({"beside_calls_ns",
+                 "ns",
+                 kLower,
+                 "trace",
+                 "Of the launch call, what calls of other threads cover.",
+                 ""})
+        .metrics({"api_record_ns",
+                  "launch_ns",
+                  "queue_ns",
+                  "kernel_ns",
+                  "overhead_ns",
+                  "since_last_ns",
+                  "beside_transfers_ns",
+                  "beside_waits_ns",
+                  "beside_allocations_ns",
+                  "beside_calls_ns"})
+        .is_recorded();
+
+const Registration recorded_graph =
+    benchmark("recorded/graph")
+        .asks("How long do the graph launches of a recorded job take?")
+        .axis("stream",
+              "as of `recorded/launch`, of the graph's first kernel",
+              {"idle", "busy", "unknown"})
+        .brings({"graph_ns",
+                 "ns",
+                 kLower,
+                 "trace",
+                 "From the begin of a graph's first kernel to the end of its last.",
+                 ""})
+        .metrics({"api_record_ns", "launch_ns", "queue_ns", "graph_ns", "kernels", "since_last_ns"})
+        .is_recorded();
+
+}  // namespace
+}  // namespace launchgap

@@ -1,0 +1,123 @@
+// launchgap import
+#include <algorithm>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "harness/cli/command.h"
+#include "harness/cli/page.h"
+#include "harness/core/plan.h"
+#include "harness/core/say.h"
+#include "harness/core/stop.h"
+#include "harness/core/text.h"
+#include "harness/recording/imported_session.h"
+#include "harness/summary/all_tables.h"
+
+namespace launchgap::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+const SummaryRow* row_of(const Summarised& summarised,
+                         const std::string& device,
+                         std::string_view state,
+                         std::string_view metric) {
+  const auto found = std::ranges::find_if(summarised.rows, [&](const SummaryRow& row) {
+    return row.key.device == device && row.key.name.benchmark == "recorded/launch" &&
+           row.key.name.at("stream") == state && row.metric == metric;
+  });
+  return found == summarised.rows.end() ? nullptr : &*found;
+}
+
+/// A line for each GPU: how its launches were, on idle streams and on busy ones.
+std::string launch_table(const Summarised& summarised) {
+  std::vector<std::vector<std::string>> rows = {{"device",
+                                                 "stream",
+                                                 "launches",
+                                                 "launch call",
+                                                 "1 in 100 over",
+                                                 "call to kernel",
+                                                 "1 in 100 over",
+                                                 "kernel"}};
+  for (const DeviceFacts& device : summarised.session.devices) {
+    std::string name = device.name;
+    for (const std::string_view state : {"idle", "busy", "unknown"}) {
+      const SummaryRow* const call = row_of(summarised, device.uuid, state, "api_record_ns");
+      if (!call) continue;
+      const SummaryRow* const launch = row_of(summarised, device.uuid, state, "launch_ns");
+      const SummaryRow* const kernel = row_of(summarised, device.uuid, state, "kernel_ns");
+      const auto time = [](const SummaryRow* row, std::optional<double> SummaryRow::*field) {
+        return quantity(row ? row->*field : std::nullopt, "ns");
+      };
+      rows.push_back({std::exchange(name, ""),
+                      std::string(state),
+                      std::to_string(call->n),
+                      time(call, &SummaryRow::p50),
+                      time(call, &SummaryRow::p99),
+                      time(launch, &SummaryRow::p50),
+                      time(launch, &SummaryRow::p99),
+                      time(kernel, &SummaryRow::p50)});
+    }
+  }
+  return table(rows);
+}
+
+ExitCode import(const recording::ImportRequest& request, bool with_page) {
+  const SignalWatch watch;
+  for (const std::string& line : recording::import_recordings(request)) say("{}.", line);
+  const fs::path& folder = request.output;
+  std::vector<std::unique_ptr<Summarised>> sessions;
+  sessions.push_back(std::make_unique<Summarised>(folder));
+  const Summarised& summarised = *sessions.front();
+  write_tables(summarised.tabled(), TableUse::session, folder);
+  answer_text(launch_table(summarised));
+  answer("\nTables: {}\n", (folder / "summary.csv").string());
+  if (!with_page) return ExitCode::done;
+  try {
+    write_page(sessions, folder / "report.html");
+    answer("Page:   {}\n", (folder / "report.html").string());
+  } catch (const Stopped&) {
+    throw;
+  } catch (const Error& error) {
+    say("launchgap: {}. `launchgap report {}` makes it later, here or elsewhere.",
+        error.what(),
+        folder.string());
+  }
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void add_import(CLI::App& app, Action& action, const std::vector<std::string>& command_line) {
+  struct Options {
+    std::vector<std::string> files;
+    std::string output;
+    bool no_page = false;
+  };
+  CLI::App* const command = app.add_subcommand(
+      "import", "Make a session of what somebody else recorded: how a job's launches vary");
+  auto options = std::make_shared<Options>();
+  command
+      ->add_option("files",
+                   options->files,
+                   "SQLite exports of Nsight Systems, profiles of nvprof, Chrome traces of "
+                   "PyTorch's profiler, plain or .gz; several for the ranks of a job")
+      ->required();
+  command->add_option("-o,--output", options->output, "Folder of the session, new or empty")
+      ->required();
+  command->add_flag("--no-report", options->no_page, "Leave out report.html");
+  command->footer(
+      "Example: launchgap import report1.sqlite -o results/my-job\n"
+      "         launchgap report results/my-job results/machine -o compared.html");
+  command->callback([options, &action, command_line] {
+    action = [options, command_line] {
+      recording::ImportRequest request;
+      request.files.assign(options->files.begin(), options->files.end());
+      request.output = options->output;
+      request.command_line = command_line;
+      return import(request, !options->no_page);
+    };
+  });
+}
+
+}  // namespace launchgap::cli

@@ -1,0 +1,65 @@
+// Where an imported run comes from, and how good its recording is, as a record with its fields.
+// docs/record-schema.md says what they mean.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/record/fields.h"
+
+namespace launchgap {
+
+/// Records of the file that were not taken, "calls that are in two rows".
+struct LeftOutRecords {
+  std::string what;
+  std::uint64_t count = 0;
+
+  static void fields(auto& self, auto&& field) {
+    field("what", self.what);
+    field("count", self.count);
+  }
+};
+
+/// One process of a recording, on one GPU.
+struct RecordingRecord {
+  static constexpr std::string_view kName = "recording";
+  std::string file;      // its name, without the folder
+  std::string recorder;  // "Nsight Systems 2024.5.1"
+  std::string form;      // "SQLite, schema 3.13.2"
+  std::string clock;     // "Unix time"
+  std::optional<std::uint64_t> pid;
+  std::optional<std::int64_t> rank;
+  std::int64_t tick_ns = 1;
+  /// The device's clock is ahead of the host's by so much, at least and at most, as far as causes
+  /// come before effects.
+  std::optional<std::int64_t> clock_ahead_least_ns, clock_ahead_most_ns;
+  std::optional<double> clock_drift_ppm;
+  std::string clock_problem;  // why launch latencies are missing; empty where they are not
+  std::uint64_t calls = 0, threads = 0, streams = 0;
+  std::vector<LeftOutRecords> left_out;
+  std::vector<std::string> remarks;
+
+  static void fields(auto& self, auto&& field) {
+    field.may_lack("file", self.file);
+    field.may_lack("recorder", self.recorder);
+    field.may_lack("form", self.form);
+    field.may_lack("clock", self.clock);
+    field("pid", self.pid);
+    field("rank", self.rank);
+    field.may_lack("tick_ns", self.tick_ns);
+    field("clock_ahead_least_ns", self.clock_ahead_least_ns);
+    field("clock_ahead_most_ns", self.clock_ahead_most_ns);
+    field("clock_drift_ppm", self.clock_drift_ppm);
+    field.may_lack("clock_problem", self.clock_problem);
+    field.may_lack("calls", self.calls);
+    field.may_lack("threads", self.threads);
+    field.may_lack("streams", self.streams);
+    field.may_lack("left_out", self.left_out);
+    field.may_lack("remarks", self.remarks);
+  }
+};
+
+}  // namespace launchgap

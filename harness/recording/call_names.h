@@ -1,0 +1,28 @@
+// What calls are for, by the names and numbers that recorders give them.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "harness/device/activity.h"
+
+namespace launchgap::recording {
+
+/// By name: "cudaLaunchKernel_v7000", "cuLaunchKernelEx", "cudaMemcpyAsync". A version at the end
+/// is part of no name.
+activity::Purpose purpose_of(std::string_view name);
+
+/// "cu…" is the driver's, anything else the runtime's.
+activity::Domain domain_of(std::string_view name);
+
+/// "cudaLaunchKernel" of "cudaLaunchKernel_v7000".
+std::string_view without_version(std::string_view name);
+
+/// The name of a call that nvprof knows by its number alone; empty for one that says nothing about
+/// launches.
+std::string_view name_of_call(activity::Domain domain, std::uint64_t number);
+
+/// "hipLaunchKernel": of an AMD GPU.
+bool is_of_amd(std::string_view name);
+
+}  // namespace launchgap::recording

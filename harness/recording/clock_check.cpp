@@ -1,0 +1,128 @@
+#include "harness/recording/clock_check.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "harness/core/text.h"
+
+namespace launchgap::recording {
+namespace {
+
+using activity::Call;
+
+/// A wait for all of a device, by which name a recorder may know it.
+bool waits_for_device(std::string_view name) {
+  return name.starts_with("cudaDeviceSynchronize") || name.starts_with("cuCtxSynchronize") ||
+         name.starts_with("cudaThreadSynchronize");
+}
+
+/// A launch with its kernels' times.
+struct Delay {
+  std::int64_t called_ns, returned_ns, begin_ns, end_ns;
+};
+
+std::vector<Delay> delays_of(const Process& process, const RecordedLaunches& launches) {
+  std::vector<Delay> delays;
+  for (const RecordedLaunch& launch : launches.launches) {
+    const Call& call = process.trace.calls[launch.call];
+    if (launch.stream)
+      delays.push_back({call.begin_ns, call.end_ns, launch.begin_ns, launch.end_ns});
+  }
+  return delays;
+}
+
+/// How far kernels that were launched before a wait for the device outlast it.
+std::optional<std::int64_t> longest_outlasting(const Process& process,
+                                               const std::vector<Delay>& delays) {
+  std::vector<const Call*> waits;
+  for (const Call& call : process.trace.calls) {
+    if (call.purpose == activity::Purpose::wait && waits_for_device(process.trace.name(call.id)))
+      waits.push_back(&call);
+  }
+  std::ranges::sort(waits, {}, &Call::begin_ns);
+  std::optional<std::int64_t> longest;
+  for (const Delay& delay : delays) {
+    const auto next = std::ranges::lower_bound(waits, delay.returned_ns, {}, &Call::begin_ns);
+    if (next == waits.end()) break;
+    const std::int64_t outlasts = delay.end_ns - (*next)->end_ns;
+    longest = std::max(longest.value_or(outlasts), outlasts);
+  }
+  return longest;
+}
+
+/// The slope of the shortest delays over time, in ten windows; nothing for a short recording.
+std::optional<double> drift_ppm(const std::vector<Delay>& delays) {
+  constexpr std::size_t kWindows = 10;
+  constexpr std::int64_t kShortest = 100'000'000;
+  if (delays.size() < 10 * kWindows) return std::nullopt;
+  const std::int64_t begin = delays.front().called_ns, end = delays.back().called_ns;
+  if (end - begin < kShortest) return std::nullopt;
+  struct Window {
+    double at_ns = 0, shortest_ns = std::numeric_limits<double>::max();
+  };
+  std::vector<Window> windows(kWindows);
+  for (const Delay& delay : delays) {
+    const double place =
+        static_cast<double>(delay.called_ns - begin) / static_cast<double>(end - begin);
+    Window& window = windows[std::min(kWindows - 1, static_cast<std::size_t>(place * kWindows))];
+    const auto length = static_cast<double>(delay.begin_ns - delay.called_ns);
+    if (length < window.shortest_ns)
+      window = {static_cast<double>(delay.called_ns - begin), length};
+  }
+  std::erase_if(windows, [](const Window& window) {
+    return window.shortest_ns == std::numeric_limits<double>::max();
+  });
+  if (windows.size() < 3) return std::nullopt;
+  double mean_x = 0, mean_y = 0;
+  for (const Window& window : windows) {
+    mean_x += window.at_ns / static_cast<double>(windows.size());
+    mean_y += window.shortest_ns / static_cast<double>(windows.size());
+  }
+  double xy = 0, xx = 0;
+  for (const Window& window : windows) {
+    xy += (window.at_ns - mean_x) * (window.shortest_ns - mean_y);
+    xx += (window.at_ns - mean_x) * (window.at_ns - mean_x);
+  }
+  return xx > 0 ? std::optional(xy / xx * 1e6) : std::nullopt;
+}
+
+}  // namespace
+
+ClockCheck check_clocks(const Process& process, const RecordedLaunches& launches) {
+  // A queue of a thousand long kernels delays by less, and an error of conversion is less.
+  constexpr std::int64_t kLongestQueue = 1'000'000'000;
+  constexpr std::int64_t kConversionError = 100'000;
+  constexpr double kMostEarly = 0.01;
+
+  const std::vector<Delay> delays = delays_of(process, launches);
+  ClockCheck check;
+  if (delays.empty()) return check;
+  std::int64_t shortest = std::numeric_limits<std::int64_t>::max();
+  for (const Delay& delay : delays) shortest = std::min(shortest, delay.begin_ns - delay.called_ns);
+  check.ahead_most_ns = shortest;
+  check.ahead_least_ns = longest_outlasting(process, delays);
+
+  const bool ahead =
+      shortest > kLongestQueue || check.ahead_least_ns.value_or(0) > kConversionError;
+  const auto early = static_cast<double>(launches.counts.early);
+  const bool behind =
+      early > kMostEarly * static_cast<double>(std::max<std::size_t>(delays.size(), 1));
+  if (ahead || behind) check.drift_ppm = drift_ppm(delays);
+  if (ahead) {
+    check.problem =
+        fmt::format("the GPU's clock is ahead of the host's, by {} at most",
+                    duration_text(static_cast<std::uint64_t>(std::max<std::int64_t>(shortest, 0))));
+  } else if (behind) {
+    check.problem = fmt::format(
+        "{} of {} kernels begin before their launch: the GPU's clock is behind the host's",
+        launches.counts.early,
+        delays.size());
+  }
+  return check;
+}
+
+}  // namespace launchgap::recording

@@ -1,0 +1,58 @@
+#include "harness/recording/compressed_text.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <fcntl.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <fmt/format.h>
+
+#include "harness/core/errors.h"
+#include "harness/core/input_file.h"
+
+namespace launchgap::recording {
+
+struct CompressedText::Reader {
+  gzFile file = nullptr;
+};
+
+CompressedText::CompressedText(const std::filesystem::path& file)
+    : reader_(std::make_unique<Reader>()) {
+  const InputFile checked(file);  // a regular file that can be read
+  const int descriptor = open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY);
+  if (descriptor < 0) throw Error(with_errno(fmt::format("{} cannot be read", file.string())));
+  reader_->file = gzdopen(descriptor, "rb");
+  if (!reader_->file) {
+    close(descriptor);
+    throw Error(fmt::format("{} cannot be read: there is no memory left", file.string()));
+  }
+  gzbuffer(reader_->file, 1 << 18);
+}
+
+CompressedText::~CompressedText() {
+  gzclose_r(reader_->file);
+}
+
+std::size_t CompressedText::read(char* to, std::size_t size) {
+  constexpr std::uint64_t kMost = std::uint64_t{64} << 30;
+  constexpr std::size_t kAtOnce = 1 << 20;
+  const int got = gzread(reader_->file, to, static_cast<unsigned>(std::min(size, kAtOnce)));
+  int code = Z_OK;
+  const char* const text = gzerror(reader_->file, &code);
+  if (got < 0 || (got == 0 && code == Z_BUF_ERROR)) {
+    if (code == Z_ERRNO) throw Error(with_errno("it cannot be read"));
+    throw Error(fmt::format(
+        "its compression ends too early or is damaged ({}): copy the file once more", text));
+  }
+  total_ += static_cast<std::uint64_t>(got);
+  if (total_ > kMost)
+    throw Error(fmt::format("it has more than {} GiB of text: record a shorter time", kMost >> 30));
+  return static_cast<std::size_t>(got);
+}
+
+bool CompressedText::is_compressed() const {
+  return gzdirect(reader_->file) == 0;
+}
+
+}  // namespace launchgap::recording

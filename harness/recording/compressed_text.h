@@ -1,0 +1,30 @@
+// The text of a file that may be compressed by gzip, in pieces.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+
+namespace launchgap::recording {
+
+class CompressedText {
+ public:
+  /// Throws Error if it is no file or cannot be read.
+  explicit CompressedText(const std::filesystem::path& file);
+  ~CompressedText();
+  CompressedText(const CompressedText&) = delete;
+  CompressedText& operator=(const CompressedText&) = delete;
+
+  /// The next bytes, at most `size`; 0 at the end. Throws Error, which does not name the file, if
+  /// it cannot be read, is damaged or ends too early, or comes to more than 64 GiB.
+  std::size_t read(char* to, std::size_t size);
+  bool is_compressed() const;
+
+ private:
+  struct Reader;
+  std::unique_ptr<Reader> reader_;
+  std::uint64_t total_ = 0;
+};
+
+}  // namespace launchgap::recording

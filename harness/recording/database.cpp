@@ -1,0 +1,123 @@
+#include "harness/recording/database.h"
+
+#include <algorithm>
+#include <sqlite3.h>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "harness/core/errors.h"
+
+namespace launchgap::recording {
+namespace {
+
+[[noreturn]] void refuse(sqlite3* database, int code) {
+  switch (code & 0xFF) {
+    case SQLITE_NOTADB:
+    case SQLITE_CORRUPT:
+    case SQLITE_FORMAT:
+      throw Error(fmt::format("it is a damaged SQLite file ({}): export the report once more",
+                              sqlite3_errmsg(database)));
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      throw Error("another program is writing to it: wait until it is done");
+    case SQLITE_NOMEM:
+      throw std::bad_alloc();
+    default:
+      throw Error(fmt::format("it cannot be read as SQLite: {}", sqlite3_errmsg(database)));
+  }
+}
+
+/// A path as a URI, which asks SQLite to leave everything as it is.
+std::string read_only_uri(const std::filesystem::path& file) {
+  std::string uri = "file:";
+  for (const char c : std::filesystem::absolute(file).string()) {
+    if (c == '%' || c == '?' || c == '#') {
+      uri += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    } else {
+      uri += c;
+    }
+  }
+  return uri + "?mode=ro";
+}
+
+}  // namespace
+
+Rows::Rows(sqlite3* database, const std::string& query) : database_(database) {
+  const int code = sqlite3_prepare_v2(database, query.c_str(), -1, &statement_, nullptr);
+  if (code != SQLITE_OK) refuse(database, code);
+}
+
+Rows::~Rows() {
+  sqlite3_finalize(statement_);
+}
+
+bool Rows::next() {
+  const int code = sqlite3_step(statement_);
+  if (code == SQLITE_ROW) return true;
+  if (code != SQLITE_DONE) refuse(database_, code);
+  return false;
+}
+
+bool Rows::has(int column) const {
+  return sqlite3_column_type(statement_, column) != SQLITE_NULL;
+}
+
+std::int64_t Rows::integer(int column) const {
+  return sqlite3_column_int64(statement_, column);
+}
+
+std::string_view Rows::text(int column) const {
+  const auto* const text = reinterpret_cast<const char*>(sqlite3_column_text(statement_, column));
+  if (!text) return {};
+  return {text, static_cast<std::size_t>(sqlite3_column_bytes(statement_, column))};
+}
+
+Database::Database(const std::filesystem::path& file) {
+  constexpr int kFlags = SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX;
+  const int code = sqlite3_open_v2(read_only_uri(file).c_str(), &database_, kFlags, nullptr);
+  try {
+    if (code != SQLITE_OK) refuse(database_, code);
+    // What the file defines itself (views, triggers, functions in its schema) is not to be trusted.
+    sqlite3_db_config(database_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+    sqlite3_db_config(database_, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+    sqlite3_limit(database_, SQLITE_LIMIT_LENGTH, 64 << 20);
+    Rows names = rows("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name");
+    while (names.next()) tables_.emplace_back(names.text(0));
+    for (const std::string& table : tables_) {
+      Rows columns = rows(fmt::format(
+          "SELECT name FROM pragma_table_info({})", "'" + [&] {
+            std::string quoted;
+            for (const char c : table) quoted += c == '\'' ? std::string("''") : std::string(1, c);
+            return quoted;
+          }() + "'"));
+      while (columns.next()) columns_.emplace(table, columns.text(0));
+    }
+  } catch (...) {
+    sqlite3_close(database_);
+    throw;
+  }
+}
+
+Database::~Database() {
+  sqlite3_close(database_);
+}
+
+bool Database::has(std::string_view table) const {
+  return std::ranges::find(tables_, table) != tables_.end();
+}
+
+bool Database::has(std::string_view table, std::string_view column) const {
+  return columns_.contains(std::pair(std::string(table), std::string(column)));
+}
+
+std::string Database::column_or_null(std::string_view table, std::string_view column) const {
+  return has(table, column) ? fmt::format("\"{}\"", column) : "NULL";
+}
+
+std::uint64_t Database::count(std::string_view table) const {
+  Rows rows = this->rows(fmt::format("SELECT count(*) FROM \"{}\"", table));
+  return rows.next() ? static_cast<std::uint64_t>(rows.integer(0)) : 0;
+}
+
+}  // namespace launchgap::recording

@@ -1,0 +1,418 @@
+#include "harness/recording/imported_session.h"
+
+#include <algorithm>
+#include <ctime>
+#include <limits>
+#include <map>
+#include <optional>
+#include <set>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include "harness/core/errors.h"
+#include "harness/core/output_file.h"
+#include "harness/core/plan.h"
+#include "harness/core/printable.h"
+#include "harness/core/trace_state.h"
+#include "harness/core/version.h"
+#include "harness/record/recording_record.h"
+#include "harness/record/records.h"
+#include "harness/record/session_record.h"
+#include "harness/record/trace_record.h"
+#include "harness/record/writer.h"
+#include "harness/recording/clock_check.h"
+#include "harness/recording/launch_values.h"
+#include "harness/recording/recording.h"
+
+namespace launchgap::recording {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::string kRecordedText(kRecorded);
+
+/// FNV-1a, as 16 hexadecimal digits: the same on every machine.
+std::string digest(std::string_view text) {
+  std::uint64_t hash = 0xCBF29CE484222325u;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3u;
+  return fmt::format("{:016x}", hash);
+}
+
+/// A GPU that a file may have told little of. Its own UUID, or one made of what is known: the ranks
+/// of a job have GPUs of their own.
+DeviceFacts facts_of(const Recording& recording, const Process& process, std::uint64_t number) {
+  Gpu gpu;
+  gpu.number = number;
+  const auto known = std::ranges::find(recording.gpus, number, &Gpu::number);
+  if (known != recording.gpus.end()) gpu = *known;
+  DeviceFacts facts;
+  facts.backend = "cuda";
+  facts.index = static_cast<int>(std::min<std::uint64_t>(number, std::numeric_limits<int>::max()));
+  facts.name = gpu.name.empty() ? "a GPU (not recorded which)" : printable(gpu.name, 200);
+  if (!gpu.compute_capability.empty())
+    facts.compute_capability = printable(gpu.compute_capability, 20);
+  facts.memory_bytes = gpu.memory_bytes;
+  if (!recording.driver_version.empty())
+    facts.driver_version = printable(recording.driver_version, 50);
+  if (!gpu.uuid.empty()) {
+    const std::string uuid = printable(gpu.uuid, 80);
+    facts.uuid = uuid.starts_with("GPU-") || uuid.starts_with("MIG-") ? uuid : "GPU-" + uuid;
+  } else {
+    facts.uuid =
+        "recorded-" + digest(fmt::format("{}|{}|{}|{}|{}",
+                                         gpu.name,
+                                         gpu.compute_capability,
+                                         gpu.memory_bytes.value_or(0),
+                                         number,
+                                         process.rank ? std::to_string(*process.rank) : ""));
+  }
+  return facts;
+}
+
+/// The GPUs that did something for a process; one of which nothing is known if none did.
+std::set<std::uint64_t> gpus_of(const Recording& recording, const Process& process) {
+  std::set<std::uint64_t> gpus;
+  for (const activity::KernelRun& kernel : process.trace.kernels)
+    gpus.insert(process.streams[kernel.stream].gpu);
+  for (const activity::Transfer& transfer : process.trace.transfers)
+    gpus.insert(process.streams[transfer.stream].gpu);
+  for (const activity::Graph& graph : process.trace.graphs)
+    gpus.insert(process.streams[graph.stream].gpu);
+  if (gpus.empty()) gpus.insert(recording.gpus.empty() ? 0 : recording.gpus.front().number);
+  return gpus;
+}
+
+struct Extent {
+  std::int64_t begin_ns = std::numeric_limits<std::int64_t>::max();
+  std::int64_t end_ns = std::numeric_limits<std::int64_t>::min();
+
+  void add(const auto& records) {
+    for (const auto& record : records) {
+      if (record.begin_ns <= 0) continue;
+      begin_ns = std::min(begin_ns, record.begin_ns);
+      end_ns = std::max(end_ns, record.end_ns);
+    }
+  }
+  bool empty() const { return end_ns < begin_ns; }
+};
+
+/// "2026-11-20T09:30:00Z", for times that are Unix time; else empty.
+std::string utc_of(std::int64_t unix_ns) {
+  constexpr std::int64_t kFirst = 1'000'000'000LL * 1'000'000'000;  // 2001: before, it is none
+  if (unix_ns < kFirst) return {};
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}",
+                     fmt::gmtime(static_cast<std::time_t>(unix_ns / 1'000'000'000)));
+}
+
+TraceCounts counts_of(const JoinCounts& counts) {
+  const auto number = [](std::uint64_t count) { return static_cast<std::int64_t>(count); };
+  return {number(counts.launches),
+          number(counts.kernels),
+          number(counts.joined),
+          number(counts.kernels_without_launch),
+          number(counts.launches_without_kernel),
+          number(counts.dropped),
+          number(counts.unknown),
+          number(counts.zero),
+          number(counts.inverted),
+          number(counts.early),
+          number(counts.duplicates),
+          number(counts.overlap),
+          number(counts.nested)};
+}
+
+std::vector<CountedKernels> kernels_of(const Process& process, std::uint64_t gpu) {
+  using Shape = std::array<std::int32_t, 3>;
+  std::map<std::tuple<std::uint32_t, Shape, Shape>, CountedKernels> sums;
+  for (const activity::KernelRun& kernel : process.trace.kernels) {
+    if (process.streams[kernel.stream].gpu != gpu || kernel.begin_ns <= 0 ||
+        kernel.end_ns < kernel.begin_ns)
+      continue;
+    const Shape grid = std::to_array(kernel.grid), block = std::to_array(kernel.block);
+    CountedKernels& own = sums[{kernel.name, grid, block}];
+    const auto ns = static_cast<std::uint64_t>(kernel.end_ns - kernel.begin_ns);
+    if (own.count == 0) {
+      own.name = process.trace.name(kernel.name);
+      const auto positive = [](std::int32_t extent) {
+        return static_cast<std::uint64_t>(std::max(extent, 0));
+      };
+      std::ranges::transform(grid, std::back_inserter(own.grid), positive);
+      std::ranges::transform(block, std::back_inserter(own.block), positive);
+      own.shortest_ns = ns;
+    }
+    ++own.count;
+    own.total_ns += ns;
+    own.shortest_ns = std::min(own.shortest_ns, ns);
+    own.longest_ns = std::max(own.longest_ns, ns);
+  }
+  std::vector<CountedKernels> kernels;
+  for (auto& [key, own] : sums) kernels.push_back(std::move(own));
+  return kernels;
+}
+
+std::vector<CountedCalls> calls_of(const Process& process) {
+  std::map<std::pair<activity::Domain, std::uint32_t>, std::uint64_t> counts;
+  for (const activity::Call& call : process.trace.calls) ++counts[{call.domain, call.id}];
+  std::vector<CountedCalls> calls;
+  for (const auto& [call, count] : counts) {
+    CountedCalls& own = calls.emplace_back();
+    own.domain = call.first == activity::Domain::driver ? "driver" : "runtime";
+    own.id = call.second;
+    own.name = process.trace.name(call.second);
+    own.count = count;
+  }
+  return calls;
+}
+
+/// Writes the samples of a case, in blocks.
+void write_case(RecordWriter& writer, const LaunchCase& launches, const std::string& method) {
+  constexpr std::size_t kPerBlock = 8192;
+  const std::string name = launches.name();
+  const std::size_t n = launches.begin_ns.size();
+  for (std::size_t first = 0, block = 0; first < n; first += kPerBlock, ++block) {
+    const std::size_t count = std::min(kPerBlock, n - first);
+    Block samples({}, count);
+    samples.restart(launches.begin_ns[first]);
+    for (std::size_t i = 0; i < count; ++i) samples.keep(launches.begin_ns[first + i]);
+    samples.close(launches.end_ns[first + count - 1]);
+    std::vector<Column> columns;
+    for (const Column& column : launches.columns) {
+      const auto from = column.values.begin() + static_cast<std::ptrdiff_t>(first);
+      columns.push_back({column.metric, {from, from + static_cast<std::ptrdiff_t>(count)}});
+    }
+    writer.write_samples(name, static_cast<int>(block), first, samples, columns);
+  }
+  SummaryRecord summary;
+  summary.case_name = name;
+  summary.status = Status::ok;
+  summary.n = n;
+  summary.method = method;
+  writer.write(record_to_json(summary));
+}
+
+class Import {
+ public:
+  explicit Import(const ImportRequest& request) : request_(request) {}
+
+  std::vector<std::string> run() {
+    make_folder();
+    try {
+      session_.session_id = fmt::format("recorded-{}", digest(identity()));
+      session_.begin_utc = utc_now();
+      session_.command_line = request_.command_line;
+      session_.profile = Profile::full;
+      session_.tracing = {kRecordedText, ""};
+      session_.launchgap_version = kVersion;
+      session_.build = {kBuildType, kCompiler, kGitRevision};
+      session_.host.node = kRecordedText;
+      for (const fs::path& file : request_.files) take(read_recording(file));
+      session_.replicates = static_cast<int>(runs_);
+      for (const std::string& line : lines_) session_.notes.push_back({"info", line});
+      session_.end_utc = utc_now();
+      session_.state = "complete";
+      write_file(
+          request_.output / "session.json",
+          record_to_json(session_).dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+    } catch (...) {
+      std::error_code ignored;
+      fs::remove_all(request_.output / "records", ignored);
+      fs::remove(request_.output / "session.json", ignored);
+      if (made_folder_) fs::remove(request_.output, ignored);
+      throw;
+    }
+    return std::move(lines_);
+  }
+
+ private:
+  void make_folder() {
+    std::error_code failed;
+    const fs::path& path = request_.output;
+    if (fs::exists(path, failed) &&
+        !(fs::is_directory(path, failed) && fs::is_empty(path, failed))) {
+      throw UsageError(fmt::format(
+          "{} exists already and is not an empty folder: name another with -o, or remove it",
+          path.string()));
+    }
+    made_folder_ = !fs::exists(path, failed);
+    fs::create_directories(path / "records", failed);
+    if (failed)
+      throw UsageError(fmt::format("{} cannot be made: {}", path.string(), failed.message()));
+  }
+
+  /// The same files give the same session.
+  std::string identity() const {
+    std::string text;
+    for (const fs::path& file : request_.files) {
+      std::error_code ignored;
+      text += fmt::format("{}|{};", file.filename().string(), fs::file_size(file, ignored));
+    }
+    return text;
+  }
+
+  void take(const Recording& recording) {
+    bool any = false;
+    for (const Process& process : recording.processes) {
+      if (process.trace.calls.empty() && process.trace.kernels.empty()) continue;
+      any = true;
+      take(recording, process);
+    }
+    if (any) return;
+    throw Error(
+        fmt::format("{}: it has neither calls of CUDA nor kernels. Record them: `nsys profile "
+                    "--trace=cuda,nvtx …`, or PyTorch's profiler with "
+                    "activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]",
+                    recording.file.string()));
+  }
+
+  void take(const Recording& recording, const Process& process) {
+    const std::int64_t tick = tick_ns(process);
+    const RecordedLaunches launches = launches_of(process, tick);
+    const ClockCheck clocks = check_clocks(process, launches);
+    const std::set<std::uint64_t> gpus = gpus_of(recording, process);
+    note(recording, process, launches, clocks);
+    for (const std::uint64_t gpu : gpus) {
+      const DeviceFacts facts = facts_of(recording, process, gpu);
+      const int replicate = replicates_[facts.uuid]++;
+      if (replicate == 0) session_.devices.push_back(facts);
+      ++runs_;
+      RecordWriter writer = RecordWriter::create(
+          request_.output / "records" /
+          file_name_part(fmt::format(
+              "{}.{}.r{}.{}.{}.jsonl", kRecorded, facts.uuid, replicate, kRecorded, kRecorded)));
+      write_run(writer, recording, process, facts, replicate);
+      write_recording(writer, recording, process, tick, clocks);
+      write_trace(writer, process, launches, gpu);
+      const bool has_unknown = gpu == *gpus.begin();
+      for (const LaunchCase& own :
+           launch_cases(process, launches, gpu, has_unknown, clocks.trusted()))
+        write_case(writer, own, recording.recorder);
+      EndRecord end;
+      end.status = "ok";
+      Extent extent = extent_of(process);
+      if (!extent.empty())
+        end.duration_s = static_cast<double>(extent.end_ns - extent.begin_ns) * 1e-9;
+      writer.write(record_to_json(end));
+    }
+  }
+
+  static Extent extent_of(const Process& process) {
+    Extent extent;
+    extent.add(process.trace.calls);
+    if (extent.empty()) extent.add(process.trace.kernels);
+    return extent;
+  }
+
+  void write_run(RecordWriter& writer,
+                 const Recording& recording,
+                 const Process& process,
+                 const DeviceFacts& facts,
+                 int replicate) {
+    const Extent extent = extent_of(process);
+    RunRecord record;
+    record.session_id = *session_.session_id;
+    record.node = kRecordedText;
+    record.replicate = replicate;
+    record.arm = kRecordedText;
+    record.setup = kRecordedText;
+    if (!extent.empty()) {
+      record.begin_utc = utc_of(extent.begin_ns);
+      record.begin_ns = extent.begin_ns;
+    }
+    record.pid = static_cast<long>(process.pid);
+    record.device = facts;
+    record.trace_state = text_of(TraceState::recorded);
+    record.fingerprint = Json{{"recorder", recording.recorder},
+                              {"device", facts.name},
+                              {"driver_version", recording.driver_version}};
+    writer.write(record_to_json(record));
+  }
+
+  static void write_recording(RecordWriter& writer,
+                              const Recording& recording,
+                              const Process& process,
+                              std::int64_t tick,
+                              const ClockCheck& clocks) {
+    RecordingRecord record;
+    record.file = recording.file.filename().string();
+    record.recorder = recording.recorder;
+    record.form = recording.form;
+    record.clock = recording.clock;
+    record.pid = process.pid;
+    record.rank = process.rank;
+    record.tick_ns = tick;
+    record.clock_ahead_least_ns = clocks.ahead_least_ns;
+    record.clock_ahead_most_ns = clocks.ahead_most_ns;
+    record.clock_drift_ppm = clocks.drift_ppm;
+    record.clock_problem = clocks.problem;
+    record.calls = process.trace.calls.size();
+    record.threads = process.threads.size();
+    record.streams = process.streams.size();
+    for (const LeftOut& left_out : recording.left_out)
+      record.left_out.push_back({left_out.what, left_out.count});
+    record.remarks = recording.remarks;
+    writer.write(record_to_json(record));
+  }
+
+  static void write_trace(RecordWriter& writer,
+                          const Process& process,
+                          const RecordedLaunches& launches,
+                          std::uint64_t gpu) {
+    TraceRecord record;
+    record.case_name = "recorded/launch";
+    record.state = text_of(TraceState::recorded);
+    record.counts = counts_of(launches.counts);
+    record.impossible = static_cast<std::int64_t>(launches.counts.impossible());
+    record.faults = launches.counts.describe_impossible();
+    record.calls = calls_of(process);
+    record.kernels = kernels_of(process, gpu);
+    writer.write(record_to_json(record));
+  }
+
+  /// What a reader should know at once.
+  void note(const Recording& recording,
+            const Process& process,
+            const RecordedLaunches& launches,
+            const ClockCheck& clocks) {
+    const std::string of =
+        recording.processes.size() > 1
+            ? fmt::format("{}, process {}", recording.file.filename().string(), process.pid)
+            : recording.file.filename().string();
+    const JoinCounts& counts = launches.counts;
+    if (counts.kernels == 0) {
+      lines_.push_back(
+          fmt::format("{}: it has calls and no kernels, so it says what calls cost and nothing of "
+                      "what they started. nsys records kernels with `--trace=cuda`, unless it runs "
+                      "under WSL or the driver refuses",
+                      of));
+    } else if (counts.launches == 0) {
+      lines_.push_back(fmt::format(
+          "{}: it has kernels and no calls, so nothing tells when they were launched", of));
+    }
+    if (counts.launches_without_kernel > 0 && counts.kernels > 0)
+      lines_.push_back(fmt::format("{}: the kernels of {} of {} launches are lost",
+                                   of,
+                                   counts.launches_without_kernel,
+                                   counts.launches));
+    if (!clocks.trusted())
+      lines_.push_back(fmt::format(
+          "{}: {}, so there are no times from a call to its kernel", of, clocks.problem));
+    for (const std::string& remark : recording.remarks)
+      lines_.push_back(fmt::format("{}: {}", of, remark));
+  }
+
+  const ImportRequest& request_;
+  SessionRecord session_;
+  std::map<std::string, int> replicates_;  // runs so far, by device
+  std::size_t runs_ = 0;
+  bool made_folder_ = false;
+  std::vector<std::string> lines_;
+};
+
+}  // namespace
+
+std::vector<std::string> import_recordings(const ImportRequest& request) {
+  return Import(request).run();
+}
+
+}  // namespace launchgap::recording

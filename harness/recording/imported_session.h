@@ -1,0 +1,21 @@
+// A session made of recordings: one run for each process and GPU.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace launchgap::recording {
+
+struct ImportRequest {
+  std::vector<std::filesystem::path> files;
+  std::filesystem::path output;  // new or empty
+  std::vector<std::string> command_line;
+};
+
+/// Reads all files, and then writes session.json and records. Returns what a reader should know,
+/// one line each. Throws Error that names the file which cannot be read, and UsageError for a place
+/// that cannot be written to; nothing is left there then.
+std::vector<std::string> import_recordings(const ImportRequest& request);
+
+}  // namespace launchgap::recording

@@ -1,0 +1,115 @@
+// Which form a file has, by its content.
+#include <algorithm>
+#include <new>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "harness/core/errors.h"
+#include "harness/recording/chrome_trace.h"
+#include "harness/recording/compressed_text.h"
+#include "harness/recording/database.h"
+#include "harness/recording/recording.h"
+#include "harness/recording/sqlite_reports.h"
+
+namespace launchgap::recording {
+namespace {
+
+constexpr std::string_view kSqlite = "SQLite format 3";
+
+/// What begins so, and what to do with it.
+struct Stranger {
+  std::string_view begin;
+  std::string_view what;
+};
+constexpr Stranger kStrangers[] = {
+    {"version https://git-lfs",
+     "it is a pointer to a large file and not the file: `git lfs pull` brings it"},
+    {"/annex/objects/",
+     "it is a pointer to a large file and not the file: `git annex get` brings it"},
+    {"<?xml", "it is XML, a session of nvvp: save its profile by `nvprof --export-profile`"},
+    {"NVPROF", "it is a text of nvprof: record with `nvprof --export-profile FILE`"},
+    {"==", "it is the text that nvprof prints: record with `nvprof --export-profile FILE`"},
+    {"\x7F"
+     "ELF",
+     "it is a program"},
+    {"PK", "it is a zip archive: unpack it first"},
+    {"\x28\xB5\x2F\xFD", "it is compressed by zstd: `zstd -d` it first"},
+    {"BZh", "it is compressed by bzip2: `bunzip2` it first"},
+    {"\xFD"
+     "7zXZ",
+     "it is compressed by xz: `unxz` it first"},
+    {"QDSTRM",
+     "it is an unfinished report of Nsight Systems: finish it by QdstrmImporter, then `nsys export "
+     "--type sqlite`"},
+};
+
+/// The bytes that a file begins with, out of its compression.
+std::string beginning(const std::filesystem::path& file) {
+  std::string text(512, '\0');
+  CompressedText reader(file);
+  std::size_t got = 0;
+  while (got < text.size()) {
+    const std::size_t more = reader.read(text.data() + got, text.size() - got);
+    if (more == 0) break;
+    got += more;
+  }
+  text.resize(got);
+  return text;
+}
+
+[[noreturn]] void refuse(const std::string& begin) {
+  constexpr std::string_view kKnown =
+      "launchgap reads SQLite exports of Nsight Systems (`nsys export --type sqlite "
+      "REPORT.nsys-rep`), "
+      "profiles of nvprof (`--export-profile`) and Chrome traces of PyTorch's profiler";
+  if (begin.empty()) throw Error("it is empty");
+  for (const Stranger& stranger : kStrangers) {
+    if (begin.starts_with(stranger.begin)) throw Error(std::string(stranger.what));
+  }
+  if (begin.find_first_not_of('\0') == std::string::npos)
+    throw Error("it begins with zeros only: copy it again");
+  throw Error(fmt::format("it has no form that launchgap knows: {}", kKnown));
+}
+
+}  // namespace
+
+Recording read_sqlite_report(const std::filesystem::path& file) {
+  Recording recording;
+  recording.file = file;
+  const Database database(file);
+  const auto any_begins = [&](std::string_view begin) {
+    return std::ranges::any_of(database.tables(),
+                               [&](const std::string& table) { return table.starts_with(begin); });
+  };
+  if (database.has("StringIds")) {
+    read_nsys(database, recording);
+  } else if (any_begins("CUPTI_ACTIVITY_KIND_")) {
+    read_nvprof(database, recording);
+  } else {
+    throw Error(
+        "it is SQLite, and has no tables of Nsight Systems or nvprof: export the report by `nsys "
+        "export --type sqlite`");
+  }
+  return recording;
+}
+
+Recording read_recording(const std::filesystem::path& file) {
+  try {
+    const std::string begin = beginning(file);
+    if (begin.starts_with(kSqlite)) return read_sqlite_report(file);
+    const std::size_t first = begin.find_first_not_of(" \t\r\n");
+    if (first != std::string::npos && (begin[first] == '{' || begin[first] == '['))
+      return read_chrome_trace(file);
+    refuse(begin);
+  } catch (const std::bad_alloc&) {
+    throw Error(fmt::format("{}: there is not enough memory for it", file.string()));
+  } catch (const Error& error) {
+    const std::string message = error.what();
+    if (message.starts_with(file.string())) throw;
+    throw Error(fmt::format("{}: {}", file.string(), message));
+  }
+}
+
+}  // namespace launchgap::recording

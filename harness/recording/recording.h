@@ -1,0 +1,91 @@
+// What somebody else's recorder kept of a job: the calls of its processes, and what its GPUs did,
+// in the model that launchgap's own traces have. Times are nanoseconds on the recording's own
+// clock.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
+
+#include "harness/device/activity.h"
+
+namespace launchgap::recording {
+
+/// A GPU, as far as the file tells; what it does not tell is empty.
+struct Gpu {
+  std::uint64_t number = 0;  // by which records name it
+  std::string name, uuid, compute_capability;
+  std::optional<std::uint64_t> memory_bytes;
+  auto operator<=>(const Gpu&) const = default;
+};
+
+struct Stream {
+  std::uint64_t gpu = 0;  // Gpu::number
+  std::uint64_t context = 0;
+  std::uint64_t number = 0;
+  auto operator<=>(const Stream&) const = default;
+};
+
+/// A part of the program that it named itself: an NVTX range, a step of PyTorch's profiler.
+struct Range {
+  std::int64_t begin_ns = 0, end_ns = 0;
+  std::uint32_t thread = 0;
+  std::uint32_t name = 0;  // index into Trace::names
+};
+
+/// In `trace`, the stream of a record is an index into `streams`, the thread of a call one into
+/// `threads`, and the id of a call that of its name.
+struct Process {
+  std::uint64_t pid = 0;
+  std::optional<std::int64_t> rank;  // of a distributed job
+  activity::Trace trace;
+  std::vector<Stream> streams;
+  std::vector<std::string> threads;  // as the recorder calls them
+  std::vector<Range> ranges;
+
+  std::uint32_t stream(const Stream& stream);
+  std::uint32_t thread(std::string_view name);
+  /// Correlation numbers of records have 32 bits, those of recorders up to 64. Throws Error if both
+  /// kinds meet.
+  std::uint32_t correlation(std::uint64_t number);
+
+ private:
+  std::map<Stream, std::uint32_t> stream_index_;
+  std::unordered_map<std::string, std::uint32_t> thread_index_;
+  std::unordered_map<std::uint64_t, std::uint32_t> long_correlations_;
+  std::uint32_t largest_short_ = 0;
+  std::uint32_t last_stream_ = 0;
+};
+
+/// Records that were not taken as they are, with the reason.
+struct LeftOut {
+  std::string what;  // "calls that are in two rows", in the plural
+  std::uint64_t count = 0;
+};
+
+struct Recording {
+  std::filesystem::path file;
+  std::string recorder;        // "Nsight Systems 2024.5.1", "PyTorch's profiler"
+  std::string form;            // "SQLite, schema 3.13.2", "Chrome trace"
+  std::string clock;           // where its times begin: "Unix time"
+  std::string driver_version;  // empty where it is not told
+  std::vector<Gpu> gpus;       // of the machine; not all need be used
+  std::vector<Process> processes;
+  std::vector<LeftOut> left_out;
+  std::vector<std::string> remarks;
+
+  void leave_out(std::string_view what, std::uint64_t count = 1);
+  Process& process(std::uint64_t pid);
+};
+
+/// Reads a file of any form that launchgap knows, by its content. Throws Error, in one line that
+/// names the file and says what it is, why it cannot be read, and what to do.
+Recording read_recording(const std::filesystem::path& file);
+
+}  // namespace launchgap::recording
