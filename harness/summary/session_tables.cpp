@@ -45,7 +45,7 @@ bool is_simulated(const SummaryRow& row) {
 }
 
 const Metric& metric_of(const SummaryRow& row) {
-  static constexpr Metric kUnknown{"", "", Direction::lower_is_better, "", "", ""};
+  static const Metric kUnknown{"", "", Direction::lower_is_better, "", "", ""};
   const Metric* const known = find_metric(row.metric);
   return known ? *known : kUnknown;
 }

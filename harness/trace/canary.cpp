@@ -99,7 +99,7 @@ void check_with_canary(Tracer& tracer, Device& device, Canary& canary) {
     ++canary.tries;
     if (!problem) return;
     if (canary.tries == 1) canary.burst = problem->what();
-    if (canary.tries == kMostTries) throw *problem;
+    if (canary.tries == kMostTries) throw TraceUnavailable(*problem);
     for (const auto until = std::chrono::steady_clock::now() + kBusy;
          std::chrono::steady_clock::now() < until;) {
       stream->launch(*kernel, {1, 1}, nullptr);

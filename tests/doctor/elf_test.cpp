@@ -162,7 +162,8 @@ TEST(Printable, ShowsTextOnOneHarmlessLine) {
       {"bad \xff\xc0\x80 bytes", "bad \\xff\\xc0\\x80 bytes"},
       {"cut \xe2\x82", "cut \\xe2\\x82"},
       {"surrogate \xed\xa0\x80", "surrogate \\xed\\xa0\\x80"},
-      {"back\xe2\x80\xaewards", "back\\u202ewards"},
+      {"back\xe2\x80\xaewards",
+       "back\\u202ewards"},  // NOLINT(misc-misleading-bidirectional): meant
       {"c1 \xc2\x9b", "c1 \\u009b"},
       {"\xf0\x9f\x9a\x80", "\xf0\x9f\x9a\x80"},
       {"back\\slash", "back\\slash"},

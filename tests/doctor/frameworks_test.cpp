@@ -20,7 +20,6 @@ Have without_gpu() {
   return have;
 }
 
-using testing::AnyOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -563,7 +562,7 @@ TEST(Frameworks, WhatTheDriverSaysOfItselfCounts) {
 }
 
 TEST(WhatIf, RefusesWhatDoesNotExistOrContradictsItself) {
-  const auto asking = [](WhatIf question) { return [=] { what_if(question, Have{}); }; };
+  const auto asking = [](const WhatIf& question) { return [=] { what_if(question, Have{}); }; };
   EXPECT_THAT(asking({"torch", {"K41m"}, "", "", ""}),
               ThrowsMessage<UsageError>(HasSubstr("near it are K40m")));
   EXPECT_THAT(

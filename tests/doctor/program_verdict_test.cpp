@@ -14,7 +14,6 @@ namespace launchgap::doctor {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::SizeIs;
 
 namespace fs = std::filesystem;
 
@@ -250,7 +249,7 @@ TEST(ProgramVerdict, IsPrintableWhateverItIsAbout) {
   const std::string all = verdict + to_json(facts).dump();
   EXPECT_EQ(all.find('\x1b'), std::string::npos);
   EXPECT_EQ(all.find("\\u001b"), std::string::npos);
-  EXPECT_EQ(all.find("\xff"), std::string::npos);
+  EXPECT_EQ(all.find('\xff'), std::string::npos);
 }
 
 }  // namespace

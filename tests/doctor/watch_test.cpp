@@ -23,9 +23,7 @@
 namespace launchgap::doctor {
 namespace {
 
-using ::testing::Contains;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::Not;
 
 namespace fs = std::filesystem;

@@ -74,7 +74,10 @@ struct Grid {
     return blocks > 0 && threads > 0 && threads <= kMostThreads;
   }
   bool fits() const { return blocks <= resident; }
-  double waves() const { return static_cast<double>((blocks + resident - 1) / resident); }
+  double waves() const {
+    const unsigned long long whole = (blocks + resident - 1) / resident;
+    return static_cast<double>(whole);
+  }
   kernels::LaunchShape shape() const {
     return {static_cast<unsigned>(blocks), static_cast<unsigned>(threads)};
   }

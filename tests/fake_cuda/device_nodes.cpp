@@ -27,7 +27,7 @@ void open_node(const std::string& name) {
 void map_node(const std::string& name) {
   const auto node = nodes().find(name);
   // Nobody reads it, so the file may be empty.
-  if (node != nodes().end()) mmap(nullptr, 4096, PROT_READ, MAP_SHARED, node->second, 0);
+  if (node != nodes().end()) (void)mmap(nullptr, 4096, PROT_READ, MAP_SHARED, node->second, 0);
 }
 
 }  // namespace

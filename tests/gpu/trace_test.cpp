@@ -311,16 +311,16 @@ TEST_F(GpuTraced, TheRuntimesLaunchesHaveRecordsOfTheirOwn) {
 }
 
 TEST_F(GpuTraced, ThreadsHaveTheirOwnLaunches) {
-  constexpr int kThreads = 4, kLaunches = 100;
+  constexpr std::size_t kThreads = 4, kLaunches = 100;
   const Seen found = seen(kThreads * kLaunches, [&] {
     // The number of a thread or a stream that is gone may be given to another.
     std::barrier all_done(kThreads);
     std::vector<std::thread> threads;
-    for (int i = 0; i < kThreads; ++i) {
+    for (std::size_t i = 0; i < kThreads; ++i) {
       threads.emplace_back([&] {
         device->use_on_this_thread();
         const auto its_own = device->create_stream();
-        for (int j = 0; j < kLaunches; ++j) launch(*its_own, *null, {1, 1});
+        for (std::size_t j = 0; j < kLaunches; ++j) launch(*its_own, *null, {1, 1});
         its_own->wait();
         all_done.arrive_and_wait();
       });

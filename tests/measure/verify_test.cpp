@@ -110,7 +110,7 @@ TEST(VerifyTimedMatmul, TellsTf32FromFp32WhereTheWorstCaseDoesNot) {
     return kernels::float_from_bits((kernels::float_bits(value) + 0x1000u) & ~0x1FFFu);
   };
   const auto multiply = [&](auto&& rounded) {
-    std::vector<float> a(1024 * 1024), b(1024 * 1024);
+    std::vector<float> a(std::size_t{1024} * 1024), b(a.size());
     for (std::size_t i = 0; i < a.size(); ++i) {
       a[i] = rounded(kernels::element(seeds.first, i, seeds.distribution));
       b[i] = rounded(kernels::element(seeds.second, i, seeds.distribution));

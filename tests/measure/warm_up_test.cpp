@@ -33,14 +33,14 @@ TEST(SteadyStart, WaitsForTheEndOfARise) {
     int rounds;
     double factor;
   };
-  for (const auto& [rounds, factor] : {Rise{5, 5.7}, Rise{20, 1.5}, Rise{50, 1.5}, Rise{50, 3}}) {
+  for (const Rise& rise : {Rise{5, 5.7}, Rise{20, 1.5}, Rise{50, 1.5}, Rise{50, 3}}) {
     const auto times = [&](int i) {
-      return 1 + (factor - 1) * std::max(0.0, 1.0 - 1.0 * i / rounds);
+      return 1 + (rise.factor - 1) * std::max(0.0, 1.0 - 1.0 * i / rise.rounds);
     };
     // Of the call alone, of the round trip alone, and of the clock alone.
-    EXPECT_GE(steady_after([&](int i) { return Round{2000 * times(i), 8000, 1980}; }), rounds);
-    EXPECT_GE(steady_after([&](int i) { return Round{2000, 8000 * times(i), 1980}; }), rounds);
-    EXPECT_GE(steady_after([&](int i) { return Round{2000, 8000, 1980 / times(i)}; }), rounds);
+    EXPECT_GE(steady_after([&](int i) { return Round{2000 * times(i), 8000, 1980}; }), rise.rounds);
+    EXPECT_GE(steady_after([&](int i) { return Round{2000, 8000 * times(i), 1980}; }), rise.rounds);
+    EXPECT_GE(steady_after([&](int i) { return Round{2000, 8000, 1980 / times(i)}; }), rise.rounds);
   }
 }
 

@@ -37,7 +37,8 @@ Block launch_block(int samples) {
   Block block({"api_ns", "roundtrip_ns", "per_launch_ns"}, static_cast<std::size_t>(samples));
   block.restart();
   for (int i = 0; i < samples; ++i)
-    block.keep(block.begin_ns() + 6700 * i, 2300 + i % 97, 6700 + i % 89, 2000.125 + i % 83);
+    block.keep(
+        block.begin_ns() + std::int64_t{6700} * i, 2300 + i % 97, 6700 + i % 89, 2000.125 + i % 83);
   block.close();
   return block;
 }

@@ -43,7 +43,8 @@ std::vector<double> around(double level, std::size_t runs, double spread) {
   std::vector<double> medians;
   for (std::size_t i = 0; i < runs; ++i) {
     const double side = i % 2 == 0 ? 1 : -1;
-    const double size = static_cast<double>(i / 2 + 1) / static_cast<double>(runs / 2 + 1);
+    const std::size_t step = i / 2 + 1, steps = runs / 2 + 1;
+    const double size = static_cast<double>(step) / static_cast<double>(steps);
     medians.push_back(level * (1 + spread * side * size));
   }
   return medians;

@@ -18,7 +18,6 @@ namespace {
 
 using activity::Purpose;
 using ::testing::ElementsAre;
-using ::testing::StartsWith;
 
 constexpr std::int64_t kOffset = 1'700'000'000'000'000'000;  // of the trace's clock
 
@@ -164,7 +163,7 @@ TEST(CaseTrace, ASampleWithoutItsLaunchOrWithTwoMakesTheCaseInvalid) {
     Scene scene({"api_ns"}, 2, TracedAs::launch);
     scene.launch(0, 100, 2100, 5100, 6100);
     for (int i = 0; i < launches; ++i) {
-      const std::int64_t later = 3000 * i;
+      const std::int64_t later = std::int64_t{3000} * i;
       scene.launch(1, 100 + later, 1100 + later, 2100 + later, 2200 + later);
     }
     scene.finish();

@@ -61,8 +61,8 @@ TEST(Decode, ReadsTheKernelRecordsOfEveryVersion) {
     for (std::uint32_t i = 1; i <= 3; ++i) {
       abi::KernelActivity kernel{};
       kernel.kind = abi::kConcurrentKernel;
-      kernel.start = 100 * i;
-      kernel.end = 100 * i + 50;
+      kernel.start = std::uint64_t{100} * i;
+      kernel.end = kernel.start + 50;
       kernel.correlation = i;
       kernel.stream = 7;
       kernel.grid_x = 11, kernel.grid_y = 12, kernel.grid_z = 13;

@@ -57,7 +57,7 @@ std::string verdict_and_reason(const GpuAnswer& gpu) {
 }
 
 std::string name_of_gpu(const GpuAnswer& gpu) {
-  const std::string name = printable(gpu.gpu.name.empty() ? "GPU" : gpu.gpu.name, 80);
+  std::string name = printable(gpu.gpu.name.empty() ? "GPU" : gpu.gpu.name, 80);
   if (!gpu.gpu.capability) return name;
   return fmt::format("{} ({}{})",
                      name,
