@@ -36,6 +36,10 @@ constexpr Word kWords[] = {
     {"quarantine",
      "cases that a session does not try again, since they crashed or hung on that device in that "
      "arm and at that level of tracing"},
+    {"recording",
+     "what somebody else's recorder kept of a job, and `launchgap import` made a session of. "
+     "`arm`, "
+     "`setup`, `source` and `trace_state` are `recorded`, and nothing of it is called measured"},
     {"gate",
      "a kernel that holds a stream until the host opens it, so that work is enqueued before any of "
      "it runs"},
