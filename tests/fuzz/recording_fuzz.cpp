@@ -1,0 +1,45 @@
+// Reads any bytes as a recording: whatever they are, the answer is a recording or an Error.
+#include <cstdint>
+#include <fcntl.h>
+#include <string>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "harness/core/errors.h"
+#include "harness/recording/clock_check.h"
+#include "harness/recording/launch_values.h"
+#include "harness/recording/recording.h"
+
+namespace {
+
+using namespace launchgap::recording;
+
+/// As `import` does, without the writing.
+void look_at(const Recording& recording) {
+  for (const Process& process : recording.processes) {
+    const RecordedLaunches launches = launches_of(process, tick_ns(process));
+    const ClockCheck clocks = check_clocks(process, launches);
+    for (std::size_t gpu = 0; gpu < 2; ++gpu) {
+      for (const LaunchCase& one : launch_cases(process, launches, gpu, gpu == 0, clocks.trusted()))
+        if (one.begin_ns.size() > launches.launches.size()) __builtin_trap();
+    }
+    if (launches.counts.joined > launches.counts.kernels) __builtin_trap();
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  // In memory. SQLite follows links, so a memfd would not do.
+  static const std::string path = fmt::format("/dev/shm/launchgap-fuzz-{}", getpid());
+  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (file < 0 || write(file, data, size) != static_cast<ssize_t>(size)) __builtin_trap();
+  close(file);
+  try {
+    look_at(read_recording(path));
+  } catch (const launchgap::Error&) {
+  }
+  unlink(path.c_str());
+  return 0;
+}

@@ -1,0 +1,80 @@
+"""Small inputs of one form for the fuzzer to begin with: `seeds.py nsys|nvprof|chrome FOLDER`."""
+
+import json
+import pathlib
+import sqlite3
+import sys
+
+NSYS = """
+CREATE TABLE StringIds (id INTEGER, value TEXT);
+INSERT INTO StringIds VALUES (1, 'cudaLaunchKernel_v7000'), (2, 'kernel'), (3, 'cudaDeviceSynchronize_v3020'), (4,
+  'cudaGraphLaunch');
+CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER, end INTEGER, eventClass INTEGER, globalTid INTEGER,
+  correlationId INTEGER,
+  nameId INTEGER);
+INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (100, 200, 0, 16777217, 1, 1), (90, 210, 67, 16777217, 1, 1),
+  (300, 400, 0, 16777217, 2, 1), (500, 900, 0, 16777218, 3, 3), (950, 990, 0, 16777217, 4, 4);
+CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, deviceId INTEGER, contextId INTEGER, streamId INTEGER,
+  correlationId INTEGER, globalPid INTEGER, demangledName INTEGER, gridX INTEGER, blockX INTEGER);
+INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (250, 290, 0, 1, 7, 1, 16777216, 2, 1, 1), (420, 600, 0, 1, 7, 2,
+  16777216, 2, 1, 1);
+CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start INTEGER, end INTEGER, deviceId INTEGER, contextId INTEGER, streamId INTEGER,
+  correlationId INTEGER, globalPid INTEGER, bytes INTEGER);
+INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (10, 20, 0, 1, 7, 9, 16777216, 64);
+CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE (start INTEGER, end INTEGER, deviceId INTEGER, contextId INTEGER,
+  streamId INTEGER,
+  correlationId INTEGER, globalPid INTEGER, graphId INTEGER);
+INSERT INTO CUPTI_ACTIVITY_KIND_GRAPH_TRACE VALUES (1000, 1200, 0, 1, 7, 4, 16777216, 1);
+CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER, eventType INTEGER, text TEXT, textId INTEGER, globalTid INTEGER);
+INSERT INTO NVTX_EVENTS VALUES (1, 999, 59, 'step', NULL, 16777217);
+CREATE TABLE TARGET_INFO_GPU (id INTEGER, name TEXT, uuid TEXT, computeMajor INTEGER, computeMinor INTEGER);
+INSERT INTO TARGET_INFO_GPU VALUES (0, 'NVIDIA A100', 'x', 8, 0);
+"""
+NVPROF = """
+CREATE TABLE StringTable (_id_ INTEGER, value TEXT);
+INSERT INTO StringTable VALUES (1, 'kernel'), (2, 'Tesla P100');
+CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (cbid INTEGER, start INTEGER, end INTEGER, processId INTEGER, threadId INTEGER,
+  correlationId INTEGER);
+INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (211, 100, 200, 1, 1, 1), (13, 300, 400, 1, 1, 2), (165, 500, 900, 1, 1, 3);
+CREATE TABLE CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL (start INTEGER, end INTEGER, deviceId INTEGER, contextId INTEGER,
+  streamId INTEGER,
+  correlationId INTEGER, name INTEGER);
+INSERT INTO CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL VALUES (250, 290, 0, 1, 7, 1, 1), (0, 600, 0, 1, 7, 2, 1);
+CREATE TABLE CUPTI_ACTIVITY_KIND_DEVICE (id INTEGER, name INTEGER, computeCapabilityMajor INTEGER,
+  computeCapabilityMinor INTEGER);
+INSERT INTO CUPTI_ACTIVITY_KIND_DEVICE VALUES (0, 2, 6, 0);
+"""
+EVENTS = [
+    {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": 1712195495505543.2, "dur": 4.5,
+     "args": {"correlation": 1}},
+    {"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": "1712195495505550", "dur": 2,
+     "args": {"correlation": "1", "device": 0, "context": 1, "stream": 7, "grid": [1, 2, 3], "block": [32, 1, 1]}},
+    {"ph": "X", "cat": "Memcpy", "name": "Memcpy HtoD", "pid": 0, "tid": "stream 7", "ts": 1, "dur": 1,
+     "args": {"device": 0, "stream": 7, "correlation": 18446744073709551615, "bytes": 8}},
+    {"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#1", "pid": 1, "tid": 1, "ts": 1, "dur": 1e3},
+    {"ph": "i", "cat": "cpu_instant_event", "name": "[memory]", "pid": 1, "tid": 1, "ts": 5,
+     "args": {"Bytes": -512, "Addr": 1, "Device Type": 1}},
+]  # fmt: skip
+WHOLE = {
+    "schemaVersion": 1,
+    "deviceProperties": [{"id": 0, "name": "Tesla V100", "totalGlobalMem": 1, "computeMajor": 7, "computeMinor": 0}],
+    "distributedInfo": {"rank": 0},
+    "traceEvents": EVENTS,
+    "baseTimeNanoseconds": 1751410836000000000,
+}
+
+
+def main(form: str, folder: pathlib.Path) -> None:
+    if form == "chrome":
+        (folder / "seed-object").write_text(json.dumps(WHOLE))
+        (folder / "seed-list").write_text(json.dumps(EVENTS))
+        return
+    path = folder / "seed-sqlite"
+    path.unlink(missing_ok=True)
+    with sqlite3.connect(path) as database:
+        database.execute("PRAGMA page_size = 512")
+        database.executescript(NSYS if form == "nsys" else NVPROF)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], pathlib.Path(sys.argv[2]))
