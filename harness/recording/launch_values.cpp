@@ -66,22 +66,23 @@ double covered(const Cover* cover, std::int64_t from, std::int64_t to) {
 /// A launch's value for each metric that is known of it.
 class Values {
  public:
-  void begin_launch() {
-    ++launches_;
-    for (Column& column : columns_) column.values.resize(launches_, Block::kMissing);
-  }
+  void begin_launch() { ++launches_; }
   void set(std::string_view metric, double value) {
     if (std::isnan(value)) return;
     for (Column& column : columns_) {
       if (column.metric == metric) {
-        column.values.back() = value;
+        column.values.resize(launches_ - 1, Block::kMissing);
+        column.values.push_back(value);
         return;
       }
     }
-    columns_.push_back({metric, std::vector<double>(launches_, Block::kMissing)});
-    columns_.back().values.back() = value;
+    columns_.push_back({metric, std::vector<double>(launches_ - 1, Block::kMissing)});
+    columns_.back().values.push_back(value);
   }
-  std::vector<Column> take() { return std::move(columns_); }
+  std::vector<Column> take() {
+    for (Column& column : columns_) column.values.resize(launches_, Block::kMissing);
+    return std::move(columns_);
+  }
 
  private:
   std::size_t launches_ = 0;

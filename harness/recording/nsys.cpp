@@ -160,8 +160,10 @@ class NsysReader {
     }
     Rows rows =
         select(kCalls, {"start", "end", "globalTid", "correlationId", "nameId", "eventClass"});
+    const std::uint64_t most = database_.count(kCalls);
     while (rows.next()) {
       const std::int64_t global = rows.integer(2);
+      if (recording_.processes.empty()) process(global).trace.calls.reserve(most);
       if (doubled && rows.integer(5) == kWithCallChain &&
           seen.contains({global, rows.integer(3)})) {
         recording_.leave_out("calls that are in two rows");
@@ -229,8 +231,12 @@ class NsysReader {
                         "blockX",
                         "blockY",
                         "blockZ"});
+    const std::uint64_t most = database_.count(kKernels);
     while (rows.next()) {
       Process& process = owner(rows, 6);
+      // Most recordings are of one process.
+      if (process.trace.kernels.empty() && recording_.processes.size() == 1)
+        process.trace.kernels.reserve(most);
       activity::KernelRun kernel{rows.integer(0),
                                  rows.integer(1),
                                  correlation(process, rows, 5),
