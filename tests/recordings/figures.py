@@ -229,7 +229,7 @@ def launches_of(calls: list[Call]) -> dict[tuple, Call]:
 def tick_of(recording: Recording) -> int:
     """The largest step of which all times of calls and kernels are multiples, counted from one of them."""
     records = [*recording.calls, *(work for work in recording.work if work.is_kernel)]
-    times = [time for record in records for time in (record.begin, record.end)]
+    times = [time for record in records for time in (record.begin, record.end) if time]
     step = 0
     for time in times:
         step = gcd(step, time - times[0])
