@@ -10,12 +10,13 @@ constexpr Direction kLower = Direction::lower_is_better;
 const Registration recorded_launch =
     benchmark("recorded/launch")
         .asks("How long do the launches of a recorded job take, and what is beside them?")
-        .axis(
-            "stream",
-            "what the stream was doing when the call began. `idle`: everything on it that began "
-            "before the kernel had ended, so the launch is what is waited for; `busy`: it had "
-            "not, so the device is; `unknown`: the kernel's record is lost, impossible or outside",
-            {"idle", "busy", "unknown"})
+        .axis("stream",
+              "what the stream was doing when the call began. `idle`: everything on it that began "
+              "before the kernel had ended, so the launch is what is waited for; `busy`: it had "
+              "not, so the device is; `unknown`: the kernel's record is lost, impossible or "
+              "outside, or "
+              "the device's clock disagrees with the host's",
+              {"idle", "busy", "unknown"})
         .brings({"since_last_ns",
                  "ns",
                  kLower,

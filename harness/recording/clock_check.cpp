@@ -47,7 +47,7 @@ std::optional<std::int64_t> longest_outlasting(const Process& process,
   std::optional<std::int64_t> longest;
   for (const Delay& delay : delays) {
     const auto next = std::ranges::lower_bound(waits, delay.returned_ns, {}, &Call::begin_ns);
-    if (next == waits.end()) break;
+    if (next == waits.end()) continue;
     const std::int64_t outlasts = delay.end_ns - (*next)->end_ns;
     longest = std::max(longest.value_or(outlasts), outlasts);
   }

@@ -82,8 +82,9 @@ Database::Database(const std::filesystem::path& file) {
     sqlite3_db_config(database_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
     sqlite3_db_config(database_, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
     sqlite3_limit(database_, SQLITE_LIMIT_LENGTH, 64 << 20);
-    Rows names = rows("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name");
-    while (names.next()) tables_.emplace_back(names.text(0));
+    Rows names =
+        rows("SELECT name, type FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name");
+    while (names.next()) (names.text(1) == "view" ? views_ : tables_).emplace_back(names.text(0));
     for (const std::string& table : tables_) {
       Rows columns = rows(fmt::format(
           "SELECT name FROM pragma_table_info({})", "'" + [&] {

@@ -45,6 +45,7 @@ class Database {
   ~Database();
 
   const std::vector<std::string>& tables() const { return tables_; }
+  const std::vector<std::string>& views() const { return views_; }
   bool has(std::string_view table) const;
   bool has(std::string_view table, std::string_view column) const;
   /// The column, or NULL where the table has none: columns come and go with the schema.
@@ -55,7 +56,7 @@ class Database {
 
  private:
   sqlite3* database_ = nullptr;
-  std::vector<std::string> tables_;
+  std::vector<std::string> tables_, views_;
   std::set<std::pair<std::string, std::string>, std::less<>> columns_;
 };
 

@@ -46,7 +46,7 @@ std::optional<Decimal> parse(std::string_view text) {
   if (at == text.size()) return number;
   if (text[at] != 'e' && text[at] != 'E') return std::nullopt;
   ++at;
-  if (at < text.size() && text[at] == '+') ++at;
+  if (at + 1 < text.size() && text[at] == '+' && text[at + 1] != '-') ++at;
   int exponent = 0;
   const auto [end, failed] = std::from_chars(text.data() + at, text.data() + text.size(), exponent);
   if (failed != std::errc() || end != text.data() + text.size()) return std::nullopt;

@@ -105,9 +105,11 @@ std::vector<LaunchCase> launch_cases(const Process& process,
   for (const RecordedLaunch& launch : launches.launches) {
     if (launch.stream ? process.streams[*launch.stream].gpu != gpu : !and_unknown) continue;
     const Call& call = process.trace.calls[launch.call];
-    auto& [own, values] = cases[{launch.is_graph, launch.state}];
+    // What a stream did at a time of the host needs both clocks.
+    const StreamState state = clocks_agree ? launch.state : StreamState::unknown;
+    auto& [own, values] = cases[{launch.is_graph, state}];
     own.graph = launch.is_graph;
-    own.state = launch.state;
+    own.state = state;
     own.begin_ns.push_back(call.begin_ns);
     own.end_ns.push_back(call.end_ns);
     values.begin_launch();

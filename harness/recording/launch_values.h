@@ -22,7 +22,8 @@ struct LaunchCase {
 };
 
 /// The launches whose kernels ran on this GPU, and with `and_unknown` those without kernels too.
-/// Without `clocks_agree` no time reaches from a call to a kernel.
+/// Without `clocks_agree` no time reaches from a call to a kernel, and no stream is known to be
+/// idle.
 std::vector<LaunchCase> launch_cases(const Process& process,
                                      const RecordedLaunches& launches,
                                      std::uint64_t gpu,

@@ -12,6 +12,11 @@ using activity::Call;
 using activity::KernelRun;
 using activity::Trace;
 
+template <class Record>
+bool has_times(const Record& record) {
+  return record.begin_ns > 0 && record.end_ns >= record.begin_ns;
+}
+
 /// What a stream did, by begin.
 struct StreamWork {
   struct Item {
@@ -42,8 +47,7 @@ std::vector<StreamWork> work_of_streams(const Process& process) {
   std::vector<StreamWork> streams(process.streams.size());
   const auto add = [&](const auto& records) {
     for (const auto& record : records) {
-      const bool possible = record.begin_ns > 0 && record.end_ns >= record.begin_ns;
-      if (possible && record.stream < streams.size())
+      if (has_times(record) && record.stream < streams.size())
         streams[record.stream].items.push_back({record.begin_ns, record.end_ns});
     }
   };
@@ -99,6 +103,7 @@ RecordedLaunches launches_of(const Process& process, std::int64_t clock_error_ns
   std::unordered_map<std::uint32_t, std::int64_t> last_end;  // of each thread's launches
   for (const Launch& launch : joined.launches) {
     const Call& call = trace.calls[launch.call];
+    if (!has_times(call)) continue;  // it is counted, and there is nothing to tell of it
     RecordedLaunch own;
     own.call = launch.call;
     own.overhead_ns = launch.overhead_ns;
@@ -131,6 +136,7 @@ std::int64_t tick_ns(const Process& process) {
   const auto look = [&](const auto& records) {
     for (const auto& record : records) {
       for (const std::int64_t time : {record.begin_ns, record.end_ns}) {
+        if (time <= 0) continue;
         if (times++ == 0) first = time;
         step = std::gcd(step, time - first);
       }

@@ -33,7 +33,7 @@ struct RecordedLaunch {
 };
 
 struct RecordedLaunches {
-  std::vector<RecordedLaunch> launches;  // by the begin of their calls
+  std::vector<RecordedLaunch> launches;  // by the begin of their calls; of those that have times
   JoinCounts counts;
 };
 

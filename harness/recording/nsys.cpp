@@ -27,6 +27,7 @@ constexpr std::string_view kOverheads = "PROFILER_OVERHEAD";
 constexpr std::string_view kMemory = "CUDA_GPU_MEMORY_USAGE_EVENTS";
 constexpr std::string_view kRanges = "NVTX_EVENTS";
 constexpr std::string_view kGpus = "TARGET_INFO_GPU";
+constexpr std::string_view kMachine = "TARGET_INFO_SYSTEM_ENV";
 constexpr std::string_view kDevices = "TARGET_INFO_CUDA_DEVICE";
 
 /// A global thread id has 8 bits of hardware, 8 of virtual machine, 24 of process, 24 of thread.
@@ -35,6 +36,16 @@ std::uint64_t process_bits(std::int64_t global) {
 }
 std::uint64_t pid_of(std::uint64_t process_bits) {
   return process_bits & 0xFFFFFF;
+}
+
+/// "525.105.17", which nsys wrote as "52510517" until 2022: the parts after the first have two
+/// digits at least.
+std::string driver_text(std::string text) {
+  const bool digits = std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+  constexpr std::size_t kBranch = 3, kLast = 2;
+  if (!digits || text.size() < kBranch + kLast) return text;
+  if (text.size() >= kBranch + 2 * kLast) text.insert(text.size() - kLast, ".");
+  return text.insert(kBranch, ".");
 }
 
 class NsysReader {
@@ -61,6 +72,7 @@ class NsysReader {
     if (database_.has(kOverheads)) read_overheads();
     if (database_.has(kMemory)) read_memory();
     if (database_.has(kRanges)) read_ranges();
+    read_driver();
     name_gpus();
   }
 
@@ -352,6 +364,12 @@ class NsysReader {
                                 thread(process, rows.integer(5)),
                                 process.trace.name_index(name)});
     }
+  }
+
+  void read_driver() {
+    if (!database_.has(kMachine, "name") || !database_.has(kMachine, "value")) return;
+    Rows rows = select(kMachine, {"value"}, "WHERE name = 'NvDriverVersion'");
+    if (rows.next()) recording_.driver_version = driver_text(std::string(rows.text(0)));
   }
 
   /// Records have CUDA's number of a GPU, which CUDA_VISIBLE_DEVICES changes for each process.

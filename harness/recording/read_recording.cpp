@@ -79,13 +79,19 @@ Recording read_sqlite_report(const std::filesystem::path& file) {
   Recording recording;
   recording.file = file;
   const Database database(file);
-  const auto any_begins = [&](std::string_view begin) {
-    return std::ranges::any_of(database.tables(),
-                               [&](const std::string& table) { return table.starts_with(begin); });
+  const auto is_recorders = [](const std::string& table) {
+    return table == "StringIds" || table.starts_with("CUPTI_ACTIVITY_KIND_");
   };
+  const auto view = std::ranges::find_if(database.views(), is_recorders);
+  if (view != database.views().end()) {
+    throw Error(fmt::format(
+        "its {} is a view, which is a query of the file's own, and no table: export the report "
+        "once more",
+        *view));
+  }
   if (database.has("StringIds")) {
     read_nsys(database, recording);
-  } else if (any_begins("CUPTI_ACTIVITY_KIND_")) {
+  } else if (std::ranges::any_of(database.tables(), is_recorders)) {
     read_nvprof(database, recording);
   } else {
     throw Error(
