@@ -43,9 +43,8 @@ def section(drawing: Drawing) -> list[Pair]:
     pairs = []
     for job in jobs_of(drawing.devices):
         alike = [d for d in gpus if d.name == job.device.name]
-        for measured in alike or gpus:
-            if lines := _lines(job, measured):
-                pairs.append(Pair(job.device, measured, bool(alike), lines))
+        found = [Pair(job.device, measured, bool(alike), _lines(job, measured)) for measured in alike or gpus]
+        pairs += [pair for pair in found if pair.lines]
     return pairs
 
 
@@ -58,7 +57,9 @@ def _lines(job: Job, measured: Device) -> list[Line]:
         if row is None or best is None or not row.get("p50") or not best.get("p50"):
             continue
         ratio = (row.get("p50") or 0) / (best.get("p50") or 1)
-        lines.append(Line(what, time_cell(row, ONE_IN_100), time_cell(best, ONE_IN_100), best.case, f"{significant(ratio)}×"))
+        lines.append(
+            Line(what, time_cell(row, ONE_IN_100), time_cell(best, ONE_IN_100), best.case, f"{significant(ratio)}×")
+        )
     return lines
 
 
@@ -73,4 +74,3 @@ def _best(device: Device, arm: str, metric: str) -> Row | None:
         and row.status == "ok"
     ]
     return min(found, key=lambda row: own_first(row.case), default=None)
-

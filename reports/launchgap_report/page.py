@@ -16,7 +16,6 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from . import compare as cmp
 from . import (
     beside,
     costs,
@@ -33,6 +32,7 @@ from . import (
     sequence,
     traces,
 )
+from . import compare as cmp
 from . import generations as gen
 from .compare import library_versions
 from .registry import OF_METRIC, SHARE, Column

@@ -324,11 +324,8 @@ def _impossible(_: Job, process: Record) -> Cell:
     early, zero = process.get("early"), process.get("zero")
     if early is None and zero is None:
         return Cell(MISSING)
-    words = [
-        text
-        for number, text in ((early, f"{early or 0:.0f} begin before their launch"), (zero, f"{zero or 0:.0f} without a time"))
-        if number
-    ]
+    kinds = ((early, "begin before their launch"), (zero, "without a time"))
+    words = [f"{number:.0f} {text}" for number, text in kinds if number]
     return Cell(f"{(early or 0) + (zero or 0):.0f}", words)
 
 
@@ -348,7 +345,7 @@ def _left_out(_: Job, process: Record) -> Cell:
 
 
 def _remarks(_: Job, process: Record) -> Cell:
-    return Cell(process["remarks"] or "none")
+    return Cell(process["remarks"] or "nothing")
 
 
 def _number(value: float | None) -> str:
