@@ -16,8 +16,8 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from . import compare as cmp
 from . import (
+    beside,
     costs,
     doctor,
     findings,
@@ -28,14 +28,16 @@ from . import (
     observer,
     parts,
     plots,
+    recorded,
     sequence,
     traces,
 )
+from . import compare as cmp
 from . import generations as gen
 from .compare import library_versions
 from .registry import OF_METRIC, SHARE, Column
 from .session import Device, Record, Row, Session
-from .text import MISSING, about, count, percent, quantity, significant
+from .text import MISSING, about, count, join_and, percent, quantity, significant
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
@@ -87,7 +89,10 @@ def render(sessions: list[Session], table: list[gen.Generation]) -> str:
     metrics = glossary.metrics(sessions)
     columns = glossary.case_columns(sessions[0])
     drawing = plots.Drawing(devices, sessions[0].registry)
-    comparison = cmp.compare(sessions, table) if several or cmp.generations(devices) > 1 else None
+    # What different jobs did is never put in relation; what launchgap measured is.
+    measured = [s for s in sessions if not s.recorded]
+    of_measured = [d for d in devices if not d.session.recorded]
+    comparison = cmp.compare(measured, table) if len(measured) > 1 or cmp.generations(of_measured) > 1 else None
     environment = Environment(
         loader=FileSystemLoader(_TEMPLATES),
         autoescape=True,
@@ -105,7 +110,13 @@ def render(sessions: list[Session], table: list[gen.Generation]) -> str:
         several=several,
         simulated=[s for s in sessions if s.simulated],
         label=drawing.label,
-        headlines=headlines.table(devices),
+        provenance=_provenance(sessions),
+        measured=bool(measured),
+        compared=len(measured),
+        recorded_headlines=recorded.headlines(devices),
+        headlines=headlines.table(of_measured),
+        beside=beside.section(drawing),
+        recorded=recorded.section(drawing),
         boxes=traces.boxes(sessions),
         findings=findings.collect(sessions),
         doctor=doctor.section(drawing, sessions),
@@ -164,10 +175,30 @@ def _rows_of(device: Device) -> list[Row]:
 
 
 def _title(sessions: list[Session], devices: list[Device]) -> str:
+    jobs = sum(s.recorded for s in sessions)
+    if jobs:
+        what = "a recorded job" if jobs == 1 else count(jobs, "recorded job")
+        return f"Launches of {what}" + (", beside what was measured" if jobs < len(sessions) else "")
     if len(sessions) > 1:
         return f"Generation gap: {count(len(devices), 'device')} in {len(sessions)} sessions"
     node = sessions[0].string("host", "node") or next((d.record["node"] for d in devices), "")
     return f"Launches on {node}" if node else "Launches"
+
+
+@dataclass
+class Provenance:
+    """How the section about the sessions is called, in the section and in the navigation."""
+
+    heading: str
+    short: str
+
+
+def _provenance(sessions: list[Session]) -> Provenance:
+    if all(s.recorded for s in sessions):
+        return Provenance("What was recorded, and by what", "What was recorded")
+    if any(s.recorded for s in sessions):
+        return Provenance("What was measured and recorded", "What was measured and recorded")
+    return Provenance("What was measured, on what", "What was measured")
 
 
 # What was measured on what
@@ -176,7 +207,6 @@ def _title(sessions: list[Session], devices: list[Device]) -> str:
 def device_card(device: Device, table: list[gen.Generation]) -> DeviceCard:
     record = device.record
     runs = [r for r in device.session.runs if r["device_id"] == device.id]
-    good = sum(r["status"] == "ok" for r in runs)
     forms = sorted({r["kernel_form"] for r in runs if r["kernel_form"]})
     jit = {r.flag("jit") for r in runs} - {None}
     compiled = (
@@ -193,6 +223,7 @@ def device_card(device: Device, table: list[gen.Generation]) -> DeviceCard:
     ]
     bits = record.get("memory_bus_bits")
     facts = {
+        "Recorded by": ", ".join(dict.fromkeys(r["recorder"] for r in device.recordings)),
         "Backend": record["backend"],
         "Compute capability": record["compute_capability"],
         "Launched": date if known else "",
@@ -204,40 +235,58 @@ def device_card(device: Device, table: list[gen.Generation]) -> DeviceCard:
         "Host CPU": record["host_cpu"] or device.session.string("host", "cpu_model"),
         "PCI bus": record["pci_bus_id"],
         "UUID": record["uuid"],
-        "Node": record["node"],
+        "Node": "" if device.recorded else record["node"],
     }
     return DeviceCard(
         device,
         date if known else "",
         cmp.libraries(device),
         ", ".join(forms) + (f", {compiled}" if compiled and forms else compiled),
-        f"{good} of {len(runs)} ok" if runs else "no runs",
+        _runs_text(device, runs),
         dict(facts.items()),
     )
 
 
+def _runs_text(device: Device, runs: list[Record]) -> str:
+    if device.recorded:
+        return f"{count(len(runs), 'process', 'processes')}, recorded"
+    good = sum(r["status"] == "ok" for r in runs)
+    return f"{good} of {len(runs)} ok" if runs else "no runs"
+
+
 def host_facts(session: Session) -> dict[str, str]:
     """The session's own facts, with those that are missing left empty."""
-    command = session.info.get("command_line")
     memory = session.info.get("host", {})
     memory = memory.get("memory_bytes") if isinstance(memory, dict) else None
-    build = " · ".join(t for t in (session.string("build", k) for k in ("type", "compiler", "git")) if t)
     state = {
         "complete": "complete",
         "stopped": "stopped early; what was measured is kept",
         "running": "not ended: still running, or killed",
     }.get(session.string("state"), session.string("state"))
     system = " · ".join(t for t in (session.string("host", "os"), session.string("host", "kernel")) if t)
+    recorded_by = join_and(session.recorders) if session.recorders else ""
+    if session.recorded:
+        # Of the machine on which it was recorded nothing is known, and no profile was run.
+        return dict.fromkeys(("CPU", "Begin", "Profile"), "") | {
+            "Session": session.id,
+            "State": state,
+            "Recorded by": recorded_by or "not known",
+            "Imported": session.string("begin_utc"),
+            "Command": _command(session),
+            "launchgap": _version(session),
+        }
     return {
         "Session": session.id,
+        "Recorded by": "",
+        "Imported": "",
         "State": state,
         "Begin": session.string("begin_utc"),
         "End": session.string("end_utc"),
-        "Command": shlex.join(str(c) for c in command) if isinstance(command, list) else "",
+        "Command": _command(session),
         "Profile": session.string("profile"),
         "Replicates": session.string("replicates"),
         "Seed": session.string("seed"),
-        "launchgap": session.string("launchgap_version") + (f" ({build})" if build else ""),
+        "launchgap": _version(session),
         "Host": session.string("host", "node"),
         "CPU": session.string("host", "cpu_model"),
         "CPUs": session.string("host", "cores"),
@@ -246,6 +295,16 @@ def host_facts(session: Session) -> dict[str, str]:
         "Memory": about(float(memory), "B") if isinstance(memory, (int, float)) else "",
         "System": system,
     }
+
+
+def _command(session: Session) -> str:
+    command = session.info.get("command_line")
+    return shlex.join(str(c) for c in command) if isinstance(command, list) else ""
+
+
+def _version(session: Session) -> str:
+    build = " · ".join(t for t in (session.string("build", k) for k in ("type", "compiler", "git")) if t)
+    return session.string("launchgap_version") + (f" ({build})" if build else "")
 
 
 def initialisation(session: Session) -> list[dict[str, str]]:

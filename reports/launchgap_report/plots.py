@@ -117,7 +117,7 @@ class Drawing:
         main, further, left_out = [], [], 0
         order = {key: i for i, key in enumerate(MODES)}
         headline = sorted((k for k in groups if self._is_headline(k)), key=lambda k: order[self._mode(k)])
-        shown = (self._strips(MODES[self._mode(key)], key, groups[key]) for key in headline)
+        shown = (self.strips(MODES[self._mode(key)], key, groups[key]) for key in headline)
         main += [group for group in shown if group]
         subjects = {subject.name for subject in self.registry.subjects()}
         drawn = 0
@@ -129,7 +129,7 @@ class Drawing:
             if drawn + len(shown) > MOST_FURTHER:
                 left_out += len(shown)
                 continue
-            if group := self._strips(case_text(key), key, shown):
+            if group := self.strips(case_text(key), key, shown):
                 drawn += len(group.figures)
                 further.append(group)
         return Launches(strips.strip_key(self.id()), main, further, left_out)
@@ -150,7 +150,7 @@ class Drawing:
             and set(axes) <= {"api", "mode"}
         )
 
-    def _strips(self, heading: str, key: LaunchKey, rows: list[tuple[Device, Row]]) -> Group | None:
+    def strips(self, heading: str, key: LaunchKey, rows: list[tuple[Device, Row]]) -> Group | None:
         measured = [(d, r, d.session.curves_of(r)) for d, r in rows]
         measured = [(d, r, curves) for d, r, curves in measured if curves]
         if not measured:

@@ -18,6 +18,8 @@ from .text import clean
 
 TRACE_LEVEL = "+trace="
 """In a setup's name: traced, but not everything."""
+RECORDED = "recorded"
+"""The arm of what somebody else recorded and launchgap imported."""
 
 
 @dataclass
@@ -46,9 +48,21 @@ class Device:
 
     @property
     def label(self) -> str:
-        """`NVIDIA H200 (0)`: the index tells equal devices apart."""
+        """`NVIDIA H200 (0)`: the index tells equal devices apart, and in a recording the rank does."""
         index = self.record.get("device_index")
-        return self.name if index is None or self.is_host else f"{self.name} ({index:.0f})"
+        text = self.name if index is None or self.is_host else f"{self.name} ({index:.0f})"
+        ranks = {rank for process in self.recordings if (rank := process.get("rank")) is not None}
+        return f"{text}, rank {ranks.pop():.0f}" if len(ranks) == 1 else text
+
+    @property
+    def recordings(self) -> list[Record]:
+        """The processes that somebody else recorded on it."""
+        return self.session.details.of("recordings", self.id)
+
+    @property
+    def recorded(self) -> bool:
+        """Whether somebody else recorded what it did, rather than launchgap measured it."""
+        return any(run["arm"] == RECORDED for run in self.session.runs if run["device_id"] == self.id)
 
     @property
     def usable(self) -> bool:
@@ -159,6 +173,16 @@ class Session:
             or any(row.record.flag("simulated") for row in self.rows)
             or any(run.flag("simulated") for run in self.runs)
         )
+
+    @property
+    def recorded(self) -> bool:
+        """Whether it was imported; then nothing in it was measured by launchgap."""
+        return any(run["arm"] == RECORDED for run in self.runs)
+
+    @property
+    def recorders(self) -> list[str]:
+        """`Nsight Systems 2024.5.1`, each once."""
+        return list(dict.fromkeys(r["recorder"] for r in self.details.tables.get("recordings", []) if r["recorder"]))
 
     def string(self, *path: str) -> str:
         """The text at `path` in session.json, or an empty string."""

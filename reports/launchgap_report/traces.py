@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from .session import Session
+from .session import RECORDED, Session
 from .tables import Record
 from .text import count
 
@@ -59,7 +59,7 @@ def covered(session: Session) -> set[tuple[str, str, int | None]]:
 
 
 def _is_bad(state: str) -> bool:
-    return state not in ("", "ok", "off")
+    return state not in ("", "ok", "off", RECORDED)
 
 
 def _replicate(record: Record) -> int | None:

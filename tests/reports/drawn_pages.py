@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import make_recorded
 import make_session
 import pytest
 from launchgap_report import __main__ as program
@@ -30,12 +31,19 @@ def gap(made_once: Callable) -> list[Path]:
 
 
 @pytest.fixture(scope="session")
-def drawn(made: Callable[[str], Path], gap: list[Path], made_once: Callable) -> Callable[[str], Path]:
-    """The page of a kind of session, or of all four of "gap"."""
+def beside(made: Callable[[str], Path], made_once: Callable) -> list[Path]:
+    """The folders of a recorded job and of a measured machine."""
+    return [made("recorded"), made_once("session-measured", lambda folder: make_recorded.measured().write(folder))]
+
+
+@pytest.fixture(scope="session")
+def drawn(made: Callable[[str], Path], gap: list[Path], beside: list[Path], made_once: Callable) -> Callable[[str], Path]:
+    """The page of a kind of session, of all four of "gap", or of the two of "beside"."""
 
     def draw(kind: str) -> Path:
         def write(page: Path) -> None:
-            folders = gap if kind == "gap" else [made(kind)]
+            several = {"gap": gap, "beside": beside}
+            folders = several[kind] if kind in several else [made(kind)]
             assert program.run([*pairs(folders), "-o", str(page)]) == 0
 
         return made_once(f"{kind}.html", write)

@@ -38,7 +38,7 @@ def columns() -> dict[str, list[str]]:
 SESSION_TABLES = ("devices.csv", "runs.csv", "summary.csv", "quantiles.csv")
 DETAIL_TABLES = (
     "headlines.csv sequence.csv telemetry.csv variation.csv odd_devices.csv observer.csv parts.csv flag_check.csv "
-    "kernels.csv traces.csv "
+    "kernels.csv traces.csv recordings.csv "
     "sentences.csv advice.csv published.csv fit.csv"
 ).split()
 PROBABILITIES = sorted(
@@ -705,6 +705,13 @@ def costs() -> Builder:
     return add_costs(Builder("20261120T093000Z-c0575a", specs, 5, families=("launch",)).build())
 
 
+def recorded() -> Builder:
+    """What somebody else recorded of a job with four processes."""
+    from make_recorded import recorded as make
+
+    return make()
+
+
 def simulated() -> Builder:
     return Builder("20261120T093000Z-fa4e00", [Spec("NVIDIA H100 80GB HBM3", simulated=True)], node="fake-node").build()
 
@@ -871,6 +878,7 @@ KINDS = {
     "eight_gpus": eight_gpus,
     "traced": traced,
     "costs": costs,
+    "recorded": recorded,
     "simulated": simulated,
     "hostile": hostile,
     "killed": killed,

@@ -1,0 +1,373 @@
+"""A job that somebody else recorded: whether it waits for its launches, and how good the recording is.
+
+Launches on an idle stream and on a busy one are never mixed: on the one the launch is what is waited
+for, on the other the device is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from .headlines import Verdict
+from .plots import Drawing, Group
+from .session import RECORDED, Device, Row
+from .tables import Record
+from .text import MISSING, NBSP, count, join_and, percent, quantity, sentence, with_units
+
+STATES = {"idle": "on an idle stream", "busy": "on a busy stream", "unknown": "the stream is not known"}
+LAUNCH, GRAPH = "recorded/launch", "recorded/graph"
+CALL, DELAY = "api_record_ns", "launch_ns"
+TIMES = {
+    "launch call": (CALL,),
+    "call to kernel": (DELAY,),
+    "queue": ("queue_ns",),
+    "kernel, or graph": ("kernel_ns", "graph_ns"),
+    "since the last launch": ("since_last_ns",),
+}
+ONE_IN_100 = (("1 in 100", "p99"),)
+TAIL = (*ONE_IN_100, ("longest", "max"))
+STRIPS = (("idle", CALL), ("idle", DELAY), ("busy", CALL))
+"""What is drawn, process by process"""
+MOST = 2 / 3
+"""The share of launches from which on "most" is said."""
+WORTH_SAYING = 0.01
+COARSE_NS = 500
+"""Ticks from which on they show in a launch's time."""
+
+
+@dataclass
+class Cell:
+    """A value, and what is said of it in small."""
+
+    text: str
+    words: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Headline:
+    """One device in the first table."""
+
+    device: Device
+    recorders: str
+    cells: list[Cell]
+    verdict: Verdict
+
+
+@dataclass
+class StreamLine:
+    """The launches of a device that met a stream in one state."""
+
+    device: Device
+    state: str
+    launches: str
+    cells: list[Cell]
+
+
+@dataclass
+class ProcessLine:
+    """How good a recording is of one process."""
+
+    file: str
+    process: str
+    cells: list[Cell]
+
+
+@dataclass
+class Head:
+    text: str
+    meaning: str
+
+
+@dataclass
+class Section:
+    files: int
+    times: dict[str, str]
+    """Heads of the columns, each with a metric"""
+    streams: list[StreamLine]
+    doubtful: bool
+    """Whether the clocks of some process disagree, and with them what its streams did"""
+    strips: list[Group]
+    heads: list[Head]
+    processes: list[ProcessLine]
+
+
+class Job:
+    """What was recorded on one device."""
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        self.processes = device.recordings
+        own = (row for row in device.session.rows if row.device is device and row.arm == RECORDED)
+        self._rows = {(row.record["benchmark"], row.params.get("stream", ""), row.metric): row for row in own}
+
+    def row(self, state: str, *metrics: str, benchmark: str = LAUNCH) -> Row | None:
+        found = (self._rows.get((benchmark, state, metric)) for metric in metrics)
+        return next((row for row in found if row), None)
+
+    def calls(self, state: str) -> list[Row]:
+        found = (self.row(state, CALL, benchmark=benchmark) for benchmark in (LAUNCH, GRAPH))
+        return [row for row in found if row]
+
+    @property
+    def launches(self) -> float:
+        return sum(row.get("n") or 0 for state in STATES for row in self.calls(state))
+
+    @property
+    def graph_launches(self) -> float:
+        found = (self.row(state, CALL, benchmark=GRAPH) for state in STATES)
+        return sum(row.get("n") or 0 for row in found if row)
+
+    @property
+    def doubtful(self) -> list[Record]:
+        """Processes whose clocks disagree."""
+        return [p for p in self.processes if p["clock_problem"]]
+
+    def total(self, key: str) -> float:
+        return sum(process.get(key) or 0 for process in self.processes)
+
+    def idle_share(self) -> float | None:
+        """Of the launches whose stream is known, as far as the clocks agree."""
+        doubtful = {process.get("replicate") for process in self.doubtful}
+        idle, busy = (
+            sum(
+                curve.n or 0
+                for row in self.calls(state)
+                for curve in self.device.session.curves_of(row)
+                if curve.replicate not in doubtful
+            )
+            for state in ("idle", "busy")
+        )
+        return idle / (idle + busy) if idle + busy else None
+
+
+def jobs_of(devices: list[Device]) -> list[Job]:
+    return [Job(device) for device in devices if device.recorded]
+
+
+# The first table
+
+
+def headlines(devices: list[Device]) -> list[Headline]:
+    return [_headline(job) for job in jobs_of(devices)]
+
+
+def _headline(job: Job) -> Headline:
+    share = job.idle_share()
+    call, delay = (job.row("idle", metric) if share is not None else None for metric in (CALL, DELAY))
+    cells = [
+        Cell(f"{job.launches:.0f}" if job.launches else MISSING),
+        Cell(_share(share)),
+        *(time_cell(row, ONE_IN_100) for row in (call, delay)),
+    ]
+    recorders = list(dict.fromkeys(p["recorder"] for p in job.processes if p["recorder"]))
+    return Headline(job.device, join_and(recorders) if recorders else MISSING, cells, verdict(job))
+
+
+def verdict(job: Job) -> Verdict:
+    """What the job waits for, in a word."""
+    if not job.launches:
+        return Verdict("no launches", "Nothing tells when its kernels were launched.", "bad")
+    if job.processes and not job.total("kernels"):
+        return Verdict("no kernels", "It has calls only: what they started is not known.", "bad")
+    doubtful = job.doubtful
+    if doubtful and len(doubtful) == len(job.processes):
+        return Verdict("clocks disagree", _sentences([doubtful[0]["clock_problem"]]), "bad")
+    share = job.idle_share()
+    if share is None:
+        return Verdict("not known", "No launch was found together with its kernel.", "bad")
+    if share >= MOST:
+        word, tone = "launch-bound", "warning"
+        text = f"{_launches_of(share)} find an idle stream: the device waits for the host."
+    elif share <= 1 - MOST:
+        word, tone = "device-bound", "ok"
+        text = f"{_launches_of(1 - share)} find a busy stream: the queue is full of work and hides their cost."
+    else:
+        word, tone = "mixed", "warning"
+        text = f"{_launches_of(share)} find an idle stream, and the others queue behind work."
+    return Verdict(word, " ".join([text, *_reservations(job)]), tone)
+
+
+def _reservations(job: Job) -> list[str]:
+    found = []
+    if job.doubtful:
+        found.append(f"The clocks of {len(job.doubtful)} of {count(len(job.processes), 'process', 'processes')} disagree.")
+    lost, launches = job.total("launches_without_kernel"), job.total("launches")
+    if launches and lost / launches > WORTH_SAYING:
+        found.append(f"The kernels of {percent(lost / launches)} of the launches are lost.")
+    if max((process.get("streams") or 0 for process in job.processes), default=0) > 1:
+        found.append("It uses several streams: where one is idle, another may be busy.")
+    return found
+
+
+def _share(share: float | None) -> str:
+    """Whole only where nothing is missing from it."""
+    if share is not None and 0.995 <= share < 1:
+        return f"over 99{NBSP}%"
+    return percent(share)
+
+
+def _launches_of(share: float) -> str:
+    return "All launches" if share == 1 else f"{_share(share)[0].upper()}{_share(share)[1:]} of the launches"
+
+
+def _sentences(texts: list[str]) -> str:
+    return with_units(" ".join(sentence(text[0].upper() + text[1:]) for text in texts if text))
+
+
+# The section
+
+
+def section(drawing: Drawing) -> Section | None:
+    jobs = jobs_of(drawing.devices)
+    if not jobs:
+        return None
+    columns = jobs[0].device.session.registry.columns("recordings.csv")
+
+    def meaning(*keys: str) -> str:
+        return " ".join(columns[key].meaning for key in keys if key in columns)
+
+    processes = [(job, process) for job in jobs for process in job.processes]
+    return Section(
+        len({(job.device.session.id, process["file"]) for job, process in processes}),
+        {head: metrics[0] for head, metrics in TIMES.items()},
+        [line for job in jobs for line in _stream_lines(job)],
+        any(job.doubtful for job in jobs),
+        _strips(drawing, jobs),
+        [Head("file, process", meaning("file", "pid", "rank"))] + [Head(head, meaning(*keys)) for head, keys, _ in FACTS],
+        [_process_line(job, process) for job, process in processes],
+    )
+
+
+def _stream_lines(job: Job) -> list[StreamLine]:
+    lines = []
+    for benchmark, what in ((LAUNCH, ""), (GRAPH, "graphs, ")):
+        for state, words in STATES.items():
+            calls = job.row(state, CALL, benchmark=benchmark)
+            if calls is None:
+                continue
+            cells = [time_cell(job.row(state, *metrics, benchmark=benchmark)) for metrics in TIMES.values()]
+            lines.append(StreamLine(job.device, what + words, f"{calls.get('n') or 0:.0f}", cells))
+    return lines
+
+
+def time_cell(row: Row | None, tail: tuple[tuple[str, str], ...] = TAIL) -> Cell:
+    """Its median, and below it how long it may take."""
+    if row is None or row.get("p50") is None:
+        return Cell(MISSING)
+    below = [f"{words} {quantity(row.get(key), row.unit)}" for words, key in tail if row.get(key) is not None]
+    return Cell(quantity(row.get("p50"), row.unit), below)
+
+
+def _strips(drawing: Drawing, jobs: list[Job]) -> list[Group]:
+    headings = {CALL: "Launch call", DELAY: "Call to kernel"}
+    groups = []
+    for state, metric in STRIPS:
+        rows = [(job.device, row) for job in jobs if (row := job.row(state, metric))]
+        key = (RECORDED, RECORDED, LAUNCH, (("stream", state),), metric)
+        if rows and (group := drawing.strips(f"{headings[metric]}, {STATES[state]}", key, rows)):
+            groups.append(group)
+    return groups
+
+
+def _process_line(job: Job, process: Record) -> ProcessLine:
+    pid, rank, replicate = (process.get(key) for key in ("pid", "rank", "replicate"))
+    names = [
+        f"{words}{number:.0f}"
+        for words, number in (("r", replicate), ("process ", pid), ("rank ", rank))
+        if number is not None
+    ]
+    cells = [make(job, process) for _, _, make in FACTS]
+    return ProcessLine(process["file"] or MISSING, ", ".join(names), cells)
+
+
+def _recorder(_: Job, process: Record) -> Cell:
+    return Cell(process["recorder"] or MISSING, [process["form"]])
+
+
+def _gpu(job: Job, process: Record) -> Cell:
+    streams = process.get("streams")
+    return Cell(job.device.label, [] if streams is None else [count(int(streams), "stream")])
+
+
+def _clock(_: Job, process: Record) -> Cell:
+    tick = process.get("tick_ns")
+    words = [] if tick is None else [f"in steps of {quantity(tick, 'ns')}"]
+    if tick is not None and tick >= COARSE_NS:
+        words.append("a launch is a few steps")
+    return Cell(process["clock"] or MISSING, words)
+
+
+def _launch_count(_: Job, process: Record) -> Cell:
+    launches, calls = process.get("launches"), process.get("calls")
+    return Cell(_number(launches), [] if calls is None else [f"of {count(int(calls), 'call')} of CUDA"])
+
+
+def _joined(_: Job, process: Record) -> Cell:
+    share, kernels = process.get("joined_share"), process.get("kernels")
+    if share is None:
+        return Cell(MISSING, ["no kernels"] if kernels == 0 else [])
+    return Cell(_share(share), [] if kernels is None else [f"of {count(int(kernels), 'kernel')}"])
+
+
+def _counted(key: str, some: str) -> Callable[[Job, Record], Cell]:
+    """A number of records, with what it means where there are any."""
+
+    def make(_: Job, process: Record) -> Cell:
+        number = process.get(key)
+        return Cell(_number(number), [some] if number else [])
+
+    return make
+
+
+def _impossible(_: Job, process: Record) -> Cell:
+    early, zero = process.get("early"), process.get("zero")
+    if early is None and zero is None:
+        return Cell(MISSING)
+    kinds = ((early, "begin before their launch"), (zero, "without a time"))
+    words = [f"{number:.0f} {text}" for number, text in kinds if number]
+    return Cell(f"{(early or 0) + (zero or 0):.0f}", words)
+
+
+def _clocks(_: Job, process: Record) -> Cell:
+    least, most, drift = (process.get(f"clock_{key}") for key in ("ahead_least_ns", "ahead_most_ns", "drift_ppm"))
+    words = [_sentences([process["clock_problem"]])] if process["clock_problem"] else []
+    if drift is not None:
+        words.append(f"They move apart by {drift:.3g}{NBSP}ppm.")
+    if least is not None and most is not None and not words:
+        words.append(f"GPU ahead by {_signed(least)} to {_signed(most)}")
+    known = words or least is not None or most is not None
+    return Cell("disagree" if process["clock_problem"] else "agree" if known else MISSING, words)
+
+
+def _left_out(_: Job, process: Record) -> Cell:
+    return Cell(process["left_out"] or "nothing")
+
+
+def _remarks(_: Job, process: Record) -> Cell:
+    return Cell(process["remarks"] or "nothing")
+
+
+def _number(value: float | None) -> str:
+    return MISSING if value is None else f"{value:.0f}"
+
+
+def _signed(nanoseconds: float) -> str:
+    return quantity(nanoseconds, "ns").replace("-", "−")
+
+
+FACTS: list[tuple[str, tuple[str, ...], Callable[[Job, Record], Cell]]] = [
+    ("recorded by", ("recorder", "form"), _recorder),
+    ("GPU", ("streams",), _gpu),
+    ("clock, tick", ("clock", "tick_ns"), _clock),
+    ("launches", ("launches", "calls"), _launch_count),
+    ("joined", ("joined_share",), _joined),
+    ("launched before", ("kernels_without_launch",), _counted("kernels_without_launch", "they kept their streams busy")),
+    ("lost kernels", ("launches_without_kernel",), _counted("launches_without_kernel", "their streams are not known")),
+    ("begun before the return", ("overlap",), _counted("overlap", "possible: they have no queue time")),
+    ("impossible", ("early", "zero"), _impossible),
+    ("clocks", ("clock_problem", "clock_ahead_least_ns", "clock_ahead_most_ns", "clock_drift_ppm"), _clocks),
+    ("left out", ("left_out",), _left_out),
+    ("remarks", ("remarks",), _remarks),
+]
+"""What is said of each process: a head, columns of recordings.csv, and how they are put in words"""

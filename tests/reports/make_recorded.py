@@ -1,0 +1,144 @@
+"""Builds a synthetic session of what somebody else recorded, as `launchgap import` makes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from make_session import Builder, Spec
+
+RECORDED = "recorded"
+NSYS = ("Nsight Systems 2022.4.2", "SQLite, schema 3.0.0", "from the beginning of the recording")
+KINETO = ("PyTorch's profiler", "Chrome trace, compressed", "Unix time")
+CLOCKS = "the GPU's clock is ahead of the host's, by 133 s at most"
+
+
+@dataclass
+class Process:
+    """A process on a GPU of its own, and how its launches met their streams."""
+
+    name: str = "NVIDIA H200"
+    idle: int = 900
+    busy: int = 100
+    unknown: int = 0
+    graphs: int = 0
+    recorder: tuple[str, str, str] = NSYS
+    file: str = "report1.sqlite"
+    rank: int | None = None
+    tick_ns: int = 1
+    kernels: int | None = None
+    before: int = 0
+    streams: int = 1
+    clock_problem: str = ""
+    left_out: str = ""
+    remarks: str = ""
+
+    @property
+    def launches(self) -> int:
+        return self.idle + self.busy + self.unknown + self.graphs
+
+
+def recorded_session(*processes: Process, name: str = "recorded-5eed") -> Builder:
+    """One device for each process."""
+    specs = [Spec(p.name, capability="9.0", driver="", libraries="", form="", jitter=0) for p in processes]
+    builder = Builder(name, specs, 1, node=RECORDED, cpu="", families=()).build()
+    builder.tables.update({key: [] for key in ("recordings.csv", "kernels.csv", "traces.csv")})
+    for index, process in enumerate(processes):
+        _add(builder, index, process)
+    for row in builder.tables["devices.csv"]:
+        row.update(multiprocessors="", clock_mhz="", memory_clock_mhz="", memory_bus_bits="", l2_bytes="")
+    for row in builder.tables["summary.csv"]:
+        row["source"] = RECORDED
+    builder.info.update(profile="full", notes=[], initialisation=[], command_line=["launchgap", "import", "report1.sqlite"])
+    builder.info["tracing"] = {"state": RECORDED, "reason": ""}
+    builder.info["host"] = {"node": RECORDED, "os": "", "kernel": "", "cpu_model": "", "cores": 0, "memory_bytes": 0}
+    return builder
+
+
+def _add(builder: Builder, index: int, process: Process) -> None:
+    spec = builder.specs[index]
+    builder._run(index, index, spec, 0, RECORDED, RECORDED)
+    builder.tables["runs.csv"][-1].update(cpus="", side_by_side="", trace_state=RECORDED, jit="")
+    trusted = not process.clock_problem
+    for benchmark, state, n in (
+        ("launch", "idle", process.idle),
+        ("launch", "busy", process.busy),
+        ("launch", "unknown", process.unknown),
+        ("graph", "idle", process.graphs),
+    ):
+        times = {"api_record_ns": 4000.0, "since_last_ns": 15_000.0}
+        if state != "unknown":
+            times["kernel_ns" if benchmark == "launch" else "graph_ns"] = 23_000.0
+        if state != "unknown" and trusted:
+            delay = 5600.0 if state == "idle" else 900_000.0
+            times.update(launch_ns=delay, queue_ns=delay - 4000)
+        for metric, value in times.items():
+            if n:
+                case = (f"recorded/{benchmark}", f"stream:{state}")
+                builder._case(index, spec, RECORDED, *case, metric, value, n, arm=RECORDED)
+    device = {"session_id": builder.session_id, "device_id": builder._id(index, spec)}
+    builder.tables["recordings.csv"].append({**device, "replicate": 0, **_quality(index, process)})
+    place = {**device, "setup": RECORDED, "replicate": 0, "case": "recorded/launch"}
+    builder.tables["traces.csv"].append({**place, "state": RECORDED, "launches": process.launches})
+    for kernel, total in (("short_kernel", 1_000_000), ("void long_kernel<float>(float*)", 9_000_000)):
+        builder.tables["kernels.csv"].append(
+            {**device, "case": "recorded/launch", "kernel": kernel, "grid": "2x2x1", "block": "256x1x1"}
+            | {"count": 100, "total_ns": total, "shortest_ns": 2300, "longest_ns": 290_000}
+        )
+
+
+def _quality(index: int, process: Process) -> dict[str, Any]:
+    recorder, form, clock = process.recorder
+    kernels = process.launches + process.before - process.unknown if process.kernels is None else process.kernels
+    ahead = (133_000_000_000, 133_000_000_000) if process.clock_problem else (-977, 4961)
+    return {
+        "file": process.file,
+        "recorder": recorder,
+        "form": form,
+        "clock": clock,
+        "pid": 4000 + index,
+        "rank": "" if process.rank is None else process.rank,
+        "tick_ns": process.tick_ns,
+        "threads": 1,
+        "streams": process.streams,
+        "calls": 2 * process.launches,
+        "launches": process.launches,
+        "kernels": kernels,
+        "joined_share": (kernels - process.before) / kernels if kernels else "",
+        "kernels_without_launch": process.before,
+        "launches_without_kernel": process.unknown,
+        "overlap": 15,
+        "early": 0,
+        "zero": 0,
+        "idle_launches": process.idle,
+        "busy_launches": process.busy,
+        "unknown_launches": process.unknown,
+        "graph_launches": process.graphs,
+        "clock_ahead_least_ns": ahead[0],
+        "clock_ahead_most_ns": ahead[1],
+        "clock_drift_ppm": 206 if process.clock_problem else "",
+        "clock_problem": process.clock_problem,
+        "left_out": process.left_out,
+        "remarks": process.remarks,
+    }
+
+
+def recorded() -> Builder:
+    """Four ranks: one waits for its launches, one for its device, one has other clocks, one no kernels."""
+    ranks = dict(recorder=KINETO, tick_ns=1000)
+    return recorded_session(
+        Process(rank=0, file="rank0.json.gz", graphs=70, before=436, streams=6, **ranks),
+        Process(rank=1, file="rank1.json.gz", idle=40, busy=960, left_out="12 calls that are in two rows", **ranks),
+        Process(clock_problem=CLOCKS, remarks="its driver is not known"),
+        Process("Quadro GP100", idle=0, busy=0, unknown=200, kernels=0),
+    )
+
+
+def measured() -> Builder:
+    """A session of launchgap's own, of a GPU of the same name, with what only tracing sees."""
+    specs = [Spec("NVIDIA H200"), Spec("host", backend="host", capability="", call=900, trip=5200)]
+    builder = Builder("20261120T093000Z-be57aa", specs, 2, traced=True, families=("launch",)).build()
+    for metric, value in (("api_record_ns", 2000.0), ("launch_ns", 2800.0)):
+        builder._case(0, specs[0], "launch", "launch/null", "api:driver/mode:idle", metric, value, 500, arm="traced")
+        builder._case(0, specs[0], "launch", "launch/null", "api:runtime/mode:idle", metric, 1.0, 500, arm="traced")
+    return builder

@@ -1,0 +1,314 @@
+"""The page of what somebody else recorded: what it says first, by stream, of the recording, and beside a machine."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import make_session
+import pytest
+from html_reader import Node, read
+from launchgap_report import __main__ as program
+from make_recorded import CLOCKS, KINETO, Process, measured, recorded_session
+from report_paths import pairs
+
+Page = Callable[[str], str]
+Draw = Callable[..., Node]
+
+
+@pytest.fixture
+def draw(tmp_path: Path) -> Draw:
+    def make(*builders: make_session.Builder) -> Node:
+        folders = [builder.write(tmp_path / str(i)) for i, builder in enumerate(builders)]
+        output = tmp_path / "out.html"
+        assert program.run([*pairs(folders), "-o", str(output)]) == 0
+        return read(output.read_text(encoding="utf-8"))
+
+    return make
+
+
+def text_of(node: Node) -> str:
+    return re.sub(r"\s+", " ", node.text).strip()
+
+
+def section(root: Node, identifier: str) -> Node:
+    (found,) = root.all("section", id=identifier)
+    return found
+
+
+def rows(table: Node) -> list[list[str]]:
+    return [[text_of(c) for c in row.children if isinstance(c, Node)] for row in table.all("tbody")[0].all("tr")]
+
+
+def first_tables(root: Node) -> list[Node]:
+    return root.all("section", class_="headlines")[0].all("table")
+
+
+def quality(root: Node) -> dict[str, list[str]]:
+    """The last table of the section: for each head, the cell of each process."""
+    table = section(root, "recorded").all("table")[-1]
+    heads = [text_of(head) for head in table.all("thead")[0].all("th")]
+    return dict(zip(heads, map(list, zip(*rows(table), strict=True)), strict=True))
+
+
+# What is said first
+
+
+def test_the_page_is_of_a_recorded_job(page: Page) -> None:
+    root = read(page("recorded"))
+    assert root.all("h1")[0].text == "Launches of a recorded job"
+    byline = text_of(root.all("p", class_="byline")[0])
+    assert "recorded by PyTorch's profiler and Nsight Systems 2022.4.2 · imported 2026-11-20T09:30:00Z" in byline
+    assert "profile" not in byline.replace("profiler", "")
+    nav = [a.text for a in root.all("nav")[0].all("a")]
+    assert nav[0] == "The recorded job" and "What was recorded" in nav and "Generation gap" not in nav
+
+
+def test_nothing_that_was_recorded_is_said_to_be_measured(page: Page) -> None:
+    (main,) = read(page("recorded")).all("main")
+    for part in main.all("section"):
+        if part.attributes.get("id") != "glossary":
+            # Definitions of columns and metrics are the same on every page.
+            spoken = [node for node in part.all() if node.tag not in ("abbr", "th")]
+            titles = " ".join(str(node.attributes.get("title") or "") for node in spoken)
+            assert "measured" not in part.text + titles
+    provenance = section(main, "provenance")
+    assert provenance.all("h2")[0].text == "What was recorded, and by what"
+    assert "1 process, recorded" in text_of(provenance) and "JIT);" not in provenance.text
+    assert not [d for d in provenance.all("dt") if d.text in ("Profile", "Replicates", "Seed", "Host", "CPUs")]
+
+
+def test_each_device_has_a_verdict(page: Page) -> None:
+    (table,) = first_tables(read(page("recorded")))
+    lines = rows(table)
+    assert lines[0][:4] == ["NVIDIA H200 (0), rank 0", "PyTorch's profiler", "1070", "91 %"]
+    assert re.fullmatch(r"4\.\d\d µs 1 in 100 4\.\d\d µs", lines[0][4])
+    assert re.fullmatch(r"5\.\d\d µs 1 in 100 6\.\d\d µs", lines[0][5])
+    assert [line[-1].partition(" ")[0] for line in lines[:2]] == ["launch-bound", "device-bound"]
+    assert lines[1][-1] == (
+        "device-bound 96 % of the launches find a busy stream: the queue is full of work and hides their cost."
+    )
+    assert lines[2][-1] == f"clocks disagree {CLOCKS[0].upper()}{CLOCKS[1:]}."
+    assert lines[3][-1].startswith("no kernels It has calls only")
+    assert [row.attributes["class"] for row in table.all("tbody")[0].all("tr")] == ["warning", "ok", "bad", "bad"]
+
+
+@pytest.mark.parametrize(
+    ("process", "word", "words"),
+    [
+        (Process(idle=1000, busy=0), "launch-bound", "All launches find an idle stream: the device waits for the host."),
+        (Process(idle=667, busy=333), "launch-bound", "67 % of the launches find an idle stream"),
+        (Process(idle=600, busy=400), "mixed", "60 % of the launches find an idle stream, and the others queue"),
+        (Process(idle=333, busy=667), "device-bound", "67 % of the launches find a busy stream"),
+        (Process(idle=3, busy=997), "device-bound", "Over 99 % of the launches find a busy stream"),
+        (Process(idle=0, busy=0, graphs=50), "launch-bound", "All launches find an idle stream"),
+        (Process(idle=500, busy=0, unknown=500), "launch-bound", "The kernels of 50 % of the launches are lost."),
+        (Process(streams=2), "launch-bound", "It uses several streams: where one is idle, another may be busy."),
+        (Process(idle=0, busy=0, unknown=10, kernels=9), "not known", "No launch was found together with its kernel."),
+        (Process(idle=0, busy=0, kernels=9), "no launches", "Nothing tells when its kernels were launched."),
+        (Process(idle=0, busy=0, unknown=10, kernels=0), "no kernels", "what they started is not known."),
+        (Process(clock_problem=CLOCKS), "clocks disagree", "by 133 s at most."),
+    ],
+)
+def test_the_verdict_says_what_the_job_waits_for(process: Process, word: str, words: str, draw: Draw) -> None:
+    (table,) = first_tables(draw(recorded_session(process)))
+    ((*_, verdict),) = rows(table)
+    assert verdict.startswith(f"{word} ") and words in verdict
+
+
+def test_of_a_process_whose_clocks_disagree_no_stream_is_believed(draw: Draw) -> None:
+    builder = recorded_session(Process(idle=200, busy=800), Process(idle=900, busy=100, clock_problem=CLOCKS))
+    # Both are processes of the first device.
+    first = builder.tables["recordings.csv"][0]["device_id"]
+    for name in ("recordings.csv", "runs.csv", "quantiles.csv"):
+        for row in builder.tables[name]:
+            if row["device_id"] != first:
+                row.update(device_id=first, replicate=1)
+    for name in ("devices.csv", "summary.csv"):
+        builder.tables[name] = [row for row in builder.tables[name] if row["device_id"] == first]
+    (table,) = first_tables(draw(builder))
+    ((_, _, _, idle, _, _, verdict),) = rows(table)
+    assert idle == "20 %"
+    assert verdict.startswith("device-bound 80 %") and "The clocks of 1 of 2 processes disagree." in verdict
+
+
+def test_there_is_neither_a_box_about_tracing_nor_a_ratio(page: Page) -> None:
+    root = read(page("recorded"))
+    assert not root.all("section", id="gap")
+    assert text_of(section(root, "findings")) == "Findings Nothing failed, was skipped or is unsupported."
+    assert "faster" not in root.all("main")[0].text
+
+
+# By stream
+
+
+def test_idle_and_busy_streams_have_lines_of_their_own(page: Page) -> None:
+    lines = rows(section(read(page("recorded")), "recorded").all("table")[0])
+    assert [(line[0], line[1]) for line in lines] == [
+        ("NVIDIA H200 (0), rank 0 on an idle stream", "900"),
+        ("NVIDIA H200 (0), rank 0 on a busy stream", "100"),
+        ("NVIDIA H200 (0), rank 0 graphs, on an idle stream", "70"),
+        ("NVIDIA H200 (1), rank 1 on an idle stream", "40"),
+        ("NVIDIA H200 (1), rank 1 on a busy stream", "960"),
+        ("NVIDIA H200 (2) on an idle stream", "900"),
+        ("NVIDIA H200 (2) on a busy stream", "100"),
+        ("Quadro GP100 (3) the stream is not known", "200"),
+    ]
+    assert re.fullmatch(r"9\d\d µs 1 in 100 9\d\d µs longest \d+ µs|9\d\d µs 1 in 100 .* longest .*", lines[1][3])
+    assert lines[2][5].startswith("23.")  # a graph's time, where others have their kernel's
+    assert lines[5][3:5] == ["–", "–"] and lines[7][3:6] == ["–", "–", "–"]
+
+
+def test_where_clocks_disagree_the_streams_are_in_doubt(page: Page, draw: Draw) -> None:
+    assert "where clocks disagree" in section(read(page("recorded")), "recorded").text
+    assert "where clocks disagree" not in section(draw(recorded_session(Process())), "recorded").text
+
+
+def test_each_process_has_its_strip(page: Page) -> None:
+    figures = section(read(page("recorded")), "recorded").all("figure")
+    labels = [svg.attributes["aria-label"].replace("\xa0", " ") for figure in figures for svg in figure.all("svg")]
+    assert labels[0].startswith("NVIDIA H200 (0), rank 0, Launch call, on an idle stream: ")
+    kinds = {re.search("(Launch call|Call to kernel), on an? (idle|busy) stream", label)[0] for label in labels}
+    assert kinds == {
+        "Launch call, on an idle stream",
+        "Call to kernel, on an idle stream",
+        "Launch call, on a busy stream",
+    }
+
+
+# How good it is
+
+
+def test_each_process_says_how_good_its_recording_is(page: Page) -> None:
+    found = quality(read(page("recorded")))
+    assert found["file, process"][:2] == ["rank0.json.gz r0, process 4000, rank 0", "rank1.json.gz r0, process 4001, rank 1"]
+    assert found["recorded by"][2] == "Nsight Systems 2022.4.2 SQLite, schema 3.0.0"
+    assert found["GPU"][0] == "NVIDIA H200 (0), rank 0 6 streams"
+    assert found["clock, tick"] == [
+        "Unix time in steps of 1.00 µs a launch is a few steps",
+        "Unix time in steps of 1.00 µs a launch is a few steps",
+        "from the beginning of the recording in steps of 1 ns",
+        "from the beginning of the recording in steps of 1 ns",
+    ]
+    assert found["launches"][0] == "1070 of 2140 calls of CUDA"
+    assert found["joined"] == ["71 % of 1506 kernels", "100 % of 1000 kernels", "100 % of 1000 kernels", "– no kernels"]
+    assert found["launched before"] == ["436 they kept their streams busy", "0", "0", "0"]
+    assert found["lost kernels"][3] == "200 their streams are not known"
+    assert found["begun before the return"][0] == "15 possible: they have no queue time"
+    assert found["impossible"] == ["0"] * 4
+    assert found["clocks"][0] == "agree GPU ahead by −977 ns to 4.96 µs"
+    assert found["clocks"][2] == f"disagree {CLOCKS[0].upper()}{CLOCKS[1:]}. They move apart by 206 ppm."
+    assert found["left out"] == ["nothing", "12 calls that are in two rows", "nothing", "nothing"]
+    assert found["remarks"][2] == "its driver is not known"
+
+
+def test_every_column_of_it_is_explained(page: Page) -> None:
+    part = section(read(page("recorded")), "recorded")
+    heads = part.all("table")[-1].all("thead")[0].all("th")
+    terms = [term.text for term in part.all("dl")[0].all("dt")]
+    assert terms == [head.text for head in heads]
+    assert all(head.attributes["title"] for head in heads)
+
+
+def test_records_that_cannot_be_are_counted(draw: Draw) -> None:
+    builder = recorded_session(Process())
+    builder.tables["recordings.csv"][0].update(early=3, zero=10)
+    assert quality(draw(builder))["impossible"] == ["13 3 begin before their launch 10 without a time"]
+
+
+def test_kernels_stand_in_the_order_of_their_time(page: Page) -> None:
+    kernels = section(read(page("recorded")), "kernels")
+    assert "What the recorded job really launched" in text_of(kernels)
+    assert rows(kernels.all("table")[0]) == [
+        ["void long_kernel<float>(float*)", "2×2×1", "256×1×1", "100", "9.00 ms", "90.0 µs", "2.30 µs", "290 µs"],
+        ["short_kernel", "2×2×1", "256×1×1", "100", "1.00 ms", "10.0 µs", "2.30 µs", "290 µs"],
+    ]
+
+
+@pytest.mark.parametrize("name", ["recordings.csv", "kernels.csv", "traces.csv", "headlines.csv"])
+def test_a_table_may_be_missing(name: str, draw: Draw) -> None:
+    builder = make_session.recorded()
+    builder.tables[name] = []
+    root = draw(builder)
+    assert len(rows(first_tables(root)[0])) == 4
+    assert not re.search(r"\b(nan|None|inf)\b", root.all("main")[0].text)
+
+
+def test_every_number_may_be_missing_of_it(draw: Draw) -> None:
+    builder = make_session.recorded()
+    for name in ("recordings.csv", "kernels.csv"):
+        for row in builder.tables[name]:
+            row.update({k: "" for k, v in row.items() if isinstance(v, (int, float))})
+    for row in builder.tables["summary.csv"]:
+        row.update(p50="", p99="", max="", n="")
+    assert not re.search(r"\b(nan|None|inf)\b", draw(builder).all("main")[0].text)
+
+
+def test_what_a_file_says_is_text(draw: Draw) -> None:
+    bad = make_session.HOSTILE.replace("\x00", "")
+    process = Process(bad, recorder=(bad, bad, bad), file=bad, left_out=bad, remarks=bad, clock_problem=bad)
+    builder = recorded_session(process, Process("NVIDIA H200", recorder=KINETO, file="</bdi><img src=x onerror=alert(2)>"))
+    for row in builder.tables["kernels.csv"]:
+        row["kernel"] = bad
+    root = draw(builder, measured())
+    assert len(root.all("script")) == 1 and not root.all("img")
+    assert text_of(root).count("<script>alert(1)</script>") > 8
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e]", root.text)
+
+
+# Beside a machine
+
+
+def test_a_job_stands_beside_what_its_machine_does_at_best(page: Page) -> None:
+    root = read(page("beside"))
+    assert root.all("h1")[0].text == "Launches of a recorded job, beside what was measured"
+    lines = rows(section(root, "beside").all("table")[0])
+    # Of the two with other clocks and without kernels, no stream is known to be idle.
+    assert [line[0] for line in lines] == ["NVIDIA H200 (0), rank 0"] * 3 + ["NVIDIA H200 (1), rank 1"] * 3
+    assert [line[1] for line in lines] == ["NVIDIA H200 (0)"] * 6
+    assert [line[2] for line in lines[:3]] == ["launch call", "launch call, both traced", "call to kernel, both traced"]
+    assert [round(float(line[5].rstrip("×")), 1) for line in lines[:3]] == [1.7, 2.0, 2.0]
+    assert re.fullmatch(r"4\.\d+ µs 1 in 100 4\.\d+ µs", lines[0][3]) and lines[0][4].startswith("2.3")
+    assert section(root, "beside").all("td", title="launch/null/api:driver/mode:idle")
+
+
+def test_both_kinds_have_their_first_table_and_no_ratio_mixes_them(page: Page) -> None:
+    root = read(page("beside"))
+    recorded, own = first_tables(root)
+    assert len(rows(recorded)) == 4
+    assert [line[0] for line in rows(own)] == ["host", "NVIDIA H200 (0)"]
+    headings = [h.text for h in root.all("section", class_="headlines")[0].all("h3")]
+    assert headings == ["Recorded", "Measured by launchgap"]
+    assert not root.all("section", id="gap")  # one generation was measured
+
+
+def test_another_gpu_is_said_to_be_another(draw: Draw) -> None:
+    root = draw(recorded_session(Process("NVIDIA GeForce RTX 3090")), measured())
+    lines = rows(section(root, "beside").all("table")[0])
+    assert [line[1] for line in lines] == ["NVIDIA H200 (0) another GPU: no device of the recorded name was measured"] * 3
+
+
+def test_a_recorded_job_does_not_enter_the_generation_gap(draw: Draw) -> None:
+    older = make_session.Builder(
+        "s-old", [make_session.Spec("Tesla V100-SXM2-16GB", capability="7.0")], 1, families=("launch",)
+    ).build()
+    root = draw(recorded_session(Process("NVIDIA A100-SXM4-80GB")), measured(), older)
+    gap = section(root, "gap")
+    assert "A100" not in gap.text and "recorded" not in gap.text
+    assert "Tesla V100-SXM2-16GB" in gap.text and "against" in gap.text
+
+
+def test_a_simulated_machine_is_nothing_to_stand_beside(draw: Draw) -> None:
+    builder = measured()
+    for row in builder.tables["devices.csv"]:
+        row["simulated"] = "true"
+    assert not draw(recorded_session(Process()), builder).all("section", id="beside")
+
+
+def test_what_only_tracing_sees_may_be_missing(draw: Draw) -> None:
+    builder = measured()
+    for name in ("summary.csv", "quantiles.csv"):
+        builder.tables[name] = [row for row in builder.tables[name] if row["arm"] == "plain"]
+    lines = rows(section(draw(recorded_session(Process()), builder), "beside").all("table")[0])
+    assert [line[2] for line in lines] == ["launch call"]
