@@ -1,5 +1,5 @@
 // launchgap export
-#include <cmath>
+#include <algorithm>
 
 #include <fmt/format.h>
 
@@ -7,6 +7,7 @@
 #include "harness/cli/page.h"
 #include "harness/core/say.h"
 #include "harness/core/stop.h"
+#include "harness/recording/chrome_export.h"
 #include "harness/summary/all_tables.h"
 
 namespace launchgap::cli {
@@ -51,6 +52,47 @@ ExitCode export_csv(const std::string& folder, const fs::path& output) {
   return summarised.session.problems.empty() ? ExitCode::done : ExitCode::failed;
 }
 
+/// The files of events that a session has kept. Throws UsageError that says who keeps them.
+std::vector<fs::path> kept_events(const fs::path& session) {
+  std::vector<fs::path> files;
+  std::error_code failed;
+  for (fs::directory_iterator entry(session / "events", failed), end; !failed && entry != end;
+       entry.increment(failed))
+    files.push_back(entry->path());
+  std::ranges::sort(files);
+  if (files.empty()) {
+    throw UsageError(fmt::format(
+        "{} has kept no events, of which a trace is made: `launchgap import` keeps them",
+        session.string()));
+  }
+  return files;
+}
+
+/// One process to a file; several to a folder, each to a file of its own.
+ExitCode export_chrome(const std::string& folder, const fs::path& output) {
+  const Summarised summarised(folder);
+  const std::vector<fs::path> files = kept_events(folder);
+  const bool to_file = output.extension() == ".json" || output.extension() == ".gz";
+  if (to_file && files.size() > 1) {
+    throw UsageError(fmt::format(
+        "{} has the events of {} processes: name a folder with -o", folder, files.size()));
+  }
+  std::error_code failed;
+  if (!to_file) fs::create_directories(output, failed);
+  if (failed)
+    throw UsageError(fmt::format("{} cannot be made: {}", output.string(), failed.message()));
+  const SignalWatch watch;
+  for (const fs::path& file : files) {
+    // "x.jsonl.gz" becomes "x.json.gz".
+    const fs::path trace = to_file ? output : output / file.stem().replace_extension(".json.gz");
+    const std::uint64_t left_out = recording::export_chrome_trace(file, trace);
+    if (left_out > 0)
+      say("{}: {} events have no time that a trace could show", trace.string(), left_out);
+    answer("{}\n", trace.string());
+  }
+  return ExitCode::done;
+}
+
 }  // namespace
 
 void add_export(CLI::App& app, Action& action) {
@@ -63,13 +105,23 @@ void add_export(CLI::App& app, Action& action) {
   command
       ->add_option("--format",
                    options->format,
-                   "csv: devices, runs, summary, details and every sample, as RFC 4180")
-      ->check(CLI::IsMember({"csv"}))
+                   "csv: devices, runs, summary, details and every sample, as RFC 4180; "
+                   "chrome-trace: the kept events, for Perfetto and Holistic Trace Analysis")
+      ->check(CLI::IsMember({"csv", "chrome-trace"}))
       ->capture_default_str();
-  command->add_option("-o,--output", options->output, "Folder to write, new or empty")->required();
-  command->footer("Example: launchgap export results/tonight --format csv -o tonight-csv");
+  command
+      ->add_option("-o,--output",
+                   options->output,
+                   "Folder to write, new or empty; of a chrome-trace also a .json or .json.gz")
+      ->required();
+  command->footer(
+      "Example: launchgap export results/tonight --format csv -o tonight-csv\n"
+      "         launchgap export results/my-job --format chrome-trace -o my-job.json.gz");
   command->callback([options, &action] {
-    action = [options] { return export_csv(options->folder, options->output); };
+    action = [options] {
+      return options->format == "csv" ? export_csv(options->folder, options->output)
+                                      : export_chrome(options->folder, options->output);
+    };
   });
 }
 

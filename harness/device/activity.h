@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace launchgap::activity {
@@ -125,6 +126,9 @@ struct Trace {
   /// The index of a kernel's name. A source may give back the memory of a name, so it is copied.
   std::uint32_t name_index(const char* name);
   const std::string& name(std::uint32_t index) const { return names_[index]; }
+  const std::vector<std::string>& names() const { return names_; }
+  /// Of records that were read from where they were kept; there are none yet.
+  void set_names(std::vector<std::string> names) { names_ = std::move(names); }
 
   /// Forgets the records; keeps names and room.
   void clear();

@@ -4,12 +4,13 @@
 #include <string_view>
 
 #include "harness/recording/call_names.h"
+#include "harness/recording/chrome_names.h"
 #include "harness/recording/decimal.h"
 
 namespace launchgap::recording {
 namespace {
 
-enum class Category { other, kernel, copy, fill, call, overhead, wait, range, memory };
+enum class Category { other, kernel, copy, fill, graph, call, overhead, wait, range, memory };
 
 Category category_named(std::string_view name) {
   struct Named {
@@ -17,46 +18,25 @@ Category category_named(std::string_view name) {
     Category category;
   };
   // Those in capitals are of 2020 to 2022.
-  static constexpr auto kCategories =
-      std::to_array<Named>({{"kernel", Category::kernel},
-                            {"Kernel", Category::kernel},
-                            {"gpu_memcpy", Category::copy},
-                            {"Memcpy", Category::copy},
-                            {"gpu_memset", Category::fill},
-                            {"Memset", Category::fill},
-                            {"cuda_runtime", Category::call},
-                            {"cuda_driver", Category::call},
-                            {"Runtime", Category::call},
-                            {"Driver", Category::call},
-                            {"overhead", Category::overhead},
-                            {"cuda_sync", Category::wait},
-                            {"user_annotation", Category::range},
-                            {"cpu_instant_event", Category::memory}});
+  static constexpr auto kCategories = std::to_array<Named>({{"kernel", Category::kernel},
+                                                            {"Kernel", Category::kernel},
+                                                            {"gpu_memcpy", Category::copy},
+                                                            {"Memcpy", Category::copy},
+                                                            {"gpu_memset", Category::fill},
+                                                            {"Memset", Category::fill},
+                                                            {"cuda_runtime", Category::call},
+                                                            {"cuda_driver", Category::call},
+                                                            {"Runtime", Category::call},
+                                                            {"Driver", Category::call},
+                                                            {"overhead", Category::overhead},
+                                                            {"cuda_sync", Category::wait},
+                                                            {"user_annotation", Category::range},
+                                                            {"cpu_instant_event", Category::memory},
+                                                            {kWholeGraph, Category::graph}});
   for (const Named& one : kCategories) {
     if (one.name == name) return one.category;
   }
   return Category::other;
-}
-
-activity::OverheadKind overhead_named(std::string_view name) {
-  struct Named {
-    std::string_view part;
-    activity::OverheadKind kind;
-  };
-  using activity::OverheadKind;
-  static constexpr auto kKinds =
-      std::to_array<Named>({{"Buffer Full", OverheadKind::command_buffer_full},
-                            {"Buffer Request", OverheadKind::buffer_request},
-                            {"Flush", OverheadKind::buffer_flush},
-                            {"Instrumentation", OverheadKind::instrumentation},
-                            {"Resource", OverheadKind::resource},
-                            {"Module Load", OverheadKind::module_loading},
-                            {"Lazy Function", OverheadKind::lazy_function_loading},
-                            {"Compiler", OverheadKind::compiler}});
-  for (const Named& one : kKinds) {
-    if (name.find(one.part) != std::string_view::npos) return one.kind;
-  }
-  return OverheadKind::other;
 }
 
 }  // namespace
@@ -81,6 +61,9 @@ void ChromeEvents::take(const ChromeEvent& event) {
       return take_transfer(event, *begin, end, category == Category::fill);
     case Category::call:
       return take_call(event, *begin, end);
+    case Category::graph:
+      process_.trace.graphs.push_back({*begin, end, correlation(event), 0, stream(event)});
+      return;
     case Category::overhead:
       process_.trace.overheads.push_back(
           {*begin, end, correlation(event), overhead_named(event[EventField::name])});

@@ -22,6 +22,7 @@
 #include "harness/record/trace_record.h"
 #include "harness/record/writer.h"
 #include "harness/recording/clock_check.h"
+#include "harness/recording/event_file.h"
 #include "harness/recording/launch_values.h"
 #include "harness/recording/recording.h"
 
@@ -217,6 +218,7 @@ class Import {
     } catch (...) {
       std::error_code ignored;
       fs::remove_all(request_.output / "records", ignored);
+      fs::remove_all(request_.output / "events", ignored);
       fs::remove(request_.output / "session.json", ignored);
       if (made_folder_) fs::remove(request_.output, ignored);
       throw;
@@ -236,6 +238,7 @@ class Import {
     }
     made_folder_ = !fs::exists(path, failed);
     fs::create_directories(path / "records", failed);
+    if (!failed) fs::create_directories(path / "events", failed);
     if (failed)
       throw UsageError(fmt::format("{} cannot be made: {}", path.string(), failed.message()));
   }
@@ -276,10 +279,17 @@ class Import {
       const int replicate = replicates_[facts.uuid]++;
       if (replicate == 0) session_.devices.push_back(facts);
       ++runs_;
-      RecordWriter writer = RecordWriter::create(
+      const fs::path records =
           request_.output / "records" /
           file_name_part(fmt::format(
-              "{}.{}.r{}.{}.{}.jsonl", kRecorded, facts.uuid, replicate, kRecorded, kRecorded)));
+              "{}.{}.r{}.{}.{}.jsonl", kRecorded, facts.uuid, replicate, kRecorded, kRecorded));
+      RecordWriter writer = RecordWriter::create(records);
+      if (gpu == *gpus.begin()) {  // they are the process's, whichever GPU they were for
+        write_events(
+            events_of(records),
+            {recording.recorder, recording.clock, process.pid, process.rank, recording.gpus},
+            process);
+      }
       write_run(writer, recording, process, facts, replicate);
       write_recording(writer, recording, process, tick, clocks);
       write_trace(writer, process, launches, gpu);

@@ -20,31 +20,27 @@ bool has_times(const Record& record) {
 /// What a stream did, by begin.
 struct StreamWork {
   struct Item {
-    std::int64_t begin_ns, end_ns;
+    std::int64_t begin_ns;
+    std::int64_t end_ns;  // once sorted, the latest of all items up to this one
   };
   std::vector<Item> items;
-  std::vector<std::int64_t> all_ended_ns;  // the latest end of the items up to and with this one
 
   void sort() {
-    std::ranges::sort(
-        items, {}, [](const Item& item) { return std::pair(item.begin_ns, item.end_ns); });
+    std::ranges::sort(items, {}, &Item::begin_ns);
     std::int64_t latest = std::numeric_limits<std::int64_t>::min();
-    all_ended_ns.reserve(items.size());
-    for (const Item& item : items) {
-      latest = std::max(latest, item.end_ns);
-      all_ended_ns.push_back(latest);
-    }
+    for (Item& item : items) latest = item.end_ns = std::max(latest, item.end_ns);
   }
   /// When everything that began before `time_ns` had ended; nothing if there was nothing.
   std::optional<std::int64_t> ended_before(std::int64_t time_ns) const {
     const auto next = std::ranges::lower_bound(items, time_ns, {}, &Item::begin_ns);
     if (next == items.begin()) return std::nullopt;
-    return all_ended_ns[static_cast<std::size_t>(next - items.begin()) - 1];
+    return std::prev(next)->end_ns;
   }
 };
 
 std::vector<StreamWork> work_of_streams(const Process& process) {
   std::vector<StreamWork> streams(process.streams.size());
+  if (streams.size() == 1) streams[0].items.reserve(process.trace.kernels.size());
   const auto add = [&](const auto& records) {
     for (const auto& record : records) {
       if (has_times(record) && record.stream < streams.size())

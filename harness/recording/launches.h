@@ -15,21 +15,21 @@ namespace launchgap::recording {
 /// before the kernel (kernels, copies, fills, graphs) had ended, and then the launch is what one
 /// waits for; or had not, and then it is the device. Unknown if the kernel's record is lost or
 /// impossible.
-enum class StreamState { idle, busy, unknown };
+enum class StreamState : std::uint8_t { idle, busy, unknown };
 std::string_view name_of(StreamState state);
 
 struct RecordedLaunch {
-  std::uint32_t call = 0;  // index into Trace::calls
+  std::uint32_t call = 0;     // index into Trace::calls
+  std::uint32_t kernels = 0;  // that have records
   StreamState state = StreamState::unknown;
   bool is_graph = false;
   /// Of its kernels, or of the graph as a whole; nothing where no record tells.
   std::optional<std::uint32_t> stream;  // of the first, index into Process::streams
-  std::uint32_t kernels = 0;
-  std::int64_t begin_ns = 0;           // of the first
-  std::int64_t end_ns = 0;             // of the last
-  std::int64_t overhead_ns = 0;        // as Launch::overhead_ns
-  std::int64_t kernel_ns = 0;          // of all together
-  std::optional<std::int64_t> gap_ns;  // since the end of the launch before, of the same thread
+  std::int64_t begin_ns = 0;            // of the first
+  std::int64_t end_ns = 0;              // of the last
+  std::int64_t overhead_ns = 0;         // as Launch::overhead_ns
+  std::int64_t kernel_ns = 0;           // of all together
+  std::optional<std::int64_t> gap_ns;   // since the end of the launch before, of the same thread
 };
 
 struct RecordedLaunches {

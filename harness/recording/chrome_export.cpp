@@ -1,0 +1,367 @@
+#include "harness/recording/chrome_export.h"
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <zlib.h>
+
+#include <fmt/format.h>
+
+#include "harness/core/errors.h"
+#include "harness/core/output_file.h"
+#include "harness/core/version.h"
+#include "harness/record/json.h"
+#include "harness/recording/chrome_names.h"
+#include "harness/recording/event_file.h"
+
+namespace launchgap::recording {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A text that may be compressed on its way.
+class TraceText {
+ public:
+  explicit TraceText(const fs::path& path) : file_(path) {
+    if (path.extension() != ".gz") return;
+    stream_ = std::make_unique<z_stream>();
+    if (deflateInit2(stream_.get(), Z_BEST_SPEED, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) !=
+        Z_OK)
+      throw std::bad_alloc();
+  }
+  ~TraceText() {
+    if (stream_) deflateEnd(stream_.get());
+  }
+  TraceText(const TraceText&) = delete;
+  TraceText& operator=(const TraceText&) = delete;
+
+  std::string& buffer() { return buffer_; }
+  void flush_if_long() {
+    constexpr std::size_t kLong = std::size_t{1} << 20;
+    if (buffer_.size() > kLong) flush(Z_NO_FLUSH);
+  }
+  void commit() {
+    flush(Z_FINISH);
+    file_.commit();
+  }
+
+ private:
+  void flush(int how) {
+    if (!stream_) {
+      file_.write(buffer_);
+      buffer_.clear();
+      return;
+    }
+    stream_->next_in = reinterpret_cast<Bytef*>(buffer_.data());
+    stream_->avail_in = static_cast<uInt>(buffer_.size());
+    char out[1 << 16];
+    do {
+      stream_->next_out = reinterpret_cast<Bytef*>(out);
+      stream_->avail_out = sizeof out;
+      deflate(stream_.get(), how);
+      file_.write({out, sizeof out - stream_->avail_out});
+    } while (stream_->avail_out == 0);
+    buffer_.clear();
+  }
+
+  OutputFile file_;
+  std::unique_ptr<z_stream> stream_;
+  std::string buffer_;
+};
+
+/// Microseconds with all of the nanoseconds.
+struct Microseconds {
+  std::int64_t ns;
+};
+
+std::string json_text(std::string_view text) {
+  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+/// Perfetto and HTA know processes and threads by numbers: the recorder's, or else the index.
+std::string number_of(const std::string& name, std::size_t index) {
+  const bool digits = !name.empty() && name.size() < 10 &&
+                      std::ranges::all_of(name, [](char c) { return c >= '0' && c <= '9'; });
+  return digits ? name : std::to_string(index);
+}
+
+bool has_time(std::int64_t begin_ns, std::int64_t end_ns) {
+  return begin_ns > 0 && end_ns >= begin_ns;
+}
+
+/// The earliest time of all, down to a whole second: times of a trace are counted from there, since
+/// a double has no room for microseconds of Unix time with their nanoseconds.
+class Earliest {
+ public:
+  void look(const Process& process) {
+    const auto at = [&](const auto& records) {
+      for (const auto& record : records) {
+        if (has_time(record.begin_ns, record.end_ns)) ns_ = std::min(ns_, record.begin_ns);
+      }
+    };
+    at(process.trace.calls);
+    at(process.trace.kernels);
+    at(process.trace.transfers);
+    at(process.trace.graphs);
+    at(process.trace.overheads);
+    at(process.trace.waits);
+    at(process.ranges);
+    for (const activity::Memory& memory : process.trace.memory)
+      if (memory.at_ns > 0) ns_ = std::min(ns_, memory.at_ns);
+  }
+  std::int64_t whole_second() const {
+    constexpr std::int64_t kSecond = 1'000'000'000;
+    return ns_ == std::numeric_limits<std::int64_t>::max() ? 0 : ns_ / kSecond * kSecond;
+  }
+
+ private:
+  std::int64_t ns_ = std::numeric_limits<std::int64_t>::max();
+};
+
+class Exporter {
+ public:
+  Exporter(const fs::path& output, std::int64_t base_ns) : text_(output), base_ns_(base_ns) {}
+
+  void begin(const EventsHead& head) {
+    pid_ = head.pid;
+    std::string gpus;
+    for (const Gpu& gpu : head.gpus) {
+      const std::size_t dot = gpu.compute_capability.find('.');
+      gpus += fmt::format(R"({}{{"id": {}, "name": {}, "totalGlobalMem": {}{}}})",
+                          gpus.empty() ? "" : ", ",
+                          gpu.number,
+                          json_text(gpu.name),
+                          gpu.memory_bytes.value_or(0),
+                          dot == std::string::npos
+                              ? ""
+                              : fmt::format(R"(, "computeMajor": {}, "computeMinor": {})",
+                                            gpu.compute_capability.substr(0, dot),
+                                            gpu.compute_capability.substr(dot + 1)));
+    }
+    // HTA looks for the rank with a blank before it.
+    append(R"({{"schemaVersion": 1, "deviceProperties": [{}], "distributedInfo": {{"rank": {}}}, )"
+           R"("displayTimeUnit": "ms", "baseTimeNanoseconds": {}, "launchgap": {{"version": {}, )"
+           R"("recorder": {}}}, "traceEvents": [)",
+           gpus,
+           head.rank.value_or(0),
+           base_ns_,
+           json_text(kVersion),
+           json_text(head.recorder));
+  }
+
+  void add(const Process& process) {
+    if (!named_) name_rows(process);
+    for (const activity::Call& call : process.trace.calls) add(process, call);
+    for (const activity::KernelRun& kernel : process.trace.kernels) add(process, kernel);
+    for (const activity::Transfer& transfer : process.trace.transfers) {
+      work(process,
+           transfer.fill ? "gpu_memset" : "gpu_memcpy",
+           transfer.fill ? "Memset (Device)" : "Memcpy",
+           transfer,
+           fmt::format(R"(, "bytes": {})", transfer.bytes));
+    }
+    for (const activity::Graph& graph : process.trace.graphs)
+      work(process, kWholeGraph, "graph", graph, fmt::format(R"(, "graph id": {})", graph.graph));
+    for (const activity::Overhead& overhead : process.trace.overheads)
+      of_host("overhead", name_of_overhead(overhead.kind), overhead, overhead.correlation);
+    for (const activity::Wait& wait : process.trace.waits)
+      of_host("cuda_sync", "Synchronize", wait, wait.correlation);
+    for (const activity::Memory& memory : process.trace.memory) add(memory);
+    for (const Range& range : process.ranges) {
+      if (!slice("user_annotation", process.trace.name(range.name), range)) continue;
+      append(R"(, "pid": {}, "tid": {}, "args": {{}}}})",
+             pid_,
+             number_of(process.threads[range.thread], range.thread));
+    }
+    text_.flush_if_long();
+  }
+
+  std::uint64_t end() {
+    append("\n]}}\n");
+    text_.commit();
+    return left_out_;
+  }
+
+ private:
+  template <class... Args>
+  void append(fmt::format_string<Args...> format, Args&&... args) {
+    fmt::format_to(std::back_inserter(text_.buffer()), format, std::forward<Args>(args)...);
+  }
+  void next() {
+    append("{}\n", any_ ? "," : "");
+    any_ = true;
+  }
+
+  /// The beginning of a slice, up to its times; nothing for one without times.
+  template <class Event>
+  bool slice(std::string_view category, std::string_view name, const Event& event) {
+    if (!has_time(event.begin_ns, event.end_ns)) {
+      ++left_out_;
+      return false;
+    }
+    next();
+    append(R"({{"ph": "X", "cat": "{}", "name": {}, "ts": )", category, json_text(name));
+    time(event.begin_ns - base_ns_);
+    append(R"(, "dur": )");
+    time(event.end_ns - event.begin_ns);
+    return true;
+  }
+  void time(std::int64_t ns) { append("{}.{:03}", ns / 1000, ns % 1000); }
+
+  void add(const Process& process, const activity::Call& call) {
+    const std::string& name = process.trace.name(call.id);
+    const std::string thread = number_of(process.threads[call.thread], call.thread);
+    const bool driver = call.domain == activity::Domain::driver;
+    if (!slice(driver ? "cuda_driver" : "cuda_runtime", name_for_tools(name), call)) return;
+    append(
+        R"(, "pid": {}, "tid": {}, "args": {{"correlation": {}{}}}}})",
+        pid_,
+        thread,
+        call.correlation,
+        name_for_tools(name) == name ? "" : fmt::format(R"(, "api_symbol": {})", json_text(name)));
+    if (!is_launch(call.purpose)) return;
+    next();
+    append(
+        R"({{"ph": "s", "id": {}, "pid": {}, "tid": {}, "ts": )", call.correlation, pid_, thread);
+    time(call.begin_ns - base_ns_);
+    append(R"(, "cat": "ac2g", "name": "ac2g"}})");
+  }
+
+  void add(const Process& process, const activity::KernelRun& kernel) {
+    if (!work(process,
+              "kernel",
+              process.trace.name(kernel.name),
+              kernel,
+              fmt::format(R"(, "grid": [{}, {}, {}], "block": [{}, {}, {}])",
+                          kernel.grid[0],
+                          kernel.grid[1],
+                          kernel.grid[2],
+                          kernel.block[0],
+                          kernel.block[1],
+                          kernel.block[2])))
+      return;
+    const Stream& stream = process.streams[kernel.stream];
+    next();
+    append(R"({{"ph": "f", "bp": "e", "id": {}, "pid": {}, "tid": {}, "ts": )",
+           kernel.correlation,
+           stream.gpu,
+           stream.number);
+    time(kernel.begin_ns - base_ns_);
+    append(R"(, "cat": "ac2g", "name": "ac2g"}})");
+  }
+
+  /// Something that a stream did.
+  template <class Event>
+  bool work(const Process& process,
+            std::string_view category,
+            std::string_view name,
+            const Event& event,
+            const std::string& more) {
+    if (!slice(category, name, event)) return false;
+    const Stream& stream = process.streams[event.stream];
+    append(
+        R"(, "pid": {}, "tid": {}, "args": {{"device": {}, "context": {}, "stream": {}, "correlation": {}{}}}}})",
+        stream.gpu,
+        stream.number,
+        stream.gpu,
+        stream.context,
+        stream.number,
+        event.correlation,
+        more);
+    return true;
+  }
+
+  /// Something of no thread that is known.
+  template <class Event>
+  void of_host(std::string_view category,
+               std::string_view name,
+               const Event& event,
+               std::uint32_t correlation) {
+    if (slice(category, name, event))
+      append(R"(, "pid": -1, "tid": 0, "args": {{"correlation": {}}}}})", correlation);
+  }
+
+  void add(const activity::Memory& memory) {
+    if (memory.at_ns <= 0) {
+      ++left_out_;
+      return;
+    }
+    next();
+    append(
+        R"({{"ph": "i", "s": "t", "cat": "cpu_instant_event", "name": "[memory]", "pid": {}, "tid": 0, "ts": )",
+        pid_);
+    time(memory.at_ns - base_ns_);
+    append(R"(, "args": {{"Bytes": {}{}, "Addr": {}, "Device Id": 0, "Device Type": 1}}}})",
+           memory.release ? "-" : "",
+           memory.bytes,
+           memory.address);
+  }
+
+  /// What the rows of processes and streams are called.
+  void name_rows(const Process& process) {
+    named_ = true;
+    const auto meta = [&](std::string_view what,
+                          std::uint64_t pid,
+                          std::uint64_t tid,
+                          std::string_view key,
+                          std::string value) {
+      next();
+      append(R"({{"ph": "M", "name": "{}", "pid": {}, "tid": {}, "ts": 0, "args": {{"{}": {}}}}})",
+             what,
+             pid,
+             tid,
+             key,
+             value);
+    };
+    meta("process_name", pid_, 0, "name", json_text(fmt::format("process {}", pid_)));
+    meta("process_sort_index", pid_, 0, "sort_index", "0");
+    std::uint64_t last = std::numeric_limits<std::uint64_t>::max();
+    for (const Stream& stream : process.streams) {
+      if (stream.gpu != last) {
+        meta("process_name", stream.gpu, 0, "name", json_text(fmt::format("GPU {}", stream.gpu)));
+        meta("process_labels",
+             stream.gpu,
+             0,
+             "labels",
+             json_text(fmt::format("GPU {}", stream.gpu)));
+        meta("process_sort_index",
+             stream.gpu,
+             0,
+             "sort_index",
+             std::to_string(5000000 + stream.gpu % 1000));
+        last = stream.gpu;
+      }
+      meta("thread_name",
+           stream.gpu,
+           stream.number,
+           "name",
+           json_text(fmt::format("stream {}", stream.number)));
+    }
+  }
+
+  TraceText text_;
+  std::int64_t base_ns_;
+  std::uint64_t pid_ = 0;
+  std::uint64_t left_out_ = 0;
+  bool any_ = false, named_ = false;
+};
+
+}  // namespace
+
+std::uint64_t export_chrome_trace(const fs::path& events_file, const fs::path& output) {
+  Earliest earliest;
+  read_events(
+      events_file,
+      [](const EventsHead&) {},
+      [&](const Process& process) { earliest.look(process); });
+  Exporter exporter(output, earliest.whole_second());
+  read_events(
+      events_file,
+      [&](const EventsHead& head) { exporter.begin(head); },
+      [&](const Process& process) { exporter.add(process); });
+  return exporter.end();
+}
+
+}  // namespace launchgap::recording
