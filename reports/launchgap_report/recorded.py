@@ -333,7 +333,8 @@ def _impossible(_: Job, process: Record) -> Cell:
 
 
 def _clocks(_: Job, process: Record) -> Cell:
-    least, most, drift = (process.get(f"clock_{key}") for key in ("ahead_least_ns", "ahead_most_ns", "drift_ppm"))
+    least, most = process.get("clock_ahead_least_ns"), process.get("clock_ahead_most_ns")
+    drift = process.get("clock_drift_ppm")
     words = [_sentences([process["clock_problem"]])] if process["clock_problem"] else []
     if drift is not None:
         words.append(f"They move apart by {drift:.3g}{NBSP}ppm.")
