@@ -197,7 +197,7 @@ def test_the_verdict_on_a_recorded_job_is_in_view(browser, page_of: PageOf, widt
         words = row.locator("th strong" if width < 640 else "td.verdict strong")
         assert words.inner_text() == "launch-bound"
         box = words.bounding_box()
-        assert 0 <= box["x"] and box["x"] + box["width"] <= width
+        assert box["x"] >= 0 and box["x"] + box["width"] <= width
         assert row.locator("th strong").is_visible() == (width < 640)
 
 
