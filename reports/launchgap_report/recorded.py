@@ -255,8 +255,11 @@ def time_cell(row: Row | None, tail: tuple[tuple[str, str], ...] = TAIL) -> Cell
     """Its median, and below it how long it may take."""
     if row is None or row.get("p50") is None:
         return Cell(MISSING)
-    below = [f"{words} {quantity(row.get(key), row.unit)}" for words, key in tail if row.get(key) is not None]
-    return Cell(quantity(row.get("p50"), row.unit), below)
+    n = row.get("n") or 0
+    # Of fewer than a hundred there is no 1 in 100.
+    known = [(words, row.get(key)) for words, key in tail if row.get(key) is not None and (key != "p99" or n >= 100)]
+    below = [f"{words} {quantity(value, row.unit)}" for words, value in known]
+    return Cell(quantity(row.get("p50"), row.unit), below or [f"of {n:.0f} only"])
 
 
 def _strips(drawing: Drawing, jobs: list[Job]) -> list[Group]:
@@ -330,7 +333,8 @@ def _impossible(_: Job, process: Record) -> Cell:
 
 
 def _clocks(_: Job, process: Record) -> Cell:
-    least, most, drift = (process.get(f"clock_{key}") for key in ("ahead_least_ns", "ahead_most_ns", "drift_ppm"))
+    least, most = process.get("clock_ahead_least_ns"), process.get("clock_ahead_most_ns")
+    drift = process.get("clock_drift_ppm")
     words = [_sentences([process["clock_problem"]])] if process["clock_problem"] else []
     if drift is not None:
         words.append(f"They move apart by {drift:.3g}{NBSP}ppm.")
