@@ -71,7 +71,7 @@ def folder_of(path: Path, folder: Path, **figures: str) -> Path:
 
 
 README = """\
-| file | launches | kernels | launch call p50 / p99 µs | launches on an idle stream | call begins → kernel begins p50 / p99 µs |
+| file | launches | kernels | launch call p50 / p99 µs | launches on an idle stream | call begins → kernel begins, µs |
 | --- | --- | --- | --- | --- | --- |
 | a100-cloverleaf.nsys.sqlite | {launches} | 1312 | 3.687 / {call_p99} | 1250 | 5.476 / 12.479 |
 """
