@@ -566,6 +566,27 @@ def test_nothing_is_written_beside_a_recording(tmp_path, imported):
         folder.chmod(0o755)
 
 
+def test_a_database_that_was_written_through_a_log_gets_none_beside_it(tmp_path, imported):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    path = write_nsys(folder / "a.sqlite", launches())
+    database = sqlite3.connect(path)
+    database.execute("PRAGMA journal_mode = WAL")
+    database.close()
+    assert imported(path).counts()["launches"] == 20
+    assert list(folder.iterdir()) == [path]
+
+
+def test_what_is_in_a_databases_log_alone_is_read_too(tmp_path, imported):
+    path = write_nsys(tmp_path / "a.sqlite", launches())
+    writer = sqlite3.connect(path)
+    writer.execute("PRAGMA journal_mode = WAL")
+    writer.execute("DELETE FROM CUPTI_ACTIVITY_KIND_RUNTIME WHERE correlationId < 105")
+    writer.commit()
+    assert imported(path).counts()["launches"] == 15
+    writer.close()
+
+
 def test_an_output_that_is_not_empty_is_left_alone(tmp_path):
     path = write_trace(tmp_path / "a.json", launches())
     output = tmp_path / "output"

@@ -54,6 +54,16 @@ TEST(ClockCheck, SeesADeviceThatIsAheadByKernelsThatOutlastTheirWait) {
   EXPECT_EQ(check.ahead_most_ns, 506'000);
 }
 
+TEST(ClockCheck, AsksEveryLaunchThatAWaitCameAfter) {
+  Job job;
+  // This one returned after the wait, though it was called first.
+  job.call(10'000'000'000, 10'000'900'000, 1, activity::Purpose::launch, "other");
+  job.kernel(10'000'506'000, 10'000'518'000, 1);
+  job.call(10'000'001'000, 10'000'005'000, 2).kernel(10'000'507'000, 10'000'519'000, 2);
+  job.wait_for_device(10'000'006'000, 10'000'020'000);
+  EXPECT_EQ(checked(job).ahead_least_ns, 499'000);
+}
+
 TEST(ClockCheck, ForgivesAnErrorOfConversion) {
   Job job = steady(100);
   job.wait_for_device(10'001'985'000, 10'001'986'000);  // and the last kernel ends 2 us later

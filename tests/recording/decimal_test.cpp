@@ -77,6 +77,8 @@ TEST(Decimal, WholeNumbersMayBeWrittenWithAFraction) {
   EXPECT_EQ(integer_of("-7.000"), -7);
   EXPECT_EQ(integer_of("9007199254740993"), 9'007'199'254'740'993) << "2^53 + 1";
   EXPECT_EQ(integer_of("7.5"), std::nullopt);
+  EXPECT_EQ(integer_of("7.000000000000000000000000000000000000000000000000000000001"),
+            std::nullopt);
   EXPECT_EQ(integer_of("0.00000000000000000000000000000000000000000001"), std::nullopt);
 }
 
