@@ -85,7 +85,6 @@ bool is_upper(char c) {
 }  // namespace
 
 Purpose purpose_of(std::string_view name) {
-  name = without_version(name);
   // A host function is no work of the device.
   if (contains(name, "LaunchHostFunc")) return Purpose::other;
   if (contains(name, "GraphLaunch")) return Purpose::launch_graph;

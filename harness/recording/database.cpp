@@ -1,6 +1,8 @@
 #include "harness/recording/database.h"
 
 #include <algorithm>
+#include <array>
+#include <fstream>
 #include <sqlite3.h>
 #include <utility>
 
@@ -28,6 +30,19 @@ namespace {
   }
 }
 
+/// Whether a file was written through a log beside it, of which nothing is left: SQLite would make
+/// that log anew, even to read.
+bool would_make_log(const std::filesystem::path& file) {
+  constexpr std::size_t kReadVersion = 19;  // its place in the header
+  constexpr char kThroughLog = 2;
+  std::array<char, kReadVersion + 1> header{};
+  std::ifstream(file, std::ios::binary).read(header.data(), header.size());
+  if (header[kReadVersion] != kThroughLog) return false;
+  std::error_code failed;
+  const auto left = std::filesystem::file_size(file.string() + "-wal", failed);
+  return failed || left == 0;
+}
+
 /// A path as a URI, which asks SQLite to leave everything as it is.
 std::string read_only_uri(const std::filesystem::path& file) {
   std::string uri = "file:";
@@ -38,7 +53,7 @@ std::string read_only_uri(const std::filesystem::path& file) {
       uri += c;
     }
   }
-  return uri + "?mode=ro";
+  return uri + (would_make_log(file) ? "?mode=ro&immutable=1" : "?mode=ro");
 }
 
 }  // namespace

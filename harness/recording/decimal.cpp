@@ -1,5 +1,6 @@
 #include "harness/recording/decimal.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <limits>
@@ -74,8 +75,10 @@ std::optional<Whole> whole(const Decimal& number, int shift) {
     if (result.value > (kMost - digit) / 10) return std::nullopt;
     result.value = result.value * 10 + digit;
   }
-  if (point >= number.count && !number.more) return result;
-  result.exact = false;
+  const auto rest = number.digits.begin() + std::clamp(point, 0, number.count);
+  const auto end = number.digits.begin() + number.count;
+  result.exact = !number.more && std::all_of(rest, end, [](char digit) { return digit == '0'; });
+  if (rest == end) return result;
   result.round_up = point >= 0 && number.digits[static_cast<std::size_t>(point)] >= '5';
   return result;
 }

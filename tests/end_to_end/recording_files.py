@@ -138,7 +138,7 @@ def write_nsys(
         tables.setdefault(one.kind, []).append(row)
     database = sqlite3.connect(path)
     for name, rows in tables.items():
-        if name not in left_out:
+        if rows and name not in left_out:
             create(database, f"CUPTI_ACTIVITY_KIND_{name}", rows)
     create(database, "StringIds", [dict(id=number, value=text) for text, number in strings.items()], ("id", "value"))
     create(database, "TARGET_INFO_GPU", gpus, A100)

@@ -32,6 +32,7 @@ UNIX_NS = 1_712_195_495_505_543_201  # beyond 2^53, so a double would lose its l
 
 @dataclass
 class Imported:
+    answers: str  # on standard output
     says: str  # on standard error
     recordings: list[dict[str, str]]
     samples: list[dict[str, str]]
@@ -68,7 +69,7 @@ def imported(tmp_path):
         exported = launchgap("export", session, "-o", tables)
         assert exported.returncode == 0, exported.stderr
         of = {name: table(tables / f"{name}.csv") for name in ("recordings", "samples", "devices")}
-        return Imported(done.stderr, session=session, **of)
+        return Imported(done.stdout, done.stderr, session=session, **of)
 
     return read
 
@@ -94,6 +95,32 @@ def test_the_same_job_says_the_same_in_every_form(write, imported):
     assert got.times("queue_ns") == [2_000] * 20
     assert got.times("kernel_ns") == [2_000] * 20
     assert got.says == ""
+    (row,) = [line.split() for line in got.answers.splitlines() if " idle " in line]
+    assert row[-10:] == "20 4.00 µs 4.00 µs 6.00 µs 6.00 µs 2.00 µs".split()[-10:], (
+        "launches, call, 99 %, to kernel, 99 %, kernel"
+    )
+
+
+def test_kernels_without_any_call_are_counted(write, imported):
+    """As in profiles that nvprof made with --analysis-metrics."""
+    got = imported(write(Job((), launches(20).work)))
+    assert got.counts() == {"kernels": 20, "kernels_without_launch": 20}
+    assert got.samples == []
+    assert "it has kernels and no calls" in got.says
+
+
+def test_calls_without_any_kernel_tell_what_calls_cost(write, imported):
+    got = imported(write(Job(launches(20).calls, ())))
+    assert got.counts() == {"launches": 20, "launches_without_kernel": 20, "unknown_launches": 20}
+    assert got.times("api_record_ns", "unknown") == [4_000] * 20
+    assert "it has calls and no kernels" in got.says
+
+
+def test_several_recordings_of_a_gpu_are_runs_of_it(tmp_path, imported):
+    files = [write_nsys(tmp_path / f"{i}.sqlite", launches(n)) for i, n in enumerate((5, 7))]
+    got = imported(*files)
+    assert [(row["replicate"], row["launches"]) for row in got.recordings] == [("0", "5"), ("1", "7")]
+    assert len(got.devices) == 1
 
 
 def test_lost_kernels_are_told_and_their_launches_kept(write, imported):
@@ -238,12 +265,6 @@ def test_nsys_without_kernels_says_what_is_missing(tmp_path, imported):
     assert got.counts() == {"launches": 20, "launches_without_kernel": 20, "unknown_launches": 20}
     assert got.times("api_record_ns", "unknown") == [4_000] * 20
     assert "it has calls and no kernels" in got.says and got.says.count("\n") == 1
-
-
-def test_nsys_without_calls_says_what_is_missing(tmp_path, imported):
-    got = imported(write_nsys(tmp_path / "a.sqlite", launches(20), left_out=["RUNTIME"]))
-    assert got.counts() == {"kernels": 20, "kernels_without_launch": 20}
-    assert "it has kernels and no calls" in got.says
 
 
 @pytest.mark.parametrize(
@@ -545,6 +566,27 @@ def test_nothing_is_written_beside_a_recording(tmp_path, imported):
         folder.chmod(0o755)
 
 
+def test_a_database_that_was_written_through_a_log_gets_none_beside_it(tmp_path, imported):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    path = write_nsys(folder / "a.sqlite", launches())
+    database = sqlite3.connect(path)
+    database.execute("PRAGMA journal_mode = WAL")
+    database.close()
+    assert imported(path).counts()["launches"] == 20
+    assert list(folder.iterdir()) == [path]
+
+
+def test_what_is_in_a_databases_log_alone_is_read_too(tmp_path, imported):
+    path = write_nsys(tmp_path / "a.sqlite", launches())
+    writer = sqlite3.connect(path)
+    writer.execute("PRAGMA journal_mode = WAL")
+    writer.execute("DELETE FROM CUPTI_ACTIVITY_KIND_RUNTIME WHERE correlationId < 105")
+    writer.commit()
+    assert imported(path).counts()["launches"] == 15
+    writer.close()
+
+
 def test_an_output_that_is_not_empty_is_left_alone(tmp_path):
     path = write_trace(tmp_path / "a.json", launches())
     output = tmp_path / "output"
@@ -552,6 +594,17 @@ def test_an_output_that_is_not_empty_is_left_alone(tmp_path):
     (output / "mine.txt").write_text("mine")
     assert "is not an empty folder" in refused(path, tmp_path, exit_code=2, output=output)
     assert "is not an empty folder" in refused(path, tmp_path, exit_code=2, output=output / "mine.txt")
+
+
+def test_an_empty_folder_is_taken_and_left_as_it_was(tmp_path):
+    output = tmp_path / "output"
+    output.mkdir()
+    bad = tmp_path / "bad.json"
+    bad.write_text("{")
+    refused(bad, tmp_path, output=output)
+    assert output.is_dir()
+    done = launchgap("import", write_trace(tmp_path / "a.json", launches()), "-o", output)
+    assert done.returncode == 0 and (output / "report.html").is_file()
 
 
 @pytest.mark.parametrize("arguments, says", [([], "files"), (["a.json"], "--output"), (["a.json", "-o"], "--output")])
@@ -599,3 +652,21 @@ def test_a_call_without_a_time_is_counted_and_makes_none_up(change, tmp_path, im
     times = [int(row["value"]) for row in got.samples if row["value"]]
     assert min(times) >= 0 and max(times) < 1_000_000
     assert got.recording["kernels"] == "10"
+
+
+@pytest.mark.parametrize("writer", [write_nsys, write_nvprof])
+@pytest.mark.parametrize("value", [None, "text", -1, 2**63 - 1, -(2**63), b"\xff"], ids=str)
+def test_no_value_in_a_column_stops_an_import(writer, value, tmp_path):
+    """One row of each table has it, in one column after the other."""
+    path = writer(tmp_path / "a.sqlite", launches())
+    with sqlite3.connect(path) as database:
+        for (recorded,) in database.execute("SELECT name FROM sqlite_master").fetchall():
+            columns = [row[1] for row in database.execute(f"PRAGMA table_info({recorded})")]
+            for row, column in enumerate(columns, 1):
+                database.execute(f"UPDATE {recorded} SET {column} = ? WHERE rowid = ?", (value, row))
+    database.close()
+    session = tmp_path / "session"
+    done = launchgap("import", path, "-o", session)
+    assert done.returncode == 0, done.stderr
+    done = launchgap("export", session, "-o", tmp_path / "tables")
+    assert done.returncode == 0, done.stderr

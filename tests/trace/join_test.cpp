@@ -53,6 +53,16 @@ std::vector<std::vector<std::int64_t>> kernel_begins(const Trace& trace, const J
   return all;
 }
 
+TEST(Join, OfKernelsWithoutAnyCallHasNoLaunches) {
+  Trace trace = healthy(100);
+  trace.calls.clear();
+  const Joined joined = join(trace);
+  EXPECT_TRUE(joined.launches.empty());
+  EXPECT_EQ(joined.counts.kernels, 100u);
+  EXPECT_EQ(joined.counts.kernels_without_launch, 100u);
+  EXPECT_EQ(joined.counts.impossible(), 0u);
+}
+
 TEST(Join, FindsTheKernelOfEachLaunch) {
   const Trace trace = healthy(100);
   const Joined joined = join(trace);

@@ -1,0 +1,104 @@
+#include "harness/recording/clock_check.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/recording/job.h"
+
+namespace launchgap::recording {
+namespace {
+
+using testing::HasSubstr;
+
+ClockCheck checked(const Job& job) {
+  return check_clocks(job.process, launches_of(job.process, 1));
+}
+
+TEST(ClockCheck, TrustsWhatComesAfterItsCause) {
+  const ClockCheck check = checked(steady(1000));
+  EXPECT_TRUE(check.trusted()) << check.problem;
+  EXPECT_EQ(check.ahead_most_ns, 6000) << "the shortest time from a call to its kernel";
+  EXPECT_EQ(check.ahead_least_ns, std::nullopt) << "nothing waited for the device";
+  EXPECT_EQ(check.drift_ppm, std::nullopt) << "where the clocks agree it would be the job's";
+}
+
+TEST(ClockCheck, TrustsALongQueue) {
+  Job job;
+  for (int i = 0; i < 100; ++i) {
+    const std::int64_t at = 10'000'000'000 + 5'000 * i, kernel = 10'000'010'000 + 50'000'000LL * i;
+    job.call(at, at + 4'000, static_cast<std::uint32_t>(i + 1));
+    job.kernel(kernel, kernel + 50'000'000, static_cast<std::uint32_t>(i + 1));
+  }
+  EXPECT_TRUE(checked(job).trusted())
+      << "the last kernel begins 5 s after its call, and the first does not";
+}
+
+TEST(ClockCheck, SeesADeviceThatIsAheadBySeconds) {
+  const ClockCheck check = checked(steady(1000, 278'000'000'000));
+  EXPECT_THAT(check.problem, HasSubstr("the GPU's clock is ahead of the host's, by 278 s at most"));
+  EXPECT_EQ(check.ahead_most_ns, 278'000'006'000);
+}
+
+TEST(ClockCheck, SeesADeviceThatIsAheadByKernelsThatOutlastTheirWait) {
+  Job job;
+  for (int i = 0; i < 20; ++i) {
+    const std::int64_t at = 10'000'000'000 + 1'000'000 * i;
+    job.call(at, at + 4'000, static_cast<std::uint32_t>(i + 1));
+    job.wait_for_device(at + 5'000, at + 20'000);
+    // It ran from 6 us to 18 us after its call, and its device is 500 us ahead.
+    job.kernel(at + 506'000, at + 518'000, static_cast<std::uint32_t>(i + 1));
+  }
+  const ClockCheck check = checked(job);
+  EXPECT_FALSE(check.trusted());
+  EXPECT_EQ(check.ahead_least_ns, 498'000);
+  EXPECT_EQ(check.ahead_most_ns, 506'000);
+}
+
+TEST(ClockCheck, AsksEveryLaunchThatAWaitCameAfter) {
+  Job job;
+  // This one returned after the wait, though it was called first.
+  job.call(10'000'000'000, 10'000'900'000, 1, activity::Purpose::launch, "other");
+  job.kernel(10'000'506'000, 10'000'518'000, 1);
+  job.call(10'000'001'000, 10'000'005'000, 2).kernel(10'000'507'000, 10'000'519'000, 2);
+  job.wait_for_device(10'000'006'000, 10'000'020'000);
+  EXPECT_EQ(checked(job).ahead_least_ns, 499'000);
+}
+
+TEST(ClockCheck, ForgivesAnErrorOfConversion) {
+  Job job = steady(100);
+  job.wait_for_device(10'001'985'000, 10'001'986'000);  // and the last kernel ends 2 us later
+  const ClockCheck check = checked(job);
+  EXPECT_EQ(check.ahead_least_ns, 2000);
+  EXPECT_TRUE(check.trusted()) << check.problem;
+}
+
+TEST(ClockCheck, SeesADeviceThatIsBehind) {
+  const ClockCheck check = checked(steady(1000, -1'000'000'000));
+  EXPECT_EQ(check.problem,
+            "1000 of 1000 kernels begin before their launch: the GPU's clock is behind the host's");
+}
+
+TEST(ClockCheck, ForgivesAFewKernelsThatBeginEarly) {
+  Job job = steady(1000);
+  for (std::size_t i = 0; i < 10; ++i) job.process.trace.kernels[i * 7].begin_ns -= 7'000;
+  EXPECT_TRUE(checked(job).trusted());
+  job.process.trace.kernels[500].begin_ns -= 7'000;
+  EXPECT_FALSE(checked(job).trusted()) << "more than one in a hundred";
+}
+
+TEST(ClockCheck, MeasuresHowFastTheyDriftApart) {
+  const ClockCheck check = checked(steady(20'000, 5'000'000'000, 200));
+  ASSERT_TRUE(check.drift_ppm);
+  EXPECT_NEAR(*check.drift_ppm, 200, 1);
+  EXPECT_EQ(checked(steady(50, 5'000'000'000, 200)).drift_ppm, std::nullopt) << "of 1 ms";
+}
+
+TEST(ClockCheck, SaysNothingOfCallsAlone) {
+  Job job;
+  job.call(1000, 1100, 1);
+  EXPECT_TRUE(checked(job).trusted());
+  EXPECT_EQ(checked(job).ahead_most_ns, std::nullopt);
+}
+
+}  // namespace
+}  // namespace launchgap::recording
