@@ -75,5 +75,28 @@ const Registration recorded_graph =
         .metrics({"api_record_ns", "launch_ns", "queue_ns", "graph_ns", "kernels", "since_last_ns"})
         .is_recorded();
 
+const std::vector<std::string_view> kStepMetrics = {"step_ns",
+                                                    "launches",
+                                                    "launch_calls_ns",
+                                                    "gpu_idle_share",
+                                                    "idle_launch_ns",
+                                                    "idle_waiting_ns",
+                                                    "idle_allocating_ns",
+                                                    "idle_calling_ns",
+                                                    "idle_program_ns",
+                                                    "idle_unknown_ns"};
+
+const Registration recorded_step =
+    benchmark("recorded/step")
+        .asks("How do the steps of a recorded job vary, and what does the GPU wait for in them?")
+        .metrics(kStepMetrics)
+        .is_recorded();
+
+const Registration recorded_job =
+    benchmark("recorded/job")
+        .asks("Of the whole recording, how long is the GPU idle, and what does it wait for?")
+        .metrics(kStepMetrics)
+        .is_recorded();
+
 }  // namespace
 }  // namespace launchgap

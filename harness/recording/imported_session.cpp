@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <ctime>
+#include <future>
 #include <limits>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 
@@ -167,30 +169,38 @@ std::vector<CountedCalls> calls_of(const Process& process) {
 }
 
 /// Writes the samples of a case, in blocks.
-void write_case(RecordWriter& writer, const LaunchCase& launches, const std::string& method) {
+void write_case(RecordWriter& writer, const RecordedCase& recorded, const std::string& method) {
   constexpr std::size_t kPerBlock = 8192;
-  const std::string name = launches.name();
-  const std::size_t n = launches.begin_ns.size();
+  const std::vector<std::int64_t>& begins = recorded.begin_ns;
+  const std::size_t n = begins.size();
   for (std::size_t first = 0, block = 0; first < n; first += kPerBlock, ++block) {
     const std::size_t count = std::min(kPerBlock, n - first);
     Block samples({}, count);
-    samples.restart(launches.begin_ns[first]);
-    for (std::size_t i = 0; i < count; ++i) samples.keep(launches.begin_ns[first + i]);
-    samples.close(launches.end_ns[first + count - 1]);
+    samples.restart(begins[first]);
+    for (std::size_t i = 0; i < count; ++i) samples.keep(begins[first + i]);
+    samples.close(first + count < n ? begins[first + count] : recorded.end_ns);
     std::vector<Column> columns;
-    for (const Column& column : launches.columns) {
+    for (const Column& column : recorded.columns) {
       const auto from = column.values.begin() + static_cast<std::ptrdiff_t>(first);
       columns.push_back({column.metric, {from, from + static_cast<std::ptrdiff_t>(count)}});
     }
-    writer.write_samples(name, static_cast<int>(block), first, samples, columns);
+    writer.write_samples(recorded.name, static_cast<int>(block), first, samples, columns);
   }
   SummaryRecord summary;
-  summary.case_name = name;
+  summary.case_name = recorded.name;
   summary.status = Status::ok;
   summary.n = n;
   summary.method = method;
   writer.write(record_to_json(summary));
 }
+
+/// One process on one GPU.
+struct ImportedRun {
+  std::uint64_t gpu;
+  DeviceFacts facts;
+  int replicate;
+  fs::path records;
+};
 
 class Import {
  public:
@@ -269,41 +279,59 @@ class Import {
   }
 
   void take(const Recording& recording, const Process& process) {
-    const std::int64_t tick = tick_ns(process);
-    const RecordedLaunches launches = launches_of(process, tick);
-    const ClockCheck clocks = check_clocks(process, launches);
     const std::set<std::uint64_t> gpus = gpus_of(recording, process);
-    note(recording, process, launches, clocks);
+    std::vector<ImportedRun> runs;
     for (const std::uint64_t gpu : gpus) {
-      const DeviceFacts facts = facts_of(recording, process, gpu);
+      DeviceFacts facts = facts_of(recording, process, gpu);
       const int replicate = replicates_[facts.uuid]++;
       if (replicate == 0) session_.devices.push_back(facts);
-      ++runs_;
-      const fs::path records =
-          request_.output / "records" /
-          file_name_part(fmt::format(
-              "{}.{}.r{}.{}.{}.jsonl", kRecorded, facts.uuid, replicate, kRecorded, kRecorded));
-      RecordWriter writer = RecordWriter::create(records);
-      if (gpu == *gpus.begin()) {  // they are the process's, whichever GPU they were for
-        write_events(
-            events_of(records),
-            {recording.recorder, recording.clock, process.pid, process.rank, recording.gpus},
-            process);
-      }
-      write_run(writer, recording, process, facts, replicate);
+      fs::path records = records_of(facts, replicate);
+      runs.push_back({gpu, std::move(facts), replicate, std::move(records)});
+    }
+    runs_ += runs.size();
+    // The process's, whichever GPU they were for. That takes as long as all the rest.
+    std::future<void> kept = std::async(std::launch::async, [&] {
+      write_events(events_of(runs.front().records),
+                   {recording.recorder, recording.clock, process.pid, process.rank, recording.gpus},
+                   process);
+    });
+    write_runs(recording, process, runs);
+    kept.get();
+  }
+
+  void write_runs(const Recording& recording,
+                  const Process& process,
+                  const std::vector<ImportedRun>& runs) {
+    const std::int64_t tick = tick_ns(process);
+    auto launches = std::make_unique<RecordedLaunches>(launches_of(process, tick));
+    const ClockCheck clocks = check_clocks(process, *launches);
+    note(recording, process, *launches, clocks);
+    for (const ImportedRun& run : runs) {
+      RecordWriter writer = RecordWriter::create(run.records);
+      write_run(writer, recording, process, run.facts, run.replicate);
       write_recording(writer, recording, process, tick, clocks);
-      write_trace(writer, process, launches, gpu);
-      const bool has_unknown = gpu == *gpus.begin();
-      for (const LaunchCase& own :
-           launch_cases(process, launches, gpu, has_unknown, clocks.trusted()))
+      write_trace(writer, process, *launches, run.gpu);
+      const bool has_unknown = &run == &runs.front();
+      for (const RecordedCase& own :
+           launch_cases(process, *launches, run.gpu, has_unknown, clocks.trusted()))
+        write_case(writer, own, recording.recorder);
+      if (&run == &runs.back()) launches.reset();  // it is large
+      for (const RecordedCase& own :
+           step_cases(process, GpuGaps(process, run.gpu, clocks.trusted()), request_.step))
         write_case(writer, own, recording.recorder);
       EndRecord end;
       end.status = "ok";
-      Extent extent = extent_of(process);
+      const Extent extent = extent_of(process);
       if (!extent.empty())
         end.duration_s = static_cast<double>(extent.end_ns - extent.begin_ns) * 1e-9;
       writer.write(record_to_json(end));
     }
+  }
+
+  fs::path records_of(const DeviceFacts& facts, int replicate) const {
+    return request_.output / "records" /
+           file_name_part(fmt::format(
+               "{}.{}.r{}.{}.{}.jsonl", kRecorded, facts.uuid, replicate, kRecorded, kRecorded));
   }
 
   static Extent extent_of(const Process& process) {

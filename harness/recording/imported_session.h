@@ -9,7 +9,8 @@ namespace launchgap::recording {
 
 struct ImportRequest {
   std::vector<std::filesystem::path> files;
-  std::filesystem::path output;  // new or empty
+  std::filesystem::path output;       // new or empty
+  std::string step = "ProfilerStep";  // of the ranges that are steps
   std::vector<std::string> command_line;
 };
 

@@ -1,5 +1,6 @@
 #include "harness/recording/launch_values.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <map>
@@ -63,59 +64,112 @@ double covered(const Cover* cover, std::int64_t from, std::int64_t to) {
   return cover ? static_cast<double>(cover->within(from, to)) : Block::kMissing;
 }
 
-/// A launch's value for each metric that is known of it.
+/// Each sample's value for each metric that is known of it.
 class Values {
  public:
-  void begin_launch() { ++launches_; }
+  /// There may be so many samples. Room that is not used costs no memory.
+  explicit Values(std::size_t most = 0) : most_(most) {}
+  void begin_sample() { ++samples_; }
   void set(std::string_view metric, double value) {
     if (std::isnan(value)) return;
     for (Column& column : columns_) {
       if (column.metric == metric) {
-        column.values.resize(launches_ - 1, Block::kMissing);
+        column.values.resize(samples_ - 1, Block::kMissing);
         column.values.push_back(value);
         return;
       }
     }
-    columns_.push_back({metric, std::vector<double>(launches_ - 1, Block::kMissing)});
-    columns_.back().values.push_back(value);
+    std::vector<double>& values = columns_.emplace_back(Column{metric, {}}).values;
+    values.reserve(most_);
+    values.resize(samples_ - 1, Block::kMissing);
+    values.push_back(value);
   }
   std::vector<Column> take() {
-    for (Column& column : columns_) column.values.resize(launches_, Block::kMissing);
+    for (Column& column : columns_) column.values.resize(samples_, Block::kMissing);
     return std::move(columns_);
   }
 
  private:
-  std::size_t launches_ = 0;
+  std::size_t most_;
+  std::size_t samples_ = 0;
   std::vector<Column> columns_;
+};
+
+constexpr std::pair<std::string_view, IdleCause> kIdleMetrics[] = {
+    {"idle_launch_ns", IdleCause::launch},
+    {"idle_waiting_ns", IdleCause::waiting},
+    {"idle_allocating_ns", IdleCause::allocating},
+    {"idle_calling_ns", IdleCause::calling},
+    {"idle_program_ns", IdleCause::program},
+    {"idle_unknown_ns", IdleCause::unknown},
+};
+
+/// "ProfilerStep#12" is a step named ProfilerStep.
+bool is_step(std::string_view range, std::string_view step) {
+  if (!range.starts_with(step)) return false;
+  std::string_view rest = range.substr(step.size());
+  if (rest.empty()) return true;
+  if (rest.front() != '#' || rest.size() < 2) return false;
+  rest.remove_prefix(1);
+  return std::ranges::all_of(rest, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+/// How many launches began in a stretch of time, and how long their calls took.
+class LaunchTimes {
+ public:
+  explicit LaunchTimes(const Process& process) {
+    for (const Call& call : process.trace.calls) {
+      if (is_launch(call.purpose) && call.begin_ns > 0 && call.end_ns >= call.begin_ns)
+        launches_.emplace_back(call.begin_ns, call.end_ns - call.begin_ns);
+    }
+    std::ranges::sort(launches_);
+    std::int64_t sum = 0;
+    for (auto& [begin, duration] : launches_) duration = sum += duration;
+  }
+  std::int64_t begin_ns() const { return launches_.empty() ? 0 : launches_.front().first; }
+  std::int64_t end_ns() const { return launches_.empty() ? 0 : launches_.back().first; }
+
+  std::pair<std::ptrdiff_t, std::int64_t> within(std::int64_t from, std::int64_t to) const {
+    const auto first = std::ranges::lower_bound(launches_, from, {}, &Launch::first);
+    const auto last = std::ranges::lower_bound(launches_, to, {}, &Launch::first);
+    const auto until = [&](auto place) {
+      return place == launches_.begin() ? 0 : std::prev(place)->second;
+    };
+    return {last - first, until(last) - until(first)};
+  }
+
+ private:
+  using Launch = std::pair<std::int64_t, std::int64_t>;  // begin; time in all calls up to this one
+  std::vector<Launch> launches_;
 };
 
 }  // namespace
 
-std::string LaunchCase::name() const {
-  return fmt::format("recorded/{}/stream:{}", graph ? "graph" : "launch", name_of(state));
-}
-
-std::vector<LaunchCase> launch_cases(const Process& process,
-                                     const RecordedLaunches& launches,
-                                     std::uint64_t gpu,
-                                     bool and_unknown,
-                                     bool clocks_agree) {
+std::vector<RecordedCase> launch_cases(const Process& process,
+                                       const RecordedLaunches& launches,
+                                       std::uint64_t gpu,
+                                       bool and_unknown,
+                                       bool clocks_agree) {
   const Beside beside(process, gpu);
-  std::map<std::pair<bool, StreamState>, std::pair<LaunchCase, Values>> cases;
+  std::map<std::pair<bool, StreamState>, std::pair<RecordedCase, Values>> cases;
+  std::map<std::uint32_t, std::int64_t> last_end;  // of each thread's launches, on whichever GPU
   for (const RecordedLaunch& launch : launches.launches) {
-    if (launch.stream ? process.streams[*launch.stream].gpu != gpu : !and_unknown) continue;
     const Call& call = process.trace.calls[launch.call];
+    const auto [before, first] = last_end.try_emplace(call.thread, call.end_ns);
+    const std::int64_t since_last = call.begin_ns - std::exchange(before->second, call.end_ns);
+    if (launch.stream ? process.streams[*launch.stream].gpu != gpu : !and_unknown) continue;
     // What a stream did at a time of the host needs both clocks.
     const StreamState state = clocks_agree ? launch.state : StreamState::unknown;
-    auto& [own, values] = cases[{launch.is_graph, state}];
-    own.graph = launch.is_graph;
-    own.state = state;
+    const auto [place, added] = cases.try_emplace(
+        {launch.is_graph, state}, RecordedCase(), Values(launches.launches.size()));
+    auto& [own, values] = place->second;
+    if (added) own.begin_ns.reserve(launches.launches.size());
     own.begin_ns.push_back(call.begin_ns);
-    own.end_ns.push_back(call.end_ns);
-    values.begin_launch();
+    own.end_ns = call.end_ns;
+    values.begin_sample();
     const auto time = [](std::int64_t nanoseconds) { return static_cast<double>(nanoseconds); };
     values.set("api_record_ns", time(call.end_ns - call.begin_ns));
-    if (launch.gap_ns) values.set("since_last_ns", time(*launch.gap_ns));
+    if (!first) values.set("since_last_ns", time(since_last));
     if (!launch.is_graph)
       values.set("beside_calls_ns",
                  covered(beside.calls_of_others(call.thread), call.begin_ns, call.end_ns));
@@ -139,10 +193,56 @@ std::vector<LaunchCase> launch_cases(const Process& process,
     values.set("beside_waits_ns",
                covered(beside.waits_of_others(call.thread), call.begin_ns, launch.begin_ns));
   }
-  std::vector<LaunchCase> result;
+  std::vector<RecordedCase> result;
   for (auto& [key, entry] : cases) {
+    const auto& [is_graph, state] = key;
+    entry.first.name =
+        fmt::format("recorded/{}/stream:{}", is_graph ? "graph" : "launch", name_of(state));
     entry.first.columns = entry.second.take();
     result.push_back(std::move(entry.first));
+  }
+  return result;
+}
+
+std::vector<RecordedCase> step_cases(const Process& process,
+                                     const GpuGaps& gaps,
+                                     std::string_view step_name) {
+  const LaunchTimes launches(process);
+  RecordedCase steps, job;
+  steps.name = "recorded/step";
+  job.name = "recorded/job";
+  Values of_steps, of_job;
+  const auto add = [&](std::int64_t begin, std::int64_t end, RecordedCase& own, Values& values) {
+    own.begin_ns.push_back(begin);
+    own.end_ns = end;
+    values.begin_sample();
+    values.set("step_ns", static_cast<double>(end - begin));
+    const auto [count, in_calls] = launches.within(begin, end);
+    values.set("launches", static_cast<double>(count));
+    values.set("launch_calls_ns", static_cast<double>(in_calls));
+    const Idleness idle = gaps.within(begin, end);
+    if (idle.span_ns == 0) return;
+    values.set("gpu_idle_share",
+               static_cast<double>(idle.idle()) / static_cast<double>(idle.span_ns));
+    for (const auto& [metric, cause] : kIdleMetrics)
+      values.set(metric, static_cast<double>(idle.of(cause)));
+  };
+  std::vector<const Range*> ranges;
+  for (const Range& range : process.ranges) {
+    if (range.begin_ns > 0 && range.end_ns > range.begin_ns &&
+        is_step(process.trace.name(range.name), step_name))
+      ranges.push_back(&range);
+  }
+  std::ranges::sort(ranges, {}, &Range::begin_ns);
+  for (const Range* range : ranges) add(range->begin_ns, range->end_ns, steps, of_steps);
+  const std::int64_t begin = gaps.empty() ? launches.begin_ns() : gaps.begin_ns();
+  const std::int64_t end = gaps.empty() ? launches.end_ns() : gaps.end_ns();
+  if (end > begin) add(begin, end, job, of_job);
+  steps.columns = of_steps.take();
+  job.columns = of_job.take();
+  std::vector<RecordedCase> result;
+  for (RecordedCase* one : {&steps, &job}) {
+    if (!one->begin_ns.empty()) result.push_back(std::move(*one));
   }
   return result;
 }

@@ -96,7 +96,6 @@ RecordedLaunches launches_of(const Process& process, std::int64_t clock_error_ns
   RecordedLaunches result;
   result.counts = joined.counts;
   result.launches.reserve(joined.launches.size());
-  std::unordered_map<std::uint32_t, std::int64_t> last_end;  // of each thread's launches
   for (const Launch& launch : joined.launches) {
     const Call& call = trace.calls[launch.call];
     if (!has_times(call)) continue;  // it is counted, and there is nothing to tell of it
@@ -115,11 +114,6 @@ RecordedLaunches launches_of(const Process& process, std::int64_t clock_error_ns
     if (own.stream && !launch.impossible) {
       const auto ended = streams[*own.stream].ended_before(own.begin_ns);
       own.state = !ended || *ended <= call.begin_ns ? StreamState::idle : StreamState::busy;
-    }
-    const auto [before, first] = last_end.try_emplace(call.thread, call.end_ns);
-    if (!first) {
-      own.gap_ns = call.begin_ns - before->second;
-      before->second = call.end_ns;
     }
     result.launches.push_back(own);
   }

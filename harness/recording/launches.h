@@ -29,7 +29,6 @@ struct RecordedLaunch {
   std::int64_t end_ns = 0;              // of the last
   std::int64_t overhead_ns = 0;         // as Launch::overhead_ns
   std::int64_t kernel_ns = 0;           // of all together
-  std::optional<std::int64_t> gap_ns;   // since the end of the launch before, of the same thread
 };
 
 struct RecordedLaunches {

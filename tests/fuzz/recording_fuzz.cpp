@@ -21,8 +21,13 @@ void look_at(const Recording& recording) {
     const RecordedLaunches launches = launches_of(process, tick_ns(process));
     const ClockCheck clocks = check_clocks(process, launches);
     for (std::size_t gpu = 0; gpu < 2; ++gpu) {
-      for (const LaunchCase& one : launch_cases(process, launches, gpu, gpu == 0, clocks.trusted()))
+      for (const RecordedCase& one :
+           launch_cases(process, launches, gpu, gpu == 0, clocks.trusted()))
         if (one.begin_ns.size() > launches.launches.size()) __builtin_trap();
+      const GpuGaps gaps(process, gpu, clocks.trusted());
+      step_cases(process, gaps, "step");
+      const Idleness idle = gaps.within(gaps.begin_ns(), gaps.end_ns());
+      if (idle.idle() > idle.span_ns) __builtin_trap();
     }
     if (launches.counts.joined > launches.counts.kernels) __builtin_trap();
   }

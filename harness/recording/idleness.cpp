@@ -1,0 +1,161 @@
+#include "harness/recording/idleness.h"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+
+namespace launchgap::recording {
+namespace {
+
+using activity::Call;
+using activity::Purpose;
+
+IdleCause cause_of(Purpose purpose) {
+  switch (purpose) {
+    case Purpose::wait:
+      return IdleCause::waiting;
+    case Purpose::allocate:
+    case Purpose::release:
+      return IdleCause::allocating;
+    default:
+      return IdleCause::calling;
+  }
+}
+
+/// Something that ran on the GPU.
+struct Work {
+  std::int64_t begin_ns, end_ns;
+  std::uint32_t correlation;
+};
+
+std::vector<Work> work_on(const Process& process, std::uint64_t gpu) {
+  std::vector<Work> work;
+  const auto add = [&](const auto& records) {
+    for (const auto& record : records) {
+      if (record.begin_ns > 0 && record.end_ns >= record.begin_ns &&
+          process.streams[record.stream].gpu == gpu)
+        work.push_back({record.begin_ns, record.end_ns, record.correlation});
+    }
+  };
+  work.reserve(process.trace.kernels.size());
+  add(process.trace.kernels);
+  add(process.trace.transfers);
+  add(process.trace.graphs);
+  std::ranges::sort(work, {}, &Work::begin_ns);
+  return work;
+}
+
+/// What a process's threads did when, and which call started what.
+class HostCalls {
+ public:
+  explicit HostCalls(const std::vector<Call>& calls) : calls_(calls) {
+    for (std::uint32_t i = 0; i < calls.size(); ++i) {
+      const Call& call = calls[i];
+      if (call.begin_ns <= 0 || call.end_ns < call.begin_ns) continue;
+      if (call.thread >= threads_.size()) threads_.resize(call.thread + 1);
+      threads_[call.thread].push_back(i);
+      if (call.correlation != 0) by_correlation_.emplace_back(call.correlation, i);
+    }
+    std::ranges::sort(by_correlation_);
+    for (auto& own : threads_) keep_outermost(own);
+  }
+
+  const Call* with(std::uint32_t correlation) const {
+    const auto found = std::ranges::lower_bound(
+        by_correlation_, correlation, {}, &std::pair<std::uint32_t, std::uint32_t>::first);
+    if (correlation == 0 || found == by_correlation_.end() || found->first != correlation)
+      return nullptr;
+    return &calls_[found->second];
+  }
+
+  /// The calls of a thread that go on between two times, by begin.
+  template <class See>
+  void between(std::uint32_t thread, std::int64_t from_ns, std::int64_t to_ns, See&& see) const {
+    const auto& own = threads_[thread];
+    auto next = std::ranges::lower_bound(
+        own, from_ns, {}, [&](std::uint32_t index) { return calls_[index].begin_ns; });
+    if (next != own.begin() && calls_[*std::prev(next)].end_ns > from_ns) --next;
+    for (; next != own.end() && calls_[*next].begin_ns < to_ns; ++next) see(calls_[*next]);
+  }
+
+ private:
+  /// In the order of their begins.
+  void keep_outermost(std::vector<std::uint32_t>& own) const {
+    const auto before = [&](std::uint32_t a, std::uint32_t b) {
+      const Call &x = calls_[a], &y = calls_[b];
+      return x.begin_ns != y.begin_ns ? x.begin_ns < y.begin_ns : x.end_ns > y.end_ns;
+    };
+    if (!std::ranges::is_sorted(own, before)) std::ranges::sort(own, before);
+    std::int64_t covered_until = 0;
+    std::erase_if(own, [&](std::uint32_t index) {
+      const std::int64_t end = calls_[index].end_ns;
+      const bool inner = end <= covered_until;
+      covered_until = std::max(covered_until, end);
+      return inner;
+    });
+  }
+
+  const std::vector<Call>& calls_;
+  std::vector<std::vector<std::uint32_t>> threads_;  // indices of calls
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> by_correlation_;
+};
+
+/// A gap that the work of `call` ends; null where no record tells which call that was.
+void add_gap(std::int64_t begin_ns,
+             std::int64_t end_ns,
+             const Call* call,
+             const HostCalls& host,
+             std::vector<IdlePart>& parts) {
+  const auto add = [&](std::int64_t from, std::int64_t to, IdleCause cause) {
+    if (to > from) parts.push_back({from, to, cause});
+  };
+  if (!call) return add(begin_ns, end_ns, IdleCause::unknown);
+  const std::int64_t called = std::clamp(call->begin_ns, begin_ns, end_ns);
+  std::int64_t at = begin_ns;
+  host.between(call->thread, begin_ns, called, [&](const Call& other) {
+    const std::int64_t from = std::max(other.begin_ns, at);
+    const std::int64_t to = std::min(other.end_ns, called);
+    add(at, from, IdleCause::program);
+    add(from, to, cause_of(other.purpose));
+    at = std::max(at, to);
+  });
+  add(at, called, IdleCause::program);
+  add(called, end_ns, IdleCause::launch);
+}
+
+}  // namespace
+
+std::int64_t Idleness::idle() const {
+  return std::accumulate(idle_ns.begin(), idle_ns.end(), std::int64_t{0});
+}
+
+GpuGaps::GpuGaps(const Process& process, std::uint64_t gpu, bool clocks_agree) {
+  const std::vector<Work> work = work_on(process, gpu);
+  if (work.empty()) return;
+  const HostCalls host(process.trace.calls);
+  begin_ns_ = work.front().begin_ns;
+  end_ns_ = work.front().end_ns;
+  for (const Work& item : work) {
+    if (item.begin_ns > end_ns_) {
+      const Call* const call = clocks_agree ? host.with(item.correlation) : nullptr;
+      add_gap(end_ns_, item.begin_ns, call, host, parts_);
+    }
+    end_ns_ = std::max(end_ns_, item.end_ns);
+  }
+}
+
+Idleness GpuGaps::within(std::int64_t from_ns, std::int64_t to_ns) const {
+  from_ns = std::max(from_ns, begin_ns_);
+  to_ns = std::min(to_ns, end_ns_);
+  Idleness result;
+  if (to_ns <= from_ns) return result;
+  result.span_ns = to_ns - from_ns;
+  auto part = std::ranges::lower_bound(parts_, from_ns, {}, &IdlePart::end_ns);
+  for (; part != parts_.end() && part->begin_ns < to_ns; ++part) {
+    const std::int64_t covered = std::min(part->end_ns, to_ns) - std::max(part->begin_ns, from_ns);
+    if (covered > 0) result.idle_ns[static_cast<std::size_t>(part->cause)] += covered;
+  }
+  return result;
+}
+
+}  // namespace launchgap::recording

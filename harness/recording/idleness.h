@@ -1,0 +1,57 @@
+// When a GPU had nothing to do for a process, and what it was waiting for.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "harness/recording/recording.h"
+
+namespace launchgap::recording {
+
+/// What the GPU waits for while nothing runs on it: of the work that ends the gap, whether its call
+/// had begun (then the time is the launch's own), and if not, what the thread that made the call
+/// was doing.
+enum class IdleCause {
+  launch,      // from the call to the begin of its work
+  waiting,     // the thread waited for the GPU
+  allocating,  // it took memory or gave it back
+  calling,     // it was in other calls of CUDA
+  program,     // it was in none: the program itself
+  unknown,     // the call has no record
+};
+inline constexpr std::size_t kIdleCauses = static_cast<std::size_t>(IdleCause::unknown) + 1;
+
+/// A stretch of time of one GPU, in nanoseconds.
+struct Idleness {
+  std::int64_t span_ns = 0;
+  std::array<std::int64_t, kIdleCauses> idle_ns{};
+
+  std::int64_t idle() const;
+  std::int64_t of(IdleCause cause) const { return idle_ns[static_cast<std::size_t>(cause)]; }
+};
+
+struct IdlePart {
+  std::int64_t begin_ns, end_ns;
+  IdleCause cause;
+};
+
+/// The gaps of one GPU between its first work and its last, each with its cause. Without
+/// `clocks_agree` every cause is unknown.
+class GpuGaps {
+ public:
+  GpuGaps(const Process& process, std::uint64_t gpu, bool clocks_agree);
+
+  /// From the begin of the first work to the end of the last; no gaps are known outside.
+  std::int64_t begin_ns() const { return begin_ns_; }
+  std::int64_t end_ns() const { return end_ns_; }
+  bool empty() const { return end_ns_ <= begin_ns_; }
+  /// Of the part of a stretch of time that lies between first and last work.
+  Idleness within(std::int64_t from_ns, std::int64_t to_ns) const;
+
+ private:
+  std::int64_t begin_ns_ = 0, end_ns_ = 0;
+  std::vector<IdlePart> parts_;  // by begin, none overlapping another
+};
+
+}  // namespace launchgap::recording
