@@ -218,6 +218,14 @@ def test_nvprof_knows_launches_by_their_number(name, tmp_path, imported):
     assert got.recording["recorder"] == "nvprof"
 
 
+def test_nvprof_has_kernels_that_ran_alone_in_another_table(tmp_path, imported):
+    """With --analysis-metrics."""
+    path = write_nvprof(tmp_path / "a.nvvp", launches(10))
+    with sqlite3.connect(path) as database:
+        database.execute("ALTER TABLE CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL RENAME TO CUPTI_ACTIVITY_KIND_KERNEL")
+    assert imported(path).counts() == {"launches": 10, "kernels": 10, "idle_launches": 10}
+
+
 def test_nvprof_tells_which_gpu(tmp_path, imported):
     (device,) = imported(write_nvprof(tmp_path / "a.nvvp", launches())).devices
     assert device["device_name"] == "Tesla P100-PCIE-16GB"

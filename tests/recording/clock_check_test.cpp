@@ -24,8 +24,8 @@ TEST(ClockCheck, TrustsWhatComesAfterItsCause) {
 
 TEST(ClockCheck, TrustsALongQueue) {
   Job job;
-  for (int i = 0; i < 100; ++i) {
-    const std::int64_t at = 10'000'000'000 + 5'000 * i, kernel = 10'000'010'000 + 50'000'000LL * i;
+  for (std::int64_t i = 0; i < 100; ++i) {
+    const std::int64_t at = 10'000'000'000 + 5'000 * i, kernel = 10'000'010'000 + 50'000'000 * i;
     job.call(at, at + 4'000, static_cast<std::uint32_t>(i + 1));
     job.kernel(kernel, kernel + 50'000'000, static_cast<std::uint32_t>(i + 1));
   }
@@ -41,7 +41,7 @@ TEST(ClockCheck, SeesADeviceThatIsAheadBySeconds) {
 
 TEST(ClockCheck, SeesADeviceThatIsAheadByKernelsThatOutlastTheirWait) {
   Job job;
-  for (int i = 0; i < 20; ++i) {
+  for (std::int64_t i = 0; i < 20; ++i) {
     const std::int64_t at = 10'000'000'000 + 1'000'000 * i;
     job.call(at, at + 4'000, static_cast<std::uint32_t>(i + 1));
     job.wait_for_device(at + 5'000, at + 20'000);

@@ -53,10 +53,11 @@ struct Job {
 /// whose clock is ahead by so much.
 inline Job steady(int n, std::int64_t ahead = 0, double drift_ppm = 0) {
   Job job;
-  for (int i = 0; i < n; ++i) {
+  for (std::int64_t i = 0; i < n; ++i) {
     const std::int64_t at = 10'000'000'000 + 20'000 * i;
     const std::int64_t kernel =
-        at + 6'000 + ahead + static_cast<std::int64_t>(20'000 * i * drift_ppm * 1e-6);
+        at + 6'000 + ahead +
+        static_cast<std::int64_t>(20'000.0 * static_cast<double>(i) * drift_ppm * 1e-6);
     job.call(at, at + 4'000, static_cast<std::uint32_t>(i + 1));
     job.kernel(kernel, kernel + 2'000, static_cast<std::uint32_t>(i + 1));
   }

@@ -147,7 +147,7 @@ TEST(RecordedLaunches, OfNothingAreNone) {
 TEST(Tick, IsTheLargestStepOfAllTimes) {
   for (const std::int64_t tick : {1, 32, 100, 1000}) {
     Job job;
-    for (int i = 0; i < 20; ++i) {
+    for (std::int64_t i = 0; i < 20; ++i) {
       const std::int64_t at = 1'712'195'495'505'543'201 + tick * (17 * i * i + i);
       job.call(at, at + tick * (3 + i % 2), static_cast<std::uint32_t>(i));
       job.kernel(at + tick * 5, at + tick * 7, static_cast<std::uint32_t>(i));
