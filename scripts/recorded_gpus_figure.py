@@ -54,11 +54,11 @@ def distribution(axes: Axes, row: dict[str, str], name: str, at: int) -> None:
         axes.plot(MOST * 0.93, at, marker=">", color=ink, markersize=5)
     face = {"facecolor": "white", "hatch": "////"} if in_steps else {"facecolor": ink, "alpha": 0.55}
     third = max(min(third, MOST), first * 1.01)
-    axes.add_patch(Rectangle((first, at - 0.23), third - first, 0.46, edgecolor=ink, linewidth=0.8, zorder=3, **face))
-    axes.plot([middle, middle], [at - 0.34, at + 0.34], color=INK, linewidth=2.2, zorder=4)
+    axes.add_patch(Rectangle((first, at - 0.18), third - first, 0.36, edgecolor=ink, linewidth=0.8, zorder=3, **face))
+    axes.plot([middle, middle], [at - 0.24, at + 0.24], color=INK, linewidth=2.2, zorder=4)
     axes.annotate(
         f"{middle:.0f}" if in_steps or middle >= 100 else f"{middle:.1f}",
-        (middle, at - 0.36),
+        (middle, at - 0.25),
         ha="center",
         va="bottom",
         fontsize=7,
@@ -81,7 +81,7 @@ def panel(axes: Axes, rows: list[dict[str, str]], name: str, title: str) -> None
         side.set_visible(False)
     for at, row in enumerate(rows):
         if at and row["launched"][:4] != rows[at - 1]["launched"][:4]:
-            axes.axhline(at - 0.5, color="#c9ced6", linewidth=0.8)
+            axes.axhline(at - 0.58, color="#c9ced6", linewidth=0.8)
         distribution(axes, row, name, at)
 
 
@@ -106,7 +106,7 @@ def draw(rows: list[dict[str, str]], path: Path) -> None:
         {
             "svg.fonttype": "none",
             "svg.hashsalt": path.name,
-            "font.family": ["DejaVu Sans"],
+            "font.family": "sans-serif",
             "hatch.linewidth": 0.6,
         }
     )
