@@ -73,7 +73,9 @@ int run_program(std::vector<std::string> arguments,
                 const std::string& python_path,
                 const fs::path& scratch) {
   // Its linear algebra is small, and where memory is short OpenBLAS waits for ever for its threads.
+  // Files of the folder in which one stands are not Python's modules.
   const std::map<std::string, std::string> chosen = {{"PYTHONPATH", python_path},
+                                                     {"PYTHONSAFEPATH", "1"},
                                                      {"OPENBLAS_NUM_THREADS", "1"},
                                                      {"PYTHONDONTWRITEBYTECODE", "1"},
                                                      {"TMPDIR", scratch.string()}};
