@@ -315,7 +315,7 @@ TEST_F(EventFile, OfAnotherContentIsAnErrorThatSaysWhatIsWrong) {
       {R"("streams":[[0,1,7]])", R"("streams":[[0,1]])", "a stream has not three numbers"},
       {R"("streams":[[0,1,7]])", R"("streams":[[0,1,-7]])", "a stream has not three numbers"},
       {R"("streams":[[0,1,7]])", R"("streams":[7])", "a stream has not three numbers"},
-      {R"("gpus":[])", R"("gpus":[7])", "it is 7 and no object"},
+      {R"("gpus":[])", R"("gpus":[7])", "it is a number and no object"},
       {R"("gpus":[])", R"("gpus":{})", "\"gpus\" is an object"},
       {R"("pid":0)", R"("pid":-1)", "\"pid\" is -1"},
       {R"("events":8)", R"("events":9)", "it has 8 of its 9 events"},
@@ -324,8 +324,8 @@ TEST_F(EventFile, OfAnotherContentIsAnErrorThatSaysWhatIsWrong) {
       {R"("record":"event_names")", R"("record":7)", "\"record\" is 7"},
       {R"("kind":"call")", R"("kind":"calls")", "it has 7 of its 8 events"},
       {R"("kind":"call",)", "", "\"kind\" is missing"},
-      {"{", "", "JSON"},
-      {"}\n", "}", "JSON"},
+      {"{", "", "parse error"},
+      {"}\n", "}", "parse error"},
   };
   written(one_of_each());
   const std::string whole = text();
