@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
+#include "harness/core/stop.h"
 #include "harness/record/schema.h"
 #include "harness/recording/compressed_text.h"
 
@@ -443,6 +444,7 @@ void read_events(const fs::path& file,
     bool begun = false;
     std::uint64_t told = 0, seen = 0;
     while (lines.next(line)) {
+      stop_if_asked();
       const Json json = parse_json(line);
       const auto kind = field<std::string>(json, "record");
       if (kind == "event_names") {
@@ -468,6 +470,8 @@ void read_events(const fs::path& file,
     if (seen != told) throw Error(fmt::format("it has {} of its {} events", seen, told));
   } catch (const WriteError&) {
     throw;  // of what is made of the events
+  } catch (const Stopped&) {
+    throw;
   } catch (const Error& error) {
     throw Error(fmt::format("{}: {}", file.string(), error.what()));
   }

@@ -1,5 +1,6 @@
 #include "harness/recording/event_file.h"
 
+#include <csignal>
 #include <cstdlib>
 #include <fstream>
 #include <limits>
@@ -10,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "harness/core/errors.h"
+#include "harness/core/stop.h"
 #include "tests/recording/job.h"
 
 namespace launchgap::recording {
@@ -373,6 +375,13 @@ TEST_F(EventFile, DoesNotTakeTheBlameForWhatIsMadeOfIt) {
   } catch (const WriteError& error) {
     EXPECT_STREQ(error.what(), "the disk is full");
   }
+}
+
+TEST_F(EventFile, IsLeftOffWhenAskedTo) {
+  written(one_of_each());
+  const SignalWatch watch;
+  raise(SIGINT);
+  EXPECT_THROW(read(), Stopped);
 }
 
 }  // namespace
