@@ -108,6 +108,13 @@ std::deque<Metric> shared_metrics() {
        "Of a step or a job, the share of time in which nothing of the process ran on the GPU, "
        "between its first work and its last.",
        "what other processes ran there"},
+      {"idle_queued_ns",
+       "ns",
+       kLower,
+       "trace",
+       "Of the GPU's idle time, that in which the next work was queued already, and waited for "
+       "something else: another stream, a copy, another GPU; and the pauses between kernels.",
+       ""},
       {"idle_launch_ns",
        "ns",
        kLower,

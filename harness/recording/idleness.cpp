@@ -110,6 +110,7 @@ void add_gap(std::int64_t begin_ns,
     if (to > from) parts.push_back({from, to, cause});
   };
   if (!call) return add(begin_ns, end_ns, IdleCause::unknown);
+  if (call->end_ns <= begin_ns) return add(begin_ns, end_ns, IdleCause::queued);
   const std::int64_t called = std::clamp(call->begin_ns, begin_ns, end_ns);
   std::int64_t at = begin_ns;
   host.between(call->thread, begin_ns, called, [&](const Call& other) {

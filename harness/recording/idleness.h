@@ -9,10 +9,11 @@
 
 namespace launchgap::recording {
 
-/// What the GPU waits for while nothing runs on it: of the work that ends the gap, whether its call
-/// had begun (then the time is the launch's own), and if not, what the thread that made the call
-/// was doing.
+/// What the GPU waits for while nothing runs on it. Of the work that ends the gap: if its call had
+/// returned before, it was queued, and waited for something else. Else the time from the call on is
+/// the launch's own, and before it counts what the thread that made the call was doing.
 enum class IdleCause {
+  queued,      // for another stream, a copy, another GPU; or the pause between two kernels
   launch,      // from the call to the begin of its work
   waiting,     // the thread waited for the GPU
   allocating,  // it took memory or gave it back

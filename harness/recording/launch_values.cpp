@@ -96,6 +96,7 @@ class Values {
 };
 
 constexpr std::pair<std::string_view, IdleCause> kIdleMetrics[] = {
+    {"idle_queued_ns", IdleCause::queued},
     {"idle_launch_ns", IdleCause::launch},
     {"idle_waiting_ns", IdleCause::waiting},
     {"idle_allocating_ns", IdleCause::allocating},

@@ -38,7 +38,7 @@ std::vector<RecordedRun> recorded_runs(const SessionData& session) {
       const std::size_t n = samples_of(data, info.replicate);
       if (key.name.benchmark == "recorded/graph") {
         run.graph_launches += n;
-      } else {
+      } else if (key.name.benchmark == "recorded/launch") {
         run.launches[key.name.at("stream")] += n;
       }
     }

@@ -13,10 +13,14 @@ from .headlines import Verdict
 from .plots import Drawing, Group
 from .session import RECORDED, Device, Row
 from .tables import Record
-from .text import MISSING, NBSP, count, join_and, percent, quantity, sentence, with_units
+from .text import MISSING, NBSP, count, join_and, percent, quantity, sentence, significant, with_units
 
 STATES = {"idle": "on an idle stream", "busy": "on a busy stream", "unknown": "the stream is not known"}
 LAUNCH, GRAPH = "recorded/launch", "recorded/graph"
+PERIODS = {"recorded/job": "the whole recording", "recorded/step": "steps"}
+IDLE = "gpu_idle_share"
+BUSY_ENOUGH = 0.2
+"""Up to this share of idle time a GPU is called busy."""
 CALL, DELAY = "api_record_ns", "launch_ns"
 TIMES = {
     "launch call": (CALL,),
@@ -25,6 +29,20 @@ TIMES = {
     "kernel, or graph": ("kernel_ns", "graph_ns"),
     "since the last launch": ("since_last_ns",),
 }
+CAUSES = {
+    "idle_queued_ns": (
+        "queued",
+        "held up",
+        "with work queued, which waits for something else: a stream, a copy, another GPU",
+    ),
+    "idle_launch_ns": ("launching", "launch-bound", "between a launch call and the begin of its work"),
+    "idle_waiting_ns": ("waiting", "wait-bound", "while the thread that launches waits for the GPU itself"),
+    "idle_allocating_ns": ("allocating", "allocation-bound", "while that thread takes memory or gives it back"),
+    "idle_calling_ns": ("other calls", "call-bound", "while that thread is in other calls of CUDA"),
+    "idle_program_ns": ("the program", "program-bound", "while the program is outside of CUDA"),
+    "idle_unknown_ns": ("not known", "not known", "before work of which no record tells who called for it"),
+}
+"""What an idle GPU waits for: head of the column, verdict, and in a sentence"""
 ONE_IN_100 = (("1 in 100", "p99"),)
 TAIL = (*ONE_IN_100, ("longest", "max"))
 STRIPS = (("idle", CALL), ("idle", DELAY), ("busy", CALL))
@@ -65,6 +83,15 @@ class StreamLine:
 
 
 @dataclass
+class PeriodLine:
+    """What the GPU did in a job, or in its steps."""
+
+    device: Device
+    what: str
+    cells: list[Cell]
+
+
+@dataclass
 class ProcessLine:
     """How good a recording is of one process."""
 
@@ -85,6 +112,8 @@ class Section:
     times: dict[str, str]
     """Heads of the columns, each with a metric"""
     streams: list[StreamLine]
+    causes: list[Head]
+    periods: list[PeriodLine]
     doubtful: bool
     """Whether the clocks of some process disagree, and with them what its streams did"""
     strips: list[Group]
@@ -122,6 +151,17 @@ class Job:
     def doubtful(self) -> list[Record]:
         """Processes whose clocks disagree."""
         return [p for p in self.processes if p["clock_problem"]]
+
+    def period(self, benchmark: str, metric: str) -> float | None:
+        """Its median over processes, or over all steps."""
+        row = self._rows.get((benchmark, "", metric))
+        return row.get("p50") if row else None
+
+    def idle_causes(self, benchmark: str) -> dict[str, float]:
+        """What the GPU waits for, as shares of the time; empty where it is not known."""
+        length = self.period(benchmark, "step_ns")
+        found = {metric: self.period(benchmark, metric) for metric in CAUSES}
+        return {metric: value / length for metric, value in found.items() if value is not None} if length else {}
 
     def total(self, key: str) -> float:
         return sum(process.get(key) or 0 for process in self.processes)
@@ -176,6 +216,9 @@ def verdict(job: Job) -> Verdict:
     share = job.idle_share()
     if share is None:
         return Verdict("not known", "No launch was found together with its kernel.", "bad")
+    idle, causes = job.period("recorded/job", IDLE), job.idle_causes("recorded/job")
+    if idle is not None and causes:
+        return _verdict_by_time(job, idle, causes)
     if share >= MOST:
         word, tone = "launch-bound", "warning"
         text = f"{_launches_of(share)} find an idle stream: the device waits for the host."
@@ -186,6 +229,22 @@ def verdict(job: Job) -> Verdict:
         word, tone = "mixed", "warning"
         text = f"{_launches_of(share)} find an idle stream, and the others queue behind work."
     return Verdict(word, " ".join([text, *_reservations(job)]), tone)
+
+
+def _verdict_by_time(job: Job, idle: float, causes: dict[str, float]) -> Verdict:
+    """By what most of the GPU's idle time is spent on."""
+    if idle <= BUSY_ENOUGH:
+        return Verdict(
+            "device-bound", " ".join([f"The GPU works {percent(1 - idle)} of the time.", *_reservations(job)]), "ok"
+        )
+    cause = max(causes, key=lambda metric: causes[metric])
+    _, word, words = CAUSES[cause]
+    text = f"The GPU is idle {percent(idle)} of the time, "
+    if causes[cause] < idle / 2:
+        word, text = "mixed", text + f"for several causes: {percent(causes[cause])} {words}."
+    else:
+        text += f"{percent(causes[cause])} {words}."
+    return Verdict(word, " ".join([text, *_reservations(job)]), "warning")
 
 
 def _reservations(job: Job) -> list[str]:
@@ -232,6 +291,8 @@ def section(drawing: Drawing) -> Section | None:
         len({(job.device.session.id, process["file"]) for job, process in processes}),
         {head: metrics[0] for head, metrics in TIMES.items()},
         [line for job in jobs for line in _stream_lines(job)],
+        [Head(head, jobs[0].device.session.registry.metrics[key]["meaning"]) for key, (head, *_) in CAUSES.items()],
+        [line for job in jobs for line in _period_lines(job)],
         any(job.doubtful for job in jobs),
         _strips(drawing, jobs),
         [Head("file, process", meaning("file", "pid", "rank"))] + [Head(head, meaning(*keys)) for head, keys, _ in FACTS],
@@ -248,6 +309,27 @@ def _stream_lines(job: Job) -> list[StreamLine]:
                 continue
             cells = [time_cell(job.row(state, *metrics, benchmark=benchmark)) for metrics in TIMES.values()]
             lines.append(StreamLine(job.device, what + words, f"{calls.get('n') or 0:.0f}", cells))
+    return lines
+
+
+def _period_lines(job: Job) -> list[PeriodLine]:
+    lines = []
+    for benchmark, what in PERIODS.items():
+        lengths = job._rows.get((benchmark, "", "step_ns"))
+        idle = job.period(benchmark, IDLE)
+        if lengths is None or idle is None:
+            continue
+        n = lengths.get("n") or 0
+        several = n > 1
+        words = [f"{quantity(lengths.get('min'), 'ns')} to {quantity(lengths.get('max'), 'ns')}"] if several else []
+        causes = job.idle_causes(benchmark)
+        cells = [
+            Cell(quantity(lengths.get("p50"), "ns"), words),
+            Cell(significant(job.period(benchmark, "launches") or 0)),
+            Cell(percent(idle)),
+            *(Cell(percent(causes[key]) if key in causes else MISSING) for key in CAUSES),
+        ]
+        lines.append(PeriodLine(job.device, f"{n:.0f} {what}" if benchmark == "recorded/step" else what, cells))
     return lines
 
 

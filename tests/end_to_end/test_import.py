@@ -52,6 +52,9 @@ class Imported:
         ).split()
         return {name: int(self.recording[name]) for name in names if self.recording[name] != "0"}
 
+    def of_launches(self) -> list[dict[str, str]]:
+        return [row for row in self.samples if row["case"].startswith(("recorded/launch/", "recorded/graph/"))]
+
     def times(self, metric: str, state: str = "idle") -> list[int]:
         case = f"recorded/launch/stream:{state}"
         rows = [row for row in self.samples if (row["case"], row["metric"]) == (case, metric)]
@@ -96,16 +99,15 @@ def test_the_same_job_says_the_same_in_every_form(write, imported):
     assert got.times("kernel_ns") == [2_000] * 20
     assert got.says == ""
     (row,) = [line.split() for line in got.answers.splitlines() if " idle " in line]
-    assert row[-10:] == "20 4.00 µs 4.00 µs 6.00 µs 6.00 µs 2.00 µs".split()[-10:], (
-        "launches, call, 99 %, to kernel, 99 %, kernel"
-    )
+    # Of 20 launches nobody knows what 1 in 100 is over.
+    assert row[-8:] == "4.00 µs – 6.00 µs – 2.00 µs".split(), "call, to kernel, kernel"
 
 
 def test_kernels_without_any_call_are_counted(write, imported):
     """As in profiles that nvprof made with --analysis-metrics."""
     got = imported(write(Job((), launches(20).work)))
     assert got.counts() == {"kernels": 20, "kernels_without_launch": 20}
-    assert got.samples == []
+    assert got.of_launches() == []
     assert "it has kernels and no calls" in got.says
 
 
@@ -657,7 +659,7 @@ def test_a_call_without_a_time_is_counted_and_makes_none_up(change, tmp_path, im
     got = imported(
         write_nsys(tmp_path / "a.sqlite", Job((*job.calls[:5], replace(job.calls[5], **change), *job.calls[6:]), job.work))
     )
-    times = [int(row["value"]) for row in got.samples if row["value"]]
+    times = [int(row["value"]) for row in got.of_launches() if row["value"]]
     assert min(times) >= 0 and max(times) < 1_000_000
     assert got.recording["kernels"] == "10"
 

@@ -10,6 +10,7 @@ from make_session import Builder, Spec
 RECORDED = "recorded"
 NSYS = ("Nsight Systems 2022.4.2", "SQLite, schema 3.0.0", "from the beginning of the recording")
 KINETO = ("PyTorch's profiler", "Chrome trace, compressed", "Unix time")
+CAUSES = ("queued", "launch", "waiting", "allocating", "calling", "program", "unknown")
 CLOCKS = "the GPU's clock is ahead of the host's, by 133 s at most"
 
 
@@ -32,6 +33,9 @@ class Process:
     clock_problem: str = ""
     left_out: str = ""
     remarks: str = ""
+    waits: dict[str, float] | None = None
+    """Shares of the time in which the GPU was idle, by cause; None: nothing is told of it"""
+    steps: int = 0
 
     @property
     def launches(self) -> int:
@@ -76,6 +80,15 @@ def _add(builder: Builder, index: int, process: Process) -> None:
             if n:
                 case = (f"recorded/{benchmark}", f"stream:{state}")
                 builder._case(index, spec, RECORDED, *case, metric, value, n, arm=RECORDED)
+    for benchmark, n in (("recorded/job", 1), ("recorded/step", process.steps)):
+        if process.waits is None or n == 0:
+            continue
+        length = 1e9 / max(n, 1)
+        values = {"step_ns": length, "launches": 1000.0 / n, "gpu_idle_share": sum(process.waits.values())}
+        values |= {f"idle_{cause}_ns": length * process.waits.get(cause, 0.0) for cause in CAUSES}
+        for metric, value in values.items():
+            builder._case(index, spec, RECORDED, benchmark, "", metric, value, max(n, 2), arm=RECORDED)
+            builder.tables["summary.csv"][-1].update(dict.fromkeys(("min", "q1", "p50", "q3", "max", "mean"), value), n=n)
     device = {"session_id": builder.session_id, "device_id": builder._id(index, spec)}
     builder.tables["recordings.csv"].append({**device, "replicate": 0, **_quality(index, process)})
     place = {**device, "setup": RECORDED, "replicate": 0, "case": "recorded/launch"}

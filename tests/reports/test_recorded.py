@@ -97,6 +97,43 @@ def test_each_device_has_a_verdict(page: Page) -> None:
 
 
 @pytest.mark.parametrize(
+    ("waits", "word", "words"),
+    [
+        ({"launch": 0.05, "program": 0.02}, "device-bound", "The GPU works 93 % of the time."),
+        ({"launch": 0.5, "program": 0.1}, "launch-bound", "idle 60 % of the time, 50 % between a launch call and the begin"),
+        ({"program": 0.5, "launch": 0.1}, "program-bound", "50 % while the program is outside of CUDA."),
+        (
+            {"queued": 0.5},
+            "held up",
+            "50 % with work queued, which waits for something else: a stream, a copy, another GPU.",
+        ),
+        ({"waiting": 0.3}, "wait-bound", "30 % while the thread that launches waits for the GPU itself."),
+        ({"allocating": 0.3}, "allocation-bound", "30 % while that thread takes memory or gives it back."),
+        ({"calling": 0.3}, "call-bound", "30 % while that thread is in other calls of CUDA."),
+        ({"unknown": 0.3}, "not known", "30 % before work of which no record tells who called for it."),
+        ({"launch": 0.2, "program": 0.15, "calling": 0.1}, "mixed", "for several causes: 20 % between a launch call"),
+    ],
+)
+def test_where_the_gpus_time_is_told_the_verdict_is_what_it_waits_for(
+    waits: dict, word: str, words: str, draw: Draw
+) -> None:
+    """On an idle stream a launch need not be what the GPU waits for: its kernels may fill the time."""
+    (table,) = first_tables(draw(recorded_session(Process(idle=1000, busy=0, waits=waits))))
+    ((*_, verdict),) = rows(table)
+    assert verdict.startswith(f"{word} ") and words in verdict
+
+
+def test_what_the_gpu_waits_for_is_told_of_the_job_and_of_its_steps(draw: Draw) -> None:
+    root = draw(recorded_session(Process(waits={"program": 0.3, "launch": 0.2}, steps=5), Process()))
+    (table,) = [t for t in section(root, "recorded").all("table") if "GPU idle" in text_of(t)]
+    heads = [text_of(head) for head in table.all("thead")[0].all("th")]
+    job, steps = (dict(zip(heads, row, strict=True)) for row in rows(table))
+    assert job["device, time"].endswith("the whole recording") and steps["device, time"].endswith("5 steps")
+    for line in (job, steps):
+        assert (line["GPU idle"], line["the program"], line["launching"], line["queued"]) == ("50 %", "30 %", "20 %", "0 %")
+
+
+@pytest.mark.parametrize(
     ("process", "word", "words"),
     [
         (Process(idle=1000, busy=0), "launch-bound", "All launches find an idle stream: the device waits for the host."),

@@ -127,7 +127,7 @@ TEST_F(PublishedValues, StandBesideTheCaseThatRepeatsTheirMethodAndNoOther) {
 }
 
 TEST_F(PublishedValues, HaveARatioAndSayWhetherTheModelIsTheSame) {
-  measured("launch/small_kernels/method:stream/kib:64", "per_kernel_ns", {2772});
+  measured("launch/small_kernels/method:stream/kib:64", "per_kernel_ns", {2673});
   std::size_t same = 0;
   for (const Published& pair : published(session, rows)) {
     EXPECT_EQ(pair.same_model, pair.theirs->gpu == "H200");
