@@ -144,7 +144,7 @@ def test_a_trace_is_what_was_recorded(tmp_path):
 
 
 def test_graphs_as_a_whole_come_back(tmp_path):
-    """An annotation of launchgap's own, of which the times begin where all the others do."""
+    """In a category of launchgap's own; their times begin where all others do."""
     path = tmp_path / "a.sqlite"
     write_nsys(path, launches(5, name="cudaGraphLaunch"), version="_v10000")
     with sqlite3.connect(path) as database:

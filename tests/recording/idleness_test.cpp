@@ -19,18 +19,20 @@ constexpr Stream kStream{0, 1, 7}, kOther{0, 1, 13}, kOtherGpu{1, 1, 7};
 constexpr std::int64_t kEver = std::int64_t{1} << 62;
 
 struct Expected {
-  std::int64_t launch = 0, waiting = 0, allocating = 0, calling = 0, program = 0, unknown = 0;
+  std::int64_t queued = 0, launch = 0, waiting = 0, allocating = 0, calling = 0, program = 0,
+               unknown = 0;
 };
 
 void expect_idle(const Idleness& found, const Expected& expected, const std::string& what) {
   EXPECT_THAT(found.idle_ns,
-              ElementsAre(expected.launch,
+              ElementsAre(expected.queued,
+                          expected.launch,
                           expected.waiting,
                           expected.allocating,
                           expected.calling,
                           expected.program,
                           expected.unknown))
-      << what << ": launch, waiting, allocating, calling, program, unknown";
+      << what << ": queued, launch, waiting, allocating, calling, program, unknown";
 }
 
 /// A kernel ends at 1000, and the next one, of call 2, begins at 2000.
@@ -46,7 +48,14 @@ struct Case {
 };
 
 const Case kCases[] = {
-    {"its call began before", [](Job& job) { job.call(900, 950, 2); }, {.launch = 1000}},
+    {"its call had returned before", [](Job& job) { job.call(900, 950, 2); }, {.queued = 1000}},
+    {"its call returned as the gap began",
+     [](Job& job) { job.call(900, 1000, 2); },
+     {.queued = 1000}},
+    {"its call returned just after", [](Job& job) { job.call(900, 1001, 2); }, {.launch = 1000}},
+    {"it was queued, whatever its thread did since",
+     [](Job& job) { job.call(900, 950, 2).wait_for_device(960, 2200); },
+     {.queued = 1000}},
     {"its call began with the gap", [](Job& job) { job.call(1000, 1100, 2); }, {.launch = 1000}},
     {"its call began before and goes on",
      [](Job& job) { job.call(900, 2300, 2); },
@@ -180,7 +189,7 @@ TEST(GpuGaps, AreOfOneGpu) {
   const GpuGaps gaps(job.process, 1, true);
   EXPECT_EQ(gaps.begin_ns(), 700);
   EXPECT_EQ(gaps.end_ns(), 1150);
-  expect_idle(gaps.within(0, kEver), {.launch = 300}, "the other GPU");
+  expect_idle(gaps.within(0, kEver), {.queued = 300}, "the other GPU");
 }
 
 TEST(GpuGaps, AreCutWhereOneLooks) {

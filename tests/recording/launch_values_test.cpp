@@ -108,7 +108,8 @@ TEST(StepCases, ShareTheIdleTimeOfTheGpuByItsCauses) {
   EXPECT_THAT(of("idle_waiting_ns"), ElementsAre(-1, 100, 0));
   EXPECT_THAT(of("idle_program_ns"), ElementsAre(-1, 200, 200));
   EXPECT_THAT(of("idle_launch_ns"), ElementsAre(-1, 0, 500));
-  for (const char* metric : {"idle_allocating_ns", "idle_calling_ns", "idle_unknown_ns"})
+  for (const char* metric :
+       {"idle_queued_ns", "idle_allocating_ns", "idle_calling_ns", "idle_unknown_ns"})
     EXPECT_THAT(of(metric), ElementsAre(-1, 0, 0)) << metric;
   const auto of_job = [&](std::string_view metric) {
     return values(cases, "recorded/job", metric);
