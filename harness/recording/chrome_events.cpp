@@ -42,8 +42,10 @@ Category category_named(std::string_view name) {
 }  // namespace
 
 void ChromeEvents::take(const ChromeEvent& event) {
-  // Steps of the profiler were operators before they were annotations.
-  const bool step = event[EventField::name].starts_with("ProfilerStep");
+  // Steps of the profiler were operators before they were annotations. What the GPU did of one has
+  // its name too.
+  const bool step = event[EventField::name].starts_with("ProfilerStep") &&
+                    event[EventField::category] != "gpu_user_annotation";
   const Category category = step ? Category::range : category_named(event[EventField::category]);
   if (category == Category::other) return;
   if (category == Category::memory) return take_memory(event);

@@ -1,10 +1,13 @@
 #include "harness/recording/chrome_export.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 #include <zlib.h>
 
 #include <fmt/format.h>
@@ -80,11 +83,24 @@ std::string json_text(std::string_view text) {
   return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-/// Perfetto and HTA know processes and threads by numbers: the recorder's, or else the index.
-std::string number_of(const std::string& name, std::size_t index) {
-  const bool digits = !name.empty() && name.size() < 10 &&
-                      std::ranges::all_of(name, [](char c) { return c >= '0' && c <= '9'; });
-  return digits ? name : std::to_string(index);
+/// A number as JSON has it: "7", and not "007".
+bool is_number(std::string_view text) {
+  return !text.empty() && text.size() < 10 && (text.front() != '0' || text.size() == 1) &&
+         std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+/// Perfetto and HTA know threads by numbers: the recorder's, or else one that no other has.
+std::vector<std::string> numbers_of(const std::vector<std::string>& threads) {
+  std::set<std::string> taken;
+  std::ranges::copy_if(threads, std::inserter(taken, taken.end()), is_number);
+  std::vector<std::string> numbers;
+  std::uint64_t next = 1;
+  for (const std::string& name : threads) {
+    std::string number = name;
+    while (!is_number(name) && !taken.insert(number = std::to_string(next)).second) ++next;
+    numbers.push_back(std::move(number));
+  }
+  return numbers;
 }
 
 bool has_time(std::int64_t begin_ns, std::int64_t end_ns) {
@@ -128,17 +144,19 @@ class Exporter {
     pid_ = head.pid;
     std::string gpus;
     for (const Gpu& gpu : head.gpus) {
-      const std::size_t dot = gpu.compute_capability.find('.');
-      gpus += fmt::format(R"({}{{"id": {}, "name": {}, "totalGlobalMem": {}{}}})",
-                          gpus.empty() ? "" : ", ",
-                          gpu.number,
-                          json_text(gpu.name),
-                          gpu.memory_bytes.value_or(0),
-                          dot == std::string::npos
-                              ? ""
-                              : fmt::format(R"(, "computeMajor": {}, "computeMinor": {})",
-                                            gpu.compute_capability.substr(0, dot),
-                                            gpu.compute_capability.substr(dot + 1)));
+      const std::string_view capability = gpu.compute_capability;
+      const std::size_t dot = std::min(capability.find('.'), capability.size());
+      const std::string_view major = capability.substr(0, dot);
+      const std::string_view minor = capability.substr(std::min(dot + 1, capability.size()));
+      gpus +=
+          fmt::format(R"({}{{"id": {}, "name": {}, "totalGlobalMem": {}{}}})",
+                      gpus.empty() ? "" : ", ",
+                      gpu.number,
+                      json_text(gpu.name),
+                      gpu.memory_bytes.value_or(0),
+                      is_number(major) && is_number(minor)
+                          ? fmt::format(R"(, "computeMajor": {}, "computeMinor": {})", major, minor)
+                          : "");
     }
     // HTA looks for the rank with a blank before it.
     append(R"({{"schemaVersion": 1, "deviceProperties": [{}], "distributedInfo": {{"rank": {}}}, )"
@@ -171,9 +189,7 @@ class Exporter {
     for (const activity::Memory& memory : process.trace.memory) add(memory);
     for (const Range& range : process.ranges) {
       if (!slice("user_annotation", process.trace.name(range.name), range)) continue;
-      append(R"(, "pid": {}, "tid": {}, "args": {{}}}})",
-             pid_,
-             number_of(process.threads[range.thread], range.thread));
+      append(R"(, "pid": {}, "tid": {}, "args": {{}}}})", pid_, threads_[range.thread]);
     }
     text_.flush_if_long();
   }
@@ -212,7 +228,7 @@ class Exporter {
 
   void add(const Process& process, const activity::Call& call) {
     const std::string& name = process.trace.name(call.id);
-    const std::string thread = number_of(process.threads[call.thread], call.thread);
+    const std::string& thread = threads_[call.thread];
     const bool driver = call.domain == activity::Domain::driver;
     if (!slice(driver ? "cuda_driver" : "cuda_runtime", name_for_tools(name), call)) return;
     append(
@@ -302,6 +318,7 @@ class Exporter {
   /// What the rows of processes and streams are called.
   void name_rows(const Process& process) {
     named_ = true;
+    threads_ = numbers_of(process.threads);
     const auto meta = [&](std::string_view what,
                           std::uint64_t pid,
                           std::uint64_t tid,
@@ -346,6 +363,7 @@ class Exporter {
   std::uint64_t pid_ = 0;
   std::uint64_t left_out_ = 0;
   bool any_ = false, named_ = false;
+  std::vector<std::string> threads_;  // by the number that each has
 };
 
 }  // namespace

@@ -271,6 +271,7 @@ void shift(Process& process, std::int64_t base_ns) {
   shift_all(trace.calls);
   shift_all(trace.kernels);
   shift_all(trace.transfers);
+  shift_all(trace.graphs);
   shift_all(trace.overheads);
   shift_all(trace.waits);
   shift_all(process.ranges);

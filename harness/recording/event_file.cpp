@@ -3,16 +3,20 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <concepts>
 #include <fcntl.h>
 #include <limits>
 #include <span>
 #include <string_view>
+#include <type_traits>
 #include <unistd.h>
+#include <utility>
 #include <zlib.h>
 
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
+#include "harness/core/stop.h"
 #include "harness/record/schema.h"
 #include "harness/recording/compressed_text.h"
 
@@ -67,37 +71,61 @@ class MemberFile {
 
 // --- one description of each kind of event, for writer and reader ---
 
-/// A column: how its value is got from an event and put into it.
+/// A column: how its value is written down and read back.
 template <class Event>
 struct EventColumn {
   const char* key;
-  std::int64_t (*get)(const Event&);
-  void (*set)(Event&, std::int64_t);
+  void (*write)(const Event&, std::string&);
+  bool (*read)(Event&, const Json&);  // false for one that is no such value
 };
+
+/// Enumerators are their numbers; true and false are 1 and 0.
+template <class Value>
+void write_value(Value value, std::string& text) {
+  const auto out = std::back_inserter(text);
+  if constexpr (std::is_signed_v<Value>) {
+    fmt::format_to(out, "{}", static_cast<std::int64_t>(value));
+  } else {
+    fmt::format_to(out, "{}", static_cast<std::uint64_t>(value));
+  }
+}
+
+template <class Value>
+bool read_value(const Json& json, Value& value) {
+  const auto take = [&]<class Integer>(auto number) {
+    if (!std::in_range<Integer>(number)) return false;
+    value = static_cast<Value>(number);
+    return static_cast<decltype(number)>(value) == number;  // 2 is no bool
+  };
+  const auto take_any = [&](auto number) {
+    if constexpr (std::is_enum_v<Value>) {
+      return take.template operator()<std::underlying_type_t<Value>>(number);
+    } else if constexpr (std::same_as<Value, bool>) {
+      return take.template operator()<std::uint8_t>(number);
+    } else {
+      return take.template operator()<Value>(number);
+    }
+  };
+  if (json.is_number_unsigned()) return take_any(json.get<std::uint64_t>());
+  return json.is_number_integer() && take_any(json.get<std::int64_t>());
+}
 
 template <class Event, auto member>
 constexpr EventColumn<Event> column(const char* key) {
   return {key,
-          [](const Event& event) { return static_cast<std::int64_t>(event.*member); },
-          [](Event& event, std::int64_t value) {
-            using Value = std::remove_reference_t<decltype(event.*member)>;
-            event.*member = static_cast<Value>(value);
-          }};
+          [](const Event& event, std::string& text) { write_value(event.*member, text); },
+          [](Event& event, const Json& json) { return read_value(json, event.*member); }};
 }
 
-template <int axis>
-constexpr EventColumn<activity::KernelRun> extent(const char* key, bool of_grid) {
+template <auto extents, int axis>
+constexpr EventColumn<activity::KernelRun> extent(const char* key) {
   using activity::KernelRun;
-  if (of_grid)
-    return {key,
-            [](const KernelRun& kernel) -> std::int64_t { return kernel.grid[axis]; },
-            [](KernelRun& kernel, std::int64_t value) {
-              kernel.grid[axis] = static_cast<std::int32_t>(value);
-            }};
   return {key,
-          [](const KernelRun& kernel) -> std::int64_t { return kernel.block[axis]; },
-          [](KernelRun& kernel, std::int64_t value) {
-            kernel.block[axis] = static_cast<std::int32_t>(value);
+          [](const KernelRun& kernel, std::string& text) {
+            write_value((kernel.*extents)[axis], text);
+          },
+          [](KernelRun& kernel, const Json& json) {
+            return read_value(json, (kernel.*extents)[axis]);
           }};
 }
 
@@ -129,12 +157,12 @@ struct Kind<activity::KernelRun> {
                                          column<Event, &Event::correlation>("correlation"),
                                          column<Event, &Event::stream>("stream"),
                                          column<Event, &Event::name>("name"),
-                                         extent<0>("grid_x", true),
-                                         extent<1>("grid_y", true),
-                                         extent<2>("grid_z", true),
-                                         extent<0>("block_x", false),
-                                         extent<1>("block_y", false),
-                                         extent<2>("block_z", false)});
+                                         extent<&Event::grid, 0>("grid_x"),
+                                         extent<&Event::grid, 1>("grid_y"),
+                                         extent<&Event::grid, 2>("grid_z"),
+                                         extent<&Event::block, 0>("block_x"),
+                                         extent<&Event::block, 1>("block_y"),
+                                         extent<&Event::block, 2>("block_z")});
   static auto& list(auto& process) { return process.trace.kernels; }
 };
 
@@ -242,7 +270,7 @@ void write_block(MemberFile& file, std::span<const Event> events, std::string& l
     bool separate = false;
     for (const Event& event : events) {
       if (std::exchange(separate, true)) line += ',';
-      fmt::format_to(out, "{}", column.get(event));
+      column.write(event, line);
     }
     line += ']';
   }
@@ -268,6 +296,7 @@ Json head_as_json(const EventsHead& head, const Process& process) {
   for (const Stream& stream : process.streams)
     json["streams"].push_back({stream.gpu, stream.context, stream.number});
   json["names"] = process.trace.names();
+  json["events"] = process.trace.size() + process.ranges.size();
   return json;
 }
 
@@ -285,12 +314,11 @@ void read_block(const Json& json, Process& process) {
       throw Error(fmt::format(
           "\"{}\" has {} values, and \"{}\" {}", column.key, values.size(), kColumns[0].key, *n));
     for (std::size_t i = 0; i < *n; ++i) {
-      if (!values[i].is_number_integer())
-        throw Error(fmt::format("\"{}\" has a value that is no integer", column.key));
-      column.set(events[i],
-                 values[i].is_number_unsigned()
-                     ? static_cast<std::int64_t>(values[i].get<std::uint64_t>())
-                     : values[i].get<std::int64_t>());
+      if (!column.read(events[i], values[i])) {
+        throw Error(fmt::format("\"{}\" has a value that cannot be: {}",
+                                column.key,
+                                values[i].is_number() ? values[i].dump() : kind_of(values[i])));
+      }
     }
   }
 }
@@ -414,12 +442,15 @@ void read_events(const fs::path& file,
     std::string line;
     Process process;
     bool begun = false;
+    std::uint64_t told = 0, seen = 0;
     while (lines.next(line)) {
+      stop_if_asked();
       const Json json = parse_json(line);
       const auto kind = field<std::string>(json, "record");
       if (kind == "event_names") {
         if (begun) throw Error("it has its names twice");
         begun = true;
+        told = field<std::uint64_t>(json, "events");
         begin(read_head(json, process));
       } else if (kind == "events") {
         if (!begun) throw Error("it does not begin with its names");
@@ -430,10 +461,17 @@ void read_events(const fs::path& file,
           if (of == Kind<Event>::name) read_block<Event>(json, process);
         });
         check_indices(process);
+        seen += process.trace.size() + process.ranges.size();
         block(process);
       }
     }
     if (!begun) throw Error("it is empty");
+    // A member that is cut off at its first bytes is no error to gzip.
+    if (seen != told) throw Error(fmt::format("it has {} of its {} events", seen, told));
+  } catch (const WriteError&) {
+    throw;  // of what is made of the events
+  } catch (const Stopped&) {
+    throw;
   } catch (const Error& error) {
     throw Error(fmt::format("{}: {}", file.string(), error.what()));
   }

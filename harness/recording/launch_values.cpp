@@ -125,10 +125,13 @@ class LaunchTimes {
     }
     std::ranges::sort(launches_);
     std::int64_t sum = 0;
-    for (auto& [begin, duration] : launches_) duration = sum += duration;
+    for (auto& [begin, duration] : launches_) {
+      end_ns_ = std::max(end_ns_, begin + duration);
+      duration = sum += duration;
+    }
   }
   std::int64_t begin_ns() const { return launches_.empty() ? 0 : launches_.front().first; }
-  std::int64_t end_ns() const { return launches_.empty() ? 0 : launches_.back().first; }
+  std::int64_t end_ns() const { return end_ns_; }
 
   std::pair<std::ptrdiff_t, std::int64_t> within(std::int64_t from, std::int64_t to) const {
     const auto first = std::ranges::lower_bound(launches_, from, {}, &Launch::first);
@@ -142,6 +145,7 @@ class LaunchTimes {
  private:
   using Launch = std::pair<std::int64_t, std::int64_t>;  // begin; time in all calls up to this one
   std::vector<Launch> launches_;
+  std::int64_t end_ns_ = 0;
 };
 
 }  // namespace

@@ -36,8 +36,20 @@ struct Job {
         {begin, end, correlation, process.stream(stream), process.trace.name_index("a_kernel")});
     return *this;
   }
-  Job& transfer(std::int64_t begin, std::int64_t end, bool fill, const Stream& stream = {0, 1, 7}) {
-    process.trace.transfers.push_back({begin, end, 1024, 0, process.stream(stream), fill});
+  Job& transfer(std::int64_t begin,
+                std::int64_t end,
+                bool fill,
+                const Stream& stream = {0, 1, 7},
+                std::uint32_t correlation = 0) {
+    process.trace.transfers.push_back(
+        {begin, end, 1024, correlation, process.stream(stream), fill});
+    return *this;
+  }
+  Job& range(std::int64_t begin,
+             std::int64_t end,
+             const char* name,
+             std::string_view thread = "main") {
+    process.ranges.push_back({begin, end, process.thread(thread), process.trace.name_index(name)});
     return *this;
   }
   Job& graph(std::int64_t begin,
