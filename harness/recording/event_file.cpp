@@ -24,7 +24,6 @@ namespace launchgap::recording {
 namespace {
 
 namespace fs = std::filesystem;
-using activity::Trace;
 
 constexpr std::size_t kPerBlock = 8192;
 
