@@ -131,6 +131,17 @@ std::string Database::column_or_null(std::string_view table, std::string_view co
   return has(table, column) ? fmt::format("\"{}\"", column) : "NULL";
 }
 
+Rows Database::select(std::string_view table,
+                      std::initializer_list<std::string_view> columns,
+                      std::string_view rest) const {
+  std::string list;
+  for (const std::string_view column : columns) {
+    list += list.empty() ? "" : ", ";
+    list += column_or_null(table, column);
+  }
+  return rows(fmt::format("SELECT {} FROM \"{}\" {}", list, table, rest));
+}
+
 std::uint64_t Database::count(std::string_view table) const {
   Rows rows = this->rows(fmt::format("SELECT count(*) FROM \"{}\"", table));
   return rows.next() ? static_cast<std::uint64_t>(rows.integer(0)) : 0;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <initializer_list>
 #include <optional>
 #include <set>
 #include <string>
@@ -51,6 +52,10 @@ class Database {
   /// The column, or NULL where the table has none: columns come and go with the schema.
   std::string column_or_null(std::string_view table, std::string_view column) const;
 
+  /// These columns of a table's rows, NULL for one that it lacks; `rest` is what stands behind.
+  Rows select(std::string_view table,
+              std::initializer_list<std::string_view> columns,
+              std::string_view rest = "") const;
   Rows rows(const std::string& query) const { return {database_, query}; }
   std::uint64_t count(std::string_view table) const;
 

@@ -113,17 +113,6 @@ class NsysReader {
     }
   }
 
-  Rows select(std::string_view table,
-              std::initializer_list<std::string_view> columns,
-              std::string_view rest = "") const {
-    std::string list;
-    for (const std::string_view column : columns) {
-      list += list.empty() ? "" : ", ";
-      list += database_.column_or_null(table, column);
-    }
-    return database_.rows(fmt::format("SELECT {} FROM \"{}\" {}", list, table, rest));
-  }
-
   const char* string(std::int64_t id) const {
     const auto known = strings_.find(id);
     return known == strings_.end() ? nullptr : known->second.c_str();
@@ -170,8 +159,8 @@ class NsysReader {
                       kWithCallChain));
       while (rows.next()) seen.emplace(rows.integer(0), rows.integer(1));
     }
-    Rows rows =
-        select(kCalls, {"start", "end", "globalTid", "correlationId", "nameId", "eventClass"});
+    Rows rows = database_.select(
+        kCalls, {"start", "end", "globalTid", "correlationId", "nameId", "eventClass"});
     const std::uint64_t most = database_.count(kCalls);
     while (rows.next()) {
       const std::int64_t global = rows.integer(2);
@@ -228,21 +217,21 @@ class NsysReader {
     need(kKernels, {"start", "end", "deviceId", "contextId", "streamId", "correlationId"});
     const std::string_view name =
         database_.has(kKernels, "demangledName") ? "demangledName" : "shortName";
-    Rows rows = select(kKernels,
-                       {"start",
-                        "end",
-                        "deviceId",
-                        "contextId",
-                        "streamId",
-                        "correlationId",
-                        "globalPid",
-                        name,
-                        "gridX",
-                        "gridY",
-                        "gridZ",
-                        "blockX",
-                        "blockY",
-                        "blockZ"});
+    Rows rows = database_.select(kKernels,
+                                 {"start",
+                                  "end",
+                                  "deviceId",
+                                  "contextId",
+                                  "streamId",
+                                  "correlationId",
+                                  "globalPid",
+                                  name,
+                                  "gridX",
+                                  "gridY",
+                                  "gridZ",
+                                  "blockX",
+                                  "blockY",
+                                  "blockZ"});
     const std::uint64_t most = database_.count(kKernels);
     while (rows.next()) {
       Process& process = owner(rows, 6);
@@ -264,15 +253,15 @@ class NsysReader {
 
   void read_transfers(std::string_view table, bool fill) {
     need(table, {"start", "end", "deviceId", "contextId", "streamId", "correlationId"});
-    Rows rows = select(table,
-                       {"start",
-                        "end",
-                        "deviceId",
-                        "contextId",
-                        "streamId",
-                        "correlationId",
-                        "globalPid",
-                        "bytes"});
+    Rows rows = database_.select(table,
+                                 {"start",
+                                  "end",
+                                  "deviceId",
+                                  "contextId",
+                                  "streamId",
+                                  "correlationId",
+                                  "globalPid",
+                                  "bytes"});
     while (rows.next()) {
       Process& process = owner(rows, 6);
       process.trace.transfers.push_back({rows.integer(0),
@@ -286,15 +275,15 @@ class NsysReader {
 
   void read_graphs() {
     need(kGraphs, {"start", "end", "correlationId"});
-    Rows rows = select(kGraphs,
-                       {"start",
-                        "end",
-                        "deviceId",
-                        "contextId",
-                        "streamId",
-                        "correlationId",
-                        "globalPid",
-                        "graphId"});
+    Rows rows = database_.select(kGraphs,
+                                 {"start",
+                                  "end",
+                                  "deviceId",
+                                  "contextId",
+                                  "streamId",
+                                  "correlationId",
+                                  "globalPid",
+                                  "graphId"});
     while (rows.next()) {
       Process& process = owner(rows, 6);
       process.trace.graphs.push_back({rows.integer(0),
@@ -307,7 +296,8 @@ class NsysReader {
 
   void read_waits() {
     need(kWaits, {"start", "end"});
-    Rows rows = select(kWaits, {"start", "end", "correlationId", "globalPid", "syncType"});
+    Rows rows =
+        database_.select(kWaits, {"start", "end", "correlationId", "globalPid", "syncType"});
     while (rows.next()) {
       Process& process = owner(rows, 3);
       process.trace.waits.push_back({rows.integer(0),
@@ -319,7 +309,7 @@ class NsysReader {
 
   void read_overheads() {
     if (!database_.has(kOverheads, "start") || !database_.has(kOverheads, "end")) return;
-    Rows rows = select(kOverheads, {"start", "end", "globalTid"});
+    Rows rows = database_.select(kOverheads, {"start", "end", "globalTid"});
     while (rows.next()) {
       if (rows.has(0) && rows.has(1))
         owner(rows, 2).trace.overheads.push_back({rows.integer(0), rows.integer(1)});
@@ -329,14 +319,14 @@ class NsysReader {
   void read_memory() {
     constexpr std::int64_t kReleased = 1;
     if (!database_.has(kMemory, "start") || !database_.has(kMemory, "address")) return;
-    Rows rows = select(kMemory,
-                       {"start",
-                        "address",
-                        "bytes",
-                        "memKind",
-                        "memoryOperationType",
-                        "correlationId",
-                        "globalPid"});
+    Rows rows = database_.select(kMemory,
+                                 {"start",
+                                  "address",
+                                  "bytes",
+                                  "memKind",
+                                  "memoryOperationType",
+                                  "correlationId",
+                                  "globalPid"});
     while (rows.next()) {
       Process& process = owner(rows, 6);
       process.trace.memory.push_back({rows.integer(0),
@@ -351,7 +341,8 @@ class NsysReader {
 
   void read_ranges() {
     if (!database_.has(kRanges, "start") || !database_.has(kRanges, "end")) return;
-    Rows rows = select(kRanges, {"start", "end", "eventType", "text", "textId", "globalTid"});
+    Rows rows =
+        database_.select(kRanges, {"start", "end", "eventType", "text", "textId", "globalTid"});
     constexpr std::int64_t kPushPop = 59, kStartEnd = 60;
     while (rows.next()) {
       const std::int64_t type = rows.integer(2);
@@ -368,7 +359,7 @@ class NsysReader {
 
   void read_driver() {
     if (!database_.has(kMachine, "name") || !database_.has(kMachine, "value")) return;
-    Rows rows = select(kMachine, {"value"}, "WHERE name = 'NvDriverVersion'");
+    Rows rows = database_.select(kMachine, {"value"}, "WHERE name = 'NvDriverVersion'");
     if (rows.next()) recording_.driver_version = driver_text(std::string(rows.text(0)));
   }
 
@@ -383,7 +374,7 @@ class NsysReader {
     }
     std::map<std::uint64_t, std::set<std::int64_t>> meant;
     if (database_.has(kDevices, "gpuId") && database_.has(kDevices, "cudaId")) {
-      Rows rows = select(kDevices, {"gpuId", "cudaId"});
+      Rows rows = database_.select(kDevices, {"gpuId", "cudaId"});
       while (rows.next())
         meant[static_cast<std::uint64_t>(rows.integer(1))].insert(rows.integer(0));
     }
@@ -400,8 +391,8 @@ class NsysReader {
   std::map<std::int64_t, Gpu> installed_gpus() {
     std::map<std::int64_t, Gpu> gpus;
     if (!database_.has(kGpus, "name")) return gpus;
-    Rows rows =
-        select(kGpus, {"id", "name", "uuid", "computeMajor", "computeMinor", "totalMemory"});
+    Rows rows = database_.select(
+        kGpus, {"id", "name", "uuid", "computeMajor", "computeMinor", "totalMemory"});
     while (rows.next()) {
       Gpu gpu;
       gpu.name = rows.text(1);

@@ -58,7 +58,7 @@ class NvprofReader {
       if (database_.has(table)) read_transfers(table, table == kFills);
     }
     if (database_.has(kOverheads, "start") && database_.has(kOverheads, "end")) {
-      Rows rows = select(kOverheads, {"start", "end"});
+      Rows rows = database_.select(kOverheads, {"start", "end"});
       while (rows.next()) process_.trace.overheads.push_back({rows.integer(0), rows.integer(1)});
     }
     if (database_.has(kGpus, "id")) read_gpus();
@@ -68,15 +68,6 @@ class NvprofReader {
   }
 
  private:
-  Rows select(std::string_view table, std::initializer_list<std::string_view> columns) const {
-    std::string list;
-    for (const std::string_view column : columns) {
-      list += list.empty() ? "" : ", ";
-      list += database_.column_or_null(table, column);
-    }
-    return database_.rows(fmt::format("SELECT {} FROM \"{}\"", list, table));
-  }
-
   void need(std::string_view table, std::initializer_list<std::string_view> columns) const {
     for (const std::string_view column : columns) {
       if (!database_.has(table, column))
@@ -103,7 +94,8 @@ class NvprofReader {
       activity::Purpose purpose;
     };
     std::unordered_map<std::int64_t, Known> known;
-    Rows rows = select(table, {"cbid", "start", "end", "correlationId", "threadId", "processId"});
+    Rows rows =
+        database_.select(table, {"cbid", "start", "end", "correlationId", "threadId", "processId"});
     while (rows.next()) {
       const std::int64_t number = rows.integer(0);
       auto found = known.find(number);
@@ -138,20 +130,20 @@ class NvprofReader {
 
   void read_kernels(std::string_view table) {
     need(table, {"start", "end", "deviceId", "contextId", "streamId", "correlationId", "name"});
-    Rows rows = select(table,
-                       {"start",
-                        "end",
-                        "deviceId",
-                        "contextId",
-                        "streamId",
-                        "correlationId",
-                        "name",
-                        "gridX",
-                        "gridY",
-                        "gridZ",
-                        "blockX",
-                        "blockY",
-                        "blockZ"});
+    Rows rows = database_.select(table,
+                                 {"start",
+                                  "end",
+                                  "deviceId",
+                                  "contextId",
+                                  "streamId",
+                                  "correlationId",
+                                  "name",
+                                  "gridX",
+                                  "gridY",
+                                  "gridZ",
+                                  "blockX",
+                                  "blockY",
+                                  "blockZ"});
     while (rows.next()) {
       activity::KernelRun kernel{rows.integer(0),
                                  rows.integer(1),
@@ -168,7 +160,7 @@ class NvprofReader {
 
   void read_transfers(std::string_view table, bool fill) {
     need(table, {"start", "end", "deviceId", "contextId", "streamId"});
-    Rows rows = select(
+    Rows rows = database_.select(
         table, {"start", "end", "deviceId", "contextId", "streamId", "correlationId", "bytes"});
     while (rows.next()) {
       process_.trace.transfers.push_back(
@@ -182,13 +174,13 @@ class NvprofReader {
   }
 
   void read_gpus() {
-    Rows rows = select(kGpus,
-                       {"id",
-                        "name",
-                        "computeCapabilityMajor",
-                        "computeCapabilityMinor",
-                        "globalMemorySize",
-                        "uuid"});
+    Rows rows = database_.select(kGpus,
+                                 {"id",
+                                  "name",
+                                  "computeCapabilityMajor",
+                                  "computeCapabilityMinor",
+                                  "globalMemorySize",
+                                  "uuid"});
     while (rows.next()) {
       Gpu gpu;
       gpu.number = static_cast<std::uint64_t>(rows.integer(0));
