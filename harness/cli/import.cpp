@@ -77,16 +77,7 @@ ExitCode import(const recording::ImportRequest& request, bool with_page) {
   answer_text(launch_table(summarised));
   answer("\nTables: {}\n", (folder / "summary.csv").string());
   if (!with_page) return ExitCode::done;
-  try {
-    write_page(sessions, folder / "report.html");
-    answer("Page:   {}\n", (folder / "report.html").string());
-  } catch (const Stopped&) {
-    throw;
-  } catch (const Error& error) {
-    say("launchgap: {}. `launchgap report {}` makes it later, here or elsewhere.",
-        error.what(),
-        folder.string());
-  }
+  offer_page(sessions, folder);
   return ExitCode::done;
 }
 

@@ -17,6 +17,7 @@
 #include "harness/core/errors.h"
 #include "harness/core/input_file.h"
 #include "harness/core/output_file.h"
+#include "harness/core/say.h"
 #include "harness/core/stop.h"
 #include "harness/core/temporary_folder.h"
 #include "harness/core/text.h"
@@ -158,6 +159,19 @@ void write_page(const std::vector<std::unique_ptr<Summarised>>& sessions, const 
     throw Error(fmt::format(
         "the page was not made (the line above says why); {} exited with {}", arguments[0], code));
   write_file(output, InputFile(page).text(kLargestPage));
+}
+
+void offer_page(const std::vector<std::unique_ptr<Summarised>>& sessions, const fs::path& folder) {
+  try {
+    write_page(sessions, folder / "report.html");
+    answer("Page:   {}\n", (folder / "report.html").string());
+  } catch (const Stopped&) {
+    throw;
+  } catch (const Error& error) {
+    say("launchgap: {}. `launchgap report {}` makes it later, here or elsewhere.",
+        error.what(),
+        folder.string());
+  }
 }
 
 }  // namespace launchgap::cli

@@ -53,16 +53,7 @@ bool conclude(const std::filesystem::path& folder, bool with_page) {
   answer_text(first_advice(summarised));
   if (written) answer("\nTables: {}\n", (folder / "summary.csv").string());
   if (!with_page) return written;
-  try {
-    write_page(sessions, folder / "report.html");
-    answer("Page:   {}\n", (folder / "report.html").string());
-  } catch (const Stopped&) {
-    throw;
-  } catch (const Error& error) {
-    say("launchgap: {}. `launchgap report {}` makes it later, here or elsewhere.",
-        error.what(),
-        folder.string());
-  }
+  offer_page(sessions, folder);
   return written;
 }
 

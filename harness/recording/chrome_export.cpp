@@ -74,11 +74,6 @@ class TraceText {
   std::string buffer_;
 };
 
-/// Microseconds with all of the nanoseconds.
-struct Microseconds {
-  std::int64_t ns;
-};
-
 std::string json_text(std::string_view text) {
   return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -103,10 +98,6 @@ std::vector<std::string> numbers_of(const std::vector<std::string>& threads) {
   return numbers;
 }
 
-bool has_time(std::int64_t begin_ns, std::int64_t end_ns) {
-  return begin_ns > 0 && end_ns >= begin_ns;
-}
-
 /// The earliest time of all, down to a whole second: times of a trace are counted from there, since
 /// a double has no room for microseconds of Unix time with their nanoseconds.
 class Earliest {
@@ -114,7 +105,7 @@ class Earliest {
   void look(const Process& process) {
     const auto at = [&](const auto& records) {
       for (const auto& record : records) {
-        if (has_time(record.begin_ns, record.end_ns)) ns_ = std::min(ns_, record.begin_ns);
+        if (has_times(record)) ns_ = std::min(ns_, record.begin_ns);
       }
     };
     at(process.trace.calls);
@@ -213,7 +204,7 @@ class Exporter {
   /// The beginning of a slice, up to its times; nothing for one without times.
   template <class Event>
   bool slice(std::string_view category, std::string_view name, const Event& event) {
-    if (!has_time(event.begin_ns, event.end_ns)) {
+    if (!has_times(event)) {
       ++left_out_;
       return false;
     }
@@ -230,13 +221,13 @@ class Exporter {
     const std::string& name = process.trace.name(call.id);
     const std::string& thread = threads_[call.thread];
     const bool driver = call.domain == activity::Domain::driver;
-    if (!slice(driver ? "cuda_driver" : "cuda_runtime", name_for_tools(name), call)) return;
-    append(
-        R"(, "pid": {}, "tid": {}, "args": {{"correlation": {}{}}}}})",
-        pid_,
-        thread,
-        call.correlation,
-        name_for_tools(name) == name ? "" : fmt::format(R"(, "api_symbol": {})", json_text(name)));
+    const std::string known_as = name_for_tools(name);
+    if (!slice(driver ? "cuda_driver" : "cuda_runtime", known_as, call)) return;
+    append(R"(, "pid": {}, "tid": {}, "args": {{"correlation": {}{}}}}})",
+           pid_,
+           thread,
+           call.correlation,
+           known_as == name ? "" : fmt::format(R"(, "api_symbol": {})", json_text(name)));
     if (!is_launch(call.purpose)) return;
     next();
     append(

@@ -32,8 +32,7 @@ std::vector<Work> work_on(const Process& process, std::uint64_t gpu) {
   std::vector<Work> work;
   const auto add = [&](const auto& records) {
     for (const auto& record : records) {
-      if (record.begin_ns > 0 && record.end_ns >= record.begin_ns &&
-          process.streams[record.stream].gpu == gpu)
+      if (has_times(record) && process.streams[record.stream].gpu == gpu)
         work.push_back({record.begin_ns, record.end_ns, record.correlation});
     }
   };
@@ -51,7 +50,7 @@ class HostCalls {
   explicit HostCalls(const std::vector<Call>& calls) : calls_(calls) {
     for (std::uint32_t i = 0; i < calls.size(); ++i) {
       const Call& call = calls[i];
-      if (call.begin_ns <= 0 || call.end_ns < call.begin_ns) continue;
+      if (!has_times(call)) continue;
       if (call.thread >= threads_.size()) threads_.resize(call.thread + 1);
       threads_[call.thread].push_back(i);
       if (call.correlation != 0) by_correlation_.emplace_back(call.correlation, i);

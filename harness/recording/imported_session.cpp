@@ -129,9 +129,7 @@ std::vector<CountedKernels> kernels_of(const Process& process, std::uint64_t gpu
   using Shape = std::array<std::int32_t, 3>;
   std::map<std::tuple<std::uint32_t, Shape, Shape>, CountedKernels> sums;
   for (const activity::KernelRun& kernel : process.trace.kernels) {
-    if (process.streams[kernel.stream].gpu != gpu || kernel.begin_ns <= 0 ||
-        kernel.end_ns < kernel.begin_ns)
-      continue;
+    if (process.streams[kernel.stream].gpu != gpu || !has_times(kernel)) continue;
     const Shape grid = std::to_array(kernel.grid), block = std::to_array(kernel.block);
     CountedKernels& own = sums[{kernel.name, grid, block}];
     const auto ns = static_cast<std::uint64_t>(kernel.end_ns - kernel.begin_ns);
@@ -305,10 +303,11 @@ class Import {
     const std::int64_t tick = tick_ns(process);
     auto launches = std::make_unique<RecordedLaunches>(launches_of(process, tick));
     const ClockCheck clocks = check_clocks(process, *launches);
+    const Extent extent = extent_of(process);
     note(recording, process, *launches, clocks);
     for (const ImportedRun& run : runs) {
       RecordWriter writer = RecordWriter::create(run.records);
-      write_run(writer, recording, process, run.facts, run.replicate);
+      write_run(writer, recording, process, run, extent);
       write_recording(writer, recording, process, tick, clocks);
       write_trace(writer, process, *launches, run.gpu);
       const bool has_unknown = &run == &runs.front();
@@ -321,7 +320,6 @@ class Import {
         write_case(writer, own, recording.recorder);
       EndRecord end;
       end.status = "ok";
-      const Extent extent = extent_of(process);
       if (!extent.empty())
         end.duration_s = static_cast<double>(extent.end_ns - extent.begin_ns) * 1e-9;
       writer.write(record_to_json(end));
@@ -344,13 +342,12 @@ class Import {
   void write_run(RecordWriter& writer,
                  const Recording& recording,
                  const Process& process,
-                 const DeviceFacts& facts,
-                 int replicate) {
-    const Extent extent = extent_of(process);
+                 const ImportedRun& run,
+                 const Extent& extent) {
     RunRecord record;
     record.session_id = *session_.session_id;
     record.node = kRecordedText;
-    record.replicate = replicate;
+    record.replicate = run.replicate;
     record.arm = kRecordedText;
     record.setup = kRecordedText;
     if (!extent.empty()) {
@@ -358,10 +355,10 @@ class Import {
       record.begin_ns = extent.begin_ns;
     }
     record.pid = static_cast<long>(process.pid);
-    record.device = facts;
+    record.device = run.facts;
     record.trace_state = text_of(TraceState::recorded);
     record.fingerprint = Json{{"recorder", recording.recorder},
-                              {"device", facts.name},
+                              {"device", run.facts.name},
                               {"driver_version", recording.driver_version}};
     writer.write(record_to_json(record));
   }

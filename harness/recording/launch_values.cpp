@@ -120,7 +120,7 @@ class LaunchTimes {
  public:
   explicit LaunchTimes(const Process& process) {
     for (const Call& call : process.trace.calls) {
-      if (is_launch(call.purpose) && call.begin_ns > 0 && call.end_ns >= call.begin_ns)
+      if (is_launch(call.purpose) && has_times(call))
         launches_.emplace_back(call.begin_ns, call.end_ns - call.begin_ns);
     }
     std::ranges::sort(launches_);

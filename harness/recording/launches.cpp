@@ -12,11 +12,6 @@ using activity::Call;
 using activity::KernelRun;
 using activity::Trace;
 
-template <class Record>
-bool has_times(const Record& record) {
-  return record.begin_ns > 0 && record.end_ns >= record.begin_ns;
-}
-
 /// What a stream did, by begin.
 struct StreamWork {
   struct Item {

@@ -54,11 +54,4 @@ void Recording::leave_out(std::string_view what, std::uint64_t count) {
   }
 }
 
-Process& Recording::process(std::uint64_t pid) {
-  const auto known = std::ranges::find(processes, pid, &Process::pid);
-  if (known != processes.end()) return *known;
-  processes.emplace_back().pid = pid;
-  return processes.back();
-}
-
 }  // namespace launchgap::recording

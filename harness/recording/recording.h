@@ -63,6 +63,11 @@ struct Process {
   std::uint32_t last_stream_ = 0;
 };
 
+/// Whether a record has a begin and an end that can be.
+bool has_times(const auto& record) {
+  return record.begin_ns > 0 && record.end_ns >= record.begin_ns;
+}
+
 /// Records that were not taken as they are, with the reason.
 struct LeftOut {
   std::string what;  // "calls that are in two rows", in the plural
@@ -81,7 +86,6 @@ struct Recording {
   std::vector<std::string> remarks;
 
   void leave_out(std::string_view what, std::uint64_t count = 1);
-  Process& process(std::uint64_t pid);
 };
 
 /// Reads a file of any form that launchgap knows, by its content. Throws Error, in one line that
