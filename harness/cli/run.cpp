@@ -30,6 +30,7 @@ struct Options {
   bool dry_run = false;
   bool json = false;
   bool no_page = false;
+  bool no_observer_effect = false;
 };
 
 /// Statistics, tables and page of a session that has just run. The samples are safe on disk by now,
@@ -77,6 +78,7 @@ ExitCode run(const Options& options, const std::vector<std::string>& command_lin
   request.profile = parse_profile(options.profile);
   request.filter = options.filter;
   request.tracing = parse_tracing(options.trace);
+  request.observer_effect = !options.no_observer_effect;
   request.replicates = options.replicates;
   request.seed = options.seed;
   request.case_timeout_s = options.timeout_s;
@@ -159,6 +161,10 @@ void add_run(CLI::App& app, Action& action, const std::vector<std::string>& comm
                    "Traced runs beside the plain ones, to take launches apart: auto (if it is "
                    "possible), on (a case that cannot be traced fails), off")
       ->capture_default_str();
+  command->add_flag("--no-observer-effect",
+                    options->no_observer_effect,
+                    "Leave out the processes that show what tracing itself costs: of launch/null "
+                    "they are four in six");
   command
       ->add_option("--seed",
                    options->seed,

@@ -101,6 +101,7 @@ PlannedSession plan_session(const RunOptions& options) {
                              .replicates = options.replicates,
                              .trace_host = wanted,
                              .trace_gpus = wanted && gpus_traceable,
+                             .observer_effect = options.observer_effect,
                              .seed = options.seed.value_or(random_seed() >> 32)});
   session.record_bytes = record_bytes(session.plan, options.profile);
   return session;

@@ -28,6 +28,7 @@ struct RunOptions {
   std::string filter;  // ECMAScript expression, '-' in front negates; empty: everything
   std::optional<int> replicates;
   Tracing tracing = Tracing::automatic;
+  bool observer_effect = true;  // in processes of its own, where launches are traced
   std::optional<std::uint64_t> seed;
   double case_timeout_s = 120;
   std::filesystem::path output;  // empty: results/<session id>

@@ -40,10 +40,10 @@ std::vector<Workload> workloads_of(const DeviceFacts& device,
   return workloads;
 }
 
-/// What of a workload runs under tracing: what has records that say something; and what shows the
-/// observer effect once more at each level, without tracing too, with as many processes as the
-/// plain runs have. Where a kernel's time goes is told by fewer.
-std::vector<Workload> traced_twins(const Workload& plain) {
+/// What of a workload runs under tracing: what has records that say something; and, if asked for,
+/// what shows the observer effect once more at each level, without tracing too, with as many
+/// processes as the plain runs have. Where a kernel's time goes is told by fewer.
+std::vector<Workload> traced_twins(const Workload& plain, bool with_observer_effect) {
   constexpr int kPlainRunsPerTracedRun = 3;
   const auto shows_observer_effect = [](const PlannedCase& planned) {
     return benchmark_of(CaseName::parse(planned.name)).shows_observer_effect;
@@ -61,6 +61,7 @@ std::vector<Workload> traced_twins(const Workload& plain) {
     return {twin};
   }
   std::vector<Workload> twins = {twin};
+  if (!with_observer_effect) return twins;
   std::erase_if(twin.cases, std::not_fn(shows_observer_effect));
   for (const TraceLevel level :
        {TraceLevel::none, TraceLevel::launches, TraceLevel::kernels, TraceLevel::all}) {
@@ -81,7 +82,10 @@ Plan plan_cases(const std::vector<DeviceFacts>& devices, const PlanRequest& requ
     const bool traced = is_gpu(device) ? request.trace_gpus : request.trace_host;
     for (Workload& workload : workloads_of(device, request.profile, filter)) {
       if (workload.replicates == 0 || request.replicates) workload.replicates = usual;
-      if (traced) std::ranges::copy(traced_twins(workload), std::back_inserter(workloads));
+      if (traced) {
+        std::ranges::copy(traced_twins(workload, request.observer_effect),
+                          std::back_inserter(workloads));
+      }
       workloads.push_back(std::move(workload));
     }
   }

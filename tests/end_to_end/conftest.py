@@ -19,11 +19,12 @@ def lock_dir(tmp_path):
 def run(tmp_path, lock_dir):
     """`launchgap run` into a folder of the test's own: returns the finished process and the session.
 
-    Only the plain arm and no page, unless the test says otherwise: to draw one takes longer than to measure."""
+    Only the plain arm, no page and no processes that show the observer effect, unless the test says otherwise: to draw
+    a page takes longer than to measure."""
 
-    def start(*arguments, node=None, timeout=240, page=False, **extra):
+    def start(*arguments, node=None, timeout=240, page=False, observer=False, **extra):
         session = tmp_path / "session"
-        left_out = [] if page else ["--no-report"]
+        left_out = ([] if page else ["--no-report"]) + ([] if observer else ["--no-observer-effect"])
         if "--trace" not in arguments:
             left_out += UNTRACED
         extra["LAUNCHGAP_LOCK_DIR"] = str(lock_dir)

@@ -210,7 +210,7 @@ def test_no_effect_of_tracing_is_seen_where_there_is_none():
     sys.path.insert(0, str(ROOT / "tests/experiments"))
     import observer_null
 
-    found = observer_null.all_sessions(ROOT / "build", sessions=2, runs=5, lanes=1)
+    found = observer_null.all_sessions(ROOT / "build", sessions=2, runs=4, lanes=1)
     rows = [(key, row) for effects in found for key, row in effects.items()]
     assert len(rows) == 2 * 3 * 3, "three levels, three metrics"
     holds = [row["effect_lo"] <= 0 <= row["effect_hi"] for _, row in rows]

@@ -118,11 +118,11 @@ def test_the_advice_names_what_matters_on_this_node(name, run, make_node, tmp_pa
 # Nothing here costs more than its plain sibling: no line may claim that it does.
 @pytest.mark.compares_times
 def test_no_advice_to_act_where_nothing_matters(run, make_node, tmp_path):
-    filter_ = "launch/(api|args|grid|cooperative|wait/wait:(spin|yield)|after_idle/idle_ms:(0|1)$)"
+    filter_ = "launch/(api|args|grid|cooperative|after_idle/idle_ms:(0|1)$)"
     done, session = run("--devices", "gpu", "--runs", 4, "--filter", filter_, node=make_node(**QUIET))
     assert done.returncode == 0, done.stderr
     done = launchgap("export", session, "-o", tmp_path / "tables")
-    lines = [row for row in table(tmp_path / "tables" / "advice.csv") if row["axis"] != "launch/wait"]
+    lines = table(tmp_path / "tables" / "advice.csv")
     assert {row["axis"] for row in lines} >= {"launch/api", "launch/args", "launch/grid", "launch/cooperative"}
     assert [row["advice"] for row in lines if row["severity"] == "act"] == []
 

@@ -56,6 +56,14 @@ TEST(Planner, TracesOtherFamiliesAThirdAsOftenAndOnceAtLeast) {
   }
 }
 
+TEST(Planner, LeavesTheObserverEffectOut) {
+  const auto runs = runs_of(plan_cases(
+      {gpu("GPU-1")}, {.filter = "^launch/null", .replicates = 4, .observer_effect = false}));
+  EXPECT_EQ(runs.size(), 2u);
+  EXPECT_EQ(runs.at({"GPU-1", Arm::plain, "launch"}), 4);
+  EXPECT_EQ(runs.at({"GPU-1", Arm::traced, "launch"}), 4);
+}
+
 TEST(Planner, TracesHostAndGpusAsAsked) {
   const PlanRequest request = {.filter = "^matmul", .replicates = 1, .trace_gpus = false};
   const auto runs = runs_of(plan_cases({host(), gpu("GPU-1")}, request));
