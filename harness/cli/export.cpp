@@ -61,9 +61,10 @@ std::vector<fs::path> kept_events(const fs::path& session) {
     files.push_back(entry->path());
   std::ranges::sort(files);
   if (files.empty()) {
-    throw UsageError(fmt::format(
-        "{} has kept no events, of which a trace is made: `launchgap import` keeps them",
-        session.string()));
+    throw UsageError(
+        fmt::format("{} has kept no events, of which a trace is made: traced runs and `launchgap "
+                    "import` keep them",
+                    session.string()));
   }
   return files;
 }
