@@ -26,6 +26,8 @@ struct SlowSampleRecord {
   std::string metric;                     // by which it is slow
   std::map<std::string, double> values;   // of the sample, by metric
   std::int64_t begin_ns = 0, end_ns = 0;  // on the clock of the events
+  /// Kernels and copies that were asked for before it and had not begun when it began; where known.
+  std::optional<std::uint64_t> waiting = {};
   /// Name of the file of events, where it is not that of these records.
   std::optional<std::string> events = {};
 
@@ -43,6 +45,7 @@ struct SlowSampleRecord {
     field("values", self.values);
     field("begin_ns", self.begin_ns);
     field("end_ns", self.end_ns);
+    field("waiting", self.waiting);
     field("events", self.events);
   }
 };

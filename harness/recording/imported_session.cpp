@@ -312,11 +312,16 @@ class Import {
       write_recording(writer, recording, process, tick, clocks);
       write_trace(writer, process, *launches, run.gpu);
       const bool has_unknown = &run == &runs.front();
+      std::vector<SlowSampleRecord> slow;
       for (const RecordedCase& own :
            launch_cases(process, *launches, run.gpu, has_unknown, clocks.trusted())) {
         write_case(writer, own, recording.recorder);
-        for (const SlowSampleRecord& slow : slow_launches(own, events))
-          writer.write(record_to_json(slow));
+        std::ranges::move(slow_launches(own), std::back_inserter(slow));
+      }
+      count_waiting(slow, process, *launches, run.gpu);
+      for (SlowSampleRecord& own : slow) {
+        own.events = events;
+        writer.write(record_to_json(own));
       }
       if (&run == &runs.back()) launches.reset();  // it is large
       for (const RecordedCase& own :

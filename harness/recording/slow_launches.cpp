@@ -4,6 +4,7 @@
 #include <cmath>
 #include <span>
 #include <string_view>
+#include <unordered_map>
 
 namespace launchgap::recording {
 namespace {
@@ -19,8 +20,7 @@ double value_or_zero(const std::vector<double>* values, std::size_t i) {
 
 }  // namespace
 
-std::vector<SlowSampleRecord> slow_launches(const RecordedCase& launches,
-                                            const std::string& events) {
+std::vector<SlowSampleRecord> slow_launches(const RecordedCase& launches) {
   const std::vector<double>* const calls = values_of(launches, "api_record_ns");
   const std::vector<double>* const to_kernel = values_of(launches, "launch_ns");
   const bool is_idle = launches.name.ends_with("stream:idle");
@@ -51,10 +51,39 @@ std::vector<SlowSampleRecord> slow_launches(const RecordedCase& launches,
                     .metric = by_kernel ? "launch_ns" : "api_record_ns",
                     .values = std::move(all),
                     .begin_ns = launches.begin_ns[i],
-                    .end_ns = launches.begin_ns[i] + static_cast<std::int64_t>(lasts),
-                    .events = events});
+                    .end_ns = launches.begin_ns[i] + static_cast<std::int64_t>(lasts)});
   }
   return slow;
+}
+
+void count_waiting(std::vector<SlowSampleRecord>& slow,
+                   const Process& process,
+                   const RecordedLaunches& launches,
+                   std::uint64_t gpu) {
+  const auto count = [&](std::int64_t asked_ns, std::int64_t begin_ns, std::uint64_t n) {
+    for (SlowSampleRecord& own : slow) {
+      if (asked_ns < own.begin_ns && begin_ns > own.begin_ns) *own.waiting += n;
+    }
+  };
+  const auto is_here = [&](std::uint32_t stream) { return process.streams[stream].gpu == gpu; };
+  for (SlowSampleRecord& own : slow) own.waiting = 0;
+  for (const RecordedLaunch& launch : launches.launches) {
+    if (launch.stream && is_here(*launch.stream))
+      count(
+          process.trace.calls[launch.call].begin_ns, launch.begin_ns, std::max(launch.kernels, 1u));
+  }
+  std::unordered_map<std::uint32_t, std::int64_t> transfers;
+  for (const activity::Transfer& transfer : process.trace.transfers) {
+    if (has_times(transfer) && is_here(transfer.stream))
+      transfers.emplace(transfer.correlation, transfer.begin_ns);
+  }
+  if (transfers.empty()) return;
+  for (const activity::Call& call : process.trace.calls) {
+    const auto found = is_launch(call.purpose) ? transfers.end() : transfers.find(call.correlation);
+    if (found == transfers.end() || !has_times(call)) continue;
+    count(call.begin_ns, found->second, 1);
+    transfers.erase(found);  // a call may be in two rows
+  }
 }
 
 }  // namespace launchgap::recording

@@ -9,10 +9,14 @@
 
 namespace launchgap::recording {
 
-/// The slowest first, at most SlowSampleRecord::kPerCase. On an idle stream those whose kernels
-/// came late; elsewhere a kernel waits for others, and the calls tell. `events` is the name of the
-/// file of events.
-std::vector<SlowSampleRecord> slow_launches(const RecordedCase& launches,
-                                            const std::string& events);
+/// Of one GPU's launches, the slowest first, at most SlowSampleRecord::kPerCase. On an idle stream
+/// those whose kernels came late; elsewhere a kernel waits for others, and the calls tell.
+std::vector<SlowSampleRecord> slow_launches(const RecordedCase& launches);
+
+/// Finds out how much was waiting for the GPU when each of these began.
+void count_waiting(std::vector<SlowSampleRecord>& slow,
+                   const Process& process,
+                   const RecordedLaunches& launches,
+                   std::uint64_t gpu);
 
 }  // namespace launchgap::recording

@@ -71,6 +71,10 @@ Table slow_samples_table() {
             "api_record_ns, queue_ns or kernel_ns.",
             &SlowSample::longer_part},
            {"longer_by_ns", "By so much.", &SlowSample::longer_by_ns, "ns"},
+           {"waiting",
+            "Kernels and copies that were asked for before it and had not begun when it began; of "
+            "recorded launches.",
+            recorded(&SlowSampleRecord::waiting)},
            {"telemetry",
             "What the machine said of itself after its block; of a counter, how far it counted.",
             &SlowSample::telemetry},

@@ -112,6 +112,9 @@ def _draw(drawing: Drawing, device: Device, record: Record, events: list[Event])
         notes += _inside(record, events)
     else:
         notes.append("Nothing was recorded around it.")
+    waiting = record.get("waiting")
+    if waiting is not None:
+        notes.append(f"When it began, {count(int(waiting), 'kernel or copy', 'kernels and copies')} waited for the GPU.")
     notes += _machine(record)
     left_out = record.get("left_out") or 0
     if left_out or len(rows) > MOST_ROWS:
