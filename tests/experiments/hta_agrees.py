@@ -4,8 +4,8 @@
 
 PYTHON is one that has the package HolisticTraceAnalysis. Each trace is imported, exported, and both are given to HTA, whose
 tables of launches are compared row by row. HTA rounds begin and end to whole microseconds. Of times since 1970 a double has
-no room for fractions of one, and an export counts from a whole second; so each end may be rounded otherwise. What it said once
-is in hta_agrees.txt.
+no room for fractions of one, and an export counts from a whole second; so each end may be rounded otherwise. What it said
+once is in hta_agrees.txt.
 """
 
 import argparse
@@ -33,7 +33,7 @@ for column in ("cpu_duration", "gpu_duration", "launch_delay"):
     largest = max(largest, difference.max())
 print(f"{len(a)} launches of the original, {len(b)} of the export; {missing} values missing, "
       f"largest difference {largest:g} us")
-sys.exit(len(a) == 0 or missing > 0 or largest > 2.01)
+sys.exit(1 if len(a) == 0 or missing > 0 or largest > 2.01 else 0)
 """
 
 
