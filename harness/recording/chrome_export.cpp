@@ -120,6 +120,7 @@ class Exporter {
     if (begun_) return;
     begun_ = true;
     pid_ = head.pid;
+    if (!head.gpus.empty()) gpu_ = head.gpus.front().number;
     // Down to a whole second: times of a trace are counted from there, since a double has no room
     // for microseconds of Unix time with their nanoseconds.
     constexpr std::int64_t kSecond = 1'000'000'000;
@@ -174,6 +175,15 @@ class Exporter {
       append(R"(, "pid": {}, "tid": {}, "args": {{}}}})", pid_, threads_[range.thread]);
     }
     text_.flush_if_long();
+  }
+
+  /// Of the first GPU.
+  void add(const CounterValue& counter) {
+    next();
+    append(
+        R"({{"ph": "C", "name": {}, "pid": {}, "tid": 0, "ts": )", json_text(counter.name), gpu_);
+    time(counter.at_ns - base_ns_);
+    append(R"(, "args": {{{}: {}}}}})", json_text(counter.unit), counter.value);
   }
 
   std::uint64_t end() {
@@ -344,7 +354,7 @@ class Exporter {
 
   TraceText text_;
   std::int64_t base_ns_ = 0;
-  std::uint64_t pid_ = 0;
+  std::uint64_t pid_ = 0, gpu_ = 0;
   std::uint64_t left_out_ = 0;
   bool begun_ = false, any_ = false;
   bool named_ = false;          // the rows of this section
@@ -355,11 +365,14 @@ class Exporter {
 
 }  // namespace
 
-std::uint64_t export_chrome_trace(const fs::path& events_file, const fs::path& output) {
+std::uint64_t export_chrome_trace(const fs::path& events_file,
+                                  const fs::path& output,
+                                  const std::vector<CounterValue>& counters) {
   Exporter exporter(output);
   read_events(events_file,
               {[&](const EventsHead& head) { exporter.begin(head); },
                [&](const Process& process) { exporter.add(process); }});
+  for (const CounterValue& counter : counters) exporter.add(counter);
   return exporter.end();
 }
 

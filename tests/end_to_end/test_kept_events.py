@@ -117,3 +117,22 @@ def test_a_plain_run_keeps_none_and_export_says_who_does(run, tmp_path):
     done = launchgap("export", session, "--format", "chrome-trace", "-o", tmp_path / "x.json")
     assert done.returncode == 2
     assert "has kept no events" in done.stderr and "traced" in done.stderr
+
+
+def test_clocks_and_power_are_counters_of_the_trace(run, tmp_path):
+    done, session = run(
+        "--devices", "gpu", "--runs", 1, "--filter", IDLE, "--trace", "on", "--keep-events", node=NODES / "one_a100.json"
+    )
+    assert done.returncode == 0, done.stderr
+    trace = tmp_path / "trace.json"
+    done = launchgap("export", session, "--format", "chrome-trace", "-o", trace)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(trace.read_text())["traceEvents"]
+    counters = [event for event in found if event["ph"] == "C"]
+    assert {"sm_clock_mhz", "power_w", "temperature_c"} <= {event["name"] for event in counters}
+    power = [event["args"]["W"] for event in counters if event["name"] == "power_w"]
+    assert len(power) == 6, "before the first of five blocks, and after each"
+    # On the clock of the events: after each block, the last of them.
+    launches = [float(event["ts"]) for event in found if event["ph"] == "X"]
+    at = [float(event["ts"]) for event in counters]
+    assert min(at) < max(launches) and max(at) > max(launches) and max(at) - min(launches) < 60e6
