@@ -30,8 +30,8 @@ void remove_tables(const fs::path& folder) {
   fs::remove(folder, failed);  // unless there is something else by now
 }
 
-ExitCode export_csv(const std::string& folder, const fs::path& output) {
-  const Summarised summarised(folder);
+/// A new or empty folder. Throws UsageError.
+void make_folder(const fs::path& output) {
   std::error_code failed;
   if (fs::exists(output, failed) &&
       !(fs::is_directory(output, failed) && fs::is_empty(output, failed))) {
@@ -41,6 +41,11 @@ ExitCode export_csv(const std::string& folder, const fs::path& output) {
   fs::create_directories(output, failed);
   if (failed)
     throw UsageError(fmt::format("{} cannot be made: {}", output.string(), failed.message()));
+}
+
+ExitCode export_csv(const std::string& folder, const fs::path& output) {
+  const Summarised summarised(folder);
+  make_folder(output);
   const SignalWatch watch;
   try {
     write_tables(summarised.tabled(), TableUse::details, output);
@@ -111,10 +116,7 @@ ExitCode export_chrome(const std::string& folder, const fs::path& output) {
     throw UsageError(fmt::format(
         "{} has the events of {} processes: name a folder with -o", folder, files.size()));
   }
-  std::error_code failed;
-  if (!to_file) fs::create_directories(output, failed);
-  if (failed)
-    throw UsageError(fmt::format("{} cannot be made: {}", output.string(), failed.message()));
+  if (!to_file) make_folder(output);
   const SignalWatch watch;
   for (const fs::path& file : files) {
     // "x.jsonl.gz" becomes "x.json.gz".

@@ -136,3 +136,17 @@ def test_clocks_and_power_are_counters_of_the_trace(run, tmp_path):
     launches = [float(event["ts"]) for event in found if event["ph"] == "X"]
     at = [float(event["ts"]) for event in counters]
     assert min(at) < max(launches) and max(at) > max(launches) and max(at) - min(launches) < 60e6
+
+
+def test_traces_of_several_processes_go_to_a_folder_that_is_new_or_empty(run, tmp_path):
+    done, session = run("--devices", "host", "--runs", 3, "--filter", IDLE, "--trace", "on")
+    assert done.returncode == 0, done.stderr
+    full = tmp_path / "full"
+    full.mkdir()
+    (full / "mine").write_text("mine")
+    done = launchgap("export", session, "--format", "chrome-trace", "-o", full)
+    assert done.returncode == 2 and "is not an empty folder" in done.stderr
+    assert [path.name for path in full.iterdir()] == ["mine"]
+    done = launchgap("export", session, "--format", "chrome-trace", "-o", tmp_path / "new")
+    assert done.returncode == 0, done.stderr
+    assert len(list((tmp_path / "new").glob("*.json.gz"))) == len(list((session / "events").iterdir())) == 3
