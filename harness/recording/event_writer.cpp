@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
+#include "harness/core/stop.h"
 #include "harness/record/schema.h"
 #include "harness/recording/event_file.h"
 #include "harness/recording/event_kinds.h"
@@ -105,6 +106,7 @@ void EventWriter::write(const EventsHead& head, const Process& process) {
     for (std::size_t first = 0; first < events.size(); first += kPerBlock) {
       describe_block(events.subspan(first, std::min(kPerBlock, events.size() - first)), line);
       compress(line);
+      stop_if_asked();
       if (waiting_.size() > kLong) flush();
     }
   });
