@@ -26,10 +26,15 @@ void iterate_idly(benchmark::State& state) {
   state.SetIterationTime(0);
 }
 
-/// One repetition: as many samples as it has iterations. Rethrows, when it has iterated as often as
-/// it must, the first exception of a sample, after which no more are taken.
-void take_samples(benchmark::State& state, Case& measured, Block& block, std::uint64_t index) {
-  static const nvtx::Name measure("measure");
+/// One repetition: as many samples as it has iterations, the first of which has the key `key`.
+/// Rethrows, when it has iterated as often as it must, the first exception of a sample, after which
+/// no more are taken.
+void take_samples(benchmark::State& state,
+                  Case& measured,
+                  Block& block,
+                  std::uint64_t index,
+                  std::uint64_t key) {
+  static const nvtx::Name measure("measure"), one_sample("sample");
   std::exception_ptr failure;
   bool sound = true;
   const auto sample = [&] {
@@ -47,7 +52,9 @@ void take_samples(benchmark::State& state, Case& measured, Block& block, std::ui
   {
     const nvtx::Range range(measure, index);
     for (auto _ : state) {
-      if (sound) sample();
+      if (!sound) continue;
+      const nvtx::Range own_range(one_sample, key++);
+      sample();
     }
   }
   block.close();
@@ -61,22 +68,25 @@ void measure_blocks(Case& measured,
                     const CaseName& name,
                     const std::vector<std::string_view>& metrics,
                     Sampling sampling,
+                    std::uint64_t first_key,
                     const std::function<bool(int block, const Block&)>& done) {
   Block block(metrics, static_cast<std::size_t>(sampling.samples));
   std::exception_ptr failure;
   int index = 0;
+  std::uint64_t key = first_key;
   bool enough = false;
-  benchmark::RegisterBenchmark(name.text().c_str(),
-                               [&](benchmark::State& state) {
-                                 if (failure || enough) return iterate_idly(state);
-                                 try {
-                                   take_samples(
-                                       state, measured, block, static_cast<std::uint64_t>(index));
-                                   enough = !done(index++, block);
-                                 } catch (...) {
-                                   failure = std::current_exception();
-                                 }
-                               })
+  benchmark::RegisterBenchmark(
+      name.text().c_str(),
+      [&](benchmark::State& state) {
+        if (failure || enough) return iterate_idly(state);
+        try {
+          take_samples(state, measured, block, static_cast<std::uint64_t>(index), key);
+          key += block.size();
+          enough = !done(index++, block);
+        } catch (...) {
+          failure = std::current_exception();
+        }
+      })
       ->Iterations(sampling.samples)
       ->Repetitions(sampling.blocks)
       ->UseManualTime();
@@ -100,7 +110,7 @@ void register_with_google_benchmark(Device& device,
           try {
             if (!*prepared) *prepared = definition.make({device, name, seed});
             Block block(definition.metrics(name), static_cast<std::size_t>(state.max_iterations));
-            take_samples(state, **prepared, block, 0);
+            take_samples(state, **prepared, block, 0, 0);
             for (std::size_t i = 0; i < block.metrics().size(); ++i) {
               double sum = 0;
               for (const double value : block.values(i)) sum += value;

@@ -8,13 +8,15 @@
 namespace launchgap {
 
 /// Measures a prepared case in blocks. `done` is called after each block, outside all timing; where
-/// it returns false, the rest of the blocks is left out.
+/// it returns false, the rest of the blocks is left out. The NVTX range of the case's i-th sample
+/// has the payload `first_key` + i.
 /// Rethrows what the case throws. Google Benchmark runs each repetition with a fixed number of
 /// iterations and manual time; it never searches for a number of iterations.
 void measure_blocks(Case& measured,
                     const CaseName& name,
                     const std::vector<std::string_view>& metrics,
                     Sampling sampling,
+                    std::uint64_t first_key,
                     const std::function<bool(int block, const Block&)>& done);
 
 /// Registers cases for Google Benchmark's own main loop and flags: each is prepared when it first

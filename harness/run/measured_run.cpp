@@ -27,6 +27,7 @@
 #include "harness/run/process.h"
 #include "harness/run/process_environment.h"
 #include "harness/run/run_tracing.h"
+#include "harness/run/sample_key.h"
 #include "harness/run/settings.h"
 #include "kernels/kernels.h"
 
@@ -81,6 +82,7 @@ class MeasuredRun {
         writer_(RecordWriter::create(job.records)) {
     // Only now, so that the threads of driver and libraries are free to run elsewhere on the node.
     const bool bound = bind_thread(job.cpus);
+    keep_kernels_from_waiting(*device_, job.tool);
     RunRecord record;
     record.session_id = job.session_id;
     record.node = job.node;
@@ -115,7 +117,7 @@ class MeasuredRun {
     tracing_.prove(*device_);
     record.trace_state = tracing_.state();
     if (!fresh_ && wants_warm_up()) record.warm_up = warm_up_record();
-    if (const auto tool = watching_tool(job.arm)) {
+    if (const auto tool = watching_tool(job.arm, job.tool)) {
       record.measured_under_tool = *tool;
       fingerprint_["measured_under_tool"] = *tool;
     }
@@ -268,21 +270,33 @@ class MeasuredRun {
     if (trace) trace->begin();
     write_telemetry(name, -1);
     SteadyRule steady;
-    measure_blocks(*prepared,
-                   name,
-                   definition.metrics(name),
-                   definition.sampling(job_.profile, name),
-                   [&](int index, const Block& block) {
-                     const std::vector<Column> traced =
-                         trace ? trace->finish(block) : std::vector<Column>();
-                     writer_.write_samples(name.text(), index, result.samples, block, traced);
-                     write_telemetry(name, index);
-                     result.samples += block.size();
-                     tell(message::BlockDone{index});
-                     if (!definition.stops_when_steady) return true;
-                     steady.add(block);
-                     return !steady.steady();
-                   });
+    const std::uint64_t first_key = first_sample_key(run_name(job_), name.text());
+    const auto key_of = [&](std::uint64_t sample) {
+      return nvtx::kIsThere ? std::optional(first_key + sample) : std::nullopt;
+    };
+    static const nvtx::Name blocks("blocks");
+    {
+      const nvtx::Range range(blocks);
+      // Within the range that tools capture, so that a report tells whose it is.
+      if (!std::exchange(named_for_tools_, true)) nvtx::mark("run=" + run_name(job_));
+      measure_blocks(
+          *prepared,
+          name,
+          definition.metrics(name),
+          definition.sampling(job_.profile, name),
+          first_key,
+          [&](int index, const Block& block) {
+            const std::vector<Column> traced = trace ? trace->finish(block) : std::vector<Column>();
+            const std::uint64_t first = result.samples;
+            writer_.write_samples(name.text(), index, first, block, traced, key_of(first));
+            write_telemetry(name, index);
+            result.samples += block.size();
+            tell(message::BlockDone{index});
+            if (!definition.stops_when_steady) return true;
+            steady.add(block);
+            return !steady.steady();
+          });
+    }
     if (trace) {
       writer_.write(record_to_json(RunTracing::record(name.text(), *trace)));
       if (const auto problem = trace->invalid()) throw TraceUnavailable(*problem);
@@ -364,6 +378,7 @@ class MeasuredRun {
   Variables removed_variables_;
   Json fingerprint_;
   bool fresh_ = false;
+  bool named_for_tools_ = false;
   RunTracing tracing_;  // before the device: tracing must be there first
   std::unique_ptr<Device> device_;
   RecordWriter writer_;
