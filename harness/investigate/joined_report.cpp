@@ -156,8 +156,8 @@ class ProcessJoin {
   bool empty_ = true;
 };
 
-/// The runs that a report names by its marks.
-std::set<std::string> named_runs(const std::filesystem::path& report) {
+/// The runs of other sessions that a report names by its marks.
+std::set<std::string> other_runs(const std::filesystem::path& report, const SessionData& session) {
   constexpr std::string_view kTable = "NVTX_EVENTS", kMark = "run=";
   std::set<std::string> runs;
   const recording::Database database(report);
@@ -168,7 +168,10 @@ std::set<std::string> named_runs(const std::filesystem::path& report) {
                   kTable,
                   database.has(kTable, "textId") ? "n.textId" : "NULL"));
   while (rows.next()) {
-    if (rows.text(0).starts_with(kMark)) runs.emplace(rows.text(0).substr(kMark.size()));
+    const std::string_view text = rows.text(0);
+    if (text.starts_with(kMark) && text.find('/') != std::string_view::npos &&
+        !text.substr(kMark.size()).starts_with(session.id + "/"))
+      runs.emplace(text.substr(kMark.size()));
   }
   return runs;
 }
@@ -187,7 +190,7 @@ std::string why_nothing(const recording::Recording& recording, const SessionData
         "`--trace=cuda,nvtx`, or its capture range never came; {}",
         kHowToRecord);
   }
-  const std::set<std::string> runs = named_runs(recording.file);
+  const std::set<std::string> runs = other_runs(recording.file, session);
   if (!runs.empty()) {
     return fmt::format(
         "it is of another run than those of {}: it names {}; join it with that session",

@@ -40,12 +40,13 @@ class Times:
         return Times(**(vars(self) | {part: getattr(self, part) + by}))
 
 
-def samples_of(session: Path, metric: str) -> list[Sample]:
+def samples_of(session: Path, metric: str | None = None) -> list[Sample]:
+    """With the values of a metric; without one, of the first of each case."""
     found: list[tuple[int, float]] = []
     for file in records(session).values():
         for record in file:
             if record["record"] == "samples":
-                values = record["values"][record["metrics"].index(metric)]
+                values = record["values"][record["metrics"].index(metric) if metric else 0]
                 found += [(record["key"] + i, value) for i, value in enumerate(values)]
     slowest = {key for key, _ in sorted(found, key=lambda one: -one[1])[: max(1, len(found) // 20)]}
     return [Sample(key, value, key in slowest) for key, value in found]
@@ -131,7 +132,7 @@ def write_report(
     path: Path,
     session: Path,
     *,
-    metric: str = "roundtrip_ns",
+    metric: str | None = "roundtrip_ns",
     times: Callable[[Sample], Times] = lambda sample: Times(),
     key: Callable[[int], int] = lambda key: key,
     only: Callable[[int], bool] = lambda index: True,

@@ -18,7 +18,6 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 LISTENER = HERE.parents[1] / "build" / "nvtx" / "libnvtx_listener.so"
 
-ONE_OF = "({})".format
 TRACES = "cuda|nvtx|cublas|cublas-verbose|cudnn|osrt|mpi|openacc|openmp|opengl|vulkan|none"
 NSYS_PROFILE = {
     "--trace": f"({TRACES})(,({TRACES}))*",
@@ -113,8 +112,12 @@ def nsys_export(arguments: list[str], how: str) -> int:
 
     (report,) = rest
     session = Path(json.loads(Path(report).read_text()))
+    metric = "roundtrip_ns" if "roundtrip_ns" in next(session.glob("records/*")).read_text() else None
     write_report(
-        Path(options["--output"]), session, times=lambda sample: Times().plus("queue", 9_000 if sample.slow else 0)
+        Path(options["--output"]),
+        session,
+        metric=metric,
+        times=lambda sample: Times().plus("queue", 9_000 if sample.slow else 0),
     )
     return 0
 
