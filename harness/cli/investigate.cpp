@@ -1,4 +1,5 @@
 // launchgap investigate
+#include <algorithm>
 #include <memory>
 #include <optional>
 

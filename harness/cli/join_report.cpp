@@ -1,6 +1,7 @@
 // launchgap join
 #include "harness/cli/join_report.h"
 
+#include <cmath>
 #include <memory>
 
 #include <fmt/format.h>
@@ -23,6 +24,7 @@ using investigate::SlowestSamples;
 
 /// "+1.2 µs", "-0.4 µs".
 std::string change(double from, double to, std::string_view unit) {
+  if (to == from) return "none";
   return (to < from ? "-" : "+") + quantity(std::abs(to - from), unit);
 }
 
@@ -57,15 +59,16 @@ std::string comparison_table(const JoinedCase& joined, const SlowestSamples& sam
 }
 
 std::string verdict(const SlowestSamples& samples) {
-  if (!samples.moved) return fmt::format("No part moved: {}.\n", samples.why_none);
+  if (!samples.moved) return wrapped(fmt::format("No part moved: {}.", samples.why_none), 0) + "\n";
   const investigate::PartInfo& part = investigate::info_of(*samples.moved);
-  return fmt::format(
-      "What moved is {} ({}): {} of the difference, and the most in {} of the {} slowest samples.\n",
+  const std::string text = fmt::format(
+      "What moved is {} ({}): {} of the difference, and the most in {} of the {} slowest samples.",
       part.name,
       part.meaning,
       percent_text(samples.difference_ns(*samples.moved) / samples.difference_ns()),
       samples.with_this,
       samples.slowest);
+  return wrapped(text, 0) + "\n";
 }
 
 void answer_case(const JoinedCase& joined, const SessionData& session) {

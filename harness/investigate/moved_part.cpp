@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "harness/core/text.h"
+#include "harness/stats/stats.h"
 
 namespace launchgap::investigate {
 namespace {
@@ -21,15 +22,31 @@ struct Means {
   std::array<double, kParts> parts_ns{};
 
   explicit Means(std::span<const Observation> observations) {
-    const auto count = static_cast<double>(observations.size());
     for (const Observation& one : observations) {
-      value += one.value / count;
-      range_ns += static_cast<double>(one.range_ns) / count;
+      value += one.value;
+      range_ns += static_cast<double>(one.range_ns);
       for (std::size_t i = 0; i < kParts; ++i)
-        parts_ns[i] += static_cast<double>(one.parts_ns[i]) / count;
+        parts_ns[i] += static_cast<double>(one.parts_ns[i]);
     }
+    const auto count = static_cast<double>(observations.size());
+    value /= count;
+    range_ns /= count;
+    for (double& part : parts_ns) part /= count;
   }
 };
+
+/// Whether at least half of some are longer than nine in ten of the others.
+bool are_longer(std::span<const Observation> some, std::span<const Observation> others) {
+  constexpr double kNineInTen = 0.9;
+  std::vector<double> ranges;
+  ranges.reserve(others.size());
+  for (const Observation& one : others) ranges.push_back(static_cast<double>(one.range_ns));
+  std::ranges::sort(ranges);
+  const double usual = stats::quantile(ranges, kNineInTen).value_or(0);
+  const auto longer = std::ranges::count_if(
+      some, [&](const Observation& one) { return static_cast<double>(one.range_ns) > usual; });
+  return 2 * static_cast<std::size_t>(longer) >= some.size();
+}
 
 /// The part that is longest beyond the others' mean.
 Part longest_excess(const Observation& one, const std::array<double, kParts>& usual) {
@@ -48,8 +65,8 @@ std::optional<SlowestSamples> compare_slowest(std::vector<Observation> observati
   result.slowest = std::max<std::size_t>(1, observations.size() / kOneIn);
   result.others = observations.size() - result.slowest;
   const std::span<const Observation> all(observations);
-  const auto slowest = all.first(result.slowest);
-  const Means slow(slowest), usual(all.subspan(result.slowest));
+  const auto slowest = all.first(result.slowest), others = all.subspan(result.slowest);
+  const Means slow(slowest), usual(others);
   result.value_slowest = slow.value;
   result.value_others = usual.value;
   result.range_slowest_ns = slow.range_ns;
@@ -62,7 +79,7 @@ std::optional<SlowestSamples> compare_slowest(std::vector<Observation> observati
                                   percent_text(slow.value / usual.value - 1));
     return result;
   }
-  if (result.difference_ns() <= 0) {
+  if (result.difference_ns() <= 0 || !are_longer(slowest, others)) {
     result.why_none = "in the report the slowest samples are not the longer ones";
     return result;
   }

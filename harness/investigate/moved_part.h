@@ -31,9 +31,9 @@ struct SlowestSamples {
     return slowest_ns[i] - others_ns[i];
   }
 
-  /// The part that moved, if one did: in the report, too, the slowest samples are the longer ones,
-  /// this part makes at least half of that, and it is what is longest beyond the others' mean in
-  /// at least half of them.
+  /// The part that moved, if one did: in the report, too, the slowest samples are the longer ones
+  /// (half of them longer than nine in ten of the others); this part makes at least half of that;
+  /// and it is what is longest beyond the others' mean in at least half of them.
   std::optional<Part> moved;
   std::size_t with_this = 0;  // of the slowest, those of which that holds
   std::string why_none;       // a sentence, where nothing moved

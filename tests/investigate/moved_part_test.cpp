@@ -81,7 +81,7 @@ TEST(MovedPart, IsNoneWhereNothingExplainsTheDifference) {
   three.range_ns += 6000;
   three.value += 6000;
   const None cases[] = {
-      {"no event", std::vector<Observation>(5, longer(Part::call, 300)), "3.0 % more"},
+      {"no event", std::vector<Observation>(5, longer(Part::call, 300)), "take 3 % more"},
       {"not longer in the report", std::vector<Observation>(5, elsewhere), "not the longer ones"},
       {"three parts alike", std::vector<Observation>(5, three), "no part makes half"},
       {"one of five",
