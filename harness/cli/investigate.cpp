@@ -62,20 +62,14 @@ void check_kind(const Subject& subject) {
 void check_device(const Subject& subject) {
   const MachineDevices machine = find_devices(kProbeTimeoutS);
   const auto here = std::ranges::find(machine.devices, subject.device.uuid, &DeviceFacts::uuid);
-  const std::string remedy =
-      "; --tool none prints the command lines for the machine that has it";
+  const std::string remedy = "; --tool none prints the command lines for the machine that has it";
   if (here == machine.devices.end()) {
-    throw UsageError(fmt::format("{} ({}) is not on this machine{}",
-                                 subject.device.name,
-                                 subject.device.uuid,
-                                 remedy));
+    throw UsageError(fmt::format(
+        "{} ({}) is not on this machine{}", subject.device.name, subject.device.uuid, remedy));
   }
   if (!here->usable) {
-    throw Error(fmt::format("{} ({}) cannot be used: {}{}",
-                            here->name,
-                            here->uuid,
-                            here->reason,
-                            remedy));
+    throw Error(
+        fmt::format("{} ({}) cannot be used: {}{}", here->name, here->uuid, here->reason, remedy));
   }
 }
 
@@ -142,12 +136,11 @@ ExitCode run_under(Tool tool,
 ExitCode investigate_case(const Options& options) {
   const SessionData session = read_session(options.session);
   for (const std::string& problem : session.problems) say("launchgap: {}", problem);
-  const Subject subject =
-      investigate::find_subject(session, options.case_name, options.device);
+  const Subject subject = investigate::find_subject(session, options.case_name, options.device);
   check_kind(subject);
-  const fs::path folder =
-      options.output.empty() ? fs::path("results") / (new_session_id() + "-investigation")
-                             : fs::path(options.output);
+  const fs::path folder = options.output.empty()
+                              ? fs::path("results") / (new_session_id() + "-investigation")
+                              : fs::path(options.output);
   for (const Tool tool : {Tool::nsys, Tool::ncu}) {
     if (options.tool != "auto" && options.tool != name_of(tool)) continue;
     if (const auto program = find_program(name_of(tool)))
@@ -172,8 +165,7 @@ void add_investigate(CLI::App& app, Action& action) {
   auto options = std::make_shared<Options>();
   command->add_option("session", options->session, "Folder of the session that raised the question")
       ->required();
-  command
-      ->add_option("case", options->case_name, "The exact name of a case, as summary.csv has it")
+  command->add_option("case", options->case_name, "The exact name of a case, as summary.csv has it")
       ->required();
   command
       ->add_option("--tool",
@@ -190,11 +182,11 @@ void add_investigate(CLI::App& app, Action& action) {
                       options->output,
                       "Folder for report and session, new or empty; default: results/<new>");
   command->footer(
-      "Example: launchgap investigate results/tonight launch/null/api:driver/mode:idle --tool nsys\n"
+      "Example: launchgap investigate results/tonight launch/null/api:driver/mode:idle --tool "
+      "nsys\n"
       "Nothing of it serves as a baseline: it is measured under a tool, and says so.");
-  command->callback([options, &action] {
-    action = [options] { return investigate_case(*options); };
-  });
+  command->callback(
+      [options, &action] { action = [options] { return investigate_case(*options); }; });
 }
 
 }  // namespace launchgap::cli

@@ -31,9 +31,11 @@ std::string change(double from, double to, std::string_view unit) {
 /// The slowest samples beside the others: the value, the range, and each part of it.
 std::string comparison_table(const JoinedCase& joined, const SlowestSamples& samples) {
   const std::string unit(unit_of(joined.metric));
-  std::vector<std::vector<std::string>> rows = {
-      {"mean of", fmt::format("slowest {}", samples.slowest), fmt::format("other {}", samples.others),
-       "difference", "share"}};
+  std::vector<std::vector<std::string>> rows = {{"mean of",
+                                                 fmt::format("slowest {}", samples.slowest),
+                                                 fmt::format("other {}", samples.others),
+                                                 "difference",
+                                                 "share"}};
   rows.push_back({joined.metric,
                   quantity(samples.value_slowest, unit),
                   quantity(samples.value_others, unit),
@@ -99,7 +101,8 @@ ExitCode answer_join(const std::filesystem::path& report,
   const std::vector<JoinedCase> cases = investigate::joined_cases(joined, metric);
   for (const std::string& problem : data.problems) say("launchgap: {}", problem);
   for (const std::string& remark : joined.remarks) say("launchgap: {}", remark);
-  answer("{}: {} of {} samples joined by their keys\n", joined.recorder, joined.joined, joined.keys);
+  answer(
+      "{}: {} of {} samples joined by their keys\n", joined.recorder, joined.joined, joined.keys);
   for (const JoinedCase& one : cases) {
     if (!one.observations.empty()) answer_case(one, data);
   }

@@ -20,7 +20,8 @@ constexpr ExitCodeInfo kExitCodes[] = {
      "a case failed or was invalid, a device was not usable, could not be listed or is being "
      "measured by another session, the disk was full, `report` or `export` met a record that "
      "cannot be read or is there twice, `report` could not draw, the tool of `investigate` is not "
-     "there, failed or wrote no report, `join` found nothing to join, or the answer on standard output "
+     "there, failed or wrote no report, `join` found nothing to join, or the answer on standard "
+     "output "
      "was lost (a reader that has seen enough, such as `head`, is no loss)"},
     {ExitCode::regression, "a confirmed regression", "reserved: no command decides that yet"},
     {ExitCode::stopped_early,

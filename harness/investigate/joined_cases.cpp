@@ -91,11 +91,22 @@ void write_joined(const JoinedReport& report,
                   const std::filesystem::path& file) {
   std::map<std::pair<std::string, std::string>, std::string> metrics;
   for (const JoinedCase& one : cases) metrics[{one.device, one.name}] = one.metric;
-  std::vector<std::string> header = {"session_id", "device_id", "replicate", "attempt", "setup",
-                                     "case",       "block",     "sample",    "key",     "metric",
-                                     "value",      "range_ns",  "launches",  "kernels", "launch_ns"};
-  for (std::size_t i = 0; i < kParts; ++i)
-    header.emplace_back(info_of(static_cast<Part>(i)).key);
+  std::vector<std::string> header = {"session_id",
+                                     "device_id",
+                                     "replicate",
+                                     "attempt",
+                                     "setup",
+                                     "case",
+                                     "block",
+                                     "sample",
+                                     "key",
+                                     "metric",
+                                     "value",
+                                     "range_ns",
+                                     "launches",
+                                     "kernels",
+                                     "launch_ns"};
+  for (std::size_t i = 0; i < kParts; ++i) header.emplace_back(info_of(static_cast<Part>(i)).key);
   CsvWriter csv(file, header);
   for (const JoinedBlock& joined : report.blocks) {
     const auto metric = metrics.find({joined.run->device, joined.block.case_name});

@@ -15,8 +15,8 @@ namespace launchgap::investigate {
 struct JoinedCase {
   std::string device;  // UUID
   std::string name;
-  std::string metric;       // whose values the session's are
-  std::uint64_t keys = 0;   // samples of the session
+  std::string metric;                     // whose values the session's are
+  std::uint64_t keys = 0;                 // samples of the session
   std::vector<Observation> observations;  // that the report has, with a value
 };
 

@@ -118,10 +118,8 @@ class ProcessJoin {
   Window* window_of(const Call& call) {
     if (call.thread >= by_thread_.size()) return nullptr;
     std::vector<Window>& windows = by_thread_[call.thread];
-    const auto next =
-        std::ranges::upper_bound(windows, call.begin_ns, {}, [](const Window& window) {
-          return window.range->begin_ns;
-        });
+    const auto next = std::ranges::upper_bound(
+        windows, call.begin_ns, {}, [](const Window& window) { return window.range->begin_ns; });
     if (next == windows.begin()) return nullptr;
     Window& window = *std::prev(next);
     return call.begin_ns <= window.range->end_ns ? &window : nullptr;
@@ -143,9 +141,8 @@ class ProcessJoin {
   /// An overhead is the process's: it may hold up any of its threads.
   void add(const activity::Overhead& overhead) {
     for (std::vector<Window>& windows : by_thread_) {
-      auto window = std::ranges::lower_bound(windows, overhead.begin_ns, {}, [](const Window& one) {
-        return one.range->end_ns;
-      });
+      auto window = std::ranges::lower_bound(
+          windows, overhead.begin_ns, {}, [](const Window& one) { return one.range->end_ns; });
       for (; window != windows.end() && window->range->begin_ns < overhead.end_ns; ++window)
         window->activities.push_back({overhead.begin_ns, overhead.end_ns, Part::overhead});
     }
@@ -198,12 +195,14 @@ std::string why_nothing(const recording::Recording& recording, const SessionData
         printable(fmt::format("{}", fmt::join(runs, ", "))));
   }
   if (with_payload == 0) {
-    return fmt::format("its {} NVTX ranges have no numbers, so they are not launchgap's samples; {}",
-                       ranges,
-                       kHowToRecord);
+    return fmt::format(
+        "its {} NVTX ranges have no numbers, so they are not launchgap's samples; {}",
+        ranges,
+        kHowToRecord);
   }
   return fmt::format(
-      "of its {} NVTX ranges {} have a number, and none is that of a sample of {}: it is the report "
+      "of its {} NVTX ranges {} have a number, and none is that of a sample of {}: it is the "
+      "report "
       "of another run, or of another program; {}",
       ranges,
       with_payload,
@@ -232,9 +231,10 @@ JoinedReport join_report(const std::filesystem::path& report, const SessionData&
   }
   const recording::Recording recording = recording::read_recording(report);
   if (!recording.recorder.starts_with("Nsight Systems")) {
-    throw Error(fmt::format("{}: it is no export of Nsight Systems: `nsys export --type=sqlite "
-                            "REPORT.nsys-rep` makes one",
-                            report.string()));
+    throw Error(
+        fmt::format("{}: it is no export of Nsight Systems: `nsys export --type=sqlite "
+                    "REPORT.nsys-rep` makes one",
+                    report.string()));
   }
   result.recorder = recording.recorder;
   std::set<std::string> problems;

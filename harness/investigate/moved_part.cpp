@@ -25,8 +25,7 @@ struct Means {
     for (const Observation& one : observations) {
       value += one.value;
       range_ns += static_cast<double>(one.range_ns);
-      for (std::size_t i = 0; i < kParts; ++i)
-        parts_ns[i] += static_cast<double>(one.parts_ns[i]);
+      for (std::size_t i = 0; i < kParts; ++i) parts_ns[i] += static_cast<double>(one.parts_ns[i]);
     }
     const auto count = static_cast<double>(observations.size());
     value /= count;
@@ -88,8 +87,8 @@ std::optional<SlowestSamples> compare_slowest(std::vector<Observation> observati
     const auto part = static_cast<Part>(i);
     if (result.difference_ns(part) > result.difference_ns(largest)) largest = part;
   }
-  result.with_this = static_cast<std::size_t>(
-      std::ranges::count_if(slowest, [&](const Observation& one) {
+  result.with_this =
+      static_cast<std::size_t>(std::ranges::count_if(slowest, [&](const Observation& one) {
         return longest_excess(one, usual.parts_ns) == largest;
       }));
   const double share = result.difference_ns(largest) / result.difference_ns();

@@ -26,9 +26,7 @@ const PartInfo& info_of(Part part) {
   return kInfos[static_cast<std::size_t>(part)];
 }
 
-PartTimes divide(std::int64_t begin_ns,
-                 std::int64_t end_ns,
-                 std::span<const Activity> activities) {
+PartTimes divide(std::int64_t begin_ns, std::int64_t end_ns, std::span<const Activity> activities) {
   std::vector<Edge> edges;
   edges.reserve(2 * activities.size() + 1);
   for (const Activity& activity : activities) {

@@ -33,8 +33,6 @@ struct Activity {
 
 /// Divides the time of a sample; what lies outside of it does not count, and what no activity
 /// covers is the program's.
-PartTimes divide(std::int64_t begin_ns,
-                 std::int64_t end_ns,
-                 std::span<const Activity> activities);
+PartTimes divide(std::int64_t begin_ns, std::int64_t end_ns, std::span<const Activity> activities);
 
 }  // namespace launchgap::investigate

@@ -103,9 +103,8 @@ Subject find_subject(const SessionData& session,
                     session.folder.string()));
   }
   if (having.empty())
-    throw Error(fmt::format("{}: session.json does not have the device of {}",
-                            session.folder.string(),
-                            case_name));
+    throw Error(fmt::format(
+        "{}: session.json does not have the device of {}", session.folder.string(), case_name));
   const Settings settings = settings_of(session);
   if (!settings.seed || !settings.profile) {
     throw Error(

@@ -19,9 +19,9 @@ using CommandLine = std::vector<std::string>;
 
 /// Where a tool's results go, below the folder of the investigation.
 struct Places {
-  std::filesystem::path session;  // launchgap's own
-  std::filesystem::path output;   // what the tool is told to write; it adds a suffix
-  std::filesystem::path report;   // what it then writes
+  std::filesystem::path session;           // launchgap's own
+  std::filesystem::path output;            // what the tool is told to write; it adds a suffix
+  std::filesystem::path report;            // what it then writes
   std::filesystem::path exported, joined;  // of nsys alone
 };
 Places places_of(Tool tool, const std::filesystem::path& folder);

@@ -29,10 +29,9 @@ bool is_there(const fs::path& file) {
 
 /// Why a tool that ended well has no report.
 std::string_view usual_reason(Tool tool) {
-  return tool == Tool::nsys
-             ? "its capture range never came, or what it captured was empty"
-             : "no kernel ran in its range, or it may not read the GPU's counters "
-               "(ERR_NVGPUCTRPERM: https://developer.nvidia.com/ERR_NVGPUCTRPERM)";
+  return tool == Tool::nsys ? "its capture range never came, or what it captured was empty"
+                            : "no kernel ran in its range, or it may not read the GPU's counters "
+                              "(ERR_NVGPUCTRPERM: https://developer.nvidia.com/ERR_NVGPUCTRPERM)";
 }
 
 }  // namespace
@@ -61,8 +60,8 @@ ToolOutcome run_tool(Tool tool,
                     ran.end.clean() ? usual_reason(tool) : "what it said stands above",
                     places.session.string());
   } else if (!ran.end.clean()) {
-    outcome.problem = fmt::format(
-        "{}: it, or the run that it watched, failed and said why above", ended);
+    outcome.problem =
+        fmt::format("{}: it, or the run that it watched, failed and said why above", ended);
   }
   return outcome;
 }
@@ -73,9 +72,10 @@ ToolOutcome run_export(const fs::path& program, const CommandLine& command, cons
   outcome.stopped = stop_signal != 0;
   outcome.report = is_there(places.exported);
   if (!outcome.stopped && (!outcome.report || !ran.end.clean())) {
-    outcome.problem = fmt::format("`nsys export` {}{}: what it said stands above",
-                                  ran.end.text(),
-                                  outcome.report ? "" : " and wrote no " + places.exported.string());
+    outcome.problem =
+        fmt::format("`nsys export` {}{}: what it said stands above",
+                    ran.end.text(),
+                    outcome.report ? "" : " and wrote no " + places.exported.string());
   }
   return outcome;
 }

@@ -66,10 +66,7 @@ GateTimedOut::GateTimedOut(int operations)
                       operations)) {}
 
 DeviceTimer::DeviceTimer(Device& device, Stream& stream)
-    : device_(device),
-      stream_(stream),
-      begin_(device.create_event()),
-      end_(device.create_event()) {
+    : device_(device), stream_(stream), begin_(device.create_event()), end_(device.create_event()) {
   if (device.kernels_may_wait()) gate_.emplace(device, stream);
 }
 

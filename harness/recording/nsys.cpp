@@ -341,15 +341,9 @@ class NsysReader {
 
   void read_ranges() {
     if (!database_.has(kRanges, "start") || !database_.has(kRanges, "end")) return;
-    Rows rows = database_.select(kRanges,
-                                 {"start",
-                                  "end",
-                                  "eventType",
-                                  "text",
-                                  "textId",
-                                  "globalTid",
-                                  "uint64Value",
-                                  "int64Value"});
+    Rows rows = database_.select(
+        kRanges,
+        {"start", "end", "eventType", "text", "textId", "globalTid", "uint64Value", "int64Value"});
     constexpr std::int64_t kPushPop = 59, kStartEnd = 60;
     while (rows.next()) {
       const std::int64_t type = rows.integer(2);

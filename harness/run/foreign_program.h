@@ -17,8 +17,8 @@ namespace launchgap {
 std::optional<std::filesystem::path> find_program(std::string_view name);
 
 struct ProgramRequest {
-  std::vector<std::string> arguments;              // the first is looked for in PATH
-  std::map<std::string, std::string> environment;  // beside this process's own
+  std::vector<std::string> arguments;                        // the first is looked for in PATH
+  std::map<std::string, std::string> environment;            // beside this process's own
   double limit_s = std::numeric_limits<double>::infinity();  // then it is killed
   /// How long it has to end by itself, after SIGINT, once a signal to stop was noted here.
   double grace_s = 0;

@@ -31,7 +31,7 @@ struct RunOptions {
   bool observer_effect = true;  // in processes of its own, where launches are traced
   std::optional<std::uint64_t> seed;
   double case_timeout_s = 120;
-  std::filesystem::path output;  // empty: results/<session id>
+  std::filesystem::path output;             // empty: results/<session id>
   std::optional<std::string> tool;          // that all of it is known to run under
   std::optional<std::string> investigates;  // the session of whose case this is to tell more
   std::vector<std::string> command_line;

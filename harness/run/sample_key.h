@@ -10,7 +10,8 @@
 
 namespace launchgap {
 
-/// Of a worker process, among those of all sessions: "20261120T103455Z-783dd3/vm.host.r0.plain.launch".
+/// Of a worker process, among those of all sessions:
+/// "20261120T103455Z-783dd3/vm.host.r0.plain.launch".
 std::string run_name(const job::Run& job);
 
 /// The key of the first sample of a case in a run; the i-th has this and i. 31 bits come from both

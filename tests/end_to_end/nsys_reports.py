@@ -74,8 +74,12 @@ class Report:
         self.tables.setdefault(table, []).append(row)
 
     def nvtx(self, kind: int, start: int, end: int | None = None, **row) -> None:
-        columns = dict(rangeId=None, category=None, color=None, text=None, globalTid=self.tid, endGlobalTid=None, textId=None)
-        values = "uint64Value int64Value doubleValue uint32Value int32Value floatValue jsonTextId jsonText binaryData".split()
+        columns = dict(
+            rangeId=None, category=None, color=None, text=None, globalTid=self.tid, endGlobalTid=None, textId=None
+        )
+        values = (
+            "uint64Value int64Value doubleValue uint32Value int32Value floatValue jsonTextId jsonText binaryData".split()
+        )
         columns |= dict(domainId=OURS) | dict.fromkeys(values)
         self.add("NVTX_EVENTS", **dict(start=start, end=end, eventType=kind) | columns | row)
 
@@ -119,7 +123,9 @@ class Report:
         for name, rows in self.tables.items():
             if name not in left_out:
                 create(database, name, rows)
-        create(database, "StringIds", [dict(id=number, value=text) for text, number in self.strings.items()], ("id", "value"))
+        create(
+            database, "StringIds", [dict(id=number, value=text) for text, number in self.strings.items()], ("id", "value")
+        )
         create(database, "TARGET_INFO_GPU", [A100])
         told = dict(EXPORT_PRODUCT_VERSION="2024.5.1.113", EXPORT_SCHEMA_VERSION="3.13.2")
         create(database, "META_DATA_EXPORT", [dict(name=name, value=value) for name, value in told.items()])

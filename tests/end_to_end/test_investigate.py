@@ -84,6 +84,9 @@ def test_nsys_records_the_case_again_and_its_report_is_joined(investigate, tools
     assert run["measured_under_tool"] == "nsys" and run["trace_state"] == "off"
     assert json.loads(run["fingerprint"])["measured_under_tool"] == "nsys"
     assert "Measured under nsys: nothing of this session serves as a baseline." in done.stderr
+    page = launchgap("report", base, session, "-o", folder / "compared.html")
+    assert page.returncode == 0, page.stderr
+    assert "measured_under_tool" in (folder / "compared.html").read_text(), "what differs between sessions is said"
     # The same inputs as before: they come from seed and case.
     (before,) = [file[0] for file in records(base).values() if file[0]["setup"] == "launch"]
     (after,) = [file[0] for file in records(session).values()]
@@ -353,5 +356,11 @@ def test_where_kernels_are_serialised_nothing_waits_for_the_host_if_a_tool_is_se
     assert statuses["launch/echo"][0] == "unsupported" and "its kernel waits for the host" in statuses["launch/echo"][1]
     for name in ("matmul/library", "launch/chain"):
         assert statuses[name][0] == "ok" and "not from behind a gate" in statuses[name][2]
+    worker = launchgap(
+        *("worker", "--device", table(session / "devices.csv")[0]["uuid"], f"--benchmark_filter={MATMUL}"),
+        node=node,
+        **variables,
+    )
+    assert worker.returncode == 0, "by hand, for a debugger or Nsight: " + worker.stdout
     (run_row,) = {row["measured_under_tool"] for row in table(session / "runs.csv")}
     assert run_row == "ncu"

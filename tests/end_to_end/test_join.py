@@ -35,7 +35,9 @@ def test_every_sample_is_found_by_its_key(measured, report, tmp_path):
     samples = samples_of(measured, "roundtrip_ns")
     assert [(int(row["key"]), float(row["value"])) for row in rows] == [(one.key, one.value) for one in samples]
     assert [int(row["sample"]) for row in rows] == list(range(10_000))
-    assert {(row["case"], row["metric"], row["launches"], row["kernels"]) for row in rows} == {(CASE, "roundtrip_ns", "1", "1")}
+    assert {(row["case"], row["metric"], row["launches"], row["kernels"]) for row in rows} == {
+        (CASE, "roundtrip_ns", "1", "1")
+    }
     slow = {one.key for one in samples if one.slow}
     for row in rows:
         queue = 12_000 if int(row["key"]) in slow else 3_000
@@ -94,9 +96,7 @@ def test_the_metric_can_be_chosen(measured, report, tmp_path):
 
 def test_a_sample_of_many_launches_is_divided_all_the_same(run, tmp_path):
     """Bursts: kernels one after another, most of them while the host still launches."""
-    done, session = run(
-        "--devices", "gpu", "--runs", 1, "--filter", "launch/null.*burst", node=NODES / "one_a100.json"
-    )
+    done, session = run("--devices", "gpu", "--runs", 1, "--filter", "launch/null.*burst", node=NODES / "one_a100.json")
     assert done.returncode == 0, done.stderr
     report = Report()
     for sample in samples_of(session, "per_launch_ns"):

@@ -64,7 +64,7 @@ def test_the_payload_of_a_samples_range_is_its_key_in_the_records(heard, export)
                 recorded += range(record["key"], record["key"] + len(record["t0_ns"]))
     assert sorted(told) == sorted(recorded)
     assert len(set(told)) == len(told) > 0, "in all processes and cases"
-    assert 0 <= min(told) and max(told) < 2**63, "SQLite's integers have a sign"
+    assert min(told) >= 0 and max(told) < 2**63, "SQLite's integers have a sign"
     # Within a case and process they count samples; every case and process has its own.
     assert len({key >> 32 for key in told}) == 2 * 3
     assert {key & 0xFFFFFFFF for key in told} == set(range(10_000))

@@ -34,7 +34,8 @@ Observation longer(Part part, std::int64_t by_ns) {
 
 std::vector<Observation> mostly_usual(std::size_t count, const std::vector<Observation>& others) {
   std::vector<Observation> all(count - others.size(), usual());
-  all.insert(all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2), others.begin(), others.end());
+  all.insert(
+      all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2), others.begin(), others.end());
   return all;
 }
 

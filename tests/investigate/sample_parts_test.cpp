@@ -13,10 +13,10 @@ using ::testing::ElementsAre;
 // In the order of Part: overhead, call, kernel, queue, wait, program.
 
 TEST(SampleParts, OfALaunchThatIsWaitedForAddUpToIt) {
-  const Activity activities[] = {{1010, 1030, Part::call},     // the launch
-                                 {1030, 1060, Part::queue},    // until the kernel begins
+  const Activity activities[] = {{1010, 1030, Part::call},   // the launch
+                                 {1030, 1060, Part::queue},  // until the kernel begins
                                  {1060, 1080, Part::kernel},
-                                 {1035, 1095, Part::wait}};    // the wait, over both of these
+                                 {1035, 1095, Part::wait}};  // the wait, over both of these
   EXPECT_THAT(divide(1000, 1100, activities), ElementsAre(0, 20, 20, 30, 15, 15));
 }
 

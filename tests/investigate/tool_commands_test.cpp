@@ -65,12 +65,10 @@ TEST(ToolCommands, NsysCapturesTheBlocksOfTheCase) {
                           "--no-report",
                           "-o",
                           "out/nsys-session"));
-  EXPECT_THAT(export_command(places),
-              ElementsAre("nsys",
-                          "export",
-                          "--type=sqlite",
-                          "--output=out/nsys.sqlite",
-                          "out/nsys.nsys-rep"));
+  EXPECT_THAT(
+      export_command(places),
+      ElementsAre(
+          "nsys", "export", "--type=sqlite", "--output=out/nsys.sqlite", "out/nsys.nsys-rep"));
   EXPECT_THAT(
       join_command("launchgap", places),
       ElementsAre(

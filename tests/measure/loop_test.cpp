@@ -43,10 +43,13 @@ TEST(MeasureBlocks, AFailureEndsItAfterTheBlocksThatWereWhole) {
   for (const int whole : {0, 1, 2, 3}) {
     Counting counting(7 * whole + 3);
     int blocks = 0;
-    EXPECT_THROW(
-        measure_blocks(
-            counting, kName, {"api_ns"}, {5, 7}, 0, [&](int, const Block&) { return ++blocks > 0; }),
-        std::runtime_error);
+    EXPECT_THROW(measure_blocks(counting,
+                                kName,
+                                {"api_ns"},
+                                {5, 7},
+                                0,
+                                [&](int, const Block&) { return ++blocks > 0; }),
+                 std::runtime_error);
     EXPECT_EQ(blocks, whole);
     EXPECT_EQ(counting.count, 7 * whole + 3);
   }

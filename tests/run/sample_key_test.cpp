@@ -10,7 +10,8 @@ namespace {
 TEST(SampleKey, IsOfARunAndACaseAndLeavesRoomForSamples) {
   std::set<std::uint64_t> firsts;
   for (const char* run : {"s1/vm.host.r0.plain.launch", "s1/vm.host.r1.plain.launch", "s2/x"}) {
-    for (const char* name : {"launch/null/api:queue/mode:idle", "launch/null/api:queue/mode:burst"}) {
+    for (const char* name :
+         {"launch/null/api:queue/mode:idle", "launch/null/api:queue/mode:burst"}) {
       const std::uint64_t first = first_sample_key(run, name);
       EXPECT_EQ(first & 0xFFFFFFFFu, 0u);
       EXPECT_EQ(first >> 63, 0u) << "SQLite's integers have a sign";
