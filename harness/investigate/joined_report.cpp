@@ -239,6 +239,7 @@ JoinedReport join_report(const std::filesystem::path& report, const SessionData&
   result.recorder = recording.recorder;
   std::set<std::string> problems;
   std::unordered_set<std::uint64_t> seen;
+  std::uint64_t kernels = 0;
   for (const Process& process : recording.processes) {
     ProcessJoin join(process, places, seen);
     if (join.empty()) continue;
@@ -246,6 +247,7 @@ JoinedReport join_report(const std::filesystem::path& report, const SessionData&
         join.join(result.calls, [&](Place place, const JoinedSample& sample) {
           result.blocks[place.block].samples.push_back(sample);
           ++result.joined;
+          kernels += sample.kernels;
         });
     if (!problem.empty()) problems.insert(problem);
   }
@@ -260,6 +262,12 @@ JoinedReport join_report(const std::filesystem::path& report, const SessionData&
   if (result.calls == 0) {
     result.remarks.push_back(fmt::format(
         "{}: its samples have no calls of CUDA: record with --trace=cuda,nvtx", report.string()));
+  } else if (kernels == 0) {
+    result.remarks.push_back(
+        fmt::format("{}: its samples have no kernels, so queue and kernel are part of the wait: "
+                    "nsys lost their "
+                    "records, or may not trace this GPU",
+                    report.string()));
   }
   return result;
 }

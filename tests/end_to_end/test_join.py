@@ -189,6 +189,27 @@ def test_samples_without_calls_are_joined_and_said(measured, tmp_path):
     assert "its samples have no calls of CUDA" in done.stderr
 
 
+def test_samples_without_kernels_are_joined_and_said(measured, tmp_path):
+    few = dict(only=lambda index: index < 50)
+    report = write_report(tmp_path / "a.sqlite", measured, left_out=["CUPTI_ACTIVITY_KIND_KERNEL"], **few)
+    done = join(report, measured, "-o", tmp_path / "joined.csv")
+    assert done.returncode == 0
+    assert "its samples have no kernels" in done.stderr
+    for row in table(tmp_path / "joined.csv"):
+        assert (row["kernels"], row["launch_ns"], row["in_queue_ns"], row["in_kernel_ns"]) == ("0", "", "0", "0")
+
+
+def test_clocks_that_disagree_leave_the_device_out(measured, tmp_path):
+    """Kernels a second before their launches: no conversion is so wrong."""
+    report = write_report(tmp_path / "a.sqlite", measured, only=lambda index: index < 50)
+    with sqlite3.connect(report) as database:
+        database.execute("UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET start = start - 900000000, end = end - 900000000")
+    done = join(report, measured, "-o", tmp_path / "joined.csv")
+    assert done.returncode == 0
+    assert "no time reaches from a call to its kernel" in done.stderr
+    assert {row["launch_ns"] for row in table(tmp_path / "joined.csv")} == {""}
+
+
 @pytest.mark.parametrize("negative", [lambda key: -key, lambda key: (key | 1 << 63) - (1 << 64)])
 def test_payloads_that_sqlite_shows_as_negative_match_nothing(measured, tmp_path, negative):
     report = write_report(tmp_path / "a.sqlite", measured, key=negative, only=lambda index: index < 20)

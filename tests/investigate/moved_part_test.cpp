@@ -59,7 +59,7 @@ TEST(MovedPart, IsWhateverMadeTheSlowestSlow) {
 TEST(MovedPart, TheDifferencesOfThePartsAddUpToThatOfTheWhole) {
   std::vector<Observation> observations;
   for (int i = 0; i < 200; ++i)
-    observations.push_back(longer(static_cast<Part>(i % 6), 100 * (i % 37)));
+    observations.push_back(longer(static_cast<Part>(i % 6), 100L * (i % 37)));
   const auto found = compare_slowest(observations);
   ASSERT_TRUE(found);
   double sum = 0;
