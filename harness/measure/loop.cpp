@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <exception>
 #include <memory>
+#include <utility>
 
 #include <benchmark/benchmark.h>
 
@@ -62,18 +63,30 @@ void take_samples(benchmark::State& state,
   if (failure) std::rethrow_exception(failure);
 }
 
+/// Around the blocks of a case, so that a tool that captures one range has all of them.
+const nvtx::Name& all_blocks() {
+  static const nvtx::Name name("blocks");
+  return name;
+}
+
+/// Names the process to tools, within the range that they capture.
+void say_once(const std::string& run) {
+  static bool said = false;
+  if (!run.empty() && !std::exchange(said, true)) nvtx::mark("run=" + run);
+}
+
 }  // namespace
 
 void measure_blocks(Case& measured,
                     const CaseName& name,
                     const std::vector<std::string_view>& metrics,
                     Sampling sampling,
-                    std::uint64_t first_key,
+                    const ToldToTools& told,
                     const std::function<bool(int block, const Block&)>& done) {
   Block block(metrics, static_cast<std::size_t>(sampling.samples));
   std::exception_ptr failure;
   int index = 0;
-  std::uint64_t key = first_key;
+  std::uint64_t key = told.first_key;
   bool enough = false;
   benchmark::RegisterBenchmark(
       name.text().c_str(),
@@ -90,6 +103,8 @@ void measure_blocks(Case& measured,
       ->Iterations(sampling.samples)
       ->Repetitions(sampling.blocks)
       ->UseManualTime();
+  const nvtx::Range range(all_blocks());
+  say_once(told.run);
   SilentReporter reporter;
   benchmark::RunSpecifiedBenchmarks(&reporter, "all");
   benchmark::ClearRegisteredBenchmarks();

@@ -56,6 +56,11 @@ bool wants_warm_up() {
   throw UsageError(fmt::format("LAUNCHGAP_WARM_UP is '{}': it can be on or off", wanted));
 }
 
+/// What records say of a key: nothing in a build whose samples are no NVTX ranges.
+std::optional<std::uint64_t> key_of(std::uint64_t key) {
+  return nvtx::kIsThere ? std::optional(key) : std::nullopt;
+}
+
 /// What a process's warm-up has come to, with that before single cases.
 Json so_far(const WarmUp& warm_up) {
   return {{"steady", warm_up.steady}, {"seconds", warm_up.seconds}, {"rounds", warm_up.rounds}};
@@ -271,32 +276,27 @@ class MeasuredRun {
     write_telemetry(name, -1);
     SteadyRule steady;
     const std::uint64_t first_key = first_sample_key(run_name(job_), name.text());
-    const auto key_of = [&](std::uint64_t sample) {
-      return nvtx::kIsThere ? std::optional(first_key + sample) : std::nullopt;
-    };
-    static const nvtx::Name blocks("blocks");
-    {
-      const nvtx::Range range(blocks);
-      // Within the range that tools capture, so that a report tells whose it is.
-      if (!std::exchange(named_for_tools_, true)) nvtx::mark("run=" + run_name(job_));
-      measure_blocks(
-          *prepared,
-          name,
-          definition.metrics(name),
-          definition.sampling(job_.profile, name),
-          first_key,
-          [&](int index, const Block& block) {
-            const std::vector<Column> traced = trace ? trace->finish(block) : std::vector<Column>();
-            const std::uint64_t first = result.samples;
-            writer_.write_samples(name.text(), index, first, block, traced, key_of(first));
-            write_telemetry(name, index);
-            result.samples += block.size();
-            tell(message::BlockDone{index});
-            if (!definition.stops_when_steady) return true;
-            steady.add(block);
-            return !steady.steady();
-          });
-    }
+    measure_blocks(*prepared,
+                   name,
+                   definition.metrics(name),
+                   definition.sampling(job_.profile, name),
+                   {run_name(job_), first_key},
+                   [&](int index, const Block& block) {
+                     const std::vector<Column> traced =
+                         trace ? trace->finish(block) : std::vector<Column>();
+                     writer_.write_samples(name.text(),
+                                           index,
+                                           result.samples,
+                                           block,
+                                           traced,
+                                           key_of(first_key + result.samples));
+                     write_telemetry(name, index);
+                     result.samples += block.size();
+                     tell(message::BlockDone{index});
+                     if (!definition.stops_when_steady) return true;
+                     steady.add(block);
+                     return !steady.steady();
+                   });
     if (trace) {
       writer_.write(record_to_json(RunTracing::record(name.text(), *trace)));
       if (const auto problem = trace->invalid()) throw TraceUnavailable(*problem);
@@ -378,7 +378,6 @@ class MeasuredRun {
   Variables removed_variables_;
   Json fingerprint_;
   bool fresh_ = false;
-  bool named_for_tools_ = false;
   RunTracing tracing_;  // before the device: tracing must be there first
   std::unique_ptr<Device> device_;
   RecordWriter writer_;
