@@ -31,7 +31,7 @@ struct Options {
   std::string session, case_name, device, tool = "auto", output;
 };
 
-/// What is written below FOLDER, and by which lines.
+/// The command lines that do by hand what this command does.
 std::string lines_for(Tool tool, const Subject& subject, const fs::path& folder) {
   const std::string launchgap = own_executable();
   const Places places = investigate::places_of(tool, folder);
@@ -86,7 +86,7 @@ void make_folder(const fs::path& folder) {
     throw UsageError(fmt::format("{} cannot be made: {}", folder.string(), failed.message()));
 }
 
-/// False if it was stopped or has no report; says why.
+/// What to end with now, where there is nothing to go on with; says what went wrong.
 std::optional<ExitCode> ended_early(const ToolOutcome& outcome, const fs::path& folder) {
   if (outcome.stopped) {
     say("Stopped early; what was measured is in {}.", folder.string());
@@ -128,8 +128,8 @@ ExitCode run_under(Tool tool,
     }
     return *early;
   }
-  const ExitCode joined = answer_join(places.exported, places.session, places.joined, "");
   answer("Report:  {}\nSession: {}\n", places.report.string(), places.session.string());
+  const ExitCode joined = answer_join(places.exported, places.session, places.joined, "");
   return code == ExitCode::done && exported.problem.empty() ? joined : ExitCode::failed;
 }
 
