@@ -86,7 +86,8 @@ class LibraryConvolution : public Case {
   }
 
   std::string method() const override {
-    return fmt::format("{}; {} per sample", convolution_->method(), operations_);
+    return fmt::format(
+        "{}; {} per sample{}", convolution_->method(), operations_, remark_on_gate(device_));
   }
 
  private:

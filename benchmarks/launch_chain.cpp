@@ -58,10 +58,11 @@ class Chain : public Case {
   void verify_timed_work() override { verify(); }
 
   std::string method() const override {
-    return fmt::format("{}, a wait every {} operations; {} us of work each on the average{}",
+    return fmt::format("{}, a wait every {} operations; {} us of work each on the average{}{}",
                        launch_method(*kernel_, device_.facts()),
                        kOperationsPerWait,
                        std::llround(busy_ns_ / 1e3 / static_cast<double>(operations_.size())),
+                       remark_on_gate(device_),
                        allocator_ ? "; " + allocator_->method() : "");
   }
 

@@ -110,7 +110,12 @@ class FlagEcho : public Case {
         kernel_(context.device.load(kernels::echo_kernel)),
         ping_(context.device),
         pong_(context.device),
-        method_(fmt::format("{} kernel that polls mapped memory", kernel_->form())) {}
+        method_(fmt::format("{} kernel that polls mapped memory", kernel_->form())) {
+    if (!context.device.kernels_may_wait()) {
+      throw Unsupported(
+          "its kernel waits for the host, and under a tool the host may wait for the kernel");
+    }
+  }
 
   ~FlagEcho() override { wait_quietly(*stream_); }
 

@@ -64,7 +64,8 @@ class LibraryMatmul : public Case {
   }
 
   std::string method() const override {
-    return fmt::format("{}; {} per sample", matmul_->method(), operations_);
+    return fmt::format(
+        "{}; {} per sample{}", matmul_->method(), operations_, remark_on_gate(device_));
   }
 
  private:

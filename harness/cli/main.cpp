@@ -64,6 +64,8 @@ int main(int argc, char** argv) {
   add_list(app, action);
   add_report(app, action);
   add_export(app, action);
+  add_investigate(app, action);
+  add_join(app, action);
   app.add_subcommand(
       "worker",
       "The cases of one device as a plain Google Benchmark program; `run` starts workers itself");

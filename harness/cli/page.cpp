@@ -1,19 +1,10 @@
 #include "harness/cli/page.h"
 
-#include <array>
-#include <cmath>
-#include <csignal>
 #include <cstdlib>
-#include <map>
 #include <memory>
-#include <set>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <fmt/format.h>
 
-#include "harness/core/clock.h"
 #include "harness/core/errors.h"
 #include "harness/core/input_file.h"
 #include "harness/core/output_file.h"
@@ -21,9 +12,9 @@
 #include "harness/core/stop.h"
 #include "harness/core/temporary_folder.h"
 #include "harness/core/text.h"
+#include "harness/run/foreign_program.h"
+#include "harness/run/process.h"
 #include "harness/summary/all_tables.h"
-
-extern char** environ;
 
 namespace launchgap::cli {
 namespace {
@@ -32,16 +23,10 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kLargestPage = std::size_t{1} << 31;
 
-fs::path executable_folder() {
-  std::error_code failed;
-  const fs::path executable = fs::read_symlink("/proc/self/exe", failed);
-  return executable.parent_path();
-}
-
 /// The folder that holds `reports/` and `data/`: the package's share folder, or the checkout above
 /// build/bin.
 fs::path resource_root() {
-  const fs::path bin = executable_folder();
+  const fs::path bin = fs::path(own_executable()).parent_path();
   std::error_code ignored;
   for (const fs::path& root : {bin / "../share/launchgap", bin / "../.."}) {
     if (fs::exists(root / "reports/launchgap_report/__main__.py", ignored))
@@ -66,58 +51,29 @@ double page_limit_s() {
   return seconds > 0 ? seconds : kLimitS;
 }
 
-/// Runs a program that writes its own errors to standard error. Returns its exit code, 127 if there
-/// is none. It has a group of its own, so that Ctrl-C reaches launchgap alone, and it ends with
-/// launchgap; what it needs for a while goes into `scratch`. Throws Stopped once a signal was
-/// noted, and Error if it takes too long.
-int run_program(std::vector<std::string> arguments,
+/// Runs the Python that draws, which writes its own errors to standard error; what it needs for a
+/// while goes into `scratch`. Throws Stopped once a signal was noted, and Error if it takes too
+/// long.
+ProcessEnd draw(std::vector<std::string> arguments,
                 const std::string& python_path,
                 const fs::path& scratch) {
+  ProgramRequest request;
+  request.arguments = std::move(arguments);
   // Its linear algebra is small, and where memory is short OpenBLAS waits for ever for its threads.
   // Files of the folder in which one stands are not Python's modules.
-  const std::map<std::string, std::string> chosen = {{"PYTHONPATH", python_path},
-                                                     {"PYTHONSAFEPATH", "1"},
-                                                     {"OPENBLAS_NUM_THREADS", "1"},
-                                                     {"PYTHONDONTWRITEBYTECODE", "1"},
-                                                     {"TMPDIR", scratch.string()}};
-  std::vector<std::string> variables;
-  for (const auto& [name, value] : chosen) variables.push_back(name + "=" + value);
-  for (char** variable = environ; *variable; ++variable) {
-    const std::string text = *variable;
-    if (!chosen.contains(text.substr(0, text.find('=')))) variables.push_back(text);
+  request.environment = {{"PYTHONPATH", python_path},
+                         {"PYTHONSAFEPATH", "1"},
+                         {"OPENBLAS_NUM_THREADS", "1"},
+                         {"PYTHONDONTWRITEBYTECODE", "1"},
+                         {"TMPDIR", scratch.string()}};
+  request.limit_s = page_limit_s();
+  const ProgramOutcome outcome = run_program(request);
+  stop_if_asked();
+  if (outcome.late) {
+    throw Error(fmt::format("the page was not drawn within {:g} s (LAUNCHGAP_PAGE_TIMEOUT)",
+                            request.limit_s));
   }
-  const auto pointers = [](std::vector<std::string>& texts) {
-    std::vector<char*> all;
-    for (std::string& text : texts) all.push_back(text.data());
-    all.push_back(nullptr);
-    return all;
-  };
-  std::vector<char*> argv = pointers(arguments), envp = pointers(variables);
-  const pid_t parent = getpid();
-  const pid_t pid = fork();
-  if (pid < 0) throw Error(with_errno(fmt::format("{} cannot be started", arguments[0])));
-  if (pid == 0) {
-    setpgid(0, 0);
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() == parent) execvpe(argv[0], argv.data(), envp.data());
-    _exit(127);
-  }
-  setpgid(pid, pid);
-  const double limit_s = page_limit_s();
-  const std::int64_t until = now_ns() + static_cast<std::int64_t>(limit_s * 1e9);
-  int status = 0;
-  while (waitpid(pid, &status, WNOHANG) == 0) {
-    const bool late = now_ns() > until;
-    if (stop_signal || late) {
-      kill(-pid, SIGKILL);
-      waitpid(pid, &status, 0);
-      stop_if_asked();
-      throw Error(
-          fmt::format("the page was not drawn within {:g} s (LAUNCHGAP_PAGE_TIMEOUT)", limit_s));
-    }
-    usleep(20'000);
-  }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return outcome.end;
 }
 
 }  // namespace
@@ -150,14 +106,15 @@ void write_page(const std::vector<std::unique_ptr<Summarised>>& sessions, const 
                                       page.string()}) {
     arguments.push_back(argument);
   }
-  const int code = run_program(arguments, (root / "reports").string(), tables.path());
-  if (code == 127)
+  const ProcessEnd end = draw(arguments, (root / "reports").string(), tables.path());
+  if (end.exit_code == ProgramOutcome::kNotFound)
     throw Error(
         fmt::format("the page cannot be made: there is no {} to run; scripts/setup installs Python",
                     arguments[0]));
-  if (code != 0)
+  if (!end.clean()) {
     throw Error(fmt::format(
-        "the page was not made (the line above says why); {} exited with {}", arguments[0], code));
+        "the page was not made (the line above says why); {} {}", arguments[0], end.text()));
+  }
   write_file(output, InputFile(page).text(kLargestPage));
 }
 

@@ -32,6 +32,7 @@ struct Options {
   bool no_page = false;
   bool no_observer_effect = false;
   bool keep_events = false;
+  std::optional<std::string> tool, investigates;
 };
 
 /// Statistics, tables and page of a session that has just run. The samples are safe on disk by now,
@@ -85,6 +86,13 @@ ExitCode run(const Options& options, const std::vector<std::string>& command_lin
   request.seed = options.seed;
   request.case_timeout_s = options.timeout_s;
   request.output = options.output;
+  request.tool = options.tool;
+  request.investigates = options.investigates;
+  if (options.tool) {
+    if (request.tracing == Tracing::on)
+      throw UsageError("--trace on and --under exclude each other: only one can have CUPTI");
+    request.tracing = Tracing::off;
+  }
   request.command_line = command_line;
   if (options.json && !options.dry_run)
     throw UsageError("--json goes with --dry-run: what was measured is in files");
@@ -191,6 +199,16 @@ void add_run(CLI::App& app, Action& action, const std::vector<std::string>& comm
       "--dry-run", options->dry_run, "Show the plan, its time and its size, and measure nothing");
   command->add_flag("--json", options->json, "With --dry-run: the plan's size and time as JSON");
   command->add_flag("--no-report", options->no_page, "Leave out report.html");
+  command
+      ->add_option("--under",
+                   options->tool,
+                   "The tool that this runs under, where it is not seen from the environment: "
+                   "nothing is traced, no kernel waits for the host, and results are marked")
+      ->check(CLI::IsMember({"nsys", "ncu", "compute-sanitizer"}));
+  command->add_option("--investigates",
+                      options->investigates,
+                      "The id of a session, which session.json then names; `launchgap investigate` "
+                      "sets it");
   command->footer(
       "Example: launchgap run --devices gpu,host --profile nightly --filter 'launch|matmul.*fp32' "
       "-o results/tonight\n"

@@ -16,6 +16,7 @@
 #include "harness/measure/loop.h"
 #include "harness/run/perform_job.h"
 #include "harness/run/process.h"
+#include "harness/run/run_tracing.h"
 
 namespace launchgap::cli {
 namespace {
@@ -100,6 +101,7 @@ ExitCode worker_main(int argc, char** argv) {
 
   const Backend& backend = backend_of_uuid(uuid);
   const std::unique_ptr<Device> device = backend.open(uuid, {});
+  keep_kernels_from_waiting(*device);
   // As in a run: the launching thread stays on one CPU.
   const CpuList cpus = allowed_cpus();
   bind_thread({backend.launches_from_first_cpu ? cpus.front() : cpus.back()});

@@ -43,7 +43,7 @@ constexpr EnvironmentVariable kVariables[] = {
     {"CUDA_PATH", search, "a CUDA Toolkit, where CUDA_HOME has nothing"},
     {"VIRTUAL_ENV", search, "a Python environment with wheels of libraries"},
     {"CONDA_PREFIX", search, "a conda environment"},
-    {"PATH", search, "the first `python3` of it, where neither is set"},
+    {"PATH", search, "the first `python3` of it, where neither is set; `nsys` and `ncu`"},
     {"HOME", search, "the user's own Python packages"},
     {"PYTHONPATH", search, "further folders of Python packages"},
     {"PYTHONUSERBASE", search, "in place of `~/.local`"},

@@ -1,6 +1,7 @@
 // Numbers and tables for people.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -24,6 +25,9 @@ std::string bytes_text(double bytes);
 /// Broken at blanks into lines of at most `width` bytes, all but the first indented; the first has
 /// `indent` bytes in front of it already. A word that is longer stays whole.
 std::string wrapped(std::string_view text, std::size_t indent, std::size_t width = 100);
+
+/// How many letters must be put in, taken out or changed to make one text of the other.
+std::size_t edit_distance(std::string_view a, std::string_view b);
 
 /// Columns as wide as they need to be; the first row is the header. Text left, numbers right is not
 /// told apart: all but the first column align right.

@@ -12,6 +12,9 @@ constexpr Word kWords[] = {
     {"case", "one value per axis: `launch/null/api:driver/mode:idle`"},
     {"metric", "a named number with a unit and a direction, one per sample"},
     {"sample", "one timed repetition. All are kept, none is clipped"},
+    {"key",
+     "of a sample: the number by which a profiler's report has it, as the payload of an NVTX "
+     "range"},
     {"block",
      "one repetition of a case: a fixed number of samples, written as one record with its begin "
      "and end"},

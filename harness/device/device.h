@@ -103,6 +103,10 @@ class Device {
   virtual Opening opening() const { return {}; }
   /// Which CPUs this process may use, whatever the launching thread was bound to since.
   const CpuList& cpus() const { return cpus_; }
+  /// Whether a kernel may wait for the host. Not where a launch may return only when its kernel has
+  /// ended, as under some tools: the host would never come to what the kernel waits for.
+  bool kernels_may_wait() const { return kernels_may_wait_; }
+  void forbid_waiting_kernels() { kernels_may_wait_ = false; }
   /// Before a thread other than the one that opened the device calls it.
   virtual void use_on_this_thread() {}
 
@@ -148,6 +152,7 @@ class Device {
 
  private:
   CpuList cpus_ = allowed_cpus();
+  bool kernels_may_wait_ = true;
 };
 
 }  // namespace launchgap

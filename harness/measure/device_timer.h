@@ -1,9 +1,11 @@
 // Time on the device: events around work that is enqueued behind a gate, so that launching is not
-// measured.
+// measured; where no kernel may wait for the host, without a gate.
 #pragma once
 
 #include <functional>
 #include <memory>
+#include <optional>
+#include <string_view>
 
 #include "harness/core/errors.h"
 #include "harness/device/device.h"
@@ -66,9 +68,12 @@ class DeviceTimer {
  private:
   Device& device_;
   Stream& stream_;
-  Gate gate_;
+  std::optional<Gate> gate_;  // none where no kernel may wait for the host
   std::unique_ptr<Event> begin_;
   std::unique_ptr<Event> end_;
 };
+
+/// For a case's `method`: what is unlike the usual where there is no gate; else empty.
+std::string_view remark_on_gate(const Device& device);
 
 }  // namespace launchgap

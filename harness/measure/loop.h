@@ -1,11 +1,19 @@
 // The measuring loop: Google Benchmark, one repetition per block.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <string>
 
 #include "harness/measure/benchmark.h"
 
 namespace launchgap {
+
+/// What tools are told of a case that is measured, by NVTX.
+struct ToldToTools {
+  std::string run = {};         // said once per process
+  std::uint64_t first_key = 0;  // payload of the range of its first sample; the i-th has this and i
+};
 
 /// Measures a prepared case in blocks. `done` is called after each block, outside all timing; where
 /// it returns false, the rest of the blocks is left out.
@@ -15,6 +23,7 @@ void measure_blocks(Case& measured,
                     const CaseName& name,
                     const std::vector<std::string_view>& metrics,
                     Sampling sampling,
+                    const ToldToTools& told,
                     const std::function<bool(int block, const Block&)>& done);
 
 /// Registers cases for Google Benchmark's own main loop and flags: each is prepared when it first

@@ -1,6 +1,6 @@
 // NVTX ranges of the domain "launchgap", by which Nsight shows what the harness was doing. They
 // cost about a nanosecond when no tool listens, and stand outside every timed statement all the
-// same.
+// same. docs/architecture.md has their names.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,8 @@
 namespace launchgap::nvtx {
 
 #if LAUNCHGAP_HAVE_NVTX
+
+inline constexpr bool kIsThere = true;
 
 struct Domain {
   static constexpr char const* name{"launchgap"};
@@ -39,7 +41,14 @@ class Range {
   nvtx3::scoped_range_in<Domain> range_;
 };
 
+/// A point in time with a text of its own, which is said once and so is not registered.
+inline void mark(const std::string& text) {
+  nvtx3::mark_in<Domain>(nvtx3::event_attributes{nvtx3::message{text}});
+}
+
 #else
+
+inline constexpr bool kIsThere = false;
 
 class Name {
  public:
@@ -51,6 +60,8 @@ class Range {
   explicit Range(const Name&, std::uint64_t = 0) {}
   ~Range() {}
 };
+
+inline void mark(const std::string&) {}
 
 #endif
 

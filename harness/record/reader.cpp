@@ -22,6 +22,7 @@ SampleBlock sample_block(const Json& record) {
   block.case_name = field<std::string>(record, "case");
   block.block = natural<int>(record, "block");
   block.first = natural<std::int64_t>(record, "first");
+  if (record.contains("key")) block.key = natural<std::int64_t>(record, "key");
   block.begin_ns = natural<std::int64_t>(record, "begin_ns");
   block.end_ns = natural<std::int64_t>(record, "end_ns");
   if (block.end_ns < block.begin_ns) throw Error("a block ends before it begins");

@@ -1,6 +1,7 @@
 // Reads records back, one at a time and in bounded memory.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <optional>
@@ -16,6 +17,7 @@ struct SampleBlock {
   std::string case_name;
   int block = 0;
   std::uint64_t first = 0;
+  std::optional<std::uint64_t> key;  // the payload of its first sample's NVTX range
   std::int64_t begin_ns = 0;
   std::int64_t end_ns = 0;
   std::vector<std::string> metrics;

@@ -94,6 +94,17 @@ struct Note {
   }
 };
 
+/// What a session was made to tell more of.
+struct Investigates {
+  std::string session_id;
+  std::optional<std::string> case_name;
+
+  static void fields(auto& self, auto&& field) {
+    field("session_id", self.session_id);
+    field("case", self.case_name);
+  }
+};
+
 struct SessionRecord {
   static constexpr std::string_view kName = "session";
   std::optional<std::string> session_id;
@@ -114,6 +125,7 @@ struct SessionRecord {
   std::vector<PlanEntry> plan;
   std::vector<DeviceFacts> devices;
   std::optional<std::vector<Initialisation>> initialisation;
+  std::optional<Investigates> investigates;
 
   static void fields(auto& self, auto&& field) {
     field("session_id", self.session_id);
@@ -134,6 +146,7 @@ struct SessionRecord {
     field.may_lack("plan", self.plan);
     field.may_lack("devices", self.devices);
     field.unread("initialisation", self.initialisation);
+    field.unread("investigates", self.investigates);
   }
 };
 

@@ -78,7 +78,8 @@ void RecordWriter::write_samples(std::string_view case_name,
                                  int block,
                                  std::uint64_t first,
                                  const Block& samples,
-                                 std::span<const Column> more) {
+                                 std::span<const Column> more,
+                                 std::optional<std::uint64_t> key) {
   const auto column_of = [&](std::size_t i) {
     const std::size_t own = samples.metrics().size();
     return i < own ? std::pair(samples.metrics()[i], samples.values(i))
@@ -88,11 +89,12 @@ void RecordWriter::write_samples(std::string_view case_name,
   line_.clear();
   fmt::format_to(
       std::back_inserter(line_),
-      R"({{"schema":"{}","record":"samples","case":{},"block":{},"first":{},"begin_ns":{},"end_ns":{},"t0_ns":[)",
+      R"({{"schema":"{}","record":"samples","case":{},"block":{},"first":{},{}"begin_ns":{},"end_ns":{},"t0_ns":[)",
       kSchema,
       Json(case_name).dump(),
       block,
       first,
+      key ? fmt::format(R"("key":{},)", *key) : "",
       samples.begin_ns(),
       samples.end_ns());
   for (std::size_t i = 0; i < samples.size(); ++i) {

@@ -2,7 +2,9 @@
 // process leaves every record before it whole.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -24,12 +26,13 @@ class RecordWriter {
 
   void write(const Json& record);
   /// A `samples` record. `first` is the index of its first sample in the case and run; `more` are
-  /// further metrics of the same samples.
+  /// further metrics of the same samples; `key` is the payload of its first sample's NVTX range.
   void write_samples(std::string_view case_name,
                      int block,
                      std::uint64_t first,
                      const Block& samples,
-                     std::span<const Column> more = {});
+                     std::span<const Column> more = {},
+                     std::optional<std::uint64_t> key = {});
 
  private:
   RecordWriter(std::filesystem::path path, int descriptor);

@@ -341,8 +341,9 @@ class NsysReader {
 
   void read_ranges() {
     if (!database_.has(kRanges, "start") || !database_.has(kRanges, "end")) return;
-    Rows rows =
-        database_.select(kRanges, {"start", "end", "eventType", "text", "textId", "globalTid"});
+    Rows rows = database_.select(
+        kRanges,
+        {"start", "end", "eventType", "text", "textId", "globalTid", "uint64Value", "int64Value"});
     constexpr std::int64_t kPushPop = 59, kStartEnd = 60;
     while (rows.next()) {
       const std::int64_t type = rows.integer(2);
@@ -350,10 +351,14 @@ class NsysReader {
       Process& process = owner(rows, 5);
       const std::string text(rows.text(3));
       const char* const name = rows.has(3) ? text.c_str() : string(rows.integer(4));
-      process.ranges.push_back({rows.integer(0),
-                                rows.integer(1),
-                                thread(process, rows.integer(5)),
-                                process.trace.name_index(name)});
+      Range range{rows.integer(0),
+                  rows.integer(1),
+                  thread(process, rows.integer(5)),
+                  process.trace.name_index(name)};
+      for (const int payload : {6, 7}) {
+        if (rows.has(payload)) range.payload = static_cast<std::uint64_t>(rows.integer(payload));
+      }
+      process.ranges.push_back(range);
     }
   }
 

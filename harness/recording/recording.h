@@ -36,7 +36,8 @@ struct Stream {
 struct Range {
   std::int64_t begin_ns = 0, end_ns = 0;
   std::uint32_t thread = 0;
-  std::uint32_t name = 0;  // index into Trace::names
+  std::uint32_t name = 0;                     // index into Trace::names
+  std::optional<std::uint64_t> payload = {};  // a number that the program gave it
 };
 
 /// In `trace`, the stream of a record is an index into `streams`, the thread of a call one into

@@ -103,6 +103,7 @@ struct Run {
   std::vector<std::string> cases;
   std::vector<SkippedCase> skipped;
   std::filesystem::path jit_cache;  // of CodeLoading::jit_cached; else empty
+  std::optional<std::string> tool;  // that the session is known to run under
 
   static void fields(auto& self, auto&& field) {
     field("backend", self.backend);
@@ -125,6 +126,7 @@ struct Run {
     field("cases", self.cases);
     field("skipped", self.skipped);
     field("jit_cache", self.jit_cache);
+    field("tool", self.tool);
   }
 };
 

@@ -28,6 +28,7 @@
 #include "harness/run/process.h"
 #include "harness/run/process_environment.h"
 #include "harness/run/run_tracing.h"
+#include "harness/run/sample_key.h"
 #include "harness/run/settings.h"
 #include "kernels/kernels.h"
 
@@ -56,6 +57,11 @@ bool wants_warm_up() {
   throw UsageError(fmt::format("LAUNCHGAP_WARM_UP is '{}': it can be on or off", wanted));
 }
 
+/// What records say of a key: nothing in a build whose samples are no NVTX ranges.
+std::optional<std::uint64_t> key_of(std::uint64_t key) {
+  return nvtx::kIsThere ? std::optional(key) : std::nullopt;
+}
+
 /// What a process's warm-up has come to, with that before single cases.
 Json so_far(const WarmUp& warm_up) {
   return {{"steady", warm_up.steady}, {"seconds", warm_up.seconds}, {"rounds", warm_up.rounds}};
@@ -82,6 +88,7 @@ class MeasuredRun {
         writer_(RecordWriter::create(job.records)) {
     // Only now, so that the threads of driver and libraries are free to run elsewhere on the node.
     const bool bound = bind_thread(job.cpus);
+    keep_kernels_from_waiting(*device_, job.tool);
     RunRecord record;
     record.session_id = job.session_id;
     record.node = job.node;
@@ -116,7 +123,7 @@ class MeasuredRun {
     tracing_.prove(*device_);
     record.trace_state = tracing_.state();
     if (!fresh_ && wants_warm_up()) record.warm_up = warm_up_record();
-    if (const auto tool = watching_tool(job.arm)) {
+    if (const auto tool = watching_tool(job.arm, job.tool)) {
       record.measured_under_tool = *tool;
       fingerprint_["measured_under_tool"] = *tool;
     }
@@ -275,14 +282,21 @@ class MeasuredRun {
     if (keeper_) keeper_->begin(name);
     write_telemetry(name, -1);
     SteadyRule steady;
+    const std::uint64_t first_key = first_sample_key(run_name(job_), name.text());
     measure_blocks(
         *prepared,
         name,
         definition.metrics(name),
         definition.sampling(job_.profile, name),
+        {run_name(job_), first_key},
         [&](int index, const Block& block) {
           const std::vector<Column> traced = trace ? trace->finish(block) : std::vector<Column>();
-          writer_.write_samples(name.text(), index, result.samples, block, traced);
+          writer_.write_samples(name.text(),
+                                index,
+                                result.samples,
+                                block,
+                                traced,
+                                key_of(first_key + result.samples));
           if (trace && keeper_) {
             keeper_->add(index, result.samples, block, traced, trace->records(), trace->clock());
           }

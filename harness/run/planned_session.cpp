@@ -26,12 +26,6 @@ std::uint64_t random_seed() {
   return seed;
 }
 
-std::string new_session_id() {
-  std::string text = utc_now();
-  std::erase_if(text, [](char c) { return c == '-' || c == ':'; });
-  return fmt::format("{}-{:06x}", text, random_seed() & 0xFFFFFFu);
-}
-
 /// Whether GPUs can be traced here; asked in a process of its own, since a library that is loaded
 /// may do anything.
 GpuTracing find_gpu_tracing() {
@@ -59,6 +53,12 @@ Tracing parse_tracing(std::string_view text) {
   if (text == "on") return Tracing::on;
   if (text == "off") return Tracing::off;
   throw UsageError(fmt::format("--trace is '{}': choose auto, on or off", text));
+}
+
+std::string new_session_id() {
+  std::string text = utc_now();
+  std::erase_if(text, [](char c) { return c == '-' || c == ':'; });
+  return fmt::format("{}-{:06x}", text, random_seed() & 0xFFFFFFu);
 }
 
 std::string short_name(const DeviceFacts& device) {

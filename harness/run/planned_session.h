@@ -32,7 +32,9 @@ struct RunOptions {
   bool keep_events = false;     // of traced runs; else those around slow samples
   std::optional<std::uint64_t> seed;
   double case_timeout_s = 120;
-  std::filesystem::path output;  // empty: results/<session id>
+  std::filesystem::path output;             // empty: results/<session id>
+  std::optional<std::string> tool;          // that all of it is known to run under
+  std::optional<std::string> investigates;  // the session of whose case this is to tell more
   std::vector<std::string> command_line;
   Json doctor;  // what was found of the machine before, for session.json
 };
@@ -58,6 +60,9 @@ struct PlannedSession {
 /// Finds devices and cases and orders the runs. Throws UsageError for a selection or filter that is
 /// wrong or matches nothing, and NoGpuError.
 PlannedSession plan_session(const RunOptions& options);
+
+/// "20261120T103455Z-783dd3": the time and a random number.
+std::string new_session_id();
 
 /// "NVIDIA A100 (0)", "host".
 std::string short_name(const DeviceFacts& device);

@@ -65,14 +65,14 @@ Descriptor job_file(const Json& job) {
   return file;
 }
 
+}  // namespace
+
 std::string own_executable() {
   std::array<char, 4096> path{};
   const ssize_t length = readlink("/proc/self/exe", path.data(), path.size() - 1);
   if (length <= 0) throw Error(with_errno("/proc/self/exe cannot be read"));
   return path.data();
 }
-
-}  // namespace
 
 std::string ProcessEnd::text() const {
   if (unknown) return "ended, and how is not known";

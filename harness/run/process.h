@@ -14,6 +14,9 @@
 
 namespace launchgap {
 
+/// The file of this binary. Throws Error if the system does not tell.
+std::string own_executable();
+
 /// A worker: this binary with a job on its standard input. It reports by JSON lines on a pipe of
 /// its own; what it or a library prints elsewhere is kept, the last few KiB of it, to explain its
 /// end.

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "harness/device/backend.h"
+
 namespace launchgap {
 namespace {
 
@@ -139,7 +141,12 @@ TraceRecord RunTracing::record(const std::string& case_name, const CaseTrace& tr
   return record;
 }
 
-std::optional<std::string> watching_tool(Arm arm) {
+void keep_kernels_from_waiting(Device& device, const std::optional<std::string>& named) {
+  if (is_gpu(device.facts()) && (named || tool_by_environment())) device.forbid_waiting_kernels();
+}
+
+std::optional<std::string> watching_tool(Arm arm, const std::optional<std::string>& named) {
+  if (named) return named;
   if (auto tool = tool_by_environment()) return tool;
   if (arm == Arm::traced) return std::nullopt;
   std::ifstream maps("/proc/self/maps");

@@ -45,8 +45,12 @@ class RunTracing {
   Canary canary_;
 };
 
-/// Who else watches this process, where somebody does: a tool named by the environment, or whoever
-/// brought CUPTI into the process of a plain run.
-std::optional<std::string> watching_tool(Arm arm);
+/// Who else watches this process, where somebody does: the tool that whoever started it `named`,
+/// one that the environment tells of, or whoever brought CUPTI into the process of a plain run.
+std::optional<std::string> watching_tool(Arm arm, const std::optional<std::string>& named);
+
+/// Under a tool no kernel of a GPU may wait for the host: some (ncu) let a launch return only when
+/// its kernel has ended.
+void keep_kernels_from_waiting(Device& device, const std::optional<std::string>& named = {});
 
 }  // namespace launchgap

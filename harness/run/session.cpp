@@ -30,6 +30,20 @@ bool stop_asked() {
   return stop_signal != 0;
 }
 
+/// The case of a plan that has one; else nothing.
+std::optional<std::string> only_case(const Plan& plan) {
+  std::optional<std::string> only;
+  for (const Batch& batch : plan.batches) {
+    for (const PlannedRun& run : batch) {
+      for (const PlannedCase& planned : run.cases) {
+        if (only && *only != planned.name) return std::nullopt;
+        only = planned.name;
+      }
+    }
+  }
+  return only;
+}
+
 /// What session.json says from the beginning.
 SessionRecord describe(const PlannedSession& session) {
   SessionRecord record;
@@ -45,6 +59,8 @@ SessionRecord describe(const PlannedSession& session) {
   record.build = {kBuildType, kCompiler, kGitRevision};
   record.host = host_facts();
   if (!session.options.doctor.is_null()) record.doctor = session.options.doctor;
+  if (const auto& subject = session.options.investigates)
+    record.investigates = {.session_id = *subject, .case_name = only_case(session.plan)};
   for (const std::string& note : session.machine.notes) record.notes.push_back({.text = note});
   for (const Batch& batch : session.plan.batches) {
     for (const PlannedRun& run : batch) {
@@ -264,6 +280,7 @@ class Session {
     job.fingerprint = fingerprint(folder_.record(), run.device, run.side_by_side);
     job.cases = start.cases;
     job.skipped = start.skipped;
+    job.tool = session_.options.tool;
     if (planned.setup.loading() == CodeLoading::jit_cached) {
       const JitCaches::Warmed warmed = jit_caches_.warm(run.device, planned.setup, kProbeTimeoutS);
       job.jit_cache = warmed.folder;

@@ -154,7 +154,13 @@ Table samples_table() {
        {"value",
         "In the metric's unit; empty: missing.",
         [](Row row) { return row.block.values[row.metric][row.index]; },
-        kUnitOfMetric}});
+        kUnitOfMetric},
+       {"key",
+        "The payload of the sample's NVTX range, by which `launchgap join` finds it in a report; "
+        "empty if the build had no NVTX.",
+        [](Row row) {
+          return row.block.key ? std::optional(*row.block.key + row.index) : std::nullopt;
+        }}});
 }
 
 Table quantiles_table() {

@@ -440,6 +440,27 @@ TEST_F(FakeCost, ALibrarysFirstHandleTakesLongerAndABlockingLaunchUntilItsEnd) {
             kLong);
 }
 
+/// Also a gate, whose host would open it only after its launch.
+TEST_F(FakeCost, ANodeThatSerialisesLetsALaunchReturnWhenItsKernelIsOver) {
+  auto node = a_node(a_device());
+  node["serialised"] = true;
+  start(node);
+  EXPECT_GE(took([&] { return launch(spin, stream(), 1ull * 30'000'000, DevicePointer{0}); }),
+            kLong);
+  auto* const words = mapped();
+  const auto gate = function("launchgap_gate");
+  constexpr unsigned long long kTimeoutNs = 40'000'000;
+  const auto held = took([&] {
+    return launch(gate,
+                  stream(),
+                  reinterpret_cast<DevicePointer>(words),
+                  reinterpret_cast<DevicePointer>(words + 1),
+                  kTimeoutNs);
+  });
+  EXPECT_GE(held, static_cast<double>(kTimeoutNs));
+  EXPECT_EQ(words[1], 1u) << "it gave up";
+}
+
 // A host that polls
 
 /// On an idle machine 1 us is enough. Where others use the processors, many come a time slice late,

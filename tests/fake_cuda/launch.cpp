@@ -187,7 +187,7 @@ abi::Result Process::wait_if_blocking(Lock& lock, Context& context, const Timeli
     const char* const wanted = std::getenv("CUDA_LAUNCH_BLOCKING");
     return wanted != nullptr && std::string_view(wanted) == "1";
   }();
-  return blocking ? wait(lock, context, {timeline.last()}) : abi::kSuccess;
+  return blocking || node()->serialised ? wait(lock, context, {timeline.last()}) : abi::kSuccess;
 }
 
 abi::Result Process::launch(Lock& lock,

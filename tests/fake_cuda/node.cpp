@@ -190,11 +190,18 @@ Node parse_node(const std::string& text) {
     throw DescriptionError("", std::string("not JSON: ") + error.what());
   }
   const Value root(json, "");
-  root.expect_object(
-      {"driver_version", "cublas_version", "cudnn_version", "cupti", "nvml", "devices", "faults"});
+  root.expect_object({"driver_version",
+                      "cublas_version",
+                      "cudnn_version",
+                      "cupti",
+                      "nvml",
+                      "serialised",
+                      "devices",
+                      "faults"});
   Node node;
   node.driver_version = root.integer_or("driver_version", 1000, 13000);
   node.cublas_version = root.integer_or("cublas_version", 1000, 130100);
+  node.serialised = root.boolean_or("serialised", false);
   node.cudnn_version = root.integer_or("cudnn_version", 1000, 91900);
   if (const auto cupti = root.find("cupti")) node.cupti = read_cupti(*cupti);
   if (const auto nvml = root.find("nvml")) {

@@ -239,6 +239,7 @@ struct Node {
   CuptiDescription cupti;
   std::string nvml_version = "13.580.65.06";
   std::string nvml_driver_version = "580.65.06";
+  bool serialised = false;  // a launch returns only when what it launched is over, as under ncu
   std::vector<DeviceDescription> devices;
   std::vector<FaultDescription> faults;
 };

@@ -227,7 +227,8 @@ class Process {
  private:
   /// Executes what the entry waits for, the entry, and returns when it is over or given up.
   void execute_until(Lock& lock, Context& context, const ItemPointer& item, unsigned flags);
-  /// CUDA_LAUNCH_BLOCKING=1: what was launched is over before the call returns.
+  /// CUDA_LAUNCH_BLOCKING=1, or a node that serialises: what was launched is over before the call
+  /// returns.
   abi::Result wait_if_blocking(Lock& lock, Context& context, const Timeline& timeline);
   Turn take_turn(Lock& lock, Context& context, Timeline& timeline, double begin_ns);
   abi::Result wait_for_room(Lock& lock, Context& context, Timeline& timeline, double& begin_ns);

@@ -12,6 +12,7 @@
 
 #include "harness/core/clock.h"
 #include "harness/core/metric.h"
+#include "harness/measure/nvtx.h"
 #include "harness/record/writer.h"
 #include "harness/summary/csv.h"
 #include "harness/summary/summary.h"
@@ -96,6 +97,19 @@ void keep_bare(benchmark::State& state) {
   });
 }
 BENCHMARK(keep_bare)->Name("loop/keep_three_metrics/bare");
+
+/// The same in a sample's NVTX range, to which nobody listens.
+void keep_in_range(benchmark::State& state) {
+  static const nvtx::Name name("sample");
+  std::int64_t now = 0;
+  keep(state, [&now](Block& block) {
+    const nvtx::Range range(name, static_cast<std::uint64_t>(now));
+    ++now;
+    block.keep(now, now, now, now);
+    benchmark::ClobberMemory();
+  });
+}
+BENCHMARK(keep_in_range)->Name("loop/keep_three_metrics/in_range");
 
 void write_records(benchmark::State& state) {
   const TemporaryFolder folder;

@@ -1,6 +1,6 @@
 // An NVTX tool for the tests, loaded by NVTX_INJECTION64_PATH: writes what it is told to the file
 // that LAUNCHGAP_NVTX_LOG names, one line each: "domain NAME", "push DOMAIN NAME PAYLOAD", "pop
-// DOMAIN".
+// DOMAIN", "mark DOMAIN TEXT".
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -53,6 +53,11 @@ int NVTX_API pop(nvtxDomainHandle_t domain) {
   return 0;
 }
 
+void NVTX_API mark(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* attributes) {
+  const bool text = attributes->messageType == NVTX_MESSAGE_TYPE_ASCII;
+  write("mark %s %s\n", name_of(domain), text ? attributes->message.ascii : "(registered)");
+}
+
 }  // namespace
 
 extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2(
@@ -70,5 +75,6 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2(
   set(NVTX_CBID_CORE2_DomainRegisterStringA, &register_string);
   set(NVTX_CBID_CORE2_DomainRangePushEx, &push);
   set(NVTX_CBID_CORE2_DomainRangePop, &pop);
+  set(NVTX_CBID_CORE2_DomainMarkEx, &mark);
   return 1;
 }

@@ -33,6 +33,7 @@ job::Run run_job() {
   run.cases = {"launch/null/mode:idle"};
   run.skipped = {{"launch/null/mode:burst", "it hung"}};
   run.jit_cache = "/tmp/cache";
+  run.tool = "nsys";
   return run;
 }
 
@@ -46,6 +47,7 @@ TEST(Job, IsReadAsItWasWritten) {
   EXPECT_EQ(run.records, run_job().records);
   EXPECT_EQ(run.near_cpus, run_job().near_cpus);
   EXPECT_EQ(run.skipped[0].reason, "it hung");
+  EXPECT_EQ(run.tool, "nsys");
   EXPECT_EQ(to_json(job), json);
 }
 

@@ -8,6 +8,7 @@
 
 #include "harness/core/errors.h"
 #include "harness/core/printable.h"
+#include "harness/core/text.h"
 #include "harness/doctor/compatibility/compatibility.h"
 
 namespace launchgap::doctor {
@@ -191,21 +192,6 @@ std::string common_name(const std::vector<const GpuRow*>& rows) {
   return common;
 }
 
-std::size_t distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t change = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, change});
-    }
-  }
-  return row.back();
-}
-
 std::vector<std::string> nearest_names(std::string_view text) {
   const BoardName asked = parse_name(text);
   std::vector<std::pair<std::size_t, std::string>> ranked;
@@ -215,7 +201,7 @@ std::vector<std::string> nearest_names(std::string_view text) {
   for (const std::string& one : all) {
     const BoardName name = parse_name(one);
     const bool begins = name.model.starts_with(asked.model) || asked.model.starts_with(name.model);
-    const std::size_t far = distance(asked.model, name.model);
+    const std::size_t far = edit_distance(asked.model, name.model);
     if (!asked.model.empty() && (begins || far <= 2)) ranked.emplace_back(far, one);
   }
   std::ranges::stable_sort(ranked, {}, &std::pair<std::size_t, std::string>::first);

@@ -1,0 +1,109 @@
+#include "harness/run/foreign_program.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdint>
+#include <cstdlib>
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "harness/core/clock.h"
+#include "harness/core/errors.h"
+#include "harness/core/stop.h"
+
+extern char** environ;
+
+namespace launchgap {
+namespace {
+
+/// What execvpe() takes.
+std::vector<char*> pointers(std::vector<std::string>& texts) {
+  std::vector<char*> all;
+  for (std::string& text : texts) all.push_back(text.data());
+  all.push_back(nullptr);
+  return all;
+}
+
+pid_t start(const ProgramRequest& request) {
+  std::vector<std::string> arguments = request.arguments, variables;
+  for (const auto& [name, value] : request.environment) variables.push_back(name + "=" + value);
+  for (char** variable = environ; *variable; ++variable) {
+    const std::string text = *variable;
+    if (!request.environment.contains(text.substr(0, text.find('=')))) variables.push_back(text);
+  }
+  const std::vector<char*> argv = pointers(arguments), envp = pointers(variables);
+  const pid_t parent = getpid();
+  const pid_t pid = fork();
+  if (pid < 0) throw Error(with_errno(fmt::format("{} cannot be started", arguments[0])));
+  if (pid > 0) {
+    setpgid(pid, pid);
+    return pid;
+  }
+  setpgid(0, 0);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  std::signal(SIGPIPE, SIG_DFL);  // ignored here, and `yes | head` relies on ending by it
+  if (const int null = open("/dev/null", O_RDONLY | O_CLOEXEC); null >= 0) dup2(null, STDIN_FILENO);
+  if (request.answers_to_error) dup2(STDERR_FILENO, STDOUT_FILENO);
+  if (getppid() == parent) execvpe(argv[0], argv.data(), envp.data());
+  _exit(ProgramOutcome::kNotFound);
+}
+
+std::int64_t after(double seconds) {
+  constexpr double kMost = 1e9;  // seconds, a lifetime
+  return now_ns() + static_cast<std::int64_t>(std::min(seconds, kMost) * 1e9);
+}
+
+}  // namespace
+
+std::optional<std::filesystem::path> find_program(std::string_view name) {
+  const char* const variable = std::getenv("PATH");
+  const std::string folders = variable ? variable : "";
+  for (std::size_t begin = 0; begin <= folders.size();) {
+    const std::size_t end = std::min(folders.find(':', begin), folders.size());
+    const std::filesystem::path folder = folders.substr(begin, end - begin);
+    begin = end + 1;
+    const std::filesystem::path file = (folder.empty() ? "." : folder) / name;
+    std::error_code failed;
+    if (std::filesystem::is_regular_file(file, failed) && access(file.c_str(), X_OK) == 0)
+      return file;
+  }
+  return std::nullopt;
+}
+
+ProgramOutcome run_program(const ProgramRequest& request) {
+  constexpr int kLookUs = 20'000;
+  const pid_t pid = start(request);
+  ProgramOutcome outcome;
+  std::int64_t until = after(request.limit_s);
+  bool asked = false;
+  int status = 0;
+  for (pid_t waited; (waited = waitpid(pid, &status, WNOHANG)) != pid; usleep(kLookUs)) {
+    if (waited < 0 && errno == ECHILD) {
+      outcome.end.unknown = true;
+      return outcome;
+    }
+    if (stop_signal && !asked) {
+      asked = true;
+      until = after(request.grace_s);
+      if (request.grace_s > 0) kill(-pid, SIGINT);
+    }
+    if (now_ns() < until) continue;
+    outcome.late = !asked;
+    kill(-pid, SIGKILL);
+    waitpid(pid, &status, 0);
+    break;
+  }
+  if (WIFSIGNALED(status)) {
+    outcome.end.signal = WTERMSIG(status);
+  } else {
+    outcome.end.exit_code = WEXITSTATUS(status);
+  }
+  return outcome;
+}
+
+}  // namespace launchgap

@@ -1,0 +1,40 @@
+// A program that is not launchgap's, run to its end: Python that draws the page, a profiler.
+#pragma once
+
+#include <filesystem>
+#include <limits>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/run/process_end.h"
+
+namespace launchgap {
+
+/// The file that a shell would start by this name: the first in PATH that may be executed.
+std::optional<std::filesystem::path> find_program(std::string_view name);
+
+struct ProgramRequest {
+  std::vector<std::string> arguments;                        // the first is looked for in PATH
+  std::map<std::string, std::string> environment;            // beside this process's own
+  double limit_s = std::numeric_limits<double>::infinity();  // then it is killed
+  /// How long it has to end by itself, after SIGINT, once a signal to stop was noted here.
+  double grace_s = 0;
+  bool answers_to_error = false;  // what it prints on standard output goes to standard error
+};
+
+struct ProgramOutcome {
+  static constexpr int kNotFound = 127;  // as a shell has it
+
+  ProcessEnd end;  // with kNotFound where there is no such program
+  bool late = false;
+};
+
+/// It reads nothing, prints where this process does, and has a group of its own, so that Ctrl-C
+/// reaches launchgap alone; and it ends with launchgap. Throws Error if the system has no more
+/// processes. A caller that watches for signals asks stop_signal afterwards.
+ProgramOutcome run_program(const ProgramRequest& request);
+
+}  // namespace launchgap
