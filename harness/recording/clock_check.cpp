@@ -35,23 +35,26 @@ std::vector<Delay> delays_of(const Process& process, const RecordedLaunches& lau
   return delays;
 }
 
-/// How far kernels that were launched before a wait for the device outlast it.
-std::optional<std::int64_t> longest_outlasting(const Process& process,
-                                               const std::vector<Delay>& delays) {
+/// For each wait for the device, how far the last of the kernels that were launched before it
+/// outlasts it.
+std::vector<ClockBound> outlasting(const Process& process, std::vector<Delay> delays) {
   std::vector<const Call*> waits;
   for (const Call& call : process.trace.calls) {
-    if (call.purpose == activity::Purpose::wait && waits_for_device(process.trace.name(call.id)))
+    if (call.purpose == activity::Purpose::wait && has_times(call) &&
+        waits_for_device(process.trace.name(call.id)))
       waits.push_back(&call);
   }
   std::ranges::sort(waits, {}, &Call::begin_ns);
-  std::optional<std::int64_t> longest;
-  for (const Delay& delay : delays) {
-    const auto next = std::ranges::lower_bound(waits, delay.returned_ns, {}, &Call::begin_ns);
-    if (next == waits.end()) continue;
-    const std::int64_t outlasts = delay.end_ns - (*next)->end_ns;
-    longest = std::max(longest.value_or(outlasts), outlasts);
+  if (!waits.empty()) std::ranges::sort(delays, {}, &Delay::returned_ns);
+  std::vector<ClockBound> bounds;
+  auto next = delays.begin();
+  std::optional<std::int64_t> last_end;
+  for (const Call* const wait : waits) {
+    for (; next != delays.end() && next->returned_ns <= wait->begin_ns; ++next)
+      last_end = std::max(last_end.value_or(next->end_ns), next->end_ns);
+    if (last_end) bounds.push_back({wait->end_ns, *last_end - wait->end_ns});
   }
-  return longest;
+  return bounds;
 }
 
 /// The slope of the shortest delays over time, in ten windows; nothing for a short recording.
@@ -92,6 +95,15 @@ std::optional<double> drift_ppm(const std::vector<Delay>& delays) {
 
 }  // namespace
 
+ClockBounds clock_bounds(const Process& process, const RecordedLaunches& launches) {
+  std::vector<Delay> delays = delays_of(process, launches);
+  ClockBounds bounds;
+  for (const Delay& delay : delays)
+    bounds.most.push_back({delay.called_ns, delay.begin_ns - delay.called_ns});
+  bounds.least = outlasting(process, std::move(delays));
+  return bounds;
+}
+
 ClockCheck check_clocks(const Process& process, const RecordedLaunches& launches) {
   // A queue of a thousand long kernels delays by less, and an error of conversion is less.
   constexpr std::int64_t kLongestQueue = 1'000'000'000;
@@ -104,7 +116,8 @@ ClockCheck check_clocks(const Process& process, const RecordedLaunches& launches
   std::int64_t shortest = std::numeric_limits<std::int64_t>::max();
   for (const Delay& delay : delays) shortest = std::min(shortest, delay.begin_ns - delay.called_ns);
   check.ahead_most_ns = shortest;
-  check.ahead_least_ns = longest_outlasting(process, delays);
+  for (const ClockBound& bound : outlasting(process, delays))
+    check.ahead_least_ns = std::max(check.ahead_least_ns.value_or(bound.ahead_ns), bound.ahead_ns);
 
   const bool ahead =
       shortest > kLongestQueue || check.ahead_least_ns.value_or(0) > kConversionError;

@@ -4,10 +4,24 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "harness/recording/launches.h"
 
 namespace launchgap::recording {
+
+/// How far the device's clock may be ahead at a time of the host's: at most, or at least.
+struct ClockBound {
+  std::int64_t host_ns, ahead_ns;
+};
+
+/// `most` for each launch that has its kernel, in the order of the calls: the kernel does not begin
+/// before the call. `least` for each wait for the device that launches came before: what had been
+/// launched when it began has ended when it returns.
+struct ClockBounds {
+  std::vector<ClockBound> most, least;
+};
+ClockBounds clock_bounds(const Process& process, const RecordedLaunches& launches);
 
 /// By causes and effects: a kernel cannot begin before its launch, so the device's clock is ahead
 /// by at most the shortest time from a call to its kernel; and what a wait for the device waited

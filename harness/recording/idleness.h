@@ -37,6 +37,18 @@ struct IdlePart {
   IdleCause cause;
 };
 
+/// Calls of one name that kept the thread which brings the GPU's next work from bringing it.
+struct Stall {
+  IdleCause cause = IdleCause::waiting;  // or allocating
+  std::uint32_t call = 0;                // Call::id: the name
+  std::uint64_t gaps = 0;                // that such calls took part in; as many works came late
+  std::int64_t idle_ns = 0;              // of these gaps, the time in the calls
+  /// By how much these gaps would be shorter if the calls had taken no time at all: the thread would
+  /// have gone on by that much earlier, also where the GPU was busy when the call began.
+  std::int64_t lost_ns = 0;
+  std::int64_t longest_ns = 0;  // the most that was lost in one gap
+};
+
 /// The gaps of one GPU between its first work and its last, each with its cause. Without
 /// `clocks_agree` every cause is unknown.
 class GpuGaps {
@@ -49,10 +61,13 @@ class GpuGaps {
   bool empty() const { return end_ns_ <= begin_ns_; }
   /// Of the part of a stretch of time that lies between first and last work.
   Idleness within(std::int64_t from_ns, std::int64_t to_ns) const;
+  /// What waits and allocations cost, most first.
+  const std::vector<Stall>& stalls() const { return stalls_; }
 
  private:
   std::int64_t begin_ns_ = 0, end_ns_ = 0;
   std::vector<IdlePart> parts_;  // by begin, none overlapping another
+  std::vector<Stall> stalls_;
 };
 
 }  // namespace launchgap::recording

@@ -25,6 +25,7 @@
 #include "harness/record/writer.h"
 #include "harness/recording/clock_check.h"
 #include "harness/recording/event_file.h"
+#include "harness/recording/job_figures.h"
 #include "harness/recording/launch_values.h"
 #include "harness/recording/recording.h"
 
@@ -123,33 +124,6 @@ TraceCounts counts_of(const JoinCounts& counts) {
           number(counts.duplicates),
           number(counts.overlap),
           number(counts.nested)};
-}
-
-std::vector<CountedKernels> kernels_of(const Process& process, std::uint64_t gpu) {
-  using Shape = std::array<std::int32_t, 3>;
-  std::map<std::tuple<std::uint32_t, Shape, Shape>, CountedKernels> sums;
-  for (const activity::KernelRun& kernel : process.trace.kernels) {
-    if (process.streams[kernel.stream].gpu != gpu || !has_times(kernel)) continue;
-    const Shape grid = std::to_array(kernel.grid), block = std::to_array(kernel.block);
-    CountedKernels& own = sums[{kernel.name, grid, block}];
-    const auto ns = static_cast<std::uint64_t>(kernel.end_ns - kernel.begin_ns);
-    if (own.count == 0) {
-      own.name = process.trace.name(kernel.name);
-      const auto positive = [](std::int32_t extent) {
-        return static_cast<std::uint64_t>(std::max(extent, 0));
-      };
-      std::ranges::transform(grid, std::back_inserter(own.grid), positive);
-      std::ranges::transform(block, std::back_inserter(own.block), positive);
-      own.shortest_ns = ns;
-    }
-    ++own.count;
-    own.total_ns += ns;
-    own.shortest_ns = std::min(own.shortest_ns, ns);
-    own.longest_ns = std::max(own.longest_ns, ns);
-  }
-  std::vector<CountedKernels> kernels;
-  for (auto& [key, own] : sums) kernels.push_back(std::move(own));
-  return kernels;
 }
 
 std::vector<CountedCalls> calls_of(const Process& process) {
@@ -309,14 +283,18 @@ class Import {
       RecordWriter writer = RecordWriter::create(run.records);
       write_run(writer, recording, process, run, extent);
       write_recording(writer, recording, process, tick, clocks);
-      write_trace(writer, process, *launches, run.gpu);
+      const GpuGaps gaps(process, run.gpu, clocks.trusted());
+      const JobFigures job =
+          job_figures(process, *launches, gaps, run.gpu, tick, request_.step, clocks.trusted());
+      write_trace(writer, process, *launches, job);
+      writer.write(record_to_json(job.record));
       const bool has_unknown = &run == &runs.front();
       for (const RecordedCase& own :
            launch_cases(process, *launches, run.gpu, has_unknown, clocks.trusted()))
         write_case(writer, own, recording.recorder);
       if (&run == &runs.back()) launches.reset();  // it is large
       for (const RecordedCase& own :
-           step_cases(process, GpuGaps(process, run.gpu, clocks.trusted()), request_.step))
+           step_cases(process, run.gpu, gaps, request_.step))
         write_case(writer, own, recording.recorder);
       EndRecord end;
       end.status = "ok";
@@ -392,7 +370,7 @@ class Import {
   static void write_trace(RecordWriter& writer,
                           const Process& process,
                           const RecordedLaunches& launches,
-                          std::uint64_t gpu) {
+                          const JobFigures& job) {
     TraceRecord record;
     record.case_name = "recorded/launch";
     record.state = text_of(TraceState::recorded);
@@ -400,7 +378,7 @@ class Import {
     record.impossible = static_cast<std::int64_t>(launches.counts.impossible());
     record.faults = launches.counts.describe_impossible();
     record.calls = calls_of(process);
-    record.kernels = kernels_of(process, gpu);
+    record.kernels = job.kernels;
     writer.write(record_to_json(record));
   }
 

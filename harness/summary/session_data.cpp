@@ -139,6 +139,8 @@ class FileReader {
     } else if (kind == RecordingRecord::kName) {
       session_.recordings.push_back(
           {run_.device, run_.replicate, fields_from_json<RecordingRecord>(json)});
+    } else if (kind == JobRecord::kName) {
+      session_.jobs.push_back({run_.device, run_.replicate, fields_from_json<JobRecord>(json)});
     } else if (kind == EndRecord::kName) {
       take_end(json);
     }

@@ -32,8 +32,9 @@ Table kernels_table();
 Table memory_table();
 Table traces_table();
 
-// recording_tables.cpp: where imported runs come from
+// recording_tables.cpp: where imported runs come from, and what they show
 Table recordings_table();
+Table causes_table();
 
 // advice_tables.cpp: launches, and what others published of them
 Table advice_table();

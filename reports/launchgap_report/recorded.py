@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from . import causes
 from .headlines import Verdict
 from .plots import Drawing, Group
 from .session import RECORDED, Device, Row
@@ -114,6 +115,7 @@ class Section:
     streams: list[StreamLine]
     causes: list[Head]
     periods: list[PeriodLine]
+    found: list[causes.Cause]
     doubtful: bool
     """Whether the clocks of some process disagree, and with them what its streams did"""
     strips: list[Group]
@@ -293,6 +295,7 @@ def section(drawing: Drawing) -> Section | None:
         [line for job in jobs for line in _stream_lines(job)],
         [Head(head, jobs[0].device.session.registry.metrics[key]["meaning"]) for key, (head, *_) in CAUSES.items()],
         [line for job in jobs for line in _period_lines(job)],
+        causes.collect([job.device for job in jobs]),
         any(job.doubtful for job in jobs),
         _strips(drawing, jobs),
         [Head("file, process", meaning("file", "pid", "rank"))] + [Head(head, meaning(*keys)) for head, keys, _ in FACTS],

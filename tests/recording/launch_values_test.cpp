@@ -38,7 +38,7 @@ std::vector<double> values(const std::vector<RecordedCase>& cases,
 }
 
 std::vector<RecordedCase> steps(const Job& job, std::string_view name = "step") {
-  return step_cases(job.process, GpuGaps(job.process, 0, true), name);
+  return step_cases(job.process, 0, GpuGaps(job.process, 0, true), name);
 }
 
 std::vector<RecordedCase> launches(const Job& job, std::uint64_t gpu = 0) {

@@ -1,0 +1,37 @@
+// How far a device's clock is ahead of the host's at each time of a recording, as far as causes come
+// before effects, and the recording with that taken back.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "harness/recording/launches.h"
+
+namespace launchgap::recording {
+
+/// The device's clock shows the host's time t plus ahead_ns + drift (t - from_ns).
+struct ClockLine {
+  std::int64_t from_ns = 0;   // on the host's clock
+  std::int64_t ahead_ns = 0;  // there
+  double drift_ppm = 0;
+  /// By how much the line may be wrong anywhere in the recording: any line that is nowhere farther
+  /// away than that may be the true one.
+  double error_ns = 0;
+
+  std::int64_t ahead_at(std::int64_t host_ns) const;
+};
+
+/// The line in the middle of all that contradict nothing: no kernel begins before its launch call,
+/// and no wait for the device returns before the kernels that were launched before it have ended,
+/// each by more than a tick. (Duda, Harrus, Haddad and Bernard, "Estimating global time in
+/// distributed systems", ICDCS 1987.) Nothing if there is no such line, if nothing waits for the
+/// device, or if the process has several devices: each has a clock of its own, and no record tells
+/// which of them a wait was for.
+std::optional<ClockLine> fit_clock(const Process& process,
+                                   const RecordedLaunches& launches,
+                                   std::int64_t tick_ns);
+
+/// The same process with what the device did on the host's clock. Durations stay as they are.
+Process on_host_clock(const Process& process, const ClockLine& line);
+
+}  // namespace launchgap::recording
