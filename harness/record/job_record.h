@@ -51,6 +51,18 @@ struct StallRecord {
   }
 };
 
+/// Gaps in which the GPU waited for 1 ms or longer for a program that was in no call of CUDA.
+struct PausesRecord {
+  std::uint64_t count = 0;
+  std::int64_t total_ns = 0, longest_ns = 0;
+
+  static void fields(auto& self, auto&& field) {
+    field.may_lack("count", self.count);
+    field.may_lack("total_ns", self.total_ns);
+    field.may_lack("longest_ns", self.longest_ns);
+  }
+};
+
 /// A coefficient of variation with its 95 % interval.
 struct RecordedCv {
   double value = 0, low = 0, high = 0;
@@ -84,6 +96,7 @@ struct JobRecord {
   std::vector<std::uint64_t> steps;
   std::optional<FirstLaunches> first_launches;
   std::vector<StallRecord> stalls;
+  PausesRecord pauses;
   std::vector<StepVariation> variation;
   std::uint64_t repeats = 0;  // of the same kernels in the same order, as far as there are any
 
@@ -91,6 +104,7 @@ struct JobRecord {
     field.may_lack("steps", self.steps);
     field("first_launches", self.first_launches);
     field.may_lack("stalls", self.stalls);
+    field.may_lack("pauses", self.pauses);
     field.may_lack("variation", self.variation);
     field.may_lack("repeats", self.repeats);
   }

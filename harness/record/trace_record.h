@@ -69,12 +69,12 @@ struct CountedKernels {
   std::vector<std::uint64_t> grid, block;  // in x, y and z
   std::uint64_t count = 0, total_ns = 0, shortest_ns = 0, longest_ns = 0;
   // Of imported ones.
-  std::optional<double> p50_ns, p99_ns, cv;
-  std::optional<double> first_call_ns, later_call_ns;  // calls: the first, the others' median
+  std::optional<double> p50_ns{}, p99_ns{}, cv{};
+  std::optional<double> first_call_ns{}, later_call_ns{};  // calls: the first, the others' median
   // Of those that do the same work again and again (harness/recording/kernel_changes.h).
-  std::optional<std::uint64_t> repeats;
-  std::optional<double> early_ns, late_ns, change_chance;
-  std::optional<double> slow_mode_share, fast_mode_ns, modes_apart_ns;
+  std::optional<std::uint64_t> repeats{};
+  std::optional<double> early_ns{}, late_ns{}, change_chance{};
+  std::optional<double> slow_mode_share{}, fast_mode_ns{}, modes_apart_ns{};
 
   static void fields(auto& self, auto&& field) {
     field.may_lack("name", self.name);

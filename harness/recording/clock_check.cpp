@@ -95,6 +95,12 @@ std::optional<double> drift_ppm(const std::vector<Delay>& delays) {
 
 }  // namespace
 
+bool has_one_gpu(const Process& process) {
+  return std::ranges::all_of(process.streams, [&](const Stream& stream) {
+    return stream.gpu == process.streams.front().gpu;
+  });
+}
+
 ClockBounds clock_bounds(const Process& process, const RecordedLaunches& launches) {
   std::vector<Delay> delays = delays_of(process, launches);
   ClockBounds bounds;
@@ -107,7 +113,7 @@ ClockBounds clock_bounds(const Process& process, const RecordedLaunches& launche
 ClockCheck check_clocks(const Process& process, const RecordedLaunches& launches) {
   // A queue of a thousand long kernels delays by less, and an error of conversion is less.
   constexpr std::int64_t kLongestQueue = 1'000'000'000;
-  constexpr std::int64_t kConversionError = 100'000;
+  constexpr std::int64_t kConversionError = 10'000;
   constexpr double kMostEarly = 0.01;
 
   const std::vector<Delay> delays = delays_of(process, launches);
@@ -116,8 +122,11 @@ ClockCheck check_clocks(const Process& process, const RecordedLaunches& launches
   std::int64_t shortest = std::numeric_limits<std::int64_t>::max();
   for (const Delay& delay : delays) shortest = std::min(shortest, delay.begin_ns - delay.called_ns);
   check.ahead_most_ns = shortest;
-  for (const ClockBound& bound : outlasting(process, delays))
-    check.ahead_least_ns = std::max(check.ahead_least_ns.value_or(bound.ahead_ns), bound.ahead_ns);
+  // Of several devices, each has a clock of its own, and no record tells for which a wait was.
+  if (has_one_gpu(process)) {
+    for (const ClockBound& bound : outlasting(process, delays))
+      check.ahead_least_ns = std::max(check.ahead_least_ns.value_or(bound.ahead_ns), bound.ahead_ns);
+  }
 
   const bool ahead =
       shortest > kLongestQueue || check.ahead_least_ns.value_or(0) > kConversionError;

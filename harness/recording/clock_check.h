@@ -10,6 +10,8 @@
 
 namespace launchgap::recording {
 
+bool has_one_gpu(const Process& process);
+
 /// How far the device's clock may be ahead at a time of the host's: at most, or at least.
 struct ClockBound {
   std::int64_t host_ns, ahead_ns;

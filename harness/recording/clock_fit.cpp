@@ -6,7 +6,10 @@
 #include <limits>
 #include <vector>
 
-#include "harness/recording/clock_check.h"
+#include <fmt/format.h>
+
+#include "harness/core/text.h"
+#include "harness/stats/stats.h"
 
 namespace launchgap::recording {
 namespace {
@@ -93,10 +96,20 @@ class Feasible {
   double slope_ = 0, steepest_ = 0, flattest_ = 0;
 };
 
-bool has_one_gpu(const Process& process) {
-  return std::ranges::all_of(process.streams, [&](const Stream& stream) {
-    return stream.gpu == process.streams.front().gpu;
-  });
+/// Nothing where no launch found its stream idle.
+std::optional<double> median_on_idle(const Process& process, const RecordedLaunches& launches) {
+  std::vector<double> times;
+  for (const RecordedLaunch& launch : launches.launches) {
+    if (launch.state == StreamState::idle && !launch.is_graph)
+      times.push_back(
+          static_cast<double>(launch.begin_ns - process.trace.calls[launch.call].begin_ns));
+  }
+  std::ranges::sort(times);
+  return stats::quantile(times, 0.5);
+}
+
+std::string time_text(double nanoseconds) {
+  return quantity(nanoseconds, "ns");
 }
 
 }  // namespace
@@ -149,6 +162,34 @@ Process on_host_clock(const Process& process, const ClockLine& line) {
   move(moved.trace.transfers);
   move(moved.trace.graphs);
   return moved;
+}
+
+AlignedProcess::AlignedProcess(const Process& recorded, std::int64_t tick_ns)
+    : launches(launches_of(recorded, tick_ns)), recorded_(recorded) {
+  constexpr double kWellKnown = 0.1, kMostEarly = 0.001;
+  clocks = check_clocks(recorded, launches);
+  if (clocks.trusted()) return;
+  line = fit_clock(recorded, launches, tick_ns);
+  if (!line) return;
+  Process moved = on_host_clock(recorded, *line);
+  RecordedLaunches of_moved = launches_of(moved, tick_ns);
+  const ClockCheck after = check_clocks(moved, of_moved);
+  const std::optional<double> usual = median_on_idle(moved, of_moved);
+  const std::string known = fmt::format("; a correction is known to ± {}", time_text(line->error_ns));
+  if (!usual) {
+    clocks.problem += known + ", and nothing tells whether that is enough";
+  } else if (line->error_ns > kWellKnown * *usual) {
+    clocks.problem +=
+        known + fmt::format(", which is too coarse for launches of {}", time_text(*usual));
+  } else if (!after.trusted() || static_cast<double>(of_moved.counts.early) >
+                                     kMostEarly * static_cast<double>(of_moved.counts.joined)) {
+    clocks.problem += known + ", and kernels begin before their launches with it";
+  } else {
+    clocks = after;
+    clocks.drift_ppm = line->drift_ppm;
+    launches = std::move(of_moved);
+    moved_ = std::move(moved);
+  }
 }
 
 }  // namespace launchgap::recording

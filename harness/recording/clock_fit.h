@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "harness/recording/clock_check.h"
 #include "harness/recording/launches.h"
 
 namespace launchgap::recording {
@@ -33,5 +34,29 @@ std::optional<ClockLine> fit_clock(const Process& process,
 
 /// The same process with what the device did on the host's clock. Durations stay as they are.
 Process on_host_clock(const Process& process, const ClockLine& line);
+
+/// A process whose clocks agree as far as may be, with its launches.
+///
+/// Where check_clocks finds that they disagree, the device's times are moved by fit_clock's line. That
+/// is kept if it is known well enough to tell launches apart (its error is at most a tenth of their
+/// median on idle streams), if no more than one kernel in a thousand begins before its launch then, and
+/// if check_clocks is content. Else the times stay as they were recorded, and `clocks.problem` says
+/// why they cannot be used.
+class AlignedProcess {
+ public:
+  AlignedProcess(const Process& recorded, std::int64_t tick_ns);
+
+  const Process& process() const { return moved_ ? *moved_ : recorded_; }
+  /// As they were recorded, unless they were corrected.
+  RecordedLaunches launches;
+  ClockCheck clocks;
+  /// Where the clocks disagree and a line is known, whether or not it is good enough.
+  std::optional<ClockLine> line;
+  bool corrected() const { return moved_.has_value(); }
+
+ private:
+  const Process& recorded_;
+  std::optional<Process> moved_;
+};
 
 }  // namespace launchgap::recording

@@ -188,11 +188,24 @@ GpuGaps::GpuGaps(const Process& process, std::uint64_t gpu, bool clocks_agree) {
   for (const Work& item : work) {
     if (item.begin_ns > end_ns_) {
       const Call* const call = clocks_agree ? host.with(item.correlation) : nullptr;
+      const std::size_t first_part = parts_.size();
       add_gap(end_ns_, item.begin_ns, call, host, parts_, stalls);
+      see_pause(first_part);
     }
     end_ns_ = std::max(end_ns_, item.end_ns);
   }
   stalls_ = stalls.take();
+}
+
+void GpuGaps::see_pause(std::size_t first_part) {
+  std::int64_t own = 0;
+  for (std::size_t i = first_part; i < parts_.size(); ++i) {
+    if (parts_[i].cause == IdleCause::program) own += parts_[i].end_ns - parts_[i].begin_ns;
+  }
+  if (own < Pauses::kLeastPause) return;
+  ++pauses_.count;
+  pauses_.total_ns += own;
+  pauses_.longest_ns = std::max(pauses_.longest_ns, own);
 }
 
 Idleness GpuGaps::within(std::int64_t from_ns, std::int64_t to_ns) const {

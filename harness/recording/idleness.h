@@ -49,6 +49,13 @@ struct Stall {
   std::int64_t longest_ns = 0;  // the most that was lost in one gap
 };
 
+/// Gaps in which the GPU waited for the program, in no call of CUDA, for kLeastPause or longer.
+struct Pauses {
+  static constexpr std::int64_t kLeastPause = 1'000'000;
+  std::uint64_t count = 0;
+  std::int64_t total_ns = 0, longest_ns = 0;  // of the time in no call
+};
+
 /// The gaps of one GPU between its first work and its last, each with its cause. Without
 /// `clocks_agree` every cause is unknown.
 class GpuGaps {
@@ -63,11 +70,16 @@ class GpuGaps {
   Idleness within(std::int64_t from_ns, std::int64_t to_ns) const;
   /// What waits and allocations cost, most first.
   const std::vector<Stall>& stalls() const { return stalls_; }
+  const Pauses& pauses() const { return pauses_; }
 
  private:
+  /// Of the gap whose parts begin there.
+  void see_pause(std::size_t first_part);
+
   std::int64_t begin_ns_ = 0, end_ns_ = 0;
   std::vector<IdlePart> parts_;  // by begin, none overlapping another
   std::vector<Stall> stalls_;
+  Pauses pauses_;
 };
 
 }  // namespace launchgap::recording

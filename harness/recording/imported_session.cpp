@@ -16,6 +16,7 @@
 #include "harness/core/output_file.h"
 #include "harness/core/plan.h"
 #include "harness/core/printable.h"
+#include "harness/core/text.h"
 #include "harness/core/trace_state.h"
 #include "harness/core/version.h"
 #include "harness/record/recording_record.h"
@@ -23,7 +24,7 @@
 #include "harness/record/session_record.h"
 #include "harness/record/trace_record.h"
 #include "harness/record/writer.h"
-#include "harness/recording/clock_check.h"
+#include "harness/recording/clock_fit.h"
 #include "harness/recording/event_file.h"
 #include "harness/recording/job_figures.h"
 #include "harness/recording/launch_values.h"
@@ -138,6 +139,10 @@ std::vector<CountedCalls> calls_of(const Process& process) {
     own.count = count;
   }
   return calls;
+}
+
+std::string signed_time(std::int64_t nanoseconds) {
+  return quantity(static_cast<double>(nanoseconds), "ns");
 }
 
 /// Writes the samples of a case, in blocks.
@@ -272,27 +277,28 @@ class Import {
   }
 
   void write_runs(const Recording& recording,
-                  const Process& process,
+                  const Process& recorded,
                   const std::vector<ImportedRun>& runs) {
-    const std::int64_t tick = tick_ns(process);
-    auto launches = std::make_unique<RecordedLaunches>(launches_of(process, tick));
-    const ClockCheck clocks = check_clocks(process, *launches);
+    const std::int64_t tick = tick_ns(recorded);
+    AlignedProcess aligned(recorded, tick);
+    const Process& process = aligned.process();
+    const ClockCheck& clocks = aligned.clocks;
     const Extent extent = extent_of(process);
-    note(recording, process, *launches, clocks);
+    note(recording, process, aligned);
     for (const ImportedRun& run : runs) {
       RecordWriter writer = RecordWriter::create(run.records);
       write_run(writer, recording, process, run, extent);
-      write_recording(writer, recording, process, tick, clocks);
+      write_recording(writer, recording, process, tick, aligned);
       const GpuGaps gaps(process, run.gpu, clocks.trusted());
       const JobFigures job =
-          job_figures(process, *launches, gaps, run.gpu, tick, request_.step, clocks.trusted());
-      write_trace(writer, process, *launches, job);
+          job_figures(process, aligned.launches, gaps, run.gpu, tick, request_.step, clocks.trusted());
+      write_trace(writer, process, aligned.launches, job);
       writer.write(record_to_json(job.record));
       const bool has_unknown = &run == &runs.front();
       for (const RecordedCase& own :
-           launch_cases(process, *launches, run.gpu, has_unknown, clocks.trusted()))
+           launch_cases(process, aligned.launches, run.gpu, has_unknown, clocks.trusted()))
         write_case(writer, own, recording.recorder);
-      if (&run == &runs.back()) launches.reset();  // it is large
+      if (&run == &runs.back()) aligned.launches = {};  // they are large
       for (const RecordedCase& own :
            step_cases(process, run.gpu, gaps, request_.step))
         write_case(writer, own, recording.recorder);
@@ -345,7 +351,8 @@ class Import {
                               const Recording& recording,
                               const Process& process,
                               std::int64_t tick,
-                              const ClockCheck& clocks) {
+                              const AlignedProcess& aligned) {
+    const ClockCheck& clocks = aligned.clocks;
     RecordingRecord record;
     record.file = recording.file.filename().string();
     record.recorder = recording.recorder;
@@ -358,6 +365,12 @@ class Import {
     record.clock_ahead_most_ns = clocks.ahead_most_ns;
     record.clock_drift_ppm = clocks.drift_ppm;
     record.clock_problem = clocks.problem;
+    record.clock_corrected = aligned.corrected();
+    if (aligned.line) {
+      record.clock_offset_ns = aligned.line->ahead_ns;
+      record.clock_offset_error_ns = aligned.line->error_ns;
+      record.clock_drift_ppm = aligned.line->drift_ppm;
+    }
     record.calls = process.trace.calls.size();
     record.threads = process.threads.size();
     record.streams = process.streams.size();
@@ -385,13 +398,12 @@ class Import {
   /// What a reader should know at once.
   void note(const Recording& recording,
             const Process& process,
-            const RecordedLaunches& launches,
-            const ClockCheck& clocks) {
+            const AlignedProcess& aligned) {
     const std::string of =
         recording.processes.size() > 1
             ? fmt::format("{}, process {}", recording.file.filename().string(), process.pid)
             : recording.file.filename().string();
-    const JoinCounts& counts = launches.counts;
+    const JoinCounts& counts = aligned.launches.counts;
     if (counts.kernels == 0) {
       lines_.push_back(
           fmt::format("{}: it has calls and no kernels, so it says what calls cost and nothing of "
@@ -407,9 +419,16 @@ class Import {
                                    of,
                                    counts.launches_without_kernel,
                                    counts.launches));
-    if (!clocks.trusted())
+    if (!aligned.clocks.trusted())
       lines_.push_back(fmt::format(
-          "{}: {}, so there are no times from a call to its kernel", of, clocks.problem));
+          "{}: {}, so there are no times from a call to its kernel", of, aligned.clocks.problem));
+    if (aligned.corrected())
+      lines_.push_back(fmt::format("{}: the GPU's clock was {} ahead of the host's, and {:.3g} ppm "
+                                   "faster; its times were corrected, to ± {}",
+                                   of,
+                                   signed_time(aligned.line->ahead_ns),
+                                   aligned.line->drift_ppm,
+                                   quantity(aligned.line->error_ns, "ns")));
     for (const std::string& remark : recording.remarks)
       lines_.push_back(fmt::format("{}: {}", of, remark));
   }

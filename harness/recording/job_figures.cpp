@@ -122,6 +122,8 @@ JobFigures job_figures(const Process& process,
                                      stall.lost_ns,
                                      stall.longest_ns});
   }
+  const Pauses& pauses = gaps.pauses();
+  figures.record.pauses = {pauses.count, pauses.total_ns, pauses.longest_ns};
   return figures;
 }
 

@@ -105,7 +105,8 @@ double median(std::vector<double> values) {
 }
 
 void add_first_launches(const RecordedProcess& process, std::vector<Cause>& causes) {
-  constexpr double kSlower = 1.5, kWorthIt = 0.001, kToAct = 0.01, kExplains = 0.25;
+  constexpr double kSlower = 1.5, kMuchSlower = 10, kWorthIt = 0.005, kToAct = 0.01;
+  constexpr double kExplains = 0.25;
   if (!process.job.first_launches) return;
   const FirstLaunches& firsts = *process.job.first_launches;
   const auto extra = static_cast<double>(firsts.extra_ns);
@@ -113,7 +114,9 @@ void add_first_launches(const RecordedProcess& process, std::vector<Cause>& caus
                                           : static_cast<double>(firsts.slow_firsts) /
                                                 static_cast<double>(firsts.slow);
   if (firsts.chance > kCertain || firsts.first_p50_ns < kSlower * firsts.later_p50_ns) return;
-  if (process.share(extra) < kWorthIt && of_slow < kExplains) return;
+  if (process.share(extra) < kWorthIt && of_slow < kExplains &&
+      firsts.first_p50_ns < kMuchSlower * firsts.later_p50_ns)
+    return;
   Cause cause =
       process.cause("first-launches",
                     process.share(extra) >= kToAct ? AdviceSeverity::act : AdviceSeverity::know);
@@ -189,6 +192,28 @@ void add_stalls(const RecordedProcess& process, std::vector<Cause>& causes) {
   }
 }
 
+void add_pauses(const RecordedProcess& process, std::vector<Cause>& causes) {
+  constexpr double kWorthIt = 0.05;
+  const PausesRecord& pauses = process.job.pauses;
+  const auto lost = static_cast<double>(pauses.total_ns);
+  if (process.share(lost) < kWorthIt) return;
+  Cause cause = process.cause("program-pauses", AdviceSeverity::act);
+  cause.seen = fmt::format(
+      "The program leaves the GPU without work for long: {} in pauses of 1 ms or more, {} of the "
+      "recording.",
+      time_text(lost),
+      percent_text(process.share(lost)));
+  cause.evidence = fmt::format("{} pauses in no call of CUDA; the longest takes {}",
+                               pauses.count,
+                               time_text(static_cast<double>(pauses.longest_ns)));
+  cause.advice =
+      "See what the program does there: loading data, checkpoints, logging, collecting garbage; let "
+      "other threads or processes do it ahead of time.";
+  cause.lost_ns = lost;
+  cause.lost_share = process.share(lost);
+  causes.push_back(std::move(cause));
+}
+
 /// What is said only of a GPU that idles, between launches that find nothing left to do.
 void add_launch_bound(const RecordedProcess& process, std::vector<Cause>& causes) {
   constexpr double kIdle = 0.2, kMost = 2.0 / 3, kHalf = 0.5;
@@ -206,8 +231,10 @@ void add_launch_bound(const RecordedProcess& process, std::vector<Cause>& causes
            static_cast<double>(kernels.size());
   };
   const double idle_ns = *process.idle_share * process.length_ns.value_or(0);
+  // Between launches: long pauses are another cause.
   const double host = process.of_job("idle_program_ns").value_or(0) +
-                      process.of_job("idle_calling_ns").value_or(0);
+                      process.of_job("idle_calling_ns").value_or(0) -
+                      static_cast<double>(process.job.pauses.total_ns);
   const std::string common = fmt::format("the GPU is idle {} of the time; {} of the launches find "
                                          "an idle stream; a kernel takes {} (median)",
                                          percent_text(*process.idle_share),
@@ -327,7 +354,7 @@ void add_kernel_changes(const RecordedProcess& process, std::vector<Cause>& caus
         "At the same place of the same work, {} takes {} or {} longer: one of {} kernels whose "
         "times crowd around two values.",
         name_text(most.name),
-        time_text(*most.fast_ns),
+        time_text(*most.fast_mode_ns),
         time_text(*most.modes_apart_ns),
         modal.size());
     cause.evidence = named(modal, [](const CountedKernels& kernel) {
@@ -335,7 +362,7 @@ void add_kernel_changes(const RecordedProcess& process, std::vector<Cause>& caus
                          name_text(kernel.name),
                          percent_text(*kernel.slow_mode_share),
                          time_text(*kernel.modes_apart_ns),
-                         time_text(*kernel.fast_ns));
+                         time_text(*kernel.fast_mode_ns));
     });
     cause.advice =
         "See what runs beside it (other streams, copies, collectives) and whether its input "
@@ -403,6 +430,7 @@ std::vector<Cause> causes(const SessionData& session) {
     const RecordedProcess process(session, job);
     std::vector<Cause> own;
     add_stalls(process, own);
+    add_pauses(process, own);
     add_launch_bound(process, own);
     add_first_launches(process, own);
     add_kernel_changes(process, own);
