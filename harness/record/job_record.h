@@ -14,12 +14,12 @@ namespace launchgap {
 
 /// Each kernel's first launch beside its later ones, by the time of the calls.
 struct FirstLaunches {
-  std::uint64_t kernels = 0;   // by name, that have later launches enough to compare with
-  double chance = 1;           // that such firsts come about where firsts are like the others
-  double first_p50_ns = 0;     // median of the firsts
-  double later_p50_ns = 0;     // median of the kernels' own medians of what came later
-  std::int64_t extra_ns = 0;   // what the firsts took beyond these, all together
-  std::uint64_t slow = 0;      // launches whose call took longer than the 99th percentile
+  std::uint64_t kernels = 0;      // by name, that have later launches enough to compare with
+  double chance = 1;              // that such firsts come about where firsts are like the others
+  double first_p50_ns = 0;        // median of the firsts
+  double later_p50_ns = 0;        // median of the kernels' own medians of what came later
+  std::int64_t extra_ns = 0;      // what the firsts took beyond these, all together
+  std::uint64_t slow = 0;         // launches whose call took longer than the 99th percentile
   std::uint64_t slow_firsts = 0;  // of these, first launches of a kernel
 
   static void fields(auto& self, auto&& field) {
@@ -91,8 +91,8 @@ struct StepVariation {
 
 struct JobRecord {
   static constexpr std::string_view kName = "job";
-  /// Of each sample of `recorded/step`, which step it is: the number behind the name's "#", or where
-  /// there is none the place among the steps, from 0.
+  /// Of each sample of `recorded/step`, which step it is: the number behind the name's "#", or
+  /// where there is none the place among the steps, from 0.
   std::vector<std::uint64_t> steps;
   std::optional<FirstLaunches> first_launches;
   std::vector<StallRecord> stalls;

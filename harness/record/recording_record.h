@@ -41,7 +41,7 @@ struct RecordingRecord {
   std::optional<std::int64_t> clock_offset_ns;
   std::optional<double> clock_offset_error_ns;
   bool clock_corrected = false;  // whether the samples are on the host's clock for it
-  std::string clock_problem;  // why launch latencies are missing; empty where they are not
+  std::string clock_problem;     // why launch latencies are missing; empty where they are not
   std::uint64_t calls = 0, threads = 0, streams = 0;
   std::vector<LeftOutRecords> left_out;
   std::vector<std::string> remarks;

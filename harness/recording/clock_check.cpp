@@ -125,7 +125,8 @@ ClockCheck check_clocks(const Process& process, const RecordedLaunches& launches
   // Of several devices, each has a clock of its own, and no record tells for which a wait was.
   if (has_one_gpu(process)) {
     for (const ClockBound& bound : outlasting(process, delays))
-      check.ahead_least_ns = std::max(check.ahead_least_ns.value_or(bound.ahead_ns), bound.ahead_ns);
+      check.ahead_least_ns =
+          std::max(check.ahead_least_ns.value_or(bound.ahead_ns), bound.ahead_ns);
   }
 
   const bool ahead =

@@ -41,7 +41,8 @@ std::vector<Bound> hull(std::vector<Bound> points, double sign) {
 double argmax(double low, double high, const std::function<double(double)>& function) {
   for (int i = 0; i < 200; ++i) {
     const double left = low + (high - low) / 3, right = high - (high - low) / 3;
-    (function(left) < function(right) ? low : high) = function(left) < function(right) ? left : right;
+    (function(left) < function(right) ? low : high) =
+        function(left) < function(right) ? left : right;
   }
   return (low + high) / 2;
 }
@@ -175,7 +176,8 @@ AlignedProcess::AlignedProcess(const Process& recorded, std::int64_t tick_ns)
   RecordedLaunches of_moved = launches_of(moved, tick_ns);
   const ClockCheck after = check_clocks(moved, of_moved);
   const std::optional<double> usual = median_on_idle(moved, of_moved);
-  const std::string known = fmt::format("; a correction is known to ± {}", time_text(line->error_ns));
+  const std::string known =
+      fmt::format("; a correction is known to ± {}", time_text(line->error_ns));
   if (!usual) {
     clocks.problem += known + ", and nothing tells whether that is enough";
   } else if (line->error_ns > kWellKnown * *usual) {

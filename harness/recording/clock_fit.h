@@ -1,5 +1,5 @@
-// How far a device's clock is ahead of the host's at each time of a recording, as far as causes come
-// before effects, and the recording with that taken back.
+// How far a device's clock is ahead of the host's at each time of a recording, as far as causes
+// come before effects, and the recording with that taken back.
 #pragma once
 
 #include <cstdint>
@@ -37,11 +37,11 @@ Process on_host_clock(const Process& process, const ClockLine& line);
 
 /// A process whose clocks agree as far as may be, with its launches.
 ///
-/// Where check_clocks finds that they disagree, the device's times are moved by fit_clock's line. That
-/// is kept if it is known well enough to tell launches apart (its error is at most a tenth of their
-/// median on idle streams), if no more than one kernel in a thousand begins before its launch then, and
-/// if check_clocks is content. Else the times stay as they were recorded, and `clocks.problem` says
-/// why they cannot be used.
+/// Where check_clocks finds that they disagree, the device's times are moved by fit_clock's line.
+/// That is kept if it is known well enough to tell launches apart (its error is at most a tenth of
+/// their median on idle streams), if no more than one kernel in a thousand begins before its launch
+/// then, and if check_clocks is content. Else the times stay as they were recorded, and
+/// `clocks.problem` says why they cannot be used.
 class AlignedProcess {
  public:
   AlignedProcess(const Process& recorded, std::int64_t tick_ns);

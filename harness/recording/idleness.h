@@ -43,8 +43,8 @@ struct Stall {
   std::uint32_t call = 0;                // Call::id: the name
   std::uint64_t gaps = 0;                // that such calls took part in; as many works came late
   std::int64_t idle_ns = 0;              // of these gaps, the time in the calls
-  /// By how much these gaps would be shorter if the calls had taken no time at all: the thread would
-  /// have gone on by that much earlier, also where the GPU was busy when the call began.
+  /// By how much these gaps would be shorter if the calls had taken no time at all: the thread
+  /// would have gone on by that much earlier, also where the GPU was busy when the call began.
   std::int64_t lost_ns = 0;
   std::int64_t longest_ns = 0;  // the most that was lost in one gap
 };

@@ -290,8 +290,8 @@ class Import {
       write_run(writer, recording, process, run, extent);
       write_recording(writer, recording, process, tick, aligned);
       const GpuGaps gaps(process, run.gpu, clocks.trusted());
-      const JobFigures job =
-          job_figures(process, aligned.launches, gaps, run.gpu, tick, request_.step, clocks.trusted());
+      const JobFigures job = job_figures(
+          process, aligned.launches, gaps, run.gpu, tick, request_.step, clocks.trusted());
       write_trace(writer, process, aligned.launches, job);
       writer.write(record_to_json(job.record));
       const bool has_unknown = &run == &runs.front();
@@ -299,8 +299,7 @@ class Import {
            launch_cases(process, aligned.launches, run.gpu, has_unknown, clocks.trusted()))
         write_case(writer, own, recording.recorder);
       if (&run == &runs.back()) aligned.launches = {};  // they are large
-      for (const RecordedCase& own :
-           step_cases(process, run.gpu, gaps, request_.step))
+      for (const RecordedCase& own : step_cases(process, run.gpu, gaps, request_.step))
         write_case(writer, own, recording.recorder);
       EndRecord end;
       end.status = "ok";
@@ -396,9 +395,7 @@ class Import {
   }
 
   /// What a reader should know at once.
-  void note(const Recording& recording,
-            const Process& process,
-            const AlignedProcess& aligned) {
+  void note(const Recording& recording, const Process& process, const AlignedProcess& aligned) {
     const std::string of =
         recording.processes.size() > 1
             ? fmt::format("{}, process {}", recording.file.filename().string(), process.pid)
@@ -423,12 +420,13 @@ class Import {
       lines_.push_back(fmt::format(
           "{}: {}, so there are no times from a call to its kernel", of, aligned.clocks.problem));
     if (aligned.corrected())
-      lines_.push_back(fmt::format("{}: the GPU's clock was {} ahead of the host's, and {:.3g} ppm "
-                                   "faster; its times were corrected, to ± {}",
-                                   of,
-                                   signed_time(aligned.line->ahead_ns),
-                                   aligned.line->drift_ppm,
-                                   quantity(aligned.line->error_ns, "ns")));
+      lines_.push_back(
+          fmt::format("{}: the GPU's clock was {} ahead of the host's, and {:.3g} ppm "
+                      "faster; its times were corrected, to ± {}",
+                      of,
+                      signed_time(aligned.line->ahead_ns),
+                      aligned.line->drift_ppm,
+                      quantity(aligned.line->error_ns, "ns")));
     for (const std::string& remark : recording.remarks)
       lines_.push_back(fmt::format("{}: {}", of, remark));
   }

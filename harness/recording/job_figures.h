@@ -1,5 +1,5 @@
-// What an imported run says of its job beyond the samples of its cases: its kernels, first launches,
-// stalls, and how launches vary by step.
+// What an imported run says of its job beyond the samples of its cases: its kernels, first
+// launches, stalls, and how launches vary by step.
 #pragma once
 
 #include <cstdint>

@@ -36,9 +36,9 @@ struct RepeatedWork {
 };
 
 /// The repetitions of each stream's kernels. A repetition begins at a kernel that occurs once in
-/// it: of the kernels that occur kLeastRepeats times or more, the one with the fewest occurrences of
-/// which kSameWork of the stretches from one to the next have the same kernels in the same order.
-/// Other stretches, as of a warm-up, take no part.
+/// it: of the kernels that occur kLeastRepeats times or more, the one with the fewest occurrences
+/// of which kSameWork of the stretches from one to the next have the same kernels in the same
+/// order. Other stretches, as of a warm-up, take no part.
 RepeatedWork repeated_work(const Process& process, const std::vector<KernelSeries>& series);
 
 inline constexpr std::size_t kLeastRepeats = 10;

@@ -54,7 +54,7 @@ std::vector<Step> steps_of(const Process& process, std::string_view name) {
   }
   std::ranges::stable_sort(steps, {}, &Step::begin_ns);
   if (!numbered) {
-    for (std::uint64_t i = 0; Step& step : steps) step.number = i++;
+    for (std::uint64_t i = 0; Step & step : steps) step.number = i++;
   }
   return steps;
 }

@@ -19,8 +19,8 @@ struct Step {
 /// named ProfilerStep.
 std::vector<Step> steps_of(const Process& process, std::string_view name);
 
-/// Of the launches on one GPU that began in a step: of those on idle streams the time to the kernel,
-/// where the clocks agree, and of all the time of the call.
+/// Of the launches on one GPU that began in a step: of those on idle streams the time to the
+/// kernel, where the clocks agree, and of all the time of the call.
 std::vector<StepVariation> step_variation(const Process& process,
                                           const RecordedLaunches& launches,
                                           std::uint64_t gpu,

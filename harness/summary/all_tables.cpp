@@ -141,8 +141,8 @@ const std::vector<Table>& all_tables() {
       outlier_devices_table(), fallback_table(),  fallback_sentences_table(),
       observer_table(),        parts_table(),     flag_check_table(),
       kernels_table(),         memory_table(),    traces_table(),
-      recordings_table(),      causes_table(), sentences_table(), advice_table(),
-      published_table(),       fit_table(),
+      recordings_table(),      causes_table(),    sentences_table(),
+      advice_table(),          published_table(), fit_table(),
   };
   return tables;
 }

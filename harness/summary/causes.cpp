@@ -110,9 +110,9 @@ void add_first_launches(const RecordedProcess& process, std::vector<Cause>& caus
   if (!process.job.first_launches) return;
   const FirstLaunches& firsts = *process.job.first_launches;
   const auto extra = static_cast<double>(firsts.extra_ns);
-  const double of_slow = firsts.slow == 0 ? 0
-                                          : static_cast<double>(firsts.slow_firsts) /
-                                                static_cast<double>(firsts.slow);
+  const double of_slow =
+      firsts.slow == 0 ? 0
+                       : static_cast<double>(firsts.slow_firsts) / static_cast<double>(firsts.slow);
   if (firsts.chance > kCertain || firsts.first_p50_ns < kSlower * firsts.later_p50_ns) return;
   if (process.share(extra) < kWorthIt && of_slow < kExplains &&
       firsts.first_p50_ns < kMuchSlower * firsts.later_p50_ns)
@@ -207,7 +207,8 @@ void add_pauses(const RecordedProcess& process, std::vector<Cause>& causes) {
                                pauses.count,
                                time_text(static_cast<double>(pauses.longest_ns)));
   cause.advice =
-      "See what the program does there: loading data, checkpoints, logging, collecting garbage; let "
+      "See what the program does there: loading data, checkpoints, logging, collecting garbage; "
+      "let "
       "other threads or processes do it ahead of time.";
   cause.lost_ns = lost;
   cause.lost_share = process.share(lost);
@@ -235,11 +236,12 @@ void add_launch_bound(const RecordedProcess& process, std::vector<Cause>& causes
   const double host = process.of_job("idle_program_ns").value_or(0) +
                       process.of_job("idle_calling_ns").value_or(0) -
                       static_cast<double>(process.job.pauses.total_ns);
-  const std::string common = fmt::format("the GPU is idle {} of the time; {} of the launches find "
-                                         "an idle stream; a kernel takes {} (median)",
-                                         percent_text(*process.idle_share),
-                                         percent_text(on_idle),
-                                         time_text(median(kernels)));
+  const std::string common = fmt::format(
+      "the GPU is idle {} of the time; {} of the launches find "
+      "an idle stream; a kernel takes {} (median)",
+      percent_text(*process.idle_share),
+      percent_text(on_idle),
+      time_text(median(kernels)));
   if (host >= kHalf * idle_ns && between > call) {
     Cause cause = process.cause("slow-host", AdviceSeverity::act);
     cause.seen = fmt::format(
@@ -247,13 +249,15 @@ void add_launch_bound(const RecordedProcess& process, std::vector<Cause>& causes
         "GPU waits for it {} of the time.",
         time_text(between),
         percent_text(process.share(host)));
-    cause.evidence = fmt::format("a launch call takes {}; {} of the kernels are shorter than the "
-                                 "time from launch to launch; {}",
-                                 time_text(call),
-                                 percent_text(shorter_than(between + call)),
-                                 common);
+    cause.evidence = fmt::format(
+        "a launch call takes {}; {} of the kernels are shorter than the "
+        "time from launch to launch; {}",
+        time_text(call),
+        percent_text(shorter_than(between + call)),
+        common);
     cause.advice =
-        "Let the host do less for each launch (a compiled or captured step, larger batches, work of "
+        "Let the host do less for each launch (a compiled or captured step, larger batches, work "
+        "of "
         "the program on another thread), or let it run on a faster core.";
     cause.lost_ns = host;
     cause.lost_share = process.share(host);
@@ -320,9 +324,13 @@ void add_kernel_changes(const RecordedProcess& process, std::vector<Cause>& caus
     return lost >= kToAct * total ? AdviceSeverity::act : AdviceSeverity::know;
   };
   if (!changed.empty()) {
-    const double lost = sum(changed);
+    // What became faster is worth knowing, and nothing is lost by it.
+    double slower = 0;
+    for (const Found& one : changed)
+      slower += *one.kernel->late_ns > *one.kernel->early_ns ? one.lost_ns : 0;
+    sum(changed);
     const CountedKernels& most = *changed.front().kernel;
-    Cause cause = process.cause("kernel-changed", severity(lost));
+    Cause cause = process.cause("kernel-changed", severity(slower));
     cause.seen = fmt::format(
         "{} of {} kernels that do the same work again and again changed on the way; {} takes {} in "
         "the later half of the repetitions, and took {} in the earlier.",
@@ -342,8 +350,10 @@ void add_kernel_changes(const RecordedProcess& process, std::vector<Cause>& caus
     cause.advice =
         "See whether its input changed; if not, watch the GPU's clocks, temperature and neighbours "
         "while the job runs.";
-    cause.lost_ns = lost;
-    cause.lost_share = process.share(lost);
+    if (slower > 0) {
+      cause.lost_ns = slower;
+      cause.lost_share = process.share(slower);
+    }
     causes.push_back(std::move(cause));
   }
   if (!modal.empty()) {
@@ -396,7 +406,8 @@ void add_stragglers(const SessionData& session, std::vector<Cause>& causes) {
         check.steps,
         percent_text(check.slower));
     cause.advice =
-        "Compare that rank's GPU and host with the others': clocks, power, temperature, PCIe, other "
+        "Compare that rank's GPU and host with the others': clocks, power, temperature, PCIe, "
+        "other "
         "processes; and see whether it has more work.";
   } else {
     cause.code = "rotating-straggler";

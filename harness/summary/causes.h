@@ -18,9 +18,9 @@ struct Cause {
   std::optional<int> replicate;  // the process on it
   std::string_view code;         // "wait-stalls"
   AdviceSeverity severity = AdviceSeverity::know;
-  std::string seen;      // one sentence
-  std::string evidence;  // the numbers behind it, apart by "; "
-  std::string advice;    // what to do, one sentence
+  std::string seen;                           // one sentence
+  std::string evidence;                       // the numbers behind it, apart by "; "
+  std::string advice;                         // what to do, one sentence
   std::optional<double> lost_ns, lost_share;  // what it costs, and of which the recording's length
 };
 

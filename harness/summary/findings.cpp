@@ -99,7 +99,9 @@ std::vector<Variation> variations_by_step(const SessionData& session) {
 /// The levels that add up: of a run with steps, its samples' variation is that of launches and
 /// steps; a kind has the means of its devices.
 void add_shares(const SessionData& session, std::vector<Variation>& all) {
-  const auto variance = [](const Variation& own) { return std::log1p(own.cv.value * own.cv.value); };
+  const auto variance = [](const Variation& own) {
+    return std::log1p(own.cv.value * own.cv.value);
+  };
   using Key = std::tuple<std::string, CaseName, std::string, std::string>;
   const auto key_of = [](const std::string& scope, const Variation& own) {
     return Key{own.key.arm + "/" + own.key.setup.text(), own.key.name, own.metric, scope};
@@ -108,7 +110,8 @@ void add_shares(const SessionData& session, std::vector<Variation>& all) {
     double run = 0, steps = 0, devices = 0;
     std::size_t runs_with_steps = 0;
     double total() const {
-      const double within = runs_with_steps > 0 ? steps / static_cast<double>(runs_with_steps) : run;
+      const double within =
+          runs_with_steps > 0 ? steps / static_cast<double>(runs_with_steps) : run;
       return within + devices;
     }
   };
@@ -120,7 +123,8 @@ void add_shares(const SessionData& session, std::vector<Variation>& all) {
       continue;
     }
     Sums& sums = of_device[key_of(own.scope, own)];
-    const bool by_step = own.level == VariationLevel::launches || own.level == VariationLevel::steps;
+    const bool by_step =
+        own.level == VariationLevel::launches || own.level == VariationLevel::steps;
     (by_step ? sums.steps : sums.run) += variance(own);
     if (own.level == VariationLevel::steps) ++sums.runs_with_steps;
   }

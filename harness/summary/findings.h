@@ -24,8 +24,8 @@ struct Variation {
   CaseKey key;        // the device is empty where the scope is a kind
   std::string metric;
   VariationLevel level;
-  std::size_t groups = 0;  // steps, runs, or devices
-  stats::Estimate cv;      // coefficient of variation, with its 95 % interval
+  std::size_t groups = 0;          // steps, runs, or devices
+  stats::Estimate cv;              // coefficient of variation, with its 95 % interval
   std::optional<int> replicate{};  // the recorded run, of launches and steps
   /// Of the variance of the logarithms at this level and all others that this one does not contain.
   double share = 0;

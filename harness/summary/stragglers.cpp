@@ -20,8 +20,8 @@ double median(std::vector<double> values) {
   return stats::quantile(values, 0.5).value_or(0);
 }
 
-/// That any of k ranks is the slowest in so many of n steps, if each is with 1/k: Bonferroni's bound
-/// of the largest of k binomial numbers.
+/// That any of k ranks is the slowest in so many of n steps, if each is with 1/k: Bonferroni's
+/// bound of the largest of k binomial numbers.
 double chance_of(std::size_t ranks, std::size_t steps, std::size_t slowest) {
   if (slowest == 0) return 1;
   const boost::math::binomial distribution(static_cast<double>(steps),
@@ -167,8 +167,7 @@ StragglerCheck check_stragglers(std::span<const std::vector<double>> ranks) {
   check.slower = median(slower);
   // Halfway between chance and always.
   const double often_enough = (1 + 1 / static_cast<double>(check.ranks)) / 2;
-  const double share =
-      static_cast<double>(check.slowest_steps) / static_cast<double>(check.steps);
+  const double share = static_cast<double>(check.slowest_steps) / static_cast<double>(check.steps);
   if (check.chance <= kCertain && share >= often_enough && check.slower >= kPersistentLoss) {
     check.straggler = Straggler::persistent;
   } else if (check.steps >= kFewestSteps && check.lost_share >= kRotatingLoss &&
@@ -200,7 +199,8 @@ RankedJob ranked_job(const SessionData& session) {
   job.times.resize(found.size());
   std::size_t common = 0;
   for (const auto& [number, first] : times.front()) {
-    const bool all = std::ranges::all_of(times, [&](const auto& own) { return own.contains(number); });
+    const bool all =
+        std::ranges::all_of(times, [&](const auto& own) { return own.contains(number); });
     if (!all) continue;
     ++common;
     for (std::size_t rank = 0; rank < times.size(); ++rank)

@@ -40,9 +40,9 @@ struct RankedJob {
   bool without_collectives = false;  // the time in which a GPU only talked to others is left out
 };
 
-/// The recorded processes of a session, if they are ranks of one job: they have ranks, each another;
-/// or they are of one file; or they ran at the same time, by Unix time. Empty if they are not, or
-/// have fewer than two steps in common.
+/// The recorded processes of a session, if they are ranks of one job: they have ranks, each
+/// another; or they are of one file; or they ran at the same time, by Unix time. Empty if they are
+/// not, or have fewer than two steps in common.
 RankedJob ranked_job(const SessionData& session);
 
 }  // namespace launchgap

@@ -74,27 +74,28 @@ std::vector<KernelSums> sum_kernels(const Tabled& from) {
   std::map<std::pair<std::array<std::string, 5>, int>, KernelSums> sums;
   const TraceInfo* of_length = nullptr;
   std::optional<double> length;
-  see_entries(from.session,
-              &TraceRecord::kernels,
-              [&](const TraceInfo& trace, const CountedKernels& entry) {
-                const bool recorded = trace.record.state == text_of(TraceState::recorded);
-                if (recorded && of_length != &trace) {
-                  of_length = &trace;
-                  length = length_of_job(from.session, trace);
-                }
-                const std::string name = trace.record.case_name.value_or("");
-                const std::string grid = shape_text(entry.grid), block = shape_text(entry.block);
-                KernelSums& own = sums[{{trace.device, name, entry.name, grid, block},
-                                        recorded ? trace.replicate : 0}];
-                own.device = trace.device;
-                own.case_name = name;
-                own.grid = grid;
-                own.block = block;
-                add_kernel(own, entry);
-                if (!recorded) return;
-                own.replicate = trace.replicate;
-                if (length) own.gpu_share = static_cast<double>(entry.total_ns) / *length;
-              });
+  see_entries(
+      from.session,
+      &TraceRecord::kernels,
+      [&](const TraceInfo& trace, const CountedKernels& entry) {
+        const bool recorded = trace.record.state == text_of(TraceState::recorded);
+        if (recorded && of_length != &trace) {
+          of_length = &trace;
+          length = length_of_job(from.session, trace);
+        }
+        const std::string name = trace.record.case_name.value_or("");
+        const std::string grid = shape_text(entry.grid), block = shape_text(entry.block);
+        KernelSums& own =
+            sums[{{trace.device, name, entry.name, grid, block}, recorded ? trace.replicate : 0}];
+        own.device = trace.device;
+        own.case_name = name;
+        own.grid = grid;
+        own.block = block;
+        add_kernel(own, entry);
+        if (!recorded) return;
+        own.replicate = trace.replicate;
+        if (length) own.gpu_share = static_cast<double>(entry.total_ns) / *length;
+      });
   std::vector<KernelSums> rows;
   for (auto& [key, own] : sums) rows.push_back(std::move(own));
   return rows;
@@ -106,9 +107,7 @@ std::vector<MemorySums> sum_memory(const Tabled& from) {
   };
   std::map<std::array<std::string, 6>, MemorySums> sums;  // by text, which is the order of rows
   see_entries(
-      from.session,
-      &TraceRecord::memory,
-      [&](const TraceInfo& trace, const CountedMemory& entry) {
+      from.session, &TraceRecord::memory, [&](const TraceInfo& trace, const CountedMemory& entry) {
         const std::string& device = trace.device;
         const std::string name = trace.record.case_name.value_or("");
         const std::string pool = entry.pool != 0 ? "yes" : "no";
