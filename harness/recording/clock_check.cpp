@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
+#include <unordered_map>
 #include <vector>
 
 #include <fmt/format.h>
@@ -55,6 +57,59 @@ std::vector<ClockBound> outlasting(const Process& process, std::vector<Delay> de
     if (last_end) bounds.push_back({wait->end_ns, *last_end - wait->end_ns});
   }
   return bounds;
+}
+
+/// Of waits for a stream, the shortest time by which work outlasts one. No record tells for which
+/// stream a wait was, but all that was launched before it has ended on one of them. It may have
+/// been one that had nothing to do; not all of kLeastWaits, where the process has one stream.
+std::optional<std::int64_t> shortest_outlasting(const Process& process,
+                                                const RecordedLaunches& launches) {
+  constexpr std::size_t kLeastWaits = 10;
+  const activity::Trace& trace = process.trace;
+  std::vector<const Call*> waits;
+  std::unordered_map<std::uint32_t, std::int64_t> returned;
+  for (const Call& call : trace.calls) {
+    if (!has_times(call)) continue;
+    const std::string_view name = trace.name(call.id);
+    if (name.starts_with("cudaStreamSynchronize") || name.starts_with("cuStreamSynchronize"))
+      waits.push_back(&call);
+    if (call.purpose == activity::Purpose::copy || call.purpose == activity::Purpose::fill)
+      returned.emplace(call.correlation, call.end_ns);
+  }
+  if (waits.size() < kLeastWaits) return std::nullopt;
+  struct Work {
+    std::int64_t returned_ns, end_ns;
+    std::uint32_t stream;
+  };
+  std::vector<Work> work;
+  for (const RecordedLaunch& launch : launches.launches) {
+    if (launch.stream)
+      work.push_back({trace.calls[launch.call].end_ns, launch.end_ns, *launch.stream});
+  }
+  for (const activity::Transfer& transfer : trace.transfers) {
+    const auto call = returned.find(transfer.correlation);
+    if (has_times(transfer) && call != returned.end())
+      work.push_back({call->second, transfer.end_ns, transfer.stream});
+  }
+  std::ranges::sort(work, {}, &Work::returned_ns);
+  std::ranges::sort(waits, {}, &Call::begin_ns);
+  std::map<std::uint32_t, std::int64_t> last_end;  // of each stream
+  std::optional<std::int64_t> shortest;
+  std::size_t seen = 0;
+  auto next = work.begin();
+  for (const Call* const wait : waits) {
+    for (; next != work.end() && next->returned_ns <= wait->begin_ns; ++next) {
+      std::int64_t& last = last_end.try_emplace(next->stream, next->end_ns).first->second;
+      last = std::max(last, next->end_ns);
+    }
+    if (last_end.empty()) continue;
+    const auto first =
+        std::ranges::min_element(last_end, {}, [](const auto& own) { return own.second; });
+    const std::int64_t outlasts = first->second - wait->end_ns;
+    shortest = std::min(shortest.value_or(outlasts), outlasts);
+    ++seen;
+  }
+  return seen >= kLeastWaits ? shortest : std::nullopt;
 }
 
 /// The slope of the shortest delays over time, in ten windows; nothing for a short recording.
@@ -128,6 +183,10 @@ ClockCheck check_clocks(const Process& process, const RecordedLaunches& launches
       check.ahead_least_ns =
           std::max(check.ahead_least_ns.value_or(bound.ahead_ns), bound.ahead_ns);
   }
+
+  const auto of_streams = shortest_outlasting(process, launches);
+  if (of_streams.value_or(0) > kConversionError)
+    check.ahead_least_ns = std::max(check.ahead_least_ns.value_or(*of_streams), *of_streams);
 
   const bool ahead =
       shortest > kLongestQueue || check.ahead_least_ns.value_or(0) > kConversionError;

@@ -28,7 +28,8 @@ ClockBounds clock_bounds(const Process& process, const RecordedLaunches& launche
 /// By causes and effects: a kernel cannot begin before its launch, so the device's clock is ahead
 /// by at most the shortest time from a call to its kernel; and what a wait for the device waited
 /// for has ended when it returns, so it is ahead by at least the longest time that a kernel seems
-/// to outlast such a wait.
+/// to outlast such a wait. Of ten waits for a stream or more it is ahead by the shortest time that
+/// work outlasts one, where even that is more than the conversion may be wrong.
 struct ClockCheck {
   std::optional<std::int64_t> ahead_least_ns, ahead_most_ns;
   std::optional<double> drift_ppm;  // of the device's clock against the host's; only where it shows

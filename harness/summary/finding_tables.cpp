@@ -55,9 +55,6 @@ Table variation_table() {
        {"setup", meaning::kSetup, [](Row row) { return row.key.setup.text(); }},
        {"case", meaning::kCase, [](Row row) { return row.key.name.text(); }},
        {"metric", meaning::kMetric, &Variation::metric},
-       {"replicate",
-        "Of `launches` and `steps`, the recorded process; else empty.",
-        &Variation::replicate},
        {"level",
         "What varies: samples within a run, runs of a device, or devices of a kind; of a recorded "
         "run also launches within a step, and steps.",
@@ -68,6 +65,9 @@ Table variation_table() {
        {"cv", "Coefficient of variation.", [](Row row) { return row.cv.value; }},
        {"cv_lo", "Lower end of its 95 % interval.", [](Row row) { return row.cv.interval.low; }},
        {"cv_hi", "Upper end of its 95 % interval.", [](Row row) { return row.cv.interval.high; }},
+       {"replicate",
+        "Of `launches` and `steps`, the recorded process; else empty.",
+        &Variation::replicate},
        {"variance_share",
         "Of the variance of the logarithms over the levels: `launches` and `steps`, or where there "
         "are no steps `samples`, with `runs` and `devices`.",

@@ -124,7 +124,7 @@ TEST_F(Causes, StallsAreToldFromAShareOfTheRecordingOn) {
                     {"allocate", "cudaMalloc", 90, 40'000'000, 49'000'000, 2'000'000}};
   ASSERT_THAT(codes(run), ElementsAre("wait-stalls")) << "allocating costs 4.9 %";
   EXPECT_EQ(found[0].severity, AdviceSeverity::act);
-  EXPECT_THAT(found[0].seen, HasSubstr("up to 60.0 ms less, 6.0 % of the recording"));
+  EXPECT_THAT(found[0].seen, HasSubstr("up to 60.0 ms less, 6 % of the recording"));
   EXPECT_THAT(found[0].evidence,
               HasSubstr("cudaStreamSynchronize: work came late 250 times, 60.0 ms in all, at most "
                         "3.00 ms; cudaEventSynchronize: work came late 3 times"));
