@@ -9,7 +9,7 @@ from .session import Device
 from .tables import Record
 from .text import percent, with_units
 
-TONES = {"act": "warning", "know": "fine"}
+TONES = {"act": "warning", "know": "know"}
 """How a box looks, by how much its cause costs"""
 
 
