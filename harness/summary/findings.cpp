@@ -71,6 +71,14 @@ std::vector<std::vector<double>> run_medians(const std::vector<const SummaryRow*
   return medians;
 }
 
+std::vector<std::vector<double>> samples_of_devices(const SessionData& session,
+                                                    const std::vector<const SummaryRow*>& rows) {
+  std::vector<std::vector<double>> samples;
+  for (const SummaryRow* row : rows)
+    samples.push_back(all_samples(session.cases.at(row->key), row->metric));
+  return samples;
+}
+
 /// Of the launches of recorded runs that have steps.
 std::vector<Variation> variations_by_step(const SessionData& session) {
   std::vector<Variation> all;
@@ -189,8 +197,9 @@ std::vector<Variation> variations(const SessionData& session, const std::vector<
   }
   for (const auto& [kind, of_kind] : rows_by_kind(session, rows)) {
     const auto& [name, arm, setup, case_name, metric] = kind;
-    // A run's median is one observation of its device.
-    const stats::RandomEffects effects = stats::random_effects(run_medians(of_kind));
+    // A run's median is one observation of its device. A rank of a recorded job has one run only.
+    const stats::RandomEffects effects = stats::random_effects(
+        arm == kRecorded ? samples_of_devices(session, of_kind) : run_medians(of_kind));
     if (!effects.between_sd) continue;
     const stats::Estimate& sd = *effects.between_sd;
     all.push_back(
