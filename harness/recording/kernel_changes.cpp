@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
+#include <iterator>
 #include <vector>
 
 #include "harness/stats/modes.h"
@@ -18,10 +18,13 @@ double median(std::vector<double> values) {
 
 /// The kernel's time in each repetition.
 std::vector<double> by_repeat(std::span<const PlacedRun> runs) {
-  std::map<std::uint32_t, double> sums;
-  for (const PlacedRun& run : runs) sums[run.repeat] += static_cast<double>(run.ns);
+  std::vector<double> sums;
+  for (const PlacedRun& run : runs) {
+    if (run.repeat >= sums.size()) sums.resize(run.repeat + 1, -1);
+    sums[run.repeat] = std::max(sums[run.repeat], 0.0) + static_cast<double>(run.ns);
+  }
   std::vector<double> values;
-  for (const auto& [repeat, sum] : sums) values.push_back(sum);
+  std::ranges::copy_if(sums, std::back_inserter(values), [](double sum) { return sum >= 0; });
   return values;
 }
 
@@ -105,17 +108,22 @@ std::optional<Change> change(std::span<const PlacedRun> runs) {
 
 std::optional<TwoModes> two_modes(std::span<const PlacedRun> runs, std::int64_t tick_ns) {
   constexpr double kLeastShare = 0.05, kLeastScatters = 4, kLeastRatio = 0.1, kLeastTicks = 3;
-  std::map<std::uint32_t, std::vector<std::int64_t>> places;
-  for (const PlacedRun& run : runs) places[run.place].push_back(run.ns);
+  if (runs.empty()) return std::nullopt;
+  const std::uint32_t first = std::ranges::min(runs, {}, &PlacedRun::place).place;
+  const std::uint32_t last = std::ranges::max(runs, {}, &PlacedRun::place).place;
+  std::vector<std::vector<std::int64_t>> places(last - first + 1);
+  for (const PlacedRun& run : runs) places[run.place - first].push_back(run.ns);
   // Values that were recorded, not means of two: so the differences keep their ticks.
-  for (auto& [place, own] : places) {
-    const auto quartile = own.begin() + static_cast<std::ptrdiff_t>((own.size() - 1) / 4);
-    std::ranges::nth_element(own, quartile);
-    own = {*quartile};
+  std::vector<std::int64_t> quartiles(places.size());
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    if (places[i].empty()) continue;
+    const auto place = places[i].begin() + static_cast<std::ptrdiff_t>((places[i].size() - 1) / 4);
+    std::ranges::nth_element(places[i], place);
+    quartiles[i] = *place;
   }
   std::vector<double> later, usual;
   for (const PlacedRun& run : runs) {
-    const std::int64_t at_its_place = places.at(run.place).front();
+    const std::int64_t at_its_place = quartiles[run.place - first];
     later.push_back(static_cast<double>(run.ns - at_its_place));
     usual.push_back(static_cast<double>(at_its_place));
   }

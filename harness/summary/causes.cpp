@@ -398,8 +398,9 @@ void add_stragglers(const SessionData& session, std::vector<Cause>& causes) {
     cause.device = job.ranks[check.slowest]->device;
     cause.replicate = job.ranks[check.slowest]->replicate;
     cause.seen = fmt::format(
-        "{} holds the others up: it is the slowest of {} in {} of {} steps, and takes {} longer "
-        "than they do (median).",
+        "The ranks wait for {}: it is the slowest of {} in {} of {} steps, and takes {} longer "
+        "than "
+        "the others (median).",
         slowest,
         check.ranks,
         check.slowest_steps,
@@ -421,7 +422,7 @@ void add_stragglers(const SessionData& session, std::vector<Cause>& causes) {
         "programs on the hosts.";
   }
   cause.evidence = fmt::format(
-      "a step loses {} (mean of the slowest less mean of the median); in the median step {}; {} is "
+      "a step loses {} (mean of the slowest less mean of the median); the median step {}; {} is "
       "the slowest in {} of {} steps, chance {}{}",
       time_text(check.lost_ns),
       percent_text(check.usual_share),

@@ -198,7 +198,8 @@ RankedJob ranked_job(const SessionData& session) {
   }
   job.times.resize(found.size());
   std::size_t common = 0;
-  for (const auto& [number, first] : times.front()) {
+  for (const auto& step : times.front()) {
+    const std::uint64_t number = step.first;
     const bool all =
         std::ranges::all_of(times, [&](const auto& own) { return own.contains(number); });
     if (!all) continue;

@@ -55,11 +55,11 @@ def test_the_rank_that_holds_the_others_up_is_named(tmp_path):
     out = tables(tmp_path, *files, page=True)
     (cause,) = [row for row in table(out / "causes.csv") if "straggler" in row["code"]]
     assert cause["code"] == "persistent-straggler"
-    assert cause["seen"].startswith("rank 2 holds the others up: it is the slowest of 4 in 20 of 20 steps")
+    assert cause["seen"].startswith("The ranks wait for rank 2: it is the slowest of 4 in 20 of 20 steps")
     (rank,) = [row["rank"] for row in table(out / "recordings.csv") if row["device_id"] == cause["device_id"]]
     assert rank == "2"
     text = html.unescape((tmp_path / "session" / "report.html").read_text(encoding="utf-8"))
-    assert "rank 2 holds the others up" in text and "between devices of a kind" in text
+    assert "The ranks wait for rank 2" in text and "between devices of a kind" in text
 
 
 def test_ranks_that_are_alike_and_begin_and_end_at_other_steps_have_no_straggler(tmp_path):
@@ -134,7 +134,9 @@ def test_kept_events_have_the_times_that_were_recorded(tmp_path):
 
 def test_a_correction_that_is_too_coarse_is_told_and_not_used(tmp_path):
     job = launches(500)
-    waits = tuple(Call(call.begin + 4_100, call.begin + 9_000, 5000 + i, "cudaDeviceSynchronize") for i, call in enumerate(job.calls))
+    waits = tuple(
+        Call(call.begin + 4_100, call.begin + 9_000, 5000 + i, "cudaDeviceSynchronize") for i, call in enumerate(job.calls)
+    )
     out = tables(tmp_path, write_nsys(tmp_path / "a.sqlite", Job(job.calls + waits, job.work).device_clock(2_000_000_000)))
     (recording,) = table(out / "recordings.csv")
     assert recording["clock_corrected"] == "false" and recording["idle_launches"] == "0"
@@ -145,7 +147,9 @@ def test_a_correction_that_is_too_coarse_is_told_and_not_used(tmp_path):
 
 def test_a_clock_that_is_ahead_by_less_than_a_second_shows_where_every_wait_for_a_stream_is_outlasted(tmp_path):
     job = launches(100)
-    waits = tuple(Call(call.begin + 4_100, call.begin + 9_000, 5000 + i, "cudaStreamSynchronize") for i, call in enumerate(job.calls))
+    waits = tuple(
+        Call(call.begin + 4_100, call.begin + 9_000, 5000 + i, "cudaStreamSynchronize") for i, call in enumerate(job.calls)
+    )
     path = write_trace(tmp_path / "a.json", Job(job.calls + waits, job.work).device_clock(300_000))
     (recording,) = table(tables(tmp_path, path) / "recordings.csv")
     assert "the GPU's clock is ahead of the host's" in recording["clock_problem"]

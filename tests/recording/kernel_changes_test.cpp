@@ -90,7 +90,7 @@ TEST(RepeatedWork, IsNoneWhereEachStretchIsAnother) {
 
 TEST(RepeatedWork, IsOfEachStreamByItself) {
   Job job = steps(40, 1, kSteady);
-  for (int i = 0; i < 300; ++i) {
+  for (std::int64_t i = 0; i < 300; ++i) {
     const std::int64_t at = 10'000'000'000 + 12'345 * i;
     job.kernel(at, at + 500, 0, {0, 1, 8}, i % 3 == 0 ? "head" : "tail");
   }

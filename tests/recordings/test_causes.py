@@ -66,7 +66,10 @@ def test_every_recording_is_expected_to_say_something_or_nothing():
 
 def test_kernels_of_a_recording_have_their_variation(tmp_path):
     name = "rtx2080ti-linear.kineto.json.gz"
-    for command in (["import", HERE / name, "-o", tmp_path / "s", "--no-report"], ["export", tmp_path / "s", "-o", tmp_path / "t"]):
+    for command in (
+        ["import", HERE / name, "-o", tmp_path / "s", "--no-report"],
+        ["export", tmp_path / "s", "-o", tmp_path / "t"],
+    ):
         assert subprocess.run([LAUNCHGAP, *command], capture_output=True, timeout=120).returncode == 0
     kernels = rows(tmp_path / "t" / "kernels.csv")
     assert len(kernels) == 21 and sum(int(row["count"]) for row in kernels) == 8716

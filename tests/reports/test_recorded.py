@@ -273,8 +273,9 @@ def test_kernels_stand_in_the_order_of_their_time(page: Page) -> None:
     found = [dict(zip(heads, row, strict=True)) for row in rows(table)]
     assert [row["kernel"] for row in found] == ["void long_kernel<float>(float*)", "short_kernel"]
     assert found[0] == {
-        "kernel": "void long_kernel<float>(float*)", "grid": "2×2×1", "block": "256×1×1", "count": "100", "of the time": "9.0 %",
-        "together": "9.00 ms", "median": "90.0 µs", "1 in 100 over": "280 µs", "longest": "290 µs", "variation": "25 %",
+        "kernel": "void long_kernel<float>(float*)", "grid": "2×2×1", "block": "256×1×1", "count": "100",
+        "of the time": "9.0 %", "together": "9.00 ms", "median": "90.0 µs", "1 in 100 over": "280 µs", "longest": "290 µs",
+        "variation": "25 %",
         "first call": "750 µs", "later calls": "4.00 µs",
     }  # fmt: skip
 
@@ -394,7 +395,9 @@ def test_a_cause_of_all_ranks_names_no_device(draw: Draw) -> None:
 
 
 def test_names_from_a_recording_are_no_markup(draw: Draw) -> None:
-    root = draw(recorded_session(Process(causes=(cause("kernel-changed", seen="<b id=evil>k</b> changed.", evidence="<i>k"),))))
+    root = draw(
+        recorded_session(Process(causes=(cause("kernel-changed", seen="<b id=evil>k</b> changed.", evidence="<i>k"),)))
+    )
     assert not root.all("b", id="evil")
     assert "<b id=evil>k</b> changed." in text_of(section(root, "recorded"))
 
@@ -419,7 +422,8 @@ def test_launches_vary_within_a_step_between_steps_and_between_ranks(draw: Draw)
 
 def test_a_clock_that_was_corrected_says_by_how_much(draw: Draw) -> None:
     clock = {
-        "clock_offset_ns": 133_000_000_000, "clock_offset_error_ns": 3100, "clock_drift_ppm": -558, "clock_corrected": "true",
+        "clock_offset_ns": 133_000_000_000, "clock_offset_error_ns": 3100,
+        "clock_drift_ppm": -558, "clock_corrected": "true",
     }  # fmt: skip
     found = quality(draw(recorded_session(Process(clock=clock))))
     assert found["clocks"] == ["corrected The GPU’s was 133 s ahead, to ± 3.10 µs. They move apart by −558 ppm."]

@@ -298,7 +298,7 @@ TEST_F(Ranks, APersistentStragglerIsNamedWithItsDevice) {
   ASSERT_THAT(codes(), ElementsAre("persistent-straggler"));
   EXPECT_EQ(found[0].device, "GPU-3");
   EXPECT_THAT(found[0].seen,
-              HasSubstr("rank 2 holds the others up: it is the slowest of 4 in 20 of 20"));
+              HasSubstr("The ranks wait for rank 2: it is the slowest of 4 in 20 of 20"));
 }
 
 TEST_F(Ranks, WhatRanksWaitForEachOtherIsNotTheirOwn) {
