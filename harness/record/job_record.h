@@ -18,6 +18,7 @@ struct FirstLaunches {
   double chance = 1;              // that such firsts come about where firsts are like the others
   double first_p50_ns = 0;        // median of the firsts
   double later_p50_ns = 0;        // median of the kernels' own medians of what came later
+  double next_p50_ns = 0;         // the same of the few launches right after the first
   std::int64_t extra_ns = 0;      // what the firsts took beyond these, all together
   std::uint64_t slow = 0;         // launches whose call took longer than the 99th percentile
   std::uint64_t slow_firsts = 0;  // of these, first launches of a kernel
@@ -27,6 +28,7 @@ struct FirstLaunches {
     field.may_lack("chance", self.chance);
     field.may_lack("first_p50_ns", self.first_p50_ns);
     field.may_lack("later_p50_ns", self.later_p50_ns);
+    field.may_lack("next_p50_ns", self.next_p50_ns);
     field.may_lack("extra_ns", self.extra_ns);
     field.may_lack("slow", self.slow);
     field.may_lack("slow_firsts", self.slow_firsts);

@@ -113,11 +113,20 @@ std::string time_text(double nanoseconds) {
   return quantity(nanoseconds, "ns");
 }
 
-}  // namespace
-
-std::int64_t ClockLine::ahead_at(std::int64_t host_ns) const {
-  return ahead_ns + std::llround(drift_ppm * 1e-6 * static_cast<double>(host_ns - from_ns));
+/// Exact for times that are near each other, and never too large for its type.
+double difference(std::int64_t a, std::int64_t b) {
+  return (a < 0) == (b < 0) ? static_cast<double>(a - b)
+                            : static_cast<double>(a) - static_cast<double>(b);
 }
+
+/// No recording has such times; the sums of two others have room.
+constexpr double kFarthest = 4e18;
+
+bool is_far(std::int64_t time_ns) {
+  return std::abs(static_cast<double>(time_ns)) > kFarthest;
+}
+
+}  // namespace
 
 std::optional<ClockLine> fit_clock(const Process& process,
                                    const RecordedLaunches& launches,
@@ -132,13 +141,13 @@ std::optional<ClockLine> fit_clock(const Process& process,
   std::int64_t last = line.from_ns;
   const auto add = [&](const ClockBound& bound, std::int64_t slack, std::vector<Bound>& to) {
     last = std::max(last, bound.host_ns);
-    to.push_back({static_cast<double>(bound.host_ns - line.from_ns),
-                  static_cast<double>(bound.ahead_ns - base + slack)});
+    to.push_back({difference(bound.host_ns, line.from_ns),
+                  difference(bound.ahead_ns, base) + static_cast<double>(slack)});
   };
   for (const ClockBound& bound : bounds.most) add(bound, tick_ns, most);
   for (const ClockBound& bound : bounds.least) add(bound, -tick_ns, least);
   const Feasible lines(std::move(most), std::move(least));
-  if (!lines.any()) return std::nullopt;
+  if (!lines.any() || is_far(base) || std::abs(lines.level()) > kFarthest) return std::nullopt;
   line.ahead_ns = base + std::llround(lines.level());
   line.drift_ppm = lines.slope() * 1e6;
   line.error_ns = std::max(lines.error(0), lines.error(static_cast<double>(last - line.from_ns)));
@@ -150,12 +159,15 @@ Process on_host_clock(const Process& process, const ClockLine& line) {
   const auto move = [&](auto& records) {
     for (auto& record : records) {
       if (!has_times(record)) continue;
-      // The device's time is the host's plus what it is ahead then; the drift over what it is ahead
-      // itself is taken along.
+      if (is_far(record.end_ns)) {
+        record.begin_ns = record.end_ns = 0;  // not known
+        continue;
+      }
+      const std::int64_t with_drift = record.begin_ns - line.ahead_ns;
       const double drift = line.drift_ppm * 1e-6;
-      const auto since = static_cast<double>(record.begin_ns - line.ahead_ns - line.from_ns);
-      const std::int64_t begin = line.from_ns + std::llround(since / (1 + drift));
-      record.end_ns += begin - record.begin_ns;
+      const double since = difference(with_drift, line.from_ns);
+      const std::int64_t begin = with_drift - std::llround(since * drift / (1 + drift));
+      record.end_ns = begin + (record.end_ns - record.begin_ns);
       record.begin_ns = begin;
     }
   };

@@ -18,8 +18,6 @@ struct ClockLine {
   /// By how much the line may be wrong anywhere in the recording: any line that is nowhere farther
   /// away than that may be the true one.
   double error_ns = 0;
-
-  std::int64_t ahead_at(std::int64_t host_ns) const;
 };
 
 /// The line in the middle of all that contradict nothing: no kernel begins before its launch call,

@@ -44,7 +44,7 @@ std::optional<FirstLaunches> first_launches(const Process& process,
     all.push_back(call.end_ns - call.begin_ns);
   }
   FirstLaunches found;
-  Durations firsts, firsts_of_all, laters;
+  Durations firsts, firsts_of_all, laters, nexts;
   double statistic = 0, extra = 0;
   for (const auto& [name, own] : by_kernel) {
     firsts_of_all.push_back(own.front());
@@ -53,6 +53,8 @@ std::optional<FirstLaunches> first_launches(const Process& process,
     statistic -= 2 * std::log(chance_of_first(own));
     firsts.push_back(own.front());
     laters.push_back(std::llround(later));
+    const auto next = own.begin() + 1;
+    nexts.push_back(std::llround(quantile_of({next, next + kLeastLater}, 0.5)));
     extra += std::max(0.0, static_cast<double>(own.front()) - later);
   }
   if (firsts.empty()) return std::nullopt;
@@ -61,7 +63,8 @@ std::optional<FirstLaunches> first_launches(const Process& process,
   found.chance = cdf(complement(distribution, std::max(statistic, 0.0)));
   found.first_p50_ns = quantile_of(firsts, 0.5);
   found.later_p50_ns = quantile_of(laters, 0.5);
-  found.extra_ns = std::llround(extra);
+  found.next_p50_ns = quantile_of(nexts, 0.5);
+  found.extra_ns = std::llround(std::min(extra, 9e18));
   const double limit = quantile_of(all, 0.99);
   const auto is_slow = [limit](std::int64_t ns) { return static_cast<double>(ns) > limit; };
   found.slow = static_cast<std::uint64_t>(std::ranges::count_if(all, is_slow));

@@ -12,7 +12,8 @@ namespace launchgap::recording {
 /// kernel has kLeastLater launches after its first.
 ///
 /// Each first launch is compared with the next kLocal launches of the same kernel, so that a job
-/// which becomes faster in the long run is not taken for one that loads. Where the first is like
+/// which becomes faster in the long run is not taken for one that loads; and next_p50_ns, of the
+/// kLeastLater right after it, tells a slow beginning from slow firsts. Where the first is like
 /// the m others, it is the r-th slowest of m + 1 with a chance of r / (m + 1), or less where calls
 /// take equally long. The kernels' chances are combined as Fisher did: -2 Σ log chance is at most
 /// chi-square with two degrees of freedom for each kernel.

@@ -113,7 +113,9 @@ void add_first_launches(const RecordedProcess& process, std::vector<Cause>& caus
   const double of_slow =
       firsts.slow == 0 ? 0
                        : static_cast<double>(firsts.slow_firsts) / static_cast<double>(firsts.slow);
-  if (firsts.chance > kCertain || firsts.first_p50_ns < kSlower * firsts.later_p50_ns) return;
+  // Also than those right after them: else it is the beginning that is slow.
+  const double others = std::max(firsts.later_p50_ns, firsts.next_p50_ns);
+  if (firsts.chance > kCertain || firsts.first_p50_ns < kSlower * others) return;
   if (process.share(extra) < kWorthIt && of_slow < kExplains &&
       firsts.first_p50_ns < kMuchSlower * firsts.later_p50_ns)
     return;

@@ -140,7 +140,9 @@ class FileReader {
       session_.recordings.push_back(
           {run_.device, run_.replicate, fields_from_json<RecordingRecord>(json)});
     } else if (kind == JobRecord::kName) {
-      session_.jobs.push_back({run_.device, run_.replicate, fields_from_json<JobRecord>(json)});
+      auto record = fields_from_json<JobRecord>(json);
+      for (const StepVariation& own : record.variation) CaseName::parse(own.case_name);  // or throw
+      session_.jobs.push_back({run_.device, run_.replicate, std::move(record)});
     } else if (kind == EndRecord::kName) {
       take_end(json);
     }

@@ -79,6 +79,12 @@ def test_steps_vary_within_a_process_and_between_ranks(tmp_path):
     assert float(ranks["variance_share"]) > 0.9, "steps of a rank are alike, ranks are not"
 
 
+def test_what_a_job_shows_is_said_on_the_terminal_too(tmp_path):
+    files = [rank_file(tmp_path / f"rank{r}.json", r, range(5, 25), 0.1 if r == 2 else 0) for r in range(4)]
+    done = launchgap("import", *files, "-o", tmp_path / "session", "--no-report")
+    assert "act, persistent-straggler: " in done.stdout and "The ranks wait for rank 2" in done.stdout
+
+
 # --- clocks ---
 
 

@@ -1,6 +1,7 @@
 #include "harness/recording/clock_fit.h"
 
 #include <cmath>
+#include <limits>
 #include <random>
 
 #include <gmock/gmock.h>
@@ -81,7 +82,19 @@ INSTANTIATE_TEST_SUITE_P(Clocks,
                          testing::Values(Clock{133'000'000'000, 0},
                                          Clock{415'000'000'000'000, -558},
                                          Clock{600'000, 206},
-                                         Clock{-2'000'000'000, 30}));
+                                         Clock{-2'000'000'000, 30},
+                                         Clock{1'700'000'000'000'000'000, 30}));
+
+TEST(AlignedProcess, SurvivesTimesThatCannotBe) {
+  Job job = waited_for(2000, 2'000, 133'000'000'000, 100);
+  constexpr std::int64_t kLast = std::numeric_limits<std::int64_t>::max();
+  job.transfer(kLast - 10, kLast, false).transfer(5, kLast, true);
+  job.kernel(kLast - 1, kLast, 999'999);
+  const AlignedProcess aligned(job.process, 1);
+  EXPECT_TRUE(aligned.corrected()) << aligned.clocks.problem;
+  job.call(kLast - 20, kLast - 10, 999'999).wait_for_device(kLast - 5, kLast);
+  EXPECT_FALSE(AlignedProcess(job.process, 1).clocks.trusted());
+}
 
 TEST(AlignedProcess, LeavesClocksThatAgreeAsTheyAre) {
   const Job job = waited_for(500, 2'000, 0, 0);

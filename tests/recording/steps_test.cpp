@@ -47,7 +47,8 @@ Job uneven(double between, std::uint64_t seed) {
     const std::int64_t begin = at;
     for (int i = 0; i < 50; ++i) {
       const auto ns = static_cast<std::int64_t>(5000 * level * std::exp(0.1 * normal(random)));
-      job.call(at, at + ns, ++id).kernel(at + ns + 500, at + ns + 700, id);
+      job.call(at, at + ns, ++id);
+      job.kernel(at + ns + 500, at + ns + 700, id);
       at += ns + 5000;
     }
     job.range(begin, at, "ProfilerStep");

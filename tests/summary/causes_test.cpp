@@ -182,12 +182,17 @@ TEST_F(Causes, FirstLaunchesAreToldWhereTheyCostOrExplainTheTail) {
     FirstLaunches firsts;
     bool told;
   } cases[] = {
-      {"they cost 2 %", {20, 1e-9, 40'000, 5000, 20'000'000, 50, 5}, true},
-      {"they cost little, and explain the tail", {20, 1e-9, 20'000, 5000, 300'000, 50, 20}, true},
-      {"they cost little and explain little", {20, 1e-9, 20'000, 5000, 300'000, 50, 5}, false},
-      {"they take a hundred times as long", {2, 1e-3, 500'000, 5000, 1'000'000, 50, 2}, true},
-      {"chance explains them", {20, 0.02, 40'000, 5000, 20'000'000, 50, 20}, false},
-      {"they are hardly slower", {20, 1e-9, 7000, 5000, 20'000'000, 50, 20}, false},
+      {"they cost 2 %", {20, 1e-9, 40'000, 5000, 5000, 20'000'000, 50, 5}, true},
+      {"they cost little, and explain the tail",
+       {20, 1e-9, 20'000, 5000, 5000, 300'000, 50, 20},
+       true},
+      {"they cost little and explain little",
+       {20, 1e-9, 20'000, 5000, 5000, 300'000, 50, 5},
+       false},
+      {"they take a hundred times as long", {2, 1e-3, 500'000, 5000, 5000, 1'000'000, 50, 2}, true},
+      {"chance explains them", {20, 0.02, 40'000, 5000, 5000, 20'000'000, 50, 20}, false},
+      {"so are those right after them", {20, 1e-9, 40'000, 5000, 35'000, 20'000'000, 50, 5}, false},
+      {"they are hardly slower", {20, 1e-9, 7000, 5000, 5000, 20'000'000, 50, 20}, false},
   };
   int replicate = 0;
   for (const auto& [what, firsts, told] : cases) {
