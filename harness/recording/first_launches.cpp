@@ -33,12 +33,14 @@ double chance_of_first(const Durations& own) {
 }  // namespace
 
 std::optional<FirstLaunches> first_launches(const Process& process,
-                                            const RecordedLaunches& launches) {
+                                            const RecordedLaunches& launches,
+                                            std::uint64_t gpu) {
   const activity::Trace& trace = process.trace;
   std::unordered_map<std::uint32_t, Durations> by_kernel;
   Durations all;
   for (const RecordedLaunch& launch : launches.launches) {
-    if (launch.is_graph || launch.kernels == 0) continue;
+    if (launch.is_graph || launch.kernels == 0 || process.streams[*launch.stream].gpu != gpu)
+      continue;
     const activity::Call& call = trace.calls[launch.call];
     by_kernel[trace.kernels[launch.kernel].name].push_back(call.end_ns - call.begin_ns);
     all.push_back(call.end_ns - call.begin_ns);

@@ -8,8 +8,8 @@
 
 namespace launchgap::recording {
 
-/// Of the launches whose kernel is known, by the kernel's name; graphs are none. Nothing if no
-/// kernel has kLeastLater launches after its first.
+/// Of the launches on one GPU whose kernel is known, by the kernel's name; graphs are none. Nothing
+/// if no kernel has kLeastLater launches after its first.
 ///
 /// Each first launch is compared with the next kLocal launches of the same kernel, so that a job
 /// which becomes faster in the long run is not taken for one that loads; and next_p50_ns, of the
@@ -18,7 +18,8 @@ namespace launchgap::recording {
 /// take equally long. The kernels' chances are combined as Fisher did: -2 Σ log chance is at most
 /// chi-square with two degrees of freedom for each kernel.
 std::optional<FirstLaunches> first_launches(const Process& process,
-                                            const RecordedLaunches& launches);
+                                            const RecordedLaunches& launches,
+                                            std::uint64_t gpu);
 
 inline constexpr std::size_t kLeastLater = 5;
 inline constexpr std::size_t kLocal = 100;

@@ -112,7 +112,7 @@ JobFigures job_figures(const Process& process,
   const std::vector<Step> steps = steps_of(process, step_name);
   std::ranges::transform(steps, std::back_inserter(figures.record.steps), &Step::number);
   figures.record.repeats = work.repeats;
-  figures.record.first_launches = first_launches(process, launches);
+  figures.record.first_launches = first_launches(process, launches, gpu);
   figures.record.variation = step_variation(process, launches, gpu, steps, clocks_agree);
   for (const Stall& stall : gaps.stalls()) {
     figures.record.stalls.push_back({stall.cause == IdleCause::waiting ? "wait" : "allocate",

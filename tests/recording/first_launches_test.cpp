@@ -33,7 +33,7 @@ Job turns(std::uint64_t seed, double first_factor, double slow_start = 1) {
 }
 
 std::optional<FirstLaunches> found(const Job& job) {
-  return first_launches(job.process, launches_of(job.process, 1));
+  return first_launches(job.process, launches_of(job.process, 1), 0);
 }
 
 TEST(FirstLaunches, AreToldFromLaterOnes) {
@@ -65,6 +65,11 @@ TEST(FirstLaunches, AreToldFromABeginningThatIsSlow) {
   EXPECT_LE(told, 4) << "the launches right after the first are as slow";
   const FirstLaunches both = *found(turns(1, 20, 3));
   EXPECT_GE(both.first_p50_ns, 10 * both.next_p50_ns);
+}
+
+TEST(FirstLaunches, AreOfOneGpu) {
+  Job job = turns(1, 20);
+  EXPECT_EQ(first_launches(job.process, launches_of(job.process, 1), 1), std::nullopt);
 }
 
 TEST(FirstLaunches, NeedLaterOnes) {
