@@ -78,6 +78,7 @@ const Registration recorded_graph =
 const std::vector<std::string_view> kStepMetrics = {"step_ns",
                                                     "launches",
                                                     "launch_calls_ns",
+                                                    "collectives_ns",
                                                     "gpu_idle_share",
                                                     "idle_queued_ns",
                                                     "idle_launch_ns",

@@ -12,6 +12,7 @@
 #include "harness/core/text.h"
 #include "harness/recording/imported_session.h"
 #include "harness/summary/all_tables.h"
+#include "harness/summary/causes.h"
 
 namespace launchgap::cli {
 namespace {
@@ -66,6 +67,18 @@ std::string launch_table(const Summarised& summarised) {
   return table(rows);
 }
 
+/// A paragraph for each cause of slow or uneven launches.
+std::string causes_text(const SessionData& session) {
+  std::string text;
+  for (const Cause& cause : causes(session)) {
+    const std::string begin = fmt::format("{}, {}: ", name_of(cause.severity), cause.code);
+    const DeviceFacts* const device = session.device(cause.device);
+    const std::string where = device && session.devices.size() > 1 ? device->name + ": " : "";
+    text += "\n" + begin + wrapped(where + cause.seen, begin.size()) + "\n";
+  }
+  return text;
+}
+
 ExitCode import(const recording::ImportRequest& request, bool with_page) {
   const SignalWatch watch;
   for (const std::string& line : recording::import_recordings(request)) say("{}.", line);
@@ -75,6 +88,7 @@ ExitCode import(const recording::ImportRequest& request, bool with_page) {
   const Summarised& summarised = *sessions.front();
   write_tables(summarised.tabled(), TableUse::session, folder);
   answer_text(launch_table(summarised));
+  answer_text(causes_text(summarised.session));
   answer("\nTables: {}\n", (folder / "summary.csv").string());
   if (!with_page) return ExitCode::done;
   offer_page(sessions, folder);

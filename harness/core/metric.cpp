@@ -101,6 +101,13 @@ std::deque<Metric> shared_metrics() {
        ""},
       {"launches", "1", kLower, "trace", "Launches that were called in a step.", ""},
       {"launch_calls_ns", "ns", kLower, "trace", "What the calls of these launches took.", ""},
+      {"collectives_ns",
+       "ns",
+       kLower,
+       "trace",
+       "The time in which of the process's work on the GPU only kernels of NCCL ran: the GPU talks "
+       "to others, or waits for them.",
+       "what computes beside"},
       {"gpu_idle_share",
        "1",
        kLower,

@@ -37,7 +37,11 @@ struct RecordingRecord {
   /// come before effects.
   std::optional<std::int64_t> clock_ahead_least_ns, clock_ahead_most_ns;
   std::optional<double> clock_drift_ppm;
-  std::string clock_problem;  // why launch latencies are missing; empty where they are not
+  /// Where they disagree and it is known: how far ahead it is at the first launch, give or take.
+  std::optional<std::int64_t> clock_offset_ns;
+  std::optional<double> clock_offset_error_ns;
+  bool clock_corrected = false;  // whether the samples are on the host's clock for it
+  std::string clock_problem;     // why launch latencies are missing; empty where they are not
   std::uint64_t calls = 0, threads = 0, streams = 0;
   std::vector<LeftOutRecords> left_out;
   std::vector<std::string> remarks;
@@ -53,6 +57,9 @@ struct RecordingRecord {
     field("clock_ahead_least_ns", self.clock_ahead_least_ns);
     field("clock_ahead_most_ns", self.clock_ahead_most_ns);
     field("clock_drift_ppm", self.clock_drift_ppm);
+    field("clock_offset_ns", self.clock_offset_ns);
+    field("clock_offset_error_ns", self.clock_offset_error_ns);
+    field.may_lack("clock_corrected", self.clock_corrected);
     field.may_lack("clock_problem", self.clock_problem);
     field.may_lack("calls", self.calls);
     field.may_lack("threads", self.threads);

@@ -68,6 +68,13 @@ struct CountedKernels {
   std::string name;
   std::vector<std::uint64_t> grid, block;  // in x, y and z
   std::uint64_t count = 0, total_ns = 0, shortest_ns = 0, longest_ns = 0;
+  // Of imported ones.
+  std::optional<double> p50_ns{}, p99_ns{}, cv{};
+  std::optional<double> first_call_ns{}, later_call_ns{};  // calls: the first, the others' median
+  // Of those that do the same work again and again (harness/recording/kernel_changes.h).
+  std::optional<std::uint64_t> repeats{};
+  std::optional<double> early_ns{}, late_ns{}, change_chance{};
+  std::optional<double> slow_mode_share{}, fast_mode_ns{}, modes_apart_ns{};
 
   static void fields(auto& self, auto&& field) {
     field.may_lack("name", self.name);
@@ -77,6 +84,18 @@ struct CountedKernels {
     field.may_lack("total_ns", self.total_ns);
     field.may_lack("shortest_ns", self.shortest_ns);
     field.may_lack("longest_ns", self.longest_ns);
+    field("p50_ns", self.p50_ns);
+    field("p99_ns", self.p99_ns);
+    field("cv", self.cv);
+    field("first_call_ns", self.first_call_ns);
+    field("later_call_ns", self.later_call_ns);
+    field("repeats", self.repeats);
+    field("early_ns", self.early_ns);
+    field("late_ns", self.late_ns);
+    field("change_chance", self.change_chance);
+    field("slow_mode_share", self.slow_mode_share);
+    field("fast_mode_ns", self.fast_mode_ns);
+    field("modes_apart_ns", self.modes_apart_ns);
   }
 };
 

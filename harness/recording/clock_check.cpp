@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
+#include <unordered_map>
 #include <vector>
 
 #include <fmt/format.h>
@@ -35,23 +37,79 @@ std::vector<Delay> delays_of(const Process& process, const RecordedLaunches& lau
   return delays;
 }
 
-/// How far kernels that were launched before a wait for the device outlast it.
-std::optional<std::int64_t> longest_outlasting(const Process& process,
-                                               const std::vector<Delay>& delays) {
+/// For each wait for the device, how far the last of the kernels that were launched before it
+/// outlasts it.
+std::vector<ClockBound> outlasting(const Process& process, std::vector<Delay> delays) {
   std::vector<const Call*> waits;
   for (const Call& call : process.trace.calls) {
-    if (call.purpose == activity::Purpose::wait && waits_for_device(process.trace.name(call.id)))
+    if (call.purpose == activity::Purpose::wait && has_times(call) &&
+        waits_for_device(process.trace.name(call.id)))
       waits.push_back(&call);
   }
   std::ranges::sort(waits, {}, &Call::begin_ns);
-  std::optional<std::int64_t> longest;
-  for (const Delay& delay : delays) {
-    const auto next = std::ranges::lower_bound(waits, delay.returned_ns, {}, &Call::begin_ns);
-    if (next == waits.end()) continue;
-    const std::int64_t outlasts = delay.end_ns - (*next)->end_ns;
-    longest = std::max(longest.value_or(outlasts), outlasts);
+  if (!waits.empty()) std::ranges::sort(delays, {}, &Delay::returned_ns);
+  std::vector<ClockBound> bounds;
+  auto next = delays.begin();
+  std::optional<std::int64_t> last_end;
+  for (const Call* const wait : waits) {
+    for (; next != delays.end() && next->returned_ns <= wait->begin_ns; ++next)
+      last_end = std::max(last_end.value_or(next->end_ns), next->end_ns);
+    if (last_end) bounds.push_back({wait->end_ns, *last_end - wait->end_ns});
   }
-  return longest;
+  return bounds;
+}
+
+/// Of waits for a stream, the shortest time by which work outlasts one. No record tells for which
+/// stream a wait was, but all that was launched before it has ended on one of them. It may have
+/// been one that had nothing to do; not all of kLeastWaits, where the process has one stream.
+std::optional<std::int64_t> shortest_outlasting(const Process& process,
+                                                const RecordedLaunches& launches) {
+  constexpr std::size_t kLeastWaits = 10;
+  const activity::Trace& trace = process.trace;
+  std::vector<const Call*> waits;
+  std::unordered_map<std::uint32_t, std::int64_t> returned;
+  for (const Call& call : trace.calls) {
+    if (!has_times(call)) continue;
+    const std::string_view name = trace.name(call.id);
+    if (name.starts_with("cudaStreamSynchronize") || name.starts_with("cuStreamSynchronize"))
+      waits.push_back(&call);
+    if (call.purpose == activity::Purpose::copy || call.purpose == activity::Purpose::fill)
+      returned.emplace(call.correlation, call.end_ns);
+  }
+  if (waits.size() < kLeastWaits) return std::nullopt;
+  struct Work {
+    std::int64_t returned_ns, end_ns;
+    std::uint32_t stream;
+  };
+  std::vector<Work> work;
+  for (const RecordedLaunch& launch : launches.launches) {
+    if (launch.stream)
+      work.push_back({trace.calls[launch.call].end_ns, launch.end_ns, *launch.stream});
+  }
+  for (const activity::Transfer& transfer : trace.transfers) {
+    const auto call = returned.find(transfer.correlation);
+    if (has_times(transfer) && call != returned.end())
+      work.push_back({call->second, transfer.end_ns, transfer.stream});
+  }
+  std::ranges::sort(work, {}, &Work::returned_ns);
+  std::ranges::sort(waits, {}, &Call::begin_ns);
+  std::map<std::uint32_t, std::int64_t> last_end;  // of each stream
+  std::optional<std::int64_t> shortest;
+  std::size_t seen = 0;
+  auto next = work.begin();
+  for (const Call* const wait : waits) {
+    for (; next != work.end() && next->returned_ns <= wait->begin_ns; ++next) {
+      std::int64_t& last = last_end.try_emplace(next->stream, next->end_ns).first->second;
+      last = std::max(last, next->end_ns);
+    }
+    if (last_end.empty()) continue;
+    const auto first =
+        std::ranges::min_element(last_end, {}, [](const auto& own) { return own.second; });
+    const std::int64_t outlasts = first->second - wait->end_ns;
+    shortest = std::min(shortest.value_or(outlasts), outlasts);
+    ++seen;
+  }
+  return seen >= kLeastWaits ? shortest : std::nullopt;
 }
 
 /// The slope of the shortest delays over time, in ten windows; nothing for a short recording.
@@ -92,10 +150,25 @@ std::optional<double> drift_ppm(const std::vector<Delay>& delays) {
 
 }  // namespace
 
+bool has_one_gpu(const Process& process) {
+  return std::ranges::all_of(process.streams, [&](const Stream& stream) {
+    return stream.gpu == process.streams.front().gpu;
+  });
+}
+
+ClockBounds clock_bounds(const Process& process, const RecordedLaunches& launches) {
+  std::vector<Delay> delays = delays_of(process, launches);
+  ClockBounds bounds;
+  for (const Delay& delay : delays)
+    bounds.most.push_back({delay.called_ns, delay.begin_ns - delay.called_ns});
+  bounds.least = outlasting(process, std::move(delays));
+  return bounds;
+}
+
 ClockCheck check_clocks(const Process& process, const RecordedLaunches& launches) {
   // A queue of a thousand long kernels delays by less, and an error of conversion is less.
   constexpr std::int64_t kLongestQueue = 1'000'000'000;
-  constexpr std::int64_t kConversionError = 100'000;
+  constexpr std::int64_t kConversionError = 10'000;
   constexpr double kMostEarly = 0.01;
 
   const std::vector<Delay> delays = delays_of(process, launches);
@@ -104,7 +177,16 @@ ClockCheck check_clocks(const Process& process, const RecordedLaunches& launches
   std::int64_t shortest = std::numeric_limits<std::int64_t>::max();
   for (const Delay& delay : delays) shortest = std::min(shortest, delay.begin_ns - delay.called_ns);
   check.ahead_most_ns = shortest;
-  check.ahead_least_ns = longest_outlasting(process, delays);
+  // Of several devices, each has a clock of its own, and no record tells for which a wait was.
+  if (has_one_gpu(process)) {
+    for (const ClockBound& bound : outlasting(process, delays))
+      check.ahead_least_ns =
+          std::max(check.ahead_least_ns.value_or(bound.ahead_ns), bound.ahead_ns);
+  }
+
+  const auto of_streams = shortest_outlasting(process, launches);
+  if (of_streams.value_or(0) > kConversionError)
+    check.ahead_least_ns = std::max(check.ahead_least_ns.value_or(*of_streams), *of_streams);
 
   const bool ahead =
       shortest > kLongestQueue || check.ahead_least_ns.value_or(0) > kConversionError;

@@ -1,8 +1,12 @@
 #include "harness/recording/idleness.h"
 
 #include <algorithm>
+#include <functional>
+#include <map>
 #include <numeric>
 #include <optional>
+#include <tuple>
+#include <utility>
 
 namespace launchgap::recording {
 namespace {
@@ -99,12 +103,54 @@ class HostCalls {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> by_correlation_;
 };
 
+/// What waits and allocations cost, by the name of the call.
+class StallSums {
+ public:
+  /// A gap begins, of this length.
+  void begin_gap(std::int64_t length_ns) {
+    left_ns_ = length_ns;
+    in_gap_.clear();
+  }
+  /// The thread was in this call for so much of the gap.
+  void add(const Call& call, std::int64_t idle_ns) {
+    const IdleCause cause = cause_of(call.purpose);
+    if (cause != IdleCause::waiting && cause != IdleCause::allocating) return;
+    const std::int64_t lost = std::min(left_ns_, call.end_ns - call.begin_ns);
+    left_ns_ -= lost;
+    auto [entry, added] = in_gap_.try_emplace(std::pair(cause, call.id));
+    entry->second.idle_ns += idle_ns;
+    entry->second.lost_ns += lost;
+  }
+  void end_gap() {
+    for (const auto& [key, own] : in_gap_) {
+      Stall& sum = sums_[key];
+      std::tie(sum.cause, sum.call) = key;
+      ++sum.gaps;
+      sum.idle_ns += own.idle_ns;
+      sum.lost_ns += own.lost_ns;
+      sum.longest_ns = std::max(sum.longest_ns, own.lost_ns);
+    }
+  }
+  std::vector<Stall> take() const {
+    std::vector<Stall> stalls;
+    for (const auto& [key, sum] : sums_) stalls.push_back(sum);
+    std::ranges::stable_sort(stalls, std::ranges::greater(), &Stall::lost_ns);
+    return stalls;
+  }
+
+ private:
+  using Key = std::pair<IdleCause, std::uint32_t>;
+  std::int64_t left_ns_ = 0;  // of the gap, that no call before has to answer for
+  std::map<Key, Stall> in_gap_, sums_;
+};
+
 /// A gap that the work of `call` ends; null where no record tells which call that was.
 void add_gap(std::int64_t begin_ns,
              std::int64_t end_ns,
              const Call* call,
              const HostCalls& host,
-             std::vector<IdlePart>& parts) {
+             std::vector<IdlePart>& parts,
+             StallSums& stalls) {
   const auto add = [&](std::int64_t from, std::int64_t to, IdleCause cause) {
     if (to > from) parts.push_back({from, to, cause});
   };
@@ -112,13 +158,16 @@ void add_gap(std::int64_t begin_ns,
   if (call->end_ns <= begin_ns) return add(begin_ns, end_ns, IdleCause::queued);
   const std::int64_t called = std::clamp(call->begin_ns, begin_ns, end_ns);
   std::int64_t at = begin_ns;
+  stalls.begin_gap(end_ns - begin_ns);
   host.between(call->thread, begin_ns, called, [&](const Call& other) {
     const std::int64_t from = std::max(other.begin_ns, at);
     const std::int64_t to = std::min(other.end_ns, called);
     add(at, from, IdleCause::program);
     add(from, to, cause_of(other.purpose));
+    stalls.add(other, std::max<std::int64_t>(to - from, 0));
     at = std::max(at, to);
   });
+  stalls.end_gap();
   add(at, called, IdleCause::program);
   add(called, end_ns, IdleCause::launch);
 }
@@ -133,15 +182,30 @@ GpuGaps::GpuGaps(const Process& process, std::uint64_t gpu, bool clocks_agree) {
   const std::vector<Work> work = work_on(process, gpu);
   if (work.empty()) return;
   const HostCalls host(process.trace.calls);
+  StallSums stalls;
   begin_ns_ = work.front().begin_ns;
   end_ns_ = work.front().end_ns;
   for (const Work& item : work) {
     if (item.begin_ns > end_ns_) {
       const Call* const call = clocks_agree ? host.with(item.correlation) : nullptr;
-      add_gap(end_ns_, item.begin_ns, call, host, parts_);
+      const std::size_t first_part = parts_.size();
+      add_gap(end_ns_, item.begin_ns, call, host, parts_, stalls);
+      see_pause(first_part);
     }
     end_ns_ = std::max(end_ns_, item.end_ns);
   }
+  stalls_ = stalls.take();
+}
+
+void GpuGaps::see_pause(std::size_t first_part) {
+  std::int64_t own = 0;
+  for (std::size_t i = first_part; i < parts_.size(); ++i) {
+    if (parts_[i].cause == IdleCause::program) own += parts_[i].end_ns - parts_[i].begin_ns;
+  }
+  if (own < Pauses::kLeastPause) return;
+  ++pauses_.count;
+  pauses_.total_ns += own;
+  pauses_.longest_ns = std::max(pauses_.longest_ns, own);
 }
 
 Idleness GpuGaps::within(std::int64_t from_ns, std::int64_t to_ns) const {

@@ -37,6 +37,25 @@ struct IdlePart {
   IdleCause cause;
 };
 
+/// Calls of one name that kept the thread which brings the GPU's next work from bringing it.
+struct Stall {
+  IdleCause cause = IdleCause::waiting;  // or allocating
+  std::uint32_t call = 0;                // Call::id: the name
+  std::uint64_t gaps = 0;                // that such calls took part in; as many works came late
+  std::int64_t idle_ns = 0;              // of these gaps, the time in the calls
+  /// By how much these gaps would be shorter if the calls had taken no time at all: the thread
+  /// would have gone on by that much earlier, also where the GPU was busy when the call began.
+  std::int64_t lost_ns = 0;
+  std::int64_t longest_ns = 0;  // the most that was lost in one gap
+};
+
+/// Gaps in which the GPU waited for the program, in no call of CUDA, for kLeastPause or longer.
+struct Pauses {
+  static constexpr std::int64_t kLeastPause = 1'000'000;
+  std::uint64_t count = 0;
+  std::int64_t total_ns = 0, longest_ns = 0;  // of the time in no call
+};
+
 /// The gaps of one GPU between its first work and its last, each with its cause. Without
 /// `clocks_agree` every cause is unknown.
 class GpuGaps {
@@ -49,10 +68,18 @@ class GpuGaps {
   bool empty() const { return end_ns_ <= begin_ns_; }
   /// Of the part of a stretch of time that lies between first and last work.
   Idleness within(std::int64_t from_ns, std::int64_t to_ns) const;
+  /// What waits and allocations cost, most first.
+  const std::vector<Stall>& stalls() const { return stalls_; }
+  const Pauses& pauses() const { return pauses_; }
 
  private:
+  /// Of the gap whose parts begin there.
+  void see_pause(std::size_t first_part);
+
   std::int64_t begin_ns_ = 0, end_ns_ = 0;
   std::vector<IdlePart> parts_;  // by begin, none overlapping another
+  std::vector<Stall> stalls_;
+  Pauses pauses_;
 };
 
 }  // namespace launchgap::recording

@@ -16,6 +16,7 @@
 #include "harness/core/output_file.h"
 #include "harness/core/plan.h"
 #include "harness/core/printable.h"
+#include "harness/core/text.h"
 #include "harness/core/trace_state.h"
 #include "harness/core/version.h"
 #include "harness/record/recording_record.h"
@@ -23,8 +24,9 @@
 #include "harness/record/session_record.h"
 #include "harness/record/trace_record.h"
 #include "harness/record/writer.h"
-#include "harness/recording/clock_check.h"
+#include "harness/recording/clock_fit.h"
 #include "harness/recording/event_file.h"
+#include "harness/recording/job_figures.h"
 #include "harness/recording/launch_values.h"
 #include "harness/recording/recording.h"
 #include "harness/recording/slow_launches.h"
@@ -126,33 +128,6 @@ TraceCounts counts_of(const JoinCounts& counts) {
           number(counts.nested)};
 }
 
-std::vector<CountedKernels> kernels_of(const Process& process, std::uint64_t gpu) {
-  using Shape = std::array<std::int32_t, 3>;
-  std::map<std::tuple<std::uint32_t, Shape, Shape>, CountedKernels> sums;
-  for (const activity::KernelRun& kernel : process.trace.kernels) {
-    if (process.streams[kernel.stream].gpu != gpu || !has_times(kernel)) continue;
-    const Shape grid = std::to_array(kernel.grid), block = std::to_array(kernel.block);
-    CountedKernels& own = sums[{kernel.name, grid, block}];
-    const auto ns = static_cast<std::uint64_t>(kernel.end_ns - kernel.begin_ns);
-    if (own.count == 0) {
-      own.name = process.trace.name(kernel.name);
-      const auto positive = [](std::int32_t extent) {
-        return static_cast<std::uint64_t>(std::max(extent, 0));
-      };
-      std::ranges::transform(grid, std::back_inserter(own.grid), positive);
-      std::ranges::transform(block, std::back_inserter(own.block), positive);
-      own.shortest_ns = ns;
-    }
-    ++own.count;
-    own.total_ns += ns;
-    own.shortest_ns = std::min(own.shortest_ns, ns);
-    own.longest_ns = std::max(own.longest_ns, ns);
-  }
-  std::vector<CountedKernels> kernels;
-  for (auto& [key, own] : sums) kernels.push_back(std::move(own));
-  return kernels;
-}
-
 std::vector<CountedCalls> calls_of(const Process& process) {
   std::map<std::pair<activity::Domain, std::uint32_t>, std::uint64_t> counts;
   for (const activity::Call& call : process.trace.calls) ++counts[{call.domain, call.id}];
@@ -165,6 +140,10 @@ std::vector<CountedCalls> calls_of(const Process& process) {
     own.count = count;
   }
   return calls;
+}
+
+std::string signed_time(std::int64_t nanoseconds) {
+  return quantity(static_cast<double>(nanoseconds), "ns");
 }
 
 /// Writes the samples of a case, in blocks.
@@ -298,34 +277,38 @@ class Import {
   }
 
   void write_runs(const Recording& recording,
-                  const Process& process,
+                  const Process& recorded,
                   const std::vector<ImportedRun>& runs) {
-    const std::int64_t tick = tick_ns(process);
-    auto launches = std::make_unique<RecordedLaunches>(launches_of(process, tick));
-    const ClockCheck clocks = check_clocks(process, *launches);
+    const std::int64_t tick = tick_ns(recorded);
+    AlignedProcess aligned(recorded, tick);
+    const Process& process = aligned.process();
+    const ClockCheck& clocks = aligned.clocks;
     const Extent extent = extent_of(process);
-    note(recording, process, *launches, clocks);
+    note(recording, process, aligned);
     const std::string events = events_of(runs.front().records).filename().string();
     for (const ImportedRun& run : runs) {
       RecordWriter writer = RecordWriter::create(run.records);
       write_run(writer, recording, process, run, extent);
-      write_recording(writer, recording, process, tick, clocks);
-      write_trace(writer, process, *launches, run.gpu);
+      write_recording(writer, recording, process, tick, aligned);
+      const GpuGaps gaps(process, run.gpu, clocks.trusted());
+      const JobFigures job = job_figures(
+          process, aligned.launches, gaps, run.gpu, tick, request_.step, clocks.trusted());
+      write_trace(writer, process, aligned.launches, job);
+      writer.write(record_to_json(job.record));
       const bool has_unknown = &run == &runs.front();
       std::vector<SlowSampleRecord> slow;
       for (const RecordedCase& own :
-           launch_cases(process, *launches, run.gpu, has_unknown, clocks.trusted())) {
+           launch_cases(process, aligned.launches, run.gpu, has_unknown, clocks.trusted())) {
         write_case(writer, own, recording.recorder);
         std::ranges::move(slow_launches(own), std::back_inserter(slow));
       }
-      count_waiting(slow, process, *launches, run.gpu);
+      count_waiting(slow, process, aligned.launches, run.gpu);
       for (SlowSampleRecord& own : slow) {
         own.events = events;
         writer.write(record_to_json(own));
       }
-      if (&run == &runs.back()) launches.reset();  // it is large
-      for (const RecordedCase& own :
-           step_cases(process, GpuGaps(process, run.gpu, clocks.trusted()), request_.step))
+      if (&run == &runs.back()) aligned.launches = {};  // they are large
+      for (const RecordedCase& own : step_cases(process, run.gpu, gaps, request_.step))
         write_case(writer, own, recording.recorder);
       EndRecord end;
       end.status = "ok";
@@ -376,7 +359,8 @@ class Import {
                               const Recording& recording,
                               const Process& process,
                               std::int64_t tick,
-                              const ClockCheck& clocks) {
+                              const AlignedProcess& aligned) {
+    const ClockCheck& clocks = aligned.clocks;
     RecordingRecord record;
     record.file = recording.file.filename().string();
     record.recorder = recording.recorder;
@@ -389,6 +373,12 @@ class Import {
     record.clock_ahead_most_ns = clocks.ahead_most_ns;
     record.clock_drift_ppm = clocks.drift_ppm;
     record.clock_problem = clocks.problem;
+    record.clock_corrected = aligned.corrected();
+    if (aligned.line) {
+      record.clock_offset_ns = aligned.line->ahead_ns;
+      record.clock_offset_error_ns = aligned.line->error_ns;
+      record.clock_drift_ppm = aligned.line->drift_ppm;
+    }
     record.calls = process.trace.calls.size();
     record.threads = process.threads.size();
     record.streams = process.streams.size();
@@ -401,7 +391,7 @@ class Import {
   static void write_trace(RecordWriter& writer,
                           const Process& process,
                           const RecordedLaunches& launches,
-                          std::uint64_t gpu) {
+                          const JobFigures& job) {
     TraceRecord record;
     record.case_name = "recorded/launch";
     record.state = text_of(TraceState::recorded);
@@ -409,20 +399,17 @@ class Import {
     record.impossible = static_cast<std::int64_t>(launches.counts.impossible());
     record.faults = launches.counts.describe_impossible();
     record.calls = calls_of(process);
-    record.kernels = kernels_of(process, gpu);
+    record.kernels = job.kernels;
     writer.write(record_to_json(record));
   }
 
   /// What a reader should know at once.
-  void note(const Recording& recording,
-            const Process& process,
-            const RecordedLaunches& launches,
-            const ClockCheck& clocks) {
+  void note(const Recording& recording, const Process& process, const AlignedProcess& aligned) {
     const std::string of =
         recording.processes.size() > 1
             ? fmt::format("{}, process {}", recording.file.filename().string(), process.pid)
             : recording.file.filename().string();
-    const JoinCounts& counts = launches.counts;
+    const JoinCounts& counts = aligned.launches.counts;
     if (counts.kernels == 0) {
       lines_.push_back(
           fmt::format("{}: it has calls and no kernels, so it says what calls cost and nothing of "
@@ -438,9 +425,17 @@ class Import {
                                    of,
                                    counts.launches_without_kernel,
                                    counts.launches));
-    if (!clocks.trusted())
+    if (!aligned.clocks.trusted())
       lines_.push_back(fmt::format(
-          "{}: {}, so there are no times from a call to its kernel", of, clocks.problem));
+          "{}: {}, so there are no times from a call to its kernel", of, aligned.clocks.problem));
+    if (aligned.corrected())
+      lines_.push_back(
+          fmt::format("{}: the GPU's clock was {} ahead of the host's, and {:.3g} ppm "
+                      "faster; its times were corrected, to ± {}",
+                      of,
+                      signed_time(aligned.line->ahead_ns),
+                      aligned.line->drift_ppm,
+                      quantity(aligned.line->error_ns, "ns")));
     for (const std::string& remark : recording.remarks)
       lines_.push_back(fmt::format("{}: {}", of, remark));
   }

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "harness/recording/cover.h"
+#include "harness/recording/steps.h"
 
 namespace launchgap::recording {
 namespace {
@@ -105,15 +106,50 @@ constexpr std::pair<std::string_view, IdleCause> kIdleMetrics[] = {
     {"idle_unknown_ns", IdleCause::unknown},
 };
 
-/// "ProfilerStep#12" is a step named ProfilerStep.
-bool is_step(std::string_view range, std::string_view step) {
-  if (!range.starts_with(step)) return false;
-  std::string_view rest = range.substr(step.size());
-  if (rest.empty()) return true;
-  if (rest.front() != '#' || rest.size() < 2) return false;
-  rest.remove_prefix(1);
-  return std::ranges::all_of(rest, [](char c) { return c >= '0' && c <= '9'; });
+/// Kernels in which GPUs talk to each other, and wait for each other.
+bool is_collective(std::string_view kernel) {
+  return kernel.starts_with("nccl");
 }
+
+/// When nothing of a process but collective kernels ran on a GPU.
+class CollectivesAlone {
+ public:
+  CollectivesAlone(const Process& process, std::uint64_t gpu) {
+    const activity::Trace& trace = process.trace;
+    const auto is_here = [&](const auto& record) {
+      return has_times(record) && process.streams[record.stream].gpu == gpu;
+    };
+    std::vector<bool> collective;
+    for (const std::string& name : trace.names()) collective.push_back(is_collective(name));
+    any_ = std::ranges::any_of(trace.kernels, [&](const activity::KernelRun& kernel) {
+      return collective[kernel.name] && is_here(kernel);
+    });
+    if (!any_) return;
+    const auto add = [&](const auto& records, auto&& counts) {
+      for (const auto& record : records) {
+        if (!is_here(record)) continue;
+        all_.add(record.begin_ns, record.end_ns);
+        if (counts(record)) others_.add(record.begin_ns, record.end_ns);
+      }
+    };
+    const auto always = [](const auto&) { return true; };
+    add(trace.kernels, [&](const activity::KernelRun& kernel) { return !collective[kernel.name]; });
+    add(trace.transfers, always);
+    add(trace.graphs, always);
+    all_.build();
+    others_.build();
+  }
+
+  /// Missing where the process has none at all.
+  double within(std::int64_t from_ns, std::int64_t to_ns) const {
+    if (!any_) return Block::kMissing;
+    return static_cast<double>(all_.within(from_ns, to_ns) - others_.within(from_ns, to_ns));
+  }
+
+ private:
+  bool any_ = false;
+  Cover all_, others_;
+};
 
 /// How many launches began in a stretch of time, and how long their calls took.
 class LaunchTimes {
@@ -210,9 +246,11 @@ std::vector<RecordedCase> launch_cases(const Process& process,
 }
 
 std::vector<RecordedCase> step_cases(const Process& process,
+                                     std::uint64_t gpu,
                                      const GpuGaps& gaps,
                                      std::string_view step_name) {
   const LaunchTimes launches(process);
+  const CollectivesAlone collectives(process, gpu);
   RecordedCase steps, job;
   steps.name = "recorded/step";
   job.name = "recorded/job";
@@ -225,6 +263,7 @@ std::vector<RecordedCase> step_cases(const Process& process,
     const auto [count, in_calls] = launches.within(begin, end);
     values.set("launches", static_cast<double>(count));
     values.set("launch_calls_ns", static_cast<double>(in_calls));
+    values.set("collectives_ns", collectives.within(begin, end));
     const Idleness idle = gaps.within(begin, end);
     if (idle.span_ns == 0) return;
     values.set("gpu_idle_share",
@@ -232,14 +271,8 @@ std::vector<RecordedCase> step_cases(const Process& process,
     for (const auto& [metric, cause] : kIdleMetrics)
       values.set(metric, static_cast<double>(idle.of(cause)));
   };
-  std::vector<const Range*> ranges;
-  for (const Range& range : process.ranges) {
-    if (range.begin_ns > 0 && range.end_ns > range.begin_ns &&
-        is_step(process.trace.name(range.name), step_name))
-      ranges.push_back(&range);
-  }
-  std::ranges::sort(ranges, {}, &Range::begin_ns);
-  for (const Range* range : ranges) add(range->begin_ns, range->end_ns, steps, of_steps);
+  for (const Step& step : steps_of(process, step_name))
+    add(step.begin_ns, step.end_ns, steps, of_steps);
   const std::int64_t begin = gaps.empty() ? launches.begin_ns() : gaps.begin_ns();
   const std::int64_t end = gaps.empty() ? launches.end_ns() : gaps.end_ns();
   if (end > begin) add(begin, end, job, of_job);

@@ -34,9 +34,10 @@ std::vector<RecordedCase> launch_cases(const Process& process,
                                        bool and_unknown,
                                        bool clocks_agree);
 
-/// Steps of the program (ranges of that name, or with "#" and a number behind it), and the
-/// recording as a whole, each with what the GPU did meanwhile: `recorded/step` and `recorded/job`.
+/// Steps of the program (steps_of), and the recording as a whole, each with what the GPU did
+/// meanwhile: `recorded/step` and `recorded/job`.
 std::vector<RecordedCase> step_cases(const Process& process,
+                                     std::uint64_t gpu,
                                      const GpuGaps& gaps,
                                      std::string_view step_name);
 

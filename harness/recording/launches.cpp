@@ -57,6 +57,7 @@ void add_work(const Trace& trace,
   for (const std::uint32_t index : joined.kernels_of(launch)) {
     const KernelRun& kernel = trace.kernels[index];
     if (result.kernels == 0) {
+      result.kernel = index;
       result.stream = kernel.stream;
       result.begin_ns = kernel.begin_ns;
       result.end_ns = kernel.end_ns;

@@ -21,6 +21,7 @@ std::string_view name_of(StreamState state);
 struct RecordedLaunch {
   std::uint32_t call = 0;     // index into Trace::calls
   std::uint32_t kernels = 0;  // that have records
+  std::uint32_t kernel = 0;   // the first of these, index into Trace::kernels
   StreamState state = StreamState::unknown;
   bool is_graph = false;
   /// Of its kernels, or of the graph as a whole; nothing where no record tells.

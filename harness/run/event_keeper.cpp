@@ -86,9 +86,7 @@ std::optional<std::string_view> metric_of_slowness(const std::vector<std::string
 }
 
 EventKeeper::EventKeeper(fs::path file, const DeviceFacts& device, KeptEvents kept)
-    : file_(std::move(file)),
-      head_(head_of(device)),
-      kept_(kept) {}
+    : file_(std::move(file)), head_(head_of(device)), kept_(kept) {}
 
 void EventKeeper::begin(const CaseName& name) {
   case_name_ = name.text();

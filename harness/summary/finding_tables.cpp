@@ -56,12 +56,23 @@ Table variation_table() {
        {"case", meaning::kCase, [](Row row) { return row.key.name.text(); }},
        {"metric", meaning::kMetric, &Variation::metric},
        {"level",
-        "What varies: samples within a run, runs of a device, or devices of a kind.",
+        "What varies: samples within a run, runs of a device, or devices of a kind; of a recorded "
+        "run also launches within a step, and steps.",
         [](Row row) { return name_of(row.level); }},
-       {"groups", "Runs; of `devices`, devices.", &Variation::groups},
+       {"groups",
+        "Runs; of `devices`, devices; of `launches` and `steps`, steps.",
+        &Variation::groups},
        {"cv", "Coefficient of variation.", [](Row row) { return row.cv.value; }},
        {"cv_lo", "Lower end of its 95 % interval.", [](Row row) { return row.cv.interval.low; }},
-       {"cv_hi", "Upper end of its 95 % interval.", [](Row row) { return row.cv.interval.high; }}});
+       {"cv_hi", "Upper end of its 95 % interval.", [](Row row) { return row.cv.interval.high; }},
+       {"replicate",
+        "Of `launches` and `steps`, the recorded process; else empty.",
+        &Variation::replicate},
+       {"variance_share",
+        "Of the variance of the logarithms over the levels: `launches` and `steps`, or where there "
+        "are no steps `samples`, with `runs` and `devices`.",
+        &Variation::share,
+        kShare}});
 }
 
 Table outlier_devices_table() {

@@ -71,10 +71,100 @@ std::vector<std::vector<double>> run_medians(const std::vector<const SummaryRow*
   return medians;
 }
 
+std::vector<std::vector<double>> samples_of_devices(const SessionData& session,
+                                                    const std::vector<const SummaryRow*>& rows) {
+  std::vector<std::vector<double>> samples;
+  for (const SummaryRow* row : rows)
+    samples.push_back(all_samples(session.cases.at(row->key), row->metric));
+  return samples;
+}
+
+/// Of the launches of recorded runs that have steps.
+std::vector<Variation> variations_by_step(const SessionData& session) {
+  std::vector<Variation> all;
+  for (const JobInfo& job : session.jobs) {
+    for (const StepVariation& own : job.record.variation) {
+      const CaseKey key = {job.device,
+                           std::string(kRecorded),
+                           {std::string(kRecorded)},
+                           CaseName::parse(own.case_name)};
+      const auto add = [&](VariationLevel level, const RecordedCv& cv) {
+        all.push_back({job.device,
+                       key,
+                       own.metric,
+                       level,
+                       own.steps,
+                       {cv.value, {cv.low, cv.high}},
+                       job.replicate});
+      };
+      add(VariationLevel::launches, own.within);
+      add(VariationLevel::steps, own.between);
+    }
+  }
+  return all;
+}
+
+/// The levels that add up: of a run with steps, its samples' variation is that of launches and
+/// steps; a kind has the means of its devices.
+void add_shares(const SessionData& session, std::vector<Variation>& all) {
+  const auto variance = [](const Variation& own) {
+    return std::log1p(own.cv.value * own.cv.value);
+  };
+  using Key = std::tuple<std::string, CaseName, std::string, std::string>;
+  const auto key_of = [](const std::string& scope, const Variation& own) {
+    return Key{own.key.arm + "/" + own.key.setup.text(), own.key.name, own.metric, scope};
+  };
+  struct Sums {
+    double run = 0, steps = 0, devices = 0;
+    std::size_t runs_with_steps = 0;
+    double total() const {
+      const double within =
+          runs_with_steps > 0 ? steps / static_cast<double>(runs_with_steps) : run;
+      return within + devices;
+    }
+  };
+  std::map<Key, double> of_kind;
+  std::map<Key, Sums> of_device;
+  for (const Variation& own : all) {
+    if (own.level == VariationLevel::devices) {
+      of_kind[key_of(own.scope, own)] = variance(own);
+      continue;
+    }
+    Sums& sums = of_device[key_of(own.scope, own)];
+    const bool by_step =
+        own.level == VariationLevel::launches || own.level == VariationLevel::steps;
+    (by_step ? sums.steps : sums.run) += variance(own);
+    if (own.level == VariationLevel::steps) ++sums.runs_with_steps;
+  }
+  std::map<Key, std::pair<double, std::size_t>> totals_of_kind;
+  for (Variation& own : all) {
+    if (own.level == VariationLevel::devices) continue;
+    const DeviceFacts* const device = session.device(own.scope);
+    const auto kind = of_kind.find(key_of(device ? device->name : "", own));
+    Sums& sums = of_device.at(key_of(own.scope, own));
+    if (kind != of_kind.end()) sums.devices = kind->second;
+    const double total = sums.total();
+    own.share = total > 0 ? std::min(1.0, variance(own) / total) : 0;
+    if (kind == of_kind.end()) continue;
+    auto& [sum, count] = totals_of_kind[kind->first];
+    sum += total;
+    ++count;
+  }
+  for (Variation& own : all) {
+    if (own.level != VariationLevel::devices) continue;
+    const auto& [sum, count] = totals_of_kind[key_of(own.scope, own)];
+    if (sum > 0) own.share = std::min(1.0, variance(own) * static_cast<double>(count) / sum);
+  }
+}
+
 }  // namespace
 
 std::string_view name_of(VariationLevel level) {
   switch (level) {
+    case VariationLevel::launches:
+      return "launches";
+    case VariationLevel::steps:
+      return "steps";
     case VariationLevel::samples:
       return "samples";
     case VariationLevel::runs:
@@ -86,7 +176,7 @@ std::string_view name_of(VariationLevel level) {
 }
 
 std::vector<Variation> variations(const SessionData& session, const std::vector<SummaryRow>& rows) {
-  std::vector<Variation> all;
+  std::vector<Variation> all = variations_by_step(session);
   for (const SummaryRow& row : rows) {
     if (row.within_run_cv) {
       all.push_back({row.key.device,
@@ -107,8 +197,9 @@ std::vector<Variation> variations(const SessionData& session, const std::vector<
   }
   for (const auto& [kind, of_kind] : rows_by_kind(session, rows)) {
     const auto& [name, arm, setup, case_name, metric] = kind;
-    // A run's median is one observation of its device.
-    const stats::RandomEffects effects = stats::random_effects(run_medians(of_kind));
+    // A run's median is one observation of its device. A rank of a recorded job has one run only.
+    const stats::RandomEffects effects = stats::random_effects(
+        arm == kRecorded ? samples_of_devices(session, of_kind) : run_medians(of_kind));
     if (!effects.between_sd) continue;
     const stats::Estimate& sd = *effects.between_sd;
     all.push_back(
@@ -120,6 +211,7 @@ std::vector<Variation> variations(const SessionData& session, const std::vector<
          {stats::lognormal_cv(sd.value),
           {stats::lognormal_cv(sd.interval.low), stats::lognormal_cv(sd.interval.high)}}});
   }
+  add_shares(session, all);
   return all;
 }
 

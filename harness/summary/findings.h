@@ -14,7 +14,8 @@
 namespace launchgap {
 
 /// Where samples vary: of one device within and between its runs, or of a kind between its devices.
-enum class VariationLevel { samples, runs, devices };
+/// Of a recorded run, the samples of a step and the steps are told apart too.
+enum class VariationLevel { launches, steps, samples, runs, devices };
 std::string_view name_of(VariationLevel level);
 
 /// How much of a metric's variation arises at one level.
@@ -23,8 +24,11 @@ struct Variation {
   CaseKey key;        // the device is empty where the scope is a kind
   std::string metric;
   VariationLevel level;
-  std::size_t groups = 0;  // runs, or devices
-  stats::Estimate cv;      // coefficient of variation, with its 95 % interval
+  std::size_t groups = 0;          // steps, runs, or devices
+  stats::Estimate cv;              // coefficient of variation, with its 95 % interval
+  std::optional<int> replicate{};  // the recorded run, of launches and steps
+  /// Of the variance of the logarithms at this level and all others that this one does not contain.
+  double share = 0;
 };
 
 /// Levels of every metric of plain runs, and of what only traced runs tell. A level needs two

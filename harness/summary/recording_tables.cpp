@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include "harness/core/plan.h"
+#include "harness/summary/causes.h"
 #include "harness/summary/table_makers.h"
 
 namespace launchgap {
@@ -133,6 +134,17 @@ Table recordings_table() {
         "How fast the GPU's clock moves against the host's, where they disagree.",
         recorded(&RecordingRecord::clock_drift_ppm),
         "ppm"},
+       {"clock_offset_ns",
+        "Where they disagree, how far the GPU's clock is ahead at the first launch.",
+        recorded(&RecordingRecord::clock_offset_ns),
+        "ns"},
+       {"clock_offset_error_ns",
+        "By how much that, with the drift, may be wrong anywhere in the recording.",
+        recorded(&RecordingRecord::clock_offset_error_ns),
+        "ns"},
+       {"clock_corrected",
+        "Whether offset and drift were taken back, so that times reach from a call to its kernel.",
+        recorded(&RecordingRecord::clock_corrected)},
        {"clock_problem",
         "Why no time reaches from a call to its kernel; empty where it does.",
         recorded(&RecordingRecord::clock_problem)},
@@ -140,6 +152,29 @@ Table recordings_table() {
        {"remarks", "What else should be known of it.", [](const RecordedRun& run) {
           return fmt::format("{}", fmt::join(run.info.record.remarks, "; "));
         }}});
+}
+
+Table causes_table() {
+  using Row = const Cause&;
+  return make_table<Cause>(
+      "causes.csv",
+      "cause of slow or uneven launches that a recorded job shows",
+      TableUse::details,
+      [](const Tabled& from) { return causes(from.session); },
+      {{"device_id", "The device's UUID; empty: of all ranks together.", &Cause::device},
+       {"replicate", "The process on it; empty: of all ranks together.", &Cause::replicate},
+       {"code", "Which cause, as `docs/recordings.md` lists them.", &Cause::code},
+       {"severity",
+        "act: it costs so much that a change is worth while; know: a number to reckon with.",
+        [](Row row) { return name_of(row.severity); }},
+       {"seen", "What was seen, in one sentence.", &Cause::seen},
+       {"evidence", "The numbers behind it; each part ends with `; `.", &Cause::evidence},
+       {"advice", "What to do.", &Cause::advice},
+       {"lost_ns", "What it costs, where that is known.", &Cause::lost_ns, "ns"},
+       {"lost_share",
+        "The same as a share of the recording's length; of stragglers, of a step.",
+        &Cause::lost_share,
+        kShare}});
 }
 
 }  // namespace launchgap

@@ -148,6 +148,10 @@ class FileReader {
                                        run_.replicate,
                                        std::move(events),
                                        std::move(record)});
+    } else if (kind == JobRecord::kName) {
+      auto record = fields_from_json<JobRecord>(json);
+      for (const StepVariation& own : record.variation) CaseName::parse(own.case_name);  // or throw
+      session_.jobs.push_back({run_.device, run_.replicate, std::move(record)});
     } else if (kind == EndRecord::kName) {
       take_end(json);
     }

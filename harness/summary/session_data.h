@@ -9,6 +9,7 @@
 
 #include "harness/core/case_name.h"
 #include "harness/core/process_config.h"
+#include "harness/record/job_record.h"
 #include "harness/record/reader.h"
 #include "harness/record/recording_record.h"
 #include "harness/record/schema.h"
@@ -107,6 +108,13 @@ struct SlowSampleInfo {
   SlowSampleRecord record;
 };
 
+/// What the events of an imported run say beyond its samples.
+struct JobInfo {
+  std::string device;
+  int replicate = 0;
+  JobRecord record;
+};
+
 struct CaseData {
   std::string method;
   std::map<int, CaseOutcome> outcomes;  // by replicate
@@ -128,6 +136,7 @@ struct SessionData {
   std::vector<TraceInfo> traces;
   std::vector<RecordingInfo> recordings;
   std::vector<SlowSampleInfo> slow_samples;
+  std::vector<JobInfo> jobs;
   std::vector<std::string> problems;  // one line each: what could not be read
 
   const DeviceFacts* device(const std::string& uuid) const;

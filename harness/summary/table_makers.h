@@ -36,8 +36,9 @@ Table traces_table();
 Table slow_samples_table();
 Table timelines_table();
 
-// recording_tables.cpp: where imported runs come from
+// recording_tables.cpp: where imported runs come from, and what they show
 Table recordings_table();
+Table causes_table();
 
 // advice_tables.cpp: launches, and what others published of them
 Table advice_table();

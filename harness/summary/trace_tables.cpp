@@ -12,10 +12,13 @@
 namespace launchgap {
 namespace {
 
-/// A kernel of a case, over all runs that traced everything and whose trace can be believed.
+/// A kernel of a case, over all runs that traced everything and whose trace can be believed. Of a
+/// recorded process it has a row of its own: what others recorded need not be the same job.
 struct KernelSums {
-  std::string device, case_name, kernel, grid, block;
-  std::uint64_t count = 0, total_ns = 0, shortest_ns = 0, longest_ns = 0;
+  std::string device, case_name, grid, block;
+  std::optional<int> replicate;  // of a recorded process
+  std::optional<double> gpu_share;
+  CountedKernels kernel;
 };
 
 struct MemorySums {
@@ -38,29 +41,61 @@ void see_entries(const SessionData& session,
     const bool counts =
         record.state == text_of(TraceState::ok) || record.state == text_of(TraceState::recorded);
     if (!counts || !trace.setup.usual() || !(record.*list)) continue;
-    for (const Entry& entry : *(record.*list))
-      see(trace.device, record.case_name.value_or(""), entry);
+    for (const Entry& entry : *(record.*list)) see(trace, entry);
   }
 }
 
+/// From the first work of a recorded process on its GPU to the last.
+std::optional<double> length_of_job(const SessionData& session, const TraceInfo& trace) {
+  for (const auto& [key, data] : session.cases) {
+    if (key.device != trace.device || key.name.benchmark != "recorded/job") continue;
+    const auto lengths = data.samples.find("step_ns");
+    if (lengths == data.samples.end()) continue;
+    const auto own = lengths->second.find(trace.replicate);
+    if (own != lengths->second.end() && !own->second.empty() && own->second.front() > 0)
+      return own->second.front();
+  }
+  return std::nullopt;
+}
+
+void add_kernel(KernelSums& own, const CountedKernels& entry) {
+  CountedKernels& sum = own.kernel;
+  if (sum.count == 0) {
+    sum = entry;
+    return;
+  }
+  sum.count += entry.count;
+  sum.total_ns += entry.total_ns;
+  sum.shortest_ns = std::min(sum.shortest_ns, entry.shortest_ns);
+  sum.longest_ns = std::max(sum.longest_ns, entry.longest_ns);
+}
+
 std::vector<KernelSums> sum_kernels(const Tabled& from) {
-  std::map<std::array<std::string, 5>, KernelSums> sums;
-  see_entries(from.session,
-              &TraceRecord::kernels,
-              [&](const std::string& device, const std::string& name, const CountedKernels& entry) {
-                const std::string grid = shape_text(entry.grid), block = shape_text(entry.block);
-                KernelSums& own = sums[{device, name, entry.name, grid, block}];
-                const bool first = own.count == 0;
-                own = {device,
-                       name,
-                       entry.name,
-                       grid,
-                       block,
-                       own.count + entry.count,
-                       own.total_ns + entry.total_ns,
-                       first ? entry.shortest_ns : std::min(own.shortest_ns, entry.shortest_ns),
-                       std::max(own.longest_ns, entry.longest_ns)};
-              });
+  std::map<std::pair<std::array<std::string, 5>, int>, KernelSums> sums;
+  const TraceInfo* of_length = nullptr;
+  std::optional<double> length;
+  see_entries(
+      from.session,
+      &TraceRecord::kernels,
+      [&](const TraceInfo& trace, const CountedKernels& entry) {
+        const bool recorded = trace.record.state == text_of(TraceState::recorded);
+        if (recorded && of_length != &trace) {
+          of_length = &trace;
+          length = length_of_job(from.session, trace);
+        }
+        const std::string name = trace.record.case_name.value_or("");
+        const std::string grid = shape_text(entry.grid), block = shape_text(entry.block);
+        KernelSums& own =
+            sums[{{trace.device, name, entry.name, grid, block}, recorded ? trace.replicate : 0}];
+        own.device = trace.device;
+        own.case_name = name;
+        own.grid = grid;
+        own.block = block;
+        add_kernel(own, entry);
+        if (!recorded) return;
+        own.replicate = trace.replicate;
+        if (length) own.gpu_share = static_cast<double>(entry.total_ns) / *length;
+      });
   std::vector<KernelSums> rows;
   for (auto& [key, own] : sums) rows.push_back(std::move(own));
   return rows;
@@ -72,9 +107,9 @@ std::vector<MemorySums> sum_memory(const Tabled& from) {
   };
   std::map<std::array<std::string, 6>, MemorySums> sums;  // by text, which is the order of rows
   see_entries(
-      from.session,
-      &TraceRecord::memory,
-      [&](const std::string& device, const std::string& name, const CountedMemory& entry) {
+      from.session, &TraceRecord::memory, [&](const TraceInfo& trace, const CountedMemory& entry) {
+        const std::string& device = trace.device;
+        const std::string name = trace.record.case_name.value_or("");
         const std::string pool = entry.pool != 0 ? "yes" : "no";
         MemorySums& own =
             sums[{device, name, entry.operation, text(entry.kind), pool, text(entry.bytes)}];
@@ -97,6 +132,11 @@ auto of_clock(std::optional<Number> ClockFit::*number) {
 template <class Value>
 auto recorded(Value TraceRecord::*field) {
   return [field](const TraceInfo& trace) { return trace.record.*field; };
+}
+
+template <class Value>
+auto of_kernel(Value CountedKernels::*field) {
+  return [field](const KernelSums& row) { return row.kernel.*field; };
 }
 
 /// What was counted: of the canary in the record of a run.
@@ -155,18 +195,62 @@ Table flag_check_table() {
 Table kernels_table() {
   return make_table<KernelSums>(
       "kernels.csv",
-      "case, kernel, grid and block",
+      "case, kernel, grid and block; of a recorded job also process",
       TableUse::details,
       sum_kernels,
       {{"device_id", meaning::kDevice, &KernelSums::device},
        {"case", meaning::kCase, &KernelSums::case_name},
-       {"kernel", "The name that the trace gives.", &KernelSums::kernel},
+       {"kernel", "The name that the trace gives.", of_kernel(&CountedKernels::name)},
        {"grid", "Blocks in x, y and z.", &KernelSums::grid},
        {"block", "Threads of a block in x, y and z.", &KernelSums::block},
-       {"count", "How often it ran.", &KernelSums::count},
-       {"total_ns", "All of its durations together.", &KernelSums::total_ns, "ns"},
-       {"shortest_ns", "The shortest.", &KernelSums::shortest_ns, "ns"},
-       {"longest_ns", "The longest.", &KernelSums::longest_ns, "ns"}});
+       {"count", "How often it ran.", of_kernel(&CountedKernels::count)},
+       {"total_ns", "All of its durations together.", of_kernel(&CountedKernels::total_ns), "ns"},
+       {"shortest_ns", "The shortest.", of_kernel(&CountedKernels::shortest_ns), "ns"},
+       {"longest_ns", "The longest.", of_kernel(&CountedKernels::longest_ns), "ns"},
+       {"replicate",
+        "The process of a recorded job; empty: all traced runs together.",
+        &KernelSums::replicate},
+       {"gpu_share",
+        "The same as a share of the recorded job's length; where kernels overlap, each counts.",
+        &KernelSums::gpu_share,
+        kShare},
+       {"p50_ns", "Their median.", of_kernel(&CountedKernels::p50_ns), "ns"},
+       {"p99_ns",
+        "What 1 in 100 is over; empty below a hundred.",
+        of_kernel(&CountedKernels::p99_ns),
+        "ns"},
+       {"cv", "Standard deviation divided by the mean.", of_kernel(&CountedKernels::cv)},
+       {"first_call_ns",
+        "What its first launch call took.",
+        of_kernel(&CountedKernels::first_call_ns),
+        "ns"},
+       {"later_call_ns",
+        "Median of its other launch calls.",
+        of_kernel(&CountedKernels::later_call_ns),
+        "ns"},
+       {"repeats",
+        "Repetitions of the same work in which it ran; empty where none were found.",
+        of_kernel(&CountedKernels::repeats)},
+       {"early_ns",
+        "Median of its time in one repetition, in the earlier half of them.",
+        of_kernel(&CountedKernels::early_ns),
+        "ns"},
+       {"late_ns", "The same in the later half.", of_kernel(&CountedKernels::late_ns), "ns"},
+       {"change_chance",
+        "The chance that the halves differ so much or more where nothing changed.",
+        of_kernel(&CountedKernels::change_chance)},
+       {"slow_mode_share",
+        "Where its times at one place of the work crowd around two values, share of the longer.",
+        of_kernel(&CountedKernels::slow_mode_share),
+        kShare},
+       {"fast_mode_ns",
+        "Median of the shorter ones.",
+        of_kernel(&CountedKernels::fast_mode_ns),
+        "ns"},
+       {"modes_apart_ns",
+        "By how much the longer ones take longer.",
+        of_kernel(&CountedKernels::modes_apart_ns),
+        "ns"}});
 }
 
 Table memory_table() {

@@ -6,7 +6,7 @@ from .details import own_first, split_case
 from .figures import log_ticks, series_key
 from .intervals import IntervalRow, Mark, intervals
 from .plots import Drawing, Drawn, Group, Key, Table
-from .session import Device
+from .session import RECORDED, Device
 from .tables import Record
 from .text import MISSING, percent, significant
 
@@ -14,14 +14,19 @@ LEVELS = {
     "samples": "within a run",
     "runs": "between runs",
     "devices": "between devices of a kind",
+    "launches": "within a step",
+    "steps": "between steps",
 }
-# mode, metric and arm of what the page leads with; the words for it in a figure
 METRICS = {
-    ("idle", "api_ns", "plain"): "launch call",
-    ("idle", "roundtrip_ns", "plain"): "round trip",
-    ("burst", "per_launch_ns", "plain"): "burst, each",
-    ("idle", "launch_ns", "traced"): "call to kernel",
+    ("launch/null", "idle", "api_ns", "plain"): "launch call",
+    ("launch/null", "idle", "roundtrip_ns", "plain"): "round trip",
+    ("launch/null", "burst", "per_launch_ns", "plain"): "burst, each",
+    ("launch/null", "idle", "launch_ns", "traced"): "call to kernel",
+    ("recorded/launch", "idle", "api_record_ns", "recorded"): "launch call",
+    ("recorded/launch", "idle", "launch_ns", "recorded"): "call to kernel",
+    ("recorded/step", "", "step_ns", "recorded"): "step",
 }
+"""Benchmark, mode or state of the stream, metric and arm of what the page leads with; the words for it in a figure"""
 LEAST, MOST = 1e-4, 10.0
 """Ends of the scale at the widest, 0.01 % and 1000 %."""
 
@@ -47,7 +52,7 @@ def section(drawing: Drawing) -> tuple[Group, Table] | None:
         svg = intervals(rows, limits, ticks, True, drawing.id(), text)
         figures.append(Drawn(drawing.label(device), svg))
         lines += [
-            [drawing.label(device), key[1], LEVELS[level], *_numbers(r)]
+            [drawing.label(device), key[2], LEVELS[level], *_numbers(r)]
             for key, of_level in metrics.items()
             for level, r in of_level.items()
         ]
@@ -55,7 +60,7 @@ def section(drawing: Drawing) -> tuple[Group, Table] | None:
     keys = [
         Key(series_key(slot, drawing.id()), words) for slot, (level, words) in enumerate(LEVELS.items()) if level in present
     ]
-    heads = ["device", "metric", "level", "variation", "95 % from", "to", "runs or devices"]
+    heads = ["device", "metric", "level", "variation", "95 % from", "to", "of the variance", "steps, runs or devices"]
     table = Table("Variation by level", heads, lines, 3)
     return Group("At which level it varies", "", "", figures, keys), table
 
@@ -82,23 +87,25 @@ def _ratio(value: float | None) -> str:
     return MISSING if value is None else f"{significant(value, 3)}×"
 
 
-def _of_device(device: Device) -> dict[tuple[str, str, str], dict[str, Record]]:
+def _of_device(device: Device) -> dict[tuple[str, str, str, str], dict[str, Record]]:
     """For each metric that has any, the levels in order."""
-    chosen: dict[tuple[str, str, str], dict[str, Record]] = {}
+    chosen: dict[tuple[str, str, str, str], dict[str, Record]] = {}
     rows = device.session.details.tables.get("variation", [])
     for record in sorted(rows, key=lambda r: own_first(r["case"])):
         benchmark, params = split_case(record["case"])
-        key = (params.get("mode", ""), record["metric"], record["arm"])
+        key = (benchmark, params.get("mode") or params.get("stream", ""), record["metric"], record["arm"])
         if (
-            benchmark != "launch/null"
-            or key not in METRICS
-            or record["setup"] != "launch"
+            key not in METRICS
+            or record["setup"] not in ("launch", RECORDED)
             or record["level"] not in LEVELS
             or record.get("cv") is None
             or record["scope"] != (device.record["device_name"] if record["level"] == "devices" else device.id)
         ):
             continue
         chosen.setdefault(key, {}).setdefault(record["level"], record)
+    for of_level in chosen.values():
+        if "steps" in of_level:
+            of_level.pop("samples", None)  # launches and steps are its parts
     return {key: {level: chosen[key][level] for level in LEVELS if level in chosen[key]} for key in METRICS if key in chosen}
 
 
@@ -119,6 +126,6 @@ def _mark(level: str, record: Record) -> Mark:
 def _numbers(record: Record) -> list[str]:
     groups = record.get("groups")
     return [
-        *(percent(record.get(key)) for key in ("cv", "cv_lo", "cv_hi")),
+        *(percent(record.get(key)) for key in ("cv", "cv_lo", "cv_hi", "variance_share")),
         MISSING if groups is None else f"{groups:.0f}",
     ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from . import causes
 from .headlines import Verdict
 from .plots import Drawing, Group
 from .session import RECORDED, Device, Row
@@ -114,6 +115,7 @@ class Section:
     streams: list[StreamLine]
     causes: list[Head]
     periods: list[PeriodLine]
+    found: list[causes.Cause]
     doubtful: bool
     """Whether the clocks of some process disagree, and with them what its streams did"""
     strips: list[Group]
@@ -293,6 +295,7 @@ def section(drawing: Drawing) -> Section | None:
         [line for job in jobs for line in _stream_lines(job)],
         [Head(head, jobs[0].device.session.registry.metrics[key]["meaning"]) for key, (head, *_) in CAUSES.items()],
         [line for job in jobs for line in _period_lines(job)],
+        causes.collect([job.device for job in jobs]),
         any(job.doubtful for job in jobs),
         _strips(drawing, jobs),
         [Head("file, process", meaning("file", "pid", "rank"))] + [Head(head, meaning(*keys)) for head, keys, _ in FACTS],
@@ -418,12 +421,17 @@ def _clocks(_: Job, process: Record) -> Cell:
     least, most = process.get("clock_ahead_least_ns"), process.get("clock_ahead_most_ns")
     drift = process.get("clock_drift_ppm")
     words = [_sentences([process["clock_problem"]])] if process["clock_problem"] else []
+    offset, error = process.get("clock_offset_ns"), process.get("clock_offset_error_ns")
+    corrected = bool(process.flag("clock_corrected"))
+    if corrected and offset is not None:
+        words.append(f"The GPU’s was {_signed(offset)} ahead, to ±{NBSP}{quantity(error, 'ns')}.")
     if drift is not None:
-        words.append(f"They move apart by {drift:.3g}{NBSP}ppm.")
+        words.append(f"They move apart by {_signed_number(drift)}{NBSP}ppm.")
     if least is not None and most is not None and not words:
         words.append(f"GPU ahead by {_signed(least)} to {_signed(most)}")
     known = words or least is not None or most is not None
-    return Cell("disagree" if process["clock_problem"] else "agree" if known else MISSING, words)
+    state = "disagree" if process["clock_problem"] else "corrected" if corrected else "agree" if known else MISSING
+    return Cell(state, words)
 
 
 def _left_out(_: Job, process: Record) -> Cell:
@@ -442,6 +450,10 @@ def _signed(nanoseconds: float) -> str:
     return quantity(nanoseconds, "ns").replace("-", "−")
 
 
+def _signed_number(value: float) -> str:
+    return f"{value:.3g}".replace("-", "−")
+
+
 FACTS: list[tuple[str, tuple[str, ...], Callable[[Job, Record], Cell]]] = [
     ("recorded by", ("recorder", "form"), _recorder),
     ("GPU", ("streams",), _gpu),
@@ -452,7 +464,19 @@ FACTS: list[tuple[str, tuple[str, ...], Callable[[Job, Record], Cell]]] = [
     ("lost kernels", ("launches_without_kernel",), _counted("launches_without_kernel", "their streams are not known")),
     ("begun before the return", ("overlap",), _counted("overlap", "possible: they have no queue time")),
     ("impossible", ("early", "zero"), _impossible),
-    ("clocks", ("clock_problem", "clock_ahead_least_ns", "clock_ahead_most_ns", "clock_drift_ppm"), _clocks),
+    (
+        "clocks",
+        (
+            "clock_problem",
+            "clock_ahead_least_ns",
+            "clock_ahead_most_ns",
+            "clock_drift_ppm",
+            "clock_offset_ns",
+            "clock_offset_error_ns",
+            "clock_corrected",
+        ),
+        _clocks,
+    ),
     ("left out", ("left_out",), _left_out),
     ("remarks", ("remarks",), _remarks),
 ]

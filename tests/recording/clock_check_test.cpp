@@ -64,12 +64,54 @@ TEST(ClockCheck, AsksEveryLaunchThatAWaitCameAfter) {
   EXPECT_EQ(checked(job).ahead_least_ns, 499'000);
 }
 
+/// 20 launches, each waited for by its stream, on a device that is ahead.
+Job waiting_for_streams(std::int64_t ahead, const Stream& busy = {0, 1, 7}) {
+  Job job;
+  for (std::int64_t i = 0; i < 20; ++i) {
+    const std::int64_t at = 10'000'000'000 + 1'000'000 * i;
+    const auto id = static_cast<std::uint32_t>(2 * i + 1);
+    job.call(at, at + 4'000, id).kernel(at + 6'000 + ahead, at + 18'000 + ahead, id);
+    if (busy != Stream{0, 1, 7}) {
+      job.call(at + 4'000, at + 5'000, id + 1);
+      job.kernel(at + 8'000 + ahead, at + 900'000 + ahead, id + 1, busy);
+    }
+    job.call(at + 5'000, at + 20'000, 0, activity::Purpose::wait, "main", "cudaStreamSynchronize");
+  }
+  return job;
+}
+
+TEST(ClockCheck, SeesADeviceThatIsAheadByStreamsThatOutlastEveryWait) {
+  const ClockCheck check = checked(waiting_for_streams(500'000));
+  EXPECT_FALSE(check.trusted());
+  EXPECT_EQ(check.ahead_least_ns, 498'000);
+  EXPECT_TRUE(checked(waiting_for_streams(0)).trusted());
+}
+
+TEST(ClockCheck, AWaitForAStreamIsForNoOther) {
+  EXPECT_TRUE(checked(waiting_for_streams(0, {0, 1, 8})).trusted())
+      << "what another stream does may go on";
+}
+
+TEST(ClockCheck, SaysNothingOfAWaitWhereADeviceIsOneOfSeveral) {
+  Job job = steady(100);
+  job.kernel(10'000'001'000, 10'009'000'000, 7777, {1, 1, 7})
+      .call(10'000'000'100, 10'000'000'200, 7777);
+  job.wait_for_device(10'001'985'000, 10'001'999'000);
+  EXPECT_TRUE(checked(job).trusted()) << "the other one is still at work";
+}
+
 TEST(ClockCheck, ForgivesAnErrorOfConversion) {
   Job job = steady(100);
   job.wait_for_device(10'001'985'000, 10'001'986'000);  // and the last kernel ends 2 us later
   const ClockCheck check = checked(job);
   EXPECT_EQ(check.ahead_least_ns, 2000);
   EXPECT_TRUE(check.trusted()) << check.problem;
+  Job worse = steady(100);
+  worse.wait_for_device(10'001'970'000, 10'001'971'000);  // 17 us before it ends
+  EXPECT_TRUE(checked(worse).trusted()) << "the last launch came after this wait";
+  worse.process.trace.calls[99].begin_ns -= 20'000;
+  worse.process.trace.calls[99].end_ns -= 20'000;
+  EXPECT_FALSE(checked(worse).trusted()) << "which is more than a launch takes";
 }
 
 TEST(ClockCheck, SeesADeviceThatIsBehind) {

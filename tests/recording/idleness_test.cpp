@@ -173,6 +173,59 @@ TEST(GpuGaps, AreForTheReasonThatTheThreadHadThatEndedThem) {
   }
 }
 
+TEST(GpuGaps, TellWhatWaitsCostEvenWhereTheyBeganWhileTheGpuWorked) {
+  Job job;
+  job.call(1000, 1100, 1).kernel(1200, 9000, 1);
+  job.call(1150, 9500, 0, activity::Purpose::wait, "main", "cudaStreamSynchronize");
+  job.call(9800, 9900, 2).kernel(10'000, 11'000, 2);
+  const GpuGaps gaps(job.process, 0, true);
+  ASSERT_EQ(gaps.stalls().size(), 1u);
+  const Stall& stall = gaps.stalls().front();
+  EXPECT_EQ(stall.cause, IdleCause::waiting);
+  EXPECT_EQ(job.process.trace.name(stall.call), "cudaStreamSynchronize");
+  EXPECT_EQ(stall.gaps, 1u);
+  EXPECT_EQ(stall.idle_ns, 500) << "from the end of the kernel until it returned";
+  EXPECT_EQ(stall.lost_ns, 1000) << "the whole gap: without the wait, the call had come in time";
+}
+
+TEST(GpuGaps, DoNotBlameAWaitForMoreThanItTook) {
+  Job job;
+  job.call(1000, 1100, 1).kernel(1200, 9000, 1);
+  job.call(8900, 9100, 0, activity::Purpose::wait, "main", "cudaStreamSynchronize");
+  job.call(9200, 9250, 0, activity::Purpose::allocate, "main", "cudaMalloc");
+  job.call(20'000, 20'100, 2).kernel(20'200, 21'000, 2);
+  const GpuGaps gaps(job.process, 0, true);
+  ASSERT_EQ(gaps.stalls().size(), 2u);
+  EXPECT_EQ(gaps.stalls()[0].lost_ns, 200);
+  EXPECT_EQ(gaps.stalls()[1].cause, IdleCause::allocating);
+  EXPECT_EQ(gaps.stalls()[1].lost_ns, 50);
+  EXPECT_EQ(gaps.stalls()[1].idle_ns, 50);
+}
+
+TEST(GpuGaps, HaveNoStallsWhereTheNextWorkWasQueuedOrTheClocksDisagree) {
+  Job job;
+  job.call(1000, 1100, 1).kernel(1200, 9000, 1);
+  job.call(1110, 1120, 2).kernel(10'000, 11'000, 2);
+  job.call(1150, 9500, 0, activity::Purpose::wait);
+  EXPECT_TRUE(GpuGaps(job.process, 0, true).stalls().empty());
+  EXPECT_TRUE(GpuGaps(job.process, 0, false).stalls().empty());
+}
+
+TEST(GpuGaps, CountPausesOfTheProgram) {
+  Job job;
+  std::int64_t at = 10'000;
+  for (const std::int64_t pause : {900'000, 1'000'000, 3'000'000}) {
+    const auto id = static_cast<std::uint32_t>(at);
+    job.call(at, at + 100, id).kernel(at + 200, at + 300, id);
+    at += 300 + pause;
+  }
+  job.call(at, at + 100, 1).kernel(at + 200, at + 300, 1);
+  const Pauses pauses = GpuGaps(job.process, 0, true).pauses();
+  EXPECT_EQ(pauses.count, 2u);
+  EXPECT_EQ(pauses.total_ns, 4'000'000);
+  EXPECT_EQ(pauses.longest_ns, 3'000'000);
+}
+
 TEST(GpuGaps, AreForNoKnownReasonIfTheClocksDisagree) {
   for (const auto& [what, also, idle] : kCases) {
     Job job = gap();

@@ -31,9 +31,10 @@ struct Job {
   Job& kernel(std::int64_t begin,
               std::int64_t end,
               std::uint32_t correlation,
-              const Stream& stream = {0, 1, 7}) {
+              const Stream& stream = {0, 1, 7},
+              const char* name = "a_kernel") {
     process.trace.kernels.push_back(
-        {begin, end, correlation, process.stream(stream), process.trace.name_index("a_kernel")});
+        {begin, end, correlation, process.stream(stream), process.trace.name_index(name)});
     return *this;
   }
   Job& transfer(std::int64_t begin,

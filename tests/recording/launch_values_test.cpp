@@ -38,11 +38,24 @@ std::vector<double> values(const std::vector<RecordedCase>& cases,
 }
 
 std::vector<RecordedCase> steps(const Job& job, std::string_view name = "step") {
-  return step_cases(job.process, GpuGaps(job.process, 0, true), name);
+  return step_cases(job.process, 0, GpuGaps(job.process, 0, true), name);
 }
 
 std::vector<RecordedCase> launches(const Job& job, std::uint64_t gpu = 0) {
   return launch_cases(job.process, launches_of(job.process, 0), gpu, gpu == 0, true);
+}
+
+TEST(StepCases, TellTheTimeInWhichAGpuOnlyTalksToOthers) {
+  Job job;
+  job.range(1000, 2000, "step").range(2000, 3000, "step");
+  job.call(1000, 1010, 1).kernel(1100, 1300, 1);
+  job.call(1020, 1030, 2).kernel(1200, 1600, 2, {0, 1, 9}, "ncclDevKernel_AllReduce_Sum_f32");
+  job.call(1040, 1050, 3).transfer(1500, 1550, false, {0, 1, 7}, 3);
+  job.call(2000, 2010, 4).kernel(2100, 2200, 4);
+  EXPECT_THAT(values(steps(job), "recorded/step", "collectives_ns"), ElementsAre(250, 0));
+  Job alone;
+  alone.range(1000, 2000, "step").call(1000, 1010, 1).kernel(1100, 1300, 1);
+  EXPECT_THAT(values(steps(alone), "recorded/step", "collectives_ns"), IsEmpty());
 }
 
 TEST(StepCases, AreRangesOfTheNameAloneOrWithANumber) {

@@ -37,10 +37,28 @@ class Process:
     waits: dict[str, float] | None = None
     """Shares of the time in which the GPU was idle, by cause; None: nothing is told of it"""
     steps: int = 0
+    causes: tuple[dict[str, Any], ...] = ()
+    """Rows of causes.csv, as cause() makes them"""
+    levels: dict[str, float] | None = None
+    """Coefficients of variation of the launch call on idle streams, by level"""
+    clock: dict[str, Any] | None = None
+    """Further columns of the clock"""
 
     @property
     def launches(self) -> int:
         return self.idle + self.busy + self.unknown + self.graphs
+
+
+def cause(code: str, severity: str = "act", share: float | str = 0.12, **cells: Any) -> dict[str, Any]:
+    return {
+        "code": code,
+        "severity": severity,
+        "seen": f"Something of {code} takes 12 ms.",
+        "evidence": "cudaMalloc: 3 times; at most 4 ms",
+        "advice": "Do it less often.",
+        "lost_ns": "" if share == "" else 1e9 * float(share),
+        "lost_share": share,
+    } | cells
 
 
 def recorded_session(*processes: Process, name: str = "recorded-5eed") -> Builder:
@@ -48,7 +66,10 @@ def recorded_session(*processes: Process, name: str = "recorded-5eed") -> Builde
     specs = [Spec(p.name, capability="9.0", driver="", libraries="", form="", jitter=0) for p in processes]
     builder = Builder(name, specs, 1, node=RECORDED, cpu="", families=()).build()
     builder.tables.update(
-        {key: [] for key in ("recordings.csv", "kernels.csv", "traces.csv", "slow_samples.csv", "timelines.csv")}
+        {
+            key: []
+            for key in ("recordings.csv", "causes.csv", "kernels.csv", "traces.csv", "slow_samples.csv", "timelines.csv")
+        }
     )
     for index, process in enumerate(processes):
         _add(builder, index, process)
@@ -104,7 +125,18 @@ def _add(builder: Builder, index: int, process: Process) -> None:
     for kernel, total in (("short_kernel", 1_000_000), ("void long_kernel<float>(float*)", 9_000_000)):
         builder.tables["kernels.csv"].append(
             {**device, "case": "recorded/launch", "kernel": kernel, "grid": "2x2x1", "block": "256x1x1"}
-            | {"count": 100, "total_ns": total, "shortest_ns": 2300, "longest_ns": 290_000}
+            | {"count": 100, "total_ns": total, "shortest_ns": 2300, "longest_ns": 290_000, "replicate": 0}
+            | {"gpu_share": total / 1e8, "p50_ns": total / 100, "p99_ns": 280_000, "cv": 0.25}
+            | {"first_call_ns": 750_000, "later_call_ns": 4000}
+        )
+    for row in process.causes:
+        builder.tables["causes.csv"].append(device | {"replicate": 0} | row)
+    for level, cv in (process.levels or {}).items():
+        case = "recorded/launch/stream:idle"
+        scope = process.name if level == "devices" else device["device_id"]
+        place = {**device, "scope": scope, "arm": RECORDED, "setup": RECORDED, "case": case, "metric": "api_record_ns"}
+        builder.tables.setdefault("variation.csv", []).append(
+            {**place, "level": level, "groups": 5, "cv": cv, "cv_lo": cv / 2, "cv_hi": cv * 2, "variance_share": 0.5}
         )
 
 
@@ -141,7 +173,7 @@ def _quality(index: int, process: Process) -> dict[str, Any]:
         "clock_problem": process.clock_problem,
         "left_out": process.left_out,
         "remarks": process.remarks,
-    }
+    } | (process.clock or {})
 
 
 def recorded() -> Builder:

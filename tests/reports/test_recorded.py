@@ -10,7 +10,7 @@ import make_session
 import pytest
 from html_reader import Node, read
 from launchgap_report import __main__ as program
-from make_recorded import CLOCKS, KINETO, Process, measured, recorded_session
+from make_recorded import CLOCKS, KINETO, Process, cause, measured, recorded_session
 from report_paths import pairs
 
 Page = Callable[[str], str]
@@ -268,10 +268,16 @@ def test_records_that_cannot_be_are_counted(draw: Draw) -> None:
 def test_kernels_stand_in_the_order_of_their_time(page: Page) -> None:
     kernels = section(read(page("recorded")), "kernels")
     assert "What the recorded job really launched" in text_of(kernels)
-    assert rows(kernels.all("table")[0]) == [
-        ["void long_kernel<float>(float*)", "2×2×1", "256×1×1", "100", "9.00 ms", "90.0 µs", "2.30 µs", "290 µs"],
-        ["short_kernel", "2×2×1", "256×1×1", "100", "1.00 ms", "10.0 µs", "2.30 µs", "290 µs"],
-    ]
+    (table, *_) = kernels.all("table")
+    heads = [text_of(head) for head in table.all("thead")[0].all("th")]
+    found = [dict(zip(heads, row, strict=True)) for row in rows(table)]
+    assert [row["kernel"] for row in found] == ["void long_kernel<float>(float*)", "short_kernel"]
+    assert found[0] == {
+        "kernel": "void long_kernel<float>(float*)", "grid": "2×2×1", "block": "256×1×1", "count": "100",
+        "of the time": "9.0 %", "together": "9.00 ms", "median": "90.0 µs", "1 in 100 over": "280 µs", "longest": "290 µs",
+        "variation": "25 %",
+        "first call": "750 µs", "later calls": "4.00 µs",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ["recordings.csv", "kernels.csv", "traces.csv", "headlines.csv"])
@@ -360,3 +366,64 @@ def test_what_only_tracing_sees_may_be_missing(draw: Draw) -> None:
         builder.tables[name] = [row for row in builder.tables[name] if row["arm"] == "plain"]
     lines = rows(section(draw(recorded_session(Process()), builder), "beside").all("table")[0])
     assert [line[2] for line in lines] == ["launch call"]
+
+
+# What makes its launches slow or uneven
+
+
+def test_what_costs_most_stands_first_and_each_cause_once(draw: Draw) -> None:
+    root = draw(
+        recorded_session(
+            Process(rank=0, causes=(cause("first-launches", "know", 0.5), cause("wait-stalls", share=0.08))),
+            Process(rank=1, causes=(cause("wait-stalls", share=0.2), cause("slow-host", share=0.15))),
+        )
+    )
+    boxes = [box for box in section(root, "recorded").all("div") if "box" in str(box.attributes.get("class"))]
+    assert [text_of(box.all("code")[0]) for box in boxes] == ["wait-stalls", "slow-host", "first-launches"]
+    waits = text_of(boxes[0])
+    assert "Something of wait-stalls takes 12 ms. What to do: Do it less often." in waits
+    assert "rank 1, 20 % of the time" in waits and "the same elsewhere: 1 process" in waits
+    assert [text_of(line) for line in boxes[0].all("ul")[0].all("li")] == ["cudaMalloc: 3 times", "at most 4 ms"]
+    assert [str(box.attributes["class"]) for box in boxes] == ["box warning", "box warning", "box know"]
+
+
+def test_a_cause_of_all_ranks_names_no_device(draw: Draw) -> None:
+    everybody = cause("rotating-straggler", device_id="", replicate="")
+    root = draw(recorded_session(Process(rank=0, causes=(everybody,)), Process(rank=1)))
+    (box,) = [box for box in section(root, "recorded").all("div") if "box" in str(box.attributes.get("class"))]
+    assert text_of(box.all("p", class_="where")[0]) == "rotating-straggler"
+
+
+def test_names_from_a_recording_are_no_markup(draw: Draw) -> None:
+    root = draw(
+        recorded_session(Process(causes=(cause("kernel-changed", seen="<b id=evil>k</b> changed.", evidence="<i>k"),)))
+    )
+    assert not root.all("b", id="evil")
+    assert "<b id=evil>k</b> changed." in text_of(section(root, "recorded"))
+
+
+def test_a_page_without_causes_says_nothing_of_them(page: Page) -> None:
+    assert "What makes its launches" not in text_of(section(read(page("recorded")), "recorded"))
+
+
+def test_launches_vary_within_a_step_between_steps_and_between_ranks(draw: Draw) -> None:
+    levels = {"samples": 0.3, "launches": 0.25, "steps": 0.1}
+    root = draw(recorded_session(Process(rank=0, levels=levels | {"devices": 0.05}), Process(rank=1, levels=levels)))
+    part = section(root, "launches")
+    (table, *_) = part.all("table")
+    found = [row for row in rows(table) if "rank 0" in row[0]]
+    assert [row[2:4] for row in found] == [
+        ["between devices of a kind", "5.0 %"],
+        ["within a step", "25 %"],
+        ["between steps", "10 %"],
+    ], "what is within a run is the two together"
+    assert "what was measured" not in text_of(part)
+
+
+def test_a_clock_that_was_corrected_says_by_how_much(draw: Draw) -> None:
+    clock = {
+        "clock_offset_ns": 133_000_000_000, "clock_offset_error_ns": 3100,
+        "clock_drift_ppm": -558, "clock_corrected": "true",
+    }  # fmt: skip
+    found = quality(draw(recorded_session(Process(clock=clock))))
+    assert found["clocks"] == ["corrected The GPU’s was 133 s ahead, to ± 3.10 µs. They move apart by −558 ppm."]

@@ -1,0 +1,115 @@
+// What the events of an imported process say of its job as a whole, as a record with its fields:
+// figures that no sample has. docs/record-schema.md says what they mean.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/record/fields.h"
+
+namespace launchgap {
+
+/// Each kernel's first launch beside its later ones, by the time of the calls.
+struct FirstLaunches {
+  std::uint64_t kernels = 0;      // by name, that have later launches enough to compare with
+  double chance = 1;              // that such firsts come about where firsts are like the others
+  double first_p50_ns = 0;        // median of the firsts
+  double later_p50_ns = 0;        // median of the kernels' own medians of what came later
+  double next_p50_ns = 0;         // the same of the few launches right after the first
+  std::int64_t extra_ns = 0;      // what the firsts took beyond these, all together
+  std::uint64_t slow = 0;         // launches whose call took longer than the 99th percentile
+  std::uint64_t slow_firsts = 0;  // of these, first launches of a kernel
+
+  static void fields(auto& self, auto&& field) {
+    field.may_lack("kernels", self.kernels);
+    field.may_lack("chance", self.chance);
+    field.may_lack("first_p50_ns", self.first_p50_ns);
+    field.may_lack("later_p50_ns", self.later_p50_ns);
+    field.may_lack("next_p50_ns", self.next_p50_ns);
+    field.may_lack("extra_ns", self.extra_ns);
+    field.may_lack("slow", self.slow);
+    field.may_lack("slow_firsts", self.slow_firsts);
+  }
+};
+
+/// Calls of one name in which the thread was that brings the GPU's next work, while the GPU was
+/// idle.
+struct StallRecord {
+  std::string kind;  // "wait" or "allocate"
+  std::string call;  // "cudaStreamSynchronize"
+  std::uint64_t gaps = 0;
+  std::int64_t idle_ns = 0, lost_ns = 0, longest_ns = 0;
+
+  static void fields(auto& self, auto&& field) {
+    field.may_lack("kind", self.kind);
+    field.may_lack("call", self.call);
+    field.may_lack("gaps", self.gaps);
+    field.may_lack("idle_ns", self.idle_ns);
+    field.may_lack("lost_ns", self.lost_ns);
+    field.may_lack("longest_ns", self.longest_ns);
+  }
+};
+
+/// Gaps in which the GPU waited for 1 ms or longer for a program that was in no call of CUDA.
+struct PausesRecord {
+  std::uint64_t count = 0;
+  std::int64_t total_ns = 0, longest_ns = 0;
+
+  static void fields(auto& self, auto&& field) {
+    field.may_lack("count", self.count);
+    field.may_lack("total_ns", self.total_ns);
+    field.may_lack("longest_ns", self.longest_ns);
+  }
+};
+
+/// A coefficient of variation with its 95 % interval.
+struct RecordedCv {
+  double value = 0, low = 0, high = 0;
+
+  static void fields(auto& self, auto&& field) {
+    field.may_lack("value", self.value);
+    field.may_lack("low", self.low);
+    field.may_lack("high", self.high);
+  }
+};
+
+/// How a metric of launches varies within the steps of a run and between them.
+struct StepVariation {
+  std::string case_name, metric;
+  std::uint64_t steps = 0;  // that have such launches
+  RecordedCv within, between;
+
+  static void fields(auto& self, auto&& field) {
+    field.may_lack("case", self.case_name);
+    field.may_lack("metric", self.metric);
+    field.may_lack("steps", self.steps);
+    field.may_lack("within", self.within);
+    field.may_lack("between", self.between);
+  }
+};
+
+struct JobRecord {
+  static constexpr std::string_view kName = "job";
+  /// Of each sample of `recorded/step`, which step it is: the number behind the name's "#", or
+  /// where there is none the place among the steps, from 0.
+  std::vector<std::uint64_t> steps;
+  std::optional<FirstLaunches> first_launches;
+  std::vector<StallRecord> stalls;
+  PausesRecord pauses;
+  std::vector<StepVariation> variation;
+  std::uint64_t repeats = 0;  // of the same kernels in the same order, as far as there are any
+
+  static void fields(auto& self, auto&& field) {
+    field.may_lack("steps", self.steps);
+    field("first_launches", self.first_launches);
+    field.may_lack("stalls", self.stalls);
+    field.may_lack("pauses", self.pauses);
+    field.may_lack("variation", self.variation);
+    field.may_lack("repeats", self.repeats);
+  }
+};
+
+}  // namespace launchgap

@@ -1,0 +1,130 @@
+#include "harness/recording/job_figures.h"
+
+#include <algorithm>
+#include <iterator>
+#include <numeric>
+
+#include "harness/recording/call_names.h"
+#include "harness/recording/first_launches.h"
+#include "harness/recording/kernel_changes.h"
+#include "harness/recording/repeated_work.h"
+#include "harness/recording/steps.h"
+#include "harness/stats/stats.h"
+
+namespace launchgap::recording {
+namespace {
+
+std::vector<std::uint64_t> extent(const KernelSeries::Shape& shape) {
+  std::vector<std::uint64_t> positive;
+  for (const std::int32_t size : shape)
+    positive.push_back(static_cast<std::uint64_t>(std::max(size, 0)));
+  return positive;
+}
+
+/// What each kernel's launch call took, by the kernel; 0 where no call is known.
+std::vector<std::int64_t> calls_of_kernels(const Process& process,
+                                           const RecordedLaunches& launches) {
+  std::vector<std::int64_t> calls(process.trace.kernels.size(), 0);
+  for (const RecordedLaunch& launch : launches.launches) {
+    if (launch.is_graph || launch.kernels == 0) continue;
+    const activity::Call& call = process.trace.calls[launch.call];
+    calls[launch.kernel] = call.end_ns - call.begin_ns;
+  }
+  return calls;
+}
+
+void add_times(const Process& process, const KernelSeries& series, CountedKernels& own) {
+  std::vector<double> times;
+  for (const std::uint32_t run : series.runs) {
+    const activity::KernelRun& kernel = process.trace.kernels[run];
+    times.push_back(static_cast<double>(kernel.end_ns - kernel.begin_ns));
+  }
+  std::ranges::sort(times);
+  const auto whole = [](double ns) { return static_cast<std::uint64_t>(ns); };
+  own.count = times.size();
+  own.total_ns = std::accumulate(
+      times.begin(), times.end(), std::uint64_t{0}, [&](std::uint64_t sum, double ns) {
+        return sum + whole(ns);
+      });
+  own.shortest_ns = whole(times.front());
+  own.longest_ns = whole(times.back());
+  own.p50_ns = stats::quantile(times, 0.5);
+  // Of fewer than a hundred there is no 1 in 100.
+  if (times.size() >= 100) own.p99_ns = stats::quantile(times, 0.99);
+  const auto sd = stats::standard_deviation(times);
+  const auto mean = stats::mean(times);
+  if (sd && *mean > 0) own.cv = *sd / *mean;
+}
+
+void add_calls(const KernelSeries& series,
+               const std::vector<std::int64_t>& calls,
+               CountedKernels& own) {
+  std::vector<double> times;
+  for (const std::uint32_t run : series.runs) {
+    if (calls[run] > 0) times.push_back(static_cast<double>(calls[run]));
+  }
+  if (times.empty()) return;
+  own.first_call_ns = times.front();
+  std::vector<double> later(times.begin() + 1, times.end());
+  std::ranges::sort(later);
+  own.later_call_ns = stats::quantile(later, 0.5);
+}
+
+void add_changes(const std::vector<PlacedRun>& runs, std::int64_t tick_ns, CountedKernels& own) {
+  if (runs.empty()) return;
+  std::uint32_t last = 0;
+  for (const PlacedRun& run : runs) last = std::max(last, run.repeat);
+  own.repeats = last + 1;
+  if (const auto found = change(runs)) {
+    own.early_ns = found->early_ns;
+    own.late_ns = found->late_ns;
+    own.change_chance = found->chance;
+  }
+  if (const auto modes = two_modes(runs, tick_ns)) {
+    own.slow_mode_share = modes->slow_share;
+    own.fast_mode_ns = modes->fast_ns;
+    own.modes_apart_ns = modes->apart_ns;
+  }
+}
+
+}  // namespace
+
+JobFigures job_figures(const Process& process,
+                       const RecordedLaunches& launches,
+                       const GpuGaps& gaps,
+                       std::uint64_t gpu,
+                       std::int64_t tick_ns,
+                       std::string_view step_name,
+                       bool clocks_agree) {
+  JobFigures figures;
+  const std::vector<KernelSeries> series = kernels_on(process, gpu);
+  const RepeatedWork work = repeated_work(process, series);
+  const std::vector<std::int64_t> calls = calls_of_kernels(process, launches);
+  for (std::size_t i = 0; i < series.size(); ++i) {
+    CountedKernels& own = figures.kernels.emplace_back();
+    own.name = process.trace.name(series[i].name);
+    own.grid = extent(series[i].grid);
+    own.block = extent(series[i].block);
+    add_times(process, series[i], own);
+    add_calls(series[i], calls, own);
+    add_changes(work.runs[i], tick_ns, own);
+  }
+  const std::vector<Step> steps = steps_of(process, step_name);
+  std::ranges::transform(steps, std::back_inserter(figures.record.steps), &Step::number);
+  figures.record.repeats = work.repeats;
+  figures.record.first_launches = first_launches(process, launches, gpu);
+  figures.record.variation = step_variation(process, launches, gpu, steps, clocks_agree);
+  for (const Stall& stall : gaps.stalls()) {
+    figures.record.stalls.push_back({stall.cause == IdleCause::waiting ? "wait" : "allocate",
+                                     std::string(without_version(process.trace.name(stall.call))),
+                                     stall.gaps,
+                                     stall.idle_ns,
+                                     stall.lost_ns,
+                                     stall.longest_ns});
+  }
+  const Pauses& pauses = gaps.pauses();
+  figures.record.pauses = {pauses.count, pauses.total_ns, pauses.longest_ns};
+  return figures;
+}
+
+}  // namespace launchgap::recording

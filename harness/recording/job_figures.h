@@ -1,0 +1,30 @@
+// What an imported run says of its job beyond the samples of its cases: its kernels, first
+// launches, stalls, and how launches vary by step.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "harness/record/job_record.h"
+#include "harness/record/trace_record.h"
+#include "harness/recording/idleness.h"
+#include "harness/recording/launches.h"
+
+namespace launchgap::recording {
+
+struct JobFigures {
+  JobRecord record;
+  std::vector<CountedKernels> kernels;
+};
+
+/// Of what one GPU did for a process.
+JobFigures job_figures(const Process& process,
+                       const RecordedLaunches& launches,
+                       const GpuGaps& gaps,
+                       std::uint64_t gpu,
+                       std::int64_t tick_ns,
+                       std::string_view step_name,
+                       bool clocks_agree);
+
+}  // namespace launchgap::recording

@@ -1,0 +1,150 @@
+#include "harness/recording/kernel_changes.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <vector>
+
+#include "harness/stats/modes.h"
+#include "harness/stats/stats.h"
+
+namespace launchgap::recording {
+namespace {
+
+double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  return stats::quantile(values, 0.5).value_or(0);
+}
+
+/// The kernel's time in each repetition.
+std::vector<double> by_repeat(std::span<const PlacedRun> runs) {
+  std::vector<double> sums;
+  for (const PlacedRun& run : runs) {
+    if (run.repeat >= sums.size()) sums.resize(run.repeat + 1, -1);
+    sums[run.repeat] = std::max(sums[run.repeat], 0.0) + static_cast<double>(run.ns);
+  }
+  std::vector<double> values;
+  std::ranges::copy_if(sums, std::back_inserter(values), [](double sum) { return sum >= 0; });
+  return values;
+}
+
+/// How many of the ways to choose n of 2n ranks have each value of U: the number of pairs of which
+/// the chosen one is the larger.
+std::vector<double> mann_whitney_counts(std::size_t n) {
+  // ways[k][u]: k are chosen so far.
+  std::vector<std::vector<double>> ways(n + 1, std::vector<double>(n * n + 1, 0));
+  ways[0][0] = 1;
+  for (std::size_t rank = 0; rank < 2 * n; ++rank) {
+    for (std::size_t k = std::min(rank + 1, n); k > 0; --k) {
+      const std::size_t below = rank - (k - 1);  // ranks that are not chosen
+      if (below > n) continue;
+      for (std::size_t u = n * n + 1; u-- > below;) ways[k][u] += ways[k - 1][u - below];
+    }
+  }
+  return ways[n];
+}
+
+/// Exact without ties; with them it is at least the true chance.
+double mann_whitney(std::span<const double> early, std::span<const double> late) {
+  const std::size_t n = early.size();
+  double greater = 0;
+  for (const double x : late) {
+    for (const double y : early) greater += x > y ? 1 : x == y ? 0.5 : 0;
+  }
+  const auto pairs = static_cast<double>(n * n);
+  const double extreme = std::max(greater, pairs - greater);
+  const std::vector<double> counts = mann_whitney_counts(n);
+  double all = 0, beyond = 0;
+  for (std::size_t u = 0; u < counts.size(); ++u) {
+    all += counts[u];
+    if (static_cast<double>(u) >= std::floor(extreme)) beyond += counts[u];
+  }
+  return std::min(1.0, 2 * beyond / all);
+}
+
+/// Where values are best cut in two: the means of the parts differ most (Otsu, IEEE Transactions on
+/// Systems, Man, and Cybernetics 9 (1979) 62). Either part has this share at least.
+std::size_t best_cut(std::span<const double> sorted, double least_share) {
+  const auto n = static_cast<double>(sorted.size());
+  const auto least = std::max<std::size_t>(1, static_cast<std::size_t>(std::ceil(least_share * n)));
+  double below = 0, above = 0, most = -1;
+  for (const double value : sorted) above += value;
+  std::size_t best = least;
+  for (std::size_t i = 1; i <= sorted.size() - least; ++i) {
+    below += sorted[i - 1];
+    above -= sorted[i - 1];
+    if (i < least) continue;
+    const auto k = static_cast<double>(i);
+    const double apart = above / (n - k) - below / k;
+    const double between = k * (n - k) * apart * apart;
+    if (between > most) {
+      most = between;
+      best = i;
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+std::optional<Change> change(std::span<const PlacedRun> runs) {
+  constexpr std::size_t kMostStretches = 10;  // of a half
+  const std::vector<double> values = by_repeat(runs);
+  const std::size_t n = values.size();
+  if (n < kLeastRepetitions) return std::nullopt;
+  const std::size_t stretches = std::min(kMostStretches, n / 2);
+  std::vector<double> medians;
+  for (std::size_t i = 0; i < 2 * stretches; ++i) {
+    const auto from = static_cast<std::ptrdiff_t>(i * n / (2 * stretches));
+    const auto to = static_cast<std::ptrdiff_t>((i + 1) * n / (2 * stretches));
+    medians.push_back(median({values.begin() + from, values.begin() + to}));
+  }
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(n / 2);
+  const std::span<const double> all(medians);
+  return Change{median({values.begin(), middle}),
+                median({middle, values.end()}),
+                mann_whitney(all.first(stretches), all.last(stretches))};
+}
+
+std::optional<TwoModes> two_modes(std::span<const PlacedRun> runs, std::int64_t tick_ns) {
+  constexpr double kLeastShare = 0.05, kLeastScatters = 4, kLeastRatio = 0.1, kLeastTicks = 3;
+  if (runs.empty()) return std::nullopt;
+  const std::uint32_t first = std::ranges::min(runs, {}, &PlacedRun::place).place;
+  const std::uint32_t last = std::ranges::max(runs, {}, &PlacedRun::place).place;
+  std::vector<std::vector<std::int64_t>> places(last - first + 1);
+  for (const PlacedRun& run : runs) places[run.place - first].push_back(run.ns);
+  // Values that were recorded, not means of two: so the differences keep their ticks.
+  std::vector<std::int64_t> quartiles(places.size());
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    if (places[i].empty()) continue;
+    const auto place = places[i].begin() + static_cast<std::ptrdiff_t>((places[i].size() - 1) / 4);
+    std::ranges::nth_element(places[i], place);
+    quartiles[i] = *place;
+  }
+  std::vector<double> later, usual;
+  for (const PlacedRun& run : runs) {
+    const std::int64_t at_its_place = quartiles[run.place - first];
+    later.push_back(static_cast<double>(run.ns - at_its_place));
+    usual.push_back(static_cast<double>(at_its_place));
+  }
+  if (stats::modes(later).value_or(1) < 2) return std::nullopt;
+  std::ranges::sort(later);
+  const std::span<const double> sorted(later);
+  const std::size_t cut = best_cut(sorted, kLeastShare);
+  const auto fast = sorted.first(cut), slow = sorted.subspan(cut);
+  const double fast_extra = *stats::quantile(fast, 0.5), slow_extra = *stats::quantile(slow, 0.5);
+  const auto scatter = [](std::span<const double> part) {
+    return 1.4826 * *stats::median_absolute_deviation(part);
+  };
+  const double within = std::hypot(scatter(fast), scatter(slow)) / std::sqrt(2.0);
+  TwoModes found;
+  found.slow_share = static_cast<double>(slow.size()) / static_cast<double>(sorted.size());
+  found.fast_ns = median(usual) + fast_extra;
+  found.apart_ns = slow_extra - fast_extra;
+  const bool are_apart = found.apart_ns >= kLeastScatters * within &&
+                         found.apart_ns >= kLeastRatio * found.fast_ns &&
+                         found.apart_ns >= kLeastTicks * static_cast<double>(tick_ns);
+  return are_apart ? std::optional(found) : std::nullopt;
+}
+
+}  // namespace launchgap::recording

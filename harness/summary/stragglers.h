@@ -1,0 +1,48 @@
+// Whether the ranks of a job wait for one of them, or for another in each step.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "harness/summary/session_data.h"
+
+namespace launchgap {
+
+enum class Straggler {
+  none,
+  persistent,  // one rank is the slowest far more often than chance makes it
+  rotating,    // the slowest is another one in each step, and the others wait for it
+};
+
+struct StragglerCheck {
+  Straggler straggler = Straggler::none;
+  std::size_t ranks = 0, steps = 0;
+  std::size_t slowest = 0;        // the rank that is the slowest most often
+  std::size_t slowest_steps = 0;  // in so many steps, alone
+  double chance = 1;              // that some rank is the slowest so often where all are alike
+  double slower = 0;              // by which share of the others' median, in the median step
+  double lost_ns = 0;             // a step: mean of the slowest less mean of the median rank
+  double lost_share = 0;          // of the mean of the median rank
+  double usual_share = 0;         // the same of each step, and of these the median
+};
+
+/// Each rank's time in each step, of the steps that all of them have. Docs: definitions.md,
+/// "Stragglers".
+StragglerCheck check_stragglers(std::span<const std::vector<double>> ranks);
+
+/// The processes of one job, and their times in the steps that all of them have.
+struct RankedJob {
+  std::vector<const JobInfo*> ranks;
+  std::vector<std::string> names;  // "rank 3", or the file and the process
+  std::vector<std::vector<double>> times;
+  bool without_collectives = false;  // the time in which a GPU only talked to others is left out
+};
+
+/// The recorded processes of a session, if they are ranks of one job: they have ranks, each
+/// another; or they are of one file; or they ran at the same time, by Unix time. Empty if they are
+/// not, or have fewer than two steps in common.
+RankedJob ranked_job(const SessionData& session);
+
+}  // namespace launchgap

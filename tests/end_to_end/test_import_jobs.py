@@ -1,0 +1,183 @@
+"""launchgap import: what it tells of a job as a whole, from files as recorders write them."""
+
+from __future__ import annotations
+
+import html
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from recording_files import Call, Job, Work, as_json, launches, microseconds, trace_events, write_nsys, write_trace
+from shipped import launchgap, table
+
+
+def tables(tmp_path: Path, *files: Path, page: bool = False, name: str = "session") -> Path:
+    session, out = tmp_path / name, tmp_path / f"{name}-tables"
+    done = launchgap("import", *files, "-o", session, *([] if page else ["--no-report"]))
+    assert done.returncode == 0, done.stderr
+    exported = launchgap("export", session, "-o", out)
+    assert exported.returncode == 0, exported.stderr
+    return out
+
+
+def codes(out: Path) -> list[str]:
+    return [row["code"] for row in table(out / "causes.csv")]
+
+
+# --- ranks ---
+
+
+def rank_file(path: Path, rank: int, steps: range, longer: float = 0, seed: int = 0) -> Path:
+    """Steps of about 10 ms; all but what a step takes longer is 20 kernels that keep the GPU busy."""
+    scatter = random.Random(seed * 100 + rank)
+    at, calls, work, ranges = 1_700_000_000_000_000_000, [], [], []
+    for number in steps:
+        begin = at
+        for place in range(20):
+            ns = int(500_000 * (1 + longer) * scatter.gauss(1, 0.01))
+            identifier = number * 100 + place + 1
+            calls.append(Call(at, at + 5_000, identifier))
+            work.append(Work(at + 8_000, at + ns, identifier))
+            at += ns + 1_000
+        ranges.append((f"ProfilerStep#{number}", begin, at))
+    events = trace_events(Job(tuple(calls), tuple(work)))
+    for name, begin, end in ranges:
+        times = dict(ts=microseconds(begin), dur=microseconds(end - begin))
+        events.append(dict(ph="X", cat="user_annotation", name=name, pid=4242, tid=1, **times, args={}))
+    document = dict(schemaVersion=1, distributedInfo=dict(rank=rank), traceEvents=events)
+    path.write_text(as_json(document))
+    return path
+
+
+def test_the_rank_that_holds_the_others_up_is_named(tmp_path):
+    files = [rank_file(tmp_path / f"rank{r}.json", r, range(5, 25), 0.1 if r == 2 else 0) for r in range(4)]
+    out = tables(tmp_path, *files, page=True)
+    (cause,) = [row for row in table(out / "causes.csv") if "straggler" in row["code"]]
+    assert cause["code"] == "persistent-straggler"
+    assert cause["seen"].startswith("The ranks wait for rank 2: it is the slowest of 4 in 20 of 20 steps")
+    (rank,) = [row["rank"] for row in table(out / "recordings.csv") if row["device_id"] == cause["device_id"]]
+    assert rank == "2"
+    text = html.unescape((tmp_path / "session" / "report.html").read_text(encoding="utf-8"))
+    assert "The ranks wait for rank 2" in text and "between devices of a kind" in text
+
+
+def test_ranks_that_are_alike_and_begin_and_end_at_other_steps_have_no_straggler(tmp_path):
+    steps = {0: range(5, 25), 1: range(6, 25), 2: range(5, 22)}
+    out = tables(tmp_path, *(rank_file(tmp_path / f"rank{r}.json", r, own) for r, own in steps.items()))
+    assert codes(out) == []
+
+
+def test_steps_vary_within_a_process_and_between_ranks(tmp_path):
+    files = [rank_file(tmp_path / f"rank{r}.json", r, range(20), 0.2 * r) for r in range(3)]
+    rows = table(tables(tmp_path, *files) / "variation.csv")
+    found = {row["level"] for row in rows if (row["case"], row["metric"]) == ("recorded/step", "step_ns")}
+    assert found == {"samples", "devices"}
+    calls = [row for row in rows if row["metric"] == "api_record_ns" and row["case"].endswith("stream:idle")]
+    assert {"launches", "steps"} <= {row["level"] for row in calls}
+    (ranks,) = [row for row in rows if (row["metric"], row["level"]) == ("step_ns", "devices")]
+    assert float(ranks["variance_share"]) > 0.9, "steps of a rank are alike, ranks are not"
+
+
+def test_what_a_job_shows_is_said_on_the_terminal_too(tmp_path):
+    files = [rank_file(tmp_path / f"rank{r}.json", r, range(5, 25), 0.1 if r == 2 else 0) for r in range(4)]
+    done = launchgap("import", *files, "-o", tmp_path / "session", "--no-report")
+    assert "act, persistent-straggler: " in done.stdout and "The ranks wait for rank 2" in done.stdout
+
+
+# --- clocks ---
+
+
+def waited_for(n: int = 500) -> Job:
+    """Launches that are held up now and then, each waited for: so the clocks are known to some microseconds."""
+    scatter = random.Random(3)
+    calls, work = [], []
+    for i in range(n):
+        at = 1_700_000_000_000_000_000 + 1_000_000 * i
+        begin = at + 3_000 + int(scatter.expovariate(1 / 100_000))
+        end = begin + 20_000
+        calls += [Call(at, at + 2_000, 2 * i + 1), Call(at + 3_000, end + 2_000, 2 * i + 2, "cudaDeviceSynchronize")]
+        work.append(Work(begin, end, 2 * i + 1))
+    return Job(tuple(calls), tuple(work))
+
+
+def drifting(job: Job, ahead: int, ppm: float) -> Job:
+    first = job.work[0].begin
+
+    def moved(one: Work) -> Work:
+        by = ahead + round((one.begin - first) * ppm * 1e-6)
+        return replace(one, begin=one.begin + by, end=one.end + by)
+
+    return replace(job, work=tuple(map(moved, job.work)))
+
+
+def test_a_clock_that_is_known_well_enough_is_corrected_and_the_page_says_so(tmp_path):
+    job = waited_for()
+    out = tables(tmp_path, write_nsys(tmp_path / "a.sqlite", drifting(job, 133_000_000_000, -558)), page=True)
+    (recording,) = table(out / "recordings.csv")
+    assert (recording["clock_corrected"], recording["clock_problem"], recording["early"]) == ("true", "", "0")
+    error = float(recording["clock_offset_error_ns"])
+    assert 0 < error < 6_000
+    assert abs(int(recording["clock_offset_ns"]) - 133_000_000_000) <= 100_000, "and what it drifts until the first kernel"
+    assert float(recording["clock_drift_ppm"]) == pytest.approx(-558, abs=0.5)
+    delays = [int(row["value"]) for row in table(out / "samples.csv") if row["metric"] == "launch_ns"]
+    truth = [one.begin - call.begin for one, call in zip(job.work, job.calls[::2], strict=True)]
+    assert all(abs(own - true) <= error + 2 for own, true in zip(delays, truth, strict=True))
+    text = html.unescape((tmp_path / "session" / "report.html").read_text(encoding="utf-8"))
+    assert "corrected" in text and "−558" in text
+
+
+def test_kept_events_have_the_times_that_were_recorded(tmp_path):
+    path = write_nsys(tmp_path / "a.sqlite", drifting(waited_for(), 133_000_000_000, 206))
+    first = tables(tmp_path, path)
+    trace = tmp_path / "trace.json"
+    assert launchgap("export", tmp_path / "session", "--format", "chrome-trace", "-o", trace).returncode == 0
+    again = tables(tmp_path, trace, name="again")
+    columns = ("clock_corrected", "clock_offset_ns", "clock_offset_error_ns", "launches", "idle_launches")
+    one, two = (table(out / "recordings.csv")[0] for out in (first, again))
+    assert [one[key] for key in columns] == [two[key] for key in columns]
+
+
+def test_a_correction_that_is_too_coarse_is_told_and_not_used(tmp_path):
+    job = launches(500)
+    waits = tuple(
+        Call(call.begin + 4_100, call.begin + 9_000, 5000 + i, "cudaDeviceSynchronize") for i, call in enumerate(job.calls)
+    )
+    out = tables(tmp_path, write_nsys(tmp_path / "a.sqlite", Job(job.calls + waits, job.work).device_clock(2_000_000_000)))
+    (recording,) = table(out / "recordings.csv")
+    assert recording["clock_corrected"] == "false" and recording["idle_launches"] == "0"
+    assert int(recording["clock_offset_ns"]) == pytest.approx(2_000_000_000, abs=10_000)
+    assert "too coarse for launches of" in recording["clock_problem"]
+    assert not [row for row in table(out / "samples.csv") if row["metric"] == "launch_ns" and row["value"]]
+
+
+def test_a_clock_that_is_ahead_by_less_than_a_second_shows_where_every_wait_for_a_stream_is_outlasted(tmp_path):
+    job = launches(100)
+    waits = tuple(
+        Call(call.begin + 4_100, call.begin + 9_000, 5000 + i, "cudaStreamSynchronize") for i, call in enumerate(job.calls)
+    )
+    path = write_trace(tmp_path / "a.json", Job(job.calls + waits, job.work).device_clock(300_000))
+    (recording,) = table(tables(tmp_path, path) / "recordings.csv")
+    assert "the GPU's clock is ahead of the host's" in recording["clock_problem"]
+
+
+# --- what comes of hostile names ---
+
+
+def test_names_that_are_no_text_end_in_no_table_and_no_page(tmp_path):
+    name = "k\x1b[31m<script>alert(1)</script>"
+    calls, work = [], []
+    for i in range(200):
+        at = 1_000_000 + 20_000 * i
+        calls.append(Call(at, at + (900_000 if i < 1 else 4_000), i + 1))
+        work.append(Work(at + 6_000, at + (8_000 if i < 100 else 12_000), i + 1))
+    events = trace_events(Job(tuple(calls), tuple(work)))
+    for event in events:
+        if event["cat"] == "kernel":
+            event["name"] = name
+    path = tmp_path / "a.json"
+    path.write_text(as_json(dict(traceEvents=events)))
+    out = tables(tmp_path, path, page=True)
+    assert "kernel-changed" in codes(out)
+    assert "\x1b" not in (out / "causes.csv").read_text(encoding="utf-8")
+    assert "<script>alert" not in (tmp_path / "session" / "report.html").read_text(encoding="utf-8")
