@@ -1,5 +1,6 @@
 // launchgap export
 #include <algorithm>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -7,6 +8,7 @@
 #include "harness/cli/page.h"
 #include "harness/core/say.h"
 #include "harness/core/stop.h"
+#include "harness/measure/telemetry.h"
 #include "harness/recording/chrome_export.h"
 #include "harness/summary/all_tables.h"
 
@@ -28,8 +30,8 @@ void remove_tables(const fs::path& folder) {
   fs::remove(folder, failed);  // unless there is something else by now
 }
 
-ExitCode export_csv(const std::string& folder, const fs::path& output) {
-  const Summarised summarised(folder);
+/// A new or empty folder. Throws UsageError.
+void make_folder(const fs::path& output) {
   std::error_code failed;
   if (fs::exists(output, failed) &&
       !(fs::is_directory(output, failed) && fs::is_empty(output, failed))) {
@@ -39,6 +41,11 @@ ExitCode export_csv(const std::string& folder, const fs::path& output) {
   fs::create_directories(output, failed);
   if (failed)
     throw UsageError(fmt::format("{} cannot be made: {}", output.string(), failed.message()));
+}
+
+ExitCode export_csv(const std::string& folder, const fs::path& output) {
+  const Summarised summarised(folder);
+  make_folder(output);
   const SignalWatch watch;
   try {
     write_tables(summarised.tabled(), TableUse::details, output);
@@ -61,11 +68,43 @@ std::vector<fs::path> kept_events(const fs::path& session) {
     files.push_back(entry->path());
   std::ranges::sort(files);
   if (files.empty()) {
-    throw UsageError(fmt::format(
-        "{} has kept no events, of which a trace is made: `launchgap import` keeps them",
-        session.string()));
+    throw UsageError(
+        fmt::format("{} has kept no events, of which a trace is made: traced runs and `launchgap "
+                    "import` keep them",
+                    session.string()));
   }
   return files;
+}
+
+/// What the machine said of itself during the run whose events these are, on their clock.
+std::vector<recording::CounterValue> counters_beside(const SessionData& session,
+                                                     const fs::path& events_file) {
+  const std::string records = events_file.stem().string();
+  const auto run = std::ranges::find(session.runs, records, &RunInfo::file);
+  if (run == session.runs.end()) return {};
+  std::map<std::string, std::int64_t> offsets;  // of the clocks, by case
+  for (const TraceInfo& trace : session.traces) {
+    const bool same = trace.device == run->device && trace.setup == run->setup &&
+                      trace.replicate == run->replicate;
+    if (same && trace.record.case_name && trace.record.clock && trace.record.clock->offset_ns)
+      offsets[*trace.record.case_name] = *trace.record.clock->offset_ns;
+  }
+  std::vector<recording::CounterValue> counters;
+  for (const TelemetryInfo& reading : session.telemetry) {
+    const auto offset = offsets.find(reading.case_name);
+    if (reading.device != run->device || reading.arm != run->arm || reading.setup != run->setup ||
+        reading.replicate != run->replicate || offset == offsets.end())
+      continue;
+    for (const TelemetryQuantity& quantity : telemetry_quantities()) {
+      const auto value = reading.values.find(std::string(quantity.key));
+      if (value == reading.values.end() || quantity.counter || quantity.unit.empty()) continue;
+      counters.push_back({std::string(quantity.key),
+                          std::string(quantity.unit),
+                          reading.at_ns + offset->second,
+                          value->second});
+    }
+  }
+  return counters;
 }
 
 /// One process to a file; several to a folder, each to a file of its own.
@@ -77,15 +116,13 @@ ExitCode export_chrome(const std::string& folder, const fs::path& output) {
     throw UsageError(fmt::format(
         "{} has the events of {} processes: name a folder with -o", folder, files.size()));
   }
-  std::error_code failed;
-  if (!to_file) fs::create_directories(output, failed);
-  if (failed)
-    throw UsageError(fmt::format("{} cannot be made: {}", output.string(), failed.message()));
+  if (!to_file) make_folder(output);
   const SignalWatch watch;
   for (const fs::path& file : files) {
     // "x.jsonl.gz" becomes "x.json.gz".
     const fs::path trace = to_file ? output : output / file.stem().replace_extension(".json.gz");
-    const std::uint64_t left_out = recording::export_chrome_trace(file, trace);
+    const std::uint64_t left_out =
+        recording::export_chrome_trace(file, trace, counters_beside(summarised.session, file));
     if (left_out > 0)
       say("{}: {} events have no time that a trace could show", trace.string(), left_out);
     answer("{}\n", trace.string());

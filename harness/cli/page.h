@@ -12,9 +12,10 @@ namespace launchgap::cli {
 struct Summarised {
   SessionData session;
   std::vector<SummaryRow> rows;
+  SlowSamples slow_samples;
 
   explicit Summarised(const std::filesystem::path& folder);
-  Tabled tabled() const { return {session, rows}; }
+  Tabled tabled() const { return {session, rows, slow_samples}; }
   Summarised(const Summarised&) = delete;  // the rows point into the session
 };
 

@@ -31,6 +31,7 @@ struct Options {
   bool json = false;
   bool no_page = false;
   bool no_observer_effect = false;
+  bool keep_events = false;
   std::optional<std::string> tool, investigates;
 };
 
@@ -80,6 +81,7 @@ ExitCode run(const Options& options, const std::vector<std::string>& command_lin
   request.filter = options.filter;
   request.tracing = parse_tracing(options.trace);
   request.observer_effect = !options.no_observer_effect;
+  request.keep_events = options.keep_events;
   request.replicates = options.replicates;
   request.seed = options.seed;
   request.case_timeout_s = options.timeout_s;
@@ -173,6 +175,10 @@ void add_run(CLI::App& app, Action& action, const std::vector<std::string>& comm
                     options->no_observer_effect,
                     "Leave out the processes that show what tracing itself costs: of launch/null "
                     "they are four in six");
+  command->add_flag("--keep-events",
+                    options->keep_events,
+                    "Keep all events of traced runs, for `launchgap export --format chrome-trace`; "
+                    "else those around each case's ten slowest samples");
   command
       ->add_option("--seed",
                    options->seed,

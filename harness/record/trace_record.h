@@ -38,12 +38,12 @@ struct TraceCounts {
 
 /// The trace's clock against the host's.
 struct ClockFit {
-  std::int64_t offset_ns = 0;
+  std::optional<std::int64_t> offset_ns;
   std::optional<std::int64_t> uncertainty_ns, step_ns;
   std::optional<double> drift_ppm;
 
   static void fields(auto& self, auto&& field) {
-    field.unread("offset_ns", self.offset_ns);
+    field("offset_ns", self.offset_ns);
     field("uncertainty_ns", self.uncertainty_ns);
     field("step_ns", self.step_ns);
     field("drift_ppm", self.drift_ppm);

@@ -1,8 +1,9 @@
 #include "harness/recording/chrome_export.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <iterator>
-#include <limits>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -85,54 +86,45 @@ bool is_number(std::string_view text) {
 }
 
 /// Perfetto and HTA know threads by numbers: the recorder's, or else one that no other has.
-std::vector<std::string> numbers_of(const std::vector<std::string>& threads) {
-  std::set<std::string> taken;
-  std::ranges::copy_if(threads, std::inserter(taken, taken.end()), is_number);
-  std::vector<std::string> numbers;
-  std::uint64_t next = 1;
-  for (const std::string& name : threads) {
-    std::string number = name;
-    while (!is_number(name) && !taken.insert(number = std::to_string(next)).second) ++next;
-    numbers.push_back(std::move(number));
-  }
-  return numbers;
-}
-
-/// The earliest time of all, down to a whole second: times of a trace are counted from there, since
-/// a double has no room for microseconds of Unix time with their nanoseconds.
-class Earliest {
+class ThreadNumbers {
  public:
-  void look(const Process& process) {
-    const auto at = [&](const auto& records) {
-      for (const auto& record : records) {
-        if (has_times(record)) ns_ = std::min(ns_, record.begin_ns);
+  /// Of each of a section's threads.
+  std::vector<std::string> of(const std::vector<std::string>& threads) {
+    for (const std::string& name : threads) {
+      if (is_number(name) && taken_.insert(name).second) numbers_.emplace(name, name);
+    }
+    std::vector<std::string> numbers;
+    for (const std::string& name : threads) {
+      const auto [known, added] = numbers_.try_emplace(name);
+      while (known->second.empty()) {
+        std::string number = std::to_string(++last_);
+        if (taken_.insert(number).second) known->second = std::move(number);
       }
-    };
-    at(process.trace.calls);
-    at(process.trace.kernels);
-    at(process.trace.transfers);
-    at(process.trace.graphs);
-    at(process.trace.overheads);
-    at(process.trace.waits);
-    at(process.ranges);
-    for (const activity::Memory& memory : process.trace.memory)
-      if (memory.at_ns > 0) ns_ = std::min(ns_, memory.at_ns);
-  }
-  std::int64_t whole_second() const {
-    constexpr std::int64_t kSecond = 1'000'000'000;
-    return ns_ == std::numeric_limits<std::int64_t>::max() ? 0 : ns_ / kSecond * kSecond;
+      numbers.push_back(known->second);
+    }
+    return numbers;
   }
 
  private:
-  std::int64_t ns_ = std::numeric_limits<std::int64_t>::max();
+  std::set<std::string> taken_;
+  std::map<std::string, std::string> numbers_;
+  std::uint64_t last_ = 0;
 };
 
 class Exporter {
  public:
-  Exporter(const fs::path& output, std::int64_t base_ns) : text_(output), base_ns_(base_ns) {}
+  explicit Exporter(const fs::path& output) : text_(output) {}
 
   void begin(const EventsHead& head) {
+    named_ = false;
+    if (begun_) return;
+    begun_ = true;
     pid_ = head.pid;
+    if (!head.gpus.empty()) gpu_ = head.gpus.front().number;
+    // Down to a whole second: times of a trace are counted from there, since a double has no room
+    // for microseconds of Unix time with their nanoseconds.
+    constexpr std::int64_t kSecond = 1'000'000'000;
+    base_ns_ = head.first_ns / kSecond * kSecond;
     std::string gpus;
     for (const Gpu& gpu : head.gpus) {
       const std::string_view capability = gpu.compute_capability;
@@ -185,6 +177,15 @@ class Exporter {
     text_.flush_if_long();
   }
 
+  /// Of the first GPU.
+  void add(const CounterValue& counter) {
+    next();
+    append(
+        R"({{"ph": "C", "name": {}, "pid": {}, "tid": 0, "ts": )", json_text(counter.name), gpu_);
+    time(counter.at_ns - base_ns_);
+    append(R"(, "args": {{{}: {}}}}})", json_text(counter.unit), counter.value);
+  }
+
   std::uint64_t end() {
     append("\n]}}\n");
     text_.commit();
@@ -215,7 +216,9 @@ class Exporter {
     time(event.end_ns - event.begin_ns);
     return true;
   }
-  void time(std::int64_t ns) { append("{}.{:03}", ns / 1000, ns % 1000); }
+  void time(std::int64_t ns) {
+    append("{}{}.{:03}", ns < 0 ? "-" : "", std::abs(ns / 1000), std::abs(ns % 1000));
+  }
 
   void add(const Process& process, const activity::Call& call) {
     const std::string& name = process.trace.name(call.id);
@@ -306,70 +309,70 @@ class Exporter {
            memory.address);
   }
 
-  /// What the rows of processes and streams are called.
+  /// What the rows of processes, threads and streams are called; each once.
   void name_rows(const Process& process) {
     named_ = true;
-    threads_ = numbers_of(process.threads);
-    const auto meta = [&](std::string_view what,
-                          std::uint64_t pid,
-                          std::uint64_t tid,
-                          std::string_view key,
-                          std::string value) {
-      next();
-      append(R"({{"ph": "M", "name": "{}", "pid": {}, "tid": {}, "ts": 0, "args": {{"{}": {}}}}})",
-             what,
-             pid,
-             tid,
-             key,
-             value);
-    };
-    meta("process_name", pid_, 0, "name", json_text(fmt::format("process {}", pid_)));
-    meta("process_sort_index", pid_, 0, "sort_index", "0");
-    std::uint64_t last = std::numeric_limits<std::uint64_t>::max();
-    for (const Stream& stream : process.streams) {
-      if (stream.gpu != last) {
-        meta("process_name", stream.gpu, 0, "name", json_text(fmt::format("GPU {}", stream.gpu)));
-        meta("process_labels",
-             stream.gpu,
-             0,
-             "labels",
-             json_text(fmt::format("GPU {}", stream.gpu)));
-        meta("process_sort_index",
-             stream.gpu,
-             0,
-             "sort_index",
-             std::to_string(5000000 + stream.gpu % 1000));
-        last = stream.gpu;
-      }
-      meta("thread_name",
-           stream.gpu,
-           stream.number,
-           "name",
-           json_text(fmt::format("stream {}", stream.number)));
+    threads_ = thread_numbers_.of(process.threads);
+    if (rows_.insert("process").second) {
+      describe("process_name", pid_, "0", "name", json_text(fmt::format("process {}", pid_)));
+      describe("process_sort_index", pid_, "0", "sort_index", "0");
     }
+    for (std::size_t i = 0; i < threads_.size(); ++i) {
+      if (!is_number(process.threads[i]) && rows_.insert("thread " + threads_[i]).second)
+        describe("thread_name", pid_, threads_[i], "name", json_text(process.threads[i]));
+    }
+    for (const Stream& stream : process.streams) name_row(stream);
+  }
+  void name_row(const Stream& stream) {
+    const std::string gpu = fmt::format("GPU {}", stream.gpu);
+    if (rows_.insert(gpu).second) {
+      describe("process_name", stream.gpu, "0", "name", json_text(gpu));
+      describe("process_labels", stream.gpu, "0", "labels", json_text(gpu));
+      describe("process_sort_index",
+               stream.gpu,
+               "0",
+               "sort_index",
+               std::to_string(5000000 + stream.gpu % 1000));
+    }
+    const std::string name = fmt::format("stream {}", stream.number);
+    if (rows_.insert(fmt::format("{} {} {}", gpu, stream.context, name)).second)
+      describe("thread_name", stream.gpu, std::to_string(stream.number), "name", json_text(name));
+  }
+  void describe(std::string_view what,
+                std::uint64_t pid,
+                std::string_view tid,
+                std::string_view key,
+                std::string_view value) {
+    next();
+    append(R"({{"ph": "M", "name": "{}", "pid": {}, "tid": {}, "ts": 0, "args": {{"{}": {}}}}})",
+           what,
+           pid,
+           tid,
+           key,
+           value);
   }
 
   TraceText text_;
-  std::int64_t base_ns_;
-  std::uint64_t pid_ = 0;
+  std::int64_t base_ns_ = 0;
+  std::uint64_t pid_ = 0, gpu_ = 0;
   std::uint64_t left_out_ = 0;
-  bool any_ = false, named_ = false;
-  std::vector<std::string> threads_;  // by the number that each has
+  bool begun_ = false, any_ = false;
+  bool named_ = false;          // the rows of this section
+  std::set<std::string> rows_;  // that have their name
+  ThreadNumbers thread_numbers_;
+  std::vector<std::string> threads_;  // of this section, by the number that each has
 };
 
 }  // namespace
 
-std::uint64_t export_chrome_trace(const fs::path& events_file, const fs::path& output) {
-  Earliest earliest;
-  read_events(
-      events_file,
-      [](const EventsHead&) {},
-      [&](const Process& process) { earliest.look(process); });
-  Exporter exporter(output, earliest.whole_second());
-  read_events(
-      events_file,
-      [&](const EventsHead& head) { exporter.begin(head); },
-      [&](const Process& process) { exporter.add(process); });
+std::uint64_t export_chrome_trace(const fs::path& events_file,
+                                  const fs::path& output,
+                                  const std::vector<CounterValue>& counters) {
+  Exporter exporter(output);
+  read_events(events_file,
+              {[&](const EventsHead& head) { exporter.begin(head); },
+               [&](const Process& process) { exporter.add(process); }});
+  for (const CounterValue& counter : counters) exporter.add(counter);
   return exporter.end();
 }
 

@@ -10,6 +10,7 @@
 
 #include "harness/core/errors.h"
 #include "harness/core/input_file.h"
+#include "harness/core/stop.h"
 
 namespace launchgap::recording {
 
@@ -37,6 +38,7 @@ CompressedText::~CompressedText() {
 std::size_t CompressedText::read(char* to, std::size_t size) {
   constexpr std::uint64_t kMost = std::uint64_t{64} << 30;
   constexpr std::size_t kAtOnce = 1 << 20;
+  stop_if_asked();
   const int got = gzread(reader_->file, to, static_cast<unsigned>(std::min(size, kAtOnce)));
   int code = Z_OK;
   const char* const text = gzerror(reader_->file, &code);

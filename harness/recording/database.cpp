@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
+#include "harness/core/stop.h"
 
 namespace launchgap::recording {
 namespace {
@@ -68,6 +69,7 @@ Rows::~Rows() {
 }
 
 bool Rows::next() {
+  stop_if_asked();
   const int code = sqlite3_step(statement_);
   if (code == SQLITE_ROW) return true;
   if (code != SQLITE_DONE) refuse(database_, code);

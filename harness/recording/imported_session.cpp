@@ -27,6 +27,7 @@
 #include "harness/recording/event_file.h"
 #include "harness/recording/launch_values.h"
 #include "harness/recording/recording.h"
+#include "harness/recording/slow_launches.h"
 
 namespace launchgap::recording {
 namespace {
@@ -168,11 +169,10 @@ std::vector<CountedCalls> calls_of(const Process& process) {
 
 /// Writes the samples of a case, in blocks.
 void write_case(RecordWriter& writer, const RecordedCase& recorded, const std::string& method) {
-  constexpr std::size_t kPerBlock = 8192;
   const std::vector<std::int64_t>& begins = recorded.begin_ns;
   const std::size_t n = begins.size();
-  for (std::size_t first = 0, block = 0; first < n; first += kPerBlock, ++block) {
-    const std::size_t count = std::min(kPerBlock, n - first);
+  for (std::size_t first = 0, block = 0; first < n; first += kSamplesPerBlock, ++block) {
+    const std::size_t count = std::min(kSamplesPerBlock, n - first);
     Block samples({}, count);
     samples.restart(begins[first]);
     for (std::size_t i = 0; i < count; ++i) samples.keep(begins[first + i]);
@@ -289,9 +289,9 @@ class Import {
     runs_ += runs.size();
     // The process's, whichever GPU they were for. That takes as long as all the rest.
     std::future<void> kept = std::async(std::launch::async, [&] {
-      write_events(events_of(runs.front().records),
-                   {recording.recorder, recording.clock, process.pid, process.rank, recording.gpus},
-                   process);
+      EventWriter(events_of(runs.front().records))
+          .write({recording.recorder, recording.clock, process.pid, process.rank, recording.gpus},
+                 process);
     });
     write_runs(recording, process, runs);
     kept.get();
@@ -305,15 +305,24 @@ class Import {
     const ClockCheck clocks = check_clocks(process, *launches);
     const Extent extent = extent_of(process);
     note(recording, process, *launches, clocks);
+    const std::string events = events_of(runs.front().records).filename().string();
     for (const ImportedRun& run : runs) {
       RecordWriter writer = RecordWriter::create(run.records);
       write_run(writer, recording, process, run, extent);
       write_recording(writer, recording, process, tick, clocks);
       write_trace(writer, process, *launches, run.gpu);
       const bool has_unknown = &run == &runs.front();
+      std::vector<SlowSampleRecord> slow;
       for (const RecordedCase& own :
-           launch_cases(process, *launches, run.gpu, has_unknown, clocks.trusted()))
+           launch_cases(process, *launches, run.gpu, has_unknown, clocks.trusted())) {
         write_case(writer, own, recording.recorder);
+        std::ranges::move(slow_launches(own), std::back_inserter(slow));
+      }
+      count_waiting(slow, process, *launches, run.gpu);
+      for (SlowSampleRecord& own : slow) {
+        own.events = events;
+        writer.write(record_to_json(own));
+      }
       if (&run == &runs.back()) launches.reset();  // it is large
       for (const RecordedCase& own :
            step_cases(process, GpuGaps(process, run.gpu, clocks.trusted()), request_.step))

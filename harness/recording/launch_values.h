@@ -14,6 +14,9 @@
 
 namespace launchgap::recording {
 
+/// Cases are written in blocks of so many samples.
+inline constexpr std::size_t kSamplesPerBlock = 8192;
+
 /// The samples of one case, by begin.
 struct RecordedCase {
   std::string name;  // "recorded/launch/stream:idle"

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
+#include "harness/core/stop.h"
 #include "harness/recording/chrome_trace.h"
 #include "harness/recording/compressed_text.h"
 #include "harness/recording/database.h"
@@ -109,6 +110,8 @@ Recording read_recording(const std::filesystem::path& file) {
     if (first != std::string::npos && (begin[first] == '{' || begin[first] == '['))
       return read_chrome_trace(file);
     refuse(begin);
+  } catch (const Stopped&) {
+    throw;
   } catch (const std::bad_alloc&) {
     throw Error(fmt::format("{}: there is not enough memory for it", file.string()));
   } catch (const Error& error) {

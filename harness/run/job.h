@@ -92,6 +92,7 @@ struct Run {
   ProcessConfig setup;
   int attempt = 0;
   bool trace_required = false;  // what cannot be traced has failed
+  bool keep_events = false;     // all, and not only those around slow samples
   std::uint64_t seed = 0;
   Profile profile = Profile::quick;
   int side_by_side = 1;  // runs at once
@@ -114,6 +115,7 @@ struct Run {
     field("setup", self.setup);
     field("attempt", self.attempt);
     field("trace_required", self.trace_required);
+    field("keep_events", self.keep_events);
     field("seed", self.seed);
     field("profile", self.profile);
     field("side_by_side", self.side_by_side);

@@ -24,6 +24,7 @@
 #include "harness/measure/warm_up.h"
 #include "harness/record/records.h"
 #include "harness/record/writer.h"
+#include "harness/run/event_keeper.h"
 #include "harness/run/process.h"
 #include "harness/run/process_environment.h"
 #include "harness/run/run_tracing.h"
@@ -129,6 +130,11 @@ class MeasuredRun {
     record.fingerprint = fingerprint_;
     writer_.write(record_to_json(record));
     if (tracing_.wanted()) writer_.write(record_to_json(tracing_.record()));
+    if (tracing_.wanted() && !job.setup.is_observer()) {
+      keeper_.emplace(recording::events_of(job.records),
+                      device_->facts(),
+                      job.keep_events ? KeptEvents::all : KeptEvents::around_slowest);
+    }
   }
 
   void measure_all() {
@@ -273,6 +279,7 @@ class MeasuredRun {
     const std::unique_ptr<CaseTrace> trace =
         tracing_.of_case(definition.traced_as(name), prepared->operations_per_sample());
     if (trace) trace->begin();
+    if (keeper_) keeper_->begin(name);
     write_telemetry(name, -1);
     SteadyRule steady;
     const std::uint64_t first_key = first_sample_key(run_name(job_), name.text());
@@ -284,12 +291,12 @@ class MeasuredRun {
                    [&](int index, const Block& block) {
                      const std::vector<Column> traced =
                          trace ? trace->finish(block) : std::vector<Column>();
-                     writer_.write_samples(name.text(),
-                                           index,
-                                           result.samples,
-                                           block,
-                                           traced,
-                                           key_of(first_key + result.samples));
+                     const std::uint64_t first = result.samples;
+                     writer_.write_samples(
+                         name.text(), index, first, block, traced, key_of(first_key + first));
+                     if (trace && keeper_) {
+                       keeper_->add(index, first, block, traced, trace->records(), trace->clock());
+                     }
                      write_telemetry(name, index);
                      result.samples += block.size();
                      tell(message::BlockDone{index});
@@ -300,6 +307,9 @@ class MeasuredRun {
     if (trace) {
       writer_.write(record_to_json(RunTracing::record(name.text(), *trace)));
       if (const auto problem = trace->invalid()) throw TraceUnavailable(*problem);
+      if (keeper_) {
+        for (const SlowSampleRecord& slow : keeper_->finish()) writer_.write(record_to_json(slow));
+      }
     }
     prepared->verify_timed_work();
   }
@@ -382,6 +392,7 @@ class MeasuredRun {
   std::unique_ptr<Device> device_;
   RecordWriter writer_;
   std::unique_ptr<Telemetry> telemetry_;
+  std::optional<EventKeeper> keeper_;  // in traced runs
   std::unique_ptr<Warmth> warmth_;  // none where first launches are measured, or nothing launches
   std::optional<int> other_processes_;
 };

@@ -29,6 +29,7 @@ struct RunOptions {
   std::optional<int> replicates;
   Tracing tracing = Tracing::automatic;
   bool observer_effect = true;  // in processes of its own, where launches are traced
+  bool keep_events = false;     // of traced runs; else those around slow samples
   std::optional<std::uint64_t> seed;
   double case_timeout_s = 120;
   std::filesystem::path output;             // empty: results/<session id>

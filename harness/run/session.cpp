@@ -270,6 +270,7 @@ class Session {
     job.setup = planned.setup;
     job.attempt = start.attempt;
     job.trace_required = session_.options.tracing == Tracing::on;
+    job.keep_events = session_.options.keep_events;
     job.seed = session_.plan.seed;
     job.profile = session_.options.profile;
     job.side_by_side = run.side_by_side;

@@ -135,14 +135,19 @@ Json describe_tables() {
 
 const std::vector<Table>& all_tables() {
   static const std::vector<Table> tables = {
-      devices_table(),         runs_table(),      summary_table(),
-      samples_table(),         quantiles_table(), sequence_table(),
-      telemetry_table(),       headlines_table(), variation_table(),
-      outlier_devices_table(), fallback_table(),  fallback_sentences_table(),
-      observer_table(),        parts_table(),     flag_check_table(),
-      kernels_table(),         memory_table(),    traces_table(),
-      recordings_table(),      sentences_table(), advice_table(),
-      published_table(),       fit_table(),
+      devices_table(),      runs_table(),
+      summary_table(),      samples_table(),
+      quantiles_table(),    sequence_table(),
+      telemetry_table(),    headlines_table(),
+      variation_table(),    outlier_devices_table(),
+      fallback_table(),     fallback_sentences_table(),
+      observer_table(),     parts_table(),
+      flag_check_table(),   kernels_table(),
+      memory_table(),       traces_table(),
+      slow_samples_table(), timelines_table(),
+      recordings_table(),   sentences_table(),
+      advice_table(),       published_table(),
+      fit_table(),
   };
   return tables;
 }

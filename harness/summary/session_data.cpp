@@ -139,6 +139,15 @@ class FileReader {
     } else if (kind == RecordingRecord::kName) {
       session_.recordings.push_back(
           {run_.device, run_.replicate, fields_from_json<RecordingRecord>(json)});
+    } else if (kind == SlowSampleRecord::kName) {
+      auto record = fields_from_json<SlowSampleRecord>(json);
+      std::string events = record.events.value_or(file_.filename().string() + ".gz");
+      session_.slow_samples.push_back({run_.device,
+                                       run_.arm,
+                                       run_.setup,
+                                       run_.replicate,
+                                       std::move(events),
+                                       std::move(record)});
     } else if (kind == EndRecord::kName) {
       take_end(json);
     }

@@ -13,6 +13,7 @@
 #include "harness/record/recording_record.h"
 #include "harness/record/schema.h"
 #include "harness/record/session_record.h"
+#include "harness/record/slow_sample_record.h"
 #include "harness/record/trace_record.h"
 
 namespace launchgap {
@@ -97,6 +98,15 @@ struct RecordingInfo {
   RecordingRecord record;
 };
 
+/// One of a case's slowest samples in a run.
+struct SlowSampleInfo {
+  std::string device, arm;
+  ProcessConfig setup;
+  int replicate = 0;
+  std::string events;  // name of the file of events
+  SlowSampleRecord record;
+};
+
 struct CaseData {
   std::string method;
   std::map<int, CaseOutcome> outcomes;  // by replicate
@@ -117,6 +127,7 @@ struct SessionData {
   std::vector<TelemetryInfo> telemetry;
   std::vector<TraceInfo> traces;
   std::vector<RecordingInfo> recordings;
+  std::vector<SlowSampleInfo> slow_samples;
   std::vector<std::string> problems;  // one line each: what could not be read
 
   const DeviceFacts* device(const std::string& uuid) const;

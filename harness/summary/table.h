@@ -15,6 +15,7 @@
 #include "harness/summary/csv.h"
 #include "harness/summary/session_data.h"
 #include "harness/summary/summary.h"
+#include "harness/summary/timelines.h"
 
 namespace launchgap {
 
@@ -105,6 +106,7 @@ struct TableColumn {
 struct Tabled {
   const SessionData& session;
   const std::vector<SummaryRow>& rows;
+  const SlowSamples& slow_samples;
 };
 
 /// Where a table is written.

@@ -32,6 +32,10 @@ Table kernels_table();
 Table memory_table();
 Table traces_table();
 
+// timeline_tables.cpp: slow samples, and what happened around them
+Table slow_samples_table();
+Table timelines_table();
+
 // recording_tables.cpp: where imported runs come from
 Table recordings_table();
 

@@ -76,6 +76,9 @@ class CaseTrace {
   /// What was impossible or is missing, in words; empty if nothing.
   std::string describe_faults() const;
 
+  /// The records of the last block.
+  const activity::Trace& records() const { return trace_; }
+
   // What was seen, for the record.
   const JoinCounts& counts() const { return counts_; }
   const std::map<KernelKey, KernelUse>& kernels() const { return kernels_; }

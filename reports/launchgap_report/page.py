@@ -30,6 +30,7 @@ from . import (
     plots,
     recorded,
     sequence,
+    timelines,
     traces,
 )
 from . import compare as cmp
@@ -129,6 +130,7 @@ def render(sessions: list[Session], table: list[gen.Generation]) -> str:
         odd=levels.odd_table(drawing),
         launch=drawing.launches(),
         costs=costs.section(drawing),
+        timelines=timelines.section(drawing),
         sequence=sequence.section(drawing),
         observer=observer.section(drawing),
         checks=observer.checks(drawing),

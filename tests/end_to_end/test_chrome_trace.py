@@ -276,7 +276,7 @@ def test_a_file_that_is_there_is_replaced(tmp_path):
 def test_a_session_without_events_is_refused(session, tmp_path):
     done = export(session, tmp_path / "trace.json")
     assert done.returncode == 2
-    assert "has kept no events" in done.stderr and "`launchgap import` keeps them" in done.stderr
+    assert "has kept no events" in done.stderr and "`launchgap import` keep them" in done.stderr
     assert not (tmp_path / "trace.json").exists()
 
 

@@ -1,5 +1,6 @@
 """Whatever ends a session, what was measured before is there and can be reported."""
 
+import gzip
 import json
 import os
 import pathlib
@@ -101,3 +102,26 @@ def test_killing_a_worker_fails_its_case_and_the_session_goes_on(running):
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=30)
     assert blocks(session) >= 1
+
+
+def test_an_import_that_is_stopped_leaves_nothing(tmp_path):
+    trace = tmp_path / "long.json.gz"
+    # A list whose first event is far away: 4 GiB of blanks, in members of which each is the same.
+    blanks = gzip.compress(b" " * (64 << 20), compresslevel=1)
+    with trace.open("wb") as file:
+        file.write(gzip.compress(b"["))
+        for _ in range(64):
+            file.write(blanks)
+    session = tmp_path / "session"
+    process = subprocess.Popen(
+        [LAUNCHGAP, "import", trace, "-o", session],
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    wait_until(session.exists)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=30)
+    assert process.returncode == -signal.SIGINT, said
+    assert not session.exists()

@@ -368,7 +368,19 @@ def test_a_cupti_that_hangs_costs_one_time_out_and_the_plain_arm_nothing(run, ma
     faults = [{"library": "cupti", "call": call, "after": after, "hang": True}]
     node = make_node(faults=faults, **QUIET | {"launch_ns": {"constant": 22_000}, "kernel_ns": {"constant": 2000}})
     done, session = run(
-        "--devices", "gpu", "--runs", 3, "--timeout", 2, "--filter", IDLE, "--trace", "on", node=node, timeout=60
+        "--devices",
+        "gpu",
+        "--runs",
+        3,
+        "--timeout",
+        2,
+        "--filter",
+        IDLE,
+        "--trace",
+        "on",
+        node=node,
+        timeout=60,
+        observer=True,
     )
     assert done.returncode == 3
     rows = table(session / "summary.csv")
@@ -396,7 +408,19 @@ def test_a_kernel_that_never_ends_is_killed_in_either_arm(run, make_node):
     faults = [{"library": "cuda", "call": "cuStreamSynchronize", "after": 5000, "hang": True}]
     node = make_node(faults=faults, **QUIET | {"launch_ns": {"constant": 200_000}, "kernel_ns": {"constant": 2000}})
     done, session = run(
-        "--devices", "gpu", "--runs", 2, "--timeout", 1, "--filter", IDLE, "--trace", "on", node=node, timeout=60
+        "--devices",
+        "gpu",
+        "--runs",
+        2,
+        "--timeout",
+        1,
+        "--filter",
+        IDLE,
+        "--trace",
+        "on",
+        node=node,
+        timeout=60,
+        observer=True,
     )
     assert done.returncode == 3
     rows = {(row["arm"], row["setup"]): row for row in table(session / "summary.csv")}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import make_timelines
 from make_session import Builder, Spec
 
 RECORDED = "recorded"
@@ -46,7 +47,9 @@ def recorded_session(*processes: Process, name: str = "recorded-5eed") -> Builde
     """One device for each process."""
     specs = [Spec(p.name, capability="9.0", driver="", libraries="", form="", jitter=0) for p in processes]
     builder = Builder(name, specs, 1, node=RECORDED, cpu="", families=()).build()
-    builder.tables.update({key: [] for key in ("recordings.csv", "kernels.csv", "traces.csv")})
+    builder.tables.update(
+        {key: [] for key in ("recordings.csv", "kernels.csv", "traces.csv", "slow_samples.csv", "timelines.csv")}
+    )
     for index, process in enumerate(processes):
         _add(builder, index, process)
     for row in builder.tables["devices.csv"]:
@@ -93,6 +96,11 @@ def _add(builder: Builder, index: int, process: Process) -> None:
     builder.tables["recordings.csv"].append({**device, "replicate": 0, **_quality(index, process)})
     place = {**device, "setup": RECORDED, "replicate": 0, "case": "recorded/launch"}
     builder.tables["traces.csv"].append({**place, "state": RECORDED, "launches": process.launches})
+    if process.idle:
+        key = {"arm": RECORDED, "setup": RECORDED, "case": "recorded/launch/stream:idle"}
+        slow, around = make_timelines.slow_sample(key, 5600.0, longer_part="queue_ns", telemetry="")
+        builder.tables["slow_samples.csv"].append({**device, **slow})
+        builder.tables["timelines.csv"] += [{**device, **event} for event in around]
     for kernel, total in (("short_kernel", 1_000_000), ("void long_kernel<float>(float*)", 9_000_000)):
         builder.tables["kernels.csv"].append(
             {**device, "case": "recorded/launch", "kernel": kernel, "grid": "2x2x1", "block": "256x1x1"}

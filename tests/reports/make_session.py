@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import make_timelines
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -38,7 +39,7 @@ def columns() -> dict[str, list[str]]:
 SESSION_TABLES = ("devices.csv", "runs.csv", "summary.csv", "quantiles.csv")
 DETAIL_TABLES = (
     "headlines.csv sequence.csv telemetry.csv variation.csv odd_devices.csv observer.csv parts.csv flag_check.csv "
-    "kernels.csv traces.csv recordings.csv "
+    "kernels.csv traces.csv slow_samples.csv timelines.csv recordings.csv "
     "sentences.csv advice.csv published.csv fit.csv"
 ).split()
 PROBABILITIES = sorted(
@@ -225,6 +226,10 @@ class Builder:
             self._blocks(index, spec, device, idle, replicate, blocks)
             for setup in ("launch", "launch+trace=kernels"):
                 add["traces.csv"]({**device, "setup": setup, "replicate": replicate, "case": "", "state": "ok"})
+        slow, around = make_timelines.slow_sample({"arm": "traced", "setup": "launch", "case": idle}, spec.call * 3)
+        add["slow_samples.csv"]({**device, **slow})
+        for event in around:
+            add["timelines.csv"]({**device, **event})
 
     def _blocks(self, index: int, spec: Spec, device: dict, case: str, replicate: int, blocks: int) -> None:
         for block in range(blocks):
@@ -745,7 +750,9 @@ def hostile() -> Builder:
     builder.with_details()
     for name in DETAIL_TABLES:
         for row in builder.tables[name]:
-            keys = {"sentence", "kernel", "grid", "block", "level"} & row.keys()
+            keys = {"sentence", "kernel", "grid", "block", "level", "row", "name", "telemetry", "events"} & row.keys()
+            if name == "slow_samples.csv":
+                keys -= {"block"}  # a number there
             row.update(dict.fromkeys(keys, bad))
     for state in ("invalid:dropped", "degraded:subscriber_busy(<b>x</b>)", bad):
         builder.tables["traces.csv"].append(

@@ -22,6 +22,7 @@ job::Run run_job() {
   run.setup = "launch+loading=jit_cached";
   run.attempt = 1;
   run.trace_required = true;
+  run.keep_events = true;
   run.seed = 18446744073709551615u;
   run.profile = Profile::nightly;
   run.side_by_side = 4;

@@ -43,6 +43,11 @@ class Findings : public WrittenSession {
     end(writer);
   }
 
+  static void write_details(const SessionData& session, const std::filesystem::path& folder) {
+    const std::vector<SummaryRow> rows = summarise(session);
+    write_tables({session, rows, SlowSamples(session, rows)}, TableUse::details, folder);
+  }
+
   double run_factor(double sd) { return std::exp(std::normal_distribution<>(0, sd)(random_)); }
 
   std::mt19937_64 random_{7};
@@ -257,7 +262,7 @@ TEST_F(Findings, KernelsAreThoseOfWholeTraces) {
   write("convolution", "ok", 5);
   write("allocation", "ok", {1, "x", {{"grid", "y"}}});
   const SessionData session = read();
-  write_tables({session, summarise(session)}, TableUse::details, path);
+  write_details(session, path);
   std::ifstream in(path / "kernels.csv");
   std::vector<std::string> rows;
   for (std::string line; std::getline(in, line);) rows.push_back(line);
@@ -270,7 +275,7 @@ TEST_F(Findings, KernelsAreThoseOfWholeTraces) {
 
 TEST_F(Findings, EveryTableIsWrittenForAnEmptySessionToo) {
   const SessionData session = read();
-  write_tables({session, summarise(session)}, TableUse::details, path);
+  write_details(session, path);
   for (const Table& table : all_tables()) {
     EXPECT_EQ(std::filesystem::exists(path / table.name), table.use != TableUse::samples)
         << table.name;
@@ -293,7 +298,7 @@ TEST_F(Findings, TelemetryCountersAreChanges) {
   reading("launch/other", -1, 20, 1300);
   end(writer);
   const SessionData session = read();
-  write_tables({session, summarise(session)}, TableUse::details, path);
+  write_details(session, path);
   std::ifstream in(path / "telemetry.csv");
   std::vector<std::string> seen;
   for (std::string line; std::getline(in, line);) {
