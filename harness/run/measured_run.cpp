@@ -283,30 +283,27 @@ class MeasuredRun {
     write_telemetry(name, -1);
     SteadyRule steady;
     const std::uint64_t first_key = first_sample_key(run_name(job_), name.text());
-    measure_blocks(
-        *prepared,
-        name,
-        definition.metrics(name),
-        definition.sampling(job_.profile, name),
-        {run_name(job_), first_key},
-        [&](int index, const Block& block) {
-          const std::vector<Column> traced = trace ? trace->finish(block) : std::vector<Column>();
-          writer_.write_samples(name.text(),
-                                index,
-                                result.samples,
-                                block,
-                                traced,
-                                key_of(first_key + result.samples));
-          if (trace && keeper_) {
-            keeper_->add(index, result.samples, block, traced, trace->records(), trace->clock());
-          }
-          write_telemetry(name, index);
-          result.samples += block.size();
-          tell(message::BlockDone{index});
-          if (!definition.stops_when_steady) return true;
-          steady.add(block);
-          return !steady.steady();
-        });
+    measure_blocks(*prepared,
+                   name,
+                   definition.metrics(name),
+                   definition.sampling(job_.profile, name),
+                   {run_name(job_), first_key},
+                   [&](int index, const Block& block) {
+                     const std::vector<Column> traced =
+                         trace ? trace->finish(block) : std::vector<Column>();
+                     const std::uint64_t first = result.samples;
+                     writer_.write_samples(
+                         name.text(), index, first, block, traced, key_of(first_key + first));
+                     if (trace && keeper_) {
+                       keeper_->add(index, first, block, traced, trace->records(), trace->clock());
+                     }
+                     write_telemetry(name, index);
+                     result.samples += block.size();
+                     tell(message::BlockDone{index});
+                     if (!definition.stops_when_steady) return true;
+                     steady.add(block);
+                     return !steady.steady();
+                   });
     if (trace) {
       writer_.write(record_to_json(RunTracing::record(name.text(), *trace)));
       if (const auto problem = trace->invalid()) throw TraceUnavailable(*problem);
