@@ -430,8 +430,8 @@ class Import {
           "{}: {}, so there are no times from a call to its kernel", of, aligned.clocks.problem));
     if (aligned.corrected())
       lines_.push_back(
-          fmt::format("{}: the GPU's clock was {} ahead of the host's, and {:.3g} ppm "
-                      "faster; its times were corrected, to ± {}",
+          fmt::format("{}: the GPU's clock was {} ahead of the host's and drifted by "
+                      "{:.3g} ppm; its times were corrected, to ± {}",
                       of,
                       signed_time(aligned.line->ahead_ns),
                       aligned.line->drift_ppm,

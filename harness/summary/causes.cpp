@@ -424,7 +424,8 @@ void add_stragglers(const SessionData& session, std::vector<Cause>& causes) {
         "programs on the hosts.";
   }
   cause.evidence = fmt::format(
-      "a step loses {} (mean of the slowest less mean of the median); the median step {}; {} is "
+      "a step loses {} (mean of the slowest less mean of the median); the median step loses {}; {} "
+      "is "
       "the slowest in {} of {} steps, chance {}{}",
       time_text(check.lost_ns),
       percent_text(check.usual_share),
