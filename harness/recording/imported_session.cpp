@@ -290,11 +290,6 @@ class Import {
       RecordWriter writer = RecordWriter::create(run.records);
       write_run(writer, recording, process, run, extent);
       write_recording(writer, recording, process, tick, aligned);
-      const GpuGaps gaps(process, run.gpu, clocks.trusted());
-      const JobFigures job = job_figures(
-          process, aligned.launches, gaps, run.gpu, tick, request_.step, clocks.trusted());
-      write_trace(writer, process, aligned.launches, job);
-      writer.write(record_to_json(job.record));
       const bool has_unknown = &run == &runs.front();
       std::vector<SlowSampleRecord> slow;
       for (const RecordedCase& own :
@@ -307,7 +302,14 @@ class Import {
         own.events = events;
         writer.write(record_to_json(own));
       }
-      if (&run == &runs.back()) aligned.launches = {};  // they are large
+      JobFigures job =
+          job_figures(process, aligned.launches, run.gpu, tick, request_.step, clocks.trusted());
+      write_trace(writer, process, aligned.launches, job);
+      // They are large, and so are the gaps: never both at once.
+      if (&run == &runs.back()) aligned.launches = {};
+      const GpuGaps gaps(process, run.gpu, clocks.trusted());
+      add_gaps(job.record, process, gaps);
+      writer.write(record_to_json(job.record));
       for (const RecordedCase& own : step_cases(process, run.gpu, gaps, request_.step))
         write_case(writer, own, recording.recorder);
       EndRecord end;

@@ -1,15 +1,16 @@
 #include "harness/recording/job_figures.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
-#include <numeric>
+#include <span>
 
 #include "harness/recording/call_names.h"
 #include "harness/recording/first_launches.h"
 #include "harness/recording/kernel_changes.h"
+#include "harness/recording/quantile_in_place.h"
 #include "harness/recording/repeated_work.h"
 #include "harness/recording/steps.h"
-#include "harness/stats/stats.h"
 
 namespace launchgap::recording {
 namespace {
@@ -34,40 +35,40 @@ std::vector<std::int64_t> calls_of_kernels(const Process& process,
 }
 
 void add_times(const Process& process, const KernelSeries& series, CountedKernels& own) {
-  std::vector<double> times;
+  std::vector<std::int64_t> times;
+  times.reserve(series.runs.size());
+  double mean = 0, squares = 0;  // of the distances from it (Welford, Technometrics 4 (1962) 419)
   for (const std::uint32_t run : series.runs) {
     const activity::KernelRun& kernel = process.trace.kernels[run];
-    times.push_back(static_cast<double>(kernel.end_ns - kernel.begin_ns));
+    const std::int64_t ns = kernel.end_ns - kernel.begin_ns;
+    times.push_back(ns);
+    own.total_ns += static_cast<std::uint64_t>(ns);
+    const double apart = static_cast<double>(ns) - mean;
+    mean += apart / static_cast<double>(times.size());
+    squares += apart * (static_cast<double>(ns) - mean);
   }
-  std::ranges::sort(times);
-  const auto whole = [](double ns) { return static_cast<std::uint64_t>(ns); };
   own.count = times.size();
-  own.total_ns = std::accumulate(
-      times.begin(), times.end(), std::uint64_t{0}, [&](std::uint64_t sum, double ns) {
-        return sum + whole(ns);
-      });
-  own.shortest_ns = whole(times.front());
-  own.longest_ns = whole(times.back());
-  own.p50_ns = stats::quantile(times, 0.5);
+  const auto [shortest, longest] = std::ranges::minmax(times);
+  own.shortest_ns = static_cast<std::uint64_t>(shortest);
+  own.longest_ns = static_cast<std::uint64_t>(longest);
+  own.p50_ns = quantile_in_place(times, 0.5);
   // Of fewer than a hundred there is no 1 in 100.
-  if (times.size() >= 100) own.p99_ns = stats::quantile(times, 0.99);
-  const auto sd = stats::standard_deviation(times);
-  const auto mean = stats::mean(times);
-  if (sd && *mean > 0) own.cv = *sd / *mean;
+  if (times.size() >= 100) own.p99_ns = quantile_in_place(times, 0.99);
+  if (times.size() > 1 && mean > 0)
+    own.cv = std::sqrt(squares / static_cast<double>(times.size() - 1)) / mean;
 }
 
 void add_calls(const KernelSeries& series,
                const std::vector<std::int64_t>& calls,
                CountedKernels& own) {
-  std::vector<double> times;
+  std::vector<std::int64_t> times;
+  times.reserve(series.runs.size());
   for (const std::uint32_t run : series.runs) {
-    if (calls[run] > 0) times.push_back(static_cast<double>(calls[run]));
+    if (calls[run] > 0) times.push_back(calls[run]);
   }
   if (times.empty()) return;
-  own.first_call_ns = times.front();
-  std::vector<double> later(times.begin() + 1, times.end());
-  std::ranges::sort(later);
-  own.later_call_ns = stats::quantile(later, 0.5);
+  own.first_call_ns = static_cast<double>(times.front());
+  if (times.size() > 1) own.later_call_ns = quantile_in_place(std::span(times).subspan(1), 0.5);
 }
 
 void add_changes(const std::vector<PlacedRun>& runs, std::int64_t tick_ns, CountedKernels& own) {
@@ -91,7 +92,6 @@ void add_changes(const std::vector<PlacedRun>& runs, std::int64_t tick_ns, Count
 
 JobFigures job_figures(const Process& process,
                        const RecordedLaunches& launches,
-                       const GpuGaps& gaps,
                        std::uint64_t gpu,
                        std::int64_t tick_ns,
                        std::string_view step_name,
@@ -114,17 +114,20 @@ JobFigures job_figures(const Process& process,
   figures.record.repeats = work.repeats;
   figures.record.first_launches = first_launches(process, launches, gpu);
   figures.record.variation = step_variation(process, launches, gpu, steps, clocks_agree);
+  return figures;
+}
+
+void add_gaps(JobRecord& record, const Process& process, const GpuGaps& gaps) {
   for (const Stall& stall : gaps.stalls()) {
-    figures.record.stalls.push_back({stall.cause == IdleCause::waiting ? "wait" : "allocate",
-                                     std::string(without_version(process.trace.name(stall.call))),
-                                     stall.gaps,
-                                     stall.idle_ns,
-                                     stall.lost_ns,
-                                     stall.longest_ns});
+    record.stalls.push_back({stall.cause == IdleCause::waiting ? "wait" : "allocate",
+                             std::string(without_version(process.trace.name(stall.call))),
+                             stall.gaps,
+                             stall.idle_ns,
+                             stall.lost_ns,
+                             stall.longest_ns});
   }
   const Pauses& pauses = gaps.pauses();
-  figures.record.pauses = {pauses.count, pauses.total_ns, pauses.longest_ns};
-  return figures;
+  record.pauses = {pauses.count, pauses.total_ns, pauses.longest_ns};
 }
 
 }  // namespace launchgap::recording

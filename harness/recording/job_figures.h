@@ -18,13 +18,15 @@ struct JobFigures {
   std::vector<CountedKernels> kernels;
 };
 
-/// Of what one GPU did for a process.
+/// Of what one GPU did for a process; without what its gaps tell.
 JobFigures job_figures(const Process& process,
                        const RecordedLaunches& launches,
-                       const GpuGaps& gaps,
                        std::uint64_t gpu,
                        std::int64_t tick_ns,
                        std::string_view step_name,
                        bool clocks_agree);
+
+/// Adds the stalls and pauses in which the GPU was idle.
+void add_gaps(JobRecord& record, const Process& process, const GpuGaps& gaps);
 
 }  // namespace launchgap::recording

@@ -85,12 +85,15 @@ std::vector<KernelSeries> kernels_on(const Process& process, std::uint64_t gpu) 
 
 RepeatedWork repeated_work(const Process& process, const std::vector<KernelSeries>& series) {
   const std::vector<activity::KernelRun>& kernels = process.trace.kernels;
+  RepeatedWork work;
+  work.runs.resize(series.size());
+  std::size_t all = 0;
+  for (const KernelSeries& own : series) all += own.runs.size();
+  if (all > kMostKernels) return work;
   std::map<std::uint32_t, std::vector<Item>> streams;
   for (std::uint32_t s = 0; s < series.size(); ++s) {
     for (const std::uint32_t run : series[s].runs) streams[kernels[run].stream].push_back({s, run});
   }
-  RepeatedWork work;
-  work.runs.resize(series.size());
   std::uint32_t first_place = 0;  // places of streams are told apart
   for (auto& [stream, items] : streams) {
     std::ranges::stable_sort(

@@ -42,6 +42,8 @@ struct RepeatedWork {
 RepeatedWork repeated_work(const Process& process, const std::vector<KernelSeries>& series);
 
 inline constexpr std::size_t kLeastRepeats = 10;
+/// Of more kernels on a GPU none are compared: that would take more memory than the recording.
+inline constexpr std::size_t kMostKernels = 2'000'000;
 inline constexpr double kSameWork = 2.0 / 3;
 
 }  // namespace launchgap::recording

@@ -65,9 +65,9 @@ std::vector<StepVariation> step_variation(const Process& process,
                                           const std::vector<Step>& steps,
                                           bool clocks_agree) {
   using Groups = std::vector<std::vector<double>>;  // by step
-  std::map<std::pair<std::string, std::string>, Groups> found;
-  const auto add = [&](std::string_view state, const char* metric, std::size_t step, auto ns) {
-    Groups& groups = found[{fmt::format("recorded/launch/stream:{}", state), metric}];
+  std::map<std::pair<StreamState, std::string_view>, Groups> found;
+  const auto add = [&](StreamState state, std::string_view metric, std::size_t step, auto ns) {
+    Groups& groups = found[{state, metric}];
     groups.resize(steps.size());
     if (ns > 0) groups[step].push_back(static_cast<double>(ns));
   };
@@ -78,17 +78,16 @@ std::vector<StepVariation> step_variation(const Process& process,
     if (next == steps.begin() || std::prev(next)->end_ns <= call.begin_ns) continue;
     const auto step = static_cast<std::size_t>(std::prev(next) - steps.begin());
     const StreamState state = clocks_agree ? launch.state : StreamState::unknown;
-    add(name_of(state), "api_record_ns", step, call.end_ns - call.begin_ns);
-    if (state == StreamState::idle)
-      add(name_of(state), "launch_ns", step, launch.begin_ns - call.begin_ns);
+    add(state, "api_record_ns", step, call.end_ns - call.begin_ns);
+    if (state == StreamState::idle) add(state, "launch_ns", step, launch.begin_ns - call.begin_ns);
   }
   std::vector<StepVariation> result;
   for (auto& [key, groups] : found) {
     std::erase_if(groups, [](const auto& group) { return group.empty(); });
     const stats::RandomEffects effects = stats::random_effects(groups);
     if (!effects.within_sd || !effects.between_sd) continue;
-    result.push_back({key.first,
-                      key.second,
+    result.push_back({fmt::format("recorded/launch/stream:{}", name_of(key.first)),
+                      std::string(key.second),
                       groups.size(),
                       cv_of(*effects.within_sd),
                       cv_of(*effects.between_sd)});
