@@ -177,8 +177,8 @@ def _again(device: Device, record: Record) -> str:
     """How to see it again, or all of it."""
     folder = shlex.quote(str(device.session.folder))
     if device.recorded:
-        seconds = (record.get("begin_ns") or 0) / 1e9
-        return f"All of it: `launchgap export {folder} --format chrome-trace -o trace.json.gz`, at {seconds:.6f} s of its clock."
+        command = f"launchgap export {folder} --format chrome-trace -o trace.json.gz"
+        return f"All of it: `{command}`, at {(record.get('begin_ns') or 0) / 1e9:.6f} s of its clock."
     return f"Again, under a profiler: `launchgap investigate {folder} {shlex.quote(record['case'])}`."
 
 
