@@ -361,6 +361,7 @@ def test_a_cache_in_which_the_driver_leaves_nothing_is_unsupported_and_not_a_tim
         "setup": "launch+loading=jit_cached",
         "attempt": 0,
         "trace_required": False,
+        "keep_events": False,
         "seed": 1,
         "profile": "quick",
         "side_by_side": 1,

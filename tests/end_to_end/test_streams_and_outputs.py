@@ -356,7 +356,7 @@ def test_an_export_that_does_not_fit_leaves_nothing_half(session, tmp_path):
     disk.mkdir()
     shutil.copytree(session, tmp_path / "copy")
     done, left, _, _ = on_small_disk(
-        disk, "400k", "sh", "-c",
+        disk, "480k", "sh", "-c",
         'cp -r "$1" "$2/session"; "$0" export "$1" -o "$2/out"; code=$?; ls -d "$2/out"; exit $code',
         LAUNCHGAP, tmp_path / "copy", disk,
     )  # fmt: skip
