@@ -25,7 +25,7 @@ void look_at(const Recording& recording) {
            launch_cases(process, launches, gpu, gpu == 0, clocks.trusted()))
         if (one.begin_ns.size() > launches.launches.size()) __builtin_trap();
       const GpuGaps gaps(process, gpu, clocks.trusted());
-      step_cases(process, gaps, "step");
+      step_cases(process, gpu, gaps, "step");
       const Idleness idle = gaps.within(gaps.begin_ns(), gaps.end_ns());
       if (idle.idle() > idle.span_ns) __builtin_trap();
     }
