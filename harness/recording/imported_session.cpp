@@ -30,6 +30,7 @@
 #include "harness/recording/launch_values.h"
 #include "harness/recording/recording.h"
 #include "harness/recording/slow_launches.h"
+#include "harness/recording/trace_counts.h"
 
 namespace launchgap::recording {
 namespace {
@@ -109,23 +110,6 @@ std::string utc_of(std::int64_t unix_ns) {
   if (unix_ns < kFirst) return {};
   return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}",
                      fmt::gmtime(static_cast<std::time_t>(unix_ns / 1'000'000'000)));
-}
-
-TraceCounts counts_of(const JoinCounts& counts) {
-  const auto number = [](std::uint64_t count) { return static_cast<std::int64_t>(count); };
-  return {number(counts.launches),
-          number(counts.kernels),
-          number(counts.joined),
-          number(counts.kernels_without_launch),
-          number(counts.launches_without_kernel),
-          number(counts.dropped),
-          number(counts.unknown),
-          number(counts.zero),
-          number(counts.inverted),
-          number(counts.early),
-          number(counts.duplicates),
-          number(counts.overlap),
-          number(counts.nested)};
 }
 
 std::vector<CountedCalls> calls_of(const Process& process) {

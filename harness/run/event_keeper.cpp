@@ -100,14 +100,13 @@ void EventKeeper::add(int block,
                       const std::vector<Column>& traced,
                       const activity::Trace& trace,
                       const TraceClock& clock) {
-  note_slow(block, first, samples, traced, clock);
+  const std::vector<std::int64_t> bounds = bounds_of(samples, clock);
+  note_slow(block, first, samples, traced, bounds);
   const recording::KeepsEvent keeps = [&](std::int64_t begin_ns, std::int64_t end_ns) {
-    return kept_ == KeptEvents::all || std::ranges::any_of(slowest_, [&](const auto& slow) {
-             return slow.block == block && is_around(slow, begin_ns, end_ns);
-           });
+    return kept_ == KeptEvents::all || is_beside_slow(block, begin_ns, end_ns);
   };
   recording::Process process = recording::own_events(trace, head_.pid, keeps);
-  add_samples(process, bounds_of(samples, clock), keeps);
+  add_samples(process, bounds, keeps);
   if (kept_ == KeptEvents::all) return write(block, process);
   blocks_.push_back({block, std::move(process)});
   std::erase_if(blocks_, [&](const KeptBlock& kept) {
@@ -115,11 +114,17 @@ void EventKeeper::add(int block,
   });
 }
 
+bool EventKeeper::is_beside_slow(int block, std::int64_t begin_ns, std::int64_t end_ns) const {
+  return std::ranges::any_of(slowest_, [&](const SlowSampleRecord& slow) {
+    return slow.block == block && is_around(slow, begin_ns, end_ns);
+  });
+}
+
 void EventKeeper::note_slow(int block,
                             std::uint64_t first,
                             const Block& samples,
                             const std::vector<Column>& traced,
-                            const TraceClock& clock) {
+                            const std::vector<std::int64_t>& bounds) {
   const auto metric = metric_of_slowness(samples.metrics(), traced);
   if (!metric) return;
   const auto column = std::ranges::find(traced, *metric, &Column::metric);
@@ -131,7 +136,6 @@ void EventKeeper::note_slow(int block,
   const auto faster_than_all = [&](double value) {
     return slowest_.size() == SlowSampleRecord::kPerCase && value <= slowest_.back().value();
   };
-  const std::vector<std::int64_t> bounds = bounds_of(samples, clock);
   for (std::size_t i = 0; i < samples.size(); ++i) {
     if (std::isnan(values[i]) || faster_than_all(values[i])) continue;
     SlowSampleRecord slow{case_name_,
@@ -167,9 +171,7 @@ std::vector<SlowSampleRecord> EventKeeper::finish() {
   for (KeptBlock& kept : blocks_) {
     // Some were kept beside samples that slower ones have displaced.
     keep_only(kept.process, [&](std::int64_t begin_ns, std::int64_t end_ns) {
-      return std::ranges::any_of(slowest_, [&](const auto& slow) {
-        return slow.block == kept.block && is_around(slow, begin_ns, end_ns);
-      });
+      return is_beside_slow(kept.block, begin_ns, end_ns);
     });
     write(kept.block, kept.process);
   }

@@ -55,7 +55,9 @@ class EventKeeper {
                  std::uint64_t first,
                  const Block& samples,
                  const std::vector<Column>& traced,
-                 const TraceClock& clock);
+                 const std::vector<std::int64_t>& bounds);
+  /// Whether something happened around one of the block's slow samples.
+  bool is_beside_slow(int block, std::int64_t begin_ns, std::int64_t end_ns) const;
   void write(int block, const recording::Process& process);
 
   std::filesystem::path file_;

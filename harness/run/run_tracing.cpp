@@ -5,26 +5,10 @@
 #include <fmt/format.h>
 
 #include "harness/device/backend.h"
+#include "harness/recording/trace_counts.h"
 
 namespace launchgap {
 namespace {
-
-TraceCounts counts_of(const JoinCounts& counts) {
-  const auto number = [](auto count) { return static_cast<std::int64_t>(count); };
-  return {.launches = number(counts.launches),
-          .kernels = number(counts.kernels),
-          .joined = number(counts.joined),
-          .kernels_without_launch = number(counts.kernels_without_launch),
-          .launches_without_kernel = number(counts.launches_without_kernel),
-          .dropped = number(counts.dropped),
-          .unknown = number(counts.unknown),
-          .zero = number(counts.zero),
-          .inverted = number(counts.inverted),
-          .early = number(counts.early),
-          .duplicates = number(counts.duplicates),
-          .overlap = number(counts.overlap),
-          .nested = number(counts.nested)};
-}
 
 std::uint64_t nanoseconds(std::int64_t duration) {
   return static_cast<std::uint64_t>(duration);
