@@ -4,10 +4,10 @@
 #include <ctime>
 #include <iterator>
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
+#include "harness/core/utc.h"
 
 namespace launchgap {
 namespace {
@@ -131,7 +131,7 @@ std::string to_line(const Json& record) {
 }
 
 std::string utc_now() {
-  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+  return utc_text(std::time(nullptr));
 }
 
 }  // namespace launchgap

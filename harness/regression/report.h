@@ -1,0 +1,96 @@
+// What `compare` or `check` found: a result per metric, and what the command ends with. Screen,
+// JSON, JUnit, Markdown, annotations and the page are all made of this.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/core/errors.h"
+#include "harness/core/verdict.h"
+#include "harness/stats/stats.h"
+#include "harness/summary/session_data.h"
+
+namespace launchgap::regression {
+
+/// Identifies what is compared with itself: a metric of a case on a device.
+struct SeriesKey {
+  CaseKey where;  // device, arm, process configuration, case
+  std::string metric;
+  auto operator<=>(const SeriesKey&) const = default;
+};
+
+/// A key of the fingerprint whose values differ. Empty: it is not known on that side.
+struct KeyChange {
+  std::string key, from, to;
+  bool operator==(const KeyChange&) const = default;
+};
+/// "driver 570.12 → 575.08, kernel 6.1.0 → 6.2.0".
+std::string text_of(const std::vector<KeyChange>& changes);
+
+/// How often a rule is wrong on this machine, and what it can see; see selftest.h.
+struct MeasuredPower {
+  double false_alarm_rate = 0;       // of one metric in one comparison or night, from 0 to 1
+  std::optional<double> detectable;  // smallest slowdown that is found in 80 % of all cases: 0.05
+};
+
+struct Result {
+  SeriesKey key;
+  std::string node, device_name;
+  Verdict verdict = Verdict::same;
+  std::string reason;                       // in words, without a full stop; empty if all is said
+  std::optional<double> value, baseline;    // of the new and of the old, in the metric's unit
+  std::size_t runs = 0;                     // processes behind `value`
+  std::size_t compared_with = 0;            // pairs, runs or sessions behind `baseline`
+  std::optional<double> change;             // value / baseline - 1
+  std::optional<stats::Interval> interval;  // of `change`, 99 %
+  std::optional<double> z;        // distance in robust standard deviations, of check alone
+  std::optional<double> minimum;  // the smallest change that counts
+  int hits = 0;                   // sessions in a row, this one too, that were slower
+  Steadiness steadiness = Steadiness::same;
+  std::string steadiness_reason;   // "within-run CV 2.1 times as large"
+  std::vector<KeyChange> changed;  // of the fingerprint, since what it is compared with
+  std::optional<MeasuredPower> power;
+  std::optional<double> p99, baseline_p99;  // reported, never judged
+
+  /// Positive: slower. `change` with the direction of the metric.
+  std::optional<double> slowdown() const;
+};
+
+enum class Kind { pairs, sessions, history };
+std::string_view name_of(Kind kind);  // "compare", "two sessions", "history"
+
+/// What fails, beyond a confirmed slowdown.
+struct Strictness {
+  bool require_baseline = false;  // what is invalid or has no baseline fails
+  bool gate_spread = false;       // what is erratic fails
+};
+
+struct Report {
+  Kind kind = Kind::history;
+  Strictness strictness;
+  std::string base, subject;  // what was compared with what, for people
+  std::string session_id;     // of the new session; empty for compare
+  std::string begin_utc;
+  std::vector<Result> results;     // in the order of their keys
+  std::vector<std::string> notes;  // one line each, what else should be known
+  std::string invalid;             // why the new session is invalid as a whole; else empty
+
+  std::size_t count(Verdict verdict) const;
+  /// Those that compared something: `slower`, `suspect`, `faster`, `same`.
+  std::size_t tests() const;
+  /// Sum of the false-alarm rates of the tests; absent unless all are known.
+  std::optional<double> expected_false_alarms() const;
+  /// Gravest first; of one gravity the largest change first.
+  std::vector<const Result*> worst_first() const;
+  /// 4 for a confirmed slowdown (or what is erratic, if that fails too); else 3 for a session that
+  /// is invalid as a whole (or what has no baseline, if that fails too); else 0.
+  ExitCode exit_code() const;
+};
+
+/// "+8.1 % [7.2, 9.0]".
+std::string change_text(const Result& result);
+
+}  // namespace launchgap::regression

@@ -1,0 +1,284 @@
+#include "harness/regression/session_figures.h"
+
+#include <algorithm>
+#include <cmath>
+#include <ctime>
+#include <set>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "harness/core/metric.h"
+#include "harness/core/plan.h"
+#include "harness/core/utc.h"
+#include "harness/stats/modes.h"
+#include "harness/stats/random_effects.h"
+#include "harness/stats/stats.h"
+
+namespace launchgap::regression {
+namespace {
+
+/// What holds clocks down and is not how a GPU usually works. The power limit is not among it: a
+/// large product of matrices meets it on any day.
+constexpr std::string_view kThrottleCounters[] = {"held_by_sw_thermal_ns",
+                                                  "held_by_hw_thermal_ns",
+                                                  "held_by_power_brake_ns"};
+/// The same as bits of clock_reasons: slowed down by hardware; heat, by software and by hardware;
+/// power brake.
+constexpr std::uint64_t kThrottleReasons = 0x8 | 0x20 | 0x40 | 0x80;
+constexpr double kThrottledShare = 0.01;
+
+constexpr std::size_t kLeastForTail = 100;
+
+/// A case in one process.
+using CaseRun = std::tuple<std::string, std::string, ProcessConfig, std::string, int>;
+
+/// Cases and processes whose clocks were held down, and for which share of the time.
+std::map<CaseRun, std::string> throttled_cases(const SessionData& session) {
+  struct Seen {
+    const TelemetryInfo *first = nullptr, *last = nullptr;
+    std::uint64_t reasons = 0;
+  };
+  std::map<CaseRun, Seen> seen;
+  for (const TelemetryInfo& reading : session.telemetry) {
+    Seen& of_case =
+        seen[{reading.device, reading.arm, reading.setup, reading.case_name, reading.replicate}];
+    if (!of_case.first) of_case.first = &reading;
+    of_case.last = &reading;
+    // Before the first block it may still be idle, and what holds the clocks down then is that.
+    const auto reasons = reading.values.find("clock_reasons");
+    if (reading.block >= 0 && reasons != reading.values.end() && reasons->second >= 0 &&
+        reasons->second < 0x1p53)
+      of_case.reasons |= static_cast<std::uint64_t>(reasons->second);
+  }
+  std::map<CaseRun, std::string> throttled;
+  for (const auto& [key, of_case] : seen) {
+    double held_ns = 0;
+    for (const std::string_view counter : kThrottleCounters) {
+      const auto first = of_case.first->values.find(std::string(counter));
+      const auto last = of_case.last->values.find(std::string(counter));
+      if (first != of_case.first->values.end() && last != of_case.last->values.end())
+        held_ns += std::max(0.0, last->second - first->second);
+    }
+    const auto time_ns = static_cast<double>(of_case.last->at_ns - of_case.first->at_ns);
+    if (time_ns > 0 && held_ns >= kThrottledShare * time_ns) {
+      throttled[key] = fmt::format(
+          "throttled: heat or a power brake held the clocks down for "
+          "{:.0f} % of the time",
+          100 * std::min(1.0, held_ns / time_ns));
+    } else if (of_case.reasons & kThrottleReasons) {
+      throttled[key] = fmt::format("throttled: clock_reasons {:#x}", of_case.reasons);
+    }
+  }
+  return throttled;
+}
+
+/// A process: device, arm, process configuration, replicate.
+using RunOf = std::tuple<std::string, std::string, ProcessConfig, int>;
+
+/// The last attempt of each has the fingerprint of all.
+std::map<RunOf, const RunInfo*> runs_by_key(const SessionData& session) {
+  std::map<RunOf, const RunInfo*> runs;
+  for (const RunInfo& run : session.runs) {
+    const RunInfo*& known = runs[{run.device, run.arm, run.setup, run.replicate}];
+    const bool tells_more = known && known->attempt > run.attempt && !known->fingerprint.empty();
+    if (!tells_more) known = &run;
+  }
+  return runs;
+}
+
+constexpr std::string_view kDelayVariable = "environment.LAUNCHGAP_DELAY_NS";
+
+/// Why nothing of a process counts; empty if it does.
+std::string problem_of(const RunInfo& run, const Fingerprint& fingerprint) {
+  if (!run.measured_under_tool.empty())
+    return fmt::format("run under a tool: {}", run.measured_under_tool);
+  if (run.other_processes.value_or(0) > 0) {
+    return fmt::format("shared: {} other process{} on the device",
+                       *run.other_processes,
+                       *run.other_processes == 1 ? "" : "es");
+  }
+  if (fingerprint.contains(std::string(kDelayVariable))) return "slowed down on purpose";
+  if (run.simulated) return "simulated";
+  return "";
+}
+
+RunFigures figures_of_run(int replicate, std::vector<double> samples, double& tick) {
+  RunFigures figures;
+  figures.replicate = replicate;
+  const std::vector<std::vector<double>> group = {samples};
+  if (const auto within = stats::random_effects(group).within_sd)
+    figures.cv = stats::lognormal_cv(within->value);
+  std::ranges::sort(samples);
+  figures.median = *stats::quantile(samples, 0.5);
+  if (samples.size() >= kLeastForTail && figures.median > 0)
+    figures.tail = *stats::quantile(samples, 0.99) / figures.median;
+  for (std::size_t i = 1; i < samples.size(); ++i) {
+    const double gap = samples[i] - samples[i - 1];
+    if (gap > 0 && (tick == 0 || gap < tick)) tick = gap;
+  }
+  return figures;
+}
+
+std::optional<double> median_of(std::vector<double> values) {
+  std::ranges::sort(values);
+  return stats::quantile(values, 0.5);
+}
+
+/// Puts the figures of a session together.
+class Reader {
+ public:
+  explicit Reader(const SessionData& session)
+      : session_(session), throttled_(throttled_cases(session)), runs_(runs_by_key(session)) {}
+
+  SessionFigures read() {
+    figures_.session_id = session_.id;
+    figures_.node = session_.host.node;
+    for (const DeviceFacts& device : session_.devices)
+      figures_.device_names[device.uuid] = device.name;
+    for (const RunInfo& run : session_.runs) {
+      figures_.simulated = figures_.simulated || run.simulated;
+      if (!run.begin_utc.empty() &&
+          (figures_.begin_utc.empty() || run.begin_utc < figures_.begin_utc))
+        figures_.begin_utc = run.begin_utc;
+    }
+    for (const auto& [key, data] : session_.cases) {
+      if (!key.setup.is_observer()) add(key, data);
+    }
+    std::ranges::sort(figures_.metrics, {}, &MetricFigures::key);
+    figures_.invalid = problem_of_all();
+    return std::move(figures_);
+  }
+
+ private:
+  static bool counts(const CaseKey& key, const std::string& metric) {
+    if (key.arm != name_of(Arm::traced)) return true;
+    const Metric* const known = find_metric(metric);
+    return known && known->source == "trace";
+  }
+
+  /// The gravest outcome of a case, unless it is that the device cannot do it.
+  static std::string failure_of(const CaseData& data) {
+    for (const auto& [replicate, outcome] : data.outcomes) {
+      if (!outcome.status || *outcome.status == Status::ok ||
+          *outcome.status == Status::unsupported)
+        continue;
+      return fmt::format("{} in run {}: {}", name_of(*outcome.status), replicate, outcome.reason);
+    }
+    return "";
+  }
+
+  void add(const CaseKey& key, const CaseData& data) {
+    const std::string failure = failure_of(data);
+    bool any = false;
+    for (const std::string& metric : data.metric_order) {
+      if (!counts(key, metric)) continue;
+      const auto samples = data.samples.find(metric);
+      if (samples == data.samples.end()) continue;
+      MetricFigures figures;
+      figures.key = {key, metric};
+      figures.invalid = failure;
+      std::vector<double> all;
+      std::map<int, int> runs_by_modes;
+      for (const auto& [replicate, values] : samples->second) {
+        if (values.empty()) continue;
+        figures.runs.push_back(figures_of_run(replicate, values, figures.tick));
+        if (const auto modes = stats::modes(values)) ++runs_by_modes[*modes];
+        all.insert(all.end(), values.begin(), values.end());
+        look_at_run(key, replicate, figures);
+      }
+      if (figures.runs.empty()) continue;
+      any = true;
+      if (!runs_by_modes.empty()) {
+        figures.modes = std::ranges::max_element(runs_by_modes, {}, [](const auto& entry) {
+                          return entry.second;
+                        })->first;
+      }
+      const auto at =
+          all.begin() + static_cast<std::ptrdiff_t>(0.99 * static_cast<double>(all.size() - 1));
+      std::ranges::nth_element(all, at);
+      figures.p99 = *at;
+      figures_.metrics.push_back(std::move(figures));
+    }
+    if (any || failure.empty()) return;
+    MetricFigures without_result;
+    without_result.key = {key, ""};
+    without_result.invalid = failure;
+    figures_.metrics.push_back(std::move(without_result));
+  }
+
+  /// Whether the process counts, and what its fingerprint is.
+  void look_at_run(const CaseKey& key, int replicate, MetricFigures& figures) {
+    const auto found = runs_.find({key.device, key.arm, key.setup, replicate});
+    if (found == runs_.end()) return;
+    const Fingerprint fingerprint = fingerprint_from_json(found->second->fingerprint);
+    std::string problem = problem_of(*found->second, fingerprint);
+    const auto throttled =
+        throttled_.find({key.device, key.arm, key.setup, key.name.text(), replicate});
+    if (problem.empty() && throttled != throttled_.end()) problem = throttled->second;
+    if (problem.empty() && figures.runs.size() > 1) {
+      const auto changes = told_once(differences(figures.fingerprint, fingerprint));
+      if (!changes.empty()) problem = fmt::format("its processes differ: {}", text_of(changes));
+    }
+    if (figures.runs.size() == 1) figures.fingerprint = fingerprint;
+    if (figures.invalid.empty() && !problem.empty())
+      figures.invalid = fmt::format("{} (run {})", problem, replicate);
+  }
+
+  std::string problem_of_all() const {
+    if (figures_.simulated) return "it is simulated: measured on fake CUDA libraries";
+    if (figures_.metrics.empty()) return "it has no results";
+    // As text: both are of the form 2026-11-22T03:00:00Z.
+    if (figures_.begin_utc > utc_text(std::time(nullptr) + kAheadS))
+      return fmt::format("it begins in the future, at {}", figures_.begin_utc);
+    return "";
+  }
+
+  static constexpr std::int64_t kAheadS = 24 * 3600;
+
+  const SessionData& session_;
+  std::map<CaseRun, std::string> throttled_;
+  std::map<RunOf, const RunInfo*> runs_;
+  SessionFigures figures_;
+};
+
+}  // namespace
+
+double MetricFigures::value() const {
+  std::vector<double> medians;
+  for (const RunFigures& run : runs) medians.push_back(run.median);
+  return *median_of(std::move(medians));
+}
+
+std::optional<double> MetricFigures::within_run_cv() const {
+  std::vector<double> values;
+  for (const RunFigures& run : runs) {
+    if (run.cv) values.push_back(*run.cv);
+  }
+  return median_of(std::move(values));
+}
+
+std::optional<double> MetricFigures::tail() const {
+  std::vector<double> values;
+  for (const RunFigures& run : runs) {
+    if (run.tail) values.push_back(*run.tail);
+  }
+  return median_of(std::move(values));
+}
+
+std::optional<double> MetricFigures::between_run_cv() const {
+  if (runs.size() < 3) return std::nullopt;
+  std::vector<double> logs;
+  for (const RunFigures& run : runs) {
+    if (!(run.median > 0)) return std::nullopt;
+    logs.push_back(std::log(run.median));
+  }
+  const auto sd = stats::standard_deviation(logs);
+  return sd ? std::optional(stats::lognormal_cv(*sd)) : std::nullopt;
+}
+
+SessionFigures figures_of(const SessionData& session) {
+  return Reader(session).read();
+}
+
+}  // namespace launchgap::regression

@@ -1,0 +1,63 @@
+// What a session says of each metric, and whether it may be compared: a figure per process.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/regression/fingerprint.h"
+#include "harness/regression/report.h"
+#include "harness/summary/session_data.h"
+
+namespace launchgap::regression {
+
+/// One process's samples of a metric, in the metric's unit.
+struct RunFigures {
+  int replicate = 0;
+  double median = 0;
+  std::optional<double> cv;    // within the process; of logarithms, as in summary.csv
+  std::optional<double> tail;  // p99 / p50, from 100 samples on
+};
+
+struct MetricFigures {
+  SeriesKey key;                 // the metric is empty where the case has no result
+  std::vector<RunFigures> runs;  // by replicate
+  std::optional<int> modes;      // within a process
+  std::optional<double> p99;     // of all samples
+  double tick = 0;               // smallest distance of two samples; 0: all are equal
+  std::string invalid;           // why nothing of it counts; else empty
+  Fingerprint fingerprint;       // of its processes
+
+  /// Median of the processes' medians. There is one process at least, unless it is invalid.
+  double value() const;
+  std::optional<double> within_run_cv() const;  // median of the processes'
+  std::optional<double> tail() const;           // the same
+  /// Standard deviation of the medians' logarithms; absent below three processes.
+  std::optional<double> between_run_cv() const;
+};
+
+struct SessionFigures {
+  std::string session_id, node;
+  std::string begin_utc;  // of its first process: "2026-11-22T03:00:00Z"; empty if none began
+  bool simulated = false;
+  std::map<std::string, std::string> device_names;  // by UUID
+  std::vector<MetricFigures> metrics;               // by key
+  std::string invalid;                              // why nothing of it counts; else empty
+};
+
+/// Of plain runs every metric; of traced ones what only they have; of recorded ones everything.
+/// Processes that show what tracing costs are left out, and so is what a device cannot do.
+///
+/// A metric is invalid if its case failed or was invalid in some run, if a process was throttled
+/// (heat or a power brake held the clocks down for 1 % of the time or more), shared its device with
+/// another process, ran under a tool, was slowed down on purpose, or if its processes have
+/// different fingerprints; the session, if it is simulated, has no result, or begins in the future
+/// (by more than a day).
+SessionFigures figures_of(const SessionData& session);
+
+/// How far a metric's samples are from telling small changes: below this many ticks, one tick is
+/// more than 1 % of the value.
+inline constexpr double kLeastTicks = 100;
+
+}  // namespace launchgap::regression
