@@ -1,0 +1,394 @@
+#include "harness/regression/nights.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <random>
+#include <span>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace launchgap::regression {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr std::int64_t kDayS = 24 * 3600;
+
+/// Nights a day apart, of which every second is 1 % above the other.
+std::vector<Night> steady_nights(std::size_t count) {
+  std::vector<Night> nights;
+  for (std::size_t i = 0; i < count; ++i) {
+    Night night;
+    night.begin_s = static_cast<std::int64_t>(i) * kDayS;
+    night.value = i % 2 ? 1010 : 1000;
+    night.spread = {i % 2 ? 0.021 : 0.02, i % 2 ? 0.011 : 0.01, i % 2 ? 1.11 : 1.1, 1};
+    nights.push_back(night);
+  }
+  return nights;
+}
+
+/// What is judged, and then is one of those before.
+NightJudgement next(std::vector<Night>& nights,
+                    double value,
+                    std::int64_t later_s = kDayS,
+                    Direction direction = Direction::lower_is_better) {
+  Night night;
+  night.begin_s = nights.back().begin_s + later_s;
+  night.value = value;
+  night.spread = nights.front().spread;
+  const NightJudgement judgement = judge_night(nights, night, direction, kNightLeastChange);
+  night.hit = judgement.hit;
+  night.spread_hits = judgement.spread_hits;
+  night.confirmed = judgement.verdict == Verdict::slower;
+  nights.push_back(night);
+  return judgement;
+}
+
+TEST(Nights, NeedTwentyBefore) {
+  std::vector<Night> nights = steady_nights(19);
+  const NightJudgement judgement = next(nights, 2000);
+  EXPECT_EQ(judgement.verdict, Verdict::no_baseline);
+  EXPECT_EQ(judgement.reason, "19 of 20 sessions that it takes");
+  EXPECT_EQ(next(nights, 1005).verdict, Verdict::same);
+}
+
+TEST(Nights, ThirdSlowerOneInARowIsConfirmed) {
+  std::vector<Night> nights = steady_nights(40);
+  EXPECT_EQ(next(nights, 1060).verdict, Verdict::suspect);
+  EXPECT_EQ(next(nights, 1060).verdict, Verdict::suspect);
+  const NightJudgement third = next(nights, 1060);
+  EXPECT_EQ(third.verdict, Verdict::slower);
+  EXPECT_EQ(third.hits_in_a_row, 3);
+  EXPECT_EQ(third.reason, "in 3 sessions in a row");
+  EXPECT_NEAR(*third.change, 0.055, 0.006);
+}
+
+TEST(Nights, ConfirmedOnesAreNotComparedWith) {
+  std::vector<Night> nights = steady_nights(40);
+  for (int i = 0; i < 100; ++i) {
+    const NightJudgement judgement = next(nights, 1060);
+    EXPECT_EQ(judgement.verdict, i < 2 ? Verdict::suspect : Verdict::slower) << i;
+  }
+}
+
+TEST(Nights, AGoodOneBreaksTheRow) {
+  std::vector<Night> nights = steady_nights(40);
+  next(nights, 1060);
+  next(nights, 1060);
+  EXPECT_EQ(next(nights, 1005).verdict, Verdict::same);
+  EXPECT_EQ(next(nights, 1060).hits_in_a_row, 1);
+}
+
+TEST(Nights, SessionsOfOneNightCountOnce) {
+  std::vector<Night> nights = steady_nights(40);
+  next(nights, 1060);
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(next(nights, 1060, 3600).verdict, Verdict::suspect);
+  EXPECT_EQ(next(nights, 1060).hits_in_a_row, 2);
+}
+
+TEST(Nights, LessThanWhatCountsIsTheSame) {
+  std::vector<Night> nights = steady_nights(40);
+  for (Night& night : nights) night.value = 1000;  // no variation at all
+  EXPECT_EQ(next(nights, 1029).verdict, Verdict::same);
+  EXPECT_EQ(next(nights, 1031).verdict, Verdict::suspect);
+}
+
+TEST(Nights, FasterIsSaidFromTheThirdOn) {
+  std::vector<Night> nights = steady_nights(40);
+  EXPECT_EQ(next(nights, 900).verdict, Verdict::same);
+  const NightJudgement second = next(nights, 900);
+  EXPECT_EQ(second.verdict, Verdict::same);
+  EXPECT_THAT(second.reason, HasSubstr("faster in 2 sessions in a row"));
+  EXPECT_EQ(next(nights, 900).verdict, Verdict::faster);
+}
+
+TEST(Nights, MoreIsBetterForThroughput) {
+  std::vector<Night> nights = steady_nights(40);
+  EXPECT_EQ(next(nights, 1100, kDayS, Direction::higher_is_better).hit, -1);
+  const NightJudgement judgement = next(nights, 900, kDayS, Direction::higher_is_better);
+  EXPECT_EQ(judgement.verdict, Verdict::suspect);
+  EXPECT_GT(*judgement.z, 3);
+}
+
+TEST(Nights, WithoutARatioAreWatched) {
+  std::vector<Night> nights = steady_nights(40);
+  EXPECT_EQ(next(nights, 0).verdict, Verdict::watch);
+  EXPECT_EQ(next(nights, 1000).verdict, Verdict::watch);  // the 0 is among those before
+}
+
+TEST(Nights, SpreadIsErraticInThree) {
+  std::vector<Night> nights = steady_nights(40);
+  for (const Steadiness expected : {Steadiness::same, Steadiness::same, Steadiness::erratic}) {
+    Night night = nights.back();
+    night.begin_s += kDayS;
+    night.value = 1000;
+    night.spread[static_cast<std::size_t>(SpreadFigure::within_run_cv)] = 0.05;
+    const NightJudgement judgement =
+        judge_night(nights, night, Direction::lower_is_better, kNightLeastChange);
+    EXPECT_EQ(judgement.verdict, Verdict::same);
+    EXPECT_EQ(judgement.steadiness, expected);
+    night.spread_hits = judgement.spread_hits;
+    nights.push_back(night);
+    if (expected == Steadiness::erratic) {
+      EXPECT_EQ(judgement.steadiness_reason,
+                "within-run CV 2.4 times that of before, in 3 sessions in a row");
+    }
+  }
+}
+
+TEST(Nights, MoreModesThanEverAreErratic) {
+  std::vector<Night> nights = steady_nights(40);
+  NightJudgement judgement;
+  for (int i = 0; i < 3; ++i) {
+    Night night = nights.back();
+    night.begin_s += kDayS;
+    night.spread[static_cast<std::size_t>(SpreadFigure::modes)] = 2 + i;
+    judgement = judge_night(nights, night, Direction::lower_is_better, kNightLeastChange);
+    night.spread_hits = judgement.spread_hits;
+    nights.push_back(night);
+  }
+  EXPECT_EQ(judgement.steadiness, Steadiness::erratic);
+  EXPECT_EQ(judgement.steadiness_reason, "4 modes, before 1, in 3 sessions in a row");
+}
+
+TEST(TwoLevels, AreFoundWhereValuesGoToAndFro) {
+  std::vector<double> values;
+  for (int i = 0; i < 60; ++i) values.push_back((i % 5 ? 1000 : 1060) + i % 7);
+  EXPECT_TRUE(two_levels(values));
+  std::ranges::sort(values);
+  EXPECT_FALSE(two_levels(values)) << "one step is a new level";
+}
+
+// --- How often the rule is wrong ---
+
+enum class Noise { independent, heavy_tailed, autocorrelated, bimodal };
+constexpr const char* kNoiseNames[] = {"independent 2 %",
+                                       "heavy-tailed",
+                                       "autocorrelated",
+                                       "bimodal"};
+
+constexpr int kNights = 120, kRuns = 3, kSamples = 30;
+
+/// One simulated series: the samples of each night, process by process. Of peers, which know no
+/// processes, each sees the samples of the first.
+std::vector<std::vector<double>> simulate(Noise noise, std::mt19937_64& random) {
+  std::normal_distribution<double> normal;
+  std::uniform_real_distribution<double> uniform;
+  std::vector<std::vector<double>> nights;
+  double before = 0.02 * normal(random);
+  for (int i = 0; i < kNights; ++i) {
+    double level = 0;
+    switch (noise) {
+      case Noise::independent:
+        level = 0.02 * normal(random);
+        break;
+      case Noise::heavy_tailed:
+        level = 0.01 * normal(random);
+        if (uniform(random) < 0.04) level += std::log(1.05 + 0.12 * uniform(random));
+        break;
+      case Noise::autocorrelated:
+        level = before = 0.7 * before + 0.02 * std::sqrt(1 - 0.49) * normal(random);
+        break;
+      case Noise::bimodal:
+        level = 0.01 * normal(random) + (uniform(random) < 0.2 ? std::log(1.06) : 0);
+        break;
+    }
+    std::vector<double>& samples = nights.emplace_back();
+    for (int k = 0; k < kRuns * kSamples; ++k) {
+      const double outlier = uniform(random) < 0.02 ? 1.5 : 1;
+      samples.push_back(1000 * std::exp(level + 0.03 * normal(random)) * outlier);
+    }
+  }
+  return nights;
+}
+
+double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
+}
+
+/// As `check` has it: of the processes' medians.
+double value_of(const std::vector<double>& night) {
+  std::vector<double> medians;
+  for (int run = 0; run < kRuns; ++run) {
+    const auto begin = night.begin() + run * kSamples;
+    medians.push_back(median({begin, begin + kSamples}));
+  }
+  return median(medians);
+}
+
+std::span<const double> first_run(const std::vector<double>& night) {
+  return std::span(night).first(kSamples);
+}
+
+double mean(std::span<const double> values) {
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return sum / static_cast<double>(values.size());
+}
+
+double deviation(std::span<const double> values) {
+  double squares = 0;
+  for (const double value : values) squares += std::pow(value - mean(values), 2);
+  return std::sqrt(squares / static_cast<double>(values.size() - 1));
+}
+
+/// A rule sees the nights up to one, and says whether that one is slower.
+using Rule = std::function<bool(const std::vector<std::vector<double>>& nights, int night)>;
+
+/// Google Benchmark's compare.py: Mann and Whitney's U, two-sided, 5 %, against the night before.
+bool google_benchmark(const std::vector<std::vector<double>>& nights, int night) {
+  const auto a = first_run(nights[night - 1]), b = first_run(nights[night]);
+  double u = 0;
+  for (const double x : a) {
+    for (const double y : b) u += y > x;
+  }
+  const double n = kSamples;
+  const double z = (u - n * n / 2) / std::sqrt(n * n * (2 * n + 1) / 12);
+  return z > 1.96;
+}
+
+/// nvbench_compare.py: means that differ by more than the smaller standard deviation.
+bool nvbench(const std::vector<std::vector<double>>& nights, int night) {
+  const auto a = first_run(nights[night - 1]), b = first_run(nights[night]);
+  return mean(b) - mean(a) > std::min(deviation(a), deviation(b));
+}
+
+bool five_percent(const std::vector<std::vector<double>>& nights, int night) {
+  return value_of(nights[night]) > 1.05 * value_of(nights[night - 1]);
+}
+
+struct Figures {
+  double false_alarms = 0;  // per night, in percent
+  double found[3] = {};     // of +3, +5 and +10 %, in percent
+};
+constexpr double kSlowdowns[] = {1.03, 1.05, 1.10};
+constexpr int kShiftAt = 70, kWithin = 5;
+
+std::vector<std::vector<double>> slowed(std::vector<std::vector<double>> nights, double factor) {
+  for (int night = kShiftAt; night < kShiftAt + kWithin; ++night) {
+    for (double& sample : nights[night]) sample *= factor;
+  }
+  return nights;
+}
+
+/// The rule of `check`, with the history that it keeps.
+class Check {
+ public:
+  bool operator()(const std::vector<std::vector<double>>& nights, int night) {
+    while (static_cast<int>(history_.size()) <= night) {
+      const int at = static_cast<int>(history_.size());
+      Night now;
+      now.begin_s = at * kDayS;
+      now.value = value_of(nights[at]);
+      last_ = judge_night(history_, now, Direction::lower_is_better, kNightLeastChange);
+      now.hit = last_.hit;
+      now.confirmed = last_.verdict == Verdict::slower;
+      history_.push_back(now);
+    }
+    return last_.verdict == Verdict::slower;
+  }
+  Verdict last() const { return last_.verdict; }
+
+ private:
+  std::vector<Night> history_;
+  NightJudgement last_;
+};
+
+/// `rule` is copied for each series.
+Figures figures_of(Noise noise, const Rule& rule, int series) {
+  std::mt19937_64 random(static_cast<std::uint64_t>(noise) + 1);
+  Figures figures;
+  int alarms = 0;
+  for (int s = 0; s < series; ++s) {
+    const auto nights = simulate(noise, random);
+    Rule of_series = rule, at_shift;
+    for (int night = 1; night < kNights; ++night) {
+      if (night == kShiftAt) at_shift = of_series;
+      const bool alarm = of_series(nights, night);
+      alarms += alarm && night >= static_cast<int>(kFewestNights);
+    }
+    for (int i = 0; i < 3; ++i) {
+      const auto slower = slowed(nights, kSlowdowns[i]);
+      Rule of_slower = at_shift;
+      bool found = false;
+      for (int night = kShiftAt; night < kShiftAt + kWithin; ++night)
+        found = of_slower(slower, night) || found;
+      figures.found[i] += 100.0 * found / series;
+    }
+  }
+  figures.false_alarms = 100.0 * alarms / (series * (kNights - static_cast<int>(kFewestNights)));
+  return figures;
+}
+
+double unstable_at_60(Noise noise, int series) {
+  std::mt19937_64 random(static_cast<std::uint64_t>(noise) + 1);
+  int unstable = 0;
+  for (int s = 0; s < series; ++s) {
+    const auto nights = simulate(noise, random);
+    Check check;
+    check(nights, 60);
+    unstable += check.last() == Verdict::unstable;
+  }
+  return 100.0 * unstable / series;
+}
+
+TEST(Nights, RarelyRaiseAFalseAlarmAndFindWhatLasts) {
+  constexpr int kSeries = 1000, kSeriesOfPeers = 200;
+  const std::pair<const char*, Rule> rules[] = {
+      {"Google Benchmark compare.py, U test", google_benchmark},
+      {"nvbench_compare.py", nvbench},
+      {"more than 5 % over the night before", five_percent},
+      {"launchgap check", Check()},
+  };
+  std::string table = fmt::format("{:38}{:>18}{:>14}{:>8}{:>8}{:>8}\n",
+                                  "rule",
+                                  "nights",
+                                  "false alarms",
+                                  "+3 %",
+                                  "+5 %",
+                                  "+10 %");
+  for (const Noise noise :
+       {Noise::independent, Noise::heavy_tailed, Noise::autocorrelated, Noise::bimodal}) {
+    for (const auto& [name, rule] : rules) {
+      const bool own = std::string_view(name) == "launchgap check";
+      const Figures figures = figures_of(noise, rule, own ? kSeries : kSeriesOfPeers);
+      table += fmt::format("{:38}{:>18}{:>12.2f} %{:>6.0f} %{:>6.0f} %{:>6.0f} %\n",
+                           name,
+                           kNoiseNames[static_cast<int>(noise)],
+                           figures.false_alarms,
+                           figures.found[0],
+                           figures.found[1],
+                           figures.found[2]);
+      if (!own) continue;
+      if (noise != Noise::bimodal) {
+        EXPECT_LE(figures.false_alarms, 0.1) << kNoiseNames[static_cast<int>(noise)];
+      }
+      if (noise == Noise::independent) {
+        EXPECT_GE(figures.found[2], 90);
+      }
+    }
+    const double unstable = unstable_at_60(noise, 1000);
+    table += fmt::format("{:38}{:>18}{:>12.1f} % of the series\n",
+                         "  called unstable in night 60",
+                         kNoiseNames[static_cast<int>(noise)],
+                         unstable);
+    switch (noise) {
+      case Noise::bimodal:
+        EXPECT_GE(unstable, 90);
+        break;
+      case Noise::heavy_tailed:
+        EXPECT_LE(unstable, 8);
+        break;
+      default:
+        EXPECT_LE(unstable, 2);
+    }
+  }
+  fmt::print("{}", table);
+}
+
+}  // namespace
+}  // namespace launchgap::regression
