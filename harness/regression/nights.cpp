@@ -130,11 +130,12 @@ void judge_level(std::span<const Night> earlier,
                  const Night& night,
                  const Level& level,
                  Direction direction,
-                 double least_change,
+                 double least_step,
                  NightJudgement& judgement) {
   const int worse = direction == Direction::lower_is_better ? 1 : -1;
   const double distance = night.value - level.median;
-  const double limit = std::max(kNightDistance * level.deviation, least_change * level.median);
+  const double limit =
+      std::max({kNightDistance * level.deviation, kNightLeastChange * level.median, least_step});
   judgement.baseline = level.median;
   judgement.change = distance / level.median;
   judgement.low = level.median - limit;
@@ -168,7 +169,7 @@ std::string_view name_of(SpreadFigure figure) {
 NightJudgement judge_night(std::span<const Night> earlier,
                            const Night& night,
                            Direction direction,
-                           double least_change) {
+                           double least_step) {
   NightJudgement judgement;
   const std::vector<const Night*> baseline = baseline_of(earlier);
   judgement.compared_with = baseline.size();
@@ -186,7 +187,7 @@ NightJudgement judge_night(std::span<const Night> earlier,
     judgement.reason = "a value is not positive, so that there is no ratio";
     return judgement;
   }
-  judge_level(earlier, night, *level_of(values), direction, least_change, judgement);
+  judge_level(earlier, night, *level_of(values), direction, least_step, judgement);
   if (two_levels(values)) {
     judgement.verdict = Verdict::unstable;
     judgement.reason = "the sessions before have two levels";

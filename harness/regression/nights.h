@@ -60,7 +60,7 @@ struct NightJudgement {
 
 /// `earlier`: the metric's valid and comparable sessions before this one, in order of time, the
 /// last 60 that are not confirmed and whatever is between them; of more, the rest is ignored.
-/// `least_change` (0.03: 3 %) is the smallest change that counts.
+/// `least_step`, in the metric's unit, is the smallest change that counts beside 3 %.
 ///
 /// With m and d the median and 1.4826 times the median absolute deviation of the logarithms of up
 /// to 60 sessions that are not confirmed as slower, and x that of this one, z = (x - m) / d. A hit
@@ -73,7 +73,7 @@ struct NightJudgement {
 NightJudgement judge_night(std::span<const Night> earlier,
                            const Night& night,
                            Direction direction,
-                           double least_change);
+                           double least_step = 0);
 
 /// Whether values in order of time have two levels between which they change again and again.
 ///

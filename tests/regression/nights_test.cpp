@@ -39,7 +39,7 @@ NightJudgement next(std::vector<Night>& nights,
   night.begin_s = nights.back().begin_s + later_s;
   night.value = value;
   night.spread = nights.front().spread;
-  const NightJudgement judgement = judge_night(nights, night, direction, kNightLeastChange);
+  const NightJudgement judgement = judge_night(nights, night, direction);
   night.hit = judgement.hit;
   night.spread_hits = judgement.spread_hits;
   night.confirmed = judgement.verdict == Verdict::slower;
@@ -126,8 +126,7 @@ TEST(Nights, SpreadIsErraticInThree) {
     night.begin_s += kDayS;
     night.value = 1000;
     night.spread[static_cast<std::size_t>(SpreadFigure::within_run_cv)] = 0.05;
-    const NightJudgement judgement =
-        judge_night(nights, night, Direction::lower_is_better, kNightLeastChange);
+    const NightJudgement judgement = judge_night(nights, night, Direction::lower_is_better);
     EXPECT_EQ(judgement.verdict, Verdict::same);
     EXPECT_EQ(judgement.steadiness, expected);
     night.spread_hits = judgement.spread_hits;
@@ -146,7 +145,7 @@ TEST(Nights, MoreModesThanEverAreErratic) {
     Night night = nights.back();
     night.begin_s += kDayS;
     night.spread[static_cast<std::size_t>(SpreadFigure::modes)] = 2 + i;
-    judgement = judge_night(nights, night, Direction::lower_is_better, kNightLeastChange);
+    judgement = judge_night(nights, night, Direction::lower_is_better);
     night.spread_hits = judgement.spread_hits;
     nights.push_back(night);
   }
@@ -284,7 +283,7 @@ class Check {
       Night now;
       now.begin_s = at * kDayS;
       now.value = value_of(nights[at]);
-      last_ = judge_night(history_, now, Direction::lower_is_better, kNightLeastChange);
+      last_ = judge_night(history_, now, Direction::lower_is_better);
       now.hit = last_.hit;
       now.confirmed = last_.verdict == Verdict::slower;
       history_.push_back(now);

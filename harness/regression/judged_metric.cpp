@@ -1,0 +1,52 @@
+#include "harness/regression/judged_metric.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "harness/device/backend.h"
+
+namespace launchgap::regression {
+namespace {
+
+constexpr double kLeastOfLaunchNs = 100;
+
+bool is_launch_on_gpu(const MetricFigures& figures) {
+  return figures.key.where.name.family() == "launch" && unit_of(figures.key.metric) == "ns" &&
+         backend_of_uuid(figures.key.where.device).is_gpu;
+}
+
+}  // namespace
+
+std::optional<std::string> why_only_watched(const MetricFigures& figures) {
+  const Metric* const known = find_metric(figures.key.metric);
+  if (!known) return "this launchgap does not know the metric";
+  if (known->unit == "1") return "it has no unit, and its ratio says little";
+  if (figures.runs.empty()) return "it has no values";
+  for (const RunFigures& run : figures.runs) {
+    if (!std::isfinite(run.median)) return "a median of it is not finite";
+    if (!(run.median > 0)) return "a median of it is not positive, and has no logarithm";
+  }
+  const double value = figures.value();
+  if (value < kLeastTicks * figures.tick) {
+    return fmt::format("its median is {:.3g} ticks of {:.3g} {}: one tick is {:.1f} % of it",
+                       value / figures.tick,
+                       figures.tick,
+                       known->unit,
+                       100 * figures.tick / value);
+  }
+  return std::nullopt;
+}
+
+double least_change(const MetricFigures& base, double share) {
+  const double value = base.value();
+  const double least = is_launch_on_gpu(base) ? kLeastOfLaunchNs : 0;
+  return std::max({share, base.tick / value, least / value});
+}
+
+double sign_of_worse(const MetricFigures& figures) {
+  return metric(figures.key.metric).direction == Direction::lower_is_better ? 1 : -1;
+}
+
+}  // namespace launchgap::regression

@@ -1,0 +1,29 @@
+// Which metrics are judged at all, and which change of one is too small to count. `compare` and
+// `check` share it.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "harness/core/metric.h"
+#include "harness/regression/session_figures.h"
+
+namespace launchgap::regression {
+
+/// Why a metric is only watched, in words without a full stop; absent if it is judged.
+///
+/// Watched is a metric that this launchgap does not know, since nothing says which direction is
+/// worse; one without unit (shares, counts), whose ratio says little; one with a median that is
+/// not positive and finite, which has no logarithm; and one whose median is below kLeastTicks
+/// ticks of its clock.
+std::optional<std::string> why_only_watched(const MetricFigures& figures);
+
+/// The smallest change that counts, as a share of the base's value: 0.02 is 2 %. It is `share`, or
+/// one tick of the clock where that is more; for times of launches on a GPU at least 100 ns. The
+/// host has no such limit. The base must be one that is judged.
+double least_change(const MetricFigures& base, double share);
+
+/// Logarithms of ratios are multiplied by it: positive is then worse. The metric must be known.
+double sign_of_worse(const MetricFigures& figures);
+
+}  // namespace launchgap::regression
