@@ -30,7 +30,9 @@ double middle_near(double center, std::vector<double> values) {
 
 }  // namespace
 
-std::optional<Estimate> difference(std::span<const double> a, std::span<const double> b) {
+std::optional<Estimate> difference(std::span<const double> a,
+                                   std::span<const double> b,
+                                   double tail) {
   if (a.size() < 2 || b.size() < 2) return std::nullopt;
   const double value = mean_above(a[0], a) - mean_above(a[0], b);
   const double u = variance_of_mean(a), v = variance_of_mean(b);
@@ -38,7 +40,7 @@ std::optional<Estimate> difference(std::span<const double> a, std::span<const do
   const double share = u / (u + v);
   const double freedom = 1 / (share * share / static_cast<double>(a.size() - 1) +
                               (1 - share) * (1 - share) / static_cast<double>(b.size() - 1));
-  const double reach = student_t(freedom, kTail) * std::sqrt(u + v);
+  const double reach = student_t(freedom, tail) * std::sqrt(u + v);
   return Estimate{value, {value - reach, value + reach}};
 }
 

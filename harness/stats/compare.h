@@ -9,12 +9,14 @@
 
 namespace launchgap::stats {
 
-/// mean(a) - mean(b) in the unit of the values, with Welch's interval: the difference +- t se,
-/// where se² = u + v with u = var(a)/n_a and v = var(b)/n_b, and t is Student's with
-/// Satterthwaite's degrees of freedom, se⁴ / (u²/(n_a-1) + v²/(n_b-1)) (Welch, Biometrika 34 (1947)
-/// 28). Where nothing varies the interval is the difference itself. Absent below two values in
-/// either.
-std::optional<Estimate> difference(std::span<const double> a, std::span<const double> b);
+/// mean(a) - mean(b) in the unit of the values, with Welch's interval, 95 % unless another `tail`
+/// is left out on either side: the difference +- t se, where se² = u + v with u = var(a)/n_a and v
+/// = var(b)/n_b, and t is Student's with Satterthwaite's degrees of freedom, se⁴ / (u²/(n_a-1) +
+/// v²/(n_b-1)) (Welch, Biometrika 34 (1947) 28). Where nothing varies the interval is the
+/// difference itself. Absent below two values in either.
+std::optional<Estimate> difference(std::span<const double> a,
+                                   std::span<const double> b,
+                                   double tail = 0.025);
 
 /// A group's level as a ratio to that of the other groups.
 struct Deviation {

@@ -1,0 +1,37 @@
+// Levels that a human has accepted: from then on a metric is compared with sessions since.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "harness/regression/report.h"
+
+namespace launchgap::regression {
+
+/// Names may have `*` and `?`, as file names in a shell.
+struct AcceptedLevel {
+  std::string device_id = "*", case_name = "*", metric = "*";
+  std::int64_t since_s = 0;     // sessions that began earlier are no longer compared with
+  std::int64_t accepted_s = 0;  // what was said of sessions between the two no longer counts
+  std::string reason;
+
+  bool covers(const SeriesKey& key) const;
+};
+
+/// The latest of those that cover it and had begun by then; null if none.
+const AcceptedLevel* accepted_level(std::span<const AcceptedLevel> levels,
+                                    const SeriesKey& key,
+                                    std::int64_t begin_s);
+
+/// Reads a text file, to be kept with the project that gates: a level per line,
+/// `DEVICE CASE METRIC SINCE ACCEPTED REASON…`, dates as 2026-11-22 or 2026-11-22T03:00:00Z; what
+/// follows a `#` is for people. Throws Error that names the line.
+std::vector<AcceptedLevel> read_accepted_levels(const std::filesystem::path& file);
+
+/// A day's begin, or a time. Throws UsageError.
+std::int64_t parse_time(const std::string& text);
+
+}  // namespace launchgap::regression

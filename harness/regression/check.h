@@ -1,0 +1,48 @@
+// `launchgap check`: a session against those before it, or against one other.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "harness/regression/accepted_levels.h"
+#include "harness/regression/fingerprint.h"
+#include "harness/regression/history.h"
+#include "harness/regression/report.h"
+#include "harness/regression/session_figures.h"
+
+namespace launchgap::regression {
+
+struct CheckOptions {
+  Strictness strictness;
+  Across across;                        // keys that may differ: what is under test
+  std::vector<AcceptedLevel> accepted;  // beside those of the history
+};
+
+/// What a session is found to be, and what the history is to keep of it.
+struct Checked {
+  Report report;
+  std::vector<Point> points;  // of the metrics that have values, by key
+};
+
+/// By the rule of nights.h, metric by metric, with sessions that began before this one, on the same
+/// device and with the same fingerprint (but for keys that may differ). Where fewer than 20 have
+/// it, the result says which keys changed since the session before, and how far the metric moved
+/// with them: 99 %, Student's, on logarithms, the scatter of sessions pooled.
+///
+/// A metric that the device's session before had, in a process configuration that this one
+/// measured, and that this one lacks, is invalid too.
+Checked check_against_history(const History& history,
+                              const SessionFigures& session,
+                              const CheckOptions& options);
+
+/// By Welch's 99 % interval on the logarithms of the processes' medians, and 3 %. Two sessions
+/// cannot tell a change from the night, so nothing is ever `slower`. Throws UsageError if both are
+/// one.
+Report check_two_sessions(const SessionFigures& base,
+                          const SessionFigures& session,
+                          const CheckOptions& options);
+
+/// Fewer processes say too little of a session.
+inline constexpr std::size_t kFewestRuns = 3;
+
+}  // namespace launchgap::regression

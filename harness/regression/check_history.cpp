@@ -1,0 +1,270 @@
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <set>
+
+#include <boost/math/distributions/students_t.hpp>
+#include <fmt/format.h>
+
+#include "harness/core/plan.h"
+#include "harness/core/stop.h"
+#include "harness/core/utc.h"
+#include "harness/regression/check.h"
+#include "harness/regression/judged_metric.h"
+#include "harness/regression/measured_result.h"
+#include "harness/stats/stats.h"
+
+namespace launchgap::regression {
+namespace {
+
+constexpr double kTailOf99 = 0.005;
+
+/// mean(now) / mean(before) - 1 on logarithms, with the scatter of both pooled.
+struct Moved {
+  double change;
+  std::optional<stats::Interval> interval;  // from three values on
+};
+
+std::optional<Moved> moved(const std::vector<double>& before, const std::vector<double>& now) {
+  if (before.empty() || now.empty()) return std::nullopt;
+  double squares = 0;
+  const auto mean_log = [&](const std::vector<double>& values) -> std::optional<double> {
+    double sum = 0;
+    for (const double value : values) {
+      if (!(value > 0) || !std::isfinite(value)) return std::nullopt;
+      sum += std::log(value);
+    }
+    const double mean = sum / static_cast<double>(values.size());
+    for (const double value : values) squares += std::pow(std::log(value) - mean, 2);
+    return mean;
+  };
+  const auto old_level = mean_log(before), new_level = mean_log(now);
+  if (!old_level || !new_level) return std::nullopt;
+  const double distance = *new_level - *old_level;
+  Moved result{std::exp(distance) - 1, std::nullopt};
+  const auto a = static_cast<double>(before.size()), b = static_cast<double>(now.size());
+  if (a + b < 4) return result;
+  const double freedom = a + b - 2;
+  const double reach = quantile(complement(boost::math::students_t(freedom), kTailOf99)) *
+                       std::sqrt(squares / freedom * (1 / a + 1 / b));
+  result.interval = {std::exp(distance - reach) - 1, std::exp(distance + reach) - 1};
+  return result;
+}
+
+Night night_of(const MetricFigures& figures, std::int64_t begin_s) {
+  Night night;
+  night.begin_s = begin_s;
+  night.value = figures.value();
+  night.spread = {figures.within_run_cv(), figures.between_run_cv(), figures.tail(), std::nullopt};
+  if (figures.modes) night.spread[static_cast<std::size_t>(SpreadFigure::modes)] = *figures.modes;
+  return night;
+}
+
+class Check {
+ public:
+  Check(const History& history, const SessionFigures& session, const CheckOptions& options)
+      : history_(history),
+        session_(session),
+        options_(options),
+        begin_s_(parse_utc(session.begin_utc).value_or(0)),
+        accepted_(options.accepted) {
+    std::ranges::copy(history.accepted(), std::back_inserter(accepted_));
+    for (Rate& rate : history.rates()) {
+      if (rate.kind == Kind::history) power_[rate.key] = rate.power;
+    }
+  }
+
+  Checked check() {
+    Report& report = checked_.report;
+    report.kind = Kind::history;
+    report.strictness = options_.strictness;
+    report.base = history_.file().string();
+    report.subject = session_.session_id;
+    report.session_id = session_.session_id;
+    report.begin_utc = session_.begin_utc;
+    for (const MetricFigures& figures : session_.metrics) {
+      stop_if_asked();
+      judge(figures);
+    }
+    report.invalid = invalid_as_a_whole(session_, report.results);
+    if (report.invalid.empty()) add_missing();
+    if (history_.has(session_.session_id))
+      report.notes.push_back(
+          "It is in the history already, and was compared with those before it.");
+    for (const std::string& key : options_.across.keys()) note_unknown(key);
+    std::ranges::sort(report.results, {}, &Result::key);
+    return std::move(checked_);
+  }
+
+ private:
+  void judge(const MetricFigures& figures) {
+    Result result = measured_result(session_, figures);
+    Point point;
+    point.key = figures.key;
+    point.fingerprint = figures.fingerprint;
+    point.runs = figures.runs.size();
+    point.p99 = figures.p99;
+    if (!figures.runs.empty()) point.night = night_of(figures, begin_s_);
+    if (is_open(result)) compare(figures, point.night, result);
+    if (result.verdict == Verdict::invalid) point.invalid = result.reason;
+    point.verdict = result.verdict;
+    if (!figures.runs.empty()) checked_.points.push_back(std::move(point));
+    checked_.report.results.push_back(std::move(result));
+  }
+
+  /// Puts what was found into the result, and the hits into the night.
+  void compare(const MetricFigures& figures, Night& night, Result& result) {
+    const std::set<std::int64_t>& comparable = comparable_with(figures.fingerprint);
+    const std::vector<Night> earlier = nights_before(figures.key, comparable);
+    const double least_step = least_change(figures, 0) * night.value;
+    const NightJudgement judged =
+        judge_night(earlier, night, metric(figures.key.metric).direction, least_step);
+    night.hit = judged.hit;
+    night.spread_hits = judged.spread_hits;
+    result.verdict = judged.verdict;
+    result.reason = judged.reason;
+    result.baseline = judged.baseline;
+    result.compared_with = judged.compared_with;
+    result.change = judged.change;
+    result.z = judged.z;
+    result.hits = judged.hits_in_a_row;
+    result.steadiness = judged.steadiness;
+    result.steadiness_reason = judged.steadiness_reason;
+    if (judged.baseline)
+      result.minimum = std::max(kNightLeastChange, least_step / *judged.baseline);
+    if (const auto power = power_.find(figures.key); power != power_.end())
+      result.power = power->second;
+    if (judged.verdict == Verdict::no_baseline) compare_with_last(figures, earlier, result);
+  }
+
+  /// Numbers of the fingerprints from which only keys differ that may.
+  const std::set<std::int64_t>& comparable_with(const Fingerprint& fingerprint) {
+    const auto [entry, added] = comparable_.try_emplace(canonical_text(fingerprint));
+    if (added) {
+      for (const auto& [number, known] : history_.fingerprints()) {
+        if (comparable(differences(known, fingerprint), options_.across))
+          entry->second.insert(number);
+      }
+    }
+    return entry->second;
+  }
+
+  /// Valid ones in order of time, as what people have accepted leaves them.
+  std::vector<Night> nights_before(const SeriesKey& key,
+                                   const std::set<std::int64_t>& fingerprints) const {
+    const AcceptedLevel* const level = accepted_level(accepted_, key, begin_s_);
+    std::size_t counted = 0;
+    std::int64_t last_fingerprint = -1;
+    const auto enough = [&](const KeptPoint& point) {
+      if (point.fingerprint != last_fingerprint) counted = 0;
+      last_fingerprint = point.fingerprint;
+      counted += point.invalid.empty() && !point.night.confirmed;
+      return counted >= kMostNights || (level && point.night.begin_s < level->since_s);
+    };
+    std::vector<Night> nights;
+    for (const KeptPoint& point : history_.before(key, fingerprints, begin_s_, enough)) {
+      if (!point.invalid.empty() || (level && point.night.begin_s < level->since_s)) continue;
+      nights.push_back(point.night);
+      if (level && point.added_s < level->accepted_s) {
+        nights.back().hit = 0;
+        nights.back().confirmed = false;
+      }
+    }
+    std::ranges::reverse(nights);
+    return nights;
+  }
+
+  /// Where a series begins: which keys of the fingerprint changed, and how far it moved with them.
+  void compare_with_last(const MetricFigures& figures,
+                         const std::vector<Night>& same_fingerprint,
+                         Result& result) const {
+    std::optional<std::int64_t> last;
+    std::int64_t last_s = 0;
+    for (const auto& [fingerprint, began_s] :
+         history_.last_of_fingerprints(figures.key, begin_s_)) {
+      const bool same = comparable_.at(canonical_text(figures.fingerprint)).contains(fingerprint);
+      if (same || (last && began_s <= last_s)) continue;
+      last = fingerprint;
+      last_s = began_s;
+    }
+    if (!last) return;
+    result.changed = told_once(differences(history_.fingerprints().at(*last), figures.fingerprint));
+    std::vector<double> before, now = {figures.value()};
+    const auto enough = [&](const KeptPoint&) { return before.size() >= kMostNights; };
+    for (const KeptPoint& point : history_.before(figures.key, {*last}, begin_s_, enough)) {
+      if (point.invalid.empty() && !point.night.confirmed && before.size() < kMostNights)
+        before.push_back(point.night.value);
+    }
+    for (const Night& night : same_fingerprint) now.push_back(night.value);
+    const auto found = moved(before, now);
+    if (!found) return;
+    std::ranges::sort(before);
+    result.baseline = stats::quantile(before, 0.5);
+    result.change = found->change;
+    result.interval = found->interval;
+  }
+
+  /// What the device's session before had, and this one lacks.
+  void add_missing() {
+    std::map<std::tuple<std::string, std::string, ProcessConfig>, const SeriesKey*> measured;
+    std::set<SeriesKey> present;
+    for (const MetricFigures& figures : session_.metrics) {
+      const CaseKey& where = figures.key.where;
+      present.insert(figures.key);
+      if (!figures.key.metric.empty())
+        measured.try_emplace({where.device, where.arm, where.setup}, &figures.key);
+    }
+    std::map<const SeriesKey*, std::int64_t> last_s;
+    const auto last_began = [&](const SeriesKey& key) {
+      std::int64_t last = 0;
+      for (const auto& [fingerprint, began_s] : history_.last_of_fingerprints(key, begin_s_))
+        last = std::max(last, began_s);
+      return last;
+    };
+    for (const auto& [key, device_name] : history_.series()) {
+      const auto beside = measured.find({key.where.device, key.where.arm, key.where.setup});
+      if (beside == measured.end() || present.contains(key) || key.where.arm != name_of(Arm::plain))
+        continue;
+      const auto [entry, added] = last_s.try_emplace(beside->second);
+      if (added) entry->second = last_began(*beside->second);
+      const std::int64_t last = last_began(key);
+      if (last == 0 || last < entry->second) continue;
+      Result missing;
+      missing.key = key;
+      missing.node = session_.node;
+      missing.device_name = device_name;
+      missing.verdict = Verdict::invalid;
+      missing.reason = "not measured, and the session before has it";
+      checked_.report.results.push_back(std::move(missing));
+    }
+  }
+
+  void note_unknown(const std::string& key) {
+    const auto has = [&](const Fingerprint& fingerprint) { return fingerprint.contains(key); };
+    const bool known = std::ranges::any_of(session_.metrics, has, &MetricFigures::fingerprint) ||
+                       std::ranges::any_of(history_.fingerprints(),
+                                           [&](const auto& one) { return has(one.second); });
+    if (!known)
+      checked_.report.notes.push_back(
+          fmt::format("--across {}: no fingerprint has this key.", key));
+  }
+
+  const History& history_;
+  const SessionFigures& session_;
+  const CheckOptions& options_;
+  std::int64_t begin_s_;
+  std::vector<AcceptedLevel> accepted_;
+  std::map<SeriesKey, MeasuredPower> power_;
+  std::map<std::string, std::set<std::int64_t>> comparable_;  // by canonical text
+  Checked checked_;
+};
+
+}  // namespace
+
+Checked check_against_history(const History& history,
+                              const SessionFigures& session,
+                              const CheckOptions& options) {
+  return Check(history, session, options).check();
+}
+
+}  // namespace launchgap::regression

@@ -1,0 +1,150 @@
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "harness/regression/check.h"
+#include "harness/regression/judged_metric.h"
+#include "harness/regression/measured_result.h"
+#include "harness/regression/nights.h"
+#include "harness/stats/compare.h"
+
+namespace launchgap::regression {
+namespace {
+
+constexpr double kTailOf99 = 0.005;
+constexpr double kLeastSpreadRatio = 1.5, kLeastTailRatio = 1.25;
+
+/// Of positive values; absent if one is not.
+std::optional<std::vector<double>> logarithms(const std::vector<double>& values) {
+  std::vector<double> logs;
+  for (const double value : values) {
+    if (!(value > 0) || !std::isfinite(value)) return std::nullopt;
+    logs.push_back(std::log(value));
+  }
+  return logs;
+}
+
+/// now / before - 1 with its interval; absent where there are too few values, or one has no
+/// logarithm.
+std::optional<stats::Estimate> ratio_less_one(const std::vector<double>& now,
+                                              const std::vector<double>& before) {
+  const auto a = logarithms(now), b = logarithms(before);
+  if (!a || !b || a->size() < kFewestRuns || b->size() < kFewestRuns) return std::nullopt;
+  const auto difference = stats::difference(*a, *b, kTailOf99);
+  if (!difference) return std::nullopt;
+  return stats::Estimate{
+      std::exp(difference->value) - 1,
+      {std::exp(difference->interval.low) - 1, std::exp(difference->interval.high) - 1}};
+}
+
+std::vector<double> medians(const MetricFigures& figures) {
+  std::vector<double> values;
+  for (const RunFigures& run : figures.runs) values.push_back(run.median);
+  return values;
+}
+
+std::vector<double> known(const MetricFigures& figures, std::optional<double> RunFigures::*figure) {
+  std::vector<double> values;
+  for (const RunFigures& run : figures.runs) {
+    if (run.*figure) values.push_back(*(run.*figure));
+  }
+  return values;
+}
+
+void judge_spread(const MetricFigures& before, const MetricFigures& now, Result& result) {
+  const struct {
+    std::optional<double> RunFigures::*figure;
+    SpreadFigure name;
+    double least;
+  } kFigures[] = {{&RunFigures::cv, SpreadFigure::within_run_cv, kLeastSpreadRatio},
+                  {&RunFigures::tail, SpreadFigure::tail, kLeastTailRatio}};
+  for (const auto& [figure, name, least] : kFigures) {
+    const auto ratio = ratio_less_one(known(now, figure), known(before, figure));
+    if (!ratio || result.steadiness == Steadiness::erratic) continue;
+    const bool erratic = ratio->interval.low > 0 && 1 + ratio->value >= least;
+    const bool steadier = ratio->interval.high < 0 && 1 + ratio->value <= 1 / least;
+    if (!erratic && !steadier) continue;
+    result.steadiness = erratic ? Steadiness::erratic : Steadiness::steadier;
+    result.steadiness_reason =
+        fmt::format("{} {:.1f} times that of before", name_of(name), 1 + ratio->value);
+  }
+}
+
+void judge_level(const MetricFigures& before, const MetricFigures& now, Result& result) {
+  const auto ratio = ratio_less_one(medians(now), medians(before));
+  if (!ratio) return;
+  result.change = ratio->value;
+  result.interval = ratio->interval;
+  result.minimum = least_change(before, kNightLeastChange);
+  const double low = ratio->interval.low, high = ratio->interval.high;
+  if ((low <= 0 && high >= 0) || std::abs(ratio->value) < *result.minimum) return;
+  result.verdict = *result.slowdown() > 0 ? Verdict::suspect : Verdict::faster;
+}
+
+/// Why there is nothing to compare with.
+std::string why_no_baseline(const SessionFigures& base, const MetricFigures& figures) {
+  if (base.device_names.contains(figures.key.where.device))
+    return fmt::format("{} has not measured it", base.session_id);
+  std::vector<std::string> devices;
+  for (const auto& [uuid, name] : base.device_names)
+    devices.push_back(fmt::format("{} ({})", name, uuid));
+  return fmt::format("{} has another device: {}",
+                     base.session_id,
+                     devices.empty() ? "none" : fmt::to_string(fmt::join(devices, ", ")));
+}
+
+Result compare(const SessionFigures& base,
+               const SessionFigures& session,
+               const MetricFigures& figures,
+               const Across& across) {
+  Result result = measured_result(session, figures);
+  if (!is_open(result)) return result;
+  const auto found = std::ranges::find(base.metrics, figures.key, &MetricFigures::key);
+  const auto without = [&](std::string reason) {
+    result.verdict = Verdict::no_baseline;
+    result.reason = std::move(reason);
+    return result;
+  };
+  if (found == base.metrics.end()) return without(why_no_baseline(base, figures));
+  const Result before = measured_result(base, *found);
+  result.baseline = before.value;
+  result.baseline_p99 = before.p99;
+  result.compared_with = before.runs;
+  if (!is_open(before)) return without(fmt::format("{}: {}", base.session_id, before.reason));
+  const std::vector<KeyChange> changes = differences(found->fingerprint, figures.fingerprint);
+  result.changed = told_once(changes);
+  if (!comparable(changes, across))
+    return without(fmt::format("its fingerprint differs: {}", text_of(result.changed)));
+  judge_level(*found, figures, result);
+  judge_spread(*found, figures, result);
+  return result;
+}
+
+}  // namespace
+
+Report check_two_sessions(const SessionFigures& base,
+                          const SessionFigures& session,
+                          const CheckOptions& options) {
+  if (base.session_id == session.session_id)
+    throw UsageError(fmt::format("both are the session {}", base.session_id));
+  Report report;
+  report.kind = Kind::sessions;
+  report.strictness = options.strictness;
+  report.base = base.session_id;
+  report.subject = session.session_id;
+  report.session_id = session.session_id;
+  report.begin_utc = session.begin_utc;
+  for (const MetricFigures& figures : session.metrics)
+    report.results.push_back(compare(base, session, figures, options.across));
+  report.invalid = invalid_as_a_whole(session, report.results);
+  if (!base.begin_utc.empty() && base.begin_utc > session.begin_utc)
+    report.notes.push_back(fmt::format("{} is the later one of the two.", base.session_id));
+  report.notes.push_back(
+      "Two sessions cannot tell a change from the night: nothing is confirmed. A history "
+      "(--history) or `launchgap compare` can.");
+  return report;
+}
+
+}  // namespace launchgap::regression

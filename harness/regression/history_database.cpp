@@ -1,0 +1,290 @@
+#include "harness/regression/history_database.h"
+
+#include <array>
+#include <cstring>
+#include <fstream>
+#include <new>
+#include <sqlite3.h>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "harness/core/errors.h"
+#include "harness/core/stop.h"
+
+namespace launchgap::regression {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kApplicationId = 0x4c676170;  // "Lgap"
+constexpr int kVersion = 1;
+constexpr int kPatienceMs = 60'000;
+
+/// Sessions, what each says of each metric, and what people and the self-test said. Nothing of it
+/// is changed but by `prune`. Points are found by series, fingerprint and time.
+constexpr std::string_view kSchema[] = {
+    "CREATE TABLE sessions (id INTEGER PRIMARY KEY, session_id TEXT NOT NULL UNIQUE,"
+    " node TEXT NOT NULL, begin_s INTEGER NOT NULL, added_s INTEGER NOT NULL, invalid TEXT)",
+    "CREATE TABLE fingerprints (id INTEGER PRIMARY KEY, keys TEXT NOT NULL UNIQUE)",
+    "CREATE TABLE series (id INTEGER PRIMARY KEY, device_id TEXT NOT NULL, arm TEXT NOT NULL,"
+    " setup TEXT NOT NULL, case_name TEXT NOT NULL, metric TEXT NOT NULL, device TEXT NOT NULL,"
+    " UNIQUE (device_id, arm, setup, case_name, metric))",
+    "CREATE TABLE points (series INTEGER NOT NULL REFERENCES series,"
+    " fingerprint INTEGER NOT NULL REFERENCES fingerprints, begin_s INTEGER NOT NULL,"
+    " session INTEGER NOT NULL REFERENCES sessions, value REAL, runs INTEGER NOT NULL,"
+    " within_run_cv REAL, between_run_cv REAL, tail REAL, modes REAL, p99 REAL, invalid TEXT,"
+    " verdict TEXT NOT NULL, hit INTEGER NOT NULL, spread_hits INTEGER NOT NULL,"
+    " PRIMARY KEY (series, fingerprint, begin_s, session)) WITHOUT ROWID",
+    "CREATE TABLE acceptances (id INTEGER PRIMARY KEY, device_id TEXT NOT NULL,"
+    " case_name TEXT NOT NULL, metric TEXT NOT NULL, since_s INTEGER NOT NULL,"
+    " accepted_s INTEGER NOT NULL, reason TEXT NOT NULL)",
+    "CREATE TABLE rates (series INTEGER NOT NULL REFERENCES series, kind TEXT NOT NULL,"
+    " measured_s INTEGER NOT NULL, noise REAL, false_alarm_rate REAL NOT NULL, detectable REAL,"
+    " PRIMARY KEY (series, kind, measured_s)) WITHOUT ROWID",
+};
+
+[[noreturn]] void refuse(sqlite3* database, const fs::path& file, int code) {
+  const char* const words = sqlite3_errmsg(database);
+  switch (code & 0xFF) {
+    case SQLITE_NOTADB:
+      throw Error(fmt::format("{} is no history: it is not a SQLite file. It stays as it is",
+                              file.string()));
+    case SQLITE_CORRUPT:
+    case SQLITE_FORMAT:
+      throw Error(fmt::format(
+          "{} is damaged ({}). It stays as it is: put a copy of it back, or save what can be read "
+          "with `sqlite3 {} .recover`",
+          file.string(),
+          words,
+          file.string()));
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      throw Error(fmt::format(
+          "{} is locked: another program has been writing to it for {} s. Nothing was changed; try "
+          "again when it is done",
+          file.string(),
+          kPatienceMs / 1000));
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+    case SQLITE_CANTOPEN:
+      throw Error(
+          fmt::format("{} cannot be written ({}): it, and the folder that it is in, must be "
+                      "writable. Nothing was changed; --no-add only reads it",
+                      file.string(),
+                      words));
+    case SQLITE_FULL:
+      throw Error(fmt::format("{}: the disk is full. Nothing was added and nothing is lost",
+                              file.string()));
+    case SQLITE_IOERR:
+      throw Error(fmt::format("{} cannot be read or written ({}; {}). Nothing was changed",
+                              file.string(),
+                              words,
+                              std::strerror(sqlite3_system_errno(database))));
+    case SQLITE_NOMEM:
+      throw std::bad_alloc();
+    default:
+      throw Error(fmt::format("{}: {}", file.string(), words));
+  }
+}
+
+/// Whether the file is as long as its header says: SQLite itself finds out only when it reads what
+/// is missing.
+void check_length(const fs::path& file) {
+  std::array<unsigned char, 32> header{};
+  std::ifstream in(file, std::ios::binary);
+  in.read(reinterpret_cast<char*>(header.data()), header.size());
+  const auto length = static_cast<std::uint64_t>(fs::file_size(file));
+  if (length == 0) {
+    throw Error(fmt::format(
+        "{} is empty: it is no history, and may be what is left of one. It stays as it is: put a "
+        "copy of it back, or remove it to begin a new one",
+        file.string()));
+  }
+  if (!in || std::memcmp(header.data(), "SQLite format 3", 16) != 0) return;  // SQLite says so
+  std::uint64_t page = header[16] * 256u + header[17];
+  if (page == 1) page = 65536;
+  std::uint64_t pages = 0;
+  for (int i = 28; i < 32; ++i) pages = pages * 256 + header[static_cast<std::size_t>(i)];
+  if (pages == 0 || length >= page * pages) return;
+  throw Error(
+      fmt::format("{} is cut short: it has {} of {} bytes. It stays as it is: put a copy of "
+                  "it back, or save what can be read with `sqlite3 {} .recover`",
+                  file.string(),
+                  length,
+                  page * pages,
+                  file.string()));
+}
+
+}  // namespace
+
+Statement::Statement(sqlite3* database, const fs::path& file, std::string_view query)
+    : database_(database), file_(file) {
+  const int code = sqlite3_prepare_v2(
+      database_, query.data(), static_cast<int>(query.size()), &statement_, nullptr);
+  if (code != SQLITE_OK) refuse(database_, file_, code);
+}
+
+Statement::Statement(Statement&& other) noexcept
+    : database_(other.database_),
+      file_(std::move(other.file_)),
+      statement_(std::exchange(other.statement_, nullptr)) {}
+
+Statement::~Statement() {
+  sqlite3_finalize(statement_);
+}
+
+void Statement::reset() {
+  sqlite3_reset(statement_);
+}
+
+bool Statement::next() {
+  const int code = sqlite3_step(statement_);
+  if (code == SQLITE_ROW) return true;
+  sqlite3_reset(statement_);
+  if (code != SQLITE_DONE) refuse(database_, file_, code);
+  return false;
+}
+
+void Statement::run() {
+  while (next()) {
+  }
+}
+
+bool Statement::has(int column) const {
+  return sqlite3_column_type(statement_, column) != SQLITE_NULL;
+}
+
+std::int64_t Statement::integer(int column) const {
+  return sqlite3_column_int64(statement_, column);
+}
+
+double Statement::number(int column) const {
+  return sqlite3_column_double(statement_, column);
+}
+
+std::optional<double> Statement::maybe_number(int column) const {
+  return has(column) ? std::optional(number(column)) : std::nullopt;
+}
+
+std::string Statement::text(int column) const {
+  const auto* const text = reinterpret_cast<const char*>(sqlite3_column_text(statement_, column));
+  if (!text) return {};
+  return {text, static_cast<std::size_t>(sqlite3_column_bytes(statement_, column))};
+}
+
+void Statement::bind(int at, std::int64_t value) {
+  sqlite3_bind_int64(statement_, at, value);
+}
+
+void Statement::bind(int at, double value) {
+  sqlite3_bind_double(statement_, at, value);  // NULL for NaN
+}
+
+void Statement::bind(int at, std::string_view value) {
+  sqlite3_bind_text(statement_, at, value.data(), static_cast<int>(value.size()), SQLITE_TRANSIENT);
+}
+
+void Statement::bind(int at, const std::optional<double>& value) {
+  if (value) {
+    bind(at, *value);
+  } else {
+    sqlite3_bind_null(statement_, at);
+  }
+}
+
+HistoryDatabase::HistoryDatabase(const fs::path& file, Use use) : file_(file) {
+  std::error_code failed;
+  const fs::file_status status = fs::status(file, failed);
+  const bool is_there = status.type() != fs::file_type::not_found;
+  if (is_there && !fs::is_regular_file(status)) {
+    throw UsageError(
+        fmt::format("{} is no history: it is a folder, or no file of data", file.string()));
+  }
+  if (!is_there && use == Use::read) {
+    throw UsageError(
+        fmt::format("there is no history {}: `launchgap history add {} SESSION…` begins one",
+                    file.string(),
+                    file.string()));
+  }
+  if (is_there) check_length(file);
+  try {
+    open(use, is_there);
+  } catch (...) {
+    sqlite3_close(database_);
+    // One that could not be made whole is none, and would be refused the next time.
+    if (!is_there && fs::file_size(file, failed) == 0) fs::remove(file, failed);
+    throw;
+  }
+}
+
+void HistoryDatabase::open(Use use, bool is_there) {
+  const int flags =
+      SQLITE_OPEN_NOMUTEX |
+      (use == Use::read ? SQLITE_OPEN_READONLY
+                        : SQLITE_OPEN_READWRITE | (is_there ? 0 : SQLITE_OPEN_CREATE));
+  const int code = sqlite3_open_v2(file_.c_str(), &database_, flags, nullptr);
+  if (code != SQLITE_OK) refuse(database_, file_, code);
+  sqlite3_busy_timeout(database_, kPatienceMs);
+  sqlite3_db_config(database_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  sqlite3_db_config(database_, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+  run("PRAGMA foreign_keys = ON");
+  if (!is_there) create();
+  const auto pragma = [&](std::string_view name) {
+    Statement ask = statement(fmt::format("PRAGMA {}", name));
+    return ask.next() ? ask.integer(0) : 0;
+  };
+  if (pragma("application_id") != kApplicationId) {
+    throw Error(fmt::format(
+        "{} is no history, but another program's SQLite file. It stays as it is", file_.string()));
+  }
+  if (const auto version = pragma("user_version"); version != kVersion) {
+    throw Error(
+        fmt::format("{} has the form {} of a history, and this launchgap reads {}: use the "
+                    "launchgap that wrote it, or a newer one",
+                    file_.string(),
+                    version,
+                    kVersion));
+  }
+}
+
+void HistoryDatabase::create() {
+  Transaction transaction(*this);
+  // Another writer may have been faster.
+  Statement count = statement("SELECT count(*) FROM sqlite_master");
+  count.next();
+  if (count.integer(0) == 0) {
+    for (const std::string_view table : kSchema) run(table);
+    run(fmt::format("PRAGMA application_id = {}", kApplicationId));
+    run(fmt::format("PRAGMA user_version = {}", kVersion));
+  }
+  count.run();
+  transaction.commit();
+}
+
+HistoryDatabase::~HistoryDatabase() {
+  sqlite3_close(database_);
+}
+
+std::int64_t HistoryDatabase::last_row() const {
+  return sqlite3_last_insert_rowid(database_);
+}
+
+Transaction::Transaction(const HistoryDatabase& database) : database_(database) {
+  database_.run("BEGIN IMMEDIATE");
+}
+
+void Transaction::commit() {
+  database_.run("COMMIT");
+  open_ = false;
+}
+
+Transaction::~Transaction() {
+  if (!open_) return;
+  try {
+    database_.run("ROLLBACK");
+  } catch (const std::exception&) {  // SQLite has taken it back itself
+  }
+}
+
+}  // namespace launchgap::regression
