@@ -14,6 +14,7 @@
 #include "harness/investigate/tool_commands.h"
 #include "harness/investigate/tool_run.h"
 #include "harness/run/devices.h"
+#include "harness/run/filter.h"
 #include "harness/run/foreign_program.h"
 #include "harness/run/planned_session.h"
 #include "harness/run/process.h"
@@ -55,7 +56,7 @@ void check_kind(const Subject& subject) {
       fmt::format("nsys and ncu see what GPUs do, and {} was measured on the host, whose queue "
                   "records itself: launchgap run --devices host --filter '{}' --trace on",
                   subject.case_name,
-                  investigate::exact_filter(subject.case_name)));
+                  exact_filter(subject.case_name)));
 }
 
 /// Throws UsageError unless the GPU is here and can be used.

@@ -66,6 +66,7 @@ int main(int argc, char** argv) {
   add_export(app, action);
   add_investigate(app, action);
   add_join(app, action);
+  add_compare(app, action);
   app.add_subcommand(
       "worker",
       "The cases of one device as a plain Google Benchmark program; `run` starts workers itself");

@@ -1,14 +1,8 @@
 // launchgap run
-#include <charconv>
-#include <cmath>
-#include <cstdlib>
-#include <limits>
-
-#include <fmt/format.h>
-
 #include "harness/cli/command.h"
 #include "harness/cli/console.h"
 #include "harness/cli/page.h"
+#include "harness/cli/what_to_measure.h"
 #include "harness/core/say.h"
 #include "harness/core/stop.h"
 #include "harness/doctor/doctor.h"
@@ -19,12 +13,8 @@ namespace launchgap::cli {
 namespace {
 
 struct Options {
-  std::string devices = "all";
-  std::string profile = "quick";
-  std::string filter;
+  WhatToMeasure what;
   std::optional<int> replicates;
-  std::optional<std::uint64_t> seed;
-  double timeout_s = 120;
   std::string trace = "auto";
   std::string output;
   bool dry_run = false;
@@ -75,16 +65,11 @@ Json examine_machine(bool with_gpus) {
 }
 
 ExitCode run(const Options& options, const std::vector<std::string>& command_line) {
-  RunOptions request;
-  request.devices = options.devices;
-  request.profile = parse_profile(options.profile);
-  request.filter = options.filter;
+  RunOptions request = options.what.run_options();
   request.tracing = parse_tracing(options.trace);
   request.observer_effect = !options.no_observer_effect;
   request.keep_events = options.keep_events;
   request.replicates = options.replicates;
-  request.seed = options.seed;
-  request.case_timeout_s = options.timeout_s;
   request.output = options.output;
   request.tool = options.tool;
   request.investigates = options.investigates;
@@ -101,8 +86,8 @@ ExitCode run(const Options& options, const std::vector<std::string>& command_lin
     answer_text(options.json ? plan_as_json(session).dump(1) + "\n" : describe_plan(session));
     return ExitCode::done;
   }
-  session.options.doctor = examine_machine(options.devices != "host");
-  if (options.devices != "host") {
+  session.options.doctor = examine_machine(options.what.devices != "host");
+  if (options.what.devices != "host") {
     for (const std::string& note : session.machine.notes) say_line(note);
   }
   const SessionResult result = run_session(std::move(session));
@@ -125,39 +110,7 @@ void add_run(CLI::App& app, Action& action, const std::vector<std::string>& comm
   CLI::App* const command =
       app.add_subcommand("run", "Measure devices, each run in a process of its own");
   auto options = std::make_shared<Options>();
-  // CLI11 itself wraps what is negative or too large, and no range keeps NaN out.
-  const CLI::Validator whole_number(
-      [](const std::string& text) {
-        std::uint64_t value = 0;
-        const char* const end = text.data() + text.size();
-        const auto [rest, error] = std::from_chars(text.data(), end, value);
-        return error == std::errc() && rest == end
-                   ? ""
-                   : fmt::format("{} is no whole number from 0 to {}",
-                                 text,
-                                 std::numeric_limits<std::uint64_t>::max());
-      },
-      "");
-  const CLI::Validator finite(
-      [](const std::string& text) {
-        return std::isfinite(std::strtod(text.c_str(), nullptr)) ? "" : text + " is no number";
-      },
-      "");
-  command
-      ->add_option(
-          "--devices",
-          options->devices,
-          "all, gpu, host, a UUID or the beginning of one, a GPU's index; or several, with commas")
-      ->capture_default_str();
-  command
-      ->add_option("--profile",
-                   options->profile,
-                   "quick (3 runs of each), nightly (10), full (20, every size)")
-      ->capture_default_str();
-  command->add_option(
-      "--filter",
-      options->filter,
-      "Only cases whose name matches this regular expression; a '-' in front: only the others");
+  options->what.add_options(*command);
   command
       ->add_option(
           "--runs",
@@ -179,19 +132,6 @@ void add_run(CLI::App& app, Action& action, const std::vector<std::string>& comm
                     options->keep_events,
                     "Keep all events of traced runs, for `launchgap export --format chrome-trace`; "
                     "else those around each case's ten slowest samples");
-  command
-      ->add_option("--seed",
-                   options->seed,
-                   "For the order of runs and the data; recorded, and drawn if not given")
-      ->check(whole_number);
-  command
-      ->add_option("--timeout",
-                   options->timeout_s,
-                   "Seconds without a sign of life after which a worker has hung; for a long case "
-                   "five times its estimate")
-      ->check(CLI::Range(0.1, 1e6))
-      ->check(finite)
-      ->capture_default_str();
   command->add_option("-o,--output",
                       options->output,
                       "Folder of the session, new or empty; default: results/<session>");

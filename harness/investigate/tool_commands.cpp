@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "harness/run/filter.h"
+
 namespace launchgap::investigate {
 namespace {
 
@@ -113,16 +115,6 @@ CommandLine join_command(const std::string& launchgap, const Places& places) {
           places.session.string(),
           "-o",
           places.joined.string()};
-}
-
-std::string exact_filter(std::string_view text) {
-  constexpr std::string_view kSpecial = R"(\^$.|?*+()[]{})";
-  std::string filter = "^";
-  for (const char c : text) {
-    if (kSpecial.find(c) != std::string_view::npos) filter += '\\';
-    filter += c;
-  }
-  return filter + '$';
 }
 
 std::string shell_line(const CommandLine& command) {

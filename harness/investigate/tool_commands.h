@@ -37,9 +37,6 @@ CommandLine export_command(const Places& places);
 /// Of launchgap: the export joined with the session.
 CommandLine join_command(const std::string& launchgap, const Places& places);
 
-/// An expression of ECMAScript that matches this text and nothing else.
-std::string exact_filter(std::string_view text);
-
 /// As a shell reads it.
 std::string shell_line(const CommandLine& command);
 

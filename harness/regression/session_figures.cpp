@@ -90,7 +90,7 @@ std::map<RunOf, const RunInfo*> runs_by_key(const SessionData& session) {
 constexpr std::string_view kDelayVariable = "environment.LAUNCHGAP_DELAY_NS";
 
 /// Why nothing of a process counts; empty if it does.
-std::string problem_of(const RunInfo& run, const Fingerprint& fingerprint) {
+std::string problem_of(const RunInfo& run, const Fingerprint& fingerprint, Counted counted) {
   if (!run.measured_under_tool.empty())
     return fmt::format("run under a tool: {}", run.measured_under_tool);
   if (run.other_processes.value_or(0) > 0) {
@@ -98,8 +98,9 @@ std::string problem_of(const RunInfo& run, const Fingerprint& fingerprint) {
                        *run.other_processes,
                        *run.other_processes == 1 ? "" : "es");
   }
-  if (fingerprint.contains(std::string(kDelayVariable))) return "slowed down on purpose";
-  if (run.simulated) return "simulated";
+  if (!counted.slowed_down && fingerprint.contains(std::string(kDelayVariable)))
+    return "slowed down on purpose";
+  if (!counted.simulated && run.simulated) return "simulated";
   return "";
 }
 
@@ -128,8 +129,11 @@ std::optional<double> median_of(std::vector<double> values) {
 /// Puts the figures of a session together.
 class Reader {
  public:
-  explicit Reader(const SessionData& session)
-      : session_(session), throttled_(throttled_cases(session)), runs_(runs_by_key(session)) {}
+  Reader(const SessionData& session, Counted counted)
+      : session_(session),
+        counted_(counted),
+        throttled_(throttled_cases(session)),
+        runs_(runs_by_key(session)) {}
 
   SessionFigures read() {
     figures_.session_id = session_.id;
@@ -212,7 +216,7 @@ class Reader {
     const auto found = runs_.find({key.device, key.arm, key.setup, replicate});
     if (found == runs_.end()) return;
     const Fingerprint fingerprint = fingerprint_from_json(found->second->fingerprint);
-    std::string problem = problem_of(*found->second, fingerprint);
+    std::string problem = problem_of(*found->second, fingerprint, counted_);
     const auto throttled =
         throttled_.find({key.device, key.arm, key.setup, key.name.text(), replicate});
     if (problem.empty() && throttled != throttled_.end()) problem = throttled->second;
@@ -226,7 +230,8 @@ class Reader {
   }
 
   std::string problem_of_all() const {
-    if (figures_.simulated) return "it is simulated: measured on fake CUDA libraries";
+    if (!counted_.simulated && figures_.simulated)
+      return "it is simulated: measured on fake CUDA libraries";
     if (figures_.metrics.empty()) return "it has no results";
     // As text: both are of the form 2026-11-22T03:00:00Z.
     if (figures_.begin_utc > utc_text(std::time(nullptr) + kAheadS))
@@ -237,6 +242,7 @@ class Reader {
   static constexpr std::int64_t kAheadS = 24 * 3600;
 
   const SessionData& session_;
+  Counted counted_;
   std::map<CaseRun, std::string> throttled_;
   std::map<RunOf, const RunInfo*> runs_;
   SessionFigures figures_;
@@ -277,8 +283,8 @@ std::optional<double> MetricFigures::between_run_cv() const {
   return sd ? std::optional(stats::lognormal_cv(*sd)) : std::nullopt;
 }
 
-SessionFigures figures_of(const SessionData& session) {
-  return Reader(session).read();
+SessionFigures figures_of(const SessionData& session, Counted counted) {
+  return Reader(session, counted).read();
 }
 
 }  // namespace launchgap::regression

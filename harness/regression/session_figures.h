@@ -46,6 +46,12 @@ struct SessionFigures {
   std::string invalid;                              // why nothing of it counts; else empty
 };
 
+/// In a comparison both sides can be so.
+struct Counted {
+  bool simulated = false;
+  bool slowed_down = false;  // on purpose, by LAUNCHGAP_DELAY_NS
+};
+
 /// Of plain runs every metric; of traced ones what only they have; of recorded ones everything.
 /// Processes that show what tracing costs are left out, and so is what a device cannot do.
 ///
@@ -54,7 +60,8 @@ struct SessionFigures {
 /// another process, ran under a tool, was slowed down on purpose, or if its processes have
 /// different fingerprints; the session, if it is simulated, has no result, or begins in the future
 /// (by more than a day).
-SessionFigures figures_of(const SessionData& session);
+/// `counted`: of what would be invalid in a history, what counts here.
+SessionFigures figures_of(const SessionData& session, Counted counted = {});
 
 /// How far a metric's samples are from telling small changes: below this many ticks, one tick is
 /// more than 1 % of the value.

@@ -12,7 +12,6 @@
 namespace launchgap {
 namespace {
 
-constexpr std::size_t kLongest = 1000;
 constexpr double kLargest = 10'000;  // bytes, each as often as the expression repeats it
 constexpr std::int64_t kMostNs = 10'000'000'000;
 
@@ -35,7 +34,7 @@ Filter::Filter(const std::string& expression) : expression_(expression) {
   const auto too_large = [&](const char* why) {
     return UsageError(fmt::format("--filter '{}': {}", printable(expression, 60), why));
   };
-  if (text.size() > kLongest) throw too_large("it is longer than 1000 bytes");
+  if (text.size() > kLongestFilter) throw too_large("it is longer than 1000 bytes");
   if (repeats_in(text) * static_cast<double>(text.size()) > kLargest)
     throw too_large("it repeats too much");
   if (text.starts_with('-')) {
@@ -60,6 +59,31 @@ bool Filter::passes(const std::string& case_name) const {
                                  printable(expression_, 60)));
   }
   return found != negated_;
+}
+
+namespace {
+
+std::string escaped(std::string_view text) {
+  constexpr std::string_view kSpecial = R"(\^$.|?*+()[]{})";
+  std::string filter;
+  for (const char c : text) {
+    if (kSpecial.find(c) != std::string_view::npos) filter += '\\';
+    filter += c;
+  }
+  return filter;
+}
+
+}  // namespace
+
+std::string exact_filter(std::string_view case_name) {
+  return "^" + escaped(case_name) + "$";
+}
+
+std::string exact_filter(const std::vector<std::string>& case_names) {
+  if (case_names.size() == 1) return exact_filter(case_names.front());
+  std::string filter;
+  for (const std::string& name : case_names) filter += (filter.empty() ? "" : "|") + escaped(name);
+  return "^(" + filter + ")$";
 }
 
 }  // namespace launchgap

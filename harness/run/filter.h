@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <regex>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace launchgap {
 
@@ -22,5 +24,13 @@ class Filter {
   std::regex regex_;
   mutable std::int64_t spent_ns_ = 0;
 };
+
+/// Longest expression that a Filter takes.
+inline constexpr std::size_t kLongestFilter = 1000;  // bytes
+
+/// An expression that matches the case of this name and no other.
+std::string exact_filter(std::string_view case_name);
+/// One that matches the cases of these names and no others. It may be longer than kLongestFilter.
+std::string exact_filter(const std::vector<std::string>& case_names);
 
 }  // namespace launchgap

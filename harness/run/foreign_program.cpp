@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <cstdlib>
 #include <fcntl.h>
+#include <fstream>
+#include <iterator>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -38,6 +40,7 @@ pid_t start(const ProgramRequest& request) {
   }
   const std::vector<char*> argv = pointers(arguments), envp = pointers(variables);
   const pid_t parent = getpid();
+  const std::string printed = request.printed.string();
   const pid_t pid = fork();
   if (pid < 0) throw Error(with_errno(fmt::format("{} cannot be started", arguments[0])));
   if (pid > 0) {
@@ -48,6 +51,12 @@ pid_t start(const ProgramRequest& request) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   std::signal(SIGPIPE, SIG_DFL);  // ignored here, and `yes | head` relies on ending by it
   if (const int null = open("/dev/null", O_RDONLY | O_CLOEXEC); null >= 0) dup2(null, STDIN_FILENO);
+  if (!printed.empty()) {
+    const int file = open(printed.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (file < 0) _exit(ProgramOutcome::kNotFound);
+    dup2(file, STDOUT_FILENO);
+    dup2(file, STDERR_FILENO);
+  }
   if (request.answers_to_error) dup2(STDERR_FILENO, STDOUT_FILENO);
   if (getppid() == parent) execvpe(argv[0], argv.data(), envp.data());
   _exit(ProgramOutcome::kNotFound);
@@ -73,6 +82,14 @@ std::optional<std::filesystem::path> find_program(std::string_view name) {
       return file;
   }
   return std::nullopt;
+}
+
+std::string last_printed(const std::filesystem::path& printed) {
+  constexpr std::streamoff kMost = 4096;
+  std::ifstream file(printed, std::ios::binary | std::ios::ate);
+  if (!file) return "";
+  file.seekg(std::max<std::streamoff>(0, file.tellg() - kMost));
+  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 ProgramOutcome run_program(const ProgramRequest& request) {

@@ -23,6 +23,7 @@ struct ProgramRequest {
   /// How long it has to end by itself, after SIGINT, once a signal to stop was noted here.
   double grace_s = 0;
   bool answers_to_error = false;  // what it prints on standard output goes to standard error
+  std::filesystem::path printed;  // if set: a new file that has all that it prints
 };
 
 struct ProgramOutcome {
@@ -32,9 +33,12 @@ struct ProgramOutcome {
   bool late = false;
 };
 
-/// It reads nothing, prints where this process does, and has a group of its own, so that Ctrl-C
-/// reaches launchgap alone; and it ends with launchgap. Throws Error if the system has no more
-/// processes. A caller that watches for signals asks stop_signal afterwards.
+/// It reads nothing, prints where this process does unless `printed` is set, and has a group of its
+/// own, so that Ctrl-C reaches launchgap alone; and it ends with launchgap. Throws Error if the
+/// system has no more processes. A caller that watches for signals asks stop_signal afterwards.
 ProgramOutcome run_program(const ProgramRequest& request);
+
+/// The last 4 KiB of what a program printed into `printed`; empty if there is no such file.
+std::string last_printed(const std::filesystem::path& printed);
 
 }  // namespace launchgap

@@ -6,6 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "harness/run/filter.h"
+
 namespace launchgap::investigate {
 namespace {
 

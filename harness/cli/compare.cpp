@@ -1,0 +1,142 @@
+// launchgap compare
+#include "harness/regression/compare.h"
+
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "harness/cli/command.h"
+#include "harness/cli/what_to_measure.h"
+#include "harness/core/metric.h"
+#include "harness/core/say.h"
+#include "harness/core/stop.h"
+#include "harness/core/text.h"
+
+namespace launchgap::cli {
+namespace {
+
+using regression::CompareRequest;
+using regression::Report;
+using regression::Result;
+
+struct Options {
+  std::string a, b, a_case, b_case, output;
+  std::size_t pairs = regression::kLeastPairs;
+  bool gate_spread = false;
+  WhatToMeasure what;
+};
+
+CompareRequest request_of(const Options& options) {
+  if (options.a_case.empty() != options.b_case.empty())
+    throw UsageError("--a-case and --b-case go together: each side measures one case");
+  if (!options.a_case.empty() && !options.what.filter.empty())
+    throw UsageError("--filter has nothing to choose beside --a-case and --b-case");
+  if (options.a_case.empty() && (options.a.empty() || options.b.empty())) {
+    throw UsageError(
+        "compare needs --a and --b, two builds or settings; or --a-case and --b-case, two cases of "
+        "one");
+  }
+  CompareRequest request;
+  request.a = options.a.empty() ? regression::own_arm() : regression::parse_arm("--a", options.a);
+  request.b = options.b.empty() ? regression::own_arm() : regression::parse_arm("--b", options.b);
+  request.a_case = options.a_case;
+  request.b_case = options.b_case;
+  request.pairs = options.pairs;
+  request.run = options.what.run_options();
+  request.run.output = options.output;
+  request.strictness.gate_spread = options.gate_spread;
+  return request;
+}
+
+std::string row_remark(const Result& result) {
+  std::string text = result.reason;
+  if (result.steadiness != Steadiness::same) {
+    text += fmt::format(
+        "{}{}: {}", text.empty() ? "" : "; ", name_of(result.steadiness), result.steadiness_reason);
+  }
+  return text;
+}
+
+std::string text_of(const Report& report) {
+  std::vector<std::vector<std::string>> rows = {
+      {"case", "metric", "A", "B", "change [99 %]", "pairs", "verdict"}};
+  std::string remarks;
+  for (const Result* const result : report.worst_first()) {
+    const regression::SeriesKey& key = result->key;
+    rows.push_back({key.where.name.text(),
+                    key.metric,
+                    quantity(result->baseline, unit_of(key.metric)),
+                    quantity(result->value, unit_of(key.metric)),
+                    change_text(*result),
+                    std::to_string(result->runs),
+                    std::string(name_of(result->verdict))});
+    if (const std::string remark = row_remark(*result); !remark.empty())
+      remarks += fmt::format("{} {}: {}\n", key.where.name.text(), key.metric, remark);
+  }
+  std::string text = table(rows) + remarks;
+  for (const std::string& note : report.notes) text += note + "\n";
+  if (!report.invalid.empty())
+    text += fmt::format("Nothing could be compared: {}\n", report.invalid);
+  return text;
+}
+
+ExitCode compare_arms(const Options& options) {
+  const SignalWatch watch;
+  const CompareRequest request = request_of(options);
+  const auto plan = plan_pairs(request);
+  try {
+    const Report report = regression::compare(request, plan);
+    answer_text(text_of(report));
+    return report.exit_code();
+  } catch (const Stopped&) {
+    if (options.output.empty()) {
+      say_line("Stopped early; with -o the sessions that were measured would be kept.");
+    } else {
+      say("Stopped early; what was measured is in {}.", options.output);
+    }
+    return ExitCode::stopped_early;
+  }
+}
+
+}  // namespace
+
+void add_compare(CLI::App& app, Action& action) {
+  CLI::App* const command = app.add_subcommand(
+      "compare", "Two builds, libraries or settings, in fresh processes next to each other");
+  auto options = std::make_shared<Options>();
+  command->add_option(
+      "--a",
+      options->a,
+      "What B is compared with: a launchgap, by its path or as PATH has it, and "
+      "variables of its environment: BIN[,NAME=VALUE...]; \\, is a comma in a value");
+  command->add_option("--b", options->b, "What is under test, written like --a");
+  command->add_option("--a-case",
+                      options->a_case,
+                      "The exact name of a case, which A measures; --a and --b are then this "
+                      "launchgap unless they are given");
+  command->add_option(
+      "--b-case", options->b_case, "The exact name of another one, which B measures");
+  command
+      ->add_option(
+          "--pairs",
+          options->pairs,
+          "Pairs of processes. Of more than 8 some are left out where the verdict is clear")
+      ->check(CLI::Range(regression::kLeastPairs, std::size_t{1000}))
+      ->capture_default_str();
+  options->what.add_options(*command);
+  command->add_flag("--gate-spread",
+                    options->gate_spread,
+                    "What became erratic fails too (exit code 4), and not only what became slower");
+  command->add_option("-o,--output",
+                      options->output,
+                      "Folder in which the sessions of all processes are kept, new or empty; "
+                      "without it they are removed");
+  command->footer(
+      "Example: launchgap compare --a ./launchgap-1.2 --b ./launchgap-1.3 --filter launch/null\n"
+      "Libraries: launchgap compare --a launchgap --b "
+      "launchgap,LAUNCHGAP_CUBLAS=/opt/libcublas.so\n"
+      "Exit codes: 0 nothing is slower, 4 something is, 3 nothing could be compared");
+  command->callback([options, &action] { action = [options] { return compare_arms(*options); }; });
+}
+
+}  // namespace launchgap::cli

@@ -1,0 +1,69 @@
+#include "harness/cli/what_to_measure.h"
+
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+
+#include <fmt/format.h>
+
+namespace launchgap::cli {
+
+void WhatToMeasure::add_options(CLI::App& command) {
+  // CLI11 itself wraps what is negative or too large, and no range keeps NaN out.
+  const CLI::Validator whole_number(
+      [](const std::string& text) {
+        std::uint64_t value = 0;
+        const char* const end = text.data() + text.size();
+        const auto [rest, error] = std::from_chars(text.data(), end, value);
+        return error == std::errc() && rest == end
+                   ? ""
+                   : fmt::format("{} is no whole number from 0 to {}",
+                                 text,
+                                 std::numeric_limits<std::uint64_t>::max());
+      },
+      "");
+  const CLI::Validator finite(
+      [](const std::string& text) {
+        return std::isfinite(std::strtod(text.c_str(), nullptr)) ? "" : text + " is no number";
+      },
+      "");
+  command
+      .add_option(
+          "--devices",
+          devices,
+          "all, gpu, host, a UUID or the beginning of one, a GPU's index; or several, with commas")
+      ->capture_default_str();
+  command
+      .add_option(
+          "--profile", profile, "quick (3 runs of each), nightly (10), full (20, every size)")
+      ->capture_default_str();
+  command.add_option(
+      "--filter",
+      filter,
+      "Only cases whose name matches this regular expression; a '-' in front: only the others");
+  command
+      .add_option(
+          "--seed", seed, "For the order of runs and the data; recorded, and drawn if not given")
+      ->check(whole_number);
+  command
+      .add_option("--timeout",
+                  timeout_s,
+                  "Seconds without a sign of life after which a worker has hung; for a long case "
+                  "five times its estimate")
+      ->check(CLI::Range(0.1, 1e6))
+      ->check(finite)
+      ->capture_default_str();
+}
+
+RunOptions WhatToMeasure::run_options() const {
+  RunOptions options;
+  options.devices = devices;
+  options.profile = parse_profile(profile);
+  options.filter = filter;
+  options.seed = seed;
+  options.case_timeout_s = timeout_s;
+  return options;
+}
+
+}  // namespace launchgap::cli

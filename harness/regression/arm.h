@@ -1,0 +1,28 @@
+// One side of a comparison: a build of launchgap, and the environment that it runs in.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace launchgap::regression {
+
+struct CompareArm {
+  std::string text;               // as it was asked for, for people
+  std::filesystem::path program;  // absolute
+  std::string version;            // "launchgap 0.3.0 (1a2b3c4)", what it says of itself
+  std::map<std::string, std::string> environment;  // beside this process's own
+};
+
+/// `BIN[,ENV=VALUE…]`; in a value `\,` is a comma. BIN without a slash is looked for in PATH.
+/// `option` names where it stood, for messages. Throws UsageError: for a variable without '=', one
+/// that is set twice, one that would have no effect (workers remove it, or launchgap sets it
+/// itself); and for a program that is not there, may not be executed or is not launchgap. To know
+/// the last it is run with `--version`. Throws Stopped once a signal was noted.
+CompareArm parse_arm(std::string_view option, const std::string& text);
+
+/// The same of this very program, without any variable.
+CompareArm own_arm();
+
+}  // namespace launchgap::regression

@@ -1,0 +1,284 @@
+#include "harness/regression/compare.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "harness/core/errors.h"
+#include "harness/core/say.h"
+#include "harness/core/stop.h"
+#include "harness/core/temporary_folder.h"
+#include "harness/measure/benchmark.h"
+#include "harness/regression/paired_metrics.h"
+#include "harness/regression/paired_process.h"
+#include "harness/run/filter.h"
+#include "harness/run/progress.h"
+
+namespace launchgap::regression {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kMostFailuresInARow = 3;
+
+/// Works for these cases, as many as it takes for each to have a filter.
+void add_works(const PlannedRun& run, const DeviceFacts& device, std::vector<PairedWork>& works) {
+  const auto begin = [&] {
+    works.push_back({.device = device, .setup = run.setup, .seconds = kSecondsPerRun});
+  };
+  begin();
+  for (const PlannedCase& planned : run.cases) {
+    works.back().a_cases.push_back(planned.name);
+    if (exact_filter(works.back().a_cases).size() > kLongestFilter) {
+      works.back().a_cases.pop_back();
+      begin();
+      works.back().a_cases.push_back(planned.name);
+    }
+    works.back().seconds += planned.seconds;
+  }
+}
+
+std::vector<PairedWork> works_of(const RunOptions& options) {
+  const PlannedSession session = plan_session(options);
+  std::vector<PairedWork> works;
+  for (const Batch& batch : session.plan.batches) {
+    for (const PlannedRun& run : batch) {
+      const auto device = std::ranges::find(session.devices, run.device, &DeviceFacts::uuid);
+      if (!device->usable) {
+        throw Error(fmt::format("{} ({}) cannot be used: {}; --devices chooses others",
+                                device->name,
+                                device->uuid,
+                                device->reason));
+      }
+      add_works(run, *device, works);
+    }
+  }
+  for (PairedWork& work : works) work.b_cases = work.a_cases;
+  return works;
+}
+
+/// What is planned for A's case, with B's case beside it wherever the device has both.
+std::vector<PairedWork> works_of_two_cases(const CompareRequest& request,
+                                           const RunOptions& options) {
+  const auto planned = [&](const std::string& name) {
+    RunOptions exact = options;
+    exact.filter = exact_filter(name);
+    return works_of(exact);
+  };
+  const std::vector<PairedWork> of_b = planned(request.b_case);
+  std::vector<PairedWork> works;
+  for (PairedWork& work : planned(request.a_case)) {
+    const auto twin = std::ranges::find(
+        of_b, work.device.uuid, [](const PairedWork& other) { return other.device.uuid; });
+    if (twin == of_b.end()) continue;
+    work.b_cases = twin->a_cases;
+    work.setup = twin->setup;
+    work.seconds = std::max(work.seconds, twin->seconds);
+    works.push_back(std::move(work));
+  }
+  if (works.empty()) {
+    throw UsageError(fmt::format("no device has both {} and {}", request.a_case, request.b_case));
+  }
+  return works;
+}
+
+/// New or empty. Throws UsageError.
+void make_folder(const fs::path& folder) {
+  std::error_code failed;
+  if (fs::exists(folder, failed) &&
+      !(fs::is_directory(folder, failed) && fs::is_empty(folder, failed))) {
+    throw UsageError(fmt::format(
+        "{} exists already and is not an empty folder: name another with -o", folder.string()));
+  }
+  fs::create_directories(folder, failed);
+  if (failed)
+    throw UsageError(fmt::format("{} cannot be made: {}", folder.string(), failed.message()));
+}
+
+class Comparison {
+ public:
+  Comparison(const CompareRequest& request, const std::vector<PairedWork>& plan)
+      : request_(request), progress_(seconds(request, plan), 2 * request.pairs * plan.size()) {
+    for (const PairedWork& work : plan) works_.push_back({.work = work});
+    if (!request.run.output.empty()) {
+      make_folder(request.run.output);
+      folder_ = request.run.output;
+    } else {
+      folder_ = scratch_.emplace().path();
+      if (folder_.empty()) throw Error("there is no folder for temporary files: set TMPDIR");
+    }
+  }
+
+  Report run() {
+    const SignalWatch watch;
+    while (std::ranges::any_of(works_, [](const Work& work) { return !work.done; })) {
+      for (std::size_t i = 0; i < works_.size(); ++i) {
+        if (!works_[i].done) measure_pair(i);
+      }
+      ++tries_;
+    }
+    return report();
+  }
+
+ private:
+  struct Work {
+    PairedWork work;
+    PairedMetrics metrics = {};
+    int failures_in_a_row = 0;
+    bool done = false;
+  };
+
+  static double seconds(const CompareRequest& request, const std::vector<PairedWork>& plan) {
+    double sum = 0;
+    for (const PairedWork& work : plan) sum += work.seconds;
+    return 2 * static_cast<double>(request.pairs) * sum;
+  }
+
+  void measure_pair(std::size_t index) {
+    Work& work = works_[index];
+    std::optional<SessionFigures> a, b;
+    const bool a_first = tries_ % 2 == 0;
+    for (const char side : {a_first ? 'A' : 'B', a_first ? 'B' : 'A'}) {
+      std::optional<SessionFigures>& figures = side == 'A' ? a : b;
+      figures = measure_side(side, index);
+      progress_.advance(work.work.seconds);
+      progress_.run_done();
+      if (!figures) break;  // the other one alone would be of no use
+    }
+    if (a && b) {
+      work.failures_in_a_row = 0;
+      work.metrics.add(*a, *b, compared_as(work.work) ? &*compared_as_ : nullptr);
+      work.done = work.metrics.decided(request_.pairs);
+      return;
+    }
+    ++failed_pairs_;
+    if (++work.failures_in_a_row < kMostFailuresInARow) return;
+    work.done = true;
+    notes_.push_back(fmt::format("gave up {} on {} after {} failures in a row",
+                                 work.work.setup.text(),
+                                 short_name(work.work.device),
+                                 kMostFailuresInARow));
+  }
+
+  /// Of two cases, B's; kept in `compared_as_`.
+  bool compared_as(const PairedWork& work) {
+    if (request_.b_case.empty()) return false;
+    compared_as_ = CaseKey{work.device.uuid,
+                           std::string(name_of(Arm::plain)),
+                           work.setup,
+                           CaseName::parse(request_.b_case)};
+    return true;
+  }
+
+  std::optional<SessionFigures> measure_side(char side, std::size_t index) {
+    const Work& work = works_[index];
+    const std::string name =
+        fmt::format("pair-{:03}-{}-{}", tries_ + 1, index + 1, side == 'A' ? 'a' : 'b');
+    progress_.show(fmt::format("{}pair {} of {}: {}, {} on {}",
+                               request_.progress.empty() ? "" : request_.progress + ", ",
+                               work.metrics.pairs() + 1,
+                               request_.pairs,
+                               side,
+                               work.work.setup.text(),
+                               short_name(work.work.device)));
+    const PairedOutcome outcome =
+        measure({.arm = side == 'A' ? request_.a : request_.b,
+                 .device = work.work.device.uuid,
+                 .cases = side == 'A' ? work.work.a_cases : work.work.b_cases,
+                 .profile = request_.run.profile,
+                 // The same within a pair.
+                 .seed = derive_seed(request_.run.seed.value_or(0), "pair", tries_) >> 32,
+                 .case_timeout_s = request_.run.case_timeout_s,
+                 .seconds = work.work.seconds,
+                 .folder = folder_ / name});
+    if (!outcome.problem.empty()) note_problem(side, outcome.problem);
+    if (scratch_) {
+      std::error_code ignored;
+      fs::remove_all(folder_ / name, ignored);
+    }
+    if (outcome.figures) request_.heard(side, *outcome.figures);
+    return outcome.figures;
+  }
+
+  void note_problem(char side, const std::string& problem) {
+    constexpr std::size_t kMostProblems = 5;
+    if (problems_++ >= kMostProblems) return;
+    const std::string text = fmt::format("{}, pair {}: it {}", side, tries_ + 1, problem);
+    progress_.message("launchgap: " + text);
+    notes_.push_back(text);
+  }
+
+  Report report() {
+    Report report;
+    report.kind = Kind::pairs;
+    report.strictness = request_.strictness;
+    const auto named = [](const CompareArm& arm, const std::string& case_name) {
+      return case_name.empty() ? arm.text : arm.text + " " + case_name;
+    };
+    report.base = named(request_.a, request_.a_case);
+    report.subject = named(request_.b, request_.b_case);
+    bool simulated = false;
+    for (const Work& work : works_) {
+      simulated = simulated || work.metrics.simulated();
+      for (Result& result : work.metrics.results(request_.pairs))
+        report.results.push_back(std::move(result));
+    }
+    std::ranges::sort(report.results, {}, &Result::key);
+    if (simulated)
+      report.notes.emplace_back("SIMULATED: measured on fake CUDA libraries, which are no GPU");
+    for (const auto& [side, arm] : {std::pair("A", &request_.a), std::pair("B", &request_.b)})
+      report.notes.push_back(
+          fmt::format("{} is {} ({})", side, arm->program.string(), arm->version));
+    note_changes(report);
+    if (failed_pairs_ > 0) {
+      report.notes.push_back(
+          fmt::format("{} pair{} failed", failed_pairs_, failed_pairs_ == 1 ? "" : "s"));
+    }
+    std::ranges::move(notes_, std::back_inserter(report.notes));
+    if (report.count(Verdict::invalid) == report.results.size()) {
+      report.invalid = report.results.empty()
+                           ? notes_.empty() ? "no pair was measured" : notes_.front()
+                           : report.results.front().reason;
+    }
+    return report;
+  }
+
+  /// What else than the programs differs, each once.
+  static void note_changes(Report& report) {
+    std::vector<KeyChange> all;
+    for (const Result& result : report.results) {
+      for (const KeyChange& change : result.changed) {
+        if (std::ranges::find(all, change) == all.end()) all.push_back(change);
+      }
+    }
+    if (!all.empty()) report.notes.push_back("A and B differ: " + text_of(all));
+  }
+
+  const CompareRequest& request_;
+  std::optional<TemporaryFolder> scratch_;
+  fs::path folder_;
+  std::vector<Work> works_;
+  std::optional<CaseKey> compared_as_;
+  std::vector<std::string> notes_;
+  std::size_t tries_ = 0, problems_ = 0, failed_pairs_ = 0;
+  Progress progress_;
+};
+
+}  // namespace
+
+std::vector<PairedWork> plan_pairs(const CompareRequest& request) {
+  RunOptions options = request.run;
+  options.replicates = 1;
+  options.tracing = Tracing::off;
+  options.observer_effect = false;
+  if (!request.a_case.empty()) return works_of_two_cases(request, options);
+  return works_of(options);
+}
+
+Report compare(const CompareRequest& request, const std::vector<PairedWork>& plan) {
+  return Comparison(request, plan).run();
+}
+
+}  // namespace launchgap::regression

@@ -1,0 +1,51 @@
+// `compare`: two builds, library paths, settings or cases, in fresh processes next to each other on
+// the same device.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "harness/regression/arm.h"
+#include "harness/regression/paired.h"
+#include "harness/regression/report.h"
+#include "harness/regression/session_figures.h"
+#include "harness/run/planned_session.h"
+
+namespace launchgap::regression {
+
+struct CompareRequest {
+  CompareArm a, b;
+  /// Exact names of two cases, where A measures the one and B the other; else both are empty.
+  std::string a_case, b_case;
+  std::size_t pairs = kLeastPairs;
+  /// Devices, profile, filter, seed and time-out, as of `run`. With `output` the sessions of all
+  /// processes stay in this folder, which is new or empty.
+  RunOptions run;
+  Strictness strictness;
+  std::string progress;  // in front of what the progress line says: "comparison 3 of 400"
+  /// Hears the figures of each process that measured, in order.
+  std::function<void(char side, const SessionFigures&)> heard = [](char, const SessionFigures&) {};
+};
+
+/// What the two processes of a pair measure: cases of one process configuration on one device.
+struct PairedWork {
+  DeviceFacts device;
+  ProcessConfig setup;
+  std::vector<std::string> a_cases = {}, b_cases = {};  // the same unless two cases are compared
+  double seconds = 0;                         // estimate for one process
+};
+
+/// Looks at the machine and finds out what is to be measured. The cases of a process configuration
+/// are several works where their names are longer than a filter may be. Throws UsageError for what
+/// names nothing, NoGpuError, and Error where a device cannot be used.
+std::vector<PairedWork> plan_pairs(const CompareRequest& request);
+
+/// Measures pairs in the order AB BA AB BA …, each pair of every work before the next, and judges
+/// every metric. A pair of which a process fails is made up for; a work ends after three such in a
+/// row, and what it has is judged. Throws UsageError if the output folder is not new or empty, and
+/// Stopped once a signal was noted: what was measured until then stays in the output folder.
+Report compare(const CompareRequest& request, const std::vector<PairedWork>& plan);
+
+}  // namespace launchgap::regression

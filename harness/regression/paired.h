@@ -1,0 +1,94 @@
+// The rule of `compare`: what pairs of processes, one of A and one of B next to each other, say of
+// a metric. Nothing here measures; `selftest` resamples the same rule.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "harness/core/verdict.h"
+#include "harness/stats/stats.h"
+
+namespace launchgap::regression {
+
+/// Below this many pairs nothing is judged, and more are looked at whenever there are kLookEvery
+/// more of them.
+inline constexpr std::size_t kLeastPairs = 8;
+inline constexpr std::size_t kLookEvery = 4;
+/// Of the two-sided interval, over all looks. Half of the rest is the rate of false alarms.
+inline constexpr double kPairedConfidence = 0.99;
+inline constexpr double kStatedAlarmRate = (1 - kPairedConfidence) / 2;
+/// The smallest change that counts, before what the metric itself asks for (judged_metric.h).
+inline constexpr double kPairedShare = 0.02;
+
+/// What some pairs say of a metric's level.
+struct PairedVerdict {
+  Verdict verdict = Verdict::same;  // slower, faster, same, or invalid
+  std::string reason;               // of what is invalid, without a full stop
+  bool decided = false;             // more pairs would change nothing
+  std::size_t pairs = 0;            // that were looked at
+  double mean = 0;                  // of log(b/a)
+  stats::Interval interval{0, 0};   // of this mean; 99 % for all looks at once
+};
+
+/// Student's interval of the mean of the pairs' logarithms of b/a: `slower` if it excludes 0 in the
+/// worse direction and the mean is beyond the minimum, `faster` likewise, else `same`.
+///
+/// Where more than kLeastPairs pairs are planned, it looks at 8 of them, 12, 16 … and all, and
+/// stops at the first look that decides: that one of `slower` or `faster` holds, or that the
+/// interval lies within the minimum on both sides. With K looks each interval is 1 - 0.01/K, so
+/// that all hold together with 99 % (Bonferroni; Jennison and Turnbull, Group Sequential Methods,
+/// 2000, section 2.3). It assumes that the pairs' logarithms are independent and normal.
+class PairedRule {
+ public:
+  /// `sign_of_worse`: 1 where larger values are worse, -1 where smaller ones are. `minimum`: the
+  /// smallest change that counts, as a share: 0.02. Fewer than kLeastPairs planned count as that.
+  PairedRule(std::size_t planned, double sign_of_worse, double minimum);
+
+  /// `log_ratios`: log(b/a) of each pair in order, all finite. `ended`: no more pairs will come,
+  /// so what there is makes the last look; and fewer than kLeastPairs are `invalid`.
+  PairedVerdict judge(std::span<const double> log_ratios, bool ended) const;
+
+  double minimum() const { return minimum_; }
+  std::size_t looks() const { return looks_.size(); }
+
+ private:
+  struct Look {
+    std::size_t pairs;
+    double t;  // Student's quantile
+  };
+  PairedVerdict look_at(std::span<const double> log_ratios, double t) const;
+  double quantile(std::size_t pairs) const;
+
+  double sign_, minimum_;
+  std::vector<Look> looks_;
+};
+
+/// What is known of how a metric varied in one process.
+struct ProcessSpread {
+  double median = 0;
+  std::optional<double> cv;    // within the process
+  std::optional<double> tail;  // p99 / p50
+  std::optional<int> modes;
+};
+
+struct SpreadVerdict {
+  Steadiness steadiness = Steadiness::same;
+  std::string reason;  // "within-run CV 2.1 times as large", without a full stop
+};
+
+/// Ratios of a measure of spread below this, and above its inverse, do not count.
+inline constexpr double kLeastSpreadRatio = 1.5;
+
+/// How steady B is beside A; `a` and `b` have a pair at each place. B is erratic if one of these is
+/// larger in B, each at 99 % two-sided and by kLeastSpreadRatio at least; steadier if one is
+/// smaller, and none is larger:
+/// - the CV within a process, and p99/p50: Student's interval of the mean of the pairs' log ratios;
+/// - the standard deviation of the medians' logarithms: the F quantile of the ratio of variances;
+/// - the number of modes: the sign test over the pairs where it differs.
+/// A measure counts only with kLeastPairs pairs that have it.
+SpreadVerdict judge_spread(std::span<const ProcessSpread> a, std::span<const ProcessSpread> b);
+
+}  // namespace launchgap::regression
