@@ -67,6 +67,8 @@ int main(int argc, char** argv) {
   add_investigate(app, action);
   add_join(app, action);
   add_compare(app, action);
+  add_check(app, action);
+  add_history(app, action);
   app.add_subcommand(
       "worker",
       "The cases of one device as a plain Google Benchmark program; `run` starts workers itself");

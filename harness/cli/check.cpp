@@ -1,0 +1,148 @@
+// launchgap check
+#include "harness/regression/check.h"
+
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "harness/cli/command.h"
+#include "harness/cli/report_outputs.h"
+#include "harness/core/say.h"
+#include "harness/core/stop.h"
+#include "harness/regression/confirm.h"
+
+namespace launchgap::cli {
+namespace {
+
+namespace rg = regression;
+
+struct Options {
+  std::vector<std::string> sessions;
+  std::string history, baseline, current, across, accepted;
+  bool confirm = false, require_baseline = false, gate_spread = false, no_add = false;
+  ReportOutputs outputs;
+};
+
+rg::SessionFigures read_figures(const std::string& folder) {
+  const SessionData session = read_session(folder);
+  for (const std::string& problem : session.problems) say("launchgap: {}", problem);
+  return rg::figures_of(session);
+}
+
+rg::CheckOptions check_options(const Options& options) {
+  rg::CheckOptions check;
+  check.strictness = {options.require_baseline, options.gate_spread};
+  check.across = rg::Across::parse(options.across);
+  if (!options.accepted.empty()) check.accepted = rg::read_accepted_levels(options.accepted);
+  return check;
+}
+
+ExitCode ended(const rg::Report& report, const ReportOutputs& outputs) {
+  const ExitCode written = outputs.write(report);
+  const ExitCode judged = report.exit_code();
+  return judged == ExitCode::done ? written : judged;
+}
+
+ExitCode check_two(const Options& options) {
+  const rg::SessionFigures base = read_figures(options.sessions[0]);
+  const rg::SessionFigures now = read_figures(options.sessions[1]);
+  return ended(rg::check_two_sessions(base, now, check_options(options)), options.outputs);
+}
+
+/// The history that a session is to be added to; none yet where this is the first.
+std::unique_ptr<rg::History> open_history(const Options& options) {
+  const auto use = options.no_add ? rg::History::Use::read : rg::History::Use::write;
+  return std::make_unique<rg::History>(options.history, use);
+}
+
+ExitCode check_history(const Options& options) {
+  const rg::SessionFigures now = read_figures(options.sessions[0]);
+  const rg::CheckOptions check = check_options(options);
+  const std::unique_ptr<rg::History> history = open_history(options);
+  rg::Checked checked = rg::check_against_history(*history, now, check);
+  if (options.confirm) {
+    const rg::CompareArm baseline = rg::parse_arm("--baseline", options.baseline);
+    const rg::CompareArm current =
+        options.current.empty() ? rg::own_arm() : rg::parse_arm("--current", options.current);
+    rg::confirm(checked, baseline, current);
+  }
+  ExitCode code = ended(checked.report, options.outputs);
+  if (options.no_add || history->has(now.session_id)) return code;
+  try {
+    history->add(now, checked.points);
+  } catch (const Error& error) {
+    say("launchgap: {}", error.what());
+    if (code == ExitCode::done) code = ExitCode::failed;
+  }
+  return code;
+}
+
+ExitCode check(const Options& options) {
+  const SignalWatch watch;
+  if (options.history.empty()) {
+    if (options.sessions.size() != 2)
+      throw UsageError("check needs two sessions, BASE and NEW, or --history FILE and NEW");
+    if (options.confirm) throw UsageError("--confirm needs a history");
+    return check_two(options);
+  }
+  if (options.sessions.size() != 1) {
+    throw UsageError(fmt::format("with --history one session is checked, and {} were named",
+                                 options.sessions.size()));
+  }
+  if (options.confirm && options.baseline.empty())
+    throw UsageError(
+        "--confirm compares with a build that is pinned: --baseline BIN[,NAME=VALUE...]");
+  return check_history(options);
+}
+
+}  // namespace
+
+void add_check(CLI::App& app, Action& action) {
+  CLI::App* const command = app.add_subcommand(
+      "check", "Whether a session is slower than those before it, or than one other");
+  auto options = std::make_shared<Options>();
+  command
+      ->add_option("sessions",
+                   options->sessions,
+                   "NEW, the folder of the session to check; without --history BASE and NEW")
+      ->required();
+  command->add_option("--history",
+                      options->history,
+                      "File with the sessions before; NEW is added after its verdict. If there is "
+                      "none, it is made");
+  command->add_flag("--no-add", options->no_add, "Leave the history as it is");
+  command->add_flag("--confirm",
+                    options->confirm,
+                    "Compare what is suspect with the build of --baseline, here and now");
+  command->add_option("--baseline",
+                      options->baseline,
+                      "With --confirm: a launchgap that stays as it is, and variables of its "
+                      "environment: BIN[,NAME=VALUE...]");
+  command->add_option("--current",
+                      options->current,
+                      "With --confirm: what is under test, written like --baseline; default: this "
+                      "launchgap");
+  command->add_option("--across",
+                      options->across,
+                      "Keys of the fingerprint that may differ, with commas: what is under test, "
+                      "as driver_version, cuBLAS, kernel or launchgap");
+  command->add_option("--accepted",
+                      options->accepted,
+                      "Text file with levels that are accepted, beside those of `history accept`: "
+                      "DEVICE CASE METRIC SINCE ACCEPTED REASON");
+  command->add_flag("--require-baseline",
+                    options->require_baseline,
+                    "What is invalid or has no baseline fails (exit code 3)");
+  command->add_flag("--gate-spread",
+                    options->gate_spread,
+                    "What became erratic fails too (exit code 4), and not only what became slower");
+  options->outputs.add_options(*command);
+  command->footer(
+      "Example: launchgap check --history nights.db results/tonight --junit check.xml\n"
+      "A new driver: launchgap check --history nights.db results/tonight --across driver_version\n"
+      "Exit codes: 0 nothing is slower, 4 something is, and it is confirmed; 3 the session is "
+      "invalid as a whole");
+  command->callback([options, &action] { action = [options] { return check(*options); }; });
+}
+
+}  // namespace launchgap::cli

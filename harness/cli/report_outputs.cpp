@@ -1,0 +1,51 @@
+#include "harness/cli/report_outputs.h"
+
+#include <cstdlib>
+#include <string_view>
+
+#include "harness/core/output_file.h"
+#include "harness/core/say.h"
+#include "harness/regression/annotations.h"
+#include "harness/regression/junit.h"
+#include "harness/regression/markdown.h"
+#include "harness/regression/report_json.h"
+#include "harness/regression/screen.h"
+
+namespace launchgap::cli {
+namespace {
+
+bool github_runs_it() {
+  const char* const actions = std::getenv("GITHUB_ACTIONS");
+  return actions && std::string_view(actions) == "true";
+}
+
+bool write(const std::string& file, const std::string& text) {
+  if (file.empty()) return true;
+  try {
+    write_file(file, text);
+    return true;
+  } catch (const WriteError& error) {
+    say("launchgap: {}", error.what());
+    return false;
+  }
+}
+
+}  // namespace
+
+void ReportOutputs::add_options(CLI::App& command) {
+  command.add_option(
+      "--json", json, "File for all of it, as one JSON document (docs/check-output.md)");
+  command.add_option("--junit", junit, "File for CI systems, as JUnit's XML");
+  command.add_option("--markdown", markdown, "File for a CI job's summary, as Markdown");
+}
+
+ExitCode ReportOutputs::write(const regression::Report& report) const {
+  answer_text(screen_text(report));
+  if (github_runs_it()) answer_text(github_annotations(report));
+  bool written = cli::write(json, json.empty() ? "" : report_json(report));
+  written = cli::write(junit, junit.empty() ? "" : junit_xml(report)) && written;
+  written = cli::write(markdown, markdown.empty() ? "" : regression::markdown(report)) && written;
+  return written ? ExitCode::done : ExitCode::failed;
+}
+
+}  // namespace launchgap::cli
