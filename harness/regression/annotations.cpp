@@ -1,0 +1,85 @@
+#include "harness/regression/annotations.h"
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "harness/core/printable.h"
+#include "harness/regression/report_words.h"
+
+namespace launchgap::regression {
+namespace {
+
+/// As GitHub's toolkit does (packages/core/src/command.ts): of properties ':' and ',' too.
+std::string escaped(std::string_view text, bool property) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '%' || c == '\r' || c == '\n' || (property && (c == ':' || c == ','))) {
+      out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+std::string command(std::string_view kind, std::string_view title, std::string_view text) {
+  return fmt::format("::{} title={}::{}\n", kind, escaped(title, true), escaped(text, false));
+}
+
+std::string annotation(std::string_view kind, const Result& result) {
+  const bool by_spread =
+      result.verdict > Verdict::suspect && result.steadiness == Steadiness::erratic;
+  const std::string_view verdict = by_spread ? name_of(result.steadiness) : name_of(result.verdict);
+  std::string text = fmt::format("{}: ", device_text(result));
+  std::string_view between;
+  for (const std::string& part : {change_text(result), values_text(result), why_text(result)}) {
+    if (part.empty()) continue;
+    text += fmt::format("{}{}", between, part);
+    between = ", ";
+  }
+  return command(
+      kind, fmt::format("{}: {} of {}", verdict, metric_text(result), case_text(result)), text);
+}
+
+std::string annotation(const Group& group) {
+  const Result& most = *group.results.front();
+  return command("warning",
+                 fmt::format("changed with {}", group.what),
+                 fmt::format("{} {} compared with before; the largest slowdown is {} of {}, {}: {}",
+                             group.results.size(),
+                             group.results.size() == 1 ? "metric is" : "metrics are",
+                             metric_text(most),
+                             case_text(most),
+                             device_text(most),
+                             change_text(most)));
+}
+
+}  // namespace
+
+std::string github_annotations(const Report& report) {
+  std::vector<std::string> lines;
+  if (!report.invalid.empty())
+    lines.push_back(
+        command("error", "launchgap: the session is invalid", printable(report.invalid)));
+  const std::vector<const Result*> all = found(report);
+  const auto worth_an_error = [&](const Result* result) {
+    return fails(*result, report.strictness);
+  };
+  for (const Result* result : all) {
+    if (worth_an_error(result)) lines.push_back(annotation("error", *result));
+  }
+  for (const Group& group : changed(report)) lines.push_back(annotation(group));
+  for (const Result* result : all) {
+    const bool told = worth_an_error(result) || (result->verdict == Verdict::faster &&
+                                                 result->steadiness != Steadiness::erratic);
+    if (!told) lines.push_back(annotation("warning", *result));
+  }
+  std::string text;
+  for (std::size_t i = 0; i < std::min(lines.size(), kMostAnnotations); ++i) text += lines[i];
+  return text;
+}
+
+}  // namespace launchgap::regression

@@ -1,0 +1,119 @@
+#include "harness/regression/report_json.h"
+
+#include <cmath>
+
+#include "harness/core/metric.h"
+#include "harness/record/json.h"
+#include "harness/record/schema.h"
+
+namespace launchgap::regression {
+namespace {
+
+void put(Json& json, const char* key, const std::string& text) {
+  if (!text.empty()) json[key] = text;
+}
+
+void put(Json& json, const char* key, const std::optional<double>& number) {
+  if (number && std::isfinite(*number)) json[key] = *number;
+}
+
+Json changes_json(const std::vector<KeyChange>& changes) {
+  Json all = Json::array();
+  for (const KeyChange& change : changes) {
+    Json json = {{"key", change.key}};
+    put(json, "from", change.from);
+    put(json, "to", change.to);
+    all.push_back(std::move(json));
+  }
+  return all;
+}
+
+Json power_json(const MeasuredPower& power) {
+  Json json = Json::object();
+  put(json, "false_alarm_rate", power.false_alarm_rate);
+  put(json, "detectable", power.detectable);
+  return json;
+}
+
+void put_where(Json& json, const Result& result) {
+  const CaseKey& where = result.key.where;
+  put(json, "node", result.node);
+  json["device"] = where.device;
+  put(json, "device_name", result.device_name);
+  put(json, "arm", where.arm);
+  put(json, "setup", where.setup.text());
+  json["case"] = where.name.text();
+  put(json, "metric", result.key.metric);
+  if (const Metric* const known = find_metric(result.key.metric)) {
+    json["unit"] = known->unit;
+    json["direction"] = name_of(known->direction);
+  }
+}
+
+Json result_json(const Result& result) {
+  Json json = Json::object();
+  put_where(json, result);
+  json["verdict"] = name_of(result.verdict);
+  put(json, "reason", result.reason);
+  put(json, "value", result.value);
+  put(json, "baseline", result.baseline);
+  json["runs"] = result.runs;
+  json["compared_with"] = result.compared_with;
+  put(json, "change", result.change);
+  put(json, "slowdown", result.slowdown());
+  if (const auto& interval = result.interval;
+      interval && std::isfinite(interval->low) && std::isfinite(interval->high))
+    json["interval"] = {{"low", interval->low}, {"high", interval->high}};
+  put(json, "z", result.z);
+  put(json, "minimum", result.minimum);
+  json["hits"] = result.hits;
+  json["steadiness"] = name_of(result.steadiness);
+  put(json, "steadiness_reason", result.steadiness_reason);
+  json["changed"] = changes_json(result.changed);
+  if (result.power) json["power"] = power_json(*result.power);
+  put(json, "p99", result.p99);
+  put(json, "baseline_p99", result.baseline_p99);
+  return json;
+}
+
+Json counts_json(const Report& report) {
+  Json counts = Json::object();
+  for (const VerdictInfo& info : verdicts())
+    counts[std::string(info.name)] = report.count(parse_verdict(info.name));
+  return counts;
+}
+
+Json steadiness_counts_json(const Report& report) {
+  Json counts = Json::object();
+  for (const VerdictInfo& info : steadiness_verdicts()) {
+    counts[std::string(info.name)] = std::ranges::count_if(
+        report.results,
+        [&](const Result& result) { return name_of(result.steadiness) == info.name; });
+  }
+  return counts;
+}
+
+}  // namespace
+
+std::string report_json(const Report& report) {
+  Json json = new_record("check");
+  json["kind"] = name_of(report.kind);
+  json["exit_code"] = static_cast<int>(report.exit_code());
+  put(json, "base", report.base);
+  put(json, "subject", report.subject);
+  put(json, "session_id", report.session_id);
+  put(json, "begin_utc", report.begin_utc);
+  put(json, "invalid", report.invalid);
+  json["require_baseline"] = report.strictness.require_baseline;
+  json["gate_spread"] = report.strictness.gate_spread;
+  json["tests"] = report.tests();
+  put(json, "expected_false_alarms", report.expected_false_alarms());
+  json["verdicts"] = counts_json(report);
+  json["steadiness"] = steadiness_counts_json(report);
+  json["notes"] = report.notes;
+  json["results"] = Json::array();
+  for (const Result& result : report.results) json["results"].push_back(result_json(result));
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace launchgap::regression

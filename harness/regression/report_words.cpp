@@ -1,0 +1,260 @@
+#include "harness/regression/report_words.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "harness/core/metric.h"
+#include "harness/core/plan.h"
+#include "harness/core/printable.h"
+#include "harness/core/text.h"
+
+namespace launchgap::regression {
+namespace {
+
+bool is_test(const Result& result) {
+  return result.verdict == Verdict::slower || result.verdict == Verdict::suspect ||
+         result.verdict == Verdict::faster || result.verdict == Verdict::same;
+}
+
+bool is_found(const Result& result) {
+  return (is_test(result) && result.verdict != Verdict::same) ||
+         result.steadiness == Steadiness::erratic;
+}
+
+/// "1 metric", "2 metrics".
+std::string counted(std::size_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+std::string_view compared_with(Kind kind) {
+  switch (kind) {
+    case Kind::pairs:
+      return "pair";
+    case Kind::sessions:
+      return "run";
+    case Kind::history:
+      return "session";
+  }
+  return "";
+}
+
+/// " with 60 sessions each", " with 20 to 60 sessions each".
+std::string depth_text(const Report& report) {
+  std::size_t least = std::string::npos, most = 0;
+  for (const Result& result : report.results) {
+    if (!is_test(result)) continue;
+    least = std::min(least, result.compared_with);
+    most = std::max(most, result.compared_with);
+  }
+  if (most == 0) return "";
+  const std::string range = least == most ? "" : fmt::format("{} to ", least);
+  return fmt::format(" with {}{} each", range, counted(most, compared_with(report.kind)));
+}
+
+/// " (driver 570.12 → 575.08)": what changed for those that lack a baseline, if it is one thing.
+std::string change_behind(const Report& report, Verdict verdict) {
+  std::string text;
+  for (const Result& result : report.results) {
+    if (result.verdict != verdict || result.changed.empty()) continue;
+    const std::string own = printable(text_of(result.changed), 120);
+    if (text.empty()) {
+      text = own;
+    } else if (text != own) {
+      return " (of several fingerprints)";
+    }
+  }
+  return text.empty() ? "" : fmt::format(" ({})", text);
+}
+
+/// "3 suspect, 12 to watch, 8 without a baseline (driver 570.12 → 575.08)"; empty if all is same.
+std::string others_text(const Report& report) {
+  constexpr std::pair<Verdict, std::string_view> kSaid[] = {
+      {Verdict::suspect, "suspect"},
+      {Verdict::faster, "faster"},
+      {Verdict::unstable, "unstable"},
+      {Verdict::watch, "to watch"},
+      {Verdict::invalid, "invalid"},
+      {Verdict::no_baseline, "without a baseline"},
+  };
+  std::string text;
+  const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
+  const auto erratic = std::ranges::count(report.results, Steadiness::erratic, &Result::steadiness);
+  for (const auto& [verdict, said] : kSaid) {
+    if (const std::size_t count = report.count(verdict); count > 0)
+      add(fmt::format("{} {}{}",
+                      count,
+                      said,
+                      verdict == Verdict::no_baseline ? change_behind(report, verdict) : ""));
+    if (verdict == Verdict::suspect && erratic > 0) add(fmt::format("{} erratic", erratic));
+  }
+  return text;
+}
+
+bool slower_first(const Result* a, const Result* b) {
+  return a->slowdown().value_or(0) > b->slowdown().value_or(0);
+}
+
+/// Groups in the order in which their first result came.
+class Groups {
+ public:
+  std::vector<const Result*>& of(const std::string& what) {
+    const auto [entry, added] = places_.try_emplace(what, groups_.size());
+    if (added) groups_.push_back({what, {}});
+    return groups_[entry->second].results;
+  }
+  std::vector<Group> take() { return std::move(groups_); }
+
+ private:
+  std::map<std::string, std::size_t> places_;
+  std::vector<Group> groups_;
+};
+
+}  // namespace
+
+std::string device_text(const Result& result) {
+  std::string text = printable(result.device_name, 80);
+  const std::string uuid = printable(result.key.where.device, 80);
+  text += text.empty() ? uuid : fmt::format(" ({})", uuid);
+  if (!result.node.empty()) text += " on " + printable(result.node, 80);
+  return text;
+}
+
+std::string case_text(const Result& result) {
+  const CaseKey& where = result.key.where;
+  std::string apart;
+  if (where.arm != name_of(Arm::plain)) apart = where.arm;
+  if (!where.setup.usual()) apart += (apart.empty() ? "" : ", ") + where.setup.text();
+  return printable(where.name.text()) +
+         (apart.empty() ? "" : fmt::format(" [{}]", printable(apart, 80)));
+}
+
+std::string metric_text(const Result& result) {
+  return result.key.metric.empty() ? "the result" : printable(result.key.metric, 80);
+}
+
+std::string value_text(const Result& result, std::optional<double> value) {
+  std::string text = quantity(value, unit_of(result.key.metric));
+  if (text.ends_with(' ')) text.pop_back();  // of a metric that this launchgap does not know
+  return text;
+}
+
+std::string values_text(const Result& result) {
+  if (!result.value) return "";
+  const std::string now = value_text(result, result.value);
+  return result.baseline ? fmt::format("{} → {}", value_text(result, result.baseline), now) : now;
+}
+
+std::string why_text(const Result& result) {
+  std::string text = printable(result.reason);
+  const auto add = [&](const std::string& more) { text += (text.empty() ? "" : "; ") + more; };
+  if (!result.changed.empty())
+    add(fmt::format("changed with {}", printable(text_of(result.changed))));
+  if (result.steadiness == Steadiness::same) return text;
+  add(std::string(name_of(result.steadiness)) +
+      (result.steadiness_reason.empty() ? "" : ": " + printable(result.steadiness_reason)));
+  return text;
+}
+
+bool fails(const Result& result, const Strictness& strictness) {
+  switch (result.verdict) {
+    case Verdict::slower:
+      return true;
+    case Verdict::invalid:
+    case Verdict::no_baseline:
+      if (strictness.require_baseline) return true;
+      break;
+    default:
+      break;
+  }
+  return strictness.gate_spread && result.steadiness == Steadiness::erratic;
+}
+
+std::string answer_sentence(const Report& report) {
+  if (!report.invalid.empty())
+    return fmt::format("The session is invalid, and nothing of it counts: {}.",
+                       printable(report.invalid));
+  const std::string others = others_text(report);
+  if (report.tests() == 0) {
+    return others.empty() ? "Nothing was compared: there are no metrics."
+                          : fmt::format("Nothing was compared: {}.", others);
+  }
+  const std::size_t slower = report.count(Verdict::slower);
+  const std::string verdict = slower == 0   ? "Nothing is slower"
+                              : slower == 1 ? "1 metric is slower"
+                                            : fmt::format("{} metrics are slower", slower);
+  return fmt::format("{}: {} compared{}{}.",
+                     verdict,
+                     counted(report.tests(), "metric"),
+                     depth_text(report),
+                     others.empty() ? "" : "; " + others);
+}
+
+std::string false_alarm_sentence(const Report& report) {
+  const std::size_t tests = report.tests();
+  if (tests == 0) return "";
+  const auto expected = report.expected_false_alarms();
+  const std::string said = counted(tests, "test");
+  return expected ? fmt::format("{}; {:.2g} false alarms are to be expected.", said, *expected)
+                  : fmt::format(
+                        "{}; how many false alarms are to be expected is not known: `launchgap "
+                        "selftest` measures it.",
+                        said);
+}
+
+std::vector<Group> changed(const Report& report) {
+  Groups groups;
+  for (const Result& result : report.results) {
+    if (!result.changed.empty() && result.change)
+      groups.of(printable(text_of(result.changed))).push_back(&result);
+  }
+  std::vector<Group> sorted = groups.take();
+  for (Group& group : sorted) std::ranges::stable_sort(group.results, slower_first);
+  std::ranges::stable_sort(sorted, slower_first, [](const Group& g) { return g.results.front(); });
+  return sorted;
+}
+
+std::vector<const Result*> found(const Report& report) {
+  std::vector<const Result*> found = report.worst_first();
+  std::erase_if(found, [](const Result* result) { return !is_found(*result); });
+  // What is erratic is graver than what is faster, whatever its verdict.
+  std::ranges::stable_sort(found, {}, [](const Result* result) {
+    if (result->verdict <= Verdict::suspect) return static_cast<int>(result->verdict);
+    return result->steadiness == Steadiness::erratic ? 2 : 3;
+  });
+  return found;
+}
+
+std::vector<Group> not_judged(const Report& report) {
+  std::vector<Group> all;
+  for (const Verdict verdict :
+       {Verdict::invalid, Verdict::no_baseline, Verdict::unstable, Verdict::watch}) {
+    Groups groups;
+    for (const Result& result : report.results) {
+      if (result.verdict != verdict) continue;
+      std::string why = printable(result.reason);
+      if (why.empty() && !result.changed.empty()) why = printable(text_of(result.changed));
+      groups.of(fmt::format("{}{}", name_of(verdict), why.empty() ? "" : ": " + why))
+          .push_back(&result);
+    }
+    std::vector<Group> of_verdict = groups.take();
+    std::ranges::stable_sort(of_verdict, std::ranges::greater{}, [](const Group& group) {
+      return group.results.size();
+    });
+    std::ranges::move(of_verdict, std::back_inserter(all));
+  }
+  return all;
+}
+
+std::string cut_at_line(std::string text, std::size_t limit) {
+  constexpr std::string_view kCut = "… the rest is left out: it is too long.\n";
+  if (text.size() <= limit) return text;
+  const std::size_t room = limit - std::min(limit, kCut.size());
+  const std::size_t line = room == 0 ? std::string::npos : text.rfind('\n', room - 1);
+  text.resize(line == std::string::npos ? 0 : line + 1);
+  return text.append(kCut.substr(0, limit));
+}
+
+}  // namespace launchgap::regression

@@ -1,0 +1,55 @@
+// What a report says in words: what screen, Markdown, JUnit and annotations share.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/regression/report.h"
+
+namespace launchgap::regression {
+
+/// "NVIDIA H100 80GB HBM3 (GPU-5f3a…) on node17". Like all text here fit for a terminal, and on one
+/// line.
+std::string device_text(const Result& result);
+/// "launch/null/api:driver/mode:idle", and in brackets what else tells it from others: "[traced]".
+std::string case_text(const Result& result);
+/// "api_ns"; "the result" of a case that has none.
+std::string metric_text(const Result& result);
+/// One of its values, with the unit: "2.31 µs"; "–" for what is absent.
+std::string value_text(const Result& result, std::optional<double> value);
+/// "2.31 µs → 2.50 µs"; "2.50 µs" where there is nothing to compare with.
+std::string values_text(const Result& result);
+/// Why it is so: the reason, what changed, and what is said of its steadiness.
+std::string why_text(const Result& result);
+
+/// Whether it makes the command fail by itself.
+bool fails(const Result& result, const Strictness& strictness);
+
+/// The sentence that answers: "Nothing is slower: 412 metrics compared with 60 sessions each; 3
+/// suspect, 8 without a baseline (driver 570.12 → 575.08)."
+std::string answer_sentence(const Report& report);
+/// How many tests there were, and how many false alarms are to be expected of them.
+std::string false_alarm_sentence(const Report& report);
+
+/// Results that belong together, with what they have in common.
+struct Group {
+  std::string what;
+  std::vector<const Result*> results;
+};
+
+/// By what changed of the fingerprint, of results with a figure from before; the largest slowdown
+/// first.
+std::vector<Group> changed(const Report& report);
+/// What was found: slower, suspect, erratic, faster; the gravest first.
+std::vector<const Result*> found(const Report& report);
+/// What was not judged, by verdict and reason: "no-baseline: 12 of 20 sessions". Within a verdict
+/// the largest group first.
+std::vector<Group> not_judged(const Report& report);
+
+/// Lines of `text` from its beginning, as many as fit into `limit` bytes; where some do not, the
+/// last line says so.
+std::string cut_at_line(std::string text, std::size_t limit);
+
+}  // namespace launchgap::regression

@@ -1,0 +1,174 @@
+#include "harness/regression/screen.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "harness/core/printable.h"
+#include "harness/core/text.h"
+#include "harness/regression/report_words.h"
+
+namespace launchgap::regression {
+namespace {
+
+constexpr std::size_t kShown = 10;      // of the worst
+constexpr std::size_t kOfEach = 5;      // of a group
+constexpr std::size_t kMostGroups = 6;  // and notes
+
+/// "erratic" for what is nothing else.
+std::string_view short_verdict(const Result& result) {
+  const bool by_spread =
+      result.verdict > Verdict::suspect && result.steadiness == Steadiness::erratic;
+  return by_spread ? name_of(result.steadiness) : name_of(result.verdict);
+}
+
+/// Devices in as few words as tell them apart. A UUID's first group is what NVIDIA's tools take
+/// too.
+class Devices {
+ public:
+  explicit Devices(const Report& report) {
+    std::set<std::string> uuids, nodes;
+    for (const Result& result : report.results) {
+      uuids.insert(result.key.where.device);
+      nodes.insert(result.node);
+    }
+    several_ = uuids.size() > 1 || nodes.size() > 1;
+    nodes_ = nodes.size() > 1;
+    const auto tells_apart = [&](std::size_t length) {
+      std::set<std::string> shortened;
+      for (const std::string& uuid : uuids) shortened.insert(uuid.substr(0, length));
+      return shortened.size() == uuids.size();
+    };
+    while (length_ < kWhole && !tells_apart(length_)) ++length_;
+  }
+
+  /// ", on NVIDIA H100 80GB HBM3 (GPU-11111111)"; empty where there is only one.
+  std::string text(const Result& result) const {
+    if (!several_) return "";
+    Result shortened = result;
+    shortened.key.where.device.resize(std::min(length_, result.key.where.device.size()));
+    if (!nodes_) shortened.node.clear();
+    return ", on " + device_text(shortened);
+  }
+
+ private:
+  static constexpr std::size_t kShort = 12, kWhole = 80;
+  bool several_ = false, nodes_ = false;
+  std::size_t length_ = kShort;
+};
+
+enum class Say { all, but_what_changed };
+
+/// The numbers as a table, and below each row what they are of: names are too long for a column.
+std::string listed(const std::vector<const Result*>& results,
+                   std::size_t most,
+                   const Devices& devices,
+                   Say say = Say::all) {
+  const std::size_t shown = std::min(results.size(), most);
+  std::vector<std::vector<std::string>> rows = {{"", "change", "before", "now"}};
+  for (std::size_t i = 0; i < shown; ++i) {
+    const Result& result = *results[i];
+    rows.push_back({std::string(short_verdict(result)),
+                    change_text(result),
+                    value_text(result, result.baseline),
+                    value_text(result, result.value)});
+  }
+  const std::string numbers = table(rows);
+  std::string text;
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const std::size_t end = numbers.find('\n', begin) + 1;
+    text += "  " + numbers.substr(begin, end - begin);
+    begin = end;
+    if (i == 0) continue;
+    Result result = *results[i - 1];
+    const std::string of =
+        fmt::format("{} of {}{}", metric_text(result), case_text(result), devices.text(result));
+    text += "      " + wrapped(of, 6) + "\n";
+    if (say == Say::but_what_changed) result.changed.clear();
+    if (const std::string why = why_text(result); !why.empty())
+      text += "      " + wrapped(why, 6) + "\n";
+  }
+  return text;
+}
+
+std::string what_changed(const Report& report, const Devices& devices) {
+  std::string text;
+  const std::vector<Group> groups = changed(report);
+  for (std::size_t g = 0; g < std::min(groups.size(), kMostGroups); ++g) {
+    const std::vector<const Result*>& results = groups[g].results;
+    text += "\n" +
+            wrapped(fmt::format("Changed with {}: {}{}.",
+                                groups[g].what,
+                                change_text(*results.front()),
+                                results.size() == 1
+                                    ? ""
+                                    : fmt::format(" at worst, of {} metrics", results.size())),
+                    0) +
+            "\n" + listed(results, kOfEach, devices, Say::but_what_changed);
+    if (results.size() > kOfEach)
+      text += fmt::format("  and {} more, which are slower by less\n", results.size() - kOfEach);
+  }
+  if (groups.size() > kMostGroups)
+    text += fmt::format("\n{} other changes are in --json.\n", groups.size() - kMostGroups);
+  return text;
+}
+
+std::string worst(const Report& report, const Devices& devices) {
+  const std::vector<const Result*> all = found(report);
+  if (all.empty()) return "";
+  std::string text = all.size() > kShown
+                         ? fmt::format("\nThe worst {} of {}:\n", kShown, all.size())
+                         : "\nWhat was found:\n";
+  return text + listed(all, kShown, devices);
+}
+
+std::string left_out(const Report& report) {
+  const std::vector<Group> groups = not_judged(report);
+  if (groups.empty()) return "";
+  std::string text = "\nNot judged:\n";
+  for (std::size_t i = 0; i < std::min(groups.size(), kMostGroups); ++i) {
+    const std::string count = fmt::format("{:>5} ", groups[i].results.size());
+    text += count + wrapped(groups[i].what, count.size()) + "\n";
+  }
+  if (groups.size() > kMostGroups)
+    text += fmt::format("      and for {} other reasons, in --json\n", groups.size() - kMostGroups);
+  return text;
+}
+
+std::string steadiness(const Report& report) {
+  const auto count = [&](Steadiness of) {
+    return std::ranges::count(report.results, of, &Result::steadiness);
+  };
+  const auto erratic = count(Steadiness::erratic), steadier = count(Steadiness::steadier);
+  if (erratic == 0 && steadier == 0) return "";
+  return fmt::format(
+      "Steadiness: {} erratic, {} steadier; {}.\n",
+      erratic,
+      steadier,
+      report.strictness.gate_spread ? "what is erratic fails" : "watched, not gated");
+}
+
+}  // namespace
+
+std::string screen_text(const Report& report) {
+  std::string text = wrapped(answer_sentence(report), 0) + "\n";
+  if (!report.base.empty() || !report.subject.empty())
+    text += wrapped(fmt::format("{} against {}", printable(report.subject), printable(report.base)),
+                    0) +
+            "\n";
+  const Devices devices(report);
+  text += what_changed(report, devices) + worst(report, devices) + left_out(report);
+  std::string end = steadiness(report);
+  for (std::size_t i = 0; i < std::min(report.notes.size(), kMostGroups); ++i)
+    end += wrapped(printable(report.notes[i]), 0) + "\n";
+  if (const std::string alarms = false_alarm_sentence(report); !alarms.empty())
+    end += wrapped(alarms, 0) + "\n";
+  return text + (end.empty() ? "" : "\n" + end);
+}
+
+}  // namespace launchgap::regression
