@@ -91,7 +91,7 @@ class Check {
     if (history_.has(session_.session_id))
       report.notes.push_back(
           "It is in the history already, and was compared with those before it.");
-    for (const std::string& key : options_.across.keys()) note_unknown(key);
+    for (const std::string& key : options_.across.asked()) note_unknown(key);
     std::ranges::sort(report.results, {}, &Result::key);
     return std::move(checked_);
   }
@@ -165,7 +165,7 @@ class Check {
     for (const KeptPoint& point : history_.before(key, fingerprints, begin_s_, enough)) {
       if (!point.invalid.empty() || (level && point.night.begin_s < level->since_s)) continue;
       nights.push_back(point.night);
-      if (level && point.added_s < level->accepted_s) {
+      if (level && point.added_s <= level->accepted_s) {
         nights.back().hit = 0;
         nights.back().confirmed = false;
       }

@@ -66,7 +66,9 @@ void confirm(Checked& checked, const CompareArm& baseline, const CompareArm& cur
   if (suspects.empty()) return;
   std::set<std::string> devices;
   for (const SeriesKey& key : suspects) devices.insert(key.where.device);
-  CompareRequest request{.a = baseline, .b = current};
+  CompareRequest request;
+  request.a = baseline;
+  request.b = current;
   request.run.devices = fmt::to_string(fmt::join(devices, ","));
   request.run.profile = profile_of(checked, *suspects.begin());
   request.progress = "confirming";

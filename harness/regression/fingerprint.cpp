@@ -60,6 +60,7 @@ Across Across::parse(const std::string& keys) {
     std::string key = keys.substr(begin, end - begin);
     if (key.empty()) throw UsageError(fmt::format("--across: there is an empty key in '{}'", keys));
     if (of_driver(key)) across.keys_.insert(kOfDriver.begin(), kOfDriver.end());
+    across.asked_.insert(key);
     across.keys_.insert(std::move(key));
     begin = end + 1;
   }

@@ -29,10 +29,12 @@ class Across {
   static Across parse(const std::string& keys);
   bool empty() const { return keys_.empty(); }
   bool covers(const std::string& key) const { return keys_.contains(key); }
-  const std::set<std::string>& keys() const { return keys_; }
+  /// As they were named.
+  const std::set<std::string>& asked() const { return asked_; }
 
  private:
-  std::set<std::string> keys_;
+  std::set<std::string> asked_;
+  std::set<std::string> keys_;  // and those that come with them
 };
 
 /// All keys whose values differ, in order.

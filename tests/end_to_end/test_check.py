@@ -1,0 +1,464 @@
+"""`launchgap check` and `launchgap history`: every verdict, every exit code, and what is no history."""
+
+import json
+import os
+import pathlib
+import shutil
+import sqlite3
+import subprocess
+import tempfile
+
+import pytest
+from night_sessions import BURST, GPU, IDLE, NEW_DRIVER, OTHER_GPU, Session, launches, nights
+from shipped import LAUNCHGAP, launchgap
+
+
+@pytest.fixture(scope="session")
+def thirty_nights(tmp_path_factory):
+    """A history with 30 nights. Not to be changed."""
+    folder = tmp_path_factory.mktemp("nights")
+    done = launchgap("history", "add", folder / "nights.db", *nights(folder, 30))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("added, 2 metrics") == 30
+    return folder / "nights.db"
+
+
+@pytest.fixture
+def history(thirty_nights, tmp_path):
+    return shutil.copy(thirty_nights, tmp_path / "nights.db")
+
+
+@pytest.fixture
+def check(history, tmp_path):
+    """Checks a session against the history: returns the finished process, and its JSON by metric."""
+
+    def start(session, *options, file=history):
+        folder = session.write(tmp_path) if isinstance(session, Session) else session
+        out = tmp_path / "check.json"
+        done = launchgap("check", "--history", file, folder, "--json", out, *options)
+        return done, json.loads(out.read_text()) if out.exists() else None
+
+    return start
+
+
+def of(document, metric="roundtrip_ns"):
+    return next(result for result in document["results"] if result["metric"] == metric)
+
+
+def verdicts(document):
+    return {result["metric"]: result["verdict"] for result in document["results"]}
+
+
+# --- verdicts and exit codes ---
+
+
+def test_a_night_like_the_others_is_the_same(check):
+    done, document = check(Session(night=30, medians=launches(2300)))
+    assert done.returncode == 0
+    assert verdicts(document) == {"roundtrip_ns": "same", "per_launch_ns": "same"}
+    assert of(document)["compared_with"] == 30
+    assert "Nothing is slower: 2 metrics compared with 30 sessions each" in done.stdout
+
+
+def test_three_slow_nights_in_a_row_are_slower(check):
+    for night, verdict, code in ((30, "suspect", 0), (31, "suspect", 0), (32, "slower", 4), (33, "slower", 4)):
+        done, document = check(Session(night=night, medians=launches(2500)))
+        assert (of(document)["verdict"], done.returncode) == (verdict, code), night
+        assert document["exit_code"] == code
+        assert of(document, "per_launch_ns")["verdict"] == "same"
+    assert of(document)["change"] == pytest.approx(2500 / 2305 - 1, abs=0.005)
+    assert "slower" in done.stdout
+
+
+def test_sessions_of_one_night_are_one_hit(check):
+    for i in range(4):
+        done, document = check(Session(night=30 + i / 24, medians=launches(2500)))
+        assert (of(document)["verdict"], done.returncode) == ("suspect", 0)
+
+
+def test_without_adding_the_night_does_not_count(check):
+    for _ in range(2):
+        for night in (30, 31, 32):
+            session = Session(night=night, medians=launches(2500), name=f"again-{night}-{os.urandom(4).hex()}")
+            done, document = check(session, "--no-add")
+            assert (of(document)["verdict"], done.returncode) == ("suspect", 0)
+
+
+def test_three_fast_nights_in_a_row_are_faster(check):
+    found = [of(check(Session(night=30 + i, medians=launches(2000)))[1])["verdict"] for i in range(3)]
+    assert found == ["same", "same", "faster"]
+
+
+def test_two_levels_are_unstable_and_not_gated(tmp_path, check):
+    file = tmp_path / "two-levels.db"
+    sessions = [
+        Session(night=i, medians=launches(2500 if i % 4 == 0 else 2300), name=f"level-{i}").write(tmp_path)
+        for i in range(40)
+    ]
+    assert launchgap("history", "add", file, *sessions).returncode == 0
+    for night in (40, 41, 42):
+        done, document = check(Session(night=night, medians=launches(3000)), file=file)
+        assert (of(document)["verdict"], done.returncode) == ("unstable", 0)
+
+
+def test_few_nights_are_no_baseline(tmp_path, check):
+    file = tmp_path / "young.db"
+    assert launchgap("history", "add", file, *nights(tmp_path, 19)).returncode == 0
+    done, document = check(Session(night=19, medians=launches(9000)), "--no-add", file=file)
+    assert (of(document)["verdict"], done.returncode) == ("no-baseline", 0)
+    assert of(document)["reason"] == "19 of 20 sessions that it takes"
+    done, _ = check(tmp_path / "night-19", "--no-add", "--require-baseline", file=file)
+    assert done.returncode == 3
+
+
+def test_what_a_clock_can_hardly_tell_is_watched(tmp_path, check):
+    file = tmp_path / "ticks.db"
+    few_ticks = {IDLE: {"api_ns": [41.0, 41.0, 41.0]}}
+    sessions = [Session(night=i, medians=few_ticks, spread=1 / 41, samples=3).write(tmp_path) for i in range(21)]
+    assert launchgap("history", "add", file, *sessions).returncode == 0
+    done, document = check(Session(night=30, medians=few_ticks, spread=1 / 41, samples=3), file=file)
+    assert (of(document, "api_ns")["verdict"], done.returncode) == ("watch", 0)
+    assert "ticks" in of(document, "api_ns")["reason"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"run": {"measured_under_tool": "Nsight Systems"}}, "run under a tool: Nsight Systems"),
+        ({"end": {"other_processes": 2}}, "shared: 2 other processes on the device"),
+        ({"telemetry": {"held_by_hw_thermal_ns": [0, 5e7]}}, "throttled: heat or a power brake"),
+        ({"telemetry": {"clock_reasons": [0, 0x40]}}, "throttled: clock_reasons 0x40"),
+        ({"status": {IDLE: ("failed", "the kernel crashed"), BURST: ("invalid", "a gate timed out")}}, "in run 0"),
+        ({"simulated": True}, "simulated"),
+        ({"night": 36500}, "begins in the future"),
+        ({"medians": launches(2300, processes=2)}, "2 of 3 processes"),
+        ({"medians": {}}, "no results"),
+    ],
+)  # fmt: skip
+def test_what_is_not_to_be_trusted_is_invalid(check, changes, reason):
+    done, document = check(Session(**({"night": 30, "medians": launches(9000)} | changes)))
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert {result["verdict"] for result in document["results"]} <= {"invalid"}
+    assert reason in document["invalid"], document["invalid"]
+    for night in (31, 32):  # and it does not count afterwards
+        _, document = check(Session(night=night, medians=launches(2500)))
+        assert of(document)["verdict"] == "suspect"
+
+
+def test_one_case_that_failed_leaves_the_rest(check, tmp_path):
+    done, document = check(Session(night=30, medians=launches(2300), status={IDLE: ("failed", "it crashed")}))
+    assert done.returncode == 0
+    assert [result["verdict"] for result in document["results"]].count("same") == 1
+    assert check(tmp_path / "night-30", "--require-baseline")[0].returncode == 3
+
+
+def test_what_is_missing_is_invalid(check):
+    done, document = check(Session(night=30, medians={IDLE: launches(2300)[IDLE]}))
+    assert done.returncode == 0
+    assert of(document, "per_launch_ns")["verdict"] == "invalid"
+    assert of(document, "per_launch_ns")["reason"] == "not measured, and the session before has it"
+
+
+def test_slower_outranks_invalid(check):
+    for night in (30, 31, 32):
+        session = Session(night=night, medians=launches(2500), status={BURST: ("failed", "it crashed")})
+        done, _ = check(session, "--require-baseline")
+    assert done.returncode == 4
+
+
+def test_erratic_fails_where_asked_to(check):
+    for night, expected in ((30, "same"), (31, "same"), (32, "erratic")):
+        session = Session(night=night, medians=launches(2300), spread=0.05)
+        done, document = check(session, "--gate-spread")
+        assert of(document)["steadiness"] == expected
+        assert done.returncode == (4 if expected == "erratic" else 0)
+    assert "within-run CV" in of(document)["steadiness_reason"]
+    done, _ = check(Session(night=33, medians=launches(2300), spread=0.05))
+    assert done.returncode == 0
+
+
+# --- what changed ---
+
+
+def test_a_new_driver_begins_a_series_and_is_compared_all_the_same(check):
+    done, document = check(Session(night=30, medians=launches(2500), fingerprint=NEW_DRIVER))
+    result = of(document)
+    assert (result["verdict"], done.returncode) == ("no-baseline", 0)
+    assert [change["from"] for change in result["changed"]] == ["12.570.12"]
+    assert result["change"] == pytest.approx(2500 / 2306 - 1, abs=0.005)
+    assert result["interval"]["low"] < result["change"] < result["interval"]["high"]
+    first = done.stdout.split("\n\n")[1]
+    assert first.startswith("Changed with"), done.stdout
+    assert "12.570.12 → 12.575.08: +8." in first
+
+
+def test_across_the_driver_it_gates(check):
+    for night, code in ((30, 0), (31, 0), (32, 4)):
+        session = Session(night=night, medians=launches(2500), fingerprint=NEW_DRIVER)
+        done, document = check(session, "--across", "driver_version")
+        assert done.returncode == code
+    assert of(document)["verdict"] == "slower"
+
+
+def test_across_another_key_it_does_not(check):
+    session = Session(night=30, medians=launches(2500), fingerprint=NEW_DRIVER)
+    done, document = check(session, "--across", "kernel,nonsense")
+    assert of(document)["verdict"] == "no-baseline"
+    assert "--across nonsense: no fingerprint has this key" in done.stdout
+    assert launchgap("check", "--history", "x", "y", "--across", "a,,b").returncode == 2
+
+
+def test_a_level_that_was_accepted_is_the_baseline(check, history):
+    for night in range(30, 55):
+        done, document = check(Session(night=night, medians=launches(2500)))
+    assert done.returncode == 4
+    accept = launchgap("history", "accept", history, "--case", "*idle", "--since", "night-30", "--reason", "known")
+    assert accept.returncode == 0
+    assert "1 series" in accept.stdout
+    done, document = check(Session(night=55, medians=launches(2500)))
+    assert (of(document)["verdict"], done.returncode) == ("same", 0)
+    assert of(document)["compared_with"] == 25
+    assert of(document, "per_launch_ns")["compared_with"] == 55
+
+
+def test_a_level_can_be_accepted_in_a_text_file(check, tmp_path):
+    for night in range(30, 55):
+        check(Session(night=night, medians=launches(2500)))
+    accepted = tmp_path / "accepted.txt"
+    accepted.write_text("# device case metric since accepted reason\n* *idle * 2026-03-31 2100-01-01 known\n")
+    done, document = check(Session(night=55, medians=launches(2500)), "--accepted", accepted)
+    assert (of(document)["verdict"], done.returncode) == ("same", 0)
+    for line in ("* * *", "* * * 2026-13-01 2026-01-01", "* * * 2026-02-01 2026-01-01"):
+        accepted.write_text(line)
+        done, _ = check(tmp_path / "night-55", "--accepted", accepted)
+        assert done.returncode == 2
+        assert "accepted.txt:1: " in done.stderr
+
+
+def test_another_device_is_another_series(check):
+    _, document = check(Session(night=30, medians=launches(9000), device=OTHER_GPU))
+    assert verdicts(document) == {"roundtrip_ns": "no-baseline", "per_launch_ns": "no-baseline"}
+
+
+# --- two sessions ---
+
+
+def two(tmp_path, base, now, *options):
+    out = tmp_path / "two.json"
+    done = launchgap("check", base.write(tmp_path), now.write(tmp_path), "--json", out, *options)
+    return done, json.loads(out.read_text()) if out.exists() else None
+
+
+def test_two_sessions_are_suspect_at_most(tmp_path):
+    done, document = two(tmp_path, Session(medians=launches(2300)), Session(night=1, medians=launches(4600)))
+    assert (of(document)["verdict"], done.returncode) == ("suspect", 0)
+    assert of(document)["change"] == pytest.approx(1, abs=0.01)
+    assert "Two sessions cannot tell a change from the night" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("base", "now", "reason"),
+    [
+        ({}, {"fingerprint": NEW_DRIVER}, "its fingerprint differs: NVML 12.570.12 → 12.575.08"),
+        ({"device": OTHER_GPU}, {}, f"night-0 has another device: NVIDIA H100 ({OTHER_GPU})"),
+        ({"medians": {BURST: launches(1)[BURST]}}, {"medians": {IDLE: launches(2300)[IDLE]}}, "night-0 has not measured it"),
+        ({"medians": launches(2300, processes=2)}, {}, "night-0: 2 of 3 processes that it takes"),
+        ({"simulated": True}, {}, "night-0: it is simulated"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_compared_has_no_baseline(tmp_path, base, now, reason):
+    default = {"medians": launches(2300)}
+    done, document = two(tmp_path, Session(**(default | base)), Session(night=1, **(default | now)))
+    assert done.returncode == 0
+    assert of(document)["verdict"] == "no-baseline"
+    assert reason in of(document)["reason"]
+
+
+def test_a_session_is_not_compared_with_itself(tmp_path):
+    folder = Session(medians=launches(2300)).write(tmp_path)
+    done = launchgap("check", folder, folder)
+    assert done.returncode == 2
+    assert "both are the session night-0" in done.stderr
+
+
+def test_values_that_are_no_numbers_are_no_baseline(tmp_path):
+    for kind in ("null", "-5"):
+        base = Session(medians=launches(2300), name=f"base{kind}").write(tmp_path)
+        for file in (base / "records").iterdir():
+            lines = [json.loads(line) for line in file.read_text().splitlines()]
+            for line in lines:
+                if line["record"] == "samples":
+                    line["values"] = [[json.loads(kind)] * len(values) for values in line["values"]]
+            file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        now = Session(night=1, medians=launches(2300), name=f"now{kind}").write(tmp_path)
+        done = launchgap("check", base, now, "--json", tmp_path / "x.json")
+        assert done.returncode == 0, done.stderr
+        assert of(json.loads((tmp_path / "x.json").read_text()))["verdict"] == "no-baseline"
+
+
+# --- the file ---
+
+
+def test_a_session_is_added_once(check, history, tmp_path):
+    session = Session(night=30, medians=launches(2300))
+    check(session)
+    done, _ = check(tmp_path / "night-30")
+    assert done.returncode == 0
+    assert "It is in the history already" in done.stdout
+    added = launchgap("history", "add", history, tmp_path / "night-30")
+    assert (added.returncode, added.stdout) == (0, "night-30: in it already\n")
+    listed = launchgap("history", "list", history).stdout.splitlines()
+    assert len([line for line in listed if line.startswith("night-30 ")]) == 1
+
+
+def test_sessions_out_of_order_are_compared_with_those_before_them(check):
+    _, document = check(Session(night=24.5, medians=launches(2300)))
+    assert of(document)["compared_with"] == 25
+
+
+@pytest.mark.parametrize("content", [b"", b"no database at all\n" * 100, b"SQLite format 3\0" + b"\xff" * 5000])
+def test_what_is_no_history_stays_as_it_is(check, tmp_path, content):
+    file = tmp_path / "other.db"
+    file.write_bytes(content)
+    for options in ([], ["--no-add"]):
+        done, _ = check(Session(night=30, medians=launches(2300), name=f"s{len(options)}"), *options, file=file)
+        assert done.returncode == 3
+        assert "other.db" in done.stderr
+        assert file.read_bytes() == content
+
+
+def test_another_programs_database_stays_as_it_is(check, tmp_path):
+    file = tmp_path / "other.db"
+    with sqlite3.connect(file) as database:
+        database.execute("CREATE TABLE theirs (x)")
+    before = file.read_bytes()
+    done, _ = check(Session(night=30, medians=launches(2300)), file=file)
+    assert done.returncode == 3
+    assert "another program's SQLite file" in done.stderr
+    assert file.read_bytes() == before
+
+
+def test_a_history_that_is_cut_short_stays_as_it_is(check, history):
+    size = history.stat().st_size
+    with open(history, "r+b") as file:
+        file.truncate(size // 2)
+    done, _ = check(Session(night=30, medians=launches(2300)))
+    assert done.returncode == 3
+    assert f"cut short: it has {size // 2} of {size} bytes" in done.stderr
+    assert history.stat().st_size == size // 2
+
+
+def test_damage_inside_is_named(check, history):
+    with open(history, "r+b") as file:
+        for page in range(1, history.stat().st_size // 4096):
+            file.seek(page * 4096)
+            file.write(b"\xa5" * 512)
+    done, _ = check(Session(night=30, medians=launches(2300)))
+    assert done.returncode == 3
+    assert "is damaged" in done.stderr
+
+
+def test_a_newer_form_is_refused(check, history):
+    with sqlite3.connect(history) as database:
+        database.execute("PRAGMA user_version = 7")
+    done, _ = check(Session(night=30, medians=launches(2300)))
+    assert done.returncode == 3
+    assert "has the form 7 of a history" in done.stderr
+
+
+def test_no_history_to_read(check, tmp_path):
+    done, _ = check(Session(night=30, medians=launches(2300)), "--no-add", file=tmp_path / "none.db")
+    assert done.returncode == 2
+    assert not (tmp_path / "none.db").exists()
+    done, _ = check(tmp_path / "night-30", file=tmp_path)
+    assert done.returncode == 2
+
+
+def test_what_cannot_be_written_still_has_its_verdict(history):
+    with tempfile.TemporaryDirectory() as name:  # that every user may enter
+        folder = pathlib.Path(name)
+        shutil.copy(LAUNCHGAP, folder / "launchgap")
+        shutil.copy(history, folder / "nights.db").chmod(0o444)
+        session = Session(night=30, medians=launches(2300)).write(folder)
+        for place in (folder, *session.rglob("*")):
+            place.chmod(0o755)
+        command = [folder / "launchgap", "check", "--history", folder / "nights.db", session]
+        nobody = {"user": 65534} if os.geteuid() == 0 else {}
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, **nobody)
+        assert done.returncode == 3, done.stdout + done.stderr
+        assert "Nothing is slower: 2 metrics compared" in done.stdout
+        assert "cannot be written" in done.stderr
+        assert "Nothing was changed" in done.stderr
+
+
+def test_a_full_disk_loses_nothing(history, tmp_path):
+    before = history.read_bytes()
+    many = Session(night=30, medians={f"launch/null/api:driver/mode:x{i}": {"api_ns": [9000.0] * 3} for i in range(300)})
+    folder = many.write(tmp_path)
+    limit = history.stat().st_size // 512  # ulimit counts in 512 bytes here
+    command = f'ulimit -f {limit // 2 + 1}; trap "" XFSZ; exec "$0" history add "$1" "$2"'
+    done = subprocess.run(["bash", "-c", command, LAUNCHGAP, history, folder], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert str(history) in done.stderr
+    listed = launchgap("history", "list", history)
+    assert listed.returncode == 0
+    assert "night-30" not in listed.stdout
+    assert history.read_bytes()[: len(before)] == before or "night-29" in listed.stdout
+
+
+def test_a_locked_history_is_waited_for(check, history):
+    held = sqlite3.connect(history, isolation_level=None)
+    held.execute("BEGIN IMMEDIATE")
+    session = Session(night=30, medians=launches(2300))
+    done, _ = check(session, "--no-add")  # to read it is enough
+    assert done.returncode == 0
+    held.execute("ROLLBACK")
+    assert check(Session(night=31, medians=launches(2300)))[0].returncode == 0
+
+
+def test_several_writers_do_not_lose_a_session(history, tmp_path):
+    sessions = [Session(night=40 + i, medians=launches(2300)).write(tmp_path) for i in range(8)]
+    writers = [subprocess.Popen([LAUNCHGAP, "history", "add", history, session]) for session in sessions]
+    assert [writer.wait(timeout=120) for writer in writers] == [0] * 8
+    listed = launchgap("history", "list", history).stdout
+    assert all(f"night-{40 + i} " in listed for i in range(8))
+
+
+# --- history's own commands ---
+
+
+def test_prune_removes_the_oldest(history):
+    dry = launchgap("history", "prune", history, "--before", "2026-03-11", "--dry-run")
+    assert dry.stdout == "10 of 30 sessions began before 2026-03-11T00:00:00Z.\n"
+    assert launchgap("history", "prune", history, "--before", "2026-03-11").stdout == "10 sessions removed.\n"
+    listed = launchgap("history", "list", history).stdout
+    assert "night-9 " not in listed
+    assert "night-10 " in listed
+
+
+def test_show_and_export_have_every_point(history, tmp_path):
+    shown = launchgap("history", "show", history, "--case", "*idle", "--last", 3)
+    assert shown.returncode == 0
+    assert shown.stdout.count("night-") == 3
+    assert launchgap("history", "show", history, "--case", "none").returncode == 2
+    assert launchgap("history", "export", history, "-o", tmp_path / "all.csv").returncode == 0
+    rows = (tmp_path / "all.csv").read_text().splitlines()
+    assert len(rows) == 1 + 60
+    assert rows[0].startswith("session_id,node,begin_utc,device_id")
+
+
+def test_accepting_what_is_not_there_is_refused(history):
+    assert launchgap("history", "accept", history, "--case", "none", "--since", "2026-03-02").returncode == 2
+    assert launchgap("history", "accept", history, "--since", "2100-01-01").returncode == 2
+    assert launchgap("history", "accept", history, "--since", "yesterday").returncode == 2
+
+
+def test_names_of_others_are_data(check, tmp_path):
+    hostile = Session(night=30, medians=launches(2300), name="x'; DROP TABLE points; --\x1b[31m")
+    hostile_folder = Session(night=30, medians=launches(2300), name="hostile").write(tmp_path)
+    text = (hostile_folder / "session.json").read_text()
+    (hostile_folder / "session.json").write_text(text.replace('"hostile"', json.dumps(hostile.name)))
+    done, _ = check(hostile_folder)
+    assert done.returncode == 0
+    assert "\x1b" not in done.stdout
+    assert GPU in json.dumps(check(Session(night=31, medians=launches(2300)))[1])
