@@ -4,7 +4,8 @@
     tests/experiments/check_speed.py [FOLDER]
 
 A session of 8 GPUs with 200 metrics each and a million samples, and a history of 1,825 nights of them, with a new kernel
-every month, are made in FOLDER (default: a temporary one), some 500 MB. Limits: 5 s and 512 MiB to check; 1 s to add, beyond reading.
+every month, are made in FOLDER (default: a temporary one), some 300 MB. Limits: 5 s and 512 MiB to check; 1 s to add,
+beyond reading.
 """
 
 import json
