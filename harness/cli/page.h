@@ -2,6 +2,8 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
+#include <optional>
 #include <vector>
 
 #include "harness/summary/table.h"
@@ -13,9 +15,10 @@ struct Summarised {
   SessionData session;
   std::vector<SummaryRow> rows;
   SlowSamples slow_samples;
+  std::optional<NightRows> nights;  // once it was checked against a history
 
   explicit Summarised(const std::filesystem::path& folder);
-  Tabled tabled() const { return {session, rows, slow_samples}; }
+  Tabled tabled() const { return {session, rows, slow_samples, nights ? &*nights : nullptr}; }
   Summarised(const Summarised&) = delete;  // the rows point into the session
 };
 

@@ -5,14 +5,27 @@
 #include "harness/cli/page.h"
 #include "harness/core/say.h"
 #include "harness/core/stop.h"
+#include "harness/regression/night_view.h"
 #include "harness/summary/all_tables.h"
 
 namespace launchgap::cli {
+namespace {
+
+/// Throws UsageError unless there is one session.
+void add_nights(const std::string& file, const std::vector<std::unique_ptr<Summarised>>& sessions) {
+  if (sessions.size() != 1)
+    throw UsageError("--history goes with one session, which is checked against it");
+  const regression::History history(file, regression::History::Use::read);
+  Summarised& only = *sessions.front();
+  only.nights = regression::night_rows(history, regression::figures_of(only.session), {});
+}
+
+}  // namespace
 
 void add_report(CLI::App& app, Action& action) {
   struct Options {
     std::vector<std::string> folders;
-    std::string output;
+    std::string output, history;
   };
   CLI::App* const command =
       app.add_subcommand("report", "Make the page of a session, or compare several on one page");
@@ -26,6 +39,10 @@ void add_report(CLI::App& app, Action& action) {
       "-o,--output",
       options->output,
       "The page; default: report.html in the session's folder, comparison.html here for several");
+  command->add_option("--history",
+                      options->history,
+                      "With one session: check it against this history, and show each metric over "
+                      "the nights");
   command->footer("Example: launchgap report results/k40 results/h200 -o gap.html");
   command->callback([options, &action] {
     action = [options] {
@@ -38,6 +55,7 @@ void add_report(CLI::App& app, Action& action) {
           whole = false;
         }
       }
+      if (!options->history.empty()) add_nights(options->history, sessions);
       std::filesystem::path output = options->output;
       if (output.empty()) {
         output = sessions.size() == 1 ? sessions.front()->session.folder / "report.html"

@@ -6,6 +6,7 @@
 #include "harness/core/errors.h"
 #include "harness/core/metric.h"
 #include "harness/core/trace_state.h"
+#include "harness/core/verdict.h"
 #include "harness/core/vocabulary.h"
 #include "harness/measure/benchmark.h"
 #include "harness/measure/telemetry.h"
@@ -113,6 +114,10 @@ Json describe_tables() {
     all["statuses"].push_back({{"key", status.name}, {"meaning", status.meaning}});
   for (const StatusInfo& status : run_statuses())
     all["run_statuses"].push_back({{"key", status.name}, {"meaning", status.meaning}});
+  for (const VerdictInfo& verdict : verdicts())
+    all["verdicts"].push_back({{"key", verdict.name}, {"meaning", verdict.meaning}});
+  for (const VerdictInfo& steadiness : steadiness_verdicts())
+    all["steadiness"].push_back({{"key", steadiness.name}, {"meaning", steadiness.meaning}});
   for (const ExitCodeInfo& exit_code : exit_codes()) {
     all["exit_codes"].push_back({{"key", std::to_string(static_cast<int>(exit_code.code))},
                                  {"meaning", exit_code.meaning},
@@ -143,7 +148,8 @@ const std::vector<Table>& all_tables() {
       kernels_table(),         memory_table(),    traces_table(),
       slow_samples_table(),    timelines_table(), recordings_table(),
       causes_table(),          sentences_table(), advice_table(),
-      published_table(),       fit_table(),
+      published_table(),       fit_table(),       verdicts_table(),
+      nights_table(),
   };
   return tables;
 }

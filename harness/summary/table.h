@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "harness/summary/csv.h"
+#include "harness/summary/night_rows.h"
 #include "harness/summary/session_data.h"
 #include "harness/summary/summary.h"
 #include "harness/summary/timelines.h"
@@ -107,6 +108,7 @@ struct Tabled {
   const SessionData& session;
   const std::vector<SummaryRow>& rows;
   const SlowSamples& slow_samples;
+  const NightRows* nights = nullptr;  // of a session that was checked against a history
 };
 
 /// Where a table is written.

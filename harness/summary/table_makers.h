@@ -40,6 +40,10 @@ Table timelines_table();
 Table recordings_table();
 Table causes_table();
 
+// night_tables.cpp: what a check against a history found
+Table verdicts_table();
+Table nights_table();
+
 // advice_tables.cpp: launches, and what others published of them
 Table advice_table();
 Table published_table();

@@ -96,6 +96,8 @@ class Registry:
     run_statuses: dict[str, str] = field(default_factory=dict)
     trace_states: dict[str, tuple[str, str]] = field(default_factory=dict)
     """By state without what is in brackets: what it means, and what to do"""
+    verdicts: dict[str, str] = field(default_factory=dict)
+    """Of metrics that were checked, gravest first"""
     words: dict[str, str] = field(default_factory=dict)
     benchmarks: dict[str, Benchmark] = field(default_factory=dict)
 
@@ -186,5 +188,6 @@ def load(folder: Path) -> Registry:
             key: (str(entry.get("meaning") or ""), str(entry.get("remedy") or ""))
             for key, entry in entries(all_of_it, "trace_states").items()
         },
+        verdicts=meanings("verdicts"),
         words=meanings("words"),
     )
