@@ -132,7 +132,7 @@ def _table(drawing: Drawing, verdicts: list[tuple[Device, Record]]) -> Table:
         why = "; ".join(t for t in (row["reason"], _steadiness(row)) if t)
         rate, least = row.get("false_alarm_rate"), row.get("detectable")
         rows.append(
-            [of, row["metric"] or MISSING, row["verdict"], why]
+            [of, row["metric"] or MISSING, row["verdict"], why or MISSING]
             + [quantity(row.get(key), row["unit"]) for key in ("baseline", "value")]
             + [_change(row), f"{row.get('compared_with') or 0:.0f}"]
             + [MISSING if rate is None else percent(rate), MISSING if least is None else percent(least)]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-KINDS = "host_only eight_gpus traced costs recorded beside simulated hostile killed empty gap".split()
+KINDS = "host_only eight_gpus traced costs checked recorded beside simulated hostile killed empty gap".split()
 PageOf = Callable[[str], Path]
 
 # Contrast as WCAG 2 defines it, of each text against the page behind it.

@@ -40,7 +40,7 @@ SESSION_TABLES = ("devices.csv", "runs.csv", "summary.csv", "quantiles.csv")
 DETAIL_TABLES = (
     "headlines.csv sequence.csv telemetry.csv variation.csv odd_devices.csv observer.csv parts.csv flag_check.csv "
     "kernels.csv traces.csv slow_samples.csv timelines.csv recordings.csv causes.csv "
-    "sentences.csv advice.csv published.csv fit.csv"
+    "sentences.csv advice.csv published.csv fit.csv verdicts.csv nights.csv"
 ).split()
 PROBABILITIES = sorted(
     {round(i / 50, 4) for i in range(51)} | {0.005, 0.01, 0.05, 0.25, 0.75, 0.95, 0.99, 0.995, 0.999, 0.9995, 0.9999}
@@ -710,6 +710,22 @@ def costs() -> Builder:
     return add_costs(Builder("20261120T093000Z-c0575a", specs, 5, families=("launch",)).build())
 
 
+def checked() -> Builder:
+    """A GPU and the host, checked against a history: each verdict once."""
+    import make_nights
+
+    builder = Builder("20261120T093000Z-c4ec4e", [Spec("NVIDIA H200"), HOST], 3, families=("launch",)).build()
+    builder.with_details()
+    verdicts = "slower suspect invalid no-baseline unstable watch faster same".split()
+    for i, verdict in enumerate(verdicts):
+        key = {"arm": "plain", "setup": "launch", "case": f"launch/grid/blocks:{i}", "metric": "api_ns"}
+        key |= {"session_id": builder.session_id, "device_id": builder._id(0, builder.specs[0])}
+        row, nights = make_nights.checked(key, verdict, nights=120, seed=i)
+        builder.tables["verdicts.csv"].append(row)
+        builder.tables["nights.csv"] += nights
+    return builder
+
+
 def recorded() -> Builder:
     """What somebody else recorded of a job with four processes."""
     from make_recorded import recorded as make
@@ -748,6 +764,13 @@ def hostile() -> Builder:
         row["reason"] = bad
         row["status"] = "failed"
     builder.with_details()
+    import make_nights
+
+    key = {"session_id": builder.session_id, "device_id": builder._id(0, spec), "arm": "plain", "setup": bad, "case": bad}
+    found, nights = make_nights.checked({**key, "metric": bad}, "slower", nights=30)
+    hostile_night = dict.fromkeys(("night", "begin_utc", "verdict", "changed", "invalid"), bad)
+    builder.tables["verdicts.csv"] = [found | {"reason": bad, "changed": bad, "steadiness": bad, "steadiness_reason": bad}]
+    builder.tables["nights.csv"] = [night | hostile_night for night in nights]
     for name in DETAIL_TABLES:
         for row in builder.tables[name]:
             keys = {"sentence", "kernel", "grid", "block", "level", "row", "name", "telemetry", "events"} & row.keys()
@@ -885,6 +908,7 @@ KINDS = {
     "eight_gpus": eight_gpus,
     "traced": traced,
     "costs": costs,
+    "checked": checked,
     "recorded": recorded,
     "simulated": simulated,
     "hostile": hostile,

@@ -1,0 +1,101 @@
+"""A session that was checked against a history: its verdicts, and each metric over the nights."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import make_nights
+import make_session
+import pytest
+from html_reader import Node, read
+from launchgap_report import __main__ as program
+from report_paths import pairs
+
+IDLE = {"arm": "plain", "setup": "launch", "case": "launch/null/api:driver/mode:idle", "metric": "roundtrip_ns"}
+BURST = {"arm": "plain", "setup": "launch", "case": "launch/null/api:driver/mode:burst", "metric": "per_launch_ns"}
+
+
+def text_of(node: Node) -> str:
+    return re.sub(r"\s+", " ", node.text.replace("\xa0", " "))
+
+
+@pytest.fixture
+def draw(tmp_path: Path) -> Callable[..., Node]:
+    """The page of one GPU with these metrics checked."""
+
+    def make(*checked: tuple[dict, list[dict]]) -> Node:
+        builder = make_session.Builder("s", [make_session.Spec("NVIDIA H200")], 1, families=("launch",)).build()
+        device = {"session_id": "s", "device_id": "GPU-00000000"}
+        builder.with_details()
+        builder.tables["verdicts.csv"] = [device | verdict for verdict, _ in checked]
+        builder.tables["nights.csv"] = [device | night for _, nights in checked for night in nights]
+        folder = builder.write(tmp_path / "session")
+        output = tmp_path / "out.html"
+        assert program.run([*pairs([folder]), "-o", str(output)]) == 0
+        return read(output.read_text(encoding="utf-8"))
+
+    return make
+
+
+def section(root: Node) -> Node:
+    (found,) = root.all("section", id="nights")
+    return found
+
+
+def test_the_answer_comes_first(draw) -> None:
+    of_page = section(draw(make_nights.checked(IDLE, "slower"), make_nights.checked(BURST, "same")))
+    (box,) = of_page.all("div", class_="box bad")
+    assert text_of(box).strip() == "1 metric is slower, of 2 metrics that could be compared."
+
+
+@pytest.mark.parametrize(
+    ("verdict", "tone", "answer"),
+    [
+        ("same", "box know", "Nothing is slower, of 1 metric that could be compared."),
+        ("suspect", "box warning", "Nothing is slower, of 1 metric that could be compared; 1 suspect."),
+        ("unstable", "box know", "Nothing could be compared."),
+    ],
+)
+def test_the_answer_of_each_verdict(draw, verdict: str, tone: str, answer: str) -> None:
+    (box,) = section(draw(make_nights.checked(IDLE, verdict))).all("div", class_=tone)
+    assert text_of(box).strip().startswith(answer[:-1])
+
+
+def test_rates_stand_beside_each_verdict(draw) -> None:
+    of_page = section(draw(make_nights.checked(IDLE, "slower"), make_nights.checked(BURST, "same")))
+    (table,) = of_page.all("table")
+    heads = [text_of(head) for head in table.all("th", scope="col")]
+    assert heads[-2:] == ["false alarms", "finds"]
+    first = [text_of(cell) for cell in table.all("tr")[1].all("td")]
+    assert first[1] == "slower"
+    assert "erratic: within-run CV 2.4 times that of before" in first[2]
+    assert first[-2:] == ["0.04 %", "5.5 %"]
+    assert "2 tests: 0.00080 false alarms are to be expected." in text_of(of_page)
+
+
+def test_without_rates_it_says_who_measures_them(draw) -> None:
+    verdict, nights = make_nights.checked(IDLE, "same")
+    verdict |= {"false_alarm_rate": "", "detectable": ""}
+    of_page = section(draw((verdict, nights)))
+    assert "finds" not in [text_of(head) for head in of_page.all("table")[0].all("th", scope="col")]
+    assert "launchgap selftest --history measures it" in text_of(of_page)
+
+
+def test_what_changed_is_said_first_and_marked_where_it_changed(draw) -> None:
+    of_page = section(draw(make_nights.checked(IDLE, "no-baseline")))
+    assert "Changed with driver 570.12 → 575.08: 1 metric, the most roundtrip_ns" in text_of(of_page.all("div")[0])
+    (figure,) = of_page.all("figure")
+    assert "a 2026-03-31: driver 570.12 → 575.08" in text_of(figure)
+    assert "a" in [text_of(t) for t in figure.all("text")]
+
+
+def test_a_figure_says_in_words_what_it_shows(draw) -> None:
+    (figure,) = section(draw(make_nights.checked(IDLE, "slower"))).all("figure")
+    label = figure.all("svg")[0].attributes["aria-label"].replace("\xa0", " ")
+    assert label.endswith("mode:idle, NVIDIA H200 (0): 70 nights, the last 7.70 µs, slower")
+
+
+def test_a_session_that_was_not_checked_has_no_such_section(draw) -> None:
+    assert draw().all("section", id="nights") == []
