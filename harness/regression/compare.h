@@ -34,7 +34,7 @@ struct PairedWork {
   DeviceFacts device;
   ProcessConfig setup;
   std::vector<std::string> a_cases = {}, b_cases = {};  // the same unless two cases are compared
-  double seconds = 0;                         // estimate for one process
+  double seconds = 0;                                   // estimate for one process
 };
 
 /// Looks at the machine and finds out what is to be measured. The cases of a process configuration
