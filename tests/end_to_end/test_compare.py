@@ -7,7 +7,7 @@ import subprocess
 import time
 
 import pytest
-from shipped import LAUNCHGAP, NODES, environment, launchgap
+from shipped import LAUNCHGAP, NODES, environment, launchgap, records
 
 CASE = "allocation/latency/allocator:direct/bytes:256"
 ONE_CASE = ("--filter", f"^{CASE}$")
@@ -210,3 +210,44 @@ def test_a_comma_in_a_value_and_a_variable_that_is_heeded():
     done = compare("--devices", "host", a=LAUNCHGAP, b=f"{LAUNCHGAP},OMP_PLACES={{0}}\\,{{1}}")
     assert done.returncode in (0, 4), done.stderr
     assert "A and B differ: environment.OMP_PLACES unknown → {0},{1}" in done.stdout
+
+
+# --- a delay that is inserted on purpose ---
+
+IDLE = ("--devices", "host", "--filter", "^launch/null/api:queue/")
+
+
+def delays(folder):
+    return [
+        (record.get("delay_ns"), record.get("delay_problem"))
+        for path in sorted(folder.glob("*-b/records/*.jsonl"))
+        for record in map(json.loads, path.read_text().splitlines())
+        if record["record"] == "end"
+    ]
+
+
+@pytest.mark.compares_times
+def test_a_delay_makes_each_launch_slower_and_is_measured(tmp_path):
+    kept = tmp_path / "kept"
+    done = launchgap("compare", "--a", LAUNCHGAP, "--b", f"{LAUNCHGAP},LAUNCHGAP_DELAY_NS=3000", *IDLE, "-o", kept)
+    assert done.returncode == 4, done.stdout + done.stderr
+    found = verdicts(done)
+    assert found["per_launch_ns"] == "slower" and found["roundtrip_ns"] == "slower"
+    assert "A and B differ: environment.LAUNCHGAP_DELAY_NS unknown → 3000" in done.stdout
+    measured = delays(kept)
+    assert len(measured) == 8 and not any(problem for _, problem in measured)
+    assert sorted(ns for ns, _ in measured)[4] == pytest.approx(3000, rel=0.3)
+
+
+def test_a_delay_that_is_too_short_is_said(run):
+    done, session = run("--devices", "host", "--runs", 1, "--filter", f"^{CASE}$", LAUNCHGAP_DELAY_NS="0.001")
+    assert done.returncode == 0, done.stderr
+    (end,) = [r for lines in records(session).values() for r in lines if r["record"] == "end"]
+    assert end["delay_problem"].startswith("0.001 ns were asked for") and end["delay_ns"] > 0.001
+
+
+@pytest.mark.parametrize("value", ["soon", "-1", "nan", "1e10", "5ns"])
+def test_a_delay_that_is_none_fails_the_run(run, value):
+    done, session = run("--devices", "host", "--runs", 1, "--filter", f"^{CASE}$", LAUNCHGAP_DELAY_NS=value)
+    assert done.returncode == 3
+    assert f"LAUNCHGAP_DELAY_NS is '{value}'" in done.stdout + done.stderr
