@@ -23,6 +23,7 @@ void add_export(CLI::App& app, Action& action);
 void add_investigate(CLI::App& app, Action& action);
 void add_join(CLI::App& app, Action& action);
 void add_compare(CLI::App& app, Action& action);
+void add_selftest(CLI::App& app, Action& action);
 
 /// `launchgap worker …` reads its own arguments: they are Google Benchmark's.
 ExitCode worker_main(int argc, char** argv);

@@ -17,9 +17,10 @@ namespace launchgap::regression {
 /// more of them.
 inline constexpr std::size_t kLeastPairs = 8;
 inline constexpr std::size_t kLookEvery = 4;
-/// Of the two-sided interval, over all looks. Half of the rest is the rate of false alarms.
-inline constexpr double kPairedConfidence = 0.99;
-inline constexpr double kStatedAlarmRate = (1 - kPairedConfidence) / 2;
+/// How often equals are called slower at most, over all looks. As often they are called faster, and
+/// the two-sided interval is 99 %.
+inline constexpr double kStatedAlarmRate = 0.005;
+inline constexpr double kPairedConfidence = 1 - 2 * kStatedAlarmRate;
 /// The smallest change that counts, before what the metric itself asks for (judged_metric.h).
 inline constexpr double kPairedShare = 0.02;
 
