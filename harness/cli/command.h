@@ -25,6 +25,7 @@ void add_join(CLI::App& app, Action& action);
 void add_compare(CLI::App& app, Action& action);
 void add_check(CLI::App& app, Action& action);
 void add_history(CLI::App& app, Action& action);
+void add_selftest(CLI::App& app, Action& action);
 
 /// `launchgap worker …` reads its own arguments: they are Google Benchmark's.
 ExitCode worker_main(int argc, char** argv);

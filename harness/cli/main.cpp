@@ -15,7 +15,8 @@ namespace {
 
 constexpr const char* kFooter =
     "Example: launchgap run --profile quick -o results/today && launchgap report results/today\n"
-    "Exit codes: 0 done, 2 wrong usage, 3 something failed or is invalid, 5 stopped early (what "
+    "Exit codes: 0 done, 2 wrong usage, 3 something failed or is invalid, 4 something became "
+    "slower, 5 stopped early (what "
     "was measured is "
     "kept), 77 a GPU was asked for and there is none.";
 
@@ -69,6 +70,7 @@ int main(int argc, char** argv) {
   add_compare(app, action);
   add_check(app, action);
   add_history(app, action);
+  add_selftest(app, action);
   app.add_subcommand(
       "worker",
       "The cases of one device as a plain Google Benchmark program; `run` starts workers itself");

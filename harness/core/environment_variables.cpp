@@ -76,6 +76,11 @@ constexpr EnvironmentVariable kVariables[] = {
     {"CUDA_CACHE_PATH", set, "a folder of the session's own, for `loading:jit_cached`"},
     {"CUDA_CACHE_DISABLE", set, "for `loading:jit_uncached`; removed for `loading:jit_cached`"},
     {"OMP_NUM_THREADS", set, "in the host's processes, for oneDNN, to the CPUs that they may use"},
+    {"LAUNCHGAP_DELAY_NS",
+     set,
+     "nanoseconds that each call which launches or allocates takes longer, on purpose: `selftest` "
+     "sets it to see whether `compare` finds it. Part of the fingerprint; `check` has such sessions "
+     "as invalid"},
     {"LD_DEBUG", set, "in probes of the doctor, and in a program that it watches"},
     {"LD_DEBUG_OUTPUT", set, "beside LD_DEBUG: a file in a folder that is removed afterwards"},
     {"NSYS_PROFILING_SESSION_ID", outside, "nsys profiles the process: it is not traced"},

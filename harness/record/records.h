@@ -140,6 +140,8 @@ struct EndRecord {
   std::optional<Json> warm_up;
   std::optional<int> other_processes;
   std::optional<std::string> telemetry_problem;
+  std::optional<double> delay_ns;            // that each call took longer, on purpose
+  std::optional<std::string> delay_problem;  // why that is not what was asked for
   std::optional<std::string> kernel_form;
   std::optional<bool> jit;
   std::optional<Json> fingerprint;
@@ -155,6 +157,8 @@ struct EndRecord {
     field("warm_up", self.warm_up);
     field("other_processes", self.other_processes);
     field.unread("telemetry_problem", self.telemetry_problem);
+    field("delay_ns", self.delay_ns);
+    field("delay_problem", self.delay_problem);
     field("kernel_form", self.kernel_form);
     field("jit", self.jit);
     field("fingerprint", self.fingerprint);

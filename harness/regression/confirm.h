@@ -2,7 +2,7 @@
 #pragma once
 
 #include "harness/regression/check.h"
-#include "harness/regression/compare.h"
+#include "harness/regression/comparison.h"
 
 namespace launchgap::regression {
 

@@ -41,12 +41,18 @@ std::optional<SpreadChange> change_of_pairs(const char* what, std::span<const do
 std::optional<SpreadChange> change_within(const char* what,
                                           std::span<const ProcessSpread> a,
                                           std::span<const ProcessSpread> b,
-                                          std::optional<double> ProcessSpread::*measure) {
+                                          std::optional<double> ProcessSpread::*measure,
+                                          double least) {
   std::vector<double> log_ratios;
+  double sum_a = 0, sum_b = 0;
   for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
     const std::optional<double> of_a = a[i].*measure, of_b = b[i].*measure;
-    if (of_a && of_b && *of_a > 0 && *of_b > 0) log_ratios.push_back(std::log(*of_b / *of_a));
+    if (!of_a || !of_b || !(*of_a > 0) || !(*of_b > 0)) continue;
+    log_ratios.push_back(std::log(*of_b / *of_a));
+    sum_a += *of_a;
+    sum_b += *of_b;
   }
+  if (std::max(sum_a, sum_b) < least * static_cast<double>(log_ratios.size())) return std::nullopt;
   return change_of_pairs(what, log_ratios);
 }
 
@@ -71,7 +77,8 @@ std::optional<SpreadChange> change_between(std::span<const ProcessSpread> a,
   const double limit = boost::math::quantile(
       boost::math::fisher_f(freedom(larger ? of_b : of_a), freedom(larger ? of_a : of_b)),
       1 - (1 - kPairedConfidence) / 2);
-  if (!std::isfinite(ratio) || ratio < kLeastSpreadRatio || ratio * ratio < limit)
+  if (!std::isfinite(ratio) || std::max(sd_a, sd_b) < kLeastSpreadCv || ratio < kLeastSpreadRatio ||
+      ratio * ratio < limit)
     return std::nullopt;
   return SpreadChange{larger, times_as_large("between-run CV", sd_b / sd_a)};
 }
@@ -153,8 +160,8 @@ PairedVerdict PairedRule::judge(std::span<const double> log_ratios, bool ended) 
 
 SpreadVerdict judge_spread(std::span<const ProcessSpread> a, std::span<const ProcessSpread> b) {
   const std::optional<SpreadChange> changes[] = {
-      change_within("within-run CV", a, b, &ProcessSpread::cv),
-      change_within("p99/p50", a, b, &ProcessSpread::tail),
+      change_within("within-run CV", a, b, &ProcessSpread::cv, kLeastSpreadCv),
+      change_within("p99/p50", a, b, &ProcessSpread::tail, 0),
       change_between(a, b),
       change_of_modes(a, b),
   };

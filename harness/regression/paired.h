@@ -17,9 +17,10 @@ namespace launchgap::regression {
 /// more of them.
 inline constexpr std::size_t kLeastPairs = 8;
 inline constexpr std::size_t kLookEvery = 4;
-/// Of the two-sided interval, over all looks. Half of the rest is the rate of false alarms.
-inline constexpr double kPairedConfidence = 0.99;
-inline constexpr double kStatedAlarmRate = (1 - kPairedConfidence) / 2;
+/// How often equals are called slower at most, over all looks. As often they are called faster, and
+/// the two-sided interval is 99 %.
+inline constexpr double kStatedAlarmRate = 0.005;
+inline constexpr double kPairedConfidence = 1 - 2 * kStatedAlarmRate;
 /// The smallest change that counts, before what the metric itself asks for (judged_metric.h).
 inline constexpr double kPairedShare = 0.02;
 
@@ -81,14 +82,18 @@ struct SpreadVerdict {
 
 /// Ratios of a measure of spread below this, and above its inverse, do not count.
 inline constexpr double kLeastSpreadRatio = 1.5;
+/// Nor do coefficients of variation below this: such a metric is steady on either side.
+inline constexpr double kLeastSpreadCv = 0.01;
 
 /// How steady B is beside A; `a` and `b` have a pair at each place. B is erratic if one of these is
 /// larger in B, each at 99 % two-sided and by kLeastSpreadRatio at least; steadier if one is
 /// smaller, and none is larger:
 /// - the CV within a process, and p99/p50: Student's interval of the mean of the pairs' log ratios;
-/// - the standard deviation of the medians' logarithms: the F quantile of the ratio of variances;
+/// - the CV between processes, of their medians: the F quantile of the ratio of the variances of
+///   logarithms;
 /// - the number of modes: the sign test over the pairs where it differs.
-/// A measure counts only with kLeastPairs pairs that have it.
+/// A measure counts only with kLeastPairs pairs that have it, and a CV only if the larger one is
+/// kLeastSpreadCv at least.
 SpreadVerdict judge_spread(std::span<const ProcessSpread> a, std::span<const ProcessSpread> b);
 
 }  // namespace launchgap::regression

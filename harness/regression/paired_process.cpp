@@ -78,6 +78,11 @@ PairedOutcome measure(const PairedProcess& process) {
   try {
     SessionFigures figures =
         figures_of(read_session(process.folder), {.simulated = true, .slowed_down = true});
+    const auto failed =
+        std::ranges::find_if_not(figures.metrics, &std::string::empty, &MetricFigures::invalid);
+    if (failed != figures.metrics.end() && !outcome.problem.empty())
+      outcome.problem =
+          fmt::format("failed: {} {}", failed->key.where.name.text(), failed->invalid);
     if (!figures.metrics.empty()) {
       outcome.figures = std::move(figures);
     } else if (outcome.problem.empty()) {

@@ -24,7 +24,7 @@ struct PairedProcess {
 };
 
 struct PairedOutcome {
-  std::optional<SessionFigures> figures;  // absent if it failed
+  std::optional<SessionFigures> figures;  // absent if it failed as a whole
   std::string problem;  // how it ended and what it said last; empty if all went well
 };
 

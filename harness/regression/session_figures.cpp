@@ -142,6 +142,8 @@ class Reader {
       figures_.device_names[device.uuid] = device.name;
     for (const RunInfo& run : session_.runs) {
       figures_.simulated = figures_.simulated || run.simulated;
+      if (run.delay_ns) figures_.delay_ns = run.delay_ns;
+      if (!run.delay_problem.empty()) figures_.delay_problem = run.delay_problem;
       if (!run.begin_utc.empty() &&
           (figures_.begin_utc.empty() || run.begin_utc < figures_.begin_utc))
         figures_.begin_utc = run.begin_utc;

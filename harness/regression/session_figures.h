@@ -41,6 +41,8 @@ struct SessionFigures {
   std::string session_id, node;
   std::string begin_utc;  // of its first process: "2026-11-22T03:00:00Z"; empty if none began
   bool simulated = false;
+  std::optional<double> delay_ns;  // that its calls took longer on purpose, of the last process
+  std::string delay_problem;       // why that is not what was asked for; else empty
   std::map<std::string, std::string> device_names;  // by UUID
   std::vector<MetricFigures> metrics;               // by key
   std::string invalid;                              // why nothing of it counts; else empty

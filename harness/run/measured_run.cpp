@@ -17,6 +17,7 @@
 #include "harness/core/errors.h"
 #include "harness/core/version.h"
 #include "harness/device/backend.h"
+#include "harness/device/inserted_delay.h"
 #include "harness/measure/loop.h"
 #include "harness/measure/nvtx.h"
 #include "harness/measure/steady.h"
@@ -89,6 +90,7 @@ class MeasuredRun {
     // Only now, so that the threads of driver and libraries are free to run elsewhere on the node.
     const bool bound = bind_thread(job.cpus);
     keep_kernels_from_waiting(*device_, job.tool);
+    delay_ = prepare_inserted_delay();
     RunRecord record;
     record.session_id = job.session_id;
     record.node = job.node;
@@ -199,6 +201,7 @@ class MeasuredRun {
     end.simulated = simulated();
     end.libraries = all_libraries();
     end.details = device_->facts().details;
+    if (delay_) note_delay(end);
     if (warmth_) end.warm_up = so_far(warmth_->result());
     end.other_processes = other_processes_;
     if (!telemetry_->device_problem().empty()) end.telemetry_problem = telemetry_->device_problem();
@@ -211,6 +214,14 @@ class MeasuredRun {
       fingerprint_[library.name] = library.version;
     end.fingerprint = fingerprint_;
     writer_.write(record_to_json(end));
+  }
+
+  /// What was inserted, measured again now that the CPU's clock is what it was while measuring.
+  void note_delay(EndRecord& end) const {
+    end.delay_ns = measured_delay_ns();
+    if (delay_->asked_ns >= delay_->least_ns) return;
+    end.delay_problem = fmt::format(
+        "{} ns were asked for, and {:.1f} ns are the least", delay_->asked_ns, delay_->least_ns);
   }
 
   CaseResult measure(const CaseName& name) {
@@ -395,6 +406,7 @@ class MeasuredRun {
   std::optional<EventKeeper> keeper_;  // in traced runs
   std::unique_ptr<Warmth> warmth_;  // none where first launches are measured, or nothing launches
   std::optional<int> other_processes_;
+  std::optional<InsertedDelay> delay_;
 };
 
 }  // namespace

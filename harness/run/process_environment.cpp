@@ -53,7 +53,8 @@ Variables environment_of_libraries() {
                                             "GLIBC_TUNABLES",
                                             "LD_PRELOAD",
                                             "LAUNCHGAP_KERNELS",
-                                            "LAUNCHGAP_WARM_UP"};
+                                            "LAUNCHGAP_WARM_UP",
+                                            "LAUNCHGAP_DELAY_NS"};
   Variables found;
   for (char** variable = environ; *variable; ++variable) {
     const std::string_view text = *variable;

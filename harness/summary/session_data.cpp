@@ -194,6 +194,8 @@ class FileReader {
     run.status = record.status;
     run.reason = record.reason;
     run.duration_s = record.duration_s;
+    run.delay_ns = record.delay_ns;
+    run.delay_problem = record.delay_problem.value_or("");
     run.simulated = run.simulated || record.simulated.value_or(false);
     take_common(record, run);
     run_ = std::move(run);

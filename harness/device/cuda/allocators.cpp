@@ -2,6 +2,7 @@
 
 #include "harness/core/errors.h"
 #include "harness/device/cuda/pointers.h"
+#include "harness/device/inserted_delay.h"
 
 namespace launchgap::cuda {
 namespace {
@@ -30,6 +31,7 @@ class DirectAllocator : public StreamAllocator {
  public:
   using StreamAllocator::StreamAllocator;
   void* allocate(std::size_t bytes) override {
+    insert_delay();
     abi::DevicePointer pointer = 0;
     CHECK_CUDA(driver_, cuMemAlloc_v2(&pointer, bytes));
     return as_pointer(pointer);
@@ -61,6 +63,7 @@ class PoolAllocator : public StreamAllocator {
     if (driver_.cuMemPoolTrimTo) driver_.cuMemPoolTrimTo(pool_, 0);
   }
   void* allocate(std::size_t bytes) override {
+    insert_delay();
     abi::DevicePointer pointer = 0;
     CHECK_CUDA(driver_, cuMemAllocAsync(&pointer, bytes, stream_.handle));
     return as_pointer(pointer);

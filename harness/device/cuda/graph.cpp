@@ -1,6 +1,7 @@
 #include "harness/device/cuda/graph.h"
 
 #include "harness/core/errors.h"
+#include "harness/device/inserted_delay.h"
 
 namespace launchgap::cuda {
 namespace {
@@ -37,6 +38,7 @@ class CudaExecutableGraph : public ExecutableGraph {
     CHECK_CUDA(driver_, cuGraphUpload(handle_, handle_of(stream)));
   }
   void launch(Stream& stream) override {
+    insert_delay();
     CHECK_CUDA(driver_, cuGraphLaunch(handle_, handle_of(stream)));
   }
   void update(const Graph& graph) override {

@@ -6,6 +6,7 @@
 #include "harness/device/cuda/libraries.h"
 #include "harness/device/cuda/runtime_plugin.h"
 #include "harness/device/cuda/stream.h"
+#include "harness/device/inserted_delay.h"
 #include "harness/device/shared_library.h"
 
 namespace launchgap::cuda {
@@ -53,7 +54,10 @@ class RuntimeLauncher : public NullLauncher {
         count_(api == RuntimeApi::chevron ? plugin.count_chevron : plugin.count_ex),
         call_(api == RuntimeApi::chevron ? "<<<1, 1>>>" : "cudaLaunchKernelExC") {}
 
-  void launch(Stream& stream) override { check(launch_(handle(stream))); }
+  void launch(Stream& stream) override {
+    insert_delay();
+    check(launch_(handle(stream)));
+  }
   void count(Stream& stream, void* counter) override {
     check(count_(handle(stream), static_cast<unsigned*>(counter)));
   }

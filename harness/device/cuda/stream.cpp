@@ -3,6 +3,7 @@
 #include "harness/core/errors.h"
 #include "harness/device/cuda/kernel.h"
 #include "harness/device/cuda/pointers.h"
+#include "harness/device/inserted_delay.h"
 
 namespace launchgap::cuda {
 namespace {
@@ -38,6 +39,7 @@ CudaStream::~CudaStream() {
 }
 
 void CudaStream::launch(const Kernel& kernel, LaunchShape shape, void** arguments) {
+  insert_delay();
   const abi::Function function = function_of(kernel);
   if (driver_.cuLaunchKernelEx) {
     const abi::LaunchConfig config{shape.blocks, 1, 1, shape.threads, 1, 1, 0, handle, nullptr, 0};
@@ -63,6 +65,7 @@ abi::Result CudaStream::launch_with(abi::LaunchAttributeId which,
 }
 
 void CudaStream::launch_cooperative(const Kernel& kernel, LaunchShape shape, void** arguments) {
+  insert_delay();
   abi::Result code = abi::kNotSupported;
   if (!cooperative_) {
     // What the driver would answer is written nowhere.
@@ -78,6 +81,7 @@ void CudaStream::launch_cooperative(const Kernel& kernel, LaunchShape shape, voi
 }
 
 void CudaStream::launch_dependent(const Kernel& kernel, LaunchShape shape, void** arguments) {
+  insert_delay();
   const abi::Result code = driver_.cuLaunchKernelEx
                                ? launch_with(abi::kLaunchProgrammatic, kernel, shape, arguments)
                                : abi::kNotSupported;

@@ -24,6 +24,7 @@
 #include "harness/device/host/queue.h"
 #include "harness/device/host/recorder.h"
 #include "harness/device/host/registry.h"
+#include "harness/device/inserted_delay.h"
 #include "harness/device/matmul.h"
 #include "harness/device/null_launcher.h"
 
@@ -176,6 +177,7 @@ void write_all(void* address, std::size_t bytes) {
 class DirectAllocator : public Allocator {
  public:
   void* allocate(std::size_t bytes) override {
+    insert_delay();
     void* const address = std::malloc(bytes);
     if (!address) throw LibraryError("host", "malloc", ENOMEM, "out of memory", false);
     return address;
@@ -190,6 +192,7 @@ class DirectAllocator : public Allocator {
 class MappedAllocator : public Allocator {
  public:
   void* allocate(std::size_t bytes) override {
+    insert_delay();
     void* const address =
         mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (address == MAP_FAILED)
@@ -203,7 +206,10 @@ class MappedAllocator : public Allocator {
 
 class PoolAllocator : public Allocator {
  public:
-  void* allocate(std::size_t bytes) override { return pool_.allocate(bytes, kAlignment); }
+  void* allocate(std::size_t bytes) override {
+    insert_delay();
+    return pool_.allocate(bytes, kAlignment);
+  }
   void release(void* address, std::size_t bytes) override {
     pool_.deallocate(address, bytes, kAlignment);
   }

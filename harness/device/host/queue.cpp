@@ -6,6 +6,7 @@
 #include "harness/core/clock.h"
 #include "harness/core/errors.h"
 #include "harness/device/host/recorder.h"
+#include "harness/device/inserted_delay.h"
 
 namespace launchgap::host {
 namespace {
@@ -74,6 +75,7 @@ void Queue::launch(const kernels::KernelDescription& kernel,
                    kernels::LaunchShape shape,
                    void* const* arguments) {
   const std::int64_t begin_ns = recorder ? now_ns() : 0;
+  insert_delay();
   Task& task = next_slot();
   task.kernel = &kernel;
   task.shape = shape;

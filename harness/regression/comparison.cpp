@@ -148,9 +148,11 @@ class Comparison {
       if (!figures) break;  // the other one alone would be of no use
     }
     if (a && b) {
-      work.failures_in_a_row = 0;
       work.metrics.add(*a, *b, compared_as(work.work) ? &*compared_as_ : nullptr);
       work.done = work.metrics.decided(request_.pairs);
+    }
+    if (a && b && has_values(*a) && has_values(*b)) {
+      work.failures_in_a_row = 0;
       return;
     }
     ++failed_pairs_;
@@ -160,6 +162,11 @@ class Comparison {
                                  work.work.setup.text(),
                                  short_name(work.work.device),
                                  kMostFailuresInARow));
+  }
+
+  static bool has_values(const SessionFigures& figures) {
+    return std::ranges::any_of(figures.metrics,
+                               [](const MetricFigures& metric) { return !metric.runs.empty(); });
   }
 
   /// Of two cases, B's; kept in `compared_as_`.
@@ -236,12 +243,12 @@ class Comparison {
       report.notes.push_back(
           fmt::format("{} pair{} failed", failed_pairs_, failed_pairs_ == 1 ? "" : "s"));
     }
-    std::ranges::move(notes_, std::back_inserter(report.notes));
     if (report.count(Verdict::invalid) == report.results.size()) {
       report.invalid = report.results.empty()
                            ? notes_.empty() ? "no pair was measured" : notes_.front()
                            : report.results.front().reason;
     }
+    std::ranges::move(notes_, std::back_inserter(report.notes));
     return report;
   }
 

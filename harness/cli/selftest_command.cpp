@@ -1,0 +1,185 @@
+// launchgap selftest
+#include "harness/regression/selftest.h"
+
+#include <charconv>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "harness/cli/command.h"
+#include "harness/cli/what_to_measure.h"
+#include "harness/core/metric.h"
+#include "harness/core/output_file.h"
+#include "harness/core/printable.h"
+#include "harness/core/say.h"
+#include "harness/core/stop.h"
+#include "harness/core/text.h"
+#include "harness/core/version.h"
+#include "harness/regression/selftest_json.h"
+
+namespace launchgap::cli {
+namespace {
+
+using regression::Selftest;
+using regression::SelftestRequest;
+using regression::SelftestRow;
+
+struct Options {
+  std::size_t processes = 40, noop = 0, tries = 5;
+  std::string slowdown, json;
+  WhatToMeasure what;
+};
+
+/// "5%" or "5" as 0.05. Throws UsageError.
+double parse_percent(const std::string& text) {
+  double percent = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, percent);
+  const bool whole = rest == end || (rest + 1 == end && *rest == '%');
+  if (error != std::errc() || !whole || !(percent >= 0.1 && percent <= 1000))
+    throw UsageError(fmt::format("--slowdown '{}': write a percentage from 0.1 to 1000, as 5%",
+                                 printable(text)));
+  return percent / 100;
+}
+
+std::string share(std::optional<double> value) {
+  return value ? fmt::format("{:.2f} %", 100 * *value) : "–";
+}
+
+/// "2/400 [0.06, 1.79] %".
+std::string alarms_text(const SelftestRow& row) {
+  if (!row.alarm_interval) return "–";
+  return fmt::format("{}/{} [{:.2f}, {:.2f}] %",
+                     row.alarms,
+                     row.comparisons,
+                     100 * row.alarm_interval->low,
+                     100 * row.alarm_interval->high);
+}
+
+std::string slowdowns_text(const SelftestRow& row) {
+  const auto& slowdowns = row.slowdowns;
+  return slowdowns && slowdowns->tries > 0
+             ? fmt::format("{}/{}", slowdowns->found, slowdowns->tries)
+             : "–";
+}
+
+std::string remarks_of(const SelftestRow& row) {
+  const std::string name = fmt::format("{} {}", row.key.where.name.text(), row.key.metric);
+  std::string text;
+  if (!row.watched.empty()) text += fmt::format("{} is only watched: {}\n", name, row.watched);
+  if (row.too_noisy()) {
+    text += fmt::format(
+        "{}: the machine is too noisy, {} between processes, and this proves nothing (above {})\n",
+        name,
+        percent_text(*row.noise),
+        percent_text(regression::kMostNoise));
+  }
+  if (!row.slowdowns) return text;
+  const regression::Slowdowns& slowdowns = *row.slowdowns;
+  if (slowdowns.tries > 0) {
+    text += fmt::format(
+        "{}: {} were asked for, {} ns inserted into each call, and it became {:+.1f} "
+        "% slower\n",
+        name,
+        percent_text(slowdowns.asked),
+        slowdowns.delay_ns ? fmt::format("{:.1f}", *slowdowns.delay_ns) : "?",
+        100 * slowdowns.change.value_or(0));
+  }
+  if (!slowdowns.problem.empty()) text += fmt::format("{}: {}\n", name, slowdowns.problem);
+  return text;
+}
+
+std::string text_of(const Selftest& result) {
+  std::vector<std::vector<std::string>> rows = {{"case",
+                                                 "metric",
+                                                 "median",
+                                                 "noise",
+                                                 "lag-1",
+                                                 "false alarms",
+                                                 "erratic",
+                                                 "detectable",
+                                                 "A/A slower [95 %]",
+                                                 "found"}};
+  std::string remarks;
+  for (const SelftestRow& row : result.rows) {
+    rows.push_back({row.key.where.name.text(),
+                    row.key.metric,
+                    quantity(row.value, unit_of(row.key.metric)),
+                    share(row.noise),
+                    row.lag1 ? fmt::format("{:+.2f}", *row.lag1) : "–",
+                    share(row.false_alarm_rate),
+                    share(row.erratic_rate),
+                    share(row.detectable),
+                    alarms_text(row),
+                    slowdowns_text(row)});
+    remarks += remarks_of(row);
+  }
+  std::string text = table(rows);
+  text += fmt::format(
+      "compare states {} of false alarms; detectable is the slowdown that it finds in {} of all "
+      "comparisons.\n",
+      percent_text(regression::kStatedAlarmRate),
+      percent_text(regression::kPower));
+  for (const std::string& note : result.notes) remarks += note + "\n";
+  return text + remarks;
+}
+
+ExitCode test(const Options& options) {
+  SelftestRequest request;
+  request.run = options.what.run_options();
+  request.processes = options.processes;
+  request.noop = options.noop;
+  request.tries = options.tries;
+  if (!options.slowdown.empty()) request.slowdown = parse_percent(options.slowdown);
+  if (!options.json.empty()) check_output_place(options.json);
+  Selftest result;
+  bool stopped = false;
+  try {
+    regression::selftest(request, result);
+  } catch (const Stopped&) {
+    stopped = true;
+  }
+  const SignalWatch watch;
+  if (!options.json.empty()) write_file(options.json, regression::to_json(result).dump(1) + "\n");
+  if (!result.rows.empty()) answer_text(text_of(result));
+  if (stopped) {
+    say_line("Stopped early; what was found until then is above.");
+    return ExitCode::stopped_early;
+  }
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void add_selftest(CLI::App& app, Action& action) {
+  CLI::App* const command = app.add_subcommand(
+      "selftest", "How much processes vary here, how often compare is wrong, and what it finds");
+  auto options = std::make_shared<Options>();
+  options->what.filter = "^launch/null/";
+  command
+      ->add_option("--processes",
+                   options->processes,
+                   "Fresh processes one after the other, whose medians show the noise")
+      ->check(CLI::Range(10, 10000))
+      ->capture_default_str();
+  command
+      ->add_option("--noop",
+                   options->noop,
+                   "As many real comparisons of this launchgap with itself: what they find slower "
+                   "is a false alarm")
+      ->check(CLI::Range(0, 100000));
+  command->add_option("--slowdown",
+                      options->slowdown,
+                      "A percentage: real comparisons, where the calls of B take so much longer");
+  command->add_option("--tries", options->tries, "Comparisons with the slowdown, for each metric")
+      ->check(CLI::Range(1, 10000))
+      ->capture_default_str();
+  command->add_option("--json", options->json, "File for what was found, as JSON");
+  options->what.add_options(*command);
+  command->footer(
+      "Example: launchgap selftest --devices host --noop 20 --slowdown 5%\n"
+      "Exit codes: 0 whatever it finds, 3 it could not measure, 5 stopped early");
+  command->callback([options, &action] { action = [options] { return test(*options); }; });
+}
+
+}  // namespace launchgap::cli

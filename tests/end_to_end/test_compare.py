@@ -1,0 +1,253 @@
+"""`launchgap compare`: pairs of processes on fake GPUs, whose times are known, and on the host."""
+
+import json
+import re
+import signal
+import subprocess
+import time
+
+import pytest
+from shipped import LAUNCHGAP, NODES, environment, launchgap, records
+
+CASE = "allocation/latency/allocator:direct/bytes:256"
+ONE_CASE = ("--filter", f"^{CASE}$")
+STEADY = dict(alloc_ns={"constant": 200_000}, free_ns={"constant": 100_000}, process_factor_sigma=0)
+
+
+@pytest.fixture
+def node(tmp_path):
+    """Writes a node whose times are constant, but for the changes."""
+
+    def write(name, **changes):
+        node = json.loads((NODES / "one_a100.json").read_text())
+        node["devices"][0] |= STEADY | changes
+        path = tmp_path / f"{name}.json"
+        path.write_text(json.dumps(node))
+        return path
+
+    return write
+
+
+def arm(path, binary=LAUNCHGAP):
+    return f"{binary},LAUNCHGAP_FAKE_NODE={path}"
+
+
+def compare(*arguments, a, b, **extra):
+    return launchgap("compare", "--a", a, "--b", b, *arguments, *ONE_CASE, **extra)
+
+
+def verdicts(done):
+    """By metric: the last word of its row."""
+    rows = [line.split() for line in done.stdout.splitlines()]
+    return {row[1]: row[-1] for row in rows if len(row) > 2 and row[0].startswith(("allocation/", "launch/"))}
+
+
+def fake_binary(tmp_path, name, script):
+    """A program that says that it is launchgap, and then does what the script says."""
+    path = tmp_path / name
+    path.write_text(f'#!/bin/sh\nif [ "$1" = --version ]; then exec {LAUNCHGAP} --version; fi\n{script}\n')
+    path.chmod(0o755)
+    return path
+
+
+@pytest.mark.compares_times
+def test_what_is_slower_is_found_and_fails(node):
+    usual, slow = node("usual"), node("slow", alloc_ns={"constant": 220_000})
+    done = compare("--devices", "gpu", a=arm(usual), b=arm(slow), node=usual)
+    assert done.returncode == 4, done.stdout + done.stderr
+    assert verdicts(done)["call_ns"] == "slower" and verdicts(done)["free_ns"] == "same"
+    assert float(re.search(r"call_ns .* ([+-][\d.]+) % \[", done.stdout)[1]) == pytest.approx(10, abs=1)
+    assert "SIMULATED" in done.stdout
+    assert "(launchgap " in done.stdout, "which build each side is"
+
+
+@pytest.mark.compares_times
+def test_what_is_faster_is_no_failure(node):
+    usual, fast = node("usual"), node("fast", alloc_ns={"constant": 180_000})
+    done = compare("--devices", "gpu", a=arm(usual), b=arm(fast), node=usual)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert verdicts(done)["call_ns"] == "faster" and verdicts(done)["free_ns"] == "same"
+
+
+@pytest.mark.compares_times
+def test_more_pairs_end_early_where_the_verdict_is_clear(node, tmp_path):
+    usual, slow = node("usual"), node("slow", alloc_ns={"constant": 240_000})
+    done = launchgap(
+        "compare", "--a", arm(usual), "--b", arm(slow), "--devices", "gpu", *ONE_CASE, "--pairs", 40, "-o", tmp_path / "kept", node=usual
+    )
+    assert done.returncode == 4, done.stdout + done.stderr
+    sessions = [path for path in (tmp_path / "kept").iterdir() if path.is_dir()]
+    assert 16 <= len(sessions) <= 40, "40 pairs are 80 processes"
+
+
+@pytest.mark.compares_times
+def test_what_is_erratic_is_said_and_fails_if_it_is_asked_to(node):
+    usual = node("usual")
+    erratic = node("erratic", alloc_ns={"lognormal": {"median": 200_000, "sigma": 0.4}})
+    for asked, code in (((), 0), (("--gate-spread",), 4)):
+        done = launchgap("compare", "--a", arm(usual), "--b", arm(erratic), "--devices", "gpu", *ONE_CASE, *asked, node=usual)
+        assert "call_ns: erratic: within-run CV" in done.stdout, done.stdout
+        if verdicts(done)["call_ns"] == "slower":
+            pytest.skip("the machine made the median larger")
+        assert done.returncode == code, done.stdout
+
+
+def test_pairs_are_in_the_order_ab_ba_and_are_kept(node, tmp_path):
+    usual = node("usual")
+    done = launchgap("compare", "--a", arm(usual), "--b", arm(usual), "--devices", "gpu", *ONE_CASE, "-o", tmp_path / "kept", node=usual)
+    assert done.returncode in (0, 4), done.stderr
+    began = {}
+    for folder in (tmp_path / "kept").glob("pair-*/"):
+        session = json.loads((folder / "session.json").read_text())
+        began[folder.name] = (session["begin_utc"], (folder / "session.json").stat().st_mtime_ns)
+        assert session["filter"] == f"^{CASE}$" and session["replicates"] == 1
+    order = sorted(began, key=lambda name: began[name])
+    assert len(order) == 16
+    assert order[:4] == ["pair-001-1-a", "pair-001-1-b", "pair-002-1-b", "pair-002-1-a"]
+    again = launchgap("compare", "--a", arm(usual), "--b", arm(usual), "--devices", "gpu", *ONE_CASE, "-o", tmp_path / "kept", node=usual)
+    assert again.returncode == 2 and "not an empty folder" in again.stderr
+
+
+def test_two_cases_are_compared_on_the_host():
+    case = "allocation/latency/allocator:{}/bytes:65536"
+    done = launchgap(
+        "compare", "--a-case", case.format("direct"), "--b-case", case.format("mapped"), "--devices", "host"
+    )  # fmt: skip
+    assert done.returncode in (0, 4), done.stderr
+    assert case.format("mapped") in done.stdout and "allocator:direct" not in verdicts(done)
+    assert verdicts(done)["first_touch_ns"] == "slower", "its pages are new, and malloc's are not"
+
+
+def test_a_program_that_crashes_is_named_with_what_it_said_last(tmp_path):
+    crashing = fake_binary(tmp_path, "crashing", "echo 'no such chip' >&2; kill -SEGV $$")
+    done = compare("--devices", "host", a=LAUNCHGAP, b=crashing)
+    assert done.returncode == 3
+    assert "B, pair 1: it was killed by SIGSEGV, and said last: no such chip" in done.stdout
+    assert "after 3 failures in a row" in done.stdout and "3 pairs failed" in done.stdout
+
+
+def test_a_pair_that_failed_is_made_up_for(tmp_path):
+    once = fake_binary(
+        tmp_path, "once", f'if [ -e {tmp_path}/done ]; then exec {LAUNCHGAP} "$@"; fi; touch {tmp_path}/done; echo oh; exit 7'
+    )
+    done = compare("--devices", "host", a=LAUNCHGAP, b=once)
+    assert done.returncode in (0, 4), done.stdout
+    assert "B, pair 1: it exited with 7, and said last: oh" in done.stdout and "1 pair failed" in done.stdout
+    assert re.search(r"call_ns .* 8 +\w+$", done.stdout, flags=re.MULTILINE), "eight pairs all the same"
+
+
+def test_a_device_that_another_session_has_is_said(lock_dir, node):
+    usual = node("usual", alloc_ns={"constant": 3_000_000})
+    env = environment(usual, LAUNCHGAP_LOCK_DIR=str(lock_dir))
+    arguments = ["run", "--devices", "gpu", "--filter", f"^{CASE}$", "--runs", "50", "--no-report", "-o", lock_dir / "other"]
+    other = subprocess.Popen([LAUNCHGAP, *arguments], env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        records = lock_dir / "other" / "records"
+        while not (records.exists() and list(records.iterdir())):
+            assert other.poll() is None
+            time.sleep(0.05)
+        done = compare("--devices", "gpu", a=arm(usual), b=arm(usual), node=usual, LAUNCHGAP_LOCK_DIR=str(lock_dir))
+    finally:
+        other.send_signal(signal.SIGINT)
+        other.wait(60)
+    assert done.returncode == 3, done.stdout
+    assert re.search(r"A, pair 1: it failed: .* another session is measuring it", done.stdout), done.stdout
+    assert "after 3 failures in a row" in done.stdout
+
+
+def test_ctrl_c_keeps_what_was_measured(tmp_path):
+    kept = tmp_path / "kept"
+    arguments = ["compare", "--a", LAUNCHGAP, "--b", LAUNCHGAP, "--devices", "host", *ONE_CASE, "--pairs", "1000", "-o", kept]
+    going = subprocess.Popen(
+        [LAUNCHGAP, *arguments], env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    while not (kept / "pair-002-1-a").exists():
+        assert going.poll() is None
+        time.sleep(0.05)
+    going.send_signal(signal.SIGINT)
+    _, said = going.communicate(timeout=60)
+    assert going.returncode == 5
+    assert f"Stopped early; what was measured is in {kept}." in said
+    assert (kept / "pair-001-1-b" / "session.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "compare needs --a and --b"),
+        (("--a", LAUNCHGAP), "compare needs --a and --b"),
+        (("--a-case", CASE), "--a-case and --b-case go together"),
+        (("--a-case", CASE, "--b-case", CASE, "--filter", "x"), "--filter has nothing to choose"),
+        (("--a-case", CASE, "--b-case", "allocation/latency"), "no case passes"),
+        (("--a", LAUNCHGAP, "--b", "/nowhere/launchgap"), "there is no file /nowhere/launchgap"),
+        (("--a", LAUNCHGAP, "--b", __file__), "may not be executed"),
+        (("--a", LAUNCHGAP, "--b", "launchgap-of-nobody"), "there is no launchgap-of-nobody in PATH"),
+        (("--a", LAUNCHGAP, "--b", "/bin/true"), "is not launchgap"),
+        (("--a", LAUNCHGAP, "--b", ",X=1"), "it names no program"),
+        (("--a", LAUNCHGAP, "--b", f"{LAUNCHGAP},X"), "'X' is no variable with a value"),
+        (("--a", LAUNCHGAP, "--b", f"{LAUNCHGAP},=1"), "'=1' is no variable with a value"),
+        (("--a", LAUNCHGAP, "--b", f"{LAUNCHGAP},X=1,X=2"), "X is set twice"),
+        (("--a", LAUNCHGAP, "--b", f"{LAUNCHGAP},CUDA_LAUNCH_BLOCKING=1"), "CUDA_LAUNCH_BLOCKING would have no effect: workers"),
+        (("--a", LAUNCHGAP, "--b", f"{LAUNCHGAP},OMP_NUM_THREADS=1"), "OMP_NUM_THREADS would have no effect: launchgap sets"),
+        (("--a", LAUNCHGAP, "--b", f"{LAUNCHGAP},CUDA_VISIBLE_DEVICES=0"), "which --devices chooses"),
+        (("--a", LAUNCHGAP, "--b", LAUNCHGAP, "--pairs", 7), "--pairs"),
+        (("--a", LAUNCHGAP, "--b", LAUNCHGAP, "--devices", "GPU-none"), "GPU-none"),
+        (("--a", LAUNCHGAP, "--b", LAUNCHGAP, "--filter", "("), "not a regular expression"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_meant_is_refused(arguments, said):
+    done = launchgap("compare", *arguments)
+    assert done.returncode == 2 and said in done.stderr, done.stderr
+
+
+def test_a_gpu_that_was_asked_for_and_is_not_there():
+    done = compare("--devices", "gpu", a=LAUNCHGAP, b=LAUNCHGAP)
+    assert done.returncode == 77
+
+
+def test_a_comma_in_a_value_and_a_variable_that_is_heeded():
+    """OMP_PLACES is no variable of launchgap's; the difference is said, since the fingerprint has it."""
+    done = compare("--devices", "host", a=LAUNCHGAP, b=f"{LAUNCHGAP},OMP_PLACES={{0}}\\,{{1}}")
+    assert done.returncode in (0, 4), done.stderr
+    assert "A and B differ: environment.OMP_PLACES unknown → {0},{1}" in done.stdout
+
+
+# --- a delay that is inserted on purpose ---
+
+IDLE = ("--devices", "host", "--filter", "^launch/null/api:queue/")
+
+
+def delays(folder):
+    return [
+        (record.get("delay_ns"), record.get("delay_problem"))
+        for path in sorted(folder.glob("*-b/records/*.jsonl"))
+        for record in map(json.loads, path.read_text().splitlines())
+        if record["record"] == "end"
+    ]
+
+
+@pytest.mark.compares_times
+def test_a_delay_makes_each_launch_slower_and_is_measured(tmp_path):
+    kept = tmp_path / "kept"
+    done = launchgap("compare", "--a", LAUNCHGAP, "--b", f"{LAUNCHGAP},LAUNCHGAP_DELAY_NS=3000", *IDLE, "-o", kept)
+    assert done.returncode == 4, done.stdout + done.stderr
+    found = verdicts(done)
+    assert found["per_launch_ns"] == "slower" and found["roundtrip_ns"] == "slower"
+    assert "A and B differ: environment.LAUNCHGAP_DELAY_NS unknown → 3000" in done.stdout
+    measured = delays(kept)
+    assert len(measured) == 8 and not any(problem for _, problem in measured)
+    assert sorted(ns for ns, _ in measured)[4] == pytest.approx(3000, rel=0.3)
+
+
+def test_a_delay_that_is_too_short_is_said(run):
+    done, session = run("--devices", "host", "--runs", 1, "--filter", f"^{CASE}$", LAUNCHGAP_DELAY_NS="0.001")
+    assert done.returncode == 0, done.stderr
+    (end,) = [r for lines in records(session).values() for r in lines if r["record"] == "end"]
+    assert end["delay_problem"].startswith("0.001 ns were asked for") and end["delay_ns"] > 0.001
+
+
+@pytest.mark.parametrize("value", ["soon", "-1", "nan", "1e10", "5ns"])
+def test_a_delay_that_is_none_fails_the_run(run, value):
+    done, session = run("--devices", "host", "--runs", 1, "--filter", f"^{CASE}$", LAUNCHGAP_DELAY_NS=value)
+    assert done.returncode == 3
+    assert f"LAUNCHGAP_DELAY_NS is '{value}'" in done.stdout + done.stderr

@@ -1,0 +1,122 @@
+"""`launchgap selftest`: noise, false alarms and slowdowns, on fake GPUs whose noise is known and on the host."""
+
+import json
+import signal
+import subprocess
+import time
+
+import pytest
+from shipped import LAUNCHGAP, environment, launchgap
+
+CASE = "allocation/latency/allocator:direct/bytes:256"
+ONE_CASE = ("--filter", f"^{CASE}$", "--processes", 10)
+STEADY = dict(alloc_ns={"constant": 50_000}, free_ns={"constant": 25_000}, process_factor_sigma=0)
+
+
+def rows(path):
+    document = json.loads(path.read_text())
+    assert document["schema"] == "launchgap-selftest/1"
+    return {row["metric"]: row for row in document["rows"]}
+
+
+@pytest.mark.compares_times
+def test_a_steady_gpu_has_little_noise_and_slowdowns_are_found(make_node, tmp_path):
+    out = tmp_path / "found.json"
+    done = launchgap(
+        "selftest", "--devices", "gpu", *ONE_CASE, "--slowdown", "50%", "--tries", 1, "--noop", 1, "--json", out,
+        node=make_node(**STEADY),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    found = rows(out)
+    call = found["call_ns"]
+    assert call["processes"] == 10 and call["noise"] < 0.01 and not call["too_noisy"]
+    assert call["false_alarm_rate"] <= 0.005 and 0.02 <= call["detectable"] <= 0.03
+    assert call["comparisons"] == 1 and call["alarms"] == 0
+    assert call["slowdown"]["found"] == call["slowdown"]["tries"] == 1
+    assert call["slowdown"]["delay_ns"] == pytest.approx(25_000, rel=0.1)
+    assert call["slowdown"]["change"] == pytest.approx(0.5, abs=0.1)
+    assert found["free_ns"]["slowdown"]["problem"] == "no call that is delayed is within what it times"
+    assert "SIMULATED" in done.stdout
+    assert f"{CASE} call_ns: 50 % were asked for, " in done.stdout
+
+
+def test_a_machine_that_is_too_noisy_is_said_to_prove_nothing(make_node, tmp_path):
+    out = tmp_path / "found.json"
+    node = make_node(call_ns={"constant": 4000}, process_factor_sigma=0.3)
+    burst = ("--filter", "^launch/null/api:driver/mode:burst$", "--processes", 10)
+    done = launchgap("selftest", "--devices", "gpu", *burst, "--json", out, node=node)
+    assert done.returncode == 0, done.stderr
+    launch = rows(out)["per_launch_ns"]
+    assert launch["noise"] > 0.05 and launch["too_noisy"]
+    assert "detectable" not in launch or launch["detectable"] > 0.1
+    assert "the machine is too noisy" in done.stdout and "proves nothing" in done.stdout
+
+
+@pytest.mark.compares_times
+def test_on_the_host_a_large_slowdown_is_found_in_each_launch(tmp_path):
+    out = tmp_path / "found.json"
+    done = launchgap(
+        "selftest", "--devices", "host", "--filter", "^launch/null/api:queue/mode:burst$", "--processes", 10,
+        "--slowdown", "1000", "--tries", 1, "--json", out,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    launch = rows(out)["per_launch_ns"]
+    assert launch["slowdown"]["found"] == 1 and launch["slowdown"]["change"] > 3
+    assert launch["lag1"] is not None and launch["minimum"] >= 0.02
+    assert "SIMULATED" not in done.stdout
+
+
+def test_what_is_only_watched_has_no_rates(tmp_path):
+    out = tmp_path / "found.json"
+    done = launchgap("selftest", "--devices", "host", *ONE_CASE, "--json", out)
+    assert done.returncode == 0, done.stderr
+    for row in rows(out).values():
+        assert ("watched" in row) == ("false_alarm_rate" not in row)
+        if "watched" in row:
+            assert f"{CASE} {row['metric']} is only watched: " in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--slowdown", "much"), "--slowdown 'much'"),
+        (("--slowdown", "0%"), "--slowdown '0%'"),
+        (("--slowdown", "-5%"), "--slowdown"),
+        (("--slowdown", "5%%"), "--slowdown '5%%'"),
+        (("--slowdown", "nan"), "--slowdown 'nan'"),
+        (("--processes", 9), "--processes"),
+        (("--tries", 0), "--tries"),
+        (("--filter", "no/such/case"), "no case passes"),
+        (("--profile", "slow"), "profile"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(arguments, said):
+    done = launchgap("selftest", "--devices", "host", *arguments)
+    assert done.returncode == 2 and said in done.stderr, done.stderr
+
+
+def test_a_file_that_cannot_be_written_is_known_before_anything_is_measured(tmp_path):
+    done = launchgap("selftest", "--devices", "host", "--json", tmp_path / "nowhere" / "found.json")
+    assert done.returncode == 3 and "cannot be written" in done.stderr and done.stdout == ""
+
+
+def test_ctrl_c_ends_it_and_writes_what_it_found(tmp_path):
+    out = tmp_path / "found.json"
+    arguments = ["selftest", "--devices", "host", "--filter", f"^{CASE}$", "--processes", "10", "--noop", "10000"]
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    going = subprocess.Popen(
+        [LAUNCHGAP, *arguments, "--json", out],
+        env=environment(TMPDIR=str(temporary)),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while not list(temporary.glob("*/pair-*")):
+        assert going.poll() is None
+        time.sleep(0.02)
+    going.send_signal(signal.SIGINT)
+    answered, said = going.communicate(timeout=60)
+    assert going.returncode == 5 and "Stopped early" in said
+    assert rows(out)["call_ns"]["processes"] == 10 and "call_ns" in answered
+    assert list(temporary.iterdir()) == [], "temporary folders are gone"

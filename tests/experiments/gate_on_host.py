@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+"""Whether the gate's stated false-alarm rate and its power hold on this machine's host device: real comparisons.
+
+    tests/experiments/gate_on_host.py RESULTS.jsonl [--noop 400] [--tries 20] [--slowdown 10%] [--chunk 10]
+                                      [--build build] [-o FILE]
+
+Of launchgap with itself 400 comparisons, of which no more may be `slower` in `per_launch_ns` than the 99 % binomial bound
+of the stated rate; and 20 with a delay of 10 % in each launch of B, of which 18 must be found. They are made in chunks by
+`launchgap selftest`, and each chunk's answer is a line of RESULTS.jsonl: it can be stopped, and goes on where it was. The
+noise between processes is that of all chunks; above 3 % the machine is too noisy, and this proves nothing.
+
+The exit code is 0 if both hold, 1 if one does not, 2 if the machine was too noisy to prove anything. All of it takes about
+45 minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+CASE = "launch/null/api:queue/mode:burst"
+METRIC = "per_launch_ns"
+MOST_NOISE = 0.03
+LEAST_FOUND = 0.9
+
+
+def binomial_bound(trials: int, rate: float, confidence: float = 0.99) -> int:
+    """The smallest k with P(X <= k) >= confidence."""
+    term = (1 - rate) ** trials
+    total, k = term, 0
+    while total < confidence:
+        term *= (trials - k) / (k + 1) * rate / (1 - rate)
+        total += term
+        k += 1
+    return k
+
+
+def chunks_of(path: Path) -> list[dict]:
+    """What there is; a last line that was torn off is left out."""
+    chunks = []
+    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
+        try:
+            chunks.append(json.loads(line))
+        except json.JSONDecodeError:
+            print(f"{path}: a line that is not whole is left out", file=sys.stderr)
+    return chunks
+
+
+def one_chunk(build: Path, noop: int, tries: int, slowdown: str) -> dict:
+    """The row of a selftest, with when it was."""
+    begin = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "selftest.json"
+        command = [str(build / "bin/launchgap"), "selftest", "--devices", "host", "--filter", f"^{CASE}$"]
+        command += ["--processes", "20", "--noop", str(noop), "--json", str(out)]
+        if tries:
+            command += ["--slowdown", slowdown, "--tries", str(tries)]
+        done = subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
+        if done.returncode != 0:
+            sys.exit(f"selftest ended with {done.returncode}: what was found before is kept")
+        document = json.loads(out.read_text(encoding="utf-8"))
+    (row,) = [row for row in document["rows"] if row["metric"] == METRIC]
+    return {"begin_utc": begin, "load": os.getloadavg()[0], "launchgap": document["launchgap"], "row": row}
+
+
+def done_so_far(chunks: list[dict]) -> tuple[int, int]:
+    return (
+        sum(chunk["row"]["comparisons"] for chunk in chunks),
+        sum(chunk["row"].get("slowdown", {}).get("tries", 0) for chunk in chunks),
+    )
+
+
+def verdict(chunks: list[dict], slowdown: str) -> tuple[str, int]:
+    rows = [chunk["row"] for chunk in chunks]
+    comparisons, tries = done_so_far(chunks)
+    alarms, erratic = sum(row["alarms"] for row in rows), sum(row["erratic"] for row in rows)
+    slowed = [row["slowdown"] for row in rows if row.get("slowdown", {}).get("tries")]
+    found = sum(each["found"] for each in slowed)
+    noise = statistics.median(row["noise"] for row in rows)
+    rate = rows[0]["stated_rate"]
+    most = binomial_bound(comparisons, rate)
+    quiet = noise <= MOST_NOISE
+    sound = alarms <= most
+    strong = not tries or found >= LEAST_FOUND * tries
+    lines = [
+        f"{CASE} {METRIC}, {chunks[0]['begin_utc']} to {chunks[-1]['begin_utc']}, launchgap {chunks[0]['launchgap']}",
+        f"noise between processes  {100 * noise:.2f} % (median of {len(rows)} chunks, "
+        f"{100 * min(row['noise'] for row in rows):.2f} to {100 * max(row['noise'] for row in rows):.2f} %)",
+        f"A/A comparisons          {comparisons}, {alarms} slower, {erratic} erratic; of {100 * rate:.1f} % at most {most} "
+        f"are within the 99 % bound: {'yes' if sound else 'NO'}",
+    ]
+    if tries:
+        delay = statistics.mean(each["delay_ns"] for each in slowed)
+        change = statistics.mean(each["change"] for each in slowed)
+        lines.append(
+            f"slowdowns of {slowdown:<10}  {tries}, {found} found, at least {LEAST_FOUND * tries:.0f} must be: "
+            f"{'yes' if strong else 'NO'}; {delay:.1f} ns inserted, {100 * change:+.1f} % seen"
+        )
+    lines.append(
+        "verdict                  "
+        + ("it holds" if sound and strong else "IT DOES NOT HOLD")
+        + ("" if quiet else f", but the machine is too noisy (above {100 * MOST_NOISE:.0f} %): this proves nothing")
+    )
+    return "\n".join(lines), 2 if not quiet else 0 if sound and strong else 1
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("results", type=Path)
+    parser.add_argument("--noop", type=int, default=400)
+    parser.add_argument("--tries", type=int, default=20)
+    parser.add_argument("--slowdown", default="10%")
+    parser.add_argument("--chunk", type=int, default=10, help="comparisons of a chunk")
+    parser.add_argument("--build", type=Path, default=ROOT / "build")
+    parser.add_argument("-o", "--output", type=Path, help="file for what is printed at the end")
+    options = parser.parse_args()
+    chunks = chunks_of(options.results)
+    while True:
+        comparisons, tries = done_so_far(chunks)
+        noop = max(0, min(options.chunk, options.noop - comparisons))
+        # Spread over all of it, so that they see the same machine.
+        share = options.tries * (comparisons + noop) // options.noop if options.noop else options.tries
+        slow = max(0, share - tries)
+        if not noop and not slow:
+            break
+        chunk = one_chunk(options.build, noop, slow, options.slowdown)
+        chunks.append(chunk)
+        with options.results.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(chunk) + "\n")
+        print(f"{done_so_far(chunks)} of {(options.noop, options.tries)}", file=sys.stderr)
+    text, code = verdict(chunks, options.slowdown)
+    print(text)
+    if options.output:
+        options.output.write_text(text + "\n", encoding="utf-8")
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

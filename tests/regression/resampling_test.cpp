@@ -1,0 +1,90 @@
+#include "harness/regression/resampling.h"
+
+#include <cmath>
+#include <random>
+
+#include <gmock/gmock.h>
+
+namespace launchgap::regression {
+namespace {
+
+using testing::AllOf;
+using testing::Ge;
+using testing::Le;
+
+std::vector<double> normal_logs(double noise, std::size_t count, double drift = 0) {
+  std::mt19937_64 random(20261122);
+  std::normal_distribution<double> normal;
+  std::vector<double> logs;
+  for (std::size_t i = 0; i < count; ++i)
+    logs.push_back(noise * normal(random) + drift * static_cast<double>(i));
+  return logs;
+}
+
+TEST(Resampling, FindsTheRateAndTheDetectableSlowdown) {
+  struct Row {
+    double noise, least, most;  // of what can be detected
+  };
+  // With 8 pairs, noise s and no minimum 80 % are found of about 1.5 s.
+  for (const Row& row : {Row{0.001, 0.02, 0.0225}, Row{0.01, 0.02, 0.035}, Row{0.03, 0.04, 0.1}}) {
+    const PairedRule rule(8, 1, kPairedShare);
+    const ResampledPower power = resample(normal_logs(row.noise, 60), rule, 8, 1, 1);
+    EXPECT_LE(power.false_alarm_rate, 0.01) << row.noise;
+    ASSERT_TRUE(power.detectable) << row.noise;
+    EXPECT_THAT(*power.detectable, AllOf(Ge(row.least), Le(row.most))) << row.noise;
+  }
+}
+
+TEST(Resampling, KnowsWhatCannotBeDetected) {
+  const PairedRule rule(8, 1, kPairedShare);
+  EXPECT_FALSE(resample(normal_logs(2, 60), rule, 8, 1, 1).detectable);
+}
+
+TEST(Resampling, TakesTheDirectionOfTheMetric) {
+  const auto logs = normal_logs(0.01, 60);
+  const PairedRule larger(8, 1, kPairedShare), smaller(8, -1, kPairedShare);
+  EXPECT_NEAR(*resample(logs, larger, 8, 1, 1).detectable,
+              *resample(logs, smaller, 8, -1, 1).detectable,
+              2 * kDetectableStep);
+}
+
+TEST(Resampling, IsNotMisledByADrift) {
+  const PairedRule rule(8, 1, kPairedShare);
+  const ResampledPower power = resample(normal_logs(0.002, 60, 0.01), rule, 8, 1, 1);
+  EXPECT_LE(power.false_alarm_rate, 0.01);
+  EXPECT_LE(*power.detectable, 0.035);
+}
+
+TEST(Resampling, FindsTheRateOfErratic) {
+  std::mt19937_64 random(20261122);
+  std::normal_distribution<double> normal;
+  std::vector<ProcessSpread> processes;
+  for (int i = 0; i < 40; ++i) {
+    processes.push_back({std::exp(0.01 * normal(random)),
+                         0.05 * std::exp(0.2 * normal(random)),
+                         std::exp(0.1 * normal(random)),
+                         1});
+  }
+  EXPECT_LE(resample_erratic(processes, 8, 1), 0.02);
+  EXPECT_EQ(resample_erratic({}, 8, 1), 0);
+}
+
+TEST(Resampling, HasTheExactBinomialInterval) {
+  // scipy.stats.binomtest(k, n).proportion_ci(0.95, "exact")
+  struct Row {
+    std::size_t successes, trials;
+    double low, high;
+  };
+  for (const Row& row : {Row{0, 400, 0, 0.009179804583673406},
+                         Row{2, 400, 0.000606097809315731, 0.01794414460558558},
+                         Row{20, 20, 0.8315665, 1},
+                         Row{18, 20, 0.6830173, 0.9876515}}) {
+    const stats::Interval found = binomial_interval(row.successes, row.trials);
+    EXPECT_NEAR(found.low, row.low, 1e-6);
+    EXPECT_NEAR(found.high, row.high, 1e-6);
+  }
+  EXPECT_EQ(binomial_interval(0, 0).high, 1);
+}
+
+}  // namespace
+}  // namespace launchgap::regression
