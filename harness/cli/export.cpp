@@ -11,6 +11,7 @@
 #include "harness/measure/telemetry.h"
 #include "harness/recording/chrome_export.h"
 #include "harness/summary/all_tables.h"
+#include "harness/summary/google_benchmark.h"
 
 namespace launchgap::cli {
 namespace {
@@ -130,6 +131,21 @@ ExitCode export_chrome(const std::string& folder, const fs::path& output) {
   return ExitCode::done;
 }
 
+ExitCode export_google_benchmark(const std::string& folder, const fs::path& output) {
+  const SessionData session = read_session(folder);
+  std::error_code failed;
+  if (fs::is_directory(output, failed))
+    throw UsageError(fmt::format("{} is a folder: name a file with -o", output.string()));
+  const SignalWatch watch;
+  if (write_google_benchmark(session, output) == 0) {
+    throw UsageError(
+        fmt::format("{} has no times of plain or recorded runs: nothing is written", folder));
+  }
+  for (const std::string& problem : session.problems) say("launchgap: {}", problem);
+  answer("{}\n", output.string());
+  return session.problems.empty() ? ExitCode::done : ExitCode::failed;
+}
+
 }  // namespace
 
 void add_export(CLI::App& app, Action& action) {
@@ -143,21 +159,26 @@ void add_export(CLI::App& app, Action& action) {
       ->add_option("--format",
                    options->format,
                    "csv: devices, runs, summary, details and every sample, as RFC 4180; "
-                   "chrome-trace: the kept events, for Perfetto and Holistic Trace Analysis")
-      ->check(CLI::IsMember({"csv", "chrome-trace"}))
+                   "chrome-trace: the kept events, for Perfetto and Holistic Trace Analysis; "
+                   "google-benchmark: each process's medians as one JSON, for its compare.py")
+      ->check(CLI::IsMember({"csv", "chrome-trace", "google-benchmark"}))
       ->capture_default_str();
   command
       ->add_option("-o,--output",
                    options->output,
-                   "Folder to write, new or empty; of a chrome-trace also a .json or .json.gz")
+                   "Folder to write, new or empty; of a chrome-trace also a .json or .json.gz; of "
+                   "google-benchmark a file")
       ->required();
   command->footer(
       "Example: launchgap export results/tonight --format csv -o tonight-csv\n"
-      "         launchgap export results/my-job --format chrome-trace -o my-job.json.gz");
+      "         launchgap export results/my-job --format chrome-trace -o my-job.json.gz\n"
+      "         launchgap export results/tonight --format google-benchmark -o tonight.json");
   command->callback([options, &action] {
     action = [options] {
-      return options->format == "csv" ? export_csv(options->folder, options->output)
-                                      : export_chrome(options->folder, options->output);
+      if (options->format == "csv") return export_csv(options->folder, options->output);
+      if (options->format == "google-benchmark")
+        return export_google_benchmark(options->folder, options->output);
+      return export_chrome(options->folder, options->output);
     };
   });
 }

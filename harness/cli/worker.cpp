@@ -3,7 +3,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <optional>
-#include <unistd.h>
+#include <string>
+#include <vector>
 
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
@@ -27,8 +28,8 @@ constexpr const char* kHelp =
     "  --device host|<uuid>   the device; default: host\n"
     "  --profile quick|nightly|full\n"
     "  --benchmark_…          Google Benchmark's own options, such as --benchmark_filter=launch,\n"
-    "                         --benchmark_list_tests, --benchmark_repetitions=5, "
-    "--benchmark_out=FILE\n"
+    "                         --benchmark_list_tests, --benchmark_repetitions=5,\n"
+    "                         --benchmark_format=json, --benchmark_out=FILE\n"
     "\n"
     "`launchgap run` starts workers by `worker --job`, which is internal.\n"
     "Example: launchgap worker --device host --benchmark_filter=launch/null\n";
@@ -64,19 +65,46 @@ bool failed(const Run& run) {
   }
 }
 
-/// Counts cases that reported an error, since Google Benchmark's own exit code does not.
-class CountingReporter : public benchmark::ConsoleReporter {
+/// Counts cases that reported an error, since Google Benchmark's own exit code does not, and hands
+/// everything to the reporter that --benchmark_format names.
+class CountingReporter : public benchmark::BenchmarkReporter {
  public:
-  CountingReporter()
-      : ConsoleReporter(isatty(STDOUT_FILENO) == 1 && !std::getenv("NO_COLOR") ? OO_Color
-                                                                               : OO_None) {}
-
+  bool ReportContext(const Context& context) override { return shown_->ReportContext(context); }
   void ReportRuns(const std::vector<Run>& runs) override {
     for (const Run& run : runs) errors += failed(run);
-    ConsoleReporter::ReportRuns(runs);
+    shown_->ReportRuns(runs);
   }
+  void Finalize() override { shown_->Finalize(); }
   int errors = 0;
+
+ private:
+  benchmark::BenchmarkReporter* shown_ = benchmark::CreateDefaultDisplayReporter();  // never freed
 };
+
+/// Google Benchmark prints its usage for a format that it does not know, and ends as if all was
+/// well.
+void check_formats(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string argument = argv[i];
+    for (const std::string option : {"--benchmark_format=", "--benchmark_out_format="}) {
+      if (!argument.starts_with(option)) continue;
+      const std::string format = argument.substr(option.size());
+      if (format != "console" && format != "json" && format != "csv")
+        throw UsageError(
+            fmt::format("worker: {}{}: it can be console, json or csv", option, format));
+    }
+  }
+}
+
+/// The arguments, with colours off before any that the user chose where NO_COLOR asks for none.
+/// Otherwise Google Benchmark colours what goes to a terminal.
+std::vector<char*> with_colour_rule(int argc, char** argv) {
+  static std::string no_colour = "--benchmark_color=false";
+  std::vector<char*> all(argv, argv + argc);
+  if (std::getenv("NO_COLOR")) all.insert(all.begin() + 1, no_colour.data());
+  all.push_back(nullptr);
+  return all;
+}
 
 }  // namespace
 
@@ -94,10 +122,13 @@ ExitCode worker_main(int argc, char** argv) {
   }
   const std::string uuid = take_option(argc, argv, "--device", "host");
   const Profile profile = parse_profile(take_option(argc, argv, "--profile", "quick"));
-  benchmark::Initialize(&argc, argv);
+  check_formats(argc, argv);
+  std::vector<char*> arguments = with_colour_rule(argc, argv);
+  argc = static_cast<int>(arguments.size()) - 1;
+  benchmark::Initialize(&argc, arguments.data());
   if (argc > 1)
-    throw UsageError(
-        fmt::format("worker: '{}' is not known. `launchgap worker --help` shows what is", argv[1]));
+    throw UsageError(fmt::format(
+        "worker: '{}' is not known. `launchgap worker --help` shows what is", arguments[1]));
 
   const Backend& backend = backend_of_uuid(uuid);
   const std::unique_ptr<Device> device = backend.open(uuid, {});

@@ -103,6 +103,7 @@ class Telemetry::Gpu {
     for (const cuda::Gauge& gauge : state_.read())
       reading.values.emplace_back(gauge.name, gauge.value);
   }
+  std::map<std::string, std::string> settings() const { return state_.settings(); }
   LoadedLibrary loaded_library() const { return state_.loaded_library(); }
 
  private:
@@ -125,6 +126,11 @@ TelemetryReading Telemetry::read() {
   host_->read(reading);
   if (gpu_) gpu_->read(reading);
   return reading;
+}
+
+std::map<std::string, std::string> Telemetry::device_settings() const {
+  if (!gpu_) return {};
+  return gpu_->settings();
 }
 
 std::optional<LoadedLibrary> Telemetry::loaded_library() const {

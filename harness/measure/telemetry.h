@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -43,6 +44,9 @@ class Telemetry {
   TelemetryReading read();
   /// Why the device says nothing, where it does not.
   const std::string& device_problem() const { return device_problem_; }
+  /// How the device is set up, by the names that a run's fingerprint has; what it does not tell is
+  /// not there.
+  std::map<std::string, std::string> device_settings() const;
   /// NVML, where it was loaded.
   std::optional<LoadedLibrary> loaded_library() const;
 

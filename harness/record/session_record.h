@@ -25,7 +25,7 @@ struct HostFacts {
     field.unread("os", self.os);
     field.unread("kernel", self.kernel);
     field.may_lack("cpu_model", self.cpu_model);
-    field.unread("cores", self.cores);
+    field.may_lack("cores", self.cores);
     field.unread("memory_bytes", self.memory_bytes);
     field.unread("governor", self.governor);
     field.unread("numa_nodes", self.numa_nodes);

@@ -122,6 +122,7 @@ class MeasuredRun {
     record.environment_removed = removed_variables_;
     fingerprint_["environment"] = environment_to_compare(*record.environment);
     telemetry_ = std::make_unique<Telemetry>(device_->facts());
+    for (const auto& [key, value] : telemetry_->device_settings()) fingerprint_[key] = value;
     tracing_.prove(*device_);
     record.trace_state = tracing_.state();
     if (!fresh_ && wants_warm_up()) record.warm_up = warm_up_record();

@@ -116,6 +116,10 @@ TEST_F(FakeNvml, AnswersWithTheirTypesAndSizes) {
   EXPECT_EQ(ml.nvmlDeviceGetPowerUsage(device, &milliwatts), nvml::kNotSupported);
   char text[80];
   EXPECT_EQ(ml.nvmlSystemGetDriverVersion(text, 3), nvml::kInsufficientSize);
+  EXPECT_EQ(ml.nvmlDeviceGetVbiosVersion(device, text, sizeof text), nvml::kSuccess);
+  EXPECT_STREQ(text, "92.00.45.00.03");
+  EXPECT_EQ(ml.nvmlDeviceGetVbiosVersion(device, text, 3), nvml::kInsufficientSize);
+  EXPECT_EQ(get(ml.nvmlDeviceGetEnforcedPowerLimit), 400'000u);
   nvml::PciInfo pci{};
   EXPECT_EQ(ml.nvmlDeviceGetPciInfo_v3(device, &pci), nvml::kSuccess);
   EXPECT_STREQ(pci.bus_id, "00000000:01:00.0") << "with eight digits of domain";

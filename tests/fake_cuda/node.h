@@ -40,6 +40,7 @@ struct NvmlDescription {
   std::size_t memory_used_bytes = 0;
   int compute_mode = 0;  // cuda::nvml::ComputeMode
   bool persistence = true;
+  std::string vbios = "92.00.45.00.03";
   std::optional<int> mig_instances;  // none: not partitioned
   bool ecc = true;
   long long uncorrected_ecc_errors = 0;

@@ -73,6 +73,7 @@ NvmlDescription read_nvml(const std::optional<Value>& value, const DeviceDescrip
                         "memory_used_bytes",
                         "compute_mode",
                         "persistence",
+                        "vbios",
                         "mig_instances",
                         "ecc",
                         "uncorrected_ecc_errors",
@@ -117,6 +118,7 @@ NvmlDescription read_nvml(const std::optional<Value>& value, const DeviceDescrip
   nvml.compute_mode = read_name(
       *value, "compute_mode", Names{{"default", 0}, {"prohibited", 2}, {"exclusive process", 3}});
   nvml.persistence = value->boolean_or("persistence", nvml.persistence);
+  if (const auto vbios = value->find("vbios")) nvml.vbios = vbios->text("a version");
   if (value->find("mig_instances")) nvml.mig_instances = value->integer_or("mig_instances", 0, 0);
   nvml.ecc = value->boolean_or("ecc", nvml.ecc);
   nvml.uncorrected_ecc_errors = value->integer_or("uncorrected_ecc_errors", 0, 0);

@@ -214,6 +214,18 @@ EXPORT Result nvmlDeviceGetPowerManagementDefaultLimit(Device device, unsigned* 
       });
 }
 
+EXPORT Result nvmlDeviceGetEnforcedPowerLimit(Device device, unsigned* milliwatts) {
+  return get_number("nvmlDeviceGetEnforcedPowerLimit", device, milliwatts, [](const auto& its) {
+    return its.power_limit_mw;
+  });
+}
+
+EXPORT Result nvmlDeviceGetVbiosVersion(Device device, char* text, unsigned bytes) {
+  return with_device("nvmlDeviceGetVbiosVersion", device, [&](const NvmlDescription& its) {
+    return copy_text(its.vbios, text, bytes);
+  });
+}
+
 EXPORT Result nvmlDeviceGetGpuFabricInfo(Device device, FabricInfo* info) {
   return with_device(
       "nvmlDeviceGetGpuFabricInfo", device, [&](const NvmlDescription& its) -> Result {

@@ -4,6 +4,8 @@
 #include <array>
 #include <unistd.h>
 
+#include <fmt/format.h>
+
 #include "harness/core/errors.h"
 #include "harness/device/cuda/nvml_library.h"
 
@@ -81,9 +83,50 @@ class GpuState::Implementation {
     return gauges_;
   }
 
+  std::map<std::string, std::string> settings() const {
+    std::map<std::string, std::string> settings;
+    const auto put = [&](const char* name, const std::optional<std::string>& value) {
+      if (value && !value->empty()) settings[name] = *value;
+    };
+    put("driver", text(nvml_.nvmlSystemGetDriverVersion));
+    put("vbios", text(nvml_.nvmlDeviceGetVbiosVersion, device_));
+    auto milliwatts = asked<unsigned>(nvml_.nvmlDeviceGetEnforcedPowerLimit, device_);
+    if (!milliwatts) milliwatts = asked<unsigned>(nvml_.nvmlDeviceGetPowerManagementLimit, device_);
+    if (milliwatts) put("power_limit_w", fmt::format("{}", *milliwatts / 1000.0));
+    const auto set = asked<unsigned>(nvml_.nvmlDeviceGetApplicationsClock, device_, nvml::kSmClock);
+    const auto most = asked<unsigned>(nvml_.nvmlDeviceGetMaxClockInfo, device_, nvml::kSmClock);
+    if (set && most && *set < *most) put("application_clock_mhz", fmt::format("{}", *set));
+    const auto on_or_off = [](bool on) { return std::string(on ? "on" : "off"); };
+    if (const auto mode = asked<int>(nvml_.nvmlDeviceGetPersistenceMode, device_))
+      put("persistence", on_or_off(*mode != 0));
+    unsigned now = 0, pending = 0;
+    if (nvml_.nvmlDeviceGetMigMode &&
+        nvml_.nvmlDeviceGetMigMode(device_, &now, &pending) == nvml::kSuccess)
+      put("mig", on_or_off(now != 0));
+    return settings;
+  }
+
   const LoadedLibrary& loaded_library() const { return nvml_.facts; }
 
  private:
+  /// A number by a function whose last argument takes it; absent where there is no such function.
+  template <class Value, class... Types, class... Arguments>
+  static std::optional<Value> asked(nvml::Result (*function)(Types...), Arguments... arguments) {
+    Value value{};
+    if (!function || function(arguments..., &value) != nvml::kSuccess) return std::nullopt;
+    return value;
+  }
+
+  /// A text, likewise.
+  template <class... Types, class... Arguments>
+  static std::optional<std::string> text(nvml::Result (*function)(Types...),
+                                         Arguments... arguments) {
+    std::array<char, 128> text{};
+    if (!function || function(arguments..., text.data(), text.size() - 1) != nvml::kSuccess)
+      return std::nullopt;
+    return std::string(text.data());
+  }
+
   template <class Value>
   bool add(std::string_view name, nvml::Result (*function)(nvml::Device, Value*), double scale) {
     Value value{};
@@ -139,6 +182,10 @@ GpuState::GpuState(GpuState&&) noexcept = default;
 
 std::vector<Gauge> GpuState::read() {
   return implementation_->read();
+}
+
+std::map<std::string, std::string> GpuState::settings() const {
+  return implementation_->settings();
 }
 
 LoadedLibrary GpuState::loaded_library() const {

@@ -1,6 +1,7 @@
 // What the driver knows of a GPU's state: clocks, heat, power and why clocks are held down.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,6 +29,10 @@ class GpuState {
 
   /// About a millisecond; never throws. What failed is left out.
   std::vector<Gauge> read();
+  /// What was set up before, by the names that a run's fingerprint has: `driver`, `vbios`,
+  /// `power_limit_w`, `application_clock_mhz` if it is below the highest clock, `persistence`,
+  /// `mig`.
+  std::map<std::string, std::string> settings() const;
   LoadedLibrary loaded_library() const;
 
  private:

@@ -157,6 +157,8 @@ static_assert(sizeof(FabricInfo) == 28 && offsetof(FabricInfo, state) == 24);
   X(nvmlDeviceGetApplicationsClock, false, Result(Device device, Clock clock, unsigned* mhz))     \
   X(nvmlDeviceGetPowerManagementLimit, false, Result(Device device, unsigned* milliwatts))        \
   X(nvmlDeviceGetPowerManagementDefaultLimit, false, Result(Device device, unsigned* milliwatts)) \
+  X(nvmlDeviceGetEnforcedPowerLimit, false, Result(Device device, unsigned* milliwatts))          \
+  X(nvmlDeviceGetVbiosVersion, false, Result(Device device, char* text, unsigned bytes))          \
   X(nvmlDeviceGetGpuFabricInfo, false, Result(Device device, FabricInfo* info))                   \
   X(nvmlDeviceGetPerformanceState, false, Result(Device device, int* state))                      \
   X(nvmlDeviceGetClockInfo, false, Result(Device device, Clock clock, unsigned* megahertz))       \
