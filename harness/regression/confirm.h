@@ -2,7 +2,7 @@
 #pragma once
 
 #include "harness/regression/check.h"
-#include "harness/regression/comparison.h"
+#include "harness/regression/compare.h"
 
 namespace launchgap::regression {
 

@@ -176,7 +176,8 @@ void History::accept(const AcceptedLevel& level) {
 std::vector<Rate> History::rates() const {
   std::vector<Rate> rates;
   Statement rows = database_.statement(
-      fmt::format("SELECT {}, r.kind, max(r.measured_s), r.noise, r.false_alarm_rate, r.detectable "
+      fmt::format("SELECT {}, r.kind, max(r.measured_s), r.noise, r.false_alarm_rate, "
+                  "r.detectable, r.erratic_rate "
                   "FROM rates r "
                   "JOIN series ON series.id = r.series GROUP BY r.series, r.kind",
                   kKeyColumns));
@@ -185,7 +186,7 @@ std::vector<Rate> History::rates() const {
                      rows.text(5) == name_of(Kind::pairs) ? Kind::pairs : Kind::history,
                      rows.integer(6),
                      rows.maybe_number(7),
-                     {rows.number(8), rows.maybe_number(9)}});
+                     {rows.number(8), rows.maybe_number(9), rows.maybe_number(10)}});
   }
   return rates;
 }
@@ -195,8 +196,8 @@ void History::add_rates(const std::vector<Rate>& rates) {
   series_.clear();  // what was numbered in a transaction that failed is not there
   Statement insert = database_.statement(
       "INSERT OR REPLACE INTO rates (series, kind, measured_s, noise, false_alarm_rate, "
-      "detectable) "
-      "VALUES (?, ?, ?, ?, ?, ?)");
+      "detectable, erratic_rate) "
+      "VALUES (?, ?, ?, ?, ?, ?, ?)");
   for (const Rate& rate : rates) {
     insert
         .with(series_number(rate.key, rate.key.where.device),
@@ -204,7 +205,8 @@ void History::add_rates(const std::vector<Rate>& rates) {
               rate.measured_s,
               rate.noise,
               rate.power.false_alarm_rate,
-              rate.power.detectable)
+              rate.power.detectable,
+              rate.power.erratic_rate)
         .run();
   }
   transaction.commit();

@@ -94,6 +94,7 @@ std::string properties_of(const Result& result) {
   if (result.power) {
     properties.add("false_alarm_rate", result.power->false_alarm_rate);
     properties.add("detectable", result.power->detectable);
+    properties.add("erratic_rate", result.power->erratic_rate);
   }
   for (const KeyChange& change : result.changed) properties.add("changed", text_of({change}));
   return properties.text();

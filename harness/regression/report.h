@@ -32,8 +32,9 @@ std::string text_of(const std::vector<KeyChange>& changes);
 
 /// How often a rule is wrong on this machine, and what it can see; see selftest.h.
 struct MeasuredPower {
-  double false_alarm_rate = 0;       // of one metric in one comparison or night, from 0 to 1
-  std::optional<double> detectable;  // smallest slowdown that is found in 80 % of all cases: 0.05
+  double false_alarm_rate = 0;         // of one metric in one comparison or night, from 0 to 1
+  std::optional<double> detectable;    // smallest slowdown that is found in 80 % of all cases: 0.05
+  std::optional<double> erratic_rate;  // how often it calls erratic what is not
 };
 
 struct Result {

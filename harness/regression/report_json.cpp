@@ -32,6 +32,7 @@ Json power_json(const MeasuredPower& power) {
   Json json = Json::object();
   put(json, "false_alarm_rate", power.false_alarm_rate);
   put(json, "detectable", power.detectable);
+  put(json, "erratic_rate", power.erratic_rate);
   return json;
 }
 

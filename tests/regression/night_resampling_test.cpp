@@ -1,0 +1,64 @@
+#include "harness/regression/night_resampling.h"
+
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace launchgap::regression {
+namespace {
+
+std::vector<Night> nights(std::size_t count, double noise, double slow_share = 0) {
+  std::mt19937_64 random(3);
+  std::normal_distribution<double> normal;
+  std::uniform_real_distribution<double> uniform;
+  std::vector<Night> nights;
+  for (std::size_t i = 0; i < count; ++i) {
+    Night night;
+    night.value =
+        2000 * std::exp(noise * normal(random)) * (uniform(random) < slow_share ? 1.2 : 1);
+    night.spread = {0.02 * std::exp(0.1 * normal(random)), 0.01, 1.1, 1};
+    nights.push_back(night);
+  }
+  return nights;
+}
+
+TEST(NightResampling, FindsLessWhereNightsVaryMore) {
+  const auto calm = resample_nights(nights(60, 0.005), Direction::lower_is_better, 0, 1);
+  const auto loud = resample_nights(nights(60, 0.02), Direction::lower_is_better, 0, 1);
+  ASSERT_TRUE(calm && loud);
+  EXPECT_NEAR(calm->noise, 0.005, 0.002);
+  EXPECT_NEAR(loud->noise, 0.02, 0.006);
+  EXPECT_LE(calm->power.false_alarm_rate, 0.001);
+  EXPECT_LE(loud->power.false_alarm_rate, 0.001);
+  ASSERT_TRUE(calm->power.detectable && loud->power.detectable);
+  EXPECT_LT(*calm->power.detectable, 0.045);  // 3 % count at all
+  EXPECT_GE(*calm->power.detectable, 0.03);
+  EXPECT_GT(*loud->power.detectable, 0.06);
+  EXPECT_LT(*loud->power.detectable, 0.12);
+  EXPECT_LE(*calm->power.erratic_rate, 0.001);
+}
+
+TEST(NightResampling, SmallStepsAreNotFoundWhereTheyDoNotCount) {
+  const auto power = resample_nights(nights(60, 0.002), Direction::lower_is_better, 200, 1);
+  ASSERT_TRUE(power && power->power.detectable);
+  EXPECT_NEAR(*power->power.detectable, 0.1, 0.01);  // 200 ns of 2,000
+}
+
+TEST(NightResampling, ThroughputIsSlowerWhereItIsLess) {
+  const auto power = resample_nights(nights(60, 0.005), Direction::higher_is_better, 0, 1);
+  ASSERT_TRUE(power && power->power.detectable);
+  EXPECT_LT(*power->power.detectable, 0.05);
+}
+
+TEST(NightResampling, IsAbsentWhereItWouldSayNothing) {
+  EXPECT_FALSE(resample_nights(nights(39, 0.01), Direction::lower_is_better, 0, 1));
+  EXPECT_FALSE(resample_nights(nights(60, 0.005, 0.3), Direction::lower_is_better, 0, 1));
+  std::vector<Night> with_zero = nights(60, 0.01);
+  with_zero[5].value = 0;
+  EXPECT_FALSE(resample_nights(with_zero, Direction::lower_is_better, 0, 1));
+}
+
+}  // namespace
+}  // namespace launchgap::regression
