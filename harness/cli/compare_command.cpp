@@ -1,6 +1,4 @@
 // launchgap compare
-#include "harness/regression/compare.h"
-
 #include <memory>
 
 #include <fmt/format.h>
@@ -11,6 +9,7 @@
 #include "harness/core/say.h"
 #include "harness/core/stop.h"
 #include "harness/core/text.h"
+#include "harness/regression/compare.h"
 
 namespace launchgap::cli {
 namespace {

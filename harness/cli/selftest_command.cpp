@@ -1,6 +1,4 @@
 // launchgap selftest
-#include "harness/regression/selftest.h"
-
 #include <charconv>
 #include <memory>
 
@@ -15,6 +13,7 @@
 #include "harness/core/stop.h"
 #include "harness/core/text.h"
 #include "harness/core/version.h"
+#include "harness/regression/selftest.h"
 #include "harness/regression/selftest_json.h"
 
 namespace launchgap::cli {

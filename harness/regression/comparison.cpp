@@ -1,5 +1,3 @@
-#include "harness/regression/compare.h"
-
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -11,6 +9,7 @@
 #include "harness/core/stop.h"
 #include "harness/core/temporary_folder.h"
 #include "harness/measure/benchmark.h"
+#include "harness/regression/compare.h"
 #include "harness/regression/paired_metrics.h"
 #include "harness/regression/paired_process.h"
 #include "harness/run/filter.h"

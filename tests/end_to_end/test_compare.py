@@ -73,7 +73,19 @@ def test_what_is_faster_is_no_failure(node):
 def test_more_pairs_end_early_where_the_verdict_is_clear(node, tmp_path):
     usual, slow = node("usual"), node("slow", alloc_ns={"constant": 240_000})
     done = launchgap(
-        "compare", "--a", arm(usual), "--b", arm(slow), "--devices", "gpu", *ONE_CASE, "--pairs", 40, "-o", tmp_path / "kept", node=usual
+        "compare",
+        "--a",
+        arm(usual),
+        "--b",
+        arm(slow),
+        "--devices",
+        "gpu",
+        *ONE_CASE,
+        "--pairs",
+        40,
+        "-o",
+        tmp_path / "kept",
+        node=usual,
     )
     assert done.returncode == 4, done.stdout + done.stderr
     sessions = [path for path in (tmp_path / "kept").iterdir() if path.is_dir()]
@@ -85,7 +97,9 @@ def test_what_is_erratic_is_said_and_fails_if_it_is_asked_to(node):
     usual = node("usual")
     erratic = node("erratic", alloc_ns={"lognormal": {"median": 200_000, "sigma": 0.4}})
     for asked, code in (((), 0), (("--gate-spread",), 4)):
-        done = launchgap("compare", "--a", arm(usual), "--b", arm(erratic), "--devices", "gpu", *ONE_CASE, *asked, node=usual)
+        done = launchgap(
+            "compare", "--a", arm(usual), "--b", arm(erratic), "--devices", "gpu", *ONE_CASE, *asked, node=usual
+        )
         assert "call_ns: erratic: within-run CV" in done.stdout, done.stdout
         if verdicts(done)["call_ns"] == "slower":
             pytest.skip("the machine made the median larger")
@@ -94,7 +108,9 @@ def test_what_is_erratic_is_said_and_fails_if_it_is_asked_to(node):
 
 def test_pairs_are_in_the_order_ab_ba_and_are_kept(node, tmp_path):
     usual = node("usual")
-    done = launchgap("compare", "--a", arm(usual), "--b", arm(usual), "--devices", "gpu", *ONE_CASE, "-o", tmp_path / "kept", node=usual)
+    done = launchgap(
+        "compare", "--a", arm(usual), "--b", arm(usual), "--devices", "gpu", *ONE_CASE, "-o", tmp_path / "kept", node=usual
+    )
     assert done.returncode in (0, 4), done.stderr
     began = {}
     for folder in (tmp_path / "kept").glob("pair-*/"):
@@ -104,7 +120,9 @@ def test_pairs_are_in_the_order_ab_ba_and_are_kept(node, tmp_path):
     order = sorted(began, key=lambda name: began[name])
     assert len(order) == 16
     assert order[:4] == ["pair-001-1-a", "pair-001-1-b", "pair-002-1-b", "pair-002-1-a"]
-    again = launchgap("compare", "--a", arm(usual), "--b", arm(usual), "--devices", "gpu", *ONE_CASE, "-o", tmp_path / "kept", node=usual)
+    again = launchgap(
+        "compare", "--a", arm(usual), "--b", arm(usual), "--devices", "gpu", *ONE_CASE, "-o", tmp_path / "kept", node=usual
+    )
     assert again.returncode == 2 and "not an empty folder" in again.stderr
 
 
@@ -128,7 +146,9 @@ def test_a_program_that_crashes_is_named_with_what_it_said_last(tmp_path):
 
 def test_a_pair_that_failed_is_made_up_for(tmp_path):
     once = fake_binary(
-        tmp_path, "once", f'if [ -e {tmp_path}/done ]; then exec {LAUNCHGAP} "$@"; fi; touch {tmp_path}/done; echo oh; exit 7'
+        tmp_path,
+        "once",
+        f'if [ -e {tmp_path}/done ]; then exec {LAUNCHGAP} "$@"; fi; touch {tmp_path}/done; echo oh; exit 7',
     )
     done = compare("--devices", "host", a=LAUNCHGAP, b=once)
     assert done.returncode in (0, 4), done.stdout
@@ -157,7 +177,20 @@ def test_a_device_that_another_session_has_is_said(lock_dir, node):
 
 def test_ctrl_c_keeps_what_was_measured(tmp_path):
     kept = tmp_path / "kept"
-    arguments = ["compare", "--a", LAUNCHGAP, "--b", LAUNCHGAP, "--devices", "host", *ONE_CASE, "--pairs", "1000", "-o", kept]
+    arguments = [
+        "compare",
+        "--a",
+        LAUNCHGAP,
+        "--b",
+        LAUNCHGAP,
+        "--devices",
+        "host",
+        *ONE_CASE,
+        "--pairs",
+        "1000",
+        "-o",
+        kept,
+    ]
     going = subprocess.Popen(
         [LAUNCHGAP, *arguments], env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -187,8 +220,8 @@ def test_ctrl_c_keeps_what_was_measured(tmp_path):
         (("--a", LAUNCHGAP, "--b", f"{LAUNCHGAP},X"), "'X' is no variable with a value"),
         (("--a", LAUNCHGAP, "--b", f"{LAUNCHGAP},=1"), "'=1' is no variable with a value"),
         (("--a", LAUNCHGAP, "--b", f"{LAUNCHGAP},X=1,X=2"), "X is set twice"),
-        (("--a", LAUNCHGAP, "--b", f"{LAUNCHGAP},CUDA_LAUNCH_BLOCKING=1"), "CUDA_LAUNCH_BLOCKING would have no effect: workers"),
-        (("--a", LAUNCHGAP, "--b", f"{LAUNCHGAP},OMP_NUM_THREADS=1"), "OMP_NUM_THREADS would have no effect: launchgap sets"),
+        (("--a", LAUNCHGAP, "--b", f"{LAUNCHGAP},CUDA_LAUNCH_BLOCKING=1"), "CUDA_LAUNCH_BLOCKING would have no effect: work"),
+        (("--a", LAUNCHGAP, "--b", f"{LAUNCHGAP},OMP_NUM_THREADS=1"), "OMP_NUM_THREADS would have no effect: launchgap"),
         (("--a", LAUNCHGAP, "--b", f"{LAUNCHGAP},CUDA_VISIBLE_DEVICES=0"), "which --devices chooses"),
         (("--a", LAUNCHGAP, "--b", LAUNCHGAP, "--pairs", 7), "--pairs"),
         (("--a", LAUNCHGAP, "--b", LAUNCHGAP, "--devices", "GPU-none"), "GPU-none"),
@@ -248,6 +281,6 @@ def test_a_delay_that_is_too_short_is_said(run):
 
 @pytest.mark.parametrize("value", ["soon", "-1", "nan", "1e10", "5ns"])
 def test_a_delay_that_is_none_fails_the_run(run, value):
-    done, session = run("--devices", "host", "--runs", 1, "--filter", f"^{CASE}$", LAUNCHGAP_DELAY_NS=value)
+    done, _ = run("--devices", "host", "--runs", 1, "--filter", f"^{CASE}$", LAUNCHGAP_DELAY_NS=value)
     assert done.returncode == 3
     assert f"LAUNCHGAP_DELAY_NS is '{value}'" in done.stdout + done.stderr
