@@ -81,9 +81,9 @@ std::string text_of(const Report& report) {
 
 ExitCode compare_arms(const Options& options) {
   const SignalWatch watch;
-  const CompareRequest request = request_of(options);
-  const auto plan = plan_pairs(request);
   try {
+    const CompareRequest request = request_of(options);
+    const auto plan = plan_pairs(request);
     const Report report = regression::compare(request, plan);
     answer_text(text_of(report));
     return report.exit_code();

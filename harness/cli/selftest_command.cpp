@@ -131,6 +131,7 @@ ExitCode test(const Options& options) {
   request.tries = options.tries;
   if (!options.slowdown.empty()) request.slowdown = parse_percent(options.slowdown);
   if (!options.json.empty()) check_output_place(options.json);
+  const SignalWatch watch;
   Selftest result;
   bool stopped = false;
   try {
@@ -138,7 +139,6 @@ ExitCode test(const Options& options) {
   } catch (const Stopped&) {
     stopped = true;
   }
-  const SignalWatch watch;
   if (!options.json.empty()) write_file(options.json, regression::to_json(result).dump(1) + "\n");
   if (!result.rows.empty()) answer_text(text_of(result));
   if (stopped) {

@@ -136,6 +136,27 @@ def test_two_cases_are_compared_on_the_host():
     assert verdicts(done)["first_touch_ns"] == "slower", "its pages are new, and malloc's are not"
 
 
+def test_two_cases_without_a_common_metric_cannot_be_compared():
+    done = launchgap("compare", "--a-case", CASE, "--b-case", "launch/null/api:queue/mode:burst", "--devices", "host")
+    assert done.returncode == 3
+    assert "Nothing could be compared: the two cases have no metric in common" in done.stdout
+
+
+def test_a_simulated_gpu_beside_a_real_one_proves_nothing(node, tmp_path):
+    """B's sessions are written over as if they were of a GPU that is there."""
+    real = fake_binary(
+        tmp_path,
+        "real",
+        f"""{LAUNCHGAP} "$@" || exit
+        for last; do :; done
+        sed -i 's/"simulated":true/"simulated":false/g' "$last"/session.json "$last"/records/*.jsonl""",
+    )
+    usual = node("usual")
+    done = compare("--devices", "gpu", a=arm(usual), b=arm(usual, real), node=usual)
+    assert done.returncode == 3, done.stdout
+    assert "Nothing could be compared: A is simulated, and the other is not" in done.stdout
+
+
 def test_a_program_that_crashes_is_named_with_what_it_said_last(tmp_path):
     crashing = fake_binary(tmp_path, "crashing", "echo 'no such chip' >&2; kill -SEGV $$")
     done = compare("--devices", "host", a=LAUNCHGAP, b=crashing)
@@ -220,7 +241,7 @@ def test_ctrl_c_keeps_what_was_measured(tmp_path):
         (("--a", LAUNCHGAP, "--b", f"{LAUNCHGAP},X"), "'X' is no variable with a value"),
         (("--a", LAUNCHGAP, "--b", f"{LAUNCHGAP},=1"), "'=1' is no variable with a value"),
         (("--a", LAUNCHGAP, "--b", f"{LAUNCHGAP},X=1,X=2"), "X is set twice"),
-        (("--a", LAUNCHGAP, "--b", f"{LAUNCHGAP},CUDA_LAUNCH_BLOCKING=1"), "CUDA_LAUNCH_BLOCKING would have no effect: work"),
+        (("--a", LAUNCHGAP, "--b", f"{LAUNCHGAP},CUDA_LAUNCH_BLOCKING=1"), "CUDA_LAUNCH_BLOCKING would have no effect: "),
         (("--a", LAUNCHGAP, "--b", f"{LAUNCHGAP},OMP_NUM_THREADS=1"), "OMP_NUM_THREADS would have no effect: launchgap"),
         (("--a", LAUNCHGAP, "--b", f"{LAUNCHGAP},CUDA_VISIBLE_DEVICES=0"), "which --devices chooses"),
         (("--a", LAUNCHGAP, "--b", LAUNCHGAP, "--pairs", 7), "--pairs"),
