@@ -1,6 +1,4 @@
 // launchgap compare
-#include "harness/regression/compare.h"
-
 #include <memory>
 
 #include <fmt/format.h>
@@ -11,6 +9,7 @@
 #include "harness/core/say.h"
 #include "harness/core/stop.h"
 #include "harness/core/text.h"
+#include "harness/regression/compare.h"
 
 namespace launchgap::cli {
 namespace {
@@ -82,9 +81,9 @@ std::string text_of(const Report& report) {
 
 ExitCode compare_arms(const Options& options) {
   const SignalWatch watch;
-  const CompareRequest request = request_of(options);
-  const auto plan = plan_pairs(request);
   try {
+    const CompareRequest request = request_of(options);
+    const auto plan = plan_pairs(request);
     const Report report = regression::compare(request, plan);
     answer_text(text_of(report));
     return report.exit_code();

@@ -1,6 +1,4 @@
 // launchgap selftest
-#include "harness/regression/selftest.h"
-
 #include <charconv>
 #include <memory>
 
@@ -15,6 +13,7 @@
 #include "harness/core/stop.h"
 #include "harness/core/text.h"
 #include "harness/core/version.h"
+#include "harness/regression/selftest.h"
 #include "harness/regression/selftest_json.h"
 
 namespace launchgap::cli {
@@ -132,6 +131,7 @@ ExitCode test(const Options& options) {
   request.tries = options.tries;
   if (!options.slowdown.empty()) request.slowdown = parse_percent(options.slowdown);
   if (!options.json.empty()) check_output_place(options.json);
+  const SignalWatch watch;
   Selftest result;
   bool stopped = false;
   try {
@@ -139,7 +139,6 @@ ExitCode test(const Options& options) {
   } catch (const Stopped&) {
     stopped = true;
   }
-  const SignalWatch watch;
   if (!options.json.empty()) write_file(options.json, regression::to_json(result).dump(1) + "\n");
   if (!result.rows.empty()) answer_text(text_of(result));
   if (stopped) {

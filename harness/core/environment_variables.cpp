@@ -79,7 +79,8 @@ constexpr EnvironmentVariable kVariables[] = {
     {"LAUNCHGAP_DELAY_NS",
      set,
      "nanoseconds that each call which launches or allocates takes longer, on purpose: `selftest` "
-     "sets it to see whether `compare` finds it. Part of the fingerprint; `check` has such sessions "
+     "sets it to see whether `compare` finds it. Part of the fingerprint; `check` has such "
+     "sessions "
      "as invalid"},
     {"LD_DEBUG", set, "in probes of the doctor, and in a program that it watches"},
     {"LD_DEBUG_OUTPUT", set, "beside LD_DEBUG: a file in a folder that is removed afterwards"},

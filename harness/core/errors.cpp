@@ -20,13 +20,17 @@ constexpr ExitCodeInfo kExitCodes[] = {
      "a case failed or was invalid, a device was not usable, could not be listed or is being "
      "measured by another session, the disk was full, `report` or `export` met a record that "
      "cannot be read or is there twice, `report` could not draw, the tool of `investigate` is not "
-     "there, failed or wrote no report, `join` found nothing to join, or the answer on standard "
+     "there, failed or wrote no report, `join` found nothing to join, `compare` or `selftest` "
+     "could measure nothing, or the answer on standard "
      "output "
      "was lost (a reader that has seen enough, such as `head`, is no loss)"},
-    {ExitCode::regression, "a confirmed regression", "reserved: no command decides that yet"},
+    {ExitCode::regression,
+     "a confirmed regression",
+     "`compare` found a metric slower, or with `--gate-spread` erratic"},
     {ExitCode::stopped_early,
      "stopped early",
-     "`run` or `investigate` got SIGINT, SIGTERM or SIGHUP; what was measured is kept. Other "
+     "`run`, `investigate`, `compare` or `selftest` got SIGINT, SIGTERM or SIGHUP; what was "
+     "measured is kept. Other "
      "commands end by the signal itself and leave nothing half written"},
     {ExitCode::no_gpu,
      "a GPU was asked for and there is none",

@@ -39,13 +39,14 @@ struct PairedWork {
 
 /// Looks at the machine and finds out what is to be measured. The cases of a process configuration
 /// are several works where their names are longer than a filter may be. Throws UsageError for what
-/// names nothing, NoGpuError, and Error where a device cannot be used.
+/// names nothing, NoGpuError, Error where a device cannot be used, and Stopped.
 std::vector<PairedWork> plan_pairs(const CompareRequest& request);
 
 /// Measures pairs in the order AB BA AB BA …, each pair of every work before the next, and judges
 /// every metric. A pair of which a process fails is made up for; a work ends after three such in a
 /// row, and what it has is judged. Throws UsageError if the output folder is not new or empty, and
-/// Stopped once a signal was noted: what was measured until then stays in the output folder.
+/// Stopped once a signal was noted, if the caller watches for signals: what was measured until then
+/// stays in the output folder.
 Report compare(const CompareRequest& request, const std::vector<PairedWork>& plan);
 
 }  // namespace launchgap::regression

@@ -111,7 +111,6 @@ class Comparison {
   }
 
   Report run() {
-    const SignalWatch watch;
     while (std::ranges::any_of(works_, [](const Work& work) { return !work.done; })) {
       for (std::size_t i = 0; i < works_.size(); ++i) {
         if (!works_[i].done) measure_pair(i);
@@ -243,9 +242,10 @@ class Comparison {
           fmt::format("{} pair{} failed", failed_pairs_, failed_pairs_ == 1 ? "" : "s"));
     }
     if (report.count(Verdict::invalid) == report.results.size()) {
-      report.invalid = report.results.empty()
-                           ? notes_.empty() ? "no pair was measured" : notes_.front()
-                           : report.results.front().reason;
+      report.invalid =
+          report.results.empty()
+              ? notes_.empty() ? "the two cases have no metric in common" : notes_.front()
+              : report.results.front().reason;
     }
     std::ranges::move(notes_, std::back_inserter(report.notes));
     return report;
@@ -279,8 +279,10 @@ std::vector<PairedWork> plan_pairs(const CompareRequest& request) {
   options.replicates = 1;
   options.tracing = Tracing::off;
   options.observer_effect = false;
-  if (!request.a_case.empty()) return works_of_two_cases(request, options);
-  return works_of(options);
+  std::vector<PairedWork> works =
+      request.a_case.empty() ? works_of(options) : works_of_two_cases(request, options);
+  stop_if_asked();
+  return works;
 }
 
 Report compare(const CompareRequest& request, const std::vector<PairedWork>& plan) {

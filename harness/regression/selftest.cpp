@@ -256,7 +256,6 @@ std::optional<MeasuredPower> SelftestRow::power() const {
 }
 
 void selftest(const SelftestRequest& request, Selftest& result) {
-  const SignalWatch watch;
   Test(request, result).run();
 }
 

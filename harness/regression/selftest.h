@@ -64,7 +64,7 @@ struct Selftest {
 
 /// Fills `result` step by step, so that what was found before an error or a signal is there. Throws
 /// what plan_pairs() throws; Error if three processes in a row measure nothing; Stopped once a
-/// signal was noted.
+/// signal was noted, if the caller watches for signals.
 void selftest(const SelftestRequest& request, Selftest& result);
 
 }  // namespace launchgap::regression

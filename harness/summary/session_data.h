@@ -44,8 +44,8 @@ struct RunInfo {
   std::string measured_under_tool;     // a profiler or debugger that watched the process
   std::optional<bool> steady;          // when measuring began; absent where nothing warmed up
   std::optional<int> other_processes;  // most seen at once on the device, besides this run's
-  std::optional<double> delay_ns;  // that each call took longer, on purpose
-  std::string delay_problem;       // why that is not what was asked for; else empty
+  std::optional<double> delay_ns;      // that each call took longer, on purpose
+  std::string delay_problem;           // why that is not what was asked for; else empty
   int cases_ok = 0;
   int cases_failed = 0;
   std::vector<LoadedLibrary> libraries;

@@ -73,7 +73,19 @@ def test_what_is_faster_is_no_failure(node):
 def test_more_pairs_end_early_where_the_verdict_is_clear(node, tmp_path):
     usual, slow = node("usual"), node("slow", alloc_ns={"constant": 240_000})
     done = launchgap(
-        "compare", "--a", arm(usual), "--b", arm(slow), "--devices", "gpu", *ONE_CASE, "--pairs", 40, "-o", tmp_path / "kept", node=usual
+        "compare",
+        "--a",
+        arm(usual),
+        "--b",
+        arm(slow),
+        "--devices",
+        "gpu",
+        *ONE_CASE,
+        "--pairs",
+        40,
+        "-o",
+        tmp_path / "kept",
+        node=usual,
     )
     assert done.returncode == 4, done.stdout + done.stderr
     sessions = [path for path in (tmp_path / "kept").iterdir() if path.is_dir()]
@@ -85,7 +97,9 @@ def test_what_is_erratic_is_said_and_fails_if_it_is_asked_to(node):
     usual = node("usual")
     erratic = node("erratic", alloc_ns={"lognormal": {"median": 200_000, "sigma": 0.4}})
     for asked, code in (((), 0), (("--gate-spread",), 4)):
-        done = launchgap("compare", "--a", arm(usual), "--b", arm(erratic), "--devices", "gpu", *ONE_CASE, *asked, node=usual)
+        done = launchgap(
+            "compare", "--a", arm(usual), "--b", arm(erratic), "--devices", "gpu", *ONE_CASE, *asked, node=usual
+        )
         assert "call_ns: erratic: within-run CV" in done.stdout, done.stdout
         if verdicts(done)["call_ns"] == "slower":
             pytest.skip("the machine made the median larger")
@@ -94,7 +108,9 @@ def test_what_is_erratic_is_said_and_fails_if_it_is_asked_to(node):
 
 def test_pairs_are_in_the_order_ab_ba_and_are_kept(node, tmp_path):
     usual = node("usual")
-    done = launchgap("compare", "--a", arm(usual), "--b", arm(usual), "--devices", "gpu", *ONE_CASE, "-o", tmp_path / "kept", node=usual)
+    done = launchgap(
+        "compare", "--a", arm(usual), "--b", arm(usual), "--devices", "gpu", *ONE_CASE, "-o", tmp_path / "kept", node=usual
+    )
     assert done.returncode in (0, 4), done.stderr
     began = {}
     for folder in (tmp_path / "kept").glob("pair-*/"):
@@ -104,7 +120,9 @@ def test_pairs_are_in_the_order_ab_ba_and_are_kept(node, tmp_path):
     order = sorted(began, key=lambda name: began[name])
     assert len(order) == 16
     assert order[:4] == ["pair-001-1-a", "pair-001-1-b", "pair-002-1-b", "pair-002-1-a"]
-    again = launchgap("compare", "--a", arm(usual), "--b", arm(usual), "--devices", "gpu", *ONE_CASE, "-o", tmp_path / "kept", node=usual)
+    again = launchgap(
+        "compare", "--a", arm(usual), "--b", arm(usual), "--devices", "gpu", *ONE_CASE, "-o", tmp_path / "kept", node=usual
+    )
     assert again.returncode == 2 and "not an empty folder" in again.stderr
 
 
@@ -118,6 +136,27 @@ def test_two_cases_are_compared_on_the_host():
     assert verdicts(done)["first_touch_ns"] == "slower", "its pages are new, and malloc's are not"
 
 
+def test_two_cases_without_a_common_metric_cannot_be_compared():
+    done = launchgap("compare", "--a-case", CASE, "--b-case", "launch/null/api:queue/mode:burst", "--devices", "host")
+    assert done.returncode == 3
+    assert "Nothing could be compared: the two cases have no metric in common" in done.stdout
+
+
+def test_a_simulated_gpu_beside_a_real_one_proves_nothing(node, tmp_path):
+    """B's sessions are written over as if they were of a GPU that is there."""
+    real = fake_binary(
+        tmp_path,
+        "real",
+        f"""{LAUNCHGAP} "$@" || exit
+        for last; do :; done
+        sed -i 's/"simulated":true/"simulated":false/g' "$last"/session.json "$last"/records/*.jsonl""",
+    )
+    usual = node("usual")
+    done = compare("--devices", "gpu", a=arm(usual), b=arm(usual, real), node=usual)
+    assert done.returncode == 3, done.stdout
+    assert "Nothing could be compared: A is simulated, and the other is not" in done.stdout
+
+
 def test_a_program_that_crashes_is_named_with_what_it_said_last(tmp_path):
     crashing = fake_binary(tmp_path, "crashing", "echo 'no such chip' >&2; kill -SEGV $$")
     done = compare("--devices", "host", a=LAUNCHGAP, b=crashing)
@@ -128,7 +167,9 @@ def test_a_program_that_crashes_is_named_with_what_it_said_last(tmp_path):
 
 def test_a_pair_that_failed_is_made_up_for(tmp_path):
     once = fake_binary(
-        tmp_path, "once", f'if [ -e {tmp_path}/done ]; then exec {LAUNCHGAP} "$@"; fi; touch {tmp_path}/done; echo oh; exit 7'
+        tmp_path,
+        "once",
+        f'if [ -e {tmp_path}/done ]; then exec {LAUNCHGAP} "$@"; fi; touch {tmp_path}/done; echo oh; exit 7',
     )
     done = compare("--devices", "host", a=LAUNCHGAP, b=once)
     assert done.returncode in (0, 4), done.stdout
@@ -157,7 +198,20 @@ def test_a_device_that_another_session_has_is_said(lock_dir, node):
 
 def test_ctrl_c_keeps_what_was_measured(tmp_path):
     kept = tmp_path / "kept"
-    arguments = ["compare", "--a", LAUNCHGAP, "--b", LAUNCHGAP, "--devices", "host", *ONE_CASE, "--pairs", "1000", "-o", kept]
+    arguments = [
+        "compare",
+        "--a",
+        LAUNCHGAP,
+        "--b",
+        LAUNCHGAP,
+        "--devices",
+        "host",
+        *ONE_CASE,
+        "--pairs",
+        "1000",
+        "-o",
+        kept,
+    ]
     going = subprocess.Popen(
         [LAUNCHGAP, *arguments], env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -187,8 +241,8 @@ def test_ctrl_c_keeps_what_was_measured(tmp_path):
         (("--a", LAUNCHGAP, "--b", f"{LAUNCHGAP},X"), "'X' is no variable with a value"),
         (("--a", LAUNCHGAP, "--b", f"{LAUNCHGAP},=1"), "'=1' is no variable with a value"),
         (("--a", LAUNCHGAP, "--b", f"{LAUNCHGAP},X=1,X=2"), "X is set twice"),
-        (("--a", LAUNCHGAP, "--b", f"{LAUNCHGAP},CUDA_LAUNCH_BLOCKING=1"), "CUDA_LAUNCH_BLOCKING would have no effect: workers"),
-        (("--a", LAUNCHGAP, "--b", f"{LAUNCHGAP},OMP_NUM_THREADS=1"), "OMP_NUM_THREADS would have no effect: launchgap sets"),
+        (("--a", LAUNCHGAP, "--b", f"{LAUNCHGAP},CUDA_LAUNCH_BLOCKING=1"), "CUDA_LAUNCH_BLOCKING would have no effect: "),
+        (("--a", LAUNCHGAP, "--b", f"{LAUNCHGAP},OMP_NUM_THREADS=1"), "OMP_NUM_THREADS would have no effect: launchgap"),
         (("--a", LAUNCHGAP, "--b", f"{LAUNCHGAP},CUDA_VISIBLE_DEVICES=0"), "which --devices chooses"),
         (("--a", LAUNCHGAP, "--b", LAUNCHGAP, "--pairs", 7), "--pairs"),
         (("--a", LAUNCHGAP, "--b", LAUNCHGAP, "--devices", "GPU-none"), "GPU-none"),
@@ -248,6 +302,6 @@ def test_a_delay_that_is_too_short_is_said(run):
 
 @pytest.mark.parametrize("value", ["soon", "-1", "nan", "1e10", "5ns"])
 def test_a_delay_that_is_none_fails_the_run(run, value):
-    done, session = run("--devices", "host", "--runs", 1, "--filter", f"^{CASE}$", LAUNCHGAP_DELAY_NS=value)
+    done, _ = run("--devices", "host", "--runs", 1, "--filter", f"^{CASE}$", LAUNCHGAP_DELAY_NS=value)
     assert done.returncode == 3
     assert f"LAUNCHGAP_DELAY_NS is '{value}'" in done.stdout + done.stderr
