@@ -8,9 +8,7 @@ from night_sessions import NEW_DRIVER, Session, launches, nights
 from shipped import ROOT, launchgap
 
 GUIDE = (ROOT / "docs/guide-nightly.md").read_text(encoding="utf-8")
-BLOCKS = [
-    textwrap.dedent(block).strip() for block in re.findall(r"^ *```\n(.*?)^ *```$", GUIDE, re.DOTALL | re.MULTILINE)
-]
+BLOCKS = [textwrap.dedent(block).strip() for block in re.findall(r"^ *```\n(.*?)^ *```$", GUIDE, re.DOTALL | re.MULTILINE)]
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +50,7 @@ def test_a_level_is_accepted(told):
 
 
 def test_the_options_that_it_names_exist():
-    for command in ("check", "run", "doctor"):
+    for command in ("check", "run", "doctor", "selftest", "report"):
         known = launchgap(command, "--help").stdout
         for line in re.findall(rf"launchgap {command} [^\n`]*", GUIDE):
             for option in re.findall(r"(?<= )--[a-z-]+", line):
