@@ -4,11 +4,10 @@
 #include <fmt/format.h>
 
 #include "harness/cli/command.h"
+#include "harness/cli/report_outputs.h"
 #include "harness/cli/what_to_measure.h"
-#include "harness/core/metric.h"
 #include "harness/core/say.h"
 #include "harness/core/stop.h"
-#include "harness/core/text.h"
 #include "harness/regression/compare.h"
 
 namespace launchgap::cli {
@@ -16,13 +15,13 @@ namespace {
 
 using regression::CompareRequest;
 using regression::Report;
-using regression::Result;
 
 struct Options {
   std::string a, b, a_case, b_case, output;
   std::size_t pairs = regression::kLeastPairs;
   bool gate_spread = false;
   WhatToMeasure what;
+  ReportOutputs outputs;
 };
 
 CompareRequest request_of(const Options& options) {
@@ -47,46 +46,15 @@ CompareRequest request_of(const Options& options) {
   return request;
 }
 
-std::string row_remark(const Result& result) {
-  std::string text = result.reason;
-  if (result.steadiness != Steadiness::same) {
-    text += fmt::format(
-        "{}{}: {}", text.empty() ? "" : "; ", name_of(result.steadiness), result.steadiness_reason);
-  }
-  return text;
-}
-
-std::string text_of(const Report& report) {
-  std::vector<std::vector<std::string>> rows = {
-      {"case", "metric", "A", "B", "change [99 %]", "pairs", "verdict"}};
-  std::string remarks;
-  for (const Result* const result : report.worst_first()) {
-    const regression::SeriesKey& key = result->key;
-    rows.push_back({key.where.name.text(),
-                    key.metric,
-                    quantity(result->baseline, unit_of(key.metric)),
-                    quantity(result->value, unit_of(key.metric)),
-                    change_text(*result),
-                    std::to_string(result->runs),
-                    std::string(name_of(result->verdict))});
-    if (const std::string remark = row_remark(*result); !remark.empty())
-      remarks += fmt::format("{} {}: {}\n", key.where.name.text(), key.metric, remark);
-  }
-  std::string text = table(rows) + remarks;
-  for (const std::string& note : report.notes) text += note + "\n";
-  if (!report.invalid.empty())
-    text += fmt::format("Nothing could be compared: {}\n", report.invalid);
-  return text;
-}
-
 ExitCode compare_arms(const Options& options) {
   const SignalWatch watch;
   try {
     const CompareRequest request = request_of(options);
     const auto plan = plan_pairs(request);
     const Report report = regression::compare(request, plan);
-    answer_text(text_of(report));
-    return report.exit_code();
+    const ExitCode written = options.outputs.write(report);
+    const ExitCode judged = report.exit_code();
+    return judged == ExitCode::done ? written : judged;
   } catch (const Stopped&) {
     if (options.output.empty()) {
       say_line("Stopped early; with -o the sessions that were measured would be kept.");
@@ -126,6 +94,7 @@ void add_compare(CLI::App& app, Action& action) {
   command->add_flag("--gate-spread",
                     options->gate_spread,
                     "What became erratic fails too (exit code 4), and not only what became slower");
+  options->outputs.add_options(*command);
   command->add_option("-o,--output",
                       options->output,
                       "Folder in which the sessions of all processes are kept, new or empty; "

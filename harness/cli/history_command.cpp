@@ -1,6 +1,4 @@
 // launchgap history
-#include "harness/regression/history.h"
-
 #include <algorithm>
 #include <ctime>
 #include <fnmatch.h>
@@ -16,6 +14,7 @@
 #include "harness/core/text.h"
 #include "harness/core/utc.h"
 #include "harness/regression/check.h"
+#include "harness/regression/history.h"
 #include "harness/regression/history_export.h"
 
 namespace launchgap::cli {

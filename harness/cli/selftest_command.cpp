@@ -1,6 +1,9 @@
 // launchgap selftest
+#include <algorithm>
 #include <charconv>
+#include <functional>
 #include <memory>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -13,6 +16,8 @@
 #include "harness/core/stop.h"
 #include "harness/core/text.h"
 #include "harness/core/version.h"
+#include "harness/regression/history_rates.h"
+#include "harness/regression/night_resampling.h"
 #include "harness/regression/selftest.h"
 #include "harness/regression/selftest_json.h"
 
@@ -25,7 +30,7 @@ using regression::SelftestRow;
 
 struct Options {
   std::size_t processes = 40, noop = 0, tries = 5;
-  std::string slowdown, json;
+  std::string slowdown, json, history;
   WhatToMeasure what;
 };
 
@@ -123,28 +128,79 @@ std::string text_of(const Selftest& result) {
   return text + remarks;
 }
 
-ExitCode test(const Options& options) {
+/// The metrics about which the rule is wrong most often.
+std::string text_of(std::vector<regression::NightRate> rates) {
+  constexpr std::size_t kShown = 20;
+  if (rates.empty()) {
+    return fmt::format("No metric has {} nights from which the rates of check could be found.\n",
+                       regression::kFewestToResample);
+  }
+  const auto rate_of = [](const regression::NightRate& one) {
+    return one.rate.power.false_alarm_rate;
+  };
+  double expected = 0;
+  for (const regression::NightRate& one : rates) expected += rate_of(one);
+  std::ranges::stable_sort(rates, std::greater(), rate_of);
+  std::vector<std::vector<std::string>> rows = {
+      {"case", "metric", "nights", "noise", "false alarms", "erratic", "detectable"}};
+  for (const regression::NightRate& one : std::span(rates).first(std::min(kShown, rates.size()))) {
+    const regression::SeriesKey& key = one.rate.key;
+    rows.push_back({key.where.name.text(),
+                    key.metric,
+                    std::to_string(one.nights),
+                    share(one.rate.noise),
+                    share(rate_of(one)),
+                    share(one.rate.power.erratic_rate),
+                    share(one.rate.power.detectable)});
+  }
+  std::string text = "\nNights, of which check judges each by those before:\n" + table(rows);
+  if (rates.size() > kShown) text += fmt::format("and {} more\n", rates.size() - kShown);
+  return text + fmt::format("{:.2g} false alarms are to be expected each night, of {} metrics.\n",
+                            expected,
+                            rates.size());
+}
+
+/// Measures processes, as far as that was asked for; false if a signal stopped it.
+bool measure(const Options& options, Selftest& result) {
   SelftestRequest request;
   request.run = options.what.run_options();
   request.processes = options.processes;
   request.noop = options.noop;
   request.tries = options.tries;
   if (!options.slowdown.empty()) request.slowdown = parse_percent(options.slowdown);
-  if (!options.json.empty()) check_output_place(options.json);
-  const SignalWatch watch;
-  Selftest result;
-  bool stopped = false;
   try {
     regression::selftest(request, result);
+    return true;
   } catch (const Stopped&) {
-    stopped = true;
+    return false;
   }
+}
+
+ExitCode test(const Options& options) {
+  if (options.processes == 0 && options.history.empty())
+    throw UsageError("--processes 0 leaves nothing to test, unless --history names nights");
+  if (options.processes == 0 && (options.noop > 0 || !options.slowdown.empty()))
+    throw UsageError("--noop and --slowdown need processes");
+  if (!options.json.empty()) check_output_place(options.json);
+  const SignalWatch watch;
+  std::unique_ptr<regression::History> history;
+  if (!options.history.empty())
+    history =
+        std::make_unique<regression::History>(options.history, regression::History::Use::write);
+  Selftest result;
+  const bool stopped = options.processes > 0 && !measure(options, result);
   if (!options.json.empty()) write_file(options.json, regression::to_json(result).dump(1) + "\n");
   if (!result.rows.empty()) answer_text(text_of(result));
   if (stopped) {
     say_line("Stopped early; what was found until then is above.");
     return ExitCode::stopped_early;
   }
+  if (!history) return ExitCode::done;
+  const std::vector<regression::NightRate> nights = regression::rates_of_nights(*history);
+  std::vector<regression::Rate> rates = regression::rates_of_pairs(result);
+  for (const regression::NightRate& night : nights) rates.push_back(night.rate);
+  history->add_rates(rates);
+  answer_text(text_of(nights));
   return ExitCode::done;
 }
 
@@ -156,10 +212,12 @@ void add_selftest(CLI::App& app, Action& action) {
   auto options = std::make_shared<Options>();
   options->what.filter = "^launch/null/";
   command
-      ->add_option("--processes",
-                   options->processes,
-                   "Fresh processes one after the other, whose medians show the noise")
-      ->check(CLI::Range(10, 10000))
+      ->add_option(
+          "--processes",
+          options->processes,
+          "Fresh processes one after the other, whose medians show the noise; 0: none, with "
+          "--history")
+      ->check(CLI::Range(10, 10000) | CLI::IsMember({0}))
       ->capture_default_str();
   command
       ->add_option("--noop",
@@ -173,6 +231,10 @@ void add_selftest(CLI::App& app, Action& action) {
   command->add_option("--tries", options->tries, "Comparisons with the slowdown, for each metric")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
+  command->add_option("--history",
+                      options->history,
+                      "Find out from the nights of this history how often check is wrong, too, and "
+                      "keep all rates in it: check and the page then show them");
   command->add_option("--json", options->json, "File for what was found, as JSON");
   options->what.add_options(*command);
   command->footer(

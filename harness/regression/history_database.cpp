@@ -40,7 +40,8 @@ constexpr std::string_view kSchema[] = {
     " case_name TEXT NOT NULL, metric TEXT NOT NULL, since_s INTEGER NOT NULL,"
     " accepted_s INTEGER NOT NULL, reason TEXT NOT NULL)",
     "CREATE TABLE rates (series INTEGER NOT NULL REFERENCES series, kind TEXT NOT NULL,"
-    " measured_s INTEGER NOT NULL, noise REAL, false_alarm_rate REAL NOT NULL, detectable REAL, erratic_rate REAL,"
+    " measured_s INTEGER NOT NULL, noise REAL, false_alarm_rate REAL NOT NULL, detectable REAL, "
+    "erratic_rate REAL,"
     " PRIMARY KEY (series, kind, measured_s)) WITHOUT ROWID",
 };
 

@@ -252,7 +252,7 @@ class Test {
 
 std::optional<MeasuredPower> SelftestRow::power() const {
   if (!false_alarm_rate) return std::nullopt;
-  return MeasuredPower{*false_alarm_rate, detectable};
+  return MeasuredPower{*false_alarm_rate, detectable, erratic_rate};
 }
 
 void selftest(const SelftestRequest& request, Selftest& result) {

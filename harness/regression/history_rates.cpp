@@ -1,0 +1,73 @@
+#include "harness/regression/history_rates.h"
+
+#include <algorithm>
+#include <ctime>
+#include <limits>
+
+#include "harness/core/plan.h"
+#include "harness/core/stop.h"
+#include "harness/regression/judged_metric.h"
+#include "harness/regression/night_resampling.h"
+
+namespace launchgap::regression {
+namespace {
+
+constexpr std::int64_t kAnyTime = std::numeric_limits<std::int64_t>::max();
+constexpr std::size_t kMostResampled = 200;
+
+/// Valid ones of the fingerprint that the series had last, in order of time.
+std::vector<Night> last_nights(const History& history, const SeriesKey& key) {
+  const auto last = history.last_of_fingerprints(key, kAnyTime);
+  const auto latest =
+      std::ranges::max_element(last, {}, [](const auto& entry) { return entry.second; });
+  if (latest == last.end()) return {};
+  std::vector<Night> nights;
+  const auto take = [&](const KeptPoint& point) {
+    if (point.invalid.empty() && !point.night.confirmed) nights.push_back(point.night);
+    return nights.size() >= kMostResampled;
+  };
+  history.before(key, {latest->first}, kAnyTime, take);
+  std::ranges::reverse(nights);
+  return nights;
+}
+
+/// As judged_metric.h has it, in the metric's unit; the tick of the clock is not kept.
+double least_step_of(const SeriesKey& key, double value) {
+  MetricFigures figures;
+  figures.key = key;
+  figures.runs = {{.replicate = 0, .median = value, .cv = {}, .tail = {}}};
+  return least_change(figures, 0) * value;
+}
+
+}  // namespace
+
+std::vector<NightRate> rates_of_nights(const History& history) {
+  std::vector<NightRate> rates;
+  for (const auto& [key, device_name] : history.series()) {
+    stop_if_asked();
+    const Metric* const known = find_metric(key.metric);
+    if (!known || known->unit == "1") continue;
+    const std::vector<Night> nights = last_nights(history, key);
+    if (nights.empty() || !(nights.back().value > 0)) continue;
+    const auto found = resample_nights(nights,
+                                       known->direction,
+                                       least_step_of(key, nights.back().value),
+                                       derive_seed(0, key.where.name.text() + key.metric));
+    if (!found) continue;
+    rates.push_back({{key, Kind::history, std::time(nullptr), found->noise, found->power},
+                     device_name,
+                     nights.size()});
+  }
+  return rates;
+}
+
+std::vector<Rate> rates_of_pairs(const Selftest& selftest) {
+  std::vector<Rate> rates;
+  for (const SelftestRow& row : selftest.rows) {
+    if (const auto power = row.power())
+      rates.push_back({row.key, Kind::pairs, std::time(nullptr), row.noise, *power});
+  }
+  return rates;
+}
+
+}  // namespace launchgap::regression

@@ -1,0 +1,26 @@
+// What the nights of a history say of the rule that judges them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/regression/history.h"
+#include "harness/regression/selftest.h"
+
+namespace launchgap::regression {
+
+/// A metric of a history, and how often the rule of nights is wrong about it.
+struct NightRate {
+  Rate rate;
+  std::string device_name;
+  std::size_t nights = 0;
+};
+
+/// Of every metric with enough valid nights of the fingerprint that it had last; see
+/// night_resampling.h. Takes some 0.1 s each. Throws Stopped once a signal was noted.
+std::vector<NightRate> rates_of_nights(const History& history);
+
+/// What `selftest` found by resampling processes, to be kept in a history.
+std::vector<Rate> rates_of_pairs(const Selftest& selftest);
+
+}  // namespace launchgap::regression
