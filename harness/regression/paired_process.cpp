@@ -12,8 +12,6 @@
 namespace launchgap::regression {
 namespace {
 
-namespace fs = std::filesystem;
-
 /// What an older launchgap knows too: options that say what is measured, and nothing else.
 std::vector<std::string> command_line(const PairedProcess& process) {
   return {process.arm.program.string(),

@@ -50,7 +50,7 @@ class Test {
                             const std::map<std::string, std::string>& environment = {}) {
     CompareArm arm = own_;
     arm.environment = environment;
-    const PairedOutcome outcome =
+    PairedOutcome outcome =
         measure({.arm = arm,
                  .device = work.device.uuid,
                  .cases = work.a_cases,

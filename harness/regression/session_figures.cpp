@@ -241,7 +241,7 @@ class Reader {
     return "";
   }
 
-  static constexpr std::int64_t kAheadS = 24 * 3600;
+  static constexpr std::int64_t kAheadS = std::int64_t{24} * 3600;
 
   const SessionData& session_;
   Counted counted_;

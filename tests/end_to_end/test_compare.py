@@ -95,15 +95,12 @@ def test_more_pairs_end_early_where_the_verdict_is_clear(node, tmp_path):
 @pytest.mark.compares_times
 def test_what_is_erratic_is_said_and_fails_if_it_is_asked_to(node):
     usual = node("usual")
-    erratic = node("erratic", alloc_ns={"lognormal": {"median": 200_000, "sigma": 0.4}})
-    for asked, code in (((), 0), (("--gate-spread",), 4)):
-        done = launchgap(
-            "compare", "--a", arm(usual), "--b", arm(erratic), "--devices", "gpu", *ONE_CASE, *asked, node=usual
-        )
-        assert "call_ns: erratic: within-run CV" in done.stdout, done.stdout
-        if verdicts(done)["call_ns"] == "slower":
-            pytest.skip("the machine made the median larger")
-        assert done.returncode == code, done.stdout
+    erratic = node("erratic", alloc_ns={"lognormal": {"median": 200_000, "sigma": 1.0}})
+    for asked in ((), ("--gate-spread",)):
+        done = compare("--devices", "gpu", *asked, a=arm(usual), b=arm(erratic), node=usual)
+        assert re.search(r"call_ns: erratic: .*within-run CV [\d.]+ times as large", done.stdout), done.stdout
+        # Of medians that vary so much one in two hundred is slower, as is stated.
+        assert done.returncode == (4 if asked or "slower" in verdicts(done).values() else 0), done.stdout
 
 
 def test_pairs_are_in_the_order_ab_ba_and_are_kept(node, tmp_path):

@@ -9,8 +9,6 @@
 namespace launchgap::regression {
 namespace {
 
-using testing::HasSubstr;
-
 /// Logarithms with this mean, half of them `spread` above it and half as much below.
 std::vector<double> around(double mean, double spread, std::size_t count) {
   std::vector<double> values;
