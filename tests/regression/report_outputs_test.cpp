@@ -81,6 +81,12 @@ TEST(ReportOutputs, AScreenNamesDevicesOnlyWhereThereAreSeveral) {
   EXPECT_THAT(screen_text(report), HasSubstr("on H100 (GPU-11111111)\n"));
 }
 
+TEST(ReportOutputs, AScreenHasNoCommandsForGitHub) {
+  Report report = one_slower("H100");
+  report.results.front().reason = "::error::x ##[error]y :: z";
+  EXPECT_THAT(screen_text(report), HasSubstr("\n      : :error::x ## [error]y :: z\n"));
+}
+
 TEST(ReportOutputs, JUnitIsXmlWhateverANameHas) {
   const std::string xml = junit_xml(one_slower("A<&>\"'\x01\n\xff\xEF\xBF\xBE"));
   EXPECT_THAT(xml, StartsWith("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites "));

@@ -154,7 +154,7 @@ Report two() {
 Report hostile() {
   const std::string evil =
       "a|b<script>alert('1')</script>]]>&amp;\"\n::error::x%0A,:\r\x1b[31m\x01\xff\xEF\xBF\xBE"
-      "@owner [x](http://e.example) **b** `c` \xE2\x80\xAE _d_";
+      "@owner ::warning::x ::error::y ##[error]z [x](http://e.example) **b** `c` \xE2\x80\xAE _d_";
   Report report = night();
   for (Result& result : report.results) {
     result.device_name = evil;

@@ -167,6 +167,7 @@ def test_the_screen_has_lines_of_100_characters():
     for name in REPORTS:
         text = probe("screen", name)[0].decode("utf-8")
         assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f]", text)
+        assert not re.search(r"^ *::|##\[", text, re.MULTILINE), "no command to GitHub's runner"
         if name not in ("hostile", "large"):
             assert max(len(line) for line in text.splitlines()) <= 100
     assert len(probe("screen", "large")[0]) < 100_000
