@@ -109,7 +109,9 @@ class Machine:
         night = Night()
         self.perform("\n".join(job["script"]), variables, night)
         self.perform("\n".join(job["after_script"]), variables, night)
-        assert job["artifacts"]["when"] == "always"
+        artifacts = job["artifacts"]
+        assert artifacts["when"] == "always"
+        assert [path.replace("$CI_JOB_ID", str(self.nights)) for path in artifacts["paths"]] == [variables["NIGHT"]]
         kept = self.folder / f"uploaded-{self.nights}"
         subprocess.run(["cp", "-r", self.folder / variables["NIGHT"], kept], check=False, capture_output=True)
         return night
