@@ -8,9 +8,7 @@ from night_sessions import NEW_DRIVER, Session, launches, nights
 from shipped import ROOT, launchgap
 
 GUIDE = (ROOT / "docs/guide-nightly.md").read_text(encoding="utf-8")
-BLOCKS = [
-    textwrap.dedent(block).strip() for block in re.findall(r"^ *```\n(.*?)^ *```$", GUIDE, re.DOTALL | re.MULTILINE)
-]
+BLOCKS = [textwrap.dedent(block).strip() for block in re.findall(r"^ *```\n(.*?)^ *```$", GUIDE, re.DOTALL | re.MULTILINE)]
 
 
 @pytest.fixture(scope="module")
