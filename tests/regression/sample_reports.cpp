@@ -152,9 +152,11 @@ Report two() {
 }
 
 Report hostile() {
+  // NOLINTBEGIN(misc-misleading-bidirectional): that is what it is to be
   const std::string evil =
       "a|b<script>alert('1')</script>]]>&amp;\"\n::error::x%0A,:\r\x1b[31m\x01\xff\xEF\xBF\xBE"
       "@owner ::warning::x ::error::y ##[error]z [x](http://e.example) **b** `c` \xE2\x80\xAE _d_";
+  // NOLINTEND(misc-misleading-bidirectional)
   Report report = night();
   for (Result& result : report.results) {
     result.device_name = evil;
