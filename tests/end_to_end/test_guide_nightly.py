@@ -50,7 +50,7 @@ def test_a_level_is_accepted(told):
 
 
 def test_the_options_that_it_names_exist():
-    for command in ("check", "run", "doctor"):
+    for command in ("check", "run", "doctor", "selftest", "report"):
         known = launchgap(command, "--help").stdout
         for line in re.findall(rf"launchgap {command} [^\n`]*", GUIDE):
             for option in re.findall(r"(?<= )--[a-z-]+", line):
