@@ -112,7 +112,7 @@ Report quiet() {
     results.push_back(
         compared("host-1", "launch/null/api:queue/mode:idle", metric, Verdict::same, 0.002));
     results.back().device_name = "AMD EPYC";
-    results.back().power = MeasuredPower{0.0007, 0.05};
+    results.back().power = MeasuredPower{0.0007, 0.05, 0.001};
   }
   return report_of(std::move(results));
 }
