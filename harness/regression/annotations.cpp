@@ -62,8 +62,10 @@ std::string annotation(const Group& group) {
 std::string github_annotations(const Report& report) {
   std::vector<std::string> lines;
   if (!report.invalid.empty())
-    lines.push_back(
-        command("error", "launchgap: the session is invalid", printable(report.invalid)));
+    lines.push_back(command("error",
+                            report.kind == Kind::pairs ? "launchgap: nothing could be compared"
+                                                       : "launchgap: the session is invalid",
+                            printable(report.invalid)));
   const std::vector<const Result*> all = found(report);
   const auto worth_an_error = [&](const Result* result) {
     return fails(*result, report.strictness);

@@ -174,7 +174,10 @@ bool fails(const Result& result, const Strictness& strictness) {
 
 std::string answer_sentence(const Report& report) {
   if (!report.invalid.empty())
-    return fmt::format("The session is invalid, and nothing of it counts: {}.",
+    return fmt::format("{}: {}.",
+                       report.kind == Kind::pairs
+                           ? "Nothing could be compared"
+                           : "The session is invalid, and nothing of it counts",
                        printable(report.invalid));
   const std::string others = others_text(report);
   if (report.tests() == 0) {

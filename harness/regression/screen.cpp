@@ -15,9 +15,10 @@
 namespace launchgap::regression {
 namespace {
 
-constexpr std::size_t kShown = 10;      // of the worst
-constexpr std::size_t kOfEach = 5;      // of a group
-constexpr std::size_t kMostGroups = 6;  // and notes
+constexpr std::size_t kShown = 10;  // of the worst
+constexpr std::size_t kOfEach = 5;  // of a group
+constexpr std::size_t kMostGroups = 6;
+constexpr std::size_t kMostNotes = 12;
 
 /// "erratic" for what is nothing else.
 std::string_view short_verdict(const Result& result) {
@@ -127,6 +128,23 @@ std::string worst(const Report& report, const Devices& devices) {
   return text + listed(all, kShown, devices);
 }
 
+/// What a person who compares two things wants to see of those that did not differ; of a night
+/// nobody does.
+std::string the_same(const Report& report, const Devices& devices) {
+  if (report.kind == Kind::history) return "";
+  std::vector<const Result*> same;
+  for (const Result* const result : report.worst_first()) {
+    if (result->verdict == Verdict::same && short_verdict(*result) == name_of(Verdict::same))
+      same.push_back(result);
+  }
+  if (same.empty()) return "";
+  std::string text = "\nWithin what chance explains, or too small to count:\n";
+  text += listed(same, kShown, devices);
+  if (same.size() > kShown)
+    text += fmt::format("  and {} more, which differ by less\n", same.size() - kShown);
+  return text;
+}
+
 std::string left_out(const Report& report) {
   const std::vector<Group> groups = not_judged(report);
   if (groups.empty()) return "";
@@ -176,9 +194,10 @@ std::string screen_text(const Report& report) {
                     0) +
             "\n";
   const Devices devices(report);
-  text += what_changed(report, devices) + worst(report, devices) + left_out(report);
+  text += what_changed(report, devices) + worst(report, devices) + the_same(report, devices) +
+          left_out(report);
   std::string end = steadiness(report);
-  for (std::size_t i = 0; i < std::min(report.notes.size(), kMostGroups); ++i)
+  for (std::size_t i = 0; i < std::min(report.notes.size(), kMostNotes); ++i)
     end += wrapped(printable(report.notes[i]), 0) + "\n";
   if (const std::string alarms = false_alarm_sentence(report); !alarms.empty())
     end += wrapped(alarms, 0) + "\n";

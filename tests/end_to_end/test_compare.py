@@ -1,9 +1,11 @@
 """`launchgap compare`: pairs of processes on fake GPUs, whose times are known, and on the host."""
 
 import json
+import pathlib
 import re
 import signal
 import subprocess
+import tempfile
 import time
 
 import pytest
@@ -32,14 +34,30 @@ def arm(path, binary=LAUNCHGAP):
     return f"{binary},LAUNCHGAP_FAKE_NODE={path}"
 
 
+def compared(*arguments, **extra):
+    """Its answer has `document`: what it wrote as JSON, if it did."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = pathlib.Path(folder) / "compare.json"
+        done = launchgap("compare", *arguments, "--json", out, **extra)
+        done.document = json.loads(out.read_text()) if out.exists() else {"results": [], "notes": []}
+    return done
+
+
 def compare(*arguments, a, b, **extra):
-    return launchgap("compare", "--a", a, "--b", b, *arguments, *ONE_CASE, **extra)
+    return compared("--a", a, "--b", b, *arguments, *ONE_CASE, **extra)
 
 
 def verdicts(done):
-    """By metric: the last word of its row."""
-    rows = [line.split() for line in done.stdout.splitlines()]
-    return {row[1]: row[-1] for row in rows if len(row) > 2 and row[0].startswith(("allocation/", "launch/"))}
+    return {result["metric"]: result["verdict"] for result in done.document["results"]}
+
+
+def said(done):
+    """Without the ends of its lines."""
+    return " ".join(done.stdout.split())
+
+
+def of(done, metric):
+    return next(result for result in done.document["results"] if result["metric"] == metric)
 
 
 def fake_binary(tmp_path, name, script):
@@ -56,7 +74,7 @@ def test_what_is_slower_is_found_and_fails(node):
     done = compare("--devices", "gpu", a=arm(usual), b=arm(slow), node=usual)
     assert done.returncode == 4, done.stdout + done.stderr
     assert verdicts(done)["call_ns"] == "slower" and verdicts(done)["free_ns"] == "same"
-    assert float(re.search(r"call_ns .* ([+-][\d.]+) % \[", done.stdout)[1]) == pytest.approx(10, abs=1)
+    assert of(done, "call_ns")["change"] == pytest.approx(0.10, abs=0.01)
     assert "SIMULATED" in done.stdout
     assert "(launchgap " in done.stdout, "which build each side is"
 
@@ -72,8 +90,7 @@ def test_what_is_faster_is_no_failure(node):
 @pytest.mark.compares_times
 def test_more_pairs_end_early_where_the_verdict_is_clear(node, tmp_path):
     usual, slow = node("usual"), node("slow", alloc_ns={"constant": 240_000})
-    done = launchgap(
-        "compare",
+    done = compared(
         "--a",
         arm(usual),
         "--b",
@@ -98,16 +115,14 @@ def test_what_is_erratic_is_said_and_fails_if_it_is_asked_to(node):
     erratic = node("erratic", alloc_ns={"lognormal": {"median": 200_000, "sigma": 1.0}})
     for asked in ((), ("--gate-spread",)):
         done = compare("--devices", "gpu", *asked, a=arm(usual), b=arm(erratic), node=usual)
-        assert re.search(r"call_ns: erratic: .*within-run CV [\d.]+ times as large", done.stdout), done.stdout
+        assert re.search(r"within-run CV [\d.]+ times as large", of(done, "call_ns")["steadiness_reason"])
         # Of medians that vary so much one in two hundred is slower, as is stated.
         assert done.returncode == (4 if asked or "slower" in verdicts(done).values() else 0), done.stdout
 
 
 def test_pairs_are_in_the_order_ab_ba_and_are_kept(node, tmp_path):
     usual = node("usual")
-    done = launchgap(
-        "compare", "--a", arm(usual), "--b", arm(usual), "--devices", "gpu", *ONE_CASE, "-o", tmp_path / "kept", node=usual
-    )
+    done = compared("--a", arm(usual), "--b", arm(usual), "--devices", "gpu", *ONE_CASE, "-o", tmp_path / "kept", node=usual)
     assert done.returncode in (0, 4), done.stderr
     began = {}
     for folder in (tmp_path / "kept").glob("pair-*/"):
@@ -117,16 +132,16 @@ def test_pairs_are_in_the_order_ab_ba_and_are_kept(node, tmp_path):
     order = sorted(began, key=lambda name: began[name])
     assert len(order) == 16
     assert order[:4] == ["pair-001-1-a", "pair-001-1-b", "pair-002-1-b", "pair-002-1-a"]
-    again = launchgap(
-        "compare", "--a", arm(usual), "--b", arm(usual), "--devices", "gpu", *ONE_CASE, "-o", tmp_path / "kept", node=usual
+    again = compared(
+        "--a", arm(usual), "--b", arm(usual), "--devices", "gpu", *ONE_CASE, "-o", tmp_path / "kept", node=usual
     )
     assert again.returncode == 2 and "not an empty folder" in again.stderr
 
 
 def test_two_cases_are_compared_on_the_host():
     case = "allocation/latency/allocator:{}/bytes:65536"
-    done = launchgap(
-        "compare", "--a-case", case.format("direct"), "--b-case", case.format("mapped"), "--devices", "host"
+    done = compared(
+        "--a-case", case.format("direct"), "--b-case", case.format("mapped"), "--devices", "host"
     )  # fmt: skip
     assert done.returncode in (0, 4), done.stderr
     assert case.format("mapped") in done.stdout and "allocator:direct" not in verdicts(done)
@@ -134,9 +149,9 @@ def test_two_cases_are_compared_on_the_host():
 
 
 def test_two_cases_without_a_common_metric_cannot_be_compared():
-    done = launchgap("compare", "--a-case", CASE, "--b-case", "launch/null/api:queue/mode:burst", "--devices", "host")
+    done = compared("--a-case", CASE, "--b-case", "launch/null/api:queue/mode:burst", "--devices", "host")
     assert done.returncode == 3
-    assert "Nothing could be compared: the two cases have no metric in common" in done.stdout
+    assert "Nothing could be compared: the two cases have no metric in common" in said(done)
 
 
 def test_a_simulated_gpu_beside_a_real_one_proves_nothing(node, tmp_path):
@@ -151,15 +166,15 @@ def test_a_simulated_gpu_beside_a_real_one_proves_nothing(node, tmp_path):
     usual = node("usual")
     done = compare("--devices", "gpu", a=arm(usual), b=arm(usual, real), node=usual)
     assert done.returncode == 3, done.stdout
-    assert "Nothing could be compared: A is simulated, and the other is not" in done.stdout
+    assert "Nothing could be compared: A is simulated, and the other is not" in said(done)
 
 
 def test_a_program_that_crashes_is_named_with_what_it_said_last(tmp_path):
     crashing = fake_binary(tmp_path, "crashing", "echo 'no such chip' >&2; kill -SEGV $$")
     done = compare("--devices", "host", a=LAUNCHGAP, b=crashing)
     assert done.returncode == 3
-    assert "B, pair 1: it was killed by SIGSEGV, and said last: no such chip" in done.stdout
-    assert "after 3 failures in a row" in done.stdout and "3 pairs failed" in done.stdout
+    assert "B, pair 1: it was killed by SIGSEGV, and said last: no such chip" in said(done)
+    assert "after 3 failures in a row" in said(done) and "3 pairs failed" in said(done)
 
 
 def test_a_pair_that_failed_is_made_up_for(tmp_path):
@@ -170,8 +185,8 @@ def test_a_pair_that_failed_is_made_up_for(tmp_path):
     )
     done = compare("--devices", "host", a=LAUNCHGAP, b=once)
     assert done.returncode in (0, 4), done.stdout
-    assert "B, pair 1: it exited with 7, and said last: oh" in done.stdout and "1 pair failed" in done.stdout
-    assert re.search(r"call_ns .* 8 +\w+$", done.stdout, flags=re.MULTILINE), "eight pairs all the same"
+    assert "B, pair 1: it exited with 7, and said last: oh" in said(done) and "1 pair failed" in said(done)
+    assert of(done, "call_ns")["runs"] == 8, "eight pairs all the same"
 
 
 def test_a_device_that_another_session_has_is_said(lock_dir, node):
@@ -189,8 +204,8 @@ def test_a_device_that_another_session_has_is_said(lock_dir, node):
         other.send_signal(signal.SIGINT)
         other.wait(60)
     assert done.returncode == 3, done.stdout
-    assert re.search(r"A, pair 1: it failed: .* another session is measuring it", done.stdout), done.stdout
-    assert "after 3 failures in a row" in done.stdout
+    assert re.search(r"A, pair 1: it failed: .* another session is measuring it", said(done)), done.stdout
+    assert "after 3 failures in a row" in said(done)
 
 
 def test_ctrl_c_keeps_what_was_measured(tmp_path):
@@ -247,7 +262,7 @@ def test_ctrl_c_keeps_what_was_measured(tmp_path):
     ],
 )  # fmt: skip
 def test_what_cannot_be_meant_is_refused(arguments, said):
-    done = launchgap("compare", *arguments)
+    done = compared(*arguments)
     assert done.returncode == 2 and said in done.stderr, done.stderr
 
 
@@ -260,7 +275,7 @@ def test_a_comma_in_a_value_and_a_variable_that_is_heeded():
     """OMP_PLACES is no variable of launchgap's; the difference is said, since the fingerprint has it."""
     done = compare("--devices", "host", a=LAUNCHGAP, b=f"{LAUNCHGAP},OMP_PLACES={{0}}\\,{{1}}")
     assert done.returncode in (0, 4), done.stderr
-    assert "A and B differ: environment.OMP_PLACES unknown → {0},{1}" in done.stdout
+    assert "A and B differ: environment.OMP_PLACES unknown → {0},{1}" in said(done)
 
 
 # --- a delay that is inserted on purpose ---
@@ -280,11 +295,11 @@ def delays(folder):
 @pytest.mark.compares_times
 def test_a_delay_makes_each_launch_slower_and_is_measured(tmp_path):
     kept = tmp_path / "kept"
-    done = launchgap("compare", "--a", LAUNCHGAP, "--b", f"{LAUNCHGAP},LAUNCHGAP_DELAY_NS=3000", *IDLE, "-o", kept)
+    done = compared("--a", LAUNCHGAP, "--b", f"{LAUNCHGAP},LAUNCHGAP_DELAY_NS=3000", *IDLE, "-o", kept)
     assert done.returncode == 4, done.stdout + done.stderr
     found = verdicts(done)
     assert found["per_launch_ns"] == "slower" and found["roundtrip_ns"] == "slower"
-    assert "A and B differ: environment.LAUNCHGAP_DELAY_NS unknown → 3000" in done.stdout
+    assert "A and B differ: environment.LAUNCHGAP_DELAY_NS unknown → 3000" in said(done)
     measured = delays(kept)
     assert len(measured) == 8 and not any(problem for _, problem in measured)
     assert sorted(ns for ns, _ in measured)[4] == pytest.approx(3000, rel=0.3)
