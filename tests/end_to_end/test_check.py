@@ -462,3 +462,106 @@ def test_names_of_others_are_data(check, tmp_path):
     assert done.returncode == 0
     assert "\x1b" not in done.stdout
     assert GPU in json.dumps(check(Session(night=31, medians=launches(2300)))[1])
+
+
+# --- with real processes ---
+
+BURST_OF_HOST = "launch/null/api:queue/mode:burst"
+
+
+@pytest.fixture(scope="module")
+def host_night(tmp_path_factory):
+    """A real session of the host, and a history of 20 nights that are its copies with times of 60 %."""
+    folder = tmp_path_factory.mktemp("host")
+    only = ("--filter", f"^{BURST_OF_HOST}$", "--trace", "off", "--no-report")
+    done = launchgap("run", "--devices", "host", "--runs", 3, *only, "-o", folder / "tonight")
+    assert done.returncode == 0, done.stderr
+    for night in range(20):
+        copy = shutil.copytree(folder / "tonight", folder / f"night-{night}")
+        info = json.loads((copy / "session.json").read_text()) | {"session_id": copy.name}
+        (copy / "session.json").write_text(json.dumps(info))
+        for file in (copy / "records").iterdir():
+            lines = [json.loads(line) for line in file.read_text().splitlines()]
+            for line in lines:
+                if line["record"] == "run":
+                    line["begin_utc"] = f"2026-01-{night + 1:02}T03:00:00Z"
+                if line["record"] == "samples":
+                    line["values"] = [[0.6 * value for value in values] for values in line["values"]]
+            file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    nights = [folder / f"night-{night}" for night in range(20)]
+    assert launchgap("history", "add", folder / "nights.db", *nights).returncode == 0
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("delay", "verdict", "code", "words"), [("2000", "slower", 4, "confirmed: +"), (None, "", 0, "not confirmed: ")]
+)
+def test_what_is_suspect_is_confirmed_in_pairs(host_night, tmp_path, delay, verdict, code, words):
+    current = f"{LAUNCHGAP},LAUNCHGAP_DELAY_NS={delay}" if delay else LAUNCHGAP
+    history = shutil.copy(host_night / "nights.db", tmp_path / "nights.db")
+    confirm = ("--confirm", "--baseline", LAUNCHGAP, "--current", current)
+    arguments = ("check", "--history", history, host_night / "tonight", *confirm, "--json", tmp_path / "check.json")
+    done = launchgap(*arguments)
+    result = of(json.loads((tmp_path / "check.json").read_text()), "per_launch_ns")
+    assert words in result["reason"], done.stdout + done.stderr
+    if delay is None and result["verdict"] == "slower":
+        pytest.skip("this machine is too busy: equals were called slower")
+    assert result["verdict"] == (verdict or "suspect")
+    assert done.returncode == code
+    shown = launchgap("history", "show", history, "--last", 1).stdout
+    assert (verdict or "suspect") in shown  # what was confirmed is kept
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (("--confirm",), "--baseline"),
+        (("--confirm", "--baseline", "/nonexistent/launchgap"), "/nonexistent/launchgap"),
+        (("--confirm", "--baseline", "/bin/true"), "is not launchgap"),
+    ],
+)
+def test_a_build_that_is_none_is_named(check, options, reason):
+    done, _ = check(Session(night=30, medians=launches(2300)), *options)
+    assert done.returncode == 2
+    assert reason in done.stderr
+
+
+def test_a_gpu_that_is_not_here_stays_suspect(check):
+    done, document = check(Session(night=30, medians=launches(2500)), "--confirm", "--baseline", LAUNCHGAP)
+    assert (of(document)["verdict"], done.returncode) == ("suspect", 0)
+    assert "What is suspect could not be compared with" in done.stdout
+
+
+def test_the_selftest_of_a_history_says_how_often_check_is_wrong(tmp_path, check):
+    file = tmp_path / "long.db"
+    sessions = [
+        Session(night=i, medians=launches(2300 + 7 * (i * 37 % 11)), name=f"n{i}").write(tmp_path) for i in range(60)
+    ]
+    assert launchgap("history", "add", file, *sessions).returncode == 0
+    done = launchgap("selftest", "--history", file, "--processes", 0)
+    assert done.returncode == 0, done.stderr
+    assert "false alarms are to be expected each night, of 2 metrics" in done.stdout
+    done, document = check(Session(night=61, medians=launches(2320)), file=file)
+    power = of(document)["power"]
+    assert power["false_alarm_rate"] <= 0.001
+    assert 0.03 <= power["detectable"] <= 0.06
+    assert document["expected_false_alarms"] <= 0.002
+    done = launchgap("report", tmp_path / "night-61", "--history", file, "-o", tmp_path / "page.html")
+    assert done.returncode == 0, done.stderr
+    assert "false alarms are to be expected" in (tmp_path / "page.html").read_text()
+
+
+def test_nothing_to_test_is_wrong_usage(tmp_path):
+    assert launchgap("selftest", "--processes", 0).returncode == 2
+    assert launchgap("selftest", "--processes", 0, "--noop", 3, "--history", tmp_path / "h.db").returncode == 2
+
+
+def test_a_recorded_job_has_a_series_of_its_own(tmp_path, check):
+    recording = pathlib.Path(__file__).parents[1] / "recordings" / "v100-resnet50.kineto.json.gz"
+    assert launchgap("import", recording, "-o", tmp_path / "job").returncode == 0
+    done, document = check(tmp_path / "job")
+    assert done.returncode == 0, done.stderr
+    assert {result["arm"] for result in document["results"]} == {"recorded"}
+    assert {result["verdict"] for result in document["results"]} <= {"no-baseline", "watch"}
+    _, document = check(Session(night=30, medians=launches(2300)))
+    assert verdicts(document) == {"roundtrip_ns": "same", "per_launch_ns": "same"}
