@@ -12,9 +12,9 @@ BURST = "launch/null/api:driver/mode:burst"
 FIRST_NIGHT = datetime.datetime(2026, 3, 1, 3, 0, 0, tzinfo=datetime.timezone.utc)
 FINGERPRINT = {
     "launchgap": "0.1.0", "device": "NVIDIA H100", "backend": "cuda", "driver_version": "12.8", "profile": "nightly",
-    "CUDA driver": "12.8", "NVML": "12.570.12", "environment": {}, "kernel": "6.1.0",
+    "CUDA driver": "12.8", "NVML": "12.570.12", "driver": "570.12", "environment": {}, "kernel": "6.1.0",
 }  # fmt: skip
-NEW_DRIVER = {"driver_version": "12.9", "CUDA driver": "12.9", "NVML": "12.575.08"}
+NEW_DRIVER = {"driver_version": "12.9", "CUDA driver": "12.9", "NVML": "12.575.08", "driver": "575.08"}
 
 
 @dataclass
