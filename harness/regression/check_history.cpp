@@ -55,6 +55,7 @@ Night night_of(const MetricFigures& figures, std::int64_t begin_s) {
   Night night;
   night.begin_s = begin_s;
   night.value = figures.value();
+  night.p99 = figures.p99;
   night.spread = {figures.within_run_cv(), figures.between_run_cv(), figures.tail(), std::nullopt};
   if (figures.modes) night.spread[static_cast<std::size_t>(SpreadFigure::modes)] = *figures.modes;
   return night;
@@ -103,7 +104,6 @@ class Check {
     point.key = figures.key;
     point.fingerprint = figures.fingerprint;
     point.runs = figures.runs.size();
-    point.p99 = figures.p99;
     if (!figures.runs.empty()) point.night = night_of(figures, begin_s_);
     if (is_open(result)) compare(figures, point.night, result);
     if (result.verdict == Verdict::invalid) point.invalid = result.reason;
@@ -124,6 +124,7 @@ class Check {
     result.verdict = judged.verdict;
     result.reason = judged.reason;
     result.baseline = judged.baseline;
+    result.baseline_p99 = judged.baseline_p99;
     result.compared_with = judged.compared_with;
     result.change = judged.change;
     result.z = judged.z;

@@ -41,7 +41,7 @@ KeptPoint kept_point(const Statement& row) {
   point.runs = static_cast<std::size_t>(row.integer(5));
   for (std::size_t i = 0; i < kSpreadFigures; ++i)
     point.night.spread[i] = row.maybe_number(6 + static_cast<int>(i));
-  point.p99 = row.maybe_number(10);
+  point.night.p99 = row.maybe_number(10);
   point.invalid = row.text(11);
   point.verdict = parse_verdict(row.text(12));
   point.night.hit = static_cast<int>(row.integer(13));
@@ -253,7 +253,7 @@ void History::add(const SessionFigures& session, const std::vector<Point>& point
               point.night.spread[1],
               point.night.spread[2],
               point.night.spread[3],
-              point.p99,
+              point.night.p99,
               point.invalid,
               name_of(point.verdict),
               point.night.hit,

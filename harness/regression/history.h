@@ -25,7 +25,6 @@ struct Point {
   SeriesKey key;
   Night night;
   std::size_t runs = 0;
-  std::optional<double> p99;
   std::string invalid;  // why it does not count; else empty
   Verdict verdict = Verdict::same;
   Fingerprint fingerprint;
@@ -38,7 +37,6 @@ struct KeptPoint {
   std::int64_t fingerprint = 0;  // its number
   Night night;
   std::size_t runs = 0;
-  std::optional<double> p99;
   std::string invalid;
   Verdict verdict = Verdict::same;
 };

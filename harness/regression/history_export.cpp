@@ -66,7 +66,7 @@ void export_csv(const History& history, const std::filesystem::path& file) {
                cell(spread[1]),
                cell(spread[2]),
                cell(spread[3]),
-               cell(point.p99),
+               cell(point.night.p99),
                std::string(name_of(point.verdict)),
                point.invalid,
                canonical_text(history.fingerprints().at(point.fingerprint))});

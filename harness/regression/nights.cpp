@@ -126,6 +126,15 @@ std::vector<double> values_of(const std::vector<const Night*>& nights) {
   return values;
 }
 
+std::optional<double> median_p99(const std::vector<const Night*>& nights) {
+  std::vector<double> values;
+  for (const Night* const night : nights) {
+    if (night->p99) values.push_back(*night->p99);
+  }
+  std::ranges::sort(values);
+  return stats::quantile(values, 0.5);
+}
+
 void judge_level(std::span<const Night> earlier,
                  const Night& night,
                  const Level& level,
@@ -180,6 +189,7 @@ NightJudgement judge_night(std::span<const Night> earlier,
     return judgement;
   }
   judge_spread(earlier, baseline, night, judgement);
+  judgement.baseline_p99 = median_p99(baseline);
   const std::vector<double> values = values_of(baseline);
   const auto has_ratio = [](double value) { return value > 0 && std::isfinite(value); };
   if (!has_ratio(night.value) || !std::ranges::all_of(values, has_ratio)) {

@@ -32,6 +32,7 @@ struct Night {
   std::int64_t begin_s = 0;  // Unix time at which the session began
   double value = 0;          // median of its processes' medians, in the metric's unit
   Spread spread = {};
+  std::optional<double> p99 = {};  // of all samples; reported, never judged
   int hit = 0;  // 1: beyond the limits and slower, -1: and faster, as judged then
   SpreadHits spread_hits = {};
   bool confirmed = false;  // as slower: it is no longer compared with
@@ -46,11 +47,12 @@ inline constexpr std::int64_t kNightApartS = 6 * 3600;
 struct NightJudgement {
   Verdict verdict = Verdict::same;
   std::string reason;
-  std::size_t compared_with = 0;   // sessions
-  std::optional<double> baseline;  // their median
-  std::optional<double> change;    // value / baseline - 1
-  std::optional<double> z;         // positive: slower
-  double low = 0, high = 0;        // between which a value is no hit; with a baseline only
+  std::size_t compared_with = 0;       // sessions
+  std::optional<double> baseline;      // their median
+  std::optional<double> baseline_p99;  // and of their p99
+  std::optional<double> change;        // value / baseline - 1
+  std::optional<double> z;             // positive: slower
+  double low = 0, high = 0;            // between which a value is no hit; with a baseline only
   int hit = 0;
   int hits_in_a_row = 0;  // this one counts
   Steadiness steadiness = Steadiness::same;

@@ -57,6 +57,7 @@ def test_a_night_like_the_others_is_the_same(check):
     assert done.returncode == 0
     assert verdicts(document) == {"roundtrip_ns": "same", "per_launch_ns": "same"}
     assert of(document)["compared_with"] == 30
+    assert of(document)["baseline_p99"] == pytest.approx(of(document)["p99"], rel=0.01)  # reported, not judged
     assert "Nothing is slower: 2 metrics compared with 30 sessions each" in done.stdout
 
 
