@@ -2,9 +2,11 @@
 #include "harness/regression/check.h"
 
 #include <memory>
+#include <optional>
 
 #include <fmt/format.h>
 
+#include "harness/cli/baseline_options.h"
 #include "harness/cli/command.h"
 #include "harness/cli/report_outputs.h"
 #include "harness/core/say.h"
@@ -18,8 +20,9 @@ namespace rg = regression;
 
 struct Options {
   std::vector<std::string> sessions;
-  std::string history, baseline, current, across, accepted;
+  std::string history, baseline, current;
   bool confirm = false, require_baseline = false, gate_spread = false, no_add = false;
+  BaselineOptions baseline_options;
   ReportOutputs outputs;
 };
 
@@ -30,10 +33,8 @@ rg::SessionFigures read_figures(const std::string& folder) {
 }
 
 rg::CheckOptions check_options(const Options& options) {
-  rg::CheckOptions check;
+  rg::CheckOptions check = options.baseline_options.check_options();
   check.strictness = {options.require_baseline, options.gate_spread};
-  check.across = rg::Across::parse(options.across);
-  if (!options.accepted.empty()) check.accepted = rg::read_accepted_levels(options.accepted);
   return check;
 }
 
@@ -55,21 +56,29 @@ std::unique_ptr<rg::History> open_history(const Options& options) {
   return std::make_unique<rg::History>(options.history, use);
 }
 
+struct Arms {
+  rg::CompareArm baseline, current;
+};
+
+/// Before anything is judged: what is wrong with them is wrong with the command line.
+std::optional<Arms> arms_of(const Options& options) {
+  if (!options.confirm) return std::nullopt;
+  return Arms{
+      rg::parse_arm("--baseline", options.baseline),
+      options.current.empty() ? rg::own_arm() : rg::parse_arm("--current", options.current)};
+}
+
 ExitCode check_history(const Options& options) {
-  const rg::SessionFigures now = read_figures(options.sessions[0]);
+  const std::optional<Arms> arms = arms_of(options);
   const rg::CheckOptions check = check_options(options);
+  const rg::SessionFigures now = read_figures(options.sessions[0]);
   const std::unique_ptr<rg::History> history = open_history(options);
   rg::Checked checked = rg::check_against_history(*history, now, check);
-  if (options.confirm) {
-    const rg::CompareArm baseline = rg::parse_arm("--baseline", options.baseline);
-    const rg::CompareArm current =
-        options.current.empty() ? rg::own_arm() : rg::parse_arm("--current", options.current);
-    rg::confirm(checked, baseline, current);
-  }
+  if (arms) rg::confirm(checked, arms->baseline, arms->current);
   ExitCode code = ended(checked.report, options.outputs);
   if (options.no_add || history->has(now.session_id)) return code;
   try {
-    history->add(now, checked.points);
+    history->add(now, checked.points, checked.report.invalid);
   } catch (const Error& error) {
     say("launchgap: {}", error.what());
     if (code == ExitCode::done) code = ExitCode::failed;
@@ -122,14 +131,7 @@ void add_check(CLI::App& app, Action& action) {
                       options->current,
                       "With --confirm: what is under test, written like --baseline; default: this "
                       "launchgap");
-  command->add_option("--across",
-                      options->across,
-                      "Keys of the fingerprint that may differ, with commas: what is under test, "
-                      "as driver_version, cuBLAS, kernel or launchgap");
-  command->add_option("--accepted",
-                      options->accepted,
-                      "Text file with levels that are accepted, beside those of `history accept`: "
-                      "DEVICE CASE METRIC SINCE ACCEPTED REASON");
+  options->baseline_options.add_options(*command);
   command->add_flag("--require-baseline",
                     options->require_baseline,
                     "What is invalid or has no baseline fails (exit code 3)");

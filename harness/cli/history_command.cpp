@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "harness/cli/baseline_options.h"
 #include "harness/cli/command.h"
 #include "harness/core/csv_table.h"
 #include "harness/core/output_file.h"
@@ -29,11 +30,13 @@ struct Options {
   std::string since, before, reason, output;
   std::size_t last = 10;
   bool dry_run = false;
+  BaselineOptions baseline_options;
 };
 
 /// Adds sessions in order of time, so that each is judged by those before it.
 ExitCode add(const Options& options) {
   const SignalWatch watch;
+  const rg::CheckOptions check = options.baseline_options.check_options();
   std::vector<rg::SessionFigures> sessions;
   for (const std::string& folder : options.sessions) {
     const SessionData session = read_session(folder);
@@ -49,8 +52,8 @@ ExitCode add(const Options& options) {
       answer("{}: in it already\n", session.session_id);
       continue;
     }
-    const rg::Checked checked = rg::check_against_history(history, session, {});
-    history.add(session, checked.points);
+    const rg::Checked checked = rg::check_against_history(history, session, check);
+    history.add(session, checked.points, checked.report.invalid);
     answer("{}: added, {} metrics{}\n",
            session.session_id,
            checked.points.size(),
@@ -190,9 +193,10 @@ void add_history(CLI::App& app, Action& action) {
         });
         return sub;
       };
-  make("add", "Add sessions, oldest first; each is judged by those before it", add)
-      ->add_option("sessions", options->sessions, "Folders of sessions")
-      ->required();
+  CLI::App* const adds = make(
+      "add", "Add sessions, oldest first; each is judged by those before it, as check does", add);
+  adds->add_option("sessions", options->sessions, "Folders of sessions")->required();
+  options->baseline_options.add_options(*adds);
   make("list", "Its sessions, and the levels that were accepted", list);
   CLI::App* const shows = make("show", "What the last sessions said of a metric", show);
   add_patterns(*shows, *options);

@@ -1,6 +1,7 @@
 // launchgap report
 #include <fmt/format.h>
 
+#include "harness/cli/baseline_options.h"
 #include "harness/cli/command.h"
 #include "harness/cli/page.h"
 #include "harness/core/say.h"
@@ -12,12 +13,15 @@ namespace launchgap::cli {
 namespace {
 
 /// Throws UsageError unless there is one session.
-void add_nights(const std::string& file, const std::vector<std::unique_ptr<Summarised>>& sessions) {
+void add_nights(const std::string& file,
+                const BaselineOptions& options,
+                const std::vector<std::unique_ptr<Summarised>>& sessions) {
   if (sessions.size() != 1)
     throw UsageError("--history goes with one session, which is checked against it");
   const regression::History history(file, regression::History::Use::read);
   Summarised& only = *sessions.front();
-  only.nights = regression::night_rows(history, regression::figures_of(only.session), {});
+  only.nights = regression::night_rows(
+      history, regression::figures_of(only.session), options.check_options());
 }
 
 }  // namespace
@@ -26,6 +30,7 @@ void add_report(CLI::App& app, Action& action) {
   struct Options {
     std::vector<std::string> folders;
     std::string output, history;
+    BaselineOptions baseline_options;
   };
   CLI::App* const command =
       app.add_subcommand("report", "Make the page of a session, or compare several on one page");
@@ -43,6 +48,7 @@ void add_report(CLI::App& app, Action& action) {
                       options->history,
                       "With one session: check it against this history, and show each metric over "
                       "the nights");
+  options->baseline_options.add_options(*command);
   command->footer("Example: launchgap report results/k40 results/h200 -o gap.html");
   command->callback([options, &action] {
     action = [options] {
@@ -55,7 +61,8 @@ void add_report(CLI::App& app, Action& action) {
           whole = false;
         }
       }
-      if (!options->history.empty()) add_nights(options->history, sessions);
+      if (!options->history.empty())
+        add_nights(options->history, options->baseline_options, sessions);
       std::filesystem::path output = options->output;
       if (output.empty()) {
         output = sessions.size() == 1 ? sessions.front()->session.folder / "report.html"

@@ -110,7 +110,7 @@ struct SessionRecord {
   std::optional<std::string> session_id;
   std::string begin_utc;
   std::optional<std::string> end_utc;
-  std::string state = "running";  // then "complete" or "stopped"
+  std::string state;  // "running", then "complete" or "stopped"
   std::vector<std::string> command_line;
   std::uint64_t seed = 0;
   Profile profile = Profile::quick;
@@ -131,7 +131,7 @@ struct SessionRecord {
     field("session_id", self.session_id);
     field.unread("begin_utc", self.begin_utc);
     field.unread("end_utc", self.end_utc);
-    field.unread("state", self.state);
+    field.may_lack("state", self.state);
     field.unread("command_line", self.command_line);
     field.unread("seed", self.seed);
     field.unread("profile", self.profile);

@@ -2,6 +2,7 @@
 
 #include <fnmatch.h>
 #include <sstream>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -25,13 +26,23 @@ bool AcceptedLevel::covers(const SeriesKey& key) const {
          fits(metric, key.metric);
 }
 
+void AcceptedLevel::apply_to(Night& night) const {
+  if (night.begin_s > accepted_s) return;
+  night.hit = 0;
+  night.spread_hits = {};
+  night.confirmed = false;
+}
+
 const AcceptedLevel* accepted_level(std::span<const AcceptedLevel> levels,
                                     const SeriesKey& key,
                                     std::int64_t begin_s) {
   const AcceptedLevel* latest = nullptr;
   for (const AcceptedLevel& level : levels) {
     if (level.since_s > begin_s || !level.covers(key)) continue;
-    if (!latest || level.since_s >= latest->since_s) latest = &level;
+    const auto order = [](const AcceptedLevel& one) {
+      return std::pair(one.since_s, one.accepted_s);
+    };
+    if (!latest || order(level) >= order(*latest)) latest = &level;
   }
   return latest;
 }
@@ -49,7 +60,7 @@ std::vector<AcceptedLevel> read_accepted_levels(const std::filesystem::path& fil
       if (!(words >> level.case_name >> level.metric >> since >> accepted))
         throw UsageError("a line is DEVICE CASE METRIC SINCE ACCEPTED REASON…");
       level.since_s = parse_time(since);
-      level.accepted_s = parse_time(accepted);
+      level.accepted_s = parse_time(accepted, Day::end);
       if (level.accepted_s < level.since_s) throw UsageError("it was accepted before it began");
     } catch (const UsageError& error) {
       throw UsageError(fmt::format("{}:{}: {}", file.string(), number, error.what()));
@@ -60,9 +71,11 @@ std::vector<AcceptedLevel> read_accepted_levels(const std::filesystem::path& fil
   return levels;
 }
 
-std::int64_t parse_time(const std::string& text) {
+std::int64_t parse_time(const std::string& text, Day day) {
   if (const auto time = parse_utc(text)) return *time;
-  if (const auto day = parse_utc(text + "T00:00:00Z")) return *day;
+  constexpr std::int64_t kDayS = std::int64_t{24} * 3600;
+  if (const auto begin = parse_utc(text + "T00:00:00Z"))
+    return day == Day::begin ? *begin : *begin + kDayS - 1;
   throw UsageError(fmt::format("'{}' is no time: 2026-11-22 or 2026-11-22T03:00:00Z", text));
 }
 

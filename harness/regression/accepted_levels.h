@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/regression/nights.h"
 #include "harness/regression/report.h"
 
 namespace launchgap::regression {
@@ -15,10 +16,12 @@ namespace launchgap::regression {
 struct AcceptedLevel {
   std::string device_id = "*", case_name = "*", metric = "*";
   std::int64_t since_s = 0;     // sessions that began earlier are no longer compared with
-  std::int64_t accepted_s = 0;  // what was said of sessions between the two no longer counts
+  std::int64_t accepted_s = 0;  // what was said of sessions that began until then does not count
   std::string reason;
 
   bool covers(const SeriesKey& key) const;
+  /// Takes back what was said of a session that began before this was accepted.
+  void apply_to(Night& night) const;
 };
 
 /// The latest of those that cover it and had begun by then; null if none.
@@ -31,7 +34,9 @@ const AcceptedLevel* accepted_level(std::span<const AcceptedLevel> levels,
 /// follows a `#` is for people. Throws Error that names the line.
 std::vector<AcceptedLevel> read_accepted_levels(const std::filesystem::path& file);
 
-/// A day's begin, or a time. Throws UsageError.
-std::int64_t parse_time(const std::string& text);
+enum class Day { begin, end };
+
+/// A time, or a day's begin or end. Throws UsageError.
+std::int64_t parse_time(const std::string& text, Day day = Day::begin);
 
 }  // namespace launchgap::regression

@@ -105,7 +105,10 @@ class Check {
     point.fingerprint = figures.fingerprint;
     point.runs = figures.runs.size();
     if (!figures.runs.empty()) point.night = night_of(figures, begin_s_);
-    if (is_open(result)) compare(figures, point.night, result);
+    if (is_open(result)) {
+      point.least_step = least_change(figures, 0) * point.night.value;
+      compare(figures, point.least_step, point.night, result);
+    }
     if (result.verdict == Verdict::invalid) point.invalid = result.reason;
     point.verdict = result.verdict;
     if (!figures.runs.empty()) checked_.points.push_back(std::move(point));
@@ -113,10 +116,10 @@ class Check {
   }
 
   /// Puts what was found into the result, and the hits into the night.
-  void compare(const MetricFigures& figures, Night& night, Result& result) {
+  void compare(const MetricFigures& figures, double least_step, Night& night, Result& result) {
     const std::set<std::int64_t>& comparable = comparable_with(figures.fingerprint);
-    const std::vector<Night> earlier = nights_before(figures.key, comparable);
-    const double least_step = least_change(figures, 0) * night.value;
+    const Before before = nights_before(figures.key, comparable);
+    const std::vector<Night>& earlier = before.nights;
     const NightJudgement judged =
         judge_night(earlier, night, metric(figures.key.metric).direction, least_step);
     night.hit = judged.hit;
@@ -135,7 +138,11 @@ class Check {
       result.minimum = std::max(kNightLeastChange, least_step / *judged.baseline);
     if (const auto power = power_.find(figures.key); power != power_.end())
       result.power = power->second;
-    if (judged.verdict == Verdict::no_baseline) compare_with_last(figures, earlier, result);
+    if (judged.verdict == Verdict::no_baseline) {
+      compare_with_last(figures, earlier, result);
+    } else if (!options_.across.empty()) {
+      result.changed = changed_since(before.numbers, figures.fingerprint);
+    }
   }
 
   /// Numbers of the fingerprints from which only keys differ that may.
@@ -150,29 +157,49 @@ class Check {
     return entry->second;
   }
 
-  /// Valid ones in order of time, as what people have accepted leaves them.
-  std::vector<Night> nights_before(const SeriesKey& key,
-                                   const std::set<std::int64_t>& fingerprints) const {
+  /// What comparable sessions before said of a metric.
+  struct Before {
+    std::vector<Night> nights;  // valid ones in order of time, as what people accepted leaves them
+    std::set<std::int64_t> numbers;  // of their fingerprints
+  };
+
+  Before nights_before(const SeriesKey& key, const std::set<std::int64_t>& fingerprints) const {
     const AcceptedLevel* const level = accepted_level(accepted_, key, begin_s_);
     std::size_t counted = 0;
-    std::int64_t last_fingerprint = -1;
+    std::int64_t fingerprint = -1;
+    bool in_row = true;  // of slower ones, which are not compared with
     const auto enough = [&](const KeptPoint& point) {
-      if (point.fingerprint != last_fingerprint) counted = 0;
-      last_fingerprint = point.fingerprint;
-      counted += point.invalid.empty() && !point.night.confirmed;
+      if (point.fingerprint != fingerprint) {
+        counted = 0;
+        in_row = true;
+      }
+      fingerprint = point.fingerprint;
+      if (!can_be_compared_with(point)) return false;
+      in_row = in_row && point.night.hit > 0;
+      counted += !in_row && !point.night.confirmed;
       return counted >= kMostNights || (level && point.night.begin_s < level->since_s);
     };
-    std::vector<Night> nights;
+    Before before;
     for (const KeptPoint& point : history_.before(key, fingerprints, begin_s_, enough)) {
-      if (!point.invalid.empty() || (level && point.night.begin_s < level->since_s)) continue;
-      nights.push_back(point.night);
-      if (level && point.added_s <= level->accepted_s) {
-        nights.back().hit = 0;
-        nights.back().confirmed = false;
+      if (!can_be_compared_with(point) || (level && point.night.begin_s < level->since_s)) continue;
+      before.nights.push_back(point.night);
+      before.numbers.insert(point.fingerprint);
+      if (level) level->apply_to(before.nights.back());
+    }
+    std::ranges::reverse(before.nights);
+    return before;
+  }
+
+  /// Which keys differ from those of sessions that it is compared with all the same.
+  std::vector<KeyChange> changed_since(const std::set<std::int64_t>& numbers,
+                                       const Fingerprint& now) const {
+    std::vector<KeyChange> all;
+    for (const std::int64_t number : numbers) {
+      for (KeyChange& change : told_once(differences(history_.fingerprints().at(number), now))) {
+        if (std::ranges::find(all, change) == all.end()) all.push_back(std::move(change));
       }
     }
-    std::ranges::reverse(nights);
-    return nights;
+    return all;
   }
 
   /// Where a series begins: which keys of the fingerprint changed, and how far it moved with them.
@@ -193,7 +220,7 @@ class Check {
     std::vector<double> before, now = {figures.value()};
     const auto enough = [&](const KeptPoint&) { return before.size() >= kMostNights; };
     for (const KeptPoint& point : history_.before(figures.key, {*last}, begin_s_, enough)) {
-      if (point.invalid.empty() && !point.night.confirmed && before.size() < kMostNights)
+      if (can_be_compared_with(point) && !point.night.confirmed && before.size() < kMostNights)
         before.push_back(point.night.value);
     }
     for (const Night& night : same_fingerprint) now.push_back(night.value);
@@ -207,29 +234,35 @@ class Check {
 
   /// What the device's session before had, and this one lacks.
   void add_missing() {
-    std::map<std::tuple<std::string, std::string, ProcessConfig>, const SeriesKey*> measured;
+    using Configuration = std::tuple<std::string, std::string, ProcessConfig>;
+    std::map<Configuration, std::vector<SeriesKey>> measured;
     std::set<SeriesKey> present;
     for (const MetricFigures& figures : session_.metrics) {
       const CaseKey& where = figures.key.where;
       present.insert(figures.key);
       if (!figures.key.metric.empty())
-        measured.try_emplace({where.device, where.arm, where.setup}, &figures.key);
+        measured[{where.device, where.arm, where.setup}].push_back(figures.key);
     }
-    std::map<const SeriesKey*, std::int64_t> last_s;
     const auto last_began = [&](const SeriesKey& key) {
       std::int64_t last = 0;
       for (const auto& [fingerprint, began_s] : history_.last_of_fingerprints(key, begin_s_))
         last = std::max(last, began_s);
       return last;
     };
+    // When the configuration was measured last, by whichever metric.
+    std::map<Configuration, std::int64_t> last_s;
+    const auto last_measured = [&](const Configuration& configuration) {
+      const auto [entry, added] = last_s.try_emplace(configuration);
+      for (const SeriesKey& key : added ? measured.at(configuration) : std::vector<SeriesKey>())
+        entry->second = std::max(entry->second, last_began(key));
+      return entry->second;
+    };
     for (const auto& [key, device_name] : history_.series()) {
       const auto beside = measured.find({key.where.device, key.where.arm, key.where.setup});
       if (beside == measured.end() || present.contains(key) || key.where.arm != name_of(Arm::plain))
         continue;
-      const auto [entry, added] = last_s.try_emplace(beside->second);
-      if (added) entry->second = last_began(*beside->second);
       const std::int64_t last = last_began(key);
-      if (last == 0 || last < entry->second) continue;
+      if (last == 0 || last < last_measured(beside->first)) continue;
       Result missing;
       missing.key = key;
       missing.node = session_.node;

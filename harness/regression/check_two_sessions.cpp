@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <cmath>
+#include <tuple>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -74,7 +76,16 @@ void judge_spread(const MetricFigures& before, const MetricFigures& now, Result&
 
 void judge_level(const MetricFigures& before, const MetricFigures& now, Result& result) {
   const auto ratio = ratio_less_one(medians(now), medians(before));
-  if (!ratio) return;
+  if (!ratio) {
+    // A recorded job has one process, or as many as it has ranks.
+    result.verdict = Verdict::watch;
+    result.reason = fmt::format("{} and {} processes, and an interval takes {} of each",
+                                before.runs.size(),
+                                now.runs.size(),
+                                kFewestRuns);
+    if (before.value() > 0) result.change = now.value() / before.value() - 1;
+    return;
+  }
   result.change = ratio->value;
   result.interval = ratio->interval;
   result.minimum = least_change(before, kNightLeastChange);
@@ -112,7 +123,12 @@ Result compare(const SessionFigures& base,
   result.baseline = before.value;
   result.baseline_p99 = before.p99;
   result.compared_with = before.runs;
-  if (!is_open(before)) return without(fmt::format("{}: {}", base.session_id, before.reason));
+  if (!is_open(before)) {
+    without(fmt::format("{}: {}", base.session_id, before.reason));
+    if (base.invalid.empty() && before.verdict == Verdict::invalid)
+      result.verdict = Verdict::invalid;
+    return result;
+  }
   const std::vector<KeyChange> changes = differences(found->fingerprint, figures.fingerprint);
   result.changed = told_once(changes);
   if (!comparable(changes, across))
@@ -120,6 +136,31 @@ Result compare(const SessionFigures& base,
   judge_level(*found, figures, result);
   judge_spread(*found, figures, result);
   return result;
+}
+
+/// What BASE has of a device and process configuration that NEW measured, and NEW lacks.
+void add_missing(const SessionFigures& base, const SessionFigures& session, Report& report) {
+  const auto configuration = [](const MetricFigures& figures) {
+    const CaseKey& where = figures.key.where;
+    return std::tuple(where.device, where.arm, where.setup);
+  };
+  for (const MetricFigures& figures : base.metrics) {
+    const bool there = std::ranges::find(session.metrics, figures.key, &MetricFigures::key) !=
+                       session.metrics.end();
+    const bool beside = std::ranges::find(session.metrics, configuration(figures), configuration) !=
+                        session.metrics.end();
+    if (there || !beside || figures.key.metric.empty()) continue;
+    Result missing = measured_result(base, figures);
+    missing.baseline = std::exchange(missing.value, std::nullopt);
+    missing.verdict = Verdict::invalid;
+    missing.reason = fmt::format("not measured, and {} has it", base.session_id);
+    report.results.push_back(std::move(missing));
+  }
+  for (const auto& [uuid, name] : base.device_names) {
+    if (!session.device_names.contains(uuid))
+      report.notes.push_back(fmt::format("{} ({}) is in {} alone.", name, uuid, base.session_id));
+  }
+  std::ranges::sort(report.results, {}, &Result::key);
 }
 
 }  // namespace
@@ -136,9 +177,13 @@ Report check_two_sessions(const SessionFigures& base,
   report.subject = session.session_id;
   report.session_id = session.session_id;
   report.begin_utc = session.begin_utc;
-  for (const MetricFigures& figures : session.metrics)
+  std::vector<Result> measured;
+  for (const MetricFigures& figures : session.metrics) {
+    measured.push_back(measured_result(session, figures));
     report.results.push_back(compare(base, session, figures, options.across));
-  report.invalid = invalid_as_a_whole(session, report.results);
+  }
+  report.invalid = invalid_as_a_whole(session, measured);
+  if (report.invalid.empty()) add_missing(base, session, report);
   if (!base.begin_utc.empty() && base.begin_utc > session.begin_utc)
     report.notes.push_back(fmt::format("{} is the later one of the two.", base.session_id));
   report.notes.push_back(

@@ -70,9 +70,9 @@ void confirm(Checked& checked, const CompareArm& baseline, const CompareArm& cur
   request.a = baseline;
   request.b = current;
   request.run.devices = fmt::to_string(fmt::join(devices, ","));
-  request.run.profile = profile_of(checked, *suspects.begin());
   request.progress = "confirming";
   try {
+    request.run.profile = profile_of(checked, *suspects.begin());
     const Report compared = compare(request, only(suspects, plan_pairs(request)));
     for (Result& result : checked.report.results) {
       if (!suspects.contains(result.key)) continue;

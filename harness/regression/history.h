@@ -28,6 +28,7 @@ struct Point {
   std::string invalid;  // why it does not count; else empty
   Verdict verdict = Verdict::same;
   Fingerprint fingerprint;
+  double least_step = 0;  // the smallest change that counts beside 3 %; is not kept
 };
 
 /// A point that was kept.
@@ -40,6 +41,9 @@ struct KeptPoint {
   std::string invalid;
   Verdict verdict = Verdict::same;
 };
+
+/// Whether it is valid and has a ratio to others.
+bool can_be_compared_with(const KeptPoint& point);
 
 struct KeptSession {
   std::string session_id, node;
@@ -93,9 +97,11 @@ class History {
   std::vector<Rate> rates() const;
   void add_rates(const std::vector<Rate>& rates);
 
-  /// Adds a session and its points, all or nothing. Throws Error, and UsageError if it is in
-  /// already.
-  void add(const SessionFigures& session, const std::vector<Point>& points);
+  /// Adds a session and its points, all or nothing. `invalid`: why it is so as a whole, or empty.
+  /// Throws Error, and UsageError if it is in already.
+  void add(const SessionFigures& session,
+           const std::vector<Point>& points,
+           const std::string& invalid);
   /// Removes sessions that began before a time; returns how many.
   std::size_t prune(std::int64_t before_s);
 

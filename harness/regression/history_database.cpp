@@ -1,10 +1,13 @@
 #include "harness/regression/history_database.h"
 
 #include <array>
+#include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <new>
 #include <sqlite3.h>
+#include <unistd.h>
 #include <utility>
 
 #include <fmt/format.h>
@@ -45,6 +48,23 @@ constexpr std::string_view kSchema[] = {
     " PRIMARY KEY (series, kind, measured_s)) WITHOUT ROWID",
 };
 
+/// "it has 4096 of 8192 bytes"; empty unless the file is shorter than its header says. Only for the
+/// words: SQLite finds out by itself, once it has taken back what an interrupted writer left.
+std::string what_is_missing(const fs::path& file) {
+  std::array<unsigned char, 32> header{};
+  std::ifstream in(file, std::ios::binary);
+  in.read(reinterpret_cast<char*>(header.data()), header.size());
+  std::error_code failed;
+  const std::uint64_t length = fs::file_size(file, failed);
+  if (!in || failed) return "";
+  std::uint64_t page = header[16] * 256u + header[17];
+  if (page == 1) page = 65536;
+  std::uint64_t pages = 0;
+  for (int i = 28; i < 32; ++i) pages = pages * 256 + header[static_cast<std::size_t>(i)];
+  if (length >= page * pages) return "";
+  return fmt::format("cut short: it has {} of {} bytes", length, page * pages);
+}
+
 [[noreturn]] void refuse(sqlite3* database, const fs::path& file, int code) {
   const char* const words = sqlite3_errmsg(database);
   switch (code & 0xFF) {
@@ -52,13 +72,15 @@ constexpr std::string_view kSchema[] = {
       throw Error(fmt::format("{} is no history: it is not a SQLite file. It stays as it is",
                               file.string()));
     case SQLITE_CORRUPT:
-    case SQLITE_FORMAT:
-      throw Error(fmt::format(
-          "{} is damaged ({}). It stays as it is: put a copy of it back, or save what can be read "
-          "with `sqlite3 {} .recover`",
-          file.string(),
-          words,
-          file.string()));
+    case SQLITE_FORMAT: {
+      const std::string missing = what_is_missing(file);
+      throw Error(
+          fmt::format("{} is {}. It stays as it is: put a copy of it back, or save what can "
+                      "be read with `sqlite3 {} .recover`",
+                      file.string(),
+                      missing.empty() ? fmt::format("damaged ({})", words) : missing,
+                      file.string()));
+    }
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
       throw Error(fmt::format(
@@ -87,34 +109,6 @@ constexpr std::string_view kSchema[] = {
     default:
       throw Error(fmt::format("{}: {}", file.string(), words));
   }
-}
-
-/// Whether the file is as long as its header says: SQLite itself finds out only when it reads what
-/// is missing.
-void check_length(const fs::path& file) {
-  std::array<unsigned char, 32> header{};
-  std::ifstream in(file, std::ios::binary);
-  in.read(reinterpret_cast<char*>(header.data()), header.size());
-  const auto length = static_cast<std::uint64_t>(fs::file_size(file));
-  if (length == 0) {
-    throw Error(fmt::format(
-        "{} is empty: it is no history, and may be what is left of one. It stays as it is: put a "
-        "copy of it back, or remove it to begin a new one",
-        file.string()));
-  }
-  if (!in || std::memcmp(header.data(), "SQLite format 3", 16) != 0) return;  // SQLite says so
-  std::uint64_t page = header[16] * 256u + header[17];
-  if (page == 1) page = 65536;
-  std::uint64_t pages = 0;
-  for (int i = 28; i < 32; ++i) pages = pages * 256 + header[static_cast<std::size_t>(i)];
-  if (pages == 0 || length >= page * pages) return;
-  throw Error(
-      fmt::format("{} is cut short: it has {} of {} bytes. It stays as it is: put a copy of "
-                  "it back, or save what can be read with `sqlite3 {} .recover`",
-                  file.string(),
-                  length,
-                  page * pages,
-                  file.string()));
 }
 
 }  // namespace
@@ -196,41 +190,39 @@ void Statement::bind(int at, const std::optional<double>& value) {
 
 HistoryDatabase::HistoryDatabase(const fs::path& file, Use use) : file_(file) {
   std::error_code failed;
-  const fs::file_status status = fs::status(file, failed);
-  const bool is_there = status.type() != fs::file_type::not_found;
-  if (is_there && !fs::is_regular_file(status)) {
+  const auto type_of = [&] { return fs::status(file, failed).type(); };
+  if (type_of() == fs::file_type::not_found) {
+    if (use == Use::read) {
+      throw UsageError(
+          fmt::format("there is no history {}: `launchgap history add {} SESSION…` begins one",
+                      file.string(),
+                      file.string()));
+    }
+    create();
+  }
+  if (type_of() != fs::file_type::regular) {
     throw UsageError(
         fmt::format("{} is no history: it is a folder, or no file of data", file.string()));
   }
-  if (!is_there && use == Use::read) {
-    throw UsageError(
-        fmt::format("there is no history {}: `launchgap history add {} SESSION…` begins one",
-                    file.string(),
-                    file.string()));
+  if (fs::file_size(file, failed) == 0) {
+    throw Error(fmt::format(
+        "{} is empty: it is no history, and may be what is left of one. It stays as it is: put a "
+        "copy of it back, or remove it to begin a new one",
+        file.string()));
   }
-  if (is_there) check_length(file);
   try {
-    open(use, is_there);
+    open(use);
   } catch (...) {
     sqlite3_close(database_);
-    // One that could not be made whole is none, and would be refused the next time.
-    if (!is_there && fs::file_size(file, failed) == 0) fs::remove(file, failed);
     throw;
   }
 }
 
-void HistoryDatabase::open(Use use, bool is_there) {
-  const int flags =
-      SQLITE_OPEN_NOMUTEX |
-      (use == Use::read ? SQLITE_OPEN_READONLY
-                        : SQLITE_OPEN_READWRITE | (is_there ? 0 : SQLITE_OPEN_CREATE));
-  const int code = sqlite3_open_v2(file_.c_str(), &database_, flags, nullptr);
-  if (code != SQLITE_OK) refuse(database_, file_, code);
-  sqlite3_busy_timeout(database_, kPatienceMs);
-  sqlite3_db_config(database_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
-  sqlite3_db_config(database_, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
-  run("PRAGMA foreign_keys = ON");
-  if (!is_there) create();
+/// To read is opened like to write, where it can be: whoever comes first takes back what a writer
+/// left that was killed.
+void HistoryDatabase::open(Use use) {
+  connect(SQLITE_OPEN_READWRITE);
+  if (use == Use::read) run("PRAGMA query_only = ON");
   const auto pragma = [&](std::string_view name) {
     Statement ask = statement(fmt::format("PRAGMA {}", name));
     return ask.next() ? ask.integer(0) : 0;
@@ -247,20 +239,47 @@ void HistoryDatabase::open(Use use, bool is_there) {
                     version,
                     kVersion));
   }
+  statement("SELECT count(*) FROM sqlite_master").run();
 }
 
+void HistoryDatabase::connect(int flags) {
+  const int code = sqlite3_open_v2(file_.c_str(), &database_, SQLITE_OPEN_NOMUTEX | flags, nullptr);
+  if (code != SQLITE_OK) refuse(database_, file_, code);
+  sqlite3_busy_timeout(database_, kPatienceMs);
+  sqlite3_db_config(database_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  sqlite3_db_config(database_, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+  run("PRAGMA foreign_keys = ON");
+}
+
+/// Beside its place, and then linked there when it is whole: nobody meets half a history, and of
+/// two that make one the second takes what the first has made.
 void HistoryDatabase::create() {
-  Transaction transaction(*this);
-  // Another writer may have been faster.
-  Statement count = statement("SELECT count(*) FROM sqlite_master");
-  count.next();
-  if (count.integer(0) == 0) {
+  const fs::path place = file_;
+  file_ += fmt::format(".new-{}", getpid());
+  const fs::path beside = file_;
+  std::error_code ignored;
+  fs::remove(beside, ignored);
+  try {
+    connect(SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+    Transaction transaction(*this);
     for (const std::string_view table : kSchema) run(table);
     run(fmt::format("PRAGMA application_id = {}", kApplicationId));
     run(fmt::format("PRAGMA user_version = {}", kVersion));
+    transaction.commit();
+  } catch (...) {
+    sqlite3_close(std::exchange(database_, nullptr));
+    fs::remove(beside, ignored);
+    throw;
   }
-  count.run();
-  transaction.commit();
+  sqlite3_close(std::exchange(database_, nullptr));
+  file_ = place;
+  const bool linked = link(beside.c_str(), place.c_str()) == 0 || errno == EEXIST;
+  // A file system without links has renaming.
+  const bool renamed = !linked && rename(beside.c_str(), place.c_str()) == 0;
+  const int problem = errno;
+  fs::remove(beside, ignored);
+  if (!linked && !renamed)
+    throw Error(fmt::format("{} cannot be made: {}", place.string(), std::strerror(problem)));
 }
 
 HistoryDatabase::~HistoryDatabase() {

@@ -72,7 +72,8 @@ class HistoryDatabase {
   const std::filesystem::path& file() const { return file_; }
 
  private:
-  void open(Use use, bool is_there);
+  void open(Use use);
+  void connect(int flags);
   void create();
 
   std::filesystem::path file_;

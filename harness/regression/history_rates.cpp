@@ -23,7 +23,7 @@ std::vector<Night> last_nights(const History& history, const SeriesKey& key) {
   if (latest == last.end()) return {};
   std::vector<Night> nights;
   const auto take = [&](const KeptPoint& point) {
-    if (point.invalid.empty() && !point.night.confirmed) nights.push_back(point.night);
+    if (can_be_compared_with(point) && !point.night.confirmed) nights.push_back(point.night);
     return nights.size() >= kMostResampled;
   };
   history.before(key, {latest->first}, kAnyTime, take);

@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kStretch = 5;
 constexpr int kSeries = 200;
 constexpr std::size_t kBefore = kMostNights, kJudged = 60, kWithin = 5;
-constexpr std::int64_t kDayS = 24 * 3600;
+constexpr std::int64_t kDayS = std::int64_t{24} * 3600;
 constexpr double kStep = 0.005;
 
 /// A series of nights as some that were measured.
@@ -39,7 +39,7 @@ NightJudgement judge(std::vector<Night>& series,
                      std::size_t at,
                      Direction direction,
                      double least_step) {
-  const NightJudgement judgement =
+  NightJudgement judgement =
       judge_night(std::span(series).first(at), series[at], direction, least_step);
   series[at].hit = judgement.hit;
   series[at].spread_hits = judgement.spread_hits;

@@ -1,6 +1,9 @@
 #include "harness/regression/night_view.h"
 
 #include <algorithm>
+#include <iterator>
+
+#include <fmt/format.h>
 
 #include "harness/core/stop.h"
 #include "harness/core/utc.h"
@@ -48,27 +51,12 @@ NightRow night_row(const SeriesKey& key, const KeptPoint& point) {
   return row;
 }
 
-/// Puts in what the valid nights of the same fingerprint before a night had to say of it.
-void add_limits(const std::vector<KeptPoint>& points, std::size_t at, NightRow& row) {
-  if (!points[at].invalid.empty()) return;
-  std::vector<Night> earlier;
-  for (std::size_t i = 0; i < at; ++i) {
-    if (points[i].invalid.empty() && points[i].fingerprint == points[at].fingerprint)
-      earlier.push_back(points[i].night);
-  }
-  const Metric* const known = find_metric(row.metric);
-  const NightJudgement judged =
-      judge_night(earlier, points[at].night, known ? known->direction : Direction::lower_is_better);
-  if (judged.baseline) {
-    row.low = judged.low;
-    row.high = judged.high;
-  }
-}
-
 class View {
  public:
-  View(const History& history, const SessionFigures& session)
-      : history_(history), session_(session) {}
+  View(const History& history, const SessionFigures& session, const CheckOptions& options)
+      : history_(history), session_(session), options_(options), accepted_(options.accepted) {
+    std::ranges::copy(history.accepted(), std::back_inserter(accepted_));
+  }
 
   /// The nights of a metric, and last the session itself as it was found.
   void add(const SeriesKey& key, const Point& own, NightRows& rows) const {
@@ -80,7 +68,7 @@ class View {
     for (std::size_t i = begin; i < points.size(); ++i) {
       stop_if_asked();
       NightRow row = night_row(key, points[i]);
-      add_limits(points, i, row);
+      add_limits(points, i, own, row);
       if (points[i].fingerprint != fingerprint)
         row.changed = text_of(
             told_once(differences(keys(fingerprint, own), keys(points[i].fingerprint, own))));
@@ -98,6 +86,33 @@ class View {
       return point.night.begin_s >= begin_s || point.session_id == session_.session_id;
     });
     return points;
+  }
+
+  /// Puts in between which values the nights before one would have had it, by the rule of `check`.
+  void add_limits(const std::vector<KeptPoint>& points,
+                  std::size_t at,
+                  const Point& own,
+                  NightRow& row) const {
+    const Metric* const known = find_metric(row.metric);
+    const KeptPoint& night = points[at];
+    if (!can_be_compared_with(night) || !known || !(own.night.value > 0)) return;
+    const AcceptedLevel* const level = accepted_level(accepted_, own.key, night.night.begin_s);
+    std::vector<Night> earlier;
+    for (std::size_t i = 0; i < at; ++i) {
+      const bool same =
+          points[i].fingerprint == night.fingerprint ||
+          comparable(differences(keys(points[i].fingerprint, own), keys(night.fingerprint, own)),
+                     options_.across);
+      if (!same || !can_be_compared_with(points[i])) continue;
+      if (level && points[i].night.begin_s < level->since_s) continue;
+      earlier.push_back(points[i].night);
+      if (level) level->apply_to(earlier.back());
+    }
+    const NightJudgement judged =
+        judge_night(earlier, night.night, known->direction, own.least_step);
+    if (!judged.baseline) return;
+    row.low = judged.low;
+    row.high = judged.high;
   }
 
   static constexpr std::int64_t kNew = -1;  // a fingerprint that the history does not have
@@ -122,20 +137,41 @@ class View {
 
   const History& history_;
   const SessionFigures& session_;
+  const CheckOptions& options_;
+  std::vector<AcceptedLevel> accepted_;
 };
+
+/// A session that is in the history has the verdict that it was given then: it may have been
+/// confirmed, or judged by other options.
+void say_what_was_kept(const History& history,
+                       const std::string& session_id,
+                       Point& own,
+                       VerdictRow& row) {
+  for (const KeptPoint& point : last_points(history, own.key, kMostNightsDrawn)) {
+    if (point.session_id != session_id || point.verdict == own.verdict) continue;
+    row.reason = fmt::format("as it was checked; now it would be {}{}",
+                             row.verdict,
+                             row.reason.empty() ? "" : ": " + row.reason);
+    row.verdict = name_of(point.verdict);
+    own.verdict = point.verdict;
+  }
+}
 
 }  // namespace
 
 NightRows night_rows(const History& history,
                      const SessionFigures& session,
                      const CheckOptions& options) {
-  const Checked checked = check_against_history(history, session, options);
-  const View view(history, session);
+  Checked checked = check_against_history(history, session, options);
+  const View view(history, session, options);
+  const bool kept = history.has(session.session_id);
   NightRows rows;
   std::size_t drawn = 0;
   for (const Result* const result : checked.report.worst_first()) {
-    rows.verdicts.push_back(verdict_row(*result));
     const auto own = std::ranges::find(checked.points, result->key, &Point::key);
+    rows.verdicts.push_back(verdict_row(*result));
+    if (kept && own != checked.points.end())
+      say_what_was_kept(history, session.session_id, *own, rows.verdicts.back());
     if (own == checked.points.end() || drawn == kMostDrawn) continue;
     view.add(result->key, *own, rows);
     ++drawn;

@@ -94,6 +94,9 @@ int spread_hit(const std::vector<const Night*>& baseline,
   const auto level = level_of(values);
   if (!level) return 0;
   const double distance = std::log(*now) - level->median;
+  const bool is_cv =
+      rule.figure == SpreadFigure::within_run_cv || rule.figure == SpreadFigure::between_run_cv;
+  if (is_cv && *now < kLeastCv && std::exp(level->median) < kLeastCv) return 0;
   if (rule.figure == SpreadFigure::modes) {
     const auto [least, most] = std::ranges::minmax(values);
     words = fmt::format("{:g} modes, before {:g}", *now, std::round(std::exp(level->median)));

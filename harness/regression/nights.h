@@ -42,7 +42,9 @@ inline constexpr std::size_t kFewestNights = 20, kMostNights = 60;
 inline constexpr double kNightDistance = 3;  // robust standard deviations
 inline constexpr double kNightLeastChange = 0.03;
 inline constexpr int kNightsInARow = 3;
-inline constexpr std::int64_t kNightApartS = 6 * 3600;
+/// A CV counts only if it is that large, now or before.
+inline constexpr double kLeastCv = 0.01;
+inline constexpr std::int64_t kNightApartS = std::int64_t{6} * 3600;
 
 struct NightJudgement {
   Verdict verdict = Verdict::same;
@@ -71,7 +73,8 @@ struct NightJudgement {
 /// third. Below 20 sessions there is no baseline. What has two levels (two_levels) is `unstable`.
 ///
 /// A figure of the spread hits if it is 3 such deviations and 1.5 times away (p99/p50: 1.25 times;
-/// modes: more than in any session). Three in a row are `erratic`, or `steadier`.
+/// modes: more than in any session). A CV below 1 %, now and before, does not. Three in a row are
+/// `erratic`, or `steadier`.
 NightJudgement judge_night(std::span<const Night> earlier,
                            const Night& night,
                            Direction direction,

@@ -76,15 +76,30 @@ std::map<CaseRun, std::string> throttled_cases(const SessionData& session) {
 /// A process: device, arm, process configuration, replicate.
 using RunOf = std::tuple<std::string, std::string, ProcessConfig, int>;
 
-/// The last attempt of each has the fingerprint of all.
-std::map<RunOf, const RunInfo*> runs_by_key(const SessionData& session) {
-  std::map<RunOf, const RunInfo*> runs;
+/// All attempts of each, and what they know of the fingerprint together: libraries that a case
+/// loads are told by the end of a process, which one that crashed does not have.
+struct Attempts {
+  std::vector<const RunInfo*> runs;
+  Fingerprint fingerprint;
+};
+
+std::map<RunOf, Attempts> attempts_by_run(const SessionData& session) {
+  std::map<RunOf, Attempts> attempts;
   for (const RunInfo& run : session.runs) {
-    const RunInfo*& known = runs[{run.device, run.arm, run.setup, run.replicate}];
-    const bool tells_more = known && known->attempt > run.attempt && !known->fingerprint.empty();
-    if (!tells_more) known = &run;
+    Attempts& of_run = attempts[{run.device, run.arm, run.setup, run.replicate}];
+    of_run.runs.push_back(&run);
+    for (const auto& [key, value] : fingerprint_from_json(run.fingerprint))
+      of_run.fingerprint.insert_or_assign(key, value);
   }
-  return runs;
+  return attempts;
+}
+
+/// What two processes both know, and know differently.
+std::vector<KeyChange> contradictions(const Fingerprint& a, const Fingerprint& b) {
+  std::vector<KeyChange> changes = differences(a, b);
+  std::erase_if(changes,
+                [](const KeyChange& change) { return change.from.empty() || change.to.empty(); });
+  return changes;
 }
 
 constexpr std::string_view kDelayVariable = "environment.LAUNCHGAP_DELAY_NS";
@@ -133,7 +148,7 @@ class Reader {
       : session_(session),
         counted_(counted),
         throttled_(throttled_cases(session)),
-        runs_(runs_by_key(session)) {}
+        runs_(attempts_by_run(session)) {}
 
   SessionFigures read() {
     figures_.session_id = session_.id;
@@ -200,10 +215,8 @@ class Reader {
                           return entry.second;
                         })->first;
       }
-      const auto at =
-          all.begin() + static_cast<std::ptrdiff_t>(0.99 * static_cast<double>(all.size() - 1));
-      std::ranges::nth_element(all, at);
-      figures.p99 = *at;
+      std::ranges::sort(all);
+      figures.p99 = stats::quantile(all, 0.99);
       figures_.metrics.push_back(std::move(figures));
     }
     if (any || failure.empty()) return;
@@ -217,16 +230,19 @@ class Reader {
   void look_at_run(const CaseKey& key, int replicate, MetricFigures& figures) {
     const auto found = runs_.find({key.device, key.arm, key.setup, replicate});
     if (found == runs_.end()) return;
-    const Fingerprint fingerprint = fingerprint_from_json(found->second->fingerprint);
-    std::string problem = problem_of(*found->second, fingerprint, counted_);
+    const Fingerprint& fingerprint = found->second.fingerprint;
+    std::string problem;
+    for (const RunInfo* const attempt : found->second.runs) {
+      if (problem.empty()) problem = problem_of(*attempt, fingerprint, counted_);
+    }
     const auto throttled =
         throttled_.find({key.device, key.arm, key.setup, key.name.text(), replicate});
     if (problem.empty() && throttled != throttled_.end()) problem = throttled->second;
     if (problem.empty() && figures.runs.size() > 1) {
-      const auto changes = told_once(differences(figures.fingerprint, fingerprint));
+      const auto changes = told_once(contradictions(figures.fingerprint, fingerprint));
       if (!changes.empty()) problem = fmt::format("its processes differ: {}", text_of(changes));
     }
-    if (figures.runs.size() == 1) figures.fingerprint = fingerprint;
+    figures.fingerprint.insert(fingerprint.begin(), fingerprint.end());
     if (figures.invalid.empty() && !problem.empty())
       figures.invalid = fmt::format("{} (run {})", problem, replicate);
   }
@@ -234,6 +250,7 @@ class Reader {
   std::string problem_of_all() const {
     if (!counted_.simulated && figures_.simulated)
       return "it is simulated: measured on fake CUDA libraries";
+    if (session_.state == "running") return "it has not ended: it still runs, or was killed";
     if (figures_.metrics.empty()) return "it has no results";
     // As text: both are of the form 2026-11-22T03:00:00Z.
     if (figures_.begin_utc > utc_text(std::time(nullptr) + kAheadS))
@@ -246,7 +263,7 @@ class Reader {
   const SessionData& session_;
   Counted counted_;
   std::map<CaseRun, std::string> throttled_;
-  std::map<RunOf, const RunInfo*> runs_;
+  std::map<RunOf, Attempts> runs_;
   SessionFigures figures_;
 };
 

@@ -60,9 +60,9 @@ struct Counted {
 /// A metric is invalid if its case failed or was invalid in some run, if a process was throttled
 /// (heat or a power brake held the clocks down for 1 % of the time or more), shared its device with
 /// another process, ran under a tool, was slowed down on purpose, or if its processes have
-/// different fingerprints; the session, if it is simulated, has no result, or begins in the future
-/// (by more than a day).
-/// `counted`: of what would be invalid in a history, what counts here.
+/// different fingerprints; the session, if it is simulated, has not ended, has no result, or begins
+/// in the future (by more than a day). `counted`: of what would be invalid in a history, what
+/// counts here.
 SessionFigures figures_of(const SessionData& session, Counted counted = {});
 
 /// How far a metric's samples are from telling small changes: below this many ticks, one tick is

@@ -334,6 +334,7 @@ SessionData read_session(const fs::path& folder) {
   session.folder = folder;
   SessionRecord record = read_session_json(folder);
   session.id = record.session_id.value_or(folder.filename().string());
+  session.state = record.state;
   session.host = std::move(record.host);
   session.devices = std::move(record.devices);
   std::map<RunKey, fs::path> read;

@@ -131,6 +131,7 @@ struct SessionData {
   std::filesystem::path folder;
   HostFacts host;
   std::string id;
+  std::string state;  // running, complete or stopped; empty where it is not told
   std::vector<DeviceFacts> devices;
   std::vector<RunInfo> runs;
   std::map<CaseKey, CaseData> cases;

@@ -6,6 +6,7 @@ import pathlib
 import shutil
 import sqlite3
 import subprocess
+import sys
 import tempfile
 
 import pytest
@@ -178,6 +179,53 @@ def test_erratic_fails_where_asked_to(check):
     assert done.returncode == 0
 
 
+def test_a_night_without_a_ratio_does_not_end_the_gate(check):
+    broken = {**launches(2300), BURST: {"per_launch_ns": [0.0, 0.0, 0.0]}}
+    _, document = check(Session(night=30, medians=broken))
+    assert of(document, "per_launch_ns")["verdict"] == "watch"
+    for night, verdict in ((31, "suspect"), (32, "suspect"), (33, "slower")):
+        _, document = check(Session(night=night, medians=launches(2300, per_launch_ns=9000)))
+        assert of(document, "per_launch_ns")["verdict"] == verdict
+
+
+def test_a_row_of_sessions_of_one_night_is_not_absorbed(check, tmp_path):
+    """Every 4 minutes for 4 hours: never two nights, and never the new normal."""
+    folder = tmp_path / "often"
+    sessions = [Session(night=30 + i / 360, medians=launches(2900), name=f"often-{i}").write(folder) for i in range(60)]
+    history = tmp_path / "nights.db"
+    assert launchgap("history", "add", history, *sessions).returncode == 0
+    for night, verdict in ((31, "suspect"), (32, "slower")):
+        _, document = check(Session(night=night, medians=launches(2900)))
+        assert (of(document)["verdict"], of(document)["compared_with"]) == (verdict, 30)
+
+
+def test_small_variation_is_not_erratic(check):
+    for night in (30, 31, 32):
+        done, document = check(Session(night=night, medians=launches(2300), spread=0.016), "--gate-spread")
+    assert (of(document)["steadiness"], done.returncode) == ("same", 0)  # a CV of 0.9 %
+
+
+def test_a_process_that_crashed_has_no_other_fingerprint(check, tmp_path):
+    folder = Session(night=30, medians=launches(2300), fingerprint={"cuBLAS": "12.8"}).write(tmp_path)
+    crashed = folder / "records" / "n1.gpu.r1.plain.launch.jsonl"
+    lines = [json.loads(line) for line in crashed.read_text().splitlines()]
+    del lines[0]["fingerprint"]["cuBLAS"]  # which only the end of a process tells
+    crashed.write_text("".join(json.dumps(line) + "\n" for line in lines if line["record"] != "end"))
+    done, document = check(folder)
+    assert done.returncode == 0
+    assert of(document)["verdict"] == "no-baseline", of(document)  # another series, since cuBLAS is new
+    assert [change["key"] for change in of(document)["changed"]] == ["cuBLAS"]
+
+
+def test_a_session_that_has_not_ended_is_invalid(check, tmp_path):
+    folder = Session(night=30, medians=launches(2300)).write(tmp_path)
+    info = json.loads((folder / "session.json").read_text()) | {"state": "running"}
+    (folder / "session.json").write_text(json.dumps(info))
+    done, document = check(folder)
+    assert (of(document)["verdict"], done.returncode) == ("invalid", 3)
+    assert "it has not ended" in document["invalid"]
+
+
 # --- what changed ---
 
 
@@ -193,12 +241,31 @@ def test_a_new_driver_begins_a_series_and_is_compared_all_the_same(check):
     assert "570.12 → 575.08: +8." in first
 
 
-def test_across_the_driver_it_gates(check):
+def test_across_the_driver_it_gates(check, history, tmp_path):
     for night, code in ((30, 0), (31, 0), (32, 4)):
         session = Session(night=night, medians=launches(2500), fingerprint=NEW_DRIVER)
         done, document = check(session, "--across", "driver_version")
         assert done.returncode == code
+        assert [change["to"] for change in of(document)["changed"]] == ["575.08"]
+        assert "driver 570.12 → 575.08" in done.stdout
     assert of(document)["verdict"] == "slower"
+    page = tmp_path / "page.html"
+    drawn = launchgap("report", tmp_path / "night-32", "--history", history, "--across", "driver_version", "-o", page)
+    assert drawn.returncode == 0, drawn.stderr
+    assert "1 metric is slower" in page.read_text().replace("\xa0", " ")
+
+
+def test_a_history_that_is_made_anew_says_the_same(check, history, tmp_path):
+    options = ("--across", "driver_version")
+    for night in (30, 31):
+        check(Session(night=night, medians=launches(2500), fingerprint=NEW_DRIVER), *options)
+    anew = tmp_path / "anew.db"
+    folders = [*nights(tmp_path / "again", 30), tmp_path / "night-30", tmp_path / "night-31"]
+    assert launchgap("history", "add", anew, *folders, *options).returncode == 0
+    for file in (history, anew):
+        session = Session(night=32, medians=launches(2500), fingerprint=NEW_DRIVER, name=f"last-{file.stem}")
+        done, document = check(session, *options, file=file)
+        assert (of(document)["verdict"], of(document)["hits"], done.returncode) == ("slower", 3, 4)
 
 
 def test_across_another_key_it_does_not(check):
@@ -263,7 +330,6 @@ def test_two_sessions_are_suspect_at_most(tmp_path):
         ({}, {"fingerprint": NEW_DRIVER}, "its fingerprint differs: driver 570.12 → 575.08"),
         ({"device": OTHER_GPU}, {}, f"night-0 has another device: NVIDIA H100 ({OTHER_GPU})"),
         ({"medians": {BURST: launches(1)[BURST]}}, {"medians": {IDLE: launches(2300)[IDLE]}}, "night-0 has not measured it"),
-        ({"medians": launches(2300, processes=2)}, {}, "night-0: 2 of 3 processes that it takes"),
         ({"simulated": True}, {}, "night-0: it is simulated"),
     ],
 )  # fmt: skip
@@ -273,6 +339,34 @@ def test_what_cannot_be_compared_has_no_baseline(tmp_path, base, now, reason):
     assert done.returncode == 0
     assert of(document)["verdict"] == "no-baseline"
     assert reason in of(document)["reason"]
+
+
+@pytest.mark.parametrize(("before", "now"), [(2, 3), (3, 2)])
+def test_fewer_than_three_processes_a_side_are_invalid(tmp_path, before, now):
+    sessions = (Session(medians=launches(2300, processes=before)), Session(night=1, medians=launches(2300, processes=now)))
+    done, document = two(tmp_path, *sessions)
+    assert of(document)["verdict"] == "invalid"
+    assert "2 of 3 processes that it takes" in of(document)["reason"]
+    assert done.returncode == (3 if now == 2 else 0)  # the session that is checked
+
+
+def test_what_only_the_base_has_is_said(tmp_path):
+    now = Session(night=1, medians={IDLE: launches(2300)[IDLE]})
+    done, document = two(tmp_path, Session(medians=launches(2300)), now, "--require-baseline")
+    assert (of(document, "per_launch_ns")["verdict"], done.returncode) == ("invalid", 3)
+    assert of(document, "per_launch_ns")["reason"] == "not measured, and night-0 has it"
+
+
+def test_two_recorded_jobs_are_no_test(tmp_path):
+    recording = pathlib.Path(__file__).parents[1] / "recordings" / "v100-resnet50.kineto.json.gz"
+    folders = [tmp_path / "a", tmp_path / "b"]
+    for folder in folders:
+        assert launchgap("import", recording, "-o", folder).returncode == 0
+    done = launchgap("check", *folders, "--json", tmp_path / "x.json")
+    document = json.loads((tmp_path / "x.json").read_text())
+    assert done.returncode == 0
+    assert {result["verdict"] for result in document["results"]} == {"watch"}
+    assert any("1 and 1 processes" in result["reason"] for result in document["results"])
 
 
 def test_a_session_is_not_compared_with_itself(tmp_path):
@@ -415,6 +509,32 @@ def test_a_locked_history_is_waited_for(check, history):
     assert done.returncode == 0
     held.execute("ROLLBACK")
     assert check(Session(night=31, medians=launches(2300)))[0].returncode == 0
+
+
+def test_what_a_killed_writer_left_is_taken_back(check, history):
+    writer = """
+import os, sqlite3, sys
+database = sqlite3.connect(sys.argv[1], isolation_level=None)
+database.execute("PRAGMA cache_size = 5")
+database.execute("BEGIN IMMEDIATE")
+for i in range(20000):
+    database.execute("INSERT INTO sessions VALUES (?, ?, 'n', 0, 0, NULL)", (10**6 + i, f"killed-{i}"))
+os.kill(os.getpid(), 9)
+"""
+    subprocess.run([sys.executable, "-c", writer, history], check=False)
+    assert pathlib.Path(f"{history}-journal").stat().st_size > 0
+    assert "killed" not in launchgap("history", "list", history).stdout  # to read it is enough
+    done, document = check(Session(night=30, medians=launches(2300)))
+    assert (of(document)["verdict"], done.returncode) == ("same", 0)
+
+
+def test_several_may_begin_a_history(tmp_path):
+    file = tmp_path / "new.db"
+    sessions = [Session(night=i, medians=launches(2300)).write(tmp_path) for i in range(8)]
+    writers = [subprocess.Popen([LAUNCHGAP, "history", "add", file, session]) for session in sessions]
+    assert [writer.wait(timeout=120) for writer in writers] == [0] * 8
+    assert launchgap("history", "list", file).stdout.count("night-") == 8
+    assert [path.name for path in tmp_path.glob("new.db*")] == ["new.db"]
 
 
 def test_several_writers_do_not_lose_a_session(history, tmp_path):

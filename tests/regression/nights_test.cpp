@@ -15,7 +15,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr std::int64_t kDayS = 24 * 3600;
+constexpr std::int64_t kDayS = std::int64_t{24} * 3600;
 
 /// Nights a day apart, of which every second is 1 % above the other.
 std::vector<Night> steady_nights(std::size_t count) {
@@ -39,7 +39,7 @@ NightJudgement next(std::vector<Night>& nights,
   night.begin_s = nights.back().begin_s + later_s;
   night.value = value;
   night.spread = nights.front().spread;
-  const NightJudgement judgement = judge_night(nights, night, direction);
+  NightJudgement judgement = judge_night(nights, night, direction);
   night.hit = judgement.hit;
   night.spread_hits = judgement.spread_hits;
   night.confirmed = judgement.verdict == Verdict::slower;
@@ -213,7 +213,7 @@ double median(std::vector<double> values) {
 double value_of(const std::vector<double>& night) {
   std::vector<double> medians;
   for (int run = 0; run < kRuns; ++run) {
-    const auto begin = night.begin() + run * kSamples;
+    const auto begin = night.begin() + std::ptrdiff_t{run} * kSamples;
     medians.push_back(median({begin, begin + kSamples}));
   }
   return median(medians);
