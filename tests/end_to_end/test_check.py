@@ -362,6 +362,8 @@ def test_two_recorded_jobs_are_no_test(tmp_path):
     folders = [tmp_path / "a", tmp_path / "b"]
     for folder in folders:
         assert launchgap("import", recording, "-o", folder).returncode == 0
+    info = json.loads((folders[1] / "session.json").read_text()) | {"session_id": "another"}
+    (folders[1] / "session.json").write_text(json.dumps(info))
     done = launchgap("check", *folders, "--json", tmp_path / "x.json")
     document = json.loads((tmp_path / "x.json").read_text())
     assert done.returncode == 0
