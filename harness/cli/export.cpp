@@ -6,6 +6,7 @@
 
 #include "harness/cli/command.h"
 #include "harness/cli/page.h"
+#include "harness/core/output_file.h"
 #include "harness/core/say.h"
 #include "harness/core/stop.h"
 #include "harness/measure/telemetry.h"
@@ -31,22 +32,9 @@ void remove_tables(const fs::path& folder) {
   fs::remove(folder, failed);  // unless there is something else by now
 }
 
-/// A new or empty folder. Throws UsageError.
-void make_folder(const fs::path& output) {
-  std::error_code failed;
-  if (fs::exists(output, failed) &&
-      !(fs::is_directory(output, failed) && fs::is_empty(output, failed))) {
-    throw UsageError(fmt::format(
-        "{} exists already and is not an empty folder: name another with -o", output.string()));
-  }
-  fs::create_directories(output, failed);
-  if (failed)
-    throw UsageError(fmt::format("{} cannot be made: {}", output.string(), failed.message()));
-}
-
 ExitCode export_csv(const std::string& folder, const fs::path& output) {
   const Summarised summarised(folder);
-  make_folder(output);
+  make_output_folder(output);
   const SignalWatch watch;
   try {
     write_tables(summarised.tabled(), TableUse::details, output);
@@ -117,7 +105,7 @@ ExitCode export_chrome(const std::string& folder, const fs::path& output) {
     throw UsageError(fmt::format(
         "{} has the events of {} processes: name a folder with -o", folder, files.size()));
   }
-  if (!to_file) make_folder(output);
+  if (!to_file) make_output_folder(output);
   const SignalWatch watch;
   for (const fs::path& file : files) {
     // "x.jsonl.gz" becomes "x.json.gz".

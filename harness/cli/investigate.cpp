@@ -7,6 +7,7 @@
 
 #include "harness/cli/command.h"
 #include "harness/cli/join_report.h"
+#include "harness/core/output_file.h"
 #include "harness/core/say.h"
 #include "harness/core/stop.h"
 #include "harness/device/backend.h"
@@ -74,19 +75,6 @@ void check_device(const Subject& subject) {
   }
 }
 
-/// A folder of its own, new or empty. Throws UsageError.
-void make_folder(const fs::path& folder) {
-  std::error_code failed;
-  if (fs::exists(folder, failed) &&
-      !(fs::is_directory(folder, failed) && fs::is_empty(folder, failed))) {
-    throw UsageError(fmt::format(
-        "{} exists already and is not an empty folder: name another with -o", folder.string()));
-  }
-  fs::create_directories(folder, failed);
-  if (failed)
-    throw UsageError(fmt::format("{} cannot be made: {}", folder.string(), failed.message()));
-}
-
 /// What to end with now, where there is nothing to go on with; says what went wrong.
 std::optional<ExitCode> ended_early(const ToolOutcome& outcome, const fs::path& folder) {
   if (outcome.stopped) {
@@ -103,7 +91,7 @@ ExitCode run_under(Tool tool,
                    const Subject& subject,
                    const fs::path& folder) {
   check_device(subject);
-  make_folder(folder);
+  make_output_folder(folder);
   const std::string launchgap = own_executable();
   const Places places = investigate::places_of(tool, folder);
   const SignalWatch watch;

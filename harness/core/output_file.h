@@ -37,6 +37,9 @@ class OutputFile {
 /// Throws WriteError if no file could be written there; leaves everything as it is.
 void check_output_place(const std::filesystem::path& path);
 
+/// A folder to write into: made, or there and empty. Throws UsageError if it cannot be.
+void make_output_folder(const std::filesystem::path& folder);
+
 /// A file with this text. Throws WriteError if it cannot be written.
 void write_file(const std::filesystem::path& path, std::string_view text);
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
+#include "harness/core/output_file.h"
 #include "harness/core/say.h"
 #include "harness/core/stop.h"
 #include "harness/core/temporary_folder.h"
@@ -83,26 +84,13 @@ std::vector<PairedWork> works_of_two_cases(const CompareRequest& request,
   return works;
 }
 
-/// New or empty. Throws UsageError.
-void make_folder(const fs::path& folder) {
-  std::error_code failed;
-  if (fs::exists(folder, failed) &&
-      !(fs::is_directory(folder, failed) && fs::is_empty(folder, failed))) {
-    throw UsageError(fmt::format(
-        "{} exists already and is not an empty folder: name another with -o", folder.string()));
-  }
-  fs::create_directories(folder, failed);
-  if (failed)
-    throw UsageError(fmt::format("{} cannot be made: {}", folder.string(), failed.message()));
-}
-
 class Comparison {
  public:
   Comparison(const CompareRequest& request, const std::vector<PairedWork>& plan)
       : request_(request), progress_(seconds(request, plan), 2 * request.pairs * plan.size()) {
     for (const PairedWork& work : plan) works_.push_back({.work = work});
     if (!request.run.output.empty()) {
-      make_folder(request.run.output);
+      make_output_folder(request.run.output);
       folder_ = request.run.output;
     } else {
       folder_ = scratch_.emplace().path();

@@ -1,4 +1,7 @@
 // The tables of a session that was checked against a history.
+#include <algorithm>
+#include <iterator>
+
 #include "harness/core/metric.h"
 #include "harness/summary/night_rows.h"
 #include "harness/summary/table_makers.h"
@@ -6,25 +9,18 @@
 namespace launchgap {
 namespace {
 
+/// Those that say which metric, and then the others.
 template <class Row>
-TableColumn<Row> device_column() {
-  return {"device_id", meaning::kDevice, [](const Row& row) { return row.key.device; }};
-}
-template <class Row>
-TableColumn<Row> arm_column() {
-  return {"arm", meaning::kArm, [](const Row& row) { return row.key.arm; }};
-}
-template <class Row>
-TableColumn<Row> setup_column() {
-  return {"setup", meaning::kSetup, [](const Row& row) { return row.key.setup.text(); }};
-}
-template <class Row>
-TableColumn<Row> case_column() {
-  return {"case", meaning::kCase, [](const Row& row) { return row.key.name.text(); }};
-}
-template <class Row>
-TableColumn<Row> unit_column() {
-  return {"unit", meaning::kUnit, [](const Row& row) { return unit_of(row.metric); }};
+std::vector<TableColumn<Row>> after_key(std::vector<TableColumn<Row>> others) {
+  std::vector<TableColumn<Row>> columns = {
+      {"device_id", meaning::kDevice, [](const Row& row) { return row.key.device; }},
+      {"arm", meaning::kArm, [](const Row& row) { return row.key.arm; }},
+      {"setup", meaning::kSetup, [](const Row& row) { return row.key.setup.text(); }},
+      {"case", meaning::kCase, [](const Row& row) { return row.key.name.text(); }},
+      {"metric", meaning::kMetric, &Row::metric},
+      {"unit", meaning::kUnit, [](const Row& row) { return unit_of(row.metric); }}};
+  std::ranges::move(others, std::back_inserter(columns));
+  return columns;
 }
 
 }  // namespace
@@ -38,35 +34,35 @@ Table verdicts_table() {
       [](const Tabled& tabled) {
         return tabled.nights ? tabled.nights->verdicts : std::vector<Row>();
       },
-      {device_column<Row>(),
-       arm_column<Row>(),
-       setup_column<Row>(),
-       case_column<Row>(),
-       {"metric", meaning::kMetric, &Row::metric},
-       unit_column<Row>(),
-       {"verdict", "What was found; see Verdicts.", &Row::verdict},
-       {"reason", "Why.", &Row::reason},
-       {"value", "Median of the processes' medians.", &Row::value, kUnitOfMetric},
-       {"baseline", "Median of the sessions before.", &Row::baseline, kUnitOfMetric},
-       {"change", "value / baseline - 1.", &Row::change, kShare},
-       {"change_lo", "Lower end of its 99 % interval, where it has one.", &Row::change_lo, kShare},
-       {"change_hi", "Upper end of it.", &Row::change_hi, kShare},
-       {"minimum", "The smallest change that counts.", &Row::minimum, kShare},
-       {"z", "Distance in robust standard deviations of the sessions; positive: slower.", &Row::z},
-       {"runs", "Processes of the session.", &Row::runs},
-       {"compared_with", "Sessions that it was compared with.", &Row::compared_with},
-       {"steadiness", "Whether it varies more than before.", &Row::steadiness},
-       {"steadiness_reason", "By what that was found.", &Row::steadiness_reason},
-       {"changed", "Keys of the fingerprint that changed.", &Row::changed},
-       {"false_alarm_rate",
-        "How often this rule calls a night slower that is not, on this machine; the self-test "
-        "measures it.",
-        &Row::false_alarm_rate,
-        kShare},
-       {"detectable",
-        "The smallest lasting slowdown that it finds in 80 % of all cases.",
-        &Row::detectable,
-        kShare}});
+      after_key<Row>(
+          {{"verdict", "What was found; see Verdicts.", &Row::verdict},
+           {"reason", "Why.", &Row::reason},
+           {"value", "Median of the processes' medians.", &Row::value, kUnitOfMetric},
+           {"baseline", "Median of the sessions before.", &Row::baseline, kUnitOfMetric},
+           {"change", "value / baseline - 1.", &Row::change, kShare},
+           {"change_lo",
+            "Lower end of its 99 % interval, where it has one.",
+            &Row::change_lo,
+            kShare},
+           {"change_hi", "Upper end of it.", &Row::change_hi, kShare},
+           {"minimum", "The smallest change that counts.", &Row::minimum, kShare},
+           {"z",
+            "Distance in robust standard deviations of the sessions; positive: slower.",
+            &Row::z},
+           {"runs", "Processes of the session.", &Row::runs},
+           {"compared_with", "Sessions that it was compared with.", &Row::compared_with},
+           {"steadiness", "Whether it varies more than before.", &Row::steadiness},
+           {"steadiness_reason", "By what that was found.", &Row::steadiness_reason},
+           {"changed", "Keys of the fingerprint that changed.", &Row::changed},
+           {"false_alarm_rate",
+            "How often this rule calls a night slower that is not, on this machine; the self-test "
+            "measures it.",
+            &Row::false_alarm_rate,
+            kShare},
+           {"detectable",
+            "The smallest lasting slowdown that it finds in 80 % of all cases.",
+            &Row::detectable,
+            kShare}}));
 }
 
 Table nights_table() {
@@ -78,23 +74,20 @@ Table nights_table() {
       [](const Tabled& tabled) {
         return tabled.nights ? tabled.nights->nights : std::vector<Row>();
       },
-      {device_column<Row>(),
-       arm_column<Row>(),
-       setup_column<Row>(),
-       case_column<Row>(),
-       {"metric", meaning::kMetric, &Row::metric},
-       unit_column<Row>(),
-       {"night", "The session of the history.", &Row::night},
-       {"begin_utc", "When it began.", &Row::begin_utc},
-       {"value", "Median of its processes' medians.", &Row::value, kUnitOfMetric},
-       {"low",
-        "A value below it was a hit, by the sessions before; empty where these were too few.",
-        &Row::low,
-        kUnitOfMetric},
-       {"high", "A value above it was a hit.", &Row::high, kUnitOfMetric},
-       {"verdict", "What was said of it then.", &Row::verdict},
-       {"invalid", "Why it does not count.", &Row::invalid},
-       {"changed", "Keys of the fingerprint that changed since the one before.", &Row::changed}});
+      after_key<Row>(
+          {{"night", "The session of the history.", &Row::night},
+           {"begin_utc", "When it began.", &Row::begin_utc},
+           {"value", "Median of its processes' medians.", &Row::value, kUnitOfMetric},
+           {"low",
+            "A value below it was a hit, by the sessions before; empty where these were too few.",
+            &Row::low,
+            kUnitOfMetric},
+           {"high", "A value above it was a hit.", &Row::high, kUnitOfMetric},
+           {"verdict", "What was said of it then.", &Row::verdict},
+           {"invalid", "Why it does not count.", &Row::invalid},
+           {"changed",
+            "Keys of the fingerprint that changed since the one before.",
+            &Row::changed}}));
 }
 
 }  // namespace launchgap
