@@ -215,14 +215,17 @@ class Check {
       last = fingerprint;
       last_s = began_s;
     }
-    if (!last) return;
+    // A level that was accepted since begins the series, and not what changed before.
+    const AcceptedLevel* const level = accepted_level(accepted_, figures.key, begin_s_);
+    if (!last || (level && last_s < level->since_s)) return;
     result.changed = told_once(differences(history_.fingerprints().at(*last), figures.fingerprint));
     std::vector<double> before, now = {figures.value()};
-    const auto enough = [&](const KeptPoint&) { return before.size() >= kMostNights; };
-    for (const KeptPoint& point : history_.before(figures.key, {*last}, begin_s_, enough)) {
-      if (can_be_compared_with(point) && !point.night.confirmed && before.size() < kMostNights)
+    const auto take = [&](const KeptPoint& point) {
+      if (can_be_compared_with(point) && !point.night.confirmed)
         before.push_back(point.night.value);
-    }
+      return before.size() >= kMostNights;
+    };
+    history_.before(figures.key, {*last}, begin_s_, take);
     for (const Night& night : same_fingerprint) now.push_back(night.value);
     const auto found = moved(before, now);
     if (!found) return;

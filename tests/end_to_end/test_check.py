@@ -617,7 +617,7 @@ def host_night(tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    ("delay", "verdict", "code", "words"), [("2000", "slower", 4, "confirmed: +"), (None, "", 0, "not confirmed: ")]
+    ("delay", "verdict", "code", "words"), [("300", "slower", 4, "confirmed: +"), (None, "", 0, "not confirmed: ")]
 )
 def test_what_is_suspect_is_confirmed_in_pairs(host_night, tmp_path, delay, verdict, code, words):
     current = f"{LAUNCHGAP},LAUNCHGAP_DELAY_NS={delay}" if delay else LAUNCHGAP
