@@ -140,8 +140,11 @@ class Session {
  private:
   void measure() {
     claim_devices();
-    if (auto initialisation = keeper_.start(session_.devices, kProbeTimeoutS))
-      folder_.record().initialisation = {std::move(*initialisation)};
+    // To find out whether a keeper helps takes two processes, and one alone would gain less.
+    if (session_.plan.run_count() > 1) {
+      if (auto initialisation = keeper_.start(session_.devices, kProbeTimeoutS))
+        folder_.record().initialisation = {std::move(*initialisation)};
+    }
     folder_.write("running", session_.devices);
     for (const Batch& batch : session_.plan.batches) {
       if (stop_asked()) break;
