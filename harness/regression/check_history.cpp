@@ -3,7 +3,6 @@
 #include <iterator>
 #include <set>
 
-#include <boost/math/distributions/students_t.hpp>
 #include <fmt/format.h>
 
 #include "harness/core/plan.h"
@@ -12,6 +11,7 @@
 #include "harness/regression/check.h"
 #include "harness/regression/judged_metric.h"
 #include "harness/regression/measured_result.h"
+#include "harness/stats/compare.h"
 #include "harness/stats/stats.h"
 
 namespace launchgap::regression {
@@ -45,8 +45,8 @@ std::optional<Moved> moved(const std::vector<double>& before, const std::vector<
   const auto a = static_cast<double>(before.size()), b = static_cast<double>(now.size());
   if (a + b < 4) return result;
   const double freedom = a + b - 2;
-  const double reach = quantile(complement(boost::math::students_t(freedom), kTailOf99)) *
-                       std::sqrt(squares / freedom * (1 / a + 1 / b));
+  const double reach =
+      stats::student_t(freedom, kTailOf99) * std::sqrt(squares / freedom * (1 / a + 1 / b));
   result.interval = {std::exp(distance - reach) - 1, std::exp(distance + reach) - 1};
   return result;
 }

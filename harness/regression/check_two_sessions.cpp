@@ -16,7 +16,6 @@ namespace launchgap::regression {
 namespace {
 
 constexpr double kTailOf99 = 0.005;
-constexpr double kLeastSpreadRatio = 1.5, kLeastTailRatio = 1.25;
 
 /// Of positive values; absent if one is not.
 std::optional<std::vector<double>> logarithms(const std::vector<double>& values) {
@@ -65,6 +64,10 @@ void judge_spread(const MetricFigures& before, const MetricFigures& now, Result&
   for (const auto& [figure, name, least] : kFigures) {
     const auto ratio = ratio_less_one(known(now, figure), known(before, figure));
     if (!ratio || result.steadiness == Steadiness::erratic) continue;
+    const bool negligible = name == SpreadFigure::within_run_cv &&
+                            std::max(now.within_run_cv().value_or(0),
+                                     before.within_run_cv().value_or(0)) < kLeastSpreadCv;
+    if (negligible) continue;
     const bool erratic = ratio->interval.low > 0 && 1 + ratio->value >= least;
     const bool steadier = ratio->interval.high < 0 && 1 + ratio->value <= 1 / least;
     if (!erratic && !steadier) continue;

@@ -29,24 +29,23 @@ SpreadHits unpacked(std::int64_t number) {
 }
 
 constexpr std::string_view kPointColumns =
-    "s.session_id, s.added_s, p.fingerprint, p.begin_s, p.value, p.runs, p.within_run_cv,"
+    "s.session_id, p.fingerprint, p.begin_s, p.value, p.runs, p.within_run_cv,"
     " p.between_run_cv, p.tail, p.modes, p.p99, p.invalid, p.verdict, p.hit, p.spread_hits";
 
 KeptPoint kept_point(const Statement& row) {
   KeptPoint point;
   point.session_id = row.text(0);
-  point.added_s = row.integer(1);
-  point.fingerprint = row.integer(2);
-  point.night.begin_s = row.integer(3);
-  point.night.value = row.number(4);
-  point.runs = static_cast<std::size_t>(row.integer(5));
+  point.fingerprint = row.integer(1);
+  point.night.begin_s = row.integer(2);
+  point.night.value = row.number(3);
+  point.runs = static_cast<std::size_t>(row.integer(4));
   for (std::size_t i = 0; i < kSpreadFigures; ++i)
-    point.night.spread[i] = row.maybe_number(6 + static_cast<int>(i));
-  point.night.p99 = row.maybe_number(10);
-  point.invalid = row.text(11);
-  point.verdict = parse_verdict(row.text(12));
-  point.night.hit = static_cast<int>(row.integer(13));
-  point.night.spread_hits = unpacked(row.integer(14));
+    point.night.spread[i] = row.maybe_number(5 + static_cast<int>(i));
+  point.night.p99 = row.maybe_number(9);
+  point.invalid = row.text(10);
+  point.verdict = parse_verdict(row.text(11));
+  point.night.hit = static_cast<int>(row.integer(12));
+  point.night.spread_hits = unpacked(row.integer(13));
   point.night.confirmed = point.verdict == Verdict::slower;
   return point;
 }

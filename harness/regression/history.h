@@ -34,7 +34,6 @@ struct Point {
 /// A point that was kept.
 struct KeptPoint {
   std::string session_id;
-  std::int64_t added_s = 0;
   std::int64_t fingerprint = 0;  // its number
   Night night;
   std::size_t runs = 0;

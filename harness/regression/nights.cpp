@@ -25,9 +25,9 @@ struct SpreadRule {
   double least_ratio;
 };
 constexpr SpreadRule kSpreadRules[kSpreadFigures] = {
-    {SpreadFigure::within_run_cv, "within-run CV", 1.5},
-    {SpreadFigure::between_run_cv, "between-run CV", 1.5},
-    {SpreadFigure::tail, "p99/p50", 1.25},
+    {SpreadFigure::within_run_cv, "within-run CV", kLeastSpreadRatio},
+    {SpreadFigure::between_run_cv, "between-run CV", kLeastSpreadRatio},
+    {SpreadFigure::tail, "p99/p50", kLeastTailRatio},
     {SpreadFigure::modes, "modes", 1},
 };
 
@@ -96,7 +96,7 @@ int spread_hit(const std::vector<const Night*>& baseline,
   const double distance = std::log(*now) - level->median;
   const bool is_cv =
       rule.figure == SpreadFigure::within_run_cv || rule.figure == SpreadFigure::between_run_cv;
-  if (is_cv && *now < kLeastCv && std::exp(level->median) < kLeastCv) return 0;
+  if (is_cv && *now < kLeastSpreadCv && std::exp(level->median) < kLeastSpreadCv) return 0;
   if (rule.figure == SpreadFigure::modes) {
     const auto [least, most] = std::ranges::minmax(values);
     words = fmt::format("{:g} modes, before {:g}", *now, std::round(std::exp(level->median)));

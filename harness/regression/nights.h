@@ -14,6 +14,7 @@
 
 #include "harness/core/metric.h"
 #include "harness/core/verdict.h"
+#include "harness/regression/spread_limits.h"
 
 namespace launchgap::regression {
 
@@ -42,8 +43,6 @@ inline constexpr std::size_t kFewestNights = 20, kMostNights = 60;
 inline constexpr double kNightDistance = 3;  // robust standard deviations
 inline constexpr double kNightLeastChange = 0.03;
 inline constexpr int kNightsInARow = 3;
-/// A CV counts only if it is that large, now or before.
-inline constexpr double kLeastCv = 0.01;
 inline constexpr std::int64_t kNightApartS = std::int64_t{6} * 3600;
 
 struct NightJudgement {

@@ -5,16 +5,17 @@
 
 #include <boost/math/distributions/binomial.hpp>
 #include <boost/math/distributions/fisher_f.hpp>
-#include <boost/math/distributions/students_t.hpp>
 #include <fmt/format.h>
+
+#include "harness/stats/compare.h"
 
 namespace launchgap::regression {
 namespace {
 
-/// The 1 - `error`/2 quantile of Student's distribution for the mean of `values` values.
+/// Student's t for the mean of `values` values, that is exceeded on either side with half of
+/// `error`.
 double student(std::size_t values, double error) {
-  return boost::math::quantile(boost::math::students_t(static_cast<double>(values - 1)),
-                               1 - error / 2);
+  return stats::student_t(static_cast<double>(values - 1), error / 2);
 }
 
 /// Which way B's spread differs in one measure; nothing if it does not.

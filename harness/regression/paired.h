@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "harness/core/verdict.h"
+#include "harness/regression/spread_limits.h"
 #include "harness/stats/stats.h"
 
 namespace launchgap::regression {
@@ -79,11 +80,6 @@ struct SpreadVerdict {
   Steadiness steadiness = Steadiness::same;
   std::string reason;  // "within-run CV 2.1 times as large", without a full stop
 };
-
-/// Ratios of a measure of spread below this, and above its inverse, do not count.
-inline constexpr double kLeastSpreadRatio = 1.5;
-/// Nor do coefficients of variation below this: such a metric is steady on either side.
-inline constexpr double kLeastSpreadCv = 0.01;
 
 /// How steady B is beside A; `a` and `b` have a pair at each place. B is erratic if one of these is
 /// larger in B, each at 99 % two-sided and by kLeastSpreadRatio at least; steadier if one is

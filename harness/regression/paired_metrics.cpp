@@ -52,11 +52,6 @@ void take(MetricFigures& side,
   if (figures.tick > 0 && (side.tick == 0 || figures.tick < side.tick)) side.tick = figures.tick;
 }
 
-std::optional<double> median_of(std::vector<double> values) {
-  std::ranges::sort(values);
-  return stats::quantile(values, 0.5);
-}
-
 }  // namespace
 
 void PairedMetrics::add(const SessionFigures& a,

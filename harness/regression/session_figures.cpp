@@ -136,11 +136,6 @@ RunFigures figures_of_run(int replicate, std::vector<double> samples, double& ti
   return figures;
 }
 
-std::optional<double> median_of(std::vector<double> values) {
-  std::ranges::sort(values);
-  return stats::quantile(values, 0.5);
-}
-
 /// Puts the figures of a session together.
 class Reader {
  public:
@@ -268,6 +263,11 @@ class Reader {
 };
 
 }  // namespace
+
+std::optional<double> median_of(std::vector<double> values) {
+  std::ranges::sort(values);
+  return stats::quantile(values, 0.5);
+}
 
 double MetricFigures::value() const {
   std::vector<double> medians;

@@ -11,11 +11,6 @@
 namespace launchgap::stats {
 namespace {
 
-/// Student's t that is exceeded on either side with probability `tail`.
-double student_t(double freedom, double tail) {
-  return quantile(complement(boost::math::students_t(freedom), tail));
-}
-
 double variance_of_mean(std::span<const double> values) {
   const auto n = static_cast<double>(values.size());
   return sum_of_squared_deviations(values) / (n - 1) / n;
@@ -29,6 +24,10 @@ double middle_near(double center, std::vector<double> values) {
 }
 
 }  // namespace
+
+double student_t(double freedom, double tail) {
+  return quantile(complement(boost::math::students_t(freedom), tail));
+}
 
 std::optional<Estimate> difference(std::span<const double> a,
                                    std::span<const double> b,

@@ -9,6 +9,9 @@
 
 namespace launchgap::stats {
 
+/// Student's t that is exceeded on either side with probability `tail`.
+double student_t(double freedom, double tail);
+
 /// mean(a) - mean(b) in the unit of the values, with Welch's interval, 95 % unless another `tail`
 /// is left out on either side: the difference +- t se, where se² = u + v with u = var(a)/n_a and v
 /// = var(b)/n_b, and t is Student's with Satterthwaite's degrees of freedom, se⁴ / (u²/(n_a-1) +

@@ -350,6 +350,14 @@ def test_fewer_than_three_processes_a_side_are_invalid(tmp_path, before, now):
     assert done.returncode == (3 if now == 2 else 0)  # the session that is checked
 
 
+@pytest.mark.parametrize(("spread", "steadiness", "code"), [(0.016, "same", 0), (0.05, "erratic", 4)])
+def test_two_sessions_tell_what_varies_more(tmp_path, spread, steadiness, code):
+    """A CV of 0.9 % does not count, one of 3 % does."""
+    sessions = (Session(medians=launches(2300), spread=0.005), Session(night=1, medians=launches(2300), spread=spread))
+    done, document = two(tmp_path, *sessions, "--gate-spread")
+    assert (of(document)["steadiness"], done.returncode) == (steadiness, code)
+
+
 def test_what_only_the_base_has_is_said(tmp_path):
     now = Session(night=1, medians={IDLE: launches(2300)[IDLE]})
     done, document = two(tmp_path, Session(medians=launches(2300)), now, "--require-baseline")
