@@ -24,6 +24,8 @@ void add_investigate(CLI::App& app, Action& action);
 void add_join(CLI::App& app, Action& action);
 void add_compare(CLI::App& app, Action& action);
 void add_check(CLI::App& app, Action& action);
+void add_generate(CLI::App& app, Action& action);
+void add_replay(CLI::App& app, Action& action);
 void add_history(CLI::App& app, Action& action);
 void add_selftest(CLI::App& app, Action& action);
 

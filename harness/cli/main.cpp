@@ -70,6 +70,8 @@ int main(int argc, char** argv) {
   add_compare(app, action);
   add_check(app, action);
   add_history(app, action);
+  add_replay(app, action);
+  add_generate(app, action);
   add_selftest(app, action);
   app.add_subcommand(
       "worker",

@@ -1,7 +1,9 @@
 #include "harness/core/text.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -92,6 +94,26 @@ std::string table(const std::vector<std::vector<std::string>>& rows) {
     text += line + "\n";
   }
   return text;
+}
+
+std::optional<std::uint64_t> bytes_of_text(std::string_view text) {
+  struct Unit {
+    std::string_view name;
+    unsigned log2;
+  };
+  static constexpr Unit kUnits[] = {
+      {"", 0}, {"B", 0}, {"KiB", 10}, {"MiB", 20}, {"GiB", 30}, {"TiB", 40}};
+  std::uint64_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [at, failed] = std::from_chars(text.data(), end, number);
+  if (failed != std::errc()) return std::nullopt;
+  const std::string_view name(at, static_cast<std::size_t>(end - at));
+  for (const Unit& unit : kUnits) {
+    if (unit.name != name) continue;
+    if (number > std::numeric_limits<std::uint64_t>::max() >> unit.log2) return std::nullopt;
+    return number << unit.log2;
+  }
+  return std::nullopt;
 }
 
 std::string wrapped(std::string_view text, std::size_t indent, std::size_t width) {

@@ -22,6 +22,10 @@ std::string percent_text(double share);
 /// "80 GiB".
 std::string bytes_text(double bytes);
 
+/// "64KiB" as 65536; also B, MiB, GiB and TiB, or a number alone. Nothing for other text, and for
+/// what does not fit.
+std::optional<std::uint64_t> bytes_of_text(std::string_view text);
+
 /// Broken at blanks into lines of at most `width` bytes, all but the first indented; the first has
 /// `indent` bytes in front of it already. A word that is longer stays whole.
 std::string wrapped(std::string_view text, std::size_t indent, std::size_t width = 100);

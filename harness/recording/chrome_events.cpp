@@ -1,6 +1,7 @@
 #include "harness/recording/chrome_events.h"
 
 #include <algorithm>
+#include <limits>
 #include <string_view>
 
 #include "harness/recording/call_names.h"
@@ -142,21 +143,24 @@ void ChromeEvents::take_call(const ChromeEvent& event, std::int64_t begin, std::
                                   purpose_of(name)});
 }
 
-/// PyTorch's own allocator took memory (bytes above 0) or got it back.
+/// PyTorch's own allocator gave memory (bytes above 0) or got it back. It does not say which stream
+/// it is for.
 void ChromeEvents::take_memory(const ChromeEvent& event) {
   constexpr std::string_view kOfCuda = "1";
-  constexpr std::uint32_t kDeviceMemory = 3;  // as CUPTI counts kinds
   if (event[EventField::name] != "[memory]" || event[EventField::device_type] != kOfCuda) return;
   const auto at = nanoseconds_of_us(event[EventField::time]);
   const auto bytes = integer_of(event[EventField::bytes]);
   if (!at || !bytes) return recording_.leave_out("events without a time that can be");
-  process_.trace.memory.push_back({*at,
-                                   natural_of(event[EventField::address]).value_or(0),
-                                   static_cast<std::uint64_t>(*bytes < 0 ? -*bytes : *bytes),
-                                   0,
-                                   0,
-                                   kDeviceMemory,
-                                   *bytes < 0});
+  if (*bytes == std::numeric_limits<std::int64_t>::min() || *bytes == 0)
+    return recording_.leave_out("allocations without a size that can be");
+  process_.allocations.push_back(
+      {*at,
+       natural_of(event[EventField::address]).value_or(0),
+       static_cast<std::uint64_t>(*bytes < 0 ? -*bytes : *bytes),
+       natural_of(event[EventField::device]).value_or(0),
+       0,
+       thread(event),
+       *bytes < 0 ? AllocationAction::release : AllocationAction::allocate});
 }
 
 }  // namespace launchgap::recording

@@ -9,71 +9,20 @@
 #include <string>
 #include <string_view>
 #include <vector>
-#include <zlib.h>
 
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
-#include "harness/core/output_file.h"
 #include "harness/core/version.h"
 #include "harness/record/json.h"
 #include "harness/recording/chrome_names.h"
+#include "harness/recording/compressed_output.h"
 #include "harness/recording/event_file.h"
 
 namespace launchgap::recording {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// A text that may be compressed on its way.
-class TraceText {
- public:
-  explicit TraceText(const fs::path& path) : file_(path) {
-    if (path.extension() != ".gz") return;
-    stream_ = std::make_unique<z_stream>();
-    if (deflateInit2(stream_.get(), Z_BEST_SPEED, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) !=
-        Z_OK)
-      throw std::bad_alloc();
-  }
-  ~TraceText() {
-    if (stream_) deflateEnd(stream_.get());
-  }
-  TraceText(const TraceText&) = delete;
-  TraceText& operator=(const TraceText&) = delete;
-
-  std::string& buffer() { return buffer_; }
-  void flush_if_long() {
-    constexpr std::size_t kLong = std::size_t{1} << 20;
-    if (buffer_.size() > kLong) flush(Z_NO_FLUSH);
-  }
-  void commit() {
-    flush(Z_FINISH);
-    file_.commit();
-  }
-
- private:
-  void flush(int how) {
-    if (!stream_) {
-      file_.write(buffer_);
-      buffer_.clear();
-      return;
-    }
-    stream_->next_in = reinterpret_cast<Bytef*>(buffer_.data());
-    stream_->avail_in = static_cast<uInt>(buffer_.size());
-    char out[1 << 16];
-    do {
-      stream_->next_out = reinterpret_cast<Bytef*>(out);
-      stream_->avail_out = sizeof out;
-      deflate(stream_.get(), how);
-      file_.write({out, sizeof out - stream_->avail_out});
-    } while (stream_->avail_out == 0);
-    buffer_.clear();
-  }
-
-  OutputFile file_;
-  std::unique_ptr<z_stream> stream_;
-  std::string buffer_;
-};
 
 std::string json_text(std::string_view text) {
   return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -170,6 +119,7 @@ class Exporter {
     for (const activity::Wait& wait : process.trace.waits)
       of_host("cuda_sync", "Synchronize", wait, wait.correlation);
     for (const activity::Memory& memory : process.trace.memory) add(memory);
+    for (const Allocation& allocation : process.allocations) add(allocation);
     for (const Range& range : process.ranges) {
       if (!slice("user_annotation", process.trace.name(range.name), range)) continue;
       append(R"(, "pid": {}, "tid": {}, "args": {{}}}})", pid_, threads_[range.thread]);
@@ -293,20 +243,42 @@ class Exporter {
       append(R"(, "pid": -1, "tid": 0, "args": {{"correlation": {}}}}})", correlation);
   }
 
-  void add(const activity::Memory& memory) {
-    if (memory.at_ns <= 0) {
+  /// Of memory that was given, or (`release`) given back.
+  void memory(std::int64_t at_ns,
+              bool release,
+              std::uint64_t bytes,
+              std::uint64_t address,
+              std::uint64_t gpu,
+              std::string_view thread) {
+    if (at_ns <= 0) {
       ++left_out_;
       return;
     }
     next();
     append(
-        R"({{"ph": "i", "s": "t", "cat": "cpu_instant_event", "name": "[memory]", "pid": {}, "tid": 0, "ts": )",
-        pid_);
-    time(memory.at_ns - base_ns_);
-    append(R"(, "args": {{"Bytes": {}{}, "Addr": {}, "Device Id": 0, "Device Type": 1}}}})",
-           memory.release ? "-" : "",
-           memory.bytes,
-           memory.address);
+        R"({{"ph": "i", "s": "t", "cat": "cpu_instant_event", "name": "[memory]", "pid": {}, "tid": {}, "ts": )",
+        pid_,
+        thread);
+    time(at_ns - base_ns_);
+    append(R"(, "args": {{"Bytes": {}{}, "Addr": {}, "Device Id": {}, "Device Type": 1}}}})",
+           release ? "-" : "",
+           bytes,
+           address,
+           gpu);
+  }
+  void add(const activity::Memory& record) {
+    memory(record.at_ns, record.release, record.bytes, record.address, 0, "0");
+  }
+  /// What a program gave back is told when it can be used again; what failed has no place here.
+  void add(const Allocation& allocation) {
+    const bool release = allocation.action == AllocationAction::release;
+    if (!release && allocation.action != AllocationAction::allocate) return;
+    memory(allocation.at_ns,
+           release,
+           allocation.bytes,
+           allocation.address,
+           allocation.gpu,
+           threads_[allocation.thread]);
   }
 
   /// What the rows of processes, threads and streams are called; each once.
@@ -352,7 +324,7 @@ class Exporter {
            value);
   }
 
-  TraceText text_;
+  CompressedOutput text_;
   std::int64_t base_ns_ = 0;
   std::uint64_t pid_ = 0, gpu_ = 0;
   std::uint64_t left_out_ = 0;

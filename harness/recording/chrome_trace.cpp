@@ -99,7 +99,8 @@ constexpr auto kArgumentKeys = std::to_array<EventKey>({{"correlation", EventFie
                                                         {"bytes", EventField::bytes},
                                                         {"Bytes", EventField::bytes},
                                                         {"Addr", EventField::address},
-                                                        {"Device Type", EventField::device_type}});
+                                                        {"Device Type", EventField::device_type},
+                                                        {"Device Id", EventField::device}});
 
 /// What RapidJSON tells of: keeps track of where it is, and collects one event at a time.
 class Handler {
@@ -276,6 +277,7 @@ void shift(Process& process, std::int64_t base_ns) {
   shift_all(trace.waits);
   shift_all(process.ranges);
   for (activity::Memory& record : trace.memory) later(record.at_ns);
+  for (Allocation& record : process.allocations) later(record.at_ns);
 }
 
 /// 12040 is CUDA 12.4; recorders write the newest CUDA that the driver serves.

@@ -231,6 +231,31 @@ struct Kind<Range> {
   static auto& list(auto& process) { return process.ranges; }
 };
 
+template <>
+struct Kind<Allocation> {
+  using Event = Allocation;
+  static constexpr const char* name = "allocation";
+  static constexpr auto columns =
+      std::to_array<EventColumn<Event>>({begin_column<Event, &Event::at_ns>(),
+                                         column<Event, &Event::action>("action"),
+                                         column<Event, &Event::address>("address"),
+                                         column<Event, &Event::bytes>("bytes"),
+                                         column<Event, &Event::gpu>("gpu"),
+                                         column<Event, &Event::stream>("stream"),
+                                         column<Event, &Event::thread>("thread")});
+  static auto& list(auto& process) { return process.allocations; }
+};
+
+/// When an event began and ended, on which nothing depends but where it is put.
+template <class Event>
+std::pair<std::int64_t, std::int64_t> times_of(const Event& event) {
+  if constexpr (requires { event.at_ns; }) {
+    return {event.at_ns, event.at_ns};
+  } else {
+    return {event.begin_ns, event.end_ns};
+  }
+}
+
 /// Calls `what.template operator()<Event>()` for each kind.
 template <class What>
 void for_each_kind(What&& what) {
@@ -242,6 +267,7 @@ void for_each_kind(What&& what) {
   what.template operator()<activity::Wait>();
   what.template operator()<activity::Memory>();
   what.template operator()<Range>();
+  what.template operator()<Allocation>();
 }
 
 /// When events began first and ended last, of those that have a time; both 0 if none has.
@@ -255,11 +281,8 @@ struct EventSpan {
   }
   template <class Event>
   void add(const Event& event) {
-    if constexpr (std::same_as<Event, activity::Memory>) {
-      add(event.at_ns, event.at_ns);
-    } else {
-      add(event.begin_ns, event.end_ns);
-    }
+    const auto [begin_ns, end_ns] = times_of(event);
+    add(begin_ns, end_ns);
   }
 };
 

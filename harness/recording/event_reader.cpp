@@ -65,6 +65,10 @@ void check_indices(const Process& process) {
     check(transfer.stream, process.streams.size(), "stream");
   for (const auto& graph : process.trace.graphs)
     check(graph.stream, process.streams.size(), "stream");
+  for (const auto& allocation : process.allocations) {
+    known(allocation.action, AllocationAction::fail, "kind of allocation");
+    check(allocation.thread, process.threads.size(), "thread");
+  }
   for (const auto& range : process.ranges) {
     check(range.name, names, "name");
     check(range.thread, process.threads.size(), "thread");
@@ -202,12 +206,13 @@ class Reader {
   void take_events(const Json& json) {
     process_.trace.clear();
     process_.ranges.clear();
+    process_.allocations.clear();
     const auto of = field<std::string>(json, "kind");
     for_each_kind([&]<class Event>() {
       if (of == Kind<Event>::name) read_block<Event>(json, process_);
     });
     check_indices(process_);
-    seen_ += process_.trace.size() + process_.ranges.size();
+    seen_ += process_.events();
     visitor_.block(process_);
   }
 

@@ -77,7 +77,7 @@ Json head_as_json(const EventsHead& head, const Process& process) {
   for (const Stream& stream : process.streams)
     json["streams"].push_back({stream.gpu, stream.context, stream.number});
   json["names"] = process.trace.names();
-  json["events"] = process.trace.size() + process.ranges.size();
+  json["events"] = process.events();
   EventSpan all;
   for_each_kind([&]<class Event>() {
     for (const Event& event : Kind<Event>::list(process)) all.add(event);

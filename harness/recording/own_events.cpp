@@ -14,15 +14,11 @@ namespace launchgap::recording {
 namespace {
 
 using activity::Domain;
-using activity::Memory;
 
 template <class Event>
 bool is_kept(const Event& event, const KeepsEvent& keeps) {
-  if constexpr (std::same_as<Event, Memory>) {
-    return keeps(event.at_ns, event.at_ns);
-  } else {
-    return keeps(event.begin_ns, event.end_ns);
-  }
+  const auto [begin_ns, end_ns] = times_of(event);
+  return keeps(begin_ns, end_ns);
 }
 
 }  // namespace

@@ -40,6 +40,25 @@ struct Range {
   std::optional<std::uint64_t> payload = {};  // a number that the program gave it
 };
 
+/// What a program did with its allocator: a framework's, a library's. What the driver gave for it
+/// is in Trace::memory.
+enum class AllocationAction : std::uint8_t {
+  allocate,
+  give_back,  // by the program, while the device may still use it
+  release,    // it can be used again
+  fail,       // there was no memory for it
+};
+
+struct Allocation {
+  std::int64_t at_ns = 0;
+  std::uint64_t address = 0, bytes = 0;
+  std::uint64_t gpu = 0;     // Gpu::number
+  std::uint64_t stream = 0;  // as the recorder numbers them; 0 where it does not tell
+  std::uint32_t thread = 0;  // index into Process::threads
+  AllocationAction action = AllocationAction::allocate;
+  bool operator==(const Allocation&) const = default;
+};
+
 /// In `trace`, the stream of a record is an index into `streams`, the thread of a call one into
 /// `threads`, and the id of a call that of its name.
 struct Process {
@@ -49,6 +68,10 @@ struct Process {
   std::vector<Stream> streams;
   std::vector<std::string> threads;  // as the recorder calls them
   std::vector<Range> ranges;
+  std::vector<Allocation> allocations;
+
+  /// Of all kinds.
+  std::size_t events() const { return trace.size() + ranges.size() + allocations.size(); }
 
   std::uint32_t stream(const Stream& stream);
   std::uint32_t thread(std::string_view name);

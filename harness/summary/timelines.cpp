@@ -165,6 +165,13 @@ class TimelineWriter {
       const char* const kind = memory.release ? "release" : "allocate";
       add(slow, Moment{memory.at_ns, memory.at_ns}, "memory", kind, kind, memory.bytes);
     }
+    for (const auto& allocation : process_.allocations) {
+      const Moment moment{allocation.at_ns, allocation.at_ns};
+      if (allocation.action == recording::AllocationAction::allocate)
+        add(slow, moment, "memory", "allocate", "allocate", allocation.bytes);
+      if (allocation.action == recording::AllocationAction::release)
+        add(slow, moment, "memory", "release", "release", allocation.bytes);
+    }
     for (const auto& range : process_.ranges)
       add(slow, range, range_row(range.thread), "range", name(range.name));
   }

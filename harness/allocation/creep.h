@@ -1,0 +1,72 @@
+// Whether memory creeps when the same work is done again and again, and which kind of creep it is.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/allocation/replay.h"
+#include "harness/allocation/script.h"
+
+namespace launchgap::allocation {
+
+/// What is held when an epoch ends, in bytes.
+struct Epoch {
+  std::uint64_t live = 0;      // that the program did not give back
+  std::uint64_t reserved = 0;  // by the allocator
+  std::uint64_t used = 0;      // of the device, by whomever
+};
+
+enum class CreepKind : std::uint8_t {
+  none,
+  leak,            // what the program holds rises
+  fragmentation,   // it does not, and the allocator takes more and more
+  cache_plateau,   // the allocator took more at first, and no more since
+  context_growth,  // the device has less and less, and the allocator does not take it
+};
+/// "cache_plateau", as tables have it.
+std::string_view name_of(CreepKind kind);
+
+struct Creep {
+  CreepKind kind = CreepKind::none;
+  double bytes_per_epoch = 0;  // of what rises: Theil and Sen's slope, behind the first epochs
+  double p = 1;                // of Mann and Kendall's test for it
+};
+
+/// Epochs at the beginning that are not judged, for caches fill in them.
+inline constexpr std::size_t kBurnIn = 5;
+
+/// A series rises if that is improbable without a trend (p < 0.001), it ends above where it began
+/// by a page of 4 KiB or more, and it still rose in its last third. Of what rises the first in this
+/// order is told: live, reserved, used. If nothing does and `reserved` is above that of the first
+/// epoch, it is a plateau. Needs 20 epochs, and says `none` of fewer.
+Creep classify_creep(std::span<const Epoch> epochs);
+
+/// Something that goes wrong on purpose, a little in each epoch, to see whether it is told.
+struct Injection {
+  enum class What : std::uint8_t { nothing, leak, pin, cache, context };
+  What what = What::nothing;
+  std::uint64_t bytes = 0;  // in each epoch
+};
+
+/// "leak=64KiB/epoch", "pin=2MiB/epoch", "cache=2MiB/epoch", "context=1MiB/epoch". Throws
+/// UsageError that says so.
+Injection parse_injection(std::string_view text);
+
+/// Plays all of `script` so many times, and gives back what is live at each end. Injected are: of
+/// `leak`, a block that stays; of `pin`, one that stays in the middle of the work, while as many
+/// bytes of small blocks, which were there from the beginning, are given back; of `cache`, in the
+/// first quarter of the epochs a block that is larger each time; of `context`, memory that is taken
+/// from the device beside the allocator, by `take_beside`. Throws Error if an allocation fails.
+std::vector<Epoch> play_epochs(const Script& script,
+                               Player& player,
+                               std::size_t epochs,
+                               const Injection& injection,
+                               const std::function<std::uint64_t()>& used_bytes,
+                               const std::function<void(std::uint64_t bytes)>& take_beside);
+
+}  // namespace launchgap::allocation

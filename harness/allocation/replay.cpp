@@ -1,0 +1,279 @@
+#include "harness/allocation/replay.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <map>
+#include <thread>
+
+#include "harness/allocation/script.h"
+#include "harness/core/clock.h"
+#include "harness/core/stop.h"
+
+namespace launchgap::allocation {
+namespace {
+
+constexpr std::array<std::string_view, 5> kRungs = {"stream_wait",
+                                                    "device_wait",
+                                                    "trim",
+                                                    "destroy",
+                                                    "none"};
+
+class Playing {
+ public:
+  Playing(const TraceFacts& facts, Player& player, const ReplayOptions& options)
+      : facts_(facts), player_(player), options_(options) {
+    moment_every_ =
+        std::max<std::uint64_t>(1, facts.events / std::max<std::size_t>(1, options.most_moments));
+    picture_every_ = moment_every_ *
+                     std::max<std::uint64_t>(
+                         1, options.most_moments / std::max<std::size_t>(1, options.most_pictures));
+  }
+
+  Replay play(Trace& trace) {
+    trace.rewind();
+    result_.completed = true;
+    for (TraceEvent event; result_.completed && trace.next(event); ++number_) {
+      if (number_ % 65536 == 0) stop_if_asked();
+      if (event.device != facts_.device) continue;
+      Step step;
+      if (!step_of(event, places_, step)) continue;
+      if (options_.paced) wait_until(event.t_ns);
+      take(event, step);
+      if (!result_.completed) break;
+      if (options_.after_each) options_.after_each(number_, event, step.place());
+      note_moment(event.t_ns);
+      last_ = {number_, event.t_ns, {}, {}};
+    }
+    note_end();
+    return std::move(result_);
+  }
+
+ private:
+  void take(const TraceEvent& event, const Step& step) {
+    switch (step.kind()) {
+      case Step::Kind::allocate:
+        player_.resize(places_.most());
+        if (!timed(result_.allocate_times, [&] { return allocate(step); }) && !recover(step)) {
+          result_.completed = false;
+          return;
+        }
+        live_.add(step.bytes());
+        ++result_.allocations;
+        break;
+      case Step::Kind::release:
+        timed(result_.release_times, [&] {
+          player_.release(step.place(), step.bytes());
+          return true;
+        });
+        live_.remove(step.bytes());
+        ++result_.releases;
+        break;
+      case Step::Kind::wait:
+        if (event.stream == kAllStreams)
+          player_.wait_for_device();
+        else
+          player_.wait_for_stream(event.stream);
+        break;
+    }
+  }
+
+  bool allocate(const Step& step) {
+    return player_.allocate(step.place(), step.bytes(), step.stream(), step.align());
+  }
+
+  template <class Call>
+  bool timed(TimeCounts& times, Call&& call) {
+    if (options_.after_each) return call();
+    const std::int64_t begin = now_ns();
+    const bool done = call();
+    const std::int64_t time = now_ns() - begin;
+    times.add(time);
+    result_.calls_s += static_cast<double>(time) * 1e-9;
+    return done;
+  }
+
+  /// Whether the allocation was had at last. Only the first failure is told.
+  bool recover(const Step& step) {
+    FailedAllocation failure;
+    failure.event = number_;
+    failure.bytes = step.bytes();
+    failure.fragmentation = fragmentation();
+    const auto cured = [&](Rung rung, auto&& cure) {
+      cure();
+      if (!allocate(step)) return false;
+      failure.cured_by = rung;
+      return true;
+    };
+    const bool goes_on =
+        cured(Rung::stream_wait, [&] { player_.wait_for_stream(step.stream()); }) ||
+        cured(Rung::device_wait, [&] { player_.wait_for_device(); }) ||
+        cured(Rung::trim, [&] { player_.trim(); });
+    // What was live is lost then, so this is the end in any case.
+    if (!goes_on) cured(Rung::destroy, [&] { player_.begin_anew(); });
+    if (!result_.failure) result_.failure = failure;
+    return goes_on;
+  }
+
+  Fragmentation fragmentation() const {
+    if (const BlockAllocator* const holder = player_.holder())
+      return fragmentation_of(*holder, live_.now);
+    Fragmentation unknown;
+    unknown.live_bytes = live_.now;
+    return unknown;
+  }
+
+  void note_moment(std::int64_t t_ns) {
+    const BlockAllocator* const holder = player_.holder();
+    if (holder) {
+      result_.peak_reserved_bytes = std::max(result_.peak_reserved_bytes, holder->reserved_bytes());
+    }
+    const bool is_peak = number_ == facts_.peak_event;
+    const bool is_moment = number_ >= next_moment_;
+    if (!is_peak && !is_moment) return;
+    Moment moment{number_, t_ns, fragmentation(), {}};
+    if (holder && (is_peak || number_ >= next_picture_)) moment.occupancy = occupancy(*holder);
+    if (is_peak) result_.at_peak = moment;
+    if (!is_moment) return;
+    next_moment_ = number_ / moment_every_ * moment_every_ + moment_every_;
+    if (number_ >= next_picture_) {
+      next_picture_ = number_ / picture_every_ * picture_every_ + picture_every_;
+    } else {
+      moment.occupancy.clear();
+    }
+    result_.moments.push_back(std::move(moment));
+  }
+
+  /// How it ends is always a moment, with its picture.
+  void note_end() {
+    if (!last_) return;
+    if (!result_.moments.empty() && result_.moments.back().event == last_->event)
+      result_.moments.pop_back();
+    last_->fragmentation = fragmentation();
+    if (player_.holder()) last_->occupancy = occupancy(*player_.holder());
+    result_.moments.push_back(std::move(*last_));
+  }
+
+  void wait_until(std::int64_t t_ns) {
+    if (!first_t_ns_) {
+      first_t_ns_ = t_ns;
+      began_ns_ = now_ns();
+    }
+    constexpr std::int64_t kSpin = 100'000;  // a sleep may take this much longer
+    const std::int64_t due = began_ns_ + (t_ns - *first_t_ns_);
+    for (std::int64_t left = due - now_ns(); left > 0; left = due - now_ns()) {
+      stop_if_asked();
+      constexpr std::int64_t kLongest = 100'000'000;  // so that a signal is seen
+      if (left > kSpin)
+        std::this_thread::sleep_for(std::chrono::nanoseconds(std::min(left - kSpin, kLongest)));
+    }
+  }
+
+  const TraceFacts& facts_;
+  Player& player_;
+  const ReplayOptions& options_;
+  Replay result_;
+  Places places_;
+  LiveBytes live_;
+  std::uint64_t number_ = 0;
+  std::uint64_t moment_every_ = 1, picture_every_ = 1, next_moment_ = 0, next_picture_ = 0;
+  std::optional<Moment> last_;
+  std::optional<std::int64_t> first_t_ns_;
+  std::int64_t began_ns_ = 0;
+};
+
+/// What is being counted of one device.
+struct Counting {
+  TraceFacts facts;
+  LiveBytes live;
+};
+
+}  // namespace
+
+std::string_view name_of(Rung rung) {
+  return kRungs[static_cast<std::size_t>(rung)];
+}
+
+TraceFacts facts_of(Trace& trace, std::optional<std::uint32_t> device) {
+  std::map<std::uint32_t, Counting> devices;
+  std::uint64_t events = 0, allocations = 0;
+  trace.rewind();
+  Counting* last = nullptr;
+  for (TraceEvent event; trace.next(event); ++events) {
+    if (events % 65536 == 0) stop_if_asked();
+    if (!last || last->facts.device != event.device) {
+      last = &devices[event.device];
+      last->facts.device = event.device;
+    }
+    TraceFacts& facts = last->facts;
+    LiveBytes& live = last->live;
+    if (event.op == Op::fail) ++facts.failed;
+    if (event.bytes == 0) continue;
+    if (event.op == Op::alloc) {
+      ++allocations;
+      ++facts.allocations;
+      facts.largest_align = std::max(facts.largest_align, event.align);
+      const std::uint64_t before = live.most;
+      live.add(event.bytes);
+      if (live.most > before) facts.peak_event = events;
+    } else if (event.op == Op::free) {
+      ++facts.releases;
+      live.remove(event.bytes);
+    }
+  }
+  TraceFacts result;
+  if (device) {
+    const auto known = devices.find(*device);
+    if (known != devices.end()) {
+      result = known->second.facts;
+      result.live_bytes_at_end = known->second.live.now;
+      result.peak_live_bytes = known->second.live.most;
+    }
+    result.device = *device;
+  } else {
+    for (const auto& [number, one] : devices) {
+      if (result.allocations > 0 && one.facts.allocations <= result.allocations) continue;
+      result = one.facts;
+      result.live_bytes_at_end = one.live.now;
+      result.peak_live_bytes = one.live.most;
+    }
+  }
+  result.live_at_end = result.allocations - result.releases;
+  result.events = events;
+  result.other_allocations = allocations - result.allocations;
+  return result;
+}
+
+Replay replay(Trace& trace, const TraceFacts& facts, Player& player, const ReplayOptions& options) {
+  return Playing(facts, player, options).play(trace);
+}
+
+BlockPlayer::BlockPlayer(Memory& memory, const BlockAllocatorInfo& info, std::uint64_t limit_bytes)
+    : memory_(memory),
+      info_(info),
+      limit_(limit_bytes),
+      allocator_(info.make(memory, limit_bytes)) {}
+
+void BlockPlayer::resize(std::uint32_t places) {
+  if (places > blocks_.size()) blocks_.resize(std::max<std::size_t>(places, 2 * blocks_.size()));
+}
+
+bool BlockPlayer::allocate(std::uint32_t place,
+                           std::uint64_t bytes,
+                           std::uint32_t stream,
+                           std::uint64_t align) {
+  const auto block = allocator_->allocate(bytes, stream, align);
+  if (block) blocks_[place] = *block;
+  return block.has_value();
+}
+
+void BlockPlayer::release(std::uint32_t place, std::uint64_t) {
+  allocator_->release(blocks_[place]);
+}
+
+void BlockPlayer::begin_anew() {
+  allocator_.reset();
+  allocator_ = info_.make(memory_, limit_);
+}
+
+}  // namespace launchgap::allocation

@@ -1,0 +1,134 @@
+// A trace played to an allocator, once: how long its calls take, how much it holds, and whether it
+// comes to the end.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/allocation/fragmentation.h"
+#include "harness/allocation/time_counts.h"
+#include "harness/allocation/trace.h"
+
+namespace launchgap::allocation {
+
+/// What made an allocation that had failed succeed, each only after those before it had not.
+enum class Rung : std::uint8_t {
+  stream_wait,  // waiting for the stream: what was freed on it was still in use
+  device_wait,  // waiting for the device: what was freed on another stream was
+  trim,         // giving back what the allocator only kept
+  destroy,      // releasing everything and beginning anew: what was live lay in the way
+  none,         // nothing: it is more than there is
+};
+/// "stream_wait", as JSON has it.
+std::string_view name_of(Rung rung);
+
+/// What a replay plays to: an allocator of launchgap's own, or a device's.
+class Player {
+ public:
+  virtual ~Player() = default;
+  /// Places for so many live allocations; grows as need be.
+  virtual void resize(std::uint32_t places) = 0;
+  /// The timed calls; `place` is where the allocation is kept until it is released. False if there
+  /// is no memory.
+  virtual bool allocate(std::uint32_t place,
+                        std::uint64_t bytes,
+                        std::uint32_t stream,
+                        std::uint64_t align) = 0;
+  virtual void release(std::uint32_t place, std::uint64_t bytes) = 0;
+  virtual void wait_for_stream(std::uint32_t stream) = 0;
+  virtual void wait_for_device() = 0;
+  virtual void trim() = 0;
+  /// Forgets what is live, gives everything back and begins anew.
+  virtual void begin_anew() = 0;
+  /// What it holds, where it can be known.
+  virtual const BlockAllocator* holder() const { return nullptr; }
+};
+
+/// How an allocator stood at one time.
+struct Moment {
+  std::uint64_t event = 0;  // of the trace, from 0
+  std::int64_t t_ns = 0;
+  Fragmentation fragmentation;
+  std::string occupancy;  // empty in most moments
+};
+
+struct FailedAllocation {
+  std::uint64_t event = 0;
+  std::uint64_t bytes = 0;
+  Fragmentation fragmentation;  // when it failed
+  Rung cured_by = Rung::none;
+};
+
+/// What a trace asks for on one device, whoever answers.
+struct TraceFacts {
+  std::uint32_t device = 0;
+  std::uint64_t events = 0;  // of all devices
+  std::uint64_t allocations = 0, releases = 0, failed = 0;
+  std::uint64_t peak_live_bytes = 0;
+  std::uint64_t peak_event = 0;  // after which most is live
+  std::uint64_t live_at_end = 0, live_bytes_at_end = 0;
+  std::uint64_t largest_align = 0;
+  std::uint64_t other_allocations = 0;  // on other devices
+};
+
+/// Of `device`; if none is named, of that with most allocations.
+TraceFacts facts_of(Trace& trace, std::optional<std::uint32_t> device);
+
+struct ReplayOptions {
+  bool paced = false;  // each call at its own time, as far as the calls before let it
+  std::size_t most_moments = 400;
+  std::size_t most_pictures = 24;
+  /// Where given, told after each event that an allocator sees, with the place of its
+  /// allocation; the calls are not timed then.
+  std::function<void(std::uint64_t event, const TraceEvent&, std::uint32_t place)> after_each = {};
+};
+
+struct Replay {
+  bool completed = false;
+  std::uint64_t allocations = 0, releases = 0;  // that succeeded
+  std::uint64_t peak_reserved_bytes = 0;        // where it can be known
+  double calls_s = 0;                           // time spent in all calls together
+  TimeCounts allocate_times, release_times;
+  std::optional<FailedAllocation> failure;
+  std::vector<Moment> moments;    // evenly spread over the events
+  std::optional<Moment> at_peak;  // when most was live
+};
+
+/// Plays all events of the device of `facts`. At the first allocation that fails it climbs the
+/// rungs, notes which one cured it, and goes on if that was not `destroy` or `none`. Memory is for
+/// what is live, never for the trace. Throws what the trace throws.
+Replay replay(Trace& trace, const TraceFacts& facts, Player& player, const ReplayOptions& options);
+
+/// Plays to one of launchgap's own allocators over some memory.
+class BlockPlayer : public Player {
+ public:
+  BlockPlayer(Memory& memory, const BlockAllocatorInfo& info, std::uint64_t limit_bytes);
+  void resize(std::uint32_t places) override;
+  bool allocate(std::uint32_t place,
+                std::uint64_t bytes,
+                std::uint32_t stream,
+                std::uint64_t align) override;
+  void release(std::uint32_t place, std::uint64_t) override;
+  void wait_for_stream(std::uint32_t) override {}
+  void wait_for_device() override {}
+  void trim() override { allocator_->trim(); }
+  void begin_anew() override;
+  const BlockAllocator* holder() const override { return allocator_.get(); }
+  Address address(std::uint32_t place) const { return allocator_->address(blocks_[place]); }
+  std::uint64_t granted_bytes(std::uint32_t place) const {
+    return allocator_->granted_bytes(blocks_[place]);
+  }
+
+ private:
+  Memory& memory_;
+  const BlockAllocatorInfo& info_;
+  std::uint64_t limit_;
+  std::unique_ptr<BlockAllocator> allocator_;
+  std::vector<BlockId> blocks_;
+};
+
+}  // namespace launchgap::allocation

@@ -1,0 +1,47 @@
+#include "harness/allocation/smallest_limit.h"
+
+#include "harness/core/stop.h"
+
+namespace launchgap::allocation {
+
+bool completes(const Script& script,
+               const BlockAllocatorInfo& allocator,
+               std::uint64_t limit_bytes) {
+  if (limit_bytes < script.peak_live_bytes) return false;
+  SimulatedMemory memory(limit_bytes);
+  const auto own = allocator.make(memory, limit_bytes);
+  std::vector<BlockId> blocks(script.places);
+  for (const Step& step : script.steps) {
+    if (step.kind() == Step::Kind::allocate) {
+      const auto block = own->allocate(step.bytes(), step.stream(), step.align());
+      if (!block) return false;
+      blocks[step.place()] = *block;
+    } else if (step.kind() == Step::Kind::release) {
+      own->release(blocks[step.place()]);
+    }
+  }
+  return true;
+}
+
+SmallestLimit smallest_limit(const Script& script,
+                             const BlockAllocatorInfo& allocator,
+                             std::uint64_t step_bytes) {
+  SmallestLimit result;
+  if (!completes(script, allocator, kLargestLimit)) return result;
+  std::uint64_t fails = 0, enough = kLargestLimit;
+  while (enough - fails > step_bytes) {
+    stop_if_asked();
+    const std::uint64_t middle = fails + (enough - fails) / 2;
+    (completes(script, allocator, middle) ? enough : fails) = middle;
+  }
+  result.bytes = enough;
+  constexpr std::uint64_t kTries = 64;
+  for (std::uint64_t i = kTries; i > 0 && !result.fails_again_at; --i) {
+    stop_if_asked();
+    const std::uint64_t limit = (enough + enough * i / kTries) / step_bytes * step_bytes;
+    if (limit > enough && !completes(script, allocator, limit)) result.fails_again_at = limit;
+  }
+  return result;
+}
+
+}  // namespace launchgap::allocation

@@ -1,0 +1,35 @@
+// How little memory a trace needs under an allocator: the one figure that all allocators share.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "harness/allocation/block_allocator.h"
+#include "harness/allocation/script.h"
+
+namespace launchgap::allocation {
+
+/// The largest limit that is tried: 64 GiB.
+inline constexpr std::uint64_t kLargestLimit = std::uint64_t{1} << 36;
+inline constexpr std::uint64_t kSimulatedStep = 256;
+
+/// Whether an allocator with so many simulated bytes can play all of it.
+bool completes(const Script& script,
+               const BlockAllocatorInfo& allocator,
+               std::uint64_t limit_bytes);
+
+struct SmallestLimit {
+  /// A limit from which the script completes: `step_bytes` less, and it does not. Nothing if it
+  /// does not complete with kLargestLimit.
+  std::optional<std::uint64_t> bytes;
+  /// More memory does not always help, since regions double and rests are not split off: the
+  /// largest of 64 limits, spaced evenly up to twice `bytes`, at which it fails again.
+  std::optional<std::uint64_t> fails_again_at;
+};
+
+/// By bisection of [0, kLargestLimit] in steps of `step_bytes`, a power of two.
+SmallestLimit smallest_limit(const Script& script,
+                             const BlockAllocatorInfo& allocator,
+                             std::uint64_t step_bytes = kSimulatedStep);
+
+}  // namespace launchgap::allocation

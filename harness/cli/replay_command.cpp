@@ -1,0 +1,365 @@
+// launchgap replay
+#include <algorithm>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "harness/allocation/allocator_result.h"
+#include "harness/allocation/script.h"
+#include "harness/allocation/session_trace.h"
+#include "harness/cli/command.h"
+#include "harness/core/output_file.h"
+#include "harness/core/printable.h"
+#include "harness/core/say.h"
+#include "harness/core/stop.h"
+#include "harness/core/text.h"
+
+namespace launchgap::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace allocation;
+
+struct ReplayCommand {
+  std::string trace, run, json, events;
+  std::vector<std::string> allocators;
+  std::string over = "sim";
+  std::string limit;
+  std::optional<std::uint32_t> device;
+  bool c_min = false, paced = false;
+  std::size_t epochs = 0;
+  std::string inject;
+};
+
+/// "2.639 GiB": four digits, since allocators differ in the third.
+std::string gib(std::uint64_t bytes) {
+  static constexpr std::string_view kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+  auto value = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  for (; value >= 1024 && unit + 1 < std::size(kUnits); ++unit) value /= 1024;
+  return fmt::format("{:.4g} {}", value, kUnits[unit]);
+}
+
+std::uint64_t limit_of(const ReplayCommand& command) {
+  if (command.limit.empty()) return kLargestLimit;
+  const auto bytes = bytes_of_text(command.limit);
+  if (!bytes || *bytes == 0 || *bytes > kMostBytes)
+    throw UsageError(
+        fmt::format("--limit is a size such as 24GiB, of at most 1024TiB, and not '{}'",
+                    printable(command.limit, 40)));
+  return *bytes;
+}
+
+/// What each event did, for whoever wants to check an allocator: one row for each.
+class EventTable {
+ public:
+  explicit EventTable(const fs::path& path) : file_(path) {
+    file_.write("event,op,id,bytes,address,granted,reserved,in_use,largest_free\n");
+  }
+  void row(std::uint64_t event,
+           const TraceEvent& what,
+           Address address,
+           std::uint64_t granted,
+           const Holding& holding) {
+    line_.clear();
+    fmt::format_to(std::back_inserter(line_),
+                   "{},{},{},{},{},{},{},{},{}\n",
+                   event,
+                   name_of(what.op),
+                   what.id,
+                   what.bytes,
+                   address,
+                   granted,
+                   holding.reserved,
+                   holding.granted,
+                   holding.largest_free);
+    file_.write(line_);
+  }
+  void commit() { file_.commit(); }
+
+ private:
+  OutputFile file_;
+  std::string line_;
+};
+
+/// A second time, with each event written down.
+void write_events(Trace& trace,
+                  const TraceFacts& facts,
+                  const BlockAllocatorInfo& info,
+                  std::uint64_t limit,
+                  const fs::path& path) {
+  EventTable table(path);
+  SimulatedMemory memory(limit);
+  BlockPlayer player(memory, info, limit);
+  ReplayOptions options;
+  options.most_moments = options.most_pictures = 1;
+  options.after_each = [&](std::uint64_t number, const TraceEvent& event, std::uint32_t place) {
+    const bool allocates = event.op == Op::alloc;
+    table.row(number,
+              event,
+              allocates ? player.address(place) : 0,
+              allocates ? player.granted_bytes(place) : 0,
+              player.holder()->holding());
+  };
+  replay(trace, facts, player, options);
+  table.commit();
+}
+
+std::string cell(const std::optional<std::uint64_t>& bytes) {
+  return bytes ? gib(*bytes) : "–";
+}
+
+std::string time_cell(const TimeCounts& times, double p) {
+  return quantity(times.quantile_ns(p), "ns");
+}
+
+std::string result_table(const Played& played, bool c_min) {
+  std::vector<std::vector<std::string>> rows(1);
+  rows[0] = {"allocator", "completes"};
+  if (c_min) rows[0].insert(rows[0].end(), {"needs", "of most live", "fails again at"});
+  rows[0].insert(rows[0].end(),
+                 {"takes", "largest-block index", "waste", "allocate", "1 in 100 over"});
+  for (const AllocatorResult& result : played.allocators) {
+    const Replay& replay = result.replay;
+    std::vector<std::string> row = {result.name, replay.completed ? "yes" : "no"};
+    if (c_min) {
+      const SmallestLimit smallest = result.smallest.value_or(SmallestLimit{});
+      row.push_back(cell(smallest.bytes));
+      row.push_back(smallest.bytes && played.facts.peak_live_bytes > 0
+                        ? fmt::format("{:.3f}",
+                                      static_cast<double>(*smallest.bytes) /
+                                          static_cast<double>(played.facts.peak_live_bytes))
+                        : "–");
+      row.push_back(cell(smallest.fails_again_at));
+    }
+    row.push_back(gib(replay.peak_reserved_bytes));
+    row.push_back(replay.at_peak
+                      ? fmt::format("{:.3f}", replay.at_peak->fragmentation.largest_block_index)
+                      : "–");
+    row.push_back(replay.at_peak ? percent_text(replay.at_peak->fragmentation.internal_waste)
+                                 : "–");
+    row.push_back(time_cell(replay.allocate_times, 0.5));
+    row.push_back(time_cell(replay.allocate_times, 0.99));
+    rows.push_back(std::move(row));
+  }
+  return table(rows);
+}
+
+void answer_failure(const AllocatorResult& result) {
+  if (!result.replay.failure) return;
+  const FailedAllocation& failure = *result.replay.failure;
+  const Holding& holding = failure.fragmentation.holding;
+  const char* cure = "";
+  switch (failure.cured_by) {
+    case Rung::stream_wait:
+      cure = "waiting for its stream cured it: what had been freed was still in use";
+      break;
+    case Rung::device_wait:
+      cure = "waiting for the device cured it: what another stream had freed was still in use";
+      break;
+    case Rung::trim:
+      cure = "giving back what was only kept cured it";
+      break;
+    case Rung::destroy:
+      cure = "an empty allocator has room for it: what is live lies in the way";
+      break;
+    case Rung::none:
+      cure = "an empty allocator has no room for it either";
+      break;
+  }
+  answer("{}: event {} asks for {}, with {} of {} free and {} the largest block; {}.\n",
+         result.name,
+         failure.event,
+         gib(failure.bytes),
+         gib(holding.free),
+         gib(holding.reserved),
+         gib(holding.largest_free),
+         cure);
+}
+
+/// The trace as an epoch of work, again and again.
+void play_creep(const Script& script,
+                const BlockAllocatorInfo& info,
+                std::uint64_t limit,
+                const ReplayCommand& command,
+                AllocatorResult& result) {
+  SimulatedMemory memory(limit);
+  BlockPlayer player(memory, info, limit);
+  result.epochs = play_epochs(
+      script,
+      player,
+      command.epochs,
+      command.inject.empty() ? Injection{} : parse_injection(command.inject),
+      [&] { return memory.taken_bytes(); },
+      [&](std::uint64_t bytes) {
+        if (memory.take(bytes) == 0)
+          throw Error("there is no memory left to inject growth of the context");
+      });
+  result.creep = classify_creep(result.epochs);
+}
+
+std::string creep_table(const Played& played) {
+  std::vector<std::vector<std::string>> rows = {{"allocator",
+                                                 "creep",
+                                                 "in each epoch",
+                                                 "live at the end",
+                                                 "taken after the first",
+                                                 "after the last"}};
+  for (const AllocatorResult& result : played.allocators) {
+    const Creep& creep = result.creep;
+    const bool rises = creep.kind != CreepKind::none && creep.kind != CreepKind::cache_plateau;
+    rows.push_back({result.name,
+                    std::string(name_of(creep.kind)),
+                    rises ? bytes_text(creep.bytes_per_epoch) : "–",
+                    gib(result.epochs.back().live),
+                    gib(result.epochs.front().used),
+                    gib(result.epochs.back().used)});
+  }
+  return table(rows);
+}
+
+/// What a reader should know of the trace before any figure.
+void say_of(const Played& played) {
+  const TraceCounts& counts = played.counts;
+  if (counts.unseen_frees > 0)
+    say("{}: {} frees of what was allocated before it begins are left out",
+        played.trace,
+        counts.unseen_frees);
+  if (counts.missing_frees > 0)
+    say("{}: {} allocations got an address that was in use; the one before counts as freed",
+        played.trace,
+        counts.missing_frees);
+  if (counts.clock_went_back > 0)
+    say("{}: times go back {} times, first on line {}",
+        played.trace,
+        counts.clock_went_back,
+        counts.first_clock_line);
+  if (played.facts.other_allocations > 0)
+    say("{}: {} allocations on other devices than {} are left out; --trace-device names one",
+        played.trace,
+        played.facts.other_allocations,
+        played.facts.device);
+  if (played.facts.largest_align > 512)
+    say("{}: it asks for an alignment of {} bytes, which caching allocators have no rule for",
+        played.trace,
+        played.facts.largest_align);
+}
+
+ExitCode replay_trace(const ReplayCommand& command) {
+  if (command.over != "sim") throw UsageError("--over has sim");
+  std::vector<const BlockAllocatorInfo*> allocators;
+  if (command.allocators.empty()) {
+    for (const BlockAllocatorInfo& info : block_allocators()) allocators.push_back(&info);
+  }
+  for (const std::string& name : command.allocators)
+    allocators.push_back(&block_allocator_named(name));
+  if (!command.events.empty() && allocators.size() != 1)
+    throw UsageError("--events is of one allocator: name one with --allocator");
+  if (!command.inject.empty()) {
+    if (command.epochs == 0) throw UsageError("--inject is for --epochs");
+    parse_injection(command.inject);
+  }
+  const std::uint64_t limit = limit_of(command);
+  if (!command.json.empty()) check_output_place(command.json);
+  const SignalWatch watch;
+  const std::unique_ptr<Trace> trace = open_trace(command.trace, command.run);
+  Played played;
+  played.trace = fs::path(command.trace).filename().string();
+  if (played.trace.empty())
+    played.trace = fs::path(command.trace).parent_path().filename().string();
+  played.over = command.over;
+  played.paced = command.paced;
+  played.injected = command.inject;
+  played.facts = facts_of(*trace, command.device);
+  played.head = trace->head();
+  played.counts = trace->counts();
+  if (played.facts.allocations == 0)
+    throw Error(fmt::format("{} has no allocations{}",
+                            command.trace,
+                            command.device ? fmt::format(" on device {}", *command.device) : ""));
+  say_of(played);
+  std::optional<Script> script;
+  if (command.c_min || command.epochs > 0) script = script_of(*trace, played.facts.device);
+  for (const BlockAllocatorInfo* const info : allocators) {
+    AllocatorResult& result = played.allocators.emplace_back();
+    result.name = info->name;
+    result.limit_bytes = limit;
+    SimulatedMemory memory(limit);
+    BlockPlayer player(memory, *info, limit);
+    ReplayOptions options;
+    options.paced = command.paced;
+    result.replay = replay(*trace, played.facts, player, options);
+    if (command.c_min) result.smallest = smallest_limit(*script, *info);
+    if (command.epochs > 0) play_creep(*script, *info, limit, command, result);
+    if (!command.events.empty()) write_events(*trace, played.facts, *info, limit, command.events);
+  }
+  answer("{}: {} allocations and {} frees, of {}; at most {} live{}\n",
+         printable(played.trace, 200),
+         played.facts.allocations,
+         played.facts.releases,
+         played.head.source,
+         gib(played.facts.peak_live_bytes),
+         played.facts.live_at_end == 0 ? ""
+                                       : fmt::format(", {} of {} allocations at the end",
+                                                     gib(played.facts.live_bytes_at_end),
+                                                     played.facts.live_at_end));
+  answer("over simulated memory of {}\n\n{}", gib(limit), result_table(played, command.c_min));
+  for (const AllocatorResult& result : played.allocators) answer_failure(result);
+  if (command.epochs > 0)
+    answer("\nThe trace {} times, each as an epoch that ends with nothing live{}:\n\n{}",
+           command.epochs,
+           command.inject.empty() ? "" : ", with " + command.inject,
+           creep_table(played));
+  if (const std::string growth = growth_answer(played); !growth.empty()) answer("\n{}\n", growth);
+  if (!command.json.empty()) write_file(command.json, played_as_json(played).dump(1) + "\n");
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void add_replay(CLI::App& app, Action& action) {
+  CLI::App* const command = app.add_subcommand(
+      "replay", "Play a trace of allocations to allocators, and see how much memory each needs");
+  auto options = std::make_shared<ReplayCommand>();
+  command
+      ->add_option("trace",
+                   options->trace,
+                   "A gmtrace (*.gmtrace.csv, also compressed by gzip), "
+                   "or the folder of a session that kept its events")
+      ->required();
+  command
+      ->add_option("--allocator",
+                   options->allocators,
+                   "Which allocators, separated by commas; without it all of launchgap's own")
+      ->delimiter(',');
+  command->add_option("--over", options->over, "What gives them memory: sim, which has none")
+      ->capture_default_str();
+  command->add_option("--limit", options->limit, "The memory that there is: 24GiB (default 64GiB)");
+  command->add_flag("--c-min", options->c_min, "Find the least memory with which each completes");
+  command->add_flag(
+      "--paced", options->paced, "Each call at its own time, and not as fast as can be");
+  command->add_option("--run",
+                      options->run,
+                      "Of a session with several processes, which: part of "
+                      "the name of its file in events/");
+  command->add_option("--trace-device",
+                      options->device,
+                      "Which device's allocations (default: that with most of them)");
+  command
+      ->add_option("--epochs",
+                   options->epochs,
+                   "Play it so many times, and say whether memory creeps: 50, for one")
+      ->check(CLI::Range(20, 100000));
+  command->add_option("--inject",
+                      options->inject,
+                      "Something that goes wrong in each epoch, to see whether it is told: "
+                      "leak=64KiB/epoch, pin=2MiB/epoch, cache=2MiB/epoch or context=1MiB/epoch");
+  command->add_option("--json", options->json, "File for everything that was found");
+  command->add_option("--events", options->events, "CSV file for what each event did");
+  command->footer(
+      "Example: launchgap import trace.json.gz -o results/my-job\n"
+      "         launchgap replay results/my-job --allocator bfc,caching --c-min");
+  command->callback([options, &action] { action = [options] { return replay_trace(*options); }; });
+}
+
+}  // namespace launchgap::cli

@@ -1,0 +1,17 @@
+// Whether a series rises, and how fast, without asking how its values are distributed.
+#pragma once
+
+#include <span>
+
+namespace launchgap {
+
+/// The median of the slopes between all pairs of values (Theil 1950, Sen 1968), per step of the
+/// series. 0 of fewer than two.
+double theil_sen_slope(std::span<const double> values);
+
+/// How probable as many rises, or more, would be in a series without trend: one-sided, by the test
+/// of Mann (1945) and Kendall with its correction for ties, in the normal approximation. 1 of fewer
+/// than four values.
+double mann_kendall_rise_p(std::span<const double> values);
+
+}  // namespace launchgap

@@ -1,0 +1,105 @@
+#include "harness/allocation/creep.h"
+
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "harness/allocation/patterns.h"
+#include "harness/core/errors.h"
+
+namespace launchgap::allocation {
+namespace {
+
+constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+
+/// Epochs of a pattern on an allocator over simulated memory.
+std::vector<Epoch> epochs_of(const std::string& pattern,
+                             std::string_view allocator,
+                             const std::string& inject) {
+  const auto trace = make_pattern(CaseName::parse(pattern), 1);
+  const Script script = script_of(*trace, 0);
+  constexpr std::uint64_t kLimit = std::uint64_t{64} << 30;
+  SimulatedMemory memory(kLimit);
+  BlockPlayer player(memory, block_allocator_named(allocator), kLimit);
+  return play_epochs(
+      script,
+      player,
+      50,
+      inject.empty() ? Injection{} : parse_injection(inject),
+      [&] { return memory.taken_bytes(); },
+      [&](std::uint64_t bytes) { memory.take(bytes); });
+}
+
+CreepKind kind_of(const std::string& allocator, const std::string& inject) {
+  return classify_creep(epochs_of("training/allocations:1000", allocator, inject)).kind;
+}
+
+TEST(Creep, EachClassIsToldOnEachAllocator) {
+  for (const std::string allocator : {"caching", "caching_expandable", "bfc_growth", "bfc_vmm"}) {
+    EXPECT_EQ(kind_of(allocator, ""), CreepKind::none) << allocator;
+    EXPECT_EQ(kind_of(allocator, "leak=64KiB/epoch"), CreepKind::leak) << allocator;
+    EXPECT_EQ(kind_of(allocator, "context=1MiB/epoch"), CreepKind::context_growth) << allocator;
+  }
+  // What regions double for is there already.
+  for (const std::string allocator : {"caching", "caching_expandable"})
+    EXPECT_EQ(kind_of(allocator, "pin=2MiB/epoch"), CreepKind::fragmentation) << allocator;
+  EXPECT_EQ(kind_of("caching", "cache=2MiB/epoch"), CreepKind::cache_plateau);
+}
+
+TEST(Creep, ALeakIsMeasured) {
+  const Creep creep = classify_creep(epochs_of("thrash/cycles:5", "caching", "leak=64KiB"));
+  EXPECT_EQ(creep.kind, CreepKind::leak);
+  EXPECT_DOUBLE_EQ(creep.bytes_per_epoch, 65536);
+  EXPECT_LT(creep.p, 1e-6);
+}
+
+std::vector<Epoch> reserved(const std::vector<double>& mib) {
+  std::vector<Epoch> epochs;
+  for (const double one : mib)
+    epochs.push_back(
+        {kMiB, static_cast<std::uint64_t>(one * kMiB), static_cast<std::uint64_t>(one * kMiB)});
+  return epochs;
+}
+
+TEST(Creep, WhatOnlyWobblesIsNone) {
+  std::vector<double> wobbling;
+  for (int i = 0; i < 50; ++i) wobbling.push_back(100 + i * 7919 % 13);
+  wobbling.front() = 120;
+  EXPECT_EQ(classify_creep(reserved(wobbling)).kind, CreepKind::none);
+}
+
+TEST(Creep, WhatRoseAndStandsIsAPlateau) {
+  std::vector<double> rising(50, 400);
+  for (std::size_t i = 0; i < 25; ++i) rising[i] = 150 + 10.0 * static_cast<double>(i);
+  EXPECT_EQ(classify_creep(reserved(rising)).kind, CreepKind::cache_plateau);
+}
+
+TEST(Creep, RareStepsAreCreepAsLongAsTheyGoOn) {
+  std::vector<double> steps;
+  for (int i = 0; i < 50; ++i) steps.push_back(100 + 20 * (i / 10));
+  EXPECT_EQ(classify_creep(reserved(steps)).kind, CreepKind::fragmentation);
+}
+
+TEST(Creep, FewEpochsSayNothing) {
+  EXPECT_EQ(classify_creep(reserved({1, 2, 3, 4, 5, 6, 7, 8, 9})).kind, CreepKind::none);
+}
+
+TEST(Creep, InjectionsAreReadAsWritten) {
+  EXPECT_EQ(parse_injection("leak=64KiB/epoch").bytes, 65536u);
+  EXPECT_EQ(parse_injection("pin=2MiB").bytes, 2 * kMiB);
+  EXPECT_EQ(parse_injection("cache=7").bytes, 7u);
+  for (const char* const text : {"",
+                                 "leak",
+                                 "leak=",
+                                 "leak=0",
+                                 "leak=-1",
+                                 "leak=1XiB",
+                                 "drip=1MiB",
+                                 "leak=99999999999GiB",
+                                 "leak=1MiB/day"})
+    EXPECT_THROW(parse_injection(text), UsageError) << text;
+}
+
+}  // namespace
+}  // namespace launchgap::allocation

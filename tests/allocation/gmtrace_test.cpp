@@ -1,0 +1,187 @@
+#include "harness/allocation/gmtrace.h"
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "harness/allocation/patterns.h"
+#include "harness/allocation/replay.h"
+#include "harness/core/errors.h"
+#include "harness/core/temporary_folder.h"
+
+namespace launchgap::allocation {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::string kHead =
+    "# gmtrace 1\n# source=rmm sizes=requested truncated=0 devices=1\n"
+    "seq,t_ns,op,id,size,align,device,stream,thread,tag\n";
+const std::string kTruncatedHead =
+    "# gmtrace 1\n# source=torch-snapshot sizes=requested truncated=1 devices=1\n"
+    "seq,t_ns,op,id,size,align,device,stream,thread,tag\n";
+
+class Gmtrace : public testing::Test {
+ protected:
+  fs::path file(const std::string& text) const {
+    const fs::path path = folder_.path() / "x.gmtrace.csv";
+    std::ofstream(path, std::ios::binary) << text;
+    return path;
+  }
+  /// What reading it to the end says.
+  std::string error(const std::string& text) const {
+    const fs::path path = file(text);
+    try {
+      const auto trace = open_gmtrace(path);
+      for (TraceEvent event; trace->next(event);) {
+      }
+    } catch (const Error& error) {
+      const std::string said = error.what(), begin = path.string() + ": ";
+      EXPECT_TRUE(said.starts_with(begin)) << said;
+      return said.substr(std::min(said.size(), begin.size()));
+    }
+    return "nothing";
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(Gmtrace, IsReadAsDescribed) {
+  const auto trace =
+      open_gmtrace(file(kHead + "0,0,alloc,0,524288,256,0,3,0,\n"
+                                "1,64000,free,0,524288,256,0,3,1,a tag, with a comma\n"
+                                "\n# a remark\n"
+                                "2,70000,fail,,132870728,256,0,0,0,\r\n"
+                                "3,90000,step,,,,,,,1\n"
+                                "4,90001,sync,,,,0,,,\n"));
+  EXPECT_EQ(trace->head().source, "rmm");
+  TraceEvent event;
+  ASSERT_TRUE(trace->next(event));
+  EXPECT_EQ(event, (TraceEvent{0, 0, 524288, 256, 0, 3, 0, Op::alloc}));
+  ASSERT_TRUE(trace->next(event));
+  EXPECT_EQ(event, (TraceEvent{64000, 0, 524288, 256, 0, 3, 1, Op::free}));
+  ASSERT_TRUE(trace->next(event));
+  EXPECT_EQ(event, (TraceEvent{70000, 0, 132870728, 256, 0, 0, 0, Op::fail}));
+  ASSERT_TRUE(trace->next(event));
+  EXPECT_EQ(event.op, Op::step);
+  ASSERT_TRUE(trace->next(event));
+  EXPECT_EQ(event.stream, kAllStreams);
+  EXPECT_FALSE(trace->next(event));
+}
+
+TEST_F(Gmtrace, WhatCannotBeIsNamedWithItsLine) {
+  const std::string alloc = "0,0,alloc,0,512,256,0,0,0,\n";
+  const struct {
+    std::string text, error;
+  } cases[] = {
+      {"", "it is empty, and no gmtrace"},
+      {"seq,t_ns\n", "it does not begin with '# gmtrace 1'"},
+      {"# gmtrace 2\n", "it is a gmtrace of version '2', and this launchgap reads 1"},
+      {"# gmtrace 1\nseq,t_ns,op\n",
+       "line 2: 'seq,t_ns,op' stands where the columns must be named: "
+       "seq,t_ns,op,id,size,align,device,stream,thread,tag"},
+      {"# gmtrace 1\n# sizes=exact\n",
+       "line 2: sizes are 'requested' or 'granted', and not 'exact'"},
+      {kHead + alloc + "1,1,free,0,512",
+       "line 5: it has 5 fields of 10: the file may have been cut off"},
+      {kHead + "0,0,alloc,0,-5,256,0,0,0,\n", "line 4: size -5 is negative"},
+      {kHead + "0,0,alloc,0,99999999999999999999,256,0,0,0,\n",
+       "line 4: size 99999999999999999999 is out of range"},
+      {kHead + "0,0,alloc,0,9007199254740992,256,0,0,0,\n",
+       "line 4: size 9007199254740992 is more than 1 PiB"},
+      {kHead + "0,0,alloc,0,5x,256,0,0,0,\n", "line 4: size '5x' is no whole number"},
+      {kHead + "0,0,alloc,0,512,300,0,0,0,\n", "line 4: align 300 is no power of two"},
+      {kHead + "0,0,alloc,,512,256,0,0,0,\n", "line 4: it has no id"},
+      {kHead + "0,0,alloc,0,,256,0,0,0,\n", "line 4: it has no size"},
+      {kHead + "0,,alloc,0,512,256,0,0,0,\n", "line 4: it has no t_ns"},
+      {kHead + "0,0,malloc,0,512,256,0,0,0,\n", "line 4: there is no op 'malloc'"},
+      {kHead + "0,0,free,7,512,256,0,0,0,\n",
+       "line 4: allocation 7 is freed, and is not live: it was freed before or never made"},
+      {kHead + alloc + "1,1,free,0,512,256,0,0,0,\n2,2,free,0,512,256,0,0,0,\n",
+       "line 6: allocation 0 is freed, and is not live: it was freed before or never made"},
+      {kHead + alloc + "1,1,alloc,0,512,256,0,0,0,\n",
+       "line 5: allocation 0 is made again, and is live since line 4"},
+      {kHead + alloc + "1,1,free,0,512,256,0,0,0,\n2,2,alloc,0,512,256,0,0,0,\n",
+       "line 6: id 0 comes after 0: ids rise, and none is used again"},
+      {kHead + alloc + "1,1,free,0,513,256,0,0,0,\n",
+       "line 5: allocation 0 is freed with 513 bytes, and was made with 512 on line 4"},
+      {kHead + alloc + "0,1,free,0,512,256,0,0,0,\n", "line 5: seq 0 comes after 0"},
+      {kHead + alloc + "1,1,free_req,0,512,,0,0,0,\n2,1,free_req,0,512,,0,0,0,\n",
+       "line 6: allocation 0 is given back a second time"},
+      {kTruncatedHead + alloc + "1,1,free,0,512,,0,0,0,\n2,1,free,0,512,,0,0,0,\n",
+       "line 6: allocation 0 is freed, and is not live: it was freed before or never made"},
+      {kHead + alloc + std::string(5000, 'x'), "line 5 (byte 141) is longer than 4096 bytes"},
+  };
+  for (const auto& [text, expected] : cases)
+    EXPECT_EQ(error(text), expected) << text.substr(0, 300);
+}
+
+TEST_F(Gmtrace, AGigabyteInALineIsNotReadOn) {
+  const fs::path path = file(kHead);
+  fs::resize_file(path, std::uintmax_t{2} << 30);  // a hole, of zeros
+  EXPECT_THAT(
+      [&] {
+        const auto trace = open_gmtrace(path);
+        TraceEvent event;
+        trace->next(event);
+      },
+      testing::ThrowsMessage<Error>(testing::HasSubstr("line 4 (byte 114) is longer than")));
+}
+
+TEST_F(Gmtrace, FreesOfWhatWasNotSeenAreCountedWhereItIsTruncated) {
+  const auto trace = open_gmtrace(file(kTruncatedHead + "0,0,free,90,512,256,0,0,0,\n"
+                                                        "1,1,free,,512,256,0,0,0,\n"
+                                                        "2,2,alloc,5,512,256,0,0,0,\n"
+                                                        "3,3,free,4,512,256,0,0,0,\n"));
+  TraceEvent event;
+  ASSERT_TRUE(trace->next(event));
+  EXPECT_EQ(event.op, Op::alloc);
+  EXPECT_FALSE(trace->next(event));
+  EXPECT_EQ(trace->counts().unseen_frees, 3u);
+}
+
+TEST_F(Gmtrace, AClockThatGoesBackIsCounted) {
+  const auto trace = open_gmtrace(file(kHead + "0,10,alloc,0,512,256,0,0,0,\n"
+                                               "1,9,free,0,512,256,0,0,0,\n"
+                                               "2,11,step,,,,,,,\n3,10,step,,,,,,,\n"));
+  for (TraceEvent event; trace->next(event);) {
+  }
+  EXPECT_EQ(trace->counts().clock_went_back, 2u);
+  EXPECT_EQ(trace->counts().first_clock_line, 5u);
+}
+
+TEST_F(Gmtrace, ComesBackAsItWasWritten) {
+  for (const char* const name : {"x.gmtrace.csv", "x.gmtrace.csv.gz"}) {
+    for (const char* const pattern : {"training/allocations:2000", "thrash/cycles:20", "batches"}) {
+      const auto made = make_pattern(CaseName::parse(pattern), 3);
+      const fs::path path = folder_.path() / name;
+      const std::uint64_t written = write_gmtrace(*made, path);
+      EXPECT_TRUE(is_gmtrace(path));
+      const auto back = open_gmtrace(path);
+      made->rewind();
+      std::uint64_t events = 0;
+      TraceEvent a, b;
+      for (; made->next(a); ++events) {
+        ASSERT_TRUE(back->next(b));
+        // Of what has none, files tell neither.
+        if (a.op == Op::step || a.op == Op::sync) b.stream = a.stream;
+        ASSERT_EQ(a, b) << pattern << " " << events;
+      }
+      EXPECT_FALSE(back->next(b));
+      EXPECT_EQ(events, written);
+    }
+  }
+}
+
+TEST_F(Gmtrace, OtherFilesAreNone) {
+  EXPECT_FALSE(is_gmtrace(file("Thread,Time,Action\n")));
+  EXPECT_FALSE(is_gmtrace(file("")));
+  EXPECT_FALSE(is_gmtrace(folder_.path() / "not there"));
+  EXPECT_TRUE(is_gmtrace(file("# gmtrace 7\n")));
+}
+
+}  // namespace
+}  // namespace launchgap::allocation

@@ -1,0 +1,317 @@
+#include "harness/allocation/replay.h"
+
+#include <cmath>
+#include <map>
+#include <set>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "harness/allocation/patterns.h"
+#include "harness/allocation/smallest_limit.h"
+#include "harness/core/clock.h"
+#include "harness/core/errors.h"
+
+namespace launchgap::allocation {
+namespace {
+
+constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+
+std::unique_ptr<Trace> pattern(const std::string& name, std::uint64_t seed = 1) {
+  return make_pattern(CaseName::parse(name), seed);
+}
+
+Replay play(Trace& trace, std::string_view allocator, std::uint64_t limit) {
+  SimulatedMemory memory(limit);
+  BlockPlayer player(memory, block_allocator_named(allocator), limit);
+  return replay(trace, facts_of(trace, {}), player, {});
+}
+
+TEST(Replay, CountsWhatTheTraceAsksFor) {
+  const auto trace = pattern("checkerboard/blocks:8/bytes:1048576");
+  const TraceFacts facts = facts_of(*trace, {});
+  EXPECT_EQ(facts.events, 12u);
+  EXPECT_EQ(facts.allocations, 8u);
+  EXPECT_EQ(facts.releases, 4u);
+  EXPECT_EQ(facts.peak_live_bytes, 8 * kMiB);
+  EXPECT_EQ(facts.peak_event, 7u);
+  EXPECT_EQ(facts.live_at_end, 4u);
+  EXPECT_EQ(facts.live_bytes_at_end, 4 * kMiB);
+  const Replay done = play(*trace, "bfc", 8 * kMiB);
+  EXPECT_TRUE(done.completed);
+  EXPECT_EQ(done.allocations, 8u);
+  EXPECT_EQ(done.releases, 4u);
+  EXPECT_EQ(done.peak_reserved_bytes, 8 * kMiB);
+  ASSERT_TRUE(done.at_peak);
+  EXPECT_EQ(done.at_peak->fragmentation.live_bytes, 8 * kMiB);
+  EXPECT_EQ(done.moments.back().fragmentation.largest_block_index, 1 - 2.0 / 8);
+  EXPECT_EQ(done.allocate_times.n(), 8u);
+}
+
+TEST(Replay, ThePicturesAreOfWhatIsHeld) {
+  const auto trace = pattern("checkerboard/blocks:10");
+  const Replay done = play(*trace, "bfc", 10 * kMiB);
+  ASSERT_TRUE(done.at_peak);
+  EXPECT_EQ(done.at_peak->occupancy, std::string(100, '*'));
+  std::string board;
+  for (int i = 0; i < 5; ++i) board += std::string(10, '*') + std::string(10, '_');
+  ASSERT_FALSE(done.moments.empty());
+  EXPECT_EQ(done.moments.back().occupancy, board);
+}
+
+TEST(Replay, MomentsAreSpreadOverALongTrace) {
+  const auto trace = pattern("training/allocations:20000");
+  const Replay done = play(*trace, "bfc_growth", kLargestLimit);
+  EXPECT_TRUE(done.completed);
+  EXPECT_NEAR(static_cast<double>(done.moments.size()), 400, 10);
+  const auto pictures = std::ranges::count_if(
+      done.moments, [](const Moment& moment) { return !moment.occupancy.empty(); });
+  EXPECT_NEAR(static_cast<double>(pictures), 25, 2);
+  EXPECT_LT(done.moments[199].event, 21000u);
+  EXPECT_GT(done.moments[199].event, 19000u);
+}
+
+TEST(Replay, OneDeviceOfSeveral) {
+  std::vector<TraceEvent> events;
+  for (std::uint64_t id = 0; id < 5; ++id)
+    events.push_back({0, id, kMiB, 0, id < 3 ? 7u : 9u, 0, 0, Op::alloc});
+  TraceInMemory trace({}, events);
+  EXPECT_EQ(facts_of(trace, {}).device, 7u);
+  EXPECT_EQ(facts_of(trace, {}).other_allocations, 2u);
+  EXPECT_EQ(facts_of(trace, 9).allocations, 2u);
+  EXPECT_EQ(facts_of(trace, 1).allocations, 0u);
+}
+
+TEST(Replay, PacedTakesAsLongAsTheTrace) {
+  std::vector<TraceEvent> events;
+  for (std::uint64_t id = 0; id < 4; ++id)
+    events.push_back(
+        {static_cast<std::int64_t>(id) * 5'000'000 + 77, id, 512, 0, 0, 0, 0, Op::alloc});
+  TraceInMemory trace({}, events);
+  SimulatedMemory memory(kMiB);
+  BlockPlayer player(memory, block_allocator_named("bfc"), kMiB);
+  ReplayOptions options;
+  options.paced = true;
+  const std::int64_t begin = now_ns();
+  replay(trace, facts_of(trace, {}), player, options);
+  EXPECT_GE(now_ns() - begin, 15'000'000);
+}
+
+// --- the ladder ---
+
+/// A player of which each rung can be what cures.
+class SickPlayer : public Player {
+ public:
+  explicit SickPlayer(Rung cure) : cure_(cure) {}
+  void resize(std::uint32_t) override {}
+  bool allocate(std::uint32_t, std::uint64_t, std::uint32_t, std::uint64_t) override {
+    return well_;
+  }
+  void release(std::uint32_t, std::uint64_t) override {}
+  void wait_for_stream(std::uint32_t) override { climb(Rung::stream_wait); }
+  void wait_for_device() override { climb(Rung::device_wait); }
+  void trim() override { climb(Rung::trim); }
+  void begin_anew() override { climb(Rung::destroy); }
+
+  std::vector<Rung> climbed;
+
+ private:
+  void climb(Rung rung) {
+    climbed.push_back(rung);
+    well_ = well_ || rung == cure_;
+  }
+  Rung cure_;
+  bool well_ = false;
+};
+
+TEST(RecoveryLadder, NamesTheRungThatCured) {
+  for (const Rung cure :
+       {Rung::stream_wait, Rung::device_wait, Rung::trim, Rung::destroy, Rung::none}) {
+    const auto trace = pattern("checkerboard/blocks:4");
+    SickPlayer player(cure);
+    const Replay done = replay(*trace, facts_of(*trace, {}), player, {});
+    ASSERT_TRUE(done.failure);
+    EXPECT_EQ(done.failure->cured_by, cure) << name_of(cure);
+    EXPECT_EQ(done.completed, cure < Rung::destroy) << name_of(cure);
+    EXPECT_EQ(player.climbed.size(), std::min<std::size_t>(static_cast<std::size_t>(cure) + 1, 4));
+  }
+}
+
+TEST(RecoveryLadder, FragmentedIsToldFromExhausted) {
+  // 4 of 8 MiB are free, in pieces: an empty allocator could.
+  const auto board = pattern("checkerboard/blocks:8/request:1");
+  const Replay fragmented = play(*board, "bfc", 8 * kMiB);
+  ASSERT_TRUE(fragmented.failure);
+  EXPECT_FALSE(fragmented.completed);
+  EXPECT_EQ(fragmented.failure->cured_by, Rung::destroy);
+  EXPECT_EQ(fragmented.failure->event, 12u);
+  EXPECT_EQ(fragmented.failure->bytes, 2 * kMiB);
+  EXPECT_EQ(fragmented.failure->fragmentation.holding.free, 4 * kMiB);
+  // And not even an empty one has more than there is.
+  const auto one = pattern("thrash/bytes:9437184");
+  const Replay exhausted = play(*one, "bfc", 8 * kMiB);
+  ASSERT_TRUE(exhausted.failure);
+  EXPECT_EQ(exhausted.failure->cured_by, Rung::none);
+}
+
+// --- the smallest limit ---
+
+SmallestLimit smallest(const std::string& name, std::string_view allocator) {
+  const auto trace = pattern(name);
+  return smallest_limit(script_of(*trace, 0), block_allocator_named(allocator));
+}
+
+TEST(SmallestLimit, IsWhatTheBlocksNeed) {
+  EXPECT_EQ(smallest("checkerboard/blocks:64", "bfc").bytes, 64 * kMiB);
+  EXPECT_EQ(smallest("checkerboard/blocks:64/bytes:1000", "bfc").bytes, 64 * 1024u);
+  EXPECT_EQ(smallest("checkerboard/blocks:64", "caching").bytes, 64 * kMiB);
+  // The free half is of no use to what is twice as large, but for its last block.
+  EXPECT_EQ(smallest("checkerboard/blocks:64/request:1", "bfc").bytes, 65 * kMiB);
+}
+
+TEST(SmallestLimit, OneStepLessIsTooLittle) {
+  for (const BlockAllocatorInfo& info : block_allocators()) {
+    const auto trace = pattern("training/allocations:3000");
+    const Script script = script_of(*trace, 0);
+    const SmallestLimit found = smallest_limit(script, info);
+    ASSERT_TRUE(found.bytes) << info.name;
+    EXPECT_GE(*found.bytes, script.peak_live_bytes);
+    EXPECT_TRUE(completes(script, info, *found.bytes)) << info.name;
+    EXPECT_FALSE(completes(script, info, *found.bytes - kSimulatedStep)) << info.name;
+    if (found.fails_again_at) {
+      EXPECT_GT(*found.fails_again_at, *found.bytes);
+      EXPECT_LE(*found.fails_again_at, 2 * *found.bytes);
+      EXPECT_FALSE(completes(script, info, *found.fails_again_at)) << info.name;
+    }
+  }
+}
+
+TEST(SmallestLimit, ATraceThatNeedsMoreThanTheLargestHasNone) {
+  EXPECT_FALSE(smallest("thrash/bytes:68719476737", "bfc").bytes);
+}
+
+/// A model whose batch grows: what docs/allocation.md shows.
+TEST(SmallestLimit, OfAGrowingBatch) {
+  const auto over_peak = [](std::string_view allocator) {
+    const auto trace = pattern("batches");
+    const Script script = script_of(*trace, 0);
+    return static_cast<double>(*smallest_limit(script, block_allocator_named(allocator)).bytes) /
+           static_cast<double>(script.peak_live_bytes);
+  };
+  EXPECT_NEAR(over_peak("caching"), 1.000, 0.0005);
+  EXPECT_NEAR(over_peak("bfc"), 1.000, 0.0005);
+  EXPECT_NEAR(over_peak("bfc_vmm"), 1.000, 0.0005);
+  EXPECT_GT(over_peak("bfc_growth"), 1.01);
+}
+
+// --- patterns ---
+
+TEST(Patterns, SayWhatThereIs) {
+  EXPECT_THAT(
+      [] { pattern("chess"); },
+      testing::ThrowsMessage<UsageError>(testing::HasSubstr("there are checkerboard, comb")));
+  EXPECT_THAT([] { pattern("comb/teeth:7"); },
+              testing::ThrowsMessage<UsageError>(
+                  "comb has no parameter 'teeth': it has pairs, bytes, pin"));
+  EXPECT_THAT([] { pattern("comb/pairs:0"); },
+              testing::ThrowsMessage<UsageError>(
+                  "pairs of comb is a number from 1 to 10000000, and not '0'"));
+}
+
+/// Allocators that cut blocks anywhere need what the attack says.
+TEST(Patterns, TheAttackOnBestFitNeedsWhatItSays) {
+  constexpr std::uint64_t kLargest = 40;
+  const auto trace = pattern("best_fit_attack/largest:40/bytes:1");
+  // Best fit in units of a byte, without end.
+  std::map<std::uint64_t, std::uint64_t> free = {{0, 1'000'000}};
+  std::map<std::uint64_t, std::uint64_t> places;
+  std::uint64_t end = 0, live = 0;
+  for (TraceEvent event; trace->next(event);) {
+    if (event.op == Op::alloc) {
+      auto best = free.end();
+      for (auto at = free.begin(); at != free.end(); ++at) {
+        if (at->second >= event.bytes && (best == free.end() || at->second < best->second))
+          best = at;
+      }
+      const auto [address, size] = *best;
+      free.erase(best);
+      if (size > event.bytes) free[address + event.bytes] = size - event.bytes;
+      places[event.id] = address;
+      live += event.bytes;
+    } else {
+      std::uint64_t address = places.at(event.id), size = event.bytes;
+      live -= size;
+      if (const auto next = free.find(address + size); next != free.end()) {
+        size += next->second;
+        free.erase(next);
+      }
+      if (auto before = free.lower_bound(address);
+          before != free.begin() &&
+          std::prev(before)->first + std::prev(before)->second == address) {
+        before = std::prev(before);
+        address = before->first;
+        size += before->second;
+      }
+      free[address] = size;
+    }
+    end = std::max(end, free.rbegin()->first);
+  }
+  EXPECT_EQ(live, kLargest - 2);
+  EXPECT_EQ(free.rbegin()->first, (kLargest - 2) * (kLargest + 3) / 2);
+}
+
+TEST(Patterns, TrainingIsAsTheRecordedJob) {
+  const auto trace = pattern("training/allocations:50000", 5);
+  std::vector<double> sizes;
+  std::map<std::uint64_t, std::uint64_t> begins;
+  std::vector<double> lifetimes;
+  std::uint64_t number = 0, other = 0, steps = 0;
+  std::int64_t last = 0;
+  for (TraceEvent event; trace->next(event); ++number) {
+    last = event.t_ns;
+    if (event.op == Op::step) ++steps;
+    if (event.op == Op::alloc) {
+      sizes.push_back(static_cast<double>(event.bytes));
+      begins[event.id] = number;
+    }
+    if (event.op == Op::free) {
+      lifetimes.push_back(static_cast<double>(number - begins.at(event.id)));
+      other += event.thread;
+    }
+  }
+  const auto quantile = [](std::vector<double>& values, double p) {
+    std::ranges::sort(values);
+    return values[static_cast<std::size_t>(p * static_cast<double>(values.size() - 1))];
+  };
+  EXPECT_EQ(steps, 5u);
+  ASSERT_EQ(lifetimes.size(), 50000u);
+  EXPECT_NEAR(std::log2(quantile(sizes, 0.1)), 10, 0.5);
+  EXPECT_NEAR(std::log2(quantile(sizes, 0.5)), 19, 0.3);
+  EXPECT_NEAR(quantile(sizes, 0.9) / kMiB, 14, 1);
+  EXPECT_NEAR(quantile(sizes, 0.99) / kMiB, 24, 2);
+  EXPECT_LE(sizes.back() / kMiB, 94.001);
+  const auto small = std::ranges::count_if(sizes, [](double size) { return size <= kMiB; });
+  EXPECT_NEAR(static_cast<double>(small) / 50000, 0.59, 0.01);
+  EXPECT_NEAR(quantile(lifetimes, 0.5), 12, 2);
+  EXPECT_NEAR(quantile(lifetimes, 0.9), 3644, 400);
+  EXPECT_NEAR(static_cast<double>(other) / 50000, 0.12, 0.01);
+  EXPECT_NEAR(static_cast<double>(last) * 1e-9, 50000 / 7800.0, 0.5);
+}
+
+TEST(TimeCounts, QuantilesAreRightWithinThreePercent) {
+  TimeCounts counts;
+  for (int i = 1; i <= 100'000; ++i) counts.add(i);
+  EXPECT_NEAR(*counts.quantile_ns(0.5), 50'000, 1'600);
+  EXPECT_NEAR(*counts.quantile_ns(0.99), 99'000, 3'100);
+  EXPECT_EQ(counts.longest_ns(), 100'000u);
+  TimeCounts none;
+  EXPECT_FALSE(none.quantile_ns(0.5));
+  TimeCounts extreme;
+  extreme.add(-5);
+  extreme.add(std::numeric_limits<std::int64_t>::max());
+  EXPECT_EQ(extreme.n(), 2u);
+}
+
+}  // namespace
+}  // namespace launchgap::allocation

@@ -1,0 +1,211 @@
+"""`launchgap replay` and `launchgap generate`, as a user runs them."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import resource
+import subprocess
+from pathlib import Path
+
+import pytest
+from shipped import LAUNCHGAP, launchgap
+
+HEAD = (
+    "# gmtrace 1\n# source=synthetic sizes=requested truncated=0 devices=1\n"
+    "seq,t_ns,op,id,size,align,device,stream,thread,tag\n"
+)
+ALLOCATORS = ["bfc", "bfc_growth", "bfc_growth_gc", "bfc_vmm", "caching", "caching_expandable"]
+MIB = 1 << 20
+
+
+@pytest.fixture
+def generate(tmp_path):
+    def made(pattern: str, name: str = "x.gmtrace.csv") -> Path:
+        path = tmp_path / name
+        done = launchgap("generate", pattern, "-o", path)
+        assert done.returncode == 0, done.stderr
+        return path
+
+    return made
+
+
+@pytest.fixture
+def replay(tmp_path):
+    def played(trace, *arguments) -> dict:
+        out = tmp_path / "replay.json"
+        done = launchgap("replay", trace, *arguments, "--json", out)
+        assert done.returncode == 0, done.stderr
+        document = json.loads(out.read_text(encoding="utf-8"))
+        document["screen"] = done.stdout
+        return document
+
+    return played
+
+
+def test_every_allocator_is_played_unless_some_are_named(generate, replay):
+    trace = generate("batches/last:20/layers:5")
+    assert [one["name"] for one in replay(trace)["allocators"]] == ALLOCATORS
+    assert [one["name"] for one in replay(trace, "--allocator", "caching,bfc")["allocators"]] == ["caching", "bfc"]
+
+
+@pytest.mark.parametrize("n", [8, 64, 512])
+def test_the_checkerboard_has_its_known_answer(generate, replay, n):
+    trace = generate(f"checkerboard/blocks:{n}/bytes:{MIB}/request:1")
+    (bfc,) = replay(trace, "--allocator", "bfc", "--limit", n * MIB, "--c-min")["allocators"]
+    assert not bfc["completed"]
+    assert bfc["failure"]["bytes"] == 2 * MIB and bfc["failure"]["cured_by"] == "destroy"
+    then = bfc["failure"]["then"]
+    assert then["free_bytes"] == n // 2 * MIB
+    assert then["largest_block_index"] == 1 - 2 / n
+    assert bfc["peak_live_bytes"] == n * MIB
+    assert bfc["c_min_bytes"] == (n + 1) * MIB
+    assert bfc["c_min_over_peak"] == pytest.approx((n + 1) / n)
+
+
+def test_the_document_says_what_was_asked_of_the_trace(generate, replay):
+    document = replay(generate("checkerboard/blocks:8"), "--allocator", "caching")
+    assert document["trace"]["allocations"] == 8 and document["trace"]["releases"] == 4
+    assert document["trace"]["live_at_end"] == 4 and document["trace"]["source"] == "synthetic"
+    (caching,) = document["allocators"]
+    assert caching["completed"] and caching["operations"] == 12
+    assert caching["c_min_bytes"] is None and caching["fails_again_at"] is None  # not asked for
+    assert caching["allocate"]["n"] == 8 and caching["allocate"]["max_ns"] >= caching["allocate"]["p50_ns"] * 0.9
+    assert caching["moments"][-1]["live_bytes"] == 4 * MIB
+    assert set(caching["at_peak"]["occupancy"]) <= set("*x_")
+
+
+def test_growth_is_answered(generate, replay):
+    screen = replay(generate("batches"), "--allocator", "bfc,bfc_growth", "--c-min")["screen"]
+    assert "Memory growth does not help here: bfc_growth needs" in screen
+
+
+def test_a_limit_with_a_unit(generate, replay):
+    (one,) = replay(generate("checkerboard"), "--allocator", "bfc", "--limit", "48MiB")["allocators"]
+    assert one["limit_bytes"] == 48 * MIB and not one["completed"]
+
+
+def test_what_each_event_did(generate, tmp_path):
+    trace = generate("checkerboard/blocks:4/bytes:1000")
+    out = tmp_path / "events.csv"
+    assert launchgap("replay", trace, "--allocator", "bfc", "--limit", 4096, "--events", out).returncode == 0
+    rows = list(csv.DictReader(out.open(encoding="utf-8")))
+    assert [row["op"] for row in rows] == ["alloc"] * 4 + ["free"] * 2
+    assert [int(row["granted"]) for row in rows[:4]] == [1024] * 4
+    addresses = [int(row["address"]) for row in rows[:4]]
+    assert [address - addresses[0] for address in addresses] == [0, 1024, 2048, 3072]
+    assert [int(row["largest_free"]) for row in rows] == [3072, 2048, 1024, 0, 1024, 1024]
+
+
+@pytest.mark.parametrize(
+    "inject, kind",
+    [
+        (None, "none"),
+        ("leak=64KiB/epoch", "leak"),
+        ("pin=2MiB/epoch", "fragmentation"),
+        ("cache=2MiB/epoch", "cache_plateau"),
+        ("context=1MiB/epoch", "context_growth"),
+    ],
+)
+def test_creep_is_told_by_its_class(generate, replay, inject, kind):
+    trace = generate("training/allocations:1000")
+    options = ["--inject", inject] if inject else []
+    document = replay(trace, "--allocator", "caching", "--epochs", 50, *options)
+    creep = document["allocators"][0]["creep"]
+    assert creep["kind"] == kind and len(creep["epochs"]) == 50
+    assert document["injected"] == inject
+    if kind == "leak":
+        assert creep["bytes_per_epoch"] == 65536
+
+
+@pytest.mark.parametrize(
+    "lines, said",
+    [
+        ("0,0,free,3,512,,0,0,0,\n", "line 4: allocation 3 is freed, and is not live"),
+        ("0,0,alloc,0,512,,0,0,0,\n1,0,free,0,512,,0,0,0,\n2,0,free,0,512,,0,0,0,\n", "line 6: allocation 0 is freed"),
+        ("0,0,alloc,0,512,,0,0,0,\n1,0,alloc,0,512,,0,0,0,\n", "line 5: allocation 0 is made again"),
+        ("0,0,alloc,0,512,,0,0,0,\n1,0,free,0,100,,0,0,0,\n", "line 5: allocation 0 is freed with 100 bytes"),
+        ("0,0,alloc,0,-512,,0,0,0,\n", "line 4: size -512 is negative"),
+        ("0,0,alloc,0,18446744073709551616,,0,0,0,\n", "line 4: size 18446744073709551616 is out of range"),
+        ("0,0,alloc,0,18446744073709551615,,0,0,0,\n", "line 4: size 18446744073709551615 is more than 1 PiB"),
+        ("0,0,alloc,0,512,,0,0", "line 4: it has 8 fields of 10: the file may have been cut off"),
+        ("0,0,alloc,0,512,,0,0,0," + "x" * 10_000_000 + "\n", "line 4 (byte 120) is longer than 4096 bytes"),
+        ("", "has no allocations"),
+    ],
+)
+def test_a_trace_that_cannot_be_is_refused_by_its_line(tmp_path, lines, said):
+    trace = tmp_path / "bad.gmtrace.csv"
+    trace.write_text(HEAD + lines, encoding="utf-8")
+    done = launchgap("replay", trace)
+    assert done.returncode == 3
+    assert said in done.stderr and "bad.gmtrace.csv" in done.stderr and len(done.stderr) < 500
+
+
+def test_other_files_are_refused_with_what_to_do(tmp_path):
+    other = tmp_path / "log.csv"
+    other.write_text("Thread,Time,Action,Pointer,Size,Stream\n", encoding="utf-8")
+    done = launchgap("replay", other)
+    assert done.returncode == 2 and "`launchgap import` makes a session of a recording" in done.stderr
+    done = launchgap("replay", tmp_path / "nothing.gmtrace.csv")
+    assert done.returncode == 3 and "nothing.gmtrace.csv" in done.stderr
+    (tmp_path / "session").mkdir()
+    done = launchgap("replay", tmp_path / "session")
+    assert done.returncode == 2 and "has kept no events" in done.stderr
+
+
+def test_what_a_compressed_trace_unpacks_to_is_limited_by_its_lines(tmp_path):
+    bomb = tmp_path / "bomb.gmtrace.csv.gz"
+    with gzip.open(bomb, "wb") as file:
+        file.write(HEAD.encode())
+        for _ in range(64):
+            file.write(b"0" * MIB)
+    done = launchgap("replay", bomb, timeout=20)
+    assert done.returncode == 3 and "line 4" in done.stderr
+
+
+@pytest.mark.parametrize("cut", [100, 1000, 5000])
+def test_a_compressed_trace_that_is_cut_off_is_refused(generate, cut):
+    trace = generate("training/allocations:2000", "x.gmtrace.csv.gz")
+    trace.write_bytes(trace.read_bytes()[:cut])
+    assert launchgap("replay", trace).returncode == 3
+
+
+@pytest.mark.parametrize(
+    "arguments, said",
+    [
+        (["--allocator", "malloc"], "there is no allocator 'malloc'"),
+        (["--inject", "leak=1"], "--inject is for --epochs"),
+        (["--epochs", "50", "--inject", "drip=1"], "'drip=1' is nothing to inject"),
+        (["--epochs", "3"], "--epochs"),
+        (["--limit=-5"], "--limit is a size such as 24GiB"),
+        (["--limit", "0"], "--limit is a size such as 24GiB"),
+        (["--limit", "5XiB"], "--limit is a size such as 24GiB"),
+        (["--limit", "99999999TiB"], "--limit is a size such as 24GiB"),
+        (["--events", "x.csv"], "--events is of one allocator"),
+    ],
+)
+def test_wrong_usage(generate, arguments, said):
+    done = launchgap("replay", generate("checkerboard"), *arguments)
+    assert done.returncode == 2 and said in done.stderr
+
+
+def test_unknown_patterns_are_answered_with_those_there_are(tmp_path):
+    done = launchgap("generate", "chess", "-o", tmp_path / "x")
+    assert done.returncode == 2 and "there are checkerboard, comb" in done.stderr
+    assert not (tmp_path / "x").exists()
+    text = launchgap("generate", "--help").stdout
+    assert "best_fit_attack" in text and "blocks:64" in text
+
+
+def test_a_long_trace_needs_little_memory(generate, tmp_path):
+    """Memory is for what is live, and not for the trace."""
+    trace = generate("training/allocations:2000000", "long.gmtrace.csv")
+    done = subprocess.run(
+        [LAUNCHGAP, "replay", trace, "--allocator", "bfc_growth"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (600 * MIB, 600 * MIB)),
+    )
+    assert done.returncode == 0, done.stderr
