@@ -1,151 +1,127 @@
 #include "harness/allocation/allocator_result.h"
 
-#include <algorithm>
-#include <cmath>
-
-#include <fmt/format.h>
-
-#include "harness/core/text.h"
-
 namespace launchgap::allocation {
 namespace {
 
-Json or_null(const auto& value) {
-  return value ? Json(*value) : Json();
-}
-
-Json ratio(const std::optional<std::uint64_t>& bytes, std::uint64_t of) {
-  if (!bytes || of == 0) return {};
-  return static_cast<double>(*bytes) / static_cast<double>(of);
-}
-
-Json fragmentation_json(const Fragmentation& one) {
-  Json json = {{"live_bytes", one.live_bytes},
-               {"granted_bytes", one.holding.granted},
-               {"reserved_bytes", one.holding.reserved},
-               {"free_bytes", one.holding.free},
-               {"largest_free_bytes", one.holding.largest_free},
-               {"internal_waste", one.internal_waste},
-               {"largest_block_index", one.largest_block_index},
-               {"reserve_slack", one.reserve_slack}};
-  Json unusable = Json::array();
+MemoryMoment moment_of(const Fragmentation& one) {
+  MemoryMoment moment;
+  moment.live_bytes = one.live_bytes;
+  moment.granted_bytes = one.holding.granted;
+  moment.reserved_bytes = one.holding.reserved;
+  moment.free_bytes = one.holding.free;
+  moment.largest_free_bytes = one.holding.largest_free;
+  moment.internal_waste = one.internal_waste;
+  moment.largest_block_index = one.largest_block_index;
+  moment.reserve_slack = one.reserve_slack;
   for (std::size_t i = 0; i < kUnusableFor.size(); ++i)
-    unusable.push_back({{"request_bytes", kUnusableFor[i]}, {"index", one.unusable[i]}});
-  json["unusable"] = std::move(unusable);
-  return json;
+    moment.unusable.push_back({kUnusableFor[i], one.unusable[i]});
+  return moment;
 }
 
-Json moment_json(const Moment& moment) {
-  Json json = fragmentation_json(moment.fragmentation);
-  json["event"] = moment.event;
-  json["t_ns"] = moment.t_ns;
-  if (!moment.occupancy.empty()) json["occupancy"] = moment.occupancy;
-  return json;
+MemoryMoment moment_of(const Moment& one) {
+  MemoryMoment moment = moment_of(one.fragmentation);
+  moment.event = one.event;
+  moment.t_ns = one.t_ns;
+  if (!one.occupancy.empty()) moment.occupancy = one.occupancy;
+  return moment;
 }
 
-Json times_json(const TimeCounts& times) {
-  return {{"n", times.n()},
-          {"p50_ns", or_null(times.quantile_ns(0.5))},
-          {"p90_ns", or_null(times.quantile_ns(0.9))},
-          {"p99_ns", or_null(times.quantile_ns(0.99))},
-          {"max_ns", times.n() > 0 ? Json(times.longest_ns()) : Json()}};
+CallTimes times_of(const TimeCounts& times) {
+  CallTimes record{times.n(),
+                   times.quantile_ns(0.5),
+                   times.quantile_ns(0.9),
+                   times.quantile_ns(0.99),
+                   std::nullopt};
+  if (times.n() > 0) record.max_ns = static_cast<double>(times.longest_ns());
+  return record;
 }
 
-Json result_json(const AllocatorResult& result, std::uint64_t peak_live_bytes) {
+AllocatorRecord record_of(const AllocatorResult& result, std::uint64_t peak_live_bytes) {
   const Replay& replay = result.replay;
-  const SmallestLimit smallest = result.smallest.value_or(SmallestLimit{});
-  const std::uint64_t operations = replay.allocations + replay.releases;
-  Json json = {
-      {"name", result.name},
-      {"completed", replay.completed},
-      {"c_min_bytes", or_null(smallest.bytes)},
-      {"peak_live_bytes", peak_live_bytes},
-      {"c_min_over_peak", ratio(smallest.bytes, peak_live_bytes)},
-      {"fails_again_at", or_null(smallest.fails_again_at)},
-      {"limit_bytes", result.limit_bytes},
-      {"reserved_peak_bytes", replay.peak_reserved_bytes},
-      {"operations", operations},
-      {"allocations", replay.allocations},
-      {"releases", replay.releases},
-      {"calls_s", replay.calls_s},
-      {"operations_per_s",
-       replay.calls_s > 0 ? Json(static_cast<double>(operations) / replay.calls_s) : Json()},
-      {"allocate", times_json(replay.allocate_times)},
-      {"release", times_json(replay.release_times)},
-      {"failure", Json()},
-      {"at_peak", replay.at_peak ? moment_json(*replay.at_peak) : Json()}};
+  AllocatorRecord record;
+  record.name = result.name;
+  record.completed = replay.completed;
+  record.limit_bytes = result.limit_bytes;
+  record.peak_live_bytes = peak_live_bytes;
+  if (result.smallest) {
+    record.c_min_bytes = result.smallest->bytes;
+    record.fails_again_at = result.smallest->fails_again_at;
+  }
+  if (record.c_min_bytes && peak_live_bytes > 0)
+    record.c_min_over_peak =
+        static_cast<double>(*record.c_min_bytes) / static_cast<double>(peak_live_bytes);
+  record.reserved_peak_bytes = replay.peak_reserved_bytes;
+  record.operations = replay.allocations + replay.releases;
+  record.calls_s = replay.calls_s;
+  if (replay.calls_s > 0)
+    record.operations_per_s = static_cast<double>(record.operations) / replay.calls_s;
+  record.allocate = times_of(replay.allocate_times);
+  record.release = times_of(replay.release_times);
   if (replay.failure) {
-    const FailedAllocation& failure = *replay.failure;
-    json["failure"] = {{"event", failure.event},
-                       {"bytes", failure.bytes},
-                       {"cured_by", name_of(failure.cured_by)},
-                       {"then", fragmentation_json(failure.fragmentation)}};
+    record.failure = {replay.failure->event,
+                      replay.failure->bytes,
+                      std::string(name_of(replay.failure->cured_by)),
+                      moment_of(replay.failure->fragmentation)};
+    record.failure->then.event = replay.failure->event;
   }
+  if (replay.at_peak) record.at_peak = moment_of(*replay.at_peak);
   if (!result.epochs.empty()) {
-    Json epochs = Json::array();
+    CreepRecord& creep = record.creep.emplace();
+    creep.kind = name_of(result.creep.kind);
+    creep.bytes_per_epoch = result.creep.bytes_per_epoch;
+    creep.p = result.creep.p;
     for (const Epoch& epoch : result.epochs)
-      epochs.push_back({{"live_bytes", epoch.live},
-                        {"reserved_bytes", epoch.reserved},
-                        {"used_bytes", epoch.used}});
-    json["creep"] = {{"kind", name_of(result.creep.kind)},
-                     {"bytes_per_epoch", result.creep.bytes_per_epoch},
-                     {"p", result.creep.p},
-                     {"epochs", std::move(epochs)}};
+      creep.epochs.push_back({epoch.live, epoch.reserved, epoch.used});
   }
-  json["moments"] = Json::array();
-  for (const Moment& moment : replay.moments) json["moments"].push_back(moment_json(moment));
-  return json;
-}
-
-const AllocatorResult* result_named(const Played& played, std::string_view name) {
-  const auto found = std::ranges::find(played.allocators, name, &AllocatorResult::name);
-  return found == played.allocators.end() || !found->smallest || !found->smallest->bytes ? nullptr
-                                                                                         : &*found;
+  for (const Moment& moment : replay.moments) record.moments.push_back(moment_of(moment));
+  return record;
 }
 
 }  // namespace
 
-Json played_as_json(const Played& played) {
+ReplayRecord record_of(const Played& played) {
   const TraceFacts& facts = played.facts;
-  Json json = {{"trace",
-                {{"name", played.trace},
-                 {"source", played.head.source},
-                 {"sizes", played.head.sizes == Sizes::granted ? "granted" : "requested"},
-                 {"truncated", played.head.truncated},
-                 {"device", facts.device},
-                 {"events", facts.events},
-                 {"allocations", facts.allocations},
-                 {"releases", facts.releases},
-                 {"failed", facts.failed},
-                 {"peak_live_bytes", facts.peak_live_bytes},
-                 {"peak_event", facts.peak_event},
-                 {"live_at_end", facts.live_at_end},
-                 {"live_bytes_at_end", facts.live_bytes_at_end},
-                 {"unseen_frees", played.counts.unseen_frees},
-                 {"missing_frees", played.counts.missing_frees},
-                 {"clock_went_back", played.counts.clock_went_back}}},
-               {"over", played.over},
-               {"paced", played.paced},
-               {"injected", played.injected.empty() ? Json() : Json(played.injected)},
-               {"allocators", Json::array()}};
+  ReplayRecord record;
+  TraceSummary& trace = record.trace;
+  trace.name = played.trace;
+  trace.source = played.head.source;
+  trace.sizes = played.head.sizes == Sizes::granted ? "granted" : "requested";
+  trace.truncated = played.head.truncated;
+  trace.device = facts.device;
+  trace.events = facts.events;
+  trace.allocations = facts.allocations;
+  trace.releases = facts.releases;
+  trace.failed = facts.failed;
+  trace.peak_live_bytes = facts.peak_live_bytes;
+  trace.peak_event = facts.peak_event;
+  trace.live_at_end = facts.live_at_end;
+  trace.live_bytes_at_end = facts.live_bytes_at_end;
+  trace.unseen_frees = played.counts.unseen_frees;
+  trace.missing_frees = played.counts.missing_frees;
+  trace.clock_went_back = played.counts.clock_went_back;
+  record.over = played.over;
+  record.paced = played.paced;
+  if (!played.injected.empty()) record.injected = played.injected;
   for (const AllocatorResult& result : played.allocators)
-    json["allocators"].push_back(result_json(result, facts.peak_live_bytes));
-  return json;
+    record.allocators.push_back(record_of(result, facts.peak_live_bytes));
+  return record;
 }
 
-std::string growth_answer(const Played& played) {
-  const AllocatorResult* const one = result_named(played, "bfc");
-  const AllocatorResult* const growing = result_named(played, "bfc_growth");
-  if (!one || !growing) return {};
-  const auto whole = static_cast<double>(*one->smallest->bytes);
-  const auto grown = static_cast<double>(*growing->smallest->bytes);
-  const double change = grown / whole - 1;
-  if (std::abs(change) < 0.001)
-    return "Memory growth makes no difference here: bfc_growth needs as much as bfc.";
-  return fmt::format("Memory growth {} here: bfc_growth needs {} {} than bfc.",
-                     change < 0 ? "helps" : "does not help",
-                     percent_text(std::abs(change)),
-                     change < 0 ? "less" : "more");
+Json document_of(const ReplayRecord& record) {
+  Json document = {{"schema", kSchema}, {"record", ReplayRecord::kName}};
+  add_fields(document, record);
+  document.emplace("injected", Json());
+  for (Json& allocator : document["allocators"]) {
+    for (const char* const key : {"c_min_bytes",
+                                  "c_min_over_peak",
+                                  "fails_again_at",
+                                  "operations_per_s",
+                                  "failure",
+                                  "at_peak",
+                                  "creep"})
+      allocator.emplace(key, Json());
+  }
+  return document;
 }
 
 }  // namespace launchgap::allocation

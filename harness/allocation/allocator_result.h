@@ -1,4 +1,4 @@
-// What a replay found of one allocator, and of all of them as JSON.
+// What a replay found of one allocator, and of all of them as the document that is written.
 #pragma once
 
 #include <optional>
@@ -8,7 +8,7 @@
 #include "harness/allocation/creep.h"
 #include "harness/allocation/replay.h"
 #include "harness/allocation/smallest_limit.h"
-#include "harness/record/json.h"
+#include "harness/record/replay_record.h"
 
 namespace launchgap::allocation {
 
@@ -21,23 +21,22 @@ struct AllocatorResult {
   Creep creep;                            // of these
 };
 
-/// Where a trace was played to: "sim", "host", or a device.
+/// A trace that was played, and where its allocators had their memory: "sim", "host", or a device.
 struct Played {
   std::string trace;  // its name
   std::string over;
   TraceHead head;
   TraceFacts facts;
-  TraceCounts counts;
+  TraceFaults counts;
   bool paced = false;
   std::string injected;  // into epochs; empty: nothing
   std::vector<AllocatorResult> allocators;
 };
 
-/// docs/allocation.md has its form.
-Json played_as_json(const Played& played);
+ReplayRecord record_of(const Played& played);
 
-/// "bfc_growth needs 4.2 % less than bfc, …": whether regions that grow make a trace need less than
-/// one region; empty unless both were asked.
-std::string growth_answer(const Played& played);
+/// As it is written: what an allocator has no figure for is null, so that every allocator has every
+/// key.
+Json document_of(const ReplayRecord& record);
 
 }  // namespace launchgap::allocation

@@ -175,7 +175,10 @@ Creep classify_creep(std::span<const Epoch> epochs) {
     for (const Epoch& epoch : epochs.subspan(kBurnIn))
       values.push_back(static_cast<double>(epoch.*candidate.bytes));
     const Trend trend = trend_of(values);
-    if (trend.rises) return {candidate.kind, trend.slope, trend.p};
+    if (!trend.rises) continue;
+    // Of rare steps most pairs do not differ.
+    const double mean = (values.back() - values.front()) / static_cast<double>(values.size() - 1);
+    return {candidate.kind, trend.slope > 0 ? trend.slope : mean, trend.p};
   }
   if (epochs.back().reserved >= epochs.front().reserved + kPage)
     return {CreepKind::cache_plateau, 0, 1};

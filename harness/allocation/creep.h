@@ -33,7 +33,8 @@ std::string_view name_of(CreepKind kind);
 
 struct Creep {
   CreepKind kind = CreepKind::none;
-  double bytes_per_epoch = 0;  // of what rises: Theil and Sen's slope, behind the first epochs
+  double bytes_per_epoch = 0;  // of what rises behind the first epochs: Theil and Sen's slope, or
+                               // the mean where most pairs of epochs do not differ
   double p = 1;                // of Mann and Kendall's test for it
 };
 

@@ -102,7 +102,7 @@ class GmtraceFile : public Trace {
   explicit GmtraceFile(fs::path file) : file_(std::move(file)) { rewind(); }
 
   const TraceHead& head() const override { return head_; }
-  const TraceCounts& counts() const override { return counts_; }
+  const TraceFaults& counts() const override { return counts_; }
 
   void rewind() override {
     head_ = {};
@@ -292,7 +292,7 @@ class GmtraceFile : public Trace {
   fs::path file_;
   std::unique_ptr<Lines> lines_;
   TraceHead head_;
-  TraceCounts counts_;
+  TraceFaults counts_;
   std::unordered_map<std::uint64_t, Live> live_;
   std::optional<std::uint64_t> first_id_;
   std::uint64_t next_id_ = 0;  // above all that were used

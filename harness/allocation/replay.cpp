@@ -110,7 +110,10 @@ class Playing {
         cured(Rung::device_wait, [&] { player_.wait_for_device(); }) ||
         cured(Rung::trim, [&] { player_.trim(); });
     // What was live is lost then, so this is the end in any case.
-    if (!goes_on) cured(Rung::destroy, [&] { player_.begin_anew(); });
+    if (!goes_on) {
+      note_end();
+      cured(Rung::destroy, [&] { player_.begin_anew(); });
+    }
     if (!result_.failure) result_.failure = failure;
     return goes_on;
   }
@@ -152,6 +155,7 @@ class Playing {
     last_->fragmentation = fragmentation();
     if (player_.holder()) last_->occupancy = occupancy(*player_.holder());
     result_.moments.push_back(std::move(*last_));
+    last_.reset();
   }
 
   void wait_until(std::int64_t t_ns) {

@@ -183,7 +183,7 @@ class Conversion {
   }
 
   TraceHead head_;
-  TraceCounts counts_;
+  TraceFaults counts_;
   std::vector<TraceEvent> events_;
   std::map<std::pair<std::uint64_t, std::uint64_t>, Live> live_;
   Numbers<std::uint64_t> devices_;

@@ -49,7 +49,7 @@ class SyntheticTraining : public Trace {
     rewind();
   }
   const TraceHead& head() const override { return head_; }
-  const TraceCounts& counts() const override { return counts_; }
+  const TraceFaults& counts() const override { return counts_; }
 
   void rewind() override {
     random_.seed(seed_);
@@ -106,7 +106,7 @@ class SyntheticTraining : public Trace {
 
   std::uint64_t allocations_, per_step_, seed_;
   TraceHead head_{"synthetic", Sizes::granted, false, 1};
-  TraceCounts counts_;
+  TraceFaults counts_;
   std::mt19937_64 random_;
   std::priority_queue<End, std::vector<End>, std::greater<>> ends_;
   std::uint64_t made_ = 0, number_ = 0;

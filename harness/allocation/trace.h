@@ -55,7 +55,7 @@ struct TraceHead {
 };
 
 /// What was not taken as it is, for the reader to know.
-struct TraceCounts {
+struct TraceFaults {
   std::uint64_t unseen_frees = 0;     // of allocations from before the trace; left out
   std::uint64_t missing_frees = 0;    // the address was allocated again
   std::uint64_t clock_went_back = 0;  // events with a time before their predecessor's
@@ -71,7 +71,7 @@ class Trace {
   /// cannot be: a free of what is not live, a size that differs, a number that is none.
   virtual bool next(TraceEvent& event) = 0;
   /// Of what was read so far.
-  virtual const TraceCounts& counts() const = 0;
+  virtual const TraceFaults& counts() const = 0;
   /// Once more from the beginning.
   virtual void rewind() = 0;
 };
@@ -79,7 +79,7 @@ class Trace {
 /// A trace in memory.
 class TraceInMemory : public Trace {
  public:
-  TraceInMemory(TraceHead head, std::vector<TraceEvent> events, const TraceCounts& counts = {})
+  TraceInMemory(TraceHead head, std::vector<TraceEvent> events, const TraceFaults& counts = {})
       : head_(std::move(head)), events_(std::move(events)), counts_(counts) {}
   const TraceHead& head() const override { return head_; }
   bool next(TraceEvent& event) override {
@@ -87,14 +87,14 @@ class TraceInMemory : public Trace {
     event = events_[at_++];
     return true;
   }
-  const TraceCounts& counts() const override { return counts_; }
+  const TraceFaults& counts() const override { return counts_; }
   void rewind() override { at_ = 0; }
   const std::vector<TraceEvent>& events() const { return events_; }
 
  private:
   TraceHead head_;
   std::vector<TraceEvent> events_;
-  TraceCounts counts_;
+  TraceFaults counts_;
   std::size_t at_ = 0;
 };
 

@@ -25,7 +25,7 @@ void add_join(CLI::App& app, Action& action);
 void add_compare(CLI::App& app, Action& action);
 void add_check(CLI::App& app, Action& action);
 void add_generate(CLI::App& app, Action& action);
-void add_replay(CLI::App& app, Action& action);
+void add_replay(CLI::App& app, Action& action, const std::vector<std::string>& command_line);
 void add_history(CLI::App& app, Action& action);
 void add_selftest(CLI::App& app, Action& action);
 

@@ -70,7 +70,7 @@ int main(int argc, char** argv) {
   add_compare(app, action);
   add_check(app, action);
   add_history(app, action);
-  add_replay(app, action);
+  add_replay(app, action, command_line);
   add_generate(app, action);
   add_selftest(app, action);
   app.add_subcommand(

@@ -8,11 +8,18 @@
 #include "harness/allocation/script.h"
 #include "harness/allocation/session_trace.h"
 #include "harness/cli/command.h"
+#include "harness/cli/page.h"
 #include "harness/core/output_file.h"
 #include "harness/core/printable.h"
 #include "harness/core/say.h"
 #include "harness/core/stop.h"
 #include "harness/core/text.h"
+#include "harness/core/utc.h"
+#include "harness/core/version.h"
+#include "harness/record/records.h"
+#include "harness/record/session_record.h"
+#include "harness/record/writer.h"
+#include "harness/summary/replay_answers.h"
 
 namespace launchgap::cli {
 namespace {
@@ -21,24 +28,16 @@ namespace fs = std::filesystem;
 using namespace allocation;
 
 struct ReplayCommand {
-  std::string trace, run, json, events;
+  std::string trace, run, json, events, output;
   std::vector<std::string> allocators;
   std::string over = "sim";
   std::string limit;
   std::optional<std::uint32_t> device;
+  std::vector<std::string> command_line;
   bool c_min = false, paced = false;
   std::size_t epochs = 0;
   std::string inject;
 };
-
-/// "2.639 GiB": four digits, since allocators differ in the third.
-std::string gib(std::uint64_t bytes) {
-  static constexpr std::string_view kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
-  auto value = static_cast<double>(bytes);
-  std::size_t unit = 0;
-  for (; value >= 1024 && unit + 1 < std::size(kUnits); ++unit) value /= 1024;
-  return fmt::format("{:.4g} {}", value, kUnits[unit]);
-}
 
 std::uint64_t limit_of(const ReplayCommand& command) {
   if (command.limit.empty()) return kLargestLimit;
@@ -106,7 +105,7 @@ void write_events(Trace& trace,
 }
 
 std::string cell(const std::optional<std::uint64_t>& bytes) {
-  return bytes ? gib(*bytes) : "–";
+  return bytes ? memory_text(*bytes) : "–";
 }
 
 std::string time_cell(const TimeCounts& times, double p) {
@@ -132,7 +131,7 @@ std::string result_table(const Played& played, bool c_min) {
                         : "–");
       row.push_back(cell(smallest.fails_again_at));
     }
-    row.push_back(gib(replay.peak_reserved_bytes));
+    row.push_back(memory_text(replay.peak_reserved_bytes));
     row.push_back(replay.at_peak
                       ? fmt::format("{:.3f}", replay.at_peak->fragmentation.largest_block_index)
                       : "–");
@@ -143,38 +142,6 @@ std::string result_table(const Played& played, bool c_min) {
     rows.push_back(std::move(row));
   }
   return table(rows);
-}
-
-void answer_failure(const AllocatorResult& result) {
-  if (!result.replay.failure) return;
-  const FailedAllocation& failure = *result.replay.failure;
-  const Holding& holding = failure.fragmentation.holding;
-  const char* cure = "";
-  switch (failure.cured_by) {
-    case Rung::stream_wait:
-      cure = "waiting for its stream cured it: what had been freed was still in use";
-      break;
-    case Rung::device_wait:
-      cure = "waiting for the device cured it: what another stream had freed was still in use";
-      break;
-    case Rung::trim:
-      cure = "giving back what was only kept cured it";
-      break;
-    case Rung::destroy:
-      cure = "an empty allocator has room for it: what is live lies in the way";
-      break;
-    case Rung::none:
-      cure = "an empty allocator has no room for it either";
-      break;
-  }
-  answer("{}: event {} asks for {}, with {} of {} free and {} the largest block; {}.\n",
-         result.name,
-         failure.event,
-         gib(failure.bytes),
-         gib(holding.free),
-         gib(holding.reserved),
-         gib(holding.largest_free),
-         cure);
 }
 
 /// The trace as an epoch of work, again and again.
@@ -210,17 +177,17 @@ std::string creep_table(const Played& played) {
     const bool rises = creep.kind != CreepKind::none && creep.kind != CreepKind::cache_plateau;
     rows.push_back({result.name,
                     std::string(name_of(creep.kind)),
-                    rises ? bytes_text(creep.bytes_per_epoch) : "–",
-                    gib(result.epochs.back().live),
-                    gib(result.epochs.front().used),
-                    gib(result.epochs.back().used)});
+                    rises ? memory_text(static_cast<std::uint64_t>(creep.bytes_per_epoch)) : "–",
+                    memory_text(result.epochs.back().live),
+                    memory_text(result.epochs.front().used),
+                    memory_text(result.epochs.back().used)});
   }
   return table(rows);
 }
 
 /// What a reader should know of the trace before any figure.
 void say_of(const Played& played) {
-  const TraceCounts& counts = played.counts;
+  const TraceFaults& counts = played.counts;
   if (counts.unseen_frees > 0)
     say("{}: {} frees of what was allocated before it begins are left out",
         played.trace,
@@ -243,6 +210,44 @@ void say_of(const Played& played) {
     say("{}: it asks for an alignment of {} bytes, which caching allocators have no rule for",
         played.trace,
         played.facts.largest_align);
+}
+
+/// Whether a folder is a session's.
+bool is_session(const fs::path& folder) {
+  std::error_code failed;
+  return fs::exists(folder / "session.json", failed);
+}
+
+/// A session that has nothing but replays.
+void make_session(const fs::path& folder, const std::vector<std::string>& command_line) {
+  make_output_folder(folder);
+  SessionRecord session;
+  session.session_id = "replays-" + utc_now();
+  session.begin_utc = utc_now();
+  session.end_utc = session.begin_utc;
+  session.state = "complete";
+  session.command_line = command_line;
+  session.launchgap_version = kVersion;
+  session.build = {kBuildType, kCompiler, kGitRevision};
+  session.tracing = {"off", ""};
+  fs::create_directory(folder / "records");
+  write_file(folder / "session.json", record_to_json(session).dump(1) + "\n");
+}
+
+/// Writes the replay into a session, beside those that it has, and draws its page.
+void keep(const ReplayRecord& record, const ReplayCommand& command) {
+  const fs::path folder = command.output;
+  if (!is_session(folder)) make_session(folder, command.command_line);
+  std::error_code failed;
+  fs::create_directory(folder / "replays", failed);
+  if (failed) throw WriteError(folder / "replays");
+  fs::path file;
+  for (int number = 1; file.empty() || fs::exists(file, failed); ++number)
+    file = folder / "replays" / fmt::format("{:03}.json", number);
+  write_file(file, document_of(record).dump() + "\n");
+  std::vector<std::unique_ptr<Summarised>> sessions;
+  sessions.push_back(std::make_unique<Summarised>(folder));
+  offer_page(sessions, folder);
 }
 
 ExitCode replay_trace(const ReplayCommand& command) {
@@ -293,34 +298,38 @@ ExitCode replay_trace(const ReplayCommand& command) {
     if (command.epochs > 0) play_creep(*script, *info, limit, command, result);
     if (!command.events.empty()) write_events(*trace, played.facts, *info, limit, command.events);
   }
+  const ReplayRecord record = record_of(played);
   answer("{}: {} allocations and {} frees, of {}; at most {} live{}\n",
          printable(played.trace, 200),
          played.facts.allocations,
          played.facts.releases,
          played.head.source,
-         gib(played.facts.peak_live_bytes),
+         memory_text(played.facts.peak_live_bytes),
          played.facts.live_at_end == 0 ? ""
                                        : fmt::format(", {} of {} allocations at the end",
-                                                     gib(played.facts.live_bytes_at_end),
+                                                     memory_text(played.facts.live_bytes_at_end),
                                                      played.facts.live_at_end));
-  answer("over simulated memory of {}\n\n{}", gib(limit), result_table(played, command.c_min));
-  for (const AllocatorResult& result : played.allocators) answer_failure(result);
+  answer(
+      "over simulated memory of {}\n\n{}", memory_text(limit), result_table(played, command.c_min));
   if (command.epochs > 0)
     answer("\nThe trace {} times, each as an epoch that ends with nothing live{}:\n\n{}",
            command.epochs,
            command.inject.empty() ? "" : ", with " + command.inject,
            creep_table(played));
-  if (const std::string growth = growth_answer(played); !growth.empty()) answer("\n{}\n", growth);
-  if (!command.json.empty()) write_file(command.json, played_as_json(played).dump(1) + "\n");
+  answer("\n");
+  for (const std::string& line : replay_answers(record)) answer("{}\n", line);
+  if (!command.output.empty()) keep(record, command);
+  if (!command.json.empty()) write_file(command.json, document_of(record).dump(1) + "\n");
   return ExitCode::done;
 }
 
 }  // namespace
 
-void add_replay(CLI::App& app, Action& action) {
+void add_replay(CLI::App& app, Action& action, const std::vector<std::string>& command_line) {
   CLI::App* const command = app.add_subcommand(
       "replay", "Play a trace of allocations to allocators, and see how much memory each needs");
   auto options = std::make_shared<ReplayCommand>();
+  options->command_line = command_line;
   command
       ->add_option("trace",
                    options->trace,
@@ -355,6 +364,10 @@ void add_replay(CLI::App& app, Action& action) {
                       "Something that goes wrong in each epoch, to see whether it is told: "
                       "leak=64KiB/epoch, pin=2MiB/epoch, cache=2MiB/epoch or context=1MiB/epoch");
   command->add_option("--json", options->json, "File for everything that was found");
+  command->add_option(
+      "-o,--output",
+      options->output,
+      "Session to keep it in, with its page: the one that is played, or a new folder");
   command->add_option("--events", options->events, "CSV file for what each event did");
   command->footer(
       "Example: launchgap import trace.json.gz -o results/my-job\n"

@@ -12,6 +12,7 @@
 #include "harness/core/metric.h"
 #include "harness/record/reader.h"
 #include "harness/record/records.h"
+#include "harness/summary/replay_files.h"
 
 namespace launchgap {
 namespace {
@@ -343,6 +344,7 @@ SessionData read_session(const fs::path& folder) {
   for (const fs::path& file : files) FileReader(session, read, file).read();
   drop_failed_samples(session);
   add_planned_cases(session, record.plan, folder_unread ? "its records cannot be read" : "");
+  read_replays(session);
   return session;
 }
 

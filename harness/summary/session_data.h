@@ -12,6 +12,7 @@
 #include "harness/record/job_record.h"
 #include "harness/record/reader.h"
 #include "harness/record/recording_record.h"
+#include "harness/record/replay_record.h"
 #include "harness/record/schema.h"
 #include "harness/record/session_record.h"
 #include "harness/record/slow_sample_record.h"
@@ -117,6 +118,12 @@ struct JobInfo {
   JobRecord record;
 };
 
+/// A replay of allocations that is kept in the session.
+struct ReplayInfo {
+  std::string file;  // name of the file in replays/
+  ReplayRecord record;
+};
+
 struct CaseData {
   std::string method;
   std::map<int, CaseOutcome> outcomes;  // by replicate
@@ -140,6 +147,7 @@ struct SessionData {
   std::vector<RecordingInfo> recordings;
   std::vector<SlowSampleInfo> slow_samples;
   std::vector<JobInfo> jobs;
+  std::vector<ReplayInfo> replays;
   std::vector<std::string> problems;  // one line each: what could not be read
 
   const DeviceFacts* device(const std::string& uuid) const;

@@ -43,6 +43,10 @@ Table causes_table();
 // night_tables.cpp: what a check against a history found
 Table verdicts_table();
 Table nights_table();
+Table replays_table();
+Table replay_answers_table();
+Table replay_moments_table();
+Table replay_epochs_table();
 
 // advice_tables.cpp: launches, and what others published of them
 Table advice_table();

@@ -30,6 +30,7 @@ from . import (
     parts,
     plots,
     recorded,
+    replays,
     sequence,
     timelines,
     traces,
@@ -114,12 +115,14 @@ def render(sessions: list[Session], table: list[gen.Generation]) -> str:
         label=drawing.label,
         provenance=_provenance(sessions),
         measured=bool(measured),
+        only_replays=all(s.only_replays for s in sessions),
         compared=len(measured),
         recorded_headlines=recorded.headlines(devices),
         headlines=headlines.table(of_measured),
         nights=nights.section(drawing),
         beside=beside.section(drawing),
         recorded=recorded.section(drawing),
+        replays=replays.section(drawing, sessions),
         boxes=traces.boxes(sessions),
         findings=findings.collect(sessions),
         doctor=doctor.section(drawing, sessions),
@@ -179,6 +182,9 @@ def _rows_of(device: Device) -> list[Row]:
 
 
 def _title(sessions: list[Session], devices: list[Device]) -> str:
+    if all(s.only_replays for s in sessions):
+        traces = list(dict.fromkeys(r["trace"] for s in sessions for r in s.details.tables["replays"]))
+        return f"Memory of {traces[0]}" if len(traces) == 1 else f"Memory of {count(len(traces), 'trace')}"
     jobs = sum(s.recorded for s in sessions)
     if jobs:
         what = "a recorded job" if jobs == 1 else count(jobs, "recorded job")
@@ -276,6 +282,13 @@ def host_facts(session: Session) -> dict[str, str]:
             "State": state,
             "Recorded by": recorded_by or "not known",
             "Imported": session.string("begin_utc"),
+            "Command": _command(session),
+            "launchgap": _version(session),
+        }
+    if session.only_replays:
+        return dict.fromkeys(("Recorded by", "Imported", "CPU", "Profile"), "") | {
+            "Session": session.id,
+            "Begin": session.string("begin_utc"),
             "Command": _command(session),
             "launchgap": _version(session),
         }

@@ -180,6 +180,11 @@ class Session:
         return any(run["arm"] == RECORDED for run in self.runs)
 
     @property
+    def only_replays(self) -> bool:
+        """Whether nothing ran for it: allocators alone were asked."""
+        return not self.devices and bool(self.details.tables.get("replays"))
+
+    @property
     def recorders(self) -> list[str]:
         """`Nsight Systems 2024.5.1`, each once."""
         return list(dict.fromkeys(r["recorder"] for r in self.details.tables.get("recordings", []) if r["recorder"]))

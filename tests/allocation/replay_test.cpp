@@ -148,6 +148,9 @@ TEST(RecoveryLadder, FragmentedIsToldFromExhausted) {
   EXPECT_EQ(fragmented.failure->event, 12u);
   EXPECT_EQ(fragmented.failure->bytes, 2 * kMiB);
   EXPECT_EQ(fragmented.failure->fragmentation.holding.free, 4 * kMiB);
+  // The last moment is that of the failure, and not of the empty allocator.
+  EXPECT_EQ(fragmented.moments.back().fragmentation.holding.free, 4 * kMiB);
+  EXPECT_EQ(fragmented.moments.back().event, 11u);
   // And not even an empty one has more than there is.
   const auto one = pattern("thrash/bytes:9437184");
   const Replay exhausted = play(*one, "bfc", 8 * kMiB);

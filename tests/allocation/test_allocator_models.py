@@ -6,7 +6,6 @@ import random
 import subprocess
 
 import pytest
-
 from allocator_models import MIB, MODELS
 from shipped import BUILD
 
@@ -70,12 +69,16 @@ def answers_of(model_of, trace: tuple[int, list[tuple]]) -> list[str]:
 def test_agrees_with_the_model_event_by_event(name):
     traces = [random_trace(seed) for seed in range(TRACES)]
     done = subprocess.run(
-        [BUILD / "bin" / "allocation_probe", name], input="".join(map(text_of, traces)), capture_output=True, text=True, check=True
+        [BUILD / "bin" / "allocation_probe", name],
+        input="".join(map(text_of, traces)),
+        capture_output=True,
+        text=True,
+        check=True,
     )
     lines = iter(done.stdout.splitlines())
     compared = failed = 0
     for seed, trace in enumerate(traces):
-        for event, expected in zip(trace[1], answers_of(MODELS[name], trace)):
+        for event, expected in zip(trace[1], answers_of(MODELS[name], trace), strict=True):
             assert next(lines) == expected, (seed, event)
             compared += 1
             failed += expected.startswith("fail")

@@ -10,7 +10,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from shipped import LAUNCHGAP, launchgap
+from shipped import LAUNCHGAP, launchgap, table
 
 HEAD = (
     "# gmtrace 1\n# source=synthetic sizes=requested truncated=0 devices=1\n"
@@ -209,3 +209,32 @@ def test_a_long_trace_needs_little_memory(generate, tmp_path):
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (600 * MIB, 600 * MIB)),
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_a_replay_is_kept_in_a_session_with_its_page(generate, tmp_path):
+    trace, session = generate("checkerboard/blocks:16/request:1"), tmp_path / "session"
+    done = launchgap("replay", trace, "--limit", "16MiB", "--c-min", "-o", session)
+    assert done.returncode == 0, done.stderr
+    said = "fail at event 24, which asks for 2 MiB, with 8 MiB of 16 MiB free and 1 MiB the largest block"
+    page = (session / "report.html").read_text(encoding="utf-8")
+    assert said in done.stdout and said in page and "Memory of x.gmtrace.csv" in page
+    assert "This session has no devices" not in page and 'id="cases"' not in page
+    # A second one stands beside the first.
+    assert launchgap("replay", trace, "--allocator", "caching", "--epochs", 30, "-o", session).returncode == 0
+    assert len(list((session / "replays").iterdir())) == 2
+    out = tmp_path / "csv"
+    assert launchgap("export", session, "-o", out).returncode == 0
+    rows = table(out / "replays.csv")
+    assert [row["allocator"] for row in rows] == [*ALLOCATORS, "caching"]
+    assert {row["replay"] for row in rows} == {"001", "002"}
+    assert rows[-1]["creep"] == "none" and len(table(out / "replay_epochs.csv")) == 30
+    assert any(row["occupancy"] for row in table(out / "replay_moments.csv"))
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"record": "session"}', "[1]", '{"record": "replay", "trace": 7}'])
+def test_a_damaged_replay_is_named(generate, tmp_path, text):
+    session = tmp_path / "session"
+    assert launchgap("replay", generate("thrash/cycles:3"), "--allocator", "bfc", "-o", session).returncode == 0
+    (session / "replays" / "002.json").write_text(text, encoding="utf-8")
+    done = launchgap("report", session)
+    assert done.returncode == 3 and "002.json" in done.stderr

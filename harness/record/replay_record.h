@@ -1,0 +1,185 @@
+// What a replay of allocations found, as a document with its fields: `launchgap replay --json`, and
+// each file of a session's replays/. docs/allocation.md says what they mean.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/record/fields.h"
+
+namespace launchgap {
+
+struct UnusableShare {
+  std::uint64_t request_bytes = 0;
+  double index = 0;
+
+  static void fields(auto& self, auto&& field) {
+    field("request_bytes", self.request_bytes);
+    field("index", self.index);
+  }
+};
+
+/// How an allocator stood after an event of the trace.
+struct MemoryMoment {
+  std::uint64_t event = 0;
+  std::int64_t t_ns = 0;
+  std::uint64_t live_bytes = 0, granted_bytes = 0, reserved_bytes = 0;
+  std::uint64_t free_bytes = 0, largest_free_bytes = 0;
+  double internal_waste = 0, largest_block_index = 0, reserve_slack = 0;
+  std::vector<UnusableShare> unusable;
+  std::optional<std::string> occupancy;
+
+  static void fields(auto& self, auto&& field) {
+    field("event", self.event);
+    field("t_ns", self.t_ns);
+    field("live_bytes", self.live_bytes);
+    field("granted_bytes", self.granted_bytes);
+    field("reserved_bytes", self.reserved_bytes);
+    field("free_bytes", self.free_bytes);
+    field("largest_free_bytes", self.largest_free_bytes);
+    field("internal_waste", self.internal_waste);
+    field("largest_block_index", self.largest_block_index);
+    field("reserve_slack", self.reserve_slack);
+    field.may_lack("unusable", self.unusable);
+    field("occupancy", self.occupancy);
+  }
+};
+
+struct CallTimes {
+  std::uint64_t n = 0;
+  std::optional<double> p50_ns, p90_ns, p99_ns, max_ns;
+
+  static void fields(auto& self, auto&& field) {
+    field("n", self.n);
+    field("p50_ns", self.p50_ns);
+    field("p90_ns", self.p90_ns);
+    field("p99_ns", self.p99_ns);
+    field("max_ns", self.max_ns);
+  }
+};
+
+struct AllocationFailure {
+  std::uint64_t event = 0, bytes = 0;
+  std::string cured_by;
+  MemoryMoment then;
+
+  static void fields(auto& self, auto&& field) {
+    field("event", self.event);
+    field("bytes", self.bytes);
+    field("cured_by", self.cured_by);
+    field("then", self.then);
+  }
+};
+
+struct EpochRecord {
+  std::uint64_t live_bytes = 0, reserved_bytes = 0, used_bytes = 0;
+
+  static void fields(auto& self, auto&& field) {
+    field("live_bytes", self.live_bytes);
+    field("reserved_bytes", self.reserved_bytes);
+    field("used_bytes", self.used_bytes);
+  }
+};
+
+struct CreepRecord {
+  std::string kind;
+  double bytes_per_epoch = 0, p = 1;
+  std::vector<EpochRecord> epochs;
+
+  static void fields(auto& self, auto&& field) {
+    field("kind", self.kind);
+    field("bytes_per_epoch", self.bytes_per_epoch);
+    field("p", self.p);
+    field("epochs", self.epochs);
+  }
+};
+
+/// Of one allocator.
+struct AllocatorRecord {
+  std::string name;
+  bool completed = false;
+  std::uint64_t limit_bytes = 0;
+  std::optional<std::uint64_t> c_min_bytes;
+  std::uint64_t peak_live_bytes = 0;
+  std::optional<double> c_min_over_peak;
+  std::optional<std::uint64_t> fails_again_at;
+  std::uint64_t reserved_peak_bytes = 0;
+  std::uint64_t operations = 0;
+  double calls_s = 0;
+  std::optional<double> operations_per_s;
+  CallTimes allocate, release;
+  std::optional<AllocationFailure> failure;
+  std::optional<MemoryMoment> at_peak;
+  std::optional<CreepRecord> creep;
+  std::vector<MemoryMoment> moments;
+
+  static void fields(auto& self, auto&& field) {
+    field("name", self.name);
+    field("completed", self.completed);
+    field("limit_bytes", self.limit_bytes);
+    field("c_min_bytes", self.c_min_bytes);
+    field("peak_live_bytes", self.peak_live_bytes);
+    field("c_min_over_peak", self.c_min_over_peak);
+    field("fails_again_at", self.fails_again_at);
+    field("reserved_peak_bytes", self.reserved_peak_bytes);
+    field("operations", self.operations);
+    field.may_lack("calls_s", self.calls_s);
+    field("operations_per_s", self.operations_per_s);
+    field("allocate", self.allocate);
+    field("release", self.release);
+    field("failure", self.failure);
+    field("at_peak", self.at_peak);
+    field("creep", self.creep);
+    field.may_lack("moments", self.moments);
+  }
+};
+
+/// What was played.
+struct TraceSummary {
+  std::string name, source, sizes;
+  bool truncated = false;
+  std::uint64_t device = 0, events = 0, allocations = 0, releases = 0, failed = 0;
+  std::uint64_t peak_live_bytes = 0, peak_event = 0, live_at_end = 0, live_bytes_at_end = 0;
+  std::uint64_t unseen_frees = 0, missing_frees = 0, clock_went_back = 0;
+
+  static void fields(auto& self, auto&& field) {
+    field("name", self.name);
+    field("source", self.source);
+    field("sizes", self.sizes);
+    field("truncated", self.truncated);
+    field("device", self.device);
+    field("events", self.events);
+    field("allocations", self.allocations);
+    field("releases", self.releases);
+    field("failed", self.failed);
+    field("peak_live_bytes", self.peak_live_bytes);
+    field("peak_event", self.peak_event);
+    field("live_at_end", self.live_at_end);
+    field("live_bytes_at_end", self.live_bytes_at_end);
+    field("unseen_frees", self.unseen_frees);
+    field("missing_frees", self.missing_frees);
+    field("clock_went_back", self.clock_went_back);
+  }
+};
+
+struct ReplayRecord {
+  static constexpr std::string_view kName = "replay";
+  TraceSummary trace;
+  std::string over;
+  bool paced = false;
+  std::optional<std::string> injected;
+  std::vector<AllocatorRecord> allocators;
+
+  static void fields(auto& self, auto&& field) {
+    field("trace", self.trace);
+    field("over", self.over);
+    field("paced", self.paced);
+    field("injected", self.injected);
+    field("allocators", self.allocators);
+  }
+};
+
+}  // namespace launchgap

@@ -1,0 +1,156 @@
+#include "harness/summary/replay_answers.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "harness/core/text.h"
+
+namespace launchgap {
+namespace {
+
+struct Meaning {
+  std::string_view key, text;
+};
+
+constexpr Meaning kCures[] = {
+    {"stream_wait", "waiting for its stream cured it: what had been freed was still in use"},
+    {"device_wait",
+     "waiting for the device cured it: what another stream had freed was still in use"},
+    {"trim", "giving back what was only kept cured it"},
+    {"destroy", "what is live lies in the way: an empty allocator has room for it"},
+    {"none", "an empty allocator has no room for it either"},
+};
+
+constexpr Meaning kCreeps[] = {
+    {"leak", "the program holds more and more: a leak"},
+    {"fragmentation", "the allocator takes more and more, while the program holds no more"},
+    {"context_growth", "less and less of the device is free, and the allocator does not take it"},
+    {"cache_plateau", "the allocator took more at first, and no more since"},
+};
+
+std::string_view meaning(std::span<const Meaning> meanings, const std::string& key) {
+  const auto found = std::ranges::find(meanings, key, &Meaning::key);
+  return found == meanings.end() ? std::string_view(key) : found->text;
+}
+
+/// "a, b and c".
+std::string listed(const std::vector<std::string>& names) {
+  std::string text;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (i > 0) text += i + 1 == names.size() ? " and " : ", ";
+    text += names[i];
+  }
+  return text;
+}
+
+void say_least(const ReplayRecord& record, std::vector<std::string>& lines) {
+  std::vector<const AllocatorRecord*> known;
+  for (const AllocatorRecord& one : record.allocators) {
+    if (one.c_min_bytes) known.push_back(&one);
+  }
+  if (known.size() < 2) return;
+  const auto [least, most] =
+      std::ranges::minmax(known, {}, [](const AllocatorRecord* one) { return *one->c_min_bytes; });
+  std::string line =
+      fmt::format("{} needs least: {}", least->name, memory_text(*least->c_min_bytes));
+  if (least->c_min_over_peak)
+    line += fmt::format(", {:.3f} of what was live at most", *least->c_min_over_peak);
+  const double more = static_cast<double>(*most->c_min_bytes) /
+                          static_cast<double>(std::max<std::uint64_t>(1, *least->c_min_bytes)) -
+                      1;
+  lines.push_back(*most->c_min_bytes == *least->c_min_bytes
+                      ? fmt::format("All need the same: {}.", memory_text(*least->c_min_bytes))
+                      : fmt::format("{}. {} needs {} more.", line, most->name, percent_text(more)));
+}
+
+/// Whether regions that grow make a trace need less than one region does: a claim that is often
+/// made.
+void say_growth(const ReplayRecord& record, std::vector<std::string>& lines) {
+  const auto needs = [&](std::string_view name) -> std::optional<double> {
+    const auto found = std::ranges::find(record.allocators, name, &AllocatorRecord::name);
+    if (found == record.allocators.end() || !found->c_min_bytes) return std::nullopt;
+    return static_cast<double>(*found->c_min_bytes);
+  };
+  const auto whole = needs("bfc"), grown = needs("bfc_growth");
+  if (!whole || !grown || *whole <= 0) return;
+  const double change = *grown / *whole - 1;
+  if (std::abs(change) < 0.001) {
+    lines.push_back("Memory growth makes no difference here: bfc_growth needs as much as bfc.");
+    return;
+  }
+  lines.push_back(fmt::format("Memory growth {} here: bfc_growth needs {} {} than bfc.",
+                              change < 0 ? "helps" : "does not help",
+                              percent_text(std::abs(change)),
+                              change < 0 ? "less" : "more"));
+}
+
+void say_failures(const ReplayRecord& record, std::vector<std::string>& lines) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> failures;  // what, and of whom
+  for (const AllocatorRecord& one : record.allocators) {
+    if (!one.failure) continue;
+    const MemoryMoment& then = one.failure->then;
+    const std::string what = fmt::format(
+        "at event {}, which asks for {}, with {} of {} free and {} the largest block; {}.",
+        one.failure->event,
+        memory_text(one.failure->bytes),
+        memory_text(then.free_bytes),
+        memory_text(then.reserved_bytes),
+        memory_text(then.largest_free_bytes),
+        meaning(kCures, one.failure->cured_by));
+    const auto same =
+        std::ranges::find(failures, what, &std::pair<std::string, std::vector<std::string>>::first);
+    if (same == failures.end()) {
+      failures.push_back({what, {one.name}});
+    } else {
+      same->second.push_back(one.name);
+    }
+  }
+  for (const auto& [what, names] : failures)
+    lines.push_back(
+        fmt::format("{} {} {}", listed(names), names.size() == 1 ? "fails" : "fail", what));
+}
+
+void say_creep(const ReplayRecord& record, std::vector<std::string>& lines) {
+  std::vector<std::string> steady;
+  for (const AllocatorRecord& one : record.allocators) {
+    if (!one.creep) continue;
+    if (one.creep->kind == "none") {
+      steady.push_back(one.name);
+      continue;
+    }
+    std::string line = fmt::format("{}: {}", one.name, meaning(kCreeps, one.creep->kind));
+    if (one.creep->bytes_per_epoch > 0)
+      line += fmt::format(", {} in each epoch",
+                          memory_text(static_cast<std::uint64_t>(one.creep->bytes_per_epoch)));
+    lines.push_back(line + ".");
+  }
+  if (!steady.empty())
+    lines.push_back(fmt::format("Memory does not creep with {}.", listed(steady)));
+}
+
+}  // namespace
+
+std::string memory_text(std::uint64_t bytes) {
+  static constexpr std::string_view kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+  auto value = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  for (; value >= 1024 && unit + 1 < std::size(kUnits); ++unit) value /= 1024;
+  return fmt::format("{:.4g} {}", value, kUnits[unit]);
+}
+
+std::vector<std::string> replay_answers(const ReplayRecord& record) {
+  std::vector<std::string> lines;
+  say_least(record, lines);
+  say_growth(record, lines);
+  say_failures(record, lines);
+  say_creep(record, lines);
+  return lines;
+}
+
+}  // namespace launchgap
