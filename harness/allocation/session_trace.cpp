@@ -95,7 +95,8 @@ class Conversion {
       if (only_device && one.kind != kDevice && one.kind != kManaged) continue;
       const Op alloc = of_program ? Op::seg_alloc : Op::alloc;
       const Op free = of_program ? Op::seg_free : Op::free;
-      events.push_back({one.at_ns, one.release ? free : alloc, one.address, one.bytes, 0, 0, 0});
+      events.push_back(
+          {one.at_ns, one.release ? free : alloc, one.address, one.bytes, one.gpu, 0, 0});
     }
     for (const auto& [at_ns, thread] : found.steps)
       events.push_back({at_ns, Op::step, 0, 0, 0, 0, thread});
