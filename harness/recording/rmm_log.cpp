@@ -200,7 +200,8 @@ class Log {
     next.stream = stream_number.value_or(0);
     if (column_[gpu]) {
       const auto known = number(value(gpu), 10);
-      if (!known || *known > 1023) fail(fmt::format("'{}' is no GPU", printable(value(gpu), 40)));
+      if (!known || *known > kMostGpu)
+        fail(fmt::format("'{}' is no GPU", printable(value(gpu), 40)));
       next.gpu = *known;
     }
     next.thread = process_.thread(column_[thread] ? value(thread) : "not recorded");

@@ -98,6 +98,7 @@ class Snapshot {
     std::uint64_t gpu = 0;
     for (const Value trace : only_once(traces, "device_traces")) {
       const std::string what = fmt::format("device_traces[{}]", gpu);
+      if (gpu > kMostGpu) throw Error(what + " is of a GPU that cannot be");
       last_ns_ = 0;
       std::size_t number = 0;
       for (const Value entry : only_once(trace, what)) take_entry(entry, gpu, what, number++);
@@ -269,8 +270,6 @@ class Snapshot {
                     count,
                     bytes_text(static_cast<double>(bytes))));
   }
-
-  static constexpr std::uint64_t kMostGpu = 1023;
 
   const Pickle& pickle_;
   Recording& recording_;
