@@ -17,6 +17,7 @@
 #include "harness/core/stop.h"
 #include "harness/recording/compressed_output.h"
 #include "harness/recording/compressed_text.h"
+#include "harness/recording/text_lines.h"
 
 namespace launchgap::allocation {
 namespace {
@@ -46,57 +47,6 @@ bool has_allocation(Op op) {
   return op == Op::alloc || op == Op::free || op == Op::free_req;
 }
 
-/// Lines of a text, each with its number. A line that is too long is an error and not read on.
-class Lines {
- public:
-  explicit Lines(const fs::path& file) : text_(file), buffer_(1 << 18, '\0') {}
-
-  bool next(std::string_view& line) {
-    ++number_;
-    for (;;) {
-      const void* const end = std::memchr(buffer_.data() + at_, '\n', filled_ - at_);
-      if (end) {
-        const auto length =
-            static_cast<std::size_t>(static_cast<const char*>(end) - (buffer_.data() + at_));
-        check(length);
-        line = std::string_view(buffer_).substr(at_, length);
-        at_ += length + 1;
-        break;
-      }
-      check(filled_ - at_);
-      std::copy(buffer_.begin() + static_cast<std::ptrdiff_t>(at_),
-                buffer_.begin() + static_cast<std::ptrdiff_t>(filled_),
-                buffer_.begin());
-      before_ += at_;
-      filled_ -= std::exchange(at_, 0);
-      const std::size_t got = text_.read(buffer_.data() + filled_, buffer_.size() - filled_);
-      if (got == 0) {
-        if (filled_ == 0) return false;
-        line = std::string_view(buffer_).substr(0, filled_);
-        at_ = filled_;
-        break;
-      }
-      filled_ += got;
-    }
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    return true;
-  }
-  std::uint64_t number() const { return number_; }
-
- private:
-  void check(std::size_t length) const {
-    if (length > kLongestLine)
-      throw Error(fmt::format(
-          "line {} (byte {}) is longer than {} bytes", number_, before_ + at_, kLongestLine));
-  }
-
-  recording::CompressedText text_;
-  std::string buffer_;
-  std::size_t at_ = 0, filled_ = 0;
-  std::uint64_t before_ = 0;  // bytes in front of the buffer
-  std::uint64_t number_ = 0;
-};
-
 class GmtraceFile : public Trace {
  public:
   explicit GmtraceFile(fs::path file) : file_(std::move(file)) { rewind(); }
@@ -113,7 +63,7 @@ class GmtraceFile : public Trace {
     last_seq_.reset();
     last_t_ns_ = std::numeric_limits<std::int64_t>::min();
     named([&] {
-      lines_ = std::make_unique<Lines>(file_);
+      lines_ = std::make_unique<recording::TextLines>(file_, kLongestLine);
       read_head();
     });
   }
@@ -290,7 +240,7 @@ class GmtraceFile : public Trace {
   };
 
   fs::path file_;
-  std::unique_ptr<Lines> lines_;
+  std::unique_ptr<recording::TextLines> lines_;
   TraceHead head_;
   TraceFaults counts_;
   std::unordered_map<std::uint64_t, Live> live_;

@@ -95,7 +95,8 @@ class Conversion {
       if (only_device && one.kind != kDevice && one.kind != kManaged) continue;
       const Op alloc = of_program ? Op::seg_alloc : Op::alloc;
       const Op free = of_program ? Op::seg_free : Op::free;
-      events.push_back({one.at_ns, one.release ? free : alloc, one.address, one.bytes, 0, 0, 0});
+      events.push_back(
+          {one.at_ns, one.release ? free : alloc, one.address, one.bytes, one.gpu, 0, 0});
     }
     for (const auto& [at_ns, thread] : found.steps)
       events.push_back({at_ns, Op::step, 0, 0, 0, 0, thread});
@@ -195,14 +196,23 @@ class Conversion {
 
 }  // namespace
 
-std::unique_ptr<Trace> open_events(const fs::path& events_file) {
+std::string no_allocations(const std::string& of) {
+  return fmt::format(
+      "{} has no allocations: PyTorch's profiler records them with profile_memory=True, its "
+      "allocator by torch.cuda.memory._record_memory_history(), RMM by its "
+      "logging_resource_adaptor, and launchgap in traced runs that keep their events",
+      of);
+}
+
+std::unique_ptr<Trace> find_trace(const fs::path& events_file) {
   Conversion conversion(read(events_file));
-  if (conversion.empty())
-    throw Error(
-        fmt::format("{} has no allocations: PyTorch's profiler records them with "
-                    "profile_memory=True, and its allocator by _record_memory_history()",
-                    events_file.string()));
-  return conversion.trace();
+  return conversion.empty() ? nullptr : conversion.trace();
+}
+
+std::unique_ptr<Trace> open_events(const fs::path& events_file) {
+  auto trace = find_trace(events_file);
+  if (!trace) throw Error(no_allocations(events_file.string()));
+  return trace;
 }
 
 std::vector<fs::path> event_files(const fs::path& session) {

@@ -16,6 +16,11 @@ namespace launchgap::allocation {
 /// and if it has no allocations.
 std::unique_ptr<Trace> open_events(const std::filesystem::path& events_file);
 
+/// The same, or nothing if it has none.
+std::unique_ptr<Trace> find_trace(const std::filesystem::path& events_file);
+/// Says that something has no allocations, and what records them.
+std::string no_allocations(const std::string& of);
+
 /// The files of events of a session, sorted. Throws UsageError that says who keeps them if there
 /// are none.
 std::vector<std::filesystem::path> event_files(const std::filesystem::path& session);

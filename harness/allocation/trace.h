@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "harness/recording/recording.h"
+
 namespace launchgap::allocation {
 
 /// One line of a trace.
@@ -26,8 +28,7 @@ enum class Op : std::uint8_t {
 /// "alloc", as files have it.
 std::string_view name_of(Op op);
 
-/// No allocation is larger: 1 PiB. Sums of what is live then stay within 64 bits.
-inline constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 50;
+inline constexpr std::uint64_t kMostBytes = recording::kMostAllocationBytes;
 
 /// The stream of a `sync` that waits for the whole device.
 inline constexpr std::uint32_t kAllStreams = ~std::uint32_t{0};

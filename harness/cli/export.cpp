@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "harness/allocation/gmtrace.h"
+#include "harness/allocation/session_trace.h"
 #include "harness/cli/command.h"
 #include "harness/cli/page.h"
 #include "harness/core/output_file.h"
@@ -48,23 +50,6 @@ ExitCode export_csv(const std::string& folder, const fs::path& output) {
   return summarised.session.problems.empty() ? ExitCode::done : ExitCode::failed;
 }
 
-/// The files of events that a session has kept. Throws UsageError that says who keeps them.
-std::vector<fs::path> kept_events(const fs::path& session) {
-  std::vector<fs::path> files;
-  std::error_code failed;
-  for (fs::directory_iterator entry(session / "events", failed), end; !failed && entry != end;
-       entry.increment(failed))
-    files.push_back(entry->path());
-  std::ranges::sort(files);
-  if (files.empty()) {
-    throw UsageError(
-        fmt::format("{} has kept no events, of which a trace is made: traced runs and `launchgap "
-                    "import` keep them",
-                    session.string()));
-  }
-  return files;
-}
-
 /// What the machine said of itself during the run whose events these are, on their clock.
 std::vector<recording::CounterValue> counters_beside(const SessionData& session,
                                                      const fs::path& events_file) {
@@ -96,16 +81,26 @@ std::vector<recording::CounterValue> counters_beside(const SessionData& session,
   return counters;
 }
 
+/// Whether processes go to one file, and not to a folder with one for each, which is made. Throws
+/// UsageError if it cannot be.
+bool goes_to_file(const std::string& folder,
+                  std::size_t processes,
+                  const fs::path& output,
+                  std::string_view extension) {
+  const bool to_file = output.extension() == extension || output.extension() == ".gz";
+  if (to_file && processes > 1) {
+    throw UsageError(
+        fmt::format("{} has the events of {} processes: name a folder with -o", folder, processes));
+  }
+  if (!to_file) make_output_folder(output);
+  return to_file;
+}
+
 /// One process to a file; several to a folder, each to a file of its own.
 ExitCode export_chrome(const std::string& folder, const fs::path& output) {
   const Summarised summarised(folder);
-  const std::vector<fs::path> files = kept_events(folder);
-  const bool to_file = output.extension() == ".json" || output.extension() == ".gz";
-  if (to_file && files.size() > 1) {
-    throw UsageError(fmt::format(
-        "{} has the events of {} processes: name a folder with -o", folder, files.size()));
-  }
-  if (!to_file) make_output_folder(output);
+  const std::vector<fs::path> files = allocation::event_files(folder);
+  const bool to_file = goes_to_file(folder, files.size(), output, ".json");
   const SignalWatch watch;
   for (const fs::path& file : files) {
     // "x.jsonl.gz" becomes "x.json.gz".
@@ -114,6 +109,35 @@ ExitCode export_chrome(const std::string& folder, const fs::path& output) {
         recording::export_chrome_trace(file, trace, counters_beside(summarised.session, file));
     if (left_out > 0)
       say("{}: {} events have no time that a trace could show", trace.string(), left_out);
+    answer("{}\n", trace.string());
+  }
+  return ExitCode::done;
+}
+
+/// The same; of several, those that have no allocations are left out.
+ExitCode export_gmtrace(const std::string& folder, const fs::path& output) {
+  struct Process {
+    fs::path events;
+    std::unique_ptr<allocation::Trace> trace;
+  };
+  std::vector<Process> processes;
+  std::string without;
+  for (const fs::path& file : allocation::event_files(folder)) {
+    if (auto trace = allocation::find_trace(file)) {
+      processes.push_back({file, std::move(trace)});
+    } else {
+      without = file.string();
+    }
+  }
+  if (processes.empty()) throw UsageError(allocation::no_allocations(without));
+  const bool to_file = goes_to_file(folder, processes.size(), output, ".csv");
+  const SignalWatch watch;
+  for (Process& process : processes) {
+    // "x.jsonl.gz" becomes "x.gmtrace.csv.gz".
+    const fs::path trace =
+        to_file ? output : output / process.events.stem().replace_extension(".gmtrace.csv.gz");
+    allocation::write_gmtrace(*process.trace, trace);
+    process.trace.reset();
     answer("{}\n", trace.string());
   }
   return ExitCode::done;
@@ -148,24 +172,28 @@ void add_export(CLI::App& app, Action& action) {
                    options->format,
                    "csv: devices, runs, summary, details and every sample, as RFC 4180; "
                    "chrome-trace: the kept events, for Perfetto and Holistic Trace Analysis; "
-                   "google-benchmark: each process's medians as one JSON, for its compare.py")
-      ->check(CLI::IsMember({"csv", "chrome-trace", "google-benchmark"}))
+                   "google-benchmark: each process's medians as one JSON, for its compare.py; "
+                   "gmtrace: the kept allocations, for `replay`")
+      ->check(CLI::IsMember({"csv", "chrome-trace", "google-benchmark", "gmtrace"}))
       ->capture_default_str();
   command
-      ->add_option("-o,--output",
-                   options->output,
-                   "Folder to write, new or empty; of a chrome-trace also a .json or .json.gz; of "
-                   "google-benchmark a file")
+      ->add_option(
+          "-o,--output",
+          options->output,
+          "Folder to write, new or empty; of a chrome-trace also a .json or .json.gz; of a "
+          "gmtrace also a .csv or .csv.gz; of google-benchmark a file")
       ->required();
   command->footer(
       "Example: launchgap export results/tonight --format csv -o tonight-csv\n"
       "         launchgap export results/my-job --format chrome-trace -o my-job.json.gz\n"
-      "         launchgap export results/tonight --format google-benchmark -o tonight.json");
+      "         launchgap export results/tonight --format google-benchmark -o tonight.json\n"
+      "         launchgap export results/my-job --format gmtrace -o my-job.gmtrace.csv");
   command->callback([options, &action] {
     action = [options] {
       if (options->format == "csv") return export_csv(options->folder, options->output);
       if (options->format == "google-benchmark")
         return export_google_benchmark(options->folder, options->output);
+      if (options->format == "gmtrace") return export_gmtrace(options->folder, options->output);
       return export_chrome(options->folder, options->output);
     };
   });

@@ -67,6 +67,39 @@ std::string launch_table(const Summarised& summarised) {
   return table(rows);
 }
 
+/// A line for each process and GPU whose allocations were recorded.
+std::string allocation_table(const SessionData& session) {
+  std::vector<std::vector<std::string>> rows = {{"allocations on",
+                                                 "process",
+                                                 "allocations",
+                                                 "releases",
+                                                 "of before",
+                                                 "failed",
+                                                 "most live",
+                                                 "live at the end"}};
+  for (const RecordingInfo& info : session.recordings) {
+    const RecordingRecord& record = info.record;
+    if (!record.allocations) continue;
+    const DeviceFacts* const device = session.device(info.device);
+    const auto count = [](const std::optional<std::uint64_t>& number) {
+      return std::to_string(number.value_or(0));
+    };
+    const auto bytes = [](const std::optional<std::uint64_t>& number) {
+      return bytes_text(static_cast<double>(number.value_or(0)));
+    };
+    rows.push_back(
+        {fmt::format("GPU {}, {}", device ? device->index : 0, device ? device->name : ""),
+         record.pid && *record.pid > 0 ? std::to_string(*record.pid) : "–",
+         count(record.allocations),
+         count(record.releases),
+         count(record.unseen_releases),
+         count(record.failed_allocations),
+         bytes(record.most_live_bytes),
+         bytes(record.live_at_end_bytes)});
+  }
+  return rows.size() == 1 ? std::string() : table(rows);
+}
+
 /// A paragraph for each cause of slow or uneven launches.
 std::string causes_text(const SessionData& session) {
   std::string text;
@@ -87,7 +120,10 @@ ExitCode import(const recording::ImportRequest& request, bool with_page) {
   sessions.push_back(std::make_unique<Summarised>(folder));
   const Summarised& summarised = *sessions.front();
   write_tables(summarised.tabled(), TableUse::session, folder);
-  answer_text(launch_table(summarised));
+  const std::string allocations = allocation_table(summarised.session);
+  const bool has_launches = !summarised.session.traces.empty();
+  if (has_launches) answer_text(launch_table(summarised));
+  if (!allocations.empty()) answer("{}{}", has_launches ? "\n" : "", allocations);
   answer_text(causes_text(summarised.session));
   answer("\nTables: {}\n", (folder / "summary.csv").string());
   if (!with_page) return ExitCode::done;
@@ -105,13 +141,14 @@ void add_import(CLI::App& app, Action& action, const std::vector<std::string>& c
     bool no_page = false;
   };
   CLI::App* const command = app.add_subcommand(
-      "import", "Make a session of what somebody else recorded: how a job's launches vary");
+      "import", "Make a session of what somebody else recorded: a job's launches and allocations");
   auto options = std::make_shared<Options>();
   command
       ->add_option("files",
                    options->files,
                    "SQLite exports of Nsight Systems, profiles of nvprof, Chrome traces of "
-                   "PyTorch's profiler, plain or .gz; several for the ranks of a job")
+                   "PyTorch's profiler, its memory snapshots, logs of RMM, plain or .gz; several "
+                   "for the ranks of a job")
       ->required();
   command->add_option("-o,--output", options->output, "Folder of the session, new or empty")
       ->required();

@@ -99,6 +99,7 @@ struct Memory {
   std::uint32_t correlation = 0;
   std::uint32_t kind = 0;  // as CUPTI's memory kinds; 1: pageable host memory
   bool release = false;
+  std::uint32_t gpu = 0;  // as the source numbers them
   bool operator==(const Memory&) const = default;
 };
 

@@ -43,6 +43,11 @@ struct RecordingRecord {
   bool clock_corrected = false;  // whether the samples are on the host's clock for it
   std::string clock_problem;     // why launch latencies are missing; empty where they are not
   std::uint64_t calls = 0, threads = 0, streams = 0;
+  /// What the program did with its allocator on this GPU; absent where nothing recorded that.
+  std::optional<std::uint64_t> allocations, releases, failed_allocations;
+  std::optional<std::uint64_t> unseen_releases;   // of what was allocated before it began
+  std::optional<std::uint64_t> missing_releases;  // the address was allocated again
+  std::optional<std::uint64_t> most_live_bytes, live_at_end_bytes;
   std::vector<LeftOutRecords> left_out;
   std::vector<std::string> remarks;
 
@@ -64,6 +69,13 @@ struct RecordingRecord {
     field.may_lack("calls", self.calls);
     field.may_lack("threads", self.threads);
     field.may_lack("streams", self.streams);
+    field("allocations", self.allocations);
+    field("releases", self.releases);
+    field("failed_allocations", self.failed_allocations);
+    field("unseen_releases", self.unseen_releases);
+    field("missing_releases", self.missing_releases);
+    field("most_live_bytes", self.most_live_bytes);
+    field("live_at_end_bytes", self.live_at_end_bytes);
     field.may_lack("left_out", self.left_out);
     field.may_lack("remarks", self.remarks);
   }

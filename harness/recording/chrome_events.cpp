@@ -1,7 +1,6 @@
 #include "harness/recording/chrome_events.h"
 
 #include <algorithm>
-#include <limits>
 #include <string_view>
 
 #include "harness/recording/call_names.h"
@@ -148,16 +147,19 @@ void ChromeEvents::take_call(const ChromeEvent& event, std::int64_t begin, std::
 void ChromeEvents::take_memory(const ChromeEvent& event) {
   constexpr std::string_view kOfCuda = "1";
   if (event[EventField::name] != "[memory]" || event[EventField::device_type] != kOfCuda) return;
+  constexpr auto kMost = static_cast<std::int64_t>(kMostAllocationBytes);
   const auto at = nanoseconds_of_us(event[EventField::time]);
   const auto bytes = integer_of(event[EventField::bytes]);
   if (!at || !bytes) return recording_.leave_out("events without a time that can be");
-  if (*bytes == std::numeric_limits<std::int64_t>::min() || *bytes == 0)
+  if (*bytes == 0 || *bytes > kMost || *bytes < -kMost)
     return recording_.leave_out("allocations without a size that can be");
+  const std::uint64_t gpu = natural_of(event[EventField::device]).value_or(0);
+  if (gpu > kMostGpu) return recording_.leave_out("allocations of a GPU that cannot be");
   process_.allocations.push_back(
       {*at,
        natural_of(event[EventField::address]).value_or(0),
        static_cast<std::uint64_t>(*bytes < 0 ? -*bytes : *bytes),
-       natural_of(event[EventField::device]).value_or(0),
+       gpu,
        0,
        thread(event),
        *bytes < 0 ? AllocationAction::release : AllocationAction::allocate});

@@ -267,7 +267,7 @@ class Exporter {
            gpu);
   }
   void add(const activity::Memory& record) {
-    memory(record.at_ns, record.release, record.bytes, record.address, 0, "0");
+    memory(record.at_ns, record.release, record.bytes, record.address, record.gpu, "0");
   }
   /// What a program gave back is told when it can be used again; what failed has no place here.
   void add(const Allocation& allocation) {

@@ -24,6 +24,7 @@ struct EventColumn {
   void (*write)(const Event& event, const Event& before, std::string& text);
   /// False for a value that cannot be.
   bool (*read)(Event& event, const Event& before, const Json& json);
+  bool may_lack = false;
 };
 
 /// Enumerators are their numbers; true and false are 1 and 0.
@@ -63,6 +64,14 @@ constexpr EventColumn<Event> column(const char* key) {
       key,
       [](const Event& event, const Event&, std::string& text) { write_value(event.*member, text); },
       [](Event& event, const Event&, const Json& json) { return read_value(json, event.*member); }};
+}
+
+/// One that files of before there was one lack.
+template <class Event, auto member>
+constexpr EventColumn<Event> later_column(const char* key) {
+  EventColumn<Event> made = column<Event, member>(key);
+  made.may_lack = true;
+  return made;
 }
 
 /// A difference of times that cannot overflow, and the way back.
@@ -215,7 +224,8 @@ struct Kind<activity::Memory> {
                                          column<Event, &Event::pool>("pool"),
                                          column<Event, &Event::correlation>("correlation"),
                                          column<Event, &Event::kind>("memory"),
-                                         column<Event, &Event::release>("release")});
+                                         column<Event, &Event::release>("release"),
+                                         later_column<Event, &Event::gpu>("gpu")});
   static auto& list(auto& process) { return process.trace.memory; }
 };
 

@@ -24,10 +24,13 @@
 #include "harness/record/session_record.h"
 #include "harness/record/trace_record.h"
 #include "harness/record/writer.h"
+#include "harness/recording/allocation_counts.h"
 #include "harness/recording/clock_fit.h"
 #include "harness/recording/event_file.h"
+#include "harness/recording/event_kinds.h"
 #include "harness/recording/job_figures.h"
 #include "harness/recording/launch_values.h"
+#include "harness/recording/recorded_gpus.h"
 #include "harness/recording/recording.h"
 #include "harness/recording/slow_launches.h"
 #include "harness/recording/trace_counts.h"
@@ -39,70 +42,27 @@ namespace fs = std::filesystem;
 
 const std::string kRecordedText(kRecorded);
 
-/// FNV-1a, as 16 hexadecimal digits: the same on every machine.
-std::string digest(std::string_view text) {
-  std::uint64_t hash = 0xCBF29CE484222325u;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3u;
-  return fmt::format("{:016x}", hash);
-}
-
-/// A GPU that a file may have told little of. Its own UUID, or one made of what is known: the ranks
-/// of a job have GPUs of their own.
-DeviceFacts facts_of(const Recording& recording, const Process& process, std::uint64_t number) {
-  Gpu gpu;
-  gpu.number = number;
-  const auto known = std::ranges::find(recording.gpus, number, &Gpu::number);
-  if (known != recording.gpus.end()) gpu = *known;
-  DeviceFacts facts;
-  facts.backend = "cuda";
-  facts.index = static_cast<int>(std::min<std::uint64_t>(number, std::numeric_limits<int>::max()));
-  facts.name = gpu.name.empty() ? "a GPU (not recorded which)" : printable(gpu.name, 200);
-  if (!gpu.compute_capability.empty())
-    facts.compute_capability = printable(gpu.compute_capability, 20);
-  facts.memory_bytes = gpu.memory_bytes;
-  if (!recording.driver_version.empty())
-    facts.driver_version = printable(recording.driver_version, 50);
-  if (!gpu.uuid.empty()) {
-    const std::string uuid = printable(gpu.uuid, 80);
-    facts.uuid = uuid.starts_with("GPU-") || uuid.starts_with("MIG-") ? uuid : "GPU-" + uuid;
-  } else {
-    facts.uuid =
-        "recorded-" + digest(fmt::format("{}|{}|{}|{}|{}",
-                                         gpu.name,
-                                         gpu.compute_capability,
-                                         gpu.memory_bytes.value_or(0),
-                                         number,
-                                         process.rank ? std::to_string(*process.rank) : ""));
-  }
-  return facts;
-}
-
-/// The GPUs that did something for a process; one of which nothing is known if none did.
-std::set<std::uint64_t> gpus_of(const Recording& recording, const Process& process) {
-  std::set<std::uint64_t> gpus;
-  for (const activity::KernelRun& kernel : process.trace.kernels)
-    gpus.insert(process.streams[kernel.stream].gpu);
-  for (const activity::Transfer& transfer : process.trace.transfers)
-    gpus.insert(process.streams[transfer.stream].gpu);
-  for (const activity::Graph& graph : process.trace.graphs)
-    gpus.insert(process.streams[graph.stream].gpu);
-  if (gpus.empty()) gpus.insert(recording.gpus.empty() ? 0 : recording.gpus.front().number);
-  return gpus;
-}
-
 struct Extent {
   std::int64_t begin_ns = std::numeric_limits<std::int64_t>::max();
   std::int64_t end_ns = std::numeric_limits<std::int64_t>::min();
 
   void add(const auto& records) {
     for (const auto& record : records) {
-      if (record.begin_ns <= 0) continue;
-      begin_ns = std::min(begin_ns, record.begin_ns);
-      end_ns = std::max(end_ns, record.end_ns);
+      const auto [began_ns, ended_ns] = times_of(record);
+      if (began_ns <= 0) continue;
+      begin_ns = std::min(begin_ns, began_ns);
+      end_ns = std::max(end_ns, ended_ns);
     }
   }
   bool empty() const { return end_ns < begin_ns; }
 };
+
+bool has_launches(const Process& process) {
+  return !process.trace.calls.empty() || !process.trace.kernels.empty();
+}
+bool has_allocations(const Process& process) {
+  return !process.allocations.empty() || !process.trace.memory.empty();
+}
 
 /// "2026-11-20T09:30:00Z", for times that are Unix time; else empty.
 std::string utc_of(std::int64_t unix_ns) {
@@ -227,16 +187,16 @@ class Import {
   void take(const Recording& recording) {
     bool any = false;
     for (const Process& process : recording.processes) {
-      if (process.trace.calls.empty() && process.trace.kernels.empty()) continue;
+      if (!has_launches(process) && !has_allocations(process)) continue;
       any = true;
       take(recording, process);
     }
     if (any) return;
-    throw Error(
-        fmt::format("{}: it has neither calls of CUDA nor kernels. Record them: `nsys profile "
-                    "--trace=cuda,nvtx …`, or PyTorch's profiler with "
-                    "activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]",
-                    recording.file.string()));
+    throw Error(fmt::format(
+        "{}: it has neither calls of CUDA, kernels nor allocations. Record them: `nsys profile "
+        "--trace=cuda,nvtx …`, or PyTorch's profiler with "
+        "activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]",
+        recording.file.string()));
   }
 
   void take(const Recording& recording, const Process& process) {
@@ -256,8 +216,37 @@ class Import {
           .write({recording.recorder, recording.clock, process.pid, process.rank, recording.gpus},
                  process);
     });
-    write_runs(recording, process, runs);
+    if (has_launches(process)) {
+      write_runs(recording, process, runs);
+    } else {
+      write_allocations(recording, process, runs);
+    }
     kept.get();
+  }
+
+  /// There is nothing to tell of launches.
+  void write_allocations(const Recording& recording,
+                         const Process& process,
+                         const std::vector<ImportedRun>& runs) {
+    const std::string of = name_of(recording, process);
+    note_remarks(recording, of);
+    for (const LeftOut& left_out : recording.left_out)
+      lines_.push_back(fmt::format("{}: {} {} were left out", of, left_out.count, left_out.what));
+    const Extent extent = extent_of(process);
+    for (const ImportedRun& run : runs) {
+      RecordWriter writer = RecordWriter::create(run.records);
+      write_run(writer, recording, process, run, extent);
+      writer.write(record_to_json(recording_record(recording, process, run)));
+      write_end(writer, extent);
+    }
+  }
+
+  static void write_end(RecordWriter& writer, const Extent& extent) {
+    EndRecord end;
+    end.status = "ok";
+    if (!extent.empty())
+      end.duration_s = static_cast<double>(extent.end_ns - extent.begin_ns) * 1e-9;
+    writer.write(record_to_json(end));
   }
 
   void write_runs(const Recording& recording,
@@ -273,7 +262,9 @@ class Import {
     for (const ImportedRun& run : runs) {
       RecordWriter writer = RecordWriter::create(run.records);
       write_run(writer, recording, process, run, extent);
-      write_recording(writer, recording, process, tick, aligned);
+      RecordingRecord record = recording_record(recording, process, run);
+      add_clocks(record, tick, aligned);
+      writer.write(record_to_json(record));
       const bool has_unknown = &run == &runs.front();
       std::vector<SlowSampleRecord> slow;
       for (const RecordedCase& own :
@@ -296,11 +287,7 @@ class Import {
       writer.write(record_to_json(job.record));
       for (const RecordedCase& own : step_cases(process, run.gpu, gaps, request_.step))
         write_case(writer, own, recording.recorder);
-      EndRecord end;
-      end.status = "ok";
-      if (!extent.empty())
-        end.duration_s = static_cast<double>(extent.end_ns - extent.begin_ns) * 1e-9;
-      writer.write(record_to_json(end));
+      write_end(writer, extent);
     }
   }
 
@@ -314,6 +301,8 @@ class Import {
     Extent extent;
     extent.add(process.trace.calls);
     if (extent.empty()) extent.add(process.trace.kernels);
+    if (extent.empty()) extent.add(process.allocations);
+    if (extent.empty()) extent.add(process.trace.memory);
     return extent;
   }
 
@@ -341,12 +330,9 @@ class Import {
     writer.write(record_to_json(record));
   }
 
-  static void write_recording(RecordWriter& writer,
-                              const Recording& recording,
-                              const Process& process,
-                              std::int64_t tick,
-                              const AlignedProcess& aligned) {
-    const ClockCheck& clocks = aligned.clocks;
+  static RecordingRecord recording_record(const Recording& recording,
+                                          const Process& process,
+                                          const ImportedRun& run) {
     RecordingRecord record;
     record.file = recording.file.filename().string();
     record.recorder = recording.recorder;
@@ -354,6 +340,28 @@ class Import {
     record.clock = recording.clock;
     record.pid = process.pid;
     record.rank = process.rank;
+    record.calls = process.trace.calls.size();
+    record.threads = process.threads.size();
+    record.streams = process.streams.size();
+    for (const LeftOut& left_out : recording.left_out)
+      record.left_out.push_back({left_out.what, left_out.count});
+    record.remarks = recording.remarks;
+    if (process.allocations.empty()) return record;
+    const AllocationCounts counts = count_allocations(process, run.gpu);
+    record.allocations = counts.allocations;
+    record.releases = counts.releases;
+    record.failed_allocations = counts.failures;
+    record.unseen_releases = counts.unseen;
+    record.missing_releases = counts.missing;
+    record.most_live_bytes = counts.most_live_bytes;
+    record.live_at_end_bytes = counts.live_at_end_bytes;
+    return record;
+  }
+
+  static void add_clocks(RecordingRecord& record,
+                         std::int64_t tick,
+                         const AlignedProcess& aligned) {
+    const ClockCheck& clocks = aligned.clocks;
     record.tick_ns = tick;
     record.clock_ahead_least_ns = clocks.ahead_least_ns;
     record.clock_ahead_most_ns = clocks.ahead_most_ns;
@@ -365,13 +373,6 @@ class Import {
       record.clock_offset_error_ns = aligned.line->error_ns;
       record.clock_drift_ppm = aligned.line->drift_ppm;
     }
-    record.calls = process.trace.calls.size();
-    record.threads = process.threads.size();
-    record.streams = process.streams.size();
-    for (const LeftOut& left_out : recording.left_out)
-      record.left_out.push_back({left_out.what, left_out.count});
-    record.remarks = recording.remarks;
-    writer.write(record_to_json(record));
   }
 
   static void write_trace(RecordWriter& writer,
@@ -389,12 +390,15 @@ class Import {
     writer.write(record_to_json(record));
   }
 
+  static std::string name_of(const Recording& recording, const Process& process) {
+    const std::string file = recording.file.filename().string();
+    if (recording.processes.size() == 1) return file;
+    return fmt::format("{}, process {}", file, process.pid);
+  }
+
   /// What a reader should know at once.
   void note(const Recording& recording, const Process& process, const AlignedProcess& aligned) {
-    const std::string of =
-        recording.processes.size() > 1
-            ? fmt::format("{}, process {}", recording.file.filename().string(), process.pid)
-            : recording.file.filename().string();
+    const std::string of = name_of(recording, process);
     const JoinCounts& counts = aligned.launches.counts;
     if (counts.kernels == 0) {
       lines_.push_back(
@@ -422,6 +426,10 @@ class Import {
                       signed_time(aligned.line->ahead_ns),
                       aligned.line->drift_ppm,
                       quantity(aligned.line->error_ns, "ns")));
+    note_remarks(recording, of);
+  }
+
+  void note_remarks(const Recording& recording, const std::string& of) {
     for (const std::string& remark : recording.remarks)
       lines_.push_back(fmt::format("{}: {}", of, remark));
   }

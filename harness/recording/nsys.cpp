@@ -326,7 +326,8 @@ class NsysReader {
                                   "memKind",
                                   "memoryOperationType",
                                   "correlationId",
-                                  "globalPid"});
+                                  "globalPid",
+                                  "deviceId"});
     while (rows.next()) {
       Process& process = owner(rows, 6);
       process.trace.memory.push_back({rows.integer(0),
@@ -335,7 +336,8 @@ class NsysReader {
                                       0,
                                       correlation(process, rows, 5),
                                       static_cast<std::uint32_t>(rows.integer(3)),
-                                      rows.integer(4) == kReleased});
+                                      rows.integer(4) == kReleased,
+                                      static_cast<std::uint32_t>(rows.integer(7))});
     }
   }
 

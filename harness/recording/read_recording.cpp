@@ -1,5 +1,6 @@
 // Which form a file has, by its content.
 #include <algorithm>
+#include <cctype>
 #include <new>
 #include <string>
 #include <string_view>
@@ -12,7 +13,9 @@
 #include "harness/recording/compressed_text.h"
 #include "harness/recording/database.h"
 #include "harness/recording/recording.h"
+#include "harness/recording/rmm_log.h"
 #include "harness/recording/sqlite_reports.h"
+#include "harness/recording/torch_snapshot.h"
 
 namespace launchgap::recording {
 namespace {
@@ -30,6 +33,7 @@ constexpr Stranger kStrangers[] = {
     {"/annex/objects/",
      "it is a pointer to a large file and not the file: `git annex get` brings it"},
     {"<?xml", "it is XML, a session of nvvp: save its profile by `nvprof --export-profile`"},
+    {"# gmtrace ", "it is a gmtrace, which `launchgap replay` plays as it is"},
     {"NVPROF", "it is a text of nvprof: record with `nvprof --export-profile FILE`"},
     {"==", "it is the text that nvprof prints: record with `nvprof --export-profile FILE`"},
     {"\x7F"
@@ -60,11 +64,29 @@ std::string beginning(const std::filesystem::path& file) {
   return text;
 }
 
+/// Whether a text begins as Python's picklers write it: a protocol since 2; of before, a dict, a
+/// list or tuple, or the name of something, on two lines.
+bool is_pickle(std::string_view begin) {
+  const auto is_name = [](std::string_view line) {
+    return !line.empty() && std::ranges::all_of(line, [](unsigned char c) {
+      return std::isalnum(c) || c == '_' || c == '.';
+    });
+  };
+  if (begin.size() >= 2 && begin[0] == '\x80' && begin[1] > 1 && begin[1] < 32) return true;
+  if (begin.starts_with('(') || begin.starts_with('}') || begin.starts_with("]q")) return true;
+  const std::size_t first = begin.find('\n');
+  if (!begin.starts_with('c') || first == std::string_view::npos) return false;
+  const std::size_t second = begin.find('\n', first + 1);
+  return second != std::string_view::npos && is_name(begin.substr(1, first - 1)) &&
+         is_name(begin.substr(first + 1, second - first - 1));
+}
+
 [[noreturn]] void refuse(const std::string& begin) {
   constexpr std::string_view kKnown =
       "launchgap reads SQLite exports of Nsight Systems (`nsys export --type sqlite "
       "REPORT.nsys-rep`), "
-      "profiles of nvprof (`--export-profile`) and Chrome traces of PyTorch's profiler";
+      "profiles of nvprof (`--export-profile`), Chrome traces of PyTorch's profiler, memory "
+      "snapshots of PyTorch (`torch.cuda.memory._dump_snapshot()`) and logs of RMM";
   if (begin.empty()) throw Error("it is empty");
   for (const Stranger& stranger : kStrangers) {
     if (begin.starts_with(stranger.begin)) throw Error(std::string(stranger.what));
@@ -106,6 +128,8 @@ Recording read_recording(const std::filesystem::path& file) {
   try {
     const std::string begin = beginning(file);
     if (begin.starts_with(kSqlite)) return read_sqlite_report(file);
+    if (is_pickle(begin)) return read_torch_snapshot(file);
+    if (is_rmm_log(begin)) return read_rmm_log(file);
     const std::size_t first = begin.find_first_not_of(" \t\r\n");
     if (first != std::string::npos && (begin[first] == '{' || begin[first] == '['))
       return read_chrome_trace(file);

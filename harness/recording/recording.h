@@ -49,6 +49,12 @@ enum class AllocationAction : std::uint8_t {
   fail,       // there was no memory for it
 };
 
+/// No allocation is larger: 1 PiB. Sums of what is live then stay within 64 bits.
+inline constexpr std::uint64_t kMostAllocationBytes = std::uint64_t{1} << 50;
+
+/// No machine has a GPU with a larger number.
+inline constexpr std::uint64_t kMostGpu = 1023;
+
 struct Allocation {
   std::int64_t at_ns = 0;
   std::uint64_t address = 0, bytes = 0;

@@ -17,6 +17,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from . import (
+    allocations,
     beside,
     costs,
     doctor,
@@ -116,6 +117,8 @@ def render(sessions: list[Session], table: list[gen.Generation]) -> str:
         provenance=_provenance(sessions),
         measured=bool(measured),
         only_replays=all(s.only_replays for s in sessions),
+        only_memory=all(s.only_memory for s in sessions),
+        allocations=allocations.section(devices),
         compared=len(measured),
         recorded_headlines=recorded.headlines(devices),
         headlines=headlines.table(of_measured),
@@ -188,6 +191,8 @@ def _title(sessions: list[Session], devices: list[Device]) -> str:
     jobs = sum(s.recorded for s in sessions)
     if jobs:
         what = "a recorded job" if jobs == 1 else count(jobs, "recorded job")
+        if all(s.only_memory for s in sessions):
+            return f"Allocations of {what}"
         return f"Launches of {what}" + (", beside what was measured" if jobs < len(sessions) else "")
     if len(sessions) > 1:
         return f"Generation gap: {count(len(devices), 'device')} in {len(sessions)} sessions"

@@ -145,6 +145,11 @@ class Job:
         return sum(row.get("n") or 0 for state in STATES for row in self.calls(state))
 
     @property
+    def has_launches(self) -> bool:
+        """Whether anything but allocations was recorded of it."""
+        return not self.processes or any(self.total(key) for key in ("calls", "launches", "kernels"))
+
+    @property
     def graph_launches(self) -> float:
         found = (self.row(state, CALL, benchmark=GRAPH) for state in STATES)
         return sum(row.get("n") or 0 for row in found if row)
@@ -184,7 +189,8 @@ class Job:
 
 
 def jobs_of(devices: list[Device]) -> list[Job]:
-    return [Job(device) for device in devices if device.recorded]
+    """Those whose launches were recorded."""
+    return [job for device in devices if device.recorded and (job := Job(device)).has_launches]
 
 
 # The first table

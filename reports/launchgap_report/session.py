@@ -185,6 +185,11 @@ class Session:
         return not self.devices and bool(self.details.tables.get("replays"))
 
     @property
+    def only_memory(self) -> bool:
+        """Whether it tells of memory alone: allocators were asked, or allocations recorded."""
+        return self.only_replays or (self.recorded and not self.rows)
+
+    @property
     def recorders(self) -> list[str]:
         """`Nsight Systems 2024.5.1`, each once."""
         return list(dict.fromkeys(r["recorder"] for r in self.details.tables.get("recordings", []) if r["recorder"]))

@@ -121,7 +121,7 @@ Process one_of_each() {
   job.range(50, 900, "step");
   job.process.trace.overheads.push_back({1, 2, 3, activity::OverheadKind::buffer_request});
   job.process.trace.waits.push_back({4, 5, 6, 7});
-  job.process.trace.memory.push_back({8, 9, 10, 11, 12, 13, true});
+  job.process.trace.memory.push_back({8, 9, 10, 11, 12, 13, true, 14});
   return job.process;
 }
 

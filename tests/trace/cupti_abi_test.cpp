@@ -329,7 +329,8 @@ TEST_F(RealCupti, DecodesAHandBuiltBufferAsLaunchgapDoes) {
              pool.memoryPoolType != CUPTI_ACTIVITY_MEMORY_POOL_TYPE_INVALID ? pool.address : 0,
              memory.correlationId,
              static_cast<std::uint32_t>(memory.memoryKind),
-             memory.memoryOperationType == CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_RELEASE});
+             memory.memoryOperationType == CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_RELEASE,
+             memory.deviceId});
         break;
       }
       case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION: {

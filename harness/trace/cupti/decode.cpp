@@ -83,7 +83,8 @@ void add_memory(const abi::MemoryActivity& memory, Trace& trace) {
                           memory.pool_type != 0 ? memory.pool : 0,
                           memory.correlation,
                           memory.memory_kind,
-                          memory.operation == abi::kRelease});
+                          memory.operation == abi::kRelease,
+                          memory.device});
 }
 
 }  // namespace

@@ -1,0 +1,63 @@
+#include "harness/recording/recorded_gpus.h"
+
+#include <algorithm>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "harness/core/printable.h"
+
+namespace launchgap::recording {
+
+std::string digest(std::string_view text) {
+  std::uint64_t hash = 0xCBF29CE484222325u;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3u;
+  return fmt::format("{:016x}", hash);
+}
+
+DeviceFacts facts_of(const Recording& recording, const Process& process, std::uint64_t number) {
+  Gpu gpu;
+  gpu.number = number;
+  const auto known = std::ranges::find(recording.gpus, number, &Gpu::number);
+  if (known != recording.gpus.end()) gpu = *known;
+  DeviceFacts facts;
+  facts.backend = "cuda";
+  facts.index = static_cast<int>(std::min<std::uint64_t>(number, std::numeric_limits<int>::max()));
+  facts.name = gpu.name.empty() ? "a GPU (not recorded which)" : printable(gpu.name, 200);
+  if (!gpu.compute_capability.empty())
+    facts.compute_capability = printable(gpu.compute_capability, 20);
+  facts.memory_bytes = gpu.memory_bytes;
+  if (!recording.driver_version.empty())
+    facts.driver_version = printable(recording.driver_version, 50);
+  if (!gpu.uuid.empty()) {
+    const std::string uuid = printable(gpu.uuid, 80);
+    facts.uuid = uuid.starts_with("GPU-") || uuid.starts_with("MIG-") ? uuid : "GPU-" + uuid;
+  } else {
+    facts.uuid =
+        "recorded-" + digest(fmt::format("{}|{}|{}|{}|{}",
+                                         gpu.name,
+                                         gpu.compute_capability,
+                                         gpu.memory_bytes.value_or(0),
+                                         number,
+                                         process.rank ? std::to_string(*process.rank) : ""));
+  }
+  return facts;
+}
+
+std::set<std::uint64_t> gpus_of(const Recording& recording, const Process& process) {
+  std::set<std::uint64_t> gpus;
+  for (const activity::KernelRun& kernel : process.trace.kernels)
+    gpus.insert(process.streams[kernel.stream].gpu);
+  for (const activity::Transfer& transfer : process.trace.transfers)
+    gpus.insert(process.streams[transfer.stream].gpu);
+  for (const activity::Graph& graph : process.trace.graphs)
+    gpus.insert(process.streams[graph.stream].gpu);
+  for (const Allocation& allocation : process.allocations) gpus.insert(allocation.gpu);
+  if (gpus.empty()) {
+    for (const activity::Memory& memory : process.trace.memory) gpus.insert(memory.gpu);
+  }
+  if (gpus.empty()) gpus.insert(recording.gpus.empty() ? 0 : recording.gpus.front().number);
+  return gpus;
+}
+
+}  // namespace launchgap::recording

@@ -1,0 +1,25 @@
+// Which GPUs a process used, and what a recording tells of them.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "harness/record/records.h"
+#include "harness/recording/recording.h"
+
+namespace launchgap::recording {
+
+/// FNV-1a, as 16 hexadecimal digits: the same on every machine.
+std::string digest(std::string_view text);
+
+/// A GPU that a file may have told little of. Its own UUID, or one made of what is known: the ranks
+/// of a job have GPUs of their own.
+DeviceFacts facts_of(const Recording& recording, const Process& process, std::uint64_t number);
+
+/// The GPUs that did something for a process, or had its allocations; one of which nothing is known
+/// if none did.
+std::set<std::uint64_t> gpus_of(const Recording& recording, const Process& process);
+
+}  // namespace launchgap::recording
