@@ -11,19 +11,12 @@
 namespace launchgap {
 namespace {
 
-AllocatorKind allocator_kind(const std::string& name) {
-  if (name == "direct") return AllocatorKind::direct;
-  if (name == "mapped") return AllocatorKind::mapped;
-  if (name == "pool") return AllocatorKind::pool;
-  throw Error("there is no allocator '" + name + "'");
-}
-
 class AllocationLatency : public Case {
  public:
   explicit AllocationLatency(const CaseContext& context)
       : stream_(context.device.create_stream()),
-        allocator_(
-            context.device.allocator(*stream_, allocator_kind(context.name.at("allocator")))),
+        allocator_(context.device.allocator(*stream_,
+                                            *allocator_kind_named(context.name.at("allocator")))),
         bytes_(static_cast<std::size_t>(context.name.number("bytes"))) {
     const std::uint64_t free = context.device.free_memory_bytes();
     if (bytes_ > free / 4) {
@@ -74,7 +67,8 @@ class AllocationLatency : public Case {
 };
 
 std::vector<std::string> allocators(Profile, const DeviceFacts& facts) {
-  return backend_of(facts).allocators;
+  if (is_gpu(facts)) return {"direct", "pool"};
+  return {"direct", "mapped", "pool"};
 }
 
 /// 256 B, the smallest block of most pools, to 1 GiB.

@@ -8,6 +8,7 @@
 #include "harness/core/trace_state.h"
 #include "harness/core/verdict.h"
 #include "harness/core/vocabulary.h"
+#include "harness/device/allocator.h"
 #include "harness/measure/benchmark.h"
 #include "harness/measure/telemetry.h"
 #include "harness/summary/csv.h"
@@ -130,6 +131,10 @@ Json describe_tables() {
   for (const EnvironmentVariable& variable : environment_variables()) {
     all["environment_variables"].push_back(
         {{"key", variable.name}, {"use", name_of(variable.use)}, {"meaning", variable.meaning}});
+  }
+  for (const AllocatorKindInfo& kind : allocator_kinds()) {
+    all["allocators"].push_back(
+        {{"key", kind.name}, {"on_gpu", kind.on_gpu}, {"on_host", kind.on_host}});
   }
   for (const Benchmark& benchmark : all_benchmarks())
     all["benchmarks"].push_back(described(benchmark));

@@ -126,6 +126,10 @@ struct LaunchDescription {
   Distribution first_handle_ns;  // a library's first handle
 };
 
+/// Memory of cuMemAllocManaged: whether there is any, and whether the host may use it while the
+/// device works, which it may not under Windows and WSL.
+enum class ManagedMemory { none, exclusive, concurrent };
+
 struct DeviceDescription {
   std::string name;
   std::string uuid;  // GPU-8-4-4-4-12, lower case
@@ -140,6 +144,8 @@ struct DeviceDescription {
   int memory_bus_bits = 0;
   int l2_bytes = 0;
   bool memory_pools = true;
+  bool virtual_memory = true;
+  ManagedMemory managed_memory = ManagedMemory::concurrent;
   Distribution init_ns, context_ns, call_ns, launch_ns, kernel_ns, kernel_gap_ns, alloc_ns, free_ns;
   double process_factor_sigma = 0;
   std::map<std::string, double> tflops;
