@@ -154,7 +154,7 @@ const std::vector<Table>& all_tables() {
       slow_samples_table(),    timelines_table(), recordings_table(),
       causes_table(),          sentences_table(), advice_table(),
       published_table(),       fit_table(),       verdicts_table(),
-      nights_table(),
+      nights_table(),          blocking_table(),
   };
   return tables;
 }

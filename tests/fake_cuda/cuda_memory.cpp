@@ -83,7 +83,10 @@ EXPORT Result cuMemFree_v2(DevicePointer pointer) {
       return can_be_freed ? block : nullptr;
     };
     if (!valid()) return kInvalidValue;
-    if (const Result code = process.wait(lock, context, context.all_ends())) return code;
+    ++context.frees_in_progress;
+    const Result waited = process.wait(lock, context, context.all_ends());
+    --context.frees_in_progress;
+    if (waited != kSuccess) return waited;
     const auto block = valid();  // another thread may have been faster
     if (!block) return kInvalidValue;
     const double end = now_ns() + context.description.free_ns(context.random);

@@ -119,7 +119,8 @@ struct LaunchDescription {
   std::optional<Ramp> ramp;
   std::optional<Placement> placement;
   LazyLoading lazy_loading = LazyLoading::at_launch;
-  bool grid_barrier = true;  // holds back who comes first
+  bool grid_barrier = true;          // holds back who comes first
+  bool free_holds_launches = false;  // while cuMemFree waits, no other thread launches
   bool lazy_memsets =
       false;  // a context's first memset loads its kernel, which waits for the device
   double global_timer_ns = 0;    // steps of the clock by which kernels wait; 0: none
