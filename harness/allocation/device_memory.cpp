@@ -58,6 +58,7 @@ class BlocksOfDevice : public Allocator {
     allocator_->release(block->second);
     blocks_.erase(block);
   }
+  void trim() override { allocator_->trim(); }
   void touch(void* address, std::size_t bytes) override { toucher_->touch(address, bytes); }
   std::string method() const override {
     return fmt::format("{}, over the direct allocator and virtual memory, of at most {} MiB",

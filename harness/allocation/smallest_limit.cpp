@@ -23,23 +23,31 @@ bool completes(const Script& script,
   return true;
 }
 
-SmallestLimit smallest_limit(const Script& script,
-                             const BlockAllocatorInfo& allocator,
-                             std::uint64_t step_bytes) {
+SmallestLimit smallest_limit(const Script& script, const BlockAllocatorInfo& allocator) {
+  return smallest_limit([&](std::uint64_t limit) { return completes(script, allocator, limit); },
+                        kLargestLimit,
+                        kSimulatedStep,
+                        2 * kLargestLimit);
+}
+
+SmallestLimit smallest_limit(const std::function<bool(std::uint64_t limit_bytes)>& completes,
+                             std::uint64_t largest,
+                             std::uint64_t step_bytes,
+                             std::uint64_t most) {
   SmallestLimit result;
-  if (!completes(script, allocator, kLargestLimit)) return result;
-  std::uint64_t fails = 0, enough = kLargestLimit;
+  if (!completes(largest)) return result;
+  std::uint64_t fails = 0, enough = largest;
   while (enough - fails > step_bytes) {
     stop_if_asked();
-    const std::uint64_t middle = fails + (enough - fails) / 2;
-    (completes(script, allocator, middle) ? enough : fails) = middle;
+    const std::uint64_t middle = fails + (enough - fails) / 2 / step_bytes * step_bytes;
+    (completes(middle) ? enough : fails) = middle;
   }
   result.bytes = enough;
   constexpr std::uint64_t kTries = 64;
   for (std::uint64_t i = kTries; i > 0 && !result.fails_again_at; --i) {
     stop_if_asked();
     const std::uint64_t limit = (enough + enough * i / kTries) / step_bytes * step_bytes;
-    if (limit > enough && !completes(script, allocator, limit)) result.fails_again_at = limit;
+    if (limit > enough && limit <= most && !completes(limit)) result.fails_again_at = limit;
   }
   return result;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 
 #include "harness/allocation/block_allocator.h"
@@ -19,7 +20,7 @@ bool completes(const Script& script,
                std::uint64_t limit_bytes);
 
 struct SmallestLimit {
-  /// A limit from which the script completes: `step_bytes` less, and it does not. Nothing if it
+  /// A limit from which the script completes: one step less, and it does not. Nothing if it
   /// does not complete with kLargestLimit.
   std::optional<std::uint64_t> bytes;
   /// More memory does not always help, since regions double and rests are not split off: the
@@ -27,9 +28,14 @@ struct SmallestLimit {
   std::optional<std::uint64_t> fails_again_at;
 };
 
-/// By bisection of [0, kLargestLimit] in steps of `step_bytes`, a power of two.
-SmallestLimit smallest_limit(const Script& script,
-                             const BlockAllocatorInfo& allocator,
-                             std::uint64_t step_bytes = kSimulatedStep);
+/// By bisection of [0, kLargestLimit] in steps of 256 B.
+SmallestLimit smallest_limit(const Script& script, const BlockAllocatorInfo& allocator);
+
+/// By bisection of [0, `largest`], a multiple of `step_bytes`, of whatever `completes` says. It is
+/// not asked for more than `most`.
+SmallestLimit smallest_limit(const std::function<bool(std::uint64_t limit_bytes)>& completes,
+                             std::uint64_t largest,
+                             std::uint64_t step_bytes,
+                             std::uint64_t most);
 
 }  // namespace launchgap::allocation

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "harness/allocation/allocator_result.h"
+#include "harness/allocation/play_over.h"
 #include "harness/allocation/script.h"
 #include "harness/allocation/session_trace.h"
 #include "harness/cli/command.h"
@@ -16,9 +17,12 @@
 #include "harness/core/text.h"
 #include "harness/core/utc.h"
 #include "harness/core/version.h"
+#include "harness/device/backend.h"
 #include "harness/record/records.h"
 #include "harness/record/session_record.h"
 #include "harness/record/writer.h"
+#include "harness/run/device_lock.h"
+#include "harness/run/devices.h"
 #include "harness/summary/replay_answers.h"
 
 namespace launchgap::cli {
@@ -39,8 +43,8 @@ struct ReplayCommand {
   std::string inject;
 };
 
-std::uint64_t limit_of(const ReplayCommand& command) {
-  if (command.limit.empty()) return kLargestLimit;
+std::optional<std::uint64_t> limit_of(const ReplayCommand& command) {
+  if (command.limit.empty()) return std::nullopt;
   const auto bytes = bytes_of_text(command.limit);
   if (!bytes || *bytes == 0 || *bytes > kMostBytes)
     throw UsageError(
@@ -144,27 +148,6 @@ std::string result_table(const Played& played, bool c_min) {
   return table(rows);
 }
 
-/// The trace as an epoch of work, again and again.
-void play_creep(const Script& script,
-                const BlockAllocatorInfo& info,
-                std::uint64_t limit,
-                const ReplayCommand& command,
-                AllocatorResult& result) {
-  SimulatedMemory memory(limit);
-  BlockPlayer player(memory, info, limit);
-  result.epochs = play_epochs(
-      script,
-      player,
-      command.epochs,
-      command.inject.empty() ? Injection{} : parse_injection(command.inject),
-      [&] { return memory.taken_bytes(); },
-      [&](std::uint64_t bytes) {
-        if (memory.take(bytes) == 0)
-          throw Error("there is no memory left to inject growth of the context");
-      });
-  result.creep = classify_creep(result.epochs);
-}
-
 std::string creep_table(const Played& played) {
   std::vector<std::vector<std::string>> rows = {{"allocator",
                                                  "creep",
@@ -250,29 +233,69 @@ void keep(const ReplayRecord& record, const ReplayCommand& command) {
   offer_page(sessions, folder);
 }
 
-ExitCode replay_trace(const ReplayCommand& command) {
-  if (command.over != "sim") throw UsageError("--over has sim");
-  std::vector<const BlockAllocatorInfo*> allocators;
-  if (command.allocators.empty()) {
-    for (const BlockAllocatorInfo& info : block_allocators()) allocators.push_back(&info);
+/// "sim", or the one device that the user names, locked and open.
+PlayOver open_memory(const std::string& over, std::optional<DeviceLock>& lock) {
+  if (over == "sim") return PlayOver();
+  constexpr double kProbe_s = 30;
+  const std::vector<DeviceFacts> devices = select_devices(find_devices(kProbe_s), over);
+  if (devices.size() != 1)
+    throw UsageError(fmt::format(
+        "--over is one device, and '{}' names {}", printable(over, 60), devices.size()));
+  const DeviceFacts& device = devices.front();
+  if (!device.usable) throw Error(fmt::format("{}: {}", device.name, device.reason));
+  lock.emplace(device.uuid);
+  return PlayOver(open_device(device.backend, device.uuid));
+}
+
+/// All that is asked of one allocator.
+AllocatorResult play(const ReplayCommand& command,
+                     const PlayOver& over,
+                     const std::string& name,
+                     std::uint64_t limit,
+                     Trace& trace,
+                     const Script* script,
+                     const TraceFacts& facts) {
+  AllocatorResult result;
+  result.name = name;
+  result.limit_bytes = limit;
+  ReplayOptions options;
+  options.paced = command.paced;
+  result.replay = replay(trace, facts, over.stage(name, limit)->player(), options);
+  if (command.c_min) result.smallest = over.smallest_limit(*script, name);
+  if (command.epochs > 0) {
+    const std::unique_ptr<Stage> stage = over.stage(name, limit);
+    result.epochs = play_epochs(
+        *script,
+        stage->player(),
+        command.epochs,
+        command.inject.empty() ? Injection{} : parse_injection(command.inject),
+        [&] { return stage->used_bytes(); },
+        [&](std::uint64_t bytes) { stage->take_beside(bytes); });
+    result.creep = classify_creep(result.epochs);
   }
-  for (const std::string& name : command.allocators)
-    allocators.push_back(&block_allocator_named(name));
-  if (!command.events.empty() && allocators.size() != 1)
-    throw UsageError("--events is of one allocator: name one with --allocator");
+  return result;
+}
+
+/// What cannot be, before anything is opened.
+void check(const ReplayCommand& command) {
+  if (!command.events.empty() && (command.over != "sim" || command.allocators.size() != 1))
+    throw UsageError("--events is of one allocator over sim: name one with --allocator");
   if (!command.inject.empty()) {
     if (command.epochs == 0) throw UsageError("--inject is for --epochs");
     parse_injection(command.inject);
   }
-  const std::uint64_t limit = limit_of(command);
   if (!command.json.empty()) check_output_place(command.json);
+}
+
+ExitCode replay_trace(const ReplayCommand& command) {
+  check(command);
+  const std::optional<std::uint64_t> asked_limit = limit_of(command);
   const SignalWatch watch;
   const std::unique_ptr<Trace> trace = open_trace(command.trace, command.run);
   Played played;
   played.trace = fs::path(command.trace).filename().string();
   if (played.trace.empty())
     played.trace = fs::path(command.trace).parent_path().filename().string();
-  played.over = command.over;
   played.paced = command.paced;
   played.injected = command.inject;
   played.facts = facts_of(*trace, command.device);
@@ -283,21 +306,31 @@ ExitCode replay_trace(const ReplayCommand& command) {
                             command.trace,
                             command.device ? fmt::format(" on device {}", *command.device) : ""));
   say_of(played);
+  std::optional<DeviceLock> lock;
+  const PlayOver over = open_memory(command.over, lock);
+  played.over = over.name();
+  const std::uint64_t limit = asked_limit.value_or(over.largest_limit());
+  if (!over.simulated() && limit > over.largest_limit())
+    throw UsageError(
+        fmt::format("{} has {} to give, of which the last 5 % are left alone: --limit {} is more",
+                    over.name(),
+                    memory_text(over.largest_limit()),
+                    command.limit));
+  const std::vector<std::string> names =
+      command.allocators.empty() ? over.allocators() : command.allocators;
   std::optional<Script> script;
   if (command.c_min || command.epochs > 0) script = script_of(*trace, played.facts.device);
-  for (const BlockAllocatorInfo* const info : allocators) {
-    AllocatorResult& result = played.allocators.emplace_back();
-    result.name = info->name;
-    result.limit_bytes = limit;
-    SimulatedMemory memory(limit);
-    BlockPlayer player(memory, *info, limit);
-    ReplayOptions options;
-    options.paced = command.paced;
-    result.replay = replay(*trace, played.facts, player, options);
-    if (command.c_min) result.smallest = smallest_limit(*script, *info);
-    if (command.epochs > 0) play_creep(*script, *info, limit, command, result);
-    if (!command.events.empty()) write_events(*trace, played.facts, *info, limit, command.events);
+  for (const std::string& name : names) {
+    try {
+      played.allocators.push_back(
+          play(command, over, name, limit, *trace, script ? &*script : nullptr, played.facts));
+    } catch (const Unsupported& why) {
+      if (!command.allocators.empty()) throw Error(fmt::format("{}: {}", name, why.what()));
+      say("{}: {}", name, why.what());
+    }
   }
+  if (!command.events.empty())
+    write_events(*trace, played.facts, block_allocator_named(names.front()), limit, command.events);
   const ReplayRecord record = record_of(played);
   answer("{}: {} allocations and {} frees, of {}; at most {} live{}\n",
          printable(played.trace, 200),
@@ -309,8 +342,10 @@ ExitCode replay_trace(const ReplayCommand& command) {
                                        : fmt::format(", {} of {} allocations at the end",
                                                      memory_text(played.facts.live_bytes_at_end),
                                                      played.facts.live_at_end));
-  answer(
-      "over simulated memory of {}\n\n{}", memory_text(limit), result_table(played, command.c_min));
+  answer("over {} of {}\n\n{}",
+         over.simulated() ? "simulated memory" : printable(over.name(), 100),
+         memory_text(limit),
+         result_table(played, command.c_min));
   if (command.epochs > 0)
     answer("\nThe trace {} times, each as an epoch that ends with nothing live{}:\n\n{}",
            command.epochs,
@@ -339,11 +374,17 @@ void add_replay(CLI::App& app, Action& action, const std::vector<std::string>& c
   command
       ->add_option("--allocator",
                    options->allocators,
-                   "Which allocators, separated by commas; without it all of launchgap's own")
+                   "Which allocators, separated by commas; without it all that there are")
       ->delimiter(',');
-  command->add_option("--over", options->over, "What gives them memory: sim, which has none")
+  command
+      ->add_option("--over",
+                   options->over,
+                   "What gives them memory: sim, which has none; host; a GPU by its index or UUID")
       ->capture_default_str();
-  command->add_option("--limit", options->limit, "The memory that there is: 24GiB (default 64GiB)");
+  command->add_option(
+      "--limit",
+      options->limit,
+      "The memory that there is: 24GiB (default 64GiB, of a device all but the last 5 %)");
   command->add_flag("--c-min", options->c_min, "Find the least memory with which each completes");
   command->add_flag(
       "--paced", options->paced, "Each call at its own time, and not as fast as can be");

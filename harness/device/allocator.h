@@ -49,6 +49,8 @@ class Allocator {
   virtual void release(void* address, std::size_t bytes) = 0;
   /// Writes the whole allocation once and waits until that is done.
   virtual void touch(void* address, std::size_t bytes) = 0;
+  /// Gives back to the device what is only kept, as far as that can be.
+  virtual void trim() {}
   virtual std::string method() const = 0;
 };
 

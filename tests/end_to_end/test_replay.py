@@ -10,7 +10,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from shipped import LAUNCHGAP, launchgap, table
+from shipped import LAUNCHGAP, NODES, launchgap, table
 
 HEAD = (
     "# gmtrace 1\n# source=synthetic sizes=requested truncated=0 devices=1\n"
@@ -238,3 +238,56 @@ def test_a_damaged_replay_is_named(generate, tmp_path, text):
     (session / "replays" / "002.json").write_text(text, encoding="utf-8")
     done = launchgap("report", session)
     assert done.returncode == 3 and "002.json" in done.stderr
+
+
+# --- over real memory ---
+
+GPU = NODES / "one_a100.json"
+
+
+@pytest.mark.parametrize("allocator", ["direct", "bfc", "bfc_vmm", "caching", "caching_expandable"])
+def test_over_the_host_as_over_no_memory(generate, tmp_path, allocator):
+    trace = generate("batches/first:2/last:4/layers:3")
+    out = tmp_path / "host.json"
+    done = launchgap("replay", trace, "--over", "host", "--limit", "1GiB", "--allocator", allocator, "--json", out)
+    assert done.returncode == 0, done.stderr
+    document = json.loads(out.read_text(encoding="utf-8"))
+    (one,) = document["allocators"]
+    assert one["completed"] and one["operations"] == 36 and document["over"] != "sim"
+    if allocator != "direct":  # whatever gives memory, an allocator does the same with it
+        launchgap("replay", trace, "--limit", "1GiB", "--allocator", allocator, "--json", out)
+        (simulated,) = json.loads(out.read_text(encoding="utf-8"))["allocators"]
+        assert one["reserved_peak_bytes"] == simulated["reserved_peak_bytes"]
+        assert [m["largest_free_bytes"] for m in one["moments"]] == [m["largest_free_bytes"] for m in simulated["moments"]]
+
+
+def test_over_a_gpu(generate, tmp_path):
+    trace, out = generate("batches/first:2/last:4/layers:3"), tmp_path / "gpu.json"
+    done = launchgap("replay", trace, "--over", "0", "--limit", "2GiB", "--c-min", "--json", out, node=GPU)
+    assert done.returncode == 0, done.stderr
+    found = {one["name"]: one for one in json.loads(out.read_text(encoding="utf-8"))["allocators"]}
+    assert {"direct", "pool", "pool_own", "vmm", *ALLOCATORS} <= set(found)
+    assert all(one["completed"] for one in found.values())
+    assert found["caching"]["c_min_bytes"] % (2 * MIB) == 0 and found["direct"]["c_min_bytes"] is None
+
+
+def test_the_last_of_a_gpus_memory_is_left_alone(generate):
+    trace = generate("thrash/cycles:3")
+    done = launchgap("replay", trace, "--over", "0", "--limit", "500GiB", node=GPU)
+    assert done.returncode == 2 and "of which the last 5 % are left alone" in done.stderr
+
+
+def test_memory_that_is_taken_beside_an_allocator_is_told_on_a_gpu(generate, tmp_path):
+    trace, out = generate("thrash/cycles:2/bytes:1048576"), tmp_path / "gpu.json"
+    options = ["--epochs", 30, "--inject", "context=1MiB/epoch", "--allocator", "caching", "--json", out]
+    done = launchgap("replay", trace, "--over", "0", *options, node=GPU)
+    assert done.returncode == 0, done.stderr
+    (one,) = json.loads(out.read_text(encoding="utf-8"))["allocators"]
+    assert one["creep"]["kind"] == "context_growth"
+
+
+@pytest.mark.parametrize("over, code", [("7", 2), ("gpu", 77), ("GPU-none", 2), ("", 2)])
+def test_a_device_that_is_not_there(generate, over, code):
+    done = launchgap("replay", generate("thrash/cycles:3"), "--over", over)
+    assert done.returncode == code, done.stderr
+    assert done.stderr.count("\n") <= 2

@@ -59,6 +59,7 @@ class PoolAllocator : public StreamAllocator {
       throw Unsupported("the driver has no memory pools for this GPU (they came with CUDA 11.2)");
     }
   }
+  void trim() override { empty(); }
   void release(void* address, std::size_t) override {
     CHECK_CUDA(driver_, cuMemFreeAsync(as_device(address), stream_.handle));
   }
