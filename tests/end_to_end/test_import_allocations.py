@@ -296,6 +296,17 @@ def test_what_launchgap_traced_is_exported_too(node, tmp_path):
     assert done.returncode == 0 and "allocations and" in done.stdout + done.stderr, done.stderr
 
 
+def test_a_problem_of_minimalloc_has_room_where_a_block_ends(imported, tmp_path):
+    file = tmp_path / "A.csv"
+    file.write_text("id,lower,upper,size\nb1,0,3,4096\nb2,3,9,4096\nb3,0,9,256\n", encoding="utf-8")
+    session = imported(file, "--no-report")
+    assert trace_of(session, 0, tmp_path)["peak_live_bytes"] == 4096 + 256
+    for line, says in (("b,3,3,1", "it ends before it begins"), ("b,-1,3,1", "it has no lower"), ("b,1,3,0", "a size")):
+        file.write_text(f"id,lower,upper,size\n{line}\n", encoding="utf-8")
+        done = launchgap("import", file, "-o", tmp_path / "bad")
+        assert done.returncode == 3 and "line 2: " in done.stderr and says in done.stderr, done.stderr
+
+
 def test_a_gmtrace_is_named(tmp_path):
     file = tmp_path / "x.csv"
     assert launchgap("generate", "checkerboard/blocks:8", "-o", file).returncode == 0

@@ -106,6 +106,7 @@ def main(form: str, folder: pathlib.Path) -> None:
         (folder / "seed-adaptor").write_text(RMM)
         (folder / "seed-colons").write_text(RMM.replace(".", ":"))
         (folder / "seed-2019").write_text(RMM_2019)
+        (folder / "seed-minimalloc").write_text("id,lower,upper,size\nb1,0,3,4\nb2,3,9,4\n")
         return
     path = folder / "seed-sqlite"
     path.unlink(missing_ok=True)
