@@ -49,6 +49,7 @@ Recording read_minimalloc(const std::filesystem::path& file) {
   Process& process = recording.processes.emplace_back();
   process.thread("not recorded");
   TextLines lines(file, kLongestLine);
+  lines.limit_unpacking(kMostUnpacking);
   std::string_view line;
   lines.next(line);
   std::uint64_t address = 0;  // a number for each block

@@ -200,6 +200,12 @@ def hostile(path: Path) -> dict[str, tuple[bytes, str]]:
         "set": (pickle.dumps({1, 2}), "it has a set (EMPTY_SET at byte"),
         "class": (pickle.dumps(Path("x")), "it names a function or class (pathlib"),
         "memo bomb": (bomb, "segments[0] is no dict"),
+        "one event 10^6 times": (
+            b"\x80\x04}(\x8c\x08segments]\x8c\x0ddevice_traces](](}(\x8c\x06action\x8c\x05alloc\x8c\x04addrK\x01\x8c\x04sizeK\x01uq\x00"
+            + b"h\x00" * 10**6
+            + b"eeu.",
+            "is more than the bytes of the file have room for",
+        ),
         "itself": (b"\x80\x04]\x94h\x00a.", "segments[0] is no dict"),
         "a text of 10^9 bytes": (b"\x80\x04X" + (10**9).to_bytes(4, "little") + b"abc.", "a text of 1000000000 bytes"),
         "a text of 2^62 bytes": (b"\x80\x04\x8d" + (2**62).to_bytes(8, "little") + b"abc.", "a text of 4611686018427387904"),
@@ -250,6 +256,14 @@ def test_no_part_of_a_snapshot_is_one(tmp_path):
         file.write_bytes(data[:size])
         done = launchgap("import", file, "-o", tmp_path / "session")
         assert done.returncode == 3 and f"it ends too early, at byte {size}" in done.stderr, (size, done.stderr)
+
+
+def test_a_log_of_rmm_that_unpacks_to_gigabytes_is_refused(tmp_path):
+    file = tmp_path / "rmm.csv"
+    line = b"1,00:00:00.000000,allocate,0x10,1,0\n"
+    file.write_bytes(gzip.compress(b"Thread,Time,Action,Pointer,Size,Stream\n" + line * 10**7))
+    done = launchgap("import", file, "-o", tmp_path / "session")
+    assert done.returncode == 3 and "unpacks to more than 100 times its size (at byte" in done.stderr, done.stderr
 
 
 @pytest.mark.parametrize(
