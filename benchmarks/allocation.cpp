@@ -1,35 +1,24 @@
 // What getting memory costs, call by call, and what its first use costs.
 #include <memory>
+#include <set>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "benchmarks/allocating.h"
 #include "harness/core/errors.h"
-#include "harness/device/allocator.h"
-#include "harness/measure/benchmark.h"
 
 namespace launchgap {
 namespace {
 
-AllocatorKind allocator_kind(const std::string& name) {
-  if (name == "direct") return AllocatorKind::direct;
-  if (name == "mapped") return AllocatorKind::mapped;
-  if (name == "pool") return AllocatorKind::pool;
-  throw Error("there is no allocator '" + name + "'");
-}
+constexpr std::uint64_t kMib = std::uint64_t{1} << 20;
 
 class AllocationLatency : public Case {
  public:
   explicit AllocationLatency(const CaseContext& context)
       : stream_(context.device.create_stream()),
-        allocator_(
-            context.device.allocator(*stream_, allocator_kind(context.name.at("allocator")))),
-        bytes_(static_cast<std::size_t>(context.name.number("bytes"))) {
-    const std::uint64_t free = context.device.free_memory_bytes();
-    if (bytes_ > free / 4) {
-      throw Unsupported(fmt::format(
-          "{} MiB are more than a quarter of the {} MiB that are free", bytes_ >> 20, free >> 20));
-    }
+        bytes_(static_cast<std::size_t>(context.name.number("bytes"))),
+        allocator_(allocator_of_case(context, *stream_, bytes_, 1)) {
     verify_two_blocks();
     for (int i = 0; i < 10; ++i) {
       void* const address = allocator_->allocate(bytes_);
@@ -69,12 +58,37 @@ class AllocationLatency : public Case {
   }
 
   std::unique_ptr<Stream> stream_;
-  std::unique_ptr<Allocator> allocator_;
   std::size_t bytes_;
+  std::unique_ptr<Allocator> allocator_;
 };
 
-std::vector<std::string> allocators(Profile, const DeviceFacts& facts) {
-  return backend_of(facts).allocators;
+/// Those whose calls a trace can tell, which are all that the quick profile has.
+bool is_of_first_three(const std::string& allocator) {
+  return allocator == "direct" || allocator == "mapped" || allocator == "pool";
+}
+
+std::vector<std::string> allocators(Profile profile, const DeviceFacts& facts) {
+  std::vector<std::string> names = all_allocators(profile, facts);
+  if (profile == Profile::quick)
+    std::erase_if(names, [](const std::string& name) { return !is_of_first_three(name); });
+  return names;
+}
+
+/// Around the steps of drivers and frameworks: 2^n and 2^n + 1; 512 B, 1, 2, 10 and 20 MiB, a byte
+/// less and a byte more.
+std::vector<std::string> sizes_around_steps() {
+  std::set<std::uint64_t> sizes;
+  for (int n = 8; n <= 28; n += 2) {
+    sizes.insert(std::uint64_t{1} << n);
+    sizes.insert((std::uint64_t{1} << n) + 1);
+  }
+  for (const std::uint64_t step : {std::uint64_t{512}, kMib, 2 * kMib, 10 * kMib, 20 * kMib}) {
+    for (const std::uint64_t size : {step - 1, step, step + 1}) sizes.insert(size);
+  }
+  for (int n : {21, 22, 23, 25, 27, 30}) sizes.insert(std::uint64_t{1} << n);
+  std::vector<std::string> texts;
+  for (const std::uint64_t size : sizes) texts.push_back(std::to_string(size));
+  return texts;
 }
 
 /// 256 B, the smallest block of most pools, to 1 GiB.
@@ -93,22 +107,7 @@ std::vector<std::string> sizes(Profile profile, const DeviceFacts&) {
               "268435456",
               "1073741824"};
     case Profile::full:
-      return {"256",
-              "1024",
-              "4096",
-              "16384",
-              "65536",
-              "262144",
-              "1048576",
-              "2097152",
-              "4194304",
-              "8388608",
-              "16777216",
-              "33554432",
-              "67108864",
-              "134217728",
-              "268435456",
-              "1073741824"};
+      return sizes_around_steps();
   }
   return {};
 }
@@ -116,28 +115,8 @@ std::vector<std::string> sizes(Profile profile, const DeviceFacts&) {
 const Registration allocation_latency =
     benchmark("allocation/latency")
         .asks("What does one allocation cost, its first use, and giving it back?")
-        .axis("allocator", "the call that allocates, or what it allocates from", allocators)
+        .axis("allocator", kAllocatorMeaning, allocators)
         .axis("bytes", "size of the allocation", sizes)
-        .brings({"call_ns",
-                 "ns",
-                 Direction::lower_is_better,
-                 "host_clock",
-                 "Time inside one allocation call.",
-                 "the first use of the memory"})
-        .brings({"first_touch_ns",
-                 "ns",
-                 Direction::lower_is_better,
-                 "host_clock",
-                 "Writing the whole new allocation once and waiting for it: where memory is only "
-                 "promised by the call, this is where it is paid for. A GPU's is there already, "
-                 "so on a GPU it is the launch of a memset, its work and its wait.",
-                 "the allocation call"})
-        .brings({"free_ns",
-                 "ns",
-                 Direction::lower_is_better,
-                 "host_clock",
-                 "Time inside the call that gives the allocation back.",
-                 "work that an asynchronous release leaves for later"})
         .metrics({"call_ns", "first_touch_ns", "free_ns"})
         .headline({7, "allocate 1 MiB", "allocator:direct/bytes:1048576", "call_ns"})
         .samples([](Profile profile, const CaseName& name) {
@@ -153,7 +132,12 @@ const Registration allocation_latency =
                                         backend_of(facts).expected.allocated_bytes_per_s;
           return 0.02 + one * (sampling.blocks * sampling.samples + 12);
         })
+        .only([](Profile, const DeviceFacts&, const CaseName& name) {
+          return static_cast<std::uint64_t>(name.number("bytes")) <=
+                 allocation::most_bytes_of(name.at("allocator"));
+        })
         .one_device_at_a_time()
+        .traced_where([](const CaseName& name) { return is_of_first_three(name.at("allocator")); })
         .traced_as(TracedAs::allocation)
         .makes<AllocationLatency>();
 

@@ -34,7 +34,7 @@ Trend trend_of(std::span<const double> values) {
   return trend;
 }
 
-constexpr std::uint64_t kCrumb = 64 * 1024;  // of what a pin is paid with
+constexpr std::uint64_t kCrumb = std::uint64_t{64} * 1024;  // of what a pin is paid with
 
 struct WhatName {
   Injection::What what;

@@ -94,6 +94,12 @@ class LibraryError : public Error {
   bool sticky_;
 };
 
+/// A device or the host has not so much memory to give.
+class OutOfMemory : public LibraryError {
+ public:
+  using LibraryError::LibraryError;
+};
+
 /// "what: No such file or directory", from errno.
 std::string with_errno(const std::string& what);
 

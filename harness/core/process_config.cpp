@@ -16,6 +16,8 @@ constexpr std::string_view kWaits[] = {"spin", "yield", "block"};
 constexpr std::string_view kLoadings[] =
     {"none", "lazy", "eager", "jit_uncached", "jit_warming", "jit_cached"};
 
+constexpr std::string_view kNameCharacters = "abcdefghijklmnopqrstuvwxyz0123456789_";
+
 template <class Value, std::size_t count>
 std::optional<Value> named(std::string_view name, const std::string_view (&names)[count]) {
   for (std::size_t i = 0; i < count; ++i) {
@@ -64,6 +66,9 @@ void ProcessConfig::take(std::string_view setting) {
     take_as(observer_, kLevels);
     is_observer_ = true;
   }
+  // Which ones there are, only those know that have them.
+  if (name == "allocator")
+    known = !value.empty() && value.find_first_not_of(kNameCharacters) == std::string_view::npos;
   if (!known && unknown_.empty()) unknown_ = setting;
 }
 

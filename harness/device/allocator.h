@@ -2,26 +2,58 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 
 namespace launchgap {
 
-/// Ways to get memory.
+class Device;
+
+/// Ways to get memory, in the order of allocator_kinds().
 enum class AllocatorKind {
-  direct,  // one call to the system or driver each: malloc, cuMemAlloc
-  mapped,  // pages mapped for each allocation: mmap
-  pool,    // from memory kept by the process: std::pmr pool, cuMemAllocAsync
+  direct,
+  mapped,
+  pool,
+  pool_t0,
+  pool_own,
+  vmm,
+  vmm_expand,
+  host_pinned,
+  host_register,
+  managed,
 };
+
+struct AllocatorKindInfo {
+  AllocatorKind kind;
+  std::string_view name;                         // of the axis `allocator`
+  std::string_view on_gpu;                       // which calls; empty: GPUs have none
+  std::string_view on_host;                      // the same
+  std::uint64_t most_bytes = ~std::uint64_t{0};  // of one block, for what must stay small
+};
+
+/// All of them, each where its kind says.
+std::span<const AllocatorKindInfo> allocator_kinds();
+const AllocatorKindInfo& info_of(AllocatorKind kind);
+/// None if there is no such name.
+std::optional<AllocatorKind> allocator_kind_named(std::string_view name);
 
 /// One way to get memory. `allocate` and `release` are the timed calls and do nothing else.
 class Allocator {
  public:
   virtual ~Allocator() = default;
   virtual void* allocate(std::size_t bytes) = 0;
+  /// Nothing uses the block any more; of a pool's, work on its own stream may.
   virtual void release(void* address, std::size_t bytes) = 0;
   /// Writes the whole allocation once and waits until that is done.
   virtual void touch(void* address, std::size_t bytes) = 0;
   virtual std::string method() const = 0;
 };
+
+/// How much of what is free now may be taken: never the last 5 % of a device's memory, which others
+/// and the driver itself need.
+std::uint64_t allocatable_bytes(Device& device);
 
 }  // namespace launchgap

@@ -79,7 +79,6 @@ struct Backend {
   RecordedBy recorded_by = RecordedBy::cupti;
   double warm_up_s = 0;  // how long it works until its clock is up
   std::vector<std::string> matmul_types, convolution_types;  // of the axis `type`
-  std::vector<std::string> allocators;                       // of the axis `allocator`
   ExpectedSpeed expected;
   /// Why it cannot, for the reader of a case; empty where it can.
   std::array<std::string_view, kCanCount> why_not;

@@ -30,6 +30,7 @@ class ExecutableGraph;
 class Graph;
 class Matmul;
 class NullLauncher;
+class VirtualMemory;
 struct ConvolutionShape;
 struct MatmulShape;
 enum class AllocatorKind;
@@ -149,6 +150,7 @@ class Device {
   virtual std::unique_ptr<Convolution> convolution(Stream& stream,
                                                    const ConvolutionShape& shape) = 0;
   virtual std::unique_ptr<Allocator> allocator(Stream& stream, AllocatorKind kind) = 0;
+  virtual std::unique_ptr<VirtualMemory> virtual_memory() = 0;
 
  private:
   CpuList cpus_ = allowed_cpus();

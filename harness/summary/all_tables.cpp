@@ -8,6 +8,7 @@
 #include "harness/core/trace_state.h"
 #include "harness/core/verdict.h"
 #include "harness/core/vocabulary.h"
+#include "harness/device/allocator.h"
 #include "harness/measure/benchmark.h"
 #include "harness/measure/telemetry.h"
 #include "harness/summary/csv.h"
@@ -131,6 +132,10 @@ Json describe_tables() {
     all["environment_variables"].push_back(
         {{"key", variable.name}, {"use", name_of(variable.use)}, {"meaning", variable.meaning}});
   }
+  for (const AllocatorKindInfo& kind : allocator_kinds()) {
+    all["allocators"].push_back(
+        {{"key", kind.name}, {"on_gpu", kind.on_gpu}, {"on_host", kind.on_host}});
+  }
   for (const Benchmark& benchmark : all_benchmarks())
     all["benchmarks"].push_back(described(benchmark));
   for (const Word& word : all_words())
@@ -150,7 +155,7 @@ const std::vector<Table>& all_tables() {
       causes_table(),          sentences_table(),     advice_table(),
       published_table(),       fit_table(),           verdicts_table(),
       nights_table(),          replays_table(),       replay_answers_table(),
-      replay_moments_table(),  replay_epochs_table(),
+      replay_moments_table(),  replay_epochs_table(), blocking_table(),
   };
   return tables;
 }

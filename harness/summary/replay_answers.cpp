@@ -55,8 +55,9 @@ void say_least(const ReplayRecord& record, std::vector<std::string>& lines) {
     if (one.c_min_bytes) known.push_back(&one);
   }
   if (known.size() < 2) return;
-  const auto [least, most] =
-      std::ranges::minmax(known, {}, [](const AllocatorRecord* one) { return *one->c_min_bytes; });
+  const auto needs = [](const AllocatorRecord* one) { return *one->c_min_bytes; };
+  const AllocatorRecord* const least = *std::ranges::min_element(known, {}, needs);
+  const AllocatorRecord* const most = *std::ranges::max_element(known, {}, needs);
   std::string line =
       fmt::format("{} needs least: {}", least->name, memory_text(*least->c_min_bytes));
   if (least->c_min_over_peak)

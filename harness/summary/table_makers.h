@@ -53,4 +53,7 @@ Table advice_table();
 Table published_table();
 Table fit_table();
 
+// blocking_table.cpp: which calls wait for the device
+Table blocking_table();
+
 }  // namespace launchgap

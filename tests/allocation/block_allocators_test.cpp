@@ -268,7 +268,7 @@ TEST(Caching, ExpandableSegmentsTakeAGrowingBatchWithoutSlivers) {
       }
       for (const BlockId block : blocks) made.own->release(block);
     }
-    return static_cast<double>(made.reserved()) / static_cast<double>(50 * 5 * 32 * kMiB);
+    return static_cast<double>(made.reserved()) / static_cast<double>(kMiB * 50 * 5 * 32);
   };
   EXPECT_LT(reserved_after("caching_expandable"), 1.01);
   EXPECT_GT(reserved_after("caching"), 2);

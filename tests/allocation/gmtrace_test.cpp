@@ -27,7 +27,7 @@ const std::string kTruncatedHead =
 class Gmtrace : public testing::Test {
  protected:
   fs::path file(const std::string& text) const {
-    const fs::path path = folder_.path() / "x.gmtrace.csv";
+    fs::path path = folder_.path() / "x.gmtrace.csv";
     std::ofstream(path, std::ios::binary) << text;
     return path;
   }

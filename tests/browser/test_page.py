@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-KINDS = "host_only eight_gpus traced costs checked recorded beside simulated hostile killed empty gap".split()
+KINDS = "host_only eight_gpus traced costs checked recorded beside replays simulated hostile killed empty gap".split()
 PageOf = Callable[[str], Path]
 
 # Contrast as WCAG 2 defines it, of each text against the page behind it.
@@ -106,7 +106,7 @@ def test_it_is_shown_whole_and_without_complaint(browser, page_of: PageOf, kind:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("kind", ["eight_gpus", "traced", "beside", "hostile", "gap"])
+@pytest.mark.parametrize("kind", ["eight_gpus", "traced", "beside", "replays", "hostile", "gap"])
 def test_its_text_can_be_read(browser, page_of: PageOf, kind: str, scheme: str) -> None:
     with opened(browser, page_of(kind), scheme=scheme) as (page, _):
         open_details(page)
@@ -119,7 +119,7 @@ def test_its_text_can_be_read(browser, page_of: PageOf, kind: str, scheme: str) 
             assert bad == []
 
 
-@pytest.mark.parametrize("kind", ["eight_gpus", "traced", "recorded", "gap"])
+@pytest.mark.parametrize("kind", ["eight_gpus", "traced", "recorded", "replays", "gap"])
 def test_text_in_figures_is_large_enough_on_a_phone(browser, page_of: PageOf, kind: str) -> None:
     with opened(browser, page_of(kind), 390) as (page, _):
         sizes = page.evaluate(
@@ -130,7 +130,7 @@ def test_text_in_figures_is_large_enough_on_a_phone(browser, page_of: PageOf, ki
         assert min(sizes) >= 9
 
 
-@pytest.mark.parametrize("kind", ["eight_gpus", "traced", "recorded"])
+@pytest.mark.parametrize("kind", ["eight_gpus", "traced", "recorded", "replays"])
 def test_texts_of_a_figure_do_not_lie_on_each_other(browser, page_of: PageOf, kind: str) -> None:
     with opened(browser, page_of(kind), 390) as (page, _):
         clashes = page.evaluate("""

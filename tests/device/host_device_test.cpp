@@ -13,6 +13,7 @@
 #include "harness/device/matmul.h"
 #include "harness/device/null_launcher.h"
 #include "harness/device/shared_library.h"
+#include "harness/device/virtual_memory.h"
 
 namespace launchgap {
 namespace {
@@ -39,11 +40,60 @@ TEST(HostDevice, EventsTellTheTimeOfTheWorkBetweenThem) {
   EXPECT_GT(device->elapsed_ns(*begin, *end), 1e5);
 }
 
+TEST(HostDevice, MapsAndUnmapsPages) {
+  const auto device = open_device("host", "host");
+  const auto memory = device->virtual_memory();
+  const std::size_t page = memory->granularity();
+  auto* const range = static_cast<char*>(memory->reserve(4 * page));
+  memory->map(range + page, 2 * page);
+  std::memset(range + page, 1, 2 * page);
+  memory->unmap(range + page, page);
+  EXPECT_EQ(range[2 * page], 1);
+  memory->map(range + page, page);
+  EXPECT_EQ(range[page], 0) << "pages that were given back are new ones";
+  EXPECT_THROW(memory->map(range + 1, page), Error);
+  EXPECT_THROW(memory->map(range, page - 1), Error);
+  memory->unmap(range + page, 2 * page);
+  memory->unreserve(range, 4 * page);
+}
+
+TEST(HostDevice, WhatItDoesNotHaveIsUnsupported) {
+  const auto device = open_device("host", "host");
+  const auto stream = device->create_stream();
+  for (const AllocatorKindInfo& info : allocator_kinds()) {
+    if (info.on_host.empty()) {
+      EXPECT_THROW(device->allocator(*stream, info.kind), Unsupported) << info.name;
+    }
+  }
+}
+
+/// What is given back is used again only once all behind it is given back too.
+TEST(HostDevice, AnExpandingAllocatorReusesItsEnd) {
+  const auto device = open_device("host", "host");
+  const auto stream = device->create_stream();
+  const auto allocator = device->allocator(*stream, AllocatorKind::vmm_expand);
+  constexpr std::size_t kBytes = 1 << 20;
+  void* const first = allocator->allocate(kBytes);
+  void* const second = allocator->allocate(kBytes);
+  allocator->release(first, kBytes);
+  void* const third = allocator->allocate(kBytes);
+  EXPECT_GT(third, second);
+  EXPECT_THROW(allocator->release(first, kBytes), Error) << "twice";
+  allocator->release(third, kBytes);
+  EXPECT_EQ(allocator->allocate(kBytes), third);
+  allocator->release(third, kBytes);
+  allocator->release(second, kBytes);
+  EXPECT_EQ(allocator->allocate(kBytes), first);
+}
+
 TEST(HostDevice, EveryAllocatorGivesUsableMemory) {
   const auto device = open_device("host", "host");
   const auto stream = device->create_stream();
-  for (const AllocatorKind kind :
-       {AllocatorKind::direct, AllocatorKind::mapped, AllocatorKind::pool}) {
+  for (const AllocatorKind kind : {AllocatorKind::direct,
+                                   AllocatorKind::mapped,
+                                   AllocatorKind::pool,
+                                   AllocatorKind::vmm,
+                                   AllocatorKind::vmm_expand}) {
     const auto allocator = device->allocator(*stream, kind);
     for (const std::size_t bytes : {std::size_t{256}, std::size_t{1} << 24}) {
       void* const address = allocator->allocate(bytes);

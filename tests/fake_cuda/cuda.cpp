@@ -66,6 +66,12 @@ int attribute_value(const DeviceDescription& device, int attribute, Result& stat
       return device.launch.least_priority != device.launch.greatest_priority ? 1 : 0;
     case kCooperativeLaunchSupported:
       return device.launch.cooperative ? 1 : 0;
+    case kManagedMemorySupported:
+      return device.managed_memory != ManagedMemory::none ? 1 : 0;
+    case kConcurrentManagedAccess:
+      return device.managed_memory == ManagedMemory::concurrent ? 1 : 0;
+    case kVirtualMemorySupported:
+      return device.virtual_memory ? 1 : 0;
     case kMemoryPoolsSupported:
       return device.memory_pools ? 1 : 0;
     default:

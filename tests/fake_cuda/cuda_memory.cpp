@@ -1,57 +1,22 @@
 // The fake driver's memory.
 #include <cstring>
+#include <unistd.h>
 
-#include "tests/fake_cuda/entry.h"
+#include "tests/fake_cuda/device_memory.h"
 #include "tests/fake_cuda/kernel_operation.h"
 
 namespace launchgap::fake {
-namespace {
-
-template <typename Body>
-Result with_pool(Call& call, MemoryPool pool, Body body) {
-  return with_process(call, [&](Process& process, Lock& lock) -> Result {
-    if (!process.initialized()) return kNotInitialized;
-    for (int ordinal = 0; ordinal < process.device_count(); ++ordinal) {
-      Context& context = *process.device(ordinal);
-      if (static_cast<const void*>(&context.pool) != pool) continue;
-      if (context.sticky != kSuccess) return context.sticky;
-      if (const Result code = process.fault(lock, Library::cuda, call.name(), &context))
-        return code;
-      return body(process, context);
-    }
-    return kInvalidValue;
-  });
+/// What is pinned is there, and not only promised.
+static std::size_t host_memory_bytes() {
+  return static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) *
+         static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 }
 
-DevicePointer address_of(const Block& block) {
-  return static_cast<DevicePointer>(block.range().begin);
-}
-
-/// Tells who listens that the call allocated or freed `block`.
-void report(Call& call, const Context& context, const Block& block, MemoryEvent event) {
-  if (call.listener() == nullptr) return;
-  event.host = block.pinned_host();
-  event.address = address_of(block);
-  event.bytes = block.requested_bytes;
-  if (block.pooled) {
-    event.pool = reinterpret_cast<std::uintptr_t>(&context.pool);
-    event.pool_threshold = context.pool.threshold;
-    event.pool_bytes = context.pool.reserved();
-    event.pool_used_bytes = context.pool.in_use();
-  }
-  call.listener()->memory(event);
-}
-
-/// Fresh device memory, accounted; null when the device or the host has no more.
 BlockPointer allocate(Process& process, Context& context, std::size_t bytes) {
   if (bytes > context.description.memory_bytes) return nullptr;
   const std::size_t rounded =
       (bytes + Block::kAlignment - 1) / Block::kAlignment * Block::kAlignment;
-  const auto fits = [&] {
-    return rounded <= context.description.memory_bytes - context.used_bytes;
-  };
-  if (!fits()) process.release_pool(context, 0);
-  if (!fits()) return nullptr;
+  if (!makes_room(process, context, rounded)) return nullptr;
   auto block = Block::create(bytes, context.index);
   if (!block) return nullptr;
   context.used_bytes += block->bytes();
@@ -59,7 +24,28 @@ BlockPointer allocate(Process& process, Context& context, std::size_t bytes) {
   return block;
 }
 
-}  // namespace
+bool makes_room(Process& process, Context& context, std::size_t bytes) {
+  const auto fits = [&] { return bytes <= context.description.memory_bytes - context.used_bytes; };
+  if (!fits()) process.release_pool(context, context.pool, 0, now_ns());
+  for (const auto& [handle, pool] : context.pools) {
+    if (!fits()) process.release_pool(context, *pool, 0, now_ns());
+  }
+  return fits();
+}
+
+void report(Call& call, const Block& block, MemoryEvent event) {
+  if (call.listener() == nullptr) return;
+  event.host = block.pinned_host();
+  event.address = address_of(block);
+  event.bytes = block.requested_bytes;
+  if (block.pool != nullptr) {
+    event.pool = reinterpret_cast<std::uintptr_t>(block.pool);
+    event.pool_threshold = block.pool->threshold;
+    event.pool_bytes = block.pool->reserved();
+    event.pool_used_bytes = block.pool->in_use();
+  }
+  call.listener()->memory(event);
+}
 
 EXPORT Result cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
   Call call("cuMemGetInfo_v2");
@@ -80,7 +66,7 @@ EXPORT Result cuMemAlloc_v2(DevicePointer* pointer, std::size_t bytes) {
     const auto block = allocate(process, context, bytes);
     if (block) {
       *pointer = address_of(*block);
-      report(call, context, *block, {.allocation = true, .place = context.place()});
+      report(call, *block, {.allocation = true, .place = context.place()});
     }
     lock.unlock();
     return call.return_at(end, block ? kSuccess : kOutOfMemory);
@@ -92,21 +78,26 @@ EXPORT Result cuMemFree_v2(DevicePointer pointer) {
   return with_context_at_rest(call, [&](Process& process, Lock& lock, Context& context) -> Result {
     const auto valid = [&] {
       const auto block = process.addresses.at(pointer);
-      return block && !block->freed && block->device() == context.index ? block : nullptr;
+      const bool can_be_freed =
+          block && !block->freed && !block->physical && block->device() == context.index;
+      return can_be_freed ? block : nullptr;
     };
     if (!valid()) return kInvalidValue;
-    if (const Result code = process.wait(lock, context, context.all_ends())) return code;
+    ++context.frees_in_progress;
+    const Result waited = process.wait(lock, context, context.all_ends());
+    --context.frees_in_progress;
+    if (waited != kSuccess) return waited;
     const auto block = valid();  // another thread may have been faster
     if (!block) return kInvalidValue;
     const double end = now_ns() + context.description.free_ns(context.random);
-    report(call, context, *block, {.place = context.place()});
+    report(call, *block, {.place = context.place()});
     context.results.freed(block->range());
     block->live = false;
-    if (block->pooled) {
+    if (block->pool != nullptr) {
       block->freed = true;
       block->freed_by = std::make_shared<Item>();
       block->freed_by->executed = true;
-      context.pool.put(block);
+      block->pool->put(block);
     } else {
       context.used_bytes -= block->bytes();
       process.addresses.erase(*block);
@@ -121,12 +112,13 @@ EXPORT Result cuMemHostAlloc(void** pointer, std::size_t bytes, unsigned flags) 
   return with_context_at_rest(call, [&](Process& process, Lock&, Context& context) -> Result {
     constexpr unsigned kKnown = 7;
     if (pointer == nullptr || bytes == 0 || (flags & ~kKnown) != 0) return kInvalidValue;
+    if (bytes > host_memory_bytes()) return kOutOfMemory;
     const auto block = Block::create(bytes, Block::kHost);
     if (!block) return kOutOfMemory;
     block->mapped = (flags & kHostAllocDeviceMap) != 0;
     process.addresses.insert(block);
     *pointer = pointer_to(address_of(*block));
-    report(call, context, *block, {.allocation = true, .place = context.place()});
+    report(call, *block, {.allocation = true, .place = context.place()});
     return kSuccess;
   });
 }
@@ -146,11 +138,60 @@ EXPORT Result cuMemFreeHost(void* pointer) {
   Call call("cuMemFreeHost");
   return with_context_at_rest(call, [&](Process& process, Lock& lock, Context& context) -> Result {
     const auto block = process.addresses.at(range_of(pointer, 1).begin);
-    if (!block || !block->pinned_host()) return kInvalidValue;
+    if (!block || !block->pinned_host() || block->registered()) return kInvalidValue;
     if (const Result code = process.wait(lock, context, context.all_ends())) return code;
-    report(call, context, *block, {.place = context.place()});
+    report(call, *block, {.place = context.place()});
     process.addresses.erase(*block);
     return kSuccess;
+  });
+}
+
+EXPORT Result cuMemHostRegister_v2(void* pointer, std::size_t bytes, unsigned flags) {
+  Call call("cuMemHostRegister_v2");
+  const double begin = call.begin_ns();
+  return with_context_at_rest(call, [&](Process& process, Lock& lock, Context& context) -> Result {
+    constexpr unsigned kKnown = 15;
+    if (pointer == nullptr || bytes == 0 || (flags & ~kKnown) != 0) return kInvalidValue;
+    const Range range = range_of(pointer, bytes);
+    // No page is registered twice, even if the ranges are apart.
+    constexpr std::uintptr_t kPage = 4096;
+    const std::uintptr_t first = range.begin / kPage * kPage,
+                         end_of_pages = (range.end() + kPage - 1) / kPage * kPage;
+    for (const auto& block : process.addresses.within({first, end_of_pages - first})) {
+      if (block->registered()) return kHostMemoryAlreadyRegistered;
+    }
+    process.addresses.insert(Block::registered(range));
+    const double end = begin + context.description.alloc_ns(context.random);
+    lock.unlock();
+    return call.return_at(end, kSuccess);
+  });
+}
+
+EXPORT Result cuMemHostUnregister(void* pointer) {
+  Call call("cuMemHostUnregister");
+  return with_context_at_rest(call, [&](Process& process, Lock& lock, Context& context) -> Result {
+    const auto block = process.addresses.at(range_of(pointer, 1).begin);
+    if (!block || !block->registered()) return kHostMemoryNotRegistered;
+    if (const Result code = process.wait(lock, context, context.all_ends())) return code;
+    process.addresses.erase(*block);
+    return kSuccess;
+  });
+}
+
+EXPORT Result cuMemAllocManaged(DevicePointer* pointer, std::size_t bytes, unsigned flags) {
+  Call call("cuMemAllocManaged");
+  const double begin = call.begin_ns();
+  return with_context_at_rest(call, [&](Process& process, Lock& lock, Context& context) -> Result {
+    if (context.description.managed_memory == ManagedMemory::none) return kNotSupported;
+    if (pointer == nullptr || bytes == 0 || flags != kAttachGlobal) return kInvalidValue;
+    const double end = begin + context.description.alloc_ns(context.random);
+    const auto block = allocate(process, context, bytes);
+    if (block) {
+      block->managed = true;
+      *pointer = address_of(*block);
+    }
+    lock.unlock();
+    return call.return_at(end, block ? kSuccess : kOutOfMemory);
   });
 }
 
@@ -207,102 +248,6 @@ EXPORT Result cuMemsetD8Async(DevicePointer to,
         }
         return process.launch(lock, context, timeline, call, late_ns, std::move(work));
       });
-}
-
-EXPORT Result cuMemAllocAsync(DevicePointer* pointer, std::size_t bytes, Stream stream) {
-  Call call("cuMemAllocAsync");
-  const double begin = call.begin_ns();
-  return with_running_stream(
-      call,
-      stream,
-      [&](Process& process, Lock& lock, Context& context, Timeline& timeline) -> Result {
-        if (!context.description.memory_pools) return kNotSupported;
-        if (pointer == nullptr || bytes == 0) return kInvalidValue;
-        constexpr double kPoolSpeedup = 20;
-        double cost_ns = context.description.alloc_ns(context.random);
-        process.look(context);
-        auto block = context.pool.take(bytes, &timeline, now_ns());
-        if (block) {
-          cost_ns /= kPoolSpeedup;
-        } else {
-          block = allocate(process, context, bytes);
-          if (block) context.pool.add_reserved(block->bytes());
-        }
-        if (block) {
-          block->requested_bytes = bytes;
-          block->pooled = true;
-          block->freed = false;
-          block->freed_by = nullptr;
-          block->live = false;
-          Item item;
-          item.ready_ns = begin;
-          item.work = [block] { block->live = true; };
-          context.push(timeline, std::move(item));
-          *pointer = address_of(*block);
-          report(call,
-                 context,
-                 *block,
-                 {.allocation = true, .async = true, .place = context.place(timeline)});
-        }
-        lock.unlock();
-        return call.return_at(begin + cost_ns, block ? kSuccess : kOutOfMemory);
-      });
-}
-
-EXPORT Result cuMemFreeAsync(DevicePointer pointer, Stream stream) {
-  Call call("cuMemFreeAsync");
-  const double begin = call.begin_ns();
-  return with_running_stream(
-      call,
-      stream,
-      [&](Process& process, Lock& lock, Context& context, Timeline& timeline) -> Result {
-        if (!context.description.memory_pools) return kNotSupported;
-        const auto block = process.addresses.at(pointer);
-        if (!block || !block->pooled || block->freed || block->device() != context.index)
-          return kInvalidValue;
-        constexpr double kPoolSpeedup = 20;
-        const double cost_ns = context.description.free_ns(context.random) / kPoolSpeedup;
-        Item item;
-        item.ready_ns = begin;
-        item.work = [&context, block] {
-          block->live = false;
-          context.results.freed(block->range());
-        };
-        report(call, context, *block, {.async = true, .place = context.place(timeline)});
-        block->freed = true;
-        block->freed_by = context.push(timeline, std::move(item));
-        context.pool.put(block);
-        lock.unlock();
-        return call.return_at(begin + cost_ns, kSuccess);
-      });
-}
-
-EXPORT Result cuDeviceGetDefaultMemPool(MemoryPool* pool, Device device) {
-  Call call("cuDeviceGetDefaultMemPool");
-  return with_device(call, device, [&](Process&, Lock&, Context& context) -> Result {
-    if (pool == nullptr) return kInvalidValue;
-    if (!context.description.memory_pools) return kNotSupported;
-    *pool = reinterpret_cast<MemoryPool>(&context.pool);
-    return kSuccess;
-  });
-}
-
-EXPORT Result cuMemPoolSetAttribute(MemoryPool pool, int attribute, void* value) {
-  Call call("cuMemPoolSetAttribute");
-  return with_pool(call, pool, [&](Process&, Context& context) -> Result {
-    if (attribute != kReleaseThreshold || value == nullptr) return kInvalidValue;
-    std::memcpy(&context.pool.threshold, value, sizeof context.pool.threshold);
-    return kSuccess;
-  });
-}
-
-EXPORT Result cuMemPoolTrimTo(MemoryPool pool, std::size_t bytes_to_keep) {
-  Call call("cuMemPoolTrimTo");
-  return with_pool(call, pool, [&](Process& process, Context& context) -> Result {
-    process.look(context);
-    process.release_pool(context, bytes_to_keep);
-    return context.sticky;
-  });
 }
 
 }  // namespace launchgap::fake

@@ -69,7 +69,22 @@ namespace launchgap::fake {
   X(cuMemFreeAsync, 600)                              \
   X(cuDeviceGetDefaultMemPool, 606)                   \
   X(cuMemPoolSetAttribute, 603)                       \
-  X(cuMemPoolTrimTo, 602)
+  X(cuMemPoolGetAttribute, 604)                       \
+  X(cuMemPoolTrimTo, 602)                             \
+  X(cuMemPoolCreate, 607)                             \
+  X(cuMemPoolDestroy, 608)                            \
+  X(cuMemAllocFromPoolAsync, 611)                     \
+  X(cuMemHostRegister_v2, 379)                        \
+  X(cuMemHostUnregister, 302)                         \
+  X(cuMemAllocManaged, 371)                           \
+  X(cuMemGetAllocationGranularity, 556)               \
+  X(cuMemAddressReserve, 547)                         \
+  X(cuMemAddressFree, 548)                            \
+  X(cuMemCreate, 549)                                 \
+  X(cuMemRelease, 550)                                \
+  X(cuMemMap, 551)                                    \
+  X(cuMemUnmap, 552)                                  \
+  X(cuMemSetAccess, 553)
 
 /// One of them; from a name that is none it does not compile.
 class DriverCall {

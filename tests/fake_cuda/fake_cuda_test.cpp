@@ -49,6 +49,14 @@ TEST_F(FakeDriver, AnswersAsTheRealOneDoes) {
     DevicePointer pointer = 0;
     return t.cu.cuMemAllocAsync(&pointer, 16, nullptr);
   };
+  const auto reserved = [](T& t) {
+    DevicePointer pointer = 0;
+    return t.cu.cuMemAddressReserve(&pointer, 2 << 20, 0, 0, 0);
+  };
+  const auto managed = [](T& t) {
+    DevicePointer pointer = 0;
+    return t.cu.cuMemAllocManaged(&pointer, 16, kAttachGlobal);
+  };
   const auto free_twice = [](T& t) {
     const auto pointer = t.memory(16);
     EXPECT_EQ(t.cu.cuMemFree_v2(pointer), kSuccess);
@@ -78,6 +86,8 @@ TEST_F(FakeDriver, AnswersAsTheRealOneDoes) {
   const Answer answers[] = {
       {"freeing twice", none, kInvalidValue, free_twice},
       {"no pools", {{"memory_pools", false}}, kNotSupported, pooled},
+      {"no virtual memory", {{"virtual_memory", false}}, kNotSupported, reserved},
+      {"no managed memory", {{"managed_memory", "none"}}, kNotSupported, managed},
       {"a kernel that is none", none, kNotFound, find("nothing")},
       {"one that PTX has not", none, kNotFound, find("launchgap_dependent")},
       {"no cooperation", {{"cooperative", false}}, kInvalidValue, with(kLaunchCooperative)},
@@ -96,6 +106,79 @@ TEST_F(FakeDriver, AnswersAsTheRealOneDoes) {
     use_device(i++);
     EXPECT_EQ(answer.call(*this), answer.expected);
   }
+}
+
+TEST_F(FakeDriver, MapsMemoryByTheRulesOfTheRealOne) {
+  start(a_node(a_device({{"memory_bytes", 64 << 20}})));
+  constexpr std::size_t kPage = std::size_t{2} << 20;
+  PhysicalMemoryProperties properties{};
+  properties.type = kPinned;
+  properties.location = {kOnDevice, 0};
+  std::size_t granularity = 0;
+  ASSERT_EQ(cu.cuMemGetAllocationGranularity(&granularity, &properties, kLeastGranularity),
+            kSuccess);
+  ASSERT_EQ(granularity, kPage);
+  const auto free_bytes = [&] {
+    std::size_t free = 0, total = 0;
+    EXPECT_EQ(cu.cuMemGetInfo_v2(&free, &total), kSuccess);
+    return free;
+  };
+  const std::size_t all = free_bytes();
+  DevicePointer range = 0;
+  EXPECT_EQ(cu.cuMemAddressReserve(&range, kPage + 1, 0, 0, 0), kInvalidValue);
+  ASSERT_EQ(cu.cuMemAddressReserve(&range, 4 * kPage, 0, 0, 0), kSuccess);
+  PhysicalMemory memory = 0, more = 0;
+  EXPECT_EQ(cu.cuMemCreate(&memory, kPage - 1, &properties, 0), kInvalidValue);
+  EXPECT_EQ(cu.cuMemCreate(&memory, 64 * kPage, &properties, 0), kOutOfMemory);
+  ASSERT_EQ(cu.cuMemCreate(&memory, kPage, &properties, 0), kSuccess);
+  EXPECT_EQ(cu.cuMemMap(range + 1, kPage, 0, memory, 0), kInvalidValue) << "not aligned";
+  EXPECT_EQ(cu.cuMemMap(range, 2 * kPage, 0, memory, 0), kInvalidValue) << "more than there is";
+  EXPECT_EQ(cu.cuMemMap(range + 4 * kPage, kPage, 0, memory, 0), kInvalidValue) << "not reserved";
+  ASSERT_EQ(cu.cuMemMap(range, kPage, 0, memory, 0), kSuccess);
+  EXPECT_EQ(cu.cuMemMap(range, kPage, 0, memory, 0), kInvalidValue) << "over what is mapped";
+  unsigned word = 0;
+  EXPECT_EQ(cu.cuMemcpyDtoH_v2(&word, range, 4), kInvalidValue) << "before cuMemSetAccess";
+  AccessDescription access = {{kOnDevice, 0}, kReadAndWrite};
+  EXPECT_EQ(cu.cuMemSetAccess(range, 2 * kPage, &access, 1), kInvalidValue) << "mapped in part";
+  ASSERT_EQ(cu.cuMemSetAccess(range, kPage, &access, 1), kSuccess);
+  EXPECT_EQ(cu.cuMemcpyDtoH_v2(&word, range, 4), kSuccess);
+  EXPECT_EQ(cu.cuMemcpyDtoH_v2(&word, range + kPage - 2, 4), kInvalidValue) << "beyond the mapping";
+  EXPECT_EQ(cu.cuMemFree_v2(range), kInvalidValue) << "is no block of cuMemAlloc";
+  EXPECT_EQ(cu.cuMemAddressFree(range, 4 * kPage), kInvalidValue) << "is mapped";
+
+  EXPECT_EQ(cu.cuMemRelease(memory), kSuccess);
+  EXPECT_EQ(cu.cuMemRelease(memory), kInvalidValue) << "twice";
+  EXPECT_EQ(free_bytes(), all - kPage) << "memory lives as long as it is mapped";
+  EXPECT_EQ(cu.cuMemUnmap(range, kPage / 2), kInvalidValue) << "a part";
+  EXPECT_EQ(cu.cuMemUnmap(range, kPage), kSuccess);
+  EXPECT_EQ(free_bytes(), all);
+  EXPECT_EQ(cu.cuMemUnmap(range, kPage), kInvalidValue) << "twice";
+  ASSERT_EQ(cu.cuMemCreate(&more, kPage, &properties, 0), kSuccess);
+  ASSERT_EQ(cu.cuMemMap(range, kPage, 0, more, 0), kSuccess);
+  EXPECT_EQ(cu.cuMemUnmap(range, kPage), kSuccess);
+  EXPECT_EQ(free_bytes(), all - kPage) << "and as long as it is not released";
+  EXPECT_EQ(cu.cuMemRelease(more), kSuccess);
+  EXPECT_EQ(free_bytes(), all);
+  EXPECT_EQ(cu.cuMemAddressFree(range, kPage), kInvalidValue) << "a part";
+  EXPECT_EQ(cu.cuMemAddressFree(range, 4 * kPage), kSuccess);
+}
+
+TEST_F(FakeDriver, AKernelWhoseMemoryIsUnmappedFails) {
+  start();
+  constexpr std::size_t kPage = std::size_t{2} << 20;
+  PhysicalMemoryProperties properties{};
+  properties.type = kPinned;
+  properties.location = {kOnDevice, 0};
+  DevicePointer range = 0;
+  PhysicalMemory memory = 0;
+  const AccessDescription access = {{kOnDevice, 0}, kReadAndWrite};
+  ASSERT_EQ(cu.cuMemAddressReserve(&range, kPage, 0, 0, 0), kSuccess);
+  ASSERT_EQ(cu.cuMemCreate(&memory, kPage, &properties, 0), kSuccess);
+  ASSERT_EQ(cu.cuMemMap(range, kPage, 0, memory, 0), kSuccess);
+  ASSERT_EQ(cu.cuMemSetAccess(range, kPage, &access, 1), kSuccess);
+  ASSERT_EQ(launch(spin, nullptr, 100'000'000ull, range), kSuccess);
+  EXPECT_EQ(cu.cuMemUnmap(range, kPage), kSuccess) << "it does not wait";
+  EXPECT_EQ(cu.cuCtxSynchronize(), kIllegalAddress);
 }
 
 TEST_F(FakeDriver, WhatCudaForbidsMakesACaptureInvalid) {

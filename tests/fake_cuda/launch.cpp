@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <string_view>
+#include <thread>
 
 #include "tests/fake_cuda/process.h"
 
@@ -71,6 +72,12 @@ double* Process::launches_free_ns(Context& context, Timeline& timeline) {
 
 Turn Process::take_turn(Lock& lock, Context& context, Timeline& timeline, double begin_ns) {
   const LaunchDescription& costs = context.description.launch;
+  while (costs.free_holds_launches && context.frees_in_progress > 0) {
+    lock.unlock();
+    std::this_thread::yield();
+    lock.lock();
+    begin_ns = std::max(begin_ns, now_ns());
+  }
   context.rise(begin_ns);
   Turn turn;
   turn.begin_ns = begin_ns;

@@ -27,22 +27,35 @@ std::shared_ptr<Block> Block::create(std::size_t bytes, int device) {
     memory = std::aligned_alloc(kAlignment, rounded);
   }
   if (memory == nullptr) return nullptr;
-  return std::shared_ptr<Block>(new Block(memory, rounded, bytes, mapping, device));
+  const Owner owner = mapping ? Owner::kernel : Owner::heap;
+  return std::shared_ptr<Block>(new Block(memory, rounded, bytes, owner, device));
 }
 
-Block::Block(void* memory, std::size_t bytes, std::size_t requested, bool mapping, int device)
-    : requested_bytes(requested),
-      range_(range_of(memory, bytes)),
-      mapping_(mapping),
-      device_(device) {}
+std::shared_ptr<Block> Block::mapping(Range range, std::shared_ptr<PhysicalPages> memory) {
+  const std::shared_ptr<Block> block(new Block(reinterpret_cast<void*>(range.begin),
+                                               range.bytes,
+                                               range.bytes,
+                                               Owner::somebody_else,
+                                               memory->device));
+  block->live = false;
+  block->physical = std::move(memory);
+  return block;
+}
+
+std::shared_ptr<Block> Block::registered(Range range) {
+  const std::shared_ptr<Block> block(new Block(
+      reinterpret_cast<void*>(range.begin), range.bytes, range.bytes, Owner::somebody_else, kHost));
+  block->mapped = true;  // all of today's systems have one space of addresses
+  return block;
+}
+
+Block::Block(void* memory, std::size_t bytes, std::size_t requested, Owner owner, int device)
+    : requested_bytes(requested), range_(range_of(memory, bytes)), owner_(owner), device_(device) {}
 
 Block::~Block() {
   auto* const memory = reinterpret_cast<void*>(range_.begin);
-  if (mapping_) {
-    munmap(memory, range_.bytes);
-  } else {
-    std::free(memory);
-  }
+  if (owner_ == Owner::kernel) munmap(memory, range_.bytes);
+  if (owner_ == Owner::heap) std::free(memory);
 }
 
 BlockPointer AddressMap::at(std::uintptr_t address) const {
@@ -59,9 +72,27 @@ BlockPointer AddressMap::holding(const Range& range) const {
 
 bool AddressMap::accessible(const Range& range, int device) const {
   if (range.bytes == 0) return true;
-  const auto block = holding(range);
-  if (!block || !block->live) return false;
-  return block->pinned_host() ? block->mapped : block->device() == device;
+  if (const auto block = holding(range)) {
+    if (!block->live) return false;
+    return block->pinned_host() ? block->mapped : block->managed || block->device() == device;
+  }
+  std::uintptr_t reached = range.begin;
+  for (const auto& block : within(range)) {
+    if (!block->physical || !block->live || block->device() != device) return false;
+    if (block->range().begin > reached) return false;
+    reached = block->range().end();
+  }
+  return reached >= range.end();
+}
+
+std::vector<BlockPointer> AddressMap::within(const Range& range) const {
+  std::vector<BlockPointer> found;
+  auto at = blocks_.upper_bound(range.begin);
+  if (at != blocks_.begin()) --at;
+  for (; at != blocks_.end() && at->first < range.end(); ++at) {
+    if (at->second->range().overlaps(range)) found.push_back(at->second);
+  }
+  return found;
 }
 
 std::vector<BlockPointer> AddressMap::extract(int device) {
@@ -108,6 +139,47 @@ std::vector<BlockPointer> Pool::release(unsigned long long keep, double now_ns) 
     return true;
   });
   return released;
+}
+
+std::optional<Range> ReservedRanges::reserve(std::size_t bytes) {
+  void* const memory = mmap(
+      nullptr, bytes + kGranularity, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) return std::nullopt;
+  const auto begin = reinterpret_cast<std::uintptr_t>(memory);
+  const std::uintptr_t aligned = (begin + kGranularity - 1) / kGranularity * kGranularity;
+  if (aligned > begin) munmap(memory, aligned - begin);
+  if (const std::size_t rest = begin + kGranularity - aligned; rest > 0)
+    munmap(reinterpret_cast<void*>(aligned + bytes), rest);
+  ranges_.emplace(aligned, bytes);
+  return Range{aligned, bytes};
+}
+
+bool ReservedRanges::contains(const Range& range) const {
+  const auto next = ranges_.upper_bound(range.begin);
+  if (next == ranges_.begin()) return false;
+  const auto& [begin, bytes] = *std::prev(next);
+  return Range{begin, bytes}.contains(range);
+}
+
+bool ReservedRanges::free(const Range& range) {
+  const auto found = ranges_.find(range.begin);
+  if (found == ranges_.end() || found->second != range.bytes) return false;
+  munmap(reinterpret_cast<void*>(range.begin), range.bytes);
+  ranges_.erase(found);
+  return true;
+}
+
+void ReservedRanges::fill(const Range& range) {
+  mprotect(reinterpret_cast<void*>(range.begin), range.bytes, PROT_READ | PROT_WRITE);
+}
+
+void ReservedRanges::empty(const Range& range) {
+  mmap(reinterpret_cast<void*>(range.begin),
+       range.bytes,
+       PROT_NONE,
+       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
+       -1,
+       0);
 }
 
 }  // namespace launchgap::fake

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "tests/fake_cuda/operation.h"
@@ -11,7 +12,16 @@
 
 namespace launchgap::fake {
 
-/// One allocation; unmapped when its last owner goes.
+class Pool;
+
+/// Memory of cuMemCreate: counted until it is released and mapped nowhere any more, which is when
+/// its last owner goes.
+struct PhysicalPages {
+  int device;
+  std::size_t bytes;
+};
+
+/// One allocation, or one mapping of physical memory; unmapped when its last owner goes.
 class Block {
  public:
   static constexpr int kHost = -1;
@@ -20,6 +30,10 @@ class Block {
   /// Null when the host has no such memory. Nothing is touched, so a large block costs nothing
   /// before it is used.
   static std::shared_ptr<Block> create(std::size_t bytes, int device);
+  /// Part of a reserved range, which is whose it stays. Not to be accessed yet.
+  static std::shared_ptr<Block> mapping(Range range, std::shared_ptr<PhysicalPages> memory);
+  /// The program's own memory, which cuMemHostRegister makes known.
+  static std::shared_ptr<Block> registered(Range range);
   ~Block();
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;
@@ -28,19 +42,23 @@ class Block {
   std::size_t bytes() const { return range_.bytes; }
   int device() const { return device_; }
   bool pinned_host() const { return device_ == kHost; }
+  bool registered() const { return pinned_host() && owner_ == Owner::somebody_else; }
 
-  std::size_t requested_bytes;  // by who holds it now
-  bool live = true;             // may be accessed, in stream order
-  bool mapped = false;          // pinned host memory only: has a device pointer
-  bool pooled = false;          // of cuMemAllocAsync
-  bool freed = false;           // pooled only: cuMemFreeAsync was called
-  ItemPointer freed_by;         // the entry of a stream after which it is free
+  std::size_t requested_bytes;              // by who holds it now
+  bool live = true;                         // may be accessed, in stream order
+  bool mapped = false;                      // pinned host memory only: has a device pointer
+  bool managed = false;                     // of cuMemAllocManaged
+  Pool* pool = nullptr;                     // of cuMemAllocAsync
+  bool freed = false;                       // of a pool only: cuMemFreeAsync was called
+  ItemPointer freed_by;                     // the entry of a stream after which it is free
+  std::shared_ptr<PhysicalPages> physical;  // of a mapping only
 
  private:
-  Block(void* memory, std::size_t bytes, std::size_t requested, bool mapping, int device);
+  enum class Owner { heap, kernel, somebody_else };
+  Block(void* memory, std::size_t bytes, std::size_t requested, Owner owner, int device);
 
   Range range_;
-  bool mapping_;
+  Owner owner_;
   int device_;
 };
 
@@ -58,7 +76,10 @@ class AddressMap {
   /// The block that holds all of `range`; null when there is none.
   BlockPointer holding(const Range& range) const;
 
-  /// Whether a kernel on `device` may access `range`.
+  /// The blocks that have a byte of `range`, by address.
+  std::vector<BlockPointer> within(const Range& range) const;
+
+  /// Whether a kernel on `device` may access `range`, which may span several mappings.
   bool accessible(const Range& range, int device) const;
 
   /// Takes out every block of `device`.
@@ -68,10 +89,11 @@ class AddressMap {
   std::map<std::uintptr_t, BlockPointer> blocks_;
 };
 
-/// The default pool of a device: what cuMemFreeAsync freed and the device has not got back.
+/// What cuMemFreeAsync freed and the device has not got back.
 class Pool {
  public:
   unsigned long long threshold = 0;
+  bool destroyed = false;  // and goes when nothing of it is in use any more
 
   std::size_t reserved() const { return reserved_; }
   std::size_t in_use() const;
@@ -89,6 +111,25 @@ class Pool {
  private:
   std::size_t reserved_ = 0;
   std::vector<BlockPointer> free_;
+};
+
+/// Ranges of addresses without memory, of cuMemAddressReserve.
+class ReservedRanges {
+ public:
+  static constexpr std::size_t kGranularity = std::size_t{2} << 20;
+
+  /// Nothing if there are not so many addresses left.
+  std::optional<Range> reserve(std::size_t bytes);
+  bool contains(const Range& range) const;
+  /// False: it is none of them.
+  bool free(const Range& range);
+  /// Makes the memory accessible; what it holds before is anything.
+  static void fill(const Range& range);
+  /// Takes the memory away.
+  static void empty(const Range& range);
+
+ private:
+  std::map<std::uintptr_t, std::size_t> ranges_;
 };
 
 }  // namespace launchgap::fake

@@ -48,6 +48,15 @@ std::string default_pci(std::size_t index) {
   return text;
 }
 
+ManagedMemory read_managed_memory(const Value& value) {
+  constexpr auto expected = "\"none\", \"exclusive\" or \"concurrent\"";
+  const auto text = value.text(expected);
+  if (text == "none") return ManagedMemory::none;
+  if (text == "exclusive") return ManagedMemory::exclusive;
+  if (text != "concurrent") value.reject(expected);
+  return ManagedMemory::concurrent;
+}
+
 DeviceDescription read_device(const Value& value, std::size_t index) {
   std::set<std::string> known = launch_keys();
   known.insert({"name",
@@ -61,6 +70,8 @@ DeviceDescription read_device(const Value& value, std::size_t index) {
                 "memory_bus_bits",
                 "l2_bytes",
                 "memory_pools",
+                "virtual_memory",
+                "managed_memory",
                 "init_ns",
                 "context_ns",
                 "call_ns",
@@ -89,6 +100,9 @@ DeviceDescription read_device(const Value& value, std::size_t index) {
   device.memory_bus_bits = value.integer_or("memory_bus_bits", 1, 4096);
   device.l2_bytes = value.integer_or("l2_bytes", 0, 4 << 20);
   device.memory_pools = value.boolean_or("memory_pools", true);
+  device.virtual_memory = value.boolean_or("virtual_memory", true);
+  if (const auto managed = value.find("managed_memory"))
+    device.managed_memory = read_managed_memory(*managed);
   device.init_ns = value.distribution_or("init_ns", 0);
   device.context_ns = value.distribution_or("context_ns", 0);
   device.call_ns = value.distribution_or("call_ns", 2000);

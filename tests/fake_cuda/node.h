@@ -119,12 +119,17 @@ struct LaunchDescription {
   std::optional<Ramp> ramp;
   std::optional<Placement> placement;
   LazyLoading lazy_loading = LazyLoading::at_launch;
-  bool grid_barrier = true;  // holds back who comes first
+  bool grid_barrier = true;          // holds back who comes first
+  bool free_holds_launches = false;  // while cuMemFree waits, no other thread launches
   bool lazy_memsets =
       false;  // a context's first memset loads its kernel, which waits for the device
   double global_timer_ns = 0;    // steps of the clock by which kernels wait; 0: none
   Distribution first_handle_ns;  // a library's first handle
 };
+
+/// Memory of cuMemAllocManaged: whether there is any, and whether the host may use it while the
+/// device works, which it may not under Windows and WSL.
+enum class ManagedMemory { none, exclusive, concurrent };
 
 struct DeviceDescription {
   std::string name;
@@ -140,6 +145,8 @@ struct DeviceDescription {
   int memory_bus_bits = 0;
   int l2_bytes = 0;
   bool memory_pools = true;
+  bool virtual_memory = true;
+  ManagedMemory managed_memory = ManagedMemory::concurrent;
   Distribution init_ns, context_ns, call_ns, launch_ns, kernel_ns, kernel_gap_ns, alloc_ns, free_ns;
   double process_factor_sigma = 0;
   std::map<std::string, double> tflops;

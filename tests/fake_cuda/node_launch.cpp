@@ -161,6 +161,7 @@ const std::set<std::string>& launch_keys() {
                                                 "near",
                                                 "lazy_in",
                                                 "lazy_memsets",
+                                                "free_holds_launches",
                                                 "grid_barrier",
                                                 "global_timer_ns"};
     for (const auto& field : kTimes) all->insert(field.key);
@@ -191,6 +192,7 @@ void read_launch(const Value& value, DeviceDescription& device) {
   if (const auto ramp = value.find("ramp")) launch.ramp = read_ramp(*ramp);
   if (const auto near = value.find("near")) launch.placement = read_placement(*near);
   if (const auto lazy = value.find("lazy_in")) launch.lazy_loading = read_lazy_loading(*lazy);
+  launch.free_holds_launches = value.boolean_or("free_holds_launches", false);
   launch.lazy_memsets = value.boolean_or("lazy_memsets", false);
   launch.grid_barrier = value.boolean_or("grid_barrier", true);
   launch.global_timer_ns = value.number_or("global_timer_ns", "a number of ns >= 0", 0);

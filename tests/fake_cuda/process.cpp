@@ -307,6 +307,8 @@ void Process::tear_down(Context& context) {
   for (Timeline* timeline : context.timelines()) timeline->abandon();
   context.results.clear();
   context.pool = Pool();
+  context.pools.clear();
+  context.physical.clear();
   context.null_stream = Timeline(true, Context::kNullStreamId);
   context.streams.clear();
   context.destroyed_streams.clear();
@@ -315,7 +317,9 @@ void Process::tear_down(Context& context) {
   context.captures.clear();
   context.graphs.clear();
   context.executables.clear();
-  addresses.extract(context.index);
+  for (const auto& block : addresses.extract(context.index)) {
+    if (block->physical) ReservedRanges::empty(block->range());
+  }
   context.used_bytes = 0;
   context.memsets_loaded = false;
   context.names_of_unloaded.clear();
@@ -373,7 +377,7 @@ abi::Result Process::wait(Lock& lock,
     while (now_ns() < end) pass_time(flags, end);
     lock.lock();
   }
-  release_pool(context, context.pool.threshold, std::max(now_ns(), end));
+  release_pools(context, std::max(now_ns(), end));
   context.drop_finished_streams();
   return context.sticky;
 }
@@ -388,15 +392,20 @@ void Process::execute(Context& context, Operation operation) {
   context.results.apply(std::move(operation));
 }
 
-void Process::release_pool(Context& context, unsigned long long keep) {
-  release_pool(context, keep, now_ns());
-}
-
-void Process::release_pool(Context& context, unsigned long long keep, double now_ns) {
-  for (const auto& block : context.pool.release(keep, now_ns)) {
+void Process::release_pool(Context& context, Pool& pool, unsigned long long keep, double now_ns) {
+  for (const auto& block : pool.release(keep, now_ns)) {
     context.used_bytes -= block->bytes();
     addresses.erase(*block);
   }
+}
+
+void Process::release_pools(Context& context, double now_ns) {
+  release_pool(context, context.pool, context.pool.threshold, now_ns);
+  std::erase_if(context.pools, [&](const auto& entry) {
+    Pool& pool = *entry.second;
+    release_pool(context, pool, pool.destroyed ? 0 : pool.threshold, now_ns);
+    return pool.destroyed && pool.reserved() == 0;
+  });
 }
 
 }  // namespace launchgap::fake

@@ -78,7 +78,9 @@ struct Context {
   std::uint32_t id = 0;                // another every time that the device is retained anew
   abi::Result sticky = abi::kSuccess;  // survives the context: only a new process gets rid of it
   std::size_t used_bytes = 0;
-  Pool pool;
+  Pool pool;                                                               // the default one
+  std::map<const void*, std::unique_ptr<Pool>> pools;                      // the others
+  std::map<abi::PhysicalMemory, std::shared_ptr<PhysicalPages>> physical;  // not released
   Results results;
   Timeline null_stream{true, kNullStreamId};
   std::uint32_t next_stream_id = kFirstStreamId;
@@ -92,7 +94,8 @@ struct Context {
   std::map<const void*, std::unique_ptr<GraphExec>> executables;
   std::vector<const char*> names_of_unloaded;  // functions of modules that are gone
   bool memsets_loaded = false;
-  double busy_until_ns = 0;  // what streams that are gone did, and the context's creation
+  int frees_in_progress = 0;  // calls of cuMemFree that wait
+  double busy_until_ns = 0;   // what streams that are gone did, and the context's creation
 
   /// Null when `stream` is none of this context's.
   Timeline* find(abi::Stream stream);
@@ -156,6 +159,7 @@ class Process {
 
   Mutex mutex;
   AddressMap addresses;
+  ReservedRanges reserved;
   Worker worker{mutex};
 
   /// Loads the description once; null and one line on stderr when it is unusable.
@@ -218,10 +222,12 @@ class Process {
   /// Checks that the operation may access its memory, and applies it.
   void execute(Context& context, Operation operation);
 
-  /// Gives back what the pool holds beyond `keep` and nothing uses at `now_ns`.
-  void release_pool(Context& context, unsigned long long keep, double now_ns);
-  void release_pool(Context& context, unsigned long long keep);
+  /// Gives back what a pool holds beyond `keep` and nothing uses at `now_ns`.
+  void release_pool(Context& context, Pool& pool, unsigned long long keep, double now_ns);
+  /// Of every pool: what is beyond its threshold.
+  void release_pools(Context& context, double now_ns);
 
+  abi::PhysicalMemory next_physical_memory() { return ++last_physical_memory_; }
   std::uint32_t next_context_id() { return ++last_context_id_; }
 
  private:
@@ -247,6 +253,7 @@ class Process {
   double process_free_ns_ = 0;  // of launching calls that wait for each other, the last one's end
   std::pair<const Context*, std::uint32_t> last_launched_;  // the stream, by number
   std::uint32_t last_context_id_ = 0;
+  abi::PhysicalMemory last_physical_memory_ = 0;
   bool load_attempted_ = false;
   bool initialized_ = false;
   std::unique_ptr<Node> node_;

@@ -12,6 +12,7 @@ namespace launchgap::cuda {
 std::unique_ptr<Allocator> make_allocator(const Driver& driver,
                                           CudaStream& stream,
                                           abi::Device device,
-                                          AllocatorKind kind);
+                                          AllocatorKind kind,
+                                          launchgap::Device& of);
 
 }  // namespace launchgap::cuda

@@ -22,6 +22,7 @@
 #include "harness/device/cuda/pointers.h"
 #include "harness/device/cuda/runtime_launcher.h"
 #include "harness/device/cuda/stream.h"
+#include "harness/device/cuda/virtual_memory.h"
 #include "harness/device/device.h"
 #include "harness/device/graph.h"
 #include "harness/device/matmul.h"
@@ -313,7 +314,10 @@ class CudaDevice : public Device {
     return cudnn_convolution(*this, static_cast<CudaStream&>(stream).handle, shape);
   }
   std::unique_ptr<Allocator> allocator(Stream& stream, AllocatorKind kind) override {
-    return make_allocator(driver_, static_cast<CudaStream&>(stream), device_, kind);
+    return make_allocator(driver_, static_cast<CudaStream&>(stream), device_, kind, *this);
+  }
+  std::unique_ptr<VirtualMemory> virtual_memory() override {
+    return make_virtual_memory(driver_, device_);
   }
 
  private:
@@ -415,7 +419,6 @@ const Backend& backend() {
     // What of these a GPU has, its library says.
     cuda.matmul_types = {"fp32", "tf32", "fp16", "bf16"};
     cuda.convolution_types = {"fp32", "tf32", "fp16"};
-    cuda.allocators = {"direct", "pool"};
     cuda.expected = {.matmul_flops = 2e13,
                      .convolution_flops = 1e13,
                      .per_processor = false,

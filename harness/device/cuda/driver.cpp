@@ -39,12 +39,12 @@ std::string Driver::describe(abi::Result code) const {
 
 void Driver::fail(abi::Result code, const char* call, const char* file, int line) const {
   const std::string text(call);
-  throw LibraryError("CUDA driver",
-                     text.substr(0, text.find('(')),
-                     code,
-                     describe(code),
-                     is_sticky(code),
-                     fmt::format("{}:{}", std::filesystem::path(file).filename().string(), line));
+  const std::string name = text.substr(0, text.find('('));
+  const std::string where =
+      fmt::format("{}:{}", std::filesystem::path(file).filename().string(), line);
+  if (code == abi::kOutOfMemory)
+    throw OutOfMemory("CUDA driver", name, code, describe(code), false, where);
+  throw LibraryError("CUDA driver", name, code, describe(code), is_sticky(code), where);
 }
 
 bool is_sticky(abi::Result code) {

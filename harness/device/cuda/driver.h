@@ -15,11 +15,16 @@ struct Driver : abi::DriverFunctions {
   /// Loads libcuda.so.1 once per process; throws Error if there is none. Does not call cuInit.
   static const Driver& get();
 
-  /// Throws LibraryError unless `code` is success. `call` is the source text of the call, `file`
-  /// and `line` where it stands.
+  /// Throws LibraryError, or OutOfMemory, unless `code` is success. `call` is the source text of
+  /// the call, `file` and `line` where it stands.
   void check(abi::Result code, const char* call, const char* file, int line) const {
     if (code != abi::kSuccess) [[unlikely]]
       fail(code, call, file, line);
+  }
+  /// Whether the device has this attribute, and it is not 0.
+  bool has(abi::DeviceAttribute attribute, abi::Device device) const {
+    int value = 0;
+    return cuDeviceGetAttribute(&value, attribute, device) == abi::kSuccess && value != 0;
   }
   /// "CUDA_ERROR_OUT_OF_MEMORY: out of memory".
   std::string describe(abi::Result code) const;

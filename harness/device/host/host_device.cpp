@@ -4,10 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <gnu/libc-version.h>
 #include <limits.h>
-#include <memory_resource>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -20,11 +17,12 @@
 #include "harness/device/convolution.h"
 #include "harness/device/device.h"
 #include "harness/device/graph.h"
+#include "harness/device/host/allocators.h"
 #include "harness/device/host/libraries.h"
 #include "harness/device/host/queue.h"
 #include "harness/device/host/recorder.h"
 #include "harness/device/host/registry.h"
-#include "harness/device/inserted_delay.h"
+#include "harness/device/host/virtual_memory.h"
 #include "harness/device/matmul.h"
 #include "harness/device/null_launcher.h"
 
@@ -168,65 +166,6 @@ class HostStream : public Stream {
   std::size_t& streams_;  // of the device
 };
 
-/// Writes every byte, in a way that the compiler cannot leave out.
-void write_all(void* address, std::size_t bytes) {
-  std::memset(address, 0x5A, bytes);
-  asm volatile("" : : "r"(address) : "memory");
-}
-
-class DirectAllocator : public Allocator {
- public:
-  void* allocate(std::size_t bytes) override {
-    insert_delay();
-    void* const address = std::malloc(bytes);
-    if (!address) throw LibraryError("host", "malloc", ENOMEM, "out of memory", false);
-    return address;
-  }
-  void release(void* address, std::size_t) override { std::free(address); }
-  void touch(void* address, std::size_t bytes) override { write_all(address, bytes); }
-  std::string method() const override {
-    return fmt::format("malloc, glibc {}", gnu_get_libc_version());
-  }
-};
-
-class MappedAllocator : public Allocator {
- public:
-  void* allocate(std::size_t bytes) override {
-    insert_delay();
-    void* const address =
-        mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (address == MAP_FAILED)
-      throw LibraryError("host", "mmap", errno, std::strerror(errno), false);
-    return address;
-  }
-  void release(void* address, std::size_t bytes) override { munmap(address, bytes); }
-  void touch(void* address, std::size_t bytes) override { write_all(address, bytes); }
-  std::string method() const override { return "mmap, private anonymous pages"; }
-};
-
-class PoolAllocator : public Allocator {
- public:
-  void* allocate(std::size_t bytes) override {
-    insert_delay();
-    return pool_.allocate(bytes, kAlignment);
-  }
-  void release(void* address, std::size_t bytes) override {
-    pool_.deallocate(address, bytes, kAlignment);
-  }
-  void touch(void* address, std::size_t bytes) override { write_all(address, bytes); }
-  std::string method() const override {
-    return fmt::format(
-        "std::pmr::unsynchronized_pool_resource, blocks up to {} bytes, operator new beyond",
-        pool_.options().largest_required_pool_block);
-  }
-
- private:
-  static constexpr std::size_t kAlignment = 64;
-  std::pmr::unsynchronized_pool_resource pool_{
-      std::pmr::pool_options{.max_blocks_per_chunk = 0,
-                             .largest_required_pool_block = std::size_t{1} << 30}};
-};
-
 /// Another allocator, with its calls written down. Only traced runs have it, so that the plain
 /// one times nothing but the calls themselves.
 class RecordedAllocator : public Allocator {
@@ -316,24 +255,13 @@ class HostDevice : public Device {
     return onednn_convolution(library_queue(stream), shape, threads());
   }
   std::unique_ptr<Allocator> allocator(Stream&, AllocatorKind kind) override {
-    std::unique_ptr<Allocator> plain = allocator_of(kind);
+    std::unique_ptr<Allocator> plain = make_allocator(kind, *this);
     if (!recorder) return plain;
     return std::make_unique<RecordedAllocator>(std::move(plain), *recorder);
   }
+  std::unique_ptr<VirtualMemory> virtual_memory() override { return make_virtual_memory(); }
 
  private:
-  static std::unique_ptr<Allocator> allocator_of(AllocatorKind kind) {
-    switch (kind) {
-      case AllocatorKind::direct:
-        return std::make_unique<DirectAllocator>();
-      case AllocatorKind::mapped:
-        return std::make_unique<MappedAllocator>();
-      case AllocatorKind::pool:
-        return std::make_unique<PoolAllocator>();
-    }
-    throw Error("there is no such allocator");
-  }
-
   int threads() const { return static_cast<int>(cpus().size()); }
 
   /// Libraries start their threads from the queue's worker, and threads inherit their parent's
@@ -372,7 +300,6 @@ const Backend& backend() {
     host.recorded_by = RecordedBy::backend;
     host.matmul_types = {"fp32"};  // of all types, OpenBLAS has this one
     host.convolution_types = {"fp32"};
-    host.allocators = {"direct", "mapped", "pool"};
     host.expected = {.matmul_flops = 5e10,
                      .convolution_flops = 3e10,
                      .per_processor = true,

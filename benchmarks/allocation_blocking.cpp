@@ -1,0 +1,402 @@
+// Whether a call that allocates or gives back waits for what the device does, and what it does to
+// launches of another thread.
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <optional>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "benchmarks/allocating.h"
+#include "benchmarks/launching.h"
+#include "benchmarks/team.h"
+#include "harness/core/errors.h"
+#include "harness/device/virtual_memory.h"
+#include "kernels/kernels.h"
+
+namespace launchgap {
+namespace {
+
+constexpr std::size_t kBytes = std::size_t{4} << 20;
+constexpr std::size_t kMappedBytes = std::size_t{20} << 20;
+/// A kernel that ends by itself, so that a call may wait for it.
+constexpr unsigned long long kKernelNs = 20'000'000;
+/// The call is made once the kernel surely runs.
+constexpr std::int64_t kHeadStartNs = 2'000'000;
+
+void spin_for(std::int64_t ns) {
+  const std::int64_t end = now_ns() + ns;
+  while (now_ns() < end) {
+  }
+}
+
+/// The operation of a sample: what must be there before the kernel runs, the timed call, and
+/// putting things in order when the kernel has ended.
+class TimedOperation {
+ public:
+  virtual ~TimedOperation() = default;
+  virtual void prepare() = 0;
+  virtual void call() = 0;
+  virtual void put_away() = 0;
+  virtual std::string method() const = 0;
+};
+
+/// A call of an allocator that was made for it: it holds nothing yet that it could hand out.
+class AllocatorCall : public TimedOperation {
+ public:
+  AllocatorCall(const CaseContext& context, Stream& stream, bool releases, std::string allocator)
+      : context_{context.device, context.name, context.seed},
+        stream_(stream),
+        releases_(releases),
+        name_(std::move(allocator)) {
+    make();
+    method_ = allocator_->method();
+    allocator_.reset();
+  }
+  ~AllocatorCall() override { give_back(); }
+
+  void prepare() override {
+    make();
+    if (!releases_) return;
+    block_ = allocator_->allocate(kBytes);
+    allocator_->touch(block_, kBytes);
+  }
+  void call() override {
+    if (releases_) {
+      allocator_->release(block_, kBytes);
+      block_ = nullptr;
+    } else {
+      block_ = allocator_->allocate(kBytes);
+    }
+  }
+  void put_away() override {
+    if (block_ && !releases_) allocator_->touch(block_, kBytes);  // it is memory indeed
+    give_back();
+  }
+  std::string method() const override { return method_; }
+
+ private:
+  void make() {
+    constexpr std::uint64_t kLimit = std::uint64_t{1} << 30;
+    allocator_ = allocation::allocator_named(context_.device, stream_, name_, kLimit);
+  }
+  void give_back() noexcept {
+    try {
+      if (block_) allocator_->release(std::exchange(block_, nullptr), kBytes);
+    } catch (const std::exception&) {  // it was told of when it failed first
+    }
+    allocator_.reset();
+  }
+
+  CaseContext context_;
+  Stream& stream_;
+  bool releases_;
+  std::string name_, method_;
+  std::unique_ptr<Allocator> allocator_;
+  void* block_ = nullptr;
+};
+
+class MappingCall : public TimedOperation {
+ public:
+  MappingCall(Device& device, bool unmaps) : memory_(device.virtual_memory()), unmaps_(unmaps) {
+    const std::size_t page = memory_->granularity();
+    bytes_ = (kMappedBytes + page - 1) / page * page;
+    range_ = memory_->reserve(bytes_);
+  }
+  ~MappingCall() override {
+    try {
+      put_away();
+      memory_->unreserve(range_, bytes_);
+    } catch (const std::exception&) {  // it was told of when it failed first
+    }
+  }
+  void prepare() override {
+    if (unmaps_) map();
+  }
+  void call() override { unmaps_ ? unmap() : map(); }
+  void put_away() override {
+    if (mapped_) unmap();
+  }
+  std::string method() const override {
+    return fmt::format("{} of {} MiB", unmaps_ ? "unmapping" : "mapping", bytes_ >> 20);
+  }
+
+ private:
+  void map() {
+    memory_->map(range_, bytes_);
+    mapped_ = true;
+  }
+  void unmap() {
+    mapped_ = false;
+    memory_->unmap(range_, bytes_);
+  }
+
+  std::unique_ptr<VirtualMemory> memory_;
+  bool unmaps_;
+  std::size_t bytes_ = 0;
+  void* range_ = nullptr;
+  bool mapped_ = false;
+};
+
+/// A thread that launches a null kernel every 20 us, on a stream of its own: so few that none waits
+/// for room. It notes when each call returned.
+class SteadyLauncher {
+ public:
+  SteadyLauncher(Device& device, int cpu) : device_(device), stream_(device.create_stream()) {
+    kernel_ = device.load(kernels::null_kernel);
+    stream_->launch(*kernel_, {1, 1}, nullptr);
+    stream_->wait();
+    returned_.reserve(kMost);
+    thread_ = std::thread([this, cpu] {
+      bind_thread({cpu});
+      serve();
+    });
+    while (!launching_ && !ended_) std::this_thread::yield();
+  }
+  ~SteadyLauncher() { end(); }
+  SteadyLauncher(const SteadyLauncher&) = delete;
+  SteadyLauncher& operator=(const SteadyLauncher&) = delete;
+
+  /// Ends the launching; rethrows what went wrong with it.
+  void stop() {
+    end();
+    if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+  }
+
+  /// The longest time without a launch, of times that have a part between `from` and `to`. After
+  /// stop().
+  std::optional<double> longest_gap(std::int64_t from, std::int64_t to) const {
+    std::optional<double> longest;
+    for (std::size_t i = 1; i < returned_.size(); ++i) {
+      if (returned_[i] < from || returned_[i - 1] > to) continue;
+      const auto gap = static_cast<double>(returned_[i] - returned_[i - 1]);
+      longest = std::max(longest.value_or(0), gap);
+    }
+    return longest;
+  }
+
+ private:
+  static constexpr std::size_t kMost = 100'000;
+  static constexpr std::int64_t kPeriodNs = 20'000;
+
+  void end() {
+    stopping_ = true;
+    if (thread_.joinable()) thread_.join();
+  }
+
+  void serve() {
+    try {
+      device_.use_on_this_thread();
+      while (!stopping_ && returned_.size() < kMost) {
+        const std::int64_t next = now_ns() + kPeriodNs;
+        stream_->launch(*kernel_, {1, 1}, nullptr);
+        returned_.push_back(now_ns());
+        launching_ = true;
+        while (now_ns() < next && !stopping_) {
+        }
+      }
+      stream_->wait();
+    } catch (...) {
+      failure_ = std::current_exception();
+    }
+    ended_ = true;
+  }
+
+  Device& device_;
+  std::unique_ptr<Stream> stream_;
+  std::unique_ptr<Kernel> kernel_;
+  std::vector<std::int64_t> returned_;
+  std::exception_ptr failure_;
+  std::atomic<bool> stopping_{false}, launching_{false}, ended_{false};
+  std::thread thread_;
+};
+
+class AllocationBlocking : public Case {
+ public:
+  explicit AllocationBlocking(const CaseContext& context)
+      : device_(context.device),
+        relation_(context.name.at("relation")),
+        own_(device_.create_stream()),
+        other_(device_.create_stream()),
+        spin_(device_.load(kernels::spin_kernel)),
+        counter_(device_.allocate(sizeof(unsigned))) {
+    need_cpus(device_, 2, "the caller and a thread that launches meanwhile");
+    launcher_cpu_ = cpus_for_others(device_, allowed_cpus()).front();
+    if (kMappedBytes > allocatable_bytes(device_)) throw Unsupported("too little memory is free");
+    own_->fill_bytes(counter_->address(), 0, sizeof(unsigned));
+    own_->wait();
+    const std::string operation = context.name.at("operation");
+    if (operation == "map" || operation == "unmap") {
+      operation_ = std::make_unique<MappingCall>(device_, operation == "unmap");
+    } else {
+      const std::size_t space = operation.find('_');
+      operation_ = std::make_unique<AllocatorCall>(
+          context, *own_, operation.starts_with("release"), operation.substr(space + 1));
+    }
+    measure();  // what is loaded by the first call is loaded then
+  }
+
+  /// Once alone, for the call's own time, and once beside a thread that launches, which the call
+  /// would otherwise wait for too.
+  void sample(Block& block) override {
+    const std::int64_t begin = now_ns();
+    const Measured alone = measure();
+    SteadyLauncher launcher(device_, launcher_cpu_);
+    const Measured beside = measure();
+    launcher.stop();
+    block.keep(begin,
+               alone.call_ns(),
+               alone.blocked_share(),
+               launcher.longest_gap(beside.called, beside.returned).value_or(Block::kMissing),
+               launcher.longest_gap(beside.launched, beside.called).value_or(Block::kMissing));
+  }
+
+  void verify_timed_work() override {
+    device_.check();
+    unsigned counted = 0;
+    device_.read(*counter_, 0, &counted, sizeof counted);
+    if (counted != kernels_)
+      throw WrongResult(fmt::format("{} of {} kernels have run", counted, kernels_));
+  }
+
+  std::string method() const override {
+    return fmt::format(
+        "{}; beside a kernel of {} ms; {}", operation_->method(), kKernelNs / 1'000'000, relation_);
+  }
+
+ private:
+  struct Measured {
+    std::int64_t launched, called, returned, ended;
+
+    double call_ns() const { return static_cast<double>(returned - called); }
+    /// Of what was left of the kernel when the call was made.
+    double blocked_share() const {
+      if (ended <= called) throw InvalidMeasurement("the kernel had ended before the call");
+      return std::min(1.0, call_ns() / static_cast<double>(ended - called));
+    }
+  };
+
+  Measured measure() {
+    operation_->prepare();
+    device_.check();
+    Stream& busy = relation_ == "same_stream" ? *own_ : *other_;
+    unsigned long long length = kKernelNs;
+    void* counter = counter_->address();
+    void* arguments[] = {&length, &counter};
+    Measured measured{};
+    measured.launched = now_ns();
+    busy.launch(*spin_, {1, 1}, arguments);
+    ++kernels_;
+    try {
+      if (relation_ == "other_thread") {
+        call_on_other_thread(measured);
+      } else {
+        spin_for(kHeadStartNs);
+        call(measured);
+      }
+    } catch (...) {
+      busy.wait();
+      throw;
+    }
+    busy.wait();
+    measured.ended = now_ns();
+    operation_->put_away();
+    return measured;
+  }
+
+  void call(Measured& measured) {
+    measured.called = now_ns();
+    operation_->call();
+    measured.returned = now_ns();
+  }
+
+  void call_on_other_thread(Measured& measured) {
+    std::exception_ptr failure;
+    std::thread([&] {
+      try {
+        device_.use_on_this_thread();
+        spin_for(kHeadStartNs);
+        call(measured);
+      } catch (...) {
+        failure = std::current_exception();
+      }
+    }).join();
+    if (failure) std::rethrow_exception(failure);
+  }
+
+  Device& device_;
+  std::string relation_;
+  std::unique_ptr<Stream> own_, other_;
+  std::unique_ptr<Kernel> spin_;
+  std::unique_ptr<Buffer> counter_;
+  int launcher_cpu_ = 0;
+  std::unique_ptr<TimedOperation> operation_;
+  unsigned kernels_ = 0;
+};
+
+std::vector<std::string> operations(Profile, const DeviceFacts& facts) {
+  std::vector<std::string> all;
+  for (const std::string& name : allocation::allocators_of(facts)) {
+    all.push_back("allocate_" + name);
+    all.push_back("release_" + name);
+  }
+  all.insert(all.end(), {"map", "unmap"});
+  return all;
+}
+
+const Registration allocation_blocking =
+    benchmark("allocation/blocking")
+        .asks("Does a call that allocates or gives back wait for the device?")
+        .axis("operation",
+              "`allocate_` and an allocator: the first block of a new one, 4 MiB; `release_` and "
+              "an allocator: its only block; `map`, `unmap`: 20 MiB at reserved addresses",
+              operations)
+        .axis("relation",
+              "where a kernel of 20 ms runs: `same_stream`, on that of the allocator; "
+              "`other_stream`; `other_thread`, on another stream and launched by another thread",
+              {"same_stream", "other_stream", "other_thread"})
+        .only([](Profile profile, const DeviceFacts& facts, const CaseName& name) {
+          if (profile == Profile::quick || !is_gpu(facts)) return false;
+          // One relation tells the most of launchgap's own allocators, which call what others call.
+          const std::string operation = name.at("operation");
+          const std::string allocator = operation.substr(operation.find('_') + 1);
+          return profile == Profile::full || name.at("relation") == "other_stream" ||
+                 !allocation::is_block_allocator(allocator);
+        })
+        .brings({"blocked_share",
+                 "share",
+                 Direction::lower_is_better,
+                 "derived",
+                 "call_ns by what was left of a kernel of 20 ms when the call was made, and 1 at "
+                 "most: 1 if the call returned only when the kernel had ended. Above 0.8 the call "
+                 "waits for the device, below 0.1 it does not.",
+                 ""})
+        .brings({"launch_gap_ns",
+                 "ns",
+                 Direction::lower_is_better,
+                 "host_clock",
+                 "The longest time between two launches of another thread, of which one ends or "
+                 "begins during the call. That thread launches a null kernel every 20 us, on a "
+                 "stream of its own.",
+                 ""})
+        .brings({"quiet_gap_ns",
+                 "ns",
+                 Direction::lower_is_better,
+                 "host_clock",
+                 "The same in the 2 ms before the call, while the kernel runs: what the machine "
+                 "does by itself.",
+                 ""})
+        .metrics({"call_ns", "blocked_share", "launch_gap_ns", "quiet_gap_ns"})
+        .samples([](Profile profile, const CaseName&) {
+          return Sampling{1, profile == Profile::full ? 10 : 3};
+        })
+        .takes([](const DeviceFacts&, const CaseName&, Sampling sampling) {
+          return 0.05 + 0.05 * sampling.blocks * sampling.samples;
+        })
+        .one_device_at_a_time()
+        .untraced()
+        .makes<AllocationBlocking>();
+
+}  // namespace
+}  // namespace launchgap

@@ -1,0 +1,213 @@
+// What a call that allocates costs while other threads allocate too, and whether it is fair.
+#include <algorithm>
+#include <mutex>
+
+#include <fmt/format.h>
+
+#include "benchmarks/allocating.h"
+#include "benchmarks/launching.h"
+#include "benchmarks/team.h"
+
+namespace launchgap {
+namespace {
+
+constexpr std::size_t kBytes = std::size_t{1} << 20;
+/// Of all threads together, in a round: each is a sample, and a block holds one round.
+constexpr int kCalls = 256;
+
+/// As frameworks guard an allocator that is not made for threads.
+class LockedAllocator : public Allocator {
+ public:
+  explicit LockedAllocator(std::unique_ptr<Allocator> allocator)
+      : allocator_(std::move(allocator)) {}
+  void* allocate(std::size_t bytes) override {
+    const std::lock_guard lock(mutex_);
+    return allocator_->allocate(bytes);
+  }
+  void release(void* address, std::size_t bytes) override {
+    const std::lock_guard lock(mutex_);
+    allocator_->release(address, bytes);
+  }
+  void touch(void* address, std::size_t bytes) override { allocator_->touch(address, bytes); }
+  std::string method() const override { return allocator_->method() + ", behind one mutex"; }
+
+ private:
+  std::mutex mutex_;
+  std::unique_ptr<Allocator> allocator_;
+};
+
+/// Whether the device's own way of allocating is not for threads.
+bool needs_lock(const DeviceFacts& facts, std::string_view allocator) {
+  return allocation::is_block_allocator(allocator) || allocator == "vmm_expand" ||
+         (!is_gpu(facts) && allocator == "pool");
+}
+
+class AllocationContention : public Case {
+ public:
+  explicit AllocationContention(const CaseContext& context)
+      : device_(context.device), threads_(static_cast<int>(context.name.number("threads"))) {
+    const auto streams = static_cast<std::size_t>(context.name.number("streams"));
+    need_cpus(device_, static_cast<std::size_t>(threads_), fmt::format("{} threads", threads_));
+    const std::string name = context.name.at("allocator");
+    for (std::size_t i = 0; i < streams; ++i) streams_.push_back(device_.create_stream());
+    const auto most = static_cast<std::size_t>(threads_) * 2;
+    if (needs_lock(device_.facts(), name)) {
+      allocators_.push_back(std::make_unique<LockedAllocator>(
+          allocator_of_case(context, *streams_.front(), kBytes, most)));
+    } else {
+      try {
+        for (const auto& stream : streams_)
+          allocators_.push_back(allocator_of_case(context, *stream, kBytes, most));
+      } catch (...) {
+        drop_allocators();
+        throw;
+      }
+    }
+    calls_.resize(static_cast<std::size_t>(threads_));
+    team_ = std::make_unique<Team>(device_, threads_, [this](int member) { allocate(member); });
+    verify();
+    team_->run();
+  }
+  ~AllocationContention() override {
+    team_.reset();
+    drop_allocators();
+  }
+
+  void sample(Block& block) override {
+    if (next_ == round_.size()) play_round();
+    const Call& call = round_[next_++];
+    block.keep(
+        call.begin, call.allocate_ns, call.release_ns, next_ == 1 ? fairness_ : Block::kMissing);
+  }
+
+  std::string method() const override {
+    return fmt::format(
+        "{}; every call of {} threads that begin together and allocate and give "
+        "back 1 MiB each, {} times, on {} in turn",
+        allocators_.front()->method(),
+        threads_,
+        calls_each(),
+        counted(streams_.size()));
+  }
+
+ private:
+  struct Call {
+    std::int64_t begin;
+    double allocate_ns, release_ns;
+  };
+
+  static std::string counted(std::size_t streams) {
+    return streams == 1 ? "one stream" : fmt::format("{} streams", streams);
+  }
+  int calls_each() const { return kCalls / threads_; }
+
+  /// The default pool's settings are put back in the order in which they were made, backwards.
+  void drop_allocators() {
+    while (!allocators_.empty()) allocators_.pop_back();
+  }
+
+  Allocator& allocator_for(int member, int call) {
+    return *allocators_[static_cast<std::size_t>(member + call * threads_) % allocators_.size()];
+  }
+
+  void allocate(int member) {
+    std::vector<Call>& calls = calls_[static_cast<std::size_t>(member)];
+    calls.clear();
+    for (int i = 0; i < calls_each(); ++i) {
+      Allocator& allocator = allocator_for(member, i);
+      const std::int64_t called = now_ns();
+      void* const address = allocator.allocate(kBytes);
+      const std::int64_t allocated = now_ns();
+      allocator.release(address, kBytes);
+      const std::int64_t released = now_ns();
+      calls.push_back({called,
+                       static_cast<double>(allocated - called),
+                       static_cast<double>(released - allocated)});
+    }
+  }
+
+  void play_round() {
+    team_->run();
+    for (const auto& stream : streams_) stream->wait();
+    round_.clear();
+    std::vector<double> means;
+    for (const std::vector<Call>& calls : calls_) {
+      double sum = 0;
+      for (const Call& call : calls) sum += call.allocate_ns + call.release_ns;
+      means.push_back(sum / static_cast<double>(calls.size()));
+      round_.insert(round_.end(), calls.begin(), calls.end());
+    }
+    std::ranges::sort(round_, {}, &Call::begin);
+    fairness_ = std::ranges::max(means) / std::ranges::min(means);
+    next_ = 0;
+  }
+
+  /// Every thread has a block, and no two of them overlap.
+  void verify() {
+    std::vector<MarkedBlock> blocks(static_cast<std::size_t>(threads_));
+    Team together(device_, threads_, [&](int member) {
+      MarkedBlock& block = blocks[static_cast<std::size_t>(member)];
+      block = {
+          allocator_for(member, 0).allocate(kBytes), kBytes, static_cast<unsigned char>(member)};
+    });
+    together.run();
+    for (const auto& stream : streams_) stream->wait();
+    for (const MarkedBlock& block : blocks) block.mark(*streams_.front());
+    streams_.front()->wait();
+    check_apart(blocks);
+    for (const MarkedBlock& block : blocks) block.check(device_);
+    for (int i = 0; i < threads_; ++i)
+      allocator_for(i, 0).release(blocks[static_cast<std::size_t>(i)].address, kBytes);
+  }
+
+  Device& device_;
+  int threads_;
+  std::vector<std::unique_ptr<Stream>> streams_;
+  std::vector<std::unique_ptr<Allocator>> allocators_;
+  std::vector<std::vector<Call>> calls_;  // by thread
+  std::vector<Call> round_;
+  std::size_t next_ = 0;
+  double fairness_ = Block::kMissing;
+  std::unique_ptr<Team> team_;
+};
+
+const Registration allocation_contention =
+    benchmark("allocation/contention")
+        .asks("What does an allocation cost while other threads allocate?")
+        .axis("allocator", kAllocatorMeaning, all_allocators)
+        .axis("threads",
+              "threads that allocate and give back at the same time, each on a CPU of its own",
+              {"1", "4", "16"})
+        .axis("streams",
+              "streams that the threads allocate on, in turn",
+              [](Profile, const DeviceFacts& facts) {
+                if (!is_gpu(facts)) return std::vector<std::string>{"1"};
+                return std::vector<std::string>{"1", "4", "32"};
+              })
+        .only([](Profile profile, const DeviceFacts&, const CaseName& name) {
+          if (profile == Profile::quick) return false;
+          // Only pools know streams.
+          return name.at("streams") == "1" || name.at("allocator").starts_with("pool");
+        })
+        .brings({"slowest_over_fastest",
+                 "ratio",
+                 Direction::lower_is_better,
+                 "derived",
+                 "The mean time of both calls of the slowest thread by that of the fastest, over a "
+                 "round of 256 calls; 1 is fair. Not Jain's index, which is 0.94 when one of "
+                 "sixteen threads gets nothing: the unluckiest thread is what a program waits for.",
+                 ""})
+        .metrics({"call_ns", "free_ns", "slowest_over_fastest"})
+        .samples([](Profile profile, const CaseName&) {
+          return Sampling{profile == Profile::full ? 10 : 4, kCalls};
+        })
+        .takes([](const DeviceFacts&, const CaseName& name, Sampling sampling) {
+          return 0.05 + 3e-4 * static_cast<double>(name.number("threads")) * sampling.blocks *
+                            sampling.samples / 4;
+        })
+        .one_device_at_a_time()
+        .untraced()
+        .makes<AllocationContention>();
+
+}  // namespace
+}  // namespace launchgap

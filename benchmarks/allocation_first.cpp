@@ -1,0 +1,63 @@
+// What a process's first allocation costs, and its second. A process is one sample.
+#include "benchmarks/allocating.h"
+
+namespace launchgap {
+namespace {
+
+constexpr std::size_t kBytes = std::size_t{1} << 20;
+
+class FirstAllocation : public Case {
+ public:
+  explicit FirstAllocation(const CaseContext& context)
+      : stream_(context.device.create_stream()),
+        allocator_(allocator_of_case(context, *stream_, kBytes, 2)) {}
+
+  void sample(Block& block) override {
+    const std::int64_t called = now_ns();
+    void* const first = allocator_->allocate(kBytes);
+    const std::int64_t again = now_ns();
+    void* const second = allocator_->allocate(kBytes);
+    const std::int64_t allocated = now_ns();
+    block.keep(called, again - called, allocated - again);
+    check_apart({{first, kBytes}, {second, kBytes}});
+    allocator_->touch(first, kBytes);
+    allocator_->touch(second, kBytes);
+    allocator_->release(second, kBytes);
+    allocator_->release(first, kBytes);
+  }
+
+  std::string method() const override { return "a fresh process; " + allocator_->method(); }
+
+ private:
+  std::unique_ptr<Stream> stream_;
+  std::unique_ptr<Allocator> allocator_;
+};
+
+const Registration allocation_first =
+    benchmark("allocation/first")
+        .asks("What does a process's first allocation cost?")
+        .process_axis("allocator",
+                      "what the process allocates from; a process has one",
+                      all_allocators,
+                      "")
+        .brings({"first_allocation_ns",
+                 "ns",
+                 Direction::lower_is_better,
+                 "host_clock",
+                 "Time inside the first call of a process that allocates, of 1 MiB.",
+                 "opening the device; making the allocator"})
+        .brings({"second_allocation_ns",
+                 "ns",
+                 Direction::lower_is_better,
+                 "host_clock",
+                 "Time inside the second one, while the first block is live.",
+                 ""})
+        .metrics({"first_allocation_ns", "second_allocation_ns"})
+        .only(beyond_quick)
+        .in_fresh_processes([](Profile profile) { return profile == Profile::full ? 10 : 3; })
+        .takes([](const DeviceFacts&, const CaseName&, Sampling) { return 0.3; })
+        .one_device_at_a_time()
+        .makes<FirstAllocation>();
+
+}  // namespace
+}  // namespace launchgap

@@ -1,0 +1,152 @@
+// What an allocation costs while many blocks are live, by the order in which blocks are given back.
+#include <algorithm>
+#include <random>
+
+#include <fmt/format.h>
+
+#include "benchmarks/allocating.h"
+#include "harness/core/errors.h"
+
+namespace launchgap {
+namespace {
+
+constexpr std::size_t kLive = 64;
+
+class AllocationOrder : public Case {
+ public:
+  explicit AllocationOrder(const CaseContext& context)
+      : device_(context.device),
+        stream_(device_.create_stream()),
+        bytes_(static_cast<std::size_t>(context.name.number("bytes"))),
+        order_(context.name.at("order")),
+        allocator_(allocator_of_case(context, *stream_, bytes_, kLive + 1)),
+        random_(context.seed) {
+    try {
+      while (live_.size() < kLive) add(allocator_->allocate(bytes_));
+      stream_->wait();
+      for (const MarkedBlock& block : live_) block.check(device_);
+      check_apart(live_);
+      if (order_ == "hold") release_all();
+    } catch (...) {
+      release_quietly();
+      throw;
+    }
+  }
+  ~AllocationOrder() override { release_quietly(); }
+
+  void sample(Block& block) override {
+    if (order_ == "hold") {
+      if (live_.size() == kLive) release_all();
+      const std::int64_t called = now_ns();
+      void* const address = allocator_->allocate(bytes_);
+      const std::int64_t allocated = now_ns();
+      add(address);
+      block.keep(called, allocated - called);
+      return;
+    }
+    const std::size_t which = next_to_release();
+    stream_->wait();
+    const MarkedBlock old = live_[which];
+    live_.erase(live_.begin() + static_cast<std::ptrdiff_t>(which));
+    const std::int64_t called = now_ns();
+    allocator_->release(old.address, bytes_);
+    const std::int64_t released = now_ns();
+    void* const address = allocator_->allocate(bytes_);
+    const std::int64_t allocated = now_ns();
+    add(address);
+    block.keep(called, allocated - released, released - called);
+  }
+
+  int warm_up_samples() const override { return 3; }
+
+  void verify_timed_work() override {
+    stream_->wait();
+    check_apart(live_);
+    for (const MarkedBlock& block : live_) block.check(device_);
+  }
+
+  std::string method() const override {
+    return fmt::format("{}; {} live blocks", allocator_->method(), kLive);
+  }
+
+ private:
+  std::size_t next_to_release() {
+    if (order_ == "lifo") return live_.size() - 1;
+    if (order_ == "fifo") return 0;
+    return std::uniform_int_distribution<std::size_t>(0, live_.size() - 1)(random_);
+  }
+
+  void add(void* address) {
+    live_.push_back({address, bytes_, static_cast<unsigned char>(++marks_)});
+    live_.back().mark(*stream_);
+  }
+
+  void release_all() {
+    stream_->wait();
+    check_apart(live_);
+    for (const MarkedBlock& block : live_) block.check(device_);
+    while (!live_.empty()) {
+      const MarkedBlock block = live_.back();
+      live_.pop_back();
+      allocator_->release(block.address, bytes_);
+    }
+  }
+
+  /// On every path what was taken is given back.
+  void release_quietly() noexcept {
+    try {
+      stream_->wait();
+    } catch (const std::exception&) {  // it was told of when it failed
+    }
+    while (!live_.empty()) {
+      const MarkedBlock block = live_.back();
+      live_.pop_back();
+      try {
+        allocator_->release(block.address, bytes_);
+      } catch (const std::exception&) {  // the same
+      }
+    }
+  }
+
+  Device& device_;
+  std::unique_ptr<Stream> stream_;
+  std::size_t bytes_;
+  std::string order_;
+  std::unique_ptr<Allocator> allocator_;
+  std::mt19937_64 random_;
+  std::vector<MarkedBlock> live_;
+  unsigned marks_ = 0;
+};
+
+const Registration allocation_order =
+    benchmark("allocation/order")
+        .asks("What does an allocation cost while many blocks are live?")
+        .axis("allocator", kAllocatorMeaning, all_allocators)
+        .axis("order",
+              "of 64 live blocks, `hold`: none is given back meanwhile; before each allocation "
+              "`lifo`: the newest, `fifo`: the oldest, `random`: any of them",
+              {"hold", "lifo", "fifo", "random"})
+        .axis("bytes",
+              "size of the allocation",
+              [](Profile profile, const DeviceFacts&) {
+                if (profile == Profile::full)
+                  return std::vector<std::string>{"512", "65536", "1048576", "16777216"};
+                return std::vector<std::string>{"65536", "16777216"};
+              })
+        .only(beyond_quick)
+        .metrics([](const CaseName& name) -> std::vector<std::string_view> {
+          if (name.at("order") == "hold") return {"call_ns"};
+          return {"call_ns", "free_ns"};
+        })
+        .samples([](Profile profile, const CaseName&) {
+          return Sampling{profile == Profile::full ? 4 : 2, 128};
+        })
+        .takes([](const DeviceFacts&, const CaseName&, Sampling sampling) {
+          return 0.05 + 3e-4 * sampling.blocks * sampling.samples;
+        })
+        .one_device_at_a_time()
+        .untraced()
+        .makes<AllocationOrder>();
+
+}  // namespace
+}  // namespace launchgap

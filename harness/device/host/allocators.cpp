@@ -1,0 +1,105 @@
+#include "harness/device/host/allocators.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <gnu/libc-version.h>
+#include <memory_resource>
+#include <sys/mman.h>
+
+#include <fmt/format.h>
+
+#include "harness/core/errors.h"
+#include "harness/device/host/virtual_memory.h"
+#include "harness/device/inserted_delay.h"
+#include "harness/device/mapping_allocators.h"
+
+namespace launchgap::host {
+namespace {
+
+/// Writes every byte, in a way that the compiler cannot leave out.
+void write_all(void* address, std::size_t bytes) {
+  std::memset(address, 0x5A, bytes);
+  asm volatile("" : : "r"(address) : "memory");
+}
+
+class DirectAllocator : public Allocator {
+ public:
+  void* allocate(std::size_t bytes) override {
+    insert_delay();
+    void* const address = std::malloc(bytes);
+    if (!address) throw OutOfMemory("host", "malloc", ENOMEM, "out of memory", false);
+    return address;
+  }
+  void release(void* address, std::size_t) override { std::free(address); }
+  void touch(void* address, std::size_t bytes) override { write_all(address, bytes); }
+  std::string method() const override {
+    return fmt::format("malloc, glibc {}", gnu_get_libc_version());
+  }
+};
+
+class MappedAllocator : public Allocator {
+ public:
+  void* allocate(std::size_t bytes) override {
+    insert_delay();
+    void* const address =
+        mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (address == MAP_FAILED) {
+      const int code = errno;
+      if (code == ENOMEM) throw OutOfMemory("host", "mmap", code, std::strerror(code), false);
+      throw LibraryError("host", "mmap", code, std::strerror(code), false);
+    }
+    return address;
+  }
+  void release(void* address, std::size_t bytes) override { munmap(address, bytes); }
+  void touch(void* address, std::size_t bytes) override { write_all(address, bytes); }
+  std::string method() const override { return "mmap, private anonymous pages"; }
+};
+
+class PoolAllocator : public Allocator {
+ public:
+  void* allocate(std::size_t bytes) override {
+    insert_delay();
+    try {
+      return pool_.allocate(bytes, kAlignment);
+    } catch (const std::bad_alloc&) {
+      throw OutOfMemory("host", "operator new", ENOMEM, "out of memory", false);
+    }
+  }
+  void release(void* address, std::size_t bytes) override {
+    pool_.deallocate(address, bytes, kAlignment);
+  }
+  void touch(void* address, std::size_t bytes) override { write_all(address, bytes); }
+  std::string method() const override {
+    return fmt::format(
+        "std::pmr::unsynchronized_pool_resource, blocks up to {} bytes, operator new beyond",
+        pool_.options().largest_required_pool_block);
+  }
+
+ private:
+  static constexpr std::size_t kAlignment = 64;
+  std::pmr::unsynchronized_pool_resource pool_{
+      std::pmr::pool_options{.max_blocks_per_chunk = 0,
+                             .largest_required_pool_block = std::size_t{1} << 30}};
+};
+
+}  // namespace
+
+std::unique_ptr<Allocator> make_allocator(AllocatorKind kind, Device& device) {
+  switch (kind) {
+    case AllocatorKind::direct:
+      return std::make_unique<DirectAllocator>();
+    case AllocatorKind::mapped:
+      return std::make_unique<MappedAllocator>();
+    case AllocatorKind::pool:
+      return std::make_unique<PoolAllocator>();
+    case AllocatorKind::vmm:
+      return mapping_allocator(make_virtual_memory(), write_all);
+    case AllocatorKind::vmm_expand:
+      return expanding_allocator(make_virtual_memory(), write_all, allocatable_bytes(device));
+    default:
+      throw Unsupported(fmt::format("the host has no allocator {}", info_of(kind).name));
+  }
+}
+
+}  // namespace launchgap::host

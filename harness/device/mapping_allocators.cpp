@@ -1,0 +1,128 @@
+#include "harness/device/mapping_allocators.h"
+
+#include <algorithm>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "harness/core/errors.h"
+#include "harness/device/inserted_delay.h"
+
+namespace launchgap {
+namespace {
+
+constexpr std::size_t kChunkBytes = std::size_t{20} << 20;  // as PyTorch's expandable segments
+
+std::size_t rounded_up(std::size_t bytes, std::size_t unit) {
+  return (bytes + unit - 1) / unit * unit;
+}
+
+class MappingAllocator : public Allocator {
+ public:
+  MappingAllocator(std::unique_ptr<VirtualMemory> memory, Touch touch)
+      : memory_(std::move(memory)), touch_(std::move(touch)), page_(memory_->granularity()) {}
+
+  void* allocate(std::size_t bytes) override {
+    insert_delay();
+    const std::size_t whole = rounded_up(bytes, page_);
+    void* const range = memory_->reserve(whole);
+    try {
+      memory_->map(range, whole);
+    } catch (...) {
+      memory_->unreserve(range, whole);
+      throw;
+    }
+    return range;
+  }
+  void release(void* address, std::size_t bytes) override {
+    const std::size_t whole = rounded_up(bytes, page_);
+    memory_->unmap(address, whole);
+    memory_->unreserve(address, whole);
+  }
+  void touch(void* address, std::size_t bytes) override { touch_(address, bytes); }
+  std::string method() const override {
+    return fmt::format("addresses and memory mapped for each block, in pages of {} bytes", page_);
+  }
+
+ private:
+  std::unique_ptr<VirtualMemory> memory_;
+  Touch touch_;
+  std::size_t page_;
+};
+
+class ExpandingAllocator : public Allocator {
+ public:
+  ExpandingAllocator(std::unique_ptr<VirtualMemory> memory, Touch touch, std::uint64_t most_bytes)
+      : memory_(std::move(memory)),
+        touch_(std::move(touch)),
+        chunk_(rounded_up(kChunkBytes, memory_->granularity())),
+        range_bytes_(most_bytes / chunk_ * chunk_) {
+    if (range_bytes_ == 0) throw Unsupported("less memory is free than one chunk");
+    range_ = static_cast<char*>(memory_->reserve(range_bytes_));
+  }
+  ~ExpandingAllocator() override {
+    try {
+      if (mapped_ > 0) memory_->unmap(range_, mapped_);
+      memory_->unreserve(range_, range_bytes_);
+    } catch (const Error&) {  // whatever failed, failed before, and was told of then
+    }
+  }
+
+  void* allocate(std::size_t bytes) override {
+    insert_delay();
+    const std::size_t begin = blocks_.empty() ? 0 : blocks_.back().end;
+    if (bytes > range_bytes_ - begin)
+      throw OutOfMemory("launchgap", "vmm_expand", 0, "the range of addresses is used up", false);
+    const std::size_t end = std::min(rounded_up(begin + bytes, kAlignment), range_bytes_);
+    while (mapped_ < end) {
+      memory_->map(range_ + mapped_, chunk_);
+      mapped_ += chunk_;
+    }
+    blocks_.push_back({begin, end, true});
+    return range_ + begin;
+  }
+  void release(void* address, std::size_t) override {
+    const auto begin = static_cast<std::size_t>(static_cast<char*>(address) - range_);
+    const auto block = std::ranges::lower_bound(blocks_, begin, {}, &Block::begin);
+    if (block == blocks_.end() || block->begin != begin || !block->live)
+      throw Error("vmm_expand has no such block to give back");
+    block->live = false;
+    while (!blocks_.empty() && !blocks_.back().live) blocks_.pop_back();
+  }
+  void touch(void* address, std::size_t bytes) override { touch_(address, bytes); }
+  std::string method() const override {
+    return fmt::format(
+        "one range of {} MiB, mapped in chunks of {} MiB; what is given back is "
+        "used again once all behind it is",
+        range_bytes_ >> 20,
+        chunk_ >> 20);
+  }
+
+ private:
+  static constexpr std::size_t kAlignment = 256;
+  struct Block {
+    std::size_t begin, end;
+    bool live;
+  };
+
+  std::unique_ptr<VirtualMemory> memory_;
+  Touch touch_;
+  std::size_t chunk_, range_bytes_;
+  char* range_ = nullptr;
+  std::size_t mapped_ = 0;
+  std::vector<Block> blocks_;  // by address; the last one is live
+};
+
+}  // namespace
+
+std::unique_ptr<Allocator> mapping_allocator(std::unique_ptr<VirtualMemory> memory, Touch touch) {
+  return std::make_unique<MappingAllocator>(std::move(memory), std::move(touch));
+}
+
+std::unique_ptr<Allocator> expanding_allocator(std::unique_ptr<VirtualMemory> memory,
+                                               Touch touch,
+                                               std::uint64_t most_bytes) {
+  return std::make_unique<ExpandingAllocator>(std::move(memory), std::move(touch), most_bytes);
+}
+
+}  // namespace launchgap

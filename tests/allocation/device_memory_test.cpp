@@ -1,0 +1,93 @@
+#include "harness/allocation/device_memory.h"
+
+#include <cstring>
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "harness/allocation/block_allocator.h"
+#include "harness/core/errors.h"
+#include "harness/device/backend.h"
+
+namespace launchgap::allocation {
+namespace {
+
+constexpr std::uint64_t kLimit = std::uint64_t{256} << 20;
+
+class OverTheHost : public testing::TestWithParam<std::string> {
+ protected:
+  std::unique_ptr<Device> device = open_device("host", "host");
+  std::unique_ptr<Stream> stream = device->create_stream();
+};
+
+/// Blocks of any size, given back in any order, hold what was written until then.
+TEST_P(OverTheHost, BlocksAreApartAndHoldWhatIsWritten) {
+  const auto allocator = allocator_named(*device, *stream, GetParam(), kLimit);
+  struct Written {
+    unsigned char* at;
+    std::size_t bytes;
+    unsigned char value;
+  };
+  std::vector<Written> live;
+  std::mt19937 random(7);
+  const auto release = [&](std::size_t which) {
+    const Written block = live[which];
+    for (const std::size_t at : {std::size_t{0}, block.bytes / 2, block.bytes - 1})
+      ASSERT_EQ(block.at[at], block.value);
+    allocator->release(block.at, block.bytes);
+    live.erase(live.begin() + static_cast<std::ptrdiff_t>(which));
+  };
+  for (int i = 0; i < 400; ++i) {
+    if (live.size() > 20) release(random() % live.size());
+    const std::size_t bytes = std::size_t{1} << (random() % 22) | 1;
+    auto* const at = static_cast<unsigned char*>(allocator->allocate(bytes));
+    ASSERT_EQ(reinterpret_cast<std::uintptr_t>(at) % 16, 0u);
+    const auto value = static_cast<unsigned char>(i);
+    allocator->touch(at, bytes);
+    std::memset(at, value, bytes);
+    live.push_back({at, bytes, value});
+  }
+  while (!live.empty()) release(0);
+}
+
+TEST_P(OverTheHost, SaysWhenThereIsNotSoMuchAndGoesOn) {
+  const auto allocator = allocator_named(*device, *stream, GetParam(), kLimit);
+  EXPECT_THROW(allocator->allocate(std::size_t{1} << 48), OutOfMemory);
+  void* const block = allocator->allocate(1000);
+  allocator->release(block, 1000);
+}
+
+INSTANTIATE_TEST_SUITE_P(Allocator,
+                         OverTheHost,
+                         testing::ValuesIn(allocators_of(probe_devices("host").front())),
+                         [](const auto& name) { return name.param; });
+
+TEST(DeviceMemory, ABlockThatIsNoneIsAnError) {
+  const auto device = open_device("host", "host");
+  const auto stream = device->create_stream();
+  const auto allocator = allocator_named(*device, *stream, "bfc", kLimit);
+  void* const block = allocator->allocate(1000);
+  allocator->release(block, 1000);
+  EXPECT_THROW(allocator->release(block, 1000), Error);
+  EXPECT_THROW(allocator_named(*device, *stream, "nonesuch", kLimit), UsageError);
+}
+
+/// As an expandable segment does it: several pages at once, and any of them goes alone.
+TEST(DeviceMemory, PagesOfOneCallAreUnmappedOneByOne) {
+  const auto device = open_device("host", "host");
+  const auto stream = device->create_stream();
+  DeviceMemory memory(*device, *stream);
+  constexpr std::uint64_t kPage = std::uint64_t{20} << 20;
+  const Address range = memory.reserve(4 * kPage);
+  ASSERT_NE(range, 0u);
+  ASSERT_TRUE(memory.map(range, 3 * kPage));
+  std::memset(reinterpret_cast<void*>(range + 2 * kPage), 5, 100);
+  memory.unmap(range + kPage, kPage);
+  EXPECT_EQ(*reinterpret_cast<char*>(range + 2 * kPage), 5);
+  memory.unmap(range, kPage);
+  memory.unmap(range + 2 * kPage, kPage);
+  memory.unreserve(range, 4 * kPage);
+}
+
+}  // namespace
+}  // namespace launchgap::allocation

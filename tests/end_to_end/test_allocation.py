@@ -1,0 +1,77 @@
+"""The allocation family over fake GPUs and the host: every allocator works, and what waits for the device is told."""
+
+import pytest
+from shipped import NODES, UNTRACED, table
+
+HARSH = NODES / "harsh_gpu.json"
+
+
+def family(run, pattern, *options, devices="gpu", node=HARSH, profile="nightly"):
+    done, session = run(
+        "--devices", devices, "--profile", profile, "--runs", 1, "--filter", f"^allocation/{pattern}", *UNTRACED, *options, node=node
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return session
+
+
+def values(session, metric):
+    return {
+        (row["benchmark"].split("/")[1], row["params"]): float(row["p50"])
+        for row in table(session / "summary.csv")
+        if row["metric"] == metric and row["status"] == "ok"
+    }
+
+
+def test_every_allocator_of_a_gpu_works(run):
+    session = family(run, "(latency/.*bytes:65536$|touch/.*bytes:1048576$|growth|order/.*order:(hold|random)/bytes:65536$)")
+    rows = table(session / "summary.csv")
+    assert {row["status"] for row in rows} == {"ok"}
+    latency = {row["params"].split("/")[0].split(":")[1] for row in rows if row["benchmark"] == "allocation/latency"}
+    assert latency == {
+        *("direct", "pool", "pool_t0", "pool_own", "vmm", "vmm_expand", "host_pinned", "host_register", "managed"),
+        *("bfc", "bfc_growth", "bfc_growth_gc", "bfc_vmm", "caching", "caching_expandable"),
+    }
+    assert {run["status"] for run in table(session / "runs.csv")} == {"ok"}
+
+
+def test_a_gpu_without_pools_and_virtual_memory_says_so(run):
+    session = family(run, "(latency/.*bytes:65536$|growth|blocking.*(map|direct)/)", node=NODES / "mixed_8_gpus.json", devices="0")
+    found = {(row["benchmark"], row["params"].split("/")[0]): row for row in table(session / "summary.csv")}
+    for allocator, reason in (("pool_t0", "pools"), ("vmm", "virtual memory"), ("bfc_vmm", "virtual memory"), ("managed", "managed")):
+        row = found["allocation/latency", f"allocator:{allocator}"]
+        assert row["status"] == "unsupported" and reason in row["reason"], row
+    assert found["allocation/growth", "chunk_mib:2"]["status"] == "unsupported"
+    for allocator in ("direct", "host_pinned", "bfc", "caching"):
+        assert found["allocation/latency", f"allocator:{allocator}"]["status"] == "ok"
+
+
+@pytest.mark.compares_times
+def test_what_waits_for_the_device_is_told(run, export):
+    """As documented: cuMemFree waits, and holds up who launches; cuMemAlloc and pools do not wait."""
+    session = family(run, "blocking/operation:(.*_(direct|pool|pool_t0)|map|unmap)/relation")
+    rows = {(row["operation"], row["relation"]): row for row in table(export(session) / "blocking.csv")}
+    assert len(rows) == 8 * 3
+    for (operation, _), row in rows.items():
+        expected = "waits_for_device" if operation == "release_direct" else "no_wait"
+        assert row["verdict"] == expected, row
+    torn = rows["release_direct", "other_stream"]
+    assert float(torn["launch_gap_ns"]) > 10e6
+
+
+def test_each_process_has_one_first_allocation(run):
+    session = family(run, "first/allocator:(direct|pool|bfc)$")
+    first = values(session, "first_allocation_ns")
+    assert len(first) == 3 and len(values(session, "second_allocation_ns")) == 3
+    assert {run["setup"] for run in table(session / "runs.csv")} == {f"allocation+allocator={n}" for n in ("direct", "pool", "bfc")}
+
+
+def test_threads_allocate_at_once(run):
+    session = family(run, "contention/allocator:(direct|pool|bfc)/threads:1/")
+    assert set(values(session, "slowest_over_fastest").values()) == {1.0}
+    calls = {row["params"]: int(row["n"]) for row in table(session / "summary.csv") if row["metric"] == "call_ns"}
+    assert set(calls.values()) == {4 * 256} and len(calls) == 5  # pools on 1, 4 and 32 streams
+
+
+def test_the_host_has_them_too(run):
+    session = family(run, "(latency/.*bytes:65536$|growth|order/.*order:fifo/bytes:65536$|contention.*threads:1/)", devices="host", node=None)
+    assert {row["status"] for row in table(session / "summary.csv")} == {"ok"}

@@ -1,0 +1,188 @@
+// The fake driver's memory pools.
+#include <cstring>
+
+#include "tests/fake_cuda/device_memory.h"
+
+namespace launchgap::fake {
+namespace {
+
+constexpr double kPoolSpeedup = 20;
+
+Pool* default_pool(Context& context, MemoryPool) {
+  return &context.pool;
+}
+
+/// Null where it is none of the device's.
+Pool* find_pool(Context& context, MemoryPool handle) {
+  if (static_cast<const void*>(&context.pool) == handle) return &context.pool;
+  const auto found = context.pools.find(handle);
+  return found == context.pools.end() || found->second->destroyed ? nullptr : found->second.get();
+}
+
+template <typename Body>
+Result with_pool(Call& call, MemoryPool handle, Body body) {
+  return with_process(call, [&](Process& process, Lock& lock) -> Result {
+    if (!process.initialized()) return kNotInitialized;
+    for (int ordinal = 0; ordinal < process.device_count(); ++ordinal) {
+      Context& context = *process.device(ordinal);
+      Pool* const pool = find_pool(context, handle);
+      if (pool == nullptr) continue;
+      if (context.sticky != kSuccess) return context.sticky;
+      if (const Result code = process.fault(lock, Library::cuda, call.name(), &context))
+        return code;
+      return body(process, context, *pool);
+    }
+    return kInvalidValue;
+  });
+}
+
+/// The call takes `bytes` of a pool, in stream order.
+Result allocate_from(Call& call,
+                     DevicePointer* pointer,
+                     std::size_t bytes,
+                     Stream stream,
+                     Pool* (*pool_of)(Context& context, MemoryPool handle),
+                     MemoryPool handle) {
+  const double begin = call.begin_ns();
+  return with_running_stream(
+      call,
+      stream,
+      [&](Process& process, Lock& lock, Context& context, Timeline& timeline) -> Result {
+        if (!context.description.memory_pools) return kNotSupported;
+        Pool* const pool = pool_of(context, handle);
+        if (pool == nullptr || pointer == nullptr || bytes == 0) return kInvalidValue;
+        double cost_ns = context.description.alloc_ns(context.random);
+        process.look(context);
+        auto block = pool->take(bytes, &timeline, now_ns());
+        if (block) {
+          cost_ns /= kPoolSpeedup;
+        } else {
+          block = allocate(process, context, bytes);
+          if (block) pool->add_reserved(block->bytes());
+        }
+        if (block) {
+          block->requested_bytes = bytes;
+          block->pool = pool;
+          block->freed = false;
+          block->freed_by = nullptr;
+          block->live = false;
+          Item item;
+          item.ready_ns = begin;
+          item.work = [block] { block->live = true; };
+          context.push(timeline, std::move(item));
+          *pointer = address_of(*block);
+          report(
+              call, *block, {.allocation = true, .async = true, .place = context.place(timeline)});
+        }
+        lock.unlock();
+        return call.return_at(begin + cost_ns, block ? kSuccess : kOutOfMemory);
+      });
+}
+
+}  // namespace
+
+EXPORT Result cuMemAllocAsync(DevicePointer* pointer, std::size_t bytes, Stream stream) {
+  Call call("cuMemAllocAsync");
+  return allocate_from(call, pointer, bytes, stream, default_pool, nullptr);
+}
+
+EXPORT Result cuMemAllocFromPoolAsync(DevicePointer* pointer,
+                                      std::size_t bytes,
+                                      MemoryPool pool,
+                                      Stream stream) {
+  Call call("cuMemAllocFromPoolAsync");
+  return allocate_from(call, pointer, bytes, stream, find_pool, pool);
+}
+
+EXPORT Result cuMemFreeAsync(DevicePointer pointer, Stream stream) {
+  Call call("cuMemFreeAsync");
+  const double begin = call.begin_ns();
+  return with_running_stream(
+      call,
+      stream,
+      [&](Process& process, Lock& lock, Context& context, Timeline& timeline) -> Result {
+        if (!context.description.memory_pools) return kNotSupported;
+        const auto block = process.addresses.at(pointer);
+        if (!block || block->pool == nullptr || block->freed || block->device() != context.index)
+          return kInvalidValue;
+        const double cost_ns = context.description.free_ns(context.random) / kPoolSpeedup;
+        Item item;
+        item.ready_ns = begin;
+        item.work = [&context, block] {
+          block->live = false;
+          context.results.freed(block->range());
+        };
+        report(call, *block, {.async = true, .place = context.place(timeline)});
+        block->freed = true;
+        block->freed_by = context.push(timeline, std::move(item));
+        block->pool->put(block);
+        lock.unlock();
+        return call.return_at(begin + cost_ns, kSuccess);
+      });
+}
+
+EXPORT Result cuDeviceGetDefaultMemPool(MemoryPool* pool, Device device) {
+  Call call("cuDeviceGetDefaultMemPool");
+  return with_device(call, device, [&](Process&, Lock&, Context& context) -> Result {
+    if (pool == nullptr) return kInvalidValue;
+    if (!context.description.memory_pools) return kNotSupported;
+    *pool = reinterpret_cast<MemoryPool>(&context.pool);
+    return kSuccess;
+  });
+}
+
+EXPORT Result cuMemPoolSetAttribute(MemoryPool handle, int attribute, void* value) {
+  Call call("cuMemPoolSetAttribute");
+  return with_pool(call, handle, [&](Process&, Context&, Pool& pool) -> Result {
+    if (attribute != kReleaseThreshold || value == nullptr) return kInvalidValue;
+    std::memcpy(&pool.threshold, value, sizeof pool.threshold);
+    return kSuccess;
+  });
+}
+
+EXPORT Result cuMemPoolGetAttribute(MemoryPool handle, int attribute, void* value) {
+  Call call("cuMemPoolGetAttribute");
+  return with_pool(call, handle, [&](Process&, Context&, Pool& pool) -> Result {
+    if (attribute != kReleaseThreshold || value == nullptr) return kInvalidValue;
+    std::memcpy(value, &pool.threshold, sizeof pool.threshold);
+    return kSuccess;
+  });
+}
+
+EXPORT Result cuMemPoolTrimTo(MemoryPool handle, std::size_t bytes_to_keep) {
+  Call call("cuMemPoolTrimTo");
+  return with_pool(call, handle, [&](Process& process, Context& context, Pool& pool) -> Result {
+    process.look(context);
+    process.release_pool(context, pool, bytes_to_keep, now_ns());
+    return context.sticky;
+  });
+}
+
+EXPORT Result cuMemPoolCreate(MemoryPool* pool, const MemoryPoolProperties* properties) {
+  Call call("cuMemPoolCreate");
+  if (pool == nullptr || properties == nullptr) return kInvalidValue;
+  return with_device(
+      call, properties->location.id, [&](Process&, Lock&, Context& context) -> Result {
+        if (!context.description.memory_pools) return kNotSupported;
+        if (properties->type != kPinned || properties->location.type != kOnDevice)
+          return kInvalidValue;
+        auto made = std::make_unique<Pool>();
+        *pool = reinterpret_cast<MemoryPool>(made.get());
+        context.pools.emplace(made.get(), std::move(made));
+        return kSuccess;
+      });
+}
+
+/// Its memory goes when nothing of it is in use any more.
+EXPORT Result cuMemPoolDestroy(MemoryPool handle) {
+  Call call("cuMemPoolDestroy");
+  return with_pool(call, handle, [&](Process& process, Context& context, Pool& pool) -> Result {
+    if (&pool == &context.pool) return kInvalidValue;
+    pool.destroyed = true;
+    process.look(context);
+    process.release_pools(context, now_ns());
+    return kSuccess;
+  });
+}
+
+}  // namespace launchgap::fake
