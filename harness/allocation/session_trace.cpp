@@ -75,7 +75,8 @@ std::string source_of(const std::string& recorder) {
   };
   static constexpr Known kKnown[] = {{"PyTorch's profiler", "torch-profiler"},
                                      {"PyTorch's memory snapshot", "torch-snapshot"},
-                                     {"RMM", "rmm"}};
+                                     {"RMM", "rmm"},
+                                     {"minimalloc", "minimalloc"}};
   for (const Known& known : kKnown) {
     if (recorder.starts_with(known.begin)) return std::string(known.source);
   }

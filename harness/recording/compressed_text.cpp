@@ -16,6 +16,7 @@ namespace launchgap::recording {
 
 struct CompressedText::Reader {
   gzFile file = nullptr;
+  std::uint64_t packed = 0;  // size of the file
 };
 
 CompressedText::CompressedText(const std::filesystem::path& file)
@@ -28,6 +29,8 @@ CompressedText::CompressedText(const std::filesystem::path& file)
     close(descriptor);
     throw Error(fmt::format("{} cannot be read: there is no memory left", file.string()));
   }
+  std::error_code unknown;
+  reader_->packed = std::filesystem::file_size(file, unknown);
   gzbuffer(reader_->file, 1 << 18);
 }
 
@@ -36,7 +39,6 @@ CompressedText::~CompressedText() {
 }
 
 std::size_t CompressedText::read(char* to, std::size_t size) {
-  constexpr std::uint64_t kMost = std::uint64_t{64} << 30;
   constexpr std::size_t kAtOnce = 1 << 20;
   stop_if_asked();
   const int got = gzread(reader_->file, to, static_cast<unsigned>(std::min(size, kAtOnce)));
@@ -48,9 +50,22 @@ std::size_t CompressedText::read(char* to, std::size_t size) {
         "its compression ends too early or is damaged ({}): copy the file once more", text));
   }
   total_ += static_cast<std::uint64_t>(got);
-  if (total_ > kMost)
-    throw Error(fmt::format("it has more than {} GiB of text: record a shorter time", kMost >> 30));
+  if (total_ > most_)
+    throw Error(
+        times_ > 0
+            ? fmt::format("it unpacks to more than {} times its size (at byte {}), as no recording "
+                          "does",
+                          times_,
+                          total_)
+            : fmt::format("it has more than {} GiB of text: record a shorter time", most_ >> 30));
   return static_cast<std::size_t>(got);
+}
+
+void CompressedText::limit_unpacking(std::uint64_t times) {
+  constexpr std::uint64_t kSmall = std::uint64_t{64} << 20;
+  if (!is_compressed()) return;
+  times_ = times;
+  most_ = std::min(most_, kSmall + times * reader_->packed);
 }
 
 bool CompressedText::is_compressed() const {

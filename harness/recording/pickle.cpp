@@ -54,6 +54,7 @@ class Pickle::Machine {
     } while (code_ != '.' && (step(), true));
     data_.root_ = pop();
     data_.compressed_ = source_.is_compressed();
+    data_.bytes_ = source_.offset();
   }
 
  private:

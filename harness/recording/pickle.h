@@ -38,6 +38,8 @@ class Pickle {
   Value root() const { return root_; }
   int protocol() const { return protocol_; }
   bool is_compressed() const { return compressed_; }
+  /// How many were read.
+  std::uint64_t bytes() const { return bytes_; }
 
   /// Empty for what is no str.
   std::string_view text(Value value) const;
@@ -73,6 +75,7 @@ class Pickle {
   Value root_;
   int protocol_ = 0;
   bool compressed_ = false;
+  std::uint64_t bytes_ = 0;
 };
 
 }  // namespace launchgap::recording

@@ -30,8 +30,9 @@ void append_utf8(std::uint32_t code, std::string& to) {
 
 }  // namespace
 
-PickleSource::PickleSource(const std::filesystem::path& file)
-    : text_(file), packed_(std::filesystem::file_size(file)), buffer_(1 << 18) {}
+PickleSource::PickleSource(const std::filesystem::path& file) : text_(file), buffer_(1 << 18) {
+  text_.limit_unpacking(kMostUnpacking);
+}
 
 void PickleSource::take(std::size_t size, std::string& to) {
   while (size > 0) {
@@ -44,16 +45,10 @@ void PickleSource::take(std::size_t size, std::string& to) {
 }
 
 void PickleSource::fill() {
-  constexpr std::uint64_t kOften = 100, kSmall = std::uint64_t{64} << 20;
   before_ += filled_;
   at_ = 0;
   filled_ = text_.read(buffer_.data(), buffer_.size());
   if (filled_ == 0) throw Error(fmt::format("it ends too early, at byte {}", before_));
-  if (text_.is_compressed() && before_ + filled_ > kSmall + kOften * packed_)
-    throw Error(
-        fmt::format("it unpacks to more than {} times its size (at byte {}), as no snapshot does",
-                    kOften,
-                    before_ + filled_));
 }
 
 std::string unescaped(std::string_view line) {

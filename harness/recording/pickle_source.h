@@ -31,7 +31,6 @@ class PickleSource {
   void fill();
 
   CompressedText text_;
-  std::uint64_t packed_;  // size of the file
   std::vector<char> buffer_;
   std::size_t at_ = 0, filled_ = 0;
   std::uint64_t before_ = 0;  // bytes in front of the buffer

@@ -12,6 +12,7 @@
 #include "harness/recording/chrome_trace.h"
 #include "harness/recording/compressed_text.h"
 #include "harness/recording/database.h"
+#include "harness/recording/minimalloc.h"
 #include "harness/recording/recording.h"
 #include "harness/recording/rmm_log.h"
 #include "harness/recording/sqlite_reports.h"
@@ -86,7 +87,8 @@ bool is_pickle(std::string_view begin) {
       "launchgap reads SQLite exports of Nsight Systems (`nsys export --type sqlite "
       "REPORT.nsys-rep`), "
       "profiles of nvprof (`--export-profile`), Chrome traces of PyTorch's profiler, memory "
-      "snapshots of PyTorch (`torch.cuda.memory._dump_snapshot()`) and logs of RMM";
+      "snapshots of PyTorch (`torch.cuda.memory._dump_snapshot()`), logs of RMM and problems of "
+      "minimalloc";
   if (begin.empty()) throw Error("it is empty");
   for (const Stranger& stranger : kStrangers) {
     if (begin.starts_with(stranger.begin)) throw Error(std::string(stranger.what));
@@ -130,6 +132,7 @@ Recording read_recording(const std::filesystem::path& file) {
     if (begin.starts_with(kSqlite)) return read_sqlite_report(file);
     if (is_pickle(begin)) return read_torch_snapshot(file);
     if (is_rmm_log(begin)) return read_rmm_log(file);
+    if (is_minimalloc(begin)) return read_minimalloc(file);
     const std::size_t first = begin.find_first_not_of(" \t\r\n");
     if (first != std::string::npos && (begin[first] == '{' || begin[first] == '['))
       return read_chrome_trace(file);

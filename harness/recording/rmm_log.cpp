@@ -127,6 +127,7 @@ class Log {
         process_(recording.processes.emplace_back()) {}
 
   void read() {
+    lines_.limit_unpacking(kMostUnpacking);
     std::string_view line;
     lines_.next(line);
     read_head(line);

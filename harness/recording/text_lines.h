@@ -22,6 +22,8 @@ class TextLines {
   std::uint64_t number() const { return number_; }
   /// Whether the last line had no end.
   bool torn() const { return torn_; }
+  /// See CompressedText.
+  void limit_unpacking(std::uint64_t times) { text_.limit_unpacking(times); }
   bool is_compressed() const { return text_.is_compressed(); }
 
  private:

@@ -116,8 +116,17 @@ class Snapshot {
                       went_back_));
   }
 
+  /// An event or a block that stands again and again by memo takes two bytes, and else more than
+  /// thirty.
+  void count(const auto& what) {
+    constexpr std::uint64_t kLeastBytes = 16;
+    if (++entries_ > pickle_.bytes() / kLeastBytes)
+      throw Error(what() + " is more than the bytes of the file have room for");
+  }
+
   void take_entry(Value entry, std::uint64_t gpu, const std::string& list, std::size_t number) {
     const auto what = [&] { return fmt::format("{}[{}]", list, number); };
+    count(what);
     if (entry.kind() != Kind::dict) throw Error(what() + " is no dict");
     const auto action = pickle_.find(entry, "action");
     if (!action || action->kind() != Kind::text) throw Error(what() + " has no action");
@@ -207,6 +216,7 @@ class Snapshot {
     std::size_t number = 0;
     for (const Value block : only_once(*blocks, what + ".blocks")) {
       const auto name = [&] { return fmt::format("{}.blocks[{}]", what, number); };
+      count(name);
       if (block.kind() != Kind::dict) throw Error(name() + " is no dict");
       const std::uint64_t bytes = size_of(block, "size", name);
       at = natural(block, "address").value_or(at);
@@ -277,6 +287,7 @@ class Snapshot {
   std::unordered_set<const Value*> seen_;
   std::vector<Block> live_;
   std::int64_t last_ns_ = 0;
+  std::uint64_t entries_ = 0;
   std::uint64_t without_time_ = 0, went_back_ = 0;
 
  public:

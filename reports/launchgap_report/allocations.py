@@ -64,8 +64,7 @@ def _line(device: Device, process: Record) -> Line:
         process["file"] or MISSING,
         f"process {pid:.0f}" if pid else "",
         process["recorder"] or MISSING,
-        [_count(process.get(key)) for key in COUNTS.values()]
-        + [quantity(process.get(key), "B") for key in BYTES.values()],
+        [_count(process.get(key)) for key in COUNTS.values()] + [quantity(process.get(key), "B") for key in BYTES.values()],
         [process[key] or "nothing" for key in TEXTS.values()],
     )
 

@@ -503,7 +503,7 @@ BAD = {
     "deep lists": (text_file("a.json", "[" * 100_000), "it is nested more than 500 deep"),
     "a long text": (long_text, "it has a text of more than"),
     "other JSON": (text_file("a.json", '{"benchmarks": []}'), 'no list "traceEvents"'),
-    "no CUDA": (text_file("a.json", '{"traceEvents": []}'), "neither calls of CUDA nor kernels"),
+    "no CUDA": (text_file("a.json", '{"traceEvents": []}'), "neither calls of CUDA, kernels nor allocations"),
     "a GPU of AMD": (amd, "AMD GPU"),
     "truncated SQLite": (lambda folder: truncated(write_nsys(folder / "a.sqlite", launches(500))), "damaged SQLite"),
     "garbled SQLite": (garbled, "damaged SQLite"),

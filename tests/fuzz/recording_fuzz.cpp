@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
+#include "harness/recording/allocation_counts.h"
 #include "harness/recording/clock_check.h"
 #include "harness/recording/launch_values.h"
 #include "harness/recording/recording.h"
@@ -21,6 +22,8 @@ void look_at(const Recording& recording) {
     const RecordedLaunches launches = launches_of(process, tick_ns(process));
     const ClockCheck clocks = check_clocks(process, launches);
     for (std::size_t gpu = 0; gpu < 2; ++gpu) {
+      const AllocationCounts counts = count_allocations(process, gpu);
+      if (counts.releases + counts.missing > counts.allocations) __builtin_trap();
       for (const RecordedCase& one :
            launch_cases(process, launches, gpu, gpu == 0, clocks.trusted()))
         if (one.begin_ns.size() > launches.launches.size()) __builtin_trap();

@@ -1,7 +1,8 @@
-"""Small inputs of one form for the fuzzer to begin with: `seeds.py nsys|nvprof|chrome FOLDER`."""
+"""Small inputs of one form for the fuzzer to begin with: `seeds.py nsys|nvprof|chrome|snapshot|rmm FOLDER`."""
 
 import json
 import pathlib
+import pickle
 import sqlite3
 import sys
 
@@ -65,10 +66,47 @@ WHOLE = {
 }
 
 
+ENTRY = {"action": "alloc", "addr": 4096, "size": 512, "stream": 1 << 47, "time_us": 1712195495505543, "frames": []}
+SNAPSHOT = {
+    "segments": [
+        {"device": 0, "address": 4096, "stream": 0, "blocks": [{"address": 4096, "size": 512, "state": "active_allocated"}]}
+    ],
+    "device_traces": [
+        [
+            ENTRY | {"action": action}
+            for action in ("alloc", "free_requested", "free_completed", "segment_alloc", "snapshot")
+        ],
+        [ENTRY | {"action": "oom", "device_free": 1}],
+    ],
+    "allocator_settings": {"garbage_collection_threshold": 0.5, "expandable_segments": False, "x": ("x", None, -1, 1 << 63)},
+}
+RMM = (
+    "Thread,Time,Action,Pointer,Size,Stream\n"
+    "1,23:59:59.999999,allocate,0x7f0100,256,0x7f8a38001020\n"
+    "2,00:00:00.000001,free,0x7f0100,256,0\n"
+    "2,00:00:00.000001,allocate failure,(nil),256,0\n"
+)
+RMM_2019 = (
+    "Event Type,Device ID,Address,Stream,Size (bytes),Free Memory,Total Memory,Current Allocs,Start,End,Elapsed,Location\n"
+    'Alloc,0,0x10,0,64,0,0,1,1.5,2.5,1e-05,"a,b:1"\n'
+    "Free,0,0x10,0,0,0,0,0,3,4,1,a:1\n"
+)
+
+
 def main(form: str, folder: pathlib.Path) -> None:
     if form == "chrome":
         (folder / "seed-object").write_text(json.dumps(WHOLE))
         (folder / "seed-list").write_text(json.dumps(EVENTS))
+        return
+    if form == "snapshot":
+        for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+            (folder / f"seed-{protocol}").write_bytes(pickle.dumps(SNAPSHOT, protocol))
+        return
+    if form == "rmm":
+        (folder / "seed-adaptor").write_text(RMM)
+        (folder / "seed-colons").write_text(RMM.replace(".", ":"))
+        (folder / "seed-2019").write_text(RMM_2019)
+        (folder / "seed-minimalloc").write_text("id,lower,upper,size\nb1,0,3,4\nb2,3,9,4\n")
         return
     path = folder / "seed-sqlite"
     path.unlink(missing_ok=True)

@@ -337,6 +337,22 @@ TEST_F(EventFile, OfAnotherContentIsAnErrorThatSaysWhatIsWrong) {
   }
 }
 
+TEST_F(EventFile, OlderOnesDoNotSayOnWhichGpuMemoryIs) {
+  written(one_of_each());
+  put_text(replaced(text(), R"(,"gpu":[14])", ""));
+  bool seen = false;
+  EventVisitor visitor;
+  visitor.block = [&](const Process& process) {
+    for (const activity::Memory& memory : process.trace.memory) {
+      EXPECT_EQ(memory.gpu, 0u);
+      EXPECT_TRUE(memory.release);
+      seen = true;
+    }
+  };
+  read_events(file_, visitor);
+  EXPECT_TRUE(seen);
+}
+
 TEST_F(EventFile, HasItsNamesFirst) {
   written(one_of_each());
   const std::string whole = text();

@@ -121,7 +121,7 @@ TEST_F(TorchSnapshot, WhatWasLiveBeforeTheWindowIsTold) {
                                                       block(1024, "active_pending_free")})},
                                             {list({event("alloc", 4096, 512, 10)})}));
   EXPECT_THAT(recording.remarks,
-              ElementsAre(HasSubstr("1 blocks of 1024 B together were live at the end and "
+              ElementsAre(HasSubstr("1 blocks of 1 KiB together were live at the end and "
                                     "allocated before the first event")));
 }
 

@@ -1,0 +1,328 @@
+"""Recordings of allocations: PyTorch's memory snapshots, logs of RMM, traces of PyTorch's profiler; and bad ones."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import pickle
+import pickletools
+import resource
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from shipped import LAUNCHGAP, NODES, environment, launchgap, table
+
+MIB = 1 << 20
+BEGIN_US = 1_712_195_495_505_543
+
+
+def frames(n: int) -> list[dict]:
+    return [{"name": f"f{i}", "filename": "train.py", "line": i} for i in range(n)]
+
+
+def snapshot(events: int = 60, devices: int = 2) -> dict:
+    """As PyTorch writes it: 2/3 of the allocations are freed again, and one free is of what was allocated before."""
+    stack = frames(5)
+    traces = []
+    for device in range(devices):
+        trace = []
+
+        def add(action, address, size, trace=trace, stream=0):
+            at = BEGIN_US + 7 * len(trace)
+            trace.append({"action": action, "addr": address, "size": size, "stream": stream, "time_us": at, "frames": stack})
+
+        add("free_completed", 0x7F0000000000, 512)
+        add("segment_alloc", 0x7F1000000000, 20 * MIB)
+        for i in range(events):
+            address = 0x7F1000000000 + i * MIB
+            add("alloc", address, 512 * (i + 1 + device), stream=0x7F8A38001020)
+            if i % 3:
+                add("free_requested", address, 512 * (i + 1 + device), stream=0x7F8A38001020)
+                add("free_completed", address, 512 * (i + 1 + device), stream=0x7F8A38001020)
+        traces.append(trace)
+    segment = {
+        "device": 0, "address": 0x7F1000000000, "total_size": 20 * MIB, "stream": 0, "segment_type": "large",
+        "blocks": [{"address": 0x7F1000000000, "size": 512, "requested_size": 512, "state": "active_allocated"}],
+    }  # fmt: skip
+    return {"segments": [segment], "device_traces": traces, "allocator_settings": {"max_split_size": -1}}
+
+
+def rmm_log(lines: int = 60) -> str:
+    text = "Thread,Time,Action,Pointer,Size,Stream\n"
+    for i in range(lines):
+        at = f"{i // 30:02}:00:{i % 30:02}.{i:06}"
+        text += f"{100 + i % 2},{at},allocate,{0x7F00 + 256 * i:#x},{256 * (i + 1)},{0x7F8A38001020 + i % 2:#x}\n"
+        if i % 3:
+            text += f"{100 + i % 2},{at},free,{0x7F00 + 256 * i:#x},{256 * (i + 1)},0x0\n"
+    return text
+
+
+def profiler_trace(allocations: int = 60) -> dict:
+    events = []
+
+    def add(at, size, address, device_type=1):
+        args = {"Bytes": size, "Addr": address, "Device Type": device_type, "Device Id": 1 if device_type else -1}
+        events.append(
+            {"ph": "i", "cat": "cpu_instant_event", "name": "[memory]", "pid": 7, "tid": 8, "ts": at, "args": args}
+        )
+
+    for i in range(allocations):
+        add(1000 + 10 * i, 512 * (i + 1), 4096 * i + 4096)
+        add(1001 + 10 * i, 64, 4096 * i + 4096, device_type=0)  # of the host: not taken
+        if i % 3:
+            add(1005 + 10 * i, -512 * (i + 1), 4096 * i + 4096)
+    return {"traceEvents": events}
+
+
+@pytest.fixture
+def imported(tmp_path):
+    def made(file: Path, *arguments) -> Path:
+        session = tmp_path / f"{file.name}.session"
+        done = launchgap("import", file, "-o", session, *arguments)
+        assert done.returncode == 0, done.stderr
+        (session / "stdout").write_text(done.stdout, encoding="utf-8")
+        (session / "stderr").write_text(done.stderr, encoding="utf-8")
+        return session
+
+    return made
+
+
+def recordings(session: Path) -> list[dict]:
+    tables = session.with_suffix(".tables")
+    done = launchgap("export", session, "--format", "csv", "-o", tables)
+    assert done.returncode == 0, done.stderr
+    return table(tables / "recordings.csv")
+
+
+def trace_of(what: Path, device: int, tmp_path: Path) -> dict:
+    out = tmp_path / "replay.json"
+    done = launchgap("replay", what, "--allocator", "caching", "--trace-device", device, "--json", out)
+    assert done.returncode == 0, done.stderr
+    document = json.loads(out.read_text(encoding="utf-8"))
+    (caching,) = document["allocators"]
+    return {key: document["trace"][key] for key in ("allocations", "releases", "peak_live_bytes", "live_at_end")} | {
+        key: caching[key] for key in ("operations", "completed", "reserved_peak_bytes")
+    }
+
+
+def written(form: str, path: Path) -> Path:
+    if form == "snapshot":
+        path.write_bytes(pickle.dumps(snapshot()))
+    elif form == "rmm":
+        path.write_text(rmm_log(), encoding="utf-8")
+    else:
+        path.write_text(json.dumps(profiler_trace()), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("form", ["snapshot", "rmm", "profiler"])
+def test_what_is_exported_replays_as_the_session_does(form, imported, tmp_path):
+    session = imported(written(form, tmp_path / form), "--no-report")
+    (tmp_path / "out").mkdir()
+    gmtrace = tmp_path / "out" / "x.gmtrace.csv"
+    done = launchgap("export", session, "--format", "gmtrace", "-o", gmtrace)
+    assert done.returncode == 0, done.stderr
+    devices = 2 if form == "snapshot" else 1
+    rows = recordings(session)
+    assert [int(row["unseen_releases"]) for row in rows] == ([1, 1] if form == "snapshot" else [0])
+    peaks = set()
+    for device in range(devices):
+        of_session = trace_of(session, device, tmp_path)
+        assert of_session == trace_of(gmtrace, device, tmp_path)
+        assert of_session["allocations"] == 60 and of_session["releases"] == 40 and of_session["completed"]
+        peaks.add(of_session["peak_live_bytes"])
+    assert [(int(row["allocations"]), int(row["releases"])) for row in rows] == [(60, 40)] * devices
+    assert {int(row["most_live_bytes"]) for row in rows} == peaks and len(peaks) == devices
+    lines = gmtrace.read_text(encoding="utf-8").splitlines()[3:]
+    assert len({line.split(",")[6] for line in lines}) == devices
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+@pytest.mark.parametrize("form", ["plain", "optimised", "compressed"])
+def test_snapshots_of_all_protocols_are_the_same(protocol, form, imported, tmp_path):
+    data = pickle.dumps(snapshot(), protocol=protocol)
+    if form == "optimised":
+        data = pickletools.optimize(data)
+    file = tmp_path / "snapshot"
+    file.write_bytes(gzip.compress(data) if form == "compressed" else data)
+    rows = recordings(imported(file, "--no-report"))
+    assert [(row["allocations"], row["releases"], row["unseen_releases"]) for row in rows] == [("60", "40", "1")] * 2
+    assert {row["form"] for row in rows} == {
+        f"pickle, protocol {protocol if protocol > 1 else 0}" + (", compressed" if form == "compressed" else "")
+    }
+
+
+def test_import_says_what_was_allocated(imported, tmp_path):
+    session = imported(written("snapshot", tmp_path / "snapshot.pickle"))
+    said = (session / "stdout").read_text(encoding="utf-8")
+    assert "most live" in said and "a GPU (not recorded which)" in said and "launch call" not in said
+    page = (session / "report.html").read_text(encoding="utf-8")
+    assert "Allocations of a recorded job" in page and "What was allocated" in page
+    for wrong in ("On an idle stream", "no launches", "All cases", "has no devices"):
+        assert wrong not in page
+
+
+def test_an_older_snapshot_says_that_it_has_no_order(imported, tmp_path):
+    old = snapshot()["segments"]
+    old[0]["blocks"][0] |= {"history": [{"addr": 1, "real_size": 512, "frames": []}]}
+    file = tmp_path / "old.pickle"
+    file.write_bytes(pickle.dumps(old))
+    session = imported(file, "--no-report")
+    assert "no events in their order" in (session / "stderr").read_text(encoding="utf-8")
+    assert [row["allocations"] for row in recordings(session)] == ["1"]
+
+
+class Command:
+    """What an attacker pickles."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self):
+        return os.system, (f"touch {self.path}",)
+
+
+def hostile(path: Path) -> dict[str, tuple[bytes, str]]:
+    touch = f"touch {path}".encode()
+    reduced = {
+        f"reduce {protocol}": (pickle.dumps(Command(path), protocol=protocol), "system, by ")
+        for protocol in range(pickle.HIGHEST_PROTOCOL + 1)
+    }
+    bomb = b"\x80\x04]\x94" + b"".join(b"(" + b"h%c" % i * 10 + b"l\x94" for i in range(200)) + b"."
+    return reduced | {
+        "inside": (pickle.dumps({"segments": [Command(path)]}), "posix.system, by STACK_GLOBAL at byte"),
+        "inst": (b"(S'" + touch + b"'\nios\nsystem\n.", "os.system, by INST at byte"),
+        "global": (b"cos\nsystem\n(S'" + touch + b"'\ntR.", "os.system, by GLOBAL at byte 0"),
+        "object": (b"\x80\x02)\x81.", "it makes an object (NEWOBJ at byte 3)"),
+        "set": (pickle.dumps({1, 2}), "it has a set (EMPTY_SET at byte"),
+        "class": (pickle.dumps(Path("x")), "it names a function or class (pathlib"),
+        "memo bomb": (bomb, "segments[0] is no dict"),
+        "one event 10^6 times": (
+            b"\x80\x04}(\x8c\x08segments]\x8c\x0ddevice_traces](](}(\x8c\x06action\x8c\x05alloc\x8c\x04addrK\x01\x8c\x04sizeK\x01uq\x00"
+            + b"h\x00" * 10**6
+            + b"eeu.",
+            "is more than the bytes of the file have room for",
+        ),
+        "itself": (b"\x80\x04]\x94h\x00a.", "segments[0] is no dict"),
+        "a text of 10^9 bytes": (b"\x80\x04X" + (10**9).to_bytes(4, "little") + b"abc.", "a text of 1000000000 bytes"),
+        "a text of 2^62 bytes": (b"\x80\x04\x8d" + (2**62).to_bytes(8, "little") + b"abc.", "a text of 4611686018427387904"),
+        "an int of 2^31 bytes": (
+            b"\x80\x04\x8b" + (2**31 - 1).to_bytes(4, "little") + b"abc.",
+            "an int of 2147483647 bytes",
+        ),
+        "memo 10^9": (b"\x80\x04]r" + (10**9).to_bytes(4, "little") + b".", "it gives out the number 1000000000"),
+        "deep": (b"\x80\x04" + b"]" * 10**6 + b"a" * (10**6 - 1) + b".", "segments[0] is no dict"),
+        "protocol 9": (b"\x80\x09N.", "it has the protocol 9"),
+        "zeros": (gzip.compress(b"\x80\x04" + bytes(10**6)), "there is no opcode 0x00 (at byte 2)"),
+        "gzip bomb": (gzip.compress(b"\x80\x04]" + b"N0" * 10**8), "unpacks to more than 100 times its size"),
+        "gzip bomb of lists": (
+            gzip.compress(b"\x80\x04" + b"]" * 15 * 10**7),
+            "what it holds takes more than 2 GiB (at byte",
+        ),
+    }
+
+
+HOSTILE = list(hostile(Path("x")))
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_pickle_is_refused_and_runs_nothing(name, tmp_path):
+    proof = tmp_path / "proof"
+    data, says = hostile(proof)[name]
+    file = tmp_path / "hostile.pickle"
+    file.write_bytes(data)
+    begin = time.monotonic()
+    done = subprocess.run(
+        [LAUNCHGAP, "import", file, "-o", tmp_path / "session"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=environment(),
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30)),
+    )
+    assert done.returncode == 3, done.stderr
+    assert says in done.stderr and done.stderr.count("\n") == 1
+    assert not proof.exists() and not (tmp_path / "session").exists()
+    assert time.monotonic() - begin < 60
+
+
+def test_no_part_of_a_snapshot_is_one(tmp_path):
+    data = pickletools.optimize(pickle.dumps(snapshot(events=1, devices=1)))
+    file = tmp_path / "part.pickle"
+    for size in range(2, len(data)):
+        file.write_bytes(data[:size])
+        done = launchgap("import", file, "-o", tmp_path / "session")
+        assert done.returncode == 3 and f"it ends too early, at byte {size}" in done.stderr, (size, done.stderr)
+
+
+def test_a_log_of_rmm_that_unpacks_to_gigabytes_is_refused(tmp_path):
+    file = tmp_path / "rmm.csv"
+    line = b"1,00:00:00.000000,allocate,0x10,1,0\n"
+    file.write_bytes(gzip.compress(b"Thread,Time,Action,Pointer,Size,Stream\n" + line * 10**7))
+    done = launchgap("import", file, "-o", tmp_path / "session")
+    assert done.returncode == 3 and "unpacks to more than 100 times its size (at byte" in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("1,00:00:00.000000,allocate,0x10,-256,0\n", "line 2: '-256' is no size that can be"),
+        ("1,00:00:00.000000,allocate,0x10,18446744073709551616,0\n", "line 2: '18446744073709551616' is no size"),
+        ("1,00:00:00,allocate,0x10,1,0\n1,00:00:00,free,0x10,2,0\n", "line 3: 2 bytes are freed at 0x10"),
+        ("1,00:00:00.000000,allocate,0x10\n1,1\n", "line 2: it has 4 fields, and its head 6"),
+        ("1" * (1 << 20), "line 2 (byte 39) is longer than 65536 bytes"),
+    ],
+)
+def test_a_bad_log_of_rmm_names_its_line(text, says, tmp_path):
+    file = tmp_path / "rmm.csv"
+    file.write_text("Thread,Time,Action,Pointer,Size,Stream\n" + text, encoding="utf-8")
+    done = launchgap("import", file, "-o", tmp_path / "session")
+    assert done.returncode == 3 and says in done.stderr, done.stderr
+
+
+def test_a_session_without_allocations_says_what_records_them(tmp_path):
+    event = {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": 5, "dur": 2}
+    file = tmp_path / "trace.json"
+    file.write_text(json.dumps([event | {"args": {"correlation": 1}}]), encoding="utf-8")
+    session = tmp_path / "session"
+    assert launchgap("import", file, "-o", session, "--no-report").returncode == 0
+    done = launchgap("export", session, "--format", "gmtrace", "-o", tmp_path / "x.csv")
+    assert done.returncode == 2 and "has no allocations: PyTorch's profiler records them" in done.stderr
+    assert not (tmp_path / "x.csv").exists()
+
+
+@pytest.mark.parametrize("node", [None, NODES / "one_a100.json"])
+def test_what_launchgap_traced_is_exported_too(node, tmp_path):
+    session = tmp_path / "session"
+    devices = "host" if node is None else "gpu"
+    options = ("--devices", devices, "--runs", 1, "--trace", "on", "--keep-events", "--no-report")
+    done = launchgap("run", *options, "--filter", r"allocation/latency.*bytes:1048576$", "-o", session, node=node)
+    assert done.returncode == 0, done.stderr
+    out = tmp_path / "traces"
+    done = launchgap("export", session, "--format", "gmtrace", "-o", out)
+    assert done.returncode == 0, done.stderr
+    files = sorted(out.glob("*.gmtrace.csv.gz"))
+    assert files and [str(file) for file in files] == sorted(done.stdout.split())
+    done = launchgap("replay", files[0], "--allocator", "bfc")
+    assert done.returncode == 0 and "allocations and" in done.stdout + done.stderr, done.stderr
+
+
+def test_a_problem_of_minimalloc_has_room_where_a_block_ends(imported, tmp_path):
+    file = tmp_path / "A.csv"
+    file.write_text("id,lower,upper,size\nb1,0,3,4096\nb2,3,9,4096\nb3,0,9,256\n", encoding="utf-8")
+    session = imported(file, "--no-report")
+    assert trace_of(session, 0, tmp_path)["peak_live_bytes"] == 4096 + 256
+    for line, says in (("b,3,3,1", "it ends before it begins"), ("b,-1,3,1", "it has no lower"), ("b,1,3,0", "a size")):
+        file.write_text(f"id,lower,upper,size\n{line}\n", encoding="utf-8")
+        done = launchgap("import", file, "-o", tmp_path / "bad")
+        assert done.returncode == 3 and "line 2: " in done.stderr and says in done.stderr, done.stderr
+
+
+def test_a_gmtrace_is_named(tmp_path):
+    file = tmp_path / "x.csv"
+    assert launchgap("generate", "checkerboard/blocks:8", "-o", file).returncode == 0
+    done = launchgap("import", file, "-o", tmp_path / "session")
+    assert done.returncode == 3 and "it is a gmtrace, which `launchgap replay` plays as it is" in done.stderr
