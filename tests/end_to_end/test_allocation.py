@@ -58,6 +58,26 @@ def test_what_waits_for_the_device_is_told(run, export):
     assert float(torn["launch_gap_ns"]) > 10e6
 
 
+def test_memory_that_a_case_keeps_is_told(run, make_node):
+    session = family(run, "(latency/allocator:(direct|vmm)|growth)", node=make_node())
+    (run_row,) = table(session / "runs.csv")
+    assert (run_row["memory_kept_bytes"], run_row["memory_kept_by"]) == ("0", "")
+
+
+def test_the_case_that_keeps_memory_is_named(run, make_node):
+    """From some call on, what is mapped cannot be unmapped."""
+    node = make_node(faults=[{"device": 0, "library": "cuda", "call": "cuMemUnmap", "after": 30, "code": 1}])
+    done, session = run(
+        *("--devices", "gpu", "--profile", "nightly", "--runs", 1, *UNTRACED),
+        *("--filter", "^allocation/latency/allocator:(direct|vmm)/bytes:(65536|16777216)$"),
+        node=node,
+    )
+    assert done.returncode == 3
+    (run_row,) = table(session / "runs.csv")
+    assert int(run_row["memory_kept_bytes"]) >= 2 << 20
+    assert "allocator:vmm" in run_row["memory_kept_by"]
+
+
 def test_each_process_has_one_first_allocation(run):
     session = family(run, "first/allocator:(direct|pool|bfc)$")
     first = values(session, "first_allocation_ns")
