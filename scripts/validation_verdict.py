@@ -10,72 +10,14 @@ Python. A question is decided (yes, no) where its files say so, and is open wher
 
 from __future__ import annotations
 
-import csv
 import json
 import statistics
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
-YES, NO, OPEN = "yes", "no", "open"
-Answer = tuple[str, str]  # a verdict and its figure
-
-
-class Result:
-    """The files of a validation. What is missing is empty."""
-
-    def __init__(self, folder: Path, work: Path | None) -> None:
-        self.folder, self.work = folder, work
-        self.steps = {}
-        for line in self.lines("results.txt"):
-            words = line.split(None, 4)
-            if words and words[0] in ("PASS", "FAIL", "SKIP"):
-                self.steps[words[1]] = (words[0], words[4] if len(words) > 4 else "")
-
-    def lines(self, name: str) -> list[str]:
-        path = self.folder / name
-        return path.read_text(errors="replace").splitlines() if path.exists() else []
-
-    def table(self, name: str) -> list[dict[str, str]]:
-        path = self.folder / f"{name}.csv"
-        if not path.exists():
-            return []
-        with path.open(newline="", encoding="utf-8") as file:
-            return list(csv.DictReader(file))
-
-    def json(self, name: str) -> dict:
-        path = self.folder / name
-        try:
-            return json.loads(path.read_text()) if path.exists() else {}
-        except json.JSONDecodeError:
-            return {}
-
-    def log(self, step: str) -> str:
-        for path in (self.work / "logs" / f"{step}.log",) if self.work else ():
-            if path.exists():
-                return path.read_text(errors="replace")
-        return ""
-
-    def records(self, session: str, kind: str) -> Iterator[dict]:
-        for path in sorted((self.work / session / "records").glob("*.jsonl")) if self.work else ():
-            for line in path.read_text(errors="replace").splitlines():
-                try:
-                    record = json.loads(line)
-                except json.JSONDecodeError:
-                    continue
-                if record.get("record") == kind:
-                    yield record
-
-    def rows(self, session: str, **wanted: str) -> list[dict[str, str]]:
-        rows = self.table(f"{session}.summary")
-        return [r for r in rows if all(r.get(k) == v for k, v in wanted.items())]
-
-
-def number(text: str | None) -> float | None:
-    try:
-        return float(text or "")
-    except ValueError:
-        return None
+import validation_allocation
+from validation_result import NO, OPEN, YES, Answer, Result, all_of, number
 
 
 def step(*names: str) -> Callable[[Result], Answer]:
@@ -94,15 +36,6 @@ def step(*names: str) -> Callable[[Result], Answer]:
         return (YES, figure) if "PASS" in states else (OPEN, figure or "not run")
 
     return decide
-
-
-def all_of(rows: list, good: Callable[[dict], bool], show: Callable[[dict], str], what: str) -> Answer:
-    if not rows:
-        return OPEN, f"no {what}"
-    bad = [row for row in rows if not good(row)]
-    if bad:
-        return NO, f"{what}: all but {len(bad)} of {len(rows)}: " + "; ".join(show(row) for row in bad[:3])
-    return YES, f"all {len(rows)} {what}"
 
 
 def doctor(result: Result) -> Answer:
@@ -291,62 +224,6 @@ def pool(result: Result) -> Answer:
     return (YES if worst < 10_000 else NO), f"slowest median {worst / 1000:.1f} us"
 
 
-def blocking(result: Result) -> Answer:
-    """What NVIDIA documents: cuMemFree waits for the device, and pools do not."""
-    rows = {(r["operation"], r["relation"]): r for r in result.table("allocation.blocking")}
-    if not rows:
-        return OPEN, "no calls"
-    waiting = sorted({operation for (operation, _), r in rows.items() if r["verdict"] != "no_wait"})
-    expected = [r["verdict"] == "waits_for_device" for (operation, _), r in rows.items() if operation == "release_direct"]
-    expected += [r["verdict"] == "no_wait" for (operation, _), r in rows.items() if operation == "allocate_pool"]
-    figure = f"{len(rows)} calls; not `no_wait`: {', '.join(waiting) or 'none'}"
-    return (YES if expected and all(expected) else NO), figure
-
-
-def medians(result: Result, benchmark: str, metric: str, axis: str, also: str = "") -> dict[str, float]:
-    """By the value of an axis; of several cases the last."""
-    found = {}
-    for row in result.rows("allocation", benchmark=f"allocation/{benchmark}", metric=metric):
-        value, p50 = dict(part.split(":", 1) for part in row["params"].split("/")).get(axis), number(row["p50"])
-        if value and p50 is not None and also in row["params"]:
-            found[value] = p50
-    return found
-
-
-def mapping(result: Result) -> Answer:
-    by_chunk = medians(result, "growth", "map_ns_per_mib", "chunk_mib")
-    if len(by_chunk) < 2:
-        return OPEN, "no two chunk sizes"
-    figure = ", ".join(f"{chunk} MiB: {ns / 1000:.1f} us for each MiB" for chunk, ns in by_chunk.items())
-    return (YES if by_chunk["20"] < by_chunk["2"] else NO), figure
-
-
-def threshold(result: Result) -> Answer:
-    by_pool = medians(result, "order", "call_ns", "allocator", "order:hold/bytes:16777216")
-    if not {"pool", "pool_t0"} <= by_pool.keys():
-        return OPEN, "no pools"
-    ratio = by_pool["pool_t0"] / by_pool["pool"]
-    return (YES if ratio > 1.5 else NO), f"{ratio:.1f} x with threshold 0, 16 MiB"
-
-
-def first_touch(result: Result) -> Answer:
-    by_allocator = medians(result, "touch", "first_over_second_touch", "allocator", "bytes:67108864")
-    if not by_allocator:
-        return OPEN, "nothing was written"
-    figure = ", ".join(f"{name} {ratio:.2f}" for name, ratio in by_allocator.items())
-    return (YES if by_allocator.get("direct", 1) > 1.1 else NO), figure
-
-
-def kept(result: Result) -> Answer:
-    rows = [r for r in result.table("allocation.runs") if number(r.get("memory_kept_bytes")) is not None]
-    return all_of(
-        rows,
-        lambda r: float(r["memory_kept_bytes"]) <= 64 << 20,
-        lambda r: f"{float(r['memory_kept_bytes']) / 2**20:.0f} MiB, most by {r['memory_kept_by'] or 'no case'}",
-        "runs gave all but 64 MiB back",
-    )
-
-
 def published(result: Result) -> Answer:
     rows = [
         r for r in result.table("launches.published") if number(r.get("ratio")) is not None and r.get("same_model") == "true"
@@ -486,11 +363,7 @@ QUESTIONS: list[tuple[str, str, Callable[[Result], Answer]]] = [
     ("23", "A higher priority overtakes", priority),
     ("24", "What was compiled before is loaded from the cache", first_use),
     ("25", "The chain's kernels last as long as they are told", mix),
-    ("40", "cuMemFree waits for the device, and pools do not", blocking),
-    ("41", "Mapping 20 MiB at once costs less for each MiB than mapping 2 MiB", mapping),
-    ("42", "A pool that keeps nothing costs more than one that keeps all", threshold),
-    ("43", "The first use of a GPU's memory costs more than the second", first_touch),
-    ("44", "Allocation cases give their memory back", kept),
+    *validation_allocation.QUESTIONS,
     ("30", "Every process is steady within 2 s", steady),
     ("30w", "How long warming up takes, and at which clock it ends", warm_up),
     ("29", "The advice is true of this machine", sentences),
