@@ -132,7 +132,12 @@ const Registration allocation_latency =
                                         backend_of(facts).expected.allocated_bytes_per_s;
           return 0.02 + one * (sampling.blocks * sampling.samples + 12);
         })
-        .only([](Profile, const DeviceFacts&, const CaseName& name) {
+        .only([](Profile profile, const DeviceFacts&, const CaseName& name) {
+          const long long bytes = name.number("bytes");
+          const bool usual_size = bytes == 65536 || bytes == 16777216;
+          if (profile == Profile::nightly && !usual_size &&
+              !is_of_first_three(name.at("allocator")))
+            return false;
           return static_cast<std::uint64_t>(name.number("bytes")) <=
                  allocation::most_bytes_of(name.at("allocator"));
         })

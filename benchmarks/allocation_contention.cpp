@@ -186,8 +186,12 @@ const Registration allocation_contention =
               })
         .only([](Profile profile, const DeviceFacts&, const CaseName& name) {
           if (profile == Profile::quick) return false;
+          const std::string allocator = name.at("allocator");
+          const bool usual = allocator == "direct" || allocator == "pool" || allocator == "bfc" ||
+                             allocator == "caching";
+          if (profile == Profile::nightly && !usual) return false;
           // Only pools know streams.
-          return name.at("streams") == "1" || name.at("allocator").starts_with("pool");
+          return name.at("streams") == "1" || allocator.starts_with("pool");
         })
         .brings({"slowest_over_fastest",
                  "ratio",

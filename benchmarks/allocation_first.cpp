@@ -53,7 +53,11 @@ const Registration allocation_first =
                  "Time inside the second one, while the first block is live.",
                  ""})
         .metrics({"first_allocation_ns", "second_allocation_ns"})
-        .only(beyond_quick)
+        .only([](Profile profile, const DeviceFacts&, const CaseName& name) {
+          const std::string allocator = name.at("allocator");
+          const bool usual = allocator == "direct" || allocator == "pool" || allocator == "bfc";
+          return profile == Profile::full || (profile == Profile::nightly && usual);
+        })
         .in_fresh_processes([](Profile profile) { return profile == Profile::full ? 10 : 3; })
         .takes([](const DeviceFacts&, const CaseName&, Sampling) { return 0.3; })
         .one_device_at_a_time()

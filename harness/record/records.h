@@ -139,6 +139,8 @@ struct EndRecord {
   std::optional<std::map<std::string, std::string>> details;
   std::optional<Json> warm_up;
   std::optional<int> other_processes;
+  std::optional<std::int64_t> memory_kept_bytes;  // less free after the last case than before
+  std::optional<std::string> memory_kept_by;      // the case that kept the most
   std::optional<std::string> telemetry_problem;
   std::optional<double> delay_ns;            // that each call took longer, on purpose
   std::optional<std::string> delay_problem;  // why that is not what was asked for
@@ -156,6 +158,8 @@ struct EndRecord {
     field.unread("details", self.details);
     field("warm_up", self.warm_up);
     field("other_processes", self.other_processes);
+    field("memory_kept_bytes", self.memory_kept_bytes);
+    field("memory_kept_by", self.memory_kept_by);
     field.unread("telemetry_problem", self.telemetry_problem);
     field("delay_ns", self.delay_ns);
     field("delay_problem", self.delay_problem);

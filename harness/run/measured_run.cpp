@@ -26,6 +26,7 @@
 #include "harness/record/records.h"
 #include "harness/record/writer.h"
 #include "harness/run/event_keeper.h"
+#include "harness/run/kept_memory.h"
 #include "harness/run/process.h"
 #include "harness/run/process_environment.h"
 #include "harness/run/run_tracing.h"
@@ -146,6 +147,7 @@ class MeasuredRun {
                     {.status = Status::skipped, .reason = skipped.reason});
     bool any_failed = false, sticky = false;
     std::string reason;
+    if (!fresh_) kept_memory_.begin(*device_);
     for (const std::string& text : job_.cases) {
       const CaseName name = CaseName::parse(text);
       tell(message::CaseBegun{text});
@@ -162,6 +164,7 @@ class MeasuredRun {
         sticky = true;
         break;
       }
+      kept_memory_.note(*device_, text);
     }
     write_end(any_failed ? "failed" : "ok", reason, sticky);
     // With a context that is lost, tearing down can crash or hang, and so it can with a tracer in
@@ -205,6 +208,7 @@ class MeasuredRun {
     if (delay_) note_delay(end);
     if (warmth_) end.warm_up = so_far(warmth_->result());
     end.other_processes = other_processes_;
+    kept_memory_.tell(end);
     if (!telemetry_->device_problem().empty()) end.telemetry_problem = telemetry_->device_problem();
     if (fresh_ && !sticky) {
       describe_kernels(end);
@@ -407,6 +411,7 @@ class MeasuredRun {
   std::optional<EventKeeper> keeper_;  // in traced runs
   std::unique_ptr<Warmth> warmth_;  // none where first launches are measured, or nothing launches
   std::optional<int> other_processes_;
+  KeptMemory kept_memory_;
   std::optional<InsertedDelay> delay_;
 };
 

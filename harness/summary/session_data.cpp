@@ -192,6 +192,8 @@ class FileReader {
     const auto record = fields_from_json<EndRecord>(json);
     RunInfo run = run_;
     run.other_processes = record.other_processes;
+    run.memory_kept_bytes = record.memory_kept_bytes;
+    run.memory_kept_by = record.memory_kept_by.value_or("");
     run.status = record.status;
     run.reason = record.reason;
     run.duration_s = record.duration_s;

@@ -220,6 +220,15 @@ Table runs_table() {
        {"other_processes",
         "Most other processes that computed on the GPU at once.",
         [](Row row) { return row.run.other_processes; }},
+       {"memory_kept_bytes",
+        "How much less of a GPU's memory was free after the last case than before the first: "
+        "what the driver and libraries keep is in it, and what other processes took. Empty where "
+        "a process is one sample, and for the host.",
+        [](Row row) { return row.run.memory_kept_bytes; },
+        "B"},
+       {"memory_kept_by",
+        "The case that kept the most of it.",
+        [](Row row) { return row.run.memory_kept_by; }},
        {"steady", "Whether calls and clocks were steady when measuring began.", [](Row row) {
           return row.run.steady;
         }}});

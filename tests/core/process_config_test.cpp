@@ -58,6 +58,10 @@ TEST(ProcessConfig, OfAnUnknownLevelIsOfTheObserverEffectAllTheSame) {
 TEST(ProcessConfig, IsNotGivenASettingThatThereIsNot) {
   EXPECT_THROW(ProcessConfig("launch").with("wait", "sleep"), Error);
   EXPECT_THROW(ProcessConfig("launch").with("fan", "off"), Error);
+  EXPECT_THROW(ProcessConfig("allocation").with("allocator", "a+b"), Error);
+  EXPECT_THROW(ProcessConfig("allocation").with("allocator", ""), Error);
+  EXPECT_EQ(ProcessConfig("allocation").with("allocator", "pool_t0").text(),
+            "allocation+allocator=pool_t0");
 }
 
 }  // namespace

@@ -8,7 +8,17 @@ HARSH = NODES / "harsh_gpu.json"
 
 def family(run, pattern, *options, devices="gpu", node=HARSH, profile="nightly"):
     done, session = run(
-        "--devices", devices, "--profile", profile, "--runs", 1, "--filter", f"^allocation/{pattern}", *UNTRACED, *options, node=node
+        "--devices",
+        devices,
+        "--profile",
+        profile,
+        "--runs",
+        1,
+        "--filter",
+        f"^allocation/{pattern}",
+        *UNTRACED,
+        *options,
+        node=node,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return session
@@ -35,9 +45,16 @@ def test_every_allocator_of_a_gpu_works(run):
 
 
 def test_a_gpu_without_pools_and_virtual_memory_says_so(run):
-    session = family(run, "(latency/.*bytes:65536$|growth|blocking.*(map|direct)/)", node=NODES / "mixed_8_gpus.json", devices="0")
+    session = family(
+        run, "(latency/.*bytes:65536$|growth|blocking.*(map|direct)/)", node=NODES / "mixed_8_gpus.json", devices="0"
+    )
     found = {(row["benchmark"], row["params"].split("/")[0]): row for row in table(session / "summary.csv")}
-    for allocator, reason in (("pool_t0", "pools"), ("vmm", "virtual memory"), ("bfc_vmm", "virtual memory"), ("managed", "managed")):
+    for allocator, reason in (
+        ("pool_t0", "pools"),
+        ("vmm", "virtual memory"),
+        ("bfc_vmm", "virtual memory"),
+        ("managed", "managed"),
+    ):
         row = found["allocation/latency", f"allocator:{allocator}"]
         assert row["status"] == "unsupported" and reason in row["reason"], row
     assert found["allocation/growth", "chunk_mib:2"]["status"] == "unsupported"
@@ -58,11 +75,33 @@ def test_what_waits_for_the_device_is_told(run, export):
     assert float(torn["launch_gap_ns"]) > 10e6
 
 
+def test_memory_that_a_case_keeps_is_told(run, make_node):
+    session = family(run, "(latency/allocator:(direct|vmm)|growth)", node=make_node())
+    (run_row,) = table(session / "runs.csv")
+    assert (run_row["memory_kept_bytes"], run_row["memory_kept_by"]) == ("0", "")
+
+
+def test_the_case_that_keeps_memory_is_named(run, make_node):
+    """From some call on, what is mapped cannot be unmapped."""
+    node = make_node(faults=[{"device": 0, "library": "cuda", "call": "cuMemUnmap", "after": 30, "code": 1}])
+    done, session = run(
+        *("--devices", "gpu", "--profile", "nightly", "--runs", 1, *UNTRACED),
+        *("--filter", "^allocation/latency/allocator:(direct|vmm)/bytes:(65536|16777216)$"),
+        node=node,
+    )
+    assert done.returncode == 3
+    (run_row,) = table(session / "runs.csv")
+    assert int(run_row["memory_kept_bytes"]) >= 2 << 20
+    assert "allocator:vmm" in run_row["memory_kept_by"]
+
+
 def test_each_process_has_one_first_allocation(run):
     session = family(run, "first/allocator:(direct|pool|bfc)$")
     first = values(session, "first_allocation_ns")
     assert len(first) == 3 and len(values(session, "second_allocation_ns")) == 3
-    assert {run["setup"] for run in table(session / "runs.csv")} == {f"allocation+allocator={n}" for n in ("direct", "pool", "bfc")}
+    assert {run["setup"] for run in table(session / "runs.csv")} == {
+        f"allocation+allocator={n}" for n in ("direct", "pool", "bfc")
+    }
 
 
 def test_threads_allocate_at_once(run):
@@ -73,5 +112,10 @@ def test_threads_allocate_at_once(run):
 
 
 def test_the_host_has_them_too(run):
-    session = family(run, "(latency/.*bytes:65536$|growth|order/.*order:fifo/bytes:65536$|contention.*threads:1/)", devices="host", node=None)
+    session = family(
+        run,
+        "(latency/.*bytes:65536$|growth|order/.*order:fifo/bytes:65536$|contention.*threads:1/)",
+        devices="host",
+        node=None,
+    )
     assert {row["status"] for row in table(session / "summary.csv")} == {"ok"}

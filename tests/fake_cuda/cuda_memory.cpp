@@ -12,6 +12,17 @@ static std::size_t host_memory_bytes() {
          static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 }
 
+/// Pinned pages are there when the call returns, so their first use costs nothing more. Of blocks
+/// so large that tests would need the host's memory it is left out.
+static void pin(const Range& range) {
+  constexpr std::size_t kMost = std::size_t{256} << 20, kPage = 4096;
+  if (range.bytes > kMost) return;
+  for (std::uintptr_t at = range.begin; at < range.end(); at += kPage) {
+    auto* const byte = reinterpret_cast<volatile unsigned char*>(at);
+    *byte = *byte;
+  }
+}
+
 BlockPointer allocate(Process& process, Context& context, std::size_t bytes) {
   if (bytes > context.description.memory_bytes) return nullptr;
   const std::size_t rounded =
@@ -116,6 +127,7 @@ EXPORT Result cuMemHostAlloc(void** pointer, std::size_t bytes, unsigned flags) 
     const auto block = Block::create(bytes, Block::kHost);
     if (!block) return kOutOfMemory;
     block->mapped = (flags & kHostAllocDeviceMap) != 0;
+    pin(block->range());
     process.addresses.insert(block);
     *pointer = pointer_to(address_of(*block));
     report(call, *block, {.allocation = true, .place = context.place()});
@@ -160,6 +172,7 @@ EXPORT Result cuMemHostRegister_v2(void* pointer, std::size_t bytes, unsigned fl
     for (const auto& block : process.addresses.within({first, end_of_pages - first})) {
       if (block->registered()) return kHostMemoryAlreadyRegistered;
     }
+    pin(range);
     process.addresses.insert(Block::registered(range));
     const double end = begin + context.description.alloc_ns(context.random);
     lock.unlock();
