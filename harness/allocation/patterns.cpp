@@ -55,7 +55,7 @@ using Values = std::map<std::string_view, std::uint64_t>;
 constexpr auto kCheckerboard = std::to_array<PatternParameter>(
     {{"blocks", 64, 2, kMany, "how many blocks fill the memory"},
      {"bytes", kMiB, 1, kMostBytes / kMany, "size of a block"},
-     {"request", 0, 0, 1, "1: then a block of twice the size is asked for"}});
+     {"request", 0, 0, kMany, "then one block is asked for, so many times as large; 0: none"}});
 
 /// Blocks side by side, of which every other one is freed.
 void checkerboard(Program& program, const Values& values) {
@@ -63,7 +63,7 @@ void checkerboard(Program& program, const Values& values) {
   for (std::uint64_t i = 0; i < values.at("blocks"); ++i)
     blocks.push_back(program.alloc(values.at("bytes")));
   for (std::size_t i = 1; i < blocks.size(); i += 2) program.free(blocks[i]);
-  if (values.at("request") == 1) program.alloc(2 * values.at("bytes"));
+  if (values.at("request") > 0) program.alloc(values.at("request") * values.at("bytes"));
 }
 
 constexpr auto kComb = std::to_array<PatternParameter>(

@@ -19,6 +19,7 @@ from markupsafe import Markup, escape
 from . import (
     allocations,
     beside,
+    blocking,
     costs,
     doctor,
     findings,
@@ -142,6 +143,7 @@ def render(sessions: list[Session], table: list[gen.Generation]) -> str:
         sequence=sequence.section(drawing),
         observer=observer.section(drawing),
         checks=observer.checks(drawing),
+        blocking=blocking.section(drawing),
         kernels=kernels.section(drawing),
         families=drawing.families(),
         comparison=comparison,

@@ -13,6 +13,7 @@ from .compare import Comparison, Line, case_text
 from .findings import own_path
 from .registry import Registry
 from .session import TRACE_LEVEL, Curve, Device, Row
+from .svg import SERIES
 from .text import about, quantity
 
 MOST_FURTHER = 60
@@ -207,12 +208,29 @@ class Drawing:
         convolution = self._layer_groups()
         if convolution:
             result.append(Family("convolution", "Convolution", "Per layer.", convolution))
-        allocation = self._line_groups(
-            "allocation", "bytes", "B", ["call_ns", "free_ns", "first_touch_ns"], first_only=False
-        )
+        allocation = self._allocation_groups()
         if allocation:
             result.append(Family("allocation", "Allocation", "Over the size of a block.", allocation))
         return result
+
+    def _allocation_groups(self) -> list[Group]:
+        """What one block costs, over its size; of allocators at most as many in a figure as there are colours."""
+        groups = []
+        for metric, quantile in (("call_ns", "p50"), ("call_ns", "p99"), ("free_ns", "p50"), ("first_touch_ns", "p50")):
+            latency = [
+                (i, row)
+                for i, found in self._rows("allocation", "bytes", metric).items()
+                for row in found
+                if row.record["benchmark"] == "allocation/latency" and (row.get(quantile) or 0) > 0
+            ]
+            names = list(dict.fromkeys(row.params.get("allocator", "") for _, row in latency))
+            for first in range(0, len(names), SERIES):
+                own: dict[int, list[Row]] = {}
+                for i, row in latency:
+                    if row.params.get("allocator", "") in names[first : first + SERIES]:
+                        own.setdefault(i, []).append(row)
+                groups.append(self._line_group(own, "bytes", "B", metric, quantile))
+        return groups
 
     def _rows(self, family: str, axis: str, metric: str) -> dict[int, list[Row]]:
         found: dict[int, list[Row]] = {}
@@ -244,10 +262,12 @@ class Drawing:
                 break
         return groups
 
-    def _line_group(self, rows: dict[int, list[Row]], axis: str, x_unit: str, metric: str) -> Group:
+    def _line_group(self, rows: dict[int, list[Row]], axis: str, x_unit: str, metric: str, quantile: str = "p50") -> Group:
         naming = _Naming([r for found in rows.values() for r in found], {axis})
         points = {
             id(r): self.point(r, _positive(r.params[axis]) or 1.0, r.get("p50") or 0)
+            if quantile == "p50"
+            else figures.Point(_positive(r.params[axis]) or 1.0, r.get(quantile) or 0)
             for found in rows.values()
             for r in found
         }
@@ -264,14 +284,16 @@ class Drawing:
                     figures.Series(naming.short(row), naming.slot(row), [], naming.dashed(row)),
                 )
                 one.points.append(points[id(row)])
-            best = max(found, key=lambda r: r.get("p50") or 0)
+            best = max(found, key=lambda r: r.get(quantile) or 0)
+            what = "median" if quantile == "p50" else "99th percentile"
             text = (
                 f"{self.label(device)}, {metric} over {axis}, {len(series)} series; largest "
-                f"median {quantity(best.get('p50'), best.unit)} at {best.params[axis]}"
+                f"{what} {quantity(best.get(quantile), best.unit)} at {best.params[axis]}"
             )
             svg = figures.lines(list(series.values()), found[0].unit, x_unit, limits, self.id(), text)
             drawn.append(Drawn(self.label(device), svg))
-        return Group(self._heading(metric), metric, naming.note(), drawn, self._keys(naming))
+        heading = self._heading(metric) + ("" if quantile == "p50" else ": 1 in 100 is longer")
+        return Group(heading, metric, naming.note(), drawn, self._keys(naming))
 
     def _layer_groups(self) -> list[Group]:
         for metric in ("tflops", "device_ns"):

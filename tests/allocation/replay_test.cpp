@@ -140,7 +140,7 @@ TEST(RecoveryLadder, NamesTheRungThatCured) {
 
 TEST(RecoveryLadder, FragmentedIsToldFromExhausted) {
   // 4 of 8 MiB are free, in pieces: an empty allocator could.
-  const auto board = pattern("checkerboard/blocks:8/request:1");
+  const auto board = pattern("checkerboard/blocks:8/request:2");
   const Replay fragmented = play(*board, "bfc", 8 * kMiB);
   ASSERT_TRUE(fragmented.failure);
   EXPECT_FALSE(fragmented.completed);
@@ -170,7 +170,7 @@ TEST(SmallestLimit, IsWhatTheBlocksNeed) {
   EXPECT_EQ(smallest("checkerboard/blocks:64/bytes:1000", "bfc").bytes, 64 * 1024u);
   EXPECT_EQ(smallest("checkerboard/blocks:64", "caching").bytes, 64 * kMiB);
   // The free half is of no use to what is twice as large, but for its last block.
-  EXPECT_EQ(smallest("checkerboard/blocks:64/request:1", "bfc").bytes, 65 * kMiB);
+  EXPECT_EQ(smallest("checkerboard/blocks:64/request:2", "bfc").bytes, 65 * kMiB);
 }
 
 TEST(SmallestLimit, OneStepLessIsTooLittle) {

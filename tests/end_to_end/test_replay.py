@@ -52,7 +52,7 @@ def test_every_allocator_is_played_unless_some_are_named(generate, replay):
 
 @pytest.mark.parametrize("n", [8, 64, 512])
 def test_the_checkerboard_has_its_known_answer(generate, replay, n):
-    trace = generate(f"checkerboard/blocks:{n}/bytes:{MIB}/request:1")
+    trace = generate(f"checkerboard/blocks:{n}/bytes:{MIB}/request:2")
     (bfc,) = replay(trace, "--allocator", "bfc", "--limit", n * MIB, "--c-min")["allocators"]
     assert not bfc["completed"]
     assert bfc["failure"]["bytes"] == 2 * MIB and bfc["failure"]["cured_by"] == "destroy"
@@ -212,7 +212,7 @@ def test_a_long_trace_needs_little_memory(generate, tmp_path):
 
 
 def test_a_replay_is_kept_in_a_session_with_its_page(generate, tmp_path):
-    trace, session = generate("checkerboard/blocks:16/request:1"), tmp_path / "session"
+    trace, session = generate("checkerboard/blocks:16/request:2"), tmp_path / "session"
     done = launchgap("replay", trace, "--limit", "16MiB", "--c-min", "-o", session)
     assert done.returncode == 0, done.stderr
     said = "fail at event 24, which asks for 2 MiB, with 8 MiB of 16 MiB free and 1 MiB the largest block"
