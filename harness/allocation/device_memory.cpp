@@ -20,6 +20,9 @@ Address address_of(const void* pointer) {
   return reinterpret_cast<Address>(pointer);
 }
 
+/// Every GPU's driver has it, and malloc has not.
+constexpr std::uint64_t kRegionAlignment = 256;
+
 std::uint64_t whole_pages(std::uint64_t bytes, std::uint64_t page) {
   return (bytes + page - 1) / page * page;
 }
@@ -84,14 +87,26 @@ DeviceMemory::DeviceMemory(Device& device, Stream& stream)
 
 Address DeviceMemory::take(std::uint64_t bytes) {
   try {
-    return address_of(direct_->allocate(bytes));
+    const Address address = address_of(direct_->allocate(bytes));
+    if (address % kRegionAlignment == 0) return address;
+    direct_->release(pointer_of(address), bytes);
+    const Address begin = address_of(direct_->allocate(bytes + kRegionAlignment));
+    const Address region = whole_pages(begin, kRegionAlignment);
+    begins_[region] = begin;
+    return region;
   } catch (const OutOfMemory&) {
     return 0;
   }
 }
 
 void DeviceMemory::give_back(Address region, std::uint64_t bytes) {
-  direct_->release(pointer_of(region), bytes);
+  const auto begin = begins_.find(region);
+  if (begin == begins_.end()) {
+    direct_->release(pointer_of(region), bytes);
+    return;
+  }
+  direct_->release(pointer_of(begin->second), bytes + kRegionAlignment);
+  begins_.erase(begin);
 }
 
 VirtualMemory& DeviceMemory::pages() {

@@ -37,6 +37,8 @@ class DeviceMemory : public Memory {
   Device& device_;
   std::unique_ptr<Allocator> direct_;
   std::unique_ptr<VirtualMemory> pages_;  // once it is needed
+  std::unordered_map<Address, Address>
+      begins_;  // of regions that begin behind what they were given
 };
 
 /// Every allocator that a device may have, by the names of the axis `allocator`: those of its kind,

@@ -13,7 +13,7 @@ class Memory {
  public:
   virtual ~Memory() = default;
 
-  /// A region of its own; 0 if there is no room for it.
+  /// A region of its own, at a multiple of 256; 0 if there is no room for it.
   virtual Address take(std::uint64_t bytes) = 0;
   virtual void give_back(Address region, std::uint64_t bytes) = 0;
 

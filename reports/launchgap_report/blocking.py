@@ -26,7 +26,7 @@ def section(drawing: Drawing) -> Blocking | None:
     lines = [
         ([drawing.label(device)] if several else [])
         + [
-            row["operation"].replace("_", " "),
+            row["operation"].replace("_", " ", 1),
             row["relation"].replace("_", " "),
             VERDICTS.get(row["verdict"], row["verdict"]) or MISSING,
             MISSING if (share := row.get("blocked_share")) is None else percent(share),
@@ -46,7 +46,7 @@ def section(drawing: Drawing) -> Blocking | None:
 
 
 def _answer(drawing: Drawing, device: Device, rows: list[tuple[Device, Record]], several: bool) -> str:
-    waiting = [r["operation"].replace("_", " ") for of, r in rows if of is device and r["verdict"] == "waits_for_device"]
+    waiting = [r["operation"].replace("_", " ", 1) for of, r in rows if of is device and r["verdict"] == "waits_for_device"]
     names = list(dict.fromkeys(waiting))
     begin = f"{drawing.label(device)}: " if several else ""
     if not names:
