@@ -77,7 +77,8 @@ TEST(Creep, WhatRoseAndStandsIsAPlateau) {
 
 TEST(Creep, RareStepsAreCreepAsLongAsTheyGoOn) {
   std::vector<double> steps;
-  for (int i = 0; i < 50; ++i) steps.push_back(i < 10 ? 100 : i < 20 ? 120 : i < 30 ? 140 : i < 40 ? 160 : 180);
+  for (int i = 0; i < 50; ++i)
+    steps.push_back(i < 10 ? 100 : i < 20 ? 120 : i < 30 ? 140 : i < 40 ? 160 : 180);
   EXPECT_EQ(classify_creep(reserved(steps)).kind, CreepKind::fragmentation);
 }
 
