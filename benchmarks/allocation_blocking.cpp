@@ -12,6 +12,7 @@
 #include "benchmarks/launching.h"
 #include "benchmarks/team.h"
 #include "harness/core/errors.h"
+#include "harness/core/rounded_up.h"
 #include "harness/device/virtual_memory.h"
 #include "kernels/kernels.h"
 
@@ -101,7 +102,7 @@ class MappingCall : public TimedOperation {
  public:
   MappingCall(Device& device, bool unmaps) : memory_(device.virtual_memory()), unmaps_(unmaps) {
     const std::size_t page = memory_->granularity();
-    bytes_ = (kMappedBytes + page - 1) / page * page;
+    bytes_ = rounded_up(kMappedBytes, page);
     range_ = memory_->reserve(bytes_);
   }
   ~MappingCall() override {
@@ -359,7 +360,7 @@ const Registration allocation_blocking =
         .only([](Profile profile, const DeviceFacts& facts, const CaseName& name) {
           if (profile == Profile::quick || !is_gpu(facts)) return false;
           // Every night one relation, except for what most programs call.
-          const std::string operation = name.at("operation");
+          const std::string& operation = name.at("operation");
           const std::string allocator = operation.substr(operation.find('_') + 1);
           const bool usual = allocator == "direct" || allocator.starts_with("pool") ||
                              operation == "map" || operation == "unmap";

@@ -9,18 +9,15 @@ constexpr std::uint64_t kUnit = 256;
 constexpr std::uint64_t kFirstRegion = std::uint64_t{2} << 20;
 constexpr std::uint64_t kMostWaste = std::uint64_t{128} << 20;
 
-constexpr std::uint64_t rounded_up(std::uint64_t bytes, std::uint64_t unit = kUnit) {
-  return (bytes + unit - 1) / unit * unit;
-}
-
 }  // namespace
 
 Bfc::Bfc(Memory& memory, std::uint64_t limit_bytes, BfcGrowth growth)
     : memory_(memory),
       limit_(limit_bytes),
       growth_(growth),
-      next_region_(rounded_up(growth == BfcGrowth::none ? limit_bytes
-                                                        : std::min(limit_bytes, kFirstRegion))),
+      next_region_(
+          rounded_up(growth == BfcGrowth::none ? limit_bytes : std::min(limit_bytes, kFirstRegion),
+                     kUnit)),
       free_(&nodes_) {}
 
 Bfc::~Bfc() {
@@ -35,7 +32,7 @@ Bfc::~Bfc() {
 }
 
 std::optional<BlockId> Bfc::allocate(std::uint64_t bytes, std::uint32_t, std::uint64_t align) {
-  const std::uint64_t rounded = rounded_up(bytes);
+  const std::uint64_t rounded = rounded_up(bytes, kUnit);
   align = std::max(align, kUnit);
   // What is found behind the alignment may begin that much later.
   const std::uint64_t needed = rounded + (align - kUnit);

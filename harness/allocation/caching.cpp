@@ -13,10 +13,6 @@ constexpr std::uint64_t kLargeSegment = 20 * kMiB;
 constexpr std::uint64_t kOwnSegment = 10 * kMiB;  // from this size on
 constexpr std::uint64_t kSegmentUnit = 2 * kMiB;
 
-constexpr std::uint64_t rounded_up(std::uint64_t bytes, std::uint64_t unit) {
-  return (bytes + unit - 1) / unit * unit;
-}
-
 std::uint64_t segment_bytes(std::uint64_t rounded) {
   if (rounded <= kLargestSmall) return kSmallSegment;
   if (rounded < kOwnSegment) return kLargeSegment;

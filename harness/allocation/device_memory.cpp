@@ -7,6 +7,7 @@
 
 #include "harness/allocation/block_allocator.h"
 #include "harness/core/errors.h"
+#include "harness/core/rounded_up.h"
 #include "harness/device/backend.h"
 #include "harness/device/inserted_delay.h"
 
@@ -22,10 +23,6 @@ Address address_of(const void* pointer) {
 
 /// Every GPU's driver has it, and malloc has not.
 constexpr std::uint64_t kRegionAlignment = 256;
-
-std::uint64_t whole_pages(std::uint64_t bytes, std::uint64_t page) {
-  return (bytes + page - 1) / page * page;
-}
 
 /// A block allocator as programs use one. The block of an address is found in a hash map, as
 /// TensorFlow and PyTorch find it: that belongs to the cost of giving it back.
@@ -91,7 +88,7 @@ Address DeviceMemory::take(std::uint64_t bytes) {
     if (address % kRegionAlignment == 0) return address;
     direct_->release(pointer_of(address), bytes);
     const Address begin = address_of(direct_->allocate(bytes + kRegionAlignment));
-    const Address region = whole_pages(begin, kRegionAlignment);
+    const Address region = rounded_up(begin, kRegionAlignment);
     begins_[region] = begin;
     return region;
   } catch (const OutOfMemory&) {
@@ -125,14 +122,14 @@ VirtualMemory& DeviceMemory::pages() {
 
 Address DeviceMemory::reserve(std::uint64_t bytes) {
   try {
-    return address_of(pages().reserve(whole_pages(bytes, kPageBytes)));
+    return address_of(pages().reserve(rounded_up(bytes, kPageBytes)));
   } catch (const OutOfMemory&) {
     return 0;
   }
 }
 
 void DeviceMemory::unreserve(Address range, std::uint64_t bytes) {
-  pages().unreserve(pointer_of(range), whole_pages(bytes, kPageBytes));
+  pages().unreserve(pointer_of(range), rounded_up(bytes, kPageBytes));
 }
 
 /// Page by page where PyTorch's large blocks are, since any of those may be unmapped alone;

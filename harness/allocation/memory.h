@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "harness/core/rounded_up.h"
+
 namespace launchgap::allocation {
 
 /// 0 is no address.
@@ -56,7 +58,7 @@ class SimulatedMemory : public Memory {
  private:
   Address next_address(std::uint64_t bytes) {
     const Address address = next_;
-    next_ += (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+    next_ += rounded_up(bytes, kPageBytes);
     return address;
   }
 

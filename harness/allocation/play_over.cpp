@@ -48,24 +48,6 @@ class DeviceStage : public Stage {
   std::vector<std::unique_ptr<Buffer>> beside_;
 };
 
-/// Whether all of it can be played, untimed.
-bool plays(const Script& script, Player& player) {
-  player.resize(script.places);
-  for (const Step& step : script.steps) {
-    switch (step.kind()) {
-      case Step::Kind::allocate:
-        if (!player.allocate(step.place(), step.bytes(), step.stream(), step.align())) return false;
-        break;
-      case Step::Kind::release:
-        player.release(step.place(), step.bytes());
-        break;
-      case Step::Kind::wait:
-        break;
-    }
-  }
-  return true;
-}
-
 }  // namespace
 
 PlayOver::PlayOver() : name_("sim") {}

@@ -33,7 +33,7 @@ class Playing {
   Replay play(Trace& trace) {
     trace.rewind();
     result_.completed = true;
-    for (TraceEvent event; result_.completed && trace.next(event); ++number_) {
+    for (TraceEvent event; trace.next(event); ++number_) {
       if (number_ % 65536 == 0) stop_if_asked();
       if (event.device != facts_.device) continue;
       Step step;
@@ -225,23 +225,16 @@ TraceFacts facts_of(Trace& trace, std::optional<std::uint32_t> device) {
       live.remove(event.bytes);
     }
   }
-  TraceFacts result;
-  if (device) {
-    const auto known = devices.find(*device);
-    if (known != devices.end()) {
-      result = known->second.facts;
-      result.live_bytes_at_end = known->second.live.now;
-      result.peak_live_bytes = known->second.live.most;
-    }
-    result.device = *device;
-  } else {
-    for (const auto& [number, one] : devices) {
-      if (result.allocations > 0 && one.facts.allocations <= result.allocations) continue;
-      result = one.facts;
-      result.live_bytes_at_end = one.live.now;
-      result.peak_live_bytes = one.live.most;
-    }
+  const Counting none{};
+  const Counting* chosen = &none;
+  for (const auto& [number, one] : devices) {
+    if (device ? number == *device : one.facts.allocations > chosen->facts.allocations)
+      chosen = &one;
   }
+  TraceFacts result = chosen->facts;
+  if (device) result.device = *device;
+  result.live_bytes_at_end = chosen->live.now;
+  result.peak_live_bytes = chosen->live.most;
   result.live_at_end = result.allocations - result.releases;
   result.events = events;
   result.other_allocations = allocations - result.allocations;

@@ -63,10 +63,7 @@ Script script_of(Trace& trace, std::uint32_t device) {
                       "again and again",
                       kMostSteps));
     if (script.steps.size() % 65536 == 0) stop_if_asked();
-    if (step.kind() == Step::Kind::allocate) {
-      live.add(step.bytes());
-      script.most_bytes = std::max(script.most_bytes, step.bytes());
-    }
+    if (step.kind() == Step::Kind::allocate) live.add(step.bytes());
     if (step.kind() == Step::Kind::release) live.remove(step.bytes());
     script.steps.push_back(step);
   }

@@ -53,7 +53,6 @@ class Places {
   std::uint32_t give_back(std::uint64_t id);
   /// Of all that were ever needed at one time.
   std::uint32_t most() const { return most_; }
-  std::size_t live() const { return places_.size(); }
 
  private:
   std::unordered_map<std::uint64_t, std::uint32_t> places_;
@@ -80,7 +79,6 @@ struct Script {
   std::vector<Step> steps;
   std::uint32_t places = 0;
   std::uint64_t peak_live_bytes = 0;
-  std::uint64_t most_bytes = 0;  // of one allocation
 };
 
 /// All of a trace's events on this device. Throws Error if they are too many for memory, and what

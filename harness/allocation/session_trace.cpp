@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
-#include <tuple>
-#include <unordered_map>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

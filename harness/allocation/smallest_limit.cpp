@@ -4,23 +4,30 @@
 
 namespace launchgap::allocation {
 
+bool plays(const Script& script, Player& player) {
+  player.resize(script.places);
+  for (const Step& step : script.steps) {
+    switch (step.kind()) {
+      case Step::Kind::allocate:
+        if (!player.allocate(step.place(), step.bytes(), step.stream(), step.align())) return false;
+        break;
+      case Step::Kind::release:
+        player.release(step.place(), step.bytes());
+        break;
+      case Step::Kind::wait:
+        break;
+    }
+  }
+  return true;
+}
+
 bool completes(const Script& script,
                const BlockAllocatorInfo& allocator,
                std::uint64_t limit_bytes) {
   if (limit_bytes < script.peak_live_bytes) return false;
   SimulatedMemory memory(limit_bytes);
-  const auto own = allocator.make(memory, limit_bytes);
-  std::vector<BlockId> blocks(script.places);
-  for (const Step& step : script.steps) {
-    if (step.kind() == Step::Kind::allocate) {
-      const auto block = own->allocate(step.bytes(), step.stream(), step.align());
-      if (!block) return false;
-      blocks[step.place()] = *block;
-    } else if (step.kind() == Step::Kind::release) {
-      own->release(blocks[step.place()]);
-    }
-  }
-  return true;
+  BlockPlayer player(memory, allocator, limit_bytes);
+  return plays(script, player);
 }
 
 SmallestLimit smallest_limit(const Script& script, const BlockAllocatorInfo& allocator) {

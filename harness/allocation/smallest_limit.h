@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "harness/allocation/block_allocator.h"
+#include "harness/allocation/replay.h"
 #include "harness/allocation/script.h"
 
 namespace launchgap::allocation {
@@ -13,6 +14,9 @@ namespace launchgap::allocation {
 /// The largest limit that is tried: 64 GiB.
 inline constexpr std::uint64_t kLargestLimit = std::uint64_t{1} << 36;
 inline constexpr std::uint64_t kSimulatedStep = 256;
+
+/// Whether all of it can be had, untimed. Nothing is waited for.
+bool plays(const Script& script, Player& player);
 
 /// Whether an allocator with so many simulated bytes can play all of it.
 bool completes(const Script& script,

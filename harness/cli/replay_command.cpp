@@ -112,58 +112,51 @@ std::string cell(const std::optional<std::uint64_t>& bytes) {
   return bytes ? memory_text(*bytes) : "–";
 }
 
-std::string time_cell(const TimeCounts& times, double p) {
-  return quantity(times.quantile_ns(p), "ns");
+/// Of a share or an index, which may not be known.
+std::string digits_cell(const std::optional<double>& value) {
+  return value ? fmt::format("{:.3f}", *value) : "–";
 }
 
-std::string result_table(const Played& played, bool c_min) {
+std::string result_table(const ReplayRecord& record, bool c_min) {
   std::vector<std::vector<std::string>> rows(1);
   rows[0] = {"allocator", "completes"};
   if (c_min) rows[0].insert(rows[0].end(), {"needs", "of most live", "fails again at"});
   rows[0].insert(rows[0].end(),
                  {"takes", "largest-block index", "waste", "allocate", "1 in 100 over"});
-  for (const AllocatorResult& result : played.allocators) {
-    const Replay& replay = result.replay;
-    std::vector<std::string> row = {result.name, replay.completed ? "yes" : "no"};
+  for (const AllocatorRecord& one : record.allocators) {
+    std::vector<std::string> row = {one.name, one.completed ? "yes" : "no"};
     if (c_min) {
-      const SmallestLimit smallest = result.smallest.value_or(SmallestLimit{});
-      row.push_back(cell(smallest.bytes));
-      row.push_back(smallest.bytes && played.facts.peak_live_bytes > 0
-                        ? fmt::format("{:.3f}",
-                                      static_cast<double>(*smallest.bytes) /
-                                          static_cast<double>(played.facts.peak_live_bytes))
-                        : "–");
-      row.push_back(cell(smallest.fails_again_at));
+      row.push_back(cell(one.c_min_bytes));
+      row.push_back(digits_cell(one.c_min_over_peak));
+      row.push_back(cell(one.fails_again_at));
     }
-    row.push_back(memory_text(replay.peak_reserved_bytes));
-    row.push_back(replay.at_peak
-                      ? fmt::format("{:.3f}", replay.at_peak->fragmentation.largest_block_index)
-                      : "–");
-    row.push_back(replay.at_peak ? percent_text(replay.at_peak->fragmentation.internal_waste)
-                                 : "–");
-    row.push_back(time_cell(replay.allocate_times, 0.5));
-    row.push_back(time_cell(replay.allocate_times, 0.99));
+    row.push_back(memory_text(one.reserved_peak_bytes));
+    row.push_back(one.at_peak ? digits_cell(one.at_peak->largest_block_index) : "–");
+    row.push_back(one.at_peak ? percent_text(one.at_peak->internal_waste) : "–");
+    row.push_back(quantity(one.allocate.p50_ns, "ns"));
+    row.push_back(quantity(one.allocate.p99_ns, "ns"));
     rows.push_back(std::move(row));
   }
   return table(rows);
 }
 
-std::string creep_table(const Played& played) {
+std::string creep_table(const ReplayRecord& record) {
   std::vector<std::vector<std::string>> rows = {{"allocator",
                                                  "creep",
                                                  "in each epoch",
                                                  "live at the end",
                                                  "taken after the first",
                                                  "after the last"}};
-  for (const AllocatorResult& result : played.allocators) {
-    const Creep& creep = result.creep;
-    const bool rises = creep.kind != CreepKind::none && creep.kind != CreepKind::cache_plateau;
-    rows.push_back({result.name,
-                    std::string(name_of(creep.kind)),
-                    rises ? memory_text(static_cast<std::uint64_t>(creep.bytes_per_epoch)) : "–",
-                    memory_text(result.epochs.back().live),
-                    memory_text(result.epochs.front().used),
-                    memory_text(result.epochs.back().used)});
+  for (const AllocatorRecord& one : record.allocators) {
+    const CreepRecord& creep = *one.creep;
+    rows.push_back({one.name,
+                    creep.kind,
+                    creep.bytes_per_epoch > 0
+                        ? memory_text(static_cast<std::uint64_t>(creep.bytes_per_epoch))
+                        : "–",
+                    memory_text(creep.epochs.back().live_bytes),
+                    memory_text(creep.epochs.front().used_bytes),
+                    memory_text(creep.epochs.back().used_bytes)});
   }
   return table(rows);
 }
@@ -345,12 +338,12 @@ ExitCode replay_trace(const ReplayCommand& command) {
   answer("over {} of {}\n\n{}",
          over.simulated() ? "simulated memory" : printable(over.name(), 100),
          memory_text(limit),
-         result_table(played, command.c_min));
+         result_table(record, command.c_min));
   if (command.epochs > 0)
     answer("\nThe trace {} times, each as an epoch that ends with nothing live{}:\n\n{}",
            command.epochs,
            command.inject.empty() ? "" : ", with " + command.inject,
-           creep_table(played));
+           creep_table(record));
   answer("\n");
   for (const std::string& line : replay_answers(record)) answer("{}\n", line);
   if (!command.output.empty()) keep(record, command);

@@ -96,6 +96,15 @@ std::string table(const std::vector<std::vector<std::string>>& rows) {
   return text;
 }
 
+std::string list_text(const std::vector<std::string>& words) {
+  std::string list;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (i > 0) list += i + 1 == words.size() ? " and " : ", ";
+    list += words[i];
+  }
+  return list;
+}
+
 std::optional<std::uint64_t> bytes_of_text(std::string_view text) {
   struct Unit {
     std::string_view name;

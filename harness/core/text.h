@@ -26,6 +26,9 @@ std::string bytes_text(double bytes);
 /// what does not fit.
 std::optional<std::uint64_t> bytes_of_text(std::string_view text);
 
+/// "a, b and c".
+std::string list_text(const std::vector<std::string>& words);
+
 /// Broken at blanks into lines of at most `width` bytes, all but the first indented; the first has
 /// `indent` bytes in front of it already. A word that is longer stays whole.
 std::string wrapped(std::string_view text, std::size_t indent, std::size_t width = 100);

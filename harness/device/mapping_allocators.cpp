@@ -6,16 +6,13 @@
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
+#include "harness/core/rounded_up.h"
 #include "harness/device/inserted_delay.h"
 
 namespace launchgap {
 namespace {
 
 constexpr std::size_t kChunkBytes = std::size_t{20} << 20;  // as PyTorch's expandable segments
-
-std::size_t rounded_up(std::size_t bytes, std::size_t unit) {
-  return (bytes + unit - 1) / unit * unit;
-}
 
 class MappingAllocator : public Allocator {
  public:

@@ -39,16 +39,6 @@ std::string_view meaning(std::span<const Meaning> meanings, const std::string& k
   return found == meanings.end() ? std::string_view(key) : found->text;
 }
 
-/// "a, b and c".
-std::string listed(const std::vector<std::string>& names) {
-  std::string text;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (i > 0) text += i + 1 == names.size() ? " and " : ", ";
-    text += names[i];
-  }
-  return text;
-}
-
 void say_least(const ReplayRecord& record, std::vector<std::string>& lines) {
   std::vector<const AllocatorRecord*> known;
   for (const AllocatorRecord& one : record.allocators) {
@@ -114,7 +104,7 @@ void say_failures(const ReplayRecord& record, std::vector<std::string>& lines) {
   }
   for (const auto& [what, names] : failures)
     lines.push_back(
-        fmt::format("{} {} {}", listed(names), names.size() == 1 ? "fails" : "fail", what));
+        fmt::format("{} {} {}", list_text(names), names.size() == 1 ? "fails" : "fail", what));
 }
 
 void say_creep(const ReplayRecord& record, std::vector<std::string>& lines) {
@@ -132,7 +122,7 @@ void say_creep(const ReplayRecord& record, std::vector<std::string>& lines) {
     lines.push_back(line + ".");
   }
   if (!steady.empty())
-    lines.push_back(fmt::format("Memory does not creep with {}.", listed(steady)));
+    lines.push_back(fmt::format("Memory does not creep with {}.", list_text(steady)));
 }
 
 }  // namespace

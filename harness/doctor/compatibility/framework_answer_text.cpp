@@ -16,20 +16,11 @@ std::string headline(const std::string& text, std::size_t width) {
   return (text.size() <= width + 2 ? text : wrapped(text, 2, width)) + "\n";
 }
 
-std::string list_of(const std::vector<std::string>& words) {
-  std::string list;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    const char* const between = i + 1 == words.size() ? " and " : ", ";
-    list += fmt::format("{}{}", i == 0 ? "" : between, words[i]);
-  }
-  return list;
-}
-
 /// ", once CUDA 11.0 and a driver 450.51.05 to R470 are installed".
 std::string once_text(const GpuAnswer& gpu) {
   if (gpu.once.empty()) return "";
   return fmt::format(
-      ", once {} {} installed", list_of(gpu.once), gpu.once.size() == 1 ? "is" : "are");
+      ", once {} {} installed", list_text(gpu.once), gpu.once.size() == 1 ? "is" : "are");
 }
 
 std::string verdict_of(const GpuAnswer& gpu) {
