@@ -18,10 +18,10 @@ inline void relax() {
 }
 
 /// Spins while `counter` is `value`, for at most `spin_ns`, and then sleeps. Returns the new value.
-std::uint64_t await_change(const std::atomic<std::uint64_t>& counter,
-                           std::uint64_t value,
+std::uint32_t await_change(const std::atomic<std::uint32_t>& counter,
+                           std::uint32_t value,
                            std::int64_t spin_ns) {
-  std::uint64_t now = counter.load(std::memory_order_acquire);
+  std::uint32_t now = counter.load(std::memory_order_acquire);
   if (now != value) return now;
   const std::int64_t begin = now_ns();
   do {
@@ -41,18 +41,21 @@ Queue::Queue(const CpuList& cpus) : worker_([this, cpus] { serve(cpus); }) {}
 
 Queue::~Queue() {
   stopping_.store(true, std::memory_order_release);
-  submitted_.fetch_add(1, std::memory_order_release);
+  submitted_.fetch_add(1);
   submitted_.notify_one();
   worker_.join();
 }
 
 Queue::Task& Queue::next_slot() {
-  while (submitted_local_ - completed_.load(std::memory_order_acquire) >= kCapacity) relax();
+  while (submitted_local_ - completed_local_ >= kCapacity) {
+    completed_local_ = completed_.load(std::memory_order_acquire);
+    relax();
+  }
   return (*tasks_)[submitted_local_ % kCapacity];
 }
 
 void Queue::publish() {
-  submitted_.store(++submitted_local_, std::memory_order_release);
+  submitted_.store(++submitted_local_);
   submitted_.notify_one();
 }
 
@@ -111,7 +114,7 @@ void Queue::run(std::function<void()> work, const char* name) {
 
 void Queue::wait() {
   const std::int64_t begin_ns = recorder ? now_ns() : 0;
-  std::uint64_t done = completed_.load(std::memory_order_acquire);
+  std::uint32_t done = completed_.load(std::memory_order_acquire);
   while (done != submitted_local_) done = await_change(completed_, done, kSpinNs);
   if (recorder && recorder->kinds().everything) {
     constexpr std::uint32_t kStreamSynchronize = 3;
@@ -150,9 +153,9 @@ void Queue::execute(Task& task) {
 void Queue::serve(const CpuList& cpus) {
   bind_thread(cpus);
   constexpr std::int64_t kIdleSpinNs = 2'000'000;
-  std::uint64_t done = 0;
+  std::uint32_t done = 0;
   for (;;) {
-    const std::uint64_t until = await_change(submitted_, done, kIdleSpinNs);
+    const std::uint32_t until = await_change(submitted_, done, kIdleSpinNs);
     if (stopping_.load(std::memory_order_acquire)) return;
     for (; done != until;) {
       try {
@@ -160,7 +163,7 @@ void Queue::serve(const CpuList& cpus) {
       } catch (...) {
         if (!failure_) failure_ = std::current_exception();
       }
-      completed_.store(++done, std::memory_order_release);
+      completed_.store(++done);
       completed_.notify_one();
     }
   }

@@ -60,10 +60,15 @@ class Queue {
 
   std::unique_ptr<std::array<Task, kCapacity>> tasks_ =
       std::make_unique<std::array<Task, kCapacity>>();
-  std::uint64_t submitted_local_ = 0;  // the producer's copy
+  std::uint32_t submitted_local_ = 0;  // the producer's copy
+  std::uint32_t completed_local_ = 0;  // what the producer last read: it reads again only when full
   std::exception_ptr failure_;         // written by the worker before `completed_`, read after it
-  alignas(64) std::atomic<std::uint64_t> submitted_{0};
-  alignas(64) std::atomic<std::uint64_t> completed_{0};
+  // How many tasks, modulo 2^32. Of 32 bits, since one can sleep on these as they are: to wake up
+  // who sleeps on a wider atomic, libstdc++ counts in a place that both threads then write for each
+  // task, a third of what a launch took. Written with sequential consistency: whoever is about to
+  // sleep must see the task, or be seen.
+  alignas(64) std::atomic<std::uint32_t> submitted_{0};
+  alignas(64) std::atomic<std::uint32_t> completed_{0};
   std::atomic<bool> stopping_{false};
   std::thread worker_;
 };
