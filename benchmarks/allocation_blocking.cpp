@@ -10,6 +10,7 @@
 
 #include "benchmarks/allocating.h"
 #include "benchmarks/launching.h"
+#include "benchmarks/long_kernel.h"
 #include "benchmarks/team.h"
 #include "harness/core/errors.h"
 #include "harness/core/rounded_up.h"
@@ -21,8 +22,6 @@ namespace {
 
 constexpr std::size_t kBytes = std::size_t{4} << 20;
 constexpr std::size_t kMappedBytes = std::size_t{20} << 20;
-/// A kernel that ends by itself, so that a call may wait for it.
-constexpr unsigned long long kKernelNs = 20'000'000;
 /// The call is made once the kernel surely runs.
 constexpr std::int64_t kHeadStartNs = 2'000'000;
 
@@ -219,14 +218,11 @@ class AllocationBlocking : public Case {
       : device_(context.device),
         relation_(context.name.at("relation")),
         own_(device_.create_stream()),
-        other_(device_.create_stream()),
-        spin_(device_.load(kernels::spin_kernel)),
-        counter_(device_.allocate(sizeof(unsigned))) {
+        kernel_(device_) {
+    if (relation_ == "other_device") second_ = std::make_unique<SecondGpu>(device_);
     need_cpus(device_, 2, "the caller and a thread that launches meanwhile");
     launcher_cpu_ = cpus_for_others(device_, allowed_cpus()).front();
     if (kMappedBytes > allocatable_bytes(device_)) throw Unsupported("too little memory is free");
-    own_->fill_bytes(counter_->address(), 0, sizeof(unsigned));
-    own_->wait();
     const std::string operation = context.name.at("operation");
     if (operation == "map" || operation == "unmap") {
       operation_ = std::make_unique<MappingCall>(device_, operation == "unmap");
@@ -254,16 +250,16 @@ class AllocationBlocking : public Case {
   }
 
   void verify_timed_work() override {
-    device_.check();
-    unsigned counted = 0;
-    device_.read(*counter_, 0, &counted, sizeof counted);
-    if (counted != kernels_)
-      throw WrongResult(fmt::format("{} of {} kernels have run", counted, kernels_));
+    kernel_.verify();
+    if (second_) second_->verify();
   }
 
   std::string method() const override {
-    return fmt::format(
-        "{}; beside a kernel of {} ms; {}", operation_->method(), kKernelNs / 1'000'000, relation_);
+    return fmt::format("{}; beside a kernel of {} ms; {}{}",
+                       operation_->method(),
+                       kLongKernelNs / 1'000'000,
+                       relation_,
+                       second_ ? ", on " + second_->facts().name : "");
   }
 
  private:
@@ -281,14 +277,9 @@ class AllocationBlocking : public Case {
   Measured measure() {
     operation_->prepare();
     device_.check();
-    Stream& busy = relation_ == "same_stream" ? *own_ : *other_;
-    unsigned long long length = kKernelNs;
-    void* counter = counter_->address();
-    void* arguments[] = {&length, &counter};
     Measured measured{};
     measured.launched = now_ns();
-    busy.launch(*spin_, {1, 1}, arguments);
-    ++kernels_;
+    launch_kernel();
     try {
       if (relation_ == "other_thread") {
         call_on_other_thread(measured);
@@ -297,13 +288,23 @@ class AllocationBlocking : public Case {
         call(measured);
       }
     } catch (...) {
-      busy.wait();
+      wait_for_kernel();
       throw;
     }
-    busy.wait();
+    wait_for_kernel();
     measured.ended = now_ns();
     operation_->put_away();
     return measured;
+  }
+
+  Stream& busy_stream() { return relation_ == "same_stream" ? *own_ : kernel_.stream(); }
+  void launch_kernel() {
+    if (!second_) return kernel_.launch_on(busy_stream());
+    second_->launch();
+  }
+  void wait_for_kernel() {
+    if (!second_) return busy_stream().wait();
+    second_->wait();
   }
 
   void call(Measured& measured) {
@@ -328,12 +329,11 @@ class AllocationBlocking : public Case {
 
   Device& device_;
   std::string relation_;
-  std::unique_ptr<Stream> own_, other_;
-  std::unique_ptr<Kernel> spin_;
-  std::unique_ptr<Buffer> counter_;
+  std::unique_ptr<Stream> own_;
+  LongKernel kernel_;
+  std::unique_ptr<SecondGpu> second_;  // where the kernel runs there
   int launcher_cpu_ = 0;
   std::unique_ptr<TimedOperation> operation_;
-  unsigned kernels_ = 0;
 };
 
 std::vector<std::string> operations(Profile, const DeviceFacts& facts) {
@@ -355,8 +355,10 @@ const Registration allocation_blocking =
               operations)
         .axis("relation",
               "where a kernel of 20 ms runs: `same_stream`, on that of the allocator; "
-              "`other_stream`; `other_thread`, on another stream and launched by another thread",
-              {"same_stream", "other_stream", "other_thread"})
+              "`other_stream`; `other_thread`, on another stream and launched by another thread; "
+              "`other_device`, on another GPU of the session",
+              {"same_stream", "other_stream", "other_thread", "other_device"})
+        .needs_two_gpus([](const CaseName& name) { return name.at("relation") == "other_device"; })
         .only([](Profile profile, const DeviceFacts& facts, const CaseName& name) {
           if (profile == Profile::quick || !is_gpu(facts)) return false;
           // Every night one relation, except for what most programs call.

@@ -57,6 +57,7 @@ AllocatorRecord record_of(const AllocatorResult& result, std::uint64_t peak_live
     record.operations_per_s = static_cast<double>(record.operations) / replay.calls_s;
   record.allocate = times_of(replay.allocate_times);
   record.release = times_of(replay.release_times);
+  record.memory_kept_bytes = result.kept_bytes;
   if (replay.failure) {
     record.failure = {replay.failure->event,
                       replay.failure->bytes,

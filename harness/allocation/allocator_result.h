@@ -19,6 +19,8 @@ struct AllocatorResult {
   std::optional<SmallestLimit> smallest;  // where it was asked for
   std::vector<Epoch> epochs;              // likewise
   Creep creep;                            // of these
+  /// How much less of a GPU was free when it had given back everything than before it began.
+  std::optional<std::int64_t> kept_bytes;
 };
 
 /// A trace that was played, and where its allocators had their memory: "sim", "host", or a device.

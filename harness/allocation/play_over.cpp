@@ -29,16 +29,21 @@ class SimulatedStage : public Stage {
   BlockPlayer player_;
 };
 
+/// What the host has free changes with every other program.
+std::optional<std::uint64_t> free_on(Device& device) {
+  if (!is_gpu(device.facts())) return std::nullopt;
+  return device.free_memory_bytes();
+}
+
 class DeviceStage : public Stage {
  public:
   DeviceStage(Device& device, std::string_view allocator, std::uint64_t limit_bytes)
       : device_(device), player_(device, allocator, limit_bytes) {}
   Player& player() override { return player_.player(); }
-  /// What the host has free changes with every other program.
   std::uint64_t used_bytes() override {
-    const std::uint64_t free = device_.free_memory_bytes();
+    const std::optional<std::uint64_t> free = free_on(device_);
     const std::uint64_t all = device_.facts().memory_bytes.value_or(0);
-    return is_gpu(device_.facts()) && all > free ? all - free : 0;
+    return free && all > *free ? all - *free : 0;
   }
   void take_beside(std::uint64_t bytes) override { beside_.push_back(device_.allocate(bytes)); }
 
@@ -64,6 +69,10 @@ std::vector<std::string> PlayOver::allocators() const {
 
 std::uint64_t PlayOver::largest_limit() const {
   return device_ ? allocatable_bytes(*device_) : kLargestLimit;
+}
+
+std::optional<std::uint64_t> PlayOver::free_bytes() const {
+  return device_ ? free_on(*device_) : std::nullopt;
 }
 
 std::unique_ptr<Stage> PlayOver::stage(std::string_view allocator,

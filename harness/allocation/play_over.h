@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,6 +38,9 @@ class PlayOver {
   std::vector<std::string> allocators() const;
   /// Of simulated memory kLargestLimit, of a device what may be taken of it: never the last 5 %.
   std::uint64_t largest_limit() const;
+  /// Of a GPU; nothing of other memory, of which this would tell nothing. Throws what the device
+  /// throws.
+  std::optional<std::uint64_t> free_bytes() const;
 
   /// Throws UsageError that lists allocators() for another name, and Unsupported where the device
   /// has none of it after all.

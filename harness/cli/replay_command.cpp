@@ -210,13 +210,19 @@ void make_session(const fs::path& folder, const std::vector<std::string>& comman
   write_file(folder / "session.json", record_to_json(session).dump(1) + "\n");
 }
 
-/// Writes the replay into a session, beside those that it has, and draws its page.
-void keep(const ReplayRecord& record, const ReplayCommand& command) {
+/// A place for the replay, before anything is played: a session that there is, or a new one.
+void make_place(const ReplayCommand& command) {
   const fs::path folder = command.output;
   if (!is_session(folder)) make_session(folder, command.command_line);
   std::error_code failed;
   fs::create_directory(folder / "replays", failed);
   if (failed) throw WriteError(folder / "replays");
+}
+
+/// Writes the replay into its session, beside those that it has, and draws its page.
+void keep(const ReplayRecord& record, const ReplayCommand& command) {
+  const fs::path folder = command.output;
+  std::error_code failed;
   fs::path file;
   for (int number = 1; file.empty() || fs::exists(file, failed); ++number)
     file = folder / "replays" / fmt::format("{:03}.json", number);
@@ -251,6 +257,7 @@ AllocatorResult play(const ReplayCommand& command,
   AllocatorResult result;
   result.name = name;
   result.limit_bytes = limit;
+  const std::optional<std::uint64_t> free_before = over.free_bytes();
   ReplayOptions options;
   options.paced = command.paced;
   result.replay = replay(trace, facts, over.stage(name, limit)->player(), options);
@@ -266,6 +273,9 @@ AllocatorResult play(const ReplayCommand& command,
         [&](std::uint64_t bytes) { stage->take_beside(bytes); });
     result.creep = classify_creep(result.epochs);
   }
+  if (const auto free_now = over.free_bytes(); free_before && free_now)
+    result.kept_bytes =
+        static_cast<std::int64_t>(*free_before) - static_cast<std::int64_t>(*free_now);
   return result;
 }
 
@@ -311,6 +321,7 @@ ExitCode replay_trace(const ReplayCommand& command) {
                     command.limit));
   const std::vector<std::string> names =
       command.allocators.empty() ? over.allocators() : command.allocators;
+  if (!command.output.empty()) make_place(command);
   std::optional<Script> script;
   if (command.c_min || command.epochs > 0) script = script_of(*trace, played.facts.device);
   for (const std::string& name : names) {

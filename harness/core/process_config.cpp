@@ -66,6 +66,10 @@ void ProcessConfig::take(std::string_view setting) {
     take_as(observer_, kLevels);
     is_observer_ = true;
   }
+  if (name == "gpus" && value == "2") {
+    gpus_ = 2;
+    known = true;
+  }
   // Which ones there are, only those know that have them.
   if (name == "allocator")
     known = !value.empty() && value.find_first_not_of(kNameCharacters) == std::string_view::npos;

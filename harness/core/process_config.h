@@ -46,6 +46,8 @@ class ProcessConfig {
 
   std::optional<WaitMode> wait() const { return wait_; }
   std::optional<CodeLoading> loading() const { return loading_; }
+  /// How many GPUs the process sees: its own, and those that another one works on meanwhile.
+  int gpus() const { return gpus_; }
   /// Where only what shows the observer effect runs: at which level of tracing. Such processes have
   /// equal content, and are compared with each other and with nothing else.
   std::optional<TraceLevel> observer() const { return observer_; }
@@ -74,6 +76,7 @@ class ProcessConfig {
   std::optional<WaitMode> wait_;
   std::optional<CodeLoading> loading_;
   std::optional<TraceLevel> observer_;
+  int gpus_ = 1;
   bool is_observer_ = false;
 };
 

@@ -47,8 +47,8 @@ std::vector<CaseName> Benchmark::cases(Profile profile, const DeviceFacts& facts
 
 ProcessConfig Benchmark::setup_of(const CaseName& name) const {
   ProcessConfig setup = family();
-  for (const auto& [setting, usual] : settings) {
-    if (name.at(setting) != usual) setup = setup.with(setting, name.at(setting));
+  for (const ProcessSetting& setting : settings) {
+    if (const auto value = setting.value(name)) setup = setup.with(setting.name, *value);
   }
   return setup;
 }
@@ -138,8 +138,19 @@ BenchmarkBuilder& BenchmarkBuilder::process_axis(std::string name,
                                                  std::string meaning,
                                                  Axis::Values values,
                                                  std::string usual) {
-  benchmark_.settings.emplace_back(name, std::move(usual));
+  benchmark_.settings.push_back(
+      {name, [name, usual = std::move(usual)](const CaseName& of) -> std::optional<std::string> {
+         return of.at(name) == usual ? std::nullopt : std::optional(of.at(name));
+       }});
   return axis(std::move(name), std::move(meaning), std::move(values));
+}
+
+BenchmarkBuilder& BenchmarkBuilder::needs_two_gpus(std::function<bool(const CaseName&)> needs) {
+  benchmark_.settings.push_back(
+      {"gpus", [needs = std::move(needs)](const CaseName& name) -> std::optional<std::string> {
+         return needs(name) ? std::optional<std::string>("2") : std::nullopt;
+       }});
+  return *this;
 }
 
 BenchmarkBuilder& BenchmarkBuilder::in_fresh_processes(std::function<int(Profile)> processes) {

@@ -103,6 +103,13 @@ struct Axis {
   Values values;
 };
 
+/// A setting of the whole process that cases ask for; nothing: the usual one. Settings are in
+/// harness/core/process_config.h.
+struct ProcessSetting {
+  std::string name;
+  std::function<std::optional<std::string>(const CaseName&)> value;
+};
+
 struct Benchmark {
   std::string name;      // "launch/null"
   std::string question;  // what it answers, for `list` and the page
@@ -112,9 +119,7 @@ struct Benchmark {
   std::function<double(const DeviceFacts&, const CaseName&, Sampling)>
       seconds;         // estimate of a case
   bool alone = false;  // whether neighbours would disturb it
-  /// Axes that are settings of the whole process, with the value that usual processes have; empty
-  /// where none has.
-  std::vector<std::pair<std::string, std::string>> settings;
+  std::vector<ProcessSetting> settings;
   bool fresh_process = false;             // one sample per process, which does nothing else
   std::function<int(Profile)> processes;  // how many per session, where not as many as the others
   std::function<bool(Profile, const DeviceFacts&, const CaseName&)> wanted;  // which of the product
@@ -161,11 +166,14 @@ class BenchmarkBuilder {
       std::function<double(const DeviceFacts&, const CaseName&, Sampling)> seconds);
   BenchmarkBuilder& one_device_at_a_time();
   /// An axis that is a setting of the whole process: its cases run in process configurations of
-  /// their own, but those with the `usual` value. Settings are in harness/core/process_config.h.
+  /// their own, but those with the `usual` value.
   BenchmarkBuilder& process_axis(std::string name,
                                  std::string meaning,
                                  Axis::Values values,
                                  std::string usual);
+  /// The cases for which it is so run in processes that see a second GPU, where the session has
+  /// one; else not at all.
+  BenchmarkBuilder& needs_two_gpus(std::function<bool(const CaseName&)> needs);
   /// Each case has processes to itself, and each process takes one sample. Needs a process_axis.
   BenchmarkBuilder& in_fresh_processes(std::function<int(Profile)> processes);
   /// Leaves cases out of the product of the axes.

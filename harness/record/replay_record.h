@@ -107,6 +107,7 @@ struct AllocatorRecord {
   std::optional<double> c_min_over_peak;
   std::optional<std::uint64_t> fails_again_at;
   std::uint64_t reserved_peak_bytes = 0;
+  std::optional<std::int64_t> memory_kept_bytes;
   std::uint64_t operations = 0;
   double calls_s = 0;
   std::optional<double> operations_per_s;
@@ -125,6 +126,7 @@ struct AllocatorRecord {
     field("c_min_over_peak", self.c_min_over_peak);
     field("fails_again_at", self.fails_again_at);
     field("reserved_peak_bytes", self.reserved_peak_bytes);
+    field("memory_kept_bytes", self.memory_kept_bytes);
     field("operations", self.operations);
     field.may_lack("calls_s", self.calls_s);
     field("operations_per_s", self.operations_per_s);

@@ -155,8 +155,11 @@ void check_devices(const std::vector<DeviceFacts*>& devices,
   }
 }
 
-std::map<std::string, std::string> worker_environment(const DeviceFacts& device) {
-  return backend_of(device).environment(std::span(&device.uuid, 1));
+std::map<std::string, std::string> worker_environment(const DeviceFacts& device,
+                                                      const std::vector<std::string>& beside) {
+  std::vector<std::string> uuids = {device.uuid};
+  std::ranges::copy(beside, std::back_inserter(uuids));
+  return backend_of(device).environment(uuids);
 }
 
 std::vector<DeviceFacts> select_devices(const MachineDevices& machine,

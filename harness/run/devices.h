@@ -27,8 +27,10 @@ void check_devices(
     double timeout_s,
     const std::function<bool()>& stopped = [] { return false; });
 
-/// The environment of a worker on this device, which sees no other.
-std::map<std::string, std::string> worker_environment(const DeviceFacts& device);
+/// The environment of a worker on this device, which sees no other but those `beside` it, of the
+/// same backend, by their UUIDs.
+std::map<std::string, std::string> worker_environment(const DeviceFacts& device,
+                                                      const std::vector<std::string>& beside = {});
 
 /// The devices that `--devices` names: all, gpu, host, a UUID or the beginning of one, an index of
 /// a GPU; or several, with commas. Throws UsageError for what names nothing, and NoGpuError for

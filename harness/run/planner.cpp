@@ -76,11 +76,17 @@ std::vector<Workload> traced_twins(const Workload& plain, bool with_observer_eff
 
 Plan plan_cases(const std::vector<DeviceFacts>& devices, const PlanRequest& request) {
   const Filter filter(request.filter);
+  const auto has = [&](const DeviceFacts& device, int gpus) {
+    return gpus == 1 || std::ranges::count_if(devices, [&](const DeviceFacts& other) {
+                          return other.usable && other.backend == device.backend;
+                        }) >= gpus;
+  };
   const int usual = request.replicates.value_or(default_replicates(request.profile));
   std::vector<Workload> workloads;
   for (const DeviceFacts& device : devices) {
     const bool traced = is_gpu(device) ? request.trace_gpus : request.trace_host;
     for (Workload& workload : workloads_of(device, request.profile, filter)) {
+      if (!has(device, workload.setup.gpus())) continue;
       if (workload.replicates == 0 || request.replicates) workload.replicates = usual;
       if (traced) {
         std::ranges::copy(traced_twins(workload, request.observer_effect),

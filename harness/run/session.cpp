@@ -295,11 +295,26 @@ class Session {
       }
     }
     try {
-      run.worker = std::make_unique<WorkerProcess>(to_json(job), worker_environment(run.device));
+      run.worker = std::make_unique<WorkerProcess>(
+          to_json(job),
+          worker_environment(run.device, beside(run.device, planned.setup.gpus() - 1)));
     } catch (const Error& error) {
       return inform(run, event::CannotStart{error.what()});
     }
     inform(run, event::Started{});
+  }
+
+  /// The next `count` GPUs of the session that can be used, or as many as there are.
+  std::vector<std::string> beside(const DeviceFacts& device, int count) const {
+    std::vector<DeviceFacts> others = session_.devices;
+    std::ranges::rotate(others, std::ranges::find(others, device.uuid, &DeviceFacts::uuid));
+    std::vector<std::string> uuids;
+    for (const DeviceFacts& other : others) {
+      if (std::ssize(uuids) == count) break;
+      if (other.uuid != device.uuid && other.backend == device.backend && other.usable)
+        uuids.push_back(other.uuid);
+    }
+    return uuids;
   }
 
   void append(const ActiveRun& run, const action::Write& write) const {

@@ -86,14 +86,18 @@ void say_failures(const ReplayRecord& record, std::vector<std::string>& lines) {
   for (const AllocatorRecord& one : record.allocators) {
     if (!one.failure) continue;
     const MemoryMoment& then = one.failure->then;
-    const std::string what = fmt::format(
-        "at event {}, which asks for {}, with {} of {} free and {} the largest block; {}.",
-        one.failure->event,
-        memory_text(one.failure->bytes),
-        memory_text(then.free_bytes),
-        memory_text(then.reserved_bytes),
-        memory_text(then.largest_free_bytes),
-        meaning(kCures, one.failure->cured_by));
+    // A device's own allocators do not tell what they hold.
+    const std::string state = then.reserved_bytes == 0
+                                  ? fmt::format("with {} live", memory_text(then.live_bytes))
+                                  : fmt::format("with {} of {} free and {} the largest block",
+                                                memory_text(then.free_bytes),
+                                                memory_text(then.reserved_bytes),
+                                                memory_text(then.largest_free_bytes));
+    const std::string what = fmt::format("at event {}, which asks for {}, {}; {}.",
+                                         one.failure->event,
+                                         memory_text(one.failure->bytes),
+                                         state,
+                                         meaning(kCures, one.failure->cured_by));
     const auto same =
         std::ranges::find(failures, what, &std::pair<std::string, std::vector<std::string>>::first);
     if (same == failures.end()) {
@@ -105,6 +109,17 @@ void say_failures(const ReplayRecord& record, std::vector<std::string>& lines) {
   for (const auto& [what, names] : failures)
     lines.push_back(
         fmt::format("{} {} {}", list_text(names), names.size() == 1 ? "fails" : "fail", what));
+}
+
+void say_kept(const ReplayRecord& record, std::vector<std::string>& lines) {
+  for (const AllocatorRecord& one : record.allocators) {
+    if (one.memory_kept_bytes.value_or(0) <= 0) continue;
+    lines.push_back(
+        fmt::format("After {} the GPU has {} less than before: the driver keeps it, or "
+                    "it was not given back, or another process took it.",
+                    one.name,
+                    memory_text(static_cast<std::uint64_t>(*one.memory_kept_bytes))));
+  }
 }
 
 void say_creep(const ReplayRecord& record, std::vector<std::string>& lines) {
@@ -141,6 +156,7 @@ std::vector<std::string> replay_answers(const ReplayRecord& record) {
   say_growth(record, lines);
   say_failures(record, lines);
   say_creep(record, lines);
+  say_kept(record, lines);
   return lines;
 }
 

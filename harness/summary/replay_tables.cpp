@@ -158,6 +158,10 @@ Table replays_table() {
         "Time of a call that releases, median.",
         [](const Row& row) { return row.allocator.release.p50_ns; },
         "ns"},
+       {"memory_kept_bytes",
+        "How much less of a GPU was free when all was given back than before.",
+        of_allocator(&AllocatorRecord::memory_kept_bytes),
+        "B"},
        {"creep", "Which kind, where the trace was played again and again.", creep_kind},
        {"creep_bytes", "How much memory rises in each epoch.", creep_slope, "B"}});
 }

@@ -17,6 +17,8 @@ TEST(ProcessConfig, IsAFamilyAndTheSettingsThatAreNotUsual) {
   EXPECT_EQ(setup.loading(), std::nullopt);
   EXPECT_EQ(setup.observer(), TraceLevel::kernels);
   EXPECT_EQ(setup.unknown(), "");
+  EXPECT_EQ(setup.gpus(), 1);
+  EXPECT_EQ(setup.with("gpus", "2").gpus(), 2);
   EXPECT_EQ(ProcessConfig(setup.text()), setup);
 }
 
@@ -40,7 +42,7 @@ TEST(ProcessConfig, OfTheObserverEffectSaysItsLevel) {
 }
 
 TEST(ProcessConfig, KeepsWhatItDoesNotKnow) {
-  for (const char* setting : {"wait=sleep", "loading=", "loading", "fan=off", ""}) {
+  for (const char* setting : {"wait=sleep", "loading=", "loading", "gpus=3", "fan=off", ""}) {
     const ProcessConfig setup(std::string("launch+wait=yield+") + setting);
     EXPECT_EQ(setup.text(), std::string("launch+wait=yield+") + setting);
     EXPECT_EQ(setup.wait(), WaitMode::yield) << "the first of a setting counts";

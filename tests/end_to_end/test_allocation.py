@@ -75,6 +75,27 @@ def test_what_waits_for_the_device_is_told(run, export):
     assert float(torn["launch_gap_ns"]) > 10e6
 
 
+@pytest.mark.compares_times
+@pytest.mark.parametrize("waits", [False, True])
+def test_what_waits_for_another_gpu_is_told(run, export, make_node, waits):
+    node = make_node(devices=2, frees_wait_for_all=waits)
+    session = family(run, "blocking/operation:.*_(direct|pool)/relation:other_device", node=node)
+    rows = table(export(session) / "blocking.csv")
+    assert len(rows) == 2 * 4  # of each GPU
+    for row in rows:
+        expected = "waits_for_device" if waits and row["operation"] == "release_direct" else "no_wait"
+        assert (row["relation"], row["verdict"]) == ("other_device", expected), row
+    setups = {row["setup"] for row in table(session / "summary.csv")}
+    assert setups == {"allocation+gpus=2"}
+
+
+def test_a_session_of_one_gpu_has_no_cases_for_two(run):
+    done, _ = run(
+        "--devices", "gpu", "--profile", "nightly", "--filter", "^allocation/blocking/.*other_device", node=NODES / "one_a100.json"
+    )  # fmt: skip
+    assert done.returncode == 2 and "no case passes" in done.stderr
+
+
 def test_memory_that_a_case_keeps_is_told(run, make_node):
     session = family(run, "(latency/allocator:(direct|vmm)|growth)", node=make_node())
     (run_row,) = table(session / "runs.csv")

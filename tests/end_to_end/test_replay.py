@@ -286,6 +286,67 @@ def test_memory_that_is_taken_beside_an_allocator_is_told_on_a_gpu(generate, tmp
     assert one["creep"]["kind"] == "context_growth"
 
 
+# A GPU of 1 GiB whose pools are at what they free for a while.
+SLOW_POOLS = {"memory_bytes": 1 << 30, "pool_free_ns": 50_000_000}
+
+
+def two_blocks(tmp_path, first_stream: int, second_stream: int, *, frees: bool = True) -> Path:
+    """600 MiB and then 700 MiB: there is room for one of them."""
+    rows = [f"0,0,alloc,1,{600 * MIB},,0,{first_stream},0,"]
+    if frees:
+        rows.append(f"1,1,free,1,{600 * MIB},,0,{first_stream},0,")
+    rows.append(f"2,2,alloc,2,{700 * MIB},,0,{second_stream},0,")
+    path = tmp_path / "two.gmtrace.csv"
+    path.write_text(HEAD + "\n".join(rows) + "\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    "allocator, streams, changes, rung",
+    [
+        ("pool", (0, 0), SLOW_POOLS, "stream_wait"),
+        ("pool", (0, 1), SLOW_POOLS, "device_wait"),
+        ("pool_own", (0, 0), SLOW_POOLS, "stream_wait"),
+        ("pool", (0, 0), SLOW_POOLS | {"pools_give_way": False}, "trim"),
+        ("pool_own", (0, 1), SLOW_POOLS | {"pools_give_way": False}, "trim"),
+        ("pool", (0, 0), {"memory_bytes": 1 << 30}, None),
+        ("direct", (0, 0), SLOW_POOLS, None),
+    ],
+)
+def test_what_cures_a_failure_on_a_gpu(tmp_path, make_node, allocator, streams, changes, rung):
+    trace, out = two_blocks(tmp_path, *streams), tmp_path / "gpu.json"
+    node = make_node(**changes)
+    done = launchgap("replay", trace, "--over", "0", "--allocator", allocator, "--json", out, node=node)
+    assert done.returncode == 0, done.stderr
+    (one,) = json.loads(out.read_text(encoding="utf-8"))["allocators"]
+    assert one["completed"] and one["memory_kept_bytes"] == 0
+    assert (one["failure"] and one["failure"]["cured_by"]) == rung
+    assert ("with 0 B live" in done.stdout) == (rung is not None)
+
+
+@pytest.mark.parametrize("limit, rung", [("1000MiB", "destroy"), ("650MiB", "none")])
+def test_what_is_live_on_a_gpu_is_in_the_way_or_there_is_too_little(tmp_path, make_node, limit, rung):
+    trace, out = two_blocks(tmp_path, 0, 0, frees=False), tmp_path / "gpu.json"
+    options = ["--over", "0", "--limit", limit, "--allocator", "direct,pool,vmm", "--json", out]
+    done = launchgap("replay", trace, *options, node=make_node(memory_bytes=2 << 30))
+    assert done.returncode == 0, done.stderr
+    for one in json.loads(out.read_text(encoding="utf-8"))["allocators"]:
+        assert not one["completed"] and one["memory_kept_bytes"] == 0
+        assert one["failure"]["cured_by"] == rung, one["name"]
+    assert "direct, pool and vmm fail at event 1, which asks for 700 MiB, with 600 MiB live" in done.stdout
+
+
+def test_memory_that_a_replay_cannot_give_back_is_told(tmp_path, generate, make_node):
+    node = make_node(faults=[{"device": 0, "library": "cuda", "call": "cuMemUnmap", "after": 3, "code": 1}])
+    out = tmp_path / "gpu.json"
+    trace = generate("checkerboard/blocks:8/bytes:4194304")
+    done = launchgap("replay", trace, "--over", "0", "--allocator", "vmm", "--json", out, node=node)
+    assert done.returncode in (0, 3)
+    if done.returncode == 0:
+        (one,) = json.loads(out.read_text(encoding="utf-8"))["allocators"]
+        assert one["memory_kept_bytes"] >= 4 * MIB and "less than before" in done.stdout
+
+
 @pytest.mark.parametrize("over, code", [("7", 2), ("gpu", 77), ("GPU-none", 2), ("", 2)])
 def test_a_device_that_is_not_there(generate, over, code):
     done = launchgap("replay", generate("thrash/cycles:3"), "--over", over)

@@ -37,6 +37,7 @@ BlockPointer allocate(Process& process, Context& context, std::size_t bytes) {
 
 bool makes_room(Process& process, Context& context, std::size_t bytes) {
   const auto fits = [&] { return bytes <= context.description.memory_bytes - context.used_bytes; };
+  if (!context.description.pools_give_way) return fits();
   if (!fits()) process.release_pool(context, context.pool, 0, now_ns());
   for (const auto& [handle, pool] : context.pools) {
     if (!fits()) process.release_pool(context, *pool, 0, now_ns());
@@ -84,6 +85,16 @@ EXPORT Result cuMemAlloc_v2(DevicePointer* pointer, std::size_t bytes) {
   });
 }
 
+/// Every other GPU of this process.
+static Result wait_for_others(Process& process, Lock& lock, const Context& own) {
+  for (int ordinal = 0; ordinal < process.device_count(); ++ordinal) {
+    Context& other = *process.device(ordinal);
+    if (&other == &own) continue;
+    if (const Result code = process.wait(lock, other, other.all_ends())) return code;
+  }
+  return kSuccess;
+}
+
 EXPORT Result cuMemFree_v2(DevicePointer pointer) {
   Call call("cuMemFree_v2");
   return with_context_at_rest(call, [&](Process& process, Lock& lock, Context& context) -> Result {
@@ -95,7 +106,9 @@ EXPORT Result cuMemFree_v2(DevicePointer pointer) {
     };
     if (!valid()) return kInvalidValue;
     ++context.frees_in_progress;
-    const Result waited = process.wait(lock, context, context.all_ends());
+    Result waited = process.wait(lock, context, context.all_ends());
+    if (waited == kSuccess && context.description.frees_wait_for_all)
+      waited = wait_for_others(process, lock, context);
     --context.frees_in_progress;
     if (waited != kSuccess) return waited;
     const auto block = valid();  // another thread may have been faster

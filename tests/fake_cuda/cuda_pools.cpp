@@ -108,6 +108,7 @@ EXPORT Result cuMemFreeAsync(DevicePointer pointer, Stream stream) {
         const double cost_ns = context.description.free_ns(context.random) / kPoolSpeedup;
         Item item;
         item.ready_ns = begin;
+        item.duration_ns = context.draw(context.description.pool_free_ns);
         item.work = [&context, block] {
           block->live = false;
           context.results.freed(block->range());

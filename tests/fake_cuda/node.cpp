@@ -70,6 +70,8 @@ DeviceDescription read_device(const Value& value, std::size_t index) {
                 "memory_bus_bits",
                 "l2_bytes",
                 "memory_pools",
+                "pools_give_way",
+                "frees_wait_for_all",
                 "virtual_memory",
                 "managed_memory",
                 "init_ns",
@@ -81,6 +83,7 @@ DeviceDescription read_device(const Value& value, std::size_t index) {
                 "process_factor_sigma",
                 "alloc_ns",
                 "free_ns",
+                "pool_free_ns",
                 "tflops",
                 "bandwidth_gbs",
                 "nvml"});
@@ -100,6 +103,8 @@ DeviceDescription read_device(const Value& value, std::size_t index) {
   device.memory_bus_bits = value.integer_or("memory_bus_bits", 1, 4096);
   device.l2_bytes = value.integer_or("l2_bytes", 0, 4 << 20);
   device.memory_pools = value.boolean_or("memory_pools", true);
+  device.pools_give_way = value.boolean_or("pools_give_way", true);
+  device.frees_wait_for_all = value.boolean_or("frees_wait_for_all", false);
   device.virtual_memory = value.boolean_or("virtual_memory", true);
   if (const auto managed = value.find("managed_memory"))
     device.managed_memory = read_managed_memory(*managed);
@@ -111,6 +116,7 @@ DeviceDescription read_device(const Value& value, std::size_t index) {
   device.kernel_gap_ns = value.distribution_or("kernel_gap_ns", 0);
   device.alloc_ns = value.distribution_or("alloc_ns", 100'000);
   device.free_ns = value.distribution_or("free_ns", 100'000);
+  device.pool_free_ns = value.distribution_or("pool_free_ns", 0);
   if (const auto sigma = value.find("process_factor_sigma")) {
     device.process_factor_sigma = sigma->number(0, "the sd of a logarithm, >= 0");
   }

@@ -145,9 +145,12 @@ struct DeviceDescription {
   int memory_bus_bits = 0;
   int l2_bytes = 0;
   bool memory_pools = true;
+  bool pools_give_way = true;       // what they keep is given back where the device has no more
+  bool frees_wait_for_all = false;  // cuMemFree waits for every GPU that the process uses
   bool virtual_memory = true;
   ManagedMemory managed_memory = ManagedMemory::concurrent;
-  Distribution init_ns, context_ns, call_ns, launch_ns, kernel_ns, kernel_gap_ns, alloc_ns, free_ns;
+  Distribution init_ns, context_ns, call_ns, launch_ns, kernel_ns, kernel_gap_ns, alloc_ns, free_ns,
+      pool_free_ns;
   double process_factor_sigma = 0;
   std::map<std::string, double> tflops;
   double bandwidth_gbs = 0;

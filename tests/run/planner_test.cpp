@@ -88,6 +88,21 @@ TEST(Planner, GivesProcessSettingsProcessesOfTheirOwn) {
     EXPECT_TRUE(runs.contains({"GPU-1", Arm::plain, setup})) << setup;
 }
 
+TEST(Planner, TakesASecondGpuOnlyWhereTheSessionHasOne) {
+  const PlanRequest request = {
+      .profile = Profile::nightly, .filter = "^allocation/blocking", .replicates = 1};
+  const auto alone = runs_of(plan_cases({host(), gpu("GPU-1")}, request));
+  EXPECT_TRUE(alone.contains({"GPU-1", Arm::plain, "allocation"}));
+  EXPECT_FALSE(alone.contains({"GPU-1", Arm::plain, "allocation+gpus=2"}));
+  const auto both = runs_of(plan_cases({gpu("GPU-1"), gpu("GPU-2")}, request));
+  for (const char* uuid : {"GPU-1", "GPU-2"})
+    EXPECT_EQ(both.at({uuid, Arm::plain, "allocation+gpus=2"}), 1);
+  DeviceFacts broken = gpu("GPU-2");
+  broken.usable = false;
+  const auto one_left = runs_of(plan_cases({gpu("GPU-1"), broken}, request));
+  EXPECT_FALSE(one_left.contains({"GPU-1", Arm::plain, "allocation+gpus=2"}));
+}
+
 TEST(Planner, RefusesAFilterThatNothingPasses) {
   EXPECT_THROW(plan_cases({host()}, {.filter = "^nothing$"}), UsageError);
   EXPECT_THROW(plan_cases({host()}, {.filter = "("}), UsageError);
