@@ -202,8 +202,8 @@ const Registration allocation_contention =
                  "sixteen threads gets nothing: the unluckiest thread is what a program waits for.",
                  ""})
         .metrics({"call_ns", "free_ns", "slowest_over_fastest"})
-        .samples([](Profile profile, const CaseName&) {
-          return Sampling{profile == Profile::full ? 10 : 4, kCalls};
+        .samples([](Profile, const CaseName&) {
+          return Sampling{4, kCalls};
         })
         .takes([](const DeviceFacts&, const CaseName& name, Sampling sampling) {
           return 0.05 + 3e-4 * static_cast<double>(name.number("threads")) * sampling.blocks *

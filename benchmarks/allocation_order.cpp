@@ -141,8 +141,8 @@ const Registration allocation_order =
           if (name.at("order") == "hold") return {"call_ns"};
           return {"call_ns", "free_ns"};
         })
-        .samples([](Profile profile, const CaseName&) {
-          return Sampling{profile == Profile::full ? 4 : 2, 128};
+        .samples([](Profile, const CaseName&) {
+          return Sampling{2, 128};
         })
         .takes([](const DeviceFacts&, const CaseName&, Sampling sampling) {
           return 0.05 + 3e-4 * sampling.blocks * sampling.samples;

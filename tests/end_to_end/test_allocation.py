@@ -90,9 +90,8 @@ def test_what_waits_for_another_gpu_is_told(run, export, make_node, waits):
 
 
 def test_a_session_of_one_gpu_has_no_cases_for_two(run):
-    done, _ = run(
-        "--devices", "gpu", "--profile", "nightly", "--filter", "^allocation/blocking/.*other_device", node=NODES / "one_a100.json"
-    )  # fmt: skip
+    options = ["--devices", "gpu", "--profile", "nightly", "--filter", "^allocation/blocking/.*other_device"]
+    done, _ = run(*options, node=NODES / "one_a100.json")
     assert done.returncode == 2 and "no case passes" in done.stderr
 
 
