@@ -186,7 +186,7 @@ const Registration allocation_contention =
               })
         .only([](Profile profile, const DeviceFacts&, const CaseName& name) {
           if (profile == Profile::quick) return false;
-          const std::string allocator = name.at("allocator");
+          const std::string& allocator = name.at("allocator");
           const bool usual = allocator == "direct" || allocator == "pool" || allocator == "bfc" ||
                              allocator == "caching";
           if (profile == Profile::nightly && !usual) return false;

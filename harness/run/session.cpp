@@ -307,9 +307,8 @@ class Session {
   /// The next `count` GPUs of the session that can be used, or as many as there are.
   std::vector<std::string> beside(const DeviceFacts& device, int count) const {
     std::vector<DeviceFacts> others = session_.devices;
-    std::rotate(others.begin(),
-                std::ranges::find(others, device.uuid, &DeviceFacts::uuid),
-                others.end());
+    std::rotate(
+        others.begin(), std::ranges::find(others, device.uuid, &DeviceFacts::uuid), others.end());
     std::vector<std::string> uuids;
     for (const DeviceFacts& other : others) {
       if (std::ssize(uuids) == count) break;
