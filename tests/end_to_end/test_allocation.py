@@ -1,7 +1,10 @@
 """The allocation family over fake GPUs and the host: every allocator works, and what waits for the device is told."""
 
+import html
+import re
+
 import pytest
-from shipped import NODES, UNTRACED, table
+from shipped import NODES, UNTRACED, launchgap, table
 
 HARSH = NODES / "harsh_gpu.json"
 
@@ -77,7 +80,7 @@ def test_what_waits_for_the_device_is_told(run, export):
 
 @pytest.mark.compares_times
 @pytest.mark.parametrize("waits", [False, True])
-def test_what_waits_for_another_gpu_is_told(run, export, make_node, waits):
+def test_what_waits_for_another_gpu_is_told(run, export, make_node, tmp_path, waits):
     node = make_node(devices=2, frees_wait_for_all=waits)
     session = family(run, "blocking/operation:.*_(direct|pool)/relation:other_device", node=node)
     rows = table(export(session) / "blocking.csv")
@@ -87,12 +90,36 @@ def test_what_waits_for_another_gpu_is_told(run, export, make_node, waits):
         assert (row["relation"], row["verdict"]) == ("other_device", expected), row
     setups = {row["setup"] for row in table(session / "summary.csv")}
     assert setups == {"allocation+gpus=2"}
+    answers, lines = blocking_section(session, tmp_path)
+    assert answers == 2 * [f"{'release direct' if waits else 'no call'} waits for another GPU"]
+    verdicts = {line[1]: line[2] for line in lines}
+    assert verdicts == {
+        "allocate direct": "no",
+        "allocate pool": "no",
+        "release direct": "waits" if waits else "no",
+        "release pool": "no",
+    }
 
 
 def test_a_session_of_one_gpu_has_no_cases_for_two(run):
     options = ["--devices", "gpu", "--profile", "nightly", "--filter", "^allocation/blocking/.*other_device"]
     done, _ = run(*options, node=NODES / "one_a100.json")
     assert done.returncode == 2 and "no case passes" in done.stderr
+
+
+def blocking_section(session, folder):
+    """What the page answers of each device, without its name, and the lines of its table."""
+    page = folder / "page.html"
+    done = launchgap("report", session, "-o", page)
+    assert done.returncode == 0, done.stderr
+    text = page.read_text(encoding="utf-8")
+    part = text[text.index('<section id="blocking">') :]
+    part = part[: part.index("</section>")]
+    answers = [html.unescape(line) for line in re.findall(r"\(\d\): (.*?)\.</", part)]
+    rows = [
+        re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL) for row in re.findall(r"<tr>(.*?)</tr>", part, re.DOTALL)
+    ]
+    return answers, [[re.sub("<.*?>", "", cell).strip() for cell in row] for row in rows[1:]]
 
 
 def test_memory_that_a_case_keeps_is_told(run, make_node):
