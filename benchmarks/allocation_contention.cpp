@@ -7,6 +7,7 @@
 #include "benchmarks/allocating.h"
 #include "benchmarks/launching.h"
 #include "benchmarks/team.h"
+#include "harness/core/text.h"
 
 namespace launchgap {
 namespace {
@@ -87,7 +88,7 @@ class AllocationContention : public Case {
         allocators_.front()->method(),
         threads_,
         calls_each(),
-        counted(streams_.size()));
+        counted(streams_.size(), "stream"));
   }
 
  private:
@@ -96,9 +97,6 @@ class AllocationContention : public Case {
     double allocate_ns, release_ns;
   };
 
-  static std::string counted(std::size_t streams) {
-    return streams == 1 ? "one stream" : fmt::format("{} streams", streams);
-  }
   int calls_each() const { return kCalls / threads_; }
 
   /// The default pool's settings are put back in the order in which they were made, backwards.

@@ -4,6 +4,7 @@
 #include "benchmarks/launching.h"
 #include "benchmarks/team.h"
 #include "harness/core/errors.h"
+#include "harness/core/text.h"
 #include "harness/summary/adviser.h"
 #include "kernels/kernels.h"
 

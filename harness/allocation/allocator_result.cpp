@@ -6,6 +6,7 @@ namespace {
 MemoryMoment moment_of(const Fragmentation& one) {
   MemoryMoment moment;
   moment.live_bytes = one.live_bytes;
+  if (!one.known) return moment;
   moment.granted_bytes = one.holding.granted;
   moment.reserved_bytes = one.holding.reserved;
   moment.free_bytes = one.holding.free;
@@ -108,6 +109,18 @@ ReplayRecord record_of(const Played& played) {
   return record;
 }
 
+static void fill(Json& moment) {
+  if (moment.is_null()) return;
+  for (const char* const key : {"granted_bytes",
+                                "reserved_bytes",
+                                "free_bytes",
+                                "largest_free_bytes",
+                                "internal_waste",
+                                "largest_block_index",
+                                "reserve_slack"})
+    moment.emplace(key, Json());
+}
+
 Json document_of(const ReplayRecord& record) {
   Json document = {{"schema", kSchema}, {"record", ReplayRecord::kName}};
   add_fields(document, record);
@@ -116,11 +129,16 @@ Json document_of(const ReplayRecord& record) {
     for (const char* const key : {"c_min_bytes",
                                   "c_min_over_peak",
                                   "fails_again_at",
+                                  "reserved_peak_bytes",
+                                  "memory_kept_bytes",
                                   "operations_per_s",
                                   "failure",
                                   "at_peak",
                                   "creep"})
       allocator.emplace(key, Json());
+    if (Json& failure = allocator["failure"]; !failure.is_null()) fill(failure["then"]);
+    fill(allocator["at_peak"]);
+    for (Json& moment : allocator["moments"]) fill(moment);
   }
   return document;
 }

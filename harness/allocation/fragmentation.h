@@ -21,6 +21,7 @@ inline constexpr std::array<std::uint64_t, 6> kUnusableFor = {std::uint64_t{1} <
 
 /// Shares are from 0 to 1, and 0 where there is nothing to share.
 struct Fragmentation {
+  bool known = true;  // false: of an allocator that does not tell; then only live_bytes is
   Holding holding;
   std::uint64_t live_bytes = 0;  // of blocks in use, as they were asked for
   /// 1 - live / granted: what rounding and unsplit blocks cost.

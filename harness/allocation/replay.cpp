@@ -122,6 +122,7 @@ class Playing {
     if (const BlockAllocator* const holder = player_.holder())
       return fragmentation_of(*holder, live_.now);
     Fragmentation unknown;
+    unknown.known = false;
     unknown.live_bytes = live_.now;
     return unknown;
   }
@@ -129,7 +130,8 @@ class Playing {
   void note_moment(std::int64_t t_ns) {
     const BlockAllocator* const holder = player_.holder();
     if (holder) {
-      result_.peak_reserved_bytes = std::max(result_.peak_reserved_bytes, holder->reserved_bytes());
+      result_.peak_reserved_bytes =
+          std::max(result_.peak_reserved_bytes.value_or(0), holder->reserved_bytes());
     }
     const bool is_peak = number_ == facts_.peak_event;
     const bool is_moment = number_ >= next_moment_;

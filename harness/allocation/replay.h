@@ -89,9 +89,9 @@ struct ReplayOptions {
 
 struct Replay {
   bool completed = false;
-  std::uint64_t allocations = 0, releases = 0;  // that succeeded
-  std::uint64_t peak_reserved_bytes = 0;        // where it can be known
-  double calls_s = 0;                           // time spent in all calls together
+  std::uint64_t allocations = 0, releases = 0;       // that succeeded
+  std::optional<std::uint64_t> peak_reserved_bytes;  // where it can be known
+  double calls_s = 0;                                // time spent in all calls together
   TimeCounts allocate_times, release_times;
   std::optional<FailedAllocation> failure;
   std::vector<Moment> moments;    // evenly spread over the events

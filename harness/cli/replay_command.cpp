@@ -130,9 +130,10 @@ std::string result_table(const ReplayRecord& record, bool c_min) {
       row.push_back(digits_cell(one.c_min_over_peak));
       row.push_back(cell(one.fails_again_at));
     }
-    row.push_back(memory_text(one.reserved_peak_bytes));
-    row.push_back(one.at_peak ? digits_cell(one.at_peak->largest_block_index) : "–");
-    row.push_back(one.at_peak ? percent_text(one.at_peak->internal_waste) : "–");
+    const MemoryMoment at_peak = one.at_peak.value_or(MemoryMoment{});
+    row.push_back(cell(one.reserved_peak_bytes));
+    row.push_back(digits_cell(at_peak.largest_block_index));
+    row.push_back(at_peak.internal_waste ? percent_text(*at_peak.internal_waste) : "–");
     row.push_back(quantity(one.allocate.p50_ns, "ns"));
     row.push_back(quantity(one.allocate.p99_ns, "ns"));
     rows.push_back(std::move(row));
@@ -336,16 +337,17 @@ ExitCode replay_trace(const ReplayCommand& command) {
   if (!command.events.empty())
     write_events(*trace, played.facts, block_allocator_named(names.front()), limit, command.events);
   const ReplayRecord record = record_of(played);
-  answer("{}: {} allocations and {} frees, of {}; at most {} live{}\n",
+  answer("{}: {} and {}, of {}; at most {} live{}\n",
          printable(played.trace, 200),
-         played.facts.allocations,
-         played.facts.releases,
+         counted(played.facts.allocations, "allocation"),
+         counted(played.facts.releases, "free"),
          played.head.source,
          memory_text(played.facts.peak_live_bytes),
-         played.facts.live_at_end == 0 ? ""
-                                       : fmt::format(", {} of {} allocations at the end",
-                                                     memory_text(played.facts.live_bytes_at_end),
-                                                     played.facts.live_at_end));
+         played.facts.live_at_end == 0
+             ? ""
+             : fmt::format(", {} of {} at the end",
+                           memory_text(played.facts.live_bytes_at_end),
+                           counted(played.facts.live_at_end, "allocation")));
   answer("over {} of {}\n\n{}",
          over.simulated() ? "simulated memory" : printable(over.name(), 100),
          memory_text(limit),

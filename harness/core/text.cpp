@@ -96,6 +96,14 @@ std::string table(const std::vector<std::vector<std::string>>& rows) {
   return text;
 }
 
+std::string counted(std::uint64_t number, std::string_view noun) {
+  return counted(fmt::format("{}", number), noun);
+}
+
+std::string counted(std::string_view number, std::string_view noun) {
+  return fmt::format("{} {}{}", number, noun, number == "1" ? "" : "s");
+}
+
 std::string list_text(const std::vector<std::string>& words) {
   std::string list;
   for (std::size_t i = 0; i < words.size(); ++i) {

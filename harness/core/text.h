@@ -26,6 +26,10 @@ std::string bytes_text(double bytes);
 /// what does not fit.
 std::optional<std::uint64_t> bytes_of_text(std::string_view text);
 
+/// "1 thread", "8 threads".
+std::string counted(std::uint64_t number, std::string_view noun);
+std::string counted(std::string_view number, std::string_view noun);
+
 /// "a, b and c".
 std::string list_text(const std::vector<std::string>& words);
 

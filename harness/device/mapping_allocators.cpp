@@ -49,11 +49,16 @@ class MappingAllocator : public Allocator {
 
 class ExpandingAllocator : public Allocator {
  public:
-  ExpandingAllocator(std::unique_ptr<VirtualMemory> memory, Touch touch, std::uint64_t most_bytes)
+  ExpandingAllocator(std::unique_ptr<VirtualMemory> memory,
+                     Touch touch,
+                     std::uint64_t range_bytes,
+                     std::function<std::uint64_t()> may_take)
       : memory_(std::move(memory)),
         touch_(std::move(touch)),
+        may_take_(std::move(may_take)),
         chunk_(rounded_up(kChunkBytes, memory_->granularity())),
-        range_bytes_(most_bytes / chunk_ * chunk_) {
+        range_bytes_(range_bytes / chunk_ * chunk_),
+        most_mapped_(may_take_()) {
     if (range_bytes_ == 0) throw Unsupported("less memory is free than one chunk");
     range_ = static_cast<char*>(memory_->reserve(range_bytes_));
   }
@@ -71,6 +76,10 @@ class ExpandingAllocator : public Allocator {
     if (bytes > range_bytes_ - begin)
       throw OutOfMemory("launchgap", "vmm_expand", 0, "the range of addresses is used up", false);
     const std::size_t end = std::min(rounded_up(begin + bytes, kAlignment), range_bytes_);
+    const std::size_t needed = rounded_up(end, chunk_);
+    if (needed > most_mapped_) most_mapped_ = mapped_ + may_take_();
+    if (needed > most_mapped_)
+      throw OutOfMemory("launchgap", "vmm_expand", 0, "too little memory is free", false);
     while (mapped_ < end) {
       memory_->map(range_ + mapped_, chunk_);
       mapped_ += chunk_;
@@ -87,6 +96,13 @@ class ExpandingAllocator : public Allocator {
     while (!blocks_.empty() && !blocks_.back().live) blocks_.pop_back();
   }
   void touch(void* address, std::size_t bytes) override { touch_(address, bytes); }
+  /// The chunks behind the last block that is live.
+  void trim() override {
+    const std::size_t kept = rounded_up(blocks_.empty() ? 0 : blocks_.back().end, chunk_);
+    if (mapped_ <= kept) return;
+    memory_->unmap(range_ + kept, mapped_ - kept);
+    mapped_ = kept;
+  }
   std::string method() const override {
     return fmt::format(
         "one range of {} MiB, mapped in chunks of {} MiB; what is given back is "
@@ -104,7 +120,9 @@ class ExpandingAllocator : public Allocator {
 
   std::unique_ptr<VirtualMemory> memory_;
   Touch touch_;
+  std::function<std::uint64_t()> may_take_;
   std::size_t chunk_, range_bytes_;
+  std::uint64_t most_mapped_;
   char* range_ = nullptr;
   std::size_t mapped_ = 0;
   std::vector<Block> blocks_;  // by address; the last one is live
@@ -118,8 +136,10 @@ std::unique_ptr<Allocator> mapping_allocator(std::unique_ptr<VirtualMemory> memo
 
 std::unique_ptr<Allocator> expanding_allocator(std::unique_ptr<VirtualMemory> memory,
                                                Touch touch,
-                                               std::uint64_t most_bytes) {
-  return std::make_unique<ExpandingAllocator>(std::move(memory), std::move(touch), most_bytes);
+                                               std::uint64_t range_bytes,
+                                               std::function<std::uint64_t()> may_take) {
+  return std::make_unique<ExpandingAllocator>(
+      std::move(memory), std::move(touch), range_bytes, std::move(may_take));
 }
 
 }  // namespace launchgap

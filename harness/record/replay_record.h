@@ -26,9 +26,10 @@ struct UnusableShare {
 struct MemoryMoment {
   std::uint64_t event = 0;
   std::int64_t t_ns = 0;
-  std::uint64_t live_bytes = 0, granted_bytes = 0, reserved_bytes = 0;
-  std::uint64_t free_bytes = 0, largest_free_bytes = 0;
-  double internal_waste = 0, largest_block_index = 0, reserve_slack = 0;
+  std::uint64_t live_bytes = 0;
+  // Of an allocator that tells what it holds.
+  std::optional<std::uint64_t> granted_bytes, reserved_bytes, free_bytes, largest_free_bytes;
+  std::optional<double> internal_waste, largest_block_index, reserve_slack;
   std::vector<UnusableShare> unusable;
   std::optional<std::string> occupancy;
 
@@ -106,7 +107,7 @@ struct AllocatorRecord {
   std::uint64_t peak_live_bytes = 0;
   std::optional<double> c_min_over_peak;
   std::optional<std::uint64_t> fails_again_at;
-  std::uint64_t reserved_peak_bytes = 0;
+  std::optional<std::uint64_t> reserved_peak_bytes;  // likewise
   std::optional<std::int64_t> memory_kept_bytes;
   std::uint64_t operations = 0;
   double calls_s = 0;

@@ -24,11 +24,6 @@ bool is_found(const Result& result) {
          result.steadiness == Steadiness::erratic;
 }
 
-/// "1 metric", "2 metrics".
-std::string counted(std::size_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
-
 std::string_view compared_with(Kind kind) {
   switch (kind) {
     case Kind::pairs:

@@ -220,10 +220,6 @@ std::string of(const SummaryRow& row, std::string_view axis) {
   return value ? *value : "";
 }
 
-std::string counted(const std::string& number, std::string_view noun) {
-  return fmt::format("{} {}{}", number, noun, number == "1" ? "" : "s");
-}
-
 std::string interval_text(const stats::Interval& interval) {
   return fmt::format("{} to {}", times(interval.low), times(interval.high));
 }

@@ -96,7 +96,6 @@ const Comparison& deciding(const std::vector<Comparison>& comparisons);
 std::string times(double ratio);                                        // "0.41", "2.6", "31"
 std::string value_text(const SummaryRow& row);                          // its median with its unit
 std::string of(const SummaryRow& row, std::string_view axis);           // its value of the axis
-std::string counted(const std::string& number, std::string_view noun);  // "1 thread", "8 threads"
 std::string interval_text(const stats::Interval& interval);             // "2.5 to 2.7"
 /// "roundtrip_ns: 21.3 µs (wait:block) against 8.1 µs (wait:spin), 2.63 times (95 % 2.5 to 2.8), 10
 /// and 10 runs".

@@ -87,12 +87,12 @@ void say_failures(const ReplayRecord& record, std::vector<std::string>& lines) {
     if (!one.failure) continue;
     const MemoryMoment& then = one.failure->then;
     // A device's own allocators do not tell what they hold.
-    const std::string state = then.reserved_bytes == 0
-                                  ? fmt::format("with {} live", memory_text(then.live_bytes))
-                                  : fmt::format("with {} of {} free and {} the largest block",
-                                                memory_text(then.free_bytes),
-                                                memory_text(then.reserved_bytes),
-                                                memory_text(then.largest_free_bytes));
+    const std::string state = then.reserved_bytes && then.free_bytes && then.largest_free_bytes
+                                  ? fmt::format("with {} of {} free and {} the largest block",
+                                                memory_text(*then.free_bytes),
+                                                memory_text(*then.reserved_bytes),
+                                                memory_text(*then.largest_free_bytes))
+                                  : fmt::format("with {} live", memory_text(then.live_bytes));
     const std::string what = fmt::format("at event {}, which asks for {}, {}; {}.",
                                          one.failure->event,
                                          memory_text(one.failure->bytes),

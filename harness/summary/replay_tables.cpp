@@ -30,10 +30,9 @@ auto of_trace(Value TraceSummary::*member) {
   return [member](const AllocatorRow& row) { return row.replay.record.trace.*member; };
 }
 template <class Value>
-auto at_peak(Value MemoryMoment::*member) {
-  return [member](const AllocatorRow& row) -> std::optional<Value> {
-    if (!row.allocator.at_peak) return std::nullopt;
-    return (*row.allocator.at_peak).*member;
+auto at_peak(std::optional<Value> MemoryMoment::*member) {
+  return [member](const AllocatorRow& row) {
+    return row.allocator.at_peak ? (*row.allocator.at_peak).*member : std::nullopt;
   };
 }
 template <class Value>

@@ -60,9 +60,11 @@ def _replay(drawing: Drawing, name: str, rows: list[Record], answers: list[str],
     how_many = count(int(first.get("allocations") or 0), "allocation")
     lead = f"{how_many}, recorded by {first['source']}; at most {gib(peak)} live."
     over = "" if first["over"] == "sim" else f" The allocators had memory of {first['over']}."
-    courses = [
-        _course(drawing, row, moments[name, row["allocator"]]) for row in rows if moments.get((name, row["allocator"]))
+    # A device's own allocators do not tell what they hold.
+    told = [
+        (row, [m for m in moments.get((name, row["allocator"]), []) if m.get("reserved_bytes") is not None]) for row in rows
     ]
+    courses = [_course(drawing, row, known) for row, known in told if known]
     creeps = [_creep(drawing, row, epochs[name, row["allocator"]]) for row in rows if epochs.get((name, row["allocator"]))]
     known = [row for row in rows if row.get("c_min_bytes") is not None]
     return Replay(

@@ -271,6 +271,20 @@ def test_over_a_gpu(generate, tmp_path):
     assert found["caching"]["c_min_bytes"] % (2 * MIB) == 0 and found["direct"]["c_min_bytes"] is None
 
 
+def test_a_replay_over_a_gpu_has_its_page(tmp_path, make_node):
+    """Every allocator; of those that do not tell what they hold there is no course."""
+    trace, session = two_blocks(tmp_path, 0, 1), tmp_path / "session"
+    done = launchgap("replay", trace, "--over", "0", "-o", session, node=make_node(**SLOW_POOLS))
+    assert done.returncode == 0, done.stderr
+    assert "2 allocations and 1 free, of synthetic; at most 700 MiB live, 700 MiB of 1 allocation at the end" in done.stdout
+    # What the first stream's range holds is given back by trimming.
+    assert (
+        "vmm_expand fails at event 2, which asks for 700 MiB, with 0 B live; giving back what was only kept" in done.stdout
+    )
+    page = (session / "report.html").read_text(encoding="utf-8")
+    assert "bfc: at most" in page and "direct: at most" not in page
+
+
 def test_the_last_of_a_gpus_memory_is_left_alone(generate):
     trace = generate("thrash/cycles:3")
     done = launchgap("replay", trace, "--over", "0", "--limit", "500GiB", node=GPU)
@@ -322,6 +336,8 @@ def test_what_cures_a_failure_on_a_gpu(tmp_path, make_node, allocator, streams, 
     assert one["completed"] and one["memory_kept_bytes"] == 0
     assert (one["failure"] and one["failure"]["cured_by"]) == rung
     assert ("with 0 B live" in done.stdout) == (rung is not None)
+    # What such an allocator holds it does not tell.
+    assert one["reserved_peak_bytes"] is None and one["at_peak"]["largest_block_index"] is None
 
 
 @pytest.mark.parametrize("limit, rung", [("1000MiB", "destroy"), ("650MiB", "none")])

@@ -245,7 +245,10 @@ std::unique_ptr<Allocator> make_allocator(const Driver& driver,
     case AllocatorKind::vmm:
       return mapping_allocator(make_virtual_memory(driver, device), touch);
     case AllocatorKind::vmm_expand:
-      return expanding_allocator(make_virtual_memory(driver, device), touch, allocatable_bytes(of));
+      return expanding_allocator(make_virtual_memory(driver, device),
+                                 touch,
+                                 of.facts().memory_bytes.value_or(allocatable_bytes(of)),
+                                 [&of] { return allocatable_bytes(of); });
     case AllocatorKind::host_pinned:
       return std::make_unique<PinnedAllocator>(driver, stream);
     case AllocatorKind::host_register:

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
+#include "harness/device/device.h"
 #include "harness/device/host/virtual_memory.h"
 #include "harness/device/inserted_delay.h"
 #include "harness/device/mapping_allocators.h"
@@ -96,7 +97,10 @@ std::unique_ptr<Allocator> make_allocator(AllocatorKind kind, Device& device) {
     case AllocatorKind::vmm:
       return mapping_allocator(make_virtual_memory(), write_all);
     case AllocatorKind::vmm_expand:
-      return expanding_allocator(make_virtual_memory(), write_all, allocatable_bytes(device));
+      return expanding_allocator(make_virtual_memory(),
+                                 write_all,
+                                 device.facts().memory_bytes.value_or(allocatable_bytes(device)),
+                                 [&device] { return allocatable_bytes(device); });
     default:
       throw Unsupported(fmt::format("the host has no allocator {}", info_of(kind).name));
   }
