@@ -102,6 +102,7 @@ ReplayRecord record_of(const Played& played) {
   trace.missing_frees = played.counts.missing_frees;
   trace.clock_went_back = played.counts.clock_went_back;
   record.over = played.over;
+  record.simulated = played.on_fake_gpu;
   record.paced = played.paced;
   if (!played.injected.empty()) record.injected = played.injected;
   for (const AllocatorResult& result : played.allocators)

@@ -27,6 +27,7 @@ struct AllocatorResult {
 struct Played {
   std::string trace;  // its name
   std::string over;
+  bool on_fake_gpu = false;
   TraceHead head;
   TraceFacts facts;
   TraceFaults counts;

@@ -34,6 +34,8 @@ class PlayOver {
 
   const std::string& name() const { return name_; }  // "sim", or what the device is called
   bool simulated() const { return !device_; }
+  /// Over the fake CUDA libraries of the tests.
+  bool on_fake_gpu() const { return device_ && device_->facts().simulated; }
   /// The allocators that there are.
   std::vector<std::string> allocators() const;
   /// Of simulated memory kLargestLimit, of a device what may be taken of it: never the last 5 %.

@@ -313,6 +313,7 @@ ExitCode replay_trace(const ReplayCommand& command) {
   std::optional<DeviceLock> lock;
   const PlayOver over = open_memory(command.over, lock);
   played.over = over.name();
+  played.on_fake_gpu = over.on_fake_gpu();
   const std::uint64_t limit = asked_limit.value_or(over.largest_limit());
   if (!over.simulated() && limit > over.largest_limit())
     throw UsageError(
@@ -359,6 +360,7 @@ ExitCode replay_trace(const ReplayCommand& command) {
            creep_table(record));
   answer("\n");
   for (const std::string& line : replay_answers(record)) answer("{}\n", line);
+  if (record.simulated) answer("SIMULATED: measured on fake CUDA libraries.\n");
   if (!command.output.empty()) keep(record, command);
   if (!command.json.empty()) write_file(command.json, document_of(record).dump(1) + "\n");
   return ExitCode::done;

@@ -172,6 +172,7 @@ struct ReplayRecord {
   static constexpr std::string_view kName = "replay";
   TraceSummary trace;
   std::string over;
+  bool simulated = false;  // on the fake CUDA libraries of the tests
   bool paced = false;
   std::optional<std::string> injected;
   std::vector<AllocatorRecord> allocators;
@@ -179,6 +180,7 @@ struct ReplayRecord {
   static void fields(auto& self, auto&& field) {
     field("trace", self.trace);
     field("over", self.over);
+    field.may_lack("simulated", self.simulated);
     field("paced", self.paced);
     field("injected", self.injected);
     field("allocators", self.allocators);

@@ -172,6 +172,7 @@ class Session:
             any(device.simulated for device in self.devices)
             or any(row.record.flag("simulated") for row in self.rows)
             or any(run.flag("simulated") for run in self.runs)
+            or any(replay.flag("simulated") for replay in self.details.tables.get("replays", []))
         )
 
     @property

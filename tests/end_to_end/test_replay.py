@@ -283,6 +283,7 @@ def test_a_replay_over_a_gpu_has_its_page(tmp_path, make_node):
     )
     page = (session / "report.html").read_text(encoding="utf-8")
     assert "bfc: at most" in page and "direct: at most" not in page
+    assert "SIMULATED" in done.stdout and "says anything about a real GPU" in page
 
 
 def test_the_last_of_a_gpus_memory_is_left_alone(generate):
