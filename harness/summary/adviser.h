@@ -93,10 +93,10 @@ const Comparison& deciding(const std::vector<Comparison>& comparisons);
 
 // Words
 
-std::string times(double ratio);                                        // "0.41", "2.6", "31"
-std::string value_text(const SummaryRow& row);                          // its median with its unit
-std::string of(const SummaryRow& row, std::string_view axis);           // its value of the axis
-std::string interval_text(const stats::Interval& interval);             // "2.5 to 2.7"
+std::string times(double ratio);                               // "0.41", "2.6", "31"
+std::string value_text(const SummaryRow& row);                 // its median with its unit
+std::string of(const SummaryRow& row, std::string_view axis);  // its value of the axis
+std::string interval_text(const stats::Interval& interval);    // "2.5 to 2.7"
 /// "roundtrip_ns: 21.3 µs (wait:block) against 8.1 µs (wait:spin), 2.63 times (95 % 2.5 to 2.8), 10
 /// and 10 runs".
 std::string evidence_text(const Comparison& comparison);
