@@ -7,7 +7,7 @@ import re
 import subprocess
 
 import pytest
-from shipped import LAUNCHGAP, NATIVE, environment, launchgap, table
+from shipped import LAUNCHGAP, NATIVE, UNTRACED, environment, launchgap, table
 
 # A node without noise of its own, and of a generation that has everything.
 QUIET = dict(
@@ -106,7 +106,8 @@ def test_the_advice_names_what_matters_on_this_node(name, run, make_node, tmp_pa
     if name == "dependent" and not NATIVE:
         pytest.skip("built without the native form, and dependent launches have no other")
     filter_, changes, sentence = MATTERS[name]
-    done, session = run("--devices", "gpu", "--runs", 4, "--filter", filter_, node=make_node(**QUIET | changes), timeout=300)
+    options = ["--devices", "gpu", "--runs", 4, "--filter", filter_, *UNTRACED]
+    done, session = run(*options, node=make_node(**QUIET | changes), timeout=300)
     assert done.returncode == 0, done.stderr
     axis = filter_.split("/")[0] + "/" + filter_.split("/")[1]
     lines = advice_on(session, axis, tmp_path / "tables")
@@ -119,7 +120,7 @@ def test_the_advice_names_what_matters_on_this_node(name, run, make_node, tmp_pa
 @pytest.mark.compares_times
 def test_no_advice_to_act_where_nothing_matters(run, make_node, tmp_path):
     filter_ = "launch/(api|args|grid|cooperative|after_idle/idle_ms:(0|1)$)"
-    done, session = run("--devices", "gpu", "--runs", 4, "--filter", filter_, node=make_node(**QUIET))
+    done, session = run("--devices", "gpu", "--runs", 4, "--filter", filter_, *UNTRACED, node=make_node(**QUIET))
     assert done.returncode == 0, done.stderr
     done = launchgap("export", session, "-o", tmp_path / "tables")
     lines = table(tmp_path / "tables" / "advice.csv")
@@ -130,7 +131,7 @@ def test_no_advice_to_act_where_nothing_matters(run, make_node, tmp_path):
 @pytest.mark.compares_times
 def test_the_page_gives_the_advice_and_the_spread(run, make_node):
     node = make_node(**QUIET | MATTERS["args"][1])
-    done, session = run("--devices", "gpu", "--runs", 3, "--filter", MATTERS["args"][0], node=node, page=True)
+    done, session = run("--devices", "gpu", "--runs", 3, "--filter", MATTERS["args"][0], *UNTRACED, node=node, page=True)
     assert done.returncode == 0, done.stderr
     page = (session / "report.html").read_text(encoding="utf-8")
     assert re.search(MATTERS["args"][2], page)
