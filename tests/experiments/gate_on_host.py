@@ -9,6 +9,9 @@ of the stated rate; and 20 with a delay of 10 % in each launch of B, of which 18
 `launchgap selftest`, and each chunk's answer is a line of RESULTS.jsonl: it can be stopped, and goes on where it was. The
 noise between processes is that of all chunks; above 3 % the machine is too noisy, and this proves nothing.
 
+The host's launches hand a task from one thread to another. Where a hypervisor moves its CPUs, how long that takes changes
+by a factor of two many times a minute: on such a machine let both threads share a CPU, with `taskset -c 0` in front.
+
 The exit code is 0 if both hold, 1 if one does not, 2 if the machine was too noisy to prove anything. All of it takes about
 an hour.
 """
@@ -68,7 +71,8 @@ def one_chunk(build: Path, noop: int, tries: int, slowdown: str) -> dict:
             sys.exit(f"selftest ended with {done.returncode}: what was found before is kept")
         document = json.loads(out.read_text(encoding="utf-8"))
     (row,) = [row for row in document["rows"] if row["metric"] == METRIC]
-    return {"begin_utc": begin, "load": os.getloadavg()[0], "launchgap": document["launchgap"], "row": row}
+    cpus = sorted(os.sched_getaffinity(0))
+    return {"begin_utc": begin, "load": os.getloadavg()[0], "cpus": cpus, "launchgap": document["launchgap"], "row": row}
 
 
 def done_so_far(chunks: list[dict]) -> tuple[int, int]:
@@ -92,6 +96,8 @@ def verdict(chunks: list[dict], slowdown: str) -> tuple[str, int]:
     strong = not tries or found >= LEAST_FOUND * tries
     lines = [
         f"{CASE} {METRIC}, {chunks[0]['begin_utc']} to {chunks[-1]['begin_utc']}, launchgap {chunks[0]['launchgap']}",
+        f"device                   {rows[0]['device_name']}, CPUs {', '.join(map(str, chunks[0]['cpus']))}, "
+        f"{rows[0]['median']:.1f} ns per launch",
         f"noise between processes  {100 * noise:.2f} % (median of {len(rows)} chunks, "
         f"{100 * min(row['noise'] for row in rows):.2f} to {100 * max(row['noise'] for row in rows):.2f} %)",
         f"A/A comparisons          {comparisons}, {alarms} slower, {erratic} erratic; of {100 * rate:.1f} % at most {most} "

@@ -139,7 +139,8 @@ class HostEvent : public Event {
 
 class HostStream : public Stream {
  public:
-  HostStream(const CpuList& cpus, std::size_t& streams) : queue(cpus), streams_(++streams) {}
+  HostStream(int cpu, bool shares_cpu, std::size_t& streams)
+      : queue({cpu}, shares_cpu), streams_(++streams) {}
   ~HostStream() override { --streams_; }
   void launch(const Kernel& kernel, LaunchShape shape, void** arguments) override {
     queue.launch(static_cast<const HostKernel&>(kernel).description, shape, arguments);
@@ -184,6 +185,10 @@ class RecordedAllocator : public Allocator {
     recorder_.allocation(activity::Purpose::release, begin_ns, now_ns(), address, bytes);
   }
   void touch(void* address, std::size_t bytes) override { allocator_->touch(address, bytes); }
+  void trim() override { allocator_->trim(); }
+  std::optional<std::uint64_t> reserved_bytes() const override {
+    return allocator_->reserved_bytes();
+  }
   std::string method() const override { return allocator_->method(); }
 
  private:
@@ -193,20 +198,22 @@ class RecordedAllocator : public Allocator {
 
 class HostDevice : public Device {
  public:
-  HostDevice() : facts_(probe()) { facts_.details["wait"] = "spin 50 us, then sleep"; }
+  HostDevice() : facts_(probe()) {
+    facts_.details["wait"] =
+        shares_cpu(cpu_of_worker(0)) ? "sleep: one CPU" : "spin 50 us, then sleep";
+  }
 
   const DeviceFacts& facts() const override { return facts_; }
   std::vector<LoadedLibrary> libraries() const override { return loaded_libraries(); }
 
   /// The launching thread has the first CPU and the worker the last, so that they never take turns
-  /// on one; the workers of further queues have those before it.
+  /// on one if there are two; the workers of further queues have those before it.
   std::unique_ptr<Stream> create_stream(const StreamOptions& options) override {
     if (options.priority) cannot(Can::use_priorities);
     if (options.ordered_with_default) cannot(Can::use_default_stream);
-    const std::size_t place = streams_ % cpus().size();
-    const CpuList worker = {cpus()[cpus().size() - 1 - place]};
-    facts_.details["queue_cpu"] = cpu_list_text(worker);
-    return std::make_unique<HostStream>(worker, streams_);
+    const int worker = cpu_of_worker(streams_);
+    facts_.details["queue_cpu"] = cpu_list_text({worker});
+    return std::make_unique<HostStream>(worker, shares_cpu(worker), streams_);
   }
   std::unique_ptr<Stream> default_stream() override { cannot(Can::use_default_stream); }
   Priorities stream_priorities() override { cannot(Can::use_priorities); }
@@ -263,6 +270,10 @@ class HostDevice : public Device {
 
  private:
   int threads() const { return static_cast<int>(cpus().size()); }
+  int cpu_of_worker(std::size_t stream) const {
+    return cpus()[cpus().size() - 1 - stream % cpus().size()];
+  }
+  bool shares_cpu(int worker) const { return worker == cpus().front(); }
 
   /// Libraries start their threads from the queue's worker, and threads inherit their parent's
   /// CPUs: a worker bound to one CPU would squeeze all of them onto it.

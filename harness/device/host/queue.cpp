@@ -24,20 +24,21 @@ std::uint32_t await_change(const std::atomic<std::uint32_t>& counter,
   std::uint32_t now = counter.load(std::memory_order_acquire);
   if (now != value) return now;
   const std::int64_t begin = now_ns();
-  do {
+  while (now_ns() - begin < spin_ns) {
     for (int i = 0; i < 64; ++i) {
       now = counter.load(std::memory_order_acquire);
       if (now != value) return now;
       relax();
     }
-  } while (now_ns() - begin < spin_ns);
+  }
   counter.wait(value, std::memory_order_acquire);
   return counter.load(std::memory_order_acquire);
 }
 
 }  // namespace
 
-Queue::Queue(const CpuList& cpus) : worker_([this, cpus] { serve(cpus); }) {}
+Queue::Queue(const CpuList& cpus, bool shares_cpu)
+    : shares_cpu_(shares_cpu), worker_([this, cpus] { serve(cpus); }) {}
 
 Queue::~Queue() {
   stopping_.store(true, std::memory_order_release);
@@ -47,10 +48,8 @@ Queue::~Queue() {
 }
 
 Queue::Task& Queue::next_slot() {
-  while (submitted_local_ - completed_local_ >= kCapacity) {
-    completed_local_ = completed_.load(std::memory_order_acquire);
-    relax();
-  }
+  while (submitted_local_ - completed_local_ >= kCapacity)
+    completed_local_ = await_change(completed_, completed_local_, spin_ns(kForever));
   return (*tasks_)[submitted_local_ % kCapacity];
 }
 
@@ -115,7 +114,7 @@ void Queue::run(std::function<void()> work, const char* name) {
 void Queue::wait() {
   const std::int64_t begin_ns = recorder ? now_ns() : 0;
   std::uint32_t done = completed_.load(std::memory_order_acquire);
-  while (done != submitted_local_) done = await_change(completed_, done, kSpinNs);
+  while (done != submitted_local_) done = await_change(completed_, done, spin_ns(kSpinNs));
   if (recorder && recorder->kinds().everything) {
     constexpr std::uint32_t kStreamSynchronize = 3;
     recorder->wait({begin_ns, now_ns(), 0, kStreamSynchronize});
@@ -152,10 +151,9 @@ void Queue::execute(Task& task) {
 
 void Queue::serve(const CpuList& cpus) {
   bind_thread(cpus);
-  constexpr std::int64_t kIdleSpinNs = 2'000'000;
   std::uint32_t done = 0;
   for (;;) {
-    const std::uint32_t until = await_change(submitted_, done, kIdleSpinNs);
+    const std::uint32_t until = await_change(submitted_, done, spin_ns(kIdleSpinNs));
     if (stopping_.load(std::memory_order_acquire)) return;
     for (; done != until;) {
       try {
@@ -164,8 +162,8 @@ void Queue::serve(const CpuList& cpus) {
         if (!failure_) failure_ = std::current_exception();
       }
       completed_.store(++done);
-      completed_.notify_one();
     }
+    completed_.notify_one();  // once for all: on a shared CPU each time would be two switches
   }
 }
 

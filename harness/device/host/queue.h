@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <thread>
 
@@ -22,8 +23,9 @@ class Queue {
   static constexpr std::size_t kCapacity = 1024;  // what CUDA's launch queue holds, about
   static constexpr std::size_t kMaxArgumentBytes = 64;
 
-  /// The worker thread is bound to `cpus`.
-  explicit Queue(const CpuList& cpus);
+  /// The worker thread is bound to `cpus`. If the producer has the same CPU, both sleep while they
+  /// wait: who spins there keeps the other one from working.
+  Queue(const CpuList& cpus, bool shares_cpu);
   ~Queue();
   Queue(const Queue&) = delete;
   Queue& operator=(const Queue&) = delete;
@@ -36,12 +38,14 @@ class Queue {
   void run(std::function<void()> work, const char* name = nullptr);
 
   /// Returns when everything enqueued so far is done; rethrows the first exception of a task since
-  /// the last wait. Spins for kSpinNs and then sleeps, so that it does not take a core away from a
-  /// long library call.
+  /// the last wait. Spins for kSpinNs, unless the CPU is shared, and then sleeps, so that it does
+  /// not take a core away from a long library call.
   void wait();
 
  private:
   static constexpr std::int64_t kSpinNs = 50'000;
+  static constexpr std::int64_t kIdleSpinNs = 2'000'000;
+  static constexpr std::int64_t kForever = std::numeric_limits<std::int64_t>::max();
 
   struct Task {
     const kernels::KernelDescription* kernel = nullptr;  // null: `work`
@@ -57,7 +61,9 @@ class Queue {
   void publish_recorded(Task& task, const char* name, std::int64_t begin_ns);
   void execute(Task& task);
   void serve(const CpuList& cpus);
+  std::int64_t spin_ns(std::int64_t ns) const { return shares_cpu_ ? 0 : ns; }
 
+  const bool shares_cpu_;
   std::unique_ptr<std::array<Task, kCapacity>> tasks_ =
       std::make_unique<std::array<Task, kCapacity>>();
   std::uint32_t submitted_local_ = 0;  // the producer's copy
