@@ -139,8 +139,8 @@ class MappingCall : public TimedOperation {
   bool mapped_ = false;
 };
 
-/// A thread that launches a null kernel every 20 us, on a stream of its own: so few that none waits
-/// for room. It notes when each call returned.
+/// A thread that launches a null kernel every 50 us, on a stream of its own: so few that none waits
+/// for room, even if all are queued behind the long kernel. It notes when each call returned.
 class SteadyLauncher {
  public:
   SteadyLauncher(Device& device, int cpu) : device_(device), stream_(device.create_stream()) {
@@ -166,19 +166,30 @@ class SteadyLauncher {
 
   /// The longest time without a launch, of times that have a part between `from` and `to`. After
   /// stop().
-  std::optional<double> longest_gap(std::int64_t from, std::int64_t to) const {
+  std::optional<double> longest_gap_during(std::int64_t from, std::int64_t to) const {
+    return longest_gap(
+        [&](std::int64_t begin, std::int64_t end) { return begin <= to && end >= from; });
+  }
+  /// The same, of times that lie between `from` and `to`.
+  std::optional<double> longest_gap_within(std::int64_t from, std::int64_t to) const {
+    return longest_gap(
+        [&](std::int64_t begin, std::int64_t end) { return begin >= from && end <= to; });
+  }
+
+ private:
+  static constexpr std::size_t kMost = 100'000;
+  static constexpr std::int64_t kPeriodNs = 50'000;
+
+  template <class Counts>
+  std::optional<double> longest_gap(Counts&& counts) const {
     std::optional<double> longest;
     for (std::size_t i = 1; i < returned_.size(); ++i) {
-      if (returned_[i] < from || returned_[i - 1] > to) continue;
+      if (!counts(returned_[i - 1], returned_[i])) continue;
       const auto gap = static_cast<double>(returned_[i] - returned_[i - 1]);
       longest = std::max(longest.value_or(0), gap);
     }
     return longest;
   }
-
- private:
-  static constexpr std::size_t kMost = 100'000;
-  static constexpr std::int64_t kPeriodNs = 20'000;
 
   void end() {
     stopping_ = true;
@@ -234,19 +245,22 @@ class AllocationBlocking : public Case {
     measure();  // what is loaded by the first call is loaded then
   }
 
-  /// Once alone, for the call's own time, and once beside a thread that launches, which the call
-  /// would otherwise wait for too.
+  /// Once while no kernel runs, for what the call takes by itself; once while one does; and once
+  /// beside a thread that launches, which the call would otherwise wait for too.
   void sample(Block& block) override {
     const std::int64_t begin = now_ns();
+    const double idle_ns = call_of_idle_device();
     const Measured alone = measure();
     SteadyLauncher launcher(device_, launcher_cpu_);
     const Measured beside = measure();
     launcher.stop();
-    block.keep(begin,
-               alone.call_ns(),
-               alone.blocked_share(),
-               launcher.longest_gap(beside.called, beside.returned).value_or(Block::kMissing),
-               launcher.longest_gap(beside.launched, beside.called).value_or(Block::kMissing));
+    block.keep(
+        begin,
+        alone.call_ns(),
+        idle_ns,
+        alone.blocked_share(idle_ns),
+        launcher.longest_gap_during(beside.called, beside.returned).value_or(Block::kMissing),
+        launcher.longest_gap_within(beside.launched, beside.called).value_or(Block::kMissing));
   }
 
   void verify_timed_work() override {
@@ -267,12 +281,22 @@ class AllocationBlocking : public Case {
     std::int64_t launched, called, returned, ended;
 
     double call_ns() const { return static_cast<double>(returned - called); }
-    /// Of what was left of the kernel when the call was made.
-    double blocked_share() const {
+    /// Of what was left of the kernel when the call was made, for a call that takes `idle_ns` by
+    /// itself.
+    double blocked_share(double idle_ns) const {
       if (ended <= called) throw InvalidMeasurement("the kernel had ended before the call");
-      return std::min(1.0, call_ns() / static_cast<double>(ended - called));
+      return std::clamp((call_ns() - idle_ns) / static_cast<double>(ended - called), 0.0, 1.0);
     }
   };
+
+  double call_of_idle_device() {
+    operation_->prepare();
+    device_.check();
+    Measured measured{};
+    make_call(measured);
+    operation_->put_away();
+    return measured.call_ns();
+  }
 
   Measured measure() {
     operation_->prepare();
@@ -281,12 +305,7 @@ class AllocationBlocking : public Case {
     measured.launched = now_ns();
     launch_kernel();
     try {
-      if (relation_ == "other_thread") {
-        call_on_other_thread(measured);
-      } else {
-        spin_for(kHeadStartNs);
-        call(measured);
-      }
+      make_call(measured, kHeadStartNs);
     } catch (...) {
       wait_for_kernel();
       throw;
@@ -307,18 +326,27 @@ class AllocationBlocking : public Case {
     second_->wait();
   }
 
+  void make_call(Measured& measured, std::int64_t head_start_ns = 0) {
+    if (relation_ == "other_thread") {
+      call_on_other_thread(measured, head_start_ns);
+    } else {
+      spin_for(head_start_ns);
+      call(measured);
+    }
+  }
+
   void call(Measured& measured) {
     measured.called = now_ns();
     operation_->call();
     measured.returned = now_ns();
   }
 
-  void call_on_other_thread(Measured& measured) {
+  void call_on_other_thread(Measured& measured, std::int64_t head_start_ns) {
     std::exception_ptr failure;
     std::thread([&] {
       try {
         device_.use_on_this_thread();
-        spin_for(kHeadStartNs);
+        spin_for(head_start_ns);
         call(measured);
       } catch (...) {
         failure = std::current_exception();
@@ -372,31 +400,38 @@ const Registration allocation_blocking =
                  "share",
                  Direction::lower_is_better,
                  "derived",
-                 "call_ns by what was left of a kernel of 20 ms when the call was made, and 1 at "
-                 "most: 1 if the call returned only when the kernel had ended. Above 0.8 the call "
-                 "waits for the device, below 0.1 it does not.",
+                 "By how much call_ns is more than idle_call_ns, by what was left of a kernel of "
+                 "20 ms when the call was made; 0 at least and 1 at most: 1 if the call returned "
+                 "only when the kernel had ended. Above 0.8 the call waits for the device, below "
+                 "0.1 it does not.",
+                 ""})
+        .brings({"idle_call_ns",
+                 "ns",
+                 Direction::lower_is_better,
+                 "host_clock",
+                 "The same call while the device has nothing to do.",
                  ""})
         .brings({"launch_gap_ns",
                  "ns",
                  Direction::lower_is_better,
                  "host_clock",
                  "The longest time between two launches of another thread, of which one ends or "
-                 "begins during the call. That thread launches a null kernel every 20 us, on a "
+                 "begins during the call. That thread launches a null kernel every 50 us, on a "
                  "stream of its own.",
                  ""})
         .brings({"quiet_gap_ns",
                  "ns",
                  Direction::lower_is_better,
                  "host_clock",
-                 "The same in the 2 ms before the call, while the kernel runs: what the machine "
-                 "does by itself.",
+                 "The same in the 2 ms before the call, of times that end before it, while the "
+                 "kernel runs: what the machine does by itself.",
                  ""})
-        .metrics({"call_ns", "blocked_share", "launch_gap_ns", "quiet_gap_ns"})
-        .samples([](Profile profile, const CaseName&) {
-          return Sampling{1, profile == Profile::full ? 3 : 1};  // it is the same every time
+        .metrics({"call_ns", "idle_call_ns", "blocked_share", "launch_gap_ns", "quiet_gap_ns"})
+        .samples([](Profile, const CaseName&) {
+          return Sampling{1, 3};  // it is the same every time, unless the machine disturbs it
         })
         .takes([](const DeviceFacts&, const CaseName&, Sampling sampling) {
-          return 0.05 + 0.05 * sampling.blocks * sampling.samples;
+          return 0.05 + 0.06 * sampling.blocks * sampling.samples;
         })
         .one_device_at_a_time()
         .untraced()

@@ -30,6 +30,10 @@ class LockedAllocator : public Allocator {
     allocator_->release(address, bytes);
   }
   void touch(void* address, std::size_t bytes) override { allocator_->touch(address, bytes); }
+  void trim() override {
+    const std::lock_guard lock(mutex_);
+    allocator_->trim();
+  }
   std::string method() const override { return allocator_->method() + ", behind one mutex"; }
 
  private:
@@ -176,12 +180,13 @@ const Registration allocation_contention =
         .axis("threads",
               "threads that allocate and give back at the same time, each on a CPU of its own",
               {"1", "4", "16"})
-        .axis("streams",
-              "streams that the threads allocate on, in turn",
-              [](Profile, const DeviceFacts& facts) {
-                if (!is_gpu(facts)) return std::vector<std::string>{"1"};
-                return std::vector<std::string>{"1", "4", "32"};
-              })
+        .axis(
+            "streams",
+            "streams that the threads allocate on, in turn; `pool_own` has a pool for each of them",
+            [](Profile, const DeviceFacts& facts) {
+              if (!is_gpu(facts)) return std::vector<std::string>{"1"};
+              return std::vector<std::string>{"1", "4", "32"};
+            })
         .only([](Profile profile, const DeviceFacts&, const CaseName& name) {
           if (profile == Profile::quick) return false;
           const std::string& allocator = name.at("allocator");

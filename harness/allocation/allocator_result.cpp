@@ -104,6 +104,7 @@ ReplayRecord record_of(const Played& played) {
   record.over = played.over;
   record.simulated = played.on_fake_gpu;
   record.paced = played.paced;
+  record.touched = played.touched;
   if (!played.injected.empty()) record.injected = played.injected;
   for (const AllocatorResult& result : played.allocators)
     record.allocators.push_back(record_of(result, facts.peak_live_bytes));

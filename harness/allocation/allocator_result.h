@@ -31,7 +31,7 @@ struct Played {
   TraceHead head;
   TraceFacts facts;
   TraceFaults counts;
-  bool paced = false;
+  bool paced = false, touched = false;
   std::string injected;  // into epochs; empty: nothing
   std::vector<AllocatorResult> allocators;
 };

@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::size_t kFewestEpochs = 20;
 constexpr double kLargestP = 0.001;
+constexpr int kFewestHeights = 2;  // that are new: one step alone is an event, and no trend
 constexpr std::uint64_t kPage = 4096;
 
 struct Trend {
@@ -23,12 +24,23 @@ struct Trend {
   double slope = 0, p = 1;
 };
 
+/// How often a series reaches what it never had before.
+int new_heights(std::span<const double> values) {
+  int count = 0;
+  double highest = values.front();
+  for (const double value : values) {
+    count += value > highest;
+    highest = std::max(highest, value);
+  }
+  return count;
+}
+
 Trend trend_of(std::span<const double> values) {
   Trend trend;
   trend.slope = theil_sen_slope(values);
   trend.p = mann_kendall_rise_p(values);
   const std::size_t last_third = values.size() - values.size() / 3;
-  trend.rises = trend.p < kLargestP &&
+  trend.rises = trend.p < kLargestP && new_heights(values) >= kFewestHeights &&
                 values.back() >= values.front() + static_cast<double>(kPage) &&
                 values.back() > values[last_third];
   return trend;
@@ -88,7 +100,7 @@ class Epochs {
  private:
   void play(const Step& step) {
     if (step.kind() == Step::Kind::allocate) {
-      player_.resize(next_place_);
+      player_.prepare(next_place_, step.stream());
       if (!player_.allocate(step.place(), step.bytes(), step.stream(), step.align()))
         throw Error(fmt::format("an allocation of {} bytes failed", step.bytes()));
       live_places_[step.place()] = step.bytes();
@@ -106,7 +118,7 @@ class Epochs {
 
   std::uint32_t take(std::uint64_t bytes) {
     const std::uint32_t place = next_place_++;
-    player_.resize(next_place_);
+    player_.prepare(next_place_, 0);
     if (!player_.allocate(place, bytes, 0, 0))
       throw Error(fmt::format("an injected allocation of {} bytes failed", bytes));
     live_ += bytes;
@@ -216,8 +228,7 @@ std::vector<Epoch> play_epochs(const Script& script,
   for (std::size_t i = 0; i < epochs; ++i) {
     playing.play(i);
     if (injection.what == Injection::What::context) take_beside(injection.bytes);
-    const BlockAllocator* const holder = player.holder();
-    result.push_back({playing.live(), holder ? holder->reserved_bytes() : 0, used_bytes()});
+    result.push_back({playing.live(), player.reserved_bytes(), used_bytes()});
   }
   return result;
 }

@@ -17,7 +17,7 @@ namespace launchgap::allocation {
 /// What is held when an epoch ends, in bytes.
 struct Epoch {
   std::uint64_t live = 0;      // that the program did not give back
-  std::uint64_t reserved = 0;  // by the allocator
+  std::uint64_t reserved = 0;  // by the allocator, as far as it tells; what is live at least
   std::uint64_t used = 0;      // of the device, by whomever
 };
 
@@ -26,7 +26,7 @@ enum class CreepKind : std::uint8_t {
   leak,            // what the program holds rises
   fragmentation,   // it does not, and the allocator takes more and more
   cache_plateau,   // the allocator took more at first, and no more since
-  context_growth,  // the device has less and less, and the allocator does not take it
+  context_growth,  // less and less of the device is free, and the allocator does not take it
 };
 /// "cache_plateau", as tables have it.
 std::string_view name_of(CreepKind kind);
@@ -41,10 +41,11 @@ struct Creep {
 /// Epochs at the beginning that are not judged, for caches fill in them.
 inline constexpr std::size_t kBurnIn = 5;
 
-/// A series rises if that is improbable without a trend (p < 0.001), it ends above where it began
-/// by a page of 4 KiB or more, and it still rose in its last third. Of what rises the first in this
-/// order is told: live, reserved, used. If nothing does and `reserved` is above that of the first
-/// epoch, it is a plateau. Needs 20 epochs, and says `none` of fewer.
+/// A series rises if that is improbable without a trend (p < 0.001), it reached a new height twice
+/// or more, it ends above where it began by a page of 4 KiB or more, and it still rose in its last
+/// third. Of what rises the first in this order is told: live, reserved, used. If nothing does and
+/// `reserved` is above that of the first epoch, it is a plateau. Needs 20 epochs, and says `none`
+/// of fewer.
 Creep classify_creep(std::span<const Epoch> epochs);
 
 /// Something that goes wrong on purpose, a little in each epoch, to see whether it is told.

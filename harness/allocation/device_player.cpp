@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "harness/core/errors.h"
+#include "harness/device/backend.h"
 
 namespace launchgap::allocation {
 
@@ -51,8 +52,20 @@ DevicePlayer::Lane& DevicePlayer::lane(std::uint32_t stream) {
   return lanes_.emplace(number, std::move(made)).first->second;
 }
 
-void DevicePlayer::resize(std::uint32_t places) {
+void DevicePlayer::prepare(std::uint32_t places, std::uint32_t stream) {
   if (places > placed_.size()) placed_.resize(std::max<std::size_t>(places, 2 * placed_.size()));
+  lane(stream);
+}
+
+std::uint64_t DevicePlayer::reserved_bytes() const {
+  const bool of_one_pool = kind_ == AllocatorKind::pool || kind_ == AllocatorKind::pool_t0;
+  std::uint64_t all = 0;
+  for (const auto& [number, own] : lanes_) {
+    const std::optional<std::uint64_t> told = own.allocator->reserved_bytes();
+    if (!told) return live_;
+    all = of_one_pool && is_gpu(device_.facts()) ? *told : all + *told;
+  }
+  return all;
 }
 
 bool DevicePlayer::allocate(std::uint32_t place,
@@ -75,6 +88,10 @@ void DevicePlayer::release(std::uint32_t place, std::uint64_t bytes) {
   placed.lane->allocator->release(placed.address, bytes);
   placed.address = nullptr;
   live_ -= bytes;
+}
+
+void DevicePlayer::touch(std::uint32_t place, std::uint64_t bytes) {
+  placed_[place].lane->allocator->touch(placed_[place].address, bytes);
 }
 
 void DevicePlayer::wait_for_stream(std::uint32_t stream) {
@@ -102,6 +119,24 @@ void DevicePlayer::begin_anew() {
   lane(0);
 }
 
+/// One of launchgap's own, over memory that can be written.
+class BlockPlayerOfDevice : public BlockPlayer {
+ public:
+  BlockPlayerOfDevice(Device& device,
+                      Stream& stream,
+                      Memory& memory,
+                      const BlockAllocatorInfo& info,
+                      std::uint64_t limit_bytes)
+      : BlockPlayer(memory, info, limit_bytes),
+        toucher_(device.allocator(stream, AllocatorKind::direct)) {}
+  void touch(std::uint32_t place, std::uint64_t bytes) override {
+    toucher_->touch(reinterpret_cast<void*>(address(place)), bytes);
+  }
+
+ private:
+  std::unique_ptr<Allocator> toucher_;
+};
+
 PlayerOfDevice::PlayerOfDevice(Device& device, std::string_view name, std::uint64_t limit_bytes) {
   if (const std::optional<AllocatorKind> kind = allocator_kind_named(name)) {
     player_ = std::make_unique<DevicePlayer>(device, *kind, limit_bytes);
@@ -111,7 +146,7 @@ PlayerOfDevice::PlayerOfDevice(Device& device, std::string_view name, std::uint6
   stream_ = device.create_stream();
   memory_ = std::make_unique<DeviceMemory>(device, *stream_);
   limited_ = std::make_unique<LimitedMemory>(*memory_, limit_bytes);
-  player_ = std::make_unique<BlockPlayer>(*limited_, info, limit_bytes);
+  player_ = std::make_unique<BlockPlayerOfDevice>(device, *stream_, *limited_, info, limit_bytes);
 }
 
 }  // namespace launchgap::allocation

@@ -42,16 +42,19 @@ class DevicePlayer : public Player {
   DevicePlayer(const DevicePlayer&) = delete;
   DevicePlayer& operator=(const DevicePlayer&) = delete;
 
-  void resize(std::uint32_t places) override;
+  void prepare(std::uint32_t places, std::uint32_t stream) override;
   bool allocate(std::uint32_t place,
                 std::uint64_t bytes,
                 std::uint32_t stream,
                 std::uint64_t align) override;
   void release(std::uint32_t place, std::uint64_t bytes) override;
+  void touch(std::uint32_t place, std::uint64_t bytes) override;
   void wait_for_stream(std::uint32_t stream) override;
   void wait_for_device() override;
   void trim() override;
   void begin_anew() override;
+  std::uint64_t limit_bytes() const override { return limit_; }
+  std::uint64_t reserved_bytes() const override;
 
  private:
   struct Lane {

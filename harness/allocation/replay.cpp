@@ -53,11 +53,12 @@ class Playing {
   void take(const TraceEvent& event, const Step& step) {
     switch (step.kind()) {
       case Step::Kind::allocate:
-        player_.resize(places_.most());
+        player_.prepare(places_.most(), step.stream());
         if (!timed(result_.allocate_times, [&] { return allocate(step); }) && !recover(step)) {
           result_.completed = false;
           return;
         }
+        if (options_.touch) player_.touch(step.place(), step.bytes());
         live_.add(step.bytes());
         ++result_.allocations;
         break;
@@ -112,7 +113,9 @@ class Playing {
     // What was live is lost then, so this is the end in any case.
     if (!goes_on) {
       note_end();
-      cured(Rung::destroy, [&] { player_.begin_anew(); });
+      const std::uint64_t limit = player_.limit_bytes();
+      const bool exhausted = step.bytes() > limit || live_.now > limit - step.bytes();
+      if (!exhausted) cured(Rung::destroy, [&] { player_.begin_anew(); });
     }
     if (!result_.failure) result_.failure = failure;
     return goes_on;
@@ -253,7 +256,7 @@ BlockPlayer::BlockPlayer(Memory& memory, const BlockAllocatorInfo& info, std::ui
       limit_(limit_bytes),
       allocator_(info.make(memory, limit_bytes)) {}
 
-void BlockPlayer::resize(std::uint32_t places) {
+void BlockPlayer::prepare(std::uint32_t places, std::uint32_t) {
   if (places > blocks_.size()) blocks_.resize(std::max<std::size_t>(places, 2 * blocks_.size()));
 }
 

@@ -21,7 +21,7 @@ enum class Rung : std::uint8_t {
   device_wait,  // waiting for the device: what was freed on another stream was
   trim,         // giving back what the allocator only kept
   destroy,      // releasing everything and beginning anew: what was live lay in the way
-  none,         // nothing: it is more than there is
+  none,         // nothing: with what is live it is more than there is
 };
 /// "stream_wait", as JSON has it.
 std::string_view name_of(Rung rung);
@@ -30,8 +30,9 @@ std::string_view name_of(Rung rung);
 class Player {
  public:
   virtual ~Player() = default;
-  /// Places for so many live allocations; grows as need be.
-  virtual void resize(std::uint32_t places) = 0;
+  /// Makes ready, before a call is timed: places for so many live allocations, and what the stream
+  /// of the next one needs. Grows as need be.
+  virtual void prepare(std::uint32_t places, std::uint32_t stream) = 0;
   /// The timed calls; `place` is where the allocation is kept until it is released. False if there
   /// is no memory.
   virtual bool allocate(std::uint32_t place,
@@ -39,13 +40,19 @@ class Player {
                         std::uint32_t stream,
                         std::uint64_t align) = 0;
   virtual void release(std::uint32_t place, std::uint64_t bytes) = 0;
+  /// Writes all of an allocation and waits for that. Simulated memory cannot be written.
+  virtual void touch(std::uint32_t place, std::uint64_t bytes) = 0;
   virtual void wait_for_stream(std::uint32_t stream) = 0;
   virtual void wait_for_device() = 0;
   virtual void trim() = 0;
   /// Forgets what is live, gives everything back and begins anew.
   virtual void begin_anew() = 0;
+  /// How much may be live.
+  virtual std::uint64_t limit_bytes() const = 0;
   /// What it holds, where it can be known.
   virtual const BlockAllocator* holder() const { return nullptr; }
+  /// How much it has taken: what is live, and what it only keeps as far as it tells.
+  virtual std::uint64_t reserved_bytes() const = 0;
 };
 
 /// How an allocator stood at one time.
@@ -80,6 +87,7 @@ TraceFacts facts_of(Trace& trace, std::optional<std::uint32_t> device);
 
 struct ReplayOptions {
   bool paced = false;  // each call at its own time, as far as the calls before let it
+  bool touch = false;  // each allocation is written, untimed, before the trace goes on
   std::size_t most_moments = 400;
   std::size_t most_pictures = 24;
   /// Where given, told after each event that an allocator sees, with the place of its
@@ -99,25 +107,29 @@ struct Replay {
 };
 
 /// Plays all events of the device of `facts`. At the first allocation that fails it climbs the
-/// rungs, notes which one cured it, and goes on if that was not `destroy` or `none`. Memory is for
-/// what is live, never for the trace. Throws what the trace throws.
+/// rungs, notes which one cured it, and goes on if that was not `destroy` or `none`. What is live
+/// is not destroyed for an allocation for which it leaves too little, however it lies: that is
+/// `none`. Memory is for what is live, never for the trace. Throws what the trace throws.
 Replay replay(Trace& trace, const TraceFacts& facts, Player& player, const ReplayOptions& options);
 
 /// Plays to one of launchgap's own allocators over some memory.
 class BlockPlayer : public Player {
  public:
   BlockPlayer(Memory& memory, const BlockAllocatorInfo& info, std::uint64_t limit_bytes);
-  void resize(std::uint32_t places) override;
+  void prepare(std::uint32_t places, std::uint32_t) override;
   bool allocate(std::uint32_t place,
                 std::uint64_t bytes,
                 std::uint32_t stream,
                 std::uint64_t align) override;
   void release(std::uint32_t place, std::uint64_t) override;
+  void touch(std::uint32_t, std::uint64_t) override {}
   void wait_for_stream(std::uint32_t) override {}
   void wait_for_device() override {}
   void trim() override { allocator_->trim(); }
   void begin_anew() override;
+  std::uint64_t limit_bytes() const override { return limit_; }
   const BlockAllocator* holder() const override { return allocator_.get(); }
+  std::uint64_t reserved_bytes() const override { return allocator_->reserved_bytes(); }
   Address address(std::uint32_t place) const { return allocator_->address(blocks_[place]); }
   std::uint64_t granted_bytes(std::uint32_t place) const {
     return allocator_->granted_bytes(blocks_[place]);

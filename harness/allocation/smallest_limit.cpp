@@ -5,7 +5,7 @@
 namespace launchgap::allocation {
 
 bool plays(const Script& script, Player& player) {
-  player.resize(script.places);
+  player.prepare(script.places, 0);
   for (const Step& step : script.steps) {
     switch (step.kind()) {
       case Step::Kind::allocate:

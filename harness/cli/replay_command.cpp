@@ -38,7 +38,7 @@ struct ReplayCommand {
   std::string limit;
   std::optional<std::uint32_t> device;
   std::vector<std::string> command_line;
-  bool c_min = false, paced = false;
+  bool c_min = false, paced = false, touch = false;
   std::size_t epochs = 0;
   std::string inject;
 };
@@ -261,6 +261,7 @@ AllocatorResult play(const ReplayCommand& command,
   const std::optional<std::uint64_t> free_before = over.free_bytes();
   ReplayOptions options;
   options.paced = command.paced;
+  options.touch = command.touch;
   result.replay = replay(trace, facts, over.stage(name, limit)->player(), options);
   if (command.c_min) result.smallest = over.smallest_limit(*script, name);
   if (command.epochs > 0) {
@@ -284,6 +285,8 @@ AllocatorResult play(const ReplayCommand& command,
 void check(const ReplayCommand& command) {
   if (!command.events.empty() && (command.over != "sim" || command.allocators.size() != 1))
     throw UsageError("--events is of one allocator over sim: name one with --allocator");
+  if (command.touch && command.over == "sim")
+    throw UsageError("--touch writes memory, and sim has none: add --over host, or a GPU");
   if (!command.inject.empty()) {
     if (command.epochs == 0) throw UsageError("--inject is for --epochs");
     parse_injection(command.inject);
@@ -301,6 +304,7 @@ ExitCode replay_trace(const ReplayCommand& command) {
   if (played.trace.empty())
     played.trace = fs::path(command.trace).parent_path().filename().string();
   played.paced = command.paced;
+  played.touched = command.touch;
   played.injected = command.inject;
   played.facts = facts_of(*trace, command.device);
   played.head = trace->head();
@@ -396,6 +400,10 @@ void add_replay(CLI::App& app, Action& action, const std::vector<std::string>& c
   command->add_flag("--c-min", options->c_min, "Find the least memory with which each completes");
   command->add_flag(
       "--paced", options->paced, "Each call at its own time, and not as fast as can be");
+  command->add_flag("--touch",
+                    options->touch,
+                    "Write each allocation, untimed: what is only promised until it is written "
+                    "must be there then");
   command->add_option("--run",
                       options->run,
                       "Of a session with several processes, which: part of "

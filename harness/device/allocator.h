@@ -51,6 +51,9 @@ class Allocator {
   virtual void touch(void* address, std::size_t bytes) = 0;
   /// Gives back to the device what is only kept, as far as that can be.
   virtual void trim() {}
+  /// What it has of the device's memory, live or kept; nothing if it keeps nothing, or does not
+  /// tell. All that take from a device's default pool tell of the same memory.
+  virtual std::optional<std::uint64_t> reserved_bytes() const { return std::nullopt; }
   virtual std::string method() const = 0;
 };
 

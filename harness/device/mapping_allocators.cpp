@@ -103,6 +103,7 @@ class ExpandingAllocator : public Allocator {
     memory_->unmap(range_ + kept, mapped_ - kept);
     mapped_ = kept;
   }
+  std::optional<std::uint64_t> reserved_bytes() const override { return mapped_; }
   std::string method() const override {
     return fmt::format(
         "one range of {} MiB, mapped in chunks of {} MiB; what is given back is "

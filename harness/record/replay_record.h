@@ -174,6 +174,7 @@ struct ReplayRecord {
   std::string over;
   bool simulated = false;  // on the fake CUDA libraries of the tests
   bool paced = false;
+  bool touched = false;  // each allocation was written
   std::optional<std::string> injected;
   std::vector<AllocatorRecord> allocators;
 
@@ -182,6 +183,7 @@ struct ReplayRecord {
     field("over", self.over);
     field.may_lack("simulated", self.simulated);
     field("paced", self.paced);
+    field.may_lack("touched", self.touched);
     field("injected", self.injected);
     field("allocators", self.allocators);
   }

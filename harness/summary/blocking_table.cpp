@@ -55,7 +55,8 @@ Table blocking_table() {
         [](Row row) { return row.share->key.name.at("relation"); }},
        {"calls", "How many were made.", [](Row row) { return row.share->n; }},
        {"blocked_share",
-        "Median of the call's time by what was left of the kernel; 1 at most.",
+        "Median of how much longer than on an idle device the call takes, by what was left of the "
+        "kernel; 1 at most.",
         [](Row row) { return row.share->p50; },
         kShare},
        {"verdict",

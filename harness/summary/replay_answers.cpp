@@ -24,7 +24,7 @@ constexpr Meaning kCures[] = {
      "waiting for the device cured it: what another stream had freed was still in use"},
     {"trim", "giving back what was only kept cured it"},
     {"destroy", "what is live lies in the way: an empty allocator has room for it"},
-    {"none", "an empty allocator has no room for it either"},
+    {"none", "it is more than the limit leaves beside what is live, however that lies"},
 };
 
 constexpr Meaning kCreeps[] = {
@@ -138,6 +138,13 @@ void say_creep(const ReplayRecord& record, std::vector<std::string>& lines) {
   }
   if (!steady.empty())
     lines.push_back(fmt::format("Memory does not creep with {}.", list_text(steady)));
+  const bool any = std::ranges::any_of(
+      record.allocators, [](const AllocatorRecord& one) { return one.creep.has_value(); });
+  if (any && record.trace.live_bytes_at_end > 0 && !record.injected)
+    lines.push_back(
+        fmt::format("The trace leaves {} live, which each epoch gave back: whether the recorded "
+                    "program leaks is not seen here.",
+                    memory_text(record.trace.live_bytes_at_end)));
 }
 
 }  // namespace

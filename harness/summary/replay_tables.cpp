@@ -142,8 +142,9 @@ Table replays_table() {
         "B"},
        {"failed_event", "Where in the trace.", of_failure(&AllocationFailure::event)},
        {"cured_by",
-        "What cured it: stream_wait, device_wait, trim, destroy (an empty allocator has room), or "
-        "none.",
+        "What cured it: stream_wait, device_wait, trim, destroy (what is live lay in the way), or "
+        "none "
+        "(with what is live it is more than the limit).",
         of_failure(&AllocationFailure::cured_by)},
        {"allocations",
         "Calls that allocated.",

@@ -221,7 +221,10 @@ class Drawing:
                 (i, row)
                 for i, found in self._rows("allocation", "bytes", metric).items()
                 for row in found
-                if row.record["benchmark"] == "allocation/latency" and (row.get(quantile) or 0) > 0
+                if row.record["benchmark"] == "allocation/latency"
+                and (row.get(quantile) or 0) > 0
+                # Of fewer than a hundred there is no 1 in 100.
+                and (quantile != "p99" or (row.get("n") or 0) >= 100)
             ]
             names = list(dict.fromkeys(row.params.get("allocator", "") for _, row in latency))
             for first in range(0, len(names), SERIES):

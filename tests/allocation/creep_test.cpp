@@ -43,7 +43,7 @@ TEST(Creep, EachClassIsToldOnEachAllocator) {
   }
   // What regions double for is there already.
   for (const std::string allocator : {"caching", "caching_expandable"})
-    EXPECT_EQ(kind_of(allocator, "pin=2MiB/epoch"), CreepKind::fragmentation) << allocator;
+    EXPECT_EQ(kind_of(allocator, "pin=4MiB/epoch"), CreepKind::fragmentation) << allocator;
   EXPECT_EQ(kind_of("caching", "cache=2MiB/epoch"), CreepKind::cache_plateau);
 }
 
@@ -80,6 +80,12 @@ TEST(Creep, RareStepsAreCreepAsLongAsTheyGoOn) {
   for (int i = 0; i < 50; ++i)
     steps.push_back(i < 10 ? 100 : i < 20 ? 120 : i < 30 ? 140 : i < 40 ? 160 : 180);
   EXPECT_EQ(classify_creep(reserved(steps)).kind, CreepKind::fragmentation);
+}
+
+TEST(Creep, OneStepIsAnEventAndNoTrend) {
+  std::vector<Epoch> epochs(50, {kMiB, kMiB, kMiB});
+  for (std::size_t i = 38; i < epochs.size(); ++i) epochs[i].used += 2 * kMiB;
+  EXPECT_EQ(classify_creep(epochs).kind, CreepKind::none);
 }
 
 TEST(Creep, FewEpochsSayNothing) {

@@ -104,15 +104,18 @@ TEST(Replay, PacedTakesAsLongAsTheTrace) {
 class SickPlayer : public Player {
  public:
   explicit SickPlayer(Rung cure) : cure_(cure) {}
-  void resize(std::uint32_t) override {}
+  void prepare(std::uint32_t, std::uint32_t) override {}
   bool allocate(std::uint32_t, std::uint64_t, std::uint32_t, std::uint64_t) override {
     return well_;
   }
   void release(std::uint32_t, std::uint64_t) override {}
+  void touch(std::uint32_t, std::uint64_t) override {}
   void wait_for_stream(std::uint32_t) override { climb(Rung::stream_wait); }
   void wait_for_device() override { climb(Rung::device_wait); }
   void trim() override { climb(Rung::trim); }
   void begin_anew() override { climb(Rung::destroy); }
+  std::uint64_t limit_bytes() const override { return std::numeric_limits<std::uint64_t>::max(); }
+  std::uint64_t reserved_bytes() const override { return 0; }
 
   std::vector<Rung> climbed;
 
@@ -156,6 +159,12 @@ TEST(RecoveryLadder, FragmentedIsToldFromExhausted) {
   const Replay exhausted = play(*one, "bfc", 8 * kMiB);
   ASSERT_TRUE(exhausted.failure);
   EXPECT_EQ(exhausted.failure->cured_by, Rung::none);
+  // Beside 4 MiB that are live 5 of 8 have no room, however they lie.
+  const auto beside = pattern("checkerboard/blocks:8/request:5");
+  const Replay full = play(*beside, "bfc", 8 * kMiB);
+  ASSERT_TRUE(full.failure);
+  EXPECT_EQ(full.failure->bytes, 5 * kMiB);
+  EXPECT_EQ(full.failure->cured_by, Rung::none);
 }
 
 // --- the smallest limit ---

@@ -75,7 +75,7 @@ def test_what_waits_for_the_device_is_told(run, export):
         expected = "waits_for_device" if operation == "release_direct" else "no_wait"
         assert row["verdict"] == expected, row
     torn = rows["release_direct", "other_stream"]
-    assert float(torn["launch_gap_ns"]) > 10e6
+    assert float(torn["launch_gap_ns"]) > 10e6 > float(torn["quiet_gap_ns"])
 
 
 @pytest.mark.compares_times

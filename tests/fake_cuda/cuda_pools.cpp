@@ -144,8 +144,16 @@ EXPORT Result cuMemPoolSetAttribute(MemoryPool handle, int attribute, void* valu
 EXPORT Result cuMemPoolGetAttribute(MemoryPool handle, int attribute, void* value) {
   Call call("cuMemPoolGetAttribute");
   return with_pool(call, handle, [&](Process&, Context&, Pool& pool) -> Result {
-    if (attribute != kReleaseThreshold || value == nullptr) return kInvalidValue;
-    std::memcpy(value, &pool.threshold, sizeof pool.threshold);
+    if (value == nullptr) return kInvalidValue;
+    std::uint64_t bytes = 0;
+    if (attribute == kReleaseThreshold) {
+      bytes = pool.threshold;
+    } else if (attribute == kReservedMemory) {
+      bytes = pool.reserved();
+    } else {
+      return kInvalidValue;
+    }
+    std::memcpy(value, &bytes, sizeof bytes);
     return kSuccess;
   });
 }

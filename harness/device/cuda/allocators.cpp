@@ -60,6 +60,11 @@ class PoolAllocator : public StreamAllocator {
     }
   }
   void trim() override { empty(); }
+  std::optional<std::uint64_t> reserved_bytes() const override {
+    std::uint64_t bytes = 0;
+    const abi::Result code = driver_.cuMemPoolGetAttribute(pool_, abi::kReservedMemory, &bytes);
+    return code == abi::kSuccess ? std::optional(bytes) : std::nullopt;
+  }
   void release(void* address, std::size_t) override {
     CHECK_CUDA(driver_, cuMemFreeAsync(as_device(address), stream_.handle));
   }

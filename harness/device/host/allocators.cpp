@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <gnu/libc-version.h>
+#include <malloc.h>
 #include <memory_resource>
 #include <sys/mman.h>
 
@@ -34,6 +35,7 @@ class DirectAllocator : public Allocator {
   }
   void release(void* address, std::size_t) override { std::free(address); }
   void touch(void* address, std::size_t bytes) override { write_all(address, bytes); }
+  void trim() override { malloc_trim(0); }
   std::string method() const override {
     return fmt::format("malloc, glibc {}", gnu_get_libc_version());
   }
@@ -57,6 +59,26 @@ class MappedAllocator : public Allocator {
   std::string method() const override { return "mmap, private anonymous pages"; }
 };
 
+/// Memory as others would get it, and how much of it there is.
+class CountedMemory : public std::pmr::memory_resource {
+ public:
+  std::uint64_t bytes() const { return bytes_; }
+
+ private:
+  void* do_allocate(std::size_t bytes, std::size_t alignment) override {
+    void* const address = std::pmr::new_delete_resource()->allocate(bytes, alignment);
+    bytes_ += bytes;
+    return address;
+  }
+  void do_deallocate(void* address, std::size_t bytes, std::size_t alignment) override {
+    std::pmr::new_delete_resource()->deallocate(address, bytes, alignment);
+    bytes_ -= bytes;
+  }
+  bool do_is_equal(const memory_resource& other) const noexcept override { return this == &other; }
+
+  std::uint64_t bytes_ = 0;
+};
+
 class PoolAllocator : public Allocator {
  public:
   void* allocate(std::size_t bytes) override {
@@ -71,6 +93,7 @@ class PoolAllocator : public Allocator {
     pool_.deallocate(address, bytes, kAlignment);
   }
   void touch(void* address, std::size_t bytes) override { write_all(address, bytes); }
+  std::optional<std::uint64_t> reserved_bytes() const override { return memory_.bytes(); }
   std::string method() const override {
     return fmt::format(
         "std::pmr::unsynchronized_pool_resource, blocks up to {} bytes, operator new beyond",
@@ -79,9 +102,11 @@ class PoolAllocator : public Allocator {
 
  private:
   static constexpr std::size_t kAlignment = 64;
+  CountedMemory memory_;
   std::pmr::unsynchronized_pool_resource pool_{
       std::pmr::pool_options{.max_blocks_per_chunk = 0,
-                             .largest_required_pool_block = std::size_t{1} << 30}};
+                             .largest_required_pool_block = std::size_t{1} << 30},
+      &memory_};
 };
 
 }  // namespace

@@ -179,6 +179,7 @@ enum JitOption : int {
 
 enum MemoryPoolAttribute : int {
   kReleaseThreshold = 4,  // 64-bit count of bytes that a synchronisation leaves in the pool
+  kReservedMemory = 5,    // 64-bit count of bytes that the pool has now, since CUDA 11.3
 };
 
 enum MemoryLocationType : int { kOnDevice = 1 };
