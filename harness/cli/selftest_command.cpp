@@ -29,7 +29,7 @@ using regression::SelftestRequest;
 using regression::SelftestRow;
 
 struct Options {
-  std::size_t processes = 40, noop = 0, tries = 5;
+  std::size_t processes = 40, pairs = regression::kLeastPairs, noop = 0, tries = 5;
   std::string slowdown, json, history;
   WhatToMeasure what;
 };
@@ -120,8 +120,9 @@ std::string text_of(const Selftest& result) {
   }
   std::string text = table(rows);
   text += fmt::format(
-      "compare states {} of false alarms; detectable is the slowdown that it finds in {} of all "
-      "comparisons.\n",
+      "compare of {} pairs states {} of false alarms; detectable is the slowdown that it finds in "
+      "{} of all comparisons.\n",
+      result.pairs,
       percent_text(regression::kStatedAlarmRate),
       percent_text(regression::kPower));
   for (const std::string& note : result.notes) remarks += note + "\n";
@@ -165,6 +166,7 @@ bool measure(const Options& options, Selftest& result) {
   SelftestRequest request;
   request.run = options.what.run_options();
   request.processes = options.processes;
+  request.pairs = options.pairs;
   request.noop = options.noop;
   request.tries = options.tries;
   if (!options.slowdown.empty()) request.slowdown = parse_percent(options.slowdown);
@@ -218,6 +220,11 @@ void add_selftest(CLI::App& app, Action& action) {
           "Fresh processes one after the other, whose medians show the noise; 0: none, with "
           "--history")
       ->check(CLI::Range(10, 10000) | CLI::IsMember({0}))
+      ->capture_default_str();
+  command
+      ->add_option(
+          "--pairs", options->pairs, "Pairs of each comparison, real or resampled, as of `compare`")
+      ->check(CLI::Range(regression::kLeastPairs, std::size_t{1000}))
       ->capture_default_str();
   command
       ->add_option("--noop",

@@ -14,7 +14,7 @@ struct InsertedDelay {
   double least_ns = 0;     // no shorter one can be inserted
 };
 
-/// Reads LAUNCHGAP_DELAY_NS and finds out how many steps of a loop that is, which takes some ten
+/// Reads LAUNCHGAP_DELAY_NS and finds out how many additions in a row that is, which takes some ten
 /// milliseconds; from now on each call has them. A delay that is shorter than can be inserted
 /// becomes the shortest one. Nothing, where the variable is not set or 0. Call it on the thread
 /// that measures, before it does. Throws UsageError for what is no number from 0 to 1e9.
@@ -25,13 +25,14 @@ double measured_delay_ns();
 
 namespace inserted_delay {
 extern std::uint64_t steps;  // 0: none
-void run(std::uint64_t count) noexcept;
+/// Adds 1 to `sum` so many times, one after the other.
+std::uint64_t run(std::uint64_t count, std::uint64_t sum) noexcept;
 }  // namespace inserted_delay
 
 /// Within the timed call, before what it does.
 inline void insert_delay() {
   if (inserted_delay::steps != 0) [[unlikely]]
-    inserted_delay::run(inserted_delay::steps);
+    inserted_delay::run(inserted_delay::steps, 0);
 }
 
 }  // namespace launchgap

@@ -37,7 +37,7 @@ class Test {
 
   void run() {
     compared_.a = compared_.b = own_;
-    compared_.pairs = request_.pairs;
+    compared_.pairs = result_.pairs = request_.pairs;
     compared_.run = request_.run;
     plan_ = plan_pairs(compared_);
     measure_noise();
@@ -206,13 +206,18 @@ class Test {
     return std::nullopt;
   }
 
-  /// The slowdown that a delay makes, as a share: the median of pairs of processes.
+  /// The slowdown that a delay makes, as a share: the median of pairs of processes, of which every
+  /// other one begins with the delay.
   std::optional<double> effect(const SelftestRow& row, const PairedWork& work, double delay_ns) {
-    constexpr int kPairs = 8;
+    constexpr int kPairs = 12;
     std::vector<double> ratios;
     for (int i = 0; i < kPairs; ++i) {
-      const auto without = median_of(measure_one(work), row.key);
-      const auto with = median_of(measure_one(work, delayed_by(delay_ns)), row.key);
+      std::optional<double> without, with;
+      for (const bool delayed : {i % 2 == 1, i % 2 == 0}) {
+        const PairedOutcome outcome =
+            delayed ? measure_one(work, delayed_by(delay_ns)) : measure_one(work);
+        (delayed ? with : without) = median_of(outcome, row.key);
+      }
       if (without && with && *without > 0) ratios.push_back(*with / *without);
     }
     std::ranges::sort(ratios);
@@ -225,19 +230,19 @@ class Test {
   /// call, and two threads may fall out of step by it.
   double delay_for(const SelftestRow& row, const PairedWork& work, double asked, double delay_ns) {
     constexpr int kRounds = 4;
-    constexpr double kCloseEnough = 0.15, kMostCorrection = 2;
+    constexpr double kCloseEnough = 0.1, kMostCorrection = 2;
     double closest_ns = delay_ns, least_off = std::numeric_limits<double>::infinity();
     for (int round = 0; round < kRounds; ++round) {
       const std::optional<double> seen = effect(row, work, delay_ns);
       if (!seen) break;
+      const double correction = *seen > 0 ? asked / *seen : kMostCorrection;
+      delay_ns *= std::clamp(correction, 1 / kMostCorrection, kMostCorrection);
       const double off = std::abs(*seen / asked - 1);
       if (off < least_off) {
         least_off = off;
         closest_ns = delay_ns;
       }
       if (off < kCloseEnough) break;
-      const double correction = *seen > 0 ? asked / *seen : kMostCorrection;
-      delay_ns *= std::clamp(correction, 1 / kMostCorrection, kMostCorrection);
     }
     return closest_ns;
   }

@@ -58,7 +58,8 @@ struct SelftestRequest {
 };
 
 struct Selftest {
-  std::vector<SelftestRow> rows;  // by key
+  std::size_t pairs = kLeastPairs;  // of each comparison, real or resampled
+  std::vector<SelftestRow> rows;    // by key
   std::vector<std::string> notes;
 };
 

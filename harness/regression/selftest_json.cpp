@@ -53,7 +53,8 @@ Json row_json(const SelftestRow& row) {
 }  // namespace
 
 Json to_json(const Selftest& selftest) {
-  Json json = {{"schema", "launchgap-selftest/1"}, {"launchgap", kVersion}};
+  Json json = {
+      {"schema", "launchgap-selftest/1"}, {"launchgap", kVersion}, {"pairs", selftest.pairs}};
   json["rows"] = Json::array();
   for (const SelftestRow& row : selftest.rows) json["rows"].push_back(row_json(row));
   json["notes"] = selftest.notes;

@@ -86,6 +86,7 @@ def test_what_is_only_watched_has_no_rates(tmp_path):
         (("--slowdown", "nan"), "--slowdown 'nan'"),
         (("--processes", 9), "--processes"),
         (("--tries", 0), "--tries"),
+        (("--pairs", 7), "--pairs"),
         (("--filter", "no/such/case"), "no case passes"),
         (("--profile", "slow"), "profile"),
     ],
