@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Whether the gate's stated false-alarm rate and its power hold on this machine's host device: real comparisons.
 
-    tests/experiments/gate_on_host.py RESULTS.jsonl [--noop 400] [--tries 20] [--slowdown 10%] [--pairs 16]
-                                      [--chunk 20] [--build build] [-o FILE]
+    tests/experiments/gate_on_host.py RESULTS.jsonl [--noop 400] [--tries 20] [--slowdown 10%] [--pairs 32]
+                                      [--chunks 20] [--lanes 1] [--build build] [-o FILE]
 
 Of launchgap with itself 400 comparisons, of which no more may be `slower` in `per_launch_ns` than the 99 % binomial bound
 of the stated rate; and 20 with a delay of 10 % in each launch of B, of which 18 must be found. They are made in chunks by
@@ -10,13 +10,15 @@ of the stated rate; and 20 with a delay of 10 % in each launch of B, of which 18
 noise between processes is that of all chunks; above 3 % the machine is too noisy, and this proves nothing.
 
 The host's launches hand a task from one thread to another. Where a hypervisor moves its CPUs, how long that takes changes
-by a factor of two many times a minute: on such a machine let both threads share a CPU, with `taskset -c 0` in front.
+by a factor of two many times a minute: so both threads share a CPU. With `--lanes N`, N chunks are made at once, each on a
+CPU of its own.
 
-Each comparison has 16 pairs at most: a machine on which one process in 20 is disturbed hides a slowdown from a comparison
-of 8 if such a process is in it, since the interval grows with it.
+Each comparison has 32 pairs at most, and stops after 8 where that is enough. On a virtual machine a neighbour makes a CPU
+slower by a third for 10 to 60 s. Where such a phase begins or ends between the two processes of a pair, the interval grows
+by it, and a comparison of 8 or 16 pairs no longer sees 10 %.
 
 The exit code is 0 if both hold, 1 if one does not, 2 if the machine was too noisy to prove anything. All of it takes about
-an hour.
+two hours in one lane.
 """
 
 from __future__ import annotations
@@ -24,11 +26,15 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
+import math
 import os
 import statistics
 import subprocess
 import sys
 import tempfile
+import threading
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -60,29 +66,66 @@ def chunks_of(path: Path) -> list[dict]:
     return chunks
 
 
-def one_chunk(build: Path, noop: int, tries: int, slowdown: str, pairs: int) -> dict:
-    """The row of a selftest, with when it was."""
+def one_chunk(options: argparse.Namespace, index: int, cpu: int) -> dict:
+    """The row of a selftest on one CPU, with when it was."""
     begin = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
+
+    def share_of(total: int) -> int:
+        return total * (index + 1) // options.chunks - total * index // options.chunks
+
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "selftest.json"
-        command = [str(build / "bin/launchgap"), "selftest", "--devices", "host", "--filter", f"^{CASE}$"]
-        command += ["--processes", "20", "--noop", str(noop), "--pairs", str(pairs), "--json", str(out)]
-        if tries:
-            command += ["--slowdown", slowdown, "--tries", str(tries)]
-        done = subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
+        command = [str(options.build / "bin/launchgap"), "selftest", "--devices", "host", "--filter", f"^{CASE}$"]
+        command += ["--processes", "20", "--noop", str(share_of(options.noop)), "--pairs", str(options.pairs)]
+        command += ["--seed", str(index), "--json", str(out)]
+        if tries := share_of(options.tries):
+            command += ["--slowdown", options.slowdown, "--tries", str(tries)]
+        # The host is locked while it is measured; here each CPU of it is a device.
+        done = subprocess.run(
+            command,
+            stdout=subprocess.DEVNULL,
+            check=False,
+            env=os.environ | {"LAUNCHGAP_LOCK_DIR": folder},
+            preexec_fn=lambda: os.sched_setaffinity(0, {cpu}),
+        )
         if done.returncode != 0:
-            sys.exit(f"selftest ended with {done.returncode}: what was found before is kept")
+            raise RuntimeError(f"selftest ended with {done.returncode}: what was found before is kept")
         document = json.loads(out.read_text(encoding="utf-8"))
     (row,) = [row for row in document["rows"] if row["metric"] == METRIC]
-    cpus = sorted(os.sched_getaffinity(0))
     return {
+        "index": index,
         "begin_utc": begin,
         "load": os.getloadavg()[0],
-        "cpus": cpus,
+        "cpu": cpu,
         "launchgap": document["launchgap"],
         "pairs": document["pairs"],
         "row": row,
     }
+
+
+def measure_chunks(options: argparse.Namespace) -> list[dict]:
+    chunks = chunks_of(options.results)
+    missing = deque(sorted(set(range(options.chunks)) - {chunk["index"] for chunk in chunks}))
+    one_at_a_time = threading.Lock()
+
+    def lane(cpu: int) -> None:
+        while True:
+            with one_at_a_time:
+                if not missing:
+                    return
+                index = missing.popleft()
+            chunk = one_chunk(options, index, cpu)
+            with one_at_a_time:
+                chunks.append(chunk)
+                with options.results.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(chunk) + "\n")
+                print(f"{len(chunks)} of {options.chunks} chunks", file=sys.stderr)
+
+    cpus = sorted(os.sched_getaffinity(0))[: max(1, options.lanes)]
+    with ThreadPoolExecutor(len(cpus)) as pool:
+        for each in [pool.submit(lane, cpu) for cpu in cpus]:
+            each.result()
+    return sorted(chunks, key=lambda chunk: chunk["begin_utc"])
 
 
 def done_so_far(chunks: list[dict]) -> tuple[int, int]:
@@ -92,7 +135,7 @@ def done_so_far(chunks: list[dict]) -> tuple[int, int]:
     )
 
 
-def verdict(chunks: list[dict], slowdown: str) -> tuple[str, int]:
+def verdict(chunks: list[dict], options: argparse.Namespace) -> tuple[str, int]:
     rows = [chunk["row"] for chunk in chunks]
     comparisons, tries = done_so_far(chunks)
     alarms, erratic = sum(row["alarms"] for row in rows), sum(row["erratic"] for row in rows)
@@ -103,10 +146,12 @@ def verdict(chunks: list[dict], slowdown: str) -> tuple[str, int]:
     most = binomial_bound(comparisons, rate)
     quiet = noise <= MOST_NOISE
     sound = alarms <= most
-    strong = not tries or found >= LEAST_FOUND * tries
+    least_found = math.ceil(LEAST_FOUND * options.tries)
+    strong = found >= least_found
     lines = [
         f"{CASE} {METRIC}, {chunks[0]['begin_utc']} to {chunks[-1]['begin_utc']}, launchgap {chunks[0]['launchgap']}",
-        f"device                   {rows[0]['device_name']}, CPUs {', '.join(map(str, chunks[0]['cpus']))}, "
+        f"device                   {rows[0]['device_name']}, "
+        f"each comparison on one of {len({chunk['cpu'] for chunk in chunks})} CPUs, "
         f"{rows[0]['median']:.1f} ns per launch",
         f"noise between processes  {100 * noise:.2f} % (median of {len(rows)} chunks, "
         f"{100 * min(row['noise'] for row in rows):.2f} to {100 * max(row['noise'] for row in rows):.2f} %)",
@@ -117,7 +162,7 @@ def verdict(chunks: list[dict], slowdown: str) -> tuple[str, int]:
         delay = statistics.mean(each["delay_ns"] for each in slowed)
         change = statistics.mean(each["change"] for each in slowed)
         lines.append(
-            f"slowdowns of {slowdown:<10}  {tries}, {found} found, at least {LEAST_FOUND * tries:.0f} must be: "
+            f"slowdowns of {options.slowdown:<10}  {tries}, {found} found, at least {least_found} must be: "
             f"{'yes' if strong else 'NO'}; {delay:.1f} ns inserted, {100 * change:+.1f} % seen"
         )
     lines.append(
@@ -134,26 +179,14 @@ def main() -> int:
     parser.add_argument("--noop", type=int, default=400)
     parser.add_argument("--tries", type=int, default=20)
     parser.add_argument("--slowdown", default="10%")
-    parser.add_argument("--pairs", type=int, default=16, help="pairs of each comparison")
-    parser.add_argument("--chunk", type=int, default=20, help="comparisons of a chunk")
+    parser.add_argument("--pairs", type=int, default=32, help="pairs of each comparison, at most")
+    parser.add_argument("--chunks", type=int, default=20)
+    parser.add_argument("--lanes", type=int, default=1, help="chunks at once, each on a CPU of its own")
     parser.add_argument("--build", type=Path, default=ROOT / "build")
     parser.add_argument("-o", "--output", type=Path, help="file for what is printed at the end")
     options = parser.parse_args()
-    chunks = chunks_of(options.results)
-    while True:
-        comparisons, tries = done_so_far(chunks)
-        noop = max(0, min(options.chunk, options.noop - comparisons))
-        # Spread over all of it, so that they see the same machine.
-        share = options.tries * (comparisons + noop) // options.noop if options.noop else options.tries
-        slow = max(0, share - tries)
-        if not noop and not slow:
-            break
-        chunk = one_chunk(options.build, noop, slow, options.slowdown, options.pairs)
-        chunks.append(chunk)
-        with options.results.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(chunk) + "\n")
-        print(f"{done_so_far(chunks)} of {(options.noop, options.tries)}", file=sys.stderr)
-    text, code = verdict(chunks, options.slowdown)
+    chunks = measure_chunks(options)
+    text, code = verdict(chunks, options)
     print(text)
     if options.output:
         options.output.write_text(text + "\n", encoding="utf-8")
