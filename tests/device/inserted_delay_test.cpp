@@ -27,15 +27,20 @@ TEST_F(InsertedDelayTest, MakesAsManyStepsAsItIsAsked) {
 
 TEST_F(InsertedDelayTest, ProcessesInsertTheSame) {
   setenv("LAUNCHGAP_DELAY_NS", "40", 1);
+  // A neighbour of this CPU may begin or end between two of nine: then nine others are asked.
+  constexpr int kTries = 3;
   std::vector<std::uint64_t> steps;
-  for (int process = 0; process < 9; ++process) {
-    const auto delay = prepare_inserted_delay();
-    ASSERT_TRUE(delay);
-    steps.push_back(inserted_delay::steps);
+  for (int attempt = 0; attempt < kTries; ++attempt) {
+    steps.clear();
+    for (int process = 0; process < 9; ++process) {
+      const auto delay = prepare_inserted_delay();
+      ASSERT_TRUE(delay);
+      steps.push_back(inserted_delay::steps);
+    }
+    std::ranges::sort(steps);
+    if (10 * steps[7] < 11 * steps[1]) return;
   }
-  std::ranges::sort(steps);
-  // Two of nine may have met a CPU whose clock changed.
-  EXPECT_LT(static_cast<double>(steps[7]), 1.1 * static_cast<double>(steps[1]));
+  FAIL() << testing::PrintToString(steps);
 }
 
 TEST_F(InsertedDelayTest, NothingIsInsertedUnlessItIsAskedFor) {
