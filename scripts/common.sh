@@ -43,11 +43,11 @@ PYTHON
 }
 
 # The C++ tests that scripts/test-sanitized leaves out, as ctest names them: simulations, which call a million times what other
-# tests call; gpu_test, which holds times against limits (instrumented code takes longer); and those tests of the doctor that
-# watch programs with a fake library in them: the fakes are instrumented, the programs (Python among them) are not, and
-# AddressSanitizer ends a process that loads it late; and one where C++'s operator new must throw, which AddressSanitizer's
+# tests call; gpu_test and fake_cost_test, which hold times against limits (instrumented code takes longer); those tests of the
+# doctor that watch programs with a fake library in them: the fakes are instrumented, the programs (Python among them) are not,
+# and AddressSanitizer ends a process that loads it late; and one where C++'s operator new must throw, which AddressSanitizer's
 # does not.
 # shellcheck disable=SC2034
-not_sanitized='^gpu_test|Nights\.Rarely|PairedRule\.KeepsIts|Spread\.SeldomErrs|Resampling\.Finds'\
+not_sanitized='^gpu_test|^fake_cuda\.FakeCost\.|Nights\.Rarely|PairedRule\.KeepsIts|Spread\.SeldomErrs|Resampling\.Finds'\
 '|^LoaderTrace\.OfThisMachinesLoader$|^Watch\.(TellsProgramsApart|PythonByCtypes)$|^RunningProcess\.OfThisMachine$'\
 '|OverTheHost\.SaysWhenThereIsNotSoMuchAndGoesOn/pool'

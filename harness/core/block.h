@@ -47,8 +47,10 @@ class Block {
     if (size_ == capacity_ || sizeof...(values) != metrics_.size()) [[unlikely]]
       refuse(sizeof...(values));
     starts_[size_] = start_ns;
-    double* cell = values_.data() + size_;
-    ((*cell = static_cast<double>(values), cell += capacity_), ...);
+    if constexpr (sizeof...(values) > 0) {
+      double* cell = values_.data() + size_;
+      ((*cell = static_cast<double>(values), cell += capacity_), ...);
+    }
     ++size_;
   }
 

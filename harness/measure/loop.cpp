@@ -121,7 +121,7 @@ void register_with_google_benchmark(Device& device,
     auto prepared = std::make_shared<std::unique_ptr<Case>>();
     benchmark::RegisterBenchmark(
         name.text().c_str(),
-        [&device, &definition, name, sampling, seed, prepared](benchmark::State& state) {
+        [&device, &definition, name, seed, prepared](benchmark::State& state) {
           try {
             if (!*prepared) *prepared = definition.make({device, name, seed});
             Block block(definition.metrics(name), static_cast<std::size_t>(state.max_iterations));

@@ -234,7 +234,7 @@ class Session {
     inform(run, event::Tick{});
   }
 
-  void inform(ActiveRun& run, const Event& event) {
+  void inform(ActiveRun& run, const RunEvent& event) {
     perform(run, run.supervisor.handle(event, now_ns()));
   }
 

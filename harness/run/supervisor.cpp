@@ -104,7 +104,7 @@ Actions RunSupervisor::begin() {
   return std::exchange(todo_, {});
 }
 
-Actions RunSupervisor::handle(const Event& event, std::int64_t now_ns) {
+Actions RunSupervisor::handle(const RunEvent& event, std::int64_t now_ns) {
   if (over()) return {};
   std::visit(Overloaded{[&](const event::CannotStart& refused) {
                           give_up(reason::Told{refused.error}, {attempt_, {}}, true);

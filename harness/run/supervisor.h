@@ -84,7 +84,7 @@ struct Killed {
 struct Stopped {};
 }  // namespace event
 
-using Event = std::variant<event::CannotStart,
+using RunEvent = std::variant<event::CannotStart,
                            event::Started,
                            event::Said,
                            event::Ended,
@@ -160,7 +160,7 @@ class RunSupervisor {
 
   /// First of all.
   Actions begin();
-  Actions handle(const Event& event, std::int64_t now_ns);
+  Actions handle(const RunEvent& event, std::int64_t now_ns);
 
   const PlannedRun& run() const { return run_; }
   /// The case that is being measured, if one is.

@@ -41,7 +41,7 @@ TEST_P(OverTheHost, BlocksAreApartAndHoldWhatIsWritten) {
     if (live.size() > 20) release(random() % live.size());
     const std::size_t bytes = std::size_t{1} << (random() % 22) | 1;
     auto* const at = static_cast<unsigned char*>(allocator->allocate(bytes));
-    ASSERT_EQ(reinterpret_cast<std::uintptr_t>(at) % 16, 0u);
+    ASSERT_EQ(reinterpret_cast<std::uintptr_t>(at) % (GetParam() == "pool" ? 64 : 16), 0u);
     const auto value = static_cast<unsigned char>(i);
     allocator->touch(at, bytes);
     std::memset(at, value, bytes);

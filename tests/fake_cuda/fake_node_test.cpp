@@ -197,9 +197,9 @@ TEST(NodeDescription, KeysAreDocumented) {
   std::ifstream file(LAUNCHGAP_FAKE_NODE_DOCUMENT);
   const std::string document(std::istreambuf_iterator<char>(file), {});
   Json node = a_node();
-  node["cupti"]["overheads"] = {{{"kind", "resource"}, {"every", 1}, {"ns", 1}}};
-  node["faults"] = {fault("cuda", "cuInit", 0, 1)};
-  node["devices"][0]["idle"] = {{{"after_ms", 1}, {"ns", 1}}};
+  node["cupti"]["overheads"] = Json::array({Json{{"kind", "resource"}, {"every", 1}, {"ns", 1}}});
+  node["faults"] = Json::array({fault("cuda", "cuInit", 0, 1)});
+  node["devices"][0]["idle"] = Json::array({Json{{"after_ms", 1}, {"ns", 1}}});
   const char* const objects[] = {"",
                                  "/nvml",
                                  "/cupti",

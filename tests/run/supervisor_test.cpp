@@ -19,38 +19,38 @@ constexpr double kTimeoutS = 100;
 
 // --- events, in few words ---
 
-Event begins(const char* name) {
+RunEvent begins(const char* name) {
   return event::Said{message::CaseBegun{name}};
 }
-Event ends(const char* name, Status status = Status::ok, const char* reason = "") {
+RunEvent ends(const char* name, Status status = Status::ok, const char* reason = "") {
   return event::Said{message::CaseEnded{name, status, reason, false, false}};
 }
-Event ends_sticky(const char* name, const char* reason) {
+RunEvent ends_sticky(const char* name, const char* reason) {
   return event::Said{message::CaseEnded{name, Status::failed, reason, true, false}};
 }
-Event ends_of_trace(const char* name, Status status, const char* reason) {
+RunEvent ends_of_trace(const char* name, Status status, const char* reason) {
   return event::Said{message::CaseEnded{name, status, reason, false, true}};
 }
-Event block() {
+RunEvent block() {
   return event::Said{message::BlockDone{0}};
 }
-Event says(const char* error) {
+RunEvent says(const char* error) {
   return event::Said{message::Failed{error, false}};
 }
-Event exits(int code = 0) {
+RunEvent exits(int code = 0) {
   return event::Ended{{.exit_code = code}, ""};
 }
-Event crashes(const char* output = "") {
+RunEvent crashes(const char* output = "") {
   return event::Ended{{.signal = SIGSEGV}, output};
 }
 
 /// An event, or time that passes before a tick.
 struct Step {
-  Step(Event event, double after_s = 0)  // NOLINT(google-explicit-constructor)
+  Step(RunEvent event, double after_s = 0)  // NOLINT(google-explicit-constructor)
       : event(std::move(event)), after_s(after_s) {}
   explicit Step(double after_s) : event(event::Tick{}), after_s(after_s) {}
 
-  Event event;
+  RunEvent event;
   double after_s = 0;
 };
 
@@ -58,8 +58,8 @@ Step after(double seconds) {
   return Step(seconds);
 }
 const Step kHangs = after(kTimeoutS + 1);
-const Step kIsGone = Event(event::Killed{true});
-const Step kStays = Event(event::Killed{false});
+const Step kIsGone = RunEvent(event::Killed{true});
+const Step kStays = RunEvent(event::Killed{false});
 
 // --- actions, in few words ---
 
@@ -285,7 +285,7 @@ const std::vector<Row>& rows() {
         exits()},
        {"start #0: a b", "advance 1", "advance 40", "finish"}},
       {"the worker cannot be started",
-       {Event(event::CannotStart{"no processes left"})},
+       {RunEvent(event::CannotStart{"no processes left"})},
        {"start #0: a b",
         "fail: A100 (0): launch r0: not measured: no processes left",
         "advance 1",
@@ -293,7 +293,7 @@ const std::vector<Row>& rows() {
         "write #0: a failed, b failed, end failed",
         "finish"}},
       {"the worker cannot be started",  // after a crash
-       {begins("a"), crashes(), Event(event::CannotStart{"no processes left"})},
+       {begins("a"), crashes(), RunEvent(event::CannotStart{"no processes left"})},
        {"start #0: a b",
         "fail: A100 (0): a: failed: the process was killed by SIGSEGV",
         "advance 1",
@@ -352,7 +352,7 @@ const std::vector<Row>& rows() {
         exits()},
        {"start #0: a b", "advance 1", "advance 40", "finish"}},
       {"no message for `--timeout` seconds, or five times the case's estimate if that is longer",
-       {Step(Event(event::Started{}), 300),  // what comes before is not the worker's
+       {Step(RunEvent(event::Started{}), 300),  // what comes before is not the worker's
         after(99),
         begins("a"),
         ends("a"),
@@ -409,14 +409,14 @@ const std::vector<Row>& rows() {
         "hung",
         "finish"}},
       {"SIGINT, SIGTERM or SIGHUP",
-       {begins("a"), Event(event::Stopped{}), kIsGone},
+       {begins("a"), RunEvent(event::Stopped{}), kIsGone},
        {"start #0: a b", "kill", "write #0: end stopped", "finish"}},
       {"SIGINT, SIGTERM or SIGHUP",
-       {begins("a"), Event(event::Stopped{}), kStays},
+       {begins("a"), RunEvent(event::Stopped{}), kStays},
        {"start #0: a b", "kill", "abandon", "write #1: end stopped", "finish"}},
       {"the disk is full, or `records` is gone",
        {begins("a"),
-        Event(event::Said{message::Failed{"r.jsonl cannot be written", true}}),
+        RunEvent(event::Said{message::Failed{"r.jsonl cannot be written", true}}),
         exits(3)},
        {"start #0: a b", "end the session: r.jsonl cannot be written", "finish"}},
   };

@@ -62,7 +62,7 @@ class Scene {
                  std::size_t n,
                  TracedAs as,
                  int operations = 1)
-      : block(std::move(metrics), n), n_(n), trace(tracer, as, operations) {
+      : block(std::move(metrics), n), trace(tracer, as, operations) {
     trace.begin();
     block.restart();
     for (std::size_t i = 0; i < n; ++i) block.keep(begin(i), 1000.0 + static_cast<double>(i));
@@ -124,7 +124,6 @@ class Scene {
   Block block;
 
  private:
-  std::size_t n_;
   std::uint32_t correlation_ = 0;
 
  public:

@@ -1,5 +1,6 @@
 #include "harness/device/host/allocators.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -11,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
+#include "harness/core/rounded_up.h"
 #include "harness/device/device.h"
 #include "harness/device/host/virtual_memory.h"
 #include "harness/device/inserted_delay.h"
@@ -84,13 +86,13 @@ class PoolAllocator : public Allocator {
   void* allocate(std::size_t bytes) override {
     insert_delay();
     try {
-      return pool_.allocate(bytes, kAlignment);
+      return pool_.allocate(whole(bytes), kAlignment);
     } catch (const std::bad_alloc&) {
       throw OutOfMemory("host", "operator new", ENOMEM, "out of memory", false);
     }
   }
   void release(void* address, std::size_t bytes) override {
-    pool_.deallocate(address, bytes, kAlignment);
+    pool_.deallocate(address, whole(bytes), kAlignment);
   }
   void touch(void* address, std::size_t bytes) override { write_all(address, bytes); }
   std::optional<std::uint64_t> reserved_bytes() const override { return memory_.bytes(); }
@@ -102,6 +104,12 @@ class PoolAllocator : public Allocator {
 
  private:
   static constexpr std::size_t kAlignment = 64;
+
+  /// libstdc++ cuts a chunk into blocks of 80 bytes for 80 bytes, whatever their alignment.
+  static std::size_t whole(std::size_t bytes) {
+    return std::max(bytes, rounded_up(bytes, kAlignment));  // it may be 0 beyond what there can be
+  }
+
   CountedMemory memory_;
   std::pmr::unsynchronized_pool_resource pool_{
       std::pmr::pool_options{.max_blocks_per_chunk = 0,
