@@ -85,12 +85,12 @@ struct Stopped {};
 }  // namespace event
 
 using RunEvent = std::variant<event::CannotStart,
-                           event::Started,
-                           event::Said,
-                           event::Ended,
-                           event::Tick,
-                           event::Killed,
-                           event::Stopped>;
+                              event::Started,
+                              event::Said,
+                              event::Ended,
+                              event::Tick,
+                              event::Killed,
+                              event::Stopped>;
 
 /// What is to be done, in this order.
 namespace action {
