@@ -19,6 +19,12 @@ namespace launchgap::cli {
 
 namespace {
 
+/// "A100 (1)": equal devices differ by their index.
+std::string name_in_a_table(const DeviceFacts& device) {
+  return is_gpu(device) ? fmt::format("{} ({})", device.name, device.index)
+                        : fmt::format("{} ({})", device.name, device.backend);
+}
+
 /// Without the columns of which no row has anything, but the first.
 void drop_empty_columns(std::vector<std::vector<std::string>>& rows) {
   const std::string absent = quantity(std::nullopt, "");
@@ -45,7 +51,7 @@ std::string medians_table(const Summarised& summarised) {
     rows.push_back({row.key.name.text(),
                     row.metric,
                     quantity(row.p50, unit_of(row.metric)),
-                    device ? device->name : row.key.device});
+                    device ? name_in_a_table(*device) : row.key.device});
   }
   if (rows.size() == 1) return "";
   return table(rows) + (further > 0 ? fmt::format("and {} more in summary.csv\n", further) : "");
@@ -60,8 +66,7 @@ std::string headline_table(const Summarised& summarised) {
   std::string unusable;
   bool simulated = false;
   for (const DeviceFacts& device : summarised.session.devices) {
-    const std::string name = is_gpu(device) ? fmt::format("{} ({})", device.name, device.index)
-                                            : fmt::format("{} ({})", device.name, device.backend);
+    const std::string name = name_in_a_table(device);
     if (!device.usable) {
       unusable += fmt::format("{}: not measured: {}\n", name, device.reason);
       continue;
@@ -160,7 +165,7 @@ std::string first_advice(const Summarised& summarised) {
   }
   if (!subject) return "";
   std::erase_if(lines, [&](const Advice& line) { return line.device != subject->uuid; });
-  std::string text = fmt::format("\nWhat to do on {}:\n", subject->name);
+  std::string text = fmt::format("\nWhat to do on {}:\n", name_in_a_table(*subject));
   for (std::size_t i = 0; i < std::min(kShown, lines.size()); ++i)
     text += wrapped("- " + lines[i].advice, kIndent) + "\n";
   if (lines.size() > kShown) {

@@ -9,9 +9,9 @@
 #include "harness/core/errors.h"
 #include "harness/core/stop.h"
 #include "harness/record/schema.h"
-#include "harness/recording/compressed_text.h"
 #include "harness/recording/event_file.h"
 #include "harness/recording/event_kinds.h"
+#include "harness/recording/text_lines.h"
 
 namespace launchgap::recording {
 namespace {
@@ -76,39 +76,6 @@ void check_indices(const Process& process) {
   }
 }
 
-/// Lines of a compressed text.
-class Lines {
- public:
-  explicit Lines(const fs::path& file) : text_(file) {}
-
-  bool next(std::string& line) {
-    constexpr std::size_t kLongest = std::size_t{512} << 20;
-    line.clear();
-    for (;;) {
-      const std::size_t end = buffer_.find('\n', at_);
-      if (end != std::string::npos) {
-        line.append(buffer_, at_, end - at_);
-        at_ = end + 1;
-        return true;
-      }
-      line.append(buffer_, at_);
-      if (line.size() > kLongest) throw Error("it has a line that is too long");
-      buffer_.resize(1 << 18);
-      buffer_.resize(text_.read(buffer_.data(), buffer_.size()));
-      at_ = 0;
-      if (buffer_.empty()) {
-        if (!line.empty()) throw Error("it ends in the middle of a block");
-        return false;
-      }
-    }
-  }
-
- private:
-  CompressedText text_;
-  std::string buffer_;
-  std::size_t at_ = 0;
-};
-
 EventsHead read_head(const Json& json, Process& process) {
   EventsHead head;
   head.recorder = field<std::string>(json, "recorder", "");
@@ -171,7 +138,7 @@ class Reader {
  public:
   explicit Reader(const EventVisitor& visitor) : visitor_(visitor) {}
 
-  void take(const std::string& line) {
+  void take(std::string_view line) {
     if (begun_ && visitor_.wants) {
       const std::optional<LineHead> head = line_head(line);
       if (head && !visitor_.wants(head->first_ns, head->last_ns)) {
@@ -232,10 +199,12 @@ class Reader {
 
 void read_events(const fs::path& file, const EventVisitor& visitor) {
   try {
-    Lines lines(file);
+    constexpr std::size_t kLongestLine = std::size_t{512} << 20;
+    TextLines lines(file, kLongestLine);
     Reader reader(visitor);
-    for (std::string line; lines.next(line);) {
+    for (std::string_view line; lines.next(line);) {
       stop_if_asked();
+      if (lines.torn()) throw Error("it ends in the middle of a block");
       reader.take(line);
     }
     reader.end();

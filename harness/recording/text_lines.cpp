@@ -31,6 +31,7 @@ bool TextLines::next(std::string_view& line) {
               buffer_.begin());
     before_ += at_;
     filled_ -= std::exchange(at_, 0);
+    if (filled_ == buffer_.size()) buffer_.resize(2 * buffer_.size());
     const std::size_t got = text_.read(buffer_.data() + filled_, buffer_.size() - filled_);
     if (got == 0) {
       if (filled_ == 0) return false;

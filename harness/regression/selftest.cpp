@@ -21,6 +21,8 @@ namespace launchgap::regression {
 namespace {
 
 constexpr int kMostFailuresInARow = 3;
+/// A slowdown is what was asked for if it is off by at most this share of it.
+constexpr double kCloseEnough = 0.1;
 
 /// The medians of a metric, process by process.
 struct Series {
@@ -207,11 +209,17 @@ class Test {
   }
 
   /// The slowdown that a delay makes, as a share: the median of pairs of processes, of which every
-  /// other one begins with the delay.
-  std::optional<double> effect(const SelftestRow& row, const PairedWork& work, double delay_ns) {
-    constexpr int kPairs = 12;
+  /// other one begins with the delay. A few pairs are enough if they agree, to a share
+  /// `kCloseEnough` of what is asked for.
+  std::optional<double> effect(const SelftestRow& row,
+                               const PairedWork& work,
+                               double asked,
+                               double delay_ns) {
+    constexpr std::size_t kFewestPairs = 4;
+    constexpr int kMostPairs = 12;
+    const double agreed = kCloseEnough * asked;
     std::vector<double> ratios;
-    for (int i = 0; i < kPairs; ++i) {
+    for (int i = 0; i < kMostPairs; ++i) {
       std::optional<double> without, with;
       for (const bool delayed : {i % 2 == 1, i % 2 == 0}) {
         const PairedOutcome outcome =
@@ -219,8 +227,9 @@ class Test {
         (delayed ? with : without) = median_of(outcome, row.key);
       }
       if (without && with && *without > 0) ratios.push_back(*with / *without);
+      std::ranges::sort(ratios);
+      if (ratios.size() >= kFewestPairs && ratios.back() - ratios.front() <= agreed) break;
     }
-    std::ranges::sort(ratios);
     const auto middle = stats::quantile(ratios, 0.5);
     return middle ? std::optional(*middle - 1) : std::nullopt;
   }
@@ -230,10 +239,10 @@ class Test {
   /// call, and two threads may fall out of step by it.
   double delay_for(const SelftestRow& row, const PairedWork& work, double asked, double delay_ns) {
     constexpr int kRounds = 4;
-    constexpr double kCloseEnough = 0.1, kMostCorrection = 2;
+    constexpr double kMostCorrection = 2;
     double closest_ns = delay_ns, least_off = std::numeric_limits<double>::infinity();
     for (int round = 0; round < kRounds; ++round) {
-      const std::optional<double> seen = effect(row, work, delay_ns);
+      const std::optional<double> seen = effect(row, work, asked, delay_ns);
       if (!seen) break;
       const double correction = *seen > 0 ? asked / *seen : kMostCorrection;
       delay_ns *= std::clamp(correction, 1 / kMostCorrection, kMostCorrection);
