@@ -20,7 +20,7 @@ namespace launchgap::cli {
 namespace {
 
 /// "A100 (1)": equal devices differ by their index.
-std::string name_in_a_table(const DeviceFacts& device) {
+std::string full_name(const DeviceFacts& device) {
   return is_gpu(device) ? fmt::format("{} ({})", device.name, device.index)
                         : fmt::format("{} ({})", device.name, device.backend);
 }
@@ -51,7 +51,7 @@ std::string medians_table(const Summarised& summarised) {
     rows.push_back({row.key.name.text(),
                     row.metric,
                     quantity(row.p50, unit_of(row.metric)),
-                    device ? name_in_a_table(*device) : row.key.device});
+                    device ? full_name(*device) : row.key.device});
   }
   if (rows.size() == 1) return "";
   return table(rows) + (further > 0 ? fmt::format("and {} more in summary.csv\n", further) : "");
@@ -66,7 +66,7 @@ std::string headline_table(const Summarised& summarised) {
   std::string unusable;
   bool simulated = false;
   for (const DeviceFacts& device : summarised.session.devices) {
-    const std::string name = name_in_a_table(device);
+    const std::string name = full_name(device);
     if (!device.usable) {
       unusable += fmt::format("{}: not measured: {}\n", name, device.reason);
       continue;
@@ -113,9 +113,8 @@ std::string outlier_device_remarks(const Summarised& summarised) {
     const bool more_is_worse = !metric || metric->direction == Direction::lower_is_better;
     const double ratio = more_is_worse ? odd.ratio : 1 / odd.ratio;
     text += fmt::format(
-        "{} ({}) is {:.0f} % {} than the others of its kind in {} of {}{}\n",
-        device->name,
-        device->index,
+        "{} is {:.0f} % {} than the others of its kind in {} of {}{}\n",
+        full_name(*device),
         100 * std::abs(ratio - 1),
         ratio > 1 ? "slower" : "faster",
         odd.metric,
@@ -165,7 +164,7 @@ std::string first_advice(const Summarised& summarised) {
   }
   if (!subject) return "";
   std::erase_if(lines, [&](const Advice& line) { return line.device != subject->uuid; });
-  std::string text = fmt::format("\nWhat to do on {}:\n", name_in_a_table(*subject));
+  std::string text = fmt::format("\nWhat to do on {}:\n", full_name(*subject));
   for (std::size_t i = 0; i < std::min(kShown, lines.size()); ++i)
     text += wrapped("- " + lines[i].advice, kIndent) + "\n";
   if (lines.size() > kShown) {
