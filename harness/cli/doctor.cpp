@@ -24,8 +24,6 @@ namespace launchgap::cli {
 namespace {
 
 using doctor::Diagnosis;
-using doctor::Finding;
-using doctor::Severity;
 
 struct Options {
   doctor::WhatIf question;
@@ -47,7 +45,7 @@ struct Options {
 
 ExitCode exit_code_of(const std::vector<Finding>& findings) {
   for (const Finding& finding : findings) {
-    if (finding.severity >= Severity::distorts) return ExitCode::failed;
+    if (finding.severity <= Severity::distorts) return ExitCode::failed;
   }
   return ExitCode::done;
 }
@@ -94,9 +92,9 @@ class Answers {
            std::string_view(terminal && *terminal ? terminal : "") != "dumb";
   }
   /// The terminal's width; 100 where there is none.
-  doctor::TextStyle style() const {
+  TextStyle style() const {
     constexpr std::size_t kNarrowest = 40, kWidest = 100;
-    doctor::TextStyle style{.colour = colour(), .verbose = options_.verbose, .width = kWidest};
+    TextStyle style{.colour = colour(), .verbose = options_.verbose, .width = kWidest};
     winsize size{};
     if (options_.output.empty() && ioctl(fileno(stream_), TIOCGWINSZ, &size) == 0 &&
         size.ws_col != 0)

@@ -54,8 +54,8 @@ bool conclude(const std::filesystem::path& folder, bool with_page) {
 /// session. It takes a fraction of a second, and nothing is run on the GPUs.
 Json examine_machine(bool with_gpus) {
   doctor::Diagnosis diagnosis = doctor::diagnose_machine({});
-  for (const doctor::Finding& finding : diagnosis.findings) {
-    if (!with_gpus || finding.severity == doctor::Severity::note) continue;
+  for (const Finding& finding : diagnosis.findings) {
+    if (!with_gpus || finding.severity == Severity::note) continue;
     say("{}: {} [launchgap doctor --explain {}]",
         name_of(finding.severity),
         finding.sentence,

@@ -14,8 +14,9 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/core/finding.h"
 #include "harness/doctor/compatibility/what_if.h"
-#include "harness/doctor/finding.h"
+#include "harness/record/json.h"
 
 namespace launchgap::doctor {
 

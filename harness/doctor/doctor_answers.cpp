@@ -42,7 +42,7 @@ Diagnosis diagnose_machine(const MachineQuestion& question) {
   if (question.python_packages) {
     const ActivePython python = active_python(SystemFiles::of_this_system(), own_environment());
     for (Finding& finding : python_findings(python)) findings.push_back(std::move(finding));
-    sort_by_severity(findings);
+    sort_findings(findings);
   }
   return {findings,
           usable_gpus(*facts, findings) > 0,

@@ -8,6 +8,7 @@
 #include "harness/core/text.h"
 #include "harness/doctor/compatibility/compatibility.h"
 #include "harness/doctor/rules/diagnose.h"
+#include "harness/record/finding_json.h"
 
 namespace launchgap::doctor {
 namespace {

@@ -4,8 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "harness/doctor/finding.h"
+#include "harness/core/finding.h"
 #include "harness/doctor/machine/machine_facts.h"
+#include "harness/record/json.h"
 
 namespace launchgap::doctor {
 

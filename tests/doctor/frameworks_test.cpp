@@ -119,7 +119,7 @@ TEST(Frameworks, TensorFlowOpensTheNamesOfItsOwnToolkit) {
   });
   const FrameworkAnswer answer = what_if(ask("tensorflow==2.4.0", "V100", "", "11.1"), {});
   EXPECT_THAT(answer.missing, ElementsAre("libcusolver.so.10"));
-  EXPECT_THAT(answer.findings.front().evidence, ElementsAre("CUDA 11.1 has libcusolver.so.11"));
+  EXPECT_THAT(answer.findings.front().evidence, ElementsAre(Evidence("CUDA 11.1 has libcusolver.so.11")));
   EXPECT_THAT(answer.findings.front().symptoms,
               testing::Contains("TensorFlow: Could not load dynamic library 'libcusolver.so.10'; "
                                 "dlerror: libcusolver.so.10: cannot open shared object file: No "

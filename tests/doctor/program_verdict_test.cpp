@@ -1,4 +1,5 @@
 // Verdicts from facts: what can hardly be made to happen here.
+#include "harness/record/finding_json.h"
 #include "harness/doctor/programs/program_verdict.h"
 
 #include <csignal>
@@ -184,7 +185,7 @@ TEST(ProgramVerdict, ABrokenFileIsTheCause) {
   facts.processes[0].searches.push_back(search);
   const ProgramVerdict verdict = judge_program(facts, {SystemFiles("/nonexistent"), {}, {}});
   EXPECT_EQ(verdict.finding.code, "library-broken");
-  EXPECT_THAT(verdict.finding.evidence[0], HasSubstr("it is a Git LFS pointer"));
+  EXPECT_THAT(verdict.finding.evidence[0].name, HasSubstr("it is a Git LFS pointer"));
 }
 
 TEST(ProgramVerdict, AnOlderCopyShadowsANewerOne) {
@@ -233,7 +234,7 @@ TEST(ProgramVerdict, UnknownIsSaidAsUnknown) {
   EXPECT_EQ(verdict_of(tegra), "unknown program-not-seen");
   ProgramFacts limited = program();
   limited.limitations = {"Something is not known."};
-  EXPECT_EQ(judge_program(limited, {SystemFiles("/nonexistent"), {}, {}}).finding.evidence.back(),
+  EXPECT_EQ(judge_program(limited, {SystemFiles("/nonexistent"), {}, {}}).finding.evidence.back().name,
             "Something is not known.");
 }
 

@@ -15,6 +15,7 @@
 #include <gtest/gtest.h>
 
 #include "harness/core/errors.h"
+#include "harness/record/finding_json.h"
 #include "harness/doctor/programs/process_files.h"
 #include "harness/doctor/programs/program_verdict.h"
 #include "harness/doctor/programs/watch_program.h"

@@ -11,9 +11,10 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/core/finding.h"
 #include "harness/doctor/compatibility/compatibility.h"
 #include "harness/doctor/compatibility/requirement.h"
-#include "harness/doctor/finding.h"
+#include "harness/record/json.h"
 
 namespace launchgap::doctor {
 

@@ -7,6 +7,7 @@
 #include "harness/core/printable.h"
 #include "harness/core/text.h"
 #include "harness/doctor/compatibility/framework_answer.h"
+#include "harness/record/finding_json.h"
 
 namespace launchgap::doctor {
 namespace {
@@ -248,10 +249,10 @@ std::string opens_line(const FrameworkAnswer& answer) {
 std::vector<Finding> without_sources(std::vector<Finding> findings) {
   for (Finding& finding : findings) {
     std::erase_if(finding.evidence,
-                  [](const std::string& line) { return line.starts_with("source: "); });
-    for (std::string& line : finding.evidence) {
+                  [](const Evidence& line) { return line.name.starts_with("source: "); });
+    for (Evidence& line : finding.evidence) {
       constexpr std::string_view kRecalled = "by a row that was not confirmed";
-      if (line.starts_with(kRecalled)) line = kRecalled;
+      if (line.name.starts_with(kRecalled)) line.name = kRecalled;
     }
   }
   return findings;

@@ -36,9 +36,9 @@ Finding finding_of(const Cause& cause, std::string subject) {
           cause.severity,
           std::move(subject),
           std::move(sentence),
-          cause.evidence,
+          in_words(cause.evidence),
           cause.remedy,
-          cause.symptoms};
+          in_words(cause.symptoms)};
 }
 
 namespace {

@@ -7,10 +7,10 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/core/finding.h"
 #include "harness/core/system_files.h"
 #include "harness/device/python_folders.h"
 #include "harness/doctor/compatibility/framework_answer.h"
-#include "harness/doctor/finding.h"
 
 namespace launchgap::doctor {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "harness/core/errors.h"
-#include "harness/doctor/finding.h"
+#include "harness/core/finding.h"
 #include "harness/doctor/version.h"
 
 namespace launchgap::doctor {

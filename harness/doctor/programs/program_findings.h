@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "harness/doctor/finding.h"
+#include "harness/core/finding.h"
 #include "harness/doctor/programs/program_causes.h"
 #include "harness/doctor/programs/program_facts.h"
 

@@ -9,6 +9,7 @@
 #include "harness/doctor/programs/program_causes.h"
 #include "harness/doctor/programs/program_findings.h"
 #include "harness/doctor/rules/diagnose.h"
+#include "harness/record/finding_json.h"
 
 namespace launchgap::doctor {
 namespace {
@@ -153,7 +154,7 @@ std::string text(const ProgramFacts& facts, const ProgramVerdict& verdict, const
   std::string out = fmt::format("\nlaunchgap doctor: {}\n", line_of(verdict.use, runs));
   out += findings_text({verdict.finding},
                        {.colour = style.colour, .verbose = true, .width = style.width});
-  const std::vector<std::string>& said = verdict.finding.evidence;
+  const std::vector<Evidence>& said = verdict.finding.evidence;
   for (const std::string& limitation : facts.limitations) {
     if (std::ranges::find(said, limitation) == said.end())
       out += fmt::format("{:>10}{}\n", "mind ", wrapped(limitation, 10, style.width));

@@ -8,10 +8,11 @@
 #include <string>
 #include <string_view>
 
+#include "harness/core/finding.h"
 #include "harness/core/system_files.h"
-#include "harness/doctor/finding.h"
 #include "harness/doctor/libraries/library_copies.h"
 #include "harness/doctor/programs/program_facts.h"
+#include "harness/record/json.h"
 
 namespace launchgap::doctor {
 

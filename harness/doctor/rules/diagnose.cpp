@@ -71,7 +71,7 @@ std::vector<Finding> diagnose(const MachineFacts& facts) {
   std::optional<Finding> no_driver = why_no_driver(facts);
   const bool driver_works = !no_driver;
   if (no_driver) {
-    no_driver->symptoms = symptoms_without_driver(facts, *no_driver);
+    no_driver->symptoms = in_words(symptoms_without_driver(facts, *no_driver));
     findings.push_back(*std::move(no_driver));
   } else {
     for (Finding& finding : diagnose_gpus(facts)) findings.push_back(std::move(finding));
@@ -85,7 +85,7 @@ std::vector<Finding> diagnose(const MachineFacts& facts) {
   explain_by_libraries(facts, findings);
   explain_by_neighbours(findings);
   findings = merged_alike(std::move(findings));
-  sort_by_severity(findings);
+  sort_findings(findings);
   return findings;
 }
 

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "harness/doctor/finding.h"
+#include "harness/core/finding.h"
 #include "harness/doctor/machine/machine_facts.h"
 
 namespace launchgap::doctor {

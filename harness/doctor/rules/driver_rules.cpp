@@ -30,13 +30,13 @@ bool has_variable(const MachineFacts& facts, const std::string& name) {
 
 Finding prevents(const char* code,
                  std::string sentence,
-                 std::vector<std::string> evidence,
+                 const std::vector<std::string>& evidence,
                  std::string remedy) {
   return {code,
           Severity::prevents,
           kMachine,
           std::move(sentence),
-          std::move(evidence),
+          in_words(evidence),
           std::move(remedy),
           {}};
 }
@@ -110,12 +110,12 @@ std::optional<Finding> why_not_in_container(const MachineFacts& facts) {
 // --- no libcuda
 // -----------------------------------------------------------------------------------
 
-Finding without_any_gpu(const MachineFacts& facts, std::vector<std::string> evidence) {
+Finding without_any_gpu(const MachineFacts& facts, const std::vector<std::string>& evidence) {
   const bool software = !facts.machine.toolkits.empty() || !facts.libraries.empty();
   Finding finding;
   finding.severity = Severity::note;
   finding.subject = kMachine;
-  finding.evidence = std::move(evidence);
+  finding.evidence = in_words(evidence);
   if (software && !facts.driver.loaded()) {
     finding.code = "no-driver";
     finding.sentence = fmt::format(
@@ -388,7 +388,7 @@ Finding why_lists_nothing(const MachineFacts& facts) {
                     "look at `dmesg | grep NVRM` for what kept the driver from the GPU");
   }
   // All for the same reason: that is the machine's. Otherwise the gravest stands for the machine.
-  sort_by_severity(each);
+  sort_findings(each);
   Finding first = each.front();
   for (std::size_t i = 1; i < each.size(); ++i) {
     if (each[i].code == first.code) {

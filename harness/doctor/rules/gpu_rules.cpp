@@ -20,13 +20,13 @@ namespace {
 Finding about(const JoinedGpu& gpu,
               const char* code,
               std::string sentence,
-              std::vector<std::string> evidence,
+              const std::vector<std::string>& evidence,
               std::string remedy) {
   return {code,
           Severity::prevents,
           gpu.subject(),
           std::move(sentence),
-          std::move(evidence),
+          in_words(evidence),
           std::move(remedy),
           {}};
 }
@@ -95,7 +95,7 @@ std::vector<Finding> diagnose_grants(const MachineFacts& facts) {
            Severity::note,
            "machine",
            "This machine has more GPUs than this process was given.",
-           evidence,
+           in_words(evidence),
            "nothing, if that is meant: ask the scheduler or the container's runtime for more"}};
 }
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/doctor/finding.h"
+#include "harness/core/finding.h"
 #include "harness/doctor/machine/machine_facts.h"
 
 namespace launchgap::doctor {

@@ -13,9 +13,9 @@ Finding about(const std::string& subject,
               const char* code,
               Severity severity,
               std::string sentence,
-              std::vector<std::string> evidence,
+              const std::vector<std::string>& evidence,
               std::string remedy) {
-  return {code, severity, subject, std::move(sentence), std::move(evidence), std::move(remedy)};
+  return {code, severity, subject, std::move(sentence), in_words(evidence), std::move(remedy)};
 }
 
 std::string driver_file(const MachineFacts& facts) {

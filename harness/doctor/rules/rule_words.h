@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/doctor/finding.h"
+#include "harness/core/finding.h"
 #include "harness/doctor/machine/machine_facts.h"
 
 namespace launchgap::doctor {
@@ -13,7 +13,7 @@ Finding about(const std::string& subject,
               const char* code,
               Severity severity,
               std::string sentence,
-              std::vector<std::string> evidence,
+              const std::vector<std::string>& evidence,
               std::string remedy);
 
 /// "libcuda.so.1 is /usr/lib/libcuda.so.535.54.03 (the loader's cache)".
