@@ -133,10 +133,12 @@ std::optional<TwoModes> two_modes(std::span<const PlacedRun> runs, std::int64_t 
   const std::size_t cut = best_cut(sorted, kLeastShare);
   const auto fast = sorted.first(cut), slow = sorted.subspan(cut);
   const double fast_extra = *stats::quantile(fast, 0.5), slow_extra = *stats::quantile(slow, 0.5);
+  const auto square = [](double value) { return value * value; };
   const auto scatter = [](std::span<const double> part) {
     return 1.4826 * *stats::median_absolute_deviation(part);
   };
-  const double within = std::hypot(scatter(fast), scatter(slow)) / std::sqrt(2.0);
+  // Not std::hypot, which asks for glibc 2.35.
+  const double within = std::sqrt((square(scatter(fast)) + square(scatter(slow))) / 2);
   TwoModes found;
   found.slow_share = static_cast<double>(slow.size()) / static_cast<double>(sorted.size());
   found.fast_ns = median(usual) + fast_extra;
