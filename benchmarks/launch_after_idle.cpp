@@ -83,14 +83,15 @@ void advise(Adviser& adviser) {
                           .if_more = "Launches are slower after an idle time",
                           .if_less = "Launches are faster after an idle time",
                           .if_same = "An idle time costs the launch after it nothing",
-                          .less = AdviceSeverity::know});
+                          .less = Severity::note});
   }
   const Comparison& longest = comparisons.back();
   // Only of a pause that was measured it is known to do no harm.
   const std::string harmless =
       from == &comparisons.front() ? "" : of(*std::prev(from)->row, "idle_ms");
+  // Whether a program idles between its launches is not known here.
   adviser.say(
-      AdviceSeverity::act,
+      Severity::note,
       fmt::format(
           "A launch after {} ms or more of idleness is slower: its round trip is {} times that "
           "without{}. Where that counts, keep the device busy{}.",

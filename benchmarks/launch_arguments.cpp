@@ -104,7 +104,7 @@ void advise(Adviser& adviser) {
                           .if_more = "Keep arguments small",
                           .if_less = "Arguments make launches no slower",
                           .if_same = "The size of arguments costs nothing",
-                          .less = AdviceSeverity::know});
+                          .less = Severity::note});
   }
   const auto last = std::ranges::find_if(
       largest, [&](const Comparison& one) { return one.row->metric == from->row->metric; });
@@ -115,7 +115,7 @@ void advise(Adviser& adviser) {
   std::vector<Comparison> evidence = {*from};
   if (last->row != from->row) evidence.push_back(*last);
   adviser.say(
-      AdviceSeverity::act,
+      Severity::act,
       fmt::format(
           "Keep arguments small where launches count: from {} bytes on, of the sizes measured, {} "
           "is {} times that with none{}.",

@@ -254,7 +254,7 @@ void launch_bound(Adviser& adviser) {
   if (first_bound) {
     const std::string gap = of(*first_bound, "gap_us");
     return adviser.say(
-        AdviceSeverity::act,
+        Severity::act,
         fmt::format("A chain of {} small operations is bound by launches{}: {}. A graph, fewer and "
                     "larger operations or less work of the host between them help; a faster "
                     "device does not.",
@@ -268,7 +268,7 @@ void launch_bound(Adviser& adviser) {
   const auto doubtful =
       std::ranges::find_if(shares, [](const auto* share) { return bound_of(*share) != Bound::no; });
   const bool never = doubtful == shares.end();
-  adviser.say(never ? AdviceSeverity::fine : AdviceSeverity::open,
+  adviser.say(never ? Severity::fine : Severity::open,
               never ? fmt::format("A chain of {} small operations is not bound by launches: {}.",
                                   point->ops,
                                   what(**std::ranges::max_element(
@@ -328,7 +328,7 @@ void steadiness(Adviser& adviser) {
                               : unsteadier
                                   ? "A graph's replay is less steady"
                                   : "These runs do not tell whether a graph's replay is steadier";
-    adviser.say(steadier || unsteadier ? AdviceSeverity::know : AdviceSeverity::open,
+    adviser.say(steadier || unsteadier ? Severity::note : Severity::open,
                 fmt::format("{} {}: its time per operation varies by {}, that of launches one by "
                             "one by {}.",
                             claim,
@@ -359,7 +359,7 @@ void advise(Adviser& adviser) {
               .if_more = "Do not allocate between launches",
               .if_less = "Allocating between launches does no harm",
               .if_same = "Allocating between launches costs nothing",
-              .less = AdviceSeverity::know});
+              .less = Severity::note});
   chain_pair(adviser,
              "eager_pool",
              "eager_alloc",

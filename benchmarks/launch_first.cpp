@@ -152,7 +152,7 @@ void advise(Adviser& adviser) {
     const auto comparison = compare(trip, second);
     const auto total = until_first_result(adviser.rows, params);
     if (!comparison) continue;
-    adviser.say(AdviceSeverity::know,
+    adviser.say(Severity::note,
                 fmt::format("{}first round trip takes {}, the second {}.",
                             total.empty()
                                 ? "A fresh process's "
@@ -184,7 +184,7 @@ void advise(Adviser& adviser) {
                   "from process to process",
        .if_less = "The driver's cache does not help",
        .if_same = "An empty cache costs nothing",
-       .less = AdviceSeverity::know});
+       .less = Severity::note});
   loading(adviser,
           "jit_cached",
           "lazy",
@@ -193,7 +193,7 @@ void advise(Adviser& adviser) {
            .if_more = "Ship native code",
            .if_less = "This build may lack native code for the device",
            .if_same = "Kernels from the driver's cache cost nothing",
-           .less = AdviceSeverity::know});
+           .less = Severity::note});
 }
 
 std::vector<std::string_view> metrics_of(const std::string& loading) {

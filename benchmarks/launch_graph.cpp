@@ -289,7 +289,7 @@ void payback(Adviser& adviser, const GraphSize& size, const Comparison& replay) 
   if (saved <= 0) return;
   const double replays = std::ceil(making / saved);
   adviser.say(
-      AdviceSeverity::know,
+      Severity::note,
       fmt::format("Making a graph of {} kernels ({}) has paid for itself after {:.0f} "
                   "replay{}: {} take {}, and each replay saves {}.",
                   size.nodes,
@@ -313,7 +313,7 @@ void advise_on_updates(Adviser& adviser, const std::string& shape) {
   if (!comparison) return;
   if (comparison->ratio.claims()) {
     const bool cheaper = comparison->ratio.verdict == RatioVerdict::less;
-    return adviser.say(AdviceSeverity::act,
+    return adviser.say(Severity::act,
                        fmt::format("{}: with {} kernels ({}) an update takes {} times as long as "
                                    "instantiating.",
                                    cheaper ? "Update a graph whose parameters change, rather than "
@@ -339,7 +339,7 @@ void advise(Adviser& adviser) {
     if (from) {
       const Comparison& best = *strongest(comparisons, RatioVerdict::less);
       adviser.say(
-          AdviceSeverity::act,
+          Severity::act,
           fmt::format("Use a graph from {} kernels on{} ({}): at {} kernels the time per kernel is "
                       "{} times that of launching them one by one.",
                       of(*from->row, "nodes"),

@@ -51,12 +51,12 @@ void advise(Adviser& adviser) {
                           .if_more = "A large grid makes the round trip longer",
                           .if_less = "A large grid makes the round trip no longer",
                           .if_same = "The size of the grid costs nothing",
-                          .more = AdviceSeverity::know,
-                          .less = AdviceSeverity::know});
+                          .more = Severity::note,
+                          .less = Severity::note});
   }
   const std::string blocks = of(*from->row, "blocks");
   adviser.say(
-      AdviceSeverity::know,
+      Severity::note,
       fmt::format("From {} blocks on, of the grids measured, an empty kernel's grid adds to its "
                   "round trip, which is {} times that of one block; with fewer the launch "
                   "decides.",

@@ -136,7 +136,7 @@ void advise_on_cooperative(Adviser& adviser) {
                       .if_more = "Launch cooperatively only where blocks must wait for each other",
                       .if_less = "A cooperative launch is no dearer than a plain one",
                       .if_same = "A cooperative launch costs nothing",
-                      .less = AdviceSeverity::know});
+                      .less = Severity::note});
 }
 
 void advise_on_dependent(Adviser& adviser) {

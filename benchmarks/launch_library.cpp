@@ -110,8 +110,8 @@ void advise(Adviser& adviser) {
                          .if_more = "Reckon with what the library does around its launch",
                          .if_less = "The library's call is no dearer than a launch",
                          .if_same = "The library's call costs nothing beyond a launch",
-                         .more = AdviceSeverity::know,
-                         .less = AdviceSeverity::know};
+                         .more = Severity::note,
+                         .less = Severity::note};
     adviser.judge(comparisons, words);
   }
 }

@@ -81,7 +81,7 @@ void advise(Adviser& adviser) {
        .if_more = "A higher priority makes it no faster",
        .if_less = "Put urgent work into a stream of higher priority",
        .if_same = "A higher priority gains nothing",
-       .more = AdviceSeverity::know});
+       .more = Severity::note});
 }
 
 const Registration launch_priority =

@@ -303,7 +303,7 @@ void advise_on_waiting(Adviser& adviser) {
                  .if_more = "Do not wait after each launch",
                  .if_less = "Waiting after each launch does no harm",
                  .if_same = "Waiting after each launch costs nothing",
-                 .less = AdviceSeverity::know});
+                 .less = Severity::note});
 }
 
 void advise_on_small_kernels(Adviser& adviser) {

@@ -124,7 +124,7 @@ void advise(Adviser& adviser) {
   const SummaryRow* const full = adviser.rows.find({}, "full_launch_ns");
   if (!depth) return;
   adviser.say(
-      AdviceSeverity::know,
+      Severity::note,
       fmt::format(
           "Keep fewer than {} launches in flight where a call must not wait: that many "
           "are taken ahead of the device, and the next waits until there is room{}.",

@@ -89,7 +89,7 @@ void advise(Adviser& adviser) {
   const auto busy = over("10us"), empty = over("null");
   if (const Comparison* const best = fewest_as_good_as_best(busy)) {
     const std::string streams = of(*best->row, "streams");
-    adviser.say(AdviceSeverity::act,
+    adviser.say(Severity::act,
                 fmt::format("Spread independent kernels that leave most of the device free over {} "
                             "streams: the time per launch of {} and one block is {} "
                             "times that with one{}.",
@@ -114,7 +114,7 @@ void advise(Adviser& adviser) {
          .if_more = "Keep kernels that do next to nothing in one stream",
          .if_less = "Several streams get even empty kernels out faster",
          .if_same = "Changing between streams costs nothing",
-         .less = AdviceSeverity::know});
+         .less = Severity::note});
   }
   std::vector<Comparison> with_default;
   for (const char* kernel : {"10us", "null"}) {
@@ -140,7 +140,7 @@ void advise(Adviser& adviser) {
        .if_more = "Keep out of the legacy default stream, or make the others non-blocking",
        .if_less = "The legacy default stream does no harm here",
        .if_same = "A launch into the legacy default stream now and then costs nothing",
-       .less = AdviceSeverity::know});
+       .less = Severity::note});
 }
 
 Figure over_streams(const std::string& kernel, std::string caption) {

@@ -99,7 +99,7 @@ void advise(Adviser& adviser) {
   const auto own =
       adviser.rows.compare_axis({{"streams", "own"}}, "threads_per_launch_ns", "threads", "1");
   if (const Comparison* const best = fewest_as_good_as_best(own)) {
-    adviser.say(AdviceSeverity::act,
+    adviser.say(Severity::act,
                 fmt::format("Launching from several threads pays: from {}, each with a stream of "
                             "its own, the time per launch is {} times that of one.",
                             counted(of(*best->row, "threads"), "thread"),

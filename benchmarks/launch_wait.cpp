@@ -77,7 +77,7 @@ void advise(Adviser& adviser) {
           fmt::format("{} while it waits for the {}", yields ? "yields" : "blocks", by);
       if (cpu && cpu->ratio.verdict == RatioVerdict::less &&
           trip->ratio.verdict == RatioVerdict::more) {
-        adviser.say(AdviceSeverity::know,
+        adviser.say(Severity::note,
                     fmt::format("A thread that {} needs {} times the CPU time of one that spins, "
                                 "and its round trip is {} times as long: {} longer, {} of CPU time "
                                 "free.",
@@ -93,7 +93,7 @@ void advise(Adviser& adviser) {
           trip->ratio.verdict == RatioVerdict::same || trip->ratio.verdict == RatioVerdict::less;
       if (cpu && cpu->ratio.verdict == RatioVerdict::less && no_longer) {
         adviser.say(
-            AdviceSeverity::act,
+            Severity::act,
             fmt::format("Let the thread that waits for the {} {}: it needs {} times the CPU "
                         "time of one that spins, and its round trip is no longer.",
                         by,

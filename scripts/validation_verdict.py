@@ -329,8 +329,8 @@ def mix(result: Result) -> Answer:
 
 
 def sentences(result: Result) -> Answer:
-    rows = result.table("launches.advice")
-    return OPEN, f"{len(rows)} lines of launches.advice.csv, to be read" if rows else "none"
+    rows = [row for row in result.table("launches.findings") if row["source"] == "advice"]
+    return OPEN, f"{len(rows)} lines of launches.findings.csv, to be read" if rows else "none"
 
 
 QUESTIONS: list[tuple[str, str, Callable[[Result], Answer]]] = [

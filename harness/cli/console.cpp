@@ -10,9 +10,8 @@
 
 #include "harness/core/text.h"
 #include "harness/device/backend.h"
-#include "harness/summary/advice.h"
-#include "harness/summary/fallback.h"
-#include "harness/summary/findings.h"
+#include "harness/summary/all_findings.h"
+#include "harness/summary/device_answers.h"
 #include "harness/summary/headlines.h"
 
 namespace launchgap::cli {
@@ -88,48 +87,30 @@ std::string headline_table(const Summarised& summarised) {
 
 namespace {
 
-/// One line per device that differs from its kind, on its launches if they do.
-std::string outlier_device_remarks(const Summarised& summarised) {
-  struct Speaker {
-    OutlierDevice odd;
-    int others = 0;
-  };
-  const auto weight = [](const OutlierDevice& odd) {
-    const bool launches = odd.key.name.benchmark == "launch/null";
-    return std::pair(launches, std::abs(std::log(odd.ratio)));
-  };
-  std::map<std::string, Speaker> speakers;
-  for (const OutlierDevice& odd : outlier_devices(summarised.session, summarised.rows)) {
-    const auto [entry, added] = speakers.try_emplace(odd.device, Speaker{odd});
-    if (added) continue;
-    ++entry->second.others;
-    if (weight(odd) > weight(entry->second.odd)) entry->second.odd = odd;
-  }
+/// A line per device: how much its launches vary, and whether that can be relied on.
+std::string answer_lines(const Summarised& summarised) {
+  constexpr std::size_t kShown = 8;
+  const std::vector<DeviceAnswer> answers = device_answers(summarised.session, summarised.rows);
   std::string text;
-  for (const auto& [uuid, speaker] : speakers) {
-    const OutlierDevice& odd = speaker.odd;
-    const DeviceFacts* device = summarised.session.device(uuid);
-    const Metric* metric = find_metric(odd.metric);
-    const bool more_is_worse = !metric || metric->direction == Direction::lower_is_better;
-    const double ratio = more_is_worse ? odd.ratio : 1 / odd.ratio;
-    text += fmt::format(
-        "{} is {:.0f} % {} than the others of its kind in {} of {}{}\n",
-        full_name(*device),
-        100 * std::abs(ratio - 1),
-        ratio > 1 ? "slower" : "faster",
-        odd.metric,
-        odd.key.name.text(),
-        speaker.others > 0 ? fmt::format(", and differs in {} more", speaker.others) : "");
+  std::size_t shown = 0;
+  for (const DeviceAnswer& answer : answers) {
+    // Those without launches are in the table, with the reason.
+    if (answer.sentence.empty()) continue;
+    if (++shown > kShown) continue;
+    const DeviceFacts* const device = summarised.session.device(answer.device);
+    std::string line = fmt::format("{}: {}", full_name(*device), answer.verdict);
+    if (answer.within_run_cv && answer.between_run_cv)
+      line += fmt::format("; launch calls vary by {} within a run and by {} between {} runs",
+                          percent_text(*answer.within_run_cv),
+                          percent_text(answer.between_run_cv->value),
+                          answer.runs);
+    line += ".";
+    if (!answer.note.empty()) line += " " + answer.note;
+    if (!answer.kind.empty()) line += " It is " + answer.kind;
+    text += wrapped(line, 0) + "\n";
   }
-  return text;
-}
-
-std::string fallback_remarks(const Summarised& summarised) {
-  std::string text;
-  for (const Sentence& sentence :
-       fallback_sentences(summarised.session, fallback_costs(summarised.session, summarised.rows)))
-    text += sentence.text + '\n';
-  return text;
+  if (shown > kShown) text += fmt::format("and {} more devices: on the page\n", shown - kShown);
+  return text.empty() ? text : "\n" + text;
 }
 
 /// Whether traced runs are missing, and who else watched.
@@ -150,35 +131,33 @@ std::string tracing_remarks(const SessionData& session) {
 
 }  // namespace
 
-std::string first_advice(const Summarised& summarised) {
+std::string first_findings(const Summarised& summarised) {
   constexpr std::size_t kShown = 3;
   constexpr std::size_t kIndent = 2;
-  std::vector<Advice> lines = advice(summarised.session, summarised.rows);
-  std::erase_if(lines, [](const Advice& line) { return line.severity != AdviceSeverity::act; });
-  // Of one device, and rather a GPU.
-  const DeviceFacts* subject = nullptr;
-  for (const DeviceFacts& device : summarised.session.devices) {
-    const bool better = !subject || (!is_gpu(*subject) && is_gpu(device));
-    if (better && std::ranges::find(lines, device.uuid, &Advice::device) != lines.end())
-      subject = &device;
+  std::vector<Finding> findings = all_findings(summarised.tabled());
+  // What the doctor found was said before anything was measured.
+  std::erase_if(findings, [](const Finding& finding) {
+    return finding.source == FindingSource::doctor || finding.severity > Severity::act;
+  });
+  if (findings.empty()) return "";
+  // What a GPU gains before what the host gains.
+  std::ranges::stable_partition(findings, [&](const Finding& finding) {
+    const DeviceFacts* const device = summarised.session.device(finding.device);
+    return finding.severity < Severity::act || (device && is_gpu(*device));
+  });
+  std::string text = "\nWhat to do first:\n";
+  for (std::size_t i = 0; i < std::min(kShown, findings.size()); ++i) {
+    const Finding& finding = findings[i];
+    text += wrapped(fmt::format("- {}: {}", finding.subject, finding.sentence), kIndent) + "\n";
   }
-  if (!subject) return "";
-  std::erase_if(lines, [&](const Advice& line) { return line.device != subject->uuid; });
-  std::string text = fmt::format("\nWhat to do on {}:\n", full_name(*subject));
-  for (std::size_t i = 0; i < std::min(kShown, lines.size()); ++i)
-    text += wrapped("- " + lines[i].advice, kIndent) + "\n";
-  if (lines.size() > kShown) {
-    text += fmt::format(
-        "- and {} more, each with its evidence: on the page, and in advice.csv of `launchgap "
-        "export`\n",
-        lines.size() - kShown);
-  }
+  if (findings.size() > kShown)
+    text += fmt::format("- and {} more, each with its evidence: on the page, and in findings.csv\n",
+                        findings.size() - kShown);
   return text;
 }
 
 std::string remarks(const Summarised& summarised) {
-  return outlier_device_remarks(summarised) + fallback_remarks(summarised) +
-         tracing_remarks(summarised.session);
+  return answer_lines(summarised) + tracing_remarks(summarised.session);
 }
 
 }  // namespace launchgap::cli

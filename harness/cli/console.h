@@ -11,7 +11,7 @@ namespace launchgap::cli {
 std::string headline_table(const Summarised& summarised);
 
 /// The first things to do about what launches cost, and where the rest is. Empty if there are none.
-std::string first_advice(const Summarised& summarised);
+std::string first_findings(const Summarised& summarised);
 
 /// What the numbers say that the table does not, one line each: devices that differ from their
 /// kind, why traced runs are missing, who else watched. Empty if there is nothing to say.

@@ -187,8 +187,8 @@ ExitCode tell_cost(const Options& options) {
     return ExitCode::done;
   }
   std::string text;
-  for (const Sentence& sentence : fallback_sentences(summarised.session, costs))
-    text += sentence.text + '\n';
+  for (const Finding& finding : fallback_findings(summarised.session, costs))
+    text += finding.sentence + '\n';
   answers.write(text);
   return ExitCode::done;
 }

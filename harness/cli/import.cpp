@@ -103,11 +103,11 @@ std::string allocation_table(const SessionData& session) {
 /// A paragraph for each cause of slow or uneven launches.
 std::string causes_text(const SessionData& session) {
   std::string text;
-  for (const Cause& cause : causes(session)) {
+  for (const Finding& cause : causes(session)) {
     const std::string begin = fmt::format("{}, {}: ", name_of(cause.severity), cause.code);
     const DeviceFacts* const device = session.device(cause.device);
     const std::string where = device && session.devices.size() > 1 ? device->name + ": " : "";
-    text += "\n" + begin + wrapped(where + cause.seen, begin.size()) + "\n";
+    text += "\n" + begin + wrapped(where + cause.sentence, begin.size()) + "\n";
   }
   return text;
 }

@@ -43,7 +43,7 @@ bool conclude(const std::filesystem::path& folder, bool with_page) {
   }
   answer_text(headline_table(summarised));
   answer_text(remarks(summarised));
-  answer_text(first_advice(summarised));
+  answer_text(first_findings(summarised));
   if (written) answer("\nTables: {}\n", (folder / "summary.csv").string());
   if (!with_page) return written;
   offer_page(sessions, folder);

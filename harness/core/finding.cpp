@@ -90,9 +90,10 @@ std::string details(const Finding& finding, bool cause_is_said, std::size_t widt
 }
 
 std::string value_text(double value, std::string_view unit) {
-  if (unit == "share") return percent_text(value);
+  if (unit == kShareUnit) return percent_text(value);
+  if (unit == kTimes) return times_text(value) + " times";
   if (unit == "B") return bytes_text(value);
-  if (unit == "1") return fmt::format("{:.4g}", value);
+  if (unit == kNoUnit) return fmt::format("{:.4g}", value);
   return quantity(value, unit);
 }
 
@@ -133,10 +134,12 @@ std::string text_of(const Evidence& evidence) {
   if (!evidence.value) return evidence.name;
   std::string text =
       fmt::format("{}: {}", evidence.name, value_text(*evidence.value, evidence.unit));
-  if (evidence.low && evidence.high)
-    text += fmt::format(" (95 % {} to {})",
-                        value_text(*evidence.low, evidence.unit),
-                        value_text(*evidence.high, evidence.unit));
+  if (evidence.low && evidence.high) {
+    const auto end = [&](double value) {
+      return evidence.unit == kTimes ? times_text(value) : value_text(value, evidence.unit);
+    };
+    text += fmt::format(" (95 % {} to {})", end(*evidence.low), end(*evidence.high));
+  }
   return text;
 }
 

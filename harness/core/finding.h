@@ -47,11 +47,16 @@ std::string_view name_of(Severity severity);
 FindingSource parse_finding_source(std::string_view name);
 Severity parse_severity(std::string_view name);
 
+/// Units of evidence beside those of metrics.
+inline constexpr std::string_view kTimes = "times";      // a ratio
+inline constexpr std::string_view kShareUnit = "share";  // of 1, said in percent
+inline constexpr std::string_view kNoUnit = "1";
+
 /// What a finding rests on: a named number with its unit, or what was seen, in words.
 struct Evidence {
   std::string name;                 // "launches on an idle stream"; without a value, the words
   std::optional<double> value;      // in `unit`
-  std::string unit;                 // "ns", "B", "share" (of 1), "1"
+  std::string unit;                 // of a metric, "B", or one of those above
   std::optional<double> low, high;  // its 95 % interval
 
   Evidence(std::string words) : name(std::move(words)) {}  // NOLINT(google-explicit-constructor)

@@ -54,6 +54,13 @@ std::string percent_text(double share) {
                                                                  : fmt::format("{:.0f} %", percent);
 }
 
+std::string times_text(double ratio) {
+  if (ratio < 0.001) return "under 0.001";
+  if (ratio > 1000) return "over 1000";
+  const int decimals = ratio < 0.0995 ? 3 : ratio < 1.995 ? 2 : ratio < 9.95 ? 1 : 0;
+  return fmt::format("{:.{}f}", ratio, decimals);
+}
+
 std::string bytes_text(double bytes) {
   constexpr std::string_view kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
   std::size_t i = 0;

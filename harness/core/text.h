@@ -19,6 +19,9 @@ std::string duration_text(std::uint64_t nanoseconds);
 /// "1.2 %", "113 %", of a share: two digits, and never in powers of ten.
 std::string percent_text(double share);
 
+/// "0.41", "2.6", "31": a ratio, to be read before "times".
+std::string times_text(double ratio);
+
 /// "80 GiB".
 std::string bytes_text(double bytes);
 

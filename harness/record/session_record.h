@@ -137,12 +137,12 @@ struct SessionRecord {
     field.unread("profile", self.profile);
     field.unread("replicates", self.replicates);
     field.unread("filter", self.filter);
-    field.unread("tracing", self.tracing);
+    field.may_lack("tracing", self.tracing);
     field.unread("launchgap_version", self.launchgap_version);
     field.unread("build", self.build);
     field.may_lack("host", self.host);
     field.unread("doctor", self.doctor);
-    field.unread("notes", self.notes);
+    field.may_lack("notes", self.notes);
     field.may_lack("plan", self.plan);
     field.may_lack("devices", self.devices);
     field.unread("initialisation", self.initialisation);

@@ -20,39 +20,25 @@ std::vector<const Benchmark*> advising_benchmarks() {
 
 }  // namespace
 
-std::string_view name_of(AdviceSeverity severity) {
-  switch (severity) {
-    case AdviceSeverity::act:
-      return "act";
-    case AdviceSeverity::know:
-      return "know";
-    case AdviceSeverity::open:
-      return "open";
-    case AdviceSeverity::fine:
-      return "fine";
-  }
-  return "";
-}
-
-std::vector<Advice> advice(const SessionData& session, const std::vector<SummaryRow>& rows) {
-  std::vector<Advice> lines;
+std::vector<Finding> advice(const SessionData& session, const std::vector<SummaryRow>& rows) {
+  std::vector<Finding> findings;
   for (const DeviceFacts& device : session.devices) {
     std::vector<const Benchmark*> silent;
     for (const Benchmark* benchmark : advising_benchmarks()) {
-      Adviser adviser(device.uuid, benchmark->name, rows, lines);
-      const std::size_t before = lines.size();
+      Adviser adviser(device, benchmark->name, rows, findings);
+      const std::size_t before = findings.size();
       benchmark->advice->rule(adviser);
-      if (lines.size() == before && !adviser.rows.empty()) silent.push_back(benchmark);
+      if (findings.size() == before && !adviser.rows.empty()) silent.push_back(benchmark);
     }
     std::ranges::stable_sort(silent, {}, [](const Benchmark* b) { return b->figures.place; });
     for (const Benchmark* benchmark : silent) {
-      Adviser(device.uuid, benchmark->name, rows, lines)
-          .say(AdviceSeverity::open,
+      Adviser(device, benchmark->name, rows, findings)
+          .say(Severity::open,
                "Nothing to compare: only one side of the question was measured here.",
                {});
     }
   }
-  return lines;
+  return findings;
 }
 
 }  // namespace launchgap

@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include "harness/summary/advice.h"
 #include "harness/summary/published.h"
 #include "harness/summary/table_makers.h"
 
@@ -18,24 +17,6 @@ std::optional<double> largest(const std::vector<double>& medians) {
 }
 
 }  // namespace
-
-Table advice_table() {
-  using Row = const Advice&;
-  return make_table<Advice>(
-      "advice.csv",
-      "piece of advice",
-      TableUse::details,
-      [](const Tabled& from) { return advice(from.session, from.rows); },
-      {{"device_id", meaning::kDevice, &Advice::device},
-       {"axis", "The benchmark.", &Advice::axis},
-       {"severity",
-        "act: a difference that a program can use; know: a number to reckon with; open: a question "
-        "that these runs do not answer; fine: no difference worth minding.",
-        [](Row row) { return name_of(row.severity); }},
-       {"advice", "One sentence.", &Advice::advice},
-       {"evidence", "The numbers behind it; each part ends with `; `.", &Advice::evidence},
-       {"cases", "The cases whose numbers they are, apart by blanks.", &Advice::cases}});
-}
 
 Table published_table() {
   using Row = const Published&;

@@ -65,6 +65,12 @@ std::string runs_text(const Ratio& ratio) {
              : fmt::format("{} and {} runs", ratio.runs, ratio.reference_runs);
 }
 
+/// "launch-graph" of "launch/graph".
+std::string code_of(std::string benchmark) {
+  std::ranges::replace(benchmark, '/', '-');
+  return benchmark;
+}
+
 double log_size(const Comparison& comparison) {
   return std::abs(std::log(*comparison.ratio.value));
 }
@@ -202,10 +208,7 @@ const Comparison& deciding(const std::vector<Comparison>& comparisons) {
 }
 
 std::string times(double ratio) {
-  if (ratio < 0.001) return "under 0.001";
-  if (ratio > 1000) return "over 1000";
-  const int decimals = ratio < 0.0995 ? 3 : ratio < 1.995 ? 2 : ratio < 9.95 ? 1 : 0;
-  return fmt::format("{:.{}f}", ratio, decimals);
+  return times_text(ratio);
 }
 
 std::string value_text(const SummaryRow& row) {
@@ -224,58 +227,71 @@ std::string interval_text(const stats::Interval& interval) {
   return fmt::format("{} to {}", times(interval.low), times(interval.high));
 }
 
-std::string evidence_text(const Comparison& comparison) {
+Evidence evidence_of(const Comparison& comparison) {
   const auto& [row, reference, ratio] = comparison;
   std::string text =
       fmt::format("{} against {}", side_text(*row, *reference), side_text(*reference, *row));
-  if (row->metric == reference->metric) text = row->metric + ": " + text;
-  if (ratio.value) text += fmt::format(", {} times", times(*ratio.value));
-  if (ratio.interval) text += fmt::format(" (95 % {})", interval_text(*ratio.interval));
-  return text + ", " + runs_text(ratio);
+  if (row->metric == reference->metric) text = row->metric + ", " + text;
+  Evidence evidence(fmt::format("{}, {}", text, runs_text(ratio)));
+  evidence.value = ratio.value;
+  evidence.unit = kTimes;
+  if (ratio.value && ratio.interval) {
+    evidence.low = ratio.interval->low;
+    evidence.high = ratio.interval->high;
+  }
+  return evidence;
 }
 
-std::string evidence_text(const SummaryRow& row) {
-  return fmt::format("{} {}, {} run{}",
-                     row.metric,
-                     value_text(row),
-                     row.run_medians.size(),
-                     row.run_medians.size() == 1 ? "" : "s");
+Evidence evidence_of(const SummaryRow& row) {
+  const Metric* const known = find_metric(row.metric);
+  const std::string_view unit = row.metric.ends_with("_share") ? kShareUnit
+                                : known                        ? std::string_view(known->unit)
+                                                               : kNoUnit;
+  return {fmt::format("{}, {}", row.metric, counted(row.run_medians.size(), "run")),
+          *row.p50,
+          std::string(unit)};
 }
 
-Adviser::Adviser(std::string device,
+Adviser::Adviser(const DeviceFacts& device,
                  std::string benchmark,
                  const std::vector<SummaryRow>& rows,
-                 std::vector<Advice>& lines)
-    : rows(device, benchmark, rows),
-      device_(std::move(device)),
+                 std::vector<Finding>& findings)
+    : rows(device.uuid, benchmark, rows),
+      device_(device),
       benchmark_(std::move(benchmark)),
-      lines_(lines) {}
+      findings_(findings) {}
 
-void Adviser::say(AdviceSeverity severity,
+void Adviser::say(Severity severity,
                   std::string text,
                   const std::vector<Comparison>& evidence,
                   const std::vector<const SummaryRow*>& further) {
-  std::vector<std::string> texts, cases;
+  Finding finding;
+  finding.source = FindingSource::advice;
+  finding.code = code_of(benchmark_);
+  finding.severity = severity;
+  finding.device = device_.uuid;
+  finding.subject = device_.name;
+  finding.sentence = std::move(text);
+  std::vector<std::string> cases;
   const auto add_case = [&cases](const SummaryRow* row) {
     const std::string name = row->key.name.text();
     if (std::ranges::find(cases, name) == cases.end()) cases.push_back(name);
   };
+  double strongest = 0;
   for (const Comparison& comparison : evidence) {
-    texts.push_back(evidence_text(comparison));
+    finding.evidence.push_back(evidence_of(comparison));
     add_case(comparison.row);
     add_case(comparison.reference);
+    if (comparison.ratio.claims()) strongest = std::max(strongest, log_size(comparison));
   }
   for (const SummaryRow* row : further) {
     if (!row) continue;
-    texts.push_back(evidence_text(*row));
+    finding.evidence.push_back(evidence_of(*row));
     add_case(row);
   }
-  lines_.push_back({device_,
-                    benchmark_,
-                    severity,
-                    std::move(text),
-                    fmt::format("{}", fmt::join(texts, "; ")),
-                    fmt::format("{}", fmt::join(cases, " "))});
+  finding.cases = fmt::format("{}", fmt::join(cases, " "));
+  if (severity == Severity::act && strongest > 0) finding.share = 1 - std::exp(-strongest);
+  findings_.push_back(std::move(finding));
 }
 
 void Adviser::judge(const std::vector<Comparison>& comparisons, const Words& words) {
@@ -306,7 +322,7 @@ void Adviser::judge(const Ratio& ratio,
   };
   switch (ratio.verdict) {
     case RatioVerdict::few_runs:
-      return say(AdviceSeverity::open,
+      return say(Severity::open,
                  fmt::format("Needs more runs, {} at least: {} against that {}.",
                              kRunsForAClaim,
                              what,
@@ -314,17 +330,17 @@ void Adviser::judge(const Ratio& ratio,
                  evidence);
     case RatioVerdict::no_ratio:
       return say(
-          AdviceSeverity::open,
+          Severity::open,
           capital(what) + " cannot be compared with that " + words.than + ": a median is zero.",
           evidence);
     case RatioVerdict::unclear:
-      return say(AdviceSeverity::open,
+      return say(Severity::open,
                  fmt::format("These runs are too noisy to tell: {}. More runs narrow that.",
                              measured(interval_text(*ratio.interval))),
                  evidence);
     case RatioVerdict::same: {
       const bool told = ratio.interval->low > 1 || ratio.interval->high < 1;
-      return say(AdviceSeverity::fine,
+      return say(Severity::fine,
                  fmt::format("{} {}: {}.",
                              words.if_same,
                              told ? "worth minding here" : "that can be told from noise here",

@@ -97,11 +97,11 @@ std::string times(double ratio);                               // "0.41", "2.6",
 std::string value_text(const SummaryRow& row);                 // its median with its unit
 std::string of(const SummaryRow& row, std::string_view axis);  // its value of the axis
 std::string interval_text(const stats::Interval& interval);    // "2.5 to 2.7"
-/// "roundtrip_ns: 21.3 µs (wait:block) against 8.1 µs (wait:spin), 2.63 times (95 % 2.5 to 2.8), 10
-/// and 10 runs".
-std::string evidence_text(const Comparison& comparison);
-/// "api_ns 2.31 µs, 10 runs".
-std::string evidence_text(const SummaryRow& row);
+/// "roundtrip_ns, 21.3 µs (wait:block) against 8.1 µs (wait:spin), 10 and 10 runs", with the ratio
+/// as its number.
+Evidence evidence_of(const Comparison& comparison);
+/// "api_ns, 10 runs", with the median as its number.
+Evidence evidence_of(const SummaryRow& row);
 
 /// How to say what a comparison found. `of` and `than` follow "the round trip": "with two streams",
 /// "with one".
@@ -111,20 +111,21 @@ struct Words {
   std::string if_more;  // what to do, before a colon
   std::string if_less;
   std::string if_same;  // what "makes no difference", as "A cooperative launch costs nothing"
-  AdviceSeverity more = AdviceSeverity::act, less = AdviceSeverity::act;
+  Severity more = Severity::act, less = Severity::act;
 };
 
-/// Writes lines of advice on one benchmark of one device.
+/// Adds findings on one benchmark of one device.
 class Adviser {
  public:
-  Adviser(std::string device,
+  Adviser(const DeviceFacts& device,
           std::string benchmark,
           const std::vector<SummaryRow>& rows,
-          std::vector<Advice>& lines);
+          std::vector<Finding>& findings);
 
   const BenchmarkRows rows;
 
-  void say(AdviceSeverity severity,
+  /// The share at stake is that of the strongest difference among the evidence.
+  void say(Severity severity,
            std::string text,
            const std::vector<Comparison>& evidence,
            const std::vector<const SummaryRow*>& further = {});
@@ -142,9 +143,9 @@ class Adviser {
              const std::vector<Comparison>& evidence);
 
  private:
-  std::string device_;
+  const DeviceFacts& device_;
   std::string benchmark_;
-  std::vector<Advice>& lines_;
+  std::vector<Finding>& findings_;
 };
 
 }  // namespace launchgap

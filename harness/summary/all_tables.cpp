@@ -145,17 +145,17 @@ Json describe_tables() {
 
 const std::vector<Table>& all_tables() {
   static const std::vector<Table> tables = {
-      devices_table(),         runs_table(),          summary_table(),
-      samples_table(),         quantiles_table(),     sequence_table(),
-      telemetry_table(),       headlines_table(),     variation_table(),
-      outlier_devices_table(), fallback_table(),      fallback_sentences_table(),
-      observer_table(),        parts_table(),         flag_check_table(),
-      kernels_table(),         memory_table(),        traces_table(),
-      slow_samples_table(),    timelines_table(),     recordings_table(),
-      causes_table(),          sentences_table(),     advice_table(),
-      published_table(),       fit_table(),           verdicts_table(),
-      nights_table(),          replays_table(),       replay_answers_table(),
-      replay_moments_table(),  replay_epochs_table(), blocking_table(),
+      devices_table(),        findings_table(),        runs_table(),
+      summary_table(),        samples_table(),         quantiles_table(),
+      sequence_table(),       telemetry_table(),       headlines_table(),
+      variation_table(),      outlier_devices_table(), fallback_table(),
+      observer_table(),       parts_table(),           flag_check_table(),
+      kernels_table(),        memory_table(),          traces_table(),
+      slow_samples_table(),   timelines_table(),       recordings_table(),
+      answers_table(),        published_table(),       fit_table(),
+      verdicts_table(),       nights_table(),          replays_table(),
+      replay_answers_table(), replay_moments_table(),  replay_epochs_table(),
+      blocking_table(),
   };
   return tables;
 }

@@ -28,6 +28,10 @@ std::string chance_text(double chance) {
   return chance < 1e-12 ? "below 1e-12" : fmt::format("{:.1g}", chance);
 }
 
+std::vector<Evidence> one_line(std::string text) {
+  return {Evidence(std::move(text))};
+}
+
 std::string name_text(std::string_view name) {
   return printable(name, 60);
 }
@@ -65,11 +69,12 @@ class RecordedProcess {
     return total;
   }
 
-  Cause cause(std::string_view code, AdviceSeverity severity) const {
-    Cause cause;
+  Finding cause(std::string_view code, Severity severity) const {
+    Finding cause;
+    cause.source = FindingSource::cause;
     cause.device = info_.device;
     cause.replicate = info_.replicate;
-    cause.code = code;
+    cause.code = std::string(code);
     cause.severity = severity;
     return cause;
   }
@@ -104,7 +109,7 @@ double median(std::vector<double> values) {
   return stats::quantile(values, 0.5).value_or(0);
 }
 
-void add_first_launches(const RecordedProcess& process, std::vector<Cause>& causes) {
+void add_first_launches(const RecordedProcess& process, std::vector<Finding>& causes) {
   constexpr double kSlower = 1.5, kMuchSlower = 10, kWorthIt = 0.005, kToAct = 0.01;
   constexpr double kExplains = 0.25;
   if (!process.job.first_launches) return;
@@ -119,26 +124,24 @@ void add_first_launches(const RecordedProcess& process, std::vector<Cause>& caus
   if (process.share(extra) < kWorthIt && of_slow < kExplains &&
       firsts.first_p50_ns < kMuchSlower * firsts.later_p50_ns)
     return;
-  Cause cause =
-      process.cause("first-launches",
-                    process.share(extra) >= kToAct ? AdviceSeverity::act : AdviceSeverity::know);
-  cause.seen = fmt::format(
+  Finding cause = process.cause("first-launches",
+                                process.share(extra) >= kToAct ? Severity::act : Severity::note);
+  cause.sentence = fmt::format(
       "The first launch of a kernel takes {}, a later one {} (medians): {} in all, for {} kernels.",
       time_text(firsts.first_p50_ns),
       time_text(firsts.later_p50_ns),
       time_text(extra),
       firsts.kernels);
-  cause.evidence = fmt::format(
+  cause.evidence = one_line(fmt::format(
       "{} of the {} slowest launches (over the 99th percentile) are first ones; chance of such "
       "firsts: {}",
       firsts.slow_firsts,
       firsts.slow,
-      chance_text(firsts.chance));
-  cause.advice =
+      chance_text(firsts.chance)));
+  cause.remedy =
       "Launch each kernel once before time matters, or load all of them at the start "
       "(CUDA_MODULE_LOADING=EAGER), and leave first launches out of comparisons.";
-  cause.lost_ns = extra;
-  cause.lost_share = process.share(extra);
+  cause.share = process.share(extra);
   causes.push_back(std::move(cause));
 }
 
@@ -161,7 +164,7 @@ constexpr StallKind kStallKinds[] = {
      "with buffers that are used again."},
 };
 
-void add_stalls(const RecordedProcess& process, std::vector<Cause>& causes) {
+void add_stalls(const RecordedProcess& process, std::vector<Finding>& causes) {
   constexpr double kWorthIt = 0.05;
   for (const StallKind& kind : kStallKinds) {
     double lost = 0, idle = 0;
@@ -178,47 +181,45 @@ void add_stalls(const RecordedProcess& process, std::vector<Cause>& causes) {
                                     time_text(static_cast<double>(stall.longest_ns))));
     }
     if (process.share(lost) < kWorthIt) continue;
-    Cause cause = process.cause(kind.code, AdviceSeverity::act);
-    cause.seen = fmt::format(
+    Finding cause = process.cause(kind.code, Severity::act);
+    cause.sentence = fmt::format(
         "The GPU runs out of work behind {}: if these calls took no time, it would be idle for up "
         "to {} less, {} of the recording.",
         kind.what,
         time_text(lost),
         percent_text(process.share(lost)));
     calls.push_back(fmt::format("the GPU is idle for {} while they go on", time_text(idle)));
-    cause.evidence = fmt::format("{}", fmt::join(calls, "; "));
-    cause.advice = kind.advice;
-    cause.lost_ns = lost;
-    cause.lost_share = process.share(lost);
+    cause.evidence = one_line(fmt::format("{}", fmt::join(calls, "; ")));
+    cause.remedy = kind.advice;
+    cause.share = process.share(lost);
     causes.push_back(std::move(cause));
   }
 }
 
-void add_pauses(const RecordedProcess& process, std::vector<Cause>& causes) {
+void add_pauses(const RecordedProcess& process, std::vector<Finding>& causes) {
   constexpr double kWorthIt = 0.05;
   const PausesRecord& pauses = process.job.pauses;
   const auto lost = static_cast<double>(pauses.total_ns);
   if (process.share(lost) < kWorthIt) return;
-  Cause cause = process.cause("program-pauses", AdviceSeverity::act);
-  cause.seen = fmt::format(
+  Finding cause = process.cause("program-pauses", Severity::act);
+  cause.sentence = fmt::format(
       "The program leaves the GPU without work for long: {} in pauses of 1 ms or more, {} of the "
       "recording.",
       time_text(lost),
       percent_text(process.share(lost)));
-  cause.evidence = fmt::format("{} pauses in no call of CUDA; the longest takes {}",
-                               pauses.count,
-                               time_text(static_cast<double>(pauses.longest_ns)));
-  cause.advice =
+  cause.evidence = one_line(fmt::format("{} pauses in no call of CUDA; the longest takes {}",
+                                        pauses.count,
+                                        time_text(static_cast<double>(pauses.longest_ns))));
+  cause.remedy =
       "See what the program does there: loading data, checkpoints, logging, collecting garbage; "
       "let "
       "other threads or processes do it ahead of time.";
-  cause.lost_ns = lost;
-  cause.lost_share = process.share(lost);
+  cause.share = process.share(lost);
   causes.push_back(std::move(cause));
 }
 
 /// What is said only of a GPU that idles, between launches that find nothing left to do.
-void add_launch_bound(const RecordedProcess& process, std::vector<Cause>& causes) {
+void add_launch_bound(const RecordedProcess& process, std::vector<Finding>& causes) {
   constexpr double kIdle = 0.2, kMost = 2.0 / 3, kHalf = 0.5;
   const std::vector<double> idle = process.of_launches("launch_ns", "idle");
   const std::vector<double> busy = process.of_launches("launch_ns", "busy");
@@ -245,42 +246,41 @@ void add_launch_bound(const RecordedProcess& process, std::vector<Cause>& causes
       percent_text(on_idle),
       time_text(median(kernels)));
   if (host >= kHalf * idle_ns && between > call) {
-    Cause cause = process.cause("slow-host", AdviceSeverity::act);
-    cause.seen = fmt::format(
+    Finding cause = process.cause("slow-host", Severity::act);
+    cause.sentence = fmt::format(
         "The host is too slow: between two launches it spends {} outside of them (median), and the "
         "GPU waits for it {} of the time.",
         time_text(between),
         percent_text(process.share(host)));
-    cause.evidence = fmt::format(
-        "a launch call takes {}; {} of the kernels are shorter than the "
-        "time from launch to launch; {}",
-        time_text(call),
-        percent_text(shorter_than(between + call)),
-        common);
-    cause.advice =
+    cause.evidence =
+        one_line(fmt::format("a launch call takes {}; {} of the kernels are shorter than the "
+                             "time from launch to launch; {}",
+                             time_text(call),
+                             percent_text(shorter_than(between + call)),
+                             common));
+    cause.remedy =
         "Let the host do less for each launch (a compiled or captured step, larger batches, work "
         "of "
         "the program on another thread), or let it run on a faster core.";
-    cause.lost_ns = host;
-    cause.lost_share = process.share(host);
+    cause.share = process.share(host);
     causes.push_back(std::move(cause));
   }
   const double short_share = shorter_than(call);
   if (short_share >= kHalf) {
-    Cause cause = process.cause("short-kernels", AdviceSeverity::act);
-    cause.seen = fmt::format(
+    Finding cause = process.cause("short-kernels", Severity::act);
+    cause.sentence = fmt::format(
         "{} of the kernels are shorter than a launch call, {}: launched one by one, they cannot "
         "keep the GPU busy.",
         percent_text(short_share),
         time_text(call));
-    cause.evidence = common;
-    cause.advice = "Launch them together: in a graph, fused, or with more work for each.";
+    cause.evidence = one_line(common);
+    cause.remedy = "Launch them together: in a graph, fused, or with more work for each.";
     causes.push_back(std::move(cause));
   }
 }
 
 /// Kernels that change are compared with all of them, since what takes no time need not be minded.
-void add_kernel_changes(const RecordedProcess& process, std::vector<Cause>& causes) {
+void add_kernel_changes(const RecordedProcess& process, std::vector<Finding>& causes) {
   constexpr double kRatio = 1.05, kWorthIt = 0.005, kToAct = 0.02;
   struct Found {
     const CountedKernels* kernel;
@@ -323,7 +323,7 @@ void add_kernel_changes(const RecordedProcess& process, std::vector<Cause>& caus
     return fmt::format("{}", fmt::join(texts, "; "));
   };
   const auto severity = [&](double lost) {
-    return lost >= kToAct * total ? AdviceSeverity::act : AdviceSeverity::know;
+    return lost >= kToAct * total ? Severity::act : Severity::note;
   };
   if (!changed.empty()) {
     // What became faster is worth knowing, and nothing is lost by it.
@@ -332,8 +332,8 @@ void add_kernel_changes(const RecordedProcess& process, std::vector<Cause>& caus
       slower += *one.kernel->late_ns > *one.kernel->early_ns ? one.lost_ns : 0;
     sum(changed);
     const CountedKernels& most = *changed.front().kernel;
-    Cause cause = process.cause("kernel-changed", severity(slower));
-    cause.seen = fmt::format(
+    Finding cause = process.cause("kernel-changed", severity(slower));
+    cause.sentence = fmt::format(
         "{} of {} kernels that do the same work again and again changed on the way; {} takes {} in "
         "the later half of the repetitions, and took {} in the earlier.",
         changed.size(),
@@ -341,65 +341,63 @@ void add_kernel_changes(const RecordedProcess& process, std::vector<Cause>& caus
         name_text(most.name),
         time_text(*most.late_ns),
         time_text(*most.early_ns));
-    cause.evidence = named(changed, [](const CountedKernels& kernel) {
+    cause.evidence = one_line(named(changed, [](const CountedKernels& kernel) {
       return fmt::format("{}: {} then {} a repetition, of {}, chance {}",
                          name_text(kernel.name),
                          time_text(*kernel.early_ns),
                          time_text(*kernel.late_ns),
                          *kernel.repeats,
                          chance_text(*kernel.change_chance));
-    });
-    cause.advice =
+    }));
+    cause.remedy =
         "See whether its input changed; if not, watch the GPU's clocks, temperature and neighbours "
         "while the job runs.";
     if (slower > 0) {
-      cause.lost_ns = slower;
-      cause.lost_share = process.share(slower);
+      cause.share = process.share(slower);
     }
     causes.push_back(std::move(cause));
   }
   if (!modal.empty()) {
     const double lost = sum(modal);
     const CountedKernels& most = *modal.front().kernel;
-    Cause cause = process.cause("kernel-modes", severity(lost));
-    cause.seen = fmt::format(
+    Finding cause = process.cause("kernel-modes", severity(lost));
+    cause.sentence = fmt::format(
         "At the same place of the same work, {} takes {} or {} longer: one of {} kernels whose "
         "times crowd around two values.",
         name_text(most.name),
         time_text(*most.fast_mode_ns),
         time_text(*most.modes_apart_ns),
         modal.size());
-    cause.evidence = named(modal, [](const CountedKernels& kernel) {
+    cause.evidence = one_line(named(modal, [](const CountedKernels& kernel) {
       return fmt::format("{}: {} of its runs take {} longer than {}",
                          name_text(kernel.name),
                          percent_text(*kernel.slow_mode_share),
                          time_text(*kernel.modes_apart_ns),
                          time_text(*kernel.fast_mode_ns));
-    });
-    cause.advice =
+    }));
+    cause.remedy =
         "See what runs beside it (other streams, copies, collectives) and whether its input "
         "differs; if neither, watch the GPU's clocks.";
-    cause.lost_ns = lost;
-    cause.lost_share = process.share(lost);
+    cause.share = process.share(lost);
     causes.push_back(std::move(cause));
   }
 }
 
-void add_stragglers(const SessionData& session, std::vector<Cause>& causes) {
+void add_stragglers(const SessionData& session, std::vector<Finding>& causes) {
   const RankedJob job = ranked_job(session);
   if (job.ranks.empty()) return;
   const StragglerCheck check = check_stragglers(job.times);
   if (check.straggler == Straggler::none) return;
-  Cause cause;
-  cause.severity = AdviceSeverity::act;
-  cause.lost_ns = check.lost_ns * static_cast<double>(check.steps);
-  cause.lost_share = check.lost_share;
+  Finding cause;
+  cause.source = FindingSource::cause;
+  cause.severity = Severity::act;
+  cause.share = check.lost_share;
   const std::string& slowest = job.names[check.slowest];
   if (check.straggler == Straggler::persistent) {
     cause.code = "persistent-straggler";
     cause.device = job.ranks[check.slowest]->device;
     cause.replicate = job.ranks[check.slowest]->replicate;
-    cause.seen = fmt::format(
+    cause.sentence = fmt::format(
         "The ranks wait for {}: it is the slowest of {} in {} of {} steps, and takes {} longer "
         "than "
         "the others (median).",
@@ -408,22 +406,22 @@ void add_stragglers(const SessionData& session, std::vector<Cause>& causes) {
         check.slowest_steps,
         check.steps,
         percent_text(check.slower));
-    cause.advice =
+    cause.remedy =
         "Compare that rank's GPU and host with the others': clocks, power, temperature, PCIe, "
         "other "
         "processes; and see whether it has more work.";
   } else {
     cause.code = "rotating-straggler";
-    cause.seen = fmt::format(
+    cause.sentence = fmt::format(
         "The {} ranks wait for a different one from step to step: the slowest takes {} longer than "
         "the one in the middle (means).",
         check.ranks,
         percent_text(check.lost_share));
-    cause.advice =
+    cause.remedy =
         "Look for what differs from step to step: the length of inputs, loading of data, other "
         "programs on the hosts.";
   }
-  cause.evidence = fmt::format(
+  cause.evidence = one_line(fmt::format(
       "a step loses {} (mean of the slowest less mean of the median); the median step loses {}; {} "
       "is "
       "the slowest in {} of {} steps, chance {}{}",
@@ -433,24 +431,23 @@ void add_stragglers(const SessionData& session, std::vector<Cause>& causes) {
       check.slowest_steps,
       check.steps,
       chance_text(check.chance),
-      job.without_collectives ? "; without the time in which a GPU only talks to others" : "");
+      job.without_collectives ? "; without the time in which a GPU only talks to others" : ""));
   causes.push_back(std::move(cause));
 }
 
 }  // namespace
 
-std::vector<Cause> causes(const SessionData& session) {
-  std::vector<Cause> all;
+std::vector<Finding> causes(const SessionData& session) {
+  std::vector<Finding> all;
   for (const JobInfo& job : session.jobs) {
     const RecordedProcess process(session, job);
-    std::vector<Cause> own;
+    std::vector<Finding> own;
     add_stalls(process, own);
     add_pauses(process, own);
     add_launch_bound(process, own);
     add_first_launches(process, own);
     add_kernel_changes(process, own);
-    std::ranges::stable_sort(
-        own, std::ranges::greater(), [](const Cause& cause) { return cause.lost_ns.value_or(0); });
+    sort_findings(own);
     std::ranges::move(own, std::back_inserter(all));
   }
   add_stragglers(session, all);

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "harness/core/plan.h"
+#include "harness/core/text.h"
 #include "harness/device/backend.h"
 #include "harness/stats/stats.h"
 
@@ -15,11 +16,6 @@ namespace {
 bool is_work(const SummaryRow& row) {
   return row.metric == "device_ns" && row.status == Status::ok && row.p50 && *row.p50 > 0 &&
          row.key.arm == name_of(Arm::plain);
-}
-
-/// "61", "4.2": what is twice as slow or a hundred times is read at a glance.
-std::string times(double ratio) {
-  return ratio < 10 ? fmt::format("{:.1f}", ratio) : fmt::format("{:.0f}", ratio);
 }
 
 }  // namespace
@@ -43,31 +39,47 @@ std::vector<FallbackCost> fallback_costs(const SessionData& session,
   return costs;
 }
 
-std::vector<Sentence> fallback_sentences(const SessionData& session,
-                                         const std::vector<FallbackCost>& costs) {
-  std::map<std::pair<std::string, std::string>, std::vector<double>> ratios;
+std::vector<Finding> fallback_findings(const SessionData& session,
+                                       const std::vector<FallbackCost>& costs) {
+  std::map<std::pair<std::string, std::string>, std::vector<const FallbackCost*>> groups;
   for (const FallbackCost& cost : costs)
-    ratios[{cost.device, cost.name.benchmark}].push_back(cost.ratio());
-  std::vector<Sentence> sentences;
-  for (auto& [key, values] : ratios) {
+    groups[{cost.device, cost.name.benchmark}].push_back(&cost);
+  std::vector<Finding> findings;
+  for (auto& [key, group] : groups) {
     const DeviceFacts* const device = session.device(key.first);
-    std::ranges::sort(values);
+    std::ranges::sort(group, {}, &FallbackCost::ratio);
+    std::vector<double> ratios;
+    for (const FallbackCost* const cost : group) ratios.push_back(cost->ratio());
+    const double middle = *stats::quantile(ratios, 0.5);
     const std::string family = key.second.substr(0, key.second.find('/'));
-    const std::string range = values.size() > 1 ? fmt::format(" ({} to {} over {} cases)",
-                                                              times(values.front()),
-                                                              times(values.back()),
-                                                              values.size())
-                                                : " (one case)";
-    sentences.push_back(
-        {key.first,
-         fmt::format("Falling back to the CPU: a {} takes {} times as long as on {}{}{}.",
-                     family == "matmul" ? "matrix product" : family,
-                     times(stats::quantile(values, 0.5).value_or(0)),
-                     device ? device->name : key.first,
-                     range,
-                     device && device->simulated ? ", simulated" : "")});
+    Finding finding;
+    finding.source = FindingSource::fallback;
+    finding.code = "fallback-" + family;
+    finding.severity = Severity::note;
+    finding.device = key.first;
+    finding.subject = device ? device->name : key.first;
+    finding.sentence = fmt::format(
+        "On the CPU a {} takes {} times as long as on {}{}{}.",
+        family == "matmul" ? "matrix product" : family,
+        times_text(middle),
+        finding.subject,
+        ratios.size() > 1 ? fmt::format(" (median of {} cases)", ratios.size()) : " (one case)",
+        device && device->simulated ? ", simulated" : "");
+    for (const FallbackCost* const cost : {group.front(), group.back()}) {
+      finding.evidence.emplace_back(fmt::format("{} to {} on the CPU, {}",
+                                                quantity(cost->gpu_ns, "ns"),
+                                                quantity(cost->host_ns, "ns"),
+                                                cost->name.text()),
+                                    cost->ratio(),
+                                    std::string(kTimes));
+      if (group.size() == 1) break;
+    }
+    finding.remedy =
+        "`launchgap doctor -- COMMAND` says whether your program uses the GPU, and why not.";
+    if (middle > 1) finding.share = 1 - 1 / middle;
+    findings.push_back(std::move(finding));
   }
-  return sentences;
+  return findings;
 }
 
 }  // namespace launchgap

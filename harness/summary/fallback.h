@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "harness/summary/findings.h"
+#include "harness/core/finding.h"
 #include "harness/summary/session_data.h"
 #include "harness/summary/summary.h"
 
@@ -23,8 +23,9 @@ struct FallbackCost {
 std::vector<FallbackCost> fallback_costs(const SessionData& session,
                                          const std::vector<SummaryRow>& rows);
 
-/// One sentence per GPU and family: the median ratio over its cases, and its range.
-std::vector<Sentence> fallback_sentences(const SessionData& session,
-                                         const std::vector<FallbackCost>& costs);
+/// One per GPU and family: the median ratio over its cases, and the cases with the smallest and the
+/// largest.
+std::vector<Finding> fallback_findings(const SessionData& session,
+                                       const std::vector<FallbackCost>& costs);
 
 }  // namespace launchgap

@@ -106,18 +106,6 @@ Table fallback_table() {
        {"ratio", "How many times as long the host takes.", &FallbackCost::ratio}});
 }
 
-Table fallback_sentences_table() {
-  return make_table<Sentence>(
-      "fallback_sentences.csv",
-      "GPU and family",
-      TableUse::details,
-      [](const Tabled& from) {
-        return fallback_sentences(from.session, fallback_costs(from.session, from.rows));
-      },
-      {{"device_id", "The GPU's UUID.", &Sentence::device},
-       {"sentence", "What falling back to the host costs.", &Sentence::text}});
-}
-
 Table observer_table() {
   using Row = const ObserverEffect&;
   return make_table<ObserverEffect>(
@@ -151,17 +139,6 @@ Table observer_table() {
           return row.effect ? std::optional(row.effect->interval.high) : std::nullopt;
         },
         kUnitOfMetric}});
-}
-
-Table sentences_table() {
-  return make_table<Sentence>("sentences.csv",
-                              "device",
-                              TableUse::details,
-                              [](const Tabled& from) { return sentences(from.session, from.rows); },
-                              {{"device_id", meaning::kDevice, &Sentence::device},
-                               {"sentence",
-                                "Its launches: median, tail, and what a fresh process changes.",
-                                &Sentence::text}});
 }
 
 }  // namespace launchgap

@@ -350,49 +350,4 @@ std::vector<FlagCheck> flag_checks(const SessionData& session) {
   return checks;
 }
 
-std::vector<Sentence> sentences(const SessionData& session, const std::vector<SummaryRow>& rows) {
-  std::vector<Sentence> all;
-  for (const DeviceFacts& device : session.devices) {
-    const auto row = std::ranges::find_if(rows, [&](const SummaryRow& candidate) {
-      return candidate.key.device == device.uuid && candidate.key.arm == kPlain &&
-             !candidate.key.setup.is_observer() && candidate.key.name.benchmark == "launch/null" &&
-             candidate.metric == "api_ns";
-    });
-    if (row == rows.end() || !row->p50) continue;
-    std::string text = fmt::format("A launch call takes {} (median)", quantity(row->p50, "ns"));
-    if (row->n >= 1000) {
-      text += fmt::format("; one in a thousand takes over {}", quantity(row->p999, "ns"));
-    } else {
-      text += fmt::format("; one in a hundred takes over {}", quantity(row->p99, "ns"));
-    }
-    if (row->run_medians.size() > 1) {
-      const double center = median_of(row->run_medians);
-      double shift = 0;
-      for (const double median : row->run_medians)
-        shift = std::max(shift, std::abs(median - center) / center);
-      text += fmt::format("; a fresh process shifts the median by up to {}", percent_text(shift));
-    }
-    if (row->between_run_cv && row->run_medians.size() >= 5) {
-      // Two means of n runs differ by chance by up to 1.96 sqrt(2 / n) cv, 19 times of 20; to find
-      // a true difference four times of five, it must exceed that by another 0.84 sqrt(2 / n) cv.
-      constexpr double kToTell = 0.02;
-      const double cv = row->between_run_cv->value;
-      const double runs = std::ceil(2 * std::pow((1.96 + 0.84) * cv / kToTell, 2));
-      constexpr double kPractical = 100;
-      text += runs > kPractical
-                  ? fmt::format(
-                        "; to tell a change of 2 % would take more than {:.0f} runs of each "
-                        "version",
-                        kPractical)
-                  : fmt::format("; to tell a change of 2 % takes {:.0f} runs of each version",
-                                std::max(2.0, runs));
-    }
-    if (row->modes.value_or(1) > 1)
-      text +=
-          fmt::format("; its times crowd around {} values, so a mean describes none", *row->modes);
-    all.push_back({device.uuid, text + "."});
-  }
-  return all;
-}
-
 }  // namespace launchgap

@@ -1,5 +1,5 @@
-// What a session's numbers say, beyond a row per metric: sentences that a person can act on,
-// devices that differ from their kind, what tracing costs, and where a launch's time goes.
+// What a session's numbers say, beyond a row per metric: how much of them varies where, devices
+// that differ from their kind, what tracing costs, and where a launch's time goes.
 #pragma once
 
 #include <optional>
@@ -88,12 +88,5 @@ struct FlagCheck {
   bool agrees = false;
 };
 std::vector<FlagCheck> flag_checks(const SessionData& session);
-
-/// One sentence per device on its launches: median, tail, and what a fresh process changes.
-struct Sentence {
-  std::string device;
-  std::string text;
-};
-std::vector<Sentence> sentences(const SessionData& session, const std::vector<SummaryRow>& rows);
 
 }  // namespace launchgap

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/core/finding.h"
 #include "harness/summary/session_data.h"
 
 namespace launchgap {
@@ -34,6 +35,7 @@ struct NightRow {
 struct NightRows {
   std::vector<VerdictRow> verdicts;  // gravest first
   std::vector<NightRow> nights;      // by metric, in order of time
+  std::vector<Finding> findings;     // what follows from the verdicts
 };
 
 }  // namespace launchgap

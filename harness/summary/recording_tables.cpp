@@ -5,7 +5,6 @@
 #include <fmt/ranges.h>
 
 #include "harness/core/plan.h"
-#include "harness/summary/causes.h"
 #include "harness/summary/table_makers.h"
 
 namespace launchgap {
@@ -173,29 +172,6 @@ Table recordings_table() {
        {"remarks", "What else should be known of it.", [](const RecordedRun& run) {
           return fmt::format("{}", fmt::join(run.info.record.remarks, "; "));
         }}});
-}
-
-Table causes_table() {
-  using Row = const Cause&;
-  return make_table<Cause>(
-      "causes.csv",
-      "cause of slow or uneven launches that a recorded job shows",
-      TableUse::details,
-      [](const Tabled& from) { return causes(from.session); },
-      {{"device_id", "The device's UUID; empty: of all ranks together.", &Cause::device},
-       {"replicate", "The process on it; empty: of all ranks together.", &Cause::replicate},
-       {"code", "Which cause, as `docs/recordings.md` lists them.", &Cause::code},
-       {"severity",
-        "act: it costs so much that a change is worth while; know: a number to reckon with.",
-        [](Row row) { return name_of(row.severity); }},
-       {"seen", "What was seen, in one sentence.", &Cause::seen},
-       {"evidence", "The numbers behind it; each part ends with `; `.", &Cause::evidence},
-       {"advice", "What to do.", &Cause::advice},
-       {"lost_ns", "What it costs, where that is known.", &Cause::lost_ns, "ns"},
-       {"lost_share",
-        "The same as a share of the recording's length; of stragglers, of a step.",
-        &Cause::lost_share,
-        kShare}});
 }
 
 }  // namespace launchgap

@@ -10,6 +10,7 @@
 #include "harness/core/errors.h"
 #include "harness/core/input_file.h"
 #include "harness/core/metric.h"
+#include "harness/record/finding_json.h"
 #include "harness/record/reader.h"
 #include "harness/record/records.h"
 #include "harness/summary/replay_files.h"
@@ -53,10 +54,25 @@ SessionRecord read_session_json(const fs::path& folder) {
   try {
     const Json json = parse_json(text);
     check_schema(json);
-    return fields_from_json<SessionRecord>(json);
+    SessionRecord record = fields_from_json<SessionRecord>(json);
+    if (json.contains("doctor")) record.doctor = json.at("doctor");
+    return record;
   } catch (const Error& error) {
     throw Error(fmt::format("{}: {}", path.string(), error.what()));
   }
+}
+
+/// What the doctor found when the session began. One that cannot be read is a problem, not an
+/// error.
+std::vector<Finding> findings_of_doctor(const Json& doctor, std::vector<std::string>& problems) {
+  std::vector<Finding> findings;
+  try {
+    for (const Json& finding : array_field(doctor, "findings"))
+      findings.push_back(finding_from_json(finding));
+  } catch (const Error& error) {
+    problems.push_back(fmt::format("session.json, what the doctor found: {}", error.what()));
+  }
+  return findings;
 }
 
 /// One process: device, arm, setup, replicate and attempt.
@@ -339,6 +355,9 @@ SessionData read_session(const fs::path& folder) {
   session.id = record.session_id.value_or(folder.filename().string());
   session.state = record.state;
   session.host = std::move(record.host);
+  session.tracing = std::move(record.tracing);
+  session.notes = std::move(record.notes);
+  if (record.doctor) session.doctor = findings_of_doctor(*record.doctor, session.problems);
   session.devices = std::move(record.devices);
   std::map<RunKey, fs::path> read;
   const std::vector<fs::path> files = record_files(folder / "records", session.problems);

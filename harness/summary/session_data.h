@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "harness/core/case_name.h"
+#include "harness/core/finding.h"
 #include "harness/core/process_config.h"
 #include "harness/record/job_record.h"
 #include "harness/record/reader.h"
@@ -140,7 +141,10 @@ struct SessionData {
   std::filesystem::path folder;
   HostFacts host;
   std::string id;
-  std::string state;  // running, complete or stopped; empty where it is not told
+  std::string state;            // running, complete or stopped; empty where it is not told
+  StateAndReason tracing;       // found out when it was planned
+  std::vector<Note> notes;      // what could not be looked at
+  std::vector<Finding> doctor;  // what the doctor found before
   std::vector<DeviceFacts> devices;
   std::vector<RunInfo> runs;
   std::map<CaseKey, CaseData> cases;

@@ -16,14 +16,18 @@ Table quantiles_table();
 Table sequence_table();
 Table telemetry_table();
 
+// all_findings.cpp: what is found, from every source
+Table findings_table();
+
+// device_answers.cpp: the first screen
+Table answers_table();
+
 // finding_tables.cpp: what the statistics say
 Table headlines_table();
 Table variation_table();
 Table outlier_devices_table();
 Table fallback_table();
-Table fallback_sentences_table();
 Table observer_table();
-Table sentences_table();
 
 // trace_tables.cpp: what traced runs recorded
 Table parts_table();
@@ -38,7 +42,6 @@ Table timelines_table();
 
 // recording_tables.cpp: where imported runs come from, and what they show
 Table recordings_table();
-Table causes_table();
 
 // night_tables.cpp: what a check against a history found
 Table verdicts_table();
@@ -48,8 +51,7 @@ Table replay_answers_table();
 Table replay_moments_table();
 Table replay_epochs_table();
 
-// advice_tables.cpp: launches, and what others published of them
-Table advice_table();
+// advice_tables.cpp: what others published of launches
 Table published_table();
 Table fit_table();
 

@@ -1,7 +1,7 @@
 """The generation gap: devices of several sessions beside each other.
 
 Cases meet by what they are, never by position: arm, setup, case and metric must be equal, where a
-device's own launch path counts as one and the same (findings.own_path). A simulated device is
+device's own launch path counts as one and the same (details.own_path). A simulated device is
 never put in relation to a real one.
 """
 
@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from . import generations as gen
-from .findings import own_path
+from .details import own_path
 from .session import TRACE_LEVEL, Device, Row, Session
 from .text import clean, count, join_and, quantity, significant
 

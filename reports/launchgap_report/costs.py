@@ -1,4 +1,4 @@
-"""What makes a launch cost: the advice, a question with its figures per benchmark."""
+"""What makes a launch cost: a question with its figures per benchmark."""
 
 from __future__ import annotations
 
@@ -10,30 +10,7 @@ from .plots import Drawing, Drawn, Key
 from .registry import COMMON, LEAST, MOST, Benchmark, Figure, Line
 from .session import Device, Row
 from .sweeps import Scale, Track, sweep
-from .text import join_and, percent, quantity, significant, with_units
-
-SEVERITIES = ("act", "know", "open", "fine")
-
-
-@dataclass
-class AdviceLine:
-    """One line of the table of what to do."""
-
-    severity: str
-    text: str
-    axis: str
-    evidence: list[str]
-    cases: str
-
-
-@dataclass
-class Advice:
-    """What one device's numbers say: lines to act on or to know, open questions, and what is fine."""
-
-    device: str
-    to_do: list[AdviceLine]
-    open: list[AdviceLine]
-    fine: list[AdviceLine]
+from .text import join_and, percent, quantity, significant
 
 
 @dataclass
@@ -49,7 +26,6 @@ class Answer:
 class Costs:
     """The section."""
 
-    advice: list[Advice]
     keys: list[Key]
     answers: list[Answer]
     absent: list[str]  # subjects of which nothing was measured, with the reasons
@@ -106,7 +82,6 @@ class _Found:
 
 
 def section(drawing: Drawing) -> Costs | None:
-    advice = [a for device in drawing.devices if (a := _advice(drawing, device))]
     beside = published.section(drawing)
     found = _rows(drawing)
     answers, absent = [], []
@@ -121,38 +96,14 @@ def section(drawing: Drawing) -> Costs | None:
             answers.append(Answer(subject.question, drawn, reasons))
         elif reasons:
             absent += [f"{subject.name}: {reason}" for reason in reasons]
-    if not (advice or answers or beside):
+    if not (answers or beside):
         return None
     keys = [Key(figures.series_key(i, drawing.id()), drawing.label(drawing.devices[i])) for i in sorted(shown)]
     return Costs(
-        advice,
         keys if len(keys) > 1 else [],
         answers,
         absent,
         beside,
-    )
-
-
-def _advice(drawing: Drawing, device: Device) -> Advice | None:
-    lines = [
-        AdviceLine(
-            record["severity"],
-            with_units(record["advice"]),
-            record["axis"],
-            [with_units(part) for part in record["evidence"].split("; ") if part],
-            record["cases"],
-        )
-        for record in device.session.details.of("advice", device.id)
-        if record["severity"] in SEVERITIES
-    ]
-    if not lines:
-        return None
-    lines.sort(key=lambda line: SEVERITIES.index(line.severity))
-    return Advice(
-        drawing.label(device),
-        [line for line in lines if line.severity in ("act", "know")],
-        [line for line in lines if line.severity == "open"],
-        [line for line in lines if line.severity == "fine"],
     )
 
 

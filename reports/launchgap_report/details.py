@@ -70,6 +70,16 @@ def is_idle_null(case: str) -> bool:
     return benchmark == "launch/null" and params.get("mode") == "idle"
 
 
+def own_path(params: dict[str, str]) -> dict[str, str]:
+    """Names a device's own launch path alike on every backend, so that cases can meet.
+
+    A host device calls it `queue`, a CUDA device `driver`.
+    """
+    if params.get("api") in ("queue", "driver"):
+        return {**params, "api": "own"}
+    return params
+
+
 def own_first(case: str) -> tuple[bool, str]:
     """Sorts a device's own launch path before others."""
     return (split_case(case)[1].get("api", "") not in ("", "driver", "queue"), case)

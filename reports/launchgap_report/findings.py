@@ -1,145 +1,138 @@
-"""What the reader must know before any number: what is missing, and why.
-
-Equal reasons are one finding, so that a library missing on eight devices is read once.
-"""
+"""What was found, from every source: draws findings.csv, which has the order, the severities and the sentences."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
-from . import traces
-from .session import Device, Row, Session
-from .text import count
+from markupsafe import Markup, escape
 
-_RANK = {
-    "unusable": 0,
-    "failed": 1,
-    "invalid": 2,
-    "incomplete": 3,
-    "stopped": 4,
-    "error": 5,
-    "warning": 6,
-    "skipped": 7,
-    "unsupported": 8,
-    "info": 9,
+from .session import Session
+from .tables import Record
+from .text import count, percent, with_units
+
+OPEN = 5
+"""Findings that stand open, the rest is folded"""
+
+TONES = {"prevents": "bad", "distorts": "warning", "act": "warning", "note": "know", "open": "know", "fine": "know"}
+"""How a box looks, by severity; in the order of gravity"""
+
+_FOLDED = {
+    "prevents": ("more that keeps work from the GPU", "more that keep work from the GPU"),
+    "distorts": ("more that distorts results", "more that distort results"),
+    "act": ("more to act on", "more to act on"),
+    "note": ("note", "notes"),
+    "open": ("question that these runs do not answer", "questions that these runs do not answer"),
+    "fine": ("that needs no action", "that need no action"),
 }
+
+
+_GROUPED = ("advice", "cause", "fallback")
+"""Sources of which a code is one thing to do; elsewhere a code has many reasons"""
 
 
 @dataclass
 class Finding:
-    """One reason, and everything that it applies to."""
+    """A sentence with what stands behind it."""
 
-    kind: str
-    reason: str
-    what: str
-    details: list[str] = field(default_factory=list)
-    lacking_on_host: bool = False  # unsupported, and on no GPU: of little interest, and often many
-
-    @property
-    def rank(self) -> int:
-        return _RANK.get(self.kind, 10)
-
-
-def own_path(params: dict[str, str]) -> dict[str, str]:
-    """Names a device's own launch path alike on every backend, so that cases can meet.
-
-    A host device calls it `queue`, a CUDA device `driver`.
-    """
-    if params.get("api") in ("queue", "driver"):
-        return {**params, "api": "own"}
-    return params
+    severity: str
+    tone: str
+    code: str
+    source: str
+    subjects: list[str]
+    sentence: Markup
+    remedy: Markup
+    evidence: list[str]
+    effects: list[str]
+    unknown: str
+    share: str
+    cases: str
+    others: list[str] = field(default_factory=list)
+    """What else was found by the same code, a sentence each."""
 
 
-def collect(sessions: list[Session]) -> list[Finding]:
-    """All findings, the gravest first."""
-    findings: list[Finding] = []
+@dataclass
+class Folded:
+    heading: str
+    findings: list[Finding]
+
+
+@dataclass
+class Section:
+    top: list[Finding]
+    folded: list[Folded]
+    advised: bool
+    """Whether there is advice, whose rule for a difference is said."""
+    clean: str
+    """What the check before measuring came to, where it found nothing."""
+
+
+def section(sessions: list[Session]) -> Section:
+    groups = _grouped(sessions)
+    top = [f for f in groups if f.severity in ("prevents", "distorts", "act")][:OPEN]
+    shown = {id(f) for f in top}
+    rest = [f for f in groups if id(f) not in shown]
+    folded = []
+    for severity, words in _FOLDED.items():
+        of_severity = [f for f in rest if f.severity == severity]
+        if of_severity:
+            folded.append(Folded(count(len(of_severity), *words), of_severity))
+    examined = any(isinstance(s.info.get("doctor"), dict) for s in sessions)
+    troubled = any(f.source == "doctor" and f.severity in ("prevents", "distorts") for f in groups)
+    clean = "The check before measuring found no problem." if examined and not troubled else ""
+    return Section(top, folded, any(f.source == "advice" for f in groups), clean)
+
+
+def _grouped(sessions: list[Session]) -> list[Finding]:
+    """The same sentence about several subjects once; of one thing to do the gravest, with the others below it."""
+    several = len(sessions) > 1
+    same: dict[tuple[str, ...], Finding] = {}
     for session in sessions:
-        findings += _of_state(session, len(sessions) > 1)
-    findings += _of_devices([d for s in sessions for d in s.devices])
-    findings += _of_runs(sessions)
-    findings += _of_cases([r for s in sessions for r in s.rows if not _in_a_box(r)])
-    for session in sessions:
-        for note in session.items("notes"):
-            if text := str(note.get("text") or ""):
-                findings.append(Finding(_severity(note), text, ""))
-    return sorted(findings, key=lambda f: f.rank)
+        for record in session.details.tables.get("findings", []):
+            found = _finding(record)
+            subject = f"{record['subject']}, {session.id}" if several and record["subject"] else record["subject"]
+            key = (found.source, found.code, found.severity, str(found.sentence))
+            known = same.setdefault(key, found)
+            if subject and subject not in known.subjects:
+                known.subjects.append(subject)
+            known.evidence += [line for line in found.evidence if line not in known.evidence]
+    groups: dict[tuple[str, ...], Finding] = {}
+    for finding in same.values():
+        urgent = finding.severity in ("prevents", "distorts", "act")
+        key = (finding.source, finding.code, "" if urgent else finding.severity)
+        if finding.source not in _GROUPED:
+            key = (*key, str(finding.sentence))
+        first = groups.setdefault(key, finding)
+        if first is not finding:
+            where = f"{', '.join(finding.subjects)}: " if finding.subjects != first.subjects else ""
+            first.others.append(f"{where}{finding.sentence}")
+    order = list(TONES)
+    return sorted(groups.values(), key=lambda f: order.index(f.severity)) if several else list(groups.values())
 
 
-def _in_a_box(row: Row) -> bool:
-    """Whether a box says already why this traced case has no result."""
-    if row.status == "ok" or row.arm != "traced":
-        return False
-    state = traces.state_in(row.record["reason"])
-    return any(r["state"] == state for r in row.device.session.details.tables.get("traces", []))
+def _finding(record: Record) -> Finding:
+    severity = record["severity"] if record["severity"] in TONES else "note"
+    share = record.get("share")
+    return Finding(
+        severity,
+        TONES[severity],
+        record["code"],
+        record["source"],
+        [],
+        with_commands(record["sentence"]),
+        with_commands(record["remedy"]),
+        _lines(record["evidence"]),
+        _lines(record["effects"]),
+        with_units(record["unknown"]),
+        "" if share is None else percent(share),
+        record["cases"],
+    )
 
 
-def _severity(note: dict) -> str:
-    severity = note.get("severity")
-    return severity if severity in ("error", "warning") else "info"
+def _lines(text: str) -> list[str]:
+    return [with_units(part) for part in text.split("; ") if part]
 
 
-def _of_state(session: Session, named: bool) -> list[Finding]:
-    prefix = f"Session {session.id}: " if named else ""
-    texts = {
-        "stopped": "it was stopped early. What had been measured is shown.",
-        "running": "it had not ended when this page was made: it still ran, or was killed. What had been measured is shown.",
-    }
-    text = texts.get(session.string("state"))
-    if text is None:
-        return []
-    return [Finding("incomplete", prefix + text if prefix else text[0].upper() + text[1:], "the session")]
-
-
-def _of_devices(devices: list[Device]) -> list[Finding]:
-    groups: dict[str, list[Device]] = {}
-    for device in devices:
-        if not device.usable:
-            groups.setdefault(device.record["reason"] or "no reason recorded", []).append(device)
-    return [
-        Finding("unusable", reason, count(len(group), "device"), [d.label for d in group])
-        for reason, group in groups.items()
-    ]
-
-
-def _of_runs(sessions: list[Session]) -> list[Finding]:
-    groups: dict[tuple[str, str], list[str]] = {}
-    for session in sessions:
-        labels = {d.id: d.label for d in session.devices}
-        boxed = traces.covered(session)
-        for run in session.runs:
-            replicate = run.get("replicate")
-            key = (run["device_id"], run["setup"], None if replicate is None else int(replicate))
-            if run["arm"] == "traced" and key in boxed and run["reason"] == "a case failed":
-                continue
-            if run["status"] in ("failed", "stopped", "incomplete"):
-                where = labels.get(run["device_id"]) or run["device_name"] or run["device_id"]
-                named = "" if replicate is None else f", r{replicate:.0f}"
-                reason = run["reason"] or "no reason recorded"
-                groups.setdefault((run["status"], reason), []).append(f"{where}{named}, {run['setup']}, {run['arm']}")
-    return [Finding(status, reason, count(len(details), "run"), details) for (status, reason), details in groups.items()]
-
-
-def _of_cases(rows: list[Row]) -> list[Finding]:
-    groups: dict[tuple[str, str], dict[tuple[str, str], list[Row]]] = {}
-    for row in rows:
-        if row.status != "ok":
-            reason = row.record["reason"] or "no reason recorded"
-            cases = groups.setdefault((row.status, reason), {})
-            cases.setdefault((row.case, row.setup), []).append(row)
-    findings = []
-    for (status, reason), cases in groups.items():
-        devices = {id(r.device): r.device.label for group in cases.values() for r in group}
-        # Where one device is meant it stands in the heading, not behind each case.
-        single = len(devices) == 1
-        details = []
-        for (case, setup), group in cases.items():
-            labels = list(dict.fromkeys(r.device.label for r in group))
-            family = case.partition("/")[0]
-            shown = case if setup in ("", family) else f"{case} [{setup}]"
-            details.append(shown if single else f"{shown}: {', '.join(labels)}")
-        where = next(iter(devices.values())) if single else count(len(devices), "device")
-        what = f"{count(len(cases), 'case')} on {where}"
-        on_host = all(r.device.is_host for group in cases.values() for r in group)
-        lacking = status == "unsupported" and on_host
-        findings.append(Finding(status, reason, what, details, lacking))
-    return findings
+def with_commands(text: str) -> Markup:
+    """What stands between backticks as code."""
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(with_units(text)))))

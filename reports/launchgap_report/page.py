@@ -21,7 +21,7 @@ from . import (
     beside,
     blocking,
     costs,
-    doctor,
+    fallback,
     findings,
     glossary,
     headlines,
@@ -35,7 +35,6 @@ from . import (
     replays,
     sequence,
     timelines,
-    traces,
 )
 from . import compare as cmp
 from . import generations as gen
@@ -127,9 +126,8 @@ def render(sessions: list[Session], table: list[gen.Generation]) -> str:
         beside=beside.section(drawing),
         recorded=recorded.section(drawing),
         replays=replays.section(drawing, sessions),
-        boxes=traces.boxes(sessions),
-        findings=findings.collect(sessions),
-        doctor=doctor.section(drawing, sessions),
+        found=findings.section(sessions),
+        fallback=fallback.costs(drawing),
         cards=[device_card(d, table) for d in devices],
         hosts=[host_facts(s) for s in sessions],
         initialisation=[i for s in sessions for i in initialisation(s)],

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from . import figures, strips
 from .compare import Comparison, Line, case_text
-from .findings import own_path
+from .details import own_path
 from .registry import Registry
 from .session import TRACE_LEVEL, Curve, Device, Row
 from .svg import SERIES

@@ -97,7 +97,7 @@ MATTERS = {
 def advice_on(session, axis, folder):
     done = launchgap("export", session, "-o", folder)
     assert done.returncode == 0, done.stderr
-    return [row for row in table(folder / "advice.csv") if row["axis"] == axis]
+    return [row for row in table(folder / "findings.csv") if row["code"] == axis.replace("/", "-")]
 
 
 @pytest.mark.compares_times
@@ -112,7 +112,7 @@ def test_the_advice_names_what_matters_on_this_node(name, run, make_node, tmp_pa
     axis = filter_.split("/")[0] + "/" + filter_.split("/")[1]
     lines = advice_on(session, axis, tmp_path / "tables")
     claims = [row for row in lines if row["severity"] != "fine"]
-    assert any(re.search(sentence, row["advice"]) for row in claims), [(row["severity"], row["advice"]) for row in lines]
+    assert any(re.search(sentence, row["sentence"]) for row in claims), [(row["severity"], row["sentence"]) for row in lines]
     assert all(row["evidence"] and row["cases"] for row in claims), "every line has its evidence"
 
 
@@ -123,9 +123,9 @@ def test_no_advice_to_act_where_nothing_matters(run, make_node, tmp_path):
     done, session = run("--devices", "gpu", "--runs", 4, "--filter", filter_, *UNTRACED, node=make_node(**QUIET))
     assert done.returncode == 0, done.stderr
     done = launchgap("export", session, "-o", tmp_path / "tables")
-    lines = table(tmp_path / "tables" / "advice.csv")
-    assert {row["axis"] for row in lines} >= {"launch/api", "launch/args", "launch/grid", "launch/cooperative"}
-    assert [row["advice"] for row in lines if row["severity"] == "act"] == []
+    lines = [row for row in table(tmp_path / "tables" / "findings.csv") if row["source"] == "advice"]
+    assert {row["code"] for row in lines} >= {"launch-api", "launch-args", "launch-grid", "launch-cooperative"}
+    assert [row["sentence"] for row in lines if row["severity"] == "act"] == []
 
 
 @pytest.mark.compares_times

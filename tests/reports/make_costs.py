@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from make_session import Builder, Spec
+from make_session import Builder, Spec, finding
 
 NO_RUNTIME = "the runtime plugin was not built: no nvcc"
 METHODS = {"stream": 2500.0, "graph": 1300.0, "cooperative": 1250.0, "persistent": 1100.0}
@@ -20,7 +20,7 @@ ADVICE = [
     ),
     (
         "launch/queue",
-        "know",
+        "note",
         "Keep fewer than 1022 launches in flight where a call must not wait: that many are taken "
         "ahead of the device, and the next waits until there is room, here 51.0 µs behind a kernel "
         "of 20 ms.",
@@ -37,7 +37,7 @@ ADVICE = [
 
 
 def add_costs(builder: Builder) -> Builder:
-    builder.tables.update({name: [] for name in ("advice.csv", "published.csv", "fit.csv")})
+    builder.tables.update({name: [] for name in ("published.csv", "fit.csv")})
     for index, spec in enumerate(builder.specs):
         if spec.usable and not spec.fault:
             _Cases(builder, index, spec).add()
@@ -181,8 +181,8 @@ class _Cases:
         }
         tables = self.builder.tables
         for axis, severity, text, evidence in ADVICE:
-            line = {"axis": axis, "severity": severity, "advice": text, "evidence": evidence}
-            tables["advice.csv"].append({**key, **line, "cases": f"{axis}/a:b {axis}/a:c"})
+            line = {"source": "advice", "evidence": evidence, "subject": self.spec.name, "cases": f"{axis}/a:b {axis}/a:c"}
+            tables["findings.csv"].append(finding(severity, axis.replace("/", "-"), text, **key, **line))
         if not self.gpu:
             return
         kernels_case, kernels_source = (

@@ -36,15 +36,21 @@ def columns() -> dict[str, list[str]]:
 
 
 # What every session has, and what those of older versions lack.
-SESSION_TABLES = ("devices.csv", "runs.csv", "summary.csv", "quantiles.csv")
+SESSION_TABLES = ("devices.csv", "runs.csv", "summary.csv", "quantiles.csv", "findings.csv", "answers.csv")
 DETAIL_TABLES = (
     "headlines.csv sequence.csv telemetry.csv variation.csv odd_devices.csv observer.csv parts.csv flag_check.csv "
-    "kernels.csv traces.csv slow_samples.csv timelines.csv recordings.csv causes.csv "
-    "sentences.csv advice.csv published.csv fit.csv verdicts.csv nights.csv"
+    "kernels.csv traces.csv slow_samples.csv timelines.csv recordings.csv "
+    "published.csv fit.csv verdicts.csv nights.csv"
 ).split()
 PROBABILITIES = sorted(
     {round(i / 50, 4) for i in range(51)} | {0.005, 0.01, 0.05, 0.25, 0.75, 0.95, 0.99, 0.995, 0.999, 0.9995, 0.9999}
 )
+
+
+def finding(severity: str, code: str, sentence: str, **others: Any) -> dict[str, Any]:
+    """A row of findings.csv."""
+    row = {"source": "session", "severity": severity, "code": code, "sentence": sentence, "remedy": "Mend it."}
+    return {"session_id": "s", **row, **others}
 
 
 @dataclass
@@ -127,7 +133,8 @@ class Builder:
     def write(self, folder: Path) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "session.json").write_text(json.dumps(self.info, indent=1), encoding="utf-8")
-        tables = {**self.tables, "headlines.csv": self.tables.get("headlines.csv") or self._headlines()}
+        made = {"headlines.csv": self._headlines, "answers.csv": self._answers, "findings.csv": self._findings}
+        tables = {**self.tables, **{name: self.tables.get(name) or make() for name, make in made.items()}}
         for name in (*SESSION_TABLES, *DETAIL_TABLES):
             if name in DETAIL_TABLES and name not in tables:
                 continue
@@ -160,6 +167,51 @@ class Builder:
                     )
         return rows
 
+    def _answers(self) -> list[dict[str, Any]]:
+        """A line for each device, by its empty launch on an idle stream."""
+        rows = []
+        for index, spec in enumerate(self.specs):
+            device = {"session_id": self.session_id, "device_id": self._id(index, spec)}
+            calls = [
+                row
+                for row in self.tables["summary.csv"]
+                if row["device_id"] == device["device_id"] and row.get("metric") == "api_ns" and row["arm"] == "plain"
+            ]
+            if not spec.usable:
+                rows.append({**device, "verdict": "not usable", "tone": "bad", "note": spec.reason})
+            elif not calls:
+                own = [row for row in self.tables["summary.csv"] if row["device_id"] == device["device_id"]]
+                why = next((row["reason"] for row in own if row["status"] != "ok"), "Nothing was measured.")
+                rows.append({**device, "verdict": "not measured", "tone": "bad", "note": why})
+            else:
+                between = calls[0].get("between_run_cv") or ""
+                unstable = between and float(between) > 0.1
+                verdict, tone = ("unstable", "warning") if unstable else ("steady", "ok")
+                sentence = f"A launch call takes {spec.call:.0f} ns (p50)."
+                rows.append(
+                    {**device, "verdict": verdict, "tone": tone, "sentence": sentence, "runs": calls[0]["runs"]}
+                    | {"within_run_cv": calls[0]["within_run_cv"], "between_run_cv": between}
+                )
+        return rows
+
+    def _findings(self) -> list[dict[str, Any]]:
+        """What could not be used or has no result, each reason once, the gravest first."""
+        groups: dict[tuple[str, str, str], list[str]] = {}
+        for row in self.tables["devices.csv"]:
+            if row["usable"] == "false":
+                key = ("prevents", "device-unusable", row.get("reason") or "no reason")
+                groups.setdefault(key, []).append(row["device_name"])
+        for row in self.tables["summary.csv"]:
+            if row["status"] != "ok":
+                grave = row["status"] in ("failed", "invalid")
+                key = ("distorts" if grave else "note", f"case-{row['status']}", row.get("reason") or "no reason")
+                groups.setdefault(key, []).append(f"{row['benchmark']}/{row['params']}: {row['device_name']}")
+        order = ("prevents", "distorts", "note")
+        return [
+            finding(severity, code, reason, session_id=self.session_id, evidence="; ".join(dict.fromkeys(where)))
+            for (severity, code, reason), where in sorted(groups.items(), key=lambda group: order.index(group[0][0]))
+        ]
+
     def with_details(self, blocks: int = 5) -> Builder:
         """Adds the tables of a session with a traced arm, telemetry and statistics by level."""
         self.tables.update({name: [] for name in DETAIL_TABLES})
@@ -189,7 +241,6 @@ class Builder:
         api = "driver" if gpu else "queue"
         idle, burst = (f"launch/null/api:{api}/mode:{mode}" for mode in ("idle", "burst"))
         add = {name: self.tables[name].append for name in DETAIL_TABLES}
-        add["sentences.csv"]({**device, "sentence": f"A launch call takes {spec.call:.0f} ns (median)."})
         add["flag_check.csv"](
             {**device, "samples": 6000, "before_kernel": 0, "excess_p50_ns": 985} | {"limit_ns": 1308.5, "agrees": "true"}
         )
@@ -771,9 +822,21 @@ def hostile() -> Builder:
     hostile_night = dict.fromkeys(("night", "begin_utc", "verdict", "changed", "invalid"), bad)
     builder.tables["verdicts.csv"] = [found | {"reason": bad, "changed": bad, "steadiness": bad, "steadiness_reason": bad}]
     builder.tables["nights.csv"] = [night | hostile_night for night in nights]
+    builder.tables["answers.csv"] = [
+        row | dict.fromkeys(("verdict", "note", "sentence", "kind"), bad) for row in builder._answers()
+    ]
+    builder.tables["findings.csv"] = [
+        finding(
+            severity,
+            bad,
+            bad,
+            **dict.fromkeys(("source", "subject", "evidence", "remedy", "unknown", "effects", "cases"), bad),
+        )
+        for severity in ("prevents", "act", "note", bad)
+    ]
     for name in DETAIL_TABLES:
         for row in builder.tables[name]:
-            keys = {"sentence", "kernel", "grid", "block", "level", "row", "name", "telemetry", "events"} & row.keys()
+            keys = {"kernel", "grid", "block", "level", "row", "name", "telemetry", "events"} & row.keys()
             if name == "slow_samples.csv":
                 keys -= {"block"}  # a number there
             row.update(dict.fromkeys(keys, bad))

@@ -1,4 +1,4 @@
-"""What makes a launch cost: the advice, a figure per question, and what others have published."""
+"""What makes a launch cost: a figure per question, and what others have published."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from report_paths import pairs
 
 Page = Callable[[str], str]
 SUBJECTS = {b["key"]: b["question"] for b in make_session.described()["benchmarks"] if b["figures"]}
-TABLES = ("advice.csv", "published.csv", "fit.csv")
+TABLES = ("published.csv", "fit.csv")
 
 
 def section(page: Page, kind: str = "costs") -> Node:
@@ -40,37 +40,6 @@ def figures(node: Node) -> dict[str, Node]:
 
 def words(figure: Node) -> str:
     return str(figure.all("svg")[0].attributes["aria-label"]).replace("\xa0", " ")
-
-
-def chips(table: Node) -> list[str]:
-    return [c.text for c in table.all("span") if "chip" in str(c.attributes.get("class"))]
-
-
-def test_advice_has_its_evidence_and_what_is_fine_is_folded(page: Page) -> None:
-    root = section(page)
-    tables = root.all("table", class_="to-do")
-    assert [chips(t) for t in tables] == [["act", "know"], ["fine"]] * 3
-    for _, _, advice, evidence in make_costs.ADVICE:
-        assert advice in text_of(root)
-        for part in evidence.split("; "):
-            assert part in text_of(root)
-    fine = [d for d in root.all("details") if text_of(d.all("summary")[0]) == "What need not be minded: 1 line"]
-    assert [d.all("table") for d in fine] == [[t] for t in tables[1::2]]
-
-
-def test_devices_are_folded_but_the_first_and_one_alone_is_not(page: Page, tmp_path: Path) -> None:
-    devices = ["NVIDIA H200 (0)", "NVIDIA A100-SXM4-80GB (1)", "host"]
-    folded = [
-        d
-        for d in section(page).all("details")
-        if text_of(d.all("summary")[0]).endswith("2 lines, 0 left open, and 1 that need not be minded")
-    ]
-    assert [text_of(d.all("summary")[0]).split(":")[0] for d in folded] == devices
-    assert ["open" in d.attributes for d in folded] == [True, False, False]
-    alone = make_session.Builder("s", [make_session.HOST], 2, families=("launch",)).build()
-    (root,) = draw(make_costs.add_costs(alone), tmp_path).all("section", id="costs")
-    assert root.all("table", class_="to-do")
-    assert "that need not be minded" not in text_of(root)
 
 
 @pytest.mark.parametrize("subject", SUBJECTS)
@@ -193,7 +162,7 @@ def test_one_run_has_the_spread_of_its_samples(tmp_path: Path) -> None:
 def test_hostile_words_and_numbers_do_no_harm(tmp_path: Path) -> None:
     builder = make_session.costs()
     bad = make_session.HOSTILE.replace("\x00", "")
-    for name in ("advice.csv", "published.csv", "fit.csv"):
+    for name in ("published.csv", "fit.csv"):
         for row in builder.tables[name]:
             keys = {"axis", "advice", "evidence", "cases", "published_gpu", "host", "source"}
             row.update(dict.fromkeys(keys & row.keys(), bad))

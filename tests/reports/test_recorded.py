@@ -64,7 +64,7 @@ def test_the_page_is_of_a_recorded_job(page: Page) -> None:
     assert "recorded by PyTorch's profiler and Nsight Systems 2022.4.2 · imported 2026-11-20T09:30:00Z" in byline
     assert "profile" not in byline.replace("profiler", "")
     nav = [a.text for a in root.all("nav")[0].all("a")]
-    assert nav[0] == "The recorded job" and "What was recorded" in nav and "Generation gap" not in nav
+    assert nav[:2] == ["Findings", "The recorded job"] and "What was recorded" in nav and "Generation gap" not in nav
 
 
 def test_nothing_that_was_recorded_is_said_to_be_measured(page: Page) -> None:
@@ -175,7 +175,7 @@ def test_of_a_process_whose_clocks_disagree_no_stream_is_believed(draw: Draw) ->
 def test_there_is_neither_a_box_about_tracing_nor_a_ratio(page: Page) -> None:
     root = read(page("recorded"))
     assert not root.all("section", id="gap")
-    assert text_of(section(root, "findings")) == "Findings Nothing failed, was skipped or is unsupported."
+    assert text_of(section(root, "findings")) == "Findings Nothing was found that has to be acted on."
     assert "faster" not in root.all("main")[0].text
 
 

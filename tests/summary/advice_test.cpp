@@ -1,5 +1,6 @@
 #include "harness/summary/advice.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <ostream>
@@ -11,8 +12,8 @@
 
 namespace launchgap {
 
-void PrintTo(const Advice& line, std::ostream* out) {
-  *out << line.axis << " " << name_of(line.severity) << ": " << line.advice;
+void PrintTo(const Finding& finding, std::ostream* out) {
+  *out << finding.code << " " << name_of(finding.severity) << ": " << finding.sentence;
 }
 
 namespace {
@@ -77,14 +78,20 @@ SessionData one_gpu() {
   return session;
 }
 
-std::vector<Advice> advice_on(const std::vector<Made>& made) {
+std::vector<Finding> advice_on(const std::vector<Made>& made) {
   return advice(one_gpu(), rows_of(made));
 }
 
-auto says(AdviceSeverity severity, const std::string& axis, const std::string& text) {
-  return Contains(AllOf(Field(&Advice::axis, axis),
-                        Field(&Advice::severity, severity),
-                        Field(&Advice::advice, HasSubstr(text))));
+/// "launch-graph" of "launch/graph".
+std::string code_of(std::string benchmark) {
+  std::ranges::replace(benchmark, '/', '-');
+  return benchmark;
+}
+
+auto says(Severity severity, const std::string& benchmark, const std::string& text) {
+  return Contains(AllOf(Field(&Finding::code, code_of(benchmark)),
+                        Field(&Finding::severity, severity),
+                        Field(&Finding::sentence, HasSubstr(text))));
 }
 
 std::string args(int bytes) {
@@ -110,7 +117,7 @@ std::string first(const char* loading) {
 struct Expected {
   const char* name;
   std::vector<Made> made;
-  AdviceSeverity severity;
+  Severity severity;
   const char* axis;
   const char* text;
 };
@@ -125,19 +132,19 @@ TEST_P(AdviceTable, TurnsNumbersIntoASentence) {
   const Expected& expected = GetParam();
   const auto lines = advice_on(expected.made);
   EXPECT_THAT(lines, says(expected.severity, expected.axis, expected.text));
-  for (const Advice& line : lines) {
-    EXPECT_TRUE(line.advice.ends_with(".")) << line.advice;
-    EXPECT_TRUE(line.advice[0] < 'a' || line.advice[0] > 'z') << line.advice;
-    EXPECT_FALSE(line.evidence.empty()) << line.advice;
-    EXPECT_THAT(line.cases, HasSubstr(line.axis));
+  for (const Finding& line : lines) {
+    EXPECT_TRUE(line.sentence.ends_with(".")) << line.sentence;
+    EXPECT_TRUE(line.sentence[0] < 'a' || line.sentence[0] > 'z') << line.sentence;
+    EXPECT_FALSE(line.evidence.empty()) << line.sentence;
+    EXPECT_EQ(code_of(line.cases.substr(0, line.code.size())), line.code);
   }
 }
 
 const std::vector<Expected>& table() {
-  constexpr auto act = AdviceSeverity::act;
-  constexpr auto know = AdviceSeverity::know;
-  constexpr auto open = AdviceSeverity::open;
-  constexpr auto fine = AdviceSeverity::fine;
+  constexpr auto act = Severity::act;
+  constexpr auto note = Severity::note;
+  constexpr auto open = Severity::open;
+  constexpr auto fine = Severity::fine;
   static const std::vector<Expected> rows = {
       {"ApiDearer",
        {{"launch/api/api:driver/mode:idle", "api_ns", 2000},
@@ -197,7 +204,7 @@ const std::vector<Expected>& table() {
         {"launch/grid/blocks:132", "roundtrip_ns", 8050},
         {"launch/grid/blocks:4224", "roundtrip_ns", 9600},
         {"launch/grid/blocks:4224", "kernel_ns", 3100, 3, 0.01, "traced"}},
-       know,
+       note,
        "launch/grid",
        "From 4224 blocks on, of the grids measured, an empty kernel's grid adds to its round trip"},
       {"Streams",
@@ -271,7 +278,7 @@ const std::vector<Expected>& table() {
         {graph("make", 64), "capture_ns", 100'000},
         {graph("make", 64), "instantiate_ns", 80'000},
         {graph("make", 64), "upload_ns", 20'000}},
-       know,
+       note,
        "launch/graph",
        "has paid for itself after 4 replays: capture, instantiation and upload take 200 µs, and "
        "each replay saves 64.0 µs."},
@@ -322,7 +329,7 @@ const std::vector<Expected>& table() {
          0.01,
          "plain",
          "launch+wait=block"}},
-       know,
+       note,
        "launch/wait",
        "A thread that blocks while it waits for the stream needs 0.50 times the CPU time of one "
        "that spins, and its round trip is 2.5 times as long: 12.0 µs longer, 4.00 µs of CPU time "
@@ -350,7 +357,7 @@ const std::vector<Expected>& table() {
         {first("lazy"), "module_ns", 10e6},
         {first("lazy"), "first_roundtrip_ns", 1e6},
         {first("lazy"), "second_roundtrip_ns", 1e4}},
-       know,
+       note,
        "launch/first",
        "A fresh process takes 161 ms until its first kernel is done; its first round trip takes "
        "1.00 ms, the second 10.0 µs."},
@@ -358,7 +365,7 @@ const std::vector<Expected>& table() {
        {{first("lazy"), "initialise_ns", 50e6},
         {first("lazy"), "first_roundtrip_ns", 1e6},
         {first("lazy"), "second_roundtrip_ns", 1e4}},
-       know,
+       note,
        "launch/first",
        "A fresh process's first round trip takes 1.00 ms, the second 10.0 µs."},
       {"UncachedJit",
@@ -384,7 +391,7 @@ const std::vector<Expected>& table() {
         {"launch/after_idle/idle_ms:1", "roundtrip_ns", 8050},
         {"launch/after_idle/idle_ms:10", "roundtrip_ns", 16'000},
         {"launch/after_idle/idle_ms:1000", "roundtrip_ns", 32'000}},
-       act,
+       note,
        "launch/after_idle",
        "A launch after 10 ms or more of idleness is slower: its round trip is 2.0 times that "
        "without, 4.0 times after 1000 ms. Where that counts, keep the device busy, with something "
@@ -392,7 +399,7 @@ const std::vector<Expected>& table() {
       {"Queue",
        {{"launch/queue", "queue_depth", 1022, 1, 0},
         {"launch/queue", "full_launch_ns", 20'800, 1, 0}},
-       know,
+       note,
        "launch/queue",
        "Keep fewer than 1022 launches in flight where a call must not wait: that many are taken "
        "ahead of the device, and the next waits until there is room: 20.8 µs behind kernels of 20 "
@@ -400,7 +407,7 @@ const std::vector<Expected>& table() {
       {"Library",
        {{"launch/library/call:kernel", "api_ns", 2000},
         {"launch/library/call:matmul", "api_ns", 6000}},
-       know,
+       note,
        "launch/library",
        "the time in the call of a small matrix product by the library is 3.0 times that of a "
        "launch of one's own."},
@@ -485,9 +492,11 @@ TEST(Advice, ShowsMediansRatioIntervalAndRunsAsEvidence) {
       advice_on({{"launch/cooperative/launch:plain", "roundtrip_ns", 6000},
                  {"launch/cooperative/launch:cooperative", "roundtrip_ns", 9000, 5}});
   ASSERT_THAT(lines, SizeIs(1));
-  EXPECT_EQ(lines[0].evidence,
-            "roundtrip_ns: 9.00 µs (launch:cooperative) against 6.00 µs (launch:plain), 1.50 times "
-            "(95 % 1.49 to 1.52), 5 and 10 runs");
+  ASSERT_THAT(lines[0].evidence, SizeIs(1));
+  EXPECT_EQ(text_of(lines[0].evidence[0]),
+            "roundtrip_ns, 9.00 µs (launch:cooperative) against 6.00 µs (launch:plain), 5 and 10 "
+            "runs: 1.50 times (95 % 1.49 to 1.52)");
+  EXPECT_NEAR(*lines[0].share, 1 - 1 / 1.5, 0.01) << "of the time of a cooperative launch";
   EXPECT_EQ(lines[0].cases,
             "launch/cooperative/launch:cooperative launch/cooperative/launch:plain");
 }
@@ -498,7 +507,7 @@ TEST(Advice, ClaimsNothingFromTwoRuns) {
     std::vector<Made> made = expected.made;
     for (Made& one : made) one.runs = std::min<std::size_t>(one.runs, 2);
     EXPECT_THAT(advice_on(made),
-                Each(Field(&Advice::severity, AnyOf(AdviceSeverity::know, AdviceSeverity::open))))
+                Each(Field(&Finding::severity, AnyOf(Severity::note, Severity::open))))
         << expected.name;
   }
 }
@@ -512,7 +521,7 @@ TEST(Advice, ClaimsNothingWithoutADifference) {
       one.runs = std::max<std::size_t>(one.runs, 3);
       one.spread = 0.01;
     }
-    EXPECT_THAT(advice_on(made), Each(Field(&Advice::severity, Not(AdviceSeverity::act))))
+    EXPECT_THAT(advice_on(made), Each(Field(&Finding::severity, Not(Severity::act))))
         << expected.name;
   }
 }
@@ -521,8 +530,8 @@ TEST(Advice, HasALineWhereNothingCanBeCompared) {
   for (const Expected& expected : table()) {
     const std::vector<Made> alone = {expected.made.front()};
     const auto lines = advice_on(alone);
-    EXPECT_THAT(lines, Contains(Field(&Advice::axis, expected.axis))) << expected.name;
-    EXPECT_THAT(lines, Each(Field(&Advice::severity, Not(AdviceSeverity::act)))) << expected.name;
+    EXPECT_THAT(lines, Contains(Field(&Finding::code, code_of(expected.axis)))) << expected.name;
+    EXPECT_THAT(lines, Each(Field(&Finding::severity, Not(Severity::act)))) << expected.name;
   }
 }
 
@@ -533,7 +542,7 @@ TEST(Advice, ComparesNoUnlikeSums) {
                          {first("jit_cached"), "initialise_ns", 50e6},
                          {first("jit_cached"), "module_ns", 100e6},
                          {first("jit_cached"), "first_roundtrip_ns", 1e6}}),
-              Each(Field(&Advice::advice, HasSubstr("Nothing to compare"))));
+              Each(Field(&Finding::sentence, HasSubstr("Nothing to compare"))));
 }
 
 TEST(Advice, IgnoresWhatIsNotMeasuredPlainAndOk) {
@@ -557,7 +566,7 @@ TEST(Advice, IgnoresWhatIsNotMeasuredPlainAndOk) {
             Status::failed},
            {"launch/cooperative/launch:cooperative", "roundtrip_ns", 9000, 0}}) {
     EXPECT_THAT(advice_on({plain, other}),
-                Each(Field(&Advice::advice, HasSubstr("Nothing to compare"))));
+                Each(Field(&Finding::sentence, HasSubstr("Nothing to compare"))));
   }
 }
 
@@ -574,15 +583,14 @@ TEST(Advice, OnSteadinessComparesIntervals) {
     return advice(one_gpu(), rows);
   };
   EXPECT_THAT(lines_of({0.02, {0.014, 0.03}}, {0.004, {0.003, 0.007}}),
-              says(AdviceSeverity::know,
+              says(Severity::note,
                    "launch/chain",
                    "A graph's replay is steadier between runs: its time per operation varies by "
                    "0.4 % (95 % 0.3 to 0.7), that of launches one by one by 2 % (95 % 1.4 to 3)."));
-  EXPECT_THAT(
-      lines_of({0.004, {0.003, 0.007}}, {0.02, {0.014, 0.03}}),
-      says(AdviceSeverity::know, "launch/chain", "A graph's replay is less steady between runs"));
+  EXPECT_THAT(lines_of({0.004, {0.003, 0.007}}, {0.02, {0.014, 0.03}}),
+              says(Severity::note, "launch/chain", "A graph's replay is less steady between runs"));
   EXPECT_THAT(lines_of({0.02, {0.005, 0.03}}, {0.004, {0.003, 0.007}}),
-              says(AdviceSeverity::open,
+              says(Severity::open,
                    "launch/chain",
                    "These runs do not tell whether a graph's replay is steadier between runs"));
 }

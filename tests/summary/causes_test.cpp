@@ -74,7 +74,7 @@ class Causes : public WrittenSession {
   std::vector<std::string> codes() {
     found = causes(read());
     std::vector<std::string> names;
-    for (const Cause& cause : found) names.emplace_back(cause.code);
+    for (const Finding& cause : found) names.emplace_back(cause.code);
     return names;
   }
   std::vector<std::string> codes(const RecordedRun& run) {
@@ -82,7 +82,7 @@ class Causes : public WrittenSession {
     return codes();
   }
 
-  std::vector<Cause> found;
+  std::vector<Finding> found;
 
  private:
   static void of_case(RecordWriter& writer,
@@ -123,12 +123,12 @@ TEST_F(Causes, StallsAreToldFromAShareOfTheRecordingOn) {
                     {"wait", "cudaEventSynchronize", 3, 1000, 1000, 900},
                     {"allocate", "cudaMalloc", 90, 40'000'000, 49'000'000, 2'000'000}};
   ASSERT_THAT(codes(run), ElementsAre("wait-stalls")) << "allocating costs 4.9 %";
-  EXPECT_EQ(found[0].severity, AdviceSeverity::act);
-  EXPECT_THAT(found[0].seen, HasSubstr("up to 60.0 ms less, 6 % of the recording"));
-  EXPECT_THAT(found[0].evidence,
+  EXPECT_EQ(found[0].severity, Severity::act);
+  EXPECT_THAT(found[0].sentence, HasSubstr("up to 60.0 ms less, 6 % of the recording"));
+  EXPECT_THAT(text_of(found[0].evidence.at(0)),
               HasSubstr("cudaStreamSynchronize: work came late 250 times, 60.0 ms in all, at most "
                         "3.00 ms; cudaEventSynchronize: work came late 3 times"));
-  EXPECT_NEAR(*found[0].lost_share, 0.06, 1e-4);
+  EXPECT_NEAR(*found[0].share, 0.06, 1e-4);
 }
 
 TEST_F(Causes, AllocationHasACodeOfItsOwn) {
@@ -150,9 +150,9 @@ TEST_F(Causes, PausesAreToldFromAHostThatIsSlowAtEachLaunch) {
   write(run);
   write(pausing);
   ASSERT_THAT(codes(), ElementsAre("slow-host", "program-pauses"));
-  EXPECT_THAT(found[0].seen, HasSubstr("between two launches it spends 60.0 µs outside of them"));
+  EXPECT_THAT(found[0].sentence, HasSubstr("between two launches it spends 60.0 µs outside of them"));
   EXPECT_EQ(found[0].replicate, 0);
-  EXPECT_THAT(found[1].evidence,
+  EXPECT_THAT(text_of(found[1].evidence.at(0)),
               HasSubstr("4 pauses in no call of CUDA; the longest takes 150 ms"));
 }
 
@@ -164,7 +164,7 @@ TEST_F(Causes, KernelsThatAreShorterThanALaunchAreTold) {
   run.on_busy = 100;
   run.kernel_ns = 2000;
   ASSERT_THAT(codes(run), ElementsAre("short-kernels"));
-  EXPECT_THAT(found[0].seen,
+  EXPECT_THAT(found[0].sentence,
               HasSubstr("100 % of the kernels are shorter than a launch call, 5.00 µs"));
 }
 
@@ -201,7 +201,7 @@ TEST_F(Causes, FirstLaunchesAreToldWhereTheyCostOrExplainTheTail) {
     run.job.first_launches = firsts;
     write(run);
     codes();
-    const bool is_told = std::ranges::any_of(found, [&](const Cause& cause) {
+    const bool is_told = std::ranges::any_of(found, [&](const Finding& cause) {
       return cause.replicate == run.replicate && cause.code == "first-launches";
     });
     EXPECT_EQ(is_told, told) << what;
@@ -217,9 +217,9 @@ TEST_F(Causes, AKernelThatChangedIsTold) {
   changed.change_chance = 1e-5;
   run.kernels = {changed, a_kernel("other", 100'000'000)};
   ASSERT_THAT(codes(run), ElementsAre("kernel-changed"));
-  EXPECT_EQ(found[0].severity, AdviceSeverity::act);
-  EXPECT_THAT(found[0].seen, HasSubstr("takes 13.0 ms in the later half"));
-  EXPECT_THAT(found[0].seen, Not(HasSubstr("\x1b"))) << "names are others' text";
+  EXPECT_EQ(found[0].severity, Severity::act);
+  EXPECT_THAT(found[0].sentence, HasSubstr("takes 13.0 ms in the later half"));
+  EXPECT_THAT(found[0].sentence, Not(HasSubstr("\x1b"))) << "names are others' text";
 }
 
 TEST_F(Causes, WhatBecameFasterIsOnlyToKnow) {
@@ -231,8 +231,7 @@ TEST_F(Causes, WhatBecameFasterIsOnlyToKnow) {
   changed.change_chance = 1e-5;
   run.kernels = {changed};
   ASSERT_THAT(codes(run), ElementsAre("kernel-changed"));
-  EXPECT_EQ(found[0].severity, AdviceSeverity::know);
-  EXPECT_EQ(found[0].lost_ns, std::nullopt);
+  EXPECT_EQ(found[0].severity, Severity::note);
 }
 
 TEST_F(Causes, OfManyKernelsOneThatDiffersByChanceIsNotNamed) {
@@ -255,7 +254,7 @@ TEST_F(Causes, OfManyKernelsOneThatDiffersByChanceIsNotNamed) {
     write(run);
   }
   codes();
-  for (const Cause& cause : found) told += cause.code == "kernel-changed" ? 1 : 0;
+  for (const Finding& cause : found) told += cause.code == "kernel-changed" ? 1 : 0;
   EXPECT_LE(told, 9) << "1 in 100 sessions, of " << kSessions;
 }
 
@@ -271,7 +270,7 @@ TEST_F(Causes, AKernelWithTwoModesIsToldIfItTakesTime) {
   small.modes_apart_ns = 500;
   run.kernels = {modal, small};
   ASSERT_THAT(codes(run), ElementsAre("kernel-modes"));
-  EXPECT_THAT(found[0].seen, HasSubstr("softmax takes 400 µs or 200 µs longer: one of 1 kernels"));
+  EXPECT_THAT(found[0].sentence, HasSubstr("softmax takes 400 µs or 200 µs longer: one of 1 kernels"));
 }
 
 // Ranks
@@ -302,7 +301,7 @@ TEST_F(Ranks, APersistentStragglerIsNamedWithItsDevice) {
   for (int index = 0; index < 4; ++index) rank(index, 20, 5, index == 2 ? 0.1 : 0);
   ASSERT_THAT(codes(), ElementsAre("persistent-straggler"));
   EXPECT_EQ(found[0].device, "GPU-3");
-  EXPECT_THAT(found[0].seen,
+  EXPECT_THAT(found[0].sentence,
               HasSubstr("The ranks wait for rank 2: it is the slowest of 4 in 20 of 20"));
 }
 
@@ -310,7 +309,7 @@ TEST_F(Ranks, WhatRanksWaitForEachOtherIsNotTheirOwn) {
   for (int index = 0; index < 4; ++index) rank(index, 20, 5, index == 2 ? 0.1 : 0, 1);
   ASSERT_THAT(codes(), ElementsAre("persistent-straggler"))
       << "all steps are of one length, since all wait for rank 2";
-  EXPECT_THAT(found[0].evidence, HasSubstr("without the time in which a GPU only talks to others"));
+  EXPECT_THAT(text_of(found[0].evidence.at(0)), HasSubstr("without the time in which a GPU only talks to others"));
 }
 
 TEST_F(Ranks, AStepThatARankLacksAtAnEndMakesNoStraggler) {

@@ -54,11 +54,16 @@ TEST_F(Fallback, IsTheRatioOfMediansOnTheSameCase) {
   EXPECT_EQ(found[0].name.text(), "matmul/library/size:256");
   EXPECT_DOUBLE_EQ(found[0].ratio(), 61);
   EXPECT_DOUBLE_EQ(found[1].ratio(), 4.2);
-  const auto sentences = fallback_sentences(session_, found);
-  ASSERT_THAT(sentences, SizeIs(1));
-  EXPECT_EQ(sentences[0].text,
-            "Falling back to the CPU: a matrix product takes 33 times as long as on Some GPU (4.2 "
-            "to 61 over 2 cases).");
+  const auto findings = fallback_findings(session_, found);
+  ASSERT_THAT(findings, SizeIs(1));
+  EXPECT_EQ(findings[0].code, "fallback-matmul");
+  EXPECT_EQ(
+      findings[0].sentence,
+      "On the CPU a matrix product takes 33 times as long as on Some GPU (median of 2 cases).");
+  EXPECT_NEAR(*findings[0].share, 1 - 1 / 32.6, 1e-9);
+  ASSERT_THAT(findings[0].evidence, SizeIs(2)) << "the smallest and the largest ratio";
+  EXPECT_DOUBLE_EQ(*findings[0].evidence[0].value, 4.2);
+  EXPECT_DOUBLE_EQ(*findings[0].evidence[1].value, 61);
 }
 
 TEST_F(Fallback, NeedsBothSidesPlainAndOk) {

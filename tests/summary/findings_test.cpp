@@ -217,26 +217,6 @@ TEST_F(Findings, TheFlagAgreesIfItComesLaterThanTheKernelByNoMoreThanAnEchoAndAM
   }
 }
 
-TEST_F(Findings, OneSentencePerDeviceSaysWhatCanBeActedOn) {
-  for (int replicate = 0; replicate < 6; ++replicate) {
-    RecordWriter writer = begin(replicate);
-    std::vector<double> values(2000, 2310);
-    values[7] = values[8] = values[9] = values[10] = 11'000;
-    for (double& value : values) value *= replicate == 3 ? 1.04 : 1;
-    samples(writer, kIdle, values);
-    summary(writer, kIdle, "ok");
-    end(writer);
-  }
-  const SessionData session = read();
-  const auto all = sentences(session, summarise(session));
-  ASSERT_EQ(all.size(), 1u);
-  EXPECT_EQ(all[0].device, "GPU-1");
-  EXPECT_THAT(all[0].text,
-              HasSubstr("A launch call takes 2.31 µs (median); one in a thousand takes over 11.0 "
-                        "µs; a fresh process shifts the median by up to 4 %; to tell a change of "
-                        "2 % takes "));
-}
-
 /// Kernels of traces that cannot be believed, or that recorded less, are in no table; nor does a
 /// record of another shape end the report: it is named.
 TEST_F(Findings, KernelsAreThoseOfWholeTraces) {

@@ -17,11 +17,11 @@
 namespace launchgap::doctor {
 namespace {
 
-Finding about(const JoinedGpu& gpu,
-              const char* code,
-              std::string sentence,
-              const std::vector<std::string>& evidence,
-              std::string remedy) {
+Finding about_gpu(const JoinedGpu& gpu,
+                  const char* code,
+                  std::string sentence,
+                  const std::vector<std::string>& evidence,
+                  std::string remedy) {
   return {code,
           Severity::prevents,
           gpu.subject(),
@@ -111,109 +111,118 @@ Finding cudnn_finding(const JoinedGpu& gpu, const ProofStep& step) {
   const std::string& words = step.text.empty() ? step.detail : step.text;
   const std::vector<std::string> evidence = {step.detail};
   if (contains(words, "ARCH_MISMATCH")) {
-    return about(gpu,
-                 "cudnn-has-no-code-for-gpu",
-                 "The loaded cuDNN has no code for this GPU: convolutions fail or run on the CPU; "
-                 "matrix products work.",
-                 evidence,
-                 "install a cuDNN that still has it: `launchgap doctor --gpu <name>` says which");
+    return about_gpu(
+        gpu,
+        "cudnn-has-no-code-for-gpu",
+        "The loaded cuDNN has no code for this GPU: convolutions fail or run on the CPU; "
+        "matrix products work.",
+        evidence,
+        "install a cuDNN that still has it: `launchgap doctor --gpu <name>` says which");
   }
   if (contains(words, "VERSION_MISMATCH")) {
-    return about(gpu,
-                 "cudnn-mixed-versions",
-                 "The loaded parts of cuDNN have different versions.",
-                 evidence,
-                 "leave one cuDNN in the loader's way: LD_LIBRARY_PATH, the system's packages and "
-                 "pip's wheels each can bring one");
+    return about_gpu(
+        gpu,
+        "cudnn-mixed-versions",
+        "The loaded parts of cuDNN have different versions.",
+        evidence,
+        "leave one cuDNN in the loader's way: LD_LIBRARY_PATH, the system's packages and "
+        "pip's wheels each can bring one");
   }
   if (contains(words, "INCOMPATIBLE_CUDA_DRIVER")) {
-    return about(gpu,
-                 "driver-too-old",
-                 "The driver is too old for the loaded cuDNN.",
-                 evidence,
-                 "install a newer driver, or the cuDNN for the driver's own CUDA (major)");
+    return about_gpu(gpu,
+                     "driver-too-old",
+                     "The driver is too old for the loaded cuDNN.",
+                     evidence,
+                     "install a newer driver, or the cuDNN for the driver's own CUDA (major)");
   }
   if (contains(words, "PREREQUISITE_MISSING") || contains(words, "SUBLIBRARY_UNAVAILABLE") ||
       contains(words, "SUBLIBRARY_LOADING_FAILED") || contains(words, "INCOMPATIBLE_CUDART")) {
-    return about(gpu,
-                 "cudnn-prerequisite-missing",
-                 "cuDNN does not find a library that it needs, or not in the right version.",
-                 evidence,
-                 "install libcublas, libcublasLt, libnvrtc and zlib of the CUDA that this cuDNN is "
-                 "for, where the loader finds them");
+    return about_gpu(
+        gpu,
+        "cudnn-prerequisite-missing",
+        "cuDNN does not find a library that it needs, or not in the right version.",
+        evidence,
+        "install libcublas, libcublasLt, libnvrtc and zlib of the CUDA that this cuDNN is "
+        "for, where the loader finds them");
   }
   if (contains(words, "NOT_INITIALIZED")) {
-    return about(gpu,
-                 "cudnn-not-initialised",
-                 "cuDNN does not start on this GPU.",
-                 evidence,
-                 "see that it is for the driver's CUDA (major) and that memory is free: frameworks "
-                 "that take all of it first cause this too (TF_FORCE_GPU_ALLOW_GROWTH=true)");
+    return about_gpu(
+        gpu,
+        "cudnn-not-initialised",
+        "cuDNN does not start on this GPU.",
+        evidence,
+        "see that it is for the driver's CUDA (major) and that memory is free: frameworks "
+        "that take all of it first cause this too (TF_FORCE_GPU_ALLOW_GROWTH=true)");
   }
-  return about(gpu,
-               "cudnn-fails",
-               "A convolution by cuDNN fails.",
-               evidence,
-               "look for the code in cuDNN's reference, and try with CUDNN_LOGLEVEL_DBG=3");
+  return about_gpu(gpu,
+                   "cudnn-fails",
+                   "A convolution by cuDNN fails.",
+                   evidence,
+                   "look for the code in cuDNN's reference, and try with CUDNN_LOGLEVEL_DBG=3");
 }
 
 Finding missing_library(const JoinedGpu& gpu,
                         const char* code,
                         const char* does,
                         const ProofStep& step) {
-  Finding finding = about(gpu,
-                          code,
-                          fmt::format("{} is not found, so launchgap measures no {} here; programs "
-                                      "that bring their own are not concerned.",
-                                      std::string(code) == "cublas-missing" ? "cuBLAS" : "cuDNN",
-                                      does),
-                          {step.detail},
-                          "`scripts/setup --with-cuda`, or the CUDA toolkit's packages");
+  Finding finding =
+      about_gpu(gpu,
+                code,
+                fmt::format("{} is not found, so launchgap measures no {} here; programs "
+                            "that bring their own are not concerned.",
+                            std::string(code) == "cublas-missing" ? "cuBLAS" : "cuDNN",
+                            does),
+                {step.detail},
+                "`scripts/setup --with-cuda`, or the CUDA toolkit's packages");
   finding.severity = Severity::note;
   return finding;
 }
 
 Finding wrong_result(const JoinedGpu& gpu, const ProofStep& step) {
-  return about(gpu,
-               "wrong-result",
-               fmt::format("The GPU computed a wrong result ({}): do not trust any of its results.",
-                           step.name),
-               {step.detail},
-               "run `launchgap doctor` again, look at ECC counts and Xid lines (`dmesg`), and take "
-               "the GPU out of work if it comes back");
+  return about_gpu(
+      gpu,
+      "wrong-result",
+      fmt::format("The GPU computed a wrong result ({}): do not trust any of its results.",
+                  step.name),
+      {step.detail},
+      "run `launchgap doctor` again, look at ECC counts and Xid lines (`dmesg`), and take "
+      "the GPU out of work if it comes back");
 }
 
 Finding matmul_finding(const MachineFacts& facts, const JoinedGpu& gpu, const ProofStep& step) {
   if (step.status == "unsupported" && contains(step.detail, "could not be loaded"))
     return missing_library(gpu, "cublas-missing", "matrix products", step);
   if (contains(step.detail, "ARCH_MISMATCH") || step.code == 8) {
-    return about(gpu,
-                 "cublas-has-no-code-for-gpu",
-                 "The loaded cuBLAS has no code for this GPU.",
-                 {step.detail},
-                 "install the cuBLAS of a CUDA that still has it: `launchgap doctor --gpu <name>` "
-                 "says which");
+    return about_gpu(
+        gpu,
+        "cublas-has-no-code-for-gpu",
+        "The loaded cuBLAS has no code for this GPU.",
+        {step.detail},
+        "install the cuBLAS of a CUDA that still has it: `launchgap doctor --gpu <name>` "
+        "says which");
   }
   if (step.callee == "CUDA driver" && step.code)
     return finding_of_code(facts, &gpu, step.call, *step.code, step.text);
-  return about(gpu,
-               "cublas-fails",
-               "A matrix product by cuBLAS fails.",
-               {step.detail},
-               "see that cuBLAS and cuBLASLt are of one version and for the driver's CUDA (major), "
-               "and that memory is free");
+  return about_gpu(
+      gpu,
+      "cublas-fails",
+      "A matrix product by cuBLAS fails.",
+      {step.detail},
+      "see that cuBLAS and cuBLASLt are of one version and for the driver's CUDA (major), "
+      "and that memory is free");
 }
 
 std::optional<Finding> diagnose_proof(const MachineFacts& facts, const JoinedGpu& gpu) {
   if (!gpu.proof) return std::nullopt;
   const Proof& proof = *gpu.proof;
   if (!proof.died.empty()) {
-    return about(gpu,
-                 proof.hung ? "proof-hangs" : "proof-crashes",
-                 fmt::format("Work on the GPU {}.", proof.hung ? "does not end" : "crashes"),
-                 {proof.died},
-                 "look for Xid lines in `dmesg`, and for broken copies of cuBLAS and cuDNN in the "
-                 "loader's way");
+    return about_gpu(
+        gpu,
+        proof.hung ? "proof-hangs" : "proof-crashes",
+        fmt::format("Work on the GPU {}.", proof.hung ? "does not end" : "crashes"),
+        {proof.died},
+        "look for Xid lines in `dmesg`, and for broken copies of cuBLAS and cuDNN in the "
+        "loader's way");
   }
   for (const ProofStep& step : proof.steps) {
     if (step.status == "ok" || step.name == "load") continue;
@@ -227,12 +236,13 @@ std::optional<Finding> diagnose_proof(const MachineFacts& facts, const JoinedGpu
       return cudnn_finding(gpu, step);
     }
     if (step.code) return finding_of_code(facts, &gpu, step.call, *step.code, step.text);
-    return about(gpu,
-                 "proof-fails",
-                 fmt::format("The GPU cannot be used ({}).", step.name),
-                 {step.detail},
-                 "build launchgap with clang and nvcc at hand, if it says that there is no device "
-                 "code; otherwise look at `dmesg`");
+    return about_gpu(
+        gpu,
+        "proof-fails",
+        fmt::format("The GPU cannot be used ({}).", step.name),
+        {step.detail},
+        "build launchgap with clang and nvcc at hand, if it says that there is no device "
+        "code; otherwise look at `dmesg`");
   }
   return std::nullopt;
 }
@@ -248,7 +258,7 @@ std::optional<Finding> why_dropped(const MachineFacts& facts, const JoinedGpu& g
   const Verdict verdict = driver_knows_gpu(*driver, known->capability);
   if (!verdict.no()) return std::nullopt;
   const ArchitectureRow* const life = life_of(known->capability);
-  Finding finding = about(
+  Finding finding = about_gpu(
       gpu,
       "architecture-dropped-by-driver",
       fmt::format("The driver {} has no support for {} GPUs (compute capability {}).",
@@ -288,56 +298,59 @@ std::optional<Finding> why_lost(const MachineFacts& facts, const JoinedGpu& gpu)
     fell_off = fell_off || xid.code == 79;
   }
   if (!fell_off && !nvml_lost) return std::nullopt;
-  return about(gpu,
-               "gpu-lost",
-               "The GPU has fallen off the bus.",
-               evidence,
-               "restart the machine, and if it happens again look at power, cooling and the seat "
-               "of the card; it will not come back by itself");
+  return about_gpu(
+      gpu,
+      "gpu-lost",
+      "The GPU has fallen off the bus.",
+      evidence,
+      "restart the machine, and if it happens again look at power, cooling and the seat "
+      "of the card; it will not come back by itself");
 }
 
 Finding why_not_listed(const MachineFacts& facts, const JoinedGpu& gpu) {
   if (gpu.on_pci && !gpu.on_pci->bound_to.empty() && gpu.on_pci->bound_to != "nvidia") {
-    Finding finding =
-        about(gpu,
-              "gpu-bound-elsewhere",
-              fmt::format("The kernel driver {} has the GPU, so NVIDIA's cannot use it.",
-                          gpu.on_pci->bound_to),
-              {fmt::format("/sys/bus/pci/devices/{}/driver is {}", gpu.pci, gpu.on_pci->bound_to)},
-              "nothing, if it is meant for a virtual machine; otherwise take it away from that "
-              "driver (`driverctl unset-override`) and restart");
+    Finding finding = about_gpu(
+        gpu,
+        "gpu-bound-elsewhere",
+        fmt::format("The kernel driver {} has the GPU, so NVIDIA's cannot use it.",
+                    gpu.on_pci->bound_to),
+        {fmt::format("/sys/bus/pci/devices/{}/driver is {}", gpu.pci, gpu.on_pci->bound_to)},
+        "nothing, if it is meant for a virtual machine; otherwise take it away from that "
+        "driver (`driverctl unset-override`) and restart");
     if (gpu.on_pci->bound_to == "vfio-pci") finding.severity = Severity::note;
     return finding;
   }
   if (auto finding = why_lost(facts, gpu)) return *std::move(finding);
   if (auto finding = why_dropped(facts, gpu)) return *std::move(finding);
   if (gpu.in_nvml && gpu.in_nvml->mig == true && gpu.in_nvml->mig_instances == 0) {
-    return about(gpu,
-                 "mig-without-instance",
-                 "The GPU is in MIG mode and has no instance, so there is nothing to compute on.",
-                 {fmt::format("NVML shows MIG mode on and no instance on {}", gpu.subject())},
-                 "as root make instances (`nvidia-smi mig -cgi <profile> -C`), or leave the mode "
-                 "(`nvidia-smi -mig 0`)");
+    return about_gpu(
+        gpu,
+        "mig-without-instance",
+        "The GPU is in MIG mode and has no instance, so there is nothing to compute on.",
+        {fmt::format("NVML shows MIG mode on and no instance on {}", gpu.subject())},
+        "as root make instances (`nvidia-smi mig -cgi <profile> -C`), or leave the mode "
+        "(`nvidia-smi -mig 0`)");
   }
   if (gpu.node && gpu.node->open_error != 0) {
     const bool lost = gpu.node->open_error == EPERM && is_container(facts);
-    return about(gpu,
-                 !gpu.node->exists ? "device-nodes-missing"
-                 : lost            ? "container-lost-devices"
-                                   : "device-node-denied",
-                 !gpu.node->exists ? fmt::format("{} is missing.", gpu.node->path)
-                                   : fmt::format("{} cannot be opened.", gpu.node->path),
-                 nodes_in_trouble(facts),
-                 is_container(facts) ? "start the container again with this GPU"
-                                     : "`nvidia-modprobe -c <N>` as root makes it; its owner and "
-                                       "mode decide who may use it");
+    return about_gpu(gpu,
+                     !gpu.node->exists ? "device-nodes-missing"
+                     : lost            ? "container-lost-devices"
+                                       : "device-node-denied",
+                     !gpu.node->exists ? fmt::format("{} is missing.", gpu.node->path)
+                                       : fmt::format("{} cannot be opened.", gpu.node->path),
+                     nodes_in_trouble(facts),
+                     is_container(facts)
+                         ? "start the container again with this GPU"
+                         : "`nvidia-modprobe -c <N>` as root makes it; its owner and "
+                           "mode decide who may use it");
   }
   if (gpu.in_nvml && gpu.in_nvml->compute_mode == "prohibited") {
-    return about(gpu,
-                 "compute-mode-prohibited",
-                 "The GPU's compute mode forbids computing on it.",
-                 {"NVML says its compute mode is prohibited"},
-                 "as root `nvidia-smi -c DEFAULT`");
+    return about_gpu(gpu,
+                     "compute-mode-prohibited",
+                     "The GPU's compute mode forbids computing on it.",
+                     {"NVML says its compute mode is prohibited"},
+                     "as root `nvidia-smi -c DEFAULT`");
   }
   const auto known = identity(gpu);
   if (facts.machine.module_version && known) {
@@ -345,7 +358,7 @@ Finding why_not_listed(const MachineFacts& facts, const JoinedGpu& gpu) {
     const bool too_old = facts.machine.open_module && known->capability < turing;
     const bool too_new = !facts.machine.open_module && blackwell <= known->capability;
     if (too_old || too_new) {
-      return about(
+      return about_gpu(
           gpu,
           "kernel-modules-of-other-kind",
           fmt::format("{} ({}) needs NVIDIA's {} kernel modules, but the others are loaded.",
@@ -360,13 +373,14 @@ Finding why_not_listed(const MachineFacts& facts, const JoinedGpu& gpu) {
                     "installer with -M=open)");
     }
   }
-  return about(gpu,
-               "driver-lists-no-gpu",
-               fmt::format("The driver does not list {}.", known ? known->name : "the GPU"),
-               {gpu.in_nvml ? "NVML shows it" : "it is on the PCI bus, and NVML does not show it",
-                kernel_driver(facts)},
-               "look at `dmesg | grep NVRM`: it says if the GPU is newer than the driver, lacks "
-               "resources of the firmware, or did not start");
+  return about_gpu(
+      gpu,
+      "driver-lists-no-gpu",
+      fmt::format("The driver does not list {}.", known ? known->name : "the GPU"),
+      {gpu.in_nvml ? "NVML shows it" : "it is on the PCI bus, and NVML does not show it",
+       kernel_driver(facts)},
+      "look at `dmesg | grep NVRM`: it says if the GPU is newer than the driver, lacks "
+      "resources of the firmware, or did not start");
 }
 
 /// launchgap's own kernels: a build without clang has none for GPUs that its nvcc did not know.
@@ -377,14 +391,14 @@ std::optional<Finding> why_no_kernels(const JoinedGpu& gpu) {
   });
   if (native || !kernels::images_of(kernels::increment_kernel).portable.empty())
     return std::nullopt;
-  return about(gpu,
-               "launchgap-has-no-kernels",
-               fmt::format("This launchgap has no kernels for compute capability {}.{}.",
-                           *gpu.capability / 10,
-                           *gpu.capability % 10),
-               {fmt::format("machine code for {}, and no portable PTX",
-                            fmt::join(kernels::native_architectures(), ", "))},
-               "build it where clang is installed (scripts/setup does that)");
+  return about_gpu(gpu,
+                   "launchgap-has-no-kernels",
+                   fmt::format("This launchgap has no kernels for compute capability {}.{}.",
+                               *gpu.capability / 10,
+                               *gpu.capability % 10),
+                   {fmt::format("machine code for {}, and no portable PTX",
+                                fmt::join(kernels::native_architectures(), ", "))},
+                   "build it where clang is installed (scripts/setup does that)");
 }
 
 std::vector<Finding> diagnose_gpus(const MachineFacts& facts) {

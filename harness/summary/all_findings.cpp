@@ -1,0 +1,81 @@
+#include "harness/summary/all_findings.h"
+
+#include <fmt/format.h>
+
+#include "harness/core/text.h"
+#include "harness/summary/advice.h"
+#include "harness/summary/causes.h"
+#include "harness/summary/fallback.h"
+#include "harness/summary/session_findings.h"
+#include "harness/summary/table_makers.h"
+
+namespace launchgap {
+namespace {
+
+std::string evidence_text(const Finding& finding) {
+  std::string text;
+  for (const Evidence& evidence : finding.evidence) {
+    const std::string line = text_of(evidence);
+    if (!line.empty()) text += (text.empty() ? "" : "; ") + line;
+  }
+  return text;
+}
+
+std::string symptoms_text(const Finding& finding) {
+  std::string text;
+  for (const Evidence& symptom : finding.symptoms)
+    text += (text.empty() ? "" : "; ") + text_of(symptom);
+  return text;
+}
+
+}  // namespace
+
+std::vector<Finding> all_findings(const Tabled& tabled) {
+  const SessionData& session = tabled.session;
+  std::vector<Finding> all = session.doctor;
+  const auto add = [&all](std::vector<Finding> more) {
+    std::ranges::move(more, std::back_inserter(all));
+  };
+  add(session_findings(session, tabled.rows));
+  if (tabled.nights) add(tabled.nights->findings);
+  add(causes(session));
+  add(advice(session, tabled.rows));
+  add(fallback_findings(session, fallback_costs(session, tabled.rows)));
+  sort_findings(all);
+  return all;
+}
+
+Table findings_table() {
+  using Row = const Finding&;
+  return make_table<Finding>(
+      "findings.csv",
+      "finding, in the order of what is at stake",
+      TableUse::session,
+      all_findings,
+      {{"source",
+        "Who found it: doctor, the check of the machine before; session, what of it was not "
+        "measured or is not to be trusted; gate, a comparison with earlier sessions; cause, a "
+        "recorded job; advice, this machine's own numbers; fallback, the same work on the CPU.",
+        [](Row row) { return name_of(row.source); }},
+       {"code", "Which finding: stable, for programs.", &Finding::code},
+       {"severity",
+        "prevents: work is not done on the GPU; distorts: work is done, and not as fast, not as "
+        "evenly or not where it seems; act: it costs so much that a change is worth while; note: "
+        "good to know; open: these numbers do not answer the question; fine: no action is needed.",
+        [](Row row) { return name_of(row.severity); }},
+       {"subject", "What it is about.", &Finding::subject},
+       {"sentence", "What is so, and what follows.", &Finding::sentence},
+       {"evidence", "The numbers behind it, or what was seen, separated by `; `.", evidence_text},
+       {"remedy", "What to do.", &Finding::remedy},
+       {"share",
+        "Of the time of what it is about, what is at stake; empty where that is not known.",
+        &Finding::share,
+        kShare},
+       {"unknown", "What these numbers do not tell.", &Finding::unknown},
+       {"effects", "What else was seen that this explains, separated by `; `.", symptoms_text},
+       {"device_id", "The device's UUID; empty: not of one device.", &Finding::device},
+       {"replicate", "The process on it, of a recording; else empty.", &Finding::replicate},
+       {"cases", "The cases whose numbers these are, separated by blanks.", &Finding::cases}});
+}
+
+}  // namespace launchgap

@@ -1,0 +1,142 @@
+"""What was found, as the page shows it: the gravest five open, the rest folded, in the order of findings.csv."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import make_session
+import pytest
+from html_reader import Node, read
+from launchgap_report import __main__ as program
+from make_session import finding
+from report_paths import pairs
+
+CASE = "matmul/library/size:2048/type:fp32/cache:warm"
+
+
+def draw(folder: Path, *sessions: list[dict[str, Any]], doctor: Any = None) -> Node:
+    """A page of sessions with these findings."""
+    folders = []
+    for i, findings in enumerate(sessions):
+        builder = make_session.Builder(f"s{i}", [make_session.Spec("NVIDIA H200")], 2, families=("launch",)).build()
+        builder.tables["findings.csv"] = findings
+        if doctor is not None:
+            builder.info["doctor"] = doctor
+        folders.append(builder.write(folder / f"session{i}"))
+    output = folder / "out.html"
+    assert program.run([*pairs(folders), "-o", str(output)]) == 0
+    return read(output.read_text(encoding="utf-8"))
+
+
+def section(root: Node) -> Node:
+    (found,) = root.all("section", id="findings")
+    return found
+
+
+def words(node: Node) -> str:
+    return re.sub(r"\s+", " ", node.text.replace("\xa0", " ")).strip()
+
+
+def boxes(root: Node) -> list[Node]:
+    return [d for d in section(root).all("div") if "box" in (d.attributes.get("class") or "")]
+
+
+def folded(root: Node) -> dict[str, Node]:
+    details = section(root).all("details")
+    return {words(d.all("summary")[0]): d for d in details if d.all("ul", class_="findings")}
+
+
+def test_a_finding_has_its_evidence_its_remedy_what_is_at_stake_and_what_is_not_known(tmp_path):
+    row = finding(
+        "act", "queue-full", "The queue is full.", source="cause", evidence="12 launches; 3 ms", subject="NVIDIA H200",
+        remedy="Run `nvidia-smi -pm 1` <as root>", share=0.25, unknown="how deep it is", effects="late kernels",
+    )  # fmt: skip
+    (box,) = boxes(draw(tmp_path, [row]))
+    assert "warning" in box.attributes["class"]
+    said = words(box)
+    for text in ("act The queue is full.", "12 launches", "3 ms", "effect: late kernels", "Not known: how deep it is"):
+        assert text in said
+    assert "cause · queue-full · NVIDIA H200 · 25 % of the time at stake" in said
+    assert [c.text for c in box.all("code")] == ["nvidia-smi -pm 1", "queue-full"]
+    assert "<as root>" in said, "escaped, and so to be seen"
+    assert "--explain" not in said, "only the doctor's codes have pages"
+
+
+def test_what_the_doctor_found_can_be_explained(tmp_path):
+    root = draw(tmp_path, [finding("prevents", "driver-mismatch", "They differ.", source="doctor")], doctor={})
+    (box,) = boxes(root)
+    assert "bad" in box.attributes["class"] and "launchgap doctor --explain driver-mismatch" in words(box)
+    assert "found no problem" not in words(section(root))
+
+
+def test_the_first_five_stand_open_and_the_others_are_folded_by_severity(tmp_path):
+    found = [finding("distorts", "case-failed", "One failed.")]
+    found += [finding("act", f"code-{i}", f"Do thing {i}.", source="advice") for i in range(7)]
+    found += [
+        finding("note", "small", "It is small."),
+        finding("open", "noisy", "Too noisy."),
+        finding("fine", "same", "Fine."),
+    ]
+    root = draw(tmp_path, found)
+    assert [words(b.all("h3")[0]) for b in boxes(root)] == [
+        "distorts One failed.", *(f"act Do thing {i}." for i in range(4)),
+    ]  # fmt: skip
+    assert list(folded(root)) == [
+        "3 more to act on",
+        "1 note",
+        "1 question that these runs do not answer",
+        "1 that needs no action",
+    ]
+    assert all("open" not in d.attributes for d in folded(root).values())
+
+
+def test_sentences_of_one_code_are_one_line(tmp_path):
+    """Two ways to take memory from a pool are one thing to do."""
+    found = [
+        finding("act", "launch-chain", "Allocate from a pool.", source="advice", subject="A", share=0.8),
+        finding("act", "launch-grid", "Use smaller grids.", source="advice", subject="A", share=0.5),
+        finding("act", "launch-chain", "Allocate once.", source="advice", subject="A", share=0.4),
+        finding("act", "launch-chain", "Allocate from a pool.", source="advice", subject="B", share=0.3),
+    ]
+    root = draw(tmp_path, found)
+    assert len(boxes(root)) == 2
+    first = words(boxes(root)[0])
+    assert "related: 1 more sentence" in first and "A: Allocate once." in first and "A, B" in first
+
+
+def test_the_same_of_several_sessions_is_said_once_and_of_whom(tmp_path):
+    row = finding("distorts", "not-steady", "It moved.", subject="3 runs")
+    (box,) = boxes(draw(tmp_path, [row], [row]))
+    assert "3 runs, s0, 3 runs, s1" in words(box)
+
+
+def test_with_nothing_to_act_on_it_says_so(tmp_path):
+    notes = [finding("note", "case-unsupported", "This CPU has no FP16.")]
+    root = draw(tmp_path, notes, doctor={"findings": []})
+    assert "Nothing was found that has to be acted on." in words(section(root))
+    assert "The check before measuring found no problem." in words(section(root))
+    assert boxes(root) == []
+    assert "found no problem" not in words(section(draw(tmp_path / "b", notes))), "nobody had looked"
+
+
+@pytest.mark.parametrize("severity", ["", "grave", "<b>"])
+def test_a_severity_that_is_none_is_a_note(tmp_path, severity):
+    root = draw(tmp_path, [finding(severity, "odd", "It is odd.")])
+    assert list(folded(root)) == ["1 note"]
+
+
+def test_the_cost_of_falling_back_is_a_table(tmp_path):
+    specs = [make_session.Spec("NVIDIA H200"), make_session.HOST]
+    builder = make_session.Builder("s", specs, 2, families=("launch", "matmul")).build()
+    session = builder.write(tmp_path / "session")
+    device = builder.tables["devices.csv"][0]["device_id"]
+    (session / "fallback.csv").write_text(
+        f"session_id,device_id,case,gpu_ns,host_ns,ratio\ns,{device},{CASE},1e6,6.1e7,61\n"
+    )
+    output = tmp_path / "out.html"
+    assert program.run([*pairs([session]), "-o", str(output)]) == 0
+    (found,) = read(output.read_text(encoding="utf-8")).all("section", id="fallback")
+    (row,) = [r for r in found.all("tr") if "size:2048" in r.text]
+    assert [re.sub(r"\s", " ", c.text) for c in row.all("td")][1:] == ["1.00 ms", "61.0 ms", "61"]

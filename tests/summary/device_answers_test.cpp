@@ -1,0 +1,159 @@
+#include "harness/summary/device_answers.h"
+
+#include <cmath>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/summary/written_session.h"
+
+namespace launchgap {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr const char* kIdle = "launch/null/api:driver/mode:idle";
+
+class DeviceAnswers : public WrittenSession {
+ protected:
+  /// A run whose 2,000 launch calls take 2.31 µs, one in 500 of them 11 µs, all times `factor`.
+  void run(int replicate, double factor) {
+    RecordWriter writer = begin(replicate);
+    std::vector<double> values(2000, 2310 * factor);
+    for (std::size_t i = 0; i < values.size(); i += 500) values[i] = 11'000 * factor;
+    samples(writer, kIdle, values);
+    summary(writer, kIdle, "ok");
+    end(writer);
+  }
+  DeviceAnswer answer() {
+    const SessionData session = read();
+    const std::vector<DeviceAnswer> answers = device_answers(session, summarise(session));
+    EXPECT_EQ(answers.size(), 1u);
+    return answers.at(0);
+  }
+};
+
+TEST_F(DeviceAnswers, SayWhatALaunchCostsAndHowItVaries) {
+  for (int replicate = 0; replicate < 6; ++replicate) run(replicate, replicate == 3 ? 1.04 : 1);
+  const DeviceAnswer found = answer();
+  EXPECT_EQ(found.device, "GPU-1");
+  EXPECT_EQ(found.verdict, "steady");
+  EXPECT_EQ(found.tone, Tone::ok);
+  EXPECT_EQ(found.runs, 6u);
+  EXPECT_THAT(found.sentence,
+              HasSubstr("A launch call takes 2.31 µs (p50), and 11.0 µs at p99.9. It varies by "));
+  EXPECT_THAT(found.sentence, HasSubstr("between runs (CV). To tell a change of 2 % takes "));
+  EXPECT_NEAR(found.between_run_cv->value, 0.016, 0.002) << "of six medians, one 4 % above";
+}
+
+TEST_F(DeviceAnswers, OfThreeRunsSteadinessIsSaidWithAHedge) {
+  for (int replicate = 0; replicate < 3; ++replicate) run(replicate, 1 + 0.01 * replicate);
+  const DeviceAnswer found = answer();
+  EXPECT_EQ(found.verdict, "steady so far");
+  EXPECT_EQ(found.note, "3 runs are too few to be sure: use --runs 6 or more.");
+  EXPECT_EQ(found.sentence.find("To tell"), std::string::npos);
+}
+
+TEST_F(DeviceAnswers, RunsThatDifferAreUnstableHoweverFewTheyAre) {
+  run(0, 1);
+  run(1, 1.5);
+  const DeviceAnswer found = answer();
+  EXPECT_EQ(found.verdict, "unstable");
+  EXPECT_EQ(found.tone, Tone::warning);
+}
+
+/// Of four GPUs of a kind, the first differs in one metric.
+TEST_F(DeviceAnswers, SlowerThanItsKindMeansMoreTimeOrLessThroughput) {
+  struct Row {
+    const char *name, *metric;
+    double ratio;
+    const char* words;
+    bool slower;
+  };
+  for (const Row& expected : {
+           Row{kIdle,
+               "roundtrip_ns",
+               1.08,
+               "slower than the others of its kind in round trips",
+               true},
+           Row{kIdle,
+               "roundtrip_ns",
+               0.9,
+               "faster than the others of its kind in round trips",
+               false},
+           Row{"matmul/library/size:256",
+               "tflops",
+               0.9,
+               "slower than the others of its kind in tflops of matmul/library/size:256",
+               true},
+           Row{"matmul/library/size:256",
+               "tflops",
+               1.08,
+               "faster than the others of its kind in tflops",
+               false},
+       }) {
+    SessionData session;
+    std::vector<SummaryRow> rows;
+    for (int i = 0; i < 4; ++i) {
+      DeviceFacts device;
+      device.uuid = "GPU-" + std::to_string(i);
+      device.name = "NVIDIA A100";
+      device.usable = true;
+      session.devices.push_back(device);
+      for (const auto& [name, metric, level] :
+           {std::tuple<const char*, const char*, double>{kIdle, "api_ns", 2000},
+            std::tuple<const char*, const char*, double>{expected.name, expected.metric, 5000}}) {
+        SummaryRow row;
+        row.key = {device.uuid,
+                   "plain",
+                   ProcessConfig(std::string(name).substr(0, 6)),
+                   CaseName::parse(name)};
+        row.metric = metric;
+        row.p50 = level;
+        row.n = 10;
+        const double own = i == 0 && metric == expected.metric ? expected.ratio : 1;
+        for (int k = 0; k < 8; ++k)
+          row.run_medians.push_back(level * own * (1 + 0.001 * ((k * 3 + i) % 5)));
+        row.between_run_cv = stats::Estimate{0.001, {0.0005, 0.002}};
+        rows.push_back(row);
+      }
+    }
+    const std::vector<DeviceAnswer> answers = device_answers(session, rows);
+    EXPECT_THAT(answers.at(0).kind, HasSubstr(expected.words));
+    EXPECT_EQ(answers.at(0).verdict, expected.slower ? "slower than its kind" : "steady");
+    EXPECT_THAT(answers.at(1).kind, IsEmpty());
+  }
+}
+
+TEST_F(DeviceAnswers, OfOneRunNothingIsSaidOfRuns) {
+  run(0, 1);
+  const DeviceAnswer found = answer();
+  EXPECT_EQ(found.verdict, "one run only");
+  EXPECT_FALSE(found.between_run_cv);
+}
+
+TEST_F(DeviceAnswers, WhatWasNotMeasuredSaysWhy) {
+  DeviceAnswer found = answer();
+  EXPECT_EQ(found.verdict, "not measured");
+  EXPECT_EQ(found.note, "Nothing was measured.");
+  EXPECT_THAT(found.sentence, IsEmpty());
+
+  RecordWriter writer = begin(0);
+  summary(writer, kIdle, "unsupported", "no kernels were built");
+  end(writer);
+  found = answer();
+  EXPECT_EQ(found.note, "Empty launches: unsupported, no kernels were built.");
+}
+
+TEST_F(DeviceAnswers, UnderAToolThereIsNoBaseline) {
+  for (int replicate = 0; replicate < 6; ++replicate) run(replicate, 1);
+  SessionData session = read();
+  session.runs.at(2).measured_under_tool = "Nsight Systems";
+  const std::vector<DeviceAnswer> answers = device_answers(session, summarise(session));
+  EXPECT_EQ(answers.at(0).verdict, "no baseline");
+  EXPECT_EQ(answers.at(0).note, "Measured under Nsight Systems.");
+}
+
+}  // namespace
+}  // namespace launchgap

@@ -1,0 +1,202 @@
+#include "harness/summary/session_findings.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "harness/summary/all_findings.h"
+
+namespace launchgap {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::Field;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+DeviceFacts gpu(const std::string& uuid, int index, const std::string& name = "NVIDIA A100") {
+  DeviceFacts device;
+  device.uuid = uuid;
+  device.name = name;
+  device.index = index;
+  device.backend = "cuda";
+  device.usable = true;
+  return device;
+}
+
+RunInfo run(const std::string& device, int replicate, const char* arm = "plain") {
+  RunInfo info;
+  info.device = device;
+  info.replicate = replicate;
+  info.arm = arm;
+  info.setup = ProcessConfig("launch");
+  info.status = "ok";
+  return info;
+}
+
+SummaryRow row(const std::string& device,
+               const std::string& name,
+               Status status,
+               const std::string& reason,
+               const char* arm = "plain") {
+  SummaryRow made;
+  made.key = {device, arm, ProcessConfig("launch"), CaseName::parse(name)};
+  made.status = status;
+  made.reason = reason;
+  return made;
+}
+
+TraceInfo trace(const std::string& state, int replicate, const std::string& reason = "") {
+  TraceInfo info;
+  info.device = "GPU-1";
+  info.setup = ProcessConfig("launch");
+  info.replicate = replicate;
+  info.record.state = state;
+  info.record.reason = reason;
+  return info;
+}
+
+SessionData two_gpus() {
+  SessionData session;
+  session.state = "complete";
+  session.devices = {gpu("GPU-1", 0), gpu("GPU-2", 1)};
+  session.runs = {run("GPU-1", 0), run("GPU-2", 0)};
+  return session;
+}
+
+auto is(const char* code, Severity severity) {
+  return AllOf(Field(&Finding::code, code),
+               Field(&Finding::severity, severity),
+               Field(&Finding::source, FindingSource::session));
+}
+
+TEST(SessionFindings, OfAWholeSessionThereAreNone) {
+  EXPECT_THAT(session_findings(two_gpus(), {}), IsEmpty());
+}
+
+TEST(SessionFindings, SayWhatWasNotMeasuredOnceForEachReason) {
+  const SessionData session = two_gpus();
+  const std::vector<SummaryRow> rows = {
+      row("GPU-1", "launch/null/mode:idle", Status::unsupported, "cuDNN was not found"),
+      row("GPU-2", "launch/null/mode:idle", Status::unsupported, "cuDNN was not found"),
+      row("GPU-1", "launch/grid/blocks:1", Status::failed, "cuLaunchKernel answers 700"),
+      row("GPU-1", "launch/queue", Status::ok, "")};
+  const std::vector<Finding> findings = session_findings(session, rows);
+  ASSERT_THAT(findings, SizeIs(2));
+  EXPECT_THAT(findings, Contains(is("case-failed", Severity::distorts)));
+  const Finding& missing = findings[0].code == "case-unsupported" ? findings[0] : findings[1];
+  EXPECT_THAT(missing, is("case-unsupported", Severity::note));
+  EXPECT_EQ(missing.sentence, "cuDNN was not found.") << "a name is written as it is";
+  EXPECT_EQ(missing.subject, "1 case on 2 devices");
+  EXPECT_THAT(missing.evidence,
+              ElementsAre(Evidence("launch/null/mode:idle: NVIDIA A100 (0)"),
+                          Evidence("launch/null/mode:idle: NVIDIA A100 (1)")));
+}
+
+TEST(SessionFindings, ATraceThatSaysNothingIsSaidOnceAndNotAgainOfItsCases) {
+  SessionData session = two_gpus();
+  session.traces = {trace("degraded:subscriber_busy(nsys)", 0), trace("ok", 1)};
+  session.runs = {run("GPU-1", 0, "traced")};
+  session.runs[0].status = "failed";
+  session.runs[0].reason = "a case failed";
+  const std::vector<SummaryRow> rows = {row("GPU-1",
+                                            "launch/null/mode:idle",
+                                            Status::unsupported,
+                                            "degraded:subscriber_busy(nsys): only one can",
+                                            "traced")};
+  const std::vector<Finding> findings = session_findings(session, rows);
+  ASSERT_THAT(findings, SizeIs(1));
+  EXPECT_THAT(findings[0], is("trace-degraded", Severity::distorts));
+  EXPECT_THAT(findings[0].sentence, HasSubstr("only one can"));
+  EXPECT_EQ(findings[0].remedy, "Run without the tool to get traced runs.");
+  EXPECT_THAT(findings[0].evidence, Contains(Evidence("NVIDIA A100 (0), launch: r0")));
+}
+
+TEST(SessionFindings, OnlyTheTraceThatIsBadIsSpokenOf) {
+  SessionData session = two_gpus();
+  session.traces = {trace("invalid:dropped", 0)};
+  const std::vector<SummaryRow> rows = {
+      row("GPU-1", "launch/null/mode:idle", Status::failed, "the result is wrong", "traced"),
+      row("GPU-1", "launch/null/mode:idle", Status::failed, "invalid:dropped", "plain")};
+  EXPECT_THAT(session_findings(session, rows),
+              AllOf(SizeIs(3), Contains(is("trace-invalid", Severity::distorts))));
+}
+
+TEST(SessionFindings, TracingThatWasNeverTriedSaysWhy) {
+  SessionData session = two_gpus();
+  session.tracing = {"unavailable:cupti_not_found", "libcupti.so.13 was not found"};
+  const std::vector<Finding> findings = session_findings(session, {});
+  ASSERT_THAT(findings, SizeIs(1));
+  EXPECT_THAT(findings[0], is("trace-unavailable", Severity::distorts));
+  EXPECT_THAT(findings[0].subject, HasSubstr("no run was traced"));
+  EXPECT_THAT(findings[0].evidence, Contains(Evidence("libcupti.so.13 was not found")));
+}
+
+TEST(SessionFindings, NameWhatDisturbedTheRuns) {
+  SessionData session = two_gpus();
+  session.runs = {run("GPU-1", 0), run("GPU-1", 1), run("GPU-2", 0)};
+  session.runs[0].measured_under_tool = "Nsight Systems";
+  session.runs[1].other_processes = 2;
+  session.runs[2].steady = false;
+  const std::vector<Finding> findings = session_findings(session, {});
+  EXPECT_THAT(findings,
+              AllOf(SizeIs(3),
+                    Contains(is("under-tool", Severity::distorts)),
+                    Contains(is("other-processes", Severity::distorts)),
+                    Contains(is("not-steady", Severity::distorts))));
+  for (const Finding& finding : findings) {
+    if (finding.code != "other-processes") continue;
+    EXPECT_EQ(finding.evidence.front(), Evidence("most others at once", 2, "1"));
+  }
+}
+
+TEST(SessionFindings, WhatCannotBeUsedPrevents) {
+  SessionData session = two_gpus();
+  session.devices[1].usable = false;
+  session.devices[1].reason = "it is being measured by process 7";
+  session.state = "running";
+  std::vector<Finding> findings = session_findings(session, {});
+  sort_findings(findings);
+  ASSERT_THAT(findings, SizeIs(2));
+  EXPECT_THAT(findings[0], is("device-unusable", Severity::prevents));
+  EXPECT_EQ(findings[0].subject, "NVIDIA A100 (1)");
+  EXPECT_EQ(findings[0].sentence, "It is being measured by process 7.");
+  EXPECT_THAT(findings[1], is("session-incomplete", Severity::distorts));
+}
+
+TEST(DeviceLabels, HaveAnIndexWhereTwoShareAName) {
+  SessionData session = two_gpus();
+  session.devices.push_back(gpu("GPU-3", 2, "NVIDIA T4"));
+  const DeviceLabels labels(session);
+  EXPECT_EQ(labels.of("GPU-2"), "NVIDIA A100 (1)");
+  EXPECT_EQ(labels.of("GPU-3"), "NVIDIA T4");
+  EXPECT_EQ(labels.of("GPU-9"), "GPU-9");
+}
+
+TEST(AllFindings, ComeFromEverySourceInOneOrder) {
+  SessionData session = two_gpus();
+  Finding doctors;
+  doctors.code = "persistence-off";
+  doctors.sentence = "Persistence mode is off.";
+  session.doctor = {doctors};
+  session.devices[1].usable = false;
+  NightRows nights;
+  Finding slower;
+  slower.source = FindingSource::gate;
+  slower.severity = Severity::act;
+  slower.code = "slower";
+  nights.findings = {slower};
+  const std::vector<SummaryRow> rows;
+  const SlowSamples slow(session, rows);
+  const std::vector<Finding> all = all_findings({session, rows, slow, &nights});
+  ASSERT_THAT(all, SizeIs(3));
+  EXPECT_EQ(all[0].code, "device-unusable");
+  EXPECT_EQ(all[1].code, "slower");
+  EXPECT_EQ(all[2].code, "persistence-off");
+}
+
+}  // namespace
+}  // namespace launchgap
