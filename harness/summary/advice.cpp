@@ -36,17 +36,21 @@ std::string_view name_of(AdviceSeverity severity) {
 
 std::vector<Advice> advice(const SessionData& session, const std::vector<SummaryRow>& rows) {
   std::vector<Advice> lines;
+  const RowsByDevice by_device(rows);
+  const std::vector<const Benchmark*> advising = advising_benchmarks();
   for (const DeviceFacts& device : session.devices) {
+    const std::vector<const SummaryRow*>& own = by_device.of(device.uuid);
+    if (own.empty()) continue;
     std::vector<const Benchmark*> silent;
-    for (const Benchmark* benchmark : advising_benchmarks()) {
-      Adviser adviser(device.uuid, benchmark->name, rows, lines);
+    for (const Benchmark* benchmark : advising) {
+      Adviser adviser(device.uuid, benchmark->name, own, lines);
       const std::size_t before = lines.size();
       benchmark->advice->rule(adviser);
       if (lines.size() == before && !adviser.rows.empty()) silent.push_back(benchmark);
     }
     std::ranges::stable_sort(silent, {}, [](const Benchmark* b) { return b->figures.place; });
     for (const Benchmark* benchmark : silent) {
-      Adviser(device.uuid, benchmark->name, rows, lines)
+      Adviser(device.uuid, benchmark->name, own, lines)
           .say(AdviceSeverity::open,
                "Nothing to compare: only one side of the question was measured here.",
                {});

@@ -83,14 +83,12 @@ std::string side_text(const SummaryRow& row, const SummaryRow& other) {
 
 }  // namespace
 
-BenchmarkRows::BenchmarkRows(const std::string& device,
-                             const std::string& benchmark,
-                             const std::vector<SummaryRow>& rows) {
-  for (const SummaryRow& row : rows) {
-    if (row.key.device == device && row.key.name.benchmark == benchmark &&
-        row.status == Status::ok && row.p50 && !row.run_medians.empty() &&
-        !row.key.setup.is_observer())
-      rows_.push_back(&row);
+BenchmarkRows::BenchmarkRows(const std::string& benchmark,
+                             const std::vector<const SummaryRow*>& of_device) {
+  for (const SummaryRow* row : of_device) {
+    if (row->key.name.benchmark == benchmark && row->status == Status::ok && row->p50 &&
+        !row->run_medians.empty() && !row->key.setup.is_observer())
+      rows_.push_back(row);
   }
   // The usual settings before others.
   std::ranges::stable_sort(
@@ -244,9 +242,9 @@ std::string evidence_text(const SummaryRow& row) {
 
 Adviser::Adviser(std::string device,
                  std::string benchmark,
-                 const std::vector<SummaryRow>& rows,
+                 const std::vector<const SummaryRow*>& of_device,
                  std::vector<Advice>& lines)
-    : rows(device, benchmark, rows),
+    : rows(benchmark, of_device),
       device_(std::move(device)),
       benchmark_(std::move(benchmark)),
       lines_(lines) {}

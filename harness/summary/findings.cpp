@@ -352,13 +352,15 @@ std::vector<FlagCheck> flag_checks(const SessionData& session) {
 
 std::vector<Sentence> sentences(const SessionData& session, const std::vector<SummaryRow>& rows) {
   std::vector<Sentence> all;
+  const RowsByDevice by_device(rows);
   for (const DeviceFacts& device : session.devices) {
-    const auto row = std::ranges::find_if(rows, [&](const SummaryRow& candidate) {
-      return candidate.key.device == device.uuid && candidate.key.arm == kPlain &&
-             !candidate.key.setup.is_observer() && candidate.key.name.benchmark == "launch/null" &&
-             candidate.metric == "api_ns";
+    const std::vector<const SummaryRow*>& own = by_device.of(device.uuid);
+    const auto found = std::ranges::find_if(own, [&](const SummaryRow* candidate) {
+      return candidate->key.arm == kPlain && !candidate->key.setup.is_observer() &&
+             candidate->key.name.benchmark == "launch/null" && candidate->metric == "api_ns";
     });
-    if (row == rows.end() || !row->p50) continue;
+    if (found == own.end() || !(*found)->p50) continue;
+    const SummaryRow* const row = *found;
     std::string text = fmt::format("A launch call takes {} (median)", quantity(row->p50, "ns"));
     if (row->n >= 1000) {
       text += fmt::format("; one in a thousand takes over {}", quantity(row->p999, "ns"));

@@ -82,8 +82,8 @@ def _line(device: Device, heads: list[str], records: list[Record]) -> Line:
 
 
 def _row_of(device: Device, record: Record) -> Row | None:
-    for row in device.session.rows:
-        if row.device is device and row.usual and (row.case, row.metric) == (record["case"], record["metric"]):
+    for row in device.rows:
+        if row.usual and (row.case, row.metric) == (record["case"], record["metric"]):
             return row
     return None
 
@@ -91,8 +91,8 @@ def _row_of(device: Device, record: Record) -> Row | None:
 def _verdict(device: Device, row: Row | None) -> Verdict:
     tools = {
         run["measured_under_tool"]
-        for run in device.session.runs
-        if run["device_id"] == device.id and run["measured_under_tool"]
+        for run in device.runs
+        if run["measured_under_tool"]
     }
     if tools:
         return Verdict("no baseline", f"Measured under {join_and(sorted(tools))}.", "warning")
@@ -105,7 +105,7 @@ def _verdict(device: Device, row: Row | None) -> Verdict:
     if spread > UNSTABLE:
         text = "A single run is no measurement here: compare medians of several."
         return Verdict("unstable", text, "warning")
-    bad = [r for r in device.session.rows if r.device is device and r.arm == "plain" and r.status in ("failed", "invalid")]
+    bad = [r for r in device.rows if r.arm == "plain" and r.status in ("failed", "invalid")]
     if bad:
         return Verdict("steady, with failures", f"{count(len(bad), 'case')} failed.", "warning")
     return Verdict("steady", "", "ok")
@@ -153,12 +153,12 @@ def _difference(device: Device, record: Record) -> tuple[str, bool]:
 
 
 def _why_nothing(device: Device) -> str:
-    own = [r for r in device.session.rows if r.device is device]
+    own = device.rows
     rows = [r for r in own if r.status != "ok" and r.family == "launch"]
     if rows:
         reason = rows[0].record["reason"]
         return f"null launches {rows[0].status}" + (f": {sentence(reason)}" if reason else ".")
-    runs = [r for r in device.session.runs if r["device_id"] == device.id and r["status"] != "ok"]
+    runs = [r for r in device.runs if r["status"] != "ok"]
     if runs:
         reason = runs[0]["reason"]
         return f"no launch was measured; a run is marked {runs[0]['status']}" + (f": {sentence(reason)}" if reason else ".")
