@@ -72,6 +72,7 @@ AllocatorRecord record_of(const AllocatorResult& result, std::uint64_t peak_live
     creep.kind = name_of(result.creep.kind);
     creep.bytes_per_epoch = result.creep.bytes_per_epoch;
     creep.p = result.creep.p;
+    creep.rarest_step_epochs = rarest_step_shown(result.epochs.size());
     for (const Epoch& epoch : result.epochs)
       creep.epochs.push_back({epoch.live, epoch.reserved, epoch.used});
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -35,14 +36,43 @@ int new_heights(std::span<const double> values) {
   return count;
 }
 
+/// Whether it rises as no random walk does: in the number of its steps up, or in their sum.
+bool beats_random_walk(std::span<const double> values) {
+  int up = 0, down = 0;
+  double sum = 0, squares = 0;
+  for (std::size_t i = 1; i < values.size(); ++i) {
+    const double step = values[i] - values[i - 1];
+    up += step > 0;
+    down += step < 0;
+    sum += step;
+    squares += step * step;
+  }
+  if (up == 0) return false;
+  // P(as many steps up, or more), each being up or down by a throw of a coin.
+  double more = 0, ways = 1;
+  for (int k = 0; k <= down; ++k) {  // as few down
+    more += ways;
+    ways = ways * (up + down - k) / (k + 1);
+  }
+  if (more * std::exp2(-(up + down)) < kLargestP) return true;
+  const auto n = static_cast<double>(values.size() - 1);
+  const double variance = (squares - sum * sum / n) / (n - 1);
+  constexpr double kFar = 3.5;  // Student's t for p < 0.001 of 20 epochs or more
+  return variance <= 0 || sum / n > kFar * std::sqrt(variance / n);
+}
+
+bool rises(std::span<const double> values, double p) {
+  const std::size_t last_third = values.size() - values.size() / 3;
+  return p < kLargestP && new_heights(values) >= kFewestHeights &&
+         values.back() >= values.front() + static_cast<double>(kPage) &&
+         values.back() > values[last_third];
+}
+
 Trend trend_of(std::span<const double> values) {
   Trend trend;
   trend.slope = theil_sen_slope(values);
   trend.p = mann_kendall_rise_p(values);
-  const std::size_t last_third = values.size() - values.size() / 3;
-  trend.rises = trend.p < kLargestP && new_heights(values) >= kFewestHeights &&
-                values.back() >= values.front() + static_cast<double>(kPage) &&
-                values.back() > values[last_third];
+  trend.rises = rises(values, trend.p);
   return trend;
 }
 
@@ -188,6 +218,7 @@ Creep classify_creep(std::span<const Epoch> epochs) {
       values.push_back(static_cast<double>(epoch.*candidate.bytes));
     const Trend trend = trend_of(values);
     if (!trend.rises) continue;
+    if (candidate.kind == CreepKind::context_growth && !beats_random_walk(values)) continue;
     // Of rare steps most pairs do not differ.
     const double mean = (values.back() - values.front()) / static_cast<double>(values.size() - 1);
     return {candidate.kind, trend.slope > 0 ? trend.slope : mean, trend.p};
@@ -195,6 +226,25 @@ Creep classify_creep(std::span<const Epoch> epochs) {
   if (epochs.back().reserved >= epochs.front().reserved + kPage)
     return {CreepKind::cache_plateau, 0, 1};
   return {};
+}
+
+std::size_t rarest_step_shown(std::size_t epochs) {
+  if (epochs < kFewestEpochs) return 0;
+  constexpr std::size_t kMostJudged = 150;  // of more, the same share of them
+  const std::size_t all = epochs - kBurnIn;
+  const std::size_t judged = std::min(all, kMostJudged);
+  const auto shown = [&](std::size_t apart) {
+    for (std::size_t first = 0; first < apart; ++first) {
+      std::vector<double> values;
+      for (std::size_t i = 0; i < judged; ++i)
+        values.push_back(static_cast<double>((i + first) / apart * kPage));
+      if (!rises(values, mann_kendall_rise_p(values))) return false;
+    }
+    return true;
+  };
+  std::size_t apart = 0;
+  while (apart < judged && shown(apart + 1)) ++apart;
+  return apart * all / judged;
 }
 
 Injection parse_injection(std::string_view text) {

@@ -38,14 +38,21 @@ struct Creep {
   double p = 1;                // of Mann and Kendall's test for it
 };
 
+/// How rare the steps of a rise may be for so many epochs to show it: the largest number of epochs
+/// from one step to the next with which a series that else stands still is said to rise, wherever
+/// its steps fall. 0 if not even a step in each epoch shows.
+std::size_t rarest_step_shown(std::size_t epochs);
+
 /// Epochs at the beginning that are not judged, for caches fill in them.
 inline constexpr std::size_t kBurnIn = 5;
 
 /// A series rises if that is improbable without a trend (p < 0.001), it reached a new height twice
 /// or more, it ends above where it began by a page of 4 KiB or more, and it still rose in its last
-/// third. Of what rises the first in this order is told: live, reserved, used. If nothing does and
-/// `reserved` is above that of the first epoch, it is a plateau. Needs 20 epochs, and says `none`
-/// of fewer.
+/// third. Of what rises the first in this order is told: live, reserved, used. What others use of a
+/// device goes up and down without a trend, which the test takes for one in 12 to 30 of 100 walks:
+/// so `used` must also go up more often than down, or farther, than a random walk would (p <
+/// 0.001). If nothing rises and `reserved` is above that of the first epoch, it is a plateau. Needs
+/// 20 epochs, and says `none` of fewer.
 Creep classify_creep(std::span<const Epoch> epochs);
 
 /// Something that goes wrong on purpose, a little in each epoch, to see whether it is told.

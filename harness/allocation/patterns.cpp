@@ -12,6 +12,8 @@
 
 #include "harness/allocation/synthetic.h"
 #include "harness/core/errors.h"
+#include "harness/core/printable.h"
+#include "harness/core/text.h"
 
 namespace launchgap::allocation {
 namespace {
@@ -194,10 +196,13 @@ const Pattern& pattern_named(const std::string& name) {
   const auto found =
       std::ranges::find_if(kPatterns, [&](const Pattern& one) { return one.info.name == name; });
   if (found != kPatterns.end()) return *found;
-  std::vector<std::string_view> names;
-  for (const Pattern& one : kPatterns) names.push_back(one.info.name);
+  std::vector<std::string> names;
+  for (const Pattern& one : kPatterns) names.emplace_back(one.info.name);
+  const std::string near = did_you_mean(name, names);
   throw UsageError(
-      fmt::format("there is no pattern '{}': there are {}", name, fmt::join(names, ", ")));
+      fmt::format("there is no pattern '{}'{}",
+                  printable(name, 60),
+                  near.empty() ? fmt::format(": there are {}", fmt::join(names, ", ")) : near));
 }
 
 Values values_of(const PatternInfo& info, const CaseName& name) {

@@ -7,6 +7,8 @@
 
 #include "harness/allocation/device_player.h"
 #include "harness/core/errors.h"
+#include "harness/core/printable.h"
+#include "harness/core/text.h"
 #include "harness/device/backend.h"
 
 namespace launchgap::allocation {
@@ -79,9 +81,10 @@ std::unique_ptr<Stage> PlayOver::stage(std::string_view allocator,
                                        std::uint64_t limit_bytes) const {
   const std::vector<std::string> names = allocators();
   if (std::ranges::find(names, allocator) == names.end())
-    throw UsageError(fmt::format("there is no allocator '{}' over {}: there are {}",
-                                 allocator,
+    throw UsageError(fmt::format("there is no allocator '{}' over {}{}; there are {}",
+                                 printable(allocator, 60),
                                  name_,
+                                 did_you_mean(allocator, names),
                                  fmt::join(names, ", ")));
   if (device_) return std::make_unique<DeviceStage>(*device_, allocator, limit_bytes);
   return std::make_unique<SimulatedStage>(block_allocator_named(allocator), limit_bytes);
@@ -96,6 +99,7 @@ SmallestLimit PlayOver::smallest_limit(const Script& script, std::string_view al
       [&](std::uint64_t limit) {
         return limit >= script.peak_live_bytes && plays(script, stage(allocator, limit)->player());
       },
+      least_limit(script, kStep),
       most / kStep * kStep,
       kStep,
       most);

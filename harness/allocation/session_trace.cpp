@@ -9,6 +9,9 @@
 
 #include "harness/allocation/gmtrace.h"
 #include "harness/core/errors.h"
+#include "harness/core/printable.h"
+#include "harness/core/say.h"
+#include "harness/core/text.h"
 #include "harness/recording/event_file.h"
 
 namespace launchgap::allocation {
@@ -230,6 +233,57 @@ std::vector<fs::path> event_files(const fs::path& session) {
   return files;
 }
 
+namespace {
+
+std::vector<std::string> file_names(const std::vector<fs::path>& files) {
+  std::vector<std::string> names;
+  for (const fs::path& file : files) names.push_back(file.filename().string());
+  return names;
+}
+
+std::string no_such_run(const fs::path& session,
+                        const std::string& run,
+                        const std::vector<fs::path>& files) {
+  const std::vector<std::string> names = file_names(files);
+  const std::string near = did_you_mean(run, names);
+  return fmt::format("--run '{}': no file of {}/events is named so{}{}",
+                     printable(run, 100),
+                     session.string(),
+                     near,
+                     near.empty() ? fmt::format(", of {}", fmt::join(names, ", ")) : "");
+}
+
+/// Of several processes the one that allocates. Throws UsageError that lists the files if several
+/// do.
+std::unique_ptr<Trace> open_only_candidate(const fs::path& session,
+                                           const std::vector<fs::path>& files,
+                                           std::size_t of_all) {
+  std::unique_ptr<Trace> only;
+  std::vector<fs::path> candidates;
+  for (const fs::path& file : files) {
+    std::unique_ptr<Trace> trace = find_trace(file);
+    if (!trace) continue;
+    candidates.push_back(file);
+    only = candidates.size() == 1 ? std::move(trace) : nullptr;
+  }
+  if (only) {
+    say("{}: of {} processes one allocates, {}: it is played",
+        session.string(),
+        of_all,
+        candidates.front().filename().string());
+    return only;
+  }
+  if (candidates.empty()) throw UsageError(no_allocations(session.string()));
+  throw UsageError(
+      fmt::format("{} has the allocations of {} processes: name one by --run, a part of its file's "
+                  "name in events/, of {}",
+                  session.string(),
+                  candidates.size(),
+                  fmt::join(file_names(candidates), ", ")));
+}
+
+}  // namespace
+
 std::unique_ptr<Trace> open_trace(const fs::path& path, const std::string& run) {
   std::error_code failed;
   if (!fs::is_directory(path, failed)) {
@@ -241,21 +295,15 @@ std::unique_ptr<Trace> open_trace(const fs::path& path, const std::string& run) 
     return open_gmtrace(path);
   }
   std::vector<fs::path> files = event_files(path);
-  std::vector<std::string> names;
-  for (const fs::path& file : files) names.push_back(file.stem().stem().string());
+  const std::size_t all = files.size();
   if (!run.empty()) {
     std::erase_if(files, [&](const fs::path& file) {
       return file.filename().string().find(run) == std::string::npos;
     });
+    if (files.empty()) throw UsageError(no_such_run(path, run, event_files(path)));
   }
-  if (files.size() != 1)
-    throw UsageError(fmt::format(
-        "{} has the events of {} processes{}: name one with --run, of {}",
-        path.string(),
-        names.size(),
-        run.empty() ? "" : fmt::format(", {} of them named like '{}'", files.size(), run),
-        fmt::join(names, ", ")));
-  return open_events(files.front());
+  if (files.size() == 1) return open_events(files.front());
+  return open_only_candidate(path, files, all);
 }
 
 }  // namespace launchgap::allocation

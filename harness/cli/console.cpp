@@ -62,6 +62,7 @@ std::string headline_table(const Summarised& summarised) {
   const std::vector<NamedHeadline> headlines = all_headlines();
   std::vector<std::vector<std::string>> rows = {{"device"}};
   for (const NamedHeadline& named : headlines) rows[0].emplace_back(named.headline->heading);
+  const RowsByDevice by_device(summarised.rows);
   std::string unusable;
   bool simulated = false;
   for (const DeviceFacts& device : summarised.session.devices) {
@@ -73,7 +74,7 @@ std::string headline_table(const Summarised& summarised) {
     simulated = simulated || device.simulated;
     std::vector<std::string>& row = rows.emplace_back(std::vector{name});
     for (const NamedHeadline& named : headlines) {
-      const HeadlineValue found = headline_value(summarised.rows, device.uuid, named);
+      const HeadlineValue found = headline_value(by_device.of(device.uuid), named);
       row.push_back(quantity(found.value, found.unit));
     }
   }

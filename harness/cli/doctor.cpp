@@ -9,10 +9,12 @@
 #include <sstream>
 #include <sys/ioctl.h>
 #include <unistd.h>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "harness/cli/command.h"
+#include "harness/cli/json_output.h"
 #include "harness/cli/page.h"
 #include "harness/core/output_file.h"
 #include "harness/core/printable.h"
@@ -34,7 +36,7 @@ struct Options {
   std::string output;
   bool no_prove = false;
   bool require_gpu = false;
-  bool json = false;
+  JsonOutput json;
   bool verbose = false;
 
   bool asks_what_if() const {
@@ -74,7 +76,7 @@ class Answers {
     if (!options_.output.empty()) check_output_place(options_.output);
   }
   void write(const Diagnosis& diagnosis) const {
-    options_.json ? write(diagnosis.json) : put(diagnosis.text(style()));
+    options_.json.asked() ? write(diagnosis.json) : put(diagnosis.text(style()));
   }
   void write(const std::string& text) const { put(text); }
   void write(const Json& content) const { write_own(fit_to_show(content)); }
@@ -155,7 +157,7 @@ ExitCode watch(const Options& options) {
 ExitCode explain(const Options& options) {
   const std::string page = doctor::explain(options.explain);
   const Answers answers(options, stdout);
-  if (options.json) {
+  if (options.json.asked()) {
     answers.write_own({{"code", options.explain}, {"page", page}});
   } else {
     answers.write(page);
@@ -173,7 +175,7 @@ ExitCode tell_cost(const Options& options) {
         options.session));
   }
   const Answers answers(options, stdout);
-  if (options.json) {
+  if (options.json.asked()) {
     Json json;
     json["fallback"] = Json::array();
     for (const FallbackCost& cost : costs) {
@@ -215,6 +217,12 @@ ExitCode answer(const Options& options) {
   }
   if (kinds == 1 && (options.no_prove || (options.require_gpu && !options.asks_what_if())))
     throw UsageError("doctor: --require-gpu and --no-prove are about the machine as a whole");
+  if (!options.json.file().empty()) {
+    if (!options.output.empty()) throw UsageError("doctor: name one file, by --json or by -o");
+    Options to_file = options;
+    to_file.output = std::exchange(to_file.json, JsonOutput::to_standard_output()).file();
+    return answer(to_file);
+  }
   if (!options.explain.empty()) return explain(options);
   if (!options.session.empty()) return tell_cost(options);
   if (!options.pid.empty()) return look_at_pid(options);
@@ -254,7 +262,7 @@ void add_doctor(CLI::App& app, Action& action) {
                       "How many times slower the host was than each GPU in this session");
   command->add_flag("--no-prove", options->no_prove, "Only look; run nothing on the GPUs");
   command->add_flag("--require-gpu", options->require_gpu, "Exit with 77 if no GPU can be used");
-  command->add_flag("--json", options->json, "Machine-readable");
+  options->json.add_option(*command, "The answer");
   command->add_option("-o,--output", options->output, "Write the answer to this file");
   command->add_flag("-v,--verbose", options->verbose, "All of every note");
   command->footer(

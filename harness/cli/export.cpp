@@ -1,12 +1,15 @@
 // launchgap export
 #include <algorithm>
+#include <iterator>
 #include <map>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "harness/allocation/gmtrace.h"
 #include "harness/allocation/session_trace.h"
 #include "harness/cli/command.h"
+#include "harness/cli/mistakes.h"
 #include "harness/cli/page.h"
 #include "harness/core/output_file.h"
 #include "harness/core/say.h"
@@ -38,14 +41,24 @@ ExitCode export_csv(const std::string& folder, const fs::path& output) {
   const Summarised summarised(folder);
   make_output_folder(output);
   const SignalWatch watch;
+  std::vector<std::string_view> empty;
   try {
-    write_tables(summarised.tabled(), TableUse::details, output);
-    write_tables(summarised.tabled(), TableUse::samples, output);
+    for (const TableUse use : {TableUse::details, TableUse::samples}) {
+      std::ranges::copy(write_tables(summarised.tabled(), use, output), std::back_inserter(empty));
+    }
   } catch (const Error&) {
     remove_tables(output);
     throw;
   }
   for (const std::string& problem : summarised.session.problems) say("launchgap: {}", problem);
+  std::error_code failed;  // one that stays says nothing wrong
+  for (const std::string_view table : empty) fs::remove(output / table, failed);
+  if (!empty.empty()) {
+    say("{} of {} tables have no rows and are left out: {}",
+        empty.size(),
+        all_tables().size(),
+        fmt::join(empty, ", "));
+  }
   answer("{}\n", output.string());
   return summarised.session.problems.empty() ? ExitCode::done : ExitCode::failed;
 }
@@ -174,7 +187,7 @@ void add_export(CLI::App& app, Action& action) {
                    "chrome-trace: the kept events, for Perfetto and Holistic Trace Analysis; "
                    "google-benchmark: each process's medians as one JSON, for its compare.py; "
                    "gmtrace: the kept allocations, for `replay`")
-      ->check(CLI::IsMember({"csv", "chrome-trace", "google-benchmark", "gmtrace"}))
+      ->check(one_of({"csv", "chrome-trace", "google-benchmark", "gmtrace"}))
       ->capture_default_str();
   command
       ->add_option(

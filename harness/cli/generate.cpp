@@ -1,4 +1,5 @@
 // launchgap generate
+#include <limits>
 #include <memory>
 
 #include <fmt/format.h>
@@ -6,6 +7,7 @@
 #include "harness/allocation/gmtrace.h"
 #include "harness/allocation/patterns.h"
 #include "harness/cli/command.h"
+#include "harness/cli/mistakes.h"
 #include "harness/core/say.h"
 #include "harness/core/stop.h"
 
@@ -36,7 +38,9 @@ void add_generate(CLI::App& app, Action& action) {
   command->add_option("pattern", options->pattern, "checkerboard/blocks:512, for one")->required();
   command->add_option("-o,--output", options->output, "File to write, *.gmtrace.csv or *.gz")
       ->required();
-  command->add_option("--seed", options->seed, "Of what is random")->capture_default_str();
+  command->add_option("--seed", options->seed, "Of what is random")
+      ->check(whole_number(0, std::numeric_limits<std::uint64_t>::max()))
+      ->capture_default_str();
   command->footer([] {
     return patterns_text() +
            "\nExample: launchgap generate checkerboard/blocks:512 -o board.gmtrace.csv";

@@ -7,6 +7,7 @@
 
 #include "harness/cli/command.h"
 #include "harness/cli/join_report.h"
+#include "harness/cli/mistakes.h"
 #include "harness/core/output_file.h"
 #include "harness/core/say.h"
 #include "harness/core/stop.h"
@@ -161,7 +162,7 @@ void add_investigate(CLI::App& app, Action& action) {
                    options->tool,
                    "nsys: where the time of each sample goes; ncu: what a kernel does; none: print "
                    "the command lines; auto: the first of these that is in PATH")
-      ->check(CLI::IsMember({"auto", "nsys", "ncu", "none"}))
+      ->check(one_of({"auto", "nsys", "ncu", "none"}))
       ->capture_default_str();
   command->add_option("--device",
                       options->device,

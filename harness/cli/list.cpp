@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include "harness/cli/command.h"
+#include "harness/cli/json_output.h"
+#include "harness/cli/mistakes.h"
 #include "harness/core/plan.h"
 #include "harness/core/say.h"
 #include "harness/core/text.h"
@@ -106,27 +108,30 @@ void add_list(CLI::App& app, Action& action) {
   struct Options {
     std::string what;
     std::string profile = "quick";
-    bool json = false;
+    JsonOutput json;
   };
   CLI::App* const command = app.add_subcommand("list", "Show devices and benchmarks");
   auto options = std::make_shared<Options>();
-  command->add_option("what", options->what, "devices or benchmarks; both if left out")
-      ->check(CLI::IsMember({"devices", "benchmarks"}));
+  static const std::vector<std::string> kKinds = {"devices", "benchmarks"};
+  command->add_option("what", options->what, "devices or benchmarks; both if left out");
   command->add_option("--profile", options->profile, "Whose cases to list")->capture_default_str();
-  command->add_flag("--json", options->json, "Machine-readable, on standard output");
+  options->json.add_option(*command, "What there is");
   command->footer("Example: launchgap list devices --json");
   command->callback([options, &action] {
     action = [options] {
+      // `list --json devices` means devices, and no file of that name.
+      if (options->what.empty()) options->what = options->json.take_back();
+      if (!options->what.empty()) check_word(options->what, kKinds);
+      options->json.begin();
       const Profile profile = parse_profile(options->profile);
       MachineDevices machine = find_devices(kTimeoutS);
       if (options->what != "benchmarks") check_idle_devices(machine);
       Json json = new_record("list");
-      Json* const out = options->json ? &json : nullptr;
+      Json* const out = options->json.asked() ? &json : nullptr;
       if (options->what != "benchmarks") list_devices(machine, out);
       if (options->what.empty() && !out) answer_text("\n");
       if (options->what != "devices") list_benchmarks(machine, profile, out);
-      // ASCII alone: what a device calls itself is data to a program, and nothing to a terminal.
-      if (out) answer("{}\n", json.dump(1, ' ', true, Json::error_handler_t::replace));
+      options->json.write(json);
       return ExitCode::done;
     };
   });

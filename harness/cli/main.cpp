@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <csignal>
 #include <cstring>
 #include <new>
@@ -6,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "harness/cli/command.h"
+#include "harness/cli/mistakes.h"
 #include "harness/core/say.h"
 #include "harness/core/stop.h"
 #include "harness/core/version.h"
@@ -41,6 +43,15 @@ int end_by_signal() {
   return static_cast<int>(ExitCode::stopped_early);
 }
 
+/// The words of a command line, as options: `launchgap` alone asks for help, and so do `help` and
+/// `help COMMAND`; `version` asks for the version.
+std::vector<std::string> asked_words(std::vector<std::string> words) {
+  if (words.empty() || words == std::vector<std::string>{"help"}) return {"--help"};
+  if (words == std::vector<std::string>{"version"}) return {"--version"};
+  if (words.size() == 2 && words[0] == "help") return {words[1], "--help"};
+  return words;
+}
+
 int main(int argc, char** argv) {
   keep_standard_descriptors();
   std::signal(SIGPIPE, SIG_IGN);
@@ -56,7 +67,7 @@ int main(int argc, char** argv) {
       "time, and how does it compare with the generation before?",
       "launchgap");
   app.footer(kFooter);
-  app.set_version_flag("--version", fmt::format("launchgap {} ({})", kVersion, kGitRevision));
+  app.set_version_flag("-V,--version", fmt::format("launchgap {} ({})", kVersion, kGitRevision));
   app.require_subcommand(1);
   Action action;
   add_doctor(app, action);
@@ -76,22 +87,20 @@ int main(int argc, char** argv) {
   app.add_subcommand(
       "worker",
       "The cases of one device as a plain Google Benchmark program; `run` starts workers itself");
-  const auto is_first_word = [&](CLI::App* command) { return command->get_name() == argv[1]; };
-  if (argc > 1 && argv[1][0] != '-' && app.get_subcommands(is_first_word).empty()) {
-    throw UsageError(
-        fmt::format("there is no command '{}'. `launchgap --help` shows the commands", argv[1]));
-  }
+  std::vector<std::string> words = asked_words({argv + 1, argv + argc});
+  const auto is_first_word = [&](CLI::App* command) { return command->get_name() == words[0]; };
+  if (words[0].empty() || (words[0][0] != '-' && app.get_subcommands(is_first_word).empty()))
+    throw UsageError(no_command_text(app, words[0]));
   try {
-    app.parse(argc, argv);
+    std::ranges::reverse(words);
+    app.parse(words);
   } catch (const CLI::Success& success) {  // --help, --version
     std::ostringstream help;
     app.exit(success, help, help);
     answer_text(help.str());
     return ended_with(ExitCode::done);
   } catch (const CLI::ParseError& error) {
-    say("launchgap: {}. `launchgap{} --help` shows what can be asked for.",
-        error.what(),
-        app.get_subcommands().empty() ? "" : " " + app.get_subcommands().front()->get_name());
+    say("launchgap: {}", mistake_text(app, error));
     return static_cast<int>(ExitCode::wrong_usage);
   }
   return ended_with(action());

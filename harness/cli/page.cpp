@@ -118,16 +118,18 @@ void write_page(const std::vector<std::unique_ptr<Summarised>>& sessions, const 
   write_file(output, InputFile(page).text(kLargestPage));
 }
 
-void offer_page(const std::vector<std::unique_ptr<Summarised>>& sessions, const fs::path& folder) {
+bool offer_page(const std::vector<std::unique_ptr<Summarised>>& sessions, const fs::path& folder) {
   try {
     write_page(sessions, folder / "report.html");
     answer("Page:   {}\n", (folder / "report.html").string());
+    return true;
   } catch (const Stopped&) {
     throw;
   } catch (const Error& error) {
     say("launchgap: {}. `launchgap report {}` makes it later, here or elsewhere.",
         error.what(),
         folder.string());
+    return false;
   }
 }
 

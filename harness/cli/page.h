@@ -28,8 +28,8 @@ void write_page(const std::vector<std::unique_ptr<Summarised>>& sessions,
                 const std::filesystem::path& output);
 
 /// Draws report.html into a session's folder and answers where it is. A page that cannot be drawn
-/// is a message and no failure. Throws Stopped once a signal was noted.
-void offer_page(const std::vector<std::unique_ptr<Summarised>>& sessions,
+/// is a message and no failure: false. Throws Stopped once a signal was noted.
+bool offer_page(const std::vector<std::unique_ptr<Summarised>>& sessions,
                 const std::filesystem::path& folder);
 
 }  // namespace launchgap::cli

@@ -9,6 +9,8 @@
 #include "harness/allocation/script.h"
 #include "harness/allocation/session_trace.h"
 #include "harness/cli/command.h"
+#include "harness/cli/json_output.h"
+#include "harness/cli/mistakes.h"
 #include "harness/cli/page.h"
 #include "harness/core/output_file.h"
 #include "harness/core/printable.h"
@@ -23,6 +25,7 @@
 #include "harness/record/writer.h"
 #include "harness/run/device_lock.h"
 #include "harness/run/devices.h"
+#include "harness/run/planned_session.h"
 #include "harness/summary/replay_answers.h"
 
 namespace launchgap::cli {
@@ -32,7 +35,8 @@ namespace fs = std::filesystem;
 using namespace allocation;
 
 struct ReplayCommand {
-  std::string trace, run, json, events, output;
+  std::string trace, run, events, output;
+  JsonOutput json;
   std::vector<std::string> allocators;
   std::string over = "sim";
   std::string limit;
@@ -199,7 +203,7 @@ bool is_session(const fs::path& folder) {
 void make_session(const fs::path& folder, const std::vector<std::string>& command_line) {
   make_output_folder(folder);
   SessionRecord session;
-  session.session_id = "replays-" + utc_now();
+  session.session_id = "replays-" + new_session_id();
   session.begin_utc = utc_now();
   session.end_utc = session.begin_utc;
   session.state = "complete";
@@ -291,7 +295,7 @@ void check(const ReplayCommand& command) {
     if (command.epochs == 0) throw UsageError("--inject is for --epochs");
     parse_injection(command.inject);
   }
-  if (!command.json.empty()) check_output_place(command.json);
+  command.json.begin();
 }
 
 ExitCode replay_trace(const ReplayCommand& command) {
@@ -366,7 +370,7 @@ ExitCode replay_trace(const ReplayCommand& command) {
   for (const std::string& line : replay_answers(record)) answer("{}\n", line);
   if (record.simulated) answer("SIMULATED: measured on fake CUDA libraries.\n");
   if (!command.output.empty()) keep(record, command);
-  if (!command.json.empty()) write_file(command.json, document_of(record).dump(1) + "\n");
+  command.json.write(document_of(record));
   return ExitCode::done;
 }
 
@@ -406,21 +410,23 @@ void add_replay(CLI::App& app, Action& action, const std::vector<std::string>& c
                     "must be there then");
   command->add_option("--run",
                       options->run,
-                      "Of a session with several processes, which: part of "
-                      "the name of its file in events/");
-  command->add_option("--trace-device",
-                      options->device,
-                      "Which device's allocations (default: that with most of them)");
+                      "Of a session in which several processes allocate, which: part of the name "
+                      "of its file in events/");
+  command
+      ->add_option("--trace-device",
+                   options->device,
+                   "Which device's allocations (default: that with most of them)")
+      ->check(whole_number(0, std::numeric_limits<std::uint32_t>::max()));
   command
       ->add_option("--epochs",
                    options->epochs,
                    "Play it so many times, and say whether memory creeps: 50, for one")
-      ->check(CLI::Range(20, 100000));
+      ->check(whole_number(20, 100000));
   command->add_option("--inject",
                       options->inject,
                       "Something that goes wrong in each epoch, to see whether it is told: "
                       "leak=64KiB/epoch, pin=2MiB/epoch, cache=2MiB/epoch or context=1MiB/epoch");
-  command->add_option("--json", options->json, "File for everything that was found");
+  options->json.add_option(*command, "Everything that was found");
   command->add_option(
       "-o,--output",
       options->output,

@@ -1,9 +1,14 @@
 // launchgap report
+#include <map>
+
 #include <fmt/format.h>
 
 #include "harness/cli/baseline_options.h"
 #include "harness/cli/command.h"
+#include "harness/cli/json_output.h"
 #include "harness/cli/page.h"
+#include "harness/cli/session_json.h"
+#include "harness/core/printable.h"
 #include "harness/core/say.h"
 #include "harness/core/stop.h"
 #include "harness/regression/night_view.h"
@@ -24,12 +29,31 @@ void add_nights(const std::string& file,
       history, regression::figures_of(only.session), options.check_options());
 }
 
+/// A session beside itself compares nothing. Throws UsageError that names it.
+void check_different(const std::vector<std::unique_ptr<Summarised>>& sessions) {
+  std::map<std::string, std::string> folders;  // by the session's id
+  for (const auto& one : sessions) {
+    const SessionData& session = one->session;
+    const std::string folder = session.folder.string();
+    const auto [other, added] = folders.try_emplace(session.id, folder);
+    if (added || session.id.empty()) continue;
+    throw UsageError(
+        other->second == folder
+            ? fmt::format("{} is named twice: name two different sessions to compare them", folder)
+            : fmt::format("{} and {} hold the same session, {}: leave one of them out",
+                          other->second,
+                          folder,
+                          printable(session.id, 60)));
+  }
+}
+
 }  // namespace
 
 void add_report(CLI::App& app, Action& action) {
   struct Options {
     std::vector<std::string> folders;
     std::string output, history;
+    JsonOutput json;
     BaselineOptions baseline_options;
   };
   CLI::App* const command =
@@ -49,9 +73,11 @@ void add_report(CLI::App& app, Action& action) {
                       "With one session: check it against this history, and show each metric over "
                       "the nights");
   options->baseline_options.add_options(*command);
+  options->json.add_option(*command, "What the page says");
   command->footer("Example: launchgap report results/k40 results/h200 -o gap.html");
   command->callback([options, &action] {
     action = [options] {
+      options->json.begin();
       std::vector<std::unique_ptr<Summarised>> sessions;
       bool whole = true;
       for (const std::string& folder : options->folders) {
@@ -61,6 +87,7 @@ void add_report(CLI::App& app, Action& action) {
           whole = false;
         }
       }
+      check_different(sessions);
       if (!options->history.empty())
         add_nights(options->history, options->baseline_options, sessions);
       std::filesystem::path output = options->output;
@@ -75,6 +102,10 @@ void add_report(CLI::App& app, Action& action) {
       }
       write_page(sessions, output);
       answer("{}\n", output.string());
+      Json json = {{"page", output.string()}, {"sessions", Json::array()}};
+      for (const auto& session : sessions)
+        json["sessions"].push_back(session_as_json(*session, output));
+      options->json.write(json);
       return whole ? ExitCode::done : ExitCode::failed;
     };
   });

@@ -1,7 +1,10 @@
 // launchgap run
 #include "harness/cli/command.h"
 #include "harness/cli/console.h"
+#include "harness/cli/json_output.h"
+#include "harness/cli/mistakes.h"
 #include "harness/cli/page.h"
+#include "harness/cli/session_json.h"
 #include "harness/cli/what_to_measure.h"
 #include "harness/core/say.h"
 #include "harness/core/stop.h"
@@ -18,7 +21,8 @@ struct Options {
   std::string trace = "auto";
   std::string output;
   bool dry_run = false;
-  bool json = false;
+  bool verbose = false;
+  JsonOutput json;
   bool no_page = false;
   bool no_observer_effect = false;
   bool keep_events = false;
@@ -28,7 +32,7 @@ struct Options {
 /// Statistics, tables and page of a session that has just run. The samples are safe on disk by now,
 /// so a page that cannot be drawn is a message and not a failure. False if the tables could not be
 /// written. Throws Stopped once a signal was noted.
-bool conclude(const std::filesystem::path& folder, bool with_page) {
+bool conclude(const std::filesystem::path& folder, bool with_page, const JsonOutput& json) {
   const SignalWatch watch;
   bool written = true;
   std::vector<std::unique_ptr<Summarised>> sessions;
@@ -45,8 +49,8 @@ bool conclude(const std::filesystem::path& folder, bool with_page) {
   answer_text(remarks(summarised));
   answer_text(first_findings(summarised));
   if (written) answer("\nTables: {}\n", (folder / "summary.csv").string());
-  if (!with_page) return written;
-  offer_page(sessions, folder);
+  const bool page = with_page && offer_page(sessions, folder);
+  json.write(session_as_json(summarised, page ? folder / "report.html" : ""));
   return written;
 }
 
@@ -79,11 +83,16 @@ ExitCode run(const Options& options, const std::vector<std::string>& command_lin
     request.tracing = Tracing::off;
   }
   request.command_line = command_line;
-  if (options.json && !options.dry_run)
-    throw UsageError("--json goes with --dry-run: what was measured is in files");
+  if (options.verbose && !options.dry_run)
+    throw UsageError("--verbose goes with --dry-run: it lists the plan");
+  options.json.begin();
   PlannedSession session = plan_session(request);
   if (options.dry_run) {
-    answer_text(options.json ? plan_as_json(session).dump(1) + "\n" : describe_plan(session));
+    if (options.json.asked()) {
+      options.json.write(plan_as_json(session));
+    } else {
+      answer_text(describe_plan(session, options.verbose));
+    }
     return ExitCode::done;
   }
   session.options.doctor = examine_machine(options.what.devices != "host");
@@ -93,7 +102,7 @@ ExitCode run(const Options& options, const std::vector<std::string>& command_lin
   const SessionResult result = run_session(std::move(session));
   bool written = false;
   try {
-    written = conclude(result.folder, !options.no_page);
+    written = conclude(result.folder, !options.no_page, options.json);
   } catch (const Stopped&) {
     say("Stopped before the tables and the page were there; `launchgap report {}` makes them.",
         result.folder.string());
@@ -117,7 +126,7 @@ void add_run(CLI::App& app, Action& action, const std::vector<std::string>& comm
           options->replicates,
           "Runs of each device and process configuration, in place of the profile's. Those "
           "with launch/null are traced as often, others a third as often, once at least")
-      ->check(CLI::Range(1, 10000));
+      ->check(whole_number(1, 10000));
   command
       ->add_option("--trace",
                    options->trace,
@@ -135,16 +144,18 @@ void add_run(CLI::App& app, Action& action, const std::vector<std::string>& comm
   command->add_option("-o,--output",
                       options->output,
                       "Folder of the session, new or empty; default: results/<session>");
-  command->add_flag(
-      "--dry-run", options->dry_run, "Show the plan, its time and its size, and measure nothing");
-  command->add_flag("--json", options->json, "With --dry-run: the plan's size and time as JSON");
+  command->add_flag("--dry-run",
+                    options->dry_run,
+                    "Show how many runs, how long and how large, and measure nothing");
+  command->add_flag("-v,--verbose", options->verbose, "With --dry-run: each run of the plan too");
+  options->json.add_option(*command, "What was found; with --dry-run the plan's time and size");
   command->add_flag("--no-report", options->no_page, "Leave out report.html");
   command
       ->add_option("--under",
                    options->tool,
                    "The tool that this runs under, where it is not seen from the environment: "
                    "nothing is traced, no kernel waits for the host, and results are marked")
-      ->check(CLI::IsMember({"nsys", "ncu", "compute-sanitizer"}));
+      ->check(one_of({"nsys", "ncu", "compute-sanitizer"}));
   command->add_option("--investigates",
                       options->investigates,
                       "The id of a session, which session.json then names; `launchgap investigate` "

@@ -1,33 +1,12 @@
 #include "harness/cli/what_to_measure.h"
 
-#include <charconv>
-#include <cmath>
-#include <cstdlib>
 #include <limits>
 
-#include <fmt/format.h>
+#include "harness/cli/mistakes.h"
 
 namespace launchgap::cli {
 
 void WhatToMeasure::add_options(CLI::App& command) {
-  // CLI11 itself wraps what is negative or too large, and no range keeps NaN out.
-  const CLI::Validator whole_number(
-      [](const std::string& text) {
-        std::uint64_t value = 0;
-        const char* const end = text.data() + text.size();
-        const auto [rest, error] = std::from_chars(text.data(), end, value);
-        return error == std::errc() && rest == end
-                   ? ""
-                   : fmt::format("{} is no whole number from 0 to {}",
-                                 text,
-                                 std::numeric_limits<std::uint64_t>::max());
-      },
-      "");
-  const CLI::Validator finite(
-      [](const std::string& text) {
-        return std::isfinite(std::strtod(text.c_str(), nullptr)) ? "" : text + " is no number";
-      },
-      "");
   command
       .add_option(
           "--devices",
@@ -45,14 +24,13 @@ void WhatToMeasure::add_options(CLI::App& command) {
   command
       .add_option(
           "--seed", seed, "For the order of runs and the data; recorded, and drawn if not given")
-      ->check(whole_number);
+      ->check(whole_number(0, std::numeric_limits<std::uint64_t>::max()));
   command
       .add_option("--timeout",
                   timeout_s,
                   "Seconds without a sign of life after which a worker has hung; for a long case "
                   "five times its estimate")
-      ->check(CLI::Range(0.1, 1e6))
-      ->check(finite)
+      ->check(number_between(0.1, 1e6))
       ->capture_default_str();
 }
 

@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
+#include "harness/core/printable.h"
+#include "harness/core/text.h"
 
 namespace launchgap {
 
@@ -26,7 +28,10 @@ Profile parse_profile(std::string_view text) {
   for (const Profile profile : {Profile::quick, Profile::nightly, Profile::full}) {
     if (text == name_of(profile)) return profile;
   }
-  throw UsageError(fmt::format("there is no profile '{}': choose quick, nightly or full", text));
+  const std::string near = did_you_mean(text, {"quick", "nightly", "full"});
+  throw UsageError(fmt::format("there is no profile '{}'{}",
+                               printable(text, 60),
+                               near.empty() ? ": choose quick, nightly or full" : near));
 }
 
 int default_replicates(Profile profile) {

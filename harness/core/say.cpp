@@ -12,6 +12,7 @@ namespace launchgap {
 namespace {
 
 int first_loss = 0;
+bool beside_document = false;
 
 void note(bool written) noexcept {
   if (!written && first_loss == 0) first_loss = errno;
@@ -40,8 +41,17 @@ void say_raw(std::string_view text) noexcept {
   std::clearerr(stderr);
 }
 
+void answer_beside_document() noexcept {
+  beside_document = true;
+}
+
+void answer_document(std::string_view text) noexcept {
+  note(std::fwrite(text.data(), 1, text.size(), stdout) == text.size());
+}
+
 void answer_text(std::string_view text, bool colour) noexcept {
   try {
+    if (beside_document) return say_raw(printable_lines(text));
     const std::string fit = printable_lines(text, colour);
     note(std::fwrite(fit.data(), 1, fit.size(), stdout) == fit.size());
   } catch (...) {

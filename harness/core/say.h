@@ -36,6 +36,11 @@ void answer(fmt::format_string<Args...> format, Args&&... args) {
   answer_text(fmt::format(format, std::forward<Args>(args)...));
 }
 
+/// Standard output is for one document from now on: what is answered goes to standard error.
+void answer_beside_document() noexcept;
+/// The document, a JSON of ASCII alone, on standard output.
+void answer_document(std::string_view text) noexcept;
+
 /// Writes out what is left; 0, or the error (an errno) by which some of the answer was lost. A
 /// reader that has seen enough, such as `head`, is no loss.
 int lost_answer() noexcept;

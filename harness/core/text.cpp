@@ -70,18 +70,49 @@ std::string bytes_text(double bytes) {
 }
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
+  std::vector<std::size_t> before(b.size() + 1), row(b.size() + 1), next(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
   for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
+    next[0] = i;
     for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t change = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, change});
+      next[j] = std::min({row[j] + 1, next[j - 1] + 1, row[j - 1] + (a[i - 1] != b[j - 1])});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        next[j] = std::min(next[j], before[j - 2] + 1);
     }
+    before.swap(row);
+    row.swap(next);
   }
   return row.back();
+}
+
+std::vector<NearName> by_nearness(std::string_view asked, const std::vector<std::string>& names) {
+  constexpr std::size_t kLongest = 300;  // the time to compare is a product of two lengths
+  const auto small = [](std::string_view text) {
+    std::string out(text.substr(0, kLongest));
+    for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    return out;
+  };
+  const std::string word = small(asked);
+  std::vector<NearName> near;
+  for (const std::string& name : names) {
+    const std::string other = small(name);
+    near.push_back({other.starts_with(word) ? 0 : edit_distance(word, other), name});
+  }
+  std::ranges::stable_sort(near, {}, &NearName::far);
+  return near;
+}
+
+std::string did_you_mean(std::string_view asked, const std::vector<std::string>& names) {
+  constexpr std::size_t kMost = 3, kShortest = 2;
+  if (asked.size() < kShortest) return "";
+  const std::size_t farthest = std::max<std::size_t>(1, asked.size() / 3);
+  std::vector<std::string> meant;
+  const std::vector<NearName> near = by_nearness(asked, names);
+  for (const NearName& one : near) {
+    if (one.far > farthest || one.far > near.front().far || meant.size() == kMost) break;
+    meant.push_back(fmt::format("'{}'", one.name));
+  }
+  return meant.empty() ? "" : fmt::format(": did you mean {}?", list_text(meant, "or"));
 }
 
 std::string table(const std::vector<std::vector<std::string>>& rows) {
@@ -111,10 +142,10 @@ std::string counted(std::string_view number, std::string_view noun) {
   return fmt::format("{} {}{}", number, noun, number == "1" ? "" : "s");
 }
 
-std::string list_text(const std::vector<std::string>& words) {
+std::string list_text(const std::vector<std::string>& words, std::string_view last) {
   std::string list;
   for (std::size_t i = 0; i < words.size(); ++i) {
-    if (i > 0) list += i + 1 == words.size() ? " and " : ", ";
+    if (i > 0) list += i + 1 == words.size() ? fmt::format(" {} ", last) : ", ";
     list += words[i];
   }
   return list;

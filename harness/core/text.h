@@ -33,15 +33,28 @@ std::optional<std::uint64_t> bytes_of_text(std::string_view text);
 std::string counted(std::uint64_t number, std::string_view noun);
 std::string counted(std::string_view number, std::string_view noun);
 
-/// "a, b and c".
-std::string list_text(const std::vector<std::string>& words);
+/// "a, b and c"; the last one may be joined by another word, as "or".
+std::string list_text(const std::vector<std::string>& words, std::string_view last = "and");
 
 /// Broken at blanks into lines of at most `width` bytes, all but the first indented; the first has
 /// `indent` bytes in front of it already. A word that is longer stays whole.
 std::string wrapped(std::string_view text, std::size_t indent, std::size_t width = 100);
 
-/// How many letters must be put in, taken out or changed to make one text of the other.
+/// How many letters must be put in, taken out, changed or swapped with their neighbour to make one
+/// text of the other.
 std::size_t edit_distance(std::string_view a, std::string_view b);
+
+/// A name that is there, and how far it is from what was asked for: 0 if it begins so.
+struct NearName {
+  std::size_t far;
+  std::string name;
+};
+/// The nearest first, whether capital or not.
+std::vector<NearName> by_nearness(std::string_view asked, const std::vector<std::string>& names);
+
+/// ": did you mean 'launch/null'?", with up to three that are equally near; empty where none of the
+/// names is so near that it was probably meant.
+std::string did_you_mean(std::string_view asked, const std::vector<std::string>& names);
 
 /// Columns as wide as they need to be; the first row is the header. Text left, numbers right is not
 /// told apart: all but the first column align right.

@@ -56,7 +56,8 @@ struct WatchedProgram {
 /// only thread that takes signals. Throws Error if the system has no more processes or files.
 WatchedProgram watch(const std::vector<std::string>& command);
 
-/// The page of a finding's code, in Markdown. Throws UsageError that names all codes for another.
+/// The page of a finding's code, in Markdown; of "list" all codes, a line each. Throws UsageError
+/// that names the nearest code for another.
 std::string explain(const std::string& code);
 
 /// The side of a worker whose job is one of the doctor's probes: its exit code. Nothing if the job

@@ -8,6 +8,7 @@
 
 #include "harness/core/printable.h"
 #include "harness/core/system_files.h"
+#include "harness/core/text.h"
 #include "harness/doctor/compatibility/framework_answer.h"
 #include "harness/doctor/compatibility/installation.h"
 #include "harness/doctor/compatibility/python_packages.h"
@@ -88,9 +89,13 @@ WatchedProgram watch(const std::vector<std::string>& command) {
 std::string explain(const std::string& code) {
   const std::string_view page = page_of(code);
   if (!page.empty()) return std::string(page);
-  throw UsageError(fmt::format("no finding has the code '{}'; there are {}",
-                               printable(code, 60),
-                               fmt::join(all_codes(), ", ")));
+  const std::vector<std::string> codes(all_codes().begin(), all_codes().end());
+  if (code == "list") return fmt::format("{}\n", fmt::join(codes, "\n"));
+  const std::string near = did_you_mean(code, codes);
+  throw UsageError(fmt::format(
+      "no finding has the code '{}'{} `launchgap doctor --explain list` shows all codes",
+      printable(code, 60),
+      near.empty() ? "." : near));
 }
 
 std::optional<int> answer_probe_job(const Json& job) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <optional>
 #include <set>
-#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -46,16 +45,11 @@ Settings settings_of(const SessionData& session) {
   std::set<std::string> names;
   for (const auto& [key, data] : session.cases) names.insert(key.name.text());
   const std::string asked = case_name.substr(0, kLongestName);
-  std::vector<std::pair<std::size_t, std::string>> ranked;
-  for (const std::string& name : names) {
-    // A name without its axes means all that begin so.
-    const std::size_t far = name.starts_with(asked) ? 0 : edit_distance(asked, name);
-    ranked.emplace_back(far, printable(name));
-  }
-  std::ranges::stable_sort(ranked, {}, &std::pair<std::size_t, std::string>::first);
+  // A name without its axes means all that begin so.
   std::vector<std::string> nearest;
-  for (std::size_t i = 0; i < std::min(kShown, ranked.size()); ++i)
-    nearest.push_back(ranked[i].second);
+  for (const NearName& near : by_nearness(asked, {names.begin(), names.end()})) {
+    if (nearest.size() < kShown) nearest.push_back(printable(near.name));
+  }
   throw UsageError(
       nearest.empty()
           ? fmt::format("{} has no cases", session.folder.string())

@@ -88,12 +88,14 @@ struct EpochRecord {
 struct CreepRecord {
   std::string kind;
   double bytes_per_epoch = 0, p = 1;
+  std::optional<std::uint64_t> rarest_step_epochs;  // that so many epochs show
   std::vector<EpochRecord> epochs;
 
   static void fields(auto& self, auto&& field) {
     field("kind", self.kind);
     field("bytes_per_epoch", self.bytes_per_epoch);
     field("p", self.p);
+    field("rarest_step_epochs", self.rarest_step_epochs);
     field("epochs", self.epochs);
   }
 };

@@ -1,6 +1,7 @@
 #include "harness/recording/minimalloc.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <optional>
 #include <string>
@@ -15,27 +16,55 @@
 namespace launchgap::recording {
 namespace {
 
-constexpr std::string_view kHead = "id,lower,upper,size";
+/// The columns that matter, each by the names that it has in the wild.
+enum Column : std::size_t { kId, kLower, kUpper, kSize, kColumns };
+constexpr std::array<std::array<std::string_view, 3>, kColumns> kNames = {{
+    {"id", "buffer_id", "buffer"},
+    {"lower", "start", "begin"},
+    {"upper", "end", "end"},
+    {"size", "size", "size"},
+}};
 
-/// The fields of a line behind the first, as numbers.
-std::optional<std::vector<std::uint64_t>> numbers(std::string_view line) {
-  std::vector<std::uint64_t> values;
-  for (std::size_t comma = line.find(','); comma != std::string_view::npos;
-       comma = line.find(',')) {
-    line.remove_prefix(comma + 1);
-    std::uint64_t& value = values.emplace_back();
-    const std::string_view field = line.substr(0, line.find(','));
-    const char* const end = field.data() + field.size();
-    const auto [ptr, failed] = std::from_chars(field.data(), end, value);
-    if (failed != std::errc() || ptr != end) return std::nullopt;
+std::vector<std::string_view> fields_of(std::string_view line) {
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  std::vector<std::string_view> fields;
+  for (std::size_t begin = 0; begin <= line.size();) {
+    const std::size_t end = std::min(line.find(',', begin), line.size());
+    fields.push_back(line.substr(begin, end - begin));
+    begin = end + 1;
   }
-  return values;
+  return fields;
+}
+
+/// Where each column stands; nothing if one is missing, or the first is not the block's.
+std::optional<std::array<std::size_t, kColumns>> places_of(std::string_view head) {
+  const std::vector<std::string_view> fields = fields_of(head);
+  std::array<std::size_t, kColumns> places{};
+  for (std::size_t column = 0; column < kColumns; ++column) {
+    const auto found = std::ranges::find_if(fields, [&](std::string_view field) {
+      return std::ranges::find(kNames[column], field) != kNames[column].end();
+    });
+    if (found == fields.end()) return std::nullopt;
+    places[column] = static_cast<std::size_t>(found - fields.begin());
+  }
+  return places;
+}
+
+std::optional<std::uint64_t> number_in(const std::vector<std::string_view>& fields,
+                                       std::size_t place) {
+  if (place >= fields.size()) return std::nullopt;
+  std::uint64_t value = 0;
+  const char* const end = fields[place].data() + fields[place].size();
+  const auto [ptr, failed] = std::from_chars(fields[place].data(), end, value);
+  if (failed != std::errc() || ptr != end) return std::nullopt;
+  return value;
 }
 
 }  // namespace
 
 bool is_minimalloc(std::string_view begin) {
-  return begin.starts_with(kHead);
+  const std::size_t end = begin.find('\n');
+  return end != std::string_view::npos && places_of(begin.substr(0, end)).has_value();
 }
 
 Recording read_minimalloc(const std::filesystem::path& file) {
@@ -52,15 +81,20 @@ Recording read_minimalloc(const std::filesystem::path& file) {
   lines.limit_unpacking(kMostUnpacking);
   std::string_view line;
   lines.next(line);
+  const auto places = places_of(line);
+  if (!places) throw Error("line 1: it has not the columns id, lower, upper and size");
   std::uint64_t address = 0;  // a number for each block
   while (lines.next(line)) {
     if (line.empty()) continue;
-    const auto values = numbers(line);
+    const std::vector<std::string_view> fields = fields_of(line);
+    const auto begins = number_in(fields, (*places)[kLower]);
+    const auto ends = number_in(fields, (*places)[kUpper]);
+    const auto size = number_in(fields, (*places)[kSize]);
     const auto fail = [&](std::string_view what) {
       throw Error(fmt::format("line {}: {}", lines.number(), what));
     };
-    if (!values || values->size() < 3) fail("it has no lower, upper and size that can be");
-    const std::uint64_t lower = (*values)[0], upper = (*values)[1], bytes = (*values)[2];
+    if (!begins || !ends || !size) fail("it has no lower, upper and size that can be");
+    const std::uint64_t lower = *begins, upper = *ends, bytes = *size;
     if (upper <= lower || upper > kLatest) fail("it ends before it begins, or too late");
     if (bytes == 0 || bytes > kMostAllocationBytes) fail("it has a size that cannot be");
     ++address;

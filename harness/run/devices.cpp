@@ -13,6 +13,8 @@
 #include "harness/core/clock.h"
 #include "harness/core/cpus.h"
 #include "harness/core/errors.h"
+#include "harness/core/printable.h"
+#include "harness/core/text.h"
 #include "harness/device/backend.h"
 #include "harness/run/process.h"
 
@@ -162,20 +164,33 @@ std::map<std::string, std::string> worker_environment(const DeviceFacts& device,
   return backend_of(device).environment(uuids);
 }
 
+namespace {
+
+/// What there is instead of a device that there is not.
+std::string no_device_text(const MachineDevices& machine, const std::string& word, bool is_index) {
+  std::vector<std::string> names = {"all", "gpu", "host"}, gpus;
+  for (const DeviceFacts& device : machine.devices) {
+    if (!is_gpu(device)) continue;
+    names.push_back(device.uuid);
+    gpus.push_back(fmt::format("{} ({})", device.index, device.uuid));
+  }
+  const std::string near = is_index ? "" : did_you_mean(word, names);
+  return fmt::format("there is no device '{}'{}{}",
+                     printable(word, 60),
+                     !near.empty()  ? near
+                     : gpus.empty() ? ": choose all, gpu or host; no GPU is found here"
+                                    : ": choose all, gpu, host or a GPU: ",
+                     near.empty() ? fmt::format("{}", fmt::join(gpus, ", ")) : "");
+}
+
+}  // namespace
+
 std::vector<DeviceFacts> select_devices(const MachineDevices& machine,
                                         const std::string& selection) {
   std::vector<DeviceFacts> selected;
   const auto add = [&](const DeviceFacts& device) {
     if (std::ranges::find(selected, device.uuid, &DeviceFacts::uuid) == selected.end())
       selected.push_back(device);
-  };
-  const auto available = [&] {
-    std::vector<std::string> names;
-    for (const DeviceFacts& device : machine.devices) {
-      names.push_back(is_gpu(device) ? fmt::format("{} ({})", device.index, device.uuid)
-                                     : device.backend);
-    }
-    return fmt::format("{}", fmt::join(names, ", "));
   };
   for (std::size_t begin = 0; begin <= selection.size();) {
     const std::size_t end = std::min(selection.find(',', begin), selection.size());
@@ -198,9 +213,7 @@ std::vector<DeviceFacts> select_devices(const MachineDevices& machine,
       throw NoGpuError(fmt::format("a GPU was asked for and none can be used. {}",
                                    machine.notes.empty() ? "" : machine.notes.front()));
     }
-    if (!any)
-      throw UsageError(fmt::format(
-          "there is no device '{}': choose all, gpu, host, or of {}", word, available()));
+    if (!any) throw UsageError(no_device_text(machine, word, is_index));
   }
   return selected;
 }

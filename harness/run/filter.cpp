@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <set>
 
 #include <fmt/format.h>
 
 #include "harness/core/clock.h"
 #include "harness/core/errors.h"
 #include "harness/core/printable.h"
+#include "harness/core/text.h"
 
 namespace launchgap {
 namespace {
@@ -74,6 +76,34 @@ std::string escaped(std::string_view text) {
 }
 
 }  // namespace
+
+std::string filter_meant(std::string_view filter, const std::vector<std::string>& case_names) {
+  constexpr std::string_view kNoWord = R"(\^$.|?*+()[]{} )";
+  // Of "launch/null/mode:idle": itself, "launch/null", "null/mode:idle", "launch", and so on.
+  std::set<std::string> parts;
+  for (const std::string& name : case_names) {
+    for (std::size_t begin = 0; begin < name.size();) {
+      for (std::size_t end = begin; end < name.size();) {
+        end = std::min(name.find('/', end + 1), name.size());
+        parts.insert(name.substr(begin, end - begin));
+      }
+      begin = std::min(name.find('/', begin), name.size() - 1) + 1;
+    }
+  }
+  const std::vector<std::string> known(parts.begin(), parts.end());
+  for (std::size_t begin = filter.starts_with('-') ? 1 : 0; begin < filter.size();) {
+    const std::size_t end = std::min(filter.find_first_of(kNoWord, begin), filter.size());
+    std::string_view word = filter.substr(begin, end - begin);
+    begin = end + 1;
+    while (word.starts_with('/')) word.remove_prefix(1);
+    while (word.ends_with('/')) word.remove_suffix(1);
+    const bool occurs = std::ranges::any_of(
+        case_names, [&](const std::string& name) { return name.find(word) != std::string::npos; });
+    if (occurs) continue;
+    if (std::string meant = did_you_mean(word, known); !meant.empty()) return meant;
+  }
+  return "";
+}
 
 std::string exact_filter(std::string_view case_name) {
   return "^" + escaped(case_name) + "$";

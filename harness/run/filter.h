@@ -28,6 +28,10 @@ class Filter {
 /// Longest expression that a Filter takes.
 inline constexpr std::size_t kLongestFilter = 1000;  // bytes
 
+/// ": did you mean 'launch/null'?" for a filter that none of these names passes: of the words in it
+/// that occur in none of them, the first that is near to one. Empty if there is none.
+std::string filter_meant(std::string_view filter, const std::vector<std::string>& case_names);
+
 /// An expression that matches the case of this name and no other.
 std::string exact_filter(std::string_view case_name);
 /// One that matches the cases of these names and no others. It may be longer than kLongestFilter.

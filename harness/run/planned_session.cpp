@@ -1,12 +1,15 @@
 #include "harness/run/planned_session.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 #include <sys/random.h>
 
 #include <fmt/format.h>
 
 #include "harness/core/clock.h"
 #include "harness/core/errors.h"
+#include "harness/core/text.h"
 #include "harness/core/trace_state.h"
 #include "harness/device/backend.h"
 #include "harness/run/filter.h"
@@ -116,30 +119,59 @@ Json plan_as_json(const PlannedSession& session) {
           {"seed", session.plan.seed}};
 }
 
-std::string describe_plan(const PlannedSession& session) {
-  std::string text =
-      fmt::format("{} runs in {} steps, about {}, about {:.1f} MB of records; seed {}\n\n",
-                  session.plan.run_count(),
-                  session.plan.batches.size(),
-                  duration_text(session.plan.seconds()),
-                  session.record_bytes / 1e6,
-                  session.plan.seed);
+namespace {
+
+std::string runs_text(const PlannedSession& session) {
+  std::string text;
   int step = 0;
   for (const Batch& batch : session.plan.batches) {
     ++step;
     for (const PlannedRun& run : batch) {
       const auto device = std::ranges::find(session.devices, run.device, &DeviceFacts::uuid);
-      text += fmt::format("{:3}  {:<36} {:<7} {:<21} r{:<3} {:3} cases{}\n",
+      text += fmt::format("{:3}  {:<36} {:<7} {:<21} r{:<3} {:3} {}\n",
                           step,
                           short_name(*device),
                           name_of(run.arm),
                           run.setup.text(),
                           run.replicate,
                           run.cases.size(),
-                          device->usable ? "" : "  (not usable: " + device->reason + ")");
+                          run.cases.size() == 1 ? "case" : "cases");
     }
   }
   return text;
+}
+
+}  // namespace
+
+std::string describe_plan(const PlannedSession& session, bool each_run) {
+  std::string text = each_run ? runs_text(session) + "\n" : "";
+  std::vector<std::vector<std::string>> rows = {{"device", "cases", "plain runs", "traced runs"}};
+  std::string unusable;
+  for (const DeviceFacts& device : session.devices) {
+    std::set<std::string> cases;
+    std::map<Arm, int> runs;
+    for (const Batch& batch : session.plan.batches) {
+      for (const PlannedRun& run : batch) {
+        if (run.device != device.uuid) continue;
+        ++runs[run.arm];
+        for (const PlannedCase& planned : run.cases) cases.insert(planned.name);
+      }
+    }
+    rows.push_back({short_name(device),
+                    std::to_string(cases.size()),
+                    std::to_string(runs[Arm::plain]),
+                    std::to_string(runs[Arm::traced])});
+    if (!device.usable)
+      unusable += fmt::format("{} cannot be used: {}\n", short_name(device), device.reason);
+  }
+  return text + table(rows) + unusable +
+         fmt::format("\n{} runs in {} steps, about {}, about {:.1f} MB of records; seed {}{}\n",
+                     session.plan.run_count(),
+                     session.plan.batches.size(),
+                     duration_text(session.plan.seconds()),
+                     session.record_bytes / 1e6,
+                     session.plan.seed,
+                     each_run ? "" : "; --verbose lists the runs");
 }
 
 }  // namespace launchgap

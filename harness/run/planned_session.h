@@ -67,8 +67,9 @@ std::string new_session_id();
 /// "NVIDIA A100 (0)", "host".
 std::string short_name(const DeviceFacts& device);
 
-/// The plan as text, for `--dry-run`.
-std::string describe_plan(const PlannedSession& session);
+/// The plan as text, for `--dry-run`: a line per device, and the totals last. `each_run`: before
+/// them a line for each run, in their order.
+std::string describe_plan(const PlannedSession& session, bool each_run);
 /// {"runs", "steps", "seconds", "seconds_per_run", "record_bytes", "seed"}: `seconds` counts
 /// `seconds_per_run` for the start of each process, which differs from machine to machine.
 Json plan_as_json(const PlannedSession& session);

@@ -4,10 +4,12 @@
 #include <functional>
 #include <iterator>
 #include <map>
+#include <set>
 
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
+#include "harness/core/printable.h"
 #include "harness/device/backend.h"
 #include "harness/measure/benchmark.h"
 #include "harness/run/filter.h"
@@ -96,9 +98,18 @@ Plan plan_cases(const std::vector<DeviceFacts>& devices, const PlanRequest& requ
     }
   }
   if (workloads.empty()) {
+    std::set<std::string> names;
+    for (const DeviceFacts& device : devices) {
+      for (const Benchmark& benchmark : all_benchmarks()) {
+        for (const CaseName& name : benchmark.cases(request.profile, device))
+          names.insert(name.text());
+      }
+    }
+    const std::string meant = filter_meant(request.filter, {names.begin(), names.end()});
     throw UsageError(
-        fmt::format("no case passes --filter '{}': `launchgap list benchmarks` shows their names",
-                    request.filter));
+        fmt::format("no case passes --filter '{}'{} `launchgap list benchmarks` shows their names",
+                    printable(request.filter, 200),
+                    meant.empty() ? ":" : meant));
   }
   return make_plan(workloads, request.seed);
 }

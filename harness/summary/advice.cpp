@@ -22,17 +22,21 @@ std::vector<const Benchmark*> advising_benchmarks() {
 
 std::vector<Finding> advice(const SessionData& session, const std::vector<SummaryRow>& rows) {
   std::vector<Finding> findings;
+  const RowsByDevice by_device(rows);
+  const std::vector<const Benchmark*> advising = advising_benchmarks();
   for (const DeviceFacts& device : session.devices) {
+    const std::vector<const SummaryRow*>& own = by_device.of(device.uuid);
+    if (own.empty()) continue;
     std::vector<const Benchmark*> silent;
-    for (const Benchmark* benchmark : advising_benchmarks()) {
-      Adviser adviser(device, benchmark->name, rows, findings);
+    for (const Benchmark* benchmark : advising) {
+      Adviser adviser(device, benchmark->name, own, findings);
       const std::size_t before = findings.size();
       benchmark->advice->rule(adviser);
       if (findings.size() == before && !adviser.rows.empty()) silent.push_back(benchmark);
     }
     std::ranges::stable_sort(silent, {}, [](const Benchmark* b) { return b->figures.place; });
     for (const Benchmark* benchmark : silent) {
-      Adviser(device, benchmark->name, rows, findings)
+      Adviser(device, benchmark->name, own, findings)
           .say(Severity::open,
                "Nothing to compare: only one side of the question was measured here.",
                {});

@@ -89,14 +89,12 @@ std::string side_text(const SummaryRow& row, const SummaryRow& other) {
 
 }  // namespace
 
-BenchmarkRows::BenchmarkRows(const std::string& device,
-                             const std::string& benchmark,
-                             const std::vector<SummaryRow>& rows) {
-  for (const SummaryRow& row : rows) {
-    if (row.key.device == device && row.key.name.benchmark == benchmark &&
-        row.status == Status::ok && row.p50 && !row.run_medians.empty() &&
-        !row.key.setup.is_observer())
-      rows_.push_back(&row);
+BenchmarkRows::BenchmarkRows(const std::string& benchmark,
+                             const std::vector<const SummaryRow*>& of_device) {
+  for (const SummaryRow* row : of_device) {
+    if (row->key.name.benchmark == benchmark && row->status == Status::ok && row->p50 &&
+        !row->run_medians.empty() && !row->key.setup.is_observer())
+      rows_.push_back(row);
   }
   // The usual settings before others.
   std::ranges::stable_sort(
@@ -254,9 +252,9 @@ Evidence evidence_of(const SummaryRow& row) {
 
 Adviser::Adviser(const DeviceFacts& device,
                  std::string benchmark,
-                 const std::vector<SummaryRow>& rows,
+                 const std::vector<const SummaryRow*>& of_device,
                  std::vector<Finding>& findings)
-    : rows(device.uuid, benchmark, rows),
+    : rows(benchmark, of_device),
       device_(device),
       benchmark_(std::move(benchmark)),
       findings_(findings) {}

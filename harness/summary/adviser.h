@@ -27,9 +27,8 @@ struct Comparison;
 /// The measured rows of one benchmark on one device.
 class BenchmarkRows {
  public:
-  BenchmarkRows(const std::string& device,
-                const std::string& benchmark,
-                const std::vector<SummaryRow>& rows);
+  /// `of_device`: all rows of the device.
+  BenchmarkRows(const std::string& benchmark, const std::vector<const SummaryRow*>& of_device);
 
   bool empty() const { return rows_.empty(); }
   /// The row of a metric, or null if no case with these values was measured. Where several setups
@@ -119,7 +118,7 @@ class Adviser {
  public:
   Adviser(const DeviceFacts& device,
           std::string benchmark,
-          const std::vector<SummaryRow>& rows,
+          const std::vector<const SummaryRow*>& of_device,
           std::vector<Finding>& findings);
 
   const BenchmarkRows rows;

@@ -19,15 +19,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void write_table(const Table& table, const Tabled& tabled, const fs::path& folder) {
+/// False if it has no row.
+bool write_table(const Table& table, const Tabled& tabled, const fs::path& folder) {
   std::vector<std::string> header;
   for (const ColumnInfo& column : table.columns) header.emplace_back(column.key);
   CsvWriter out(folder / table.name, header);
+  bool any = false;
   table.fill(tabled, [&](std::vector<std::string> cells) {
     cells.insert(cells.begin(), tabled.session.id);
     out.row(cells);
+    any = true;
   });
   out.commit();
+  return any;
 }
 
 Json described(const ColumnInfo& column) {
@@ -160,14 +164,18 @@ const std::vector<Table>& all_tables() {
   return tables;
 }
 
-void write_tables(const Tabled& tabled, TableUse use, const fs::path& folder) {
+std::vector<std::string_view> write_tables(const Tabled& tabled,
+                                           TableUse use,
+                                           const fs::path& folder) {
+  std::vector<std::string_view> empty;
   for (const Table& table : all_tables()) {
     const bool wanted =
         table.use == use || (use == TableUse::details && table.use == TableUse::session);
-    if (wanted) write_table(table, tabled, folder);
+    if (wanted && !write_table(table, tabled, folder)) empty.push_back(table.name);
   }
   if (use == TableUse::details)
     write_file(folder / "tables.json", describe_tables().dump(1) + "\n");
+  return empty;
 }
 
 }  // namespace launchgap

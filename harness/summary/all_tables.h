@@ -16,8 +16,10 @@ const std::vector<Table>& all_tables();
 Json describe_tables();
 
 /// Writes the tables of a use into `folder`; `details` are with those of `session`. Beside details
-/// it writes tables.json. Throws
+/// it writes tables.json. Returns the names of those that have no row: a header alone. Throws
 /// WriteError if it cannot, and Stopped once a signal was noted.
-void write_tables(const Tabled& tabled, TableUse use, const std::filesystem::path& folder);
+std::vector<std::string_view> write_tables(const Tabled& tabled,
+                                           TableUse use,
+                                           const std::filesystem::path& folder);
 
 }  // namespace launchgap

@@ -15,9 +15,11 @@ struct HeadlineRow {
 
 std::vector<HeadlineRow> headline_rows(const Tabled& from) {
   std::vector<HeadlineRow> rows;
+  const RowsByDevice by_device(from.rows);
+  const std::vector<NamedHeadline> headlines = all_headlines();
   for (const DeviceFacts& device : from.session.devices) {
-    for (const NamedHeadline& named : all_headlines()) {
-      const HeadlineValue found = headline_value(from.rows, device.uuid, named);
+    for (const NamedHeadline& named : headlines) {
+      const HeadlineValue found = headline_value(by_device.of(device.uuid), named);
       if (found.value) rows.push_back({named.headline, found, device.uuid});
     }
   }

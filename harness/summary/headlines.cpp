@@ -15,13 +15,13 @@ std::vector<NamedHeadline> all_headlines() {
   return all;
 }
 
-HeadlineValue headline_value(const std::vector<SummaryRow>& rows,
-                             const std::string& device,
+HeadlineValue headline_value(const std::vector<const SummaryRow*>& of_device,
                              const NamedHeadline& named) {
   const Headline& headline = *named.headline;
   HeadlineValue found;
-  for (const SummaryRow& row : rows) {
-    if (row.key.arm != name_of(Arm::plain) || row.key.device != device || !row.key.setup.usual() ||
+  for (const SummaryRow* one : of_device) {
+    const SummaryRow& row = *one;
+    if (row.key.arm != name_of(Arm::plain) || !row.key.setup.usual() ||
         row.key.name.benchmark != named.benchmark->name || row.metric != headline.metric ||
         row.key.name.params_text().find(headline.params) == std::string::npos) {
       continue;

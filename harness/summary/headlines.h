@@ -19,14 +19,13 @@ struct NamedHeadline {
 /// Those of all benchmarks, from the left to the right.
 std::vector<NamedHeadline> all_headlines();
 
-/// What a session says to a headline of a device: by the plain runs of the usual configuration.
+/// What the rows of a device say to a headline: by the plain runs of the usual configuration.
 struct HeadlineValue {
   const SummaryRow* row = nullptr;  // none: it was not measured
   std::optional<double> value;
   std::string_view unit;
 };
-HeadlineValue headline_value(const std::vector<SummaryRow>& rows,
-                             const std::string& device,
+HeadlineValue headline_value(const std::vector<const SummaryRow*>& of_device,
                              const NamedHeadline& headline);
 
 }  // namespace launchgap

@@ -28,10 +28,10 @@ constexpr Meaning kCures[] = {
 };
 
 constexpr Meaning kCreeps[] = {
-    {"leak", "the program holds more and more: a leak"},
-    {"fragmentation", "the allocator takes more and more, while the program holds no more"},
+    {"leak", "the program holds more and more memory: a leak"},
+    {"fragmentation", "the allocator takes more and more memory, while the program holds no more"},
     {"context_growth", "less and less of the device is free, and the allocator does not take it"},
-    {"cache_plateau", "the allocator took more at first, and no more since"},
+    {"cache_plateau", "the allocator took more memory at first, and none since"},
 };
 
 std::string_view meaning(std::span<const Meaning> meanings, const std::string& key) {
@@ -51,7 +51,9 @@ void say_least(const ReplayRecord& record, std::vector<std::string>& lines) {
   std::string line =
       fmt::format("{} needs least: {}", least->name, memory_text(*least->c_min_bytes));
   if (least->c_min_over_peak)
-    line += fmt::format(", {:.3f} of what was live at most", *least->c_min_over_peak);
+    line += *least->c_min_over_peak < 1.0005 ? ", no more than the peak in use"
+                                             : fmt::format(", {:.1f} % more than the peak in use",
+                                                           100 * (*least->c_min_over_peak - 1));
   const double more = static_cast<double>(*most->c_min_bytes) /
                           static_cast<double>(std::max<std::uint64_t>(1, *least->c_min_bytes)) -
                       1;
@@ -122,6 +124,36 @@ void say_kept(const ReplayRecord& record, std::vector<std::string>& lines) {
   }
 }
 
+/// What so few epochs cannot tell from memory that stands still.
+void say_rare_creep(const ReplayRecord& record, std::vector<std::string>& lines) {
+  constexpr std::size_t kBurnIn = 5;
+  std::optional<std::uint64_t> rarest;
+  std::size_t epochs = 0;
+  for (const AllocatorRecord& one : record.allocators) {
+    if (!one.creep || (one.creep->kind != "none" && one.creep->kind != "cache_plateau")) continue;
+    const std::vector<EpochRecord>& all = one.creep->epochs;
+    if (all.size() <= kBurnIn || !one.creep->rarest_step_epochs) continue;
+    rarest = one.creep->rarest_step_epochs;
+    epochs = all.size();
+    const std::uint64_t first = all[kBurnIn].live_bytes, last = all.back().live_bytes;
+    if (last > first) {
+      lines.push_back(
+          fmt::format("{}: at the end the program holds {} more than after the first {} epochs; "
+                      "so few steps may be a leak or none.",
+                      one.name,
+                      memory_text(last - first),
+                      kBurnIn));
+    }
+  }
+  if (rarest) {
+    lines.push_back(
+        fmt::format("{} epochs show only what grows at least once in {}: a rarer leak looks like "
+                    "none, or like memory that was taken at first. Play more with --epochs.",
+                    epochs,
+                    counted(*rarest, "epoch")));
+  }
+}
+
 void say_creep(const ReplayRecord& record, std::vector<std::string>& lines) {
   std::vector<std::string> steady;
   for (const AllocatorRecord& one : record.allocators) {
@@ -136,6 +168,7 @@ void say_creep(const ReplayRecord& record, std::vector<std::string>& lines) {
                           memory_text(static_cast<std::uint64_t>(one.creep->bytes_per_epoch)));
     lines.push_back(line + ".");
   }
+  say_rare_creep(record, lines);
   if (!steady.empty())
     lines.push_back(fmt::format("Memory does not creep with {}.", list_text(steady)));
   const bool any = std::ranges::any_of(

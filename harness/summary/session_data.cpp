@@ -344,8 +344,14 @@ void use_current_keys(SampleBlock& block) {
 }
 
 const DeviceFacts* SessionData::device(const std::string& uuid) const {
+  const auto place = places_.find(uuid);
+  if (place != places_.end() && place->second < devices.size() &&
+      devices[place->second].uuid == uuid)
+    return &devices[place->second];
   const auto found = std::ranges::find(devices, uuid, &DeviceFacts::uuid);
-  return found == devices.end() ? nullptr : &*found;
+  if (found == devices.end()) return nullptr;
+  places_[uuid] = static_cast<std::size_t>(found - devices.begin());
+  return &*found;
 }
 
 SessionData read_session(const fs::path& folder) {

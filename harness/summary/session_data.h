@@ -157,6 +157,9 @@ struct SessionData {
   std::vector<std::string> problems;  // one line each: what could not be read
 
   const DeviceFacts* device(const std::string& uuid) const;
+
+ private:
+  mutable std::map<std::string, std::size_t> places_;  // of the devices, once they were looked for
 };
 
 /// The metrics of a block by the keys that they have now, whichever version wrote it.

@@ -183,4 +183,14 @@ std::vector<SummaryRow> summarise(const SessionData& session) {
   return rows;
 }
 
+RowsByDevice::RowsByDevice(const std::vector<SummaryRow>& rows) {
+  for (const SummaryRow& row : rows) rows_[row.key.device].push_back(&row);
+}
+
+const std::vector<const SummaryRow*>& RowsByDevice::of(const std::string& device) const {
+  static const std::vector<const SummaryRow*> kNone;
+  const auto found = rows_.find(device);
+  return found == rows_.end() ? kNone : found->second;
+}
+
 }  // namespace launchgap

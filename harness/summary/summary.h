@@ -1,6 +1,7 @@
 // Statistics per device, case, arm and metric.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -33,5 +34,16 @@ struct SummaryRow {
 };
 
 std::vector<SummaryRow> summarise(const SessionData& session);
+
+/// The rows of each device, in their order: for what goes device by device, and is not to look at
+/// all rows for each.
+class RowsByDevice {
+ public:
+  explicit RowsByDevice(const std::vector<SummaryRow>& rows);
+  const std::vector<const SummaryRow*>& of(const std::string& device) const;
+
+ private:
+  std::map<std::string, std::vector<const SummaryRow*>> rows_;
+};
 
 }  // namespace launchgap

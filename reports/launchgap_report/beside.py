@@ -67,9 +67,8 @@ def _best(device: Device, arm: str, metric: str) -> Row | None:
     """The empty launch by the device's own path, with the usual settings."""
     found = [
         row
-        for row in device.session.rows
-        if row.device is device
-        and (row.arm, row.setup, row.metric) == (arm, "launch", metric)
+        for row in device.rows
+        if (row.arm, row.setup, row.metric) == (arm, "launch", metric)
         and is_idle_null(row.case)
         and row.status == "ok"
     ]

@@ -48,7 +48,7 @@ def section(drawing: Drawing) -> Blocking | None:
         "any of these calls; without the call: the same shortly before."
     )
     table = Table("Blocking", [*heads, "longest gap", "without the call"], lines, len(heads), note)
-    return Blocking([_answer(drawing, d, rows, several) for d in drawing.devices if any(of is d for of, _ in rows)], table)
+    return Blocking([_answer(drawing, d, several) for d in drawing.devices if d.session.details.of("blocking", d.id)], table)
 
 
 def _words(operation: str) -> str:
@@ -67,10 +67,11 @@ def _largest(rows: Iterable[Record], metric: str) -> float | None:
     return max((value for row in rows if (value := row.get(metric)) is not None), default=None)
 
 
-def _answer(drawing: Drawing, device: Device, rows: list[tuple[Device, Record]], several: bool) -> str:
+def _answer(drawing: Drawing, device: Device, several: bool) -> str:
     begin = f"{drawing.label(device)}: " if several else ""
-    own = [row for of, row in rows if of is device and row["relation"] != "other_device"]
-    others = [row for of, row in rows if of is device and row["relation"] == "other_device"]
+    rows = device.session.details.of("blocking", device.id)
+    own = [row for row in rows if row["relation"] != "other_device"]
+    others = [row for row in rows if row["relation"] == "other_device"]
     texts = ([_who_waits(own, "the device")] if own else []) + ([_who_waits(others, "another GPU")] if others else [])
     return f"{begin}{'; '.join(texts)}."
 

@@ -160,9 +160,7 @@ def _lines(columns: list[Column], reference: Column) -> list[Line]:
     blocked: dict[tuple, dict[int, Row]] = {}
     comparable = _comparable([c.device.session for c in columns])
     for column in columns:
-        for row in column.device.session.rows:
-            if row.device is not column.device:
-                continue
+        for row in column.device.rows:
             if not comparable(row):
                 continue
             if row.metric:
@@ -388,8 +386,8 @@ _NAMED_ELSEWHERE = frozenset(
 def fingerprint(device: Device) -> dict[str, set[str]]:
     """What the device's runs say must be equal to be comparable: each key with all its values."""
     values: dict[str, set[str]] = {}
-    for run in device.session.runs:
-        if run["device_id"] != device.id or not run["fingerprint"]:
+    for run in device.runs:
+        if not run["fingerprint"]:
             continue
         try:
             facts = json.loads(run["fingerprint"])

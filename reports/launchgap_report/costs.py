@@ -98,7 +98,7 @@ def section(drawing: Drawing) -> Costs | None:
             absent += [f"{subject.name}: {reason}" for reason in reasons]
     if not (answers or beside):
         return None
-    keys = [Key(figures.series_key(i, drawing.id()), drawing.label(drawing.devices[i])) for i in sorted(shown)]
+    keys = [Key(figures.series_key(i, drawing.id()), drawing.label(drawing.shown[i])) for i in sorted(shown)]
     return Costs(
         keys if len(keys) > 1 else [],
         answers,
@@ -110,10 +110,10 @@ def section(drawing: Drawing) -> Costs | None:
 def _rows(drawing: Drawing) -> dict[str, _Found]:
     subjects = {subject.name for subject in drawing.registry.subjects()}
     found: dict[str, _Found] = {}
-    for i, device in enumerate(drawing.devices):
-        for row in device.session.rows:
+    for i, device in enumerate(drawing.shown):
+        for row in device.rows:
             benchmark = row.record["benchmark"]
-            if row.device is device and benchmark in subjects:
+            if benchmark in subjects:
                 found.setdefault(benchmark, _Found()).rows.setdefault(i, []).append(row)
     return found
 
@@ -132,7 +132,7 @@ def _reasons(drawing: Drawing, found: _Found) -> list[str]:
     for (i, status, reason), cases in groups.items():
         more = f" and {len(cases) - 2} more cases" if len(cases) > 2 else ""
         names = ", ".join(cases[:2]) if more else join_and(cases)
-        device = f"{drawing.label(drawing.devices[i])}, " if len(drawing.devices) > 1 else ""
+        device = f"{drawing.label(drawing.shown[i])}, " if len(drawing.shown) > 1 else ""
         lines.append(f"{device}{names}{more}: {status}" + (f", {reason}" if reason else ""))
     return lines
 
@@ -192,7 +192,7 @@ def _sweep(
                 points.append(drawing.point(row, x, y))
             if not points:
                 continue
-            label = drawing.label(drawing.devices[i])
+            label = drawing.label(drawing.shown[i])
             slot = variant if figure.each_device else i
             tracks.append(Track(line.label, slot, 0 if figure.each_device else variant, points))
             said.append(f"{label} {line.label} {_range_text(points, unit, figure.share)}")
@@ -203,7 +203,7 @@ def _sweep(
     caption = figure.caption
     texts: list[str] = []
     if figure.each_device:
-        device = drawing.devices[devices[0]]
+        device = drawing.shown[devices[0]]
         caption += f": {drawing.label(device)}"
         texts = _fits(device)
     else:
@@ -220,7 +220,7 @@ def _name(drawing: Drawing, tracks: list[Track]) -> None:
     """
     if len({t.variant for t in tracks}) == 1 and len(tracks) > 1:
         for track in tracks if len(tracks) <= 8 else []:
-            track.label = published.short_name(drawing.devices[track.slot])
+            track.label = published.short_name(drawing.shown[track.slot])
         return
     # At the line with the most points, which reaches furthest.
     chosen: dict[int, Track] = {}
@@ -269,7 +269,7 @@ def _bars(drawing: Drawing, figure: Figure, found: _Found, shown: set[int]) -> l
             text = quantity(point.y, unit) if unit != "1" else significant(point.y, 4)
             marks.append(Mark(i, point.y, point.low, point.high, text))
             values += [v for v in (point.y, point.low, point.high) if v is not None and v > 0]
-            label = drawing.label(drawing.devices[i])
+            label = drawing.label(drawing.shown[i])
             spread = strips.describe_spread(row.device.session.run_medians(row), unit)
             said.append(f"{label} {line.label} {text}, {spread}")
             shown.add(i)

@@ -51,9 +51,15 @@ class Details:
     """device_id and case, in the order of time"""
     readings: dict[tuple[str, str], list[Reading]] = field(default_factory=dict)
     """device_id and quantity of plain runs, in the order of time"""
+    _by_device: dict[str, dict[str, list[Record]]] = field(default_factory=dict)
+    """Of each table that was asked for by device"""
 
     def of(self, table: str, device_id: str) -> list[Record]:
-        return [row for row in self.tables.get(table, []) if row["device_id"] == device_id]
+        if table not in self._by_device:
+            found = self._by_device[table] = {}
+            for row in self.tables.get(table, []):
+                found.setdefault(row["device_id"], []).append(row)
+        return self._by_device[table].get(device_id, [])
 
 
 def split_case(case: str) -> tuple[str, dict[str, str]]:

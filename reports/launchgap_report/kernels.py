@@ -31,7 +31,7 @@ MOST = 150
 
 def section(drawing: Drawing) -> list[Table]:
     """A table per device that has any; of a recorded job per process."""
-    return [table for device in drawing.devices for table in _tables(drawing, device)]
+    return [table for device in drawing.shown for table in _tables(drawing, device)]
 
 
 def _tables(drawing: Drawing, device: Device) -> list[Table]:

@@ -40,6 +40,7 @@ def section(drawing: Drawing) -> tuple[Group, Table] | None:
     limits = _limits(records)
     ticks = [(t, f"{t * 100:g}\u00a0%") for t in log_ticks(*limits, 5)]
     figures, lines = [], []
+    shown = {id(device) for device in drawing.shown}
     for device, metrics in found:
         rows = [
             IntervalRow(METRICS[key], [_mark(level, r) for level, r in of_level.items()])
@@ -49,6 +50,8 @@ def section(drawing: Drawing) -> tuple[Group, Table] | None:
             f"{METRICS[key]} " + ", ".join(f"{LEVELS[level]} {percent(r.get('cv'))}" for level, r in of_level.items())
             for key, of_level in metrics.items()
         )
+        if id(device) not in shown:
+            continue
         svg = intervals(rows, limits, ticks, True, drawing.id(), text)
         figures.append(Drawn(drawing.label(device), svg))
         lines += [
@@ -90,7 +93,8 @@ def _ratio(value: float | None) -> str:
 def _of_device(device: Device) -> dict[tuple[str, str, str, str], dict[str, Record]]:
     """For each metric that has any, the levels in order."""
     chosen: dict[tuple[str, str, str, str], dict[str, Record]] = {}
-    rows = device.session.details.tables.get("variation", [])
+    details = device.session.details
+    rows = details.of("variation", device.id) + details.of("variation", "")  # and those of its kind
     for record in sorted(rows, key=lambda r: own_first(r["case"])):
         benchmark, params = split_case(record["case"])
         key = (benchmark, params.get("mode") or params.get("stream", ""), record["metric"], record["arm"])

@@ -57,7 +57,7 @@ def section(drawing: Drawing) -> Nights | None:
     if not verdicts:
         return None
     counts = {v: sum(row["verdict"] == v for _, row in verdicts) for _, r in verdicts for v in [r["verdict"]]}
-    figures = [_draw(drawing, d, list(rows)) for d in drawing.devices for rows in _by_metric(d)]
+    figures = [_draw(drawing, d, list(rows)) for d in drawing.shown for rows in _by_metric(d)]
     return Nights(
         _answer(counts, verdicts),
         "bad" if counts.get("slower") else "warning" if counts.get("suspect") else "know",

@@ -28,7 +28,7 @@ class Check:
 
 
 def section(drawing: Drawing) -> tuple[Group, Table] | None:
-    found = [(d, d.session.details.of("observer", d.id)) for d in drawing.devices]
+    found = [(d, d.session.details.of("observer", d.id)) for d in drawing.shown]
     found = [(d, rows) for d, rows in found if rows]
     if not found:
         return None

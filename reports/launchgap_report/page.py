@@ -135,6 +135,7 @@ def render(sessions: list[Session], table: list[gen.Generation]) -> str:
         parts=parts.section(drawing),
         levels=levels.section(drawing),
         odd=levels.odd_table(drawing),
+        drawn=drawing.left_out,
         launch=drawing.launches(),
         costs=costs.section(drawing),
         timelines=timelines.section(drawing),
@@ -181,23 +182,29 @@ def policy(style: str, script: str) -> str:
 
 
 def _rows_of(device: Device) -> list[Row]:
-    return [row for row in device.session.rows if row.device is device]
+    return device.rows
 
 
 def _title(sessions: list[Session], devices: list[Device]) -> str:
     if all(s.only_replays for s in sessions):
         traces = list(dict.fromkeys(r["trace"] for s in sessions for r in s.details.tables["replays"]))
         return f"Memory of {traces[0]}" if len(traces) == 1 else f"Memory of {count(len(traces), 'trace')}"
+    names = list(dict.fromkeys(s.name for s in sessions))
+    name = join_and(names) if len(names) <= MOST_NAMES else f"{names[0]} and {len(names) - 1} more"
     jobs = sum(s.recorded for s in sessions)
     if jobs:
         what = "a recorded job" if jobs == 1 else count(jobs, "recorded job")
         if all(s.only_memory for s in sessions):
-            return f"Allocations of {what}"
-        return f"Launches of {what}" + (", beside what was measured" if jobs < len(sessions) else "")
+            return f"{name}: allocations of {what}"
+        return f"{name}: launches of {what}" + (", beside what was measured" if jobs < len(sessions) else "")
     if len(sessions) > 1:
-        return f"Generation gap: {count(len(devices), 'device')} in {len(sessions)} sessions"
+        return f"{name}: generation gap of {count(len(devices), 'device')}"
     node = sessions[0].string("host", "node") or next((d.record["node"] for d in devices), "")
-    return f"Launches on {node}" if node else "Launches"
+    return f"{name}: launches on {node}" if node else f"{name}: launches"
+
+
+MOST_NAMES = 3
+"""Of sessions in the page's title"""
 
 
 @dataclass
@@ -221,7 +228,7 @@ def _provenance(sessions: list[Session]) -> Provenance:
 
 def device_card(device: Device, table: list[gen.Generation]) -> DeviceCard:
     record = device.record
-    runs = [r for r in device.session.runs if r["device_id"] == device.id]
+    runs = device.runs
     forms = sorted({r["kernel_form"] for r in runs if r["kernel_form"]})
     jit = {r.flag("jit") for r in runs} - {None}
     compiled = (
@@ -354,7 +361,6 @@ def initialisation(session: Session) -> list[dict[str, str]]:
 
 
 def run_line(session: Session, run: Record) -> dict[str, str]:
-    labels = {d.id: d.label for d in session.devices}
     text = {
         key: run[key]
         for key in (
@@ -378,7 +384,7 @@ def run_line(session: Session, run: Record) -> dict[str, str]:
     duration = run.get("duration_s")
     return {
         **text,
-        "device": labels.get(run["device_id"]) or run["device_name"] or run["device_id"],
+        "device": session.labels.get(run["device_id"]) or run["device_name"] or run["device_id"],
         "replicate": whole("replicate"),
         "attempt": whole("attempt"),
         "cases_ok": whole("cases_ok"),

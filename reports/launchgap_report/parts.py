@@ -45,7 +45,7 @@ class Bar:
 
 def section(drawing: Drawing) -> tuple[Group, Table] | None:
     found = []
-    for device in drawing.devices:
+    for device in drawing.shown:
         rows = [r for r in device.session.details.of("parts", device.id) if is_idle_null(r["case"])]
         for case in sorted({r["case"] for r in rows}, key=own_first):
             chosen = [(r, _bar(r)) for r in rows if r["case"] == case]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ from . import figures, strips
 from .compare import Comparison, Line, case_text
 from .details import own_path
 from .registry import Registry
-from .session import TRACE_LEVEL, Curve, Device, Row
+from .session import MOST_DEVICES, TRACE_LEVEL, Curve, Device, Row
 from .svg import SERIES
 from .text import about, quantity
 
@@ -94,13 +95,28 @@ class Drawing:
 
     def __init__(self, devices: list[Device], registry: Registry) -> None:
         self.devices = devices
+        self.shown = [d for d in devices if d.id in d.session.drawn][:MOST_DEVICES]
         self.registry = registry
         self._numbers = itertools.count()
-        names = [d.label for d in devices]
-        self._label = {id(d): d.label if names.count(d.label) == 1 else f"{d.label} · {d.session.id}" for d in devices}
+        names = collections.Counter(d.label for d in devices)
+        self._label = {id(d): d.label if names[d.label] == 1 else f"{d.label} · {d.session.id}" for d in devices}
 
     def id(self) -> str:
         return f"g{next(self._numbers)}"
+
+    @property
+    def left_out(self) -> str:
+        """What to say of devices without figures; empty if there are none."""
+        if len(self.shown) == len(self.devices):
+            return ""
+        which = "those that differ from their kind, and the first" if self._any_odd() else "the first"
+        return (
+            f"Figures show {len(self.shown)} of {len(self.devices):,} devices: {which}. Tables have all; "
+            "`launchgap export` writes the numbers of all of them."
+        )
+
+    def _any_odd(self) -> bool:
+        return any(d.session.details.of("odd_devices", d.id) for d in self.shown)
 
     def label(self, device: Device) -> str:
         return self._label[id(device)]
@@ -109,9 +125,9 @@ class Drawing:
 
     def launches(self) -> Launches:
         groups: dict[LaunchKey, list[tuple[Device, Row]]] = {}
-        for device in self.devices:
-            for row in device.session.rows:
-                if row.device is device and row.family == "launch" and row.metric:
+        for device in self.shown:
+            for row in device.rows:
+                if row.family == "launch" and row.metric:
                     params = tuple(own_path(row.params).items())
                     key = (row.arm, row.setup, row.record["benchmark"], params, row.metric)
                     groups.setdefault(key, []).append((device, row))
@@ -180,10 +196,10 @@ class Drawing:
     def _run_notes(row: Row, curves: list[Curve]) -> list[str]:
         notes = []
         drawn = {curve.replicate for curve in curves}
-        for run in row.device.session.runs:
+        for run in row.device.runs:
             replicate = run.get("replicate")
             if (
-                (run["device_id"], run["arm"], run["setup"]) == (row.device.id, row.arm, row.setup)
+                (run["arm"], run["setup"]) == (row.arm, row.setup)
                 and run["status"] != "ok"
                 and replicate is not None
                 and int(replicate) not in drawn
@@ -237,11 +253,10 @@ class Drawing:
 
     def _rows(self, family: str, axis: str, metric: str) -> dict[int, list[Row]]:
         found: dict[int, list[Row]] = {}
-        for i, device in enumerate(self.devices):
-            for row in device.session.rows:
+        for i, device in enumerate(self.shown):
+            for row in device.rows:
                 if (
-                    row.device is device
-                    and row.family == family
+                    row.family == family
                     and row.metric == metric
                     and row.usual
                     and (row.get("p50") or 0) > 0
@@ -278,7 +293,7 @@ class Drawing:
         limits = (min(values), max(values))
         drawn = []
         for i, found in rows.items():
-            device = self.devices[i]
+            device = self.shown[i]
             series: dict[str, figures.Series] = {}
             for row in found:
                 name = naming.name(row)
@@ -313,7 +328,7 @@ class Drawing:
         limits = (min(values) / 1.3, max(values) * 1.3)
         drawn = []
         for i, found in rows.items():
-            device = self.devices[i]
+            device = self.shown[i]
             lines: dict[str, figures.DotRow] = {}
             for row in found:
                 label = row.params["layer"]

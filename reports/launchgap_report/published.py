@@ -30,7 +30,7 @@ class Beside:
 
 def section(drawing: Drawing) -> Beside | None:
     found: dict[tuple[str, str], list[tuple[int, Record]]] = {}
-    for i, device in enumerate(drawing.devices):
+    for i, device in enumerate(drawing.shown):
         for record in device.session.details.of("published", device.id):
             if (record.get("p50_ns") or 0) > 0 and (record.get("published_ns") or 0) > 0:
                 # The case as well: one quantity may be measured in two ways.
@@ -40,7 +40,7 @@ def section(drawing: Drawing) -> Beside | None:
         return None
     drawn = [_figure(drawing, key, found[key]) for key in sorted(found, key=_order)]
     lines = [
-        _line(drawing.label(drawing.devices[i]), record)
+        _line(drawing.label(drawing.shown[i]), record)
         for key in sorted(found, key=_order)
         for i, record in sorted(found[key], key=lambda f: f[1].flag("same_model") is not True)
     ]
@@ -60,7 +60,7 @@ def _figure(drawing: Drawing, key: tuple[str, str], found: list[tuple[int, Recor
         ours = next(record for j, record in found if j == i)
         value = ours.get("p50_ns") or 0
         spread = (value, ours.get("run_min"), ours.get("run_max"))
-        rows.append(sweeps.Beside(_name(drawing.devices[i]), [spread], i, quantity(value, "ns")))
+        rows.append(sweeps.Beside(_name(drawing.shown[i]), [spread], i, quantity(value, "ns")))
     theirs: dict[str, list[Record]] = {}
     for _, record in found:
         theirs.setdefault(record["published_gpu"], []).append(record)

@@ -129,7 +129,7 @@ class Job:
     def __init__(self, device: Device) -> None:
         self.device = device
         self.processes = device.recordings
-        own = (row for row in device.session.rows if row.device is device and row.arm == RECORDED)
+        own = (row for row in device.rows if row.arm == RECORDED)
         self._rows = {(row.record["benchmark"], row.params.get("stream", ""), row.metric): row for row in own}
 
     def row(self, state: str, *metrics: str, benchmark: str = LAUNCH) -> Row | None:
@@ -357,7 +357,8 @@ def _strips(drawing: Drawing, jobs: list[Job]) -> list[Group]:
     headings = {CALL: "Launch call", DELAY: "Call to kernel"}
     groups = []
     for state, metric in STRIPS:
-        rows = [(job.device, row) for job in jobs if (row := job.row(state, metric))]
+        shown = {id(device) for device in drawing.shown}
+        rows = [(job.device, row) for job in jobs if id(job.device) in shown and (row := job.row(state, metric))]
         key = (RECORDED, RECORDED, LAUNCH, (("stream", state),), metric)
         if rows and (group := drawing.strips(f"{headings[metric]}, {STATES[state]}", key, rows)):
             groups.append(group)

@@ -81,7 +81,7 @@ class Run:
 def section(drawing: Drawing) -> Group | None:
     """A figure per device with blocks of plain runs."""
     figures = []
-    for device in drawing.devices:
+    for device in drawing.shown:
         blocks = device.session.details.blocks
         cases = sorted((case for id_, case in blocks if id_ == device.id), key=own_first)
         if cases:

@@ -7,6 +7,7 @@ a page drawn from half-understood numbers is worse than none.
 
 from __future__ import annotations
 
+import functools
 import itertools
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +17,8 @@ from . import details, registry
 from .tables import Record, ReportError, cell_number, clean_json, read_json, read_rows, read_table
 from .text import clean
 
+MOST_DEVICES = 24
+"""Of which there are figures; with more, nobody would look at them, and a browser could not. Tables have all."""
 TRACE_LEVEL = "+trace="
 """In a setup's name: traced, but not everything."""
 RECORDED = "recorded"
@@ -55,6 +58,15 @@ class Device:
         return f"{text}, rank {ranks.pop():.0f}" if len(ranks) == 1 else text
 
     @property
+    def rows(self) -> list[Row]:
+        """Its rows of the summary."""
+        return self.session.rows_by_device.get(id(self), [])
+
+    @property
+    def runs(self) -> list[Record]:
+        return self.session.runs_by_device.get(self.id, [])
+
+    @property
     def recordings(self) -> list[Record]:
         """The processes that somebody else recorded on it."""
         return self.session.details.of("recordings", self.id)
@@ -62,7 +74,7 @@ class Device:
     @property
     def recorded(self) -> bool:
         """Whether somebody else recorded what it did, rather than launchgap measured it."""
-        return any(run["arm"] == RECORDED for run in self.session.runs if run["device_id"] == self.id)
+        return any(run["arm"] == RECORDED for run in self.runs)
 
     @property
     def usable(self) -> bool:
@@ -161,10 +173,40 @@ class Session:
     curve_units: dict[CurveKey, str] = field(default_factory=dict)
     registry: registry.Registry = field(default_factory=registry.Registry)
     details: details.Details = field(default_factory=details.Details)
+    drawn: set[str] = field(default_factory=set)
+    """Ids of the devices of which there are figures: those that differ from their kind, then the first"""
+
+    @functools.cached_property
+    def rows_by_device(self) -> dict[int, list[Row]]:
+        """By the device's `id()`: whoever goes device by device is not to look at all rows for each."""
+        found: dict[int, list[Row]] = {}
+        for row in self.rows:
+            found.setdefault(id(row.device), []).append(row)
+        return found
+
+    @functools.cached_property
+    def labels(self) -> dict[str, str]:
+        """Of the devices, by their ids."""
+        return {device.id: device.label for device in self.devices}
+
+    @functools.cached_property
+    def runs_by_device(self) -> dict[str, list[Record]]:
+        found: dict[str, list[Record]] = {}
+        for run in self.runs:
+            found.setdefault(run["device_id"], []).append(run)
+        return found
 
     @property
     def id(self) -> str:
         return self.string("session_id") or clean(self.folder.name) or "unnamed session"
+
+    @property
+    def name(self) -> str:
+        """What people call it: its folder, or where one file was imported, that file."""
+        files = list(dict.fromkeys(clean(r["file"]) for r in self.details.tables.get("recordings", []) if r["file"]))
+        if self.recorded and len(files) == 1:
+            return Path(files[0]).name
+        return clean(self.folder.resolve().name) or self.id
 
     @property
     def simulated(self) -> bool:
@@ -220,9 +262,8 @@ class Session:
     def runs_of(self, device_id: str, arm: str, setup: str, replicate: int) -> list[Record]:
         return [
             run
-            for run in self.runs
-            if run["device_id"] == device_id
-            and run["arm"] == arm
+            for run in self.runs_by_device.get(device_id, [])
+            if run["arm"] == arm
             and run["setup"] == setup
             and run.get("replicate") == replicate
         ]
@@ -246,9 +287,15 @@ def load(session_dir: Path, tables_dir: Path) -> Session:
         key=_began,
     )
     _load_rows(session, tables_dir)
-    _load_curves(session, tables_dir)
     session.details = details.load(tables_dir, session.registry)
+    session.drawn = _worth_drawing(session)
+    _load_curves(session, tables_dir)
     return session
+
+
+def _worth_drawing(session: Session) -> set[str]:
+    odd = session.details.of
+    return {d.id for d in sorted(session.devices, key=lambda d: not odd("odd_devices", d.id))[:MOST_DEVICES]}
 
 
 def _table(session: Session, path: Path) -> list[tuple[int, Record]]:
@@ -296,6 +343,9 @@ def _load_curves(session: Session, tables_dir: Path) -> None:
     for line, header, cells in read_rows(path, keys):
         if not places:
             places = [header.index(k) for k in keys]
+        # Of what is not drawn the medians, for comparisons.
+        if cells[places[7]] != "0.5" and cells[places[0]] not in session.drawn:
+            continue
         device, arm, setup, case, metric, unit, *rest = (cells[i] for i in places)
         replicate, p, value, n = (cell_number(path, line, k, c) for k, c in zip(keys[6:], rest, strict=True))
         if p is None or value is None or replicate is None:

@@ -65,7 +65,7 @@ def section(drawing: Drawing) -> Group | None:
     """A figure per sample that has a timeline, the oddest of a device first."""
     figures: list[Drawn] = []
     kinds: set[str] = set()
-    for device in drawing.devices:
+    for device in drawing.shown:
         events = _events(device)
         shown = [r for r in device.session.details.of("slow_samples", device.id) if r.get("view_begin_ns") is not None]
         for record in sorted(shown, key=lambda r: -(r.get("ratio") or 0)):

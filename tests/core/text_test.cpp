@@ -42,6 +42,26 @@ TEST(PercentText, HasTwoDigitsAndNoPowers) {
   EXPECT_EQ(percent_text(-0.031), "-3.1 %");
 }
 
+TEST(DidYouMean, NamesWhatIsNearAndNothingElse) {
+  const std::vector<std::string> commands = {"run", "report", "replay", "list"};
+  EXPECT_EQ(did_you_mean("runn", commands), ": did you mean 'run'?");
+  EXPECT_EQ(did_you_mean("LIST", commands), ": did you mean 'list'?");
+  EXPECT_EQ(did_you_mean("rep", commands), ": did you mean 'report' or 'replay'?");
+  EXPECT_EQ(did_you_mean("reprot", commands), ": did you mean 'report'?");
+  EXPECT_EQ(did_you_mean("lsit", commands), ": did you mean 'list'?") << "a swap is one mistake";
+  EXPECT_EQ(did_you_mean("measure", commands), "");
+  EXPECT_EQ(did_you_mean("r", commands), "") << "one letter is no word";
+  EXPECT_EQ(did_you_mean("", commands), "");
+  EXPECT_EQ(did_you_mean("x", {}), "");
+  EXPECT_EQ(did_you_mean("case7", {"case1", "case2", "case3", "case4"}),
+            ": did you mean 'case1', 'case2' or 'case3'?");
+}
+
+TEST(DidYouMean, TakesNoTimeForWhatIsEndless) {
+  const std::string endless(1'000'000, 'x');
+  EXPECT_EQ(by_nearness(endless, {"run", endless}).front().name, endless);
+}
+
 TEST(DurationText, HasNoDigitsThatSayNothing) {
   EXPECT_EQ(duration_text(20'000), "20 µs");
   EXPECT_EQ(duration_text(2'500'000), "2.5 ms");

@@ -3,37 +3,58 @@
 import fcntl
 import json
 import os
+import shutil
 import signal
 import subprocess
 
 import pytest
-from shipped import LAUNCHGAP, UNTRACED, environment, launchgap
+from shipped import LAUNCHGAP, NODES, UNTRACED, environment, launchgap
 
 USAGE = [
-    ([], "subcommand is required"),
-    (["measure"], "measure"),
-    (["run", "--fast"], "--fast"),
+    (["measure"], "there is no command 'measure'. `launchgap --help`"),
+    (["runn"], "there is no command 'runn': did you mean 'run'?"),
+    (["help", "lsit"], "there is no command 'lsit': did you mean 'list'?"),
+    ([""], "there is no command ''"),
+    (["run", "--fast"], "there is no option '--fast'. `launchgap run --help`"),
+    (["run", "--filtr", "x"], "there is no option '--filtr': did you mean '--filter'?"),
+    (["run", "--filtr=x"], "there is no option '--filtr': did you mean '--filter'?"),
+    (["run", "extra"], "'extra' is not expected"),
+    (["run", "--runs"], "--runs needs a value"),
+    (["run", "--verbose"], "--verbose goes with --dry-run"),
+    (["history", "prun", "x"], "history has no command 'prun': did you mean 'prune'?"),
+    (["run", "--under", "nsyss"], "there is no 'nsyss': did you mean 'nsys'?"),
     (["run", "--devices", "tpu"], "there is no device 'tpu'"),
     (["run", "--devices", ""], "there is no device ''"),
-    (["run", "--devices", "0"], "there is no device '0'"),
+    (["run", "--devices", "0"], "there is no device '0': choose all, gpu or host; no GPU is found here"),
+    (["run", "--devices", "hots"], "there is no device 'hots': did you mean 'host'?"),
     (["run", "--profile", "fast"], "choose quick, nightly or full"),
+    (["run", "--profile", "nigthly"], "there is no profile 'nigthly': did you mean 'nightly'?"),
+    (["run", "--filter", "^lanch/null"], "did you mean 'launch/null'? `launchgap list benchmarks`"),
+    (["run", "--filter", "launch/null.*mode:idel"], "did you mean 'mode:idle'?"),
+    (["run", "--filter", "^matmull.*fp32"], "did you mean 'matmul'?"),
     (["run", "--filter", "("], "not a regular expression"),
     (["run", "--filter", "nothing-has-this-name"], "launchgap list benchmarks"),
     (["run", "--runs", "0"], "--runs"),
-    (["run", "--runs", "many"], "--runs"),
+    (["run", "--runs", "many"], "--runs: 'many' is no whole number from 1 to 10000"),
     (["run", "--trace", "maybe"], "choose auto, on or off"),
     (["run", "--timeout", "0"], "--timeout"),
     (["run", "--seed", "x"], "--seed"),
-    (["run", "--seed", "-1"], "--seed: -1 is no whole number from 0 to 18446744073709551615"),
-    (["run", "--seed", "18446744073709551616"], "--seed: 18446744073709551616 is no whole number"),
-    (["run", "--timeout", "nan"], "--timeout: nan is no number"),
+    (["run", "--seed", "-1"], "--seed: '-1' is no whole number from 0 to 18446744073709551615"),
+    (["run", "--seed", "18446744073709551616"], "--seed: '18446744073709551616' is no whole number"),
+    (["run", "--timeout", "nan"], "--timeout: 'nan' is no number from 0.1 to 1000000"),
     (["run", "--filter", "(" * 400 + ")" * 400 + "x" * 400], "longer than 1000 bytes"),
     (["run", "--filter", "(" * 50_000 + ")" * 50_000], "longer than 1000 bytes"),
     (["run", "--filter", "((a{100}){100}){100}"], "it repeats too much"),
     (["run", "--filter", r"(a)\1"], "not a regular expression"),
     (["run", "--devices", "host", "--filter", "(.*)*#"], "launchgap list benchmarks"),
-    (["list", "gpus"], "gpus"),
+    (["list", "gpus"], "there is no 'gpus': choose devices or benchmarks"),
+    (["list", "device"], "there is no 'device': did you mean 'devices'?"),
+    (["list", "--json", "device"], "there is no 'device': did you mean 'devices'?"),
     (["report"], "sessions"),
+    (["doctor", "--explain", "nosuch"], "no finding has the code 'nosuch'. `launchgap doctor --explain list`"),
+    (["doctor", "--explain", "no-gpus"], "did you mean 'no-gpu'?"),
+    (["generate", "checkerbord/blocks:4", "-o", "x"], "did you mean 'checkerboard'?"),
+    (["doctor", "--json", "x", "-o", "y"], "name one file, by --json or by -o"),
     (["report", "/nowhere"], "/nowhere is not a folder"),
     (["export", "/nowhere", "-o", "/tmp/x"], "/nowhere is not a folder"),
     (["export", "/nowhere"], "--output"),
@@ -50,6 +71,20 @@ def test_wrong_usage(arguments, says, tmp_path):
     assert says in done.stderr
     assert done.stderr.count("\n") == 1 and done.stdout == "", "one line, on standard error"
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("words", [[], ["help"], ["help", "run"], ["version"], ["-V"]], ids=" ".join)
+def test_who_asks_for_help_gets_it(words):
+    done = launchgap(*words)
+    same = launchgap(*{"help run": ["run", "--help"], "version": ["--version"], "-V": ["--version"]}.get(" ".join(words), ["--help"]))
+    assert done.returncode == 0 and done.stderr == ""
+    assert done.stdout == same.stdout != ""
+
+
+def test_a_gpu_that_is_there_is_named_where_another_is_asked_for():
+    done = launchgap("run", "--devices", "7", node=NODES / "one_a100.json")
+    assert done.returncode == 2
+    assert "there is no device '7': choose all, gpu, host or a GPU: 0 (GPU-" in done.stderr
 
 
 def test_a_gpu_that_is_asked_for_and_not_there(tmp_path):
@@ -139,6 +174,17 @@ def test_a_newer_schema_is_refused(session):
     done = launchgap("report", session)
     assert done.returncode == 3
     assert "launchgap/2" in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_a_session_beside_itself_is_refused(session, tmp_path):
+    done = launchgap("report", session, session, cwd=tmp_path)
+    assert done.returncode == 2
+    assert f"{session} is named twice: name two different sessions" in done.stderr
+    shutil.copytree(session, tmp_path / "copy")
+    done = launchgap("report", session, tmp_path / "copy", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "hold the same session" in done.stderr
+    assert not (tmp_path / "comparison.html").exists()
 
 
 def test_a_page_that_cannot_be_written(session):

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import subprocess
 import time
 
@@ -87,7 +88,7 @@ def test_records_are_of_the_documented_shape(session):
 
 def test_the_seed_gives_the_same_plan(session):
     plan = json.loads((session / "session.json").read_text())["plan"]
-    again = launchgap("run", "--devices", "host", "--runs", 2, "--seed", 7, "--filter", TINY, *UNTRACED, "--dry-run")
+    again = launchgap("run", "--devices", "host", "--runs", 2, "--seed", 7, "--filter", TINY, *UNTRACED, "--dry-run", "--verbose")
     order = re.findall(r"plain +(allocation|convolution|launch|matmul) +r(\d)", again.stdout)
     assert order == [(run["setup"], str(run["replicate"])) for run in plan]
 
@@ -101,17 +102,68 @@ def test_the_export_has_every_sample(session, tmp_path):
     assert table(tmp_path / "csv" / "summary.csv") == table(session / "summary.csv")
 
 
+def test_an_export_has_no_table_of_a_header_alone(session, tmp_path):
+    done = launchgap("export", session, "-o", tmp_path / "csv")
+    tables = list((tmp_path / "csv").glob("*.csv"))
+    assert tables and all(table(path) for path in tables)
+    assert re.search(r"\d+ of \d+ tables have no rows and are left out: .*causes\.csv", done.stderr)
+
+
 def test_the_report_of_several_sessions_is_one_page(session, tmp_path):
-    done = launchgap("report", session, session, "-o", tmp_path / "gap.html")
+    other = tmp_path / "other"
+    shutil.copytree(session, other)
+    for path in [other / "session.json", *(other / "records").iterdir()]:
+        path.write_text(path.read_text().replace(json.loads((session / "session.json").read_text())["session_id"], "another"))
+    done = launchgap("report", session, other, "-o", tmp_path / "gap.html", "--json", "-")
     assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert said["page"] == str(tmp_path / "gap.html") and said["page"] in done.stderr
+    first, second = said["sessions"]
+    assert second["session_id"] == "another" and first["folder"] == str(session)
+    assert first["headlines"] == second["headlines"] != []
     assert "enerations" in (tmp_path / "gap.html").read_text() or "eneration gap" in (tmp_path / "gap.html").read_text()
 
 
 def test_a_dry_run_measures_and_writes_nothing(tmp_path):
     done = launchgap("run", "--devices", "host", *UNTRACED, "--dry-run", "-o", tmp_path / "session", cwd=tmp_path)
     assert done.returncode == 0
-    assert re.search(r"15 runs in 15 steps, about .* MB of records; seed \d+", done.stdout)
+    last = done.stdout.splitlines()[-1]
+    assert re.fullmatch(r"15 runs in 15 steps, about .* MB of records; seed \d+; --verbose lists the runs", last)
+    assert len(done.stdout.splitlines()) < 6
+    plan = launchgap("run", "--devices", "host", *UNTRACED, "--dry-run", "--verbose", cwd=tmp_path).stdout.splitlines()
+    assert sum(line.lstrip()[0].isdigit() and " plain " in line for line in plan if line.strip()) == 15
+    assert re.fullmatch(r"15 runs in 15 steps, about .* MB of records; seed \d+", plan[-1])
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("options", [["--json"], ["--json", "-"], ["--json", "FILE"]], ids=" ".join)
+def test_json_goes_to_standard_output_or_to_a_file(options, tmp_path):
+    file = tmp_path / "x.json"
+    options = [str(file) if word == "FILE" else word for word in options]
+    for command in (["list", "devices"], ["run", "--devices", "host", "--dry-run"], ["doctor", "--no-prove"]):
+        done = launchgap(*command, *options, cwd=tmp_path)
+        text = file.read_text() if file.exists() else done.stdout
+        assert isinstance(json.loads(text), dict), command
+        assert file.exists() == (options[-1] == str(file))
+        assert done.stdout == "" or not file.exists()
+        file.unlink(missing_ok=True)
+    assert list(tmp_path.iterdir()) == [], "no file is named '-'"
+
+
+def test_what_was_measured_is_said_to_programs_too(tmp_path):
+    done = launchgap(
+        "run", "--devices", "host", "--runs", 1, "--filter", "launch/null.*idle", *UNTRACED, "--no-report",
+        "-o", tmp_path / "s", "--json", "-",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert said["folder"] == str(tmp_path / "s") and said["page"] == ""
+    assert {row["heading"] for row in said["headlines"]} and "launch call" in done.stderr
+    assert isinstance(said["advice"], list) and said["devices"][0]["name"]
+
+
+def test_list_takes_its_kind_behind_json():
+    assert "benchmarks" not in json.loads(launchgap("list", "--json", "devices").stdout)
 
 
 def test_list_is_machine_readable():

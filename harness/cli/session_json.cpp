@@ -1,0 +1,51 @@
+#include "harness/cli/session_json.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <string_view>
+
+#include "harness/summary/all_tables.h"
+
+namespace launchgap::cli {
+namespace {
+
+/// Those that a reader of the page meets first.
+constexpr std::string_view kTables[] =
+    {"devices", "headlines", "answers", "findings", "odd_devices", "recordings"};
+
+Json cell_as_json(const std::string& cell, CellKind kind) {
+  if (cell.empty()) return nullptr;
+  if (kind == CellKind::flag) return cell == "true";
+  if (kind == CellKind::text) return cell;
+  if (kind == CellKind::count) return std::strtoll(cell.c_str(), nullptr, 10);
+  return std::strtod(cell.c_str(), nullptr);
+}
+
+Json rows_of(const Table& table, const Tabled& tabled) {
+  Json rows = Json::array();
+  table.fill(tabled, [&](const std::vector<std::string>& cells) {
+    Json& row = rows.emplace_back(Json::object());
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      const ColumnInfo& column = table.columns[i + 1];  // the first is the session's id
+      row[std::string(column.key)] = cell_as_json(cells[i], column.kind);
+    }
+  });
+  return rows;
+}
+
+}  // namespace
+
+Json session_as_json(const Summarised& summarised, const std::filesystem::path& page) {
+  Json json = {{"session_id", summarised.session.id},
+               {"folder", summarised.session.folder.string()},
+               {"page", page.string()},
+               {"problems", summarised.session.problems}};
+  for (const Table& table : all_tables()) {
+    const std::string_view name = table.name.substr(0, table.name.find('.'));
+    if (std::ranges::find(kTables, name) != std::end(kTables))
+      json[std::string(name)] = rows_of(table, summarised.tabled());
+  }
+  return json;
+}
+
+}  // namespace launchgap::cli
