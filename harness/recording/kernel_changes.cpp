@@ -136,7 +136,9 @@ std::optional<TwoModes> two_modes(std::span<const PlacedRun> runs, std::int64_t 
   const auto scatter = [](std::span<const double> part) {
     return 1.4826 * *stats::median_absolute_deviation(part);
   };
-  const double within = std::hypot(scatter(fast), scatter(slow)) / std::sqrt(2.0);
+  // Not std::hypot: glibc's has another symbol since 2.35.
+  const double of_fast = scatter(fast), of_slow = scatter(slow);
+  const double within = std::sqrt((of_fast * of_fast + of_slow * of_slow) / 2);
   TwoModes found;
   found.slow_share = static_cast<double>(slow.size()) / static_cast<double>(sorted.size());
   found.fast_ns = median(usual) + fast_extra;
