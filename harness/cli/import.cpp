@@ -6,76 +6,37 @@
 
 #include "harness/cli/command.h"
 #include "harness/cli/page.h"
-#include "harness/core/plan.h"
+#include "harness/core/output_file.h"
 #include "harness/core/say.h"
 #include "harness/core/stop.h"
 #include "harness/core/text.h"
+#include "harness/recording/import_folder.h"
 #include "harness/recording/imported_session.h"
 #include "harness/summary/all_tables.h"
-#include "harness/summary/causes.h"
+#include "harness/summary/job_answer.h"
 
 namespace launchgap::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
-const SummaryRow* row_of(const Summarised& summarised,
-                         const std::string& device,
-                         std::string_view state,
-                         std::string_view metric) {
-  const auto found = std::ranges::find_if(summarised.rows, [&](const SummaryRow& row) {
-    return row.key.device == device && row.key.name.benchmark == "recorded/launch" &&
-           row.key.name.at("stream") == state && row.metric == metric;
-  });
-  return found == summarised.rows.end() ? nullptr : &*found;
+/// An answer has no more lines, so that it stands on one screen.
+constexpr std::size_t kMostLines = 12;
+
+std::size_t lines_of(const std::string& text) {
+  return static_cast<std::size_t>(std::ranges::count(text, '\n'));
 }
 
-/// A line for each GPU: how its launches were, on idle streams and on busy ones.
-std::string launch_table(const Summarised& summarised) {
-  std::vector<std::vector<std::string>> rows = {{"device",
-                                                 "stream",
-                                                 "launches",
-                                                 "launch call",
-                                                 "1 in 100 over",
-                                                 "call to kernel",
-                                                 "1 in 100 over",
-                                                 "kernel"}};
-  for (const DeviceFacts& device : summarised.session.devices) {
-    std::string name = device.name;
-    for (const std::string_view state : {"idle", "busy", "unknown"}) {
-      const SummaryRow* const call = row_of(summarised, device.uuid, state, "api_record_ns");
-      if (!call) continue;
-      const SummaryRow* const launch = row_of(summarised, device.uuid, state, "launch_ns");
-      const SummaryRow* const kernel = row_of(summarised, device.uuid, state, "kernel_ns");
-      const auto time = [](const SummaryRow* row, std::optional<double> SummaryRow::*field) {
-        return quantity(row ? row->*field : std::nullopt, "ns");
-      };
-      // Of fewer, 1 in 100 is over none but the longest.
-      const auto tail = [&](const SummaryRow* row) {
-        return call->n < 100 ? "–" : time(row, &SummaryRow::p99);
-      };
-      rows.push_back({std::exchange(name, ""),
-                      std::string(state),
-                      std::to_string(call->n),
-                      time(call, &SummaryRow::p50),
-                      tail(call),
-                      time(launch, &SummaryRow::p50),
-                      tail(launch),
-                      time(kernel, &SummaryRow::p50)});
-    }
-  }
-  return table(rows);
-}
-
-/// A line for each process and GPU whose allocations were recorded.
+/// A line for each process and GPU whose allocations were recorded, as far as they stand on a
+/// screen.
 std::string allocation_table(const SessionData& session) {
   std::vector<std::vector<std::string>> rows = {{"allocations on",
                                                  "process",
                                                  "allocations",
                                                  "releases",
-                                                 "of before",
+                                                 "from before",
                                                  "failed",
-                                                 "most live",
+                                                 "peak",
                                                  "live at the end"}};
   for (const RecordingInfo& info : session.recordings) {
     const RecordingRecord& record = info.record;
@@ -97,37 +58,52 @@ std::string allocation_table(const SessionData& session) {
          bytes(record.most_live_bytes),
          bytes(record.live_at_end_bytes)});
   }
-  return rows.size() == 1 ? std::string() : table(rows);
+  if (rows.size() == 1) return "";
+  constexpr std::size_t kMostRows = 6;  // with the heading
+  if (rows.size() <= kMostRows) return table(rows);
+  const std::size_t more = rows.size() - kMostRows;
+  rows.resize(kMostRows);
+  return table(rows) + fmt::format("and {} more: recordings.csv\n", more);
 }
 
-/// A paragraph for each cause of slow or uneven launches.
-std::string causes_text(const SessionData& session) {
-  std::string text;
-  for (const Finding& cause : causes(session)) {
-    const std::string begin = fmt::format("{}, {}: ", name_of(cause.severity), cause.code);
-    const DeviceFacts* const device = session.device(cause.device);
-    const std::string where = device && session.devices.size() > 1 ? device->name + ": " : "";
-    text += "\n" + begin + wrapped(where + cause.sentence, begin.size()) + "\n";
+/// Where the answer as JSON goes; "-" is standard output, which then has nothing else.
+void write_json(const SessionData& session, const std::string& place) {
+  const std::string text = job_json(session).dump(1, ' ', false, Json::error_handler_t::replace);
+  if (place == "-") {
+    answer("{}\n", text);
+  } else {
+    write_file(place, text + "\n");
   }
-  return text;
 }
 
-ExitCode import(const recording::ImportRequest& request, bool with_page) {
+ExitCode import(const recording::ImportRequest& request, bool with_page, const std::string& json) {
   const SignalWatch watch;
+  if (!json.empty() && json != "-") check_output_place(json);
   for (const std::string& line : recording::import_recordings(request)) say("{}.", line);
   const fs::path& folder = request.output;
   std::vector<std::unique_ptr<Summarised>> sessions;
-  sessions.push_back(std::make_unique<Summarised>(folder));
-  const Summarised& summarised = *sessions.front();
-  write_tables(summarised.tabled(), TableUse::session, folder);
-  const std::string allocations = allocation_table(summarised.session);
-  const bool has_launches = !summarised.session.traces.empty();
-  if (has_launches) answer_text(launch_table(summarised));
-  if (!allocations.empty()) answer("{}{}", has_launches ? "\n" : "", allocations);
-  answer_text(causes_text(summarised.session));
-  answer("\nTables: {}\n", (folder / "summary.csv").string());
-  if (!with_page) return ExitCode::done;
-  offer_page(sessions, folder);
+  try {
+    sessions.push_back(std::make_unique<Summarised>(folder));
+    const Summarised& summarised = *sessions.front();
+    write_tables(summarised.tabled(), TableUse::session, folder);
+    if (!json.empty()) write_json(summarised.session, json);
+    if (json != "-") {
+      const std::string allocations = allocation_table(summarised.session);
+      // Two more say where tables and page are.
+      answer_text(job_text(summarised.session, kMostLines - 2 - lines_of(allocations)));
+      answer_text(allocations);
+      answer("Tables: {}\n", (folder / "summary.csv").string());
+    }
+    if (with_page && json == "-") {
+      write_page(sessions, folder / "report.html");
+    } else if (with_page) {
+      offer_page(sessions, folder);
+    }
+  } catch (...) {
+    recording::remove_import(folder);
+    throw;
+  }
+  recording::finish_import(folder);
   return ExitCode::done;
 }
 
@@ -138,6 +114,7 @@ void add_import(CLI::App& app, Action& action, const std::vector<std::string>& c
     std::vector<std::string> files;
     std::string output;
     std::string step = "ProfilerStep";
+    std::string json;
     bool no_page = false;
   };
   CLI::App* const command = app.add_subcommand(
@@ -159,6 +136,9 @@ void add_import(CLI::App& app, Action& action, const std::vector<std::string>& c
           "NVTX ranges or annotations that are steps: of this name, or with # and a number "
           "behind it")
       ->capture_default_str();
+  command
+      ->add_option("--json", options->json, "Write the answer as JSON here; - is standard output")
+      ->type_name("FILE");
   command->add_flag("--no-report", options->no_page, "Leave out report.html");
   command->footer(
       "Example: launchgap import report1.sqlite -o results/my-job\n"
@@ -170,7 +150,7 @@ void add_import(CLI::App& app, Action& action, const std::vector<std::string>& c
       request.output = options->output;
       request.step = options->step;
       request.command_line = command_line;
-      return import(request, !options->no_page);
+      return import(request, !options->no_page, options->json);
     };
   });
 }

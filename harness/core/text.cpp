@@ -10,9 +10,11 @@
 namespace launchgap {
 namespace {
 
-/// Three significant digits, without an exponent.
+/// Three significant digits, without an exponent up to 1e12.
 std::string three_digits(double value) {
   const double magnitude = std::abs(value);
+  // Nobody measures that: hundreds of digits would make no table.
+  if (magnitude >= 1e12) return fmt::format("{:.2e}", value);
   const int decimals = magnitude >= 100 ? 0 : magnitude >= 10 ? 1 : 2;
   return fmt::format("{:.{}f}", value, decimals);
 }
@@ -50,6 +52,7 @@ std::string quantity(std::optional<double> value, std::string_view unit) {
 
 std::string percent_text(double share) {
   const double percent = 100 * share;
+  if (std::abs(percent) >= 1e12) return fmt::format("{:.2e} %", percent);
   return std::abs(percent) < 99.5 && std::abs(percent) >= 0.0001 ? fmt::format("{:.2g} %", percent)
                                                                  : fmt::format("{:.0f} %", percent);
 }
@@ -62,6 +65,7 @@ std::string times_text(double ratio) {
 }
 
 std::string bytes_text(double bytes) {
+  if (bytes >= 1e24) return fmt::format("{:.2e} B", bytes);
   constexpr std::string_view kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
   std::size_t i = 0;
   for (; bytes >= 1024 && i + 1 < std::size(kUnits); ++i) bytes /= 1024;

@@ -222,6 +222,12 @@ JoinedReport join_report(const std::filesystem::path& report, const SessionData&
       places.try_emplace(*block.key + index, Place{i, index});
   }
   result.keys = places.size();
+  if (places.empty() && !session.recordings.empty()) {
+    throw Error(fmt::format(
+        "{} was imported: what it has of its launches is in it already, and a report is joined "
+        "with a session that `launchgap run` measured",
+        session.folder.string()));
+  }
   if (places.empty()) {
     throw Error(fmt::format(
         "{} has no samples with keys, by which a report is joined: it has no samples, or was "

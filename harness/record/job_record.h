@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "harness/record/fields.h"
+#include "harness/record/launch_tail.h"
 
 namespace launchgap {
 
@@ -53,15 +54,28 @@ struct StallRecord {
   }
 };
 
-/// Gaps in which the GPU waited for 1 ms or longer for a program that was in no call of CUDA.
+/// Times in which the GPU waited for one thing for 1 ms or longer.
 struct PausesRecord {
   std::uint64_t count = 0;
   std::int64_t total_ns = 0, longest_ns = 0;
+  std::string call;  // the longest, where it is one of calls
 
   static void fields(auto& self, auto&& field) {
     field.may_lack("count", self.count);
     field.may_lack("total_ns", self.total_ns);
     field.may_lack("longest_ns", self.longest_ns);
+    field.may_lack("call", self.call);
+  }
+};
+
+/// The kernels of one name in which GPUs talk to each other, one after the other.
+struct CollectiveRecord {
+  std::string name;
+  std::vector<std::int64_t> ns;
+
+  static void fields(auto& self, auto&& field) {
+    field.may_lack("name", self.name);
+    field.may_lack("ns", self.ns);
   }
 };
 
@@ -101,6 +115,19 @@ struct JobRecord {
   PausesRecord pauses;
   std::vector<StepVariation> variation;
   std::uint64_t repeats = 0;  // of the same kernels in the same order, as far as there are any
+  // Older records have none of what follows.
+  std::optional<LaunchTail> tail;
+  /// From the first call or work of the GPU to the end of the last.
+  std::optional<std::int64_t> extent_ns;
+  /// Launches whose kernel is lost or impossible, of all of the process; and for how long the GPU,
+  /// which no record says was busy, may have worked for them.
+  std::optional<std::uint64_t> unknown_launches, all_launches;
+  std::optional<std::int64_t> unknown_ns;
+  /// What the GPU waited for besides `pauses`, 1 ms or more at a time: one other call of CUDA, one
+  /// other launch call, the begin of work that was launched.
+  PausesRecord long_calls, long_launches, late_starts;
+  std::uint64_t python_calls = 0;  // that the recorder traced too
+  std::vector<CollectiveRecord> collectives;
 
   static void fields(auto& self, auto&& field) {
     field.may_lack("steps", self.steps);
@@ -109,6 +136,16 @@ struct JobRecord {
     field.may_lack("pauses", self.pauses);
     field.may_lack("variation", self.variation);
     field.may_lack("repeats", self.repeats);
+    field("tail", self.tail);
+    field("extent_ns", self.extent_ns);
+    field("unknown_launches", self.unknown_launches);
+    field("all_launches", self.all_launches);
+    field("unknown_ns", self.unknown_ns);
+    field.may_lack("long_calls", self.long_calls);
+    field.may_lack("long_launches", self.long_launches);
+    field.may_lack("late_starts", self.late_starts);
+    field.may_lack("python_calls", self.python_calls);
+    field.may_lack("collectives", self.collectives);
   }
 };
 

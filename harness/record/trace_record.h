@@ -74,6 +74,7 @@ struct CountedKernels {
   // Of those that do the same work again and again (harness/recording/kernel_changes.h).
   std::optional<std::uint64_t> repeats{};
   std::optional<double> early_ns{}, late_ns{}, change_chance{};
+  std::optional<bool> ramp{};  // they grow or shrink all the way
   std::optional<double> slow_mode_share{}, fast_mode_ns{}, modes_apart_ns{};
 
   static void fields(auto& self, auto&& field) {
@@ -93,6 +94,7 @@ struct CountedKernels {
     field("early_ns", self.early_ns);
     field("late_ns", self.late_ns);
     field("change_chance", self.change_chance);
+    field("ramp", self.ramp);
     field("slow_mode_share", self.slow_mode_share);
     field("fast_mode_ns", self.fast_mode_ns);
     field("modes_apart_ns", self.modes_apart_ns);

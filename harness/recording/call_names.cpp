@@ -119,6 +119,10 @@ std::string_view name_of_call(Domain domain, std::uint64_t number) {
   return known == kNumbered.end() ? std::string_view() : known->name;
 }
 
+bool is_collective(std::string_view kernel) {
+  return kernel.starts_with("nccl");
+}
+
 bool is_of_amd(std::string_view name) {
   return name.starts_with("hip") && name.size() > 3 && is_upper(name[3]);
 }

@@ -47,7 +47,10 @@ void ChromeEvents::take(const ChromeEvent& event) {
   const bool step = event[EventField::name].starts_with("ProfilerStep") &&
                     event[EventField::category] != "gpu_user_annotation";
   const Category category = step ? Category::range : category_named(event[EventField::category]);
-  if (category == Category::other) return;
+  if (category == Category::other) {
+    if (event[EventField::category] == "python_function") ++process_.python_calls;
+    return;
+  }
   if (category == Category::memory) return take_memory(event);
   if (event[EventField::phase] != "X") return;
   const auto begin = nanoseconds_of_us(event[EventField::time]);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <fcntl.h>
+#include <string_view>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -13,6 +14,19 @@
 #include "harness/core/stop.h"
 
 namespace launchgap::recording {
+
+namespace {
+
+/// The length of what some editors begin a text with.
+std::size_t byte_order_mark(std::string_view begin) {
+  constexpr std::string_view kUtf8 = "\xEF\xBB\xBF", kUtf16[] = {"\xFF\xFE", "\xFE\xFF"};
+  for (const std::string_view mark : kUtf16) {
+    if (begin.starts_with(mark)) throw Error("it is text in UTF-16: save it as UTF-8");
+  }
+  return begin.starts_with(kUtf8) ? kUtf8.size() : 0;
+}
+
+}  // namespace
 
 struct CompressedText::Reader {
   gzFile file = nullptr;
@@ -41,7 +55,7 @@ CompressedText::~CompressedText() {
 std::size_t CompressedText::read(char* to, std::size_t size) {
   constexpr std::size_t kAtOnce = 1 << 20;
   stop_if_asked();
-  const int got = gzread(reader_->file, to, static_cast<unsigned>(std::min(size, kAtOnce)));
+  int got = gzread(reader_->file, to, static_cast<unsigned>(std::min(size, kAtOnce)));
   int code = Z_OK;
   const char* const text = gzerror(reader_->file, &code);
   if (got < 0 || (got == 0 && code == Z_BUF_ERROR)) {
@@ -49,7 +63,15 @@ std::size_t CompressedText::read(char* to, std::size_t size) {
     throw Error(fmt::format(
         "its compression ends too early or is damaged ({}): copy the file once more", text));
   }
-  total_ += static_cast<std::uint64_t>(got);
+  if (total_ == 0 && got > 0) {
+    total_ = static_cast<std::uint64_t>(got);
+    const std::size_t mark = byte_order_mark({to, static_cast<std::size_t>(got)});
+    if (mark > 0 && static_cast<std::size_t>(got) == mark) return read(to, size);
+    std::copy(to + mark, to + got, to);
+    got -= static_cast<int>(mark);
+  } else {
+    total_ += static_cast<std::uint64_t>(got);
+  }
   if (total_ > most_)
     throw Error(
         times_ > 0

@@ -19,8 +19,9 @@ class CompressedText {
   CompressedText(const CompressedText&) = delete;
   CompressedText& operator=(const CompressedText&) = delete;
 
-  /// The next bytes, at most `size`; 0 at the end. Throws Error, which does not name the file, if
-  /// it cannot be read, is damaged or ends too early, or comes to more than 64 GiB.
+  /// The next bytes, at most `size`; 0 at the end. A byte order mark is none of them. Throws Error,
+  /// which does not name the file, if it cannot be read, is damaged or ends too early, or comes to
+  /// more than 64 GiB.
   std::size_t read(char* to, std::size_t size);
   bool is_compressed() const;
   /// From now on read() throws Error, which names the byte, where a compressed file unpacks to more

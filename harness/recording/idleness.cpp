@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -150,7 +151,10 @@ void add_gap(std::int64_t begin_ns,
              const Call* call,
              const HostCalls& host,
              std::vector<IdlePart>& parts,
-             StallSums& stalls) {
+             StallSums& stalls,
+             GpuGaps::LongWaits& waits) {
+  // Work that begins later than that after its call would not have begun at once without a wait.
+  constexpr std::int64_t kLongestStart = 100'000;
   const auto add = [&](std::int64_t from, std::int64_t to, IdleCause cause) {
     if (to > from) parts.push_back({from, to, cause});
   };
@@ -158,18 +162,21 @@ void add_gap(std::int64_t begin_ns,
   if (call->end_ns <= begin_ns) return add(begin_ns, end_ns, IdleCause::queued);
   const std::int64_t called = std::clamp(call->begin_ns, begin_ns, end_ns);
   std::int64_t at = begin_ns;
-  stalls.begin_gap(end_ns - begin_ns);
+  stalls.begin_gap(called - begin_ns + std::min(end_ns - called, kLongestStart));
   host.between(call->thread, begin_ns, called, [&](const Call& other) {
     const std::int64_t from = std::max(other.begin_ns, at);
     const std::int64_t to = std::min(other.end_ns, called);
     add(at, from, IdleCause::program);
     add(from, to, cause_of(other.purpose));
     stalls.add(other, std::max<std::int64_t>(to - from, 0));
+    if (cause_of(other.purpose) == IdleCause::calling)
+      (is_launch(other.purpose) ? waits.launches : waits.calls).add(to - from, other.id);
     at = std::max(at, to);
   });
   stalls.end_gap();
   add(at, called, IdleCause::program);
   add(called, end_ns, IdleCause::launch);
+  waits.starts.add(end_ns - called, call->id);
 }
 
 }  // namespace
@@ -178,7 +185,35 @@ std::int64_t Idleness::idle() const {
   return std::accumulate(idle_ns.begin(), idle_ns.end(), std::int64_t{0});
 }
 
-GpuGaps::GpuGaps(const Process& process, std::uint64_t gpu, bool clocks_agree) {
+std::vector<UnknownTime> unknown_times(const Process& process, const RecordedLaunches& launches) {
+  constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+  std::map<std::uint32_t, std::int64_t> next;  // when the next known work of a thread begins
+  std::vector<UnknownTime> found;
+  for (auto launch = launches.launches.rbegin(); launch != launches.launches.rend(); ++launch) {
+    const Call& call = process.trace.calls[launch->call];
+    std::int64_t& begins = next.try_emplace(call.thread, kNever).first->second;
+    if (launch->state != StreamState::unknown) {
+      begins = launch->begin_ns;
+    } else if (begins > call.begin_ns) {
+      found.push_back({call.begin_ns, begins});
+    }
+  }
+  std::ranges::sort(found, {}, &UnknownTime::begin_ns);
+  std::vector<UnknownTime> united;
+  for (const UnknownTime& one : found) {
+    if (united.empty() || one.begin_ns > united.back().end_ns) {
+      united.push_back(one);
+    } else {
+      united.back().end_ns = std::max(united.back().end_ns, one.end_ns);
+    }
+  }
+  return united;
+}
+
+GpuGaps::GpuGaps(const Process& process,
+                 std::uint64_t gpu,
+                 bool clocks_agree,
+                 const std::vector<UnknownTime>& unknown) {
   const std::vector<Work> work = work_on(process, gpu);
   if (work.empty()) return;
   const HostCalls host(process.trace.calls);
@@ -189,12 +224,32 @@ GpuGaps::GpuGaps(const Process& process, std::uint64_t gpu, bool clocks_agree) {
     if (item.begin_ns > end_ns_) {
       const Call* const call = clocks_agree ? host.with(item.correlation) : nullptr;
       const std::size_t first_part = parts_.size();
-      add_gap(end_ns_, item.begin_ns, call, host, parts_, stalls);
+      add_gap(end_ns_, item.begin_ns, call, host, parts_, stalls, waits_);
       see_pause(first_part);
     }
     end_ns_ = std::max(end_ns_, item.end_ns);
   }
   stalls_ = stalls.take();
+  take_out(unknown);
+}
+
+void GpuGaps::take_out(const std::vector<UnknownTime>& unknown) {
+  if (unknown.empty()) return;
+  std::vector<IdlePart> parts;
+  auto next = unknown.begin();
+  for (IdlePart part : parts_) {
+    while (next != unknown.end() && next->end_ns <= part.begin_ns) ++next;
+    for (auto own = next; own != unknown.end() && own->begin_ns < part.end_ns; ++own) {
+      const std::int64_t from = std::max(own->begin_ns, part.begin_ns);
+      const std::int64_t to = std::min(own->end_ns, part.end_ns);
+      if (from > part.begin_ns) parts.push_back({part.begin_ns, from, part.cause});
+      parts.push_back({from, to, IdleCause::unknown});
+      unknown_ns_ += to - from;
+      part.begin_ns = to;
+    }
+    if (part.end_ns > part.begin_ns) parts.push_back(part);
+  }
+  parts_ = std::move(parts);
 }
 
 void GpuGaps::see_pause(std::size_t first_part) {
@@ -202,10 +257,7 @@ void GpuGaps::see_pause(std::size_t first_part) {
   for (std::size_t i = first_part; i < parts_.size(); ++i) {
     if (parts_[i].cause == IdleCause::program) own += parts_[i].end_ns - parts_[i].begin_ns;
   }
-  if (own < Pauses::kLeastPause) return;
-  ++pauses_.count;
-  pauses_.total_ns += own;
-  pauses_.longest_ns = std::max(pauses_.longest_ns, own);
+  waits_.program.add(own);
 }
 
 Idleness GpuGaps::within(std::int64_t from_ns, std::int64_t to_ns) const {

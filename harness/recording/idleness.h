@@ -3,8 +3,10 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
+#include "harness/recording/launches.h"
 #include "harness/recording/recording.h"
 
 namespace launchgap::recording {
@@ -49,18 +51,38 @@ struct Stall {
   std::int64_t longest_ns = 0;  // the most that was lost in one gap
 };
 
-/// Gaps in which the GPU waited for the program, in no call of CUDA, for kLeastPause or longer.
+/// Times in which the GPU waited for one thing for kLeastPause or longer.
 struct Pauses {
   static constexpr std::int64_t kLeastPause = 1'000'000;
   std::uint64_t count = 0;
-  std::int64_t total_ns = 0, longest_ns = 0;  // of the time in no call
+  std::int64_t total_ns = 0, longest_ns = 0;  // of the time in which it waited for that
+  std::optional<std::uint32_t> call;          // Call::id of the longest, where it is one of calls
+
+  void add(std::int64_t ns, std::optional<std::uint32_t> id = {}) {
+    if (ns < kLeastPause) return;
+    ++count;
+    total_ns += ns;
+    if (ns > longest_ns) call = id;
+    if (ns > longest_ns) longest_ns = ns;
+  }
 };
 
+/// A launch whose kernel is lost or impossible may have kept the GPU busy from its call until the
+/// next work of the same thread began, or until the end.
+struct UnknownTime {
+  std::int64_t begin_ns, end_ns;
+};
+/// By begin, none overlapping another.
+std::vector<UnknownTime> unknown_times(const Process& process, const RecordedLaunches& launches);
+
 /// The gaps of one GPU between its first work and its last, each with its cause. Without
-/// `clocks_agree` every cause is unknown.
+/// `clocks_agree` every cause is unknown, and so is that of a gap in an unknown time.
 class GpuGaps {
  public:
-  GpuGaps(const Process& process, std::uint64_t gpu, bool clocks_agree);
+  GpuGaps(const Process& process,
+          std::uint64_t gpu,
+          bool clocks_agree,
+          const std::vector<UnknownTime>& unknown = {});
 
   /// From the begin of the first work to the end of the last; no gaps are known outside.
   std::int64_t begin_ns() const { return begin_ns_; }
@@ -70,16 +92,31 @@ class GpuGaps {
   Idleness within(std::int64_t from_ns, std::int64_t to_ns) const;
   /// What waits and allocations cost, most first.
   const std::vector<Stall>& stalls() const { return stalls_; }
-  const Pauses& pauses() const { return pauses_; }
+  /// In no call of CUDA.
+  const Pauses& pauses() const { return waits_.program; }
+  /// In one call that is none of a launch and neither waits for the GPU nor is about memory.
+  const Pauses& long_calls() const { return waits_.calls; }
+  /// In one launch call that was not that of the work which ended the gap.
+  const Pauses& long_launches() const { return waits_.launches; }
+  /// From a launch call to the begin of its work.
+  const Pauses& late_starts() const { return waits_.starts; }
+  /// In which the GPU may have worked, of the time when no record says that it did.
+  std::int64_t unknown_ns() const { return unknown_ns_; }
+
+  struct LongWaits {
+    Pauses program, calls, launches, starts;
+  };
 
  private:
   /// Of the gap whose parts begin there.
   void see_pause(std::size_t first_part);
+  void take_out(const std::vector<UnknownTime>& unknown);
 
   std::int64_t begin_ns_ = 0, end_ns_ = 0;
   std::vector<IdlePart> parts_;  // by begin, none overlapping another
   std::vector<Stall> stalls_;
-  Pauses pauses_;
+  LongWaits waits_;
+  std::int64_t unknown_ns_ = 0;
 };
 
 }  // namespace launchgap::recording

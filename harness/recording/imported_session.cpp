@@ -26,13 +26,16 @@
 #include "harness/record/writer.h"
 #include "harness/recording/allocation_counts.h"
 #include "harness/recording/clock_fit.h"
+#include "harness/recording/copies.h"
 #include "harness/recording/event_file.h"
 #include "harness/recording/event_kinds.h"
+#include "harness/recording/import_folder.h"
 #include "harness/recording/job_figures.h"
 #include "harness/recording/launch_values.h"
 #include "harness/recording/recorded_gpus.h"
 #include "harness/recording/recording.h"
 #include "harness/recording/slow_launches.h"
+#include "harness/recording/steps.h"
 #include "harness/recording/trace_counts.h"
 
 namespace launchgap::recording {
@@ -128,7 +131,7 @@ class Import {
   explicit Import(const ImportRequest& request) : request_(request) {}
 
   std::vector<std::string> run() {
-    make_folder();
+    make_import_folder(request_.output);
     try {
       session_.session_id = fmt::format("recorded-{}", digest(identity()));
       session_.begin_utc = utc_now();
@@ -140,6 +143,7 @@ class Import {
       session_.host.node = kRecordedText;
       for (const fs::path& file : request_.files) take(read_recording(file));
       session_.replicates = static_cast<int>(runs_);
+      note_steps();
       for (const std::string& line : lines_) session_.notes.push_back({"info", line});
       session_.end_utc = utc_now();
       session_.state = "complete";
@@ -147,33 +151,13 @@ class Import {
           request_.output / "session.json",
           record_to_json(session_).dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
     } catch (...) {
-      std::error_code ignored;
-      fs::remove_all(request_.output / "records", ignored);
-      fs::remove_all(request_.output / "events", ignored);
-      fs::remove(request_.output / "session.json", ignored);
-      if (made_folder_) fs::remove(request_.output, ignored);
+      remove_import(request_.output);
       throw;
     }
     return std::move(lines_);
   }
 
  private:
-  void make_folder() {
-    std::error_code failed;
-    const fs::path& path = request_.output;
-    if (fs::exists(path, failed) &&
-        !(fs::is_directory(path, failed) && fs::is_empty(path, failed))) {
-      throw UsageError(fmt::format(
-          "{} exists already and is not an empty folder: name another with -o, or remove it",
-          path.string()));
-    }
-    made_folder_ = !fs::exists(path, failed);
-    fs::create_directories(path / "records", failed);
-    if (!failed) fs::create_directories(path / "events", failed);
-    if (failed)
-      throw UsageError(fmt::format("{} cannot be made: {}", path.string(), failed.message()));
-  }
-
   /// The same files give the same session.
   std::string identity() const {
     std::string text;
@@ -200,6 +184,15 @@ class Import {
   }
 
   void take(const Recording& recording, const Process& process) {
+    if (has_launches(process)) {
+      const auto [seen, added] = seen_.try_emplace(digest_of(process), recording.file.string());
+      if (!added) {
+        lines_.push_back(fmt::format("{}: it is the same recording as {}, and counted once",
+                                     name_of(recording, process),
+                                     seen->second));
+        return;
+      }
+    }
     const std::set<std::uint64_t> gpus = gpus_of(recording, process);
     std::vector<ImportedRun> runs;
     for (const std::uint64_t gpu : gpus) {
@@ -277,12 +270,13 @@ class Import {
         own.events = events;
         writer.write(record_to_json(own));
       }
-      JobFigures job =
-          job_figures(process, aligned.launches, run.gpu, tick, request_.step, clocks.trusted());
+      JobFigures job = job_figures(
+          process, aligned.launches, run.gpu, has_unknown, tick, request_.step, clocks.trusted());
       write_trace(writer, process, aligned.launches, job);
+      const std::vector<UnknownTime> unknown = unknown_times(process, aligned.launches);
       // They are large, and so are the gaps: never both at once.
       if (&run == &runs.back()) aligned.launches = {};
-      const GpuGaps gaps(process, run.gpu, clocks.trusted());
+      const GpuGaps gaps(process, run.gpu, clocks.trusted(), unknown);
       add_gaps(job.record, process, gaps);
       writer.write(record_to_json(job.record));
       for (const RecordedCase& own : step_cases(process, run.gpu, gaps, request_.step))
@@ -396,16 +390,40 @@ class Import {
     return fmt::format("{}, process {}", file, process.pid);
   }
 
+  void look_for_steps(const Process& process) {
+    if (!steps_of(process, request_.step).empty()) has_steps_ = true;
+    for (const Range& range : process.ranges) {
+      if (ranges_.size() < kMostRanges) ranges_.insert(process.trace.name(range.name));
+    }
+  }
+  /// Where steps were asked for and there are none.
+  void note_steps() {
+    if (has_steps_ || request_.step == ImportRequest().step) return;
+    std::vector<std::string> names;
+    for (const std::string& name : ranges_) names.push_back(printable(name, 40));
+    lines_.push_back(fmt::format("no range is named {}, so there are no steps; {}",
+                                 printable(request_.step, 60),
+                                 names.empty()
+                                     ? "it has no ranges at all"
+                                     : fmt::format("some of its ranges are {}", list_text(names))));
+  }
+
   /// What a reader should know at once.
   void note(const Recording& recording, const Process& process, const AlignedProcess& aligned) {
     const std::string of = name_of(recording, process);
     const JoinCounts& counts = aligned.launches.counts;
+    look_for_steps(process);
     if (counts.kernels == 0) {
-      lines_.push_back(
-          fmt::format("{}: it has calls and no kernels, so it says what calls cost and nothing of "
-                      "what they started. nsys records kernels with `--trace=cuda`, unless it runs "
-                      "under WSL or the driver refuses",
-                      of));
+      const bool torch = recording.recorder.starts_with("PyTorch");
+      lines_.push_back(fmt::format(
+          "{}: it has calls and no kernels, so it says what calls cost and nothing of what they "
+          "started. {}",
+          of,
+          torch ? "PyTorch's profiler records kernels with activities=[ProfilerActivity.CPU, "
+                  "ProfilerActivity.CUDA], unless another profiler has the GPU or the driver "
+                  "refuses"
+                : "nsys records kernels with `--trace=cuda`, unless it runs under WSL or the "
+                  "driver refuses"));
     } else if (counts.launches == 0) {
       lines_.push_back(fmt::format(
           "{}: it has kernels and no calls, so nothing tells when they were launched", of));
@@ -438,8 +456,11 @@ class Import {
   SessionRecord session_;
   std::map<std::string, int> replicates_;  // runs so far, by device
   std::size_t runs_ = 0;
-  bool made_folder_ = false;
+  std::map<std::uint64_t, std::string> seen_;  // by digest, the file that has it
   std::vector<std::string> lines_;
+  static constexpr std::size_t kMostRanges = 5;
+  std::set<std::string> ranges_;  // some of their names
+  bool has_steps_ = false;
 };
 
 }  // namespace

@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <limits>
+#include <map>
 #include <span>
 
 #include "harness/recording/call_names.h"
 #include "harness/recording/first_launches.h"
 #include "harness/recording/kernel_changes.h"
+#include "harness/recording/launch_tail.h"
 #include "harness/recording/quantile_in_place.h"
 #include "harness/recording/repeated_work.h"
 #include "harness/recording/steps.h"
@@ -80,6 +83,8 @@ void add_changes(const std::vector<PlacedRun>& runs, std::int64_t tick_ns, Count
     own.early_ns = found->early_ns;
     own.late_ns = found->late_ns;
     own.change_chance = found->chance;
+    own.repeats = found->repeats;
+    own.ramp = found->ramp;
   }
   if (const auto modes = two_modes(runs, tick_ns)) {
     own.slow_mode_share = modes->slow_share;
@@ -88,11 +93,58 @@ void add_changes(const std::vector<PlacedRun>& runs, std::int64_t tick_ns, Count
   }
 }
 
+/// From the first call or work to the end of the last.
+std::optional<std::int64_t> extent_of(const Process& process, std::uint64_t gpu) {
+  std::int64_t begin = std::numeric_limits<std::int64_t>::max(), end = 0;
+  const auto add = [&](const auto& record) {
+    if (!has_times(record)) return;
+    begin = std::min(begin, record.begin_ns);
+    end = std::max(end, record.end_ns);
+  };
+  const auto add_here = [&](const auto& records) {
+    for (const auto& record : records) {
+      if (process.streams[record.stream].gpu == gpu) add(record);
+    }
+  };
+  for (const activity::Call& call : process.trace.calls) add(call);
+  add_here(process.trace.kernels);
+  add_here(process.trace.transfers);
+  add_here(process.trace.graphs);
+  return end > begin ? std::optional(end - begin) : std::nullopt;
+}
+
+std::vector<CollectiveRecord> collectives_of(const Process& process, std::uint64_t gpu) {
+  std::vector<const activity::KernelRun*> found;
+  for (const activity::KernelRun& kernel : process.trace.kernels) {
+    if (process.streams[kernel.stream].gpu == gpu && has_times(kernel) &&
+        is_collective(process.trace.name(kernel.name)))
+      found.push_back(&kernel);
+  }
+  std::ranges::stable_sort(
+      found, {}, [](const activity::KernelRun* kernel) { return kernel->begin_ns; });
+  std::map<std::uint32_t, CollectiveRecord> by_name;
+  for (const activity::KernelRun* const kernel : found) {
+    CollectiveRecord& own = by_name[kernel->name];
+    own.name = process.trace.name(kernel->name);
+    own.ns.push_back(kernel->end_ns - kernel->begin_ns);
+  }
+  std::vector<CollectiveRecord> records;
+  for (auto& [name, own] : by_name) records.push_back(std::move(own));
+  return records;
+}
+
+PausesRecord record_of(const Process& process, const Pauses& pauses) {
+  PausesRecord record{pauses.count, pauses.total_ns, pauses.longest_ns, {}};
+  if (pauses.call) record.call = without_version(process.trace.name(*pauses.call));
+  return record;
+}
+
 }  // namespace
 
 JobFigures job_figures(const Process& process,
                        const RecordedLaunches& launches,
                        std::uint64_t gpu,
+                       bool and_unknown,
                        std::int64_t tick_ns,
                        std::string_view step_name,
                        bool clocks_agree) {
@@ -114,6 +166,13 @@ JobFigures job_figures(const Process& process,
   figures.record.repeats = work.repeats;
   figures.record.first_launches = first_launches(process, launches, gpu);
   figures.record.variation = step_variation(process, launches, gpu, steps, clocks_agree);
+  figures.record.tail = launch_tail(process, launches, gpu, and_unknown, clocks_agree);
+  figures.record.extent_ns = extent_of(process, gpu);
+  figures.record.all_launches = launches.launches.size();
+  figures.record.unknown_launches = static_cast<std::uint64_t>(
+      std::ranges::count(launches.launches, StreamState::unknown, &RecordedLaunch::state));
+  figures.record.python_calls = process.python_calls;
+  figures.record.collectives = collectives_of(process, gpu);
   return figures;
 }
 
@@ -126,8 +185,11 @@ void add_gaps(JobRecord& record, const Process& process, const GpuGaps& gaps) {
                              stall.lost_ns,
                              stall.longest_ns});
   }
-  const Pauses& pauses = gaps.pauses();
-  record.pauses = {pauses.count, pauses.total_ns, pauses.longest_ns};
+  record.pauses = record_of(process, gaps.pauses());
+  record.long_calls = record_of(process, gaps.long_calls());
+  record.long_launches = record_of(process, gaps.long_launches());
+  record.late_starts = record_of(process, gaps.late_starts());
+  record.unknown_ns = gaps.unknown_ns();
 }
 
 }  // namespace launchgap::recording

@@ -18,15 +18,17 @@ struct JobFigures {
   std::vector<CountedKernels> kernels;
 };
 
-/// Of what one GPU did for a process; without what its gaps tell.
+/// Of what one GPU did for a process; without what its gaps tell. With `and_unknown`, launches
+/// whose kernel is lost are taken for this GPU's.
 JobFigures job_figures(const Process& process,
                        const RecordedLaunches& launches,
                        std::uint64_t gpu,
+                       bool and_unknown,
                        std::int64_t tick_ns,
                        std::string_view step_name,
                        bool clocks_agree);
 
-/// Adds the stalls and pauses in which the GPU was idle.
+/// Adds what the GPU waited for while it was idle.
 void add_gaps(JobRecord& record, const Process& process, const GpuGaps& gaps);
 
 }  // namespace launchgap::recording

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <map>
 #include <vector>
 
 #include "harness/stats/modes.h"
@@ -85,9 +86,23 @@ std::size_t best_cut(std::span<const double> sorted, double least_share) {
   return best;
 }
 
-}  // namespace
+/// Spearman's rank correlation with their order; ties take the mean of their ranks.
+double correlation_with_time(std::span<const double> values) {
+  const auto n = static_cast<double>(values.size());
+  const double middle = (n - 1) / 2;
+  double xy = 0, xx = 0, yy = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    double rank = -0.5;
+    for (const double other : values) rank += other < values[i] ? 1 : other == values[i] ? 0.5 : 0;
+    const double x = static_cast<double>(i) - middle, y = rank - middle;
+    xy += x * y;
+    xx += x * x;
+    yy += y * y;
+  }
+  return yy > 0 ? xy / std::sqrt(xx * yy) : 0;
+}
 
-std::optional<Change> change(std::span<const PlacedRun> runs) {
+std::optional<Change> change_of_stream(std::span<const PlacedRun> runs) {
   constexpr std::size_t kMostStretches = 10;  // of a half
   const std::vector<double> values = by_repeat(runs);
   const std::size_t n = values.size();
@@ -103,7 +118,26 @@ std::optional<Change> change(std::span<const PlacedRun> runs) {
   const std::span<const double> all(medians);
   return Change{median({values.begin(), middle}),
                 median({middle, values.end()}),
-                mann_whitney(all.first(stretches), all.last(stretches))};
+                mann_whitney(all.first(stretches), all.last(stretches)),
+                static_cast<std::uint32_t>(n),
+                std::abs(correlation_with_time(all)) >= kRamp};
+}
+
+}  // namespace
+
+std::optional<Change> change(std::span<const PlacedRun> runs) {
+  std::map<std::uint32_t, std::vector<PlacedRun>> streams;
+  for (const PlacedRun& run : runs) streams[run.stream].push_back(run);
+  std::optional<Change> found;
+  double tested = 0;
+  for (const auto& [stream, own] : streams) {
+    const std::optional<Change> here = change_of_stream(own);
+    if (!here) continue;
+    ++tested;
+    if (!found || here->chance < found->chance) found = here;
+  }
+  if (found) found->chance = std::min(1.0, found->chance * tested);
+  return found;
 }
 
 std::optional<TwoModes> two_modes(std::span<const PlacedRun> runs, std::int64_t tick_ns) {
@@ -133,12 +167,12 @@ std::optional<TwoModes> two_modes(std::span<const PlacedRun> runs, std::int64_t 
   const std::size_t cut = best_cut(sorted, kLeastShare);
   const auto fast = sorted.first(cut), slow = sorted.subspan(cut);
   const double fast_extra = *stats::quantile(fast, 0.5), slow_extra = *stats::quantile(slow, 0.5);
-  const auto square = [](double value) { return value * value; };
   const auto scatter = [](std::span<const double> part) {
     return 1.4826 * *stats::median_absolute_deviation(part);
   };
-  // Not std::hypot, which asks for glibc 2.35.
-  const double within = std::sqrt((square(scatter(fast)) + square(scatter(slow))) / 2);
+  // Not std::hypot: glibc's has another symbol since 2.35.
+  const double of_fast = scatter(fast), of_slow = scatter(slow);
+  const double within = std::sqrt((of_fast * of_fast + of_slow * of_slow) / 2);
   TwoModes found;
   found.slow_share = static_cast<double>(slow.size()) / static_cast<double>(sorted.size());
   found.fast_ns = median(usual) + fast_extra;

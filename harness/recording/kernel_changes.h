@@ -14,12 +14,18 @@ struct Change {
   double early_ns = 0, late_ns = 0;  // medians
   /// That the halves differ so much or more where nothing changed, on either side.
   double chance = 1;
+  std::uint32_t repeats = 0;  // of the stream where it shows most
+  /// They grow or shrink all the way: by Spearman's rank correlation of the stretches' medians with
+  /// time, kRamp or more.
+  bool ramp = false;
 };
+inline constexpr double kRamp = 0.9;
 
-/// The halves' repetitions are united to at most 2 x 10 stretches of time, whose medians are
-/// compared by their ranks (Mann and Whitney, exact, two-sided): so that what lasts for a few
-/// repetitions does not count as often as there are repetitions in it. Nothing below
-/// kLeastRepetitions.
+/// Each stream by itself, as each has repetitions of its own; of several, the one that tells most
+/// surely, its chance times the number of streams. The halves' repetitions are united to at most 2
+/// x 10 stretches of time, whose medians are compared by their ranks (Mann and Whitney, exact,
+/// two-sided): so that what lasts for a few repetitions does not count as often as there are
+/// repetitions in it. Nothing below kLeastRepetitions.
 std::optional<Change> change(std::span<const PlacedRun> runs);
 inline constexpr std::uint32_t kLeastRepetitions = 12;
 

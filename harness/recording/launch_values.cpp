@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "harness/recording/call_names.h"
 #include "harness/recording/cover.h"
 #include "harness/recording/steps.h"
 
@@ -105,11 +106,6 @@ constexpr std::pair<std::string_view, IdleCause> kIdleMetrics[] = {
     {"idle_program_ns", IdleCause::program},
     {"idle_unknown_ns", IdleCause::unknown},
 };
-
-/// Kernels in which GPUs talk to each other, and wait for each other.
-bool is_collective(std::string_view kernel) {
-  return kernel.starts_with("nccl");
-}
 
 /// When nothing of a process but collective kernels ran on a GPU.
 class CollectivesAlone {

@@ -8,9 +8,12 @@
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
+#include "harness/core/output_file.h"
 #include "harness/core/stop.h"
+#include "harness/core/temporary_folder.h"
 #include "harness/recording/chrome_trace.h"
 #include "harness/recording/compressed_text.h"
+#include "harness/recording/copies.h"
 #include "harness/recording/database.h"
 #include "harness/recording/minimalloc.h"
 #include "harness/recording/recording.h"
@@ -126,17 +129,47 @@ Recording read_sqlite_report(const std::filesystem::path& file) {
   return recording;
 }
 
+namespace {
+
+/// SQLite reads no compressed file.
+Recording read_compressed_report(const std::filesystem::path& file) {
+  const TemporaryFolder folder;
+  if (folder.path().empty()) throw Error(with_errno("no temporary folder can be made for it"));
+  const std::filesystem::path unpacked = folder.path() / "report.sqlite";
+  CompressedText text(file);
+  text.limit_unpacking(kMostUnpacking);
+  OutputFile out(unpacked);
+  std::string piece(1 << 18, '\0');
+  while (const std::size_t got = text.read(piece.data(), piece.size()))
+    out.write(std::string_view(piece).substr(0, got));
+  out.commit();
+  Recording recording = read_sqlite_report(unpacked);
+  recording.file = file;
+  recording.form += ", compressed";
+  return recording;
+}
+
+Recording read_known(const std::filesystem::path& file) {
+  const std::string begin = beginning(file);
+  if (begin.starts_with(kSqlite))
+    return CompressedText(file).is_compressed() ? read_compressed_report(file)
+                                                : read_sqlite_report(file);
+  if (is_pickle(begin)) return read_torch_snapshot(file);
+  if (is_rmm_log(begin)) return read_rmm_log(file);
+  if (is_minimalloc(begin)) return read_minimalloc(file);
+  const std::size_t first = begin.find_first_not_of(" \t\r\n");
+  if (first != std::string::npos && (begin[first] == '{' || begin[first] == '['))
+    return read_chrome_trace(file);
+  refuse(begin);
+}
+
+}  // namespace
+
 Recording read_recording(const std::filesystem::path& file) {
   try {
-    const std::string begin = beginning(file);
-    if (begin.starts_with(kSqlite)) return read_sqlite_report(file);
-    if (is_pickle(begin)) return read_torch_snapshot(file);
-    if (is_rmm_log(begin)) return read_rmm_log(file);
-    if (is_minimalloc(begin)) return read_minimalloc(file);
-    const std::size_t first = begin.find_first_not_of(" \t\r\n");
-    if (first != std::string::npos && (begin[first] == '{' || begin[first] == '['))
-      return read_chrome_trace(file);
-    refuse(begin);
+    Recording recording = read_known(file);
+    drop_copies(recording);
+    return recording;
   } catch (const Stopped&) {
     throw;
   } catch (const std::bad_alloc&) {

@@ -40,6 +40,12 @@ struct Range {
   std::optional<std::uint64_t> payload = {};  // a number that the program gave it
 };
 
+/// A thread was not on a CPU, by the host's scheduler.
+struct RecordedPause {
+  std::int64_t begin_ns = 0, end_ns = 0;
+  std::uint32_t thread = 0;
+};
+
 /// What a program did with its allocator: a framework's, a library's. What the driver gave for it
 /// is in Trace::memory.
 enum class AllocationAction : std::uint8_t {
@@ -75,6 +81,8 @@ struct Process {
   std::vector<std::string> threads;  // as the recorder calls them
   std::vector<Range> ranges;
   std::vector<Allocation> allocations;
+  std::vector<RecordedPause> pauses;  // where the recorder asked the scheduler; not kept
+  std::uint64_t python_calls = 0;     // of Python, that the recorder traced too; not kept
 
   /// Of all kinds.
   std::size_t events() const { return trace.size() + ranges.size() + allocations.size(); }

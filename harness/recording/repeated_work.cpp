@@ -104,7 +104,7 @@ RepeatedWork repeated_work(const Process& process, const std::vector<KernelSerie
         const Item& item = items[repeats.begins[repeat] + place];
         const activity::KernelRun& kernel = kernels[item.run];
         work.runs[item.series].push_back(
-            {repeat, first_place + place, kernel.end_ns - kernel.begin_ns});
+            {repeat, first_place + place, kernel.end_ns - kernel.begin_ns, stream});
       }
     }
     first_place += static_cast<std::uint32_t>(repeats.length);

@@ -28,6 +28,7 @@ struct PlacedRun {
   std::uint32_t repeat = 0;  // which repetition, from 0
   std::uint32_t place = 0;   // which place in it: what is at one place is the same work
   std::int64_t ns = 0;       // how long it ran
+  std::uint32_t stream = 0;  // whose repetition it is
 };
 
 struct RepeatedWork {

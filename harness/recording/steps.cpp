@@ -14,7 +14,8 @@
 namespace launchgap::recording {
 namespace {
 
-/// What stands behind the name of a step: nothing, or "#" and digits, which are its number. Nothing
+/// What stands behind the name of a step: nothing, or "#" and digits, which are its number, or the
+/// number that PyTorch gives an operator, which is none of the step. Nothing
 /// at all for another range. Digits that no number has room for are a name.
 struct StepName {
   std::optional<std::uint64_t> number;
@@ -23,7 +24,7 @@ struct StepName {
 std::optional<StepName> step_name(std::string_view range, std::string_view step) {
   if (!range.starts_with(step)) return std::nullopt;
   std::string_view rest = range.substr(step.size());
-  if (rest.empty()) return StepName{};
+  if (rest.empty() || rest.starts_with(", op_id = ")) return StepName{};
   if (rest.front() != '#' || rest.size() < 2) return std::nullopt;
   rest.remove_prefix(1);
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };

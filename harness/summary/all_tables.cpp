@@ -12,6 +12,7 @@
 #include "harness/measure/benchmark.h"
 #include "harness/measure/telemetry.h"
 #include "harness/summary/csv.h"
+#include "harness/summary/job_answer.h"
 #include "harness/summary/table_makers.h"
 
 namespace launchgap {
@@ -123,6 +124,10 @@ Json describe_tables() {
     all["verdicts"].push_back({{"key", verdict.name}, {"meaning", verdict.meaning}});
   for (const VerdictInfo& steadiness : steadiness_verdicts())
     all["steadiness"].push_back({{"key", steadiness.name}, {"meaning", steadiness.meaning}});
+  for (const JobVerdictInfo& verdict : job_verdicts())
+    all["job_verdicts"].push_back({{"key", verdict.name}, {"meaning", verdict.meaning}});
+  for (const TailCauseInfo& cause : kTailCauses)
+    all["tail_causes"].push_back({{"key", cause.name}, {"meaning", cause.meaning}});
   for (const ExitCodeInfo& exit_code : exit_codes()) {
     all["exit_codes"].push_back({{"key", std::to_string(static_cast<int>(exit_code.code))},
                                  {"meaning", exit_code.meaning},
@@ -149,17 +154,17 @@ Json describe_tables() {
 
 const std::vector<Table>& all_tables() {
   static const std::vector<Table> tables = {
-      devices_table(),        findings_table(),        runs_table(),
-      summary_table(),        samples_table(),         quantiles_table(),
-      sequence_table(),       telemetry_table(),       headlines_table(),
-      variation_table(),      outlier_devices_table(), fallback_table(),
-      observer_table(),       parts_table(),           flag_check_table(),
-      kernels_table(),        memory_table(),          traces_table(),
-      slow_samples_table(),   timelines_table(),       recordings_table(),
-      answers_table(),        published_table(),       fit_table(),
-      verdicts_table(),       nights_table(),          replays_table(),
-      replay_answers_table(), replay_moments_table(),  replay_epochs_table(),
-      blocking_table(),
+      devices_table(),       findings_table(),        runs_table(),
+      summary_table(),       samples_table(),         quantiles_table(),
+      sequence_table(),      telemetry_table(),       headlines_table(),
+      variation_table(),     outlier_devices_table(), fallback_table(),
+      observer_table(),      parts_table(),           flag_check_table(),
+      kernels_table(),       memory_table(),          traces_table(),
+      slow_samples_table(),  timelines_table(),       recordings_table(),
+      tail_table(),          answers_table(),         published_table(),
+      fit_table(),           verdicts_table(),        nights_table(),
+      replays_table(),       replay_answers_table(),  replay_moments_table(),
+      replay_epochs_table(), blocking_table(),
   };
   return tables;
 }

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include "harness/core/plan.h"
+#include "harness/summary/job_answer.h"
 #include "harness/summary/table_makers.h"
 
 namespace launchgap {
@@ -14,6 +15,7 @@ namespace {
 struct RecordedRun {
   const RecordingInfo& info;
   TraceCounts counts;
+  JobAnswer answer;
   std::map<std::string, std::size_t> launches;  // by what the stream was doing
   std::size_t graph_launches = 0;
 };
@@ -27,12 +29,9 @@ std::size_t samples_of(const CaseData& data, int replicate) {
 
 std::vector<RecordedRun> recorded_runs(const SessionData& session) {
   std::vector<RecordedRun> runs;
-  for (const RecordingInfo& info : session.recordings) {
-    RecordedRun run{info, {}, {}};
-    for (const TraceInfo& trace : session.traces) {
-      if (trace.device == info.device && trace.replicate == info.replicate && trace.record.counts)
-        run.counts = *trace.record.counts;
-    }
+  for (const RecordedProcess& process : recorded_processes(session)) {
+    const RecordingInfo& info = process.info;
+    RecordedRun run{info, process.counts, answer_of(process), {}};
     for (const auto& [key, data] : session.cases) {
       if (key.device != info.device || key.arm != kRecorded) continue;
       const std::size_t n = samples_of(data, info.replicate);
@@ -61,6 +60,11 @@ auto launches_with(const char* state) {
     const auto found = run.launches.find(state);
     return found == run.launches.end() ? std::size_t{0} : found->second;
   };
+}
+
+template <class Value>
+auto answered(Value JobAnswer::*field) {
+  return [field](const RecordedRun& run) { return run.answer.*field; };
 }
 
 std::string left_out_text(const RecordedRun& run) {
@@ -94,6 +98,26 @@ Table recordings_table() {
        {"clock", "Where its times begin.", recorded(&RecordingRecord::clock)},
        {"pid", "The process.", recorded(&RecordingRecord::pid)},
        {"rank", "Its rank in a distributed job.", recorded(&RecordingRecord::rank)},
+       {"verdict",
+        "What it waits for, as `docs/definitions.md` lists it.",
+        [](const RecordedRun& run) { return name_of(run.answer.verdict); }},
+       {"answer", "The verdict in a sentence.", answered(&JobAnswer::sentence)},
+       {"launch_answer",
+        "How many launches it has, how long their calls take, and where that time goes.",
+        answered(&JobAnswer::launches)},
+       {"gpu_idle_share",
+        "How long nothing of the process ran on the GPU; empty where that is not known.",
+        answered(&JobAnswer::idle_share),
+        kShare},
+       {"unknown_share",
+        "What is not known of the GPU's work, as kernels are lost or impossible: the larger of the "
+        "shares of launches and of time. From 1 % on nothing rests on idle time.",
+        answered(&JobAnswer::unknown_share),
+        kShare},
+       {"launch_share",
+        "The time in launch calls, of that from the first call or work to the last.",
+        answered(&JobAnswer::launch_share),
+        kShare},
        {"tick_ns",
         "All of its times are multiples of this.",
         recorded(&RecordingRecord::tick_ns),
@@ -172,6 +196,53 @@ Table recordings_table() {
        {"remarks", "What else should be known of it.", [](const RecordedRun& run) {
           return fmt::format("{}", fmt::join(run.info.record.remarks, "; "));
         }}});
+}
+
+namespace {
+
+struct TailRow {
+  std::string device;
+  int replicate;
+  TailPart part;
+  double share;
+};
+
+std::vector<TailRow> tail_rows(const SessionData& session) {
+  std::vector<TailRow> rows;
+  for (const JobInfo& job : session.jobs) {
+    if (!job.record.tail) continue;
+    for (const TailPart& part : job.record.tail->parts)
+      rows.push_back({job.device, job.replicate, part, job.record.tail->share(part)});
+  }
+  return rows;
+}
+
+}  // namespace
+
+Table tail_table() {
+  using Row = const TailRow&;
+  return make_table<TailRow>(
+      "tail.csv",
+      "process and GPU, and cause of long launch calls",
+      TableUse::details,
+      [](const Tabled& from) { return tail_rows(from.session); },
+      {{"device_id", meaning::kDevice, &TailRow::device},
+       {"replicate", meaning::kReplicate, &TailRow::replicate},
+       {"cause",
+        "Why these launch calls took long, as `docs/definitions.md` lists it; usual: they did not.",
+        [](Row row) { return row.part.cause; }},
+       {"launches", "Launch calls of this cause.", [](Row row) { return row.part.launches; }},
+       {"time_ns", "What they took.", [](Row row) { return row.part.time_ns; }, "ns"},
+       {"share",
+        "The same, of the time in all launch calls: the shares of a process add up to 1.",
+        &TailRow::share,
+        kShare},
+       {"longest_ns", "The longest of them.", [](Row row) { return row.part.longest_ns; }, "ns"},
+       {"what",
+        "The kernel that most of the time was spent on launching; of overlapping calls, the call "
+        "of "
+        "the other thread.",
+        [](Row row) { return row.part.what; }}});
 }
 
 }  // namespace launchgap

@@ -9,8 +9,8 @@
 #include <fmt/format.h>
 
 #include "harness/core/plan.h"
-#include "harness/core/printable.h"
 #include "harness/stats/stats.h"
+#include "harness/summary/recorded_process.h"
 
 namespace launchgap {
 namespace {
@@ -44,8 +44,9 @@ struct Candidate {
   const RunInfo* run;
 };
 
-/// One for each process, whichever GPUs it has.
-std::vector<Candidate> candidates(const SessionData& session) {
+/// One for each process, whichever GPUs it has, of those that `counts` counts.
+template <class Counts>
+std::vector<Candidate> candidates(const SessionData& session, Counts&& counts) {
   std::vector<Candidate> found;
   std::set<std::pair<std::string, std::optional<std::uint64_t>>> seen;
   for (const JobInfo& job : session.jobs) {
@@ -53,7 +54,7 @@ std::vector<Candidate> candidates(const SessionData& session) {
     const auto run = std::ranges::find_if(session.runs, [&](const RunInfo& info) {
       return info.device == job.device && info.replicate == job.replicate && info.arm == kRecorded;
     });
-    if (!recording || run == session.runs.end() || job.record.steps.empty()) continue;
+    if (!recording || run == session.runs.end() || !counts(job.record)) continue;
     if (seen.emplace(recording->file, recording->pid).second)
       found.push_back({&job, recording, &*run});
   }
@@ -120,10 +121,11 @@ std::map<std::uint64_t, double> step_times(const std::vector<std::uint64_t>& num
   return times;
 }
 
-std::string name_of(const Candidate& one, bool ranked) {
-  if (ranked) return fmt::format("rank {}", *one.recording->rank);
-  const std::string file = printable(one.recording->file, 60);
-  return one.recording->pid ? fmt::format("{}, process {}", file, *one.recording->pid) : file;
+std::string name_of(const SessionData& session, const Candidate& one) {
+  const auto info = std::ranges::find_if(session.recordings, [&](const RecordingInfo& own) {
+    return own.device == one.job->device && own.replicate == one.job->replicate;
+  });
+  return RecordedProcess(session, *info).where();
 }
 
 }  // namespace
@@ -177,11 +179,66 @@ StragglerCheck check_stragglers(std::span<const std::vector<double>> ranks) {
   return check;
 }
 
-RankedJob ranked_job(const SessionData& session) {
-  const std::vector<Candidate> found = candidates(session);
+CollectiveCheck check_collectives(std::span<const std::vector<double>> ranks) {
+  CollectiveCheck check;
+  if (ranks.size() < 2) return check;
+  check.collectives = ranks.front().size();
+  std::vector<std::size_t> last(ranks.size());
+  std::vector<double> waited(ranks.size()), most(ranks.size());
+  for (std::size_t i = 0; i < check.collectives; ++i) {
+    std::size_t shortest = 0, longest = 0;
+    for (std::size_t rank = 1; rank < ranks.size(); ++rank) {
+      if (ranks[rank][i] < ranks[shortest][i]) shortest = rank;
+      if (ranks[rank][i] > ranks[longest][i]) longest = rank;
+    }
+    const double wait = ranks[longest][i] - ranks[shortest][i];
+    if (wait <= 0) continue;
+    ++last[shortest];
+    waited[shortest] += wait;
+    most[shortest] = std::max(most[shortest], wait);
+  }
+  const auto often = std::ranges::max_element(last);
+  check.last = static_cast<std::size_t>(often - last.begin());
+  check.last_times = *often;
+  check.chance = chance_of(ranks.size(), check.collectives, check.last_times);
+  check.waited_ns = waited[check.last];
+  check.most_ns = most[check.last];
+  return check;
+}
+
+RankedJob job_by_collectives(const SessionData& session) {
+  const std::vector<Candidate> found =
+      candidates(session, [](const JobRecord& job) { return !job.collectives.empty(); });
   if (found.size() < 2) return {};
-  const bool ranked = have_ranks(found);
-  if (!ranked && !are_of_one_file(found) && !ran_at_the_same_time(found)) return {};
+  if (!have_ranks(found) && !are_of_one_file(found) && !ran_at_the_same_time(found)) return {};
+  RankedJob job;
+  job.times.resize(found.size());
+  for (std::size_t rank = 0; rank < found.size(); ++rank) {
+    const JobRecord& own = found[rank].job->record;
+    job.ranks.push_back(found[rank].job);
+    job.names.push_back(name_of(session, found[rank]));
+    job.length_ns = std::max(job.length_ns, static_cast<double>(own.extent_ns.value_or(0)));
+    std::map<std::string, const std::vector<std::int64_t>*> by_name;
+    for (const CollectiveRecord& collective : own.collectives)
+      by_name[collective.name] = &collective.ns;
+    for (const auto& [name, ns] : by_name)
+      job.times[rank].insert(job.times[rank].end(), ns->begin(), ns->end());
+    const bool alike = std::ranges::equal(
+        own.collectives, found.front().job->record.collectives, [&](const auto& a, const auto&) {
+          const auto& first = found.front().job->record.collectives;
+          const auto same = std::ranges::find(first, a.name, &CollectiveRecord::name);
+          return same != first.end() && same->ns.size() == a.ns.size();
+        });
+    if (!alike) return {};
+  }
+  return job;
+}
+
+RankedJob ranked_job(const SessionData& session) {
+  const std::vector<Candidate> found =
+      candidates(session, [](const JobRecord& job) { return !job.steps.empty(); });
+  if (found.size() < 2) return {};
+  if (!have_ranks(found) && !are_of_one_file(found) && !ran_at_the_same_time(found)) return {};
   RankedJob job;
   job.without_collectives = std::ranges::all_of(found, [&](const Candidate& one) {
     return samples_of(session, *one.job, "collectives_ns") != nullptr;
@@ -194,7 +251,7 @@ RankedJob ranked_job(const SessionData& session) {
         job.without_collectives ? samples_of(session, *one.job, "collectives_ns") : nullptr;
     times.push_back(step_times(one.job->record.steps, *lengths, collectives));
     job.ranks.push_back(one.job);
-    job.names.push_back(name_of(one, ranked));
+    job.names.push_back(name_of(session, one));
   }
   job.times.resize(found.size());
   std::size_t common = 0;

@@ -38,11 +38,31 @@ struct RankedJob {
   std::vector<std::string> names;  // "rank 3", or the file and the process
   std::vector<std::vector<double>> times;
   bool without_collectives = false;  // the time in which a GPU only talked to others is left out
+  double length_ns = 0;              // of the longest recording
 };
 
 /// The recorded processes of a session, if they are ranks of one job: they have ranks, each
 /// another; or they are of one file; or they ran at the same time, by Unix time. Empty if they are
 /// not, or have fewer than two steps in common.
 RankedJob ranked_job(const SessionData& session);
+
+/// Who comes last to the collectives of a job. The kernel of who comes last is the shortest: the
+/// others wait in theirs. Durations tell it, whatever the clocks say.
+struct CollectiveCheck {
+  std::size_t collectives = 0;  // that all ranks have
+  std::size_t last = 0;         // the rank that comes last most often
+  std::size_t last_times = 0;
+  double chance = 1;     // as StragglerCheck::chance
+  double waited_ns = 0;  // by the others for that rank, at the most patient of them
+  double most_ns = 0;    // in one collective
+
+  double length_share(double length_ns) const { return length_ns > 0 ? waited_ns / length_ns : 0; }
+};
+/// By rank, how long each collective took.
+CollectiveCheck check_collectives(std::span<const std::vector<double>> ranks);
+
+/// As ranked_job, and `times` are those of collectives: the i-th of one kernel's name on one GPU of
+/// each. Empty too if some rank has another number of them.
+RankedJob job_by_collectives(const SessionData& session);
 
 }  // namespace launchgap

@@ -42,6 +42,7 @@ Table timelines_table();
 
 // recording_tables.cpp: where imported runs come from, and what they show
 Table recordings_table();
+Table tail_table();
 
 // night_tables.cpp: what a check against a history found
 Table verdicts_table();

@@ -1,0 +1,89 @@
+// Where the time of launch calls goes, as a part of a record: each slow launch has one cause.
+// docs/definitions.md, "Where the launch time goes", says by which rule.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace launchgap {
+
+/// Why a launch call took long, in the order in which it is looked for.
+enum class TailCause : std::uint8_t {
+  first_launch,
+  queue_full,
+  overlapping_call,
+  recorder,
+  host_pause,
+  slow_kernel,
+  unexplained,
+  usual,  // it did not take long
+};
+
+struct TailCauseInfo {
+  std::string_view name, meaning;
+};
+inline constexpr std::array<TailCauseInfo, 8> kTailCauses = {{
+    {"first-launch",
+     "The first launch of its kernel or of the process, or one during which code was loaded."},
+    {"queue-full", "The GPU's queue was full: the call returned when the GPU had made room."},
+    {"overlapping-call", "Another thread was in a call of CUDA for half of the time or longer."},
+    {"recorder", "The recorder itself took half of the time or more."},
+    {"host-pause", "The host's scheduler had taken the thread off its CPU."},
+    {"slow-kernel", "Launches of this kernel always take long."},
+    {"unexplained", "Nothing in the recording says why."},
+    {"usual", "All launches that did not take long."},
+}};
+constexpr std::string_view name_of(TailCause cause) {
+  return kTailCauses[static_cast<std::size_t>(cause)].name;
+}
+
+/// The launches of one cause.
+struct TailPart {
+  std::string cause;  // name_of(TailCause)
+  std::uint64_t launches = 0;
+  std::int64_t time_ns = 0;     // in their calls
+  std::int64_t longest_ns = 0;  // of one of them
+  std::uint64_t last = 0;       // the place of the last of them among all launches, from 1
+  std::string what;  // the kernel, or the call of another thread, that most of the time is of
+
+  static void fields(auto& self, auto&& field) {
+    field.may_lack("cause", self.cause);
+    field.may_lack("launches", self.launches);
+    field.may_lack("time_ns", self.time_ns);
+    field.may_lack("longest_ns", self.longest_ns);
+    field.may_lack("last", self.last);
+    field.may_lack("what", self.what);
+  }
+};
+
+struct LaunchTail {
+  std::uint64_t launches = 0;
+  std::int64_t time_ns = 0;     // in all launch calls
+  double p50_ns = 0;            // of a call
+  double p99_ns = 0;            // 0 of fewer than 100
+  std::vector<TailPart> parts;  // of each cause that has any, in the order of TailCause
+
+  const TailPart* part(TailCause cause) const {
+    for (const TailPart& part : parts) {
+      if (part.cause == name_of(cause)) return &part;
+    }
+    return nullptr;
+  }
+  double share(const TailPart& part) const {
+    return time_ns > 0 ? static_cast<double>(part.time_ns) / static_cast<double>(time_ns) : 0;
+  }
+
+  static void fields(auto& self, auto&& field) {
+    field.may_lack("launches", self.launches);
+    field.may_lack("time_ns", self.time_ns);
+    field.may_lack("p50_ns", self.p50_ns);
+    field.may_lack("p99_ns", self.p99_ns);
+    field.may_lack("parts", self.parts);
+  }
+};
+
+}  // namespace launchgap

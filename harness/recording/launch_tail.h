@@ -1,0 +1,29 @@
+// Which launches took long, and why, as far as the events tell.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "harness/record/launch_tail.h"
+#include "harness/recording/launches.h"
+
+namespace launchgap::recording {
+
+/// Of the launches on one GPU, and with `and_unknown` of those without a kernel too; graphs are
+/// launches. Nothing where there are none.
+///
+/// Long is a call beyond the 99th percentile of 100 calls or more, or one that takes more than
+/// kGiant times the median. Without `clocks_agree` no queue is known to be full.
+std::optional<LaunchTail> launch_tail(const Process& process,
+                                      const RecordedLaunches& launches,
+                                      std::uint64_t gpu,
+                                      bool and_unknown,
+                                      bool clocks_agree);
+
+inline constexpr double kGiant = 10;
+/// A stream takes some 1,020 launches, copies and fills that have not begun; of graphs a few less.
+inline constexpr std::size_t kFullQueue = 950;
+/// What goes on beside a quarter of the usual launches too does not make a launch slow.
+inline constexpr double kMostUsualBeside = 0.25;
+
+}  // namespace launchgap::recording

@@ -1,0 +1,327 @@
+#include "harness/summary/job_answer.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "harness/core/printable.h"
+#include "harness/core/text.h"
+#include "harness/record/finding_json.h"
+#include "harness/summary/causes.h"
+
+namespace launchgap {
+namespace {
+
+constexpr JobVerdictInfo kVerdicts[] = {
+    {"device-bound", "The GPU is idle for at most 20 % of the time: it is what the job waits for."},
+    {"launch-bound",
+     "Half of the idle time or more lies between a launch call and the begin of its work."},
+    {"wait-bound",
+     "Half of the idle time or more: the thread that launches waits for the GPU itself."},
+    {"allocation-bound",
+     "Half of the idle time or more: the thread that launches allocates or frees memory."},
+    {"call-bound",
+     "Half of the idle time or more: the thread that launches is in other calls of CUDA."},
+    {"program-bound", "Half of the idle time or more: the program is outside of CUDA."},
+    {"held up",
+     "Half of the idle time or more: work is queued and waits for something else, as another "
+     "stream, a copy or another GPU."},
+    {"mixed", "The GPU is idle for more than 20 % of the time, and no cause has half of it."},
+    {"not known",
+     "The recording lacks kernels: of 1 % or more of its launches or of its time, what the GPU did "
+     "is not known. Nothing is said that rests on idle time."},
+    {"clocks disagree", "No time reaches from the host's clock to the GPU's."},
+    {"no kernels", "It has calls only: what they started is not known."},
+    {"no launches", "Nothing tells when its kernels were launched."},
+    {"allocations only", "It has allocations, and nothing of launches."},
+};
+
+struct IdleKind {
+  const char* metric;
+  JobVerdict verdict;
+  const char* words;
+};
+constexpr IdleKind kIdleKinds[] = {
+    {"idle_queued_ns", JobVerdict::held_up, "with work queued that waits for something else"},
+    {"idle_launch_ns", JobVerdict::launch_bound, "between a launch call and the begin of its work"},
+    {"idle_waiting_ns", JobVerdict::wait_bound, "while the thread that launches waits for the GPU"},
+    {"idle_allocating_ns",
+     JobVerdict::allocation_bound,
+     "while that thread allocates or frees memory"},
+    {"idle_calling_ns", JobVerdict::call_bound, "while that thread is in other calls of CUDA"},
+    {"idle_program_ns", JobVerdict::program_bound, "while the program is outside of CUDA"},
+    {"idle_unknown_ns", JobVerdict::not_known, "before work that nobody launched in the recording"},
+};
+
+std::string time_text(double nanoseconds) {
+  return quantity(nanoseconds, "ns");
+}
+
+/// What each part is called where the launch time is divided.
+constexpr const char* kTailWords[] = {"first launches",
+                                      "queue full",
+                                      "calls of other threads",
+                                      "recorder",
+                                      "thread off its CPU",
+                                      "slow kernels",
+                                      "unexplained",
+                                      "usual calls"};
+
+void judge_idleness(const RecordedProcess& process, JobAnswer& answer) {
+  constexpr double kBusyEnough = 0.2, kHalf = 0.5;
+  const double idle = *process.idle_share;
+  answer.idle_share = idle;
+  if (idle <= kBusyEnough) {
+    answer.verdict = JobVerdict::device_bound;
+    answer.sentence = fmt::format(
+        "The GPU works {} of the time and is idle {}.", percent_text(1 - idle), percent_text(idle));
+    return;
+  }
+  const IdleKind* most = &kIdleKinds[0];
+  double most_share = -1;
+  for (const IdleKind& kind : kIdleKinds) {
+    const double share = process.share(process.of_job(kind.metric).value_or(0));
+    if (share <= most_share) continue;
+    most = &kind;
+    most_share = share;
+  }
+  const bool mixed = most_share < kHalf * idle;
+  answer.verdict = mixed ? JobVerdict::mixed : most->verdict;
+  answer.sentence = fmt::format("The GPU is idle {} of the time{}, {} {}.",
+                                percent_text(idle),
+                                mixed ? " for several causes" : "",
+                                percent_text(most_share),
+                                most->words);
+}
+
+void judge(const RecordedProcess& process, JobAnswer& answer) {
+  const auto is_zero = [](const std::optional<std::int64_t>& n) { return n.value_or(0) == 0; };
+  const bool has_launches = process.job.tail || !is_zero(process.counts.launches);
+  if (!has_launches && is_zero(process.counts.kernels) && process.recording.allocations) {
+    answer.verdict = JobVerdict::allocations_only;
+    answer.sentence = "It has allocations and no launches: `launchgap replay` plays them.";
+  } else if (!has_launches) {
+    answer.verdict = JobVerdict::no_launches;
+    answer.sentence = "Nothing tells when its kernels were launched, so idle time has no cause.";
+    answer.idle_share = process.idle_share;
+  } else if (is_zero(process.counts.kernels)) {
+    answer.verdict = JobVerdict::no_kernels;
+    answer.sentence = "It has calls and no kernels: whether the GPU was idle is not known.";
+  } else if (!process.recording.clock_problem.empty()) {
+    answer.verdict = JobVerdict::clocks_disagree;
+    answer.sentence = fmt::format("Why the GPU is idle is not known: {}.",
+                                  printable(process.recording.clock_problem, 150));
+    if (process.knows_idleness()) answer.idle_share = process.idle_share;
+  } else if (!process.knows_idleness()) {
+    answer.sentence =
+        fmt::format("{}, so idle time is not known. Record a shorter time, or with larger buffers.",
+                    process.unknown_launches() >= process.unknown_share()
+                        ? fmt::format("The kernels of {} of the launches are lost or impossible",
+                                      percent_text(process.unknown_launches()))
+                        : fmt::format("Kernels are lost or impossible around {} of the time",
+                                      percent_text(process.unknown_share())));
+  } else if (!process.idle_share) {
+    answer.sentence = "No launch was found together with its kernel, so idle time is not known.";
+  } else {
+    judge_idleness(process, answer);
+  }
+}
+
+}  // namespace
+
+std::span<const JobVerdictInfo> job_verdicts() {
+  return kVerdicts;
+}
+
+std::string_view name_of(JobVerdict verdict) {
+  return kVerdicts[static_cast<std::size_t>(verdict)].name;
+}
+
+std::string tail_text(const LaunchTail& tail) {
+  std::vector<const TailPart*> parts;
+  for (const TailPart& part : tail.parts) parts.push_back(&part);
+  std::ranges::stable_sort(parts, {}, [](const TailPart* part) { return -part->time_ns; });
+  std::vector<std::string> texts;
+  for (const TailPart* const part : parts) {
+    const auto info = std::ranges::find(kTailCauses, part->cause, &TailCauseInfo::name);
+    if (info == kTailCauses.end()) continue;
+    const auto cause = static_cast<TailCause>(info - kTailCauses.begin());
+    texts.push_back(fmt::format("{} {}{}",
+                                kTailWords[static_cast<std::size_t>(cause)],
+                                percent_text(tail.share(*part)),
+                                cause == TailCause::usual
+                                    ? ""
+                                    : fmt::format(" ({})", cause_text::grouped(part->launches))));
+  }
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
+JobAnswer answer_of(const RecordedProcess& process) {
+  JobAnswer answer;
+  judge(process, answer);
+  if (process.job.all_launches || process.counts.launches)
+    answer.unknown_share = process.unknown_share();
+  answer.launch_share = process.launch_share();
+  if (!process.job.tail) return answer;
+  const LaunchTail& tail = *process.job.tail;
+  answer.launches =
+      fmt::format("{} take {}, {} of the recording (a call: p50 {}{}): {}.",
+                  counted(cause_text::grouped(tail.launches), "launch call"),
+                  time_text(static_cast<double>(tail.time_ns)),
+                  percent_text(answer.launch_share.value_or(0)),
+                  time_text(tail.p50_ns),
+                  tail.p99_ns > 0 ? fmt::format(", p99 {}", time_text(tail.p99_ns)) : "",
+                  tail_text(tail));
+  return answer;
+}
+
+namespace {
+
+/// Lines that fit, each broken at `width`.
+class Lines {
+ public:
+  Lines(std::size_t most, std::size_t width) : left_(most), width_(width) {}
+
+  /// False, and nothing is added, where it does not fit.
+  bool add(const std::string& head, const std::string& text) {
+    const std::string own = head + wrapped(text, head.size(), width_) + "\n";
+    const auto lines = static_cast<std::size_t>(std::ranges::count(own, '\n'));
+    if (lines > left_) return false;
+    left_ -= lines;
+    text_ += own;
+    return true;
+  }
+  std::size_t left() const { return left_; }
+  std::string take() { return std::move(text_); }
+
+ private:
+  std::size_t left_, width_;
+  std::string text_;
+};
+
+/// One process as one paragraph, for a job of several.
+std::string short_text(const RecordedProcess& process, const JobAnswer& answer) {
+  std::string text = fmt::format("{}: {}", process.where(), name_of(answer.verdict));
+  if (answer.idle_share) text += fmt::format(", GPU idle {}", percent_text(*answer.idle_share));
+  if (!process.job.tail) return text + ".";
+  const LaunchTail& tail = *process.job.tail;
+  return text + fmt::format("; launch calls {}, {} of the time: {}.",
+                            time_text(static_cast<double>(tail.time_ns)),
+                            percent_text(answer.launch_share.value_or(0)),
+                            tail_text(tail));
+}
+
+void add_processes(const std::vector<RecordedProcess>& processes, Lines& lines) {
+  constexpr std::size_t kMostShown = 3;
+  if (processes.size() == 1) {
+    const RecordedProcess& process = processes.front();
+    const JobAnswer answer = answer_of(process);
+    lines.add("",
+              fmt::format("{}: {}. {}",
+                          printable(process.recording.file, 60),
+                          name_of(answer.verdict),
+                          answer.sentence));
+    if (!answer.launches.empty()) lines.add("", answer.launches);
+    return;
+  }
+  std::vector<std::pair<const RecordedProcess*, JobAnswer>> answers;
+  for (const RecordedProcess& process : processes)
+    answers.emplace_back(&process, answer_of(process));
+  // The most idle first, where not all are shown.
+  if (answers.size() > kMostShown) {
+    std::ranges::stable_sort(
+        answers, {}, [](const auto& own) { return -own.second.idle_share.value_or(-1); });
+  }
+  for (std::size_t i = 0; i < std::min(kMostShown, answers.size()); ++i)
+    lines.add("", short_text(*answers[i].first, answers[i].second));
+  if (answers.size() > kMostShown)
+    lines.add("",
+              fmt::format("{} more: recordings.csv.",
+                          counted(answers.size() - kMostShown, "recorded process")));
+}
+
+/// What is said where there is nothing to act on, with the figures of the most idle process.
+std::string not_grave_text(const std::vector<RecordedProcess>& processes) {
+  constexpr double kBusyEnough = 0.2;
+  std::optional<JobAnswer> most;
+  bool unknown = false;
+  for (const RecordedProcess& process : processes) {
+    if (!process.has_job) continue;
+    JobAnswer answer = answer_of(process);
+    unknown = unknown || !process.knows_idleness();
+    if (answer.idle_share && (!most || *answer.idle_share > *most->idle_share))
+      most = std::move(answer);
+  }
+  if (unknown) return "No cause is told that rests on idle time, which is not known.";
+  if (!most) return "";
+  const std::string figures = fmt::format("the GPU is idle {} and launch calls take {} of the time",
+                                          percent_text(*most->idle_share),
+                                          percent_text(most->launch_share.value_or(0)));
+  return *most->idle_share <= kBusyEnough
+             ? fmt::format("Nothing grave: {}{}.", figures, processes.size() > 1 ? " at most" : "")
+             : fmt::format("No cause of the idle time is certain enough to act on: {}.", figures);
+}
+
+}  // namespace
+
+std::string job_text(const SessionData& session, std::size_t most_lines, std::size_t width) {
+  constexpr std::size_t kMostCauses = 3;
+  const std::vector<RecordedProcess> processes = recorded_processes(session);
+  Lines lines(most_lines, width);
+  add_processes(processes, lines);
+  const std::vector<Finding> found = causes(session);
+  if (found.empty() || found.front().severity > Severity::act) {
+    const std::string text = not_grave_text(processes);
+    if (!text.empty()) lines.add("", text);
+  }
+  for (std::size_t i = 0; i < std::min(kMostCauses, found.size()); ++i) {
+    const Finding& cause = found[i];
+    const bool named = processes.size() == 1 || cause.sentence.starts_with(cause.subject);
+    const std::string where = named ? "" : cause.subject + ": ";
+    lines.add(fmt::format("{:<5}", name_of(cause.severity)) + " ",
+              fmt::format("{}{} [{}]", where, cause.sentence, cause.code));
+  }
+  return lines.take();
+}
+
+Json job_json(const SessionData& session) {
+  Json all{{"schema", "launchgap/1"}, {"session", session.id}};
+  all["jobs"] = Json::array();
+  for (const RecordedProcess& process : recorded_processes(session)) {
+    const JobAnswer answer = answer_of(process);
+    Json own{{"file", process.recording.file},
+             {"device", process.info.device},
+             {"replicate", process.info.replicate},
+             {"verdict", name_of(answer.verdict)},
+             {"sentence", answer.sentence}};
+    const auto put = [&](const char* key, const auto& value) {
+      if (value) own[key] = *value;
+    };
+    put("pid", process.recording.pid);
+    put("rank", process.recording.rank);
+    put("gpu_idle_share", answer.idle_share);
+    put("unknown_share", answer.unknown_share);
+    put("launch_share", answer.launch_share);
+    if (process.job.tail) {
+      own["launches"] = process.job.tail->launches;
+      own["launch_time_ns"] = process.job.tail->time_ns;
+      own["launch_p50_ns"] = process.job.tail->p50_ns;
+      Json tail = Json::array();
+      for (const TailPart& part : process.job.tail->parts)
+        tail.push_back({{"cause", part.cause},
+                        {"launches", part.launches},
+                        {"time_ns", part.time_ns},
+                        {"share", process.job.tail->share(part)}});
+      own["tail"] = std::move(tail);
+    }
+    own["remarks"] = process.recording.remarks;
+    all["jobs"].push_back(std::move(own));
+  }
+  all["findings"] = Json::array();
+  for (const Finding& finding : causes(session)) all["findings"].push_back(to_json(finding));
+  return all;
+}
+
+}  // namespace launchgap
