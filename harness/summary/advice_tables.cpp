@@ -30,11 +30,11 @@ Table advice_table() {
        {"axis", "The benchmark.", &Advice::axis},
        {"severity",
         "act: a difference that a program can use; know: a number to reckon with; open: a question "
-        "that these runs do not answer; fine: no difference worth minding.",
+        "that these runs do not answer; fine: no action is needed.",
         [](Row row) { return name_of(row.severity); }},
        {"advice", "One sentence.", &Advice::advice},
        {"evidence", "The numbers behind it; each part ends with `; `.", &Advice::evidence},
-       {"cases", "The cases whose numbers they are, apart by blanks.", &Advice::cases}});
+       {"cases", "The cases whose numbers they are, separated by blanks.", &Advice::cases}});
 }
 
 Table published_table() {

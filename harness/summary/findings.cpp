@@ -363,9 +363,9 @@ std::vector<Sentence> sentences(const SessionData& session, const std::vector<Su
     const SummaryRow* const row = *found;
     std::string text = fmt::format("A launch call takes {} (median)", quantity(row->p50, "ns"));
     if (row->n >= 1000) {
-      text += fmt::format("; one in a thousand takes over {}", quantity(row->p999, "ns"));
+      text += fmt::format("; the slowest 0.1 % take over {} (p99.9)", quantity(row->p999, "ns"));
     } else {
-      text += fmt::format("; one in a hundred takes over {}", quantity(row->p99, "ns"));
+      text += fmt::format("; the slowest 1 % take over {} (p99)", quantity(row->p99, "ns"));
     }
     if (row->run_medians.size() > 1) {
       const double center = median_of(row->run_medians);
@@ -390,8 +390,8 @@ std::vector<Sentence> sentences(const SessionData& session, const std::vector<Su
                                 std::max(2.0, runs));
     }
     if (row->modes.value_or(1) > 1)
-      text +=
-          fmt::format("; its times crowd around {} values, so a mean describes none", *row->modes);
+      text += fmt::format("; its times form {} clusters, so a mean describes none of them",
+                          *row->modes);
     all.push_back({device.uuid, text + "."});
   }
   return all;

@@ -355,9 +355,9 @@ def _warnings(devices: list[Device]) -> list[str]:
     differ("Versions of launchgap", versions, "definitions may have changed between them.")
     for key in sorted({key for d in devices for key in fingerprint(d)} - _NAMED_ELSEWHERE):
         differ(
-            f"Values of {key!r} in the runs' fingerprints",
+            f"The runs differ in more than the GPU: their {key}",
             ["/".join(sorted(fingerprint(d).get(key, {"not set"}))) for d in gpus],
-            "what differs beside the GPU is part of every ratio.",
+            "this affects every ratio.",
         )
     if len({d.simulated for d in devices}) > 1:
         warnings.append("Some devices are simulated: no ratio is formed between them and real ones.")

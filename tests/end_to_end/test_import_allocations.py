@@ -315,6 +315,12 @@ def test_a_problem_of_minimalloc_has_room_where_a_block_ends(imported, tmp_path)
     file.write_text("id,lower,upper,size\nb1,0,3,4096\nb2,3,9,4096\nb3,0,9,256\n", encoding="utf-8")
     session = imported(file, "--no-report")
     assert trace_of(session, 0, tmp_path)["peak_live_bytes"] == 4096 + 256
+    (tmp_path / "other").mkdir()
+    other = tmp_path / "other" / "A.csv"
+    other.write_text("buffer_id,start,end,size\r\nb1,0,3,4096\r\nb2,3,9,4096\r\nb3,0,9,256\r\n", encoding="utf-8")
+    done = launchgap("import", other, "--no-report", "-o", tmp_path / "other" / "session")
+    assert done.returncode == 0, done.stderr
+    assert trace_of(tmp_path / "other" / "session", 0, tmp_path)["peak_live_bytes"] == 4096 + 256
     for line, says in (("b,3,3,1", "it ends before it begins"), ("b,-1,3,1", "it has no lower"), ("b,1,3,0", "a size")):
         file.write_text(f"id,lower,upper,size\n{line}\n", encoding="utf-8")
         done = launchgap("import", file, "-o", tmp_path / "bad")

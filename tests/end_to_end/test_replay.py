@@ -276,7 +276,7 @@ def test_a_replay_over_a_gpu_has_its_page(tmp_path, make_node):
     trace, session = two_blocks(tmp_path, 0, 1), tmp_path / "session"
     done = launchgap("replay", trace, "--over", "0", "-o", session, node=make_node(**SLOW_POOLS))
     assert done.returncode == 0, done.stderr
-    assert "2 allocations and 1 free, of synthetic; at most 700 MiB live, 700 MiB of 1 allocation at the end" in done.stdout
+    assert "a generated trace: 2 allocations and 1 free; at most 700 MiB live, 700 MiB of 1 allocation at the end" in done.stdout
     # What the first stream's range holds is given back by trimming.
     assert (
         "vmm_expand fails at event 2, which asks for 700 MiB, with 0 B live; giving back what was only kept" in done.stdout

@@ -54,7 +54,7 @@ def test_advice_has_its_evidence_and_what_is_fine_is_folded(page: Page) -> None:
         assert advice in text_of(root)
         for part in evidence.split("; "):
             assert part in text_of(root)
-    fine = [d for d in root.all("details") if text_of(d.all("summary")[0]) == "What need not be minded: 1 line"]
+    fine = [d for d in root.all("details") if text_of(d.all("summary")[0]) == "No action needed: 1 line"]
     assert [d.all("table") for d in fine] == [[t] for t in tables[1::2]]
 
 
@@ -63,14 +63,14 @@ def test_devices_are_folded_but_the_first_and_one_alone_is_not(page: Page, tmp_p
     folded = [
         d
         for d in section(page).all("details")
-        if text_of(d.all("summary")[0]).endswith("2 lines, 0 left open, and 1 that need not be minded")
+        if text_of(d.all("summary")[0]).endswith("2 lines, 0 left open, and 1 that need no action")
     ]
     assert [text_of(d.all("summary")[0]).split(":")[0] for d in folded] == devices
     assert ["open" in d.attributes for d in folded] == [True, False, False]
     alone = make_session.Builder("s", [make_session.HOST], 2, families=("launch",)).build()
     (root,) = draw(make_costs.add_costs(alone), tmp_path).all("section", id="costs")
     assert root.all("table", class_="to-do")
-    assert "that need not be minded" not in text_of(root)
+    assert "that need no action" not in text_of(root)
 
 
 @pytest.mark.parametrize("subject", SUBJECTS)
