@@ -89,11 +89,7 @@ def _row_of(device: Device, record: Record) -> Row | None:
 
 
 def _verdict(device: Device, row: Row | None) -> Verdict:
-    tools = {
-        run["measured_under_tool"]
-        for run in device.runs
-        if run["measured_under_tool"]
-    }
+    tools = {run["measured_under_tool"] for run in device.runs if run["measured_under_tool"]}
     if tools:
         return Verdict("no baseline", f"Measured under {join_and(sorted(tools))}.", "warning")
     if row is None or (row.get("runs") or 0) < 2:

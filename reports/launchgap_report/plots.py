@@ -104,20 +104,6 @@ class Drawing:
     def id(self) -> str:
         return f"g{next(self._numbers)}"
 
-    @property
-    def left_out(self) -> str:
-        """What to say of devices without figures; empty if there are none."""
-        if len(self.shown) == len(self.devices):
-            return ""
-        which = "those that differ from their kind, and the first" if self._any_odd() else "the first"
-        return (
-            f"Figures show {len(self.shown)} of {len(self.devices):,} devices: {which}. Tables have all; "
-            "`launchgap export` writes the numbers of all of them."
-        )
-
-    def _any_odd(self) -> bool:
-        return any(d.session.details.of("odd_devices", d.id) for d in self.shown)
-
     def label(self, device: Device) -> str:
         return self._label[id(device)]
 

@@ -246,7 +246,7 @@ TEST(SmallestLimit, LooksBelowWhereSomethingCompletes) {
 TEST(SmallestLimit, OfRandomTracesIsTheLeastInNearlyAll) {
   std::mt19937_64 random(11);
   constexpr int kTraces = 300;
-  int missed = 0, not_monotone = 0;
+  int missed = 0, not_monotone = 0, missed_by_bisection = 0;
   for (int trace = 0; trace < kTraces; ++trace) {
     TraceInMemory made = random_trace(random);
     const Script script = script_of(made, 0);
@@ -262,11 +262,19 @@ TEST(SmallestLimit, OfRandomTracesIsTheLeastInNearlyAll) {
     }
     missed += less;
     not_monotone += gap;
+    std::uint64_t fails = 0, enough = kLargestLimit;
+    while (enough - fails > 256) {
+      const std::uint64_t middle = fails + (enough - fails) / 512 * 256;
+      (completes(script, info, middle) ? enough : fails) = middle;
+    }
+    missed_by_bisection += enough > *found.bytes;
   }
   RecordProperty("missed", missed);
   RecordProperty("not_monotone", not_monotone);
+  RecordProperty("missed_by_bisection", missed_by_bisection);
   EXPECT_LE(missed, kTraces / 100) << "of " << not_monotone << " that are not monotone";
   EXPECT_GT(not_monotone, 0) << "else nothing was tested";
+  EXPECT_GT(missed_by_bisection, missed) << "bisection alone is not enough";
 }
 
 TEST(SmallestLimit, ATraceThatNeedsMoreThanTheLargestHasNone) {

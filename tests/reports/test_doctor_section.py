@@ -75,7 +75,7 @@ def test_what_prevents_is_a_box_with_its_remedy_and_evidence(tmp_path):
 
 def test_a_machine_without_fault_says_so(tmp_path):
     (section,) = page(tmp_path, {"findings": []}).all("section", id="doctor")
-    assert "nothing was found" in words(section)
+    assert "The check before measuring found no problem." in words(section)
 
 
 def test_the_cost_of_falling_back_is_a_sentence_and_a_table(tmp_path):

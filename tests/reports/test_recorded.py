@@ -316,7 +316,10 @@ def test_what_a_file_says_is_text(draw: Draw) -> None:
 
 def test_a_job_stands_beside_what_its_machine_does_at_best(page: Page) -> None:
     root = read(page("beside"))
-    assert root.all("h1")[0].text == "session-recorded and session-measured: launches of a recorded job, beside what was measured"
+    assert (
+        root.all("h1")[0].text
+        == "session-recorded and session-measured: launches of a recorded job, beside what was measured"
+    )
     lines = rows(section(root, "beside").all("table")[0])
     # Of the two with other clocks and without kernels, no stream is known to be idle.
     assert [line[0] for line in lines] == ["NVIDIA H200 (0), rank 0"] * 3 + ["NVIDIA H200 (1), rank 1"] * 3
