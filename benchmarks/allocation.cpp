@@ -119,7 +119,7 @@ const Registration allocation_latency =
         .axis("allocator", kAllocatorMeaning, allocators)
         .axis("bytes", "size of the allocation", sizes)
         .metrics({"call_ns", "first_touch_ns", "free_ns"})
-        .headline({7, "allocate 1 MiB", "allocator:direct/bytes:1048576", "call_ns"})
+        .headline({8, "allocate 1 MiB", "allocator:direct/bytes:1048576", "call_ns"})
         .samples([](Profile profile, const CaseName& name) {
           const long long bytes = name.number("bytes");
           const int samples = bytes <= 1 << 20   ? 200

@@ -161,7 +161,7 @@ const Registration library_convolution =
         .axis("type", type_meaning, types)
         .axis("cache", cache_meaning, cache_states)
         .metrics({"device_ns", "tflops"})
-        .headline({6, "convolution, best", "", "tflops", Headline::Of::best_median})
+        .headline({7, "convolution fp32, best", "type:fp32", "tflops", Headline::Of::best_median})
         .samples([](Profile profile, const CaseName& name) {
           return Sampling{profile == Profile::quick ? 3 : 5, name.number("n") > 8 ? 3 : 5};
         })

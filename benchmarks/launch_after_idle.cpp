@@ -93,16 +93,18 @@ void advise(Adviser& adviser) {
   adviser.say(
       Severity::note,
       fmt::format(
-          "A launch after {} ms or more of idleness is slower: its round trip is {} times that "
-          "without{}. Where that counts, keep the device busy{}.",
+          "A launch after {} ms or more of idleness is slower: round trips take {} times longer "
+          "after {} ms{}. Where that counts, keep the device busy{}.",
           of(*from->row, "idle_ms"),
           times(*from->ratio.value),
+          of(*from->row, "idle_ms"),
           &longest == from ? ""
                            : fmt::format(", {} times after {} ms",
                                          times(*longest.ratio.value),
                                          of(*longest.row, "idle_ms")),
-          harmless.empty() ? ""
-                           : fmt::format(", with something empty at least every {} ms", harmless)),
+          harmless.empty()
+              ? ""
+              : fmt::format(": launch an empty kernel at least every {} ms", harmless)),
       &longest == from ? std::vector{*from} : std::vector{*from, longest});
 }
 

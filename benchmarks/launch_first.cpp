@@ -130,18 +130,17 @@ void loading(Adviser& adviser, const char* value, const char* reference, const W
   if (!total.claims())
     return adviser.judge(total, "the time until the first kernel is done", words, comparisons);
   const double change = *stats::mean(ours) - *stats::mean(theirs);
-  adviser.say(
-      change > 0 ? words.more : words.less,
-      fmt::format("{}: the time until the first kernel is done {} is {} times that {} (95 % "
-                  "{}), {} {}.",
-                  change > 0 ? words.if_more : words.if_less,
-                  words.of,
-                  times(*total.value),
-                  words.than,
-                  interval_text(*total.interval),
-                  quantity(std::abs(change), "ns"),
-                  change > 0 ? "more" : "less"),
-      comparisons);
+  adviser.say(change > 0 ? words.more : words.less,
+              fmt::format("{}: the time until the first kernel is done {} is {} {} (95 % "
+                          "{}), {} {}.",
+                          change > 0 ? words.if_more : words.if_less,
+                          words.of,
+                          multiple(*total.value),
+                          words.than,
+                          interval_text(*total.interval),
+                          quantity(std::abs(change), "ns"),
+                          change > 0 ? "more" : "less"),
+              comparisons);
 }
 
 void advise(Adviser& adviser) {

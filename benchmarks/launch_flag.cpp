@@ -160,7 +160,7 @@ const Registration flag_launch =
                  "ns",
                  Direction::lower_is_better,
                  "host_clock",
-                 "From the begin of the launch call until the host sees what the kernel wrote to "
+                 "From the start of the launch call until the host sees what the kernel wrote to "
                  "pinned host memory that is mapped, on an idle stream. A cross-check of launch_ns "
                  "that needs "
                  "no tracing; it includes the way back.",

@@ -341,14 +341,14 @@ void advise(Adviser& adviser) {
       adviser.say(
           Severity::act,
           fmt::format("Use a graph from {} kernels on{} ({}): at {} kernels the time per kernel is "
-                      "{} times that of launching them one by one.",
+                      "{} of launching them one by one.",
                       of(*from->row, "nodes"),
                       from == &comparisons.front() && of(*from->row, "nodes") != "1"
                           ? ", the fewest measured"
                           : "",
                       how(shape),
                       of(*best.row, "nodes"),
-                      times(*best.ratio.value)),
+                      multiple(*best.ratio.value)),
           from->row == best.row ? std::vector{*from} : std::vector{*from, best});
       payback(adviser, {shape, of(*best.row, "nodes")}, best);
     } else if (!comparisons.empty()) {
@@ -406,7 +406,7 @@ const Registration launch_graph =
                  "ns",
                  Direction::lower_is_better,
                  "host_clock",
-                 "From the begin of the first of those calls until the wait for all of their "
+                 "From the start of the first of those calls until the wait for all of their "
                  "kernels returns, divided by the kernels.",
                  "",
                  "the time per kernel"})

@@ -92,10 +92,10 @@ void advise(Adviser& adviser) {
     adviser.say(Severity::act,
                 fmt::format("Spread independent kernels that leave most of the device free over {} "
                             "streams: the time per launch of {} and one block is {} "
-                            "times that with one{}.",
+                            "with one{}.",
                             streams,
                             busy_kernels(),
-                            times(*best->ratio.value),
+                            multiple(*best->ratio.value),
                             best == &busy.back() ? "" : "; more streams help no further"),
                 {*best});
   } else if (!busy.empty()) {

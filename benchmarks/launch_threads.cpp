@@ -101,9 +101,9 @@ void advise(Adviser& adviser) {
   if (const Comparison* const best = fewest_as_good_as_best(own)) {
     adviser.say(Severity::act,
                 fmt::format("Launching from several threads pays: from {}, each with a stream of "
-                            "its own, the time per launch is {} times that of one.",
+                            "its own, the time per launch is {} of one.",
                             counted(of(*best->row, "threads"), "thread"),
-                            times(*best->ratio.value)),
+                            multiple(*best->ratio.value)),
                 {*best});
   } else if (!own.empty()) {
     const Comparison& worst = deciding(own);

@@ -131,7 +131,8 @@ const Registration library_matmul =
         .axis("type", type_meaning, types)
         .axis("cache", cache_meaning, cache_states)
         .metrics({"device_ns", "tflops"})
-        .headline({5, "matmul, best", "", "tflops", Headline::Of::best_median})
+        .headline({5, "matmul fp32, best", "type:fp32", "tflops", Headline::Of::best_median})
+        .headline({6, "matmul bf16, best", "type:bf16", "tflops", Headline::Of::best_median})
         .samples([](Profile profile, const CaseName& name) {
           const long long size = name.number("size");
           const int samples = size <= 1024 ? 10 : size <= 2048 ? 5 : size <= 4096 ? 3 : 2;

@@ -70,7 +70,7 @@ const Registration recorded_graph =
                  "ns",
                  kLower,
                  "trace",
-                 "From the begin of a graph's first kernel to the end of its last.",
+                 "From the start of a graph's first kernel to the end of its last.",
                  ""})
         .metrics({"api_record_ns", "launch_ns", "queue_ns", "graph_ns", "kernels", "since_last_ns"})
         .is_recorded();

@@ -5,8 +5,8 @@ namespace launchgap::cli {
 void BaselineOptions::add_options(CLI::App& command) {
   command.add_option("--across",
                      across,
-                     "Keys of the fingerprint that may differ, with commas: what is under test, as "
-                     "driver_version, cuBLAS, kernel or launchgap");
+                     "What you deliberately changed, separated by commas: driver_version, cuBLAS, "
+                     "kernel, launchgap, …");
   command.add_option("--accepted",
                      accepted,
                      "Text file with levels that are accepted, beside those of `history accept`: "

@@ -124,9 +124,8 @@ std::string digits_cell(const std::optional<double>& value) {
 std::string result_table(const ReplayRecord& record, bool c_min) {
   std::vector<std::vector<std::string>> rows(1);
   rows[0] = {"allocator", "completes"};
-  if (c_min) rows[0].insert(rows[0].end(), {"needs", "of most live", "fails again at"});
-  rows[0].insert(rows[0].end(),
-                 {"takes", "largest-block index", "waste", "allocate", "1 in 100 over"});
+  if (c_min) rows[0].insert(rows[0].end(), {"needs", "relative to peak", "fails again at"});
+  rows[0].insert(rows[0].end(), {"takes", "largest-block index", "waste", "allocate", "p99"});
   for (const AllocatorRecord& one : record.allocators) {
     std::vector<std::string> row = {one.name, one.completed ? "yes" : "no"};
     if (c_min) {
@@ -346,11 +345,13 @@ ExitCode replay_trace(const ReplayCommand& command) {
   if (!command.events.empty())
     write_events(*trace, played.facts, block_allocator_named(names.front()), limit, command.events);
   const ReplayRecord record = record_of(played);
-  answer("{}: {} and {}, of {}; at most {} live{}\n",
+  const bool generated = played.head.source == "synthetic";
+  answer("{}: {}{} and {}{}; at most {} live{}\n",
          printable(played.trace, 200),
+         generated ? "a generated trace: " : "",
          counted(played.facts.allocations, "allocation"),
          counted(played.facts.releases, "free"),
-         played.head.source,
+         generated ? "" : fmt::format(", of {}", played.head.source),
          memory_text(played.facts.peak_live_bytes),
          played.facts.live_at_end == 0
              ? ""
@@ -395,7 +396,7 @@ void add_replay(CLI::App& app, Action& action, const std::vector<std::string>& c
   command
       ->add_option("--over",
                    options->over,
-                   "What gives them memory: sim, which has none; host; a GPU by its index or UUID")
+                   "The memory backend: sim (addresses only), host, or a GPU by its index or UUID")
       ->capture_default_str();
   command->add_option(
       "--limit",

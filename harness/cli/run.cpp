@@ -135,8 +135,8 @@ void add_run(CLI::App& app, Action& action, const std::vector<std::string>& comm
       ->capture_default_str();
   command->add_flag("--no-observer-effect",
                     options->no_observer_effect,
-                    "Leave out the processes that show what tracing itself costs: of launch/null "
-                    "they are four in six");
+                    "Leave out the processes that show what tracing itself costs: for launch/null "
+                    "that is four runs in six");
   command->add_flag("--keep-events",
                     options->keep_events,
                     "Keep all events of traced runs, for `launchgap export --format chrome-trace`; "
@@ -153,7 +153,7 @@ void add_run(CLI::App& app, Action& action, const std::vector<std::string>& comm
   command
       ->add_option("--under",
                    options->tool,
-                   "The tool that this runs under, where it is not seen from the environment: "
+                   "The profiler to assume where the environment does not show it: "
                    "nothing is traced, no kernel waits for the host, and results are marked")
       ->check(one_of({"nsys", "ncu", "compute-sanitizer"}));
   command->add_option("--investigates",

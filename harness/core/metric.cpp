@@ -26,7 +26,7 @@ std::deque<Metric> shared_metrics() {
        "ns",
        kLower,
        "host_clock",
-       "From the begin of the launch call until the wait for what it launched returns, on an "
+       "From the start of the launch call until the wait for what it launched returns, on an "
        "idle stream: call, start, kernel, completion and wake-up.",
        "",
        "the round trip"},
@@ -68,7 +68,7 @@ std::deque<Metric> shared_metrics() {
        "ns",
        kLower,
        "trace",
-       "From the begin of the launch call's record until the kernel begins.",
+       "From the start of the launch call's record until the kernel begins.",
        ""},
       {"queue_ns",
        "ns",
@@ -117,7 +117,7 @@ std::deque<Metric> shared_metrics() {
        "ns",
        kLower,
        "trace",
-       "From the begin of a step to its end; of a job from the GPU's first work to its last.",
+       "From the start of a step to its end; of a job from the GPU's first work to its last.",
        ""},
       {"launches", "1", kLower, "trace", "Launches that were called in a step.", ""},
       {"launch_calls_ns", "ns", kLower, "trace", "What the calls of these launches took.", ""},

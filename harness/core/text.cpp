@@ -60,7 +60,14 @@ std::string percent_text(double share) {
 std::string times_text(double ratio) {
   if (ratio < 0.001) return "under 0.001";
   if (ratio > 1000) return "over 1000";
-  const int decimals = ratio < 0.0995 ? 3 : ratio < 1.995 ? 2 : ratio < 9.95 ? 1 : 0;
+  int decimals = ratio < 0.0995 ? 3 : ratio < 1.995 ? 2 : ratio < 9.95 ? 1 : 0;
+  // On which side of what decides a verdict it lies, it still says when rounded.
+  constexpr int kMostDecimals = 5;
+  for (const double mark : {1.0, kLeastDifference, 1 / kLeastDifference, kTooWide, 1 / kTooWide}) {
+    while (ratio != mark && decimals < kMostDecimals &&
+           fmt::format("{:.{}f}", ratio, decimals) == fmt::format("{:.{}f}", mark, decimals))
+      ++decimals;
+  }
   return fmt::format("{:.{}f}", ratio, decimals);
 }
 

@@ -19,7 +19,13 @@ std::string duration_text(std::uint64_t nanoseconds);
 /// "1.2 %", "113 %", of a share: two digits, and never in powers of ten.
 std::string percent_text(double share);
 
-/// "0.41", "2.6", "31": a ratio, to be read before "times".
+/// A difference smaller than this ratio, or larger than its inverse, does not count.
+inline constexpr double kLeastDifference = 1.05;
+/// An interval that reaches beyond this, or its inverse, says too little for "no difference".
+inline constexpr double kTooWide = 1.25;
+
+/// "0.41", "2.6", "31": a ratio, to be read before "times". Near 1 and the limits above it has as
+/// many digits as it takes to see on which side it lies.
 std::string times_text(double ratio);
 
 /// "80 GiB".

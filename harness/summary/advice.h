@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "harness/core/finding.h"
+#include "harness/core/text.h"
 #include "harness/summary/session_data.h"
 #include "harness/summary/summary.h"
 
@@ -18,8 +19,5 @@ namespace launchgap {
 std::vector<Finding> advice(const SessionData& session, const std::vector<SummaryRow>& rows);
 
 inline constexpr std::size_t kRunsForAClaim = 3;
-inline constexpr double kLeastDifference = 1.05;  // or its inverse
-/// An interval that reaches beyond this, or its inverse, says too little for "no difference".
-inline constexpr double kTooWide = 1.25;
 
 }  // namespace launchgap

@@ -75,7 +75,17 @@ double log_size(const Comparison& comparison) {
   return std::abs(std::log(*comparison.ratio.value));
 }
 
-/// One side of a comparison: its median, and what its name does not share with the other's.
+/// What a ratio is of: the geometric mean of the runs' medians. The median of all samples may be
+/// another, and would not divide to that ratio.
+std::string level_text(const SummaryRow& row) {
+  SummaryRow of_runs = row;
+  const bool positive = std::ranges::all_of(row.run_medians, [](double m) { return m > 0; });
+  if (const auto mean = stats::mean(logarithms(row.run_medians)); positive && mean)
+    of_runs.p50 = std::exp(*mean);
+  return value_text(of_runs);
+}
+
+/// One side of a comparison: its level, and what its name does not share with the other's.
 std::string side_text(const SummaryRow& row, const SummaryRow& other) {
   std::vector<std::string> own;
   for (const auto& [axis, value] : row.key.name.params) {
@@ -83,7 +93,7 @@ std::string side_text(const SummaryRow& row, const SummaryRow& other) {
     if (!theirs || *theirs != value) own.push_back(axis + ":" + value);
   }
   std::string text = row.metric == other.metric ? "" : row.metric + " ";
-  text += value_text(row);
+  text += level_text(row);
   return own.empty() ? text : fmt::format("{} ({})", text, fmt::join(own, "/"));
 }
 
@@ -209,6 +219,13 @@ std::string times(double ratio) {
   return times_text(ratio);
 }
 
+std::string multiple(double ratio) {
+  constexpr double kMuchShorter = 1 / 1.5;
+  return ratio > 0 && ratio < kMuchShorter
+             ? fmt::format("{} times shorter than that", times(1 / ratio))
+             : fmt::format("{} times that", times(ratio));
+}
+
 std::string value_text(const SummaryRow& row) {
   if (row.metric.ends_with("_share")) return fmt::format("{:.0f} %", 100 * *row.p50);
   const Metric* const known = find_metric(row.metric);
@@ -315,8 +332,8 @@ void Adviser::judge(const Ratio& ratio,
                     const Words& words,
                     const std::vector<Comparison>& evidence) {
   const std::string what = fmt::format("{} {}", quantity, words.of);
-  const auto measured = [&](std::string_view number) {
-    return fmt::format("{} is {} times that {}", what, number, words.than);
+  const auto measured = [&](const std::string& multiple) {
+    return fmt::format("{} is {} {}", what, multiple, words.than);
   };
   switch (ratio.verdict) {
     case RatioVerdict::few_runs:
@@ -334,24 +351,24 @@ void Adviser::judge(const Ratio& ratio,
     case RatioVerdict::unclear:
       return say(Severity::open,
                  fmt::format("These runs are too noisy to tell: {}. More runs narrow that.",
-                             measured(interval_text(*ratio.interval))),
+                             measured(interval_text(*ratio.interval) + " times that")),
                  evidence);
     case RatioVerdict::same: {
       const bool told = ratio.interval->low > 1 || ratio.interval->high < 1;
       return say(Severity::fine,
                  fmt::format("{} {}: {}.",
                              words.if_same,
-                             told ? "worth minding here" : "that can be told from noise here",
-                             measured(interval_text(*ratio.interval))),
+                             told ? "that matters here" : "beyond noise here",
+                             measured(times(*ratio.value) + " times that")),
                  evidence);
     }
     case RatioVerdict::more:
       return say(words.more,
-                 fmt::format("{}: {}.", words.if_more, measured(times(*ratio.value))),
+                 fmt::format("{}: {}.", words.if_more, measured(multiple(*ratio.value))),
                  evidence);
     case RatioVerdict::less:
       return say(words.less,
-                 fmt::format("{}: {}.", words.if_less, measured(times(*ratio.value))),
+                 fmt::format("{}: {}.", words.if_less, measured(multiple(*ratio.value))),
                  evidence);
   }
 }

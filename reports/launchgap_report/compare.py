@@ -354,10 +354,17 @@ def _warnings(devices: list[Device]) -> list[str]:
     versions = [d.session.string("launchgap_version") for d in devices]
     differ("Versions of launchgap", versions, "definitions may have changed between them.")
     for key in sorted({key for d in devices for key in fingerprint(d)} - _NAMED_ELSEWHERE):
+        values = ["/".join(sorted(fingerprint(d).get(key, {"not set"}))) for d in gpus]
+        if key == "jit" and set(values) == {"false", "true"}:
+            warnings.append(
+                "The runs differ in more than the GPU: kernels were native on some and compiled by the driver on others. "
+                "This affects every ratio."
+            )
+            continue
         differ(
-            f"Values of {key!r} in the runs' fingerprints",
-            ["/".join(sorted(fingerprint(d).get(key, {"not set"}))) for d in gpus],
-            "what differs beside the GPU is part of every ratio.",
+            f"The runs differ in more than the GPU: their settings of {key!r}",
+            values,
+            "this affects every ratio.",
         )
     if len({d.simulated for d in devices}) > 1:
         warnings.append("Some devices are simulated: no ratio is formed between them and real ones.")

@@ -135,7 +135,7 @@ def render(sessions: list[Session], table: list[gen.Generation]) -> str:
         parts=parts.section(drawing),
         levels=levels.section(drawing),
         odd=levels.odd_table(drawing),
-        drawn=drawing.left_out,
+        drawn=_left_out(drawing),
         launch=drawing.launches(),
         costs=costs.section(drawing),
         timelines=timelines.section(drawing),
@@ -201,6 +201,18 @@ def _title(sessions: list[Session], devices: list[Device]) -> str:
         return f"{name}: generation gap of {count(len(devices), 'device')}"
     node = sessions[0].string("host", "node") or next((d.record["node"] for d in devices), "")
     return f"{name}: launches on {node}" if node else f"{name}: launches"
+
+
+def _left_out(drawing: plots.Drawing) -> str:
+    """What to say of devices without figures; empty if there are none."""
+    if len(drawing.shown) == len(drawing.devices):
+        return ""
+    odd = any(d.session.details.of("odd_devices", d.id) for d in drawing.shown)
+    which = "those that differ from their kind, and the first" if odd else "the first"
+    return (
+        f"Figures show {len(drawing.shown)} of {len(drawing.devices):,} devices: {which}. Tables have all; "
+        "`launchgap export` writes the numbers of all of them."
+    )
 
 
 MOST_NAMES = 3

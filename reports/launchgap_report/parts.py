@@ -25,7 +25,7 @@ from .svg import to_markup
 from .tables import Record
 from .text import MISSING, quantity
 
-QUANTILES = {"p50": "median", "p99": "1 in 100", "p999": "1 in 1000"}
+QUANTILES = {"p50": "p50", "p99": "p99", "p999": "p99.9"}
 PARTS = (("call_ns", "the call"), ("queue_ns", "queue"), ("kernel_ns", "kernel"))
 OVERHEAD = "of call and queue, what overhead records cover"
 

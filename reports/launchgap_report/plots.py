@@ -15,7 +15,7 @@ from .details import own_path
 from .registry import Registry
 from .session import MOST_DEVICES, TRACE_LEVEL, Curve, Device, Row
 from .svg import SERIES
-from .text import about, quantity
+from .text import about, number_word, quantity
 
 MOST_FURTHER = 60
 """Figures of further cases; with more, a page of eight devices would outgrow a browser."""
@@ -104,20 +104,6 @@ class Drawing:
     def id(self) -> str:
         return f"g{next(self._numbers)}"
 
-    @property
-    def left_out(self) -> str:
-        """What to say of devices without figures; empty if there are none."""
-        if len(self.shown) == len(self.devices):
-            return ""
-        which = "those that differ from their kind, and the first" if self._any_odd() else "the first"
-        return (
-            f"Figures show {len(self.shown)} of {len(self.devices):,} devices: {which}. Tables have all; "
-            "`launchgap export` writes the numbers of all of them."
-        )
-
-    def _any_odd(self) -> bool:
-        return any(d.session.details.of("odd_devices", d.id) for d in self.shown)
-
     def label(self, device: Device) -> str:
         return self._label[id(device)]
 
@@ -182,7 +168,7 @@ class Drawing:
             svg = strips.launch_strips(of_runs, row.unit, tail, self.id(), text)
             notes = self._run_notes(row, curves)
             if (modes := row.get("modes")) is not None and modes > 1:
-                notes.insert(0, f"Its times crowd around {modes:.0f} values.")
+                notes.insert(0, f"Its times form {number_word(modes)} clusters.")
             drawn.append(Drawn(self.label(device), svg, notes))
         return Group(heading, key[4], "", drawn)
 
@@ -239,7 +225,7 @@ class Drawing:
                 for row in found
                 if row.record["benchmark"] == "allocation/latency"
                 and (row.get(quantile) or 0) > 0
-                # Of fewer than a hundred there is no 1 in 100.
+                # Of fewer than a hundred there is no p99.
                 and (quantile != "p99" or (row.get("n") or 0) >= 100)
             ]
             names = list(dict.fromkeys(row.params.get("allocator", "") for _, row in latency))
@@ -310,7 +296,7 @@ class Drawing:
             )
             svg = figures.lines(list(series.values()), found[0].unit, x_unit, limits, self.id(), text)
             drawn.append(Drawn(self.label(device), svg))
-        heading = self._heading(metric) + ("" if quantile == "p50" else ": 1 in 100 is longer")
+        heading = self._heading(metric) + ("" if quantile == "p50" else ": p99")
         return Group(heading, metric, naming.note(), drawn, self._keys(naming))
 
     def _layer_groups(self) -> list[Group]:

@@ -44,8 +44,8 @@ CAUSES = {
     "idle_unknown_ns": ("not known", "not known", "before work of which no record tells who called for it"),
 }
 """What an idle GPU waits for: head of the column, verdict, and in a sentence"""
-ONE_IN_100 = (("1 in 100", "p99"),)
-TAIL = (*ONE_IN_100, ("longest", "max"))
+P99 = (("p99", "p99"),)
+TAIL = (*P99, ("longest", "max"))
 STRIPS = (("idle", CALL), ("idle", DELAY), ("busy", CALL))
 """What is drawn, process by process"""
 MOST = 2 / 3
@@ -206,7 +206,7 @@ def _headline(job: Job) -> Headline:
     cells = [
         Cell(f"{job.launches:.0f}" if job.launches else MISSING),
         Cell(_share(share)),
-        *(time_cell(row, ONE_IN_100) for row in (call, delay)),
+        *(time_cell(row, P99) for row in (call, delay)),
     ]
     recorders = list(dict.fromkeys(p["recorder"] for p in job.processes if p["recorder"]))
     return Headline(job.device, join_and(recorders) if recorders else MISSING, cells, verdict(job))
@@ -347,7 +347,7 @@ def time_cell(row: Row | None, tail: tuple[tuple[str, str], ...] = TAIL) -> Cell
     if row is None or row.get("p50") is None:
         return Cell(MISSING)
     n = row.get("n") or 0
-    # Of fewer than a hundred there is no 1 in 100.
+    # Of fewer than a hundred there is no p99.
     known = [(words, row.get(key)) for words, key in tail if row.get(key) is not None and (key != "p99" or n >= 100)]
     below = [f"{words} {quantity(value, row.unit)}" for words, value in known]
     return Cell(quantity(row.get("p50"), row.unit), below or [f"of {n:.0f} only"])

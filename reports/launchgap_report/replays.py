@@ -93,8 +93,8 @@ def _table(rows: list[Record]) -> Table:
     searched = any(row.get("c_min_bytes") is not None for row in rows)
     creeps = any(row["creep"] for row in rows)
     heads = ["allocator", "completes"]
-    heads += ["needs", "of most live", "fails again at"] if searched else []
-    heads += ["takes", "largest-block index", "waste", "allocate", "1 in 100 over"] + (["creep"] if creeps else [])
+    heads += ["needs", "relative to peak", "fails again at"] if searched else []
+    heads += ["takes", "largest-block index", "waste", "allocate", "p99"] + (["creep"] if creeps else [])
     lines = []
     for row in rows:
         ratio, index, waste = row.get("c_min_over_peak"), row.get("largest_block_index"), row.get("internal_waste")

@@ -263,9 +263,7 @@ class Session:
         return [
             run
             for run in self.runs_by_device.get(device_id, [])
-            if run["arm"] == arm
-            and run["setup"] == setup
-            and run.get("replicate") == replicate
+            if run["arm"] == arm and run["setup"] == setup and run.get("replicate") == replicate
         ]
 
 
@@ -339,12 +337,13 @@ def _load_curves(session: Session, tables_dir: Path) -> None:
     path = tables_dir / "quantiles.csv"
     cleaned: dict[tuple[str, ...], CurveKey] = {}
     places: list[int] = []
+    left_out = {device.id for device in session.devices} - session.drawn
     keys = "device_id arm setup case metric unit replicate p value n".split()
     for line, header, cells in read_rows(path, keys):
         if not places:
             places = [header.index(k) for k in keys]
         # Of what is not drawn the medians, for comparisons.
-        if cells[places[7]] != "0.5" and cells[places[0]] not in session.drawn:
+        if cells[places[7]] != "0.5" and cells[places[0]] in left_out:
             continue
         device, arm, setup, case, metric, unit, *rest = (cells[i] for i in places)
         replicate, p, value, n = (cell_number(path, line, k, c) for k, c in zip(keys[6:], rest, strict=True))

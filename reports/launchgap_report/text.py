@@ -118,6 +118,12 @@ def count(number: int, one: str, many: str | None = None) -> str:
     return f"{number}{NBSP}{one if number == 1 else many or one + 's'}"
 
 
+def number_word(number: float) -> str:
+    """`two`, `three`; from ten on in digits."""
+    words = "no one two three four five six seven eight nine".split()
+    return words[int(number)] if 0 <= number < len(words) else f"{number:.0f}"
+
+
 def join_and(words: list[str]) -> str:
     """`a`, `a and b`, `a, b and c`."""
     return words[0] if len(words) == 1 else ", ".join(words[:-1]) + " and " + words[-1]

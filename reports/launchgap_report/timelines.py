@@ -128,7 +128,7 @@ def _draw(drawing: Drawing, device: Device, record: Record, events: list[Event])
 
 def _longer(record: Record) -> str:
     part = PARTS.get(record["longer_part"])
-    return f" Longer was {part}, by {quantity(record.get('longer_by_ns'), 'ns')}." if part else ""
+    return f" The extra {quantity(record.get('longer_by_ns'), 'ns')} are in {part}." if part else ""
 
 
 def _inside(record: Record, events: list[Event]) -> list[str]:

@@ -1,6 +1,8 @@
 #include "harness/allocation/creep.h"
 
+#include <random>
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -86,6 +88,68 @@ TEST(Creep, OneStepIsAnEventAndNoTrend) {
   std::vector<Epoch> epochs(50, {kMiB, kMiB, kMiB});
   for (std::size_t i = 38; i < epochs.size(); ++i) epochs[i].used += 2 * kMiB;
   EXPECT_EQ(classify_creep(epochs).kind, CreepKind::none);
+}
+
+/// Epochs of which the device's use is this, in MiB.
+std::vector<Epoch> used(const std::vector<double>& mib) {
+  std::vector<Epoch> epochs;
+  for (const double one : mib)
+    epochs.push_back({kMiB, kMiB, static_cast<std::uint64_t>((10'000 + one) * kMiB)});
+  return epochs;
+}
+
+TEST(Creep, WhatOthersTakeAndGiveBackIsNoGrowth) {
+  std::mt19937_64 random(7);
+  std::normal_distribution<double> step;
+  for (const std::size_t epochs : {20u, 50u, 200u}) {
+    int walks = 0;
+    constexpr int kSeries = 500;
+    for (int i = 0; i < kSeries; ++i) {
+      std::vector<double> walk;
+      double at = 0;
+      for (std::size_t k = 0; k < epochs; ++k) walk.push_back(at += 8 * step(random));
+      walks += classify_creep(used(walk)).kind == CreepKind::context_growth;
+    }
+    EXPECT_LE(walks, 5) << epochs << " epochs: 1 in 100; the test for a trend alone says 12 to 30";
+  }
+}
+
+TEST(Creep, GrowthIsFoundBesideTheNoiseOfOthers) {
+  std::mt19937_64 random(8);
+  std::normal_distribution<double> noise;
+  int found = 0;
+  constexpr int kSeries = 200;
+  for (int i = 0; i < kSeries; ++i) {
+    std::vector<double> rising;
+    for (int k = 0; k < 50; ++k) rising.push_back(k + 0.5 * noise(random));
+    found += classify_creep(used(rising)).kind == CreepKind::context_growth;
+  }
+  EXPECT_GE(found, kSeries * 95 / 100);
+}
+
+TEST(Creep, HowRareAStepMayBeIsKnown) {
+  EXPECT_EQ(rarest_step_shown(19), 0u);
+  for (const std::size_t epochs : {20u, 50u, 100u}) {
+    const std::size_t apart = rarest_step_shown(epochs);
+    RecordProperty(std::to_string(epochs), static_cast<int>(apart));
+    ASSERT_GE(apart, 1u) << epochs;
+    // Wherever they fall, steps as far apart are a leak; and of steps that are farther some are
+    // not.
+    for (const std::size_t asked : {apart, apart + 1}) {
+      std::size_t leaks = 0;
+      for (std::size_t first = 0; first < asked; ++first) {
+        std::vector<Epoch> leaking;
+        for (std::size_t i = 0; i < epochs; ++i) {
+          const std::uint64_t live = kMiB + (i + first) / asked * kMiB;
+          leaking.push_back({live, live, live});
+        }
+        leaks += classify_creep(leaking).kind == CreepKind::leak;
+      }
+      EXPECT_EQ(leaks == asked, asked == apart) << epochs << " epochs, every " << asked;
+    }
+  }
+  EXPECT_LT(rarest_step_shown(20), 10u) << "1 MiB every 10 epochs is not seen in 20";
+  EXPECT_GE(rarest_step_shown(100), 25u) << "and every 25 it is seen in 100";
 }
 
 TEST(Creep, FewEpochsSayNothing) {

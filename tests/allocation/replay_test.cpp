@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <map>
+#include <random>
 #include <set>
 #include <string>
 
@@ -197,6 +198,83 @@ TEST(SmallestLimit, OneStepLessIsTooLittle) {
       EXPECT_FALSE(completes(script, info, *found.fails_again_at)) << info.name;
     }
   }
+}
+
+/// Some dozen blocks of a few hundred bytes to a few KiB, given back in any order.
+TraceInMemory random_trace(std::mt19937_64& random) {
+  std::vector<TraceEvent> events;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> live;  // id, bytes
+  const auto below = [&](std::uint64_t n) { return random() % n; };
+  for (std::uint64_t id = 0; id < 60; ++id) {
+    while (!live.empty() && below(100) < 45) {
+      const std::size_t at = below(live.size());
+      TraceEvent end;
+      end.op = Op::free;
+      end.id = live[at].first;
+      end.bytes = live[at].second;
+      events.push_back(end);
+      live.erase(live.begin() + static_cast<std::ptrdiff_t>(at));
+    }
+    TraceEvent begin;
+    begin.op = Op::alloc;
+    begin.id = id;
+    begin.bytes = 256 * (1 + below(below(2) == 0 ? 4 : 24));
+    events.push_back(begin);
+    live.emplace_back(begin.id, begin.bytes);
+  }
+  return {TraceHead(), std::move(events), TraceFaults()};
+}
+
+TEST(SmallestLimit, LooksBelowWhereSomethingCompletes) {
+  // From 100 to 119 and again from 200 on.
+  const auto completes = [](std::uint64_t limit) {
+    return (limit >= 100 && limit < 120) || limit >= 200;
+  };
+  const SmallestLimit found = smallest_limit(completes, 0, 1024, 1, 2048);
+  EXPECT_EQ(found.bytes, 100u);
+  ASSERT_TRUE(found.fails_again_at);
+  EXPECT_GE(*found.fails_again_at, 190u);
+  EXPECT_LT(*found.fails_again_at, 200u);
+  // Where it completes from somewhere on, that is it.
+  const auto from = [](std::uint64_t limit) { return limit >= 777; };
+  EXPECT_EQ(smallest_limit(from, 0, 1 << 20, 1, 1 << 21).bytes, 777u);
+  EXPECT_FALSE(smallest_limit(from, 0, 1 << 20, 1, 1 << 21).fails_again_at);
+  EXPECT_EQ(smallest_limit(from, 776, 1 << 20, 1, 1 << 21).bytes, 777u);
+}
+
+/// Of random traces, how often a smaller limit completes than is told, by trying each.
+TEST(SmallestLimit, OfRandomTracesIsTheLeastInNearlyAll) {
+  std::mt19937_64 random(11);
+  constexpr int kTraces = 300;
+  int missed = 0, not_monotone = 0, missed_by_bisection = 0;
+  for (int trace = 0; trace < kTraces; ++trace) {
+    TraceInMemory made = random_trace(random);
+    const Script script = script_of(made, 0);
+    const BlockAllocatorInfo& info = block_allocator_named("bfc");
+    const SmallestLimit found = smallest_limit(script, info);
+    ASSERT_TRUE(found.bytes);
+    bool less = false, gap = false;
+    for (std::uint64_t limit = script.peak_live_bytes / 256 * 256; limit < 2 * *found.bytes;
+         limit += 256) {
+      const bool enough = completes(script, info, limit);
+      less = less || (enough && limit < *found.bytes);
+      gap = gap || (!enough && limit > *found.bytes);
+    }
+    missed += less;
+    not_monotone += gap;
+    std::uint64_t fails = 0, enough = kLargestLimit;
+    while (enough - fails > 256) {
+      const std::uint64_t middle = fails + (enough - fails) / 512 * 256;
+      (completes(script, info, middle) ? enough : fails) = middle;
+    }
+    missed_by_bisection += enough > *found.bytes;
+  }
+  RecordProperty("missed", missed);
+  RecordProperty("not_monotone", not_monotone);
+  RecordProperty("missed_by_bisection", missed_by_bisection);
+  EXPECT_LE(missed, kTraces / 100) << "of " << not_monotone << " that are not monotone";
+  EXPECT_GT(not_monotone, 0) << "else nothing was tested";
+  EXPECT_GT(missed_by_bisection, missed) << "bisection alone is not enough";
 }
 
 TEST(SmallestLimit, ATraceThatNeedsMoreThanTheLargestHasNone) {

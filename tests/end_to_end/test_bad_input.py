@@ -76,7 +76,9 @@ def test_wrong_usage(arguments, says, tmp_path):
 @pytest.mark.parametrize("words", [[], ["help"], ["help", "run"], ["version"], ["-V"]], ids=" ".join)
 def test_who_asks_for_help_gets_it(words):
     done = launchgap(*words)
-    same = launchgap(*{"help run": ["run", "--help"], "version": ["--version"], "-V": ["--version"]}.get(" ".join(words), ["--help"]))
+    same = launchgap(
+        *{"help run": ["run", "--help"], "version": ["--version"], "-V": ["--version"]}.get(" ".join(words), ["--help"])
+    )
     assert done.returncode == 0 and done.stderr == ""
     assert done.stdout == same.stdout != ""
 

@@ -88,7 +88,9 @@ def test_records_are_of_the_documented_shape(session):
 
 def test_the_seed_gives_the_same_plan(session):
     plan = json.loads((session / "session.json").read_text())["plan"]
-    again = launchgap("run", "--devices", "host", "--runs", 2, "--seed", 7, "--filter", TINY, *UNTRACED, "--dry-run", "--verbose")
+    again = launchgap(
+        "run", "--devices", "host", "--runs", 2, "--seed", 7, "--filter", TINY, *UNTRACED, "--dry-run", "--verbose"
+    )
     order = re.findall(r"plain +(allocation|convolution|launch|matmul) +r(\d)", again.stdout)
     assert order == [(run["setup"], str(run["replicate"])) for run in plan]
 
@@ -113,7 +115,9 @@ def test_the_report_of_several_sessions_is_one_page(session, tmp_path):
     other = tmp_path / "other"
     shutil.copytree(session, other)
     for path in [other / "session.json", *(other / "records").iterdir()]:
-        path.write_text(path.read_text().replace(json.loads((session / "session.json").read_text())["session_id"], "another"))
+        path.write_text(
+            path.read_text().replace(json.loads((session / "session.json").read_text())["session_id"], "another")
+        )
     done = launchgap("report", session, other, "-o", tmp_path / "gap.html", "--json", "-")
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)

@@ -310,11 +310,55 @@ def test_what_launchgap_traced_is_exported_too(node, tmp_path):
     assert done.returncode == 0 and "allocations and" in done.stdout + done.stderr, done.stderr
 
 
+def launching_trace(pid: int) -> dict:
+    launch = {"ph": "X", "name": "cudaLaunchKernel", "cat": "cuda_runtime", "pid": pid, "tid": pid, "dur": 5}
+    kernel = {"ph": "X", "name": "k", "cat": "kernel", "pid": 0, "tid": 7, "dur": 3}
+    events = []
+    for i in range(20):
+        events.append(launch | {"ts": 1000 + 50 * i, "args": {"correlation": i + 1, "cbid": 211}})
+        events.append(kernel | {"ts": 1010 + 50 * i, "args": {"correlation": i + 1, "device": 0, "stream": 7}})
+    return {"traceEvents": events}
+
+
+def test_of_several_processes_the_one_that_allocates_is_played(tmp_path):
+    allocating, launching, other = (tmp_path / f"{name}.json" for name in ("allocating", "launching", "other"))
+    allocating.write_text(json.dumps(profiler_trace()), encoding="utf-8")
+    launching.write_text(json.dumps(launching_trace(9)), encoding="utf-8")
+    other.write_text(json.dumps(profiler_trace(30)), encoding="utf-8")
+
+    def session(*files: Path) -> Path:
+        folder = tmp_path / f"of-{len(files)}"
+        done = launchgap("import", *files, "--no-report", "-o", folder)
+        assert done.returncode == 0, done.stderr
+        return folder
+
+    two = session(allocating, launching)
+    assert len(list((two / "events").iterdir())) == 2
+    done = launchgap("replay", two, "--allocator", "bfc")
+    assert done.returncode == 0, done.stderr
+    assert "of 2 processes one allocates, " in done.stderr and "60 allocations and 40 frees" in done.stdout
+    three = session(allocating, launching, other)
+    done = launchgap("replay", three, "--allocator", "bfc")
+    assert done.returncode == 2 and "has the allocations of 2 processes: name one by --run" in done.stderr
+    named = [file.name for file in (three / "events").iterdir() if file.name in done.stderr]
+    assert len(named) == 2, "files that are there, and of those that allocate"
+    for name in named:
+        assert launchgap("replay", three, "--allocator", "bfc", "--run", name).returncode == 0
+    done = launchgap("replay", three, "--run", named[0].replace("l", "k", 1))
+    assert done.returncode == 2 and f"did you mean '{named[0]}'?" in done.stderr
+
+
 def test_a_problem_of_minimalloc_has_room_where_a_block_ends(imported, tmp_path):
     file = tmp_path / "A.csv"
     file.write_text("id,lower,upper,size\nb1,0,3,4096\nb2,3,9,4096\nb3,0,9,256\n", encoding="utf-8")
     session = imported(file, "--no-report")
     assert trace_of(session, 0, tmp_path)["peak_live_bytes"] == 4096 + 256
+    (tmp_path / "other").mkdir()
+    other = tmp_path / "other" / "A.csv"
+    other.write_text("buffer_id,start,end,size\r\nb1,0,3,4096\r\nb2,3,9,4096\r\nb3,0,9,256\r\n", encoding="utf-8")
+    done = launchgap("import", other, "--no-report", "-o", tmp_path / "other" / "session")
+    assert done.returncode == 0, done.stderr
+    assert trace_of(tmp_path / "other" / "session", 0, tmp_path)["peak_live_bytes"] == 4096 + 256
     for line, says in (("b,3,3,1", "it ends before it begins"), ("b,-1,3,1", "it has no lower"), ("b,1,3,0", "a size")):
         file.write_text(f"id,lower,upper,size\n{line}\n", encoding="utf-8")
         done = launchgap("import", file, "-o", tmp_path / "bad")

@@ -276,7 +276,10 @@ def test_a_replay_over_a_gpu_has_its_page(tmp_path, make_node):
     trace, session = two_blocks(tmp_path, 0, 1), tmp_path / "session"
     done = launchgap("replay", trace, "--over", "0", "-o", session, node=make_node(**SLOW_POOLS))
     assert done.returncode == 0, done.stderr
-    assert "2 allocations and 1 free, of synthetic; at most 700 MiB live, 700 MiB of 1 allocation at the end" in done.stdout
+    assert (
+        "a generated trace: 2 allocations and 1 free; at most 700 MiB live, 700 MiB of 1 allocation at the end"
+        in done.stdout
+    )
     # What the first stream's range holds is given back by trimming.
     assert (
         "vmm_expand fails at event 2, which asks for 700 MiB, with 0 B live; giving back what was only kept" in done.stdout
@@ -299,6 +302,24 @@ def test_memory_that_is_taken_beside_an_allocator_is_told_on_a_gpu(generate, tmp
     assert done.returncode == 0, done.stderr
     (one,) = json.loads(out.read_text(encoding="utf-8"))["allocators"]
     assert one["creep"]["kind"] == "context_growth"
+
+
+def test_so_few_epochs_say_how_rare_a_leak_they_show(generate, replay):
+    trace = generate("thrash/cycles:2/bytes:1048576")
+    played = replay(trace, "--epochs", 20, "--allocator", "caching")
+    (one,) = played["allocators"]
+    assert one["creep"]["kind"] == "none" and one["creep"]["rarest_step_epochs"] == 4
+    assert "20 epochs show only what grows at least once in 4 epochs: a rarer leak looks like none" in played["screen"]
+    (leaking,) = (played := replay(trace, "--epochs", 20, "--allocator", "caching", "--inject", "leak=1MiB"))["allocators"]
+    assert leaking["creep"]["kind"] == "leak" and "a rarer leak" not in played["screen"]
+
+
+def test_the_least_memory_is_said_beside_the_peak_in_use(generate, replay):
+    played = replay(generate("training/allocations:2000"), "--c-min")
+    least = min(played["allocators"], key=lambda one: one["c_min_bytes"])
+    share = least["c_min_over_peak"] - 1
+    text = f"{100 * share:.1f} % more than" if share >= 0.0005 else "no more than"
+    assert f"{least['name']} needs least: " in played["screen"] and f"{text} the peak in use" in played["screen"]
 
 
 def test_what_a_pool_keeps_is_its_own_and_no_growth_of_the_context(generate, tmp_path):

@@ -1,5 +1,8 @@
 """The page of a real session in a real browser."""
 
+import json
+import shutil
+
 import pytest
 from shipped import NODES, launchgap
 
@@ -10,8 +13,12 @@ def test_it_renders_without_errors_and_without_the_network(run, tmp_path, browse
         "--runs", 2, "--filter", "launch/(null|flag|echo)/|allocation.*bytes:256$", node=NODES / "one_a100.json", page=True
     )
     assert done.returncode == 0, done.stderr
-    gap = tmp_path / "gap.html"
-    assert launchgap("report", session, session, "-o", gap).returncode == 0
+    gap, other = tmp_path / "gap.html", tmp_path / "other"
+    shutil.copytree(session, other)
+    name = json.loads((session / "session.json").read_text())["session_id"]
+    for path in [other / "session.json", *(other / "records").iterdir()]:
+        path.write_text(path.read_text().replace(name, "another"))
+    assert launchgap("report", session, other, "-o", gap).returncode == 0
     for path in (session / "report.html", gap):
         page = browser.new_page(viewport={"width": width, "height": 900})
         said, asked = [], []

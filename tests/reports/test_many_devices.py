@@ -42,5 +42,17 @@ def test_three_times_the_devices_are_three_times_the_work(build, tmp_path: Path)
         assert len(re.findall(r"NVIDIA H200 \(\d+\)", page)) >= devices, "tables have all"
 
 
+def test_a_page_is_titled_with_its_file_or_folder(tmp_path: Path) -> None:
+    for builder, title in (
+        (recorded(1), "rank0.json: launches of a recorded job"),
+        (recorded(2), "tonight: launches of a recorded job"),
+        (measured(1), "tonight: launches on node01"),
+    ):
+        folder = builder.write(tmp_path / title / "tonight")
+        page = tmp_path / "page.html"
+        assert program.run([*pairs([folder]), "-o", str(page)]) == 0
+        assert f"<title>{title} · launchgap</title>" in page.read_text(encoding="utf-8")
+
+
 def test_few_devices_are_all_drawn(page) -> None:
     assert "Figures show" not in page("eight_gpus")

@@ -59,7 +59,7 @@ def quality(root: Node) -> dict[str, list[str]]:
 
 def test_the_page_is_of_a_recorded_job(page: Page) -> None:
     root = read(page("recorded"))
-    assert root.all("h1")[0].text == "Launches of a recorded job"
+    assert root.all("h1")[0].text == "session-recorded: launches of a recorded job", "the folder, of several files"
     byline = text_of(root.all("p", class_="byline")[0])
     assert "recorded by PyTorch's profiler and Nsight Systems 2022.4.2 · imported 2026-11-20T09:30:00Z" in byline
     assert "profile" not in byline.replace("profiler", "")
@@ -85,8 +85,8 @@ def test_each_device_has_a_verdict(page: Page) -> None:
     (table,) = first_tables(read(page("recorded")))
     lines = rows(table)
     assert lines[0][:4] == ["NVIDIA H200 (0), rank 0", "PyTorch's profiler", "1070", "91 %"]
-    assert re.fullmatch(r"4\.\d\d µs 1 in 100 4\.\d\d µs", lines[0][4])
-    assert re.fullmatch(r"5\.\d\d µs 1 in 100 6\.\d\d µs", lines[0][5])
+    assert re.fullmatch(r"4\.\d\d µs p99 4\.\d\d µs", lines[0][4])
+    assert re.fullmatch(r"5\.\d\d µs p99 6\.\d\d µs", lines[0][5])
     assert [line[-1].partition(" ")[0] for line in lines[:2]] == ["launch-bound", "device-bound"]
     assert lines[1][-1] == (
         "device-bound 96 % of the launches find a busy stream: the queue is full of work and hides their cost."
@@ -184,8 +184,8 @@ def test_of_few_launches_there_is_no_1_in_100(draw: Draw) -> None:
     ((*_, call, delay, _),) = rows(first_tables(root)[0])
     assert call.endswith(" of 20 only") and delay.endswith(" of 20 only")
     idle, busy = rows(section(root, "recorded").all("table")[0])
-    assert "1 in 100" not in idle[2] and "longest" in idle[2]
-    assert "1 in 100" in busy[2]
+    assert "p99" not in idle[2] and "longest" in idle[2]
+    assert "p99" in busy[2]
 
 
 # By stream
@@ -203,7 +203,7 @@ def test_idle_and_busy_streams_have_lines_of_their_own(page: Page) -> None:
         ("NVIDIA H200 (2) on a busy stream", "100"),
         ("Quadro GP100 (3) the stream is not known", "200"),
     ]
-    assert re.fullmatch(r"9\d\d µs 1 in 100 9\d\d µs longest \d+ µs|9\d\d µs 1 in 100 .* longest .*", lines[1][3])
+    assert re.fullmatch(r"9\d\d µs p99 9\d\d µs longest \d+ µs|9\d\d µs p99 .* longest .*", lines[1][3])
     assert lines[2][5].startswith("23.")  # a graph's time, where others have their kernel's
     assert lines[5][3:5] == ["–", "–"] and lines[7][3:6] == ["–", "–", "–"]
 
@@ -274,7 +274,7 @@ def test_kernels_stand_in_the_order_of_their_time(page: Page) -> None:
     assert [row["kernel"] for row in found] == ["void long_kernel<float>(float*)", "short_kernel"]
     assert found[0] == {
         "kernel": "void long_kernel<float>(float*)", "grid": "2×2×1", "block": "256×1×1", "count": "100",
-        "of the time": "9.0 %", "together": "9.00 ms", "median": "90.0 µs", "1 in 100 over": "280 µs", "longest": "290 µs",
+        "of the time": "9.0 %", "together": "9.00 ms", "median": "90.0 µs", "p99": "280 µs", "longest": "290 µs",
         "variation": "25 %",
         "first call": "750 µs", "later calls": "4.00 µs",
     }  # fmt: skip
@@ -316,14 +316,17 @@ def test_what_a_file_says_is_text(draw: Draw) -> None:
 
 def test_a_job_stands_beside_what_its_machine_does_at_best(page: Page) -> None:
     root = read(page("beside"))
-    assert root.all("h1")[0].text == "Launches of a recorded job, beside what was measured"
+    assert (
+        root.all("h1")[0].text
+        == "session-recorded and session-measured: launches of a recorded job, beside what was measured"
+    )
     lines = rows(section(root, "beside").all("table")[0])
     # Of the two with other clocks and without kernels, no stream is known to be idle.
     assert [line[0] for line in lines] == ["NVIDIA H200 (0), rank 0"] * 3 + ["NVIDIA H200 (1), rank 1"] * 3
     assert [line[1] for line in lines] == ["NVIDIA H200 (0)"] * 6
     assert [line[2] for line in lines[:3]] == ["launch call", "launch call, both traced", "call to kernel, both traced"]
     assert [round(float(line[5].rstrip("×")), 1) for line in lines[:3]] == [1.7, 2.0, 2.0]
-    assert re.fullmatch(r"4\.\d+ µs 1 in 100 4\.\d+ µs", lines[0][3]) and lines[0][4].startswith("2.3")
+    assert re.fullmatch(r"4\.\d+ µs p99 4\.\d+ µs", lines[0][3]) and lines[0][4].startswith("2.3")
     assert section(root, "beside").all("td", title="launch/null/api:driver/mode:idle")
 
 

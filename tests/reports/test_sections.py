@@ -177,12 +177,12 @@ def test_a_number_and_its_unit_stay_on_one_line() -> None:
 
 def test_parts_are_of_the_empty_launch_and_stand_in_a_table_too(page: Page) -> None:
     parts = section(read(page("traced")), "parts")
-    assert figures(parts)[0] == ("NVIDIA H200 (0): median 5.30 µs; 1 in 100 6.22 µs; 1 in 1000 14.5 µs")
+    assert figures(parts)[0] == ("NVIDIA H200 (0): p50 5.30 µs; p99 6.22 µs; p99.9 14.5 µs")
     table = rows(parts.all("table")[0])
     assert len(table) == 5 * 3  # the cross-check's launches are not among them
     assert table[2] == [
         "NVIDIA H200 (0)",
-        "1 in 1000",
+        "p99.9",
         "11.5 µs",
         "1.50 µs",
         "1.50 µs",
@@ -225,7 +225,7 @@ def test_times_that_crowd_around_several_values_say_so(draw: Draw) -> None:
     builder = small()
     for row in builder.tables["summary.csv"]:
         row["modes"] = 2 if row["metric"] == "api_ns" else 1
-    assert section(draw(builder), "launches").text.count("crowd around 2 values") == 2
+    assert section(draw(builder), "launches").text.count("form two clusters") == 2
 
 
 # Over time

@@ -49,7 +49,7 @@ def test_a_timeline_says_what_the_sample_was_and_what_happened_during_it(draw) -
     (figure,) = section(root).all("figure")
     assert "launch/null/api:driver/mode:idle, run 0, sample 17: launch_ns 45.0 µs" in text_of(figure.all("figcaption")[0])
     notes = " ".join(text_of(p) for p in figure.all("p"))
-    assert "9.0 times the median, 5.00 µs. Longer was the call itself, by 43.0 µs." in notes
+    assert "9.0 times the median, 5.00 µs. The extra 43.0 µs are in the call itself." in notes
     # What takes longest stands first; what ended before the sample began is not in it.
     assert re.search(
         r"During it: copy 61\.0 µs; call cuLaunchKernel 48\.0 µs; overhead command buffer full 43\.0 µs;", notes

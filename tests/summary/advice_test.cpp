@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ctime>
 #include <limits>
 #include <ostream>
 
@@ -160,13 +161,13 @@ const std::vector<Expected>& table() {
         {"launch/api/api:runtime/mode:idle", "api_ns", 2000}},
        fine,
        "launch/api",
-       "Launching with cudaLaunchKernelExC costs nothing that can be told from noise here"},
+       "Launching with cudaLaunchKernelExC costs nothing beyond noise here"},
       {"ApiLittleDearer",
        {{"launch/api/api:driver/mode:idle", "api_ns", 2000},
         {"launch/api/api:runtime/mode:idle", "api_ns", 2060}},
        fine,
        "launch/api",
-       "costs nothing worth minding here"},
+       "costs nothing that matters here"},
       {"ApiNoisy",
        {{"launch/api/api:driver/mode:idle", "api_ns", 2000, 5, 0.5},
         {"launch/api/api:runtime/mode:idle", "api_ns", 2100, 5, 0.5}},
@@ -198,7 +199,7 @@ const std::vector<Expected>& table() {
        {{args(0), "api_ns", 2000}, {args(256), "api_ns", 2400}, {args(4096), "api_ns", 2000}},
        fine,
        "launch/args",
-       "The size of arguments costs nothing that can be told from noise here"},
+       "The size of arguments costs nothing beyond noise here"},
       {"Grid",
        {{"launch/grid/blocks:1", "roundtrip_ns", 8000},
         {"launch/grid/blocks:132", "roundtrip_ns", 8050},
@@ -215,7 +216,8 @@ const std::vector<Expected>& table() {
        act,
        "launch/streams",
        "Spread independent kernels that leave most of the device free over 4 streams: the time per "
-       "launch of kernels of 10 µs and one block is 0.26 times that with one; more streams help no "
+       "launch of kernels of 10 µs and one block is 3.8 times shorter than that with one; more "
+       "streams help no "
        "further."},
       {"LegacyDefaultStream",
        {{streams(8, "10us", "nothing"), "per_launch_ns", 2500},
@@ -231,7 +233,7 @@ const std::vector<Expected>& table() {
         {streams(4, "10us", "nothing"), "per_launch_ns", 2600}},
        act,
        "launch/streams",
-       "is 0.26 times that with one."},
+       "is 3.8 times shorter than that with one."},
       {"AShareBelowZero",
        {{chain("eager"), "per_op_ns", 2500}, {chain("eager"), "idle_share", -0.1}},
        fine,
@@ -243,7 +245,7 @@ const std::vector<Expected>& table() {
        act,
        "launch/threads",
        "Launching from several threads pays: from 8 threads, each with a stream of its own, the "
-       "time per launch is 0.25 times that of one."},
+       "time per launch is 4.0 times shorter than that of one."},
       {"ThreadsHinder",
        {{threads(1, "own"), "threads_per_launch_ns", 2000},
         {threads(8, "own"), "threads_per_launch_ns", 4000}},
@@ -266,7 +268,7 @@ const std::vector<Expected>& table() {
        act,
        "launch/graph",
        "Use a graph from 4 kernels on (one after another): at 64 kernels the time per kernel is "
-       "0.41 times that of launching them one by one."},
+       "2.4 times shorter than that of launching them one by one."},
       {"GraphOfTheFewestMeasured",
        {{graph("single", 64), "per_node_ns", 2000}, {graph("replay", 64), "per_node_ns", 820}},
        act,
@@ -393,9 +395,9 @@ const std::vector<Expected>& table() {
         {"launch/after_idle/idle_ms:1000", "roundtrip_ns", 32'000}},
        note,
        "launch/after_idle",
-       "A launch after 10 ms or more of idleness is slower: its round trip is 2.0 times that "
-       "without, 4.0 times after 1000 ms. Where that counts, keep the device busy, with something "
-       "empty at least every 1 ms."},
+       "A launch after 10 ms or more of idleness is slower: round trips take 2.0 times longer "
+       "after 10 ms, 4.0 times after 1000 ms. Where that counts, keep the device busy: launch an "
+       "empty kernel at least every 1 ms."},
       {"Queue",
        {{"launch/queue", "queue_depth", 1022, 1, 0},
         {"launch/queue", "full_launch_ns", 20'800, 1, 0}},
@@ -450,8 +452,8 @@ const std::vector<Expected>& table() {
        {{chain("eager"), "per_op_ns", 2500}, {chain("graph"), "per_op_ns", 1000}},
        act,
        "launch/chain",
-       "Put a chain of small operations into a graph: the time per operation in a graph is 0.40 "
-       "times that one by one."},
+       "Put a chain of small operations into a graph: the time per operation in a graph is 2.5 "
+       "times shorter than that one by one."},
       {"ChainAllocation",
        {{chain("eager"), "per_op_ns", 2500},
         {chain("eager_alloc"), "per_op_ns", 90'000},
@@ -477,8 +479,8 @@ const std::vector<Expected>& table() {
         {"launch/small_kernels/method:graph/kib:64", "per_kernel_ns", 1300}},
        act,
        "launch/small_kernels",
-       "Run small dependent kernels in a graph: the time per kernel of 64 KiB in a graph is 0.52 "
-       "times that launched one by one."},
+       "Run small dependent kernels in a graph: the time per kernel of 64 KiB in a graph is 1.92 "
+       "times shorter than that launched one by one."},
   };
   return rows;
 }
@@ -494,7 +496,7 @@ TEST(Advice, ShowsMediansRatioIntervalAndRunsAsEvidence) {
   ASSERT_THAT(lines, SizeIs(1));
   ASSERT_THAT(lines[0].evidence, SizeIs(1));
   EXPECT_EQ(text_of(lines[0].evidence[0]),
-            "roundtrip_ns, 9.00 µs (launch:cooperative) against 6.00 µs (launch:plain), 5 and 10 "
+            "roundtrip_ns, 9.02 µs (launch:cooperative) against 6.00 µs (launch:plain), 5 and 10 "
             "runs: 1.50 times (95 % 1.49 to 1.52)");
   EXPECT_NEAR(*lines[0].share, 1 - 1 / 1.5, 0.01) << "of the time of a cooperative launch";
   EXPECT_EQ(lines[0].cases,
@@ -616,6 +618,63 @@ TEST(Ratio, IsRoundedToWhatASentenceCanUse) {
                                                    {31.4, "31"},
                                                    {126810, "over 1000"}})
     EXPECT_EQ(times(ratio), text);
+}
+
+TEST(Ratio, RoundedStillSaysOnWhichSideOfALimitItLies) {
+  for (const auto& [ratio, text] : std::vector<std::pair<double, const char*>>{{1.0004, "1.0004"},
+                                                                               {0.998, "0.998"},
+                                                                               {1.0, "1.00"},
+                                                                               {1.06, "1.06"},
+                                                                               {1.0503, "1.0503"},
+                                                                               {1.0498, "1.0498"},
+                                                                               {1.05, "1.05"},
+                                                                               {0.951, "0.951"},
+                                                                               {1.252, "1.252"}})
+    EXPECT_EQ(times(ratio), text);
+}
+
+TEST(Ratio, OfATimeThatIsMuchShorterSaysHowMuch) {
+  EXPECT_EQ(multiple(1.3), "1.30 times that");
+  EXPECT_EQ(multiple(0.9), "0.90 times that");
+  EXPECT_EQ(multiple(0.18), "5.6 times shorter than that");
+}
+
+// "Times is the first time divided by the second": of the times that stand there.
+TEST(Evidence, IsTheQuotientOfItsTimes) {
+  SummaryRow first = row_of({"launch/null/mode:idle", "api_ns", 100});
+  SummaryRow second = row_of({"launch/null/mode:burst", "api_ns", 50});
+  first.run_medians = {1000, 4000, 16000};  // their geometric mean is 4000
+  second.run_medians = {1000, 2000, 4000};  // 2000
+  first.p50 = 9570;
+  second.p50 = 3240;
+  EXPECT_THAT(evidence_text(*compare(&first, &second)),
+              HasSubstr("api_ns: 4.00 µs (mode:idle) against 2.00 µs (mode:burst), 2.0 times"));
+}
+
+// Rows of many devices are looked at once, not once for each device: the CPU time of eight times as
+// many is eight times as much, and would be 64 times.
+TEST(Advice, TakesTimeAsTheNumberOfDevices) {
+  const auto cpu_s = [](int devices) {
+    SessionData session;
+    std::vector<SummaryRow> rows;
+    for (int i = 0; i < devices; ++i) {
+      DeviceFacts& device = session.devices.emplace_back();
+      device.uuid = "GPU-0000000000000000-" + std::to_string(100'000 + i);
+      for (int k = 0; k < 20; ++k) {
+        rows.push_back(row_of({"launch/null/mode:idle", "api_ns", 100.0 + k}));
+        rows.back().key.device = device.uuid;
+      }
+    }
+    double least = std::numeric_limits<double>::infinity();
+    for (int tries = 0; tries < 3; ++tries) {
+      const std::clock_t begin = std::clock();
+      static_cast<void>(advice(session, rows));
+      for (const SummaryRow& row : rows) static_cast<void>(session.device(row.key.device));
+      least = std::min(least, static_cast<double>(std::clock() - begin));
+    }
+    return least;
+  };
+  EXPECT_LT(cpu_s(1600), 32 * cpu_s(200));
 }
 
 struct VerdictCase {
