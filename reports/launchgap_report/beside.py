@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from .details import is_idle_null, own_first
 from .plots import Drawing
-from .recorded import CALL, DELAY, ONE_IN_100, Cell, Job, jobs_of, time_cell
+from .recorded import CALL, DELAY, P99, Cell, Job, jobs_of, time_cell
 from .session import Device, Row
 from .text import significant
 
@@ -57,9 +57,7 @@ def _lines(job: Job, measured: Device) -> list[Line]:
         if row is None or best is None or not row.get("p50") or not best.get("p50"):
             continue
         ratio = (row.get("p50") or 0) / (best.get("p50") or 1)
-        lines.append(
-            Line(what, time_cell(row, ONE_IN_100), time_cell(best, ONE_IN_100), best.case, f"{significant(ratio)}×")
-        )
+        lines.append(Line(what, time_cell(row, P99), time_cell(best, P99), best.case, f"{significant(ratio)}×"))
     return lines
 
 

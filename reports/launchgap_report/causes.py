@@ -9,7 +9,7 @@ from .session import Device
 from .tables import Record
 from .text import percent, with_units
 
-TONES = {"act": "warning", "know": "know"}
+TONES = {"act": "warning", "note": "know", "open": "know"}
 """How a box looks, by how much its cause costs"""
 
 
@@ -20,9 +20,10 @@ class Cause:
     code: str
     severity: str
     tone: str
-    seen: str
+    sentence: str
     evidence: list[str]
-    advice: str
+    remedy: str
+    unknown: str
     where: str
     others: list[str]
     """The same in other processes, in a sentence each"""
@@ -41,29 +42,32 @@ def collect(devices: Iterable[Device]) -> list[Cause]:
     return [cause for _, cause in sorted(found, key=lambda entry: entry[0])]
 
 
-def _order(record: Record) -> tuple[bool, float]:
-    return record["severity"] != "act", -(record.get("lost_share") or 0)
+def _order(record: Record) -> tuple[int, float]:
+    severities = list(TONES)
+    place = severities.index(record["severity"]) if record["severity"] in TONES else len(severities)
+    return place, -(record.get("share") or 0)
 
 
-def _cause(group: list[tuple[str, Record]]) -> tuple[tuple[bool, float], Cause]:
+def _cause(group: list[tuple[str, Record]]) -> tuple[tuple[int, float], Cause]:
     where, first = group[0]
-    severity = first["severity"] if first["severity"] in TONES else "know"
+    severity = first["severity"] if first["severity"] in TONES else "note"
     cause = Cause(
         first["code"],
         severity,
         TONES[severity],
-        with_units(first["seen"]),
+        with_units(first["sentence"]),
         [with_units(part) for part in first["evidence"].split("; ") if part],
-        with_units(first["advice"]),
+        with_units(first["remedy"]),
+        with_units(first["unknown"]),
         where,
-        [f"{place}: {with_units(record['seen'])}" for place, record in group[1:]],
+        [f"{place}: {with_units(record['sentence'])}" for place, record in group[1:]],
     )
     return _order(first), cause
 
 
 def _where(device: Device, record: Record) -> str:
     """The device, and which process where it has several."""
-    share = record.get("lost_share")
+    share = record.get("share")
     costs = [] if share is None else [f"{percent(share)} of the time"]
     replicate = record.get("replicate")
     process = [f"r{replicate:.0f}"] if replicate is not None and len(device.recordings) > 1 else []

@@ -19,7 +19,7 @@ RECORDED_HEADS = [
     "of the time",
     "together",
     "median",
-    "1 in 100 over",
+    "p99",
     "longest",
     "variation",
     "first call",
