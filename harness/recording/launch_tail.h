@@ -21,8 +21,9 @@ std::optional<LaunchTail> launch_tail(const Process& process,
                                       bool clocks_agree);
 
 inline constexpr double kGiant = 10;
-/// A stream takes some 1,020 launches, copies and fills that have not begun; of graphs a few less.
-inline constexpr std::size_t kFullQueue = 950;
+/// A stream takes some 1,020 launches, copies and fills that have not begun. Events and waits between
+/// streams, which recordings do not have, take room too.
+inline constexpr std::size_t kFullQueue = 900;
 /// What goes on beside a quarter of the usual launches too does not make a launch slow.
 inline constexpr double kMostUsualBeside = 0.25;
 

@@ -237,9 +237,7 @@ void add_processes(const std::vector<RecordedProcess>& processes, Lines& lines) 
   for (std::size_t i = 0; i < std::min(kMostShown, answers.size()); ++i)
     lines.add("", short_text(*answers[i].first, answers[i].second));
   if (answers.size() > kMostShown)
-    lines.add("",
-              fmt::format("{} more: recordings.csv.",
-                          counted(answers.size() - kMostShown, "recorded process")));
+    lines.add("", fmt::format("and {} more: recordings.csv.", answers.size() - kMostShown));
 }
 
 /// What is said where there is nothing to act on, with the figures of the most idle process.
@@ -306,8 +304,7 @@ Json job_json(const SessionData& session) {
     put("launch_share", answer.launch_share);
     if (process.job.tail) {
       own["launches"] = process.job.tail->launches;
-      own["launch_time_ns"] = process.job.tail->time_ns;
-      own["launch_p50_ns"] = process.job.tail->p50_ns;
+      own["launch_calls_ns"] = process.job.tail->time_ns;
       Json tail = Json::array();
       for (const TailPart& part : process.job.tail->parts)
         tail.push_back({{"cause", part.cause},

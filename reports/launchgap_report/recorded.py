@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from . import causes
 from .headlines import Verdict
 from .plots import Drawing, Group
 from .session import RECORDED, Device, Row
@@ -20,8 +19,6 @@ STATES = {"idle": "on an idle stream", "busy": "on a busy stream", "unknown": "t
 LAUNCH, GRAPH = "recorded/launch", "recorded/graph"
 PERIODS = {"recorded/job": "the whole recording", "recorded/step": "steps"}
 IDLE = "gpu_idle_share"
-BUSY_ENOUGH = 0.2
-"""Up to this share of idle time a GPU is called busy."""
 CALL, DELAY = "api_record_ns", "launch_ns"
 TIMES = {
     "launch call": (CALL,),
@@ -31,26 +28,21 @@ TIMES = {
     "since the last launch": ("since_last_ns",),
 }
 CAUSES = {
-    "idle_queued_ns": (
-        "queued",
-        "held up",
-        "with work queued, which waits for something else: a stream, a copy, another GPU",
-    ),
-    "idle_launch_ns": ("launching", "launch-bound", "between a launch call and the begin of its work"),
-    "idle_waiting_ns": ("waiting", "wait-bound", "while the thread that launches waits for the GPU itself"),
-    "idle_allocating_ns": ("allocating", "allocation-bound", "while that thread takes memory or gives it back"),
-    "idle_calling_ns": ("other calls", "call-bound", "while that thread is in other calls of CUDA"),
-    "idle_program_ns": ("the program", "program-bound", "while the program is outside of CUDA"),
-    "idle_unknown_ns": ("not known", "not known", "before work of which no record tells who called for it"),
+    "idle_queued_ns": "queued",
+    "idle_launch_ns": "launching",
+    "idle_waiting_ns": "waiting",
+    "idle_allocating_ns": "allocating",
+    "idle_calling_ns": "other calls",
+    "idle_program_ns": "the program",
+    "idle_unknown_ns": "not known",
 }
-"""What an idle GPU waits for: head of the column, verdict, and in a sentence"""
+"""What an idle GPU waits for, with the head of its column"""
+TONES = {"device-bound": "ok"} | dict.fromkeys(("not known", "clocks disagree", "no kernels", "no launches"), "bad")
+"""How a verdict looks, where it is no warning"""
 P99 = (("p99", "p99"),)
 TAIL = (*P99, ("longest", "max"))
 STRIPS = (("idle", CALL), ("idle", DELAY), ("busy", CALL))
 """What is drawn, process by process"""
-MOST = 2 / 3
-"""The share of launches from which on "most" is said."""
-WORTH_SAYING = 0.01
 COARSE_NS = 500
 """Ticks from which on they show in a launch's time."""
 
@@ -102,6 +94,28 @@ class ProcessLine:
 
 
 @dataclass
+class Answer:
+    """What is said of a process first."""
+
+    device: Device
+    process: str
+    verdict: Verdict
+    launches: str
+    """How many, how long, and where their time goes"""
+
+
+@dataclass
+class TailLine:
+    """Long launches of one cause."""
+
+    device: Device
+    process: str
+    cause: str
+    meaning: str
+    cells: list[Cell]
+
+
+@dataclass
 class Head:
     text: str
     meaning: str
@@ -110,12 +124,13 @@ class Head:
 @dataclass
 class Section:
     files: int
+    answers: list[Answer]
+    tail: list[TailLine]
     times: dict[str, str]
     """Heads of the columns, each with a metric"""
     streams: list[StreamLine]
     causes: list[Head]
     periods: list[PeriodLine]
-    found: list[causes.Cause]
     doubtful: bool
     """Whether the clocks of some process disagree, and with them what its streams did"""
     strips: list[Group]
@@ -213,58 +228,18 @@ def _headline(job: Job) -> Headline:
 
 
 def verdict(job: Job) -> Verdict:
-    """What the job waits for, in a word."""
-    if not job.launches:
-        return Verdict("no launches", "Nothing tells when its kernels were launched.", "bad")
-    if job.processes and not job.total("kernels"):
-        return Verdict("no kernels", "It has calls only: what they started is not known.", "bad")
-    doubtful = job.doubtful
-    if doubtful and len(doubtful) == len(job.processes):
-        return Verdict("clocks disagree", _sentences([doubtful[0]["clock_problem"]]), "bad")
-    share = job.idle_share()
-    if share is None:
-        return Verdict("not known", "No launch was found together with its kernel.", "bad")
-    idle, causes = job.period("recorded/job", IDLE), job.idle_causes("recorded/job")
-    if idle is not None and causes:
-        return _verdict_by_time(job, idle, causes)
-    if share >= MOST:
-        word, tone = "launch-bound", "warning"
-        text = f"{_launches_of(share)} find an idle stream: the device waits for the host."
-    elif share <= 1 - MOST:
-        word, tone = "device-bound", "ok"
-        text = f"{_launches_of(1 - share)} find a busy stream: the queue is full of work and hides their cost."
-    else:
-        word, tone = "mixed", "warning"
-        text = f"{_launches_of(share)} find an idle stream, and the others queue behind work."
-    return Verdict(word, " ".join([text, *_reservations(job)]), tone)
+    """What its processes wait for, in a word each."""
+    found = [_verdict(process) for process in job.processes]
+    words = list(dict.fromkeys(one.word for one in found))
+    if len(words) < 2:
+        return found[0] if found else Verdict(MISSING, "", "bad")
+    notes = [f"{_process_name(p)}: {one.word}." for p, one in zip(job.processes, found, strict=True)]
+    return Verdict(join_and(words), with_units(" ".join(notes)), "warning")
 
 
-def _verdict_by_time(job: Job, idle: float, causes: dict[str, float]) -> Verdict:
-    """By what most of the GPU's idle time is spent on."""
-    if idle <= BUSY_ENOUGH:
-        return Verdict(
-            "device-bound", " ".join([f"The GPU works {percent(1 - idle)} of the time.", *_reservations(job)]), "ok"
-        )
-    cause = max(causes, key=lambda metric: causes[metric])
-    _, word, words = CAUSES[cause]
-    text = f"The GPU is idle {percent(idle)} of the time, "
-    if causes[cause] < idle / 2:
-        word, text = "mixed", text + f"for several causes: {percent(causes[cause])} {words}."
-    else:
-        text += f"{percent(causes[cause])} {words}."
-    return Verdict(word, " ".join([text, *_reservations(job)]), "warning")
-
-
-def _reservations(job: Job) -> list[str]:
-    found = []
-    if job.doubtful:
-        found.append(f"The clocks of {len(job.doubtful)} of {count(len(job.processes), 'process', 'processes')} disagree.")
-    lost, launches = job.total("launches_without_kernel"), job.total("launches")
-    if launches and lost / launches > WORTH_SAYING:
-        found.append(f"The kernels of {percent(lost / launches)} of the launches are lost.")
-    if max((process.get("streams") or 0 for process in job.processes), default=0) > 1:
-        found.append("It uses several streams: where one is idle, another may be busy.")
-    return found
+def _verdict(process: Record) -> Verdict:
+    word = process["verdict"] or MISSING
+    return Verdict(word, with_units(process["answer"]), TONES.get(word, "warning"))
 
 
 def _share(share: float | None) -> str:
@@ -272,10 +247,6 @@ def _share(share: float | None) -> str:
     if share is not None and 0.995 <= share < 1:
         return f"over 99{NBSP}%"
     return percent(share)
-
-
-def _launches_of(share: float) -> str:
-    return "All launches" if share == 1 else f"{_share(share)[0].upper()}{_share(share)[1:]} of the launches"
 
 
 def _sentences(texts: list[str]) -> str:
@@ -297,16 +268,46 @@ def section(drawing: Drawing) -> Section | None:
     processes = [(job, process) for job in jobs for process in job.processes]
     return Section(
         len({(job.device.session.id, process["file"]) for job, process in processes}),
+        [
+            Answer(job.device, _where(job, process), _verdict(process), with_units(process["launch_answer"]))
+            for job, process in processes
+        ],
+        [line for job in jobs for line in _tail_lines(job)],
         {head: metrics[0] for head, metrics in TIMES.items()},
         [line for job in jobs for line in _stream_lines(job)],
-        [Head(head, jobs[0].device.session.registry.metrics[key]["meaning"]) for key, (head, *_) in CAUSES.items()],
+        [Head(head, jobs[0].device.session.registry.metrics[key]["meaning"]) for key, head in CAUSES.items()],
         [line for job in jobs for line in _period_lines(job)],
-        causes.collect([job.device for job in jobs]),
         any(job.doubtful for job in jobs),
         _strips(drawing, jobs),
         [Head("file, process", meaning("file", "pid", "rank"))] + [Head(head, meaning(*keys)) for head, keys, _ in FACTS],
         [_process_line(job, process) for job, process in processes],
     )
+
+
+def _tail_lines(job: Job) -> list[TailLine]:
+    """The rarest causes last; usual launches are the rest."""
+    lines = []
+    for process in job.processes:
+        own = [
+            row
+            for row in job.device.session.details.of("tail", job.device.id)
+            if row.get("replicate") == process.get("replicate")
+        ]
+        for row in sorted(own, key=lambda row: -(row.get("time_ns") or 0)):
+            meaning = job.device.session.registry.tail_causes.get(row["cause"], "")
+            cells = [
+                Cell(_number(row.get("launches"))),
+                Cell(quantity(row.get("time_ns"), "ns")),
+                Cell(percent(row.get("share"))),
+                Cell(quantity(row.get("longest_ns"), "ns")),
+            ]
+            lines.append(TailLine(job.device, _where(job, process), row["cause"], meaning, cells))
+    return lines
+
+
+def _where(job: Job, process: Record) -> str:
+    """Which process, where the device has several."""
+    return _process_name(process) if len(job.processes) > 1 else ""
 
 
 def _stream_lines(job: Job) -> list[StreamLine]:
@@ -365,15 +366,19 @@ def _strips(drawing: Drawing, jobs: list[Job]) -> list[Group]:
     return groups
 
 
-def _process_line(job: Job, process: Record) -> ProcessLine:
+def _process_name(process: Record) -> str:
     pid, rank, replicate = (process.get(key) for key in ("pid", "rank", "replicate"))
     names = [
         f"{words}{number:.0f}"
         for words, number in (("r", replicate), ("process ", pid), ("rank ", rank))
         if number is not None
     ]
+    return ", ".join(names)
+
+
+def _process_line(job: Job, process: Record) -> ProcessLine:
     cells = [make(job, process) for _, _, make in FACTS]
-    return ProcessLine(process["file"] or MISSING, ", ".join(names), cells)
+    return ProcessLine(process["file"] or MISSING, _process_name(process), cells)
 
 
 def _recorder(_: Job, process: Record) -> Cell:

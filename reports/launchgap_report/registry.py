@@ -98,6 +98,9 @@ class Registry:
     """By state without what is in brackets: what it means, and what to do"""
     verdicts: dict[str, str] = field(default_factory=dict)
     """Of metrics that were checked, gravest first"""
+    tail_causes: dict[str, str] = field(default_factory=dict)
+    """Why launches of a recorded job took long"""
+    job_verdicts: dict[str, str] = field(default_factory=dict)
     words: dict[str, str] = field(default_factory=dict)
     benchmarks: dict[str, Benchmark] = field(default_factory=dict)
 
@@ -189,5 +192,7 @@ def load(folder: Path) -> Registry:
             for key, entry in entries(all_of_it, "trace_states").items()
         },
         verdicts=meanings("verdicts"),
+        tail_causes=meanings("tail_causes"),
+        job_verdicts=meanings("job_verdicts"),
         words=meanings("words"),
     )

@@ -5,6 +5,13 @@
 namespace launchgap {
 namespace {
 
+TEST(Quantity, NoNumberIsWiderThanATable) {
+  EXPECT_EQ(quantity(1e308, "ns"), "1.00e+299 s");
+  EXPECT_EQ(quantity(1e308, "MB"), "1.00e+308 MB");
+  EXPECT_EQ(percent_text(1e300), "1.00e+302 %");
+  EXPECT_EQ(bytes_text(1e300), "1.00e+300 B");
+}
+
 TEST(Quantity, HasThreeDigitsAndAUnitThatFits) {
   EXPECT_EQ(quantity(0.4, "ns"), "0.40 ns");
   EXPECT_EQ(quantity(123, "ns"), "123 ns");

@@ -55,7 +55,7 @@ def test_the_rank_that_holds_the_others_up_is_named(tmp_path):
     out = tables(tmp_path, *files, page=True)
     (cause,) = [row for row in table(out / "causes.csv") if "straggler" in row["code"]]
     assert cause["code"] == "persistent-straggler"
-    assert cause["seen"].startswith("The ranks wait for rank 2: it is the slowest of 4 in 20 of 20 steps")
+    assert cause["sentence"].startswith("The ranks wait for rank 2: it is the slowest of 4 in 20 of 20 steps")
     (rank,) = [row["rank"] for row in table(out / "recordings.csv") if row["device_id"] == cause["device_id"]]
     assert rank == "2"
     text = html.unescape((tmp_path / "session" / "report.html").read_text(encoding="utf-8"))
@@ -82,7 +82,9 @@ def test_steps_vary_within_a_process_and_between_ranks(tmp_path):
 def test_what_a_job_shows_is_said_on_the_terminal_too(tmp_path):
     files = [rank_file(tmp_path / f"rank{r}.json", r, range(5, 25), 0.1 if r == 2 else 0) for r in range(4)]
     done = launchgap("import", *files, "-o", tmp_path / "session", "--no-report")
-    assert "act, persistent-straggler: " in done.stdout and "The ranks wait for rank 2" in done.stdout
+    said = " ".join(done.stdout.split())
+    assert "act rank 2: The ranks wait for rank 2" in said and "[persistent-straggler]" in said
+    assert len(done.stdout.splitlines()) <= 12
 
 
 # --- clocks ---

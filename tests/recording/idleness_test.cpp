@@ -314,5 +314,60 @@ TEST(GpuGaps, AreAllTimeInWhichNothingRan) {
   }
 }
 
+TEST(UnknownTime, LastsFromALostLaunchToTheNextWorkOfItsThread) {
+  Job job = gap();
+  job.call(1200, 1250, 9).call(1900, 1950, 2);
+  const auto launches = launches_of(job.process, 0);
+  const std::vector<UnknownTime> unknown = unknown_times(job.process, launches);
+  ASSERT_EQ(unknown.size(), 1u);
+  EXPECT_EQ(unknown[0].begin_ns, 1200);
+  EXPECT_EQ(unknown[0].end_ns, 2000);
+  const GpuGaps gaps(job.process, 0, true, unknown);
+  expect_idle(
+      gaps.within(0, kEver), {.calling = 0, .program = 200, .unknown = 800}, "a lost kernel");
+  EXPECT_EQ(gaps.unknown_ns(), 800);
+}
+
+TEST(UnknownTime, AnotherThreadsWorkDoesNotEndIt) {
+  Job job = gap();
+  job.call(1200, 1250, 9, Purpose::launch, "other").call(1900, 1950, 2);
+  const std::vector<UnknownTime> unknown = unknown_times(job.process, launches_of(job.process, 0));
+  ASSERT_EQ(unknown.size(), 1u);
+  EXPECT_GT(unknown[0].end_ns, 1'000'000);
+}
+
+TEST(UnknownTime, IsNoneWhereAllKernelsAreThere) {
+  EXPECT_TRUE(unknown_times(steady(20).process, launches_of(steady(20).process, 0)).empty());
+}
+
+TEST(LongWaits, AreToldByWhatTheGpuWaitedFor) {
+  Job job;
+  job.call(1'000, 2'000, 1).kernel(3'000, 4'000, 1);
+  job.call(5'000, 3'005'000, 0, Purpose::other, "main", "cuModuleLoadData");
+  job.call(6'005'000, 6'006'000, 2).kernel(8'006'000, 8'007'000, 2);
+  const GpuGaps gaps(job.process, 0, true);
+  EXPECT_EQ(gaps.long_calls().count, 1u);
+  EXPECT_EQ(gaps.long_calls().total_ns, 3'000'000);
+  ASSERT_TRUE(gaps.long_calls().call);
+  EXPECT_EQ(job.process.trace.name(*gaps.long_calls().call), "cuModuleLoadData");
+  EXPECT_EQ(gaps.pauses().total_ns, 3'001'000);
+  EXPECT_EQ(gaps.late_starts().total_ns, 2'001'000);
+}
+
+TEST(Stalls, OfAKernelThatBeginsLateTheWaitIsNotToBlame) {
+  // Each kernel begins 4.4 ms after its call, and each is waited for.
+  Job job;
+  std::int64_t at = 1'000'000;
+  for (std::uint32_t i = 1; i <= 30; ++i) {
+    job.call(at, at + 4'000, i).kernel(at + 4'400'000, at + 4'410'000, i);
+    job.wait_for_device(at + 5'000, at + 4'411'000);
+    at += 4'420'000;
+  }
+  const GpuGaps gaps(job.process, 0, true);
+  ASSERT_EQ(gaps.stalls().size(), 1u);
+  EXPECT_LT(gaps.stalls()[0].lost_ns, 30 * 120'000);
+  EXPECT_EQ(gaps.late_starts().count, 29u);
+}
+
 }  // namespace
 }  // namespace launchgap::recording

@@ -58,6 +58,34 @@ struct OfWork {
   std::optional<TwoModes> modes;
 };
 
+TEST(Changes, StreamsOfDifferentLengthAreNotAddedUp) {
+  // Three streams, steady each: 67, 135 and 67 repetitions.
+  Job job;
+  std::uint32_t id = 0;
+  for (const auto& [stream, n] : {std::pair(7u, 67), std::pair(8u, 135), std::pair(9u, 67)}) {
+    std::int64_t at = 10'000'000'000;
+    for (int i = 0; i < n; ++i) {
+      job.kernel(at, at + 5'000, ++id, {0, 1, stream}, "begin");
+      job.kernel(at + 6'000, at + 16'000 + i % 3, ++id, {0, 1, stream}, "work");
+      at += 20'000;
+    }
+  }
+  const OfWork work(job);
+  ASSERT_TRUE(work.changed);
+  EXPECT_NEAR(work.changed->early_ns, work.changed->late_ns, 2);
+  EXPECT_GT(work.changed->chance, 0.01);
+}
+
+TEST(Changes, WhatGrowsAllTheWayIsARampAndAStepIsNone) {
+  const Duration grows = [](int step, int, std::mt19937_64&) { return 1.0 + 0.02 * step; };
+  const OfWork growing(steps(40, 3, grows)), stepping(steps(40, 3, kLaterSlower));
+  ASSERT_TRUE(growing.changed && stepping.changed);
+  EXPECT_LT(growing.changed->chance, 1e-4);
+  EXPECT_TRUE(growing.changed->ramp);
+  EXPECT_LT(stepping.changed->chance, 1e-4);
+  EXPECT_FALSE(stepping.changed->ramp);
+}
+
 TEST(RepeatedWork, BeginsAtTheKernelThatIsOncePerStep) {
   const OfWork work(steps(40, 1, kSteady));
   EXPECT_EQ(work.repeats, 39u) << "of the last nobody knows whether it is whole";

@@ -35,6 +35,13 @@ TEST(Steps, AreCountedWhereTheirNamesHaveNone) {
   EXPECT_THAT(numbers(large, "step"), ElementsAre(0));
 }
 
+TEST(Steps, MayBeOperatorsWithPyTorchsNumber) {
+  Job job;
+  job.range(1000, 2000, "aten::linear, op_id = 12").range(3000, 4000, "aten::linear, op_id = 19");
+  job.range(5000, 6000, "aten::linear_backward, op_id = 20").range(7000, 8000, "aten::linear, x");
+  EXPECT_THAT(numbers(job, "aten::linear"), ElementsAre(0, 1));
+}
+
 /// 20 steps of 50 launches, whose calls vary by 10 % within a step, and by so much between steps.
 Job uneven(double between, std::uint64_t seed) {
   std::mt19937_64 random(seed);

@@ -6,10 +6,10 @@
 Launches, their kernels and the form of files are those of figures.py. The rule, as docs/definitions.md has it:
 
 - Long is a launch beyond the 99th percentile of 100 or more, or one of more than ten times the median.
-- A long launch has the first cause of these that holds: it is the process's first or its kernel's (by name); its stream has 950
-  items or more that were called for before it and begin after it; calls of other threads cover half of it; overheads of the
-  recorder do; the median of its kernel's other calls (three or more, without the first) is half of it or more, and 1.5 times the
-  median of all. What overlaps a quarter of the usual launches too explains nothing.
+- A long launch has the first cause of these that holds: it is the process's first or its kernel's (by name); its stream has
+  900 items or more that were called for before it and begin after it; calls of other threads cover half of it; overheads of
+  the recorder do; the median of its kernel's other calls (three or more, without the first) is half of it or more, and 1.5
+  times the median of all. What overlaps a quarter of the usual launches too explains nothing.
 - Idle is the time between a GPU's first work and its last in which nothing of the process ran.
 """
 
@@ -27,7 +27,7 @@ from fractions import Fraction
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
-from figures import Call, Work, launches_of, nanoseconds, quantile, read, rows  # noqa: E402
+from figures import Call, Work, launches_of, nanoseconds, quantile, read, rows
 
 LOADING = ("Runtime Triggered Module Loading", "Lazy Function Loading")
 CAUSES = ("first-launch", "queue-full", "overlapping-call", "recorder", "slow-kernel", "unexplained", "usual")
@@ -136,7 +136,7 @@ def tail(calls: list[Call], work: list[Work], extra: Extra) -> Counter:
     seen: set[tuple] = set()
     others = defaultdict(list)
     told = []
-    for index, (call, ns) in enumerate(zip(launches, times)):
+    for index, (call, ns) in enumerate(zip(launches, times, strict=True)):
         kernel = first_kernel.get(call.key)
         name = kernel and ("Graph" in call.name, extra.kernel[kernel.begin, kernel.end, kernel.key[1]])
         is_first = index == 0 or (name is not None and name not in seen)
@@ -164,7 +164,7 @@ def tail(calls: list[Call], work: list[Work], extra: Extra) -> Counter:
             median = quantile(own, Fraction(1, 2)) if len(own) >= 3 else None
             if is_first or loads(call):
                 cause = "first-launch"
-            elif waiting >= 950:
+            elif waiting >= 900:
                 cause = "queue-full"
             elif beside[thread[call]](call):
                 cause = "overlapping-call"

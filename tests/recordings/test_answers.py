@@ -1,4 +1,4 @@
-"""What `launchgap import` answers of each recording: the verdict, the idle share and where the launch time goes, on one screen.
+"""What `launchgap import` answers of each recording: verdict, idle share and where the launch time goes, on one screen.
 
 The figures are compared with those of launch_time.py, which reads the files without launchgap."""
 
@@ -45,7 +45,9 @@ def test_the_answer_stands_on_one_screen_and_its_shares_add_up(path, tmp_path):
     assert all(len(line) <= 100 for line in lines if not line.startswith(("Tables:", "GPU ", "allocations")))
     found = answers(path)
     assert len(answer["jobs"]) == len(found)
-    by_launches = {sum(n for (_, what), n in parts.items() if what == "launches"): (parts, idle) for parts, idle in found.values()}
+    by_launches = {
+        sum(n for (_, what), n in parts.items() if what == "launches"): (parts, idle) for parts, idle in found.values()
+    }
     assert len(by_launches) == len(found)
     for job in answer["jobs"]:
         assert job["verdict"] in text and job["unknown_share"] < 0.01

@@ -17,7 +17,7 @@ LAUNCHGAP = HERE.parents[1] / "build" / "bin" / "launchgap"
 EXPECTED = {
     # Waits after each of its 1312 kernels. The GPU is idle 11 % of the time, half of that for the waits.
     "a100-cloverleaf.nsys.sqlite": {"wait-stalls"},
-    # Idle 56 % of the time with work queued, and no recording names what it waits for. 120 launches find a queue that is full.
+    # Idle 56 % of the time with work queued, and nothing names what it waits for. 120 launches find a full queue.
     "a100-graphs.kineto.json.gz": {"queue-full", "queued-work-waits"},
     # Five launches, with up to 195 ms of other work of the program between them.
     "a100-saxpy-double-rows.nsys.sqlite": {"program-pauses"},

@@ -34,11 +34,16 @@ class Process:
     clock_problem: str = ""
     left_out: str = ""
     remarks: str = ""
+    verdict: str = "launch-bound"
+    answer: str = "The GPU is idle 60 % of the time, 50 % between a launch call and the begin of its work."
+    launch_answer: str = "1,000 launch calls take 4 ms, 1 % of the recording: usual calls 60 %, first launches 40 % (2)."
+    tail: dict[str, float] | None = None
+    """Shares of the launch time, by cause"""
     waits: dict[str, float] | None = None
     """Shares of the time in which the GPU was idle, by cause; None: nothing is told of it"""
     steps: int = 0
     causes: tuple[dict[str, Any], ...] = ()
-    """Rows of causes.csv, as cause() makes them"""
+    """Rows of findings.csv, as cause() makes them"""
     levels: dict[str, float] | None = None
     """Coefficients of variation of the launch call on idle streams, by level"""
     clock: dict[str, Any] | None = None
@@ -51,13 +56,15 @@ class Process:
 
 def cause(code: str, severity: str = "act", share: float | str = 0.12, **cells: Any) -> dict[str, Any]:
     return {
+        "source": "cause",
         "code": code,
         "severity": severity,
-        "seen": f"Something of {code} takes 12 ms.",
+        "subject": "report1.sqlite",
+        "sentence": f"Something of {code} takes 12 ms.",
         "evidence": "cudaMalloc: 3 times; at most 4 ms",
-        "advice": "Do it less often.",
-        "lost_ns": "" if share == "" else 1e9 * float(share),
-        "lost_share": share,
+        "remedy": "Do it less often.",
+        "unknown": "",
+        "share": share,
     } | cells
 
 
@@ -68,7 +75,14 @@ def recorded_session(*processes: Process, name: str = "recorded-5eed") -> Builde
     builder.tables.update(
         {
             key: []
-            for key in ("recordings.csv", "causes.csv", "kernels.csv", "traces.csv", "slow_samples.csv", "timelines.csv")
+            for key in (
+                "recordings.csv",
+                "tail.csv",
+                "kernels.csv",
+                "traces.csv",
+                "slow_samples.csv",
+                "timelines.csv",
+            )
         }
     )
     for index, process in enumerate(processes):
@@ -129,8 +143,13 @@ def _add(builder: Builder, index: int, process: Process) -> None:
             | {"gpu_share": total / 1e8, "p50_ns": total / 100, "p99_ns": 280_000, "cv": 0.25}
             | {"first_call_ns": 750_000, "later_call_ns": 4000}
         )
+    for what, share in (process.tail or {}).items():
+        builder.tables["tail.csv"].append(
+            {**device, "replicate": 0, "cause": what, "launches": 2, "time_ns": int(1e7 * share), "share": share}
+            | {"longest_ns": int(6e6 * share), "what": "gemm"}
+        )
     for row in process.causes:
-        builder.tables["causes.csv"].append(device | {"replicate": 0} | row)
+        builder.tables["findings.csv"].append(device | {"replicate": 0} | row)
     for level, cv in (process.levels or {}).items():
         case = "recorded/launch/stream:idle"
         scope = process.name if level == "devices" else device["device_id"]
@@ -151,6 +170,9 @@ def _quality(index: int, process: Process) -> dict[str, Any]:
         "clock": clock,
         "pid": 4000 + index,
         "rank": "" if process.rank is None else process.rank,
+        "verdict": process.verdict,
+        "answer": process.answer,
+        "launch_answer": process.launch_answer,
         "tick_ns": process.tick_ns,
         "threads": 1,
         "streams": process.streams,
@@ -176,17 +198,28 @@ def _quality(index: int, process: Process) -> dict[str, Any]:
     } | (process.clock or {})
 
 
+# fmt: off
 def recorded() -> Builder:
     """Four ranks: one waits for its launches, one for its device, one has other clocks, one no kernels."""
     ranks = dict(recorder=KINETO, tick_ns=1000)
     return recorded_session(
         Process(rank=0, file="rank0.json.gz", graphs=70, before=436, streams=6, **ranks),
-        Process(rank=1, file="rank1.json.gz", idle=40, busy=960, left_out="12 calls that are in two rows", **ranks),
-        Process(clock_problem=CLOCKS, remarks="its driver is not known"),
-        Process("Quadro GP100", idle=0, busy=0, unknown=200, kernels=0),
+        Process(
+            rank=1, file="rank1.json.gz", idle=40, busy=960, left_out="12 calls that are in two rows",
+            verdict="device-bound", answer="The GPU works 96 % of the time and is idle 4 %.", **ranks,
+        ),
+        Process(
+            clock_problem=CLOCKS, remarks="its driver is not known",
+            verdict="clocks disagree", answer=f"Why the GPU is idle is not known: {CLOCKS}.",
+        ),
+        Process(
+            "Quadro GP100", idle=0, busy=0, unknown=200, kernels=0,
+            verdict="no kernels", answer="It has calls and no kernels: whether the GPU was idle is not known.",
+        ),
     )
 
 
+# fmt: on
 def measured() -> Builder:
     """A session of launchgap's own, of a GPU of the same name, with what only tracing sees."""
     specs = [Spec("NVIDIA H200"), Spec("host", backend="host", capability="", call=900, trip=5200)]

@@ -39,7 +39,7 @@ def columns() -> dict[str, list[str]]:
 SESSION_TABLES = ("devices.csv", "runs.csv", "summary.csv", "quantiles.csv", "findings.csv", "answers.csv")
 DETAIL_TABLES = (
     "headlines.csv sequence.csv telemetry.csv variation.csv odd_devices.csv observer.csv parts.csv flag_check.csv "
-    "kernels.csv traces.csv slow_samples.csv timelines.csv recordings.csv "
+    "kernels.csv traces.csv slow_samples.csv timelines.csv recordings.csv tail.csv "
     "published.csv fit.csv verdicts.csv nights.csv"
 ).split()
 PROBABILITIES = sorted(

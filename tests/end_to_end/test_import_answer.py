@@ -1,0 +1,188 @@
+"""launchgap import: what is counted once, what is read whatever its wrapping, and what an interruption leaves."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from recording_files import PID, Job, launches, trace_events, write_nsys, write_trace
+from shipped import LAUNCHGAP, environment, launchgap, table
+
+
+def imported(folder: Path, *files: Path, options: tuple[object, ...] = ()) -> tuple[list[dict], str]:
+    """The rows of recordings.csv, and what is said on standard error."""
+    done = launchgap("import", *files, "-o", folder / "session", "--no-report", *options)
+    assert done.returncode == 0, done.stderr
+    assert launchgap("export", folder / "session", "-o", folder / "tables").returncode == 0
+    return table(folder / "tables" / "recordings.csv"), done.stderr
+
+
+# --- counted once ---
+
+
+def twice(path: Path) -> Path:
+    copy = path.with_name("copy" + "".join(path.suffixes))
+    shutil.copy(path, copy)
+    return copy
+
+
+def linked(path: Path) -> Path:
+    path.with_name("link.json").symlink_to(path)
+    return path.with_name("link.json")
+
+
+def compressed(path: Path) -> Path:
+    packed = path.with_name(path.name + ".gz")
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    return packed
+
+
+@pytest.mark.parametrize("again", [lambda path: path, twice, linked, compressed], ids=["itself", "copy", "link", "packed"])
+def test_a_recording_that_is_given_twice_counts_once(again, tmp_path):
+    path = write_trace(tmp_path / "a.json", launches(30))
+    rows, says = imported(tmp_path, path, again(path))
+    assert [row["launches"] for row in rows] == ["30"]
+    assert "it is the same recording as" in says and "counted once" in says
+
+
+def test_records_that_stand_in_a_file_three_times_count_once(tmp_path):
+    path = write_trace(tmp_path / "a.json", launches(30))
+    document = json.loads(path.read_text())
+    document["traceEvents"] *= 3
+    path.write_text(json.dumps(document))
+    (row,), _ = imported(tmp_path, path)
+    assert (row["launches"], row["kernels"]) == ("30", "30")
+    assert "60 calls that are in the file more than once" in row["left_out"]
+    assert "60 kernels that are in the file more than once" in row["left_out"]
+
+
+# --- wrappings ---
+
+
+def test_a_report_of_nsys_may_be_compressed(tmp_path):
+    path = compressed(write_nsys(tmp_path / "a.sqlite", launches(30)))
+    (row,), says = imported(tmp_path, path)
+    assert (row["launches"], row["file"], says) == ("30", "a.sqlite.gz", "")
+    assert row["form"].endswith(", compressed")
+
+
+def test_a_compressed_file_that_is_cut_off_is_named(tmp_path):
+    path = compressed(write_nsys(tmp_path / "a.sqlite", launches(300)))
+    os.truncate(path, path.stat().st_size // 2)
+    done = launchgap("import", path, "-o", tmp_path / "session")
+    assert done.returncode == 3 and done.stderr.startswith(f"launchgap: {path}: ") and done.stderr.count("\n") == 1
+    assert not (tmp_path / "session").exists()
+
+
+@pytest.mark.parametrize("pack", [False, True])
+def test_a_byte_order_mark_is_no_part_of_a_text(pack, tmp_path):
+    path = write_trace(tmp_path / "a.json", launches(30))
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    (row,), _ = imported(tmp_path, compressed(path) if pack else path)
+    assert row["launches"] == "30"
+
+
+def test_utf_16_is_named(tmp_path):
+    path = tmp_path / "a.json"
+    path.write_text("{}", encoding="utf-16")
+    done = launchgap("import", path, "-o", tmp_path / "session")
+    assert done.returncode == 3 and "UTF-16: save it as UTF-8" in done.stderr and str(path) in done.stderr
+
+
+# --- advice ---
+
+
+def test_a_trace_of_pytorch_without_kernels_is_told_of_pytorch(tmp_path):
+    _, says = imported(tmp_path, write_trace(tmp_path / "a.json", Job(launches(20).calls, ())))
+    assert "ProfilerActivity.CUDA" in says and "nsys" not in says and "WSL" not in says
+
+
+def test_an_imported_session_is_not_joined(tmp_path):
+    path = write_nsys(tmp_path / "a.sqlite", launches(20))
+    imported(tmp_path, path)
+    done = launchgap("join", path, tmp_path / "session")
+    assert done.returncode in (2, 3) and "was imported" in done.stderr and "wrote none" not in done.stderr, done.stderr
+
+
+def test_a_step_that_nothing_is_named_after_is_told(tmp_path):
+    events = trace_events(launches(20))
+    events.append(dict(ph="X", cat="user_annotation", name="forward", pid=PID, tid=1, ts=1, dur=9))
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps({"traceEvents": events}).replace('"<', "").replace('>"', ""))
+    _, says = imported(tmp_path, path, options=("--step", "NoSuchRange"))
+    assert "no range is named NoSuchRange, so there are no steps; some of its ranges are forward" in says
+
+
+def test_python_that_was_traced_is_counted(tmp_path):
+    events = trace_events(launches(200))
+    events += [dict(ph="X", cat="python_function", name="f", pid=PID, tid=1, ts=i, dur=1) for i in range(500)]
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps({"traceEvents": events}).replace('"<', "").replace('>"', ""))
+    imported(tmp_path, path)
+    (cause,) = [row for row in table(tmp_path / "tables" / "causes.csv") if row["code"] == "slow-host"]
+    assert cause["severity"] == "note" and "the recorder traced Python too" in cause["sentence"]
+    assert "Python calls that were traced: 500" in cause["evidence"]
+
+
+# --- JSON ---
+
+
+def test_the_answer_may_be_json_on_standard_output(tmp_path):
+    path = write_trace(tmp_path / "a.json", launches(200))
+    done = launchgap("import", path, "-o", tmp_path / "session", "--json", "-")
+    answer = json.loads(done.stdout)
+    assert done.returncode == 0 and (tmp_path / "session" / "report.html").is_file()
+    (job,) = answer["jobs"]
+    assert job["launches"] == 200 and sum(part["share"] for part in job["tail"]) == pytest.approx(1)
+    done = launchgap("import", path, "-o", tmp_path / "other", "--json", tmp_path / "none" / "a.json")
+    assert done.returncode != 0 and not (tmp_path / "other").exists()
+
+
+# --- interruption ---
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory) -> Path:
+    return write_trace(tmp_path_factory.mktemp("large") / "large.json", launches(40_000))
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda how: how.name)
+def test_an_import_that_is_interrupted_leaves_the_way_free(how, large, tmp_path):
+    output = tmp_path / "session"
+    for delay in (0.0, 0.15, 0.4):
+        process = subprocess.Popen(
+            [LAUNCHGAP, "import", large, "-o", output, "--no-report"],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment(None),
+        )  # fmt: skip
+        end = time.monotonic() + 10
+        while not output.exists() and process.poll() is None and time.monotonic() < end:
+            time.sleep(0.002)
+        time.sleep(delay)
+        process.send_signal(how)
+        process.wait(timeout=60)
+        if process.returncode == 0:
+            shutil.rmtree(output)  # it was faster
+        elif how != signal.SIGKILL:
+            assert not output.exists()
+    small = write_trace(tmp_path / "small.json", launches(20))
+    done = launchgap("import", small, "-o", output, "--no-report")
+    assert done.returncode == 0, done.stderr
+    assert not (output / "unfinished-import").exists() and len(list((output / "records").iterdir())) == 1
+
+
+def test_a_folder_that_another_import_writes_to_is_left_alone(large, tmp_path):
+    output = tmp_path / "session"
+    process = subprocess.Popen([LAUNCHGAP, "import", large, "-o", output, "--no-report"], stdout=subprocess.DEVNULL)
+    while not (output / "records").exists() and process.poll() is None:
+        time.sleep(0.002)
+    done = launchgap("import", write_trace(tmp_path / "small.json", launches(20)), "-o", output, "--no-report")
+    assert process.wait(timeout=60) == 0
+    assert done.returncode == 2 and ("another import writes to" in done.stderr or "is not an empty folder" in done.stderr)
+    assert json.loads((output / "session.json").read_text())["state"] == "complete"

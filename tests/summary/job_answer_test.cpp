@@ -1,0 +1,196 @@
+#include "harness/summary/job_answer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "harness/record/records.h"
+#include "tests/summary/written_session.h"
+
+namespace launchgap {
+namespace {
+
+using testing::HasSubstr;
+
+/// A recorded process, and for how much of the time its GPU idles, by metric.
+struct Recorded {
+  std::map<std::string, double> idle;
+  RecordingRecord recording;
+  JobRecord job;
+  TraceCounts counts;
+
+  Recorded() {
+    recording.file = "job.json";
+    counts.launches = 1000;
+    counts.kernels = 1000;
+    LaunchTail& tail = job.tail.emplace();
+    tail.launches = 1000;
+    tail.time_ns = 5'000'000;
+    tail.p50_ns = 4000;
+    tail.p99_ns = 9000;
+    tail.parts = {{"first-launch", 2, 1'000'000, 900'000, 4, "gemm"},
+                  {"usual", 998, 4'000'000, 9000, 1000, ""}};
+    job.extent_ns = 1'000'000'000;
+    job.all_launches = 1000;
+    job.unknown_launches = 0;
+  }
+};
+
+class Answers : public WrittenSession {
+ protected:
+  void write(const Recorded& run, int replicate = 0) {
+    RecordWriter writer = begin_run("GPU-1", "recorded", "recorded", replicate);
+    writer.write(record_to_json(run.recording));
+    TraceRecord trace;
+    trace.case_name = "recorded/launch";
+    trace.state = "recorded";
+    trace.counts = run.counts;
+    writer.write(record_to_json(trace));
+    writer.write(record_to_json(run.job));
+    if (!run.idle.empty()) {
+      double all = 0;
+      std::vector<Column> columns = {{"step_ns", {1e9}}};
+      for (const auto& [metric, share] : run.idle) {
+        columns.push_back({metric, {share * 1e9}});
+        all += share;
+      }
+      columns.push_back({"gpu_idle_share", {all}});
+      Block block({}, 1);
+      block.keep(0);
+      block.close();
+      writer.write_samples("recorded/job", 0, 0, block, columns);
+      summary(writer, "recorded/job", "ok");
+    }
+    end(writer);
+  }
+  JobAnswer answer(const Recorded& run) {
+    write(run, replicate_);
+    const SessionData session = read();
+    JobAnswer found;
+    for (const RecordedProcess& process : recorded_processes(session)) {
+      if (process.info.replicate == replicate_) found = answer_of(process);
+    }
+    ++replicate_;
+    return found;
+  }
+
+ private:
+  int replicate_ = 0;
+};
+
+TEST_F(Answers, TheVerdictIsWhatTheGpuWaitsForMost) {
+  const struct {
+    std::map<std::string, double> idle;
+    const char* verdict;
+    const char* says;
+  } cases[] = {
+      {{{"idle_launch_ns", 0.05}, {"idle_program_ns", 0.02}}, "device-bound", "works 93 % of the"},
+      {{{"idle_launch_ns", 0.5}, {"idle_program_ns", 0.1}},
+       "launch-bound",
+       "idle 60 % of the time, 50 % between a launch call and the begin"},
+      {{{"idle_program_ns", 0.5}, {"idle_launch_ns", 0.1}}, "program-bound", "outside of CUDA."},
+      {{{"idle_queued_ns", 0.5}}, "held up", "50 % with work queued"},
+      {{{"idle_waiting_ns", 0.3}}, "wait-bound", "30 % while the thread that launches waits"},
+      {{{"idle_allocating_ns", 0.3}}, "allocation-bound", "allocates or frees memory"},
+      {{{"idle_calling_ns", 0.3}}, "call-bound", "30 % while that thread is in other calls"},
+      {{{"idle_unknown_ns", 0.3}}, "not known", "nobody launched in the recording"},
+      {{{"idle_launch_ns", 0.2}, {"idle_program_ns", 0.15}, {"idle_calling_ns", 0.1}},
+       "mixed",
+       "for several causes, 20 % between a launch call"},
+  };
+  for (const auto& [idle, verdict, says] : cases) {
+    Recorded run;
+    run.idle = idle;
+    const JobAnswer found = answer(run);
+    EXPECT_EQ(name_of(found.verdict), verdict);
+    EXPECT_THAT(found.sentence, HasSubstr(says));
+    ASSERT_TRUE(found.idle_share);
+  }
+}
+
+TEST_F(Answers, LaunchesSayHowManyHowLongAndWhereTheirTimeGoes) {
+  Recorded run;
+  run.idle = {{"idle_launch_ns", 0.05}};
+  EXPECT_EQ(
+      answer(run).launches,
+      "1,000 launch calls take 5.00 ms, 0.5 % of the recording (a call: p50 4.00 µs, p99 9.00 "
+      "µs): usual calls 80 %, first launches 20 % (2).");
+}
+
+TEST_F(Answers, WhatIsNotKnownHasNoVerdictAndNoIdleShare) {
+  Recorded run;
+  run.idle = {{"idle_launch_ns", 0.5}};
+  run.job.unknown_launches = 9;
+  EXPECT_EQ(answer(run).verdict, JobVerdict::launch_bound);
+  run.job.unknown_launches = 10;
+  const JobAnswer lost = answer(run);
+  EXPECT_EQ(lost.verdict, JobVerdict::not_known);
+  EXPECT_EQ(lost.idle_share, std::nullopt);
+  EXPECT_NEAR(*lost.unknown_share, 0.01, 1e-12);
+  EXPECT_THAT(lost.sentence, HasSubstr("kernels of 1 % of the launches are lost or impossible"));
+  run.job.unknown_launches = 1;
+  run.job.unknown_ns = 300'000'000;
+  EXPECT_THAT(answer(run).sentence, HasSubstr("around 30 % of the time"));
+  run.job.all_launches = run.job.unknown_launches = std::nullopt;
+  run.job.unknown_ns = std::nullopt;
+  run.counts.launches_without_kernel = 460;
+  EXPECT_EQ(answer(run).verdict, JobVerdict::not_known) << "of an older version's import";
+}
+
+TEST_F(Answers, WhatLacksLaunchesKernelsOrClocksSaysSo) {
+  Recorded calls;
+  calls.counts.kernels = 0;
+  EXPECT_EQ(answer(calls).verdict, JobVerdict::no_kernels);
+  Recorded clocks;
+  clocks.idle = {{"idle_unknown_ns", 0.5}};
+  clocks.recording.clock_problem = "the GPU's clock is ahead of the host's, by 133 s at most";
+  const JobAnswer found = answer(clocks);
+  EXPECT_EQ(found.verdict, JobVerdict::clocks_disagree);
+  EXPECT_THAT(found.sentence, HasSubstr("133 s"));
+  EXPECT_TRUE(found.idle_share) << "the GPU's own times are its own";
+  Recorded kernels;
+  kernels.job.tail.reset();
+  kernels.counts.launches = 0;
+  EXPECT_EQ(answer(kernels).verdict, JobVerdict::no_launches);
+  kernels.counts.kernels = 0;
+  kernels.recording.allocations = 12;
+  EXPECT_EQ(answer(kernels).verdict, JobVerdict::allocations_only);
+}
+
+TEST_F(Answers, AJobOfManyProcessesStandsOnOneScreen) {
+  for (int i = 0; i < 40; ++i) {
+    Recorded run;
+    run.recording.file = "a-rather-long-name-of-a-file-of-rank-" + std::to_string(i) + ".json.gz";
+    run.recording.rank = i;
+    run.idle = {{"idle_launch_ns", 0.3 + 0.01 * i}};
+    write(run, i);
+  }
+  const std::string text = job_text(read(), 10);
+  EXPECT_LE(std::ranges::count(text, '\n'), 10);
+  EXPECT_THAT(text, HasSubstr("rank 39: launch-bound, GPU idle 69 %")) << "the most idle first";
+  EXPECT_THAT(text, HasSubstr("and 37 more: recordings.csv."));
+}
+
+TEST_F(Answers, NothingGraveIsOneSentenceWithItsFigures) {
+  Recorded run;
+  run.idle = {{"idle_program_ns", 0.081}};
+  run.job.tail->parts = {{"usual", 1000, 5'000'000, 9000, 1000, ""}};
+  write(run);
+  EXPECT_THAT(job_text(read(), 10),
+              HasSubstr("Nothing grave: the GPU is idle 8.1 % and launch calls take 0.5 % of the "
+                        "time."));
+}
+
+TEST_F(Answers, TheSameStandsInTheJson) {
+  Recorded run;
+  run.idle = {{"idle_launch_ns", 0.5}};
+  write(run);
+  const Json found = job_json(read());
+  const Json& job = found["jobs"][0];
+  EXPECT_EQ(job["verdict"], "launch-bound");
+  EXPECT_DOUBLE_EQ(job["gpu_idle_share"].get<double>(), 0.5);
+  EXPECT_DOUBLE_EQ(job["tail"][0]["share"].get<double>(), 0.2);
+  EXPECT_TRUE(found["findings"].is_array());
+}
+
+}  // namespace
+}  // namespace launchgap
