@@ -126,7 +126,7 @@ def test_python_that_was_traced_is_counted(tmp_path):
     path = tmp_path / "a.json"
     path.write_text(json.dumps({"traceEvents": events}).replace('"<', "").replace('>"', ""))
     imported(tmp_path, path)
-    (cause,) = [row for row in table(tmp_path / "tables" / "causes.csv") if row["code"] == "slow-host"]
+    (cause,) = [row for row in table(tmp_path / "tables" / "findings.csv") if row["code"] == "slow-host"]
     assert cause["severity"] == "note" and "the recorder traced Python too" in cause["sentence"]
     assert "Python calls that were traced: 500" in cause["evidence"]
 

@@ -22,7 +22,7 @@ def tables(tmp_path: Path, *files: Path, page: bool = False, name: str = "sessio
 
 
 def codes(out: Path) -> list[str]:
-    return [row["code"] for row in table(out / "causes.csv")]
+    return [row["code"] for row in table(out / "findings.csv") if row["source"] == "cause"]
 
 
 # --- ranks ---
@@ -53,7 +53,7 @@ def rank_file(path: Path, rank: int, steps: range, longer: float = 0, seed: int 
 def test_the_rank_that_holds_the_others_up_is_named(tmp_path):
     files = [rank_file(tmp_path / f"rank{r}.json", r, range(5, 25), 0.1 if r == 2 else 0) for r in range(4)]
     out = tables(tmp_path, *files, page=True)
-    (cause,) = [row for row in table(out / "causes.csv") if "straggler" in row["code"]]
+    (cause,) = [row for row in table(out / "findings.csv") if "straggler" in row["code"]]
     assert cause["code"] == "persistent-straggler"
     assert cause["sentence"].startswith("The ranks wait for rank 2: it is the slowest of 4 in 20 of 20 steps")
     (rank,) = [row["rank"] for row in table(out / "recordings.csv") if row["device_id"] == cause["device_id"]]
@@ -181,5 +181,5 @@ def test_names_that_are_no_text_end_in_no_table_and_no_page(tmp_path):
     path.write_text(as_json(dict(traceEvents=events)))
     out = tables(tmp_path, path, page=True)
     assert "kernel-changed" in codes(out)
-    assert "\x1b" not in (out / "causes.csv").read_text(encoding="utf-8")
+    assert "\x1b" not in (out / "findings.csv").read_text(encoding="utf-8")
     assert "<script>alert" not in (tmp_path / "session" / "report.html").read_text(encoding="utf-8")
