@@ -160,7 +160,7 @@ def test_import_says_what_was_allocated(imported, tmp_path):
     said = (session / "stdout").read_text(encoding="utf-8")
     assert "most live" in said and "a GPU (not recorded which)" in said and "launch call" not in said
     page = (session / "report.html").read_text(encoding="utf-8")
-    assert "Allocations of a recorded job" in page and "What was allocated" in page
+    assert "allocations of a recorded job" in page and "What was allocated" in page
     for wrong in ("On an idle stream", "no launches", "All cases", "has no devices"):
         assert wrong not in page
 

@@ -231,10 +231,11 @@ TEST_F(Findings, OneSentencePerDeviceSaysWhatCanBeActedOn) {
   const auto all = sentences(session, summarise(session));
   ASSERT_EQ(all.size(), 1u);
   EXPECT_EQ(all[0].device, "GPU-1");
-  EXPECT_THAT(all[0].text,
-              HasSubstr("A launch call takes 2.31 µs (median); the slowest 0.1 % take over 11.0 "
-                        "µs (p99.9); a fresh process shifts the median by up to 4 %; to tell a change of "
-                        "2 % takes "));
+  EXPECT_THAT(
+      all[0].text,
+      HasSubstr("A launch call takes 2.31 µs (median); the slowest 0.1 % take over 11.0 "
+                "µs (p99.9); a fresh process shifts the median by up to 4 %; to tell a change of "
+                "2 % takes "));
 }
 
 /// Kernels of traces that cannot be believed, or that recorded less, are in no table; nor does a
