@@ -80,12 +80,14 @@ std::optional<std::uint64_t> PlayOver::free_bytes() const {
 std::unique_ptr<Stage> PlayOver::stage(std::string_view allocator,
                                        std::uint64_t limit_bytes) const {
   const std::vector<std::string> names = allocators();
-  if (std::ranges::find(names, allocator) == names.end())
-    throw UsageError(fmt::format("there is no allocator '{}' over {}{}; there are {}",
-                                 printable(allocator, 60),
-                                 name_,
-                                 did_you_mean(allocator, names),
-                                 fmt::join(names, ", ")));
+  if (std::ranges::find(names, allocator) == names.end()) {
+    const std::string near = did_you_mean(allocator, names);
+    throw UsageError(
+        fmt::format("there is no allocator '{}' over {}{}",
+                    printable(allocator, 60),
+                    name_,
+                    near.empty() ? fmt::format(": there are {}", fmt::join(names, ", ")) : near));
+  }
   if (device_) return std::make_unique<DeviceStage>(*device_, allocator, limit_bytes);
   return std::make_unique<SimulatedStage>(block_allocator_named(allocator), limit_bytes);
 }

@@ -108,7 +108,7 @@ def case_text(key: CaseKey) -> str:
 
 def generations(devices: list[Device]) -> int:
     """How many generations of GPUs, by compute capability, have measured something."""
-    measured = [d for d in devices if d.usable and not d.is_host and any(r.device is d for r in d.session.rows)]
+    measured = [d for d in devices if d.usable and not d.is_host and d.rows]
     return len({d.record["compute_capability"] for d in measured if d.record["compute_capability"]})
 
 

@@ -217,7 +217,7 @@ class Session:
             or any(replay.flag("simulated") for replay in self.details.tables.get("replays", []))
         )
 
-    @property
+    @functools.cached_property
     def recorded(self) -> bool:
         """Whether it was imported; then nothing in it was measured by launchgap."""
         return any(run["arm"] == RECORDED for run in self.runs)

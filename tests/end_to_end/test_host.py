@@ -163,7 +163,7 @@ def test_what_was_measured_is_said_to_programs_too(tmp_path):
     said = json.loads(done.stdout)
     assert said["folder"] == str(tmp_path / "s") and said["page"] == ""
     assert {row["heading"] for row in said["headlines"]} and "launch call" in done.stderr
-    assert isinstance(said["advice"], list) and said["devices"][0]["name"]
+    assert isinstance(said["advice"], list) and said["devices"][0]["device_name"]
 
 
 def test_list_takes_its_kind_behind_json():

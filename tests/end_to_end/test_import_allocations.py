@@ -161,7 +161,7 @@ def test_import_says_what_was_allocated(imported, tmp_path):
     assert "peak" in said and "a GPU (not recorded which)" in said and "launch call" not in said
     assert "allocations only" in said and len(said.splitlines()) <= 12
     page = (session / "report.html").read_text(encoding="utf-8")
-    assert "Allocations of a recorded job" in page and "What was allocated" in page
+    assert "allocations of a recorded job" in page and "What was allocated" in page
     for wrong in ("On an idle stream", "no launches", "All cases", "has no devices"):
         assert wrong not in page
 
