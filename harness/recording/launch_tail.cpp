@@ -12,6 +12,7 @@
 
 #include "harness/recording/call_names.h"
 #include "harness/recording/cover.h"
+#include "harness/recording/own_events.h"
 #include "harness/recording/quantile_in_place.h"
 
 namespace launchgap::recording {
@@ -212,7 +213,8 @@ std::optional<LaunchTail> launch_tail(const Process& process,
                                       const RecordedLaunches& launches,
                                       std::uint64_t gpu,
                                       bool and_unknown,
-                                      bool clocks_agree) {
+                                      bool clocks_agree,
+                                      TailBegins begins) {
   constexpr std::size_t kLeastForTail = 100;
   constexpr double kSlower = 1.5;
   std::vector<Told> all = told_launches(process, launches, gpu, and_unknown);
@@ -231,6 +233,9 @@ std::optional<LaunchTail> launch_tail(const Process& process,
     told.is_long = (tail.p99_ns > 0 && ns > tail.p99_ns) || ns > kGiant * tail.p50_ns;
   }
   const Medians medians = medians_of_kernels(all);
+  if (begins == TailBegins::after_warm_up) {
+    for (Told& told : all) told.is_first = false;
+  }
   const Neighbours neighbours(process, all);
   const Queues queues(process);
   const auto queue_is_full = [&](const Told& told) {
@@ -294,6 +299,11 @@ std::optional<LaunchTail> launch_tail(const Process& process,
     tail.parts.push_back(std::move(parts[i]));
   }
   return tail;
+}
+
+std::optional<LaunchTail> own_launch_tail(const activity::Trace& trace) {
+  const Process process = own_events(trace, 0, [](std::int64_t, std::int64_t) { return true; });
+  return launch_tail(process, launches_of(process, 0), 0, true, true, TailBegins::after_warm_up);
 }
 
 }  // namespace launchgap::recording
