@@ -128,21 +128,24 @@ class Neighbours {
       paused_[pause.thread].add(pause.begin_ns, pause.end_ns);
     for (auto& [thread, cover] : paused_) cover.build();
     if (process.threads.size() < 2) return;
+    std::map<std::uint32_t, std::vector<const Told*>> of_threads;
     for (const Told& told : launches) {
-      if (told.is_long) others_.try_emplace(told.call->thread);
+      if (told.is_long) of_threads[told.call->thread].push_back(&told);
     }
-    for (auto& [thread, own] : others_) {
+    // One thread after the other: what all others do takes as much memory as the calls.
+    for (const auto& [thread, own] : of_threads) {
+      Beside others;
       for (const Call& call : process.trace.calls) {
-        if (call.thread != thread && has_times(call)) own.add(call.begin_ns, call.end_ns);
+        if (call.thread != thread && has_times(call)) others.add(call.begin_ns, call.end_ns);
       }
-      own.build(launches, [&](const Told& told) { return told.call->thread == thread; });
+      others.build(launches, [&](const Told& told) { return told.call->thread == thread; });
+      for (const Told* const told : own) {
+        if (others.explains(*told)) overlapped_.insert(told);
+      }
     }
   }
 
-  bool overlaps(const Told& told) const {
-    const auto found = others_.find(told.call->thread);
-    return found != others_.end() && found->second.explains(told);
-  }
+  bool overlaps(const Told& told) const { return overlapped_.contains(&told); }
   bool paused(const Told& told) const {
     const auto found = paused_.find(told.call->thread);
     return found != paused_.end() &&
@@ -168,7 +171,7 @@ class Neighbours {
 
  private:
   const Process& process_;
-  std::map<std::uint32_t, Beside> others_;  // by the launching thread
+  std::unordered_set<const Told*> overlapped_;  // by calls of other threads
   std::map<std::uint32_t, Cover> paused_;
 };
 
