@@ -73,6 +73,17 @@ struct LaunchTail {
     }
     return nullptr;
   }
+  /// Another stretch of the same process; quantiles are of one stretch, so they are gone.
+  void add(const LaunchTail& more) {
+    launches += more.launches;
+    time_ns += more.time_ns;
+    p50_ns = p99_ns = 0;
+    for (const TailCauseInfo& info : kTailCauses) {
+      for (const TailPart& part : more.parts) {
+        if (part.cause == info.name) add(part);
+      }
+    }
+  }
   double share(const TailPart& part) const {
     return time_ns > 0 ? static_cast<double>(part.time_ns) / static_cast<double>(time_ns) : 0;
   }
@@ -83,6 +94,22 @@ struct LaunchTail {
     field.may_lack("p50_ns", self.p50_ns);
     field.may_lack("p99_ns", self.p99_ns);
     field.may_lack("parts", self.parts);
+  }
+
+ private:
+  void add(const TailPart& more) {
+    for (TailPart& part : parts) {
+      if (part.cause != more.cause) continue;
+      part.launches += more.launches;
+      part.time_ns += more.time_ns;
+      if (more.longest_ns > part.longest_ns) {
+        part.longest_ns = more.longest_ns;
+        part.what = more.what;
+      }
+      return;
+    }
+    parts.push_back(more);
+    parts.back().last = 0;
   }
 };
 

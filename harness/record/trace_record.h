@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "harness/record/fields.h"
+#include "harness/record/launch_tail.h"
 
 namespace launchgap {
 
@@ -156,6 +157,7 @@ struct TraceRecord {
   std::optional<std::vector<CountedKernels>> kernels;
   std::optional<std::vector<CountedMemory>> memory;
   std::optional<std::vector<CountedOverheads>> overheads;
+  std::optional<LaunchTail> tail;  // of its launch calls, block by block
 
   bool of_run() const { return case_name.value_or("").empty(); }
 
@@ -182,6 +184,7 @@ struct TraceRecord {
     field("kernels", self.kernels);
     field("memory", self.memory);
     field.unread("overheads", self.overheads);
+    field("tail", self.tail);
   }
 };
 

@@ -89,6 +89,19 @@ std::vector<CountedCalls> calls_of(const Process& process) {
   return calls;
 }
 
+/// As NCCL launches for all GPUs of a process at once.
+std::size_t launches_on_several_gpus(const Process& process) {
+  if (has_one_gpu(process)) return 0;
+  std::map<std::uint32_t, std::uint64_t> first;
+  std::set<std::uint32_t> several;
+  for (const activity::KernelRun& kernel : process.trace.kernels) {
+    const std::uint64_t gpu = process.streams[kernel.stream].gpu;
+    if (kernel.correlation != 0 && first.try_emplace(kernel.correlation, gpu).first->second != gpu)
+      several.insert(kernel.correlation);
+  }
+  return several.size();
+}
+
 std::string signed_time(std::int64_t nanoseconds) {
   return quantity(static_cast<double>(nanoseconds), "ns");
 }
@@ -433,6 +446,12 @@ class Import {
                                    of,
                                    counts.launches_without_kernel,
                                    counts.launches));
+    if (const std::size_t several = launches_on_several_gpus(process); several > 0)
+      lines_.push_back(fmt::format(
+          "{}: {} started kernels on several GPUs; each counts for the GPU of its first "
+          "kernel",
+          of,
+          counted(several, "launch call")));
     if (!aligned.clocks.trusted())
       lines_.push_back(fmt::format(
           "{}: {}, so there are no times from a call to its kernel", of, aligned.clocks.problem));

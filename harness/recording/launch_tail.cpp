@@ -12,6 +12,7 @@
 
 #include "harness/recording/call_names.h"
 #include "harness/recording/cover.h"
+#include "harness/recording/own_events.h"
 #include "harness/recording/quantile_in_place.h"
 
 namespace launchgap::recording {
@@ -127,21 +128,24 @@ class Neighbours {
       paused_[pause.thread].add(pause.begin_ns, pause.end_ns);
     for (auto& [thread, cover] : paused_) cover.build();
     if (process.threads.size() < 2) return;
+    std::map<std::uint32_t, std::vector<const Told*>> of_threads;
     for (const Told& told : launches) {
-      if (told.is_long) others_.try_emplace(told.call->thread);
+      if (told.is_long) of_threads[told.call->thread].push_back(&told);
     }
-    for (auto& [thread, own] : others_) {
+    // One thread after the other: what all others do takes as much memory as the calls.
+    for (const auto& [thread, own] : of_threads) {
+      Beside others;
       for (const Call& call : process.trace.calls) {
-        if (call.thread != thread && has_times(call)) own.add(call.begin_ns, call.end_ns);
+        if (call.thread != thread && has_times(call)) others.add(call.begin_ns, call.end_ns);
       }
-      own.build(launches, [&](const Told& told) { return told.call->thread == thread; });
+      others.build(launches, [&](const Told& told) { return told.call->thread == thread; });
+      for (const Told* const told : own) {
+        if (others.explains(*told)) overlapped_.insert(told);
+      }
     }
   }
 
-  bool overlaps(const Told& told) const {
-    const auto found = others_.find(told.call->thread);
-    return found != others_.end() && found->second.explains(told);
-  }
+  bool overlaps(const Told& told) const { return overlapped_.contains(&told); }
   bool paused(const Told& told) const {
     const auto found = paused_.find(told.call->thread);
     return found != paused_.end() &&
@@ -167,7 +171,7 @@ class Neighbours {
 
  private:
   const Process& process_;
-  std::map<std::uint32_t, Beside> others_;  // by the launching thread
+  std::unordered_set<const Told*> overlapped_;  // by calls of other threads
   std::map<std::uint32_t, Cover> paused_;
 };
 
@@ -212,7 +216,8 @@ std::optional<LaunchTail> launch_tail(const Process& process,
                                       const RecordedLaunches& launches,
                                       std::uint64_t gpu,
                                       bool and_unknown,
-                                      bool clocks_agree) {
+                                      bool clocks_agree,
+                                      TailBegins begins) {
   constexpr std::size_t kLeastForTail = 100;
   constexpr double kSlower = 1.5;
   std::vector<Told> all = told_launches(process, launches, gpu, and_unknown);
@@ -231,6 +236,9 @@ std::optional<LaunchTail> launch_tail(const Process& process,
     told.is_long = (tail.p99_ns > 0 && ns > tail.p99_ns) || ns > kGiant * tail.p50_ns;
   }
   const Medians medians = medians_of_kernels(all);
+  if (begins == TailBegins::after_warm_up) {
+    for (Told& told : all) told.is_first = false;
+  }
   const Neighbours neighbours(process, all);
   const Queues queues(process);
   const auto queue_is_full = [&](const Told& told) {
@@ -294,6 +302,11 @@ std::optional<LaunchTail> launch_tail(const Process& process,
     tail.parts.push_back(std::move(parts[i]));
   }
   return tail;
+}
+
+std::optional<LaunchTail> own_launch_tail(const activity::Trace& trace) {
+  const Process process = own_events(trace, 0, [](std::int64_t, std::int64_t) { return true; });
+  return launch_tail(process, launches_of(process, 0), 0, true, true, TailBegins::after_warm_up);
 }
 
 }  // namespace launchgap::recording

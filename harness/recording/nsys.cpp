@@ -1,7 +1,9 @@
 // The SQLite that `nsys export --type sqlite` writes. Its columns come and go with the schema;
 // those that say what happened when are in all that were seen, 2.7 to 3.25.
 #include <algorithm>
+#include <cstdlib>
 #include <map>
+#include <optional>
 #include <set>
 #include <unordered_map>
 #include <utility>
@@ -23,7 +25,7 @@ constexpr std::string_view kCopies = "CUPTI_ACTIVITY_KIND_MEMCPY";
 constexpr std::string_view kFills = "CUPTI_ACTIVITY_KIND_MEMSET";
 constexpr std::string_view kGraphs = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE";
 constexpr std::string_view kWaits = "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION";
-constexpr std::string_view kOverheads = "PROFILER_OVERHEAD";
+constexpr std::string_view kOverheads = "PROFILER_OVERHEAD", kScheduling = "SCHED_EVENTS";
 constexpr std::string_view kMemory = "CUDA_GPU_MEMORY_USAGE_EVENTS";
 constexpr std::string_view kRanges = "NVTX_EVENTS";
 constexpr std::string_view kGpus = "TARGET_INFO_GPU";
@@ -70,6 +72,7 @@ class NsysReader {
     if (database_.has(kGraphs)) read_graphs();
     if (database_.has(kWaits)) read_waits();
     if (database_.has(kOverheads)) read_overheads();
+    read_scheduling();
     if (database_.has(kMemory)) read_memory();
     if (database_.has(kRanges)) read_ranges();
     read_driver();
@@ -313,6 +316,39 @@ class NsysReader {
     while (rows.next()) {
       if (rows.has(0) && rows.has(1))
         owner(rows, 2).trace.overheads.push_back({rows.integer(0), rows.integer(1)});
+    }
+  }
+
+  /// When threads that call CUDA were off their CPUs, where that was recorded (`--cpuctxsw`).
+  void read_scheduling() {
+    for (const char* const column : {"start", "isSchedIn", "globalTid"}) {
+      if (!database_.has(kScheduling, column)) return;
+    }
+    struct Known {
+      Process* process = nullptr;  // of none that calls CUDA
+      std::uint32_t thread = 0;
+      std::optional<std::int64_t> off_since;
+    };
+    std::map<std::int64_t, Known> threads;
+    for (std::size_t i = 0; i < processes_.size(); ++i) {
+      Process& process = recording_.processes[i];
+      for (std::uint32_t thread = 0; thread < process.threads.size(); ++thread) {
+        const auto number = std::strtoull(process.threads[thread].c_str(), nullptr, 10);
+        threads[static_cast<std::int64_t>(processes_[i] << 24 | number)] = {&process, thread, {}};
+      }
+    }
+    Rows rows = database_.rows(
+        fmt::format("SELECT start, isSchedIn, globalTid FROM \"{}\" ORDER BY start", kScheduling));
+    while (rows.next()) {
+      const auto known = threads.find(rows.integer(2));
+      if (known == threads.end()) continue;
+      auto& [process, thread, off_since] = known->second;
+      if (rows.integer(1) == 0) {
+        off_since = rows.integer(0);
+      } else if (off_since) {
+        process->pauses.push_back({*off_since, rows.integer(0), thread});
+        off_since.reset();
+      }
     }
   }
 

@@ -25,6 +25,7 @@
 #include "harness/measure/warm_up.h"
 #include "harness/record/records.h"
 #include "harness/record/writer.h"
+#include "harness/recording/launch_tail.h"
 #include "harness/run/event_keeper.h"
 #include "harness/run/kept_memory.h"
 #include "harness/run/process.h"
@@ -298,6 +299,7 @@ class MeasuredRun {
     if (keeper_) keeper_->begin(name);
     write_telemetry(name, -1);
     SteadyRule steady;
+    LaunchTail tail;
     const std::uint64_t first_key = first_sample_key(run_name(job_), name.text());
     measure_blocks(*prepared,
                    name,
@@ -313,6 +315,10 @@ class MeasuredRun {
                      if (trace && keeper_) {
                        keeper_->add(index, first, block, traced, trace->records(), trace->clock());
                      }
+                     if (trace) {
+                       if (const auto own = recording::own_launch_tail(trace->records()))
+                         tail.add(*own);
+                     }
                      write_telemetry(name, index);
                      result.samples += block.size();
                      tell(message::BlockDone{index});
@@ -321,7 +327,9 @@ class MeasuredRun {
                      return !steady.steady();
                    });
     if (trace) {
-      writer_.write(record_to_json(RunTracing::record(name.text(), *trace)));
+      TraceRecord record = RunTracing::record(name.text(), *trace);
+      if (tail.launches > 0) record.tail = std::move(tail);
+      writer_.write(record_to_json(record));
       if (const auto problem = trace->invalid()) throw TraceUnavailable(*problem);
       if (keeper_) {
         for (const SlowSampleRecord& slow : keeper_->finish()) writer_.write(record_to_json(slow));

@@ -240,8 +240,9 @@ void add_processes(const std::vector<RecordedProcess>& processes, Lines& lines) 
     lines.add("", fmt::format("and {} more: recordings.csv.", answers.size() - kMostShown));
 }
 
-/// What is said where there is nothing to act on, with the figures of the most idle process.
-std::string not_grave_text(const std::vector<RecordedProcess>& processes) {
+/// What is said where there is nothing to act on, with the figures of the most idle process. A GPU
+/// that idles is grave, so nothing is said of it where some other finding is.
+std::string not_grave_text(const std::vector<RecordedProcess>& processes, bool nothing_found) {
   constexpr double kBusyEnough = 0.2;
   std::optional<JobAnswer> most;
   bool unknown = false;
@@ -253,13 +254,13 @@ std::string not_grave_text(const std::vector<RecordedProcess>& processes) {
       most = std::move(answer);
   }
   if (unknown) return "No cause is told that rests on idle time, which is not known.";
-  if (!most) return "";
+  if (!most || (*most->idle_share > kBusyEnough && !nothing_found)) return "";
   const std::string figures = fmt::format("the GPU is idle {} and launch calls take {} of the time",
                                           percent_text(*most->idle_share),
                                           percent_text(most->launch_share.value_or(0)));
   return *most->idle_share <= kBusyEnough
              ? fmt::format("Nothing grave: {}{}.", figures, processes.size() > 1 ? " at most" : "")
-             : fmt::format("No cause of the idle time is certain enough to act on: {}.", figures);
+             : fmt::format("No cause of the idle time shows: {}.", figures);
 }
 
 }  // namespace
@@ -271,7 +272,7 @@ std::string job_text(const SessionData& session, std::size_t most_lines, std::si
   add_processes(processes, lines);
   const std::vector<Finding> found = causes(session);
   if (found.empty() || found.front().severity > Severity::act) {
-    const std::string text = not_grave_text(processes);
+    const std::string text = not_grave_text(processes, found.empty());
     if (!text.empty()) lines.add("", text);
   }
   for (std::size_t i = 0; i < std::min(kMostCauses, found.size()); ++i) {

@@ -208,11 +208,18 @@ struct TailRow {
 };
 
 std::vector<TailRow> tail_rows(const SessionData& session) {
-  std::vector<TailRow> rows;
+  // Of a traced run, all of its traced cases together.
+  std::map<std::pair<std::string, int>, LaunchTail> tails;
   for (const JobInfo& job : session.jobs) {
-    if (!job.record.tail) continue;
-    for (const TailPart& part : job.record.tail->parts)
-      rows.push_back({job.device, job.replicate, part, job.record.tail->share(part)});
+    if (job.record.tail) tails[{job.device, job.replicate}].add(*job.record.tail);
+  }
+  for (const TraceInfo& trace : session.traces) {
+    if (trace.record.tail) tails[{trace.device, trace.replicate}].add(*trace.record.tail);
+  }
+  std::vector<TailRow> rows;
+  for (const auto& [process, tail] : tails) {
+    for (const TailPart& part : tail.parts)
+      rows.push_back({process.first, process.second, part, tail.share(part)});
   }
   return rows;
 }
@@ -223,7 +230,7 @@ Table tail_table() {
   using Row = const TailRow&;
   return make_table<TailRow>(
       "tail.csv",
-      "process and GPU, and cause of long launch calls",
+      "recorded or traced process and GPU, and cause of long launch calls",
       TableUse::details,
       [](const Tabled& from) { return tail_rows(from.session); },
       {{"device_id", meaning::kDevice, &TailRow::device},

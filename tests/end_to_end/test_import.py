@@ -156,6 +156,7 @@ def test_a_launch_whose_kernels_run_on_two_devices_is_one_launch(write, imported
     assert {row["launches"] for row in got.recordings} == {"10"} and {row["kernels"] for row in got.recordings} == {"20"}
     assert sorted(row["idle_launches"] for row in got.recordings) == ["0", "10"], "it is of the GPU that begins first"
     assert got.times("kernel_ns") == [4_000] * 10, "of both kernels"
+    assert "10 launch calls started kernels on several GPUs; each counts for the GPU of its first kernel" in got.says
 
 
 def test_kernels_of_one_stream_may_overlap(write, imported):

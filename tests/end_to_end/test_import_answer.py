@@ -7,12 +7,14 @@ import json
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from recording_files import PID, Job, launches, trace_events, write_nsys, write_trace
+from recording_files import PID, Job, create, global_id, launches, trace_events, write_nsys, write_trace
 from shipped import LAUNCHGAP, environment, launchgap, table
 
 
@@ -129,6 +131,38 @@ def test_python_that_was_traced_is_counted(tmp_path):
     (cause,) = [row for row in table(tmp_path / "tables" / "findings.csv") if row["code"] == "slow-host"]
     assert cause["severity"] == "note" and "the recorder traced Python too" in cause["sentence"]
     assert "Python calls that were traced: 500" in cause["evidence"]
+
+
+def test_a_thread_that_was_off_its_cpu_explains_a_long_launch(tmp_path):
+    job = launches(200)
+    calls = list(job.calls)
+    calls[150] = replace(calls[150], end=calls[150].begin + 14_000)
+    path = write_nsys(tmp_path / "a.sqlite", Job(tuple(calls), job.work))
+    begin = calls[150].begin
+    rows = [
+        dict(start=begin + 13_000, cpu=1, isSchedIn=1, globalTid=global_id(thread=1)),
+        dict(start=begin + 1_000, cpu=1, isSchedIn=0, globalTid=global_id(thread=1)),
+        dict(start=begin, cpu=1, isSchedIn=0, globalTid=global_id(pid=1, thread=1)),
+    ]
+    with sqlite3.connect(path) as database:
+        create(database, "SCHED_EVENTS", rows)
+    done = launchgap("import", path, "-o", tmp_path / "session", "--no-report", "--json", "-")
+    (job,) = json.loads(done.stdout)["jobs"]
+    assert {part["cause"]: part["launches"] for part in job["tail"]} == {"host-pause": 1, "usual": 199}
+
+
+def test_a_traced_session_says_where_its_launch_time_goes(tmp_path):
+    options = ("--devices", "host", "--filter", "^launch/null", "--profile", "quick", "--no-report")
+    done = launchgap("run", *options, "-o", tmp_path / "session")
+    assert done.returncode == 0, done.stderr
+    launchgap("export", tmp_path / "session", "-o", tmp_path / "tables")
+    rows = table(tmp_path / "tables" / "tail.csv")
+    processes = {(row["device_id"], row["replicate"]) for row in rows}
+    assert processes
+    for process in processes:
+        own = [row for row in rows if (row["device_id"], row["replicate"]) == process]
+        assert sum(float(row["share"]) for row in own) == pytest.approx(1, abs=1e-6)
+        assert "usual" in {row["cause"] for row in own} and "first-launch" not in {row["cause"] for row in own}
 
 
 # --- JSON ---
