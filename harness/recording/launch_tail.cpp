@@ -87,7 +87,7 @@ bool loads_code(OverheadKind kind) {
 }
 
 /// What may go on beside a call for half of its time, unless it does so beside usual ones too.
-class Beside {
+class Coincidence {
  public:
   void add(std::int64_t begin_ns, std::int64_t end_ns) { cover_.add(begin_ns, end_ns); }
   void build(const std::vector<Told>& launches, auto&& is_asked) {
@@ -117,13 +117,13 @@ class Neighbours {
   Neighbours(const Process& process, const std::vector<Told>& launches) : process_(process) {
     for (const activity::Overhead& overhead : process.trace.overheads) {
       if (!has_times(overhead)) continue;
-      Beside& own = loads_code(overhead.kind)                            ? loading
-                    : overhead.kind == OverheadKind::command_buffer_full ? full
-                                                                         : recorder;
+      Coincidence& own = loads_code(overhead.kind)                            ? loading
+                         : overhead.kind == OverheadKind::command_buffer_full ? full
+                                                                              : recorder;
       own.add(overhead.begin_ns, overhead.end_ns);
     }
     const auto all = [](const Told&) { return true; };
-    for (Beside* own : {&loading, &full, &recorder}) own->build(launches, all);
+    for (Coincidence* own : {&loading, &full, &recorder}) own->build(launches, all);
     for (const RecordedPause& pause : process.pauses)
       paused_[pause.thread].add(pause.begin_ns, pause.end_ns);
     for (auto& [thread, cover] : paused_) cover.build();
@@ -134,7 +134,7 @@ class Neighbours {
     }
     // One thread after the other: what all others do takes as much memory as the calls.
     for (const auto& [thread, own] : of_threads) {
-      Beside others;
+      Coincidence others;
       for (const Call& call : process.trace.calls) {
         if (call.thread != thread && has_times(call)) others.add(call.begin_ns, call.end_ns);
       }
@@ -167,7 +167,7 @@ class Neighbours {
     return name;
   }
 
-  Beside loading, full, recorder;
+  Coincidence loading, full, recorder;
 
  private:
   const Process& process_;

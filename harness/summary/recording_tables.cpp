@@ -51,7 +51,7 @@ auto recorded(Value RecordingRecord::*field) {
   return [field](const RecordedRun& run) { return run.info.record.*field; };
 }
 
-auto counted(TraceCounts::Count TraceCounts::*count) {
+auto recorded_count(TraceCounts::Count TraceCounts::*count) {
   return [count](const RecordedRun& run) { return run.counts.*count; };
 }
 
@@ -127,20 +127,20 @@ Table recordings_table() {
         "Its streams, on all of its GPUs: where one is idle, another may be busy.",
         recorded(&RecordingRecord::streams)},
        {"calls", "Calls of CUDA.", recorded(&RecordingRecord::calls)},
-       {"launches", "Of these, outermost launch calls.", counted(&TraceCounts::launches)},
-       {"kernels", "Kernels.", counted(&TraceCounts::kernels)},
+       {"launches", "Of these, outermost launch calls.", recorded_count(&TraceCounts::launches)},
+       {"kernels", "Kernels.", recorded_count(&TraceCounts::kernels)},
        {"joined_share", "Share of the kernels that have their launch.", joined_share, kShare},
        {"kernels_without_launch",
         "Kernels that were launched before the recording began, or by whom it does not say.",
-        counted(&TraceCounts::kernels_without_launch)},
+        recorded_count(&TraceCounts::kernels_without_launch)},
        {"launches_without_kernel",
         "Launches whose kernel has no record.",
-        counted(&TraceCounts::launches_without_kernel)},
+        recorded_count(&TraceCounts::launches_without_kernel)},
        {"overlap",
         "Kernels that begin before their launch returns: legitimate.",
-        counted(&TraceCounts::overlap)},
-       {"early", "Kernels that begin before their launch.", counted(&TraceCounts::early)},
-       {"zero", "Records without a time.", counted(&TraceCounts::zero)},
+        recorded_count(&TraceCounts::overlap)},
+       {"early", "Kernels that begin before their launch.", recorded_count(&TraceCounts::early)},
+       {"zero", "Records without a time.", recorded_count(&TraceCounts::zero)},
        {"idle_launches", "Launches on an idle stream.", launches_with("idle")},
        {"busy_launches", "Launches on a busy stream.", launches_with("busy")},
        {"unknown_launches", "Launches of which the stream is not known.", launches_with("unknown")},

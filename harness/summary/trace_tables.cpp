@@ -140,7 +140,7 @@ auto of_kernel(Value CountedKernels::*field) {
 }
 
 /// What was counted: of the canary in the record of a run.
-auto counted(TraceCounts::Count TraceCounts::*count) {
+auto trace_count(TraceCounts::Count TraceCounts::*count) {
   return [count](const TraceInfo& trace) {
     const auto& counts = trace.record.of_run() ? trace.record.canary : trace.record.counts;
     return counts ? (*counts).*count : std::nullopt;
@@ -282,27 +282,27 @@ Table traces_table() {
         recorded(&TraceRecord::case_name)},
        {"state", "`ok`, or why the trace is not to be believed.", recorded(&TraceRecord::state)},
        {"reason", "The same in words.", recorded(&TraceRecord::reason)},
-       {"launches", "Outermost launch calls.", counted(&TraceCounts::launches)},
-       {"kernels", "Kernels.", counted(&TraceCounts::kernels)},
-       {"joined", "Kernels that have their launch.", counted(&TraceCounts::joined)},
+       {"launches", "Outermost launch calls.", trace_count(&TraceCounts::launches)},
+       {"kernels", "Kernels.", trace_count(&TraceCounts::kernels)},
+       {"joined", "Kernels that have their launch.", trace_count(&TraceCounts::joined)},
        {"kernels_without_launch",
         "Kernels that have none.",
-        counted(&TraceCounts::kernels_without_launch)},
+        trace_count(&TraceCounts::kernels_without_launch)},
        {"launches_without_kernel",
         "Launches without a kernel.",
-        counted(&TraceCounts::launches_without_kernel)},
-       {"dropped", "Records that the source says it lost.", counted(&TraceCounts::dropped)},
-       {"unknown", "Records of a kind that nobody asked for.", counted(&TraceCounts::unknown)},
-       {"zero", "Records without a time.", counted(&TraceCounts::zero)},
-       {"inverted", "Records that end before they begin.", counted(&TraceCounts::inverted)},
-       {"early", "Kernels that begin before their launch.", counted(&TraceCounts::early)},
+        trace_count(&TraceCounts::launches_without_kernel)},
+       {"dropped", "Records that the source says it lost.", trace_count(&TraceCounts::dropped)},
+       {"unknown", "Records of a kind that nobody asked for.", trace_count(&TraceCounts::unknown)},
+       {"zero", "Records without a time.", trace_count(&TraceCounts::zero)},
+       {"inverted", "Records that end before they begin.", trace_count(&TraceCounts::inverted)},
+       {"early", "Kernels that begin before their launch.", trace_count(&TraceCounts::early)},
        {"duplicates",
         "Correlation numbers of more than one launch.",
-        counted(&TraceCounts::duplicates)},
+        trace_count(&TraceCounts::duplicates)},
        {"overlap",
         "Kernels that begin before their launch returns: legitimate.",
-        counted(&TraceCounts::overlap)},
-       {"nested", "Launch calls inside another: legitimate.", counted(&TraceCounts::nested)},
+        trace_count(&TraceCounts::overlap)},
+       {"nested", "Launch calls inside another: legitimate.", trace_count(&TraceCounts::nested)},
        {"clock_uncertainty_ns",
         "How well both clocks were read.",
         of_clock(&ClockFit::uncertainty_ns),
