@@ -48,6 +48,6 @@ PYTHON
 # and AddressSanitizer ends a process that loads it late; and one where C++'s operator new must throw, which AddressSanitizer's
 # does not.
 # shellcheck disable=SC2034
-not_sanitized='^gpu_test|^fake_cuda\.FakeCost\.|Nights\.Rarely|PairedRule\.KeepsIts|Spread\.SeldomErrs|Resampling\.Finds'\
+not_sanitized='^gpu_test|^fake_cuda\.FakeCost\.|Nights\.Rarely|Characteristics\.LieWithin|NightResampling\.Predicts|PairedRule\.KeepsIts|Spread\.SeldomErrs|Resampling\.Finds'\
 '|^LoaderTrace\.OfThisMachinesLoader$|^Watch\.(TellsProgramsApart|PythonByCtypes)$|^RunningProcess\.OfThisMachine$'\
 '|OverTheHost\.SaysWhenThereIsNotSoMuchAndGoesOn/pool'

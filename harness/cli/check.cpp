@@ -1,6 +1,7 @@
 // launchgap check
 #include "harness/regression/check.h"
 
+#include <filesystem>
 #include <memory>
 #include <optional>
 
@@ -44,10 +45,21 @@ ExitCode ended(const rg::Report& report, const ReportOutputs& outputs) {
   return judged == ExitCode::done ? written : judged;
 }
 
+/// People know a session by its folder.
+void name_subject(rg::Report& report, const std::string& folder) {
+  report.subject = folder;
+  const std::filesystem::path page = std::filesystem::path(folder) / "report.html";
+  std::error_code failed;
+  if (std::filesystem::is_regular_file(page, failed)) report.page = page.string();
+}
+
 ExitCode check_two(const Options& options) {
   const rg::SessionFigures base = read_figures(options.sessions[0]);
   const rg::SessionFigures now = read_figures(options.sessions[1]);
-  return ended(rg::check_two_sessions(base, now, check_options(options)), options.outputs);
+  rg::Report report = rg::check_two_sessions(base, now, check_options(options));
+  report.base = options.sessions[0];
+  name_subject(report, options.sessions[1]);
+  return ended(report, options.outputs);
 }
 
 /// The history that a session is to be added to; none yet where this is the first.
@@ -74,6 +86,7 @@ ExitCode check_history(const Options& options) {
   const rg::SessionFigures now = read_figures(options.sessions[0]);
   const std::unique_ptr<rg::History> history = open_history(options);
   rg::Checked checked = rg::check_against_history(*history, now, check);
+  name_subject(checked.report, options.sessions[0]);
   if (arms) rg::confirm(checked, arms->baseline, arms->current);
   ExitCode code = ended(checked.report, options.outputs);
   if (options.no_add || history->has(now.session_id)) return code;
@@ -134,7 +147,7 @@ void add_check(CLI::App& app, Action& action) {
   options->baseline_options.add_options(*command);
   command->add_flag("--require-baseline",
                     options->require_baseline,
-                    "What is invalid or has no baseline fails (exit code 3)");
+                    "What is invalid, has no baseline or cannot be told fails (exit code 3)");
   command->add_flag("--gate-spread",
                     options->gate_spread,
                     "What became erratic fails too (exit code 4), and not only what became slower");

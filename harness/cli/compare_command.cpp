@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "harness/cli/command.h"
+#include "harness/cli/mistakes.h"
 #include "harness/cli/report_outputs.h"
 #include "harness/cli/what_to_measure.h"
 #include "harness/core/say.h"
@@ -19,6 +20,7 @@ using regression::Report;
 struct Options {
   std::string a, b, a_case, b_case, output;
   std::size_t pairs = regression::kLeastPairs;
+  double wait_s = CompareRequest().wait_s;
   bool gate_spread = false;
   WhatToMeasure what;
   ReportOutputs outputs;
@@ -40,6 +42,7 @@ CompareRequest request_of(const Options& options) {
   request.a_case = options.a_case;
   request.b_case = options.b_case;
   request.pairs = options.pairs;
+  request.wait_s = options.wait_s;
   request.run = options.what.run_options();
   request.run.output = options.output;
   request.strictness.gate_spread = options.gate_spread;
@@ -91,6 +94,12 @@ void add_compare(CLI::App& app, Action& action) {
       ->check(CLI::Range(regression::kLeastPairs, std::size_t{1000}))
       ->capture_default_str();
   options->what.add_options(*command);
+  command
+      ->add_option("--wait",
+                   options->wait_s,
+                   "Seconds to wait for a device that another session has, before each pair")
+      ->check(number_between(0, 1e6))
+      ->capture_default_str();
   command->add_flag("--gate-spread",
                     options->gate_spread,
                     "What became erratic fails too (exit code 4), and not only what became slower");

@@ -130,12 +130,14 @@ std::string text_of(const Selftest& result) {
 }
 
 /// The metrics about which the rule is wrong most often.
-std::string text_of(std::vector<regression::NightRate> rates) {
+std::string text_of(const regression::NightRates& nights) {
+  std::vector<regression::NightRate> rates = nights.rates;
   constexpr std::size_t kShown = 20;
-  if (rates.empty()) {
-    return fmt::format("No metric has {} nights from which the rates of check could be found.\n",
-                       regression::kFewestToResample);
-  }
+  std::string without;
+  for (const auto& [why, count] : nights.without)
+    without += fmt::format(
+        "{} {} no rate: {}\n", counted(count, "metric"), count == 1 ? "has" : "have", why);
+  if (rates.empty()) return "No metric has a rate of false alarms.\n" + without;
   const auto rate_of = [](const regression::NightRate& one) {
     return one.rate.power.false_alarm_rate;
   };
@@ -156,9 +158,11 @@ std::string text_of(std::vector<regression::NightRate> rates) {
   }
   std::string text = "\nNights, of which check judges each by those before:\n" + table(rows);
   if (rates.size() > kShown) text += fmt::format("and {} more\n", rates.size() - kShown);
-  return text + fmt::format("{:.2g} false alarms are to be expected each night, of {} metrics.\n",
-                            expected,
-                            rates.size());
+  return text +
+         fmt::format("{:.2g} false alarms are to be expected each night, of {}.\n",
+                     expected,
+                     counted(rates.size(), "metric")) +
+         without;
 }
 
 /// Measures processes, as far as that was asked for; false if a signal stopped it.
@@ -186,21 +190,28 @@ ExitCode test(const Options& options) {
   if (!options.json.empty()) check_output_place(options.json);
   const SignalWatch watch;
   std::unique_ptr<regression::History> history;
-  if (!options.history.empty())
-    history =
-        std::make_unique<regression::History>(options.history, regression::History::Use::write);
+  if (!options.history.empty()) {
+    using Use = regression::History::Use;
+    regression::History(options.history, Use::read);  // one that is not there is not made
+    history = std::make_unique<regression::History>(options.history, Use::write);
+  }
   Selftest result;
   const bool stopped = options.processes > 0 && !measure(options, result);
-  if (!options.json.empty()) write_file(options.json, regression::to_json(result).dump(1) + "\n");
+  const auto write = [&](const regression::NightRates* nights) {
+    if (!options.json.empty())
+      write_file(options.json, regression::to_json(result, nights).dump(1) + "\n");
+  };
+  write(nullptr);
   if (!result.rows.empty()) answer_text(text_of(result));
   if (stopped) {
     say_line("Stopped early; what was found until then is above.");
     return ExitCode::stopped_early;
   }
   if (!history) return ExitCode::done;
-  const std::vector<regression::NightRate> nights = regression::rates_of_nights(*history);
+  const regression::NightRates nights = regression::rates_of_nights(*history);
+  write(&nights);
   std::vector<regression::Rate> rates = regression::rates_of_pairs(result);
-  for (const regression::NightRate& night : nights) rates.push_back(night.rate);
+  for (const regression::NightRate& night : nights.rates) rates.push_back(night.rate);
   history->add_rates(rates);
   answer_text(text_of(nights));
   return ExitCode::done;

@@ -203,7 +203,9 @@ std::deque<Metric> shared_metrics() {
        "device_ns. A burst of some ten milliseconds after 0.1 s of warm-up: a large GPU meets "
        "its power limit only later.",
        "what the algorithm really executes: Winograd and FFT execute less, so they can exceed "
-       "the device's peak"},
+       "the device's peak",
+       "",
+       "device_ns"},
       {"per_kernel_ns",
        "ns",
        kLower,

@@ -19,6 +19,7 @@ struct Metric {
   std::string meaning;
   std::string excludes;                 // what one might think is in it; may be empty
   std::string_view in_a_sentence = {};  // "the round trip"; without it, a sentence has the key
+  std::string_view function_of = {};    // the metric from which it is computed, and nothing else
 };
 
 /// The metrics that benchmarks share, and then those that a benchmark brings (`brings` in

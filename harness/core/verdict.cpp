@@ -13,11 +13,13 @@ constexpr VerdictInfo kVerdicts[] = {
     {"slower", "Confirmed, and the one verdict that fails a gate."},
     {"suspect",
      "Beyond chance and the smallest change that counts, and not confirmed: it may be the night "
-     "and "
-     "not the change."},
+     "and not the change."},
     {"invalid", "Nothing can be said: what was measured is not to be trusted, or is too little."},
     {"no-baseline", "Nothing comparable to compare with."},
-    {"unstable", "The sessions have two levels, so that no single one can be compared with them."},
+    {"cannot-tell",
+     "The interval spans more than the smallest change that counts, in both directions: it may be "
+     "slower or faster. More runs would tell."},
+    {"unstable", "The sessions before have two levels, and this one lies at them or between."},
     {"watch", "Not judged, since a change of its value would say little; the reason says why."},
     {"faster", "Beyond chance and the smallest change that counts."},
     {"same", "No such change was found."},

@@ -12,6 +12,7 @@ enum class Verdict {
   suspect,
   invalid,
   no_baseline,
+  cannot_tell,
   unstable,
   watch,
   faster,

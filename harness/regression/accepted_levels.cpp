@@ -30,6 +30,8 @@ void AcceptedLevel::apply_to(Night& night) const {
   if (night.begin_s > accepted_s) return;
   night.hit = 0;
   night.spread_hits = {};
+  night.level_since_s = 0;
+  night.anchor.reset();
   night.confirmed = false;
 }
 

@@ -122,8 +122,7 @@ class Check {
     const std::vector<Night>& earlier = before.nights;
     const NightJudgement judged =
         judge_night(earlier, night, metric(figures.key.metric).direction, least_step);
-    night.hit = judged.hit;
-    night.spread_hits = judged.spread_hits;
+    remember(judged, night);
     result.verdict = judged.verdict;
     result.reason = judged.reason;
     result.baseline = judged.baseline;
@@ -134,6 +133,10 @@ class Check {
     result.hits = judged.hits_in_a_row;
     result.steadiness = judged.steadiness;
     result.steadiness_reason = judged.steadiness_reason;
+    const bool is_tail = judged.spread_hits[static_cast<std::size_t>(SpreadFigure::tail)] > 0 &&
+                         metric(figures.key.metric).direction == Direction::lower_is_better;
+    if (is_tail && figures.p99 && judged.baseline_p99.value_or(0) > 0)
+      result.tail = *figures.p99 / *judged.baseline_p99;
     if (judged.baseline)
       result.minimum = std::max(kNightLeastChange, least_step / *judged.baseline);
     if (const auto power = power_.find(figures.key); power != power_.end())
@@ -167,16 +170,16 @@ class Check {
     const AcceptedLevel* const level = accepted_level(accepted_, key, begin_s_);
     std::size_t counted = 0;
     std::int64_t fingerprint = -1;
-    bool in_row = true;  // of slower ones, which are not compared with
+    std::optional<int> row;  // of hits, which are not compared with; 0 behind its begin
     const auto enough = [&](const KeptPoint& point) {
       if (point.fingerprint != fingerprint) {
         counted = 0;
-        in_row = true;
+        row.reset();
       }
       fingerprint = point.fingerprint;
       if (!can_be_compared_with(point)) return false;
-      in_row = in_row && point.night.hit > 0;
-      counted += !in_row && !point.night.confirmed;
+      row = point.night.hit == row.value_or(point.night.hit) ? point.night.hit : 0;
+      counted += *row == 0 && !point.night.confirmed;
       return counted >= kMostNights || (level && point.night.begin_s < level->since_s);
     };
     Before before;

@@ -6,11 +6,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "harness/core/metric.h"
 #include "harness/regression/check.h"
 #include "harness/regression/judged_metric.h"
 #include "harness/regression/measured_result.h"
 #include "harness/regression/nights.h"
 #include "harness/stats/compare.h"
+#include "harness/stats/stats.h"
 
 namespace launchgap::regression {
 namespace {
@@ -44,6 +46,24 @@ std::vector<double> medians(const MetricFigures& figures) {
   std::vector<double> values;
   for (const RunFigures& run : figures.runs) values.push_back(run.median);
   return values;
+}
+
+/// How many runs of each session would make the interval as narrow as the smallest change that
+/// counts, on either side, if runs vary as these do.
+std::string runs_that_tell(const std::vector<double>& now,
+                           const std::vector<double>& before,
+                           double least) {
+  constexpr int kMost = 1000;
+  const double variance = std::pow(*stats::standard_deviation(now), 2) +
+                          std::pow(*stats::standard_deviation(before), 2);
+  for (int runs = static_cast<int>(std::max(now.size(), before.size())) + 1; runs <= kMost;
+       ++runs) {
+    // Where both vary alike, Welch's degrees of freedom are those of both.
+    const double reach = stats::student_t(2 * (runs - 1), kTailOf99) * std::sqrt(variance / runs);
+    if (reach <= std::log1p(least))
+      return fmt::format("some {} runs of each session would tell", runs);
+  }
+  return fmt::format("more than {} runs of each session would tell", kMost);
 }
 
 std::vector<double> known(const MetricFigures& figures, std::optional<double> RunFigures::*figure) {
@@ -93,8 +113,27 @@ void judge_level(const MetricFigures& before, const MetricFigures& now, Result& 
   result.interval = ratio->interval;
   result.minimum = least_change(before, kNightLeastChange);
   const double low = ratio->interval.low, high = ratio->interval.high;
+  if (low < -*result.minimum && high > *result.minimum) {
+    result.verdict = Verdict::cannot_tell;
+    result.reason =
+        runs_that_tell(*logarithms(medians(now)), *logarithms(medians(before)), *result.minimum);
+    return;
+  }
   if ((low <= 0 && high >= 0) || std::abs(ratio->value) < *result.minimum) return;
   result.verdict = *result.slowdown() > 0 ? Verdict::suspect : Verdict::faster;
+}
+
+/// Whether the p99 is beyond what differences of runs explain, and by what counts.
+void judge_tail(const MetricFigures& before, const MetricFigures& now, Result& result) {
+  if (metric(now.key.metric).direction != Direction::lower_is_better) return;
+  const auto ratio = ratio_less_one(known(now, &RunFigures::p99), known(before, &RunFigures::p99));
+  if (!ratio || !now.p99 || !before.p99 || !(*before.p99 > 0)) return;
+  const double median = 1 + result.change.value_or(0);
+  if (ratio->interval.low <= 0 || (1 + ratio->value) / median < kLeastTailRatio) return;
+  result.tail = *now.p99 / *before.p99;
+  if (result.steadiness == Steadiness::erratic) return;
+  result.steadiness = Steadiness::erratic;
+  result.steadiness_reason = fmt::format("p99 {:.1f} times that of before", *result.tail);
 }
 
 /// Why there is nothing to compare with.
@@ -138,6 +177,7 @@ Result compare(const SessionFigures& base,
     return without(fmt::format("its fingerprint differs: {}", text_of(result.changed)));
   judge_level(*found, figures, result);
   judge_spread(*found, figures, result);
+  judge_tail(*found, figures, result);
   return result;
 }
 

@@ -24,6 +24,7 @@ struct CompareRequest {
   /// processes stay in this folder, which is new or empty.
   RunOptions run;
   Strictness strictness;
+  double wait_s = 60;    // for a device that another session has, before each pair
   std::string progress;  // in front of what the progress line says: "comparison 3 of 400"
   /// Hears the figures of each process that measured, in order.
   std::function<void(char side, const SessionFigures&)> heard = [](char, const SessionFigures&) {};
@@ -44,7 +45,8 @@ std::vector<PairedWork> plan_pairs(const CompareRequest& request);
 
 /// Measures pairs in the order AB BA AB BA …, each pair of every work before the next, and judges
 /// every metric. A pair of which a process fails is made up for; a work ends after three such in a
-/// row, and what it has is judged. Throws UsageError if the output folder is not new or empty, and
+/// row, or where another session keeps the device for longer than is waited, and what it has is
+/// judged. Throws UsageError if the output folder is not new or empty, and
 /// Stopped once a signal was noted, if the caller watches for signals: what was measured until then
 /// stays in the output folder.
 Report compare(const CompareRequest& request, const std::vector<PairedWork>& plan);

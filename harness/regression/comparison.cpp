@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <chrono>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
@@ -13,6 +15,7 @@
 #include "harness/regression/compare.h"
 #include "harness/regression/paired_metrics.h"
 #include "harness/regression/paired_process.h"
+#include "harness/run/device_lock.h"
 #include "harness/run/filter.h"
 #include "harness/run/progress.h"
 
@@ -124,6 +127,10 @@ class Comparison {
 
   void measure_pair(std::size_t index) {
     Work& work = works_[index];
+    if (!wait_for_device(work.work.device)) {
+      work.done = true;
+      return;
+    }
     std::optional<SessionFigures> a, b;
     const bool a_first = tries_ % 2 == 0;
     for (const char side : {a_first ? 'A' : 'B', a_first ? 'B' : 'A'}) {
@@ -148,6 +155,35 @@ class Comparison {
                                  work.work.setup.text(),
                                  short_name(work.work.device),
                                  kMostFailuresInARow));
+  }
+
+  /// Waits until no other session has the device; false if one has it for too long. The processes
+  /// of the pair take it each for itself.
+  bool wait_for_device(const DeviceFacts& device) {
+    using std::chrono::steady_clock;
+    constexpr auto kLookEvery = std::chrono::milliseconds(100);
+    const auto until = steady_clock::now() + std::chrono::duration<double>(request_.wait_s);
+    for (bool said = false;; said = true) {
+      try {
+        const DeviceLock lock(device.uuid);
+        return true;
+      } catch (const DeviceHeld& held) {
+        const std::string what = fmt::format("{}: {}", short_name(device), held.what());
+        if (steady_clock::now() >= until) {
+          notes_.push_back(
+              fmt::format("{}; after {:g} s compare gave up, and --wait is for how long",
+                          what,
+                          request_.wait_s));
+          progress_.message("launchgap: " + notes_.back());
+          return false;
+        }
+        if (!said)
+          progress_.message(
+              fmt::format("launchgap: {}; waiting up to {:g} s", what, request_.wait_s));
+      }
+      stop_if_asked();
+      std::this_thread::sleep_for(kLookEvery);
+    }
   }
 
   static bool has_values(const SessionFigures& figures) {

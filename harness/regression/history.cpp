@@ -31,6 +31,23 @@ SpreadHits unpacked(std::int64_t number) {
 constexpr std::string_view kPointColumns =
     "s.session_id, p.fingerprint, p.begin_s, p.value, p.runs, p.within_run_cv,"
     " p.between_run_cv, p.tail, p.modes, p.p99, p.invalid, p.verdict, p.hit, p.spread_hits";
+/// Version 1 has neither.
+std::string_view level_columns(int version) {
+  return version < 2 ? ", NULL, NULL" : ", p.level_since_s, p.anchor";
+}
+
+/// What `read` makes of a record. Where it cannot, somebody wrote other things there.
+template <class Read>
+auto read_record(const HistoryDatabase& database, const std::string& record, Read read) {
+  try {
+    return read();
+  } catch (const Error& error) {
+    throw Error(fmt::format("{} is damaged: {}: {}. It stays as it is: put a copy of it back",
+                            database.file().string(),
+                            record,
+                            error.what()));
+  }
+}
 
 KeptPoint kept_point(const Statement& row) {
   KeptPoint point;
@@ -46,6 +63,8 @@ KeptPoint kept_point(const Statement& row) {
   point.verdict = parse_verdict(row.text(11));
   point.night.hit = static_cast<int>(row.integer(12));
   point.night.spread_hits = unpacked(row.integer(13));
+  point.night.level_since_s = row.integer(14);  // 0 where there is none
+  point.night.anchor = row.maybe_number(15);
   point.night.confirmed = point.verdict == Verdict::slower;
   return point;
 }
@@ -61,6 +80,12 @@ SeriesKey key_of(const Statement& row, int first) {
 }
 constexpr std::string_view kKeyColumns =
     "series.device_id, series.arm, series.setup, series.case_name, series.metric";
+
+SeriesKey key_of(const HistoryDatabase& database, const Statement& row, int first) {
+  return read_record(database, fmt::format("the series of case '{}'", row.text(first + 3)), [&] {
+    return key_of(row, first);
+  });
+}
 
 }  // namespace
 
@@ -99,7 +124,7 @@ std::vector<KeptSession> History::sessions() const {
 std::map<SeriesKey, std::string> History::series() const {
   std::map<SeriesKey, std::string> series;
   Statement rows = database_.statement(fmt::format("SELECT {}, device FROM series", kKeyColumns));
-  while (rows.next()) series[key_of(rows, 0)] = rows.text(5);
+  while (rows.next()) series[key_of(database_, rows, 0)] = rows.text(5);
   return series;
 }
 
@@ -107,7 +132,12 @@ const std::map<std::int64_t, Fingerprint>& History::fingerprints() const {
   if (!fingerprints_) {
     fingerprints_.emplace();
     Statement rows = database_.statement("SELECT id, keys FROM fingerprints");
-    while (rows.next()) (*fingerprints_)[rows.integer(0)] = parse_canonical(rows.text(1));
+    while (rows.next()) {
+      (*fingerprints_)[rows.integer(0)] =
+          read_record(database_, fmt::format("fingerprint {}", rows.integer(0)), [&] {
+            return parse_canonical(rows.text(1));
+          });
+    }
   }
   return *fingerprints_;
 }
@@ -120,13 +150,17 @@ std::vector<KeptPoint> History::before(const SeriesKey& key,
   if (!series) return {};
   std::vector<KeptPoint> points;
   Statement rows = database_.statement(fmt::format(
-      "SELECT {} FROM points p JOIN sessions s ON s.id = p.session WHERE p.series = ? AND "
+      "SELECT {}{} FROM points p JOIN sessions s ON s.id = p.session WHERE p.series = ? AND "
       "p.fingerprint = ? AND p.begin_s < ? ORDER BY p.begin_s DESC, p.session DESC",
-      kPointColumns));
+      kPointColumns,
+      level_columns(database_.version())));
   for (const std::int64_t fingerprint : fingerprints) {
     rows.with(*series, fingerprint, begin_s);
     while (rows.next()) {
-      points.push_back(kept_point(rows));
+      points.push_back(read_record(
+          database_,
+          fmt::format("{} of {} in session {}", key.metric, key.where.name.text(), rows.text(0)),
+          [&] { return kept_point(rows); }));
       if (enough(points.back())) break;
     }
   }
@@ -186,7 +220,7 @@ std::vector<Rate> History::rates() const {
                   "JOIN series ON series.id = r.series GROUP BY r.series, r.kind",
                   kKeyColumns));
   while (rows.next()) {
-    rates.push_back({key_of(rows, 0),
+    rates.push_back({key_of(database_, rows, 0),
                      rows.text(5) == name_of(Kind::pairs) ? Kind::pairs : Kind::history,
                      rows.integer(6),
                      rows.maybe_number(7),
@@ -237,9 +271,9 @@ void History::add(const SessionFigures& session,
   const std::int64_t number = database_.last_row();
   Statement insert = database_.statement(
       "INSERT INTO points (series, fingerprint, begin_s, session, value, runs, within_run_cv, "
-      "between_run_cv, tail, modes, p99, invalid, verdict, hit, spread_hits) VALUES (?, ?, ?, ?, "
-      "?, "
-      "?, ?, ?, ?, ?, ?, nullif(?, ''), ?, ?, ?)");
+      "between_run_cv, tail, modes, p99, invalid, verdict, hit, spread_hits, level_since_s, "
+      "anchor) "
+      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, ''), ?, ?, ?, nullif(?, 0), ?)");
   for (const Point& point : points) {
     const auto name = session.device_names.find(point.key.where.device);
     const std::int64_t series = series_number(
@@ -259,7 +293,9 @@ void History::add(const SessionFigures& session,
               point.invalid,
               name_of(point.verdict),
               point.night.hit,
-              packed(point.night.spread_hits))
+              packed(point.night.spread_hits),
+              point.night.level_since_s,
+              point.night.anchor)
         .run();
   }
   transaction.commit();
@@ -284,7 +320,7 @@ std::size_t History::prune(std::int64_t before_s) {
 std::optional<std::int64_t> History::find_series(const SeriesKey& key) const {
   if (series_.empty()) {
     Statement rows = database_.statement(fmt::format("SELECT {}, id FROM series", kKeyColumns));
-    while (rows.next()) series_[key_of(rows, 0)] = rows.integer(5);
+    while (rows.next()) series_[key_of(database_, rows, 0)] = rows.integer(5);
   }
   const auto found = series_.find(key);
   return found == series_.end() ? std::nullopt : std::optional(found->second);

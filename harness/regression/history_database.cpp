@@ -21,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kApplicationId = 0x4c676170;  // "Lgap"
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;
 constexpr int kPatienceMs = 60'000;
 
 /// Sessions, what each says of each metric, and what people and the self-test said. Nothing of it
@@ -38,6 +38,7 @@ constexpr std::string_view kSchema[] = {
     " session INTEGER NOT NULL REFERENCES sessions, value REAL, runs INTEGER NOT NULL,"
     " within_run_cv REAL, between_run_cv REAL, tail REAL, modes REAL, p99 REAL, invalid TEXT,"
     " verdict TEXT NOT NULL, hit INTEGER NOT NULL, spread_hits INTEGER NOT NULL,"
+    " level_since_s INTEGER, anchor REAL,"
     " PRIMARY KEY (series, fingerprint, begin_s, session)) WITHOUT ROWID",
     "CREATE TABLE acceptances (id INTEGER PRIMARY KEY, device_id TEXT NOT NULL,"
     " case_name TEXT NOT NULL, metric TEXT NOT NULL, since_s INTEGER NOT NULL,"
@@ -46,6 +47,12 @@ constexpr std::string_view kSchema[] = {
     " measured_s INTEGER NOT NULL, noise REAL, false_alarm_rate REAL NOT NULL, detectable REAL, "
     "erratic_rate REAL,"
     " PRIMARY KEY (series, kind, measured_s)) WITHOUT ROWID",
+};
+
+/// What version 2 has beyond version 1.
+constexpr std::string_view kSinceVersion1[] = {
+    "ALTER TABLE points ADD COLUMN level_since_s INTEGER",
+    "ALTER TABLE points ADD COLUMN anchor REAL",
 };
 
 /// "it has 4096 of 8192 bytes"; empty unless the file is shorter than its header says. Only for the
@@ -218,28 +225,43 @@ HistoryDatabase::HistoryDatabase(const fs::path& file, Use use) : file_(file) {
   }
 }
 
+std::int64_t HistoryDatabase::pragma(std::string_view name) const {
+  Statement ask = statement(fmt::format("PRAGMA {}", name));
+  return ask.next() ? ask.integer(0) : 0;
+}
+
 /// To read is opened like to write, where it can be: whoever comes first takes back what a writer
 /// left that was killed.
 void HistoryDatabase::open(Use use) {
   connect(SQLITE_OPEN_READWRITE);
   if (use == Use::read) run("PRAGMA query_only = ON");
-  const auto pragma = [&](std::string_view name) {
-    Statement ask = statement(fmt::format("PRAGMA {}", name));
-    return ask.next() ? ask.integer(0) : 0;
-  };
   if (pragma("application_id") != kApplicationId) {
     throw Error(fmt::format(
         "{} is no history, but another program's SQLite file. It stays as it is", file_.string()));
   }
-  if (const auto version = pragma("user_version"); version != kVersion) {
+  version_ = static_cast<int>(pragma("user_version"));
+  if (version_ < 1 || version_ > kVersion) {
     throw Error(
-        fmt::format("{} has the form {} of a history, and this launchgap reads {}: use the "
+        fmt::format("{} has the form {} of a history, and this launchgap reads 1 to {}: use the "
                     "launchgap that wrote it, or a newer one",
                     file_.string(),
-                    version,
+                    version_,
                     kVersion));
   }
   statement("SELECT count(*) FROM sqlite_master").run();
+  if (use == Use::write && version_ < kVersion) update();
+}
+
+/// Nobody reads half of it: two that do it at once do it one after the other.
+void HistoryDatabase::update() {
+  Transaction transaction(*this);
+  version_ = static_cast<int>(pragma("user_version"));
+  if (version_ < kVersion) {
+    for (const std::string_view change : kSinceVersion1) run(change);
+    run(fmt::format("PRAGMA user_version = {}", kVersion));
+  }
+  transaction.commit();
+  version_ = kVersion;
 }
 
 void HistoryDatabase::connect(int flags) {

@@ -58,7 +58,8 @@ class HistoryDatabase {
  public:
   enum class Use { read, write };
 
-  /// Opens a history; to write, makes one where there is no file. A file that is there and is no
+  /// Opens a history; to write, makes one where there is no file, and brings one that an older
+  /// launchgap made up to date. A file that is there and is no
   /// history (another program's, empty, damaged, cut short) is left as it is. Throws UsageError if
   /// there is none to read, and Error that says what is wrong with it and what to do.
   HistoryDatabase(const std::filesystem::path& file, Use use);
@@ -70,14 +71,19 @@ class HistoryDatabase {
   void run(std::string_view query) const { statement(query).run(); }
   std::int64_t last_row() const;
   const std::filesystem::path& file() const { return file_; }
+  /// 1 of a history that is only read and keeps neither levels nor anchors; else 2.
+  int version() const { return version_; }
 
  private:
+  std::int64_t pragma(std::string_view name) const;
   void open(Use use);
+  void update();
   void connect(int flags);
   void create();
 
   std::filesystem::path file_;
   sqlite3* database_ = nullptr;
+  int version_ = 0;
 };
 
 /// All of it, or nothing: what was not committed is taken back. Waits for other writers for up to a

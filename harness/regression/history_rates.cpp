@@ -4,6 +4,9 @@
 #include <ctime>
 #include <limits>
 
+#include <fmt/format.h>
+
+#include "harness/core/metric.h"
 #include "harness/core/plan.h"
 #include "harness/core/stop.h"
 #include "harness/regression/judged_metric.h"
@@ -23,7 +26,7 @@ std::vector<Night> last_nights(const History& history, const SeriesKey& key) {
   if (latest == last.end()) return {};
   std::vector<Night> nights;
   const auto take = [&](const KeptPoint& point) {
-    if (can_be_compared_with(point) && !point.night.confirmed) nights.push_back(point.night);
+    if (can_be_compared_with(point)) nights.push_back(point.night);
     return nights.size() >= kMostResampled;
   };
   history.before(key, {latest->first}, kAnyTime, take);
@@ -41,24 +44,34 @@ double least_step_of(const SeriesKey& key, double value) {
 
 }  // namespace
 
-std::vector<NightRate> rates_of_nights(const History& history) {
-  std::vector<NightRate> rates;
+NightRates rates_of_nights(const History& history) {
+  NightRates found_of_all;
   for (const auto& [key, device_name] : history.series()) {
     stop_if_asked();
     const Metric* const known = find_metric(key.metric);
-    if (!known || known->unit == "1") continue;
     const std::vector<Night> nights = last_nights(history, key);
-    if (nights.empty() || !(nights.back().value > 0)) continue;
+    if (!known || known->unit == "1" || !known->function_of.empty()) {
+      ++found_of_all.without["not judged"];
+      continue;
+    }
+    if (nights.size() < kFewestToResample) {
+      ++found_of_all.without[fmt::format("fewer than {} valid sessions", kFewestToResample)];
+      continue;
+    }
     const auto found = resample_nights(nights,
                                        known->direction,
                                        least_step_of(key, nights.back().value),
                                        derive_seed(0, key.where.name.text() + key.metric));
-    if (!found) continue;
-    rates.push_back({{key, Kind::history, std::time(nullptr), found->noise, found->power},
-                     device_name,
-                     nights.size()});
+    if (!found) {
+      ++found_of_all.without["a value is 0 or negative"];
+      continue;
+    }
+    found_of_all.rates.push_back(
+        {{key, Kind::history, std::time(nullptr), found->noise, found->power},
+         device_name,
+         nights.size()});
   }
-  return rates;
+  return found_of_all;
 }
 
 std::vector<Rate> rates_of_pairs(const Selftest& selftest) {

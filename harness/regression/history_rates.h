@@ -1,6 +1,8 @@
 // What the nights of a history say of the rule that judges them.
 #pragma once
 
+#include <cstddef>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -16,9 +18,14 @@ struct NightRate {
   std::size_t nights = 0;
 };
 
+struct NightRates {
+  std::vector<NightRate> rates;
+  std::map<std::string, std::size_t> without;  // how many metrics have none, by the reason
+};
+
 /// Of every metric with enough valid nights of the fingerprint that it had last; see
 /// night_resampling.h. Takes some 0.1 s each. Throws Stopped once a signal was noted.
-std::vector<NightRate> rates_of_nights(const History& history);
+NightRates rates_of_nights(const History& history);
 
 /// What `selftest` found by resampling processes, to be kept in a history.
 std::vector<Rate> rates_of_pairs(const Selftest& selftest);

@@ -22,6 +22,8 @@ bool is_launch_on_gpu(const MetricFigures& figures) {
 std::optional<std::string> why_only_watched(const MetricFigures& figures) {
   const Metric* const known = find_metric(figures.key.metric);
   if (!known) return "this launchgap does not know the metric";
+  if (!known->function_of.empty())
+    return fmt::format("it is computed from {}, which is judged", known->function_of);
   if (known->unit == "1") return "it has no unit, and its ratio says little";
   if (figures.runs.empty()) return "it has no values";
   for (const RunFigures& run : figures.runs) {

@@ -13,9 +13,9 @@ namespace launchgap::regression {
 /// Why a metric is only watched, in words without a full stop; absent if it is judged.
 ///
 /// Watched is a metric that this launchgap does not know, since nothing says which direction is
-/// worse; one without unit (shares, counts), whose ratio says little; one with a median that is
-/// not positive and finite, which has no logarithm; and one whose median is below kLeastTicks
-/// ticks of its clock.
+/// worse; one that is computed from another, which would count one change twice; one without unit
+/// (shares, counts), whose ratio says little; one with a median that is not positive and finite,
+/// which has no logarithm; and one whose median is below kLeastTicks ticks of its clock.
 std::optional<std::string> why_only_watched(const MetricFigures& figures);
 
 /// The smallest change that counts, as a share of the base's value: 0.02 is 2 %. It is `share`, or

@@ -91,6 +91,7 @@ std::string properties_of(const Result& result) {
   properties.add("hits", fmt::format("{}", result.hits));
   properties.add("p99", result.p99);
   properties.add("baseline_p99", result.baseline_p99);
+  properties.add("tail", result.tail);
   if (result.power) {
     properties.add("false_alarm_rate", result.power->false_alarm_rate);
     properties.add("detectable", result.power->detectable);
@@ -112,13 +113,23 @@ std::string message_of(const Result& result) {
   return text;
 }
 
+/// What is neither passed nor failed.
 bool is_skipped(const Result& result) {
-  return result.verdict == Verdict::invalid || result.verdict == Verdict::no_baseline;
+  switch (result.verdict) {
+    case Verdict::suspect:
+    case Verdict::invalid:
+    case Verdict::no_baseline:
+    case Verdict::cannot_tell:
+    case Verdict::unstable:
+      return true;
+    default:
+      return false;
+  }
 }
 
 std::string outcome_of(const Result& result, const Strictness& strictness) {
   if (fails(result, strictness)) {
-    const bool by_verdict = result.verdict == Verdict::slower || is_skipped(result);
+    const bool by_verdict = fails(result, {.require_baseline = strictness.require_baseline});
     return fmt::format("      <failure type=\"{}\" message=\"{}\"/>\n",
                        by_verdict ? name_of(result.verdict) : name_of(result.steadiness),
                        xml(message_of(result)));
@@ -130,7 +141,7 @@ std::string outcome_of(const Result& result, const Strictness& strictness) {
 
 std::string test_case(const Result& result, const Strictness& strictness) {
   return fmt::format(
-      "    <testcase classname=\"{}\" name=\"{}\" time=\"0\">\n{}{}    </testcase>\n",
+      "    <testcase classname=\"{}\" name=\"{}\">\n{}{}    </testcase>\n",
       xml(result.key.where.name.benchmark),
       xml(fmt::format("{} of {}, {}", metric_text(result), case_text(result), device_text(result))),
       properties_of(result),
@@ -169,7 +180,7 @@ std::string junit_xml(const Report& report) {
   if (errors > 0) {
     ++tests;
     cases += fmt::format(
-        "    <testcase classname=\"launchgap\" name=\"the session as a whole\" time=\"0\">\n"
+        "    <testcase classname=\"launchgap\" name=\"the session as a whole\">\n"
         "      <error type=\"invalid\" message=\"{}\"/>\n    </testcase>\n",
         xml(report.invalid));
   }
@@ -186,8 +197,8 @@ std::string junit_xml(const Report& report) {
   if (timestamp.ends_with('Z')) timestamp.pop_back();
   return fmt::format(
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-      "<testsuites name=\"launchgap\" {0} time=\"0\">\n"
-      "  <testsuite name=\"launchgap {1}\" {0} time=\"0\"{2}>\n{3}{4}"
+      "<testsuites name=\"launchgap\" {0}>\n"
+      "  <testsuite name=\"launchgap {1}\" {0}{2}>\n{3}{4}"
       "    <system-out>{5}</system-out>\n"
       "  </testsuite>\n</testsuites>\n",
       counts,

@@ -112,6 +112,7 @@ std::string markdown(const Report& report) {
   if (!report.base.empty() || !report.subject.empty())
     text += fmt::format(
         "\n{} against {}\n", plain(printable(report.subject)), plain(printable(report.base)));
+  if (!report.page.empty()) text += fmt::format("\nPage: {}\n", plain(printable(report.page)));
   text += what_changed(report) + worst(report) + left_out(report);
   for (std::size_t i = 0; i < std::min(report.notes.size(), kMostGroups); ++i)
     text += fmt::format("\n{}\n", plain(printable(report.notes[i])));

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "harness/regression/nights.h"
 #include "harness/regression/report.h"
@@ -17,19 +18,25 @@ inline constexpr std::size_t kFewestToResample = 40;
 
 struct NightPower {
   double noise = 0;  // standard deviation of the values' logarithms
-  /// Of `slower` and of `erratic`, per session; and the smallest lasting slowdown, in steps of
-  /// 0.5 % up to 100 %, of which 80 % are `slower` within five sessions.
+  /// Alarms that begin, and `erratic` ones, per session; and the smallest lasting slowdown, in
+  /// steps of 0.5 % up to 100 %, of which 80 % are `slower` within five sessions.
   MeasuredPower power;
 };
 
-/// `nights`: a metric's valid and comparable sessions in order of time. Series of 120 are made of
-/// stretches of five that follow one another, drawn with replacement, so that bad nights keep their
-/// neighbours and what drifts keeps drifting (the moving-block bootstrap: Kunsch, Annals of
-/// Statistics 17 (1989) 1217); the last 60 are judged, of 200 series: 12,000 sessions. A slowdown
-/// begins in the 61st.
+/// Alarms in order of time, where those of one bad time count once: between two that count lie six
+/// sessions without one.
+int alarms_that_begin(const std::vector<bool>& alarms);
+
+/// `nights`: a metric's valid and comparable sessions in order of time, those that were slower too.
+/// The rate of false alarms is the mean of two: of the alarms that the rule raises on these nights
+/// as they were, and on nights drawn from them. The former knows how long bad times last and what
+/// wanders, and has few nights; the latter has many, and no time longer than a stretch.
 ///
-/// Absent below kFewestToResample, where a value is not positive, and where the sessions have two
-/// levels, which are not gated.
+/// Series of 120 are made of stretches of 15 that follow one another, drawn with replacement (the
+/// moving-block bootstrap: Kunsch, Annals of Statistics 17 (1989) 1217); the last 60 are judged, of
+/// 100 series: 6,000 sessions. A slowdown begins in the 61st.
+///
+/// Absent below kFewestToResample, and where a value is not positive.
 std::optional<NightPower> resample_nights(std::span<const Night> nights,
                                           Direction direction,
                                           double least_step,

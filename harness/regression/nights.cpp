@@ -17,7 +17,8 @@ constexpr double kOfNormal = 1.4826;
 constexpr std::size_t kFewestOfLevel = 3;
 constexpr double kShareOfLevel = 0.1;
 constexpr double kLevelsApart = 0.03;
-constexpr int kFewestSteps = 3;
+constexpr double kBetterThanChanges = 1.5;
+constexpr int kFewestSteps = 4;
 
 struct SpreadRule {
   SpreadFigure figure;
@@ -31,52 +32,77 @@ constexpr SpreadRule kSpreadRules[kSpreadFigures] = {
     {SpreadFigure::modes, "modes", 1},
 };
 
-/// Where values lie.
-struct Level {
-  double median = 0, deviation = 0;  // 1.4826 times the median absolute deviation
-};
-
-/// Absent below the fewest sessions.
-std::optional<Level> level_of(std::vector<double> values) {
-  if (values.size() < kFewestNights) return std::nullopt;
-  std::ranges::sort(values);
-  return Level{*stats::quantile(values, 0.5),
-               kOfNormal * *stats::median_absolute_deviation(values)};
-}
-
 /// 1: above by `limit` or more, -1: below, 0: neither.
 int side_of(double distance, double limit) {
   if (std::abs(distance) < limit || distance == 0) return 0;
   return distance > 0 ? 1 : -1;
 }
 
-/// How many sessions in a row, this one counts, have this sign; those that follow another one too
-/// closely count with it.
-template <class SignOf>
-int in_a_row(std::span<const Night> earlier, const Night& night, int sign, SignOf sign_of) {
-  if (sign == 0) return 0;
-  int count = 1;
-  std::int64_t last_s = night.begin_s;
-  for (std::size_t i = earlier.size(); i-- > 0;) {
-    if (sign_of(earlier[i]) != sign) break;
-    if (earlier[i].begin_s > last_s - kNightApartS) continue;
-    last_s = earlier[i].begin_s;
-    ++count;
-  }
-  return count;
+/// Of values that there are; as stats::quantile has it, in less time.
+double median(std::vector<double> values) {
+  const auto upper = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::ranges::nth_element(values, upper);
+  if (values.size() % 2 == 1) return *upper;
+  const double lower = *std::max_element(values.begin(), upper);
+  return lower + (*upper - lower) / 2;
 }
 
-/// Those that are compared with, in order of time: without a row of slower ones that goes on, of
-/// which the session may be the next. Faster ones stay, and are the level one day.
-std::vector<const Night*> baseline_of(std::span<const Night> earlier) {
-  std::size_t end = earlier.size();
-  while (end > 0 && earlier[end - 1].hit > 0) --end;
-  std::vector<const Night*> baseline;
-  for (std::size_t i = end; i-- > 0 && baseline.size() < kMostNights;) {
-    if (!earlier[i].confirmed) baseline.push_back(&earlier[i]);
+/// Sessions of one night, which count as one.
+struct CountedNight {
+  const Night* latest;
+  int sign;  // of all of them; 0 if they differ
+};
+
+/// Latest first, from `night` on. A session belongs to the one that was counted last if it began
+/// less than six hours before it.
+template <class SignOf>
+std::vector<CountedNight> counted_nights(std::span<const Night> earlier,
+                                         const Night& night,
+                                         int sign,
+                                         SignOf sign_of) {
+  std::vector<CountedNight> nights;
+  nights.reserve(earlier.size() + 1);
+  nights.push_back({&night, sign});
+  for (std::size_t i = earlier.size(); i-- > 0;) {
+    const int own = sign_of(earlier[i]);
+    if (earlier[i].begin_s > nights.back().latest->begin_s - kNightApartS) {
+      if (nights.back().sign != own) nights.back().sign = 0;
+    } else {
+      nights.push_back({&earlier[i], own});
+    }
   }
-  std::ranges::reverse(baseline);
-  return baseline;
+  return nights;
+}
+
+/// Of the latest on; 0 if the latest has no sign.
+int in_a_row(const std::vector<CountedNight>& nights) {
+  const int sign = nights.front().sign;
+  const auto other =
+      std::ranges::find_if(nights, [&](const auto& one) { return one.sign != sign; });
+  return sign == 0 ? 0 : static_cast<int>(other - nights.begin());
+}
+
+int hits_of(const std::vector<CountedNight>& nights, std::size_t last, int sign) {
+  const std::span<const CountedNight> looked_at(nights.data(), std::min(last, nights.size()));
+  return static_cast<int>(std::ranges::count(looked_at, sign, &CountedNight::sign));
+}
+
+/// Of hits, one after the other up to the last session: of which the session may be the next.
+enum class Row { slower, any };
+
+/// Those that are compared with, in order of time: without a row that goes on.
+std::vector<const Night*> window_without(Row row, std::span<const Night> earlier) {
+  std::size_t end = earlier.size();
+  const int hit = earlier.empty() ? 0 : earlier.back().hit;
+  if (hit > 0 || row == Row::any) {
+    while (hit != 0 && end > 0 && earlier[end - 1].hit == hit) --end;
+  }
+  std::vector<const Night*> window;
+  for (std::size_t i = end; i-- > 0 && window.size() < kMostNights;) {
+    if (!earlier[i].confirmed) window.push_back(&earlier[i]);
+  }
+  std::ranges::reverse(window);
+  return window;
 }
 
 int spread_hit(const std::vector<const Night*>& baseline,
@@ -91,19 +117,21 @@ int spread_hit(const std::vector<const Night*>& baseline,
     if (before->spread[at] && *before->spread[at] > 0)
       values.push_back(std::log(*before->spread[at]));
   }
-  const auto level = level_of(values);
-  if (!level) return 0;
-  const double distance = std::log(*now) - level->median;
+  if (values.size() < kFewestNights) return 0;
+  std::ranges::sort(values);
+  const double middle = *stats::quantile(values, 0.5);
+  const double deviation = kOfNormal * *stats::median_absolute_deviation(values);
+  const double distance = std::log(*now) - middle;
   const bool is_cv =
       rule.figure == SpreadFigure::within_run_cv || rule.figure == SpreadFigure::between_run_cv;
-  if (is_cv && *now < kLeastSpreadCv && std::exp(level->median) < kLeastSpreadCv) return 0;
+  if (is_cv && *now < kLeastSpreadCv && std::exp(middle) < kLeastSpreadCv) return 0;
   if (rule.figure == SpreadFigure::modes) {
     const auto [least, most] = std::ranges::minmax(values);
-    words = fmt::format("{:g} modes, before {:g}", *now, std::round(std::exp(level->median)));
+    words = fmt::format("{:g} modes, before {:g}", *now, std::round(std::exp(middle)));
     return std::log(*now) > most ? 1 : std::log(*now) < least ? -1 : 0;
   }
   words = fmt::format("{} {:.1f} times that of before", rule.name, std::exp(distance));
-  return side_of(distance, std::max(kNightDistance * level->deviation, std::log(rule.least_ratio)));
+  return side_of(distance, std::max(kNightDistance * deviation, std::log(rule.least_ratio)));
 }
 
 void judge_spread(std::span<const Night> earlier,
@@ -115,18 +143,13 @@ void judge_spread(std::span<const Night> earlier,
     std::string words;
     const int hit = spread_hit(baseline, night, rule, words);
     judgement.spread_hits[at] = hit;
-    const int row =
-        in_a_row(earlier, night, hit, [at](const Night& before) { return before.spread_hits[at]; });
+    if (hit == 0) continue;
+    const int row = in_a_row(counted_nights(
+        earlier, night, hit, [at](const Night& before) { return before.spread_hits[at]; }));
     if (row < kNightsInARow || judgement.steadiness == Steadiness::erratic) continue;
     judgement.steadiness = hit > 0 ? Steadiness::erratic : Steadiness::steadier;
     judgement.steadiness_reason = fmt::format("{}, in {} sessions in a row", words, row);
   }
-}
-
-std::vector<double> values_of(const std::vector<const Night*>& nights) {
-  std::vector<double> values;
-  for (const Night* const night : nights) values.push_back(night->value);
-  return values;
 }
 
 std::optional<double> median_p99(const std::vector<const Night*>& nights) {
@@ -138,39 +161,204 @@ std::optional<double> median_p99(const std::vector<const Night*>& nights) {
   return stats::quantile(values, 0.5);
 }
 
-void judge_level(std::span<const Night> earlier,
-                 const Night& night,
-                 const Level& level,
-                 Direction direction,
-                 double least_step,
-                 NightJudgement& judgement) {
-  const int worse = direction == Direction::lower_is_better ? 1 : -1;
-  const double distance = night.value - level.median;
-  const double limit =
-      std::max({kNightDistance * level.deviation, kNightLeastChange * level.median, least_step});
-  judgement.baseline = level.median;
-  judgement.change = distance / level.median;
-  judgement.low = level.median - limit;
-  judgement.high = level.median + limit;
-  if (level.deviation > 0) judgement.z = worse * distance / level.deviation;
-  judgement.hit = worse * side_of(distance, limit);
-  judgement.hits_in_a_row =
-      in_a_row(earlier, night, judgement.hit, [](const Night& before) { return before.hit; });
-  if (judgement.hit == 0) return;
-  const std::string row = judgement.hits_in_a_row == 1
-                              ? std::string("in this session alone")
-                              : fmt::format("in {} sessions in a row", judgement.hits_in_a_row);
-  const bool lasting = judgement.hits_in_a_row >= kNightsInARow;
-  if (judgement.hit > 0) {
-    judgement.verdict = lasting ? Verdict::slower : Verdict::suspect;
-    judgement.reason = row;
-  } else if (lasting) {
-    judgement.verdict = Verdict::faster;
-    judgement.reason = row;
-  } else {
-    judgement.reason = fmt::format("faster {}; said from {} on", row, kNightsInARow);
+/// How far values in order of time lie from a line through them: the median of the slopes from each
+/// value of the earlier half to its counterpart in the later one (Theil's incomplete method). Few
+/// values have no line, and lie about their median.
+void add_distances(const std::vector<double>& values, std::vector<double>& distances) {
+  if (values.empty()) return;
+  double slope = 0;
+  if (values.size() >= kFewestNights) {
+    const std::size_t half = values.size() / 2;
+    std::vector<double> slopes;
+    for (std::size_t i = 0; i + half < values.size(); ++i)
+      slopes.push_back((values[i + half] - values[i]) / static_cast<double>(half));
+    slope = median(std::move(slopes));
   }
+  std::vector<double> level = values;
+  for (std::size_t i = 0; i < level.size(); ++i) level[i] -= slope * static_cast<double>(i);
+  const double middle = median(level);
+  for (const double value : level) distances.push_back(std::abs(value - middle));
 }
+
+/// Judges a session's value. Inside, values are logarithms of which more is worse.
+class LevelJudge {
+ public:
+  LevelJudge(std::span<const Night> earlier,
+             const Night& night,
+             Direction direction,
+             double least_step,
+             NightJudgement& judgement)
+      : earlier_(earlier),
+        night_(night),
+        worse_(direction == Direction::lower_is_better ? 1 : -1),
+        now_(in(night.value)),
+        judgement_(judgement) {
+    look_at_level();
+    look_for_levels();
+    limit_ = limit(kNightLeastChange, middle_, least_step);
+    least_creep_ = limit(kLeastCreep, in(*judgement_.anchor), least_step);
+  }
+
+  void judge() {
+    judgement_.hit = now_ >= slower_than() ? 1 : now_ <= faster_than() ? -1 : 0;
+    const double compared = judgement_.hit > 0 ? worst_ : judgement_.hit < 0 ? best_ : middle_;
+    compare_with(compared);
+    const auto [low, high] = std::minmax({out(slower_than()), out(faster_than())});
+    judgement_.low = low;
+    judgement_.high = high;
+    nights_ = counted_nights(
+        earlier_, night_, judgement_.hit, [](const Night& before) { return before.hit; });
+    judgement_.hits_in_a_row = in_a_row(nights_);
+    if (judgement_.hit < 0) return judge_faster();
+    if (judgement_.hit > 0 && is_lasting()) return say_slower(row_text());
+    if (creeps()) return;
+    if (judgement_.hit > 0) {
+      judgement_.verdict = Verdict::suspect;
+      judgement_.reason = row_text() + as_before();
+    } else if (levels_) {
+      judgement_.verdict = Verdict::unstable;
+      judgement_.reason = fmt::format("the sessions before have two levels, {:.1f} % apart",
+                                      100 * (levels_->upper / levels_->lower - 1));
+    }
+  }
+
+ private:
+  double in(double value) const { return worse_ * std::log(value); }
+  double out(double value) const { return std::exp(worse_ * value); }
+  /// How far from a level a value must lie.
+  double limit(double share, double level, double least_step) const {
+    return std::max(kNightDistance * deviation_,
+                    std::log1p(std::max(share, least_step / out(level))));
+  }
+  double slower_than() const { return worst_ + limit_; }
+  double faster_than() const { return best_ - limit_; }
+
+  /// Median and scatter of the sessions of this level; those of the level before tell scatter too.
+  void look_at_level() {
+    std::vector<double> before, since;
+    for (const Night* const night : window_without(Row::any, earlier_)) {
+      (night->begin_s < judgement_.level_since_s ? before : since).push_back(in(night->value));
+    }
+    if (since.size() < kNightsOfLevel) {  // fewer than began it: some are not to be compared with
+      since.insert(since.begin(), before.begin(), before.end());
+      before.clear();
+    }
+    judgement_.compared_with = since.size();
+    middle_ = worst_ = best_ = median(since);
+    std::vector<double> distances;
+    add_distances(before, distances);
+    add_distances(since, distances);
+    deviation_ = kOfNormal * median(std::move(distances));
+    if (judgement_.anchor) return;
+    if (since.size() > kFewestNights) since.resize(kFewestNights);
+    judgement_.anchor = out(median(std::move(since)));
+  }
+
+  void look_for_levels() {
+    // What is faster for some nights may be the better one of two levels.
+    std::vector<double> values;
+    for (const Night* const night : window_without(Row::slower, earlier_))
+      values.push_back(night->value);
+    levels_ = two_levels(values);
+    if (!levels_) return;
+    const auto [best, worst] = std::minmax({in(levels_->lower), in(levels_->upper)});
+    worst_ = std::max(worst_, worst);
+    best_ = std::min(best_, best);
+    deviation_ = levels_->deviation;
+  }
+
+  void compare_with(double level) {
+    judgement_.baseline = out(level);
+    judgement_.change = night_.value / *judgement_.baseline - 1;
+    judgement_.z.reset();
+    if (deviation_ > 0) judgement_.z = (now_ - level) / deviation_;
+  }
+
+  bool is_lasting() const {
+    return judgement_.hits_in_a_row >= kNightsInARow ||
+           hits_of(nights_, kNightsLookedAt, 1) >= kHitsOfThose;
+  }
+
+  std::string row_text() const {
+    const int of_those = hits_of(nights_, kNightsLookedAt, judgement_.hit);
+    if (judgement_.hits_in_a_row < kNightsInARow && of_those >= kHitsOfThose)
+      return fmt::format("in {} of {} sessions", of_those, kNightsLookedAt);
+    if (judgement_.hits_in_a_row <= 1) return "in this session alone";
+    return fmt::format("in {} sessions in a row", judgement_.hits_in_a_row);
+  }
+
+  void say_slower(std::string reason) {
+    judgement_.verdict = Verdict::slower;
+    judgement_.reason = std::move(reason) + as_before();
+  }
+
+  /// Ten sessions of which nine are faster are the level from now on.
+  void judge_faster() {
+    if (hits_of(nights_, kNightsOfLevel, -1) >= kFasterOfThose) {
+      std::vector<double> values;
+      for (const CountedNight& one : std::span(nights_).first(kNightsOfLevel))
+        values.push_back(in(one.latest->value));
+      judgement_.level_since_s = nights_[kNightsOfLevel - 1].latest->begin_s;
+      judgement_.anchor = out(median(std::move(values)));
+      judgement_.hit = 0;
+      judgement_.verdict = Verdict::faster;
+      judgement_.reason = fmt::format("in {} of {} sessions: from now on they are the baseline",
+                                      hits_of(nights_, kNightsOfLevel, -1),
+                                      kNightsOfLevel);
+    } else if (judgement_.hits_in_a_row >= kNightsInARow) {
+      judgement_.verdict = Verdict::faster;
+      judgement_.reason = row_text();
+    } else {
+      judgement_.reason =
+          fmt::format("faster {}; said from {} in a row on", row_text(), kNightsInARow);
+    }
+  }
+
+  /// Whether it has become slower little by little; then that is its verdict.
+  bool creeps() {
+    if (nights_.size() < kNightsOfCreep) return false;
+    std::vector<double> values;
+    for (const CountedNight& one : std::span(nights_).first(kNightsOfCreep))
+      values.push_back(in(one.latest->value));
+    double begun = in(*judgement_.anchor);
+    if (levels_) begun = std::max(begun, worst_);
+    const double lasting = median(std::move(values)) - begun;
+    if (lasting < least_creep_ || now_ - begun < least_creep_) return false;
+    compare_with(begun);
+    say_slower(
+        fmt::format("the median of {} sessions is {:.1f} % worse than what the level began "
+                    "with",
+                    kNightsOfCreep,
+                    100 * std::expm1(lasting)));
+    return true;
+  }
+
+  /// "; as slow as in 4 earlier sessions": those before the sessions that this one continues, which
+  /// end where three in a row were no hit.
+  std::string as_before() const {
+    int good = 0, as_slow = 0;
+    for (const CountedNight& one : nights_) {
+      if (good < kNightsInARow) {
+        good = one.sign > 0 ? 0 : good + 1;
+        continue;
+      }
+      if (one.latest->value > 0 && in(one.latest->value) >= now_ - std::log1p(kNightLeastChange))
+        ++as_slow;
+    }
+    return as_slow == 0
+               ? ""
+               : fmt::format(
+                     "; as slow as in {} earlier session{}", as_slow, as_slow == 1 ? "" : "s");
+  }
+
+  std::span<const Night> earlier_;
+  const Night& night_;
+  double worse_, now_;
+  NightJudgement& judgement_;
+  double middle_ = 0, worst_ = 0, best_ = 0, deviation_ = 0, limit_ = 0, least_creep_ = 0;
+  std::optional<TwoLevels> levels_;
+  std::vector<CountedNight> nights_;
+};
 
 }  // namespace
 
@@ -183,72 +371,113 @@ NightJudgement judge_night(std::span<const Night> earlier,
                            Direction direction,
                            double least_step) {
   NightJudgement judgement;
-  const std::vector<const Night*> baseline = baseline_of(earlier);
-  judgement.compared_with = baseline.size();
-  if (baseline.size() < kFewestNights) {
+  if (!earlier.empty()) {
+    judgement.level_since_s = earlier.back().level_since_s;
+    judgement.anchor = earlier.back().anchor;
+  }
+  const std::vector<const Night*> window = window_without(Row::any, earlier);
+  judgement.compared_with = window.size();
+  if (window.size() < kFewestNights) {
     judgement.verdict = Verdict::no_baseline;
     judgement.reason =
-        fmt::format("{} of {} sessions that it takes", baseline.size(), kFewestNights);
+        fmt::format("needs {} earlier sessions, has {}", kFewestNights, window.size());
     return judgement;
   }
-  judge_spread(earlier, baseline, night, judgement);
-  judgement.baseline_p99 = median_p99(baseline);
-  const std::vector<double> values = values_of(baseline);
-  const auto has_ratio = [](double value) { return value > 0 && std::isfinite(value); };
-  if (!has_ratio(night.value) || !std::ranges::all_of(values, has_ratio)) {
+  judge_spread(earlier, window, night, judgement);
+  judgement.baseline_p99 = median_p99(window);
+  const auto has_ratio = [](const Night& one) { return one.value > 0 && std::isfinite(one.value); };
+  if (!has_ratio(night) || !std::ranges::all_of(earlier, has_ratio)) {
     judgement.verdict = Verdict::watch;
-    judgement.reason = "a value is not positive, so that there is no ratio";
+    judgement.reason = "a value is 0 or negative, so no ratio can be formed";
     return judgement;
   }
-  judge_level(earlier, night, *level_of(values), direction, least_step, judgement);
-  if (two_levels(values)) {
-    judgement.verdict = Verdict::unstable;
-    judgement.reason = "the sessions before have two levels";
-  }
+  LevelJudge(earlier, night, direction, least_step, judgement).judge();
   return judgement;
 }
 
-bool two_levels(std::span<const double> in_order) {
+void remember(const NightJudgement& judgement, Night& night) {
+  night.hit = judgement.hit;
+  night.spread_hits = judgement.spread_hits;
+  night.level_since_s = judgement.level_since_s;
+  night.anchor = judgement.anchor;
+  night.confirmed = judgement.verdict == Verdict::slower;
+}
+
+namespace {
+
+/// Sums of numbers from the first on, and of their squares, so that a part's squares about its mean
+/// are found at once.
+class Parts {
+ public:
+  explicit Parts(std::span<const double> numbers) : sums_(1), squares_(1) {
+    for (const double number : numbers) {
+      sums_.push_back(sums_.back() + number);
+      squares_.push_back(squares_.back() + number * number);
+    }
+  }
+  double mean(std::size_t begin, std::size_t end) const {
+    return (sums_[end] - sums_[begin]) / static_cast<double>(end - begin);
+  }
+  double squares(std::size_t begin, std::size_t end) const {
+    if (begin == end) return 0;
+    const double sum = sums_[end] - sums_[begin];
+    return std::max(0.0,
+                    squares_[end] - squares_[begin] - sum * sum / static_cast<double>(end - begin));
+  }
+
+ private:
+  std::vector<double> sums_, squares_;
+};
+
+/// The squares that are left where values change at most twice in time.
+double least_of_two_changes(std::span<const double> in_order) {
+  const Parts parts(in_order);
+  const std::size_t n = in_order.size();
+  double least = parts.squares(0, n);
+  for (std::size_t i = 1; i < n; ++i) {
+    for (std::size_t j = i; j <= n; ++j)
+      least = std::min(least, parts.squares(0, i) + parts.squares(i, j) + parts.squares(j, n));
+  }
+  return least;
+}
+
+}  // namespace
+
+std::optional<TwoLevels> two_levels(std::span<const double> in_order) {
   std::vector<double> logs;
   for (const double value : in_order) logs.push_back(std::log(value));
+  const std::size_t n = logs.size();
+  const auto fewest = std::max(
+      kFewestOfLevel, static_cast<std::size_t>(std::ceil(kShareOfLevel * static_cast<double>(n))));
+  if (n < 2 * fewest) return std::nullopt;
+  const double pivot = median(logs);  // squares of what is left lose no digits
+  for (double& value : logs) value -= pivot;
   std::vector<double> sorted = logs;
   std::ranges::sort(sorted);
-  const std::size_t n = sorted.size();
-  const auto least = std::max(
-      kFewestOfLevel, static_cast<std::size_t>(std::ceil(kShareOfLevel * static_cast<double>(n))));
-  if (n < 2 * least) return false;
 
-  // Sums of the values less their median, whose squares lose no digits.
-  const double pivot = sorted[n / 2];
-  std::vector<double> sums(n + 1), squares(n + 1);
-  for (std::size_t i = 0; i < n; ++i) {
-    const double value = sorted[i] - pivot;
-    sums[i + 1] = sums[i] + value;
-    squares[i + 1] = squares[i] + value * value;
-  }
-  struct Part {
-    double size, mean, squares;
-  };
-  const auto part = [&](std::size_t begin, std::size_t end) {
-    const auto size = static_cast<double>(end - begin);
-    const double mean = (sums[end] - sums[begin]) / size;
-    return Part{size, mean, std::max(0.0, squares[end] - squares[begin] - size * mean * mean)};
-  };
-  std::size_t cut = least;
-  for (std::size_t i = least; i <= n - least; ++i) {
-    const auto within = [&](std::size_t at) { return part(0, at).squares + part(at, n).squares; };
+  const Parts parts(sorted);
+  std::size_t cut = fewest;
+  const auto within = [&](std::size_t at) { return parts.squares(0, at) + parts.squares(at, n); };
+  for (std::size_t i = fewest; i <= n - fewest; ++i) {
     if (within(i) < within(cut)) cut = i;
   }
-  const Part below = part(0, cut), above = part(cut, n);
-  const double apart = above.mean - below.mean;
-  const double scatter =
-      std::sqrt((below.squares / (below.size - 1) + above.squares / (above.size - 1)) / 2);
-  if (apart < std::log(1 + kLevelsApart) || apart < (2.5 + 72 / static_cast<double>(n)) * scatter)
-    return false;
+  const double lower = parts.mean(0, cut), upper = parts.mean(cut, n);
+  const auto variance = [&](std::size_t begin, std::size_t end) {
+    return parts.squares(begin, end) / static_cast<double>(end - begin - 1);
+  };
+  const double deviation = std::sqrt((variance(0, cut) + variance(cut, n)) / 2);
+  const double least_apart =
+      std::max(std::log1p(kLevelsApart), (2.5 + 72 / static_cast<double>(n)) * deviation);
+  if (upper - lower < least_apart) return std::nullopt;
+  const double middle = (lower + upper) / 2;
+  const auto above =
+      static_cast<std::size_t>(sorted.end() - std::ranges::lower_bound(sorted, middle));
+  if (above < fewest || n - above < fewest) return std::nullopt;
   int steps = 0;
-  for (std::size_t i = 1; i < n; ++i)
-    steps += (logs[i] >= sorted[cut]) != (logs[i - 1] >= sorted[cut]);
-  return steps >= kFewestSteps;
+  for (std::size_t i = 1; i < n; ++i) steps += (logs[i] >= middle) != (logs[i - 1] >= middle);
+  if (steps < kFewestSteps) return std::nullopt;
+  if (least_of_two_changes(logs) <= kBetterThanChanges * within(cut)) return std::nullopt;
+  return TwoLevels{std::exp(lower + pivot), std::exp(upper + pivot), deviation};
 }
 
 }  // namespace launchgap::regression

@@ -24,6 +24,12 @@ struct SpreadChange {
   std::string reason;
 };
 
+/// To two digits.
+std::string rounded_up(double number) {
+  const double unit = std::pow(10, std::max(0.0, std::floor(std::log10(number)) - 1));
+  return fmt::format("{:.0f}", std::ceil(number / unit) * unit);
+}
+
 std::string times_as_large(const char* what, double ratio) {
   return fmt::format("{} {:.1f} times as large", what, ratio);
 }
@@ -133,6 +139,11 @@ PairedVerdict PairedRule::look_at(std::span<const double> log_ratios, double t) 
   const bool changed = std::abs(worse) > least && std::abs(worse) > half;
   if (changed) found.verdict = worse > 0 ? Verdict::slower : Verdict::faster;
   found.decided = changed || std::abs(worse) + half < least;
+  if (half - std::abs(worse) > least) {
+    found.verdict = Verdict::cannot_tell;
+    const double pairs = static_cast<double>(found.pairs) * std::pow(half / least, 2);
+    found.reason = fmt::format("some {} pairs would tell", rounded_up(pairs));
+  }
   return found;
 }
 

@@ -27,8 +27,8 @@ inline constexpr double kPairedShare = 0.02;
 
 /// What some pairs say of a metric's level.
 struct PairedVerdict {
-  Verdict verdict = Verdict::same;  // slower, faster, same, or invalid
-  std::string reason;               // of what is invalid, without a full stop
+  Verdict verdict = Verdict::same;  // slower, faster, same, cannot_tell or invalid
+  std::string reason;               // of the latter two, without a full stop
   bool decided = false;             // more pairs would change nothing
   std::size_t pairs = 0;            // that were looked at
   double mean = 0;                  // of log(b/a)
@@ -36,7 +36,8 @@ struct PairedVerdict {
 };
 
 /// Student's interval of the mean of the pairs' logarithms of b/a: `slower` if it excludes 0 in the
-/// worse direction and the mean is beyond the minimum, `faster` likewise, else `same`.
+/// worse direction and the mean is beyond the minimum, `faster` likewise; `cannot_tell` if it spans
+/// more than the minimum in both directions; else `same`.
 ///
 /// Where more than kLeastPairs pairs are planned, it looks at 8 of them, 12, 16 … and all, and
 /// stops at the first look that decides: that one of `slower` or `faster` holds, or that the

@@ -65,13 +65,16 @@ std::size_t Report::tests() const {
 }
 
 std::optional<double> Report::expected_false_alarms() const {
-  double sum = 0;
+  std::optional<double> sum;
   for (const Result& result : results) {
-    if (!compared(result)) continue;
-    if (!result.power) return std::nullopt;
-    sum += result.power->false_alarm_rate;
+    if (compared(result) && result.power) sum = sum.value_or(0) + result.power->false_alarm_rate;
   }
   return sum;
+}
+
+std::size_t Report::tests_without_rate() const {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      results, [](const Result& result) { return compared(result) && !result.power; }));
 }
 
 std::vector<const Result*> Report::worst_first() const {
@@ -90,7 +93,8 @@ ExitCode Report::exit_code() const {
       std::ranges::find(results, Steadiness::erratic, &Result::steadiness) != results.end();
   if (count(Verdict::slower) > 0 || (strictness.gate_spread && erratic))
     return ExitCode::regression;
-  const bool lacking = count(Verdict::invalid) > 0 || count(Verdict::no_baseline) > 0;
+  const bool lacking = count(Verdict::invalid) > 0 || count(Verdict::no_baseline) > 0 ||
+                       count(Verdict::cannot_tell) > 0;
   if (!invalid.empty() || (strictness.require_baseline && lacking)) return ExitCode::failed;
   return ExitCode::done;
 }

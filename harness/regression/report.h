@@ -54,7 +54,8 @@ struct Result {
   std::string steadiness_reason;   // "within-run CV 2.1 times as large"
   std::vector<KeyChange> changed;  // of the fingerprint, since what it is compared with
   std::optional<MeasuredPower> power;
-  std::optional<double> p99, baseline_p99;  // reported, never judged
+  std::optional<double> p99, baseline_p99;
+  std::optional<double> tail;  // p99 / baseline_p99, where the p99 is beyond the usual limit
 
   /// Positive: slower. `change` with the direction of the metric.
   std::optional<double> slowdown() const;
@@ -65,7 +66,7 @@ std::string_view name_of(Kind kind);  // "compare", "two sessions", "history"
 
 /// What fails, beyond a confirmed slowdown.
 struct Strictness {
-  bool require_baseline = false;  // what is invalid or has no baseline fails
+  bool require_baseline = false;  // what is invalid, has no baseline or cannot be told fails
   bool gate_spread = false;       // what is erratic fails
 };
 
@@ -73,6 +74,7 @@ struct Report {
   Kind kind = Kind::history;
   Strictness strictness;
   std::string base, subject;  // what was compared with what, for people
+  std::string page;           // of the new session, where there is one
   std::string session_id;     // of the new session; empty for compare
   std::string begin_utc;
   std::vector<Result> results;     // in the order of their keys
@@ -82,8 +84,9 @@ struct Report {
   std::size_t count(Verdict verdict) const;
   /// Those that compared something: `slower`, `suspect`, `faster`, `same`.
   std::size_t tests() const;
-  /// Sum of the false-alarm rates of the tests; absent unless all are known.
+  /// Sum of the false-alarm rates of the tests that have one; absent where none has.
   std::optional<double> expected_false_alarms() const;
+  std::size_t tests_without_rate() const;
   /// Gravest first; of one gravity the largest change first.
   std::vector<const Result*> worst_first() const;
   /// 4 for a confirmed slowdown (or what is erratic, if that fails too); else 3 for a session that

@@ -74,6 +74,7 @@ Json result_json(const Result& result) {
   if (result.power) json["power"] = power_json(*result.power);
   put(json, "p99", result.p99);
   put(json, "baseline_p99", result.baseline_p99);
+  put(json, "tail", result.tail);
   return json;
 }
 
@@ -109,6 +110,7 @@ std::string report_json(const Report& report) {
   json["gate_spread"] = report.strictness.gate_spread;
   json["tests"] = report.tests();
   put(json, "expected_false_alarms", report.expected_false_alarms());
+  json["tests_without_rate"] = report.tests_without_rate();
   json["verdicts"] = counts_json(report);
   json["steadiness"] = steadiness_counts_json(report);
   json["notes"] = report.notes;

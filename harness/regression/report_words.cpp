@@ -21,7 +21,7 @@ bool is_test(const Result& result) {
 
 bool is_found(const Result& result) {
   return (is_test(result) && result.verdict != Verdict::same) ||
-         result.steadiness == Steadiness::erratic;
+         result.steadiness == Steadiness::erratic || result.tail;
 }
 
 std::string_view compared_with(Kind kind) {
@@ -69,6 +69,7 @@ std::string others_text(const Report& report) {
   constexpr std::pair<Verdict, std::string_view> kSaid[] = {
       {Verdict::suspect, "suspect"},
       {Verdict::faster, "faster"},
+      {Verdict::cannot_tell, "that cannot be told"},
       {Verdict::unstable, "unstable"},
       {Verdict::watch, "to watch"},
       {Verdict::invalid, "invalid"},
@@ -77,13 +78,18 @@ std::string others_text(const Report& report) {
   std::string text;
   const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
   const auto erratic = std::ranges::count(report.results, Steadiness::erratic, &Result::steadiness);
+  const auto tails = std::ranges::count_if(report.results, [](const Result& result) {
+    return result.tail && result.steadiness != Steadiness::erratic;
+  });
   for (const auto& [verdict, said] : kSaid) {
     if (const std::size_t count = report.count(verdict); count > 0)
       add(fmt::format("{} {}{}",
                       count,
                       said,
                       verdict == Verdict::no_baseline ? change_behind(report, verdict) : ""));
-    if (verdict == Verdict::suspect && erratic > 0) add(fmt::format("{} erratic", erratic));
+    if (verdict != Verdict::suspect) continue;
+    if (erratic > 0) add(fmt::format("{} erratic", erratic));
+    if (tails > 0) add(fmt::format("{} with a longer tail", tails));
   }
   return text;
 }
@@ -147,10 +153,22 @@ std::string why_text(const Result& result) {
   const auto add = [&](const std::string& more) { text += (text.empty() ? "" : "; ") + more; };
   if (!result.changed.empty())
     add(fmt::format("changed with {}", printable(text_of(result.changed))));
+  if (const std::string tail = tail_text(result); !tail.empty()) add(tail);
   if (result.steadiness == Steadiness::same) return text;
   add(std::string(name_of(result.steadiness)) +
       (result.steadiness_reason.empty() ? "" : ": " + printable(result.steadiness_reason)));
   return text;
+}
+
+std::string tail_text(const Result& result) {
+  if (!result.tail) return "";
+  return fmt::format("p99 {:.3g} times as long ({} → {}); {}",
+                     *result.tail,
+                     value_text(result, result.baseline_p99),
+                     value_text(result, result.p99),
+                     result.verdict == Verdict::same
+                         ? "medians equal"
+                         : fmt::format("medians {:+.1f} %", 100 * result.change.value_or(0)));
 }
 
 bool fails(const Result& result, const Strictness& strictness) {
@@ -159,6 +177,7 @@ bool fails(const Result& result, const Strictness& strictness) {
       return true;
     case Verdict::invalid:
     case Verdict::no_baseline:
+    case Verdict::cannot_tell:
       if (strictness.require_baseline) return true;
       break;
     default:
@@ -166,6 +185,27 @@ bool fails(const Result& result, const Strictness& strictness) {
   }
   return strictness.gate_spread && result.steadiness == Steadiness::erratic;
 }
+
+namespace {
+
+/// "2 measurements are slower (api_ns of launch/null/mode:idle, device_ns of matmul/library/…)".
+std::string slower_text(const Report& report) {
+  constexpr std::size_t kNamed = 3;
+  const std::size_t slower = report.count(Verdict::slower);
+  if (slower == 0) return "Nothing is slower";
+  std::string names;
+  std::size_t named = 0;
+  for (const Result* const result : report.worst_first()) {
+    if (result->verdict != Verdict::slower || named == kNamed) break;
+    names += fmt::format(
+        "{}{} of {}", named++ == 0 ? "" : ", ", metric_text(*result), case_text(*result));
+  }
+  if (slower > named) names += fmt::format(" and {} more", slower - named);
+  return fmt::format(
+      "{} {} slower ({})", counted(slower, "measurement"), slower == 1 ? "is" : "are", names);
+}
+
+}  // namespace
 
 std::string answer_sentence(const Report& report) {
   if (!report.invalid.empty())
@@ -176,16 +216,16 @@ std::string answer_sentence(const Report& report) {
                        printable(report.invalid));
   const std::string others = others_text(report);
   if (report.tests() == 0) {
-    return others.empty() ? "Nothing was compared: there are no metrics."
-                          : fmt::format("Nothing was compared: {}.", others);
+    if (others.empty()) return "Nothing was compared: there are no metrics.";
+    return fmt::format("{}: {}.",
+                       report.count(Verdict::cannot_tell) > 0
+                           ? "These runs cannot tell whether anything is slower"
+                           : "Nothing was compared",
+                       others);
   }
-  const std::size_t slower = report.count(Verdict::slower);
-  const std::string verdict = slower == 0   ? "Nothing is slower"
-                              : slower == 1 ? "1 metric is slower"
-                                            : fmt::format("{} metrics are slower", slower);
   return fmt::format("{}: {} compared{}{}.",
-                     verdict,
-                     counted(report.tests(), "metric"),
+                     slower_text(report),
+                     counted(report.tests(), "measurement"),
                      depth_text(report),
                      others.empty() ? "" : "; " + others);
 }
@@ -194,12 +234,22 @@ std::string false_alarm_sentence(const Report& report) {
   const std::size_t tests = report.tests();
   if (tests == 0) return "";
   const auto expected = report.expected_false_alarms();
-  const std::string said = counted(tests, "test");
-  return expected ? fmt::format("{}; {:.2g} false alarms are to be expected.", said, *expected)
-                  : fmt::format(
-                        "{}; how many false alarms are to be expected is not known: `launchgap "
-                        "selftest` measures it.",
-                        said);
+  const std::size_t without = report.tests_without_rate();
+  const std::string_view measure =
+      report.kind == Kind::history ? "`launchgap selftest --history` measures it from 40 nights on"
+                                   : "`launchgap selftest` measures it";
+  std::string text = counted(tests, "test");
+  if (expected)
+    text += fmt::format("; {:.2g} false alarms are to be expected{}",
+                        *expected,
+                        without == 0 ? "" : fmt::format(" of {} of them", tests - without));
+  if (without > 0)
+    text += fmt::format("; {} rate of false alarms: {}",
+                        without == tests ? "none has a measured"
+                        : without == 1   ? "1 has no measured"
+                                         : fmt::format("{} have no measured", without),
+                        measure);
+  return text + ".";
 }
 
 std::vector<Group> changed(const Report& report) {
@@ -227,8 +277,11 @@ std::vector<const Result*> found(const Report& report) {
 
 std::vector<Group> not_judged(const Report& report) {
   std::vector<Group> all;
-  for (const Verdict verdict :
-       {Verdict::invalid, Verdict::no_baseline, Verdict::unstable, Verdict::watch}) {
+  for (const Verdict verdict : {Verdict::invalid,
+                                Verdict::no_baseline,
+                                Verdict::cannot_tell,
+                                Verdict::unstable,
+                                Verdict::watch}) {
     Groups groups;
     for (const Result& result : report.results) {
       if (result.verdict != verdict) continue;

@@ -24,6 +24,10 @@ std::string values_text(const Result& result);
 /// Why it is so: the reason, what changed, and what is said of its steadiness.
 std::string why_text(const Result& result);
 
+/// "p99 146 times as long (335 ns → 48.7 µs); medians equal"; empty where it is not beyond its
+/// limit.
+std::string tail_text(const Result& result);
+
 /// Whether it makes the command fail by itself.
 bool fails(const Result& result, const Strictness& strictness);
 
@@ -42,7 +46,7 @@ struct Group {
 /// By what changed of the fingerprint, of results with a figure from before; the largest slowdown
 /// first.
 std::vector<Group> changed(const Report& report);
-/// What was found: slower, suspect, erratic, faster; the gravest first.
+/// What was found: slower, suspect, erratic, with a longer tail, faster; the gravest first.
 std::vector<const Result*> found(const Report& report);
 /// What was not judged, by verdict and reason: "no-baseline: 12 of 20 sessions". Within a verdict
 /// the largest group first.

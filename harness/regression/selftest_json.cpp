@@ -50,14 +50,34 @@ Json row_json(const SelftestRow& row) {
   return json;
 }
 
+Json night_json(const NightRate& night) {
+  const Rate& rate = night.rate;
+  Json json = {{"device", rate.key.where.device},
+               {"device_name", night.device_name},
+               {"arm", rate.key.where.arm},
+               {"setup", rate.key.where.setup.text()},
+               {"case", rate.key.where.name.text()},
+               {"metric", rate.key.metric},
+               {"nights", night.nights},
+               {"false_alarm_rate", rate.power.false_alarm_rate}};
+  put(json, "noise", rate.noise);
+  put(json, "erratic_rate", rate.power.erratic_rate);
+  put(json, "detectable", rate.power.detectable);
+  return json;
+}
+
 }  // namespace
 
-Json to_json(const Selftest& selftest) {
+Json to_json(const Selftest& selftest, const NightRates* nights) {
   Json json = {
       {"schema", "launchgap-selftest/1"}, {"launchgap", kVersion}, {"pairs", selftest.pairs}};
   json["rows"] = Json::array();
   for (const SelftestRow& row : selftest.rows) json["rows"].push_back(row_json(row));
   json["notes"] = selftest.notes;
+  if (!nights) return json;
+  json["nights"] = Json::array();
+  for (const NightRate& night : nights->rates) json["nights"].push_back(night_json(night));
+  json["nights_without_rate"] = nights->without;
   return json;
 }
 

@@ -10,6 +10,7 @@
 
 #include "harness/core/metric.h"
 #include "harness/core/plan.h"
+#include "harness/core/printable.h"
 #include "harness/core/utc.h"
 #include "harness/stats/modes.h"
 #include "harness/stats/random_effects.h"
@@ -127,6 +128,7 @@ RunFigures figures_of_run(int replicate, std::vector<double> samples, double& ti
     figures.cv = stats::lognormal_cv(within->value);
   std::ranges::sort(samples);
   figures.median = *stats::quantile(samples, 0.5);
+  figures.p99 = stats::quantile(samples, 0.99);
   if (samples.size() >= kLeastForTail && figures.median > 0)
     figures.tail = *stats::quantile(samples, 0.99) / figures.median;
   for (std::size_t i = 1; i < samples.size(); ++i) {
@@ -212,6 +214,7 @@ class Reader {
       }
       std::ranges::sort(all);
       figures.p99 = stats::quantile(all, 0.99);
+      figures.samples = all.size();
       figures_.metrics.push_back(std::move(figures));
     }
     if (any || failure.empty()) return;
@@ -247,13 +250,29 @@ class Reader {
       return "it is simulated: measured on fake CUDA libraries";
     if (session_.state == "running") return "it has not ended: it still runs, or was killed";
     if (figures_.metrics.empty()) return "it has no results";
-    // As text: both are of the form 2026-11-22T03:00:00Z.
-    if (figures_.begin_utc > utc_text(std::time(nullptr) + kAheadS))
-      return fmt::format("it begins in the future, at {}", figures_.begin_utc);
-    return "";
+    return problem_of_begin();
   }
 
-  static constexpr std::int64_t kAheadS = std::int64_t{24} * 3600;
+  /// A session has its place among others by when it began.
+  std::string problem_of_begin() const {
+    constexpr std::int64_t kAheadS = std::int64_t{24} * 3600;
+    constexpr std::int64_t k2020 =
+        1'577'836'800;  // nobody had launchgap before; recordings are older
+    const auto is_recorded = [](const MetricFigures& one) {
+      return one.key.where.arm == kRecorded;
+    };
+    if (figures_.begin_utc.empty()) return "";  // a recording without dates
+    const std::string shown = printable(figures_.begin_utc, 40);
+    const auto begin_s = parse_utc(figures_.begin_utc);
+    if (!begin_s)
+      return fmt::format("'{}' is no time at which it can have begun, as 2026-11-22T03:00:00Z is",
+                         shown);
+    if (*begin_s < k2020 && std::ranges::none_of(figures_.metrics, is_recorded))
+      return fmt::format("it began at {}, before 2020: the machine's clock was not set", shown);
+    if (*begin_s > std::time(nullptr) + kAheadS)
+      return fmt::format("it began at {}, in the future: the machine's clock is not set", shown);
+    return "";
+  }
 
   const SessionData& session_;
   Counted counted_;
@@ -288,6 +307,8 @@ std::optional<double> MetricFigures::tail() const {
   for (const RunFigures& run : runs) {
     if (run.tail) values.push_back(*run.tail);
   }
+  if (values.empty() && p99 && samples >= kLeastForTail && !runs.empty() && value() > 0)
+    return *p99 / value();
   return median_of(std::move(values));
 }
 

@@ -19,8 +19,9 @@ std::optional<double> median_of(std::vector<double> values);
 struct RunFigures {
   int replicate = 0;
   double median = 0;
-  std::optional<double> cv;    // within the process; of logarithms, as in summary.csv
-  std::optional<double> tail;  // p99 / p50, from 100 samples on
+  std::optional<double> cv = {};    // within the process; of logarithms, as in summary.csv
+  std::optional<double> tail = {};  // p99 / p50, from 100 samples on
+  std::optional<double> p99 = {};   // of however many there are
 };
 
 struct MetricFigures {
@@ -28,14 +29,16 @@ struct MetricFigures {
   std::vector<RunFigures> runs;  // by replicate
   std::optional<int> modes;      // within a process
   std::optional<double> p99;     // of all samples
-  double tick = 0;               // smallest distance of two samples; 0: all are equal
-  std::string invalid;           // why nothing of it counts; else empty
-  Fingerprint fingerprint;       // of its processes
+  std::size_t samples = 0;
+  double tick = 0;          // smallest distance of two samples; 0: all are equal
+  std::string invalid;      // why nothing of it counts; else empty
+  Fingerprint fingerprint;  // of its processes
 
   /// Median of the processes' medians. There is one process at least, unless it is invalid.
   double value() const;
   std::optional<double> within_run_cv() const;  // median of the processes'
-  std::optional<double> tail() const;           // the same
+  /// The same; of processes that have fewer than 100 samples each, p99 / value of all.
+  std::optional<double> tail() const;
   /// Standard deviation of the medians' logarithms; absent below three processes.
   std::optional<double> between_run_cv() const;
 };

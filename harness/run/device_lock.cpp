@@ -53,8 +53,9 @@ DeviceLock::DeviceLock(const std::string& uuid) {
                                static_cast<std::size_t>(std::max<ssize_t>(length, 0)));
     const bool known =
         !pid.empty() && pid.find_first_not_of("0123456789") == std::string_view::npos;
-    throw Error(fmt::format("another session is measuring it (process {}): wait for that to end",
-                            known ? pid : "unknown"));
+    throw DeviceHeld(
+        fmt::format("another session is measuring it (process {}): wait for that to end",
+                    known ? pid : "unknown"));
   }
   const std::string pid = fmt::format("{}", getpid());
   [[maybe_unused]] const int truncated = ftruncate(descriptor_, 0);

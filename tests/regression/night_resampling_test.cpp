@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/regression/simulated_nights.h"
+
 namespace launchgap::regression {
 namespace {
 
@@ -52,9 +54,34 @@ TEST(NightResampling, ThroughputIsSlowerWhereItIsLess) {
   EXPECT_LT(*power->power.detectable, 0.05);
 }
 
+TEST(NightResampling, TwoLevelsAreJudgedBeyondTheWorseOne) {
+  const auto power = resample_nights(nights(60, 0.005, 0.3), Direction::lower_is_better, 0, 1);
+  ASSERT_TRUE(power && power->power.detectable);
+  EXPECT_LE(power->power.false_alarm_rate, 0.01);
+  EXPECT_GT(*power->power.detectable, 0.15);  // the levels are 20 % apart
+}
+
+TEST(NightResampling, CountsABadTimeOnce) {
+  std::vector<bool> alarms(30, false);
+  EXPECT_EQ(alarms_that_begin(alarms), 0);
+  for (const int at : {5, 6, 7, 9, 20}) alarms[static_cast<std::size_t>(at)] = true;
+  EXPECT_EQ(alarms_that_begin(alarms), 2);
+}
+
+// Of fewer metrics than the table of docs/definitions.md has.
+TEST(NightResampling, PredictsWhatIsCounted) {
+  for (const NightKind& kind : kinds_without_change()) {
+    const bool in_stretches = kind.name.starts_with("stretches");
+    if (!in_stretches && !kind.name.starts_with("autocorrelated, 0.9")) continue;
+    const Prediction found = predicted_and_counted(kind, 15, 77);
+    EXPECT_GT(found.counted, 0) << kind.name;
+    EXPECT_TRUE(found.holds(in_stretches))
+        << kind.name << ": " << found.predicted << " predicted, " << found.counted << " counted";
+  }
+}
+
 TEST(NightResampling, IsAbsentWhereItWouldSayNothing) {
   EXPECT_FALSE(resample_nights(nights(39, 0.01), Direction::lower_is_better, 0, 1));
-  EXPECT_FALSE(resample_nights(nights(60, 0.005, 0.3), Direction::lower_is_better, 0, 1));
   std::vector<Night> with_zero = nights(60, 0.01);
   with_zero[5].value = 0;
   EXPECT_FALSE(resample_nights(with_zero, Direction::lower_is_better, 0, 1));

@@ -10,12 +10,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/regression/simulated_nights.h"
+
 namespace launchgap::regression {
 namespace {
 
 using testing::HasSubstr;
-
-constexpr std::int64_t kDayS = std::int64_t{24} * 3600;
 
 /// Nights a day apart, of which every second is 1 % above the other.
 std::vector<Night> steady_nights(std::size_t count) {
@@ -40,9 +40,7 @@ NightJudgement next(std::vector<Night>& nights,
   night.value = value;
   night.spread = nights.front().spread;
   NightJudgement judgement = judge_night(nights, night, direction);
-  night.hit = judgement.hit;
-  night.spread_hits = judgement.spread_hits;
-  night.confirmed = judgement.verdict == Verdict::slower;
+  remember(judgement, night);
   nights.push_back(night);
   return judgement;
 }
@@ -51,7 +49,7 @@ TEST(Nights, NeedTwentyBefore) {
   std::vector<Night> nights = steady_nights(19);
   const NightJudgement judgement = next(nights, 2000);
   EXPECT_EQ(judgement.verdict, Verdict::no_baseline);
-  EXPECT_EQ(judgement.reason, "19 of 20 sessions that it takes");
+  EXPECT_EQ(judgement.reason, "needs 20 earlier sessions, has 19");
   EXPECT_EQ(next(nights, 1005).verdict, Verdict::same);
 }
 
@@ -153,12 +151,120 @@ TEST(Nights, MoreModesThanEverAreErratic) {
   EXPECT_EQ(judgement.steadiness_reason, "4 modes, before 1, in 3 sessions in a row");
 }
 
+TEST(Nights, FourOfSixAreLastingToo) {
+  std::vector<Night> nights = steady_nights(40);
+  for (const double value : {1060, 1060, 1005, 1060})
+    EXPECT_NE(next(nights, value).verdict, Verdict::slower);
+  const NightJudgement fourth = next(nights, 1060);
+  EXPECT_EQ(fourth.verdict, Verdict::slower);
+  EXPECT_EQ(fourth.reason, "in 4 of 6 sessions");
+}
+
+TEST(Nights, AreAsSlowAsEarlierOnes) {
+  std::vector<Night> nights = steady_nights(40);
+  for (const double value : {1060.0, 1060.0}) next(nights, value);
+  for (int i = 0; i < 8; ++i) next(nights, 1005);
+  EXPECT_EQ(next(nights, 1060).reason, "in this session alone; as slow as in 2 earlier sessions");
+  next(nights, 1060);
+  EXPECT_EQ(next(nights, 1060).reason, "in 3 sessions in a row; as slow as in 2 earlier sessions");
+  EXPECT_EQ(next(nights, 1060).reason, "in 4 sessions in a row; as slow as in 2 earlier sessions")
+      << "the row itself is not what was before";
+}
+
+/// Two levels, the slower one on every fifth night.
+std::vector<Night> nights_of_two_levels() {
+  std::vector<Night> nights = steady_nights(60);
+  for (std::size_t i = 0; i < nights.size(); i += 5) nights[i].value *= 1.08;
+  return nights;
+}
+
+TEST(Nights, OfTwoLevelsAreUnstableAtThemAndBetween) {
+  std::vector<Night> nights = nights_of_two_levels();
+  for (const double value : {1000, 1040, 1085}) {
+    const NightJudgement judgement = next(nights, value);
+    EXPECT_EQ(judgement.verdict, Verdict::unstable) << value;
+    EXPECT_THAT(judgement.reason, HasSubstr("the sessions before have two levels, 8.")) << value;
+  }
+}
+
+TEST(Nights, BeyondTheWorseOfTwoLevelsAreSlower) {
+  std::vector<Night> nights = nights_of_two_levels();
+  for (const Verdict expected :
+       {Verdict::suspect, Verdict::suspect, Verdict::slower, Verdict::slower}) {
+    const NightJudgement judgement = next(nights, 1200);
+    EXPECT_EQ(judgement.verdict, expected);
+    EXPECT_NEAR(*judgement.baseline, 1085, 2) << "the worse level is what it was compared with";
+  }
+}
+
+TEST(Nights, CreepIsFoundThoughNoNightIsFarFromThoseBefore) {
+  std::vector<Night> nights = steady_nights(40);
+  const double noise[] = {0, 8, -8, 16, -16};  // so that the night before never differs much
+  NightJudgement judgement;
+  int night = 0;
+  for (; night < 200 && judgement.verdict != Verdict::slower; ++night)
+    judgement = next(nights, 1005 + 0.5 * night + noise[night % 5]);
+  EXPECT_GT(night, 80);
+  EXPECT_LT(night, 140);
+  EXPECT_THAT(judgement.reason, HasSubstr("worse than what the level began with"));
+  EXPECT_NEAR(*judgement.baseline, 1005, 1);
+  EXPECT_GT(*judgement.change, 0.05);
+}
+
+TEST(Nights, TenFasterOnesAreTheLevelAndItsLossIsFound) {
+  std::vector<Night> nights = steady_nights(60);
+  for (int i = 0; i < 9; ++i) {
+    // One of ten may be no hit.
+    const NightJudgement judgement = next(nights, i == 4 ? 990 : 900);
+    EXPECT_EQ(judgement.level_since_s, 0) << i;
+  }
+  const NightJudgement tenth = next(nights, 900);
+  EXPECT_EQ(tenth.verdict, Verdict::faster);
+  EXPECT_EQ(tenth.reason, "in 9 of 10 sessions: from now on they are the baseline");
+  EXPECT_EQ(tenth.level_since_s, 60 * kDayS);
+  EXPECT_NEAR(*tenth.anchor, 900, 1);
+  EXPECT_EQ(next(nights, 902).verdict, Verdict::same);
+  EXPECT_EQ(next(nights, 1005).verdict, Verdict::suspect);
+  EXPECT_EQ(next(nights, 1005).verdict, Verdict::suspect);
+  const NightJudgement lost = next(nights, 1005);
+  EXPECT_EQ(lost.verdict, Verdict::slower);
+  EXPECT_NEAR(*lost.change, 1005.0 / 900 - 1, 0.005);
+}
+
 TEST(TwoLevels, AreFoundWhereValuesGoToAndFro) {
   std::vector<double> values;
   for (int i = 0; i < 60; ++i) values.push_back((i % 5 ? 1000 : 1060) + i % 7);
-  EXPECT_TRUE(two_levels(values));
+  const auto found = two_levels(values);
+  ASSERT_TRUE(found);
+  EXPECT_NEAR(found->lower, 1003, 1);
+  EXPECT_NEAR(found->upper, 1063, 1);
   std::ranges::sort(values);
-  EXPECT_FALSE(two_levels(values)) << "one step is a new level";
+  EXPECT_FALSE(two_levels(values)) << "one change is a new level";
+  std::rotate(values.begin(), values.begin() + 20, values.end());
+  EXPECT_FALSE(two_levels(values)) << "two changes are a bad time";
+}
+
+TEST(TwoLevels, AreNotWhatANewLevelAndAStrayValueAre) {
+  std::vector<double> values;
+  for (int i = 0; i < 60; ++i) values.push_back((i < 40 ? 1000 : 950) + i % 7);
+  values[10] = 970;  // nearer to the new level, and long before it
+  EXPECT_FALSE(two_levels(values));
+}
+
+// Fewer series than the table of docs/definitions.md has, so the limits are wider.
+TEST(Characteristics, LieWithinTheirLimits) {
+  constexpr int kSeries = 100;
+  std::uint64_t seed = 1000;
+  for (const NightKind& kind : kinds_without_change()) {
+    const Characteristics found = characteristics_of(kind, kSeries, ++seed);
+    EXPECT_LE(found.slower, 1.5 * kind.most_false_alarms + 0.001) << kind.name;
+  }
+  for (const NightKind& kind : kinds_with_change()) {
+    const Characteristics found = characteristics_of(kind, kSeries, ++seed);
+    for (std::size_t i = 0; i < kind.found.size(); ++i)
+      EXPECT_GE(found.found[i], kind.found[i].least - 0.1)
+          << kind.name << ", " << kind.found[i].name;
+  }
 }
 
 // --- How often the rule is wrong ---
@@ -284,8 +390,7 @@ class Check {
       now.begin_s = at * kDayS;
       now.value = value_of(nights[at]);
       last_ = judge_night(history_, now, Direction::lower_is_better);
-      now.hit = last_.hit;
-      now.confirmed = last_.verdict == Verdict::slower;
+      remember(last_, now);
       history_.push_back(now);
     }
     return last_.verdict == Verdict::slower;
@@ -336,7 +441,7 @@ double unstable_at_60(Noise noise, int series) {
 }
 
 TEST(Nights, RarelyRaiseAFalseAlarmAndFindWhatLasts) {
-  constexpr int kSeries = 1000, kSeriesOfPeers = 200;
+  constexpr int kSeries = 400, kSeriesOfPeers = 100;
   const std::pair<const char*, Rule> rules[] = {
       {"Google Benchmark compare.py, U test", google_benchmark},
       {"nvbench_compare.py", nvbench},
@@ -363,14 +468,14 @@ TEST(Nights, RarelyRaiseAFalseAlarmAndFindWhatLasts) {
                            figures.found[1],
                            figures.found[2]);
       if (!own) continue;
-      if (noise != Noise::bimodal) {
-        EXPECT_LE(figures.false_alarms, 0.1) << kNoiseNames[static_cast<int>(noise)];
-      }
+      // What wanders is beyond its anchor at times: that drift is found costs this.
+      const double most = noise == Noise::autocorrelated ? 0.4 : 0.1;
+      EXPECT_LE(figures.false_alarms, most) << kNoiseNames[static_cast<int>(noise)];
       if (noise == Noise::independent) {
         EXPECT_GE(figures.found[2], 90);
       }
     }
-    const double unstable = unstable_at_60(noise, 1000);
+    const double unstable = unstable_at_60(noise, kSeries);
     table += fmt::format("{:38}{:>18}{:>12.1f} % of the series\n",
                          "  called unstable in night 60",
                          kNoiseNames[static_cast<int>(noise)],

@@ -647,8 +647,10 @@ TEST(Evidence, IsTheQuotientOfItsTimes) {
   second.run_medians = {1000, 2000, 4000};  // 2000
   first.p50 = 9570;
   second.p50 = 3240;
-  EXPECT_THAT(text_of(evidence_of(*compare(&first, &second))),
-              HasSubstr("api_ns: 4.00 µs (mode:idle) against 2.00 µs (mode:burst), 2.0 times"));
+  EXPECT_THAT(
+      text_of(evidence_of(*compare(&first, &second))),
+      HasSubstr(
+          "api_ns, 4.00 µs (mode:idle) against 2.00 µs (mode:burst), 3 runs of each: 2.0 times"));
 }
 
 // Rows of many devices are looked at once, not once for each device: the CPU time of eight times as
