@@ -30,9 +30,6 @@ std::string command(std::string_view kind, std::string_view title, std::string_v
 }
 
 std::string annotation(std::string_view kind, const Result& result) {
-  const bool by_spread =
-      result.verdict > Verdict::suspect && result.steadiness == Steadiness::erratic;
-  const std::string_view verdict = by_spread ? name_of(result.steadiness) : name_of(result.verdict);
   std::string text = fmt::format("{}: ", device_text(result));
   std::string_view between;
   for (const std::string& part : {change_text(result), values_text(result), why_text(result)}) {
@@ -41,7 +38,9 @@ std::string annotation(std::string_view kind, const Result& result) {
     between = ", ";
   }
   return command(
-      kind, fmt::format("{}: {} of {}", verdict, metric_text(result), case_text(result)), text);
+      kind,
+      fmt::format("{}: {} of {}", short_verdict(result), metric_text(result), case_text(result)),
+      text);
 }
 
 std::string annotation(const Group& group) {

@@ -49,7 +49,9 @@ std::string row(const Result& result) {
   return fmt::format(
       "| {}{} | {} | {} | {} | {} | {} | {} |\n",
       result.verdict == Verdict::slower ? "**slower**" : std::string(name_of(result.verdict)),
-      erratic ? ", erratic" : "",
+      erratic       ? ", erratic"
+      : result.tail ? ", longer tail"
+                    : "",
       plain(change_text(result)),
       plain(values_text(result)),
       plain(metric_text(result)),

@@ -21,7 +21,8 @@ bool is_test(const Result& result) {
 
 bool is_found(const Result& result) {
   return (is_test(result) && result.verdict != Verdict::same) ||
-         result.steadiness == Steadiness::erratic || result.tail;
+         result.verdict == Verdict::cannot_tell || result.steadiness == Steadiness::erratic ||
+         result.tail;
 }
 
 std::string_view compared_with(Kind kind) {
@@ -132,6 +133,12 @@ std::string case_text(const Result& result) {
          (apart.empty() ? "" : fmt::format(" [{}]", printable(apart, 80)));
 }
 
+std::string_view short_verdict(const Result& result) {
+  if (result.verdict > Verdict::suspect && result.steadiness == Steadiness::erratic)
+    return name_of(result.steadiness);
+  return result.verdict == Verdict::same && result.tail ? "tail" : name_of(result.verdict);
+}
+
 std::string metric_text(const Result& result) {
   return result.key.metric.empty() ? "the result" : printable(result.key.metric, 80);
 }
@@ -168,7 +175,7 @@ std::string tail_text(const Result& result) {
                      value_text(result, result.p99),
                      result.verdict == Verdict::same
                          ? "medians equal"
-                         : fmt::format("medians {:+.1f} %", 100 * result.change.value_or(0)));
+                         : fmt::format("median {:+.1f} %", 100 * result.change.value_or(0)));
 }
 
 bool fails(const Result& result, const Strictness& strictness) {
@@ -188,21 +195,17 @@ bool fails(const Result& result, const Strictness& strictness) {
 
 namespace {
 
-/// "2 measurements are slower (api_ns of launch/null/mode:idle, device_ns of matmul/library/…)".
-std::string slower_text(const Report& report) {
+/// "api_ns of launch/null/mode:idle, device_ns of matmul/library/… and 3 more".
+std::string names_of_slower(const Report& report) {
   constexpr std::size_t kNamed = 3;
-  const std::size_t slower = report.count(Verdict::slower);
-  if (slower == 0) return "Nothing is slower";
   std::string names;
-  std::size_t named = 0;
+  std::size_t slower = 0;
   for (const Result* const result : report.worst_first()) {
-    if (result->verdict != Verdict::slower || named == kNamed) break;
+    if (result->verdict != Verdict::slower || ++slower > kNamed) continue;
     names += fmt::format(
-        "{}{} of {}", named++ == 0 ? "" : ", ", metric_text(*result), case_text(*result));
+        "{}{} of {}", slower == 1 ? "" : ", ", metric_text(*result), case_text(*result));
   }
-  if (slower > named) names += fmt::format(" and {} more", slower - named);
-  return fmt::format(
-      "{} {} slower ({})", counted(slower, "measurement"), slower == 1 ? "is" : "are", names);
+  return slower > kNamed ? fmt::format("{} and {} more", names, slower - kNamed) : names;
 }
 
 }  // namespace
@@ -223,11 +226,20 @@ std::string answer_sentence(const Report& report) {
                            : "Nothing was compared",
                        others);
   }
-  return fmt::format("{}: {} compared{}{}.",
-                     slower_text(report),
+  const std::string end = others.empty() ? "." : "; " + others + ".";
+  const std::size_t slower = report.count(Verdict::slower);
+  if (slower == 0)
+    return fmt::format("Nothing is slower: {} compared{}{}",
+                       counted(report.tests(), "measurement"),
+                       depth_text(report),
+                       end);
+  return fmt::format("{} of {} {} slower: {}. Compared{}{}",
+                     slower,
                      counted(report.tests(), "measurement"),
+                     slower == 1 ? "is" : "are",
+                     names_of_slower(report),
                      depth_text(report),
-                     others.empty() ? "" : "; " + others);
+                     end);
 }
 
 std::string false_alarm_sentence(const Report& report) {
@@ -279,7 +291,6 @@ std::vector<Group> not_judged(const Report& report) {
   std::vector<Group> all;
   for (const Verdict verdict : {Verdict::invalid,
                                 Verdict::no_baseline,
-                                Verdict::cannot_tell,
                                 Verdict::unstable,
                                 Verdict::watch}) {
     Groups groups;

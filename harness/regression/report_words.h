@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "harness/regression/report.h"
@@ -15,6 +16,8 @@ namespace launchgap::regression {
 std::string device_text(const Result& result);
 /// "launch/null/api:driver/mode:idle", and in brackets what else tells it from others: "[traced]".
 std::string case_text(const Result& result);
+/// Its verdict; "erratic", or "tail" for a longer one, where that is the graver news.
+std::string_view short_verdict(const Result& result);
 /// "api_ns"; "the result" of a case that has none.
 std::string metric_text(const Result& result);
 /// One of its values, with the unit: "2.31 µs"; "–" for what is absent.
@@ -46,7 +49,8 @@ struct Group {
 /// By what changed of the fingerprint, of results with a figure from before; the largest slowdown
 /// first.
 std::vector<Group> changed(const Report& report);
-/// What was found: slower, suspect, erratic, with a longer tail, faster; the gravest first.
+/// What was found: slower, suspect, erratic, cannot-tell, faster, with a longer tail; the gravest
+/// first.
 std::vector<const Result*> found(const Report& report);
 /// What was not judged, by verdict and reason: "no-baseline: 12 of 20 sessions". Within a verdict
 /// the largest group first.

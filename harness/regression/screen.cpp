@@ -20,13 +20,6 @@ constexpr std::size_t kOfEach = 5;  // of a group
 constexpr std::size_t kMostGroups = 6;
 constexpr std::size_t kMostNotes = 12;
 
-/// "erratic" for what is nothing else.
-std::string_view short_verdict(const Result& result) {
-  const bool by_spread =
-      result.verdict > Verdict::suspect && result.steadiness == Steadiness::erratic;
-  return by_spread ? name_of(result.steadiness) : name_of(result.verdict);
-}
-
 /// Devices in as few words as tell them apart. A UUID's first group is what NVIDIA's tools take
 /// too.
 class Devices {

@@ -29,15 +29,18 @@ Report one_slower(const std::string& device_name) {
 }
 
 TEST(ReportOutputs, TheAnswerComesFirst) {
-  EXPECT_EQ(
-      answer_sentence(sample_report("night")),
-      "2 metrics are slower: 7 metrics compared with 60 sessions each; 2 suspect, 1 erratic, 1 "
-      "faster, 1 unstable, 1 to watch, 1 invalid, 3 without a baseline (driver 570.12 → "
-      "575.08).");
+  EXPECT_EQ(answer_sentence(sample_report("night")),
+            "2 of 8 measurements are slower: per_launch_ns of launch/null/api:driver/mode:burst, "
+            "api_ns of "
+            "launch/null/api:driver/mode:idle. Compared with 60 sessions each; 2 suspect, 1 "
+            "erratic, 1 with "
+            "a longer tail, 1 faster, 1 that cannot be told, 1 unstable, 1 to watch, 1 invalid, 3 "
+            "without a "
+            "baseline (driver 570.12 → 575.08).");
   EXPECT_EQ(answer_sentence(sample_report("quiet")),
-            "Nothing is slower: 2 metrics compared with 60 sessions each.");
+            "Nothing is slower: 2 measurements compared with 60 sessions each.");
   EXPECT_EQ(answer_sentence(sample_report("two")),
-            "Nothing is slower: 1 metric compared with 10 runs each; 1 suspect.");
+            "Nothing is slower: 1 measurement compared with 10 runs each; 1 suspect.");
   EXPECT_EQ(answer_sentence(sample_report("invalid")),
             "The session is invalid, and nothing of it counts: it is simulated: measured on fake "
             "CUDA libraries.");
@@ -47,30 +50,70 @@ TEST(ReportOutputs, TheAnswerComesFirst) {
   uneven.kind = Kind::pairs;
   uneven.results.front().compared_with = 8;
   EXPECT_EQ(answer_sentence(uneven),
-            "Nothing is slower: 2 metrics compared with 8 to 60 pairs each.");
+            "Nothing is slower: 2 measurements compared with 8 to 60 pairs each.");
   for (Result& result : uneven.results) result.verdict = Verdict::no_baseline;
   EXPECT_EQ(answer_sentence(uneven), "Nothing was compared: 2 without a baseline.");
+  uneven.results.front().verdict = Verdict::cannot_tell;
+  EXPECT_EQ(answer_sentence(uneven),
+            "These runs cannot tell whether anything is slower: 1 that cannot be told, 1 without a "
+            "baseline.");
 }
 
-TEST(ReportOutputs, FalseAlarmsAreExpectedOnlyWhereAllRatesAreKnown) {
+TEST(ReportOutputs, OfManySlowerOnesTheWorstAreNamed) {
+  Report report = one_slower("H100");
+  for (const char* const metric : {"roundtrip_ns", "flag_ns", "launch_ns", "queue_ns"}) {
+    report.results.push_back(report.results.front());
+    report.results.back().key.metric = metric;
+  }
+  EXPECT_THAT(
+      answer_sentence(report),
+      HasSubstr("5 of 5 measurements are slower: api_ns of launch/null/api:driver/mode:idle, "
+                "roundtrip_ns of launch/null/api:driver/mode:idle, flag_ns of "
+                "launch/null/api:driver/mode:idle and 2 more. Compared with"));
+}
+
+TEST(ReportOutputs, ALongerTailIsALineAndTheMedianBesideIt) {
+  Report report = one_slower("H100");
+  Result& result = report.results.front();
+  result.tail = 146;
+  result.baseline_p99 = 335;
+  result.p99 = 48'700;
+  EXPECT_EQ(tail_text(result), "p99 146 times as long (335 ns → 48.7 µs); median +8.1 %");
+  result.verdict = Verdict::same;
+  EXPECT_EQ(tail_text(result), "p99 146 times as long (335 ns → 48.7 µs); medians equal");
+  for (const std::string& text :
+       {screen_text(report), markdown(report), github_annotations(report)})
+    EXPECT_THAT(text, HasSubstr("p99 146 times as long"));
+  EXPECT_EQ(report.exit_code(), ExitCode::done) << "reported, and no failure by itself";
+}
+
+TEST(ReportOutputs, FalseAlarmsAreOfTheTestsThatHaveARate) {
   EXPECT_EQ(false_alarm_sentence(sample_report("quiet")),
             "2 tests; 0.0014 false alarms are to be expected.");
-  EXPECT_THAT(false_alarm_sentence(sample_report("two")), HasSubstr("is not known"));
+  EXPECT_EQ(false_alarm_sentence(sample_report("two")),
+            "1 test; none has a measured rate of false alarms: `launchgap selftest` measures it.");
+  Report some = sample_report("quiet");
+  some.results.front().power.reset();
+  EXPECT_EQ(
+      false_alarm_sentence(some),
+      "2 tests; 0.0007 false alarms are to be expected of 1 of them; 1 has no measured rate of "
+      "false alarms: `launchgap selftest --history` measures it from 40 nights on.");
   EXPECT_EQ(false_alarm_sentence({}), "");
 }
 
 TEST(ReportOutputs, AScreenNamesDevicesOnlyWhereThereAreSeveral) {
-  EXPECT_EQ(screen_text(one_slower("H100")),
-            "1 metric is slower: 1 metric compared with 10 runs each.\n"
-            "results/tuesday against results/monday\n"
-            "\n"
-            "What was found:\n"
-            "                       change   before      now\n"
-            "  slower  +8.1 % [+7.2, +9.0]  2.00 µs  2.16 µs\n"
-            "      api_ns of launch/null/api:driver/mode:idle\n"
-            "\n"
-            "1 test; how many false alarms are to be expected is not known: `launchgap selftest` "
-            "measures it.\n");
+  EXPECT_EQ(
+      screen_text(one_slower("H100")),
+      "1 of 1 measurement is slower: api_ns of launch/null/api:driver/mode:idle. Compared with "
+      "10 runs\neach.\n"
+      "results/tuesday against results/monday\n"
+      "\n"
+      "What was found:\n"
+      "                       change   before      now\n"
+      "  slower  +8.1 % [+7.2, +9.0]  2.00 µs  2.16 µs\n"
+      "      api_ns of launch/null/api:driver/mode:idle\n"
+      "\n"
+      "1 test; none has a measured rate of false alarms: `launchgap selftest` measures it.\n");
   Report report = one_slower("H100");
   report.results.push_back(report.results.front());
   report.results.back().key.where.device = "GPU-11111111-2222-3333-4444-555555555509";
@@ -131,7 +174,10 @@ TEST(ReportOutputs, MarkdownHasNoMarksButItsOwn) {
       text,
       HasSubstr(
           "| a\\|b &lt;i&gt; \\`c\\` \\_d\\_ e_f &#64;g \\[h\\](i) \\*j\\* (GPU-11111111-2222-"));
-  EXPECT_THAT(text, StartsWith("**1 metric is slower: 1 metric compared with 10 runs each.**\n"));
+  EXPECT_THAT(
+      text,
+      StartsWith("**1 of 1 measurement is slower: api_ns of launch/null/api:driver/mode:idle. "
+                 "Compared with 10 runs each.**\n"));
 }
 
 TEST(ReportOutputs, WhatIsTooLongIsCutAtALine) {
@@ -155,12 +201,13 @@ TEST(ReportOutputs, JsonLeavesOutWhatIsAbsent) {
  "require_baseline": false,
  "gate_spread": false,
  "tests": 0,
- "expected_false_alarms": 0.0,
+ "tests_without_rate": 0,
  "verdicts": {
   "slower": 0,
   "suspect": 0,
   "invalid": 0,
   "no-baseline": 0,
+  "cannot-tell": 0,
   "unstable": 0,
   "watch": 0,
   "faster": 0,
