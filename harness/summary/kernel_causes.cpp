@@ -87,7 +87,7 @@ void add_changed(const RecordedProcess& process,
   }
   sum(changed);
   const CountedKernels& most = *changed.front().kernel;
-  const bool ramp = most.ramp.value_or(false);
+  const bool ramp = most.ramp.value_or(false), several = changed.size() > 1;
   Finding& cause = causes.emplace_back(process.finding(
       "kernel-changed",
       to_act >= kToAct * process.total_kernel_ns() ? Severity::act : Severity::note));
@@ -97,7 +97,9 @@ void add_changed(const RecordedProcess& process,
       "the later half and took {} in the earlier.",
       changed.size(),
       kernels,
-      ramp ? "grow or shrink all the way" : "take another time in the later half",
+      ramp      ? several ? "grow or shrink all the way" : "grows or shrinks all the way"
+      : several ? "take another time in the later half"
+                : "takes another time in the later half",
       cause_text::name(most.name),
       cause_text::time(*most.late_ns),
       cause_text::time(*most.early_ns));
