@@ -187,6 +187,7 @@ class BetweenLaunches {
     if (is_late()) return add_late(causes);
     if (process_.idle_share.value_or(0) <= kIdle || calls_.size() < kLeastLaunches) return;
     add_slow_host(causes);
+    if (add_blocking_launches(causes)) return;
     if (!add_short_kernels(causes)) add_launch_gaps(causes);
   }
 
@@ -228,16 +229,28 @@ class BetweenLaunches {
     const double idle = process_.of_job("idle_launch_ns").value_or(0);
     if (process_.share(idle) < kWorthIt) return;
     Finding& cause = causes.emplace_back(process_.finding("late-kernels", Severity::act));
-    cause.sentence = fmt::format(
-        "A kernel begins {} after its launch call although its stream is idle (p50); 5 to 30 µs "
-        "are usual.",
-        cause_text::time(median(delays_)));
+    // Whether the kernel comes late after the call, or the call itself takes that long.
+    const bool in_call = 2 * call_ >= median(delays_);
+    cause.sentence =
+        in_call ? fmt::format(
+                      "A launch call takes {} (p50) although its stream is idle; 2 to 30 µs are "
+                      "usual.",
+                      cause_text::time(call_))
+                : fmt::format(
+                      "A kernel begins {} after its launch call although its stream is idle (p50); "
+                      "5 to 30 µs are usual.",
+                      cause_text::time(median(delays_)));
     cause.evidence = {{"launches on an idle stream", static_cast<double>(delays_.size()), "1"},
+                      {"launch call, p50", call_, "ns"},
                       {"GPU idle from a launch call to its kernel", process_.share(idle), "share"}};
-    cause.remedy =
-        "See what holds the GPU: another process on it, time slicing, a virtual machine, a GPU "
-        "that sleeps between launches.";
-    cause.unknown = "what the GPU did meanwhile for others";
+    cause.remedy = in_call
+                       ? "See what the driver does in the call: a debugger, a sanitizer or another "
+                         "tool that stops at launches, a virtual machine, a lock that other "
+                         "threads or processes hold."
+                       : "See what holds the GPU: another process on it, time slicing, a virtual "
+                         "machine, a GPU that sleeps between launches.";
+    cause.unknown =
+        in_call ? "what the driver does in the call" : "what the GPU did meanwhile for others";
     cause.share = process_.share(idle);
   }
 
@@ -272,6 +285,49 @@ class BetweenLaunches {
           "of the program on another thread), or let it run on a faster core.";
     }
     cause.share = process_.share(host);
+  }
+
+  /// Calls that last until their kernel has ended: nearly all do, and where a kernel takes longer
+  /// its call takes as much longer. A short kernel may end within its call by itself.
+  bool block() const {
+    constexpr double kNearlyAll = 0.95, kAlike = 0.2;
+    constexpr std::size_t kFewest = 100;
+    const std::vector<double> calls = process_.of_launches("api_record_ns", "idle");
+    const std::vector<double> kernels = process_.of_launches("kernel_ns", "idle");
+    if (delays_.size() < kFewest || calls.size() != delays_.size() ||
+        kernels.size() != delays_.size())
+      return false;
+    std::vector<double> rest;  // of the call, when the kernel has ended
+    for (std::size_t i = 0; i < calls.size(); ++i)
+      rest.push_back(calls[i] - delays_[i] - kernels[i]);
+    const auto ended = std::ranges::count_if(rest, [](double ns) { return ns >= 0; });
+    if (static_cast<double>(ended) < kNearlyAll * static_cast<double>(rest.size())) return false;
+    std::vector<double> sorted = kernels;
+    std::ranges::sort(sorted);
+    const double spread =
+        stats::quantile(sorted, 0.9).value_or(0) - stats::quantile(sorted, 0.1).value_or(0);
+    std::ranges::sort(rest);
+    const double rest_spread =
+        stats::quantile(rest, 0.9).value_or(0) - stats::quantile(rest, 0.1).value_or(0);
+    return spread > 0 && rest_spread <= kAlike * spread;
+  }
+
+  bool add_blocking_launches(std::vector<Finding>& causes) const {
+    if (!block()) return false;
+    const double lost = starting() + process_.of_job("idle_program_ns").value_or(0);
+    if (process_.share(lost) < kWorthIt) return false;
+    Finding& cause = causes.emplace_back(process_.finding("blocking-launches", Severity::act));
+    cause.sentence = fmt::format(
+        "Each launch call returns when its kernel has ended: launches block, so nothing is ever "
+        "queued, and the GPU is idle {} of the time.",
+        percent_text(process_.idle_share.value_or(0)));
+    cause.evidence = common();
+    cause.remedy =
+        "Let launches return at once: unset CUDA_LAUNCH_BLOCKING, and run without a debugger, a "
+        "sanitizer or a profiler that serializes kernels.";
+    cause.unknown = "what makes them block";
+    cause.share = process_.share(lost);
+    return true;
   }
 
   bool add_short_kernels(std::vector<Finding>& causes) const {

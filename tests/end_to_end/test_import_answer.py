@@ -202,6 +202,28 @@ def test_where_most_launches_wait_for_room_they_are_not_called_usual(tmp_path):
     assert job["verdict"] == "device-bound" and [finding["code"] for finding in findings] == ["queue-full"]
 
 
+def blocking(scatter: int) -> Job:
+    """Each call returns 4 µs after its kernel has ended. Kernels differ by `scatter`, and calls as much."""
+    calls, work, at = [], [], 1_000_003
+    for i in range(300):
+        ns = 20_000 + i * 7_919 % (scatter + 1)
+        calls.append(Call(at, at + 6_000 + ns + 4_000 + i % 7 * 50, 100 + i))
+        work.append(Work(at + 6_000, at + 6_000 + ns, 100 + i))
+        at = calls[-1].end + 30_000
+    return Job(tuple(calls), tuple(work))
+
+
+def test_calls_that_last_until_their_kernel_has_ended_block(tmp_path):
+    _, findings, text = answer_of(tmp_path, blocking(60_000))
+    assert "blocking-launches" in [finding["code"] for finding in findings]
+    assert "Each launch call returns when its kernel has ended" in text and "shorter than a launch call" not in text
+
+
+def test_short_kernels_that_end_within_their_call_do_not_make_it_block(tmp_path):
+    _, findings, _ = answer_of(tmp_path, blocking(0))
+    assert "blocking-launches" not in [finding["code"] for finding in findings]
+
+
 def test_kernels_that_are_all_impossible_leave_no_idle_time_to_the_copies(tmp_path):
     job = launches(200)
     copies = launches(20, begin=50_000_003)

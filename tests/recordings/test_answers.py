@@ -24,7 +24,7 @@ RANKS = sorted((SHARED / "ranks").glob("*.*.*")) if SHARED.exists() else []
 WHOLE = [*OWN, *(path for path in RANKS if path.name.endswith((".sqlite", ".gz")))]
 IDLE_CAUSES = {
     "wait-stalls", "allocation-stalls", "context-creation", "program-pauses", "long-call", "late-kernels", "slow-host",
-    "short-kernels", "launch-gaps", "queued-work-waits",
+    "short-kernels", "launch-gaps", "blocking-launches", "queued-work-waits",
 }  # fmt: skip
 
 

@@ -224,6 +224,18 @@ TEST_F(Causes, KernelsThatBeginLateAreToldAndNotTheWaits) {
   EXPECT_THAT(found[0].sentence, HasSubstr("A kernel begins 4.40 ms after its launch call"));
 }
 
+TEST_F(Causes, KernelsAreNotLateWhereItIsTheCallThatTakesLong) {
+  RecordedRun run;
+  run.idle_share = 0.67;
+  run.starting_ns = 0.66 * run.length_ns;
+  run.call_ns = 2e6;
+  run.delay_ns = 2.001e6;
+  ASSERT_THAT(codes(run), ElementsAre("late-kernels"));
+  EXPECT_EQ(found[0].sentence,
+            "A launch call takes 2.00 ms (p50) although its stream is idle; 2 to 30 µs are usual.");
+  EXPECT_THAT(found[0].remedy, HasSubstr("what the driver does in the call"));
+}
+
 TEST_F(Causes, OneLongCallIsACauseOfItsOwn) {
   RecordedRun run;
   run.length_ns = 1.912e9;
