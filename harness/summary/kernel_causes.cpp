@@ -93,16 +93,16 @@ void add_changed(const RecordedProcess& process,
       to_act >= kToAct * process.total_kernel_ns() ? Severity::act : Severity::note));
   const std::string kernels = counted(tested, "kernel");
   cause.sentence = fmt::format(
-      "{} of {} that are launched again and again with the same name and grid {}: {} takes {} in "
-      "the later half and took {} in the earlier.",
+      "{} of {} launched again and again with the same name and grid {}: {} took {} in the earlier "
+      "half, {} in the later.",
       changed.size(),
       kernels,
-      ramp      ? several ? "grow or shrink all the way" : "grows or shrinks all the way"
-      : several ? "take another time in the later half"
-                : "takes another time in the later half",
+      !ramp     ? "changed"
+      : several ? "grow or shrink all the way"
+                : "grows or shrinks all the way",
       cause_text::name(most.name),
-      cause_text::time(*most.late_ns),
-      cause_text::time(*most.early_ns));
+      cause_text::time(*most.early_ns),
+      cause_text::time(*most.late_ns));
   cause.evidence = named(changed, [](const CountedKernels& kernel) {
     return fmt::format("{}: {} then {} a repetition, of {}, chance {}",
                        cause_text::name(kernel.name),

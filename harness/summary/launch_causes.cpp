@@ -48,9 +48,9 @@ std::vector<Evidence> evidence_of(const LaunchTail& tail, const TailPart& part) 
 std::string mostly_of(const TailPart& part) {
   if (part.launches < 2 || 2 * part.what_ns < part.time_ns || part.what.empty()) return "";
   return fmt::format(
-      "; {} of it is of launches of {}",
-      percent_text(static_cast<double>(part.what_ns) / static_cast<double>(part.time_ns)),
-      cause_text::name(part.what));
+      "; launches of {} are {} of it",
+      cause_text::name(part.what),
+      percent_text(static_cast<double>(part.what_ns) / static_cast<double>(part.time_ns)));
 }
 
 /// Each kernel's first launch beside its later ones: that many of them are slower than chance lets

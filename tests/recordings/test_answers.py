@@ -77,6 +77,8 @@ def test_the_answer_stands_on_one_screen_and_its_shares_add_up(path, tmp_path):
         assert sum(part["launches"] for part in job["tail"]) == job["launches"]
         said = {(part["cause"], what): part[what] for part in job["tail"] for what in ("launches", "time_ns")}
         assert said == dict(parts)
+    shown = [finding for finding in answer["findings"] if f"[{finding['code']}]" in text]
+    assert shown == answer["findings"][:3], "the gravest three have room"
     idle_shares = [f"{100 * job['gpu_idle_share']:.2g} %" for job in answer["jobs"]]
     assert all(share in text for share in idle_shares)
     assert "usual calls" in text

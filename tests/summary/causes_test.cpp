@@ -404,7 +404,7 @@ TEST_F(Causes, LongLaunchesThatNothingExplainsNameTheKernelThatMostAreOf) {
   EXPECT_EQ(
       found[0].sentence,
       "80 of 8,190 launches took 10.0 ms, 25 % of all launch time: nothing in the recording says "
-      "why; 80 % of it is of launches of gomory<int>.");
+      "why; launches of gomory<int> are 80 % of it.");
   EXPECT_THAT(evidence(0), HasSubstr("most of it: gomory<int>, 8.00 ms"));
 }
 
@@ -443,7 +443,12 @@ TEST_F(Causes, AKernelThatChangedIsTold) {
   run.kernels = {changed, a_kernel("other", 100'000'000)};
   ASSERT_THAT(codes(run), ElementsAre("kernel-changed"));
   EXPECT_EQ(found[0].severity, Severity::act);
-  EXPECT_THAT(found[0].sentence, HasSubstr("takes 13.0 ms in the later half"));
+  EXPECT_THAT(
+      found[0].sentence,
+      HasSubstr("1 of 1 kernel launched again and again with the same name and grid changed: "
+                "gemm"));
+  EXPECT_THAT(found[0].sentence,
+              HasSubstr("took 10.0 ms in the earlier half, 13.0 ms in the later."));
   EXPECT_THAT(found[0].sentence, Not(HasSubstr("\x1b"))) << "names are others' text";
 }
 
