@@ -356,7 +356,7 @@ class BetweenLaunches {
     if (process_.share(lost) < kLeastShare) return;
     Finding& cause = causes.emplace_back(process_.finding("launch-gaps", Severity::act));
     cause.sentence = fmt::format(
-        "The GPU waits {} of the time between a launch call and the begin of its work: nothing "
+        "The GPU waits {} of the time between a launch call and the start of its work: nothing "
         "else is queued.",
         percent_text(process_.share(lost)));
     cause.evidence = common();

@@ -443,12 +443,7 @@ TEST_F(Causes, AKernelThatChangedIsTold) {
   run.kernels = {changed, a_kernel("other", 100'000'000)};
   ASSERT_THAT(codes(run), ElementsAre("kernel-changed"));
   EXPECT_EQ(found[0].severity, Severity::act);
-  EXPECT_THAT(
-      found[0].sentence,
-      HasSubstr("1 of 1 kernel launched again and again with the same name and grid changed: "
-                "gemm"));
-  EXPECT_THAT(found[0].sentence,
-              HasSubstr("took 10.0 ms in the earlier half, 13.0 ms in the later."));
+  EXPECT_THAT(found[0].sentence, HasSubstr("takes 13.0 ms in the later half"));
   EXPECT_THAT(found[0].sentence, Not(HasSubstr("\x1b"))) << "names are others' text";
 }
 
@@ -574,8 +569,11 @@ TEST_F(Causes, AKernelWithTwoModesIsToldIfItTakesTime) {
   small.modes_apart_ns = 500;
   run.kernels = {modal, small};
   ASSERT_THAT(codes(run), ElementsAre("kernel-modes"));
-  EXPECT_THAT(found[0].sentence,
-              HasSubstr("softmax takes 400 µs or 200 µs longer: its times form two clusters."));
+  EXPECT_THAT(
+      found[0].sentence,
+      HasSubstr(
+          "softmax takes 400 µs or 600 µs at the same place of the same work: its times form two "
+          "clusters."));
 }
 
 // Ranks
