@@ -127,6 +127,8 @@ struct JobRecord {
   /// other launch call, the begin of work that was launched.
   PausesRecord long_calls, long_launches, late_starts;
   std::uint64_t python_calls = 0;  // that the recorder traced too
+  /// For how long the GPU was idle before work of a graph that was queued.
+  std::int64_t queued_graph_ns = 0;
   std::vector<CollectiveRecord> collectives;
 
   static void fields(auto& self, auto&& field) {
@@ -145,6 +147,7 @@ struct JobRecord {
     field.may_lack("long_launches", self.long_launches);
     field.may_lack("late_starts", self.late_starts);
     field.may_lack("python_calls", self.python_calls);
+    field.may_lack("queued_graph_ns", self.queued_graph_ns);
     field.may_lack("collectives", self.collectives);
   }
 };

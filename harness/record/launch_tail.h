@@ -49,6 +49,8 @@ struct TailPart {
   std::int64_t longest_ns = 0;  // of one of them
   std::uint64_t last = 0;       // the place of the last of them among all launches, from 1
   std::string what;  // the kernel, or the call of another thread, that most of the time is of
+  std::int64_t covered_ns = 0;  // in which one of them or more went on; older records have none
+  std::int64_t what_ns = 0;     // of the time, that of `what`; older records have none
 
   static void fields(auto& self, auto&& field) {
     field.may_lack("cause", self.cause);
@@ -57,12 +59,15 @@ struct TailPart {
     field.may_lack("longest_ns", self.longest_ns);
     field.may_lack("last", self.last);
     field.may_lack("what", self.what);
+    field.may_lack("covered_ns", self.covered_ns);
+    field.may_lack("what_ns", self.what_ns);
   }
 };
 
 struct LaunchTail {
   std::uint64_t launches = 0;
   std::int64_t time_ns = 0;     // in all launch calls
+  std::int64_t covered_ns = 0;  // in which one of them or more went on; older records have none
   double p50_ns = 0;            // of a call
   double p99_ns = 0;            // 0 of fewer than 100
   std::vector<TailPart> parts;  // of each cause that has any, in the order of TailCause
@@ -77,6 +82,7 @@ struct LaunchTail {
   void add(const LaunchTail& more) {
     launches += more.launches;
     time_ns += more.time_ns;
+    covered_ns += more.covered_ns;
     p50_ns = p99_ns = 0;
     for (const TailCauseInfo& info : kTailCauses) {
       for (const TailPart& part : more.parts) {
@@ -84,13 +90,18 @@ struct LaunchTail {
       }
     }
   }
+  /// Of the time; where no call took any by the recorder's clock, of the launches.
   double share(const TailPart& part) const {
-    return time_ns > 0 ? static_cast<double>(part.time_ns) / static_cast<double>(time_ns) : 0;
+    const auto of = [](auto some, auto all) {
+      return all > 0 ? static_cast<double>(some) / static_cast<double>(all) : 0;
+    };
+    return time_ns > 0 ? of(part.time_ns, time_ns) : of(part.launches, launches);
   }
 
   static void fields(auto& self, auto&& field) {
     field.may_lack("launches", self.launches);
     field.may_lack("time_ns", self.time_ns);
+    field.may_lack("covered_ns", self.covered_ns);
     field.may_lack("p50_ns", self.p50_ns);
     field.may_lack("p99_ns", self.p99_ns);
     field.may_lack("parts", self.parts);
@@ -102,9 +113,11 @@ struct LaunchTail {
       if (part.cause != more.cause) continue;
       part.launches += more.launches;
       part.time_ns += more.time_ns;
+      part.covered_ns += more.covered_ns;
       if (more.longest_ns > part.longest_ns) {
         part.longest_ns = more.longest_ns;
         part.what = more.what;
+        part.what_ns = more.what_ns;
       }
       return;
     }

@@ -26,8 +26,9 @@ enum class EventField {
   bytes,
   address,
   device_type,
+  process_name,
 };
-inline constexpr std::size_t kEventFields = static_cast<std::size_t>(EventField::device_type) + 1;
+inline constexpr std::size_t kEventFields = static_cast<std::size_t>(EventField::process_name) + 1;
 
 /// An event as it stands in the file: numbers are their text, and what is absent is empty.
 struct ChromeEvent {
@@ -54,6 +55,8 @@ class ChromeEvents {
   void take(const ChromeEvent& event);
   /// Whether a call was of AMD's runtime.
   bool of_amd() const { return of_amd_; }
+  /// Whether its rows are named as TensorFlow, JAX and XLA name them.
+  bool of_tensorflow() const { return of_tensorflow_; }
 
  private:
   std::uint32_t correlation(const ChromeEvent& event);
@@ -67,7 +70,7 @@ class ChromeEvents {
   Recording& recording_;
   Process& process_;
   std::string first_pid_;
-  bool of_amd_ = false;
+  bool of_amd_ = false, of_tensorflow_ = false;
 };
 
 }  // namespace launchgap::recording

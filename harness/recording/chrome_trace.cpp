@@ -100,7 +100,8 @@ constexpr auto kArgumentKeys = std::to_array<EventKey>({{"correlation", EventFie
                                                         {"Bytes", EventField::bytes},
                                                         {"Addr", EventField::address},
                                                         {"Device Type", EventField::device_type},
-                                                        {"Device Id", EventField::device}});
+                                                        {"Device Id", EventField::device},
+                                                        {"name", EventField::process_name}});
 
 /// What RapidJSON tells of: keeps track of where it is, and collects one event at a time.
 class Handler {
@@ -176,6 +177,7 @@ class Handler {
   bool saw_events() const { return saw_events_; }
   bool is_list() const { return is_list_; }
   bool of_amd() const { return events_.of_amd(); }
+  bool of_tensorflow() const { return events_.of_tensorflow(); }
   const std::optional<std::int64_t>& base_ns() const { return base_ns_; }
 
  private:
@@ -312,6 +314,10 @@ Recording read_chrome_trace(const std::filesystem::path& file) {
         "it is a trace of an AMD GPU (its calls begin with hip): launchgap reads those of "
         "NVIDIA's");
   }
+  // Its rows are of ops, and none is of a launch call.
+  const activity::Trace& trace = recording.processes.front().trace;
+  if (handler.of_tensorflow() && trace.calls.empty() && trace.kernels.empty())
+    throw Error(fmt::format("it is a timeline of TensorFlow or JAX, {}", kNotTensorflows));
   recording.form = fmt::format("Chrome trace{}{}",
                                handler.is_list() ? ", a bare list" : "",
                                text.is_compressed() ? ", compressed" : "");

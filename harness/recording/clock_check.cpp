@@ -174,8 +174,12 @@ ClockCheck check_clocks(const Process& process, const RecordedLaunches& launches
   const std::vector<Delay> delays = delays_of(process, launches);
   ClockCheck check;
   if (delays.empty()) return check;
-  std::int64_t shortest = std::numeric_limits<std::int64_t>::max();
-  for (const Delay& delay : delays) shortest = std::min(shortest, delay.begin_ns - delay.called_ns);
+  // A call that takes seconds, as the first of a process may, tells nothing of the clocks.
+  std::int64_t shortest = std::numeric_limits<std::int64_t>::max(), shortest_queue = shortest;
+  for (const Delay& delay : delays) {
+    shortest = std::min(shortest, delay.begin_ns - delay.called_ns);
+    shortest_queue = std::min(shortest_queue, delay.begin_ns - delay.returned_ns);
+  }
   check.ahead_most_ns = shortest;
   // Of several devices, each has a clock of its own, and no record tells for which a wait was.
   if (has_one_gpu(process)) {
@@ -189,7 +193,7 @@ ClockCheck check_clocks(const Process& process, const RecordedLaunches& launches
     check.ahead_least_ns = std::max(check.ahead_least_ns.value_or(*of_streams), *of_streams);
 
   const bool ahead =
-      shortest > kLongestQueue || check.ahead_least_ns.value_or(0) > kConversionError;
+      shortest_queue > kLongestQueue || check.ahead_least_ns.value_or(0) > kConversionError;
   const auto early = static_cast<double>(launches.counts.early);
   const bool behind =
       early > kMostEarly * static_cast<double>(std::max<std::size_t>(delays.size(), 1));

@@ -159,7 +159,10 @@ void add_gap(std::int64_t begin_ns,
     if (to > from) parts.push_back({from, to, cause});
   };
   if (!call) return add(begin_ns, end_ns, IdleCause::unknown);
-  if (call->end_ns <= begin_ns) return add(begin_ns, end_ns, IdleCause::queued);
+  if (call->end_ns <= begin_ns) {
+    if (call->purpose == Purpose::launch_graph) waits.queued_graph_ns += end_ns - begin_ns;
+    return add(begin_ns, end_ns, IdleCause::queued);
+  }
   const std::int64_t called = std::clamp(call->begin_ns, begin_ns, end_ns);
   std::int64_t at = begin_ns;
   stalls.begin_gap(called - begin_ns + std::min(end_ns - called, kLongestStart));

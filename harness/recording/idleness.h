@@ -103,8 +103,13 @@ class GpuGaps {
   /// In which the GPU may have worked, of the time when no record says that it did.
   std::int64_t unknown_ns() const { return unknown_ns_; }
 
+  /// Of the time with work queued, that before work of a graph: a graph may have kernels that the
+  /// recorder did not record.
+  std::int64_t queued_graph_ns() const { return waits_.queued_graph_ns; }
+
   struct LongWaits {
     Pauses program, calls, launches, starts;
+    std::int64_t queued_graph_ns = 0;
   };
 
  private:

@@ -188,6 +188,13 @@ class Import {
       any = true;
       take(recording, process);
     }
+    for (const auto& [gpu, n] : shared_gpus(recording)) {
+      lines_.push_back(fmt::format(
+          "{}: {} processes use GPU {}: while it is idle for one, it may work for another",
+          recording.file.filename().string(),
+          n,
+          gpu));
+    }
     if (any) return;
     throw Error(fmt::format(
         "{}: it has neither calls of CUDA, kernels nor allocations. Record them: `nsys profile "
@@ -426,7 +433,7 @@ class Import {
     const std::string of = name_of(recording, process);
     const JoinCounts& counts = aligned.launches.counts;
     look_for_steps(process);
-    if (counts.kernels == 0) {
+    if (counts.kernels == 0 && counts.launches > 0) {
       const bool torch = recording.recorder.starts_with("PyTorch");
       lines_.push_back(fmt::format(
           "{}: it has calls and no kernels, so it says what calls cost and nothing of what they "
@@ -437,7 +444,7 @@ class Import {
                   "refuses"
                 : "nsys records kernels with `--trace=cuda`, unless it runs under WSL or the "
                   "driver refuses"));
-    } else if (counts.launches == 0) {
+    } else if (counts.kernels > 0 && counts.launches == 0) {
       lines_.push_back(fmt::format(
           "{}: it has kernels and no calls, so nothing tells when they were launched", of));
     }

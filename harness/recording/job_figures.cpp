@@ -190,6 +190,7 @@ void add_gaps(JobRecord& record, const Process& process, const GpuGaps& gaps) {
   record.long_launches = record_of(process, gaps.long_launches());
   record.late_starts = record_of(process, gaps.late_starts());
   record.unknown_ns = gaps.unknown_ns();
+  record.queued_graph_ns = gaps.queued_graph_ns();
 }
 
 }  // namespace launchgap::recording

@@ -29,7 +29,7 @@ struct Told {
   /// What it launches: a kernel's name; of graphs, that of the first kernel. Nothing where the
   /// kernel is lost.
   std::optional<std::pair<bool, std::uint32_t>> kernel;
-  bool is_long = false, is_first = false;
+  bool is_long = false, is_first = false, finds_full_queue = false;
 };
 
 /// How much of each stream's work was launched and had not begun.
@@ -190,6 +190,44 @@ std::vector<Told> told_launches(const Process& process,
   return all;
 }
 
+/// Beyond which a call is a giant. The longest is left out, as of two launches the median would be
+/// half of it.
+double least_giant_ns(std::vector<std::int64_t> times) {
+  if (times.size() < 2) return static_cast<double>(kLongAlone);
+  times.erase(std::ranges::max_element(times));
+  return kGiant * quantile_in_place(times, 0.5);
+}
+
+/// Where most launches wait for room, waiting is no usual launch.
+void mark_those_that_wait(std::vector<Told>& launches) {
+  std::vector<std::int64_t> with_room;
+  for (const Told& told : launches) {
+    if (!told.finds_full_queue) with_room.push_back(told.ns);
+  }
+  if (with_room.size() < kFewestWithRoom || with_room.size() == launches.size()) return;
+  const double least = kWaits * quantile_in_place(with_room, 0.5);
+  for (Told& told : launches) {
+    if (told.finds_full_queue && static_cast<double>(told.ns) > least) told.is_long = true;
+  }
+}
+
+/// The time in which one of these calls or more goes on.
+class Covered {
+ public:
+  void add(const Call& call) {
+    cover_.add(call.begin_ns, call.end_ns);
+    end_ns_ = std::max(end_ns_, call.end_ns);
+  }
+  std::int64_t all() {
+    cover_.build();
+    return cover_.within(0, end_ns_);
+  }
+
+ private:
+  Cover cover_;
+  std::int64_t end_ns_ = 0;
+};
+
 /// By kernel, the median of its calls but the first.
 using Medians = std::map<std::pair<bool, std::uint32_t>, double>;
 
@@ -224,28 +262,30 @@ std::optional<LaunchTail> launch_tail(const Process& process,
   if (all.empty()) return std::nullopt;
   LaunchTail tail;
   std::vector<std::int64_t> times;
+  Covered covered;
   for (const Told& told : all) {
     times.push_back(told.ns);
+    covered.add(*told.call);
     tail.time_ns += told.ns;
   }
   tail.launches = all.size();
+  tail.covered_ns = covered.all();
+  const double giant = least_giant_ns(times);
   tail.p50_ns = quantile_in_place(times, 0.5);
   if (all.size() >= kLeastForTail) tail.p99_ns = quantile_in_place(times, 0.99);
+  const Queues queues(process);
   for (Told& told : all) {
     const auto ns = static_cast<double>(told.ns);
-    told.is_long = (tail.p99_ns > 0 && ns > tail.p99_ns) || ns > kGiant * tail.p50_ns;
+    told.is_long = (tail.p99_ns > 0 && ns > tail.p99_ns) || ns > giant;
+    told.finds_full_queue = clocks_agree && told.launch->stream &&
+                            queues.waiting(*told.launch->stream, told.call->begin_ns) >= kFullQueue;
   }
+  mark_those_that_wait(all);
   const Medians medians = medians_of_kernels(all);
   if (begins == TailBegins::after_warm_up) {
     for (Told& told : all) told.is_first = false;
   }
   const Neighbours neighbours(process, all);
-  const Queues queues(process);
-  const auto queue_is_full = [&](const Told& told) {
-    if (neighbours.full.explains(told)) return true;
-    return clocks_agree && told.launch->stream &&
-           queues.waiting(*told.launch->stream, told.call->begin_ns) >= kFullQueue;
-  };
   const auto launches_slow_kernel = [&](const Told& told) {
     const auto median = told.kernel ? medians.find(*told.kernel) : medians.end();
     return median != medians.end() && 2 * median->second >= static_cast<double>(told.ns) &&
@@ -254,13 +294,14 @@ std::optional<LaunchTail> launch_tail(const Process& process,
   const auto cause_of = [&](const Told& told) {
     if (!told.is_long) return TailCause::usual;
     if (told.is_first || neighbours.loading.explains(told)) return TailCause::first_launch;
-    if (queue_is_full(told)) return TailCause::queue_full;
+    if (told.finds_full_queue || neighbours.full.explains(told)) return TailCause::queue_full;
     if (neighbours.overlaps(told)) return TailCause::overlapping_call;
     if (neighbours.recorder.explains(told)) return TailCause::recorder;
     if (neighbours.paused(told)) return TailCause::host_pause;
     return launches_slow_kernel(told) ? TailCause::slow_kernel : TailCause::unexplained;
   };
   std::array<TailPart, kTailCauses.size()> parts;
+  std::array<Covered, kTailCauses.size()> covered_by;
   std::vector<const Told*> overlapped;
   std::array<std::map<std::uint32_t, std::int64_t>, kTailCauses.size()> names;
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -269,6 +310,7 @@ std::optional<LaunchTail> launch_tail(const Process& process,
     TailPart& part = parts[static_cast<std::size_t>(cause)];
     ++part.launches;
     part.time_ns += told.ns;
+    covered_by[static_cast<std::size_t>(cause)].add(*told.call);
     part.longest_ns = std::max(part.longest_ns, told.ns);
     part.last = i + 1;
     if (cause == TailCause::usual) continue;
@@ -291,10 +333,12 @@ std::optional<LaunchTail> launch_tail(const Process& process,
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (parts[i].launches == 0) continue;
     parts[i].cause = kTailCauses[i].name;
+    parts[i].covered_ns = covered_by[i].all();
     const auto most =
         std::ranges::max_element(names[i], {}, [](const auto& own) { return own.second; });
     if (most != names[i].end()) {
       const std::string& name = process.trace.name(most->first);
+      parts[i].what_ns = most->second;
       parts[i].what = i == static_cast<std::size_t>(TailCause::overlapping_call)
                           ? std::string(without_version(name))
                           : name;

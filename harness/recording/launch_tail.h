@@ -12,8 +12,10 @@ namespace launchgap::recording {
 /// Of the launches on one GPU, and with `and_unknown` of those without a kernel too; graphs are
 /// launches. Nothing where there are none.
 ///
-/// Long is a call beyond the 99th percentile of 100 calls or more, or one that takes more than
-/// kGiant times the median. Without `clocks_agree` no queue is known to be full. Of what `begins`
+/// Long is a call beyond the 99th percentile of 100 calls or more; one that takes more than kGiant
+/// times the median of all but the longest, or kLongAlone where there is no other; and one that
+/// finds a full queue and takes more than kWaits times the median of kFewestWithRoom or more that
+/// find room. Without `clocks_agree` no queue is known to be full. Of what `begins`
 /// after a warm-up no launch is a first one.
 enum class TailBegins { with_recording, after_warm_up };
 std::optional<LaunchTail> launch_tail(const Process& process,
@@ -26,7 +28,9 @@ std::optional<LaunchTail> launch_tail(const Process& process,
 /// Of a block of launchgap's own trace.
 std::optional<LaunchTail> own_launch_tail(const activity::Trace& trace);
 
-inline constexpr double kGiant = 10;
+inline constexpr double kGiant = 10, kWaits = 2;
+inline constexpr std::int64_t kLongAlone = 1'000'000;
+inline constexpr std::size_t kFewestWithRoom = 20;
 /// A stream takes some 1,020 launches, copies and fills that have not begun. Events and waits
 /// between streams, which recordings do not have, take room too.
 inline constexpr std::size_t kFullQueue = 900;

@@ -19,6 +19,7 @@
 #include "harness/recording/recording.h"
 #include "harness/recording/rmm_log.h"
 #include "harness/recording/sqlite_reports.h"
+#include "harness/recording/stray_times.h"
 #include "harness/recording/torch_snapshot.h"
 
 namespace launchgap::recording {
@@ -85,6 +86,28 @@ bool is_pickle(std::string_view begin) {
          is_name(begin.substr(first + 1, second - first - 1));
 }
 
+/// Whether bytes begin as XSpace of TensorFlow's profiler, a protobuf: its first plane (field 1),
+/// of that an id (field 1) that may be absent, and a name (field 2): "/host:CPU", "/device:GPU:0".
+bool is_xplane(std::string_view begin) {
+  constexpr char kPlane = 0x0A, kId = 0x08, kName = 0x12;
+  const auto skip_number = [&] {
+    while (!begin.empty() && (begin.front() & '\x80') != 0) begin.remove_prefix(1);
+    if (!begin.empty()) begin.remove_prefix(1);
+  };
+  if (!begin.starts_with(kPlane)) return false;
+  begin.remove_prefix(1);
+  skip_number();
+  if (begin.starts_with(kId)) {
+    begin.remove_prefix(1);
+    skip_number();
+  }
+  if (!begin.starts_with(kName)) return false;
+  begin.remove_prefix(1);
+  skip_number();
+  return begin.starts_with("/host:") || begin.starts_with("/device:") ||
+         begin.starts_with("Task Environment");
+}
+
 [[noreturn]] void refuse(const std::string& begin) {
   constexpr std::string_view kKnown =
       "launchgap reads SQLite exports of Nsight Systems (`nsys export --type sqlite "
@@ -98,6 +121,8 @@ bool is_pickle(std::string_view begin) {
   }
   if (begin.find_first_not_of('\0') == std::string::npos)
     throw Error("it begins with zeros only: copy it again");
+  if (is_xplane(begin))
+    throw Error(fmt::format("it is an XPlane of TensorFlow or JAX, {}", kNotTensorflows));
   throw Error(fmt::format("it has no form that launchgap knows: {}", kKnown));
 }
 
@@ -169,6 +194,7 @@ Recording read_recording(const std::filesystem::path& file) {
   try {
     Recording recording = read_known(file);
     drop_copies(recording);
+    forget_stray_times(recording);
     return recording;
   } catch (const Stopped&) {
     throw;

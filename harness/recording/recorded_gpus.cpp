@@ -60,4 +60,14 @@ std::set<std::uint64_t> gpus_of(const Recording& recording, const Process& proce
   return gpus;
 }
 
+std::map<std::uint64_t, std::size_t> shared_gpus(const Recording& recording) {
+  std::map<std::uint64_t, std::size_t> processes;
+  for (const Process& process : recording.processes) {
+    if (process.trace.kernels.empty() && process.trace.transfers.empty()) continue;
+    for (const std::uint64_t gpu : gpus_of(recording, process)) ++processes[gpu];
+  }
+  std::erase_if(processes, [](const auto& gpu) { return gpu.second < 2; });
+  return processes;
+}
+
 }  // namespace launchgap::recording

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -21,5 +22,8 @@ DeviceFacts facts_of(const Recording& recording, const Process& process, std::ui
 /// The GPUs that did something for a process, or had its allocations; one of which nothing is known
 /// if none did.
 std::set<std::uint64_t> gpus_of(const Recording& recording, const Process& process);
+
+/// GPUs on which several processes work, and how many: idle is told of each by its own work.
+std::map<std::uint64_t, std::size_t> shared_gpus(const Recording& recording);
 
 }  // namespace launchgap::recording

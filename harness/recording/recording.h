@@ -126,6 +126,11 @@ struct Recording {
   void leave_out(std::string_view what, std::uint64_t count = 1);
 };
 
+/// What to do with a recording of TensorFlow or JAX.
+inline constexpr std::string_view kNotTensorflows =
+    "which launchgap does not read: record the program by `nsys profile --trace=cuda,nvtx "
+    "PROGRAM`, then `nsys export --type sqlite REPORT.nsys-rep`";
+
 /// Reads a file of any form that launchgap knows, by its content. Throws Error, in one line that
 /// names the file and says what it is, why it cannot be read, and what to do.
 Recording read_recording(const std::filesystem::path& file);

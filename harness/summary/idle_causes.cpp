@@ -143,20 +143,30 @@ void add_long_calls(const RecordedProcess& process, std::vector<Finding>& causes
 
 /// Nothing tells what queued work waits for, so this is a question.
 void add_queued(const RecordedProcess& process, std::vector<Finding>& causes) {
-  constexpr double kLeastShare = 0.2;
+  constexpr double kLeastShare = 0.2, kHalf = 0.5;
   const double idle = process.of_job("idle_queued_ns").value_or(0);
   if (process.share(idle) < kLeastShare) return;
+  const auto before_graphs = static_cast<double>(process.job.queued_graph_ns);
+  const bool of_graphs = before_graphs >= kHalf * idle;
   Finding& cause = causes.emplace_back(process.finding("queued-work-waits", Severity::open));
   cause.sentence = fmt::format(
-      "The GPU idles {} of the time although work is queued: it waits for another stream, a copy "
-      "or another GPU.",
-      percent_text(process.share(idle)));
+      "The GPU idles {} of the time although work is queued{}",
+      percent_text(process.share(idle)),
+      of_graphs ? fmt::format(": {} before work of a graph, of which kernels may lack a record.",
+                              percent_text(process.share(before_graphs)))
+                : ": it waits for another stream, a copy or another GPU.");
   cause.evidence = {{"idle with work queued", idle, "ns"},
                     {"GPU idle", process.idle_share.value_or(0), "share"}};
-  cause.unknown = "what the queued work waits for";
+  if (before_graphs > 0)
+    cause.evidence.push_back({"idle before queued work of a graph", before_graphs, "ns"});
+  cause.unknown = of_graphs
+                      ? "what the graph waits for, or whether all of its kernels have a record"
+                      : "what the queued work waits for";
   cause.remedy =
       "Look at what ends right before such a gap does: events that one stream waits for, copies, "
       "collectives (`launchgap export --format chrome-trace`).";
+  if (of_graphs)
+    cause.remedy += " See all kernels of a graph: `nsys profile --cuda-graph-trace=node`.";
   cause.share = process.share(idle);
 }
 
@@ -167,25 +177,35 @@ class BetweenLaunches {
       : process_(process),
         delays_(process.of_launches("launch_ns", "idle")),
         kernels_(process.of_launches("kernel_ns")),
-        call_(median(process.of_launches("api_record_ns"))),
-        between_(median(process.of_launches("since_last_ns"))) {}
+        calls_(of_all(process, "api_record_ns")),
+        call_(median(calls_)),
+        between_(median(of_all(process, "since_last_ns"))) {}
 
   void add(std::vector<Finding>& causes) const {
     constexpr double kIdle = 0.2;
     constexpr std::size_t kLeastLaunches = 100;
     if (is_late()) return add_late(causes);
-    if (process_.idle_share.value_or(0) <= kIdle || kernels_.size() < kLeastLaunches) return;
+    if (process_.idle_share.value_or(0) <= kIdle || calls_.size() < kLeastLaunches) return;
     add_slow_host(causes);
+    if (add_blocking_launches(causes)) return;
     if (!add_short_kernels(causes)) add_launch_gaps(causes);
   }
 
  private:
+  /// A graph is launched by one call too.
+  static std::vector<double> of_all(const RecordedProcess& process, const std::string& metric) {
+    std::vector<double> all = process.of_launches(metric);
+    const std::vector<double> graphs = process.of_graphs(metric);
+    all.insert(all.end(), graphs.begin(), graphs.end());
+    return all;
+  }
   bool is_late() const {
     constexpr double kLate = 1e6;
     constexpr std::size_t kLeast = 20;
     return delays_.size() >= kLeast && median(delays_) >= kLate;
   }
   double shorter_than(double ns) const {
+    if (kernels_.empty()) return 0;
     return static_cast<double>(
                std::ranges::count_if(kernels_, [ns](double kernel) { return kernel < ns; })) /
            static_cast<double>(kernels_.size());
@@ -197,26 +217,40 @@ class BetweenLaunches {
                         static_cast<double>(process_.job.late_starts.total_ns));
   }
   std::vector<Evidence> common() const {
-    return {{"GPU idle", process_.idle_share.value_or(0), "share"},
-            {"kernel, p50", median(kernels_), "ns"},
-            {"launch call, p50", call_, "ns"},
-            {"kernels shorter than a launch call", shorter_than(call_), "share"}};
+    std::vector<Evidence> found = {{"GPU idle", process_.idle_share.value_or(0), "share"},
+                                   {"launch call, p50", call_, "ns"}};
+    if (kernels_.empty()) return found;
+    found.push_back({"kernel, p50", median(kernels_), "ns"});
+    found.push_back({"kernels shorter than a launch call", shorter_than(call_), "share"});
+    return found;
   }
 
   void add_late(std::vector<Finding>& causes) const {
     const double idle = process_.of_job("idle_launch_ns").value_or(0);
     if (process_.share(idle) < kWorthIt) return;
     Finding& cause = causes.emplace_back(process_.finding("late-kernels", Severity::act));
-    cause.sentence = fmt::format(
-        "A kernel begins {} after its launch call although its stream is idle (p50); 5 to 30 µs "
-        "are usual.",
-        cause_text::time(median(delays_)));
+    // Whether the kernel comes late after the call, or the call itself takes that long.
+    const bool in_call = 2 * call_ >= median(delays_);
+    cause.sentence =
+        in_call ? fmt::format(
+                      "A launch call takes {} (p50) although its stream is idle; 2 to 30 µs are "
+                      "usual.",
+                      cause_text::time(call_))
+                : fmt::format(
+                      "A kernel begins {} after its launch call although its stream is idle (p50); "
+                      "5 to 30 µs are usual.",
+                      cause_text::time(median(delays_)));
     cause.evidence = {{"launches on an idle stream", static_cast<double>(delays_.size()), "1"},
+                      {"launch call, p50", call_, "ns"},
                       {"GPU idle from a launch call to its kernel", process_.share(idle), "share"}};
-    cause.remedy =
-        "See what holds the GPU: another process on it, time slicing, a virtual machine, a GPU "
-        "that sleeps between launches.";
-    cause.unknown = "what the GPU did meanwhile for others";
+    cause.remedy = in_call
+                       ? "See what the driver does in the call: a debugger, a sanitizer or another "
+                         "tool that stops at launches, a virtual machine, a lock that other "
+                         "threads or processes hold."
+                       : "See what holds the GPU: another process on it, time slicing, a virtual "
+                         "machine, a GPU that sleeps between launches.";
+    cause.unknown =
+        in_call ? "what the driver does in the call" : "what the GPU did meanwhile for others";
     cause.share = process_.share(idle);
   }
 
@@ -230,7 +264,7 @@ class BetweenLaunches {
                                             job.long_launches.total_ns);
     const double idle = *process_.idle_share * process_.length_ns.value_or(0);
     if (host < kHalf * idle || process_.share(host) < kLeastShare || between_ <= call_) return;
-    const bool python = job.python_calls >= kernels_.size();
+    const bool python = job.python_calls >= calls_.size();
     Finding& cause =
         causes.emplace_back(process_.finding("slow-host", python ? Severity::note : Severity::act));
     cause.sentence = fmt::format(
@@ -253,10 +287,56 @@ class BetweenLaunches {
     cause.share = process_.share(host);
   }
 
+  /// Calls that last until their kernel has ended: nearly all do, and where a kernel takes longer
+  /// its call takes as much longer. A short kernel may end within its call by itself.
+  bool block() const {
+    constexpr double kNearlyAll = 0.95, kAlike = 0.2;
+    constexpr std::size_t kFewest = 100;
+    const std::vector<double> calls = process_.of_launches("api_record_ns", "idle");
+    const std::vector<double> kernels = process_.of_launches("kernel_ns", "idle");
+    if (delays_.size() < kFewest || calls.size() != delays_.size() ||
+        kernels.size() != delays_.size())
+      return false;
+    std::vector<double> rest;  // of the call, when the kernel has ended
+    for (std::size_t i = 0; i < calls.size(); ++i)
+      rest.push_back(calls[i] - delays_[i] - kernels[i]);
+    const auto ended = std::ranges::count_if(rest, [](double ns) { return ns >= 0; });
+    if (static_cast<double>(ended) < kNearlyAll * static_cast<double>(rest.size())) return false;
+    std::vector<double> sorted = kernels;
+    std::ranges::sort(sorted);
+    const double spread =
+        stats::quantile(sorted, 0.9).value_or(0) - stats::quantile(sorted, 0.1).value_or(0);
+    std::ranges::sort(rest);
+    const double rest_spread =
+        stats::quantile(rest, 0.9).value_or(0) - stats::quantile(rest, 0.1).value_or(0);
+    return spread > 0 && rest_spread <= kAlike * spread;
+  }
+
+  bool add_blocking_launches(std::vector<Finding>& causes) const {
+    if (!block()) return false;
+    const double lost = starting() + process_.of_job("idle_program_ns").value_or(0);
+    if (process_.share(lost) < kWorthIt) return false;
+    Finding& cause = causes.emplace_back(process_.finding("blocking-launches", Severity::act));
+    cause.sentence = fmt::format(
+        "Each launch call returns when its kernel has ended: launches block, so nothing is ever "
+        "queued, and the GPU is idle {} of the time.",
+        percent_text(process_.idle_share.value_or(0)));
+    cause.evidence = common();
+    cause.remedy =
+        "Let launches return at once: unset CUDA_LAUNCH_BLOCKING, and run without a debugger, a "
+        "sanitizer or a profiler that serializes kernels.";
+    cause.unknown = "what makes them block";
+    cause.share = process_.share(lost);
+    return true;
+  }
+
   bool add_short_kernels(std::vector<Finding>& causes) const {
     constexpr double kHalf = 0.5;
     const double lost = starting();
-    if (shorter_than(call_) < kHalf || process_.share(lost) < kWorthIt) return false;
+    constexpr std::size_t kLeastKernels = 100;
+    if (kernels_.size() < kLeastKernels || shorter_than(call_) < kHalf ||
+        process_.share(lost) < kWorthIt)
+      return false;
     Finding& cause = causes.emplace_back(process_.finding("short-kernels", Severity::act));
     cause.sentence = fmt::format(
         "{} of the kernels are shorter than a launch call ({}): one by one they cannot keep the "
@@ -276,7 +356,7 @@ class BetweenLaunches {
     if (process_.share(lost) < kLeastShare) return;
     Finding& cause = causes.emplace_back(process_.finding("launch-gaps", Severity::act));
     cause.sentence = fmt::format(
-        "The GPU waits {} of the time between a launch call and the begin of its kernel: nothing "
+        "The GPU waits {} of the time between a launch call and the start of its work: nothing "
         "else is queued.",
         percent_text(process_.share(lost)));
     cause.evidence = common();
@@ -287,7 +367,7 @@ class BetweenLaunches {
   }
 
   const RecordedProcess& process_;
-  std::vector<double> delays_, kernels_;
+  std::vector<double> delays_, kernels_, calls_;
   double call_, between_;
 };
 

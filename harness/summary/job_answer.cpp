@@ -34,7 +34,9 @@ constexpr JobVerdictInfo kVerdicts[] = {
      "is not known. Nothing is said that rests on idle time."},
     {"clocks disagree", "No time reaches from the host's clock to the GPU's."},
     {"no kernels", "It has calls only: what they started is not known."},
-    {"no launches", "Nothing tells when its kernels were launched."},
+    {"too short",
+     "The GPU ran one kernel: there is no time between two in which it could be idle."},
+    {"no launches", "It has no launch calls: nothing tells when its work was launched."},
     {"allocations only", "It has allocations, and nothing of launches."},
 };
 
@@ -69,14 +71,34 @@ constexpr const char* kTailWords[] = {"first launches",
                                       "unexplained",
                                       "usual calls"};
 
+/// What the recording has beside the time in which the GPU works at all is said first, as idle time
+/// is a share of that time alone.
+std::string the_gpu(const RecordedProcess& process) {
+  constexpr double kMostOf = 0.9;
+  const auto extent = static_cast<double>(process.job.extent_ns.value_or(0));
+  const double length = process.length_ns.value_or(0);
+  if (length <= 0 || length >= kMostOf * extent) return "The GPU";
+  return fmt::format("From its first work to its last, {} of the {} recorded, the GPU",
+                     time_text(length),
+                     time_text(extent));
+}
+
 void judge_idleness(const RecordedProcess& process, JobAnswer& answer) {
   constexpr double kBusyEnough = 0.2, kHalf = 0.5;
   const double idle = *process.idle_share;
+  if (idle <= 0 && process.counts.kernels == 1) {
+    answer.verdict = JobVerdict::too_short;
+    answer.sentence = fmt::format(
+        "The GPU ran one kernel, for {}: there is no time between two in which it could be idle.",
+        time_text(process.length_ns.value_or(0)));
+    return;
+  }
   answer.idle_share = idle;
+  const std::string gpu = the_gpu(process);
   if (idle <= kBusyEnough) {
     answer.verdict = JobVerdict::device_bound;
     answer.sentence = fmt::format(
-        "The GPU works {} of the time and is idle {}.", percent_text(1 - idle), percent_text(idle));
+        "{} works {} of the time and is idle {}.", gpu, percent_text(1 - idle), percent_text(idle));
     return;
   }
   const IdleKind* most = &kIdleKinds[0];
@@ -88,12 +110,23 @@ void judge_idleness(const RecordedProcess& process, JobAnswer& answer) {
     most_share = share;
   }
   const bool mixed = most_share < kHalf * idle;
+  // What the recorder may have left out of a graph waits for nothing.
+  const bool of_graphs =
+      most->verdict == JobVerdict::held_up &&
+      process.share(static_cast<double>(process.job.queued_graph_ns)) >= kHalf * most_share;
+  const char* const words = of_graphs ? "with work queued, mostly of graphs" : most->words;
   answer.verdict = mixed ? JobVerdict::mixed : most->verdict;
-  answer.sentence = fmt::format("The GPU is idle {} of the time{}, {} {}.",
+  answer.sentence = fmt::format("{} is idle {} of the time{}, {} {}.",
+                                gpu,
                                 percent_text(idle),
                                 mixed ? " for several causes" : "",
                                 percent_text(most_share),
-                                most->words);
+                                words);
+}
+
+/// Then the times of all calls together say nothing of the recording's length.
+bool in_several_threads(const LaunchTail& tail) {
+  return tail.covered_ns > 0 && tail.covered_ns < tail.time_ns;
 }
 
 void judge(const RecordedProcess& process, JobAnswer& answer) {
@@ -104,7 +137,10 @@ void judge(const RecordedProcess& process, JobAnswer& answer) {
     answer.sentence = "It has allocations and no launches: `launchgap replay` plays them.";
   } else if (!has_launches) {
     answer.verdict = JobVerdict::no_launches;
-    answer.sentence = "Nothing tells when its kernels were launched, so idle time has no cause.";
+    answer.sentence =
+        is_zero(process.counts.kernels)
+            ? "It launches nothing: all that its GPU does is copies and fills."
+            : "Nothing tells when its kernels were launched, so idle time has no cause.";
     answer.idle_share = process.idle_share;
   } else if (is_zero(process.counts.kernels)) {
     answer.verdict = JobVerdict::no_kernels;
@@ -166,14 +202,17 @@ JobAnswer answer_of(const RecordedProcess& process) {
   answer.launch_share = process.launch_share();
   if (!process.job.tail) return answer;
   const LaunchTail& tail = *process.job.tail;
-  answer.launches =
-      fmt::format("{} take {}, {} of the recording (a call: p50 {}{}): {}.",
-                  counted(cause_text::grouped(tail.launches), "launch call"),
-                  time_text(static_cast<double>(tail.time_ns)),
-                  percent_text(answer.launch_share.value_or(0)),
-                  time_text(tail.p50_ns),
-                  tail.p99_ns > 0 ? fmt::format(", p99 {}", time_text(tail.p99_ns)) : "",
-                  tail_text(tail));
+  const std::string share = percent_text(answer.launch_share.value_or(0));
+  answer.launches = fmt::format(
+      "{} {} {}, {} (a call: p50 {}{}): {}.",
+      counted(cause_text::grouped(tail.launches), "launch call"),
+      tail.launches == 1 ? "takes" : "take",
+      time_text(static_cast<double>(tail.time_ns)),
+      in_several_threads(tail) ? fmt::format("and one or more go on for {} of the recording", share)
+                               : fmt::format("{} of the recording", share),
+      time_text(tail.p50_ns),
+      tail.p99_ns > 0 ? fmt::format(", p99 {}", time_text(tail.p99_ns)) : "",
+      tail_text(tail));
   return answer;
 }
 
@@ -207,9 +246,12 @@ std::string short_text(const RecordedProcess& process, const JobAnswer& answer) 
   if (answer.idle_share) text += fmt::format(", GPU idle {}", percent_text(*answer.idle_share));
   if (!process.job.tail) return text + ".";
   const LaunchTail& tail = *process.job.tail;
-  return text + fmt::format("; launch calls {}, {} of the time: {}.",
+  const std::string share = percent_text(answer.launch_share.value_or(0));
+  return text + fmt::format("; launch calls {}, {}: {}.",
                             time_text(static_cast<double>(tail.time_ns)),
-                            percent_text(answer.launch_share.value_or(0)),
+                            in_several_threads(tail)
+                                ? fmt::format("one or more for {} of the time", share)
+                                : fmt::format("{} of the time", share),
                             tail_text(tail));
 }
 
@@ -229,6 +271,7 @@ void add_processes(const std::vector<RecordedProcess>& processes, Lines& lines) 
   std::vector<std::pair<const RecordedProcess*, JobAnswer>> answers;
   for (const RecordedProcess& process : processes)
     answers.emplace_back(&process, answer_of(process));
+  std::ranges::stable_sort(answers, {}, [](const auto& own) { return own.first->where(); });
   // The most idle first, where not all are shown.
   if (answers.size() > kMostShown) {
     std::ranges::stable_sort(
@@ -255,9 +298,12 @@ std::string not_grave_text(const std::vector<RecordedProcess>& processes, bool n
   }
   if (unknown) return "No cause is told that rests on idle time, which is not known.";
   if (!most || (*most->idle_share > kBusyEnough && !nothing_found)) return "";
-  const std::string figures = fmt::format("the GPU is idle {} and launch calls take {} of the time",
-                                          percent_text(*most->idle_share),
-                                          percent_text(most->launch_share.value_or(0)));
+  const std::string figures =
+      most->launch_share
+          ? fmt::format("the GPU is idle {} and launch calls take {} of the time",
+                        percent_text(*most->idle_share),
+                        percent_text(*most->launch_share))
+          : fmt::format("the GPU is idle {} of the time", percent_text(*most->idle_share));
   return *most->idle_share <= kBusyEnough
              ? fmt::format("Nothing grave: {}{}.", figures, processes.size() > 1 ? " at most" : "")
              : fmt::format("No cause of the idle time shows: {}.", figures);

@@ -27,6 +27,7 @@ enum class JobVerdict {
   not_known,
   clocks_disagree,
   no_kernels,
+  too_short,
   no_launches,
   allocations_only,
 };

@@ -13,6 +13,9 @@ using cause_text::grouped;
 
 /// "2 of 9,628 launches took 836 ms, 88 % of all launch time".
 std::string amount(const LaunchTail& tail, const TailPart& part) {
+  if (tail.launches == 1)
+    return fmt::format("The only launch took {}",
+                       cause_text::time(static_cast<double>(part.time_ns)));
   return fmt::format("{} of {} launches took {}, {} of all launch time",
                      grouped(part.launches),
                      grouped(tail.launches),
@@ -30,10 +33,24 @@ std::string among_the_first(const LaunchTail& tail, const TailPart& part) {
 }
 
 std::vector<Evidence> evidence_of(const LaunchTail& tail, const TailPart& part) {
-  return {{"launches", static_cast<double>(part.launches), "1"},
-          {"time in their calls", static_cast<double>(part.time_ns), "ns"},
-          {"the longest", static_cast<double>(part.longest_ns), "ns"},
-          {"any launch call, p50", tail.p50_ns, "ns"}};
+  std::vector<Evidence> found = {{"launches", static_cast<double>(part.launches), "1"},
+                                 {"time in their calls", static_cast<double>(part.time_ns), "ns"},
+                                 {"the longest", static_cast<double>(part.longest_ns), "ns"},
+                                 {"any launch call, p50", tail.p50_ns, "ns"}};
+  if (part.what_ns > 0)
+    found.emplace_back(fmt::format("most of it: {}, {}",
+                                   cause_text::name(part.what),
+                                   cause_text::time(static_cast<double>(part.what_ns))));
+  return found;
+}
+
+/// Which kernel's launches take long, where nothing says why they do.
+std::string mostly_of(const TailPart& part) {
+  if (part.launches < 2 || 2 * part.what_ns < part.time_ns || part.what.empty()) return "";
+  return fmt::format(
+      "; launches of {} are {} of it",
+      cause_text::name(part.what),
+      percent_text(static_cast<double>(part.what_ns) / static_cast<double>(part.time_ns)));
 }
 
 /// Each kernel's first launch beside its later ones: that many of them are slower than chance lets
@@ -57,11 +74,15 @@ void add_first_launches(const RecordedProcess& process, std::vector<Finding>& ca
   const TailPart* const part =
       process.job.tail ? process.job.tail->part(TailCause::first_launch) : nullptr;
   const double of_launches = part ? process.job.tail->share(*part) : 0;
-  const double of_recording =
-      part ? process.share_of_extent(static_cast<double>(part->time_ns)) : 0;
+  const double of_recording = part ? process.share_of_calls(*part) : 0;
   const bool is_large =
       of_recording >= kWorthIt || (of_launches >= kOfLaunchTime && of_recording >= kOfRecording);
   if (!is_large && !firsts_are_slower(process)) return;
+  // A median of few first launches may be none of them: those that took long are named by their
+  // number, where they are what first launches cost.
+  const bool by_number =
+      is_large ||
+      (part && 2 * part->time_ns >= process.job.first_launches->extra_ns && part->launches > 0);
   Finding cause = process.finding("first-launches", Severity::note);
   if (process.job.first_launches) {
     const FirstLaunches& firsts = *process.job.first_launches;
@@ -71,10 +92,11 @@ void add_first_launches(const RecordedProcess& process, std::vector<Finding>& ca
         {"their later launches, p50", firsts.later_p50_ns, "ns"},
         fmt::format("chance of such first launches: {}", cause_text::chance(firsts.chance))};
   }
-  if (is_large) {
-    cause.sentence = fmt::format("{}{}: first launches, which probably loaded code.",
+  if (by_number) {
+    cause.sentence = fmt::format("{}{}: {}, which probably loaded code.",
                                  amount(*process.job.tail, *part),
-                                 among_the_first(*process.job.tail, *part));
+                                 among_the_first(*process.job.tail, *part),
+                                 part->launches == 1 ? "a first launch" : "first launches");
     cause.share = of_recording;
     const std::vector<Evidence> own = evidence_of(*process.job.tail, *part);
     cause.evidence.insert(cause.evidence.begin(), own.begin(), own.end());
@@ -107,7 +129,7 @@ constexpr TailText kTailTexts[] = {
     {TailCause::queue_full,
      "queue-full",
      Severity::note,
-     "they waited for room in the GPU's queue",
+     "waiting for room in the GPU's queue",
      "Nothing is wrong with launching: the GPU has all the work that it can queue. The host is "
      "free "
      "to do something else instead of launching further ahead."},
@@ -145,15 +167,16 @@ void add_tail(const RecordedProcess& process, std::vector<Finding>& causes) {
   for (const TailText& text : kTailTexts) {
     const TailPart* const part = process.job.tail->part(text.cause);
     if (!part || process.job.tail->share(*part) < kOfLaunchTime) continue;
-    const double share = process.share_of_extent(static_cast<double>(part->time_ns));
+    const double share = process.share_of_calls(*part);
     if (share < kOfRecording) continue;
     Finding& cause = causes.emplace_back(process.finding(text.code, text.most));
     if (text.most == Severity::act && share < kToAct) cause.severity = Severity::note;
     const std::string what = part->what.empty() ? "another call" : cause_text::name(part->what);
-    cause.sentence = fmt::format("{}{}: {}.",
+    cause.sentence = fmt::format("{}{}: {}{}.",
                                  amount(*process.job.tail, *part),
                                  among_the_first(*process.job.tail, *part),
-                                 fmt::format(fmt::runtime(text.why), what));
+                                 fmt::format(fmt::runtime(text.why), what),
+                                 text.cause == TailCause::unexplained ? mostly_of(*part) : "");
     cause.evidence = evidence_of(*process.job.tail, *part);
     cause.remedy = text.remedy;
     cause.share = share;

@@ -39,6 +39,10 @@ std::vector<double> RecordedProcess::of_launches(const std::string& metric,
   return samples("recorded/launch", metric, state);
 }
 
+std::vector<double> RecordedProcess::of_graphs(const std::string& metric) const {
+  return samples("recorded/graph", metric);
+}
+
 double RecordedProcess::share(double nanoseconds) const {
   return length_ns && *length_ns > 0 ? nanoseconds / *length_ns : 0;
 }
@@ -70,7 +74,19 @@ double RecordedProcess::unknown_share() const {
 
 std::optional<double> RecordedProcess::launch_share() const {
   if (!job.tail) return std::nullopt;
-  return share_of_extent(static_cast<double>(job.tail->time_ns));
+  return share_of_calls(*job.tail);
+}
+
+double RecordedProcess::share_of_calls(const LaunchTail& calls) const {
+  return share_of_calls(calls.time_ns, calls.covered_ns);
+}
+
+double RecordedProcess::share_of_calls(const TailPart& calls) const {
+  return share_of_calls(calls.time_ns, calls.covered_ns);
+}
+
+double RecordedProcess::share_of_calls(std::int64_t time_ns, std::int64_t covered_ns) const {
+  return std::min(1.0, share_of_extent(static_cast<double>(covered_ns > 0 ? covered_ns : time_ns)));
 }
 
 std::string RecordedProcess::where() const {

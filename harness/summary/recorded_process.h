@@ -20,10 +20,16 @@ class RecordedProcess {
   std::optional<double> of_job(const std::string& metric) const;
   /// Of all launches, or of those that found their stream in this state.
   std::vector<double> of_launches(const std::string& metric, std::string_view state = "") const;
+  /// Of all launches of graphs.
+  std::vector<double> of_graphs(const std::string& metric) const;
   /// Of the time from the GPU's first work to its last.
   double share(double nanoseconds) const;
   /// Of the time from the first call or work to the last.
   double share_of_extent(double nanoseconds) const;
+  /// The time in which one of these calls or more goes on, of the time from the first call or work
+  /// to the last. Calls of several threads may add up to more than that.
+  double share_of_calls(const LaunchTail& calls) const;
+  double share_of_calls(const TailPart& calls) const;
   double total_kernel_ns() const;
 
   /// Launches whose kernel is lost or impossible, of all.
@@ -52,6 +58,7 @@ class RecordedProcess {
   static constexpr double kMostUnknown = 0.01;
 
  private:
+  double share_of_calls(std::int64_t time_ns, std::int64_t covered_ns) const;
   std::vector<double> samples(std::string_view benchmark,
                               const std::string& metric,
                               std::string_view state = "") const;

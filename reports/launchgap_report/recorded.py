@@ -37,7 +37,8 @@ CAUSES = {
     "idle_unknown_ns": "not known",
 }
 """What an idle GPU waits for, with the head of its column"""
-TONES = {"device-bound": "ok"} | dict.fromkeys(("not known", "clocks disagree", "no kernels", "no launches"), "bad")
+UNTOLD = ("not known", "clocks disagree", "no kernels", "too short", "no launches")
+TONES = {"device-bound": "ok"} | dict.fromkeys(UNTOLD, "bad")
 """How a verdict looks, where it is no warning"""
 P99 = (("p99", "p99"),)
 TAIL = (*P99, ("longest", "max"))

@@ -192,7 +192,7 @@ def test_a_clock_that_is_ahead_gives_no_times_from_call_to_kernel(write, importe
     assert got.recording["clock_problem"] == problem
     assert got.recording["clock_ahead_most_ns"] == "278000006000"
     assert f"{problem}, so there are no times from a call to its kernel" in got.says
-    assert problem in html.unescape((got.session / "report.html").read_text(encoding="utf-8"))
+    assert problem in html.unescape((got.session / "report.html").read_text(encoding="utf-8")).replace("\xa0", " ")
 
 
 def test_a_clock_that_is_behind_gives_no_times_from_call_to_kernel(write, imported):
@@ -332,6 +332,7 @@ def test_processes_of_one_file_are_runs_of_their_own(tmp_path, imported):
             database.execute(f"UPDATE CUPTI_ACTIVITY_KIND_{tables} SET correlationId = correlationId % 5")
     got = imported(path)
     assert sorted((row["pid"], row["launches"]) for row in got.recordings) == [(str(PID), "15"), (str(PID + 1), "5")]
+    assert "a.sqlite: 2 processes use GPU 0: while it is idle for one, it may work for another" in got.says
 
 
 # --- Chrome traces ---
@@ -485,6 +486,16 @@ def amd(folder: Path) -> Path:
     return write_trace(folder / "a.json", launches(name="hipLaunchKernel"))
 
 
+def timeline(row: str):
+    """Ops in a row of a GPU or a host, as TensorFlow's `timeline.Timeline` and the trace viewer write them."""
+    head = dict(ph="M", name="process_name", pid=5, args=dict(name=row))
+    op = dict(ph="X", cat="Op", name="MatMul", pid=5, tid=0, ts=1_500_000_000_000_000, dur=12, args=dict(name="a/MatMul"))
+    return text_file("a.timeline.json", json.dumps({"traceEvents": [head, op]}))
+
+
+# XSpace.planes is field 1; XPlane.id is field 1 and may be absent, XPlane.name field 2.
+XPLANE = b"\x0a\xa6\xa1\x87\x01\x12\x09/host:CPU" + bytes(300)
+XPLANE_OF_JAX = b"\x0a\x55\x08\x03\x12\x10Task Environment" + bytes(300)
 KERNELS = "CUPTI_ACTIVITY_KIND_KERNEL"
 BAD = {
     "no such file": (lambda folder: folder / "nothing.json", "nothing.json"),
@@ -507,6 +518,13 @@ BAD = {
     "other JSON": (text_file("a.json", '{"benchmarks": []}'), 'no list "traceEvents"'),
     "no CUDA": (text_file("a.json", '{"traceEvents": []}'), "neither calls of CUDA, kernels nor allocations"),
     "a GPU of AMD": (amd, "AMD GPU"),
+    "a timeline of TensorFlow 1": (timeline("/gpu:0/stream:13 Compute"), "it is a timeline of TensorFlow or JAX, which"),
+    "a timeline of TensorFlow's host": (timeline("/job:localhost/replica:0/task:0/cpu:0 Compute"), "of TensorFlow or JAX"),
+    "a trace of JAX": (timeline("/device:GPU:0"), "nsys profile --trace=cuda,nvtx"),
+    "XPlane": (text_file("a.xplane.pb", XPLANE), "it is an XPlane of TensorFlow or JAX, which launchgap does not read"),
+    "XPlane of JAX, compressed": (
+        text_file("a.xplane.pb.gz", gzip.compress(XPLANE_OF_JAX)), "it is an XPlane of TensorFlow or JAX",
+    ),
     "truncated SQLite": (lambda folder: truncated(write_nsys(folder / "a.sqlite", launches(500))), "damaged SQLite"),
     "garbled SQLite": (garbled, "damaged SQLite"),
     "the beginning of SQLite": (text_file("a.sqlite", b"SQLite format 3\0" + b"\1" * 200), "SQLite"),

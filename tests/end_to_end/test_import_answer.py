@@ -14,7 +14,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from recording_files import PID, Job, create, global_id, launches, trace_events, write_nsys, write_trace
+from recording_files import (
+    PID,
+    Call,
+    Job,
+    Work,
+    create,
+    global_id,
+    launches,
+    trace_events,
+    write_nsys,
+    write_trace,
+)  # fmt: skip
 from shipped import LAUNCHGAP, environment, launchgap, table
 
 
@@ -63,6 +74,175 @@ def test_records_that_stand_in_a_file_three_times_count_once(tmp_path):
     assert (row["launches"], row["kernels"]) == ("30", "30")
     assert "60 calls that are in the file more than once" in row["left_out"]
     assert "60 kernels that are in the file more than once" in row["left_out"]
+
+
+# --- jobs as no recorder should write them, and as some are ---
+
+
+def answer_of(folder: Path, job: Job) -> tuple[dict, list[dict], str]:
+    """What is told of the only process: as JSON, its findings, and the text on the terminal."""
+    path = write_nsys(folder / "a.sqlite", job)
+    done = launchgap("import", path, "-o", folder / "session", "--no-report", "--json", folder / "a.json")
+    assert done.returncode == 0, done.stderr
+    answer = json.loads((folder / "a.json").read_text())
+    (told,) = answer["jobs"]
+    return told, answer["findings"], " ".join(done.stdout.split())
+
+
+def one_late(job: Job, by: int) -> Job:
+    """Its kernel in the middle is late by that."""
+    late = replace(job.work[100], begin=job.work[100].begin + by, end=job.work[100].end + by)
+    return replace(job, work=(*job.work[:100], late, *job.work[101:]))
+
+
+def begun_by(ns: int) -> Job:
+    """200 launches, of which the first takes so long."""
+    job = launches(200)
+    calls = tuple(replace(call, begin=call.begin + ns, end=call.end + ns) for call in job.calls[1:])
+    work = tuple(replace(one, begin=one.begin + ns, end=one.end + ns) for one in job.work)
+    return Job((replace(job.calls[0], end=job.calls[0].end + ns), *calls), work)
+
+
+def in_threads(n: int) -> Job:
+    """Of each thread a launch call goes on nearly always."""
+    job = Job((), ())
+    for thread in range(n):
+        own = launches(100, begin=1_000_003 + 500 * thread)
+        calls = tuple(replace(one, end=one.begin + 18_000, id=one.id + 1000 * thread, thread=thread) for one in own.calls)
+        work = tuple(
+            replace(one, begin=one.begin + 13_000, end=one.end + 11_500, id=one.id + 1000 * thread, stream=7 + thread)
+            for one in own.work
+        )
+        job += Job(calls, work)
+    return job
+
+
+def of_graphs(n: int) -> Job:
+    """Launches of graphs alone, of five kernels each."""
+    calls, work = [], []
+    for i in range(n):
+        at = 1_000_003 + 60_000 * i
+        calls.append(Call(at, at + 9_000, 100 + i, "cudaGraphLaunch"))
+        work += [Work(at + 12_000 + 3_000 * k, at + 14_000 + 3_000 * k, 100 + i) for k in range(5)]
+    return Job(tuple(calls), tuple(work))
+
+
+def waiting_for_room(n: int) -> Job:
+    """A kernel takes longer than a launch, and from the 1020th on each launch waits for one to begin."""
+    calls, work, at = [], [], 1_000_003
+    for i in range(n):
+        begins = 1_020_003 + 51_000 * i
+        end = at + 5_000 if i < 1020 else max(at + 5_000, work[i - 1020].begin + 3_000)
+        calls.append(Call(at, end, 100 + i))
+        work.append(Work(begins, begins + 50_000, 100 + i))
+        at = end + 2_000
+    return Job(tuple(calls), tuple(work))
+
+
+DAY = 86_400 * 10**9
+JOBS = {
+    "one launch": launches(1),
+    "one launch that takes a second": Job((Call(5, 10**9, 1),), (Work(10**9 + 6, 10**9 + 9, 1),)),
+    "two launches": launches(2),
+    "a giant first launch": begun_by(700_000_000),
+    "kernels that take no time": Job(launches(200).calls, tuple(replace(one, end=one.begin) for one in launches(200).work)),
+    "calls that take no time": Job(tuple(replace(one, end=one.begin) for one in launches(200).calls), launches(200).work),
+    "a kernel of the next century": one_late(launches(200), 36_500 * DAY),
+    "eight threads": in_threads(8),
+    "graphs alone": of_graphs(300),
+    "back-pressure": waiting_for_room(3000),
+}
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_of_no_job_a_share_is_none(name, tmp_path):
+    job, findings, text = answer_of(tmp_path, JOBS[name])
+    assert sum(part["share"] for part in job["tail"]) == pytest.approx(1, abs=1e-9)
+    assert sum(part["launches"] for part in job["tail"]) == job["launches"]
+    shares = [job.get(key) for key in ("gpu_idle_share", "unknown_share", "launch_share")]
+    shares += [finding.get("share") for finding in findings]
+    assert all(share is None or 0 <= share <= 1 for share in shares), shares
+    assert "nan" not in text and "inf" not in text and "1 launch call take " not in text
+
+
+def test_of_one_kernel_no_verdict_is_told(tmp_path):
+    job, _, text = answer_of(tmp_path, JOBS["one launch that takes a second"])
+    assert job["verdict"] == "too short" and "gpu_idle_share" not in job
+    assert "1 launch call takes 1.00 s" in text and "first launches 100 % (1)" in text
+    assert "The only launch took 1.00 s: a first launch, which probably loaded code." in text
+
+
+def test_beside_a_giant_first_launch_the_rest_is_said_to_be_short(tmp_path):
+    _, findings, text = answer_of(tmp_path, JOBS["a giant first launch"])
+    assert findings[0]["code"] == "first-launches" and findings[0]["share"] > 0.99
+    assert "From its first work to its last, 3.98 ms of the 704 ms recorded, the GPU is idle 90 % of the time" in text
+
+
+def test_a_kernel_of_the_next_century_makes_no_idle_time(tmp_path):
+    job, _, text = answer_of(tmp_path, JOBS["a kernel of the next century"])
+    assert job["gpu_idle_share"] < 0.91 and 0.005 <= job["unknown_share"] < 0.01
+    assert "held up" not in text
+
+
+def test_calls_of_many_threads_take_no_more_than_all_of_the_time(tmp_path):
+    job, _, text = answer_of(tmp_path, JOBS["eight threads"])
+    assert job["launch_calls_ns"] == 8 * 100 * 18_000 and 0.9 < job["launch_share"] <= 1
+    assert "and one or more go on for" in text
+
+
+def test_a_job_of_graphs_alone_is_told_why_its_gpu_idles(tmp_path):
+    job, findings, _ = answer_of(tmp_path, JOBS["graphs alone"])
+    assert job["verdict"] == "program-bound" and [finding["code"] for finding in findings] == ["slow-host"]
+
+
+def test_where_most_launches_wait_for_room_they_are_not_called_usual(tmp_path):
+    job, findings, _ = answer_of(tmp_path, JOBS["back-pressure"])
+    (full,) = [part for part in job["tail"] if part["cause"] == "queue-full"]
+    assert full["launches"] > 1700 and full["share"] > 0.8
+    assert job["verdict"] == "device-bound" and [finding["code"] for finding in findings] == ["queue-full"]
+
+
+def blocking(scatter: int) -> Job:
+    """Each call returns 4 µs after its kernel has ended. Kernels differ by `scatter`, and calls as much."""
+    calls, work, at = [], [], 1_000_003
+    for i in range(300):
+        ns = 20_000 + i * 7_919 % (scatter + 1)
+        calls.append(Call(at, at + 6_000 + ns + 4_000 + i % 7 * 50, 100 + i))
+        work.append(Work(at + 6_000, at + 6_000 + ns, 100 + i))
+        at = calls[-1].end + 30_000
+    return Job(tuple(calls), tuple(work))
+
+
+def test_calls_that_last_until_their_kernel_has_ended_block(tmp_path):
+    _, findings, text = answer_of(tmp_path, blocking(60_000))
+    assert "blocking-launches" in [finding["code"] for finding in findings]
+    assert "Each launch call returns when its kernel has ended" in text and "shorter than a launch call" not in text
+
+
+def test_short_kernels_that_end_within_their_call_do_not_make_it_block(tmp_path):
+    _, findings, _ = answer_of(tmp_path, blocking(0))
+    assert "blocking-launches" not in [finding["code"] for finding in findings]
+
+
+def test_kernels_that_are_all_impossible_leave_no_idle_time_to_the_copies(tmp_path):
+    job = launches(200)
+    copies = launches(20, begin=50_000_003)
+    calls = job.calls + tuple(replace(one, id=one.id + 1000, name="cudaMemcpyAsync") for one in copies.calls)
+    work = tuple(replace(one, begin=0, end=0) for one in job.work)
+    work += tuple(replace(one, id=one.id + 1000, kind="MEMCPY") for one in copies.work)
+    told, findings, text = answer_of(tmp_path, Job(calls, work))
+    assert (told["verdict"], "gpu_idle_share" in told, told["unknown_share"]) == ("not known", False, 1)
+    assert "The kernels of 100 % of the launches are lost or impossible" in text and findings == []
+
+
+def test_what_copies_alone_is_not_told_of_launches(tmp_path):
+    calls = tuple(replace(one, name="cudaMemcpyAsync") for one in launches(100).calls)
+    work = tuple(replace(one, kind="MEMCPY") for one in launches(100).work)
+    path = write_nsys(tmp_path / "a.sqlite", Job(calls, work))
+    done = launchgap("import", path, "-o", tmp_path / "session", "--no-report")
+    said = " ".join(done.stdout.split())
+    assert done.returncode == 0 and "no launches. It launches nothing: all that its GPU does is copies and fills." in said
+    assert "launch calls" not in said and "no kernels" not in done.stderr
 
 
 # --- wrappings ---

@@ -22,7 +22,8 @@ def tables(tmp_path: Path, *files: Path, page: bool = False, name: str = "sessio
 
 
 def codes(out: Path) -> list[str]:
-    return [row["code"] for row in table(out / "findings.csv") if row["source"] == "cause"]
+    findings = out / "findings.csv"  # no table without rows is written
+    return [row["code"] for row in table(findings) if row["source"] == "cause"] if findings.exists() else []
 
 
 # --- ranks ---

@@ -39,6 +39,12 @@ TEST(ClockCheck, SeesADeviceThatIsAheadBySeconds) {
   EXPECT_EQ(check.ahead_most_ns, 278'000'006'000);
 }
 
+TEST(ClockCheck, ALaunchThatTakesSecondsTellsNothingOfTheClocks) {
+  Job job;
+  job.call(1'000'000'000, 4'000'000'000, 1).kernel(4'000'006'000, 4'000'008'000, 1);
+  EXPECT_TRUE(check_clocks(job.process, launches_of(job.process, 0)).trusted());
+}
+
 TEST(ClockCheck, SeesADeviceThatIsAheadByKernelsThatOutlastTheirWait) {
   Job job;
   for (std::int64_t i = 0; i < 20; ++i) {

@@ -313,6 +313,15 @@ TEST(GpuGaps, AreAllTimeInWhichNothingRan) {
   }
 }
 
+TEST(GpuGaps, TellTheTimeBeforeQueuedWorkOfGraphs) {
+  const Job kernels = gap().call(900, 950, 2);
+  EXPECT_EQ(GpuGaps(kernels.process, 0, true).queued_graph_ns(), 0);
+  const Job graphs = gap().call(900, 950, 2, Purpose::launch_graph);
+  EXPECT_EQ(GpuGaps(graphs.process, 0, true).queued_graph_ns(), 1000);
+  const Job late = gap().call(1100, 1150, 2, Purpose::launch_graph);
+  EXPECT_EQ(GpuGaps(late.process, 0, true).queued_graph_ns(), 0) << "nothing was queued";
+}
+
 TEST(UnknownTime, LastsFromALostLaunchToTheNextWorkOfItsThread) {
   Job job = gap();
   job.call(1200, 1250, 9).call(1900, 1950, 2);

@@ -123,6 +123,59 @@ TEST(LaunchTail, AQueueThatIsFullExplainsWhereClocksAgree) {
   EXPECT_THAT(causes_in(job, false), ElementsAre(Pair("unexplained", 100), Pair("usual", 1100)));
 }
 
+TEST(LaunchTail, WhereMostLaunchesWaitForRoomWaitingIsNotUsual) {
+  // As many kernels as a queue takes, and from then on each launch waits for one to begin.
+  Job job;
+  std::int64_t at = kStart;
+  for (std::uint32_t i = 0; i < 4000; ++i) {
+    const std::int64_t takes = i < 1000 ? 5'000 : 45'000;
+    const std::int64_t begins = kStart + 10'000 + std::int64_t{i} * 51'000;
+    job.call(at, at + takes, i + 1).kernel(begins, begins + 50'000, i + 1);
+    at += takes + 2'000;
+  }
+  const auto found = causes_in(job);
+  EXPECT_GT(found.at("queue-full"), 2000) << "though none takes ten times the median";
+  EXPECT_FALSE(found.contains("unexplained"));
+  EXPECT_THAT(causes_in(job, false), ElementsAre(Pair("usual", 4000)));
+}
+
+TEST(LaunchTail, OfTwoLaunchesTheGiantIsTold) {
+  EXPECT_THAT(causes_in(with_long(0, 1'000'000, 2)),
+              ElementsAre(Pair("first-launch", 1), Pair("usual", 1)));
+  EXPECT_THAT(causes_in(with_long(1, 1'000'000, 2)),
+              ElementsAre(Pair("unexplained", 1), Pair("usual", 1)));
+  EXPECT_THAT(causes_in(with_long(0, 30'000, 2)), ElementsAre(Pair("usual", 2)));
+}
+
+TEST(LaunchTail, AnOnlyLaunchIsLongFromAMillisecondOn) {
+  EXPECT_THAT(causes_in(with_long(0, 1'000'001, 1)), ElementsAre(Pair("first-launch", 1)));
+  EXPECT_THAT(causes_in(with_long(0, 900'000, 1)), ElementsAre(Pair("usual", 1)));
+}
+
+TEST(LaunchTail, CallsThatTakeNoTimeAreUsual) {
+  Job job;
+  for (std::uint32_t i = 0; i < 20; ++i) {
+    const std::int64_t at = kStart + 20'000 * i;
+    job.call(at, at, i + 1).kernel(at + 6'000, at + 8'000, i + 1);
+  }
+  EXPECT_THAT(causes_in(job), ElementsAre(Pair("usual", 20))) << "and the shares add up";
+}
+
+TEST(LaunchTail, CallsOfSeveralThreadsGoOnForLessThanTheirSum) {
+  Job job;
+  for (std::uint32_t i = 0; i < 100; ++i) {
+    const std::int64_t at = kStart + 10'000 * i;
+    job.call(at, at + 4'000, 2 * i + 1);
+    job.call(at + 2'000, at + 6'000, 2 * i + 2, activity::Purpose::launch, "other");
+    job.kernel(at + 6'000, at + 7'000, 2 * i + 1).kernel(at + 7'000, at + 8'000, 2 * i + 2);
+  }
+  const auto tail = launch_tail(job.process, launches_of(job.process, 0), 0, true, true);
+  ASSERT_TRUE(tail);
+  EXPECT_EQ(tail->time_ns, 800'000);
+  EXPECT_EQ(tail->covered_ns, 600'000);
+  EXPECT_EQ(tail->part(TailCause::usual)->covered_ns, 600'000);
+}
+
 TEST(LaunchTail, AThreadThatWasOffItsCpuIsPaused) {
   Job job = with_long(20, 1'000'000);
   const activity::Call& call = job.process.trace.calls[20];

@@ -5,7 +5,8 @@
 
 Launches, their kernels and the form of files are those of figures.py. The rule, as docs/definitions.md has it:
 
-- Long is a launch beyond the 99th percentile of 100 or more, or one of more than ten times the median.
+- Long is a launch beyond the 99th percentile of 100 or more; one of more than ten times the median of all but the longest
+  (an only one from 1 ms on); and one that finds a full queue and takes more than twice the median of 20 or more that do not.
 - A long launch has the first cause of these that holds: it is the process's first or its kernel's (by name); its stream has
   900 items or more that were called for before it and begin after it; calls of other threads cover half of it; overheads of
   the recorder do; the median of its kernel's other calls (three or more, without the first) is half of it or more, and 1.5
@@ -133,6 +134,14 @@ def tail(calls: list[Call], work: list[Work], extra: Extra) -> Counter:
     for queue in queues.values():
         queue[0].sort()
         queue[1].sort()
+    full = []
+    for call in launches:
+        kernel = first_kernel.get(call.key)
+        queue = queues[kernel.stream] if kernel else ([], [])
+        full.append(bisect_left(queue[0], call.begin) - bisect_right(queue[1], call.begin) >= 900)
+    giant = 10 * quantile(sorted(times)[:-1], Fraction(1, 2)) if len(times) > 1 else 1_000_000
+    with_room = [ns for ns, waits in zip(times, full, strict=True) if not waits]
+    waiting = 2 * quantile(with_room, Fraction(1, 2)) if len(with_room) >= 20 else None
     seen: set[tuple] = set()
     others = defaultdict(list)
     told = []
@@ -144,8 +153,8 @@ def tail(calls: list[Call], work: list[Work], extra: Extra) -> Counter:
             others[name].append(ns)
         if name is not None:
             seen.add(name)
-        long = ns > 10 * p50 or (p99 is not None and ns > p99)
-        told.append((call, ns, kernel, name, is_first, long))
+        long = ns > giant or (p99 is not None and ns > p99) or (full[index] and waiting is not None and ns > waiting)
+        told.append((call, ns, full[index], name, is_first, long))
     usual = [call for call, *_, long in told if not long]
     loads, records = explains(extra.loading, usual), explains(extra.overheads, usual)
     thread = {call: extra.thread.get((call.begin, call.end, call.name)) for call in calls}
@@ -154,17 +163,15 @@ def tail(calls: list[Call], work: list[Work], extra: Extra) -> Counter:
         spans = [(call.begin, call.end) for call in calls if thread[call] != own and call.begin]
         beside[own] = explains(spans, [call for call in usual if thread[call] == own])
     result: Counter = Counter()
-    for call, ns, kernel, name, is_first, long in told:
+    for call, ns, finds_full_queue, name, is_first, long in told:
         cause = "usual"
         if long:
             cause = "unexplained"
-            queue = queues[kernel.stream] if kernel else ([], [])
-            waiting = bisect_left(queue[0], call.begin) - bisect_right(queue[1], call.begin)
             own = others.get(name, [])
             median = quantile(own, Fraction(1, 2)) if len(own) >= 3 else None
             if is_first or loads(call):
                 cause = "first-launch"
-            elif waiting >= 900:
+            elif finds_full_queue:
                 cause = "queue-full"
             elif beside[thread[call]](call):
                 cause = "overlapping-call"

@@ -17,7 +17,8 @@ LAUNCHGAP = HERE.parents[1] / "build" / "bin" / "launchgap"
 EXPECTED = {
     # Waits after each of its 1312 kernels. The GPU is idle 11 % of the time, half of that for the waits.
     "a100-cloverleaf.nsys.sqlite": {"wait-stalls"},
-    # Idle 56 % of the time with work queued, and nothing names what it waits for. 120 launches find a full queue.
+    # Idle 56 % of the time with work queued, nearly always before work of a graph, of which kernels may lack a record. 171
+    # launches wait for room in the queue.
     "a100-graphs.kineto.json.gz": {"queue-full", "queued-work-waits"},
     # Five launches, with up to 195 ms of other work of the program between them.
     "a100-saxpy-double-rows.nsys.sqlite": {"program-pauses"},
@@ -31,7 +32,7 @@ EXPECTED = {
     "rtx2080ti-linear.kineto.json.gz": {"slow-host", "short-kernels", "kernel-changed"},
     # Gaussian elimination: each Fan2 has less to do than the one before. The first two launches load: 0.8 ms each.
     "rtx3090-gaussian.nsys.sqlite": {"kernel-changed", "first-launches"},
-    # The GPU works 98 % of the time, and launches wait for room in its queue: 88 % of all launch time.
+    # The GPU works 98 % of the time, and launches wait for room in its queue: 92 % of all launch time.
     "v100-nanoseconds.kineto.json.gz": {"queue-full"},
     # Without workers that load data: some 50 ms of the program before each step.
     "v100-resnet50-list-orphans.kineto.json.gz": {"program-pauses"},
@@ -51,7 +52,8 @@ def test_what_is_said_of_a_recording_is_what_an_expert_would_say(name, tmp_path)
             command += ["-o", tmp_path / "tables"]
         done = subprocess.run([LAUNCHGAP, *command], capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stderr
-    causes = [row for row in rows(tmp_path / "tables" / "findings.csv") if row["source"] == "cause"]
+    findings = tmp_path / "tables" / "findings.csv"  # no table without rows is written
+    causes = [row for row in rows(findings) if row["source"] == "cause"] if findings.exists() else []
     assert sorted(row["code"] for row in causes) == sorted(EXPECTED[name])
     for row in causes:
         assert row["sentence"].endswith(".") and row["evidence"] and row["remedy"].endswith(".")

@@ -26,7 +26,7 @@ struct RecordedRun {
   JobRecord job;
   std::vector<CountedKernels> kernels;
   double length_ns = 1e9, idle_share = 0.1, program_ns = 5e7, starting_ns = 0, queued_ns = 0;
-  std::size_t on_idle = 100, on_busy = 900;
+  std::size_t on_idle = 100, on_busy = 900, graphs = 0;
   double call_ns = 5000, between_ns = 5000, kernel_ns = 50'000, delay_ns = 7000;
   std::vector<double> steps, collectives;
 
@@ -58,6 +58,12 @@ class Causes : public WrittenSession {
     };
     launches("idle", run.on_idle);
     launches("busy", run.on_busy);
+    if (run.graphs > 0) {
+      of_case(writer,
+              "recorded/graph/stream:idle",
+              {{"api_record_ns", std::vector<double>(run.graphs, run.call_ns)},
+               {"since_last_ns", std::vector<double>(run.graphs, run.between_ns)}});
+    }
     of_case(writer,
             "recorded/job",
             {{"step_ns", {run.length_ns}},
@@ -218,6 +224,18 @@ TEST_F(Causes, KernelsThatBeginLateAreToldAndNotTheWaits) {
   EXPECT_THAT(found[0].sentence, HasSubstr("A kernel begins 4.40 ms after its launch call"));
 }
 
+TEST_F(Causes, KernelsAreNotLateWhereItIsTheCallThatTakesLong) {
+  RecordedRun run;
+  run.idle_share = 0.67;
+  run.starting_ns = 0.66 * run.length_ns;
+  run.call_ns = 2e6;
+  run.delay_ns = 2.001e6;
+  ASSERT_THAT(codes(run), ElementsAre("late-kernels"));
+  EXPECT_EQ(found[0].sentence,
+            "A launch call takes 2.00 ms (p50) although its stream is idle; 2 to 30 µs are usual.");
+  EXPECT_THAT(found[0].remedy, HasSubstr("what the driver does in the call"));
+}
+
 TEST_F(Causes, OneLongCallIsACauseOfItsOwn) {
   RecordedRun run;
   run.length_ns = 1.912e9;
@@ -257,6 +275,33 @@ TEST_F(Causes, QueuedWorkThatWaitsIsAQuestion) {
   run.queued_ns = 0.56 * run.length_ns;
   ASSERT_THAT(codes(run), ElementsAre("queued-work-waits"));
   EXPECT_EQ(found[0].severity, Severity::open);
+  EXPECT_THAT(found[0].sentence, HasSubstr("it waits for another stream, a copy or another GPU."));
+}
+
+TEST_F(Causes, QueuedWorkOfAGraphMayBeKernelsWithoutARecord) {
+  RecordedRun run;
+  run.idle_share = 0.64;
+  run.program_ns = 1e7;
+  run.queued_ns = 0.56 * run.length_ns;
+  run.job.queued_graph_ns = 500'000'000;
+  ASSERT_THAT(codes(run), ElementsAre("queued-work-waits"));
+  EXPECT_EQ(
+      found[0].sentence,
+      "The GPU idles 56 % of the time although work is queued: 50 % before work of a graph, of "
+      "which kernels may lack a record.");
+  EXPECT_THAT(found[0].unknown, HasSubstr("whether all of its kernels have a record"));
+  EXPECT_THAT(found[0].remedy, HasSubstr("--cuda-graph-trace=node"));
+}
+
+TEST_F(Causes, QueuedWorkThatIsSeldomOfAGraphWaitsForSomethingElse) {
+  RecordedRun run;
+  run.idle_share = 0.64;
+  run.program_ns = 1e7;
+  run.queued_ns = 0.56 * run.length_ns;
+  run.job.queued_graph_ns = 200'000'000;
+  ASSERT_THAT(codes(run), ElementsAre("queued-work-waits"));
+  EXPECT_THAT(found[0].sentence, HasSubstr("it waits for another stream"));
+  EXPECT_THAT(evidence(0), HasSubstr("idle before queued work of a graph: 200 ms"));
 }
 
 TEST_F(Causes, FromOneInAHundredUnknownOnNothingRestsOnIdleness) {
@@ -322,6 +367,72 @@ TEST_F(Causes, FirstLaunchesAreToldWhereTheyCostOrExplainTheTail) {
   }
 }
 
+TEST_F(Causes, FewFirstLaunchesAreToldByTheirNumberAndNotByTheirMedian) {
+  RecordedRun run;
+  run.job.extent_ns = 1'000'000'000;
+  run.job.first_launches = {2, 1e-3, 787'000, 3880, 3880, 1'566'000, 82, 2};
+  LaunchTail& tail = run.job.tail.emplace();
+  tail.launches = 8190;
+  tail.time_ns = 35'300'000;
+  tail.p50_ns = 3916;
+  tail.parts = {{"first-launch", 2, 1'574'000, 1'554'000, 2, "Fan1"},
+                {"usual", 8188, 33'726'000, 6'000, 8190, ""}};
+  ASSERT_THAT(codes(run), ElementsAre("first-launches"));
+  EXPECT_EQ(found[0].sentence,
+            "2 of 8,190 launches took 1.57 ms, 4.5 % of all launch time, both among the first 2: "
+            "first launches, which probably loaded code.");
+  EXPECT_EQ(found[0].severity, Severity::note);
+}
+
+TEST_F(Causes, FirstLaunchesOfOneKernelAreSaidInTheSingular) {
+  RecordedRun run;
+  run.job.first_launches = {1, 1e-3, 700'000, 3880, 3880, 6'000'000, 82, 1};
+  ASSERT_THAT(codes(run), ElementsAre("first-launches"));
+  EXPECT_THAT(found[0].sentence, HasSubstr("6.00 ms in all, for 1 kernel."));
+}
+
+TEST_F(Causes, LongLaunchesThatNothingExplainsNameTheKernelThatMostAreOf) {
+  RecordedRun run;
+  run.job.extent_ns = 1'000'000'000;
+  LaunchTail& tail = run.job.tail.emplace();
+  tail.launches = 8190;
+  tail.time_ns = 40'000'000;
+  tail.p50_ns = 3916;
+  tail.parts = {{"unexplained", 80, 10'000'000, 600'000, 8000, "gomory<int>(int*)", 0, 8'000'000},
+                {"usual", 8110, 30'000'000, 6'000, 8190, ""}};
+  ASSERT_THAT(codes(run), ElementsAre("unexplained-launches"));
+  EXPECT_EQ(
+      found[0].sentence,
+      "80 of 8,190 launches took 10.0 ms, 25 % of all launch time: nothing in the recording says "
+      "why; launches of gomory<int> are 80 % of it.");
+  EXPECT_THAT(evidence(0), HasSubstr("most of it: gomory<int>, 8.00 ms"));
+}
+
+TEST_F(Causes, AHostThatLaunchesGraphsAloneMayBeSlowToo) {
+  RecordedRun run;
+  run.idle_share = 0.83;
+  run.program_ns = 5.7e8;
+  run.on_idle = run.on_busy = 0;
+  run.graphs = 300;
+  run.call_ns = 9000;
+  run.between_ns = 51'000;
+  ASSERT_THAT(codes(run), ElementsAre("slow-host"));
+  EXPECT_THAT(found[0].sentence, HasSubstr("51.0 µs from one launch call to the next"));
+  EXPECT_THAT(evidence(0), Not(HasSubstr("kernel, p50"))) << "kernels of graphs are not launched";
+}
+
+TEST_F(Causes, CallsOfSeveralThreadsHaveAShareOfTheTimeAtMost) {
+  RecordedRun run;
+  run.job.extent_ns = 1'000'000'000;
+  LaunchTail& tail = run.job.tail.emplace();
+  tail.launches = 1600;
+  tail.time_ns = 2'800'000'000;
+  tail.covered_ns = 400'000'000;
+  tail.parts = {{"first-launch", 1600, 2'800'000'000, 360'000'000, 1600, "", 400'000'000}};
+  ASSERT_THAT(codes(run), ElementsAre("first-launches"));
+  EXPECT_DOUBLE_EQ(*found[0].share, 0.4);
+}
+
 TEST_F(Causes, AKernelThatChangedIsTold) {
   RecordedRun run;
   CountedKernels changed = a_kernel("gemm\x1b[31m", 500'000'000);
@@ -361,7 +472,7 @@ TEST_F(Causes, LongLaunchesAreToldByWhatMadeThemLong) {
     Severity severity;
     const char* says;
   } others[] = {
-      {"queue-full", "queue-full", Severity::note, "waited for room in the GPU's queue"},
+      {"queue-full", "queue-full", Severity::note, "waiting for room in the GPU's queue"},
       {"overlapping-call", "overlapping-calls", Severity::act, "another thread was in cudaMalloc"},
       {"recorder", "recorder-overhead", Severity::note, "the recorder took this time"},
       {"host-pause", "host-pauses", Severity::act, "off its CPU"},
@@ -458,8 +569,11 @@ TEST_F(Causes, AKernelWithTwoModesIsToldIfItTakesTime) {
   small.modes_apart_ns = 500;
   run.kernels = {modal, small};
   ASSERT_THAT(codes(run), ElementsAre("kernel-modes"));
-  EXPECT_THAT(found[0].sentence,
-              HasSubstr("softmax takes 400 µs or 200 µs longer: its times form two clusters."));
+  EXPECT_THAT(
+      found[0].sentence,
+      HasSubstr(
+          "softmax takes 400 µs or 600 µs at the same place of the same work: its times form two "
+          "clusters."));
 }
 
 // Ranks

@@ -10,6 +10,7 @@ namespace launchgap {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 /// A recorded process, and for how much of the time its GPU idles, by metric.
 struct Recorded {
@@ -114,6 +115,65 @@ TEST_F(Answers, LaunchesSayHowManyHowLongAndWhereTheirTimeGoes) {
       answer(run).launches,
       "1,000 launch calls take 5.00 ms, 0.5 % of the recording (a call: p50 4.00 µs, p99 9.00 "
       "µs): usual calls 80 %, first launches 20 % (2).");
+}
+
+TEST_F(Answers, OneLaunchTakesAndCallsOfSeveralThreadsGoOn) {
+  Recorded run;
+  run.idle = {{"idle_launch_ns", 0.05}};
+  run.job.tail->launches = 1;
+  run.job.tail->parts = {{"usual", 1, 5'000'000, 5'000'000, 1, ""}};
+  EXPECT_THAT(answer(run).launches, HasSubstr("1 launch call takes 5.00 ms, 0.5 % of the"));
+  // Of eight threads whose calls overlap.
+  run.job.tail->launches = 1600;
+  run.job.tail->time_ns = 7'600'000'000;
+  run.job.tail->covered_ns = 950'000'000;
+  const JobAnswer found = answer(run);
+  EXPECT_DOUBLE_EQ(*found.launch_share, 0.95);
+  EXPECT_THAT(found.launches,
+              HasSubstr("1,600 launch calls take 7.60 s, and one or more go on for 95 % of the "
+                        "recording (a call"));
+}
+
+TEST_F(Answers, OfAGpuThatWorksForAPartOfTheRecordingThePartIsSaid) {
+  Recorded run;
+  run.idle = {{"idle_program_ns", 0.6}};
+  run.job.extent_ns = 10'000'000'000;
+  EXPECT_THAT(
+      answer(run).sentence,
+      HasSubstr("From its first work to its last, 1.00 s of the 10.0 s recorded, the GPU is "
+                "idle 60 % of the time, 60 % while the program"));
+  run.idle = {{"idle_program_ns", 0.06}};
+  EXPECT_THAT(answer(run).sentence, HasSubstr("recorded, the GPU works 94 % of the time and is"));
+}
+
+TEST_F(Answers, QueuedWorkOfGraphsIsNotSaidToWait) {
+  Recorded run;
+  run.idle = {{"idle_queued_ns", 0.5}};
+  run.job.queued_graph_ns = 300'000'000;
+  EXPECT_EQ(answer(run).sentence,
+            "The GPU is idle 50 % of the time, 50 % with work queued, mostly of graphs.");
+}
+
+TEST_F(Answers, OneKernelIsTooShortForAVerdict) {
+  Recorded run;
+  run.idle = {{"idle_program_ns", 0}};
+  run.counts.kernels = run.counts.launches = 1;
+  const JobAnswer found = answer(run);
+  EXPECT_EQ(name_of(found.verdict), "too short");
+  EXPECT_EQ(found.idle_share, std::nullopt);
+  EXPECT_THAT(found.sentence, HasSubstr("The GPU ran one kernel, for 1.00 s"));
+}
+
+TEST_F(Answers, WhatHasNoLaunchesSaysNothingOfTheirTime) {
+  Recorded copies;
+  copies.idle = {{"idle_unknown_ns", 0.8}};
+  copies.job.tail.reset();
+  copies.counts.launches = copies.counts.kernels = 0;
+  write(copies);
+  const std::string text = job_text(read(), 10);
+  EXPECT_THAT(text, HasSubstr("It launches nothing: all that its GPU does is copies and fills."));
+  EXPECT_THAT(text, HasSubstr("the GPU is idle 80 % of the time."));
+  EXPECT_THAT(text, Not(HasSubstr("launch calls take")));
 }
 
 TEST_F(Answers, WhatIsNotKnownHasNoVerdictAndNoIdleShare) {
