@@ -8,6 +8,7 @@
 #include "harness/core/stop.h"
 #include "harness/core/utc.h"
 #include "harness/regression/history_export.h"
+#include "harness/regression/report_words.h"
 
 namespace launchgap::regression {
 namespace {
@@ -31,6 +32,7 @@ VerdictRow verdict_row(const Result& result) {
   row.compared_with = result.compared_with;
   row.steadiness = name_of(result.steadiness);
   row.steadiness_reason = result.steadiness_reason;
+  row.tail = tail_text(result);
   row.changed = text_of(result.changed);
   if (result.power) {
     row.false_alarm_rate = result.power->false_alarm_rate;

@@ -53,6 +53,9 @@ Table verdicts_table() {
            {"compared_with", "Sessions that it was compared with.", &Row::compared_with},
            {"steadiness", "Whether it varies more than before.", &Row::steadiness},
            {"steadiness_reason", "By what that was found.", &Row::steadiness_reason},
+           {"tail",
+            "How many times as long the p99 is, where it is beyond the usual limit.",
+            &Row::tail},
            {"changed", "Keys of the fingerprint that changed.", &Row::changed},
            {"false_alarm_rate",
             "How often this rule calls a night slower that is not, on this machine; the self-test "

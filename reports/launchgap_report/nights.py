@@ -35,6 +35,7 @@ MOST_DATES = 5
 ALARM = colour_of(1)
 JUDGED = ("slower", "suspect", "faster", "same")
 GRAVE = ("slower", "suspect")
+MOST_NAMED = 3  # slower ones, in the answer
 MOST_LINES = 400
 """Of the table of verdicts; with more, a page of eight devices would outgrow a browser."""
 
@@ -79,9 +80,16 @@ def _answer(counts: dict[str, int], verdicts: list[tuple[Device, Record]]) -> st
         first = next((row["reason"] for _, row in verdicts if row["reason"]), "")
         return sentence(f"Nothing could be compared: {first}")
     slower = counts.get("slower", 0)
-    text = f"{count(slower, 'metric is', 'metrics are')} slower" if slower else "Nothing is slower"
+    compared = count(judged, "measurement")
+    text = f"Nothing is slower, of {compared} that could be compared"
+    if slower:
+        names = [f"{row['metric']} of {row['case']}" for _, row in verdicts if row["verdict"] == "slower"]
+        more = [f"{len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []
+        text = f"{slower} of {compared} {'is' if slower == 1 else 'are'} slower: {join_and(names[:MOST_NAMED] + more)}"
+    tails = sum(bool(row.get("tail")) for _, row in verdicts)
     others = [f"{n} {v}" for v, n in counts.items() if n and v not in ("slower", "same")]
-    return f"{text}, of {count(judged, 'metric')} that could be compared" + (f"; {join_and(others)}." if others else ".")
+    others += [f"{tails} with a longer tail"] if tails else []
+    return text + (f"; {join_and(others)}." if others else ".")
 
 
 def _changes(verdicts: list[tuple[Device, Record]]) -> list[str]:
@@ -106,12 +114,14 @@ def _rates(verdicts: list[tuple[Device, Record]]) -> str:
     known = [r for row in judged if (r := row.get("false_alarm_rate")) is not None]
     if not judged:
         return ""
-    if len(known) < len(judged):
-        return (
-            f"How many false alarms {count(len(judged), 'test')} raise is not known here: "
-            "launchgap selftest --history measures it."
-        )
-    return f"{count(len(judged), 'test')}: {significant(sum(known), 2)} false alarms are to be expected."
+    tests, without = count(len(judged), "test"), len(judged) - len(known)
+    measured = "launchgap selftest --history measures it from 40 nights on."
+    if not known:
+        return f"{tests}: none has a measured rate of false alarms; {measured}"
+    expected = f"{tests}: {significant(sum(known), 2)} false alarms are to be expected"
+    if not without:
+        return f"{expected}."
+    return f"{expected} of {len(known)} of them, and {without} have no measured rate; {measured}"
 
 
 def _change(row: Record) -> str:
@@ -129,7 +139,7 @@ def _table(drawing: Drawing, verdicts: list[tuple[Device, Record]]) -> Table:
     rows = []
     for device, row in sorted(verdicts, key=lambda v: (order.get(v[1]["verdict"], 99), -abs(v[1].get("change") or 0))):
         of = f"{row['case']} on {drawing.label(device)}" if several else row["case"]
-        why = "; ".join(t for t in (row["reason"], _steadiness(row)) if t)
+        why = "; ".join(t for t in (row["reason"], row.get("tail"), _steadiness(row)) if t)
         rate, least = row.get("false_alarm_rate"), row.get("detectable")
         rows.append(
             [of, row["metric"] or MISSING, row["verdict"], why or MISSING]
@@ -138,12 +148,12 @@ def _table(drawing: Drawing, verdicts: list[tuple[Device, Record]]) -> Table:
             + [MISSING if rate is None else percent(rate), MISSING if least is None else percent(least)]
         )
     heads = ["case", "metric", "verdict", "why", "before", "now", "change", "sessions", "false alarms", "finds"]
-    note = "before: median of the sessions."
+    note = "before: median of the sessions, or the level that a slower one was compared with."
     if all(row[-2] == MISSING for row in rows):
         heads, rows = heads[:-2], [row[:-2] for row in rows]
     else:
         note += (
-            " false alarms: how often this rule calls a night of this metric slower that is not; finds: the smallest "
+            " false alarms: how often this rule raises one, nights in a row counted once; finds: the smallest "
             "lasting slowdown that it finds in 80\u00a0% of all cases; both as the self-test measured them."
         )
     return Table("Verdicts", heads, rows[:MOST_LINES], 4, note)

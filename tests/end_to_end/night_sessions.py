@@ -33,6 +33,7 @@ class Session:
     simulated: bool = False
     name: str = ""
     samples: int = 40
+    tail: float = 1  # how many times the median the two largest samples of a process are
 
     @property
     def session_id(self) -> str:
@@ -79,6 +80,8 @@ class Session:
     def _samples(self, case: str, metrics: dict[str, list[float]], replicate: int) -> dict[str, object]:
         def around(median: float) -> list[float]:
             steps = [(2 * i / (self.samples - 1) - 1) * self.spread for i in range(self.samples)]
+            if self.tail > 1:
+                steps[-2:] = [self.tail - 1, self.tail - 1]
             return [round(median * (1 + step), 3) for step in steps]
 
         values = [around(medians[replicate]) for medians in metrics.values()]

@@ -5,6 +5,7 @@ import pathlib
 import re
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -199,13 +200,31 @@ def test_a_device_that_another_session_has_is_said(lock_dir, node):
         while not (records.exists() and list(records.iterdir())):
             assert other.poll() is None
             time.sleep(0.05)
-        done = compare("--devices", "gpu", a=arm(usual), b=arm(usual), node=usual, LAUNCHGAP_LOCK_DIR=str(lock_dir))
+        begin = time.monotonic()
+        held = {"node": usual, "LAUNCHGAP_LOCK_DIR": str(lock_dir)}
+        done = compare("--devices", "gpu", "--wait", "1", a=arm(usual), b=arm(usual), **held)
+        assert 1 <= time.monotonic() - begin < 60
     finally:
         other.send_signal(signal.SIGINT)
         other.wait(60)
     assert done.returncode == 3, done.stdout
-    assert re.search(r"A, pair 1: it failed: .* another session is measuring it", said(done)), done.stdout
-    assert "after 3 failures in a row" in said(done)
+    assert f"another session is measuring it (process {other.pid})" in said(done), done.stdout
+    assert "after 1 s compare gave up" in said(done)
+    assert "waiting up to 1 s" in done.stderr
+
+
+def test_a_device_that_another_session_gives_back_is_waited_for(lock_dir, node):
+    usual = node("usual", alloc_ns={"constant": 3_000_000})
+    holder = "import fcntl, sys, time; f = open(sys.argv[1], 'a'); fcntl.flock(f, fcntl.LOCK_EX); "
+    holder += "print(flush=True); time.sleep(3)"
+    (uuid,) = {d["uuid"] for d in json.loads(usual.read_text())["devices"]}
+    lock = lock_dir / f"launchgap-{uuid}.lock"
+    other = subprocess.Popen([sys.executable, "-c", holder, lock], stdout=subprocess.PIPE)
+    other.stdout.readline()
+    done = compare("--devices", "gpu", a=arm(usual), b=arm(usual), node=usual, LAUNCHGAP_LOCK_DIR=str(lock_dir))
+    assert other.wait(10) == 0
+    assert done.returncode == 0, said(done)
+    assert "waiting up to 60 s" in done.stderr
 
 
 def test_ctrl_c_keeps_what_was_measured(tmp_path):

@@ -6,6 +6,7 @@ import subprocess
 import time
 
 import pytest
+from night_sessions import IDLE, Session, launches, nights
 from shipped import LAUNCHGAP, environment, launchgap
 
 CASE = "allocation/latency/allocator:direct/bytes:256"
@@ -50,6 +51,28 @@ def test_a_machine_that_is_too_noisy_is_said_to_prove_nothing(make_node, tmp_pat
     assert launch["noise"] > 0.05 and launch["too_noisy"]
     assert "detectable" not in launch or launch["detectable"] > 0.1
     assert "the machine is too noisy" in done.stdout and "proves nothing" in done.stdout
+
+
+def test_a_history_that_is_not_there_is_an_error_and_is_not_made(tmp_path):
+    done = launchgap("selftest", "--processes", 0, "--history", tmp_path / "typo.db")
+    assert done.returncode == 2 and "there is no history" in done.stderr
+    assert not (tmp_path / "typo.db").exists()
+
+
+def test_nights_have_rates_and_those_without_say_why(tmp_path):
+    sessions = nights(tmp_path, 45)
+    sessions += [Session(night=50, medians={IDLE: {"api_ns": [800.0] * 3}}, name="once").write(tmp_path)]
+    assert launchgap("history", "add", tmp_path / "n.db", *sessions).returncode == 0
+    done = launchgap("selftest", "--processes", 0, "--history", tmp_path / "n.db", "--json", tmp_path / "out.json")
+    assert done.returncode == 0, done.stderr
+    document = json.loads((tmp_path / "out.json").read_text())
+    assert {night["metric"] for night in document["nights"]} == {"roundtrip_ns", "per_launch_ns"}
+    assert document["nights_without_rate"] == {"fewer than 40 valid sessions": 1}
+    assert "1 metric has no rate: fewer than 40 valid sessions" in done.stdout
+    assert "0 false alarms are to be expected each night, of 2 metrics" in done.stdout
+    tonight = Session(night=51, medians=launches(2300), name="tonight").write(tmp_path)
+    checked = launchgap("check", "--history", tmp_path / "n.db", tonight)
+    assert "2 tests; 0 false alarms are to be expected." in checked.stdout
 
 
 @pytest.mark.compares_times

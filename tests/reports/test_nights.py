@@ -47,14 +47,14 @@ def section(root: Node) -> Node:
 def test_the_answer_comes_first(draw) -> None:
     of_page = section(draw(make_nights.checked(IDLE, "slower"), make_nights.checked(BURST, "same")))
     (box,) = of_page.all("div", class_="box bad")
-    assert text_of(box).strip() == "1 metric is slower, of 2 metrics that could be compared."
+    assert text_of(box).strip() == "1 of 2 measurements is slower: roundtrip_ns of launch/null/api:driver/mode:idle."
 
 
 @pytest.mark.parametrize(
     ("verdict", "tone", "answer"),
     [
-        ("same", "box know", "Nothing is slower, of 1 metric that could be compared."),
-        ("suspect", "box warning", "Nothing is slower, of 1 metric that could be compared; 1 suspect."),
+        ("same", "box know", "Nothing is slower, of 1 measurement that could be compared."),
+        ("suspect", "box warning", "Nothing is slower, of 1 measurement that could be compared; 1 suspect."),
         ("unstable", "box know", "Nothing could be compared."),
     ],
 )
