@@ -276,7 +276,7 @@ const Registration launch_first =
                  "ns",
                  Direction::lower_is_better,
                  "host_clock",
-                 "The second launch of a process, from the begin of the call until the wait for "
+                 "The second launch of a process, from the start of the call until the wait for "
                  "it returns.",
                  ""})
         .metrics([](const CaseName& name) { return metrics_of(name.at("loading")); })

@@ -414,7 +414,7 @@ const Registration launch_graph =
                  "ns",
                  Direction::lower_is_better,
                  "host_clock",
-                 "Recording a graph: from the begin of the capture until it is ended, all "
+                 "Recording a graph: from the start of the capture until it is ended, all "
                  "launches in it included.",
                  "instantiation"})
         .brings({"instantiate_ns",

@@ -137,7 +137,7 @@ const Registration launch_wait =
                  "ns",
                  Direction::lower_is_better,
                  "host_clock",
-                 "CPU time of the launching thread from the begin of the launch call until the "
+                 "CPU time of the launching thread from the start of the launch call until the "
                  "wait for that kernel returns.",
                  "other threads",
                  "the CPU time"})

@@ -190,7 +190,7 @@ class BetweenLaunches {
                std::ranges::count_if(kernels_, [ns](double kernel) { return kernel < ns; })) /
            static_cast<double>(kernels_.size());
   }
-  /// Between a launch call and the begin of its work; single long ones are none of it.
+  /// Between a launch call and the start of its work; single long ones are none of it.
   double starting() const {
     return std::max(0.0,
                     process_.of_job("idle_launch_ns").value_or(0) -
@@ -276,7 +276,7 @@ class BetweenLaunches {
     if (process_.share(lost) < kLeastShare) return;
     Finding& cause = causes.emplace_back(process_.finding("launch-gaps", Severity::act));
     cause.sentence = fmt::format(
-        "The GPU waits {} of the time between a launch call and the begin of its kernel: nothing "
+        "The GPU waits {} of the time between a launch call and the start of its kernel: nothing "
         "else is queued.",
         percent_text(process_.share(lost)));
     cause.evidence = common();

@@ -17,7 +17,7 @@ namespace {
 constexpr JobVerdictInfo kVerdicts[] = {
     {"device-bound", "The GPU is idle for at most 20 % of the time: it is what the job waits for."},
     {"launch-bound",
-     "Half of the idle time or more lies between a launch call and the begin of its work."},
+     "Half of the idle time or more lies between a launch call and the start of its work."},
     {"wait-bound",
      "Half of the idle time or more: the thread that launches waits for the GPU itself."},
     {"allocation-bound",
@@ -45,7 +45,7 @@ struct IdleKind {
 };
 constexpr IdleKind kIdleKinds[] = {
     {"idle_queued_ns", JobVerdict::held_up, "with work queued that waits for something else"},
-    {"idle_launch_ns", JobVerdict::launch_bound, "between a launch call and the begin of its work"},
+    {"idle_launch_ns", JobVerdict::launch_bound, "between a launch call and the start of its work"},
     {"idle_waiting_ns", JobVerdict::wait_bound, "while the thread that launches waits for the GPU"},
     {"idle_allocating_ns",
      JobVerdict::allocation_bound,

@@ -438,7 +438,7 @@ def _clocks(_: Job, process: Record) -> Cell:
     if corrected and offset is not None:
         words.append(f"The GPU’s was {_signed(offset)} ahead, to ±{NBSP}{quantity(error, 'ns')}.")
     if drift is not None:
-        words.append(f"They move apart by {_signed_number(drift)}{NBSP}ppm.")
+        words.append(f"They drift by {_signed_number(drift)}{NBSP}ppm.")
     if least is not None and most is not None and not words:
         words.append(f"GPU ahead by {_signed(least)} to {_signed(most)}")
     known = words or least is not None or most is not None

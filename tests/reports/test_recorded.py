@@ -225,7 +225,7 @@ def test_each_process_says_how_good_its_recording_is(page: Page) -> None:
     assert found["begun before the return"][0] == "15 possible: they have no queue time"
     assert found["impossible"] == ["0"] * 4
     assert found["clocks"][0] == "agree GPU ahead by −977 ns to 4.96 µs"
-    assert found["clocks"][2] == f"disagree {CLOCKS[0].upper()}{CLOCKS[1:]}. They move apart by 206 ppm."
+    assert found["clocks"][2] == f"disagree {CLOCKS[0].upper()}{CLOCKS[1:]}. They drift by 206 ppm."
     assert found["left out"] == ["nothing", "12 calls that are in two rows", "nothing", "nothing"]
     assert found["remarks"][2] == "its driver is not known"
 
@@ -387,4 +387,4 @@ def test_a_clock_that_was_corrected_says_by_how_much(draw: Draw) -> None:
         "clock_drift_ppm": -558, "clock_corrected": "true",
     }  # fmt: skip
     found = quality(draw(recorded_session(Process(clock=clock))))
-    assert found["clocks"] == ["corrected The GPU’s was 133 s ahead, to ± 3.10 µs. They move apart by −558 ppm."]
+    assert found["clocks"] == ["corrected The GPU’s was 133 s ahead, to ± 3.10 µs. They drift by −558 ppm."]

@@ -5,6 +5,7 @@
 
 #include "harness/record/records.h"
 #include "tests/summary/written_session.h"
+#include "tests/sentences/said.h"
 
 namespace launchgap {
 namespace {
@@ -70,6 +71,8 @@ class Answers : public WrittenSession {
       if (process.info.replicate == replicate_) found = answer_of(process);
     }
     ++replicate_;
+    said("job", name_of(found.verdict), found.sentence);
+    said("job", "launches", found.launches);
     return found;
   }
 
@@ -86,7 +89,7 @@ TEST_F(Answers, TheVerdictIsWhatTheGpuWaitsForMost) {
       {{{"idle_launch_ns", 0.05}, {"idle_program_ns", 0.02}}, "device-bound", "works 93 % of the"},
       {{{"idle_launch_ns", 0.5}, {"idle_program_ns", 0.1}},
        "launch-bound",
-       "idle 60 % of the time, 50 % between a launch call and the begin"},
+       "idle 60 % of the time, 50 % between a launch call and the start"},
       {{{"idle_program_ns", 0.5}, {"idle_launch_ns", 0.1}}, "program-bound", "outside of CUDA."},
       {{{"idle_queued_ns", 0.5}}, "held up", "50 % with work queued"},
       {{{"idle_waiting_ns", 0.3}}, "wait-bound", "30 % while the thread that launches waits"},
