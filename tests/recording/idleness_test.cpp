@@ -15,7 +15,6 @@ namespace {
 using activity::Purpose;
 using testing::ElementsAre;
 
-constexpr Stream kStream{0, 1, 7}, kOther{0, 1, 13}, kOtherGpu{1, 1, 7};
 constexpr std::int64_t kEver = std::int64_t{1} << 62;
 
 struct Expected {

@@ -5,6 +5,9 @@
 
 namespace launchgap::recording {
 
+/// Two streams of a GPU, and one of another.
+inline constexpr Stream kStream{0, 1, 7}, kOther{0, 1, 13}, kOtherGpu{1, 1, 7};
+
 struct Job {
   Process process;
 

@@ -15,8 +15,6 @@ using activity::Purpose;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-constexpr Stream kStream{0, 1, 7}, kOtherGpu{1, 1, 7};
-
 const RecordedCase* case_of(const std::vector<RecordedCase>& cases, std::string_view name) {
   const auto found = std::ranges::find(cases, name, &RecordedCase::name);
   return found == cases.end() ? nullptr : &*found;

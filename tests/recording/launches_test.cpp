@@ -14,7 +14,6 @@ namespace {
 using activity::Purpose;
 using testing::ElementsAre;
 
-constexpr Stream kStream{0, 1, 7}, kOther{0, 1, 13}, kOtherGpu{1, 1, 7};
 
 std::vector<std::string_view> states(const Job& job, std::int64_t clock_error_ns = 0) {
   std::vector<std::string_view> result;

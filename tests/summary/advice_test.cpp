@@ -647,7 +647,7 @@ TEST(Evidence, IsTheQuotientOfItsTimes) {
   second.run_medians = {1000, 2000, 4000};  // 2000
   first.p50 = 9570;
   second.p50 = 3240;
-  EXPECT_THAT(evidence_text(*compare(&first, &second)),
+  EXPECT_THAT(text_of(evidence_of(*compare(&first, &second))),
               HasSubstr("api_ns: 4.00 µs (mode:idle) against 2.00 µs (mode:burst), 2.0 times"));
 }
 

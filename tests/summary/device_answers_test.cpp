@@ -13,8 +13,6 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-constexpr const char* kIdle = "launch/null/api:driver/mode:idle";
-
 class DeviceAnswers : public WrittenSession {
  protected:
   /// A run whose 2,000 launch calls take 2.31 µs, one in 500 of them 11 µs, all times `factor`.

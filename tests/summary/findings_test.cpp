@@ -18,8 +18,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
 
-constexpr const char* kIdle = "launch/null/api:driver/mode:idle";
-
 /// Sessions with runs whose samples are drawn.
 class Findings : public WrittenSession {
  protected:

@@ -14,6 +14,8 @@
 
 namespace launchgap {
 
+inline constexpr const char* kIdle = "launch/null/api:driver/mode:idle";
+
 class WrittenSession : public ::testing::Test {
  protected:
   WrittenSession()
