@@ -260,7 +260,7 @@ class BetweenLaunches {
     Finding& cause = causes.emplace_back(process_.finding("short-kernels", Severity::act));
     cause.sentence = fmt::format(
         "{} of the kernels are shorter than a launch call ({}): one by one they cannot keep the "
-        "GPU busy, and launching idles it {} of the time.",
+        "GPU busy, and launching leaves it idle {} of the time.",
         percent_text(shorter_than(call_)),
         cause_text::time(call_),
         percent_text(process_.share(lost)));

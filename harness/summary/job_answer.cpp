@@ -49,8 +49,10 @@ constexpr IdleKind kIdleKinds[] = {
     {"idle_waiting_ns", JobVerdict::wait_bound, "while the thread that launches waits for the GPU"},
     {"idle_allocating_ns",
      JobVerdict::allocation_bound,
-     "while that thread allocates or frees memory"},
-    {"idle_calling_ns", JobVerdict::call_bound, "while that thread is in other calls of CUDA"},
+     "while the thread that launches allocates or frees memory"},
+    {"idle_calling_ns",
+     JobVerdict::call_bound,
+     "while the thread that launches is in other calls of CUDA"},
     {"idle_program_ns", JobVerdict::program_bound, "while the program is outside of CUDA"},
     {"idle_unknown_ns", JobVerdict::not_known, "before work that nobody launched in the recording"},
 };
@@ -101,14 +103,16 @@ void judge(const RecordedProcess& process, JobAnswer& answer) {
   const bool has_launches = process.job.tail || !is_zero(process.counts.launches);
   if (!has_launches && is_zero(process.counts.kernels) && process.recording.allocations) {
     answer.verdict = JobVerdict::allocations_only;
-    answer.sentence = "It has allocations and no launches: `launchgap replay` plays them.";
+    answer.sentence =
+        "The recording has allocations and no launches: `launchgap replay` plays them.";
   } else if (!has_launches) {
     answer.verdict = JobVerdict::no_launches;
     answer.sentence = "Nothing tells when its kernels were launched, so idle time has no cause.";
     answer.idle_share = process.idle_share;
   } else if (is_zero(process.counts.kernels)) {
     answer.verdict = JobVerdict::no_kernels;
-    answer.sentence = "It has calls and no kernels: whether the GPU was idle is not known.";
+    answer.sentence =
+        "The recording has calls and no kernels: whether the GPU was idle is not known.";
   } else if (!process.recording.clock_problem.empty()) {
     answer.verdict = JobVerdict::clocks_disagree;
     answer.sentence = fmt::format("Why the GPU is idle is not known: {}.",

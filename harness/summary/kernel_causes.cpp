@@ -91,16 +91,15 @@ void add_changed(const RecordedProcess& process,
   Finding& cause = causes.emplace_back(process.finding(
       "kernel-changed",
       to_act >= kToAct * process.total_kernel_ns() ? Severity::act : Severity::note));
-  const std::string kernels = counted(tested, "kernel");
   cause.sentence = fmt::format(
-      "{} of {} that are launched again and again with the same name and grid {}: {} takes {} in "
-      "the later half and took {} in the earlier.",
-      changed.size(),
-      kernels,
-      ramp ? "grow or shrink all the way" : "take another time in the later half",
+      "{} takes {} in the later half and took {} in the earlier, launched with the same name and "
+      "grid{}{}.",
       cause_text::name(most.name),
       cause_text::time(*most.late_ns),
-      cause_text::time(*most.early_ns));
+      cause_text::time(*most.early_ns),
+      ramp ? ": it grows or shrinks all the way" : "",
+      changed.size() == 1 ? ""
+                          : fmt::format("; {} of {} such kernels changed", changed.size(), tested));
   cause.evidence = named(changed, [](const CountedKernels& kernel) {
     return fmt::format("{}: {} then {} a repetition, of {}, chance {}",
                        cause_text::name(kernel.name),
@@ -131,11 +130,10 @@ void add_modal(const RecordedProcess& process,
       "kernel-modes",
       to_act >= kToAct * process.total_kernel_ns() ? Severity::act : Severity::note));
   cause.sentence = fmt::format(
-      "At the same place of the same work {} takes {} or {} longer: its times form two "
-      "clusters{}.",
+      "{} takes {} or {} at the same place of the same work: its times form two clusters{}.",
       cause_text::name(most.name),
       cause_text::time(*most.fast_mode_ns),
-      cause_text::time(*most.modes_apart_ns),
+      cause_text::time(*most.fast_mode_ns + *most.modes_apart_ns),
       modal.size() == 1
           ? ""
           : fmt::format(", and so do those of {}", counted(modal.size() - 1, "other kernel")));

@@ -27,7 +27,7 @@ _FOLDED = {
 }
 
 
-_GROUPED = ("advice", "cause", "fallback")
+_GROUPED = ("advice", "cause", "fallback", "gate")
 """Sources of which a code is one thing to do; elsewhere a code has many reasons"""
 
 

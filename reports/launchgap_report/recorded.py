@@ -43,6 +43,8 @@ P99 = (("p99", "p99"),)
 TAIL = (*P99, ("longest", "max"))
 STRIPS = (("idle", CALL), ("idle", DELAY), ("busy", CALL))
 """What is drawn, process by process"""
+MOST_ANSWERS = 3
+"""Processes whose answers fit on the first screen"""
 COARSE_NS = 500
 """Ticks from which on they show in a launch's time."""
 
@@ -125,6 +127,8 @@ class Head:
 class Section:
     files: int
     answers: list[Answer]
+    answers_first: bool
+    """Whether they stand on the first screen: of a few processes"""
     tail: list[TailLine]
     times: dict[str, str]
     """Heads of the columns, each with a metric"""
@@ -272,6 +276,7 @@ def section(drawing: Drawing) -> Section | None:
             Answer(job.device, _where(job, process), _verdict(process), with_units(process["launch_answer"]))
             for job, process in processes
         ],
+        len(processes) <= MOST_ANSWERS,
         [line for job in jobs for line in _tail_lines(job)],
         {head: metrics[0] for head, metrics in TIMES.items()},
         [line for job in jobs for line in _stream_lines(job)],
@@ -335,7 +340,7 @@ def _period_lines(job: Job) -> list[PeriodLine]:
         causes = job.idle_causes(benchmark)
         cells = [
             Cell(quantity(lengths.get("p50"), "ns"), words),
-            Cell(significant(job.period(benchmark, "launches") or 0)),
+            Cell(_number(job.period(benchmark, "launches") or 0)),
             Cell(percent(idle)),
             *(Cell(percent(causes[key]) if key in causes else MISSING) for key in CAUSES),
         ]
