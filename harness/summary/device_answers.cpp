@@ -157,6 +157,8 @@ void judge(const Known& known, bool slower_than_its_kind, DeviceAnswer& answer) 
     answer.tone = tone;
     answer.note = std::move(note);
   };
+  if (!known.call && known.any_ok && !known.no_launch)
+    return say("launch call not measured", Tone::warning, why_nothing(known));
   if (!known.call) return say("not measured", Tone::bad, why_nothing(known));
   if (!known.tools.empty())
     return say("no baseline",

@@ -13,7 +13,7 @@ from .headlines import Verdict
 from .plots import Drawing, Group
 from .session import RECORDED, Device, Row
 from .tables import Record
-from .text import MISSING, NBSP, count, join_and, percent, quantity, sentence, significant, with_units
+from .text import MISSING, NBSP, count, join_and, percent, quantity, sentence, with_units
 
 STATES = {"idle": "on an idle stream", "busy": "on a busy stream", "unknown": "the stream is not known"}
 LAUNCH, GRAPH = "recorded/launch", "recorded/graph"

@@ -178,6 +178,7 @@ TEST(SessionFindings, SayWhatWasStoppedAndWhichTraceIsInDoubt) {
   session.state = "stopped";
   session.traces = {trace("ok", 0)};
   session.traces[0].record.doubtful = true;
+  session.runs[0].status = "stopped";
   EXPECT_THAT(found_in(session),
               AllOf(SizeIs(2),
                     Contains(is("session-stopped", Severity::distorts)),
