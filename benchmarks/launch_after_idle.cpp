@@ -80,7 +80,7 @@ void advise(Adviser& adviser) {
     return adviser.judge(comparisons.empty() ? comparisons : std::vector{comparisons.back()},
                          {.of = "after the longest idle time",
                           .than = "after none",
-                          .if_more = "Launches are slower after an idle time",
+                          .if_more = "",  // said below
                           .if_less = "Launches are faster after an idle time",
                           .if_same = "An idle time costs the launch after it nothing",
                           .less = Severity::note});

@@ -246,10 +246,10 @@ void launch_bound(Adviser& adviser) {
   if (shares.empty()) return;
   const auto what = [](const SummaryRow& share) -> std::string {
     if (share.metric == "starved_share")
-      return fmt::format("{} of its kernels found nothing queued before them", value_text(share));
+      return fmt::format("{} of its kernels found nothing queued", value_text(share));
     // Below zero: the work took longer when it was timed by itself.
     if (*share.p50 <= 0) return "the device is not seen to idle";
-    return fmt::format("the device idles for {} of the time", value_text(share));
+    return fmt::format("the device idles {} of the time", value_text(share));
   };
   if (first_bound) {
     const std::string gap = of(*first_bound, "gap_us");
@@ -273,8 +273,8 @@ void launch_bound(Adviser& adviser) {
                                   point->ops,
                                   what(**std::ranges::max_element(
                                       shares, {}, [](const auto* share) { return *share->p50; })))
-                    : fmt::format("Whether a chain of {} small operations is bound by launches "
-                                  "cannot be told from these runs: {}{}.",
+                    : fmt::format("These runs do not tell whether a chain of {} small operations "
+                                  "is bound by launches: {}{}.",
                                   point->ops,
                                   what(*shares.front()),
                                   *doubtful == shares.front() ? "" : ", but " + what(**doubtful)),
@@ -354,8 +354,8 @@ void advise(Adviser& adviser) {
   chain_pair(adviser,
              "eager_alloc",
              "eager",
-             {.of = "where operations allocate directly",
-              .than = "where none allocates",
+             {.of = "allocating directly",
+              .than = "without allocations",
               .if_more = "Do not allocate between launches",
               .if_less = "Allocating between launches does no harm",
               .if_same = "Allocating between launches costs nothing",
@@ -363,8 +363,8 @@ void advise(Adviser& adviser) {
   chain_pair(adviser,
              "eager_pool",
              "eager_alloc",
-             {.of = "where operations allocate from a pool",
-              .than = "where they allocate directly",
+             {.of = "with a pool",
+              .than = "allocating directly",
               .if_more = "Allocate directly rather than from a pool",
               .if_less = "Allocate from a pool",
               .if_same = "A pool spares nothing"});

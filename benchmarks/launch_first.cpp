@@ -131,16 +131,16 @@ void loading(Adviser& adviser, const char* value, const char* reference, const W
     return adviser.judge(total, "the time until the first kernel is done", words, comparisons);
   const double change = *stats::mean(ours) - *stats::mean(theirs);
   adviser.say(change > 0 ? words.more : words.less,
-              fmt::format("{}: the time until the first kernel is done {} is {} {} (95 % "
-                          "{}), {} {}.",
+              fmt::format("{}: the time until the first kernel is done is {} {} as {} ({} {}).",
                           change > 0 ? words.if_more : words.if_less,
+                          fmt::format("{} times as long", times(*total.value)),
                           words.of,
-                          multiple(*total.value),
                           words.than,
-                          interval_text(*total.interval),
                           quantity(std::abs(change), "ns"),
                           change > 0 ? "more" : "less"),
-              comparisons);
+              comparisons,
+              {},
+              evidence_of(total, "time until the first kernel is done"));
 }
 
 void advise(Adviser& adviser) {
@@ -168,8 +168,8 @@ void advise(Adviser& adviser) {
   loading(adviser,
           "eager",
           "lazy",
-          {.of = "of a process that loads eagerly",
-           .than = "of one that loads lazily",
+          {.of = "loading eagerly",
+           .than = "loading lazily",
            .if_more = "Load lazily where start-up counts",
            .if_less = "Load eagerly",
            .if_same = "Loading eagerly costs nothing"});
@@ -177,18 +177,17 @@ void advise(Adviser& adviser) {
       adviser,
       "jit_uncached",
       "jit_cached",
-      {.of = "of a process whose kernels the driver compiles anew",
-       .than = "of one that finds them in its cache",
-       .if_more = "Ship native code, or keep the driver's cache of compiled code (CUDA_CACHE_PATH) "
-                  "from process to process",
+      {.of = "with an empty cache",
+       .than = "with a full one",
+       .if_more = "Ship native code, or keep the driver's cache of compiled code (CUDA_CACHE_PATH)",
        .if_less = "The driver's cache does not help",
        .if_same = "An empty cache costs nothing",
        .less = Severity::note});
   loading(adviser,
           "jit_cached",
           "lazy",
-          {.of = "of a process whose kernels the driver has compiled before",
-           .than = "of one that loads what this build has for the device",
+          {.of = "from the driver's cache",
+           .than = "with this build's code for the device",
            .if_more = "Ship native code",
            .if_less = "This build may lack native code for the device",
            .if_same = "Kernels from the driver's cache cost nothing",
@@ -276,7 +275,7 @@ const Registration launch_first =
                  "ns",
                  Direction::lower_is_better,
                  "host_clock",
-                 "The second launch of a process, from the begin of the call until the wait for "
+                 "The second launch of a process, from the start of the call until the wait for "
                  "it returns.",
                  ""})
         .metrics([](const CaseName& name) { return metrics_of(name.at("loading")); })

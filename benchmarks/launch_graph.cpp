@@ -290,9 +290,9 @@ void payback(Adviser& adviser, const GraphSize& size, const Comparison& replay) 
   const double replays = std::ceil(making / saved);
   adviser.say(
       Severity::note,
-      fmt::format("Making a graph of {} kernels ({}) has paid for itself after {:.0f} "
-                  "replay{}: {} take {}, and each replay saves {}.",
-                  size.nodes,
+      fmt::format("A graph of {} ({}) pays for itself after {:.0f} replay{}: {} take {}, and each "
+                  "replay saves {}.",
+                  counted(size.nodes, "kernel"),
                   how(size.shape),
                   replays,
                   replays == 1 ? "" : "s",
@@ -314,12 +314,12 @@ void advise_on_updates(Adviser& adviser, const std::string& shape) {
   if (comparison->ratio.claims()) {
     const bool cheaper = comparison->ratio.verdict == RatioVerdict::less;
     return adviser.say(Severity::act,
-                       fmt::format("{}: with {} kernels ({}) an update takes {} times as long as "
+                       fmt::format("{}: with {} ({}) an update takes {} times as long as "
                                    "instantiating.",
                                    cheaper ? "Update a graph whose parameters change, rather than "
                                              "make it anew"
                                            : "Make a graph anew rather than update it",
-                                   size.nodes,
+                                   counted(size.nodes, "kernel"),
                                    how(shape),
                                    times(*comparison->ratio.value)),
                        {*comparison});
@@ -352,14 +352,14 @@ void advise(Adviser& adviser) {
           from->row == best.row ? std::vector{*from} : std::vector{*from, best});
       payback(adviser, {shape, of(*best.row, "nodes")}, best);
     } else if (!comparisons.empty()) {
-      adviser.judge(
-          {comparisons.back()},
-          {.of = fmt::format(
-               "of a graph of {} kernels ({})", of(*comparisons.back().row, "nodes"), how(shape)),
-           .than = "of the same one by one",
-           .if_more = "Launch kernels one by one",
-           .if_less = "Use a graph",
-           .if_same = "A graph gains nothing"});
+      adviser.judge({comparisons.back()},
+                    {.of = fmt::format("of a graph of {} ({})",
+                                       counted(of(*comparisons.back().row, "nodes"), "kernel"),
+                                       how(shape)),
+                     .than = "of the same one by one",
+                     .if_more = "Launch kernels one by one",
+                     .if_less = "Use a graph",
+                     .if_same = "A graph gains nothing"});
     }
     advise_on_updates(adviser, shape);
   }
@@ -414,7 +414,7 @@ const Registration launch_graph =
                  "ns",
                  Direction::lower_is_better,
                  "host_clock",
-                 "Recording a graph: from the begin of the capture until it is ended, all "
+                 "Recording a graph: from the start of the capture until it is ended, all "
                  "launches in it included.",
                  "instantiation"})
         .brings({"instantiate_ns",
@@ -435,7 +435,8 @@ const Registration launch_graph =
                  "host_clock",
                  "Giving an executable graph the parameters of a newly recorded one, in place of "
                  "making it anew.",
-                 "the capture before it"})
+                 "the capture before it",
+                 "the time"})
         .metrics(metrics_of)
         .samples([](Profile profile, const CaseName& name) {
           // About as much time for each size.

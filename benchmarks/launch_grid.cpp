@@ -48,7 +48,7 @@ void advise(Adviser& adviser) {
     return adviser.judge(comparisons.empty() ? comparisons : std::vector{comparisons.back()},
                          {.of = "with the largest grid",
                           .than = "with one block",
-                          .if_more = "A large grid makes the round trip longer",
+                          .if_more = "",  // said below
                           .if_less = "A large grid makes the round trip no longer",
                           .if_same = "The size of the grid costs nothing",
                           .more = Severity::note,
@@ -57,9 +57,8 @@ void advise(Adviser& adviser) {
   const std::string blocks = of(*from->row, "blocks");
   adviser.say(
       Severity::note,
-      fmt::format("From {} blocks on, of the grids measured, an empty kernel's grid adds to its "
-                  "round trip, which is {} times that of one block; with fewer the launch "
-                  "decides.",
+      fmt::format("From {} blocks on the grid of an empty kernel costs time: its round trip is {} "
+                  "times that of one block. With fewer the launch decides.",
                   blocks,
                   times(*from->ratio.value)),
       {*from},

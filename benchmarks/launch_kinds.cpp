@@ -144,9 +144,8 @@ void advise_on_dependent(Adviser& adviser) {
       {"per_kernel_ns"},
       "launch",
       "plain",
-      {.of = fmt::format("of kernels of {} that may be launched before the one ahead ends",
-                         duration_text(kDependentKernelNs)),
-       .than = "of such that may not",
+      {.of = "as dependents",
+       .than = "as plain launches",
        .if_more = "Leave programmatic dependent launches alone",
        .if_less = "Launch kernels that follow one another as programmatic dependents",
        .if_same = "Programmatic dependent launches gain nothing"});

@@ -105,11 +105,11 @@ void advise(Adviser& adviser) {
         comparisons.push_back(*comparison);
     }
     const std::string name = std::string_view(call) == "matmul" ? "matrix product" : call;
-    const Words words = {.of = "of a small " + name + " by the library",
+    const Words words = {.of = "of the library's small " + name,
                          .than = "of a launch of one's own",
                          .if_more = "Reckon with what the library does around its launch",
                          .if_less = "The library's call is no dearer than a launch",
-                         .if_same = "The library's call costs nothing beyond a launch",
+                         .if_same = "The library's call costs no more than a launch",
                          .more = Severity::note,
                          .less = Severity::note};
     adviser.judge(comparisons, words);

@@ -72,16 +72,15 @@ class PriorityLaunch : public Case {
 };
 
 void advise(Adviser& adviser) {
-  adviser.judge_axis(
-      {"roundtrip_ns"},
-      "priority",
-      "same",
-      {.of = "of a kernel with a higher priority, while other work fills the device,",
-       .than = "of one with the same priority",
-       .if_more = "A higher priority makes it no faster",
-       .if_less = "Put urgent work into a stream of higher priority",
-       .if_same = "A higher priority gains nothing",
-       .more = Severity::note});
+  adviser.judge_axis({"roundtrip_ns"},
+                     "priority",
+                     "same",
+                     {.of = "with a higher priority beside other work",
+                      .than = "with the same priority",
+                      .if_more = "A higher priority makes it no faster",
+                      .if_less = "Put urgent work into a stream of higher priority",
+                      .if_same = "A higher priority gains nothing",
+                      .more = Severity::note});
 }
 
 const Registration launch_priority =

@@ -126,11 +126,11 @@ void advise(Adviser& adviser) {
   adviser.say(
       Severity::note,
       fmt::format(
-          "Keep fewer than {} launches in flight where a call must not wait: that many "
-          "are taken ahead of the device, and the next waits until there is room{}.",
+          "Keep fewer than {} launches in flight where a call must not wait: the next one waits "
+          "for room{}.",
           value_text(*depth),
           full ? fmt::format(
-                     ": {} behind kernels of {}", value_text(*full), duration_text(kKernelNs))
+                     ", {} behind kernels of {}", value_text(*full), duration_text(kKernelNs))
                : ""),
       {},
       {depth, full});

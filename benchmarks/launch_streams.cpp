@@ -91,30 +91,27 @@ void advise(Adviser& adviser) {
     const std::string streams = of(*best->row, "streams");
     adviser.say(Severity::act,
                 fmt::format("Spread independent kernels that leave most of the device free over {} "
-                            "streams: the time per launch of {} and one block is {} "
-                            "with one{}.",
+                            "streams: the time per launch is {} with one{}.",
                             streams,
-                            busy_kernels(),
                             multiple(*best->ratio.value),
                             best == &busy.back() ? "" : "; more streams help no further"),
                 {*best});
   } else if (!busy.empty()) {
     adviser.judge({busy.back()},
-                  {.of = "of " + busy_kernels() + " and one block over the most streams",
+                  {.of = "over the most streams",
                    .than = "over one",
                    .if_more = "Keep " + busy_kernels() + " in one stream",
                    .if_less = "Spread " + busy_kernels() + " over streams",
                    .if_same = "Several streams gain nothing for " + busy_kernels()});
   }
   if (!empty.empty()) {
-    adviser.judge(
-        {deciding(empty)},
-        {.of = "of empty kernels over " + of(*deciding(empty).row, "streams") + " streams",
-         .than = "over one",
-         .if_more = "Keep kernels that do next to nothing in one stream",
-         .if_less = "Several streams get even empty kernels out faster",
-         .if_same = "Changing between streams costs nothing",
-         .less = Severity::note});
+    adviser.judge({deciding(empty)},
+                  {.of = "over " + of(*deciding(empty).row, "streams") + " streams",
+                   .than = "over one",
+                   .if_more = "Keep kernels that do next to nothing in one stream",
+                   .if_less = "Several streams get even empty kernels out faster",
+                   .if_same = "Changing between streams costs nothing",
+                   .less = Severity::note});
   }
   std::vector<Comparison> with_default;
   for (const char* kernel : {"10us", "null"}) {
@@ -132,14 +129,11 @@ void advise(Adviser& adviser) {
   const Comparison& worst = deciding(with_default);
   adviser.judge(
       {worst},
-      {.of = fmt::format("of {} over {} with every {}th launch in the legacy default stream",
-                         of(*worst.row, "kernel") == "null" ? "empty kernels" : busy_kernels(),
-                         counted(of(*worst.row, "streams"), "stream"),
-                         kDefaultEvery),
-       .than = "without",
+      {.of = fmt::format("with every {}th launch in the legacy default stream", kDefaultEvery),
+       .than = "with none",
        .if_more = "Keep out of the legacy default stream, or make the others non-blocking",
        .if_less = "The legacy default stream does no harm here",
-       .if_same = "A launch into the legacy default stream now and then costs nothing",
+       .if_same = "Launches into the legacy default stream cost nothing",
        .less = Severity::note});
 }
 

@@ -111,8 +111,8 @@ void advise(Adviser& adviser) {
                   {.of = "of " + counted(of(*worst.row, "threads"), "thread"),
                    .than = "of one",
                    .if_more = "Launch from one thread",
-                   .if_less = "Launch from several threads",
-                   .if_same = "Launching from several threads gains nothing, and costs nothing"});
+                   .if_less = "",  // said above
+                   .if_same = "Launching from several threads makes no difference"});
   }
   std::vector<Comparison> shared;
   for (const std::string& count :

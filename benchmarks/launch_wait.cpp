@@ -78,14 +78,12 @@ void advise(Adviser& adviser) {
       if (cpu && cpu->ratio.verdict == RatioVerdict::less &&
           trip->ratio.verdict == RatioVerdict::more) {
         adviser.say(Severity::note,
-                    fmt::format("A thread that {} needs {} times the CPU time of one that spins, "
-                                "and its round trip is {} times as long: {} longer, {} of CPU time "
-                                "free.",
+                    fmt::format("A thread that {} needs {} times the CPU time of one that spins; "
+                                "its round trip is {} times as long ({} more).",
                                 waits,
                                 times(*cpu->ratio.value),
                                 times(*trip->ratio.value),
-                                quantity(*trip->row->p50 - *trip->reference->p50, "ns"),
-                                quantity(*cpu->reference->p50 - *cpu->row->p50, "ns")),
+                                quantity(*trip->row->p50 - *trip->reference->p50, "ns")),
                     {*trip, *cpu});
         continue;
       }
@@ -102,13 +100,12 @@ void advise(Adviser& adviser) {
             {*trip, *cpu});
         continue;
       }
-      const Words words = {
-          .of = "of a thread that " + waits,
-          .than = "of one that spins",
-          .if_more = "Spin where waits are as short as this and a CPU can be spared",
-          .if_less = fmt::format("Let the thread {}", yields ? "yield" : "block"),
-          .if_same = fmt::format("{} instead of spinning gains and costs nothing",
-                                 yields ? "Yielding" : "Blocking")};
+      const Words words = {.of = "of a thread that " + waits,
+                           .than = "of one that spins",
+                           .if_more = "Spin where waits are this short and a CPU is free",
+                           .if_less = fmt::format("Let the thread {}", yields ? "yield" : "block"),
+                           .if_same = fmt::format("{} instead of spinning makes no difference",
+                                                  yields ? "Yielding" : "Blocking")};
       std::vector<Comparison> comparisons = {*trip};
       if (cpu) comparisons.push_back(*cpu);
       if (no_longer)
@@ -137,7 +134,7 @@ const Registration launch_wait =
                  "ns",
                  Direction::lower_is_better,
                  "host_clock",
-                 "CPU time of the launching thread from the begin of the launch call until the "
+                 "CPU time of the launching thread from the start of the launch call until the "
                  "wait for that kernel returns.",
                  "other threads",
                  "the CPU time"})

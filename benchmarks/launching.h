@@ -88,7 +88,7 @@ void sample_by_mode(Block& block, bool burst, Stream& stream, Launch&& launch) {
   }
 }
 
-/// Samples that are not kept at the begin of each block.
+/// Samples that are not kept at the start of each block.
 inline int warm_up_by_mode(bool burst) {
   return burst ? 2 : 50;
 }

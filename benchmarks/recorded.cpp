@@ -21,7 +21,7 @@ const Registration recorded_launch =
                  "ns",
                  kLower,
                  "trace",
-                 "From the end of the launch before, of the same thread, to the begin of this one.",
+                 "From the end of the launch before, of the same thread, to the start of this one.",
                  ""})
         .brings({"beside_transfers_ns",
                  "ns",

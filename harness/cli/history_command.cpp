@@ -204,7 +204,7 @@ void add_history(CLI::App& app, Action& action) {
       ->check(CLI::Range(std::size_t{1}, std::size_t{100000}))
       ->capture_default_str();
   CLI::App* const accepts =
-      make("accept", "Take a level as the one to compare with from now on", accept);
+      make("accept", "Accept the current level as baseline", accept);
   add_patterns(*accepts, *options);
   accepts
       ->add_option(

@@ -245,7 +245,7 @@ void add_selftest(CLI::App& app, Action& action) {
       ->check(CLI::Range(0, 100000));
   command->add_option("--slowdown",
                       options->slowdown,
-                      "A percentage: real comparisons, where the calls of B take so much longer");
+                      "Real comparisons, with B's calls slowed by this percentage");
   command->add_option("--tries", options->tries, "Comparisons with the slowdown, for each metric")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();

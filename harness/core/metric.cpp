@@ -146,7 +146,7 @@ std::deque<Metric> shared_metrics() {
        "ns",
        kLower,
        "trace",
-       "Of the GPU's idle time, that from the call that brings the next work to the begin of it.",
+       "Of the GPU's idle time, that from the call that brings the next work to the start of it.",
        ""},
       {"idle_waiting_ns",
        "ns",
@@ -226,7 +226,7 @@ std::deque<Metric> shared_metrics() {
        "ns",
        kLower,
        "host_clock",
-       "The first launch of its kind, from the begin of the call until the wait for it returns: "
+       "The first launch of its kind, from the start of the call until the wait for it returns: "
        "of a graph after its upload, or of a kernel in a fresh process.",
        "",
        "the first round trip"},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 
 #include <fmt/format.h>
@@ -15,8 +16,11 @@ std::string three_digits(double value) {
   const double magnitude = std::abs(value);
   // Nobody measures that: hundreds of digits would make no table.
   if (magnitude >= 1e12) return fmt::format("{:.2e}", value);
-  const int decimals = magnitude >= 100 ? 0 : magnitude >= 10 ? 1 : 2;
-  return fmt::format("{:.{}f}", value, decimals);
+  if (magnitude == 0) return "0";
+  // The exponent of what it is rounded to: 9.996 has the digits of 10.0.
+  const std::string rounded = fmt::format("{:.2e}", magnitude);
+  const int exponent = std::atoi(rounded.c_str() + rounded.find('e') + 1);
+  return fmt::format("{:.{}f}", value, std::clamp(2 - exponent, 0, 12));
 }
 
 /// Characters on the screen, for text whose bytes may be more: every byte but UTF-8's continuation
@@ -47,7 +51,10 @@ std::string quantity(std::optional<double> value, std::string_view unit) {
     scaled /= 1000;
     ++i;
   }
-  return fmt::format("{} {}", three_digits(scaled), kUnits[i]);
+  // A clock's ticks are whole, and so is a time of few of them.
+  const bool whole = i == 0 && scaled == std::floor(scaled);
+  return fmt::format(
+      "{} {}", whole ? fmt::format("{:.0f}", scaled) : three_digits(scaled), kUnits[i]);
 }
 
 std::string percent_text(double share) {

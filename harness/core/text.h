@@ -10,7 +10,8 @@
 
 namespace launchgap {
 
-/// "2.31 µs", "794 TFLOP/s", three digits; "–" for what is absent.
+/// "2.31 µs", "794 TFLOP/s", three digits, and "95 ns" of a clock's whole ticks; "–" for what is
+/// absent. The page has the same rule (reports/launchgap_report/text.py), as of percent_text().
 std::string quantity(std::optional<double> value, std::string_view unit);
 
 /// "20 µs", "2.5 ms": a duration that was chosen, with as few digits as it has.

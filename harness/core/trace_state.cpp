@@ -52,7 +52,7 @@ constexpr TraceStateInfo kStates[] = {
      "Repeat the run on a quieter machine; if it recurs, use fewer launches per block."},
     {TraceState::bad_timestamps,
      "invalid:bad_timestamps",
-     "Records cannot be: without a time, an end before the begin, a kernel before its launch, an "
+     "Records cannot be: without a time, an end before the start, a kernel before its launch, an "
      "unknown kind. None is shown.",
      "Update the driver and CUPTI; report it to NVIDIA if it recurs."},
     {TraceState::unjoined,

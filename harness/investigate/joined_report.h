@@ -21,7 +21,7 @@ struct JoinedSample {
   std::int64_t range_ns = 0;   // how long the sample took in the report, all of it
   std::uint32_t launches = 0;  // calls that launch
   std::uint32_t kernels = 0;   // that have records; a graph recorded as a whole is one
-  /// From the begin of the first of these calls until what it launched began.
+  /// From the start of the first of these calls until what it launched began.
   std::optional<std::int64_t> launch_ns;
   PartTimes parts_ns{};
 };

@@ -124,7 +124,7 @@ struct JobRecord {
   std::optional<std::uint64_t> unknown_launches, all_launches;
   std::optional<std::int64_t> unknown_ns;
   /// What the GPU waited for besides `pauses`, 1 ms or more at a time: one other call of CUDA, one
-  /// other launch call, the begin of work that was launched.
+  /// other launch call, the start of work that was launched.
   PausesRecord long_calls, long_launches, late_starts;
   std::uint64_t python_calls = 0;  // that the recorder traced too
   /// For how long the GPU was idle before work of a graph that was queued.

@@ -65,10 +65,31 @@ std::string runs_text(const Ratio& ratio) {
              : fmt::format("{} and {} runs", ratio.runs, ratio.reference_runs);
 }
 
+/// So that the reciprocal says it better.
+bool is_much_shorter(double ratio) {
+  constexpr double kMuchShorter = 1 / 1.5;
+  return ratio > 0 && ratio < kMuchShorter;
+}
+
 /// "launch-graph" of "launch/graph".
 std::string code_of(std::string benchmark) {
   std::ranges::replace(benchmark, '/', '-');
   return benchmark;
+}
+
+/// "the round trip is 1.30 times as long with two streams as with one"; of what a quantity is the
+/// quantity of, "the round trip of a cooperative launch is 1.30 times that of a plain one".
+std::string compared(std::string_view quantity, const Words& words, double ratio) {
+  if (words.of.starts_with("of "))
+    return fmt::format("{} {} is {} {}", quantity, words.of, multiple(ratio), words.than);
+  return is_much_shorter(ratio)
+             ? fmt::format("{} is {} times shorter {} than {}",
+                           quantity,
+                           times(1 / ratio),
+                           words.of,
+                           words.than)
+             : fmt::format(
+                   "{} is {} times as long {} as {}", quantity, times(ratio), words.of, words.than);
 }
 
 double log_size(const Comparison& comparison) {
@@ -220,10 +241,8 @@ std::string times(double ratio) {
 }
 
 std::string multiple(double ratio) {
-  constexpr double kMuchShorter = 1 / 1.5;
-  return ratio > 0 && ratio < kMuchShorter
-             ? fmt::format("{} times shorter than that", times(1 / ratio))
-             : fmt::format("{} times that", times(ratio));
+  return is_much_shorter(ratio) ? fmt::format("{} times shorter than that", times(1 / ratio))
+                                : fmt::format("{} times that", times(ratio));
 }
 
 std::string value_text(const SummaryRow& row) {
@@ -242,12 +261,8 @@ std::string interval_text(const stats::Interval& interval) {
   return fmt::format("{} to {}", times(interval.low), times(interval.high));
 }
 
-Evidence evidence_of(const Comparison& comparison) {
-  const auto& [row, reference, ratio] = comparison;
-  std::string text =
-      fmt::format("{} against {}", side_text(*row, *reference), side_text(*reference, *row));
-  if (row->metric == reference->metric) text = row->metric + ", " + text;
-  Evidence evidence(fmt::format("{}, {}", text, runs_text(ratio)));
+Evidence evidence_of(const Ratio& ratio, std::string_view what) {
+  Evidence evidence(fmt::format("{}, {}", what, runs_text(ratio)));
   evidence.value = ratio.value;
   evidence.unit = kTimes;
   if (ratio.value && ratio.interval) {
@@ -255,6 +270,14 @@ Evidence evidence_of(const Comparison& comparison) {
     evidence.high = ratio.interval->high;
   }
   return evidence;
+}
+
+Evidence evidence_of(const Comparison& comparison) {
+  const auto& [row, reference, ratio] = comparison;
+  std::string text =
+      fmt::format("{} against {}", side_text(*row, *reference), side_text(*reference, *row));
+  if (row->metric == reference->metric) text = row->metric + ", " + text;
+  return evidence_of(ratio, text);
 }
 
 Evidence evidence_of(const SummaryRow& row) {
@@ -279,8 +302,10 @@ Adviser::Adviser(const DeviceFacts& device,
 void Adviser::say(Severity severity,
                   std::string text,
                   const std::vector<Comparison>& evidence,
-                  const std::vector<const SummaryRow*>& further) {
+                  const std::vector<const SummaryRow*>& further,
+                  std::optional<Evidence> first) {
   Finding finding;
+  if (first) finding.evidence.push_back(*std::move(first));
   finding.source = FindingSource::advice;
   finding.code = code_of(benchmark_);
   finding.severity = severity;
@@ -332,15 +357,25 @@ void Adviser::judge(const Ratio& ratio,
                     const Words& words,
                     const std::vector<Comparison>& evidence) {
   const std::string what = fmt::format("{} {}", quantity, words.of);
-  const auto measured = [&](const std::string& multiple) {
-    return fmt::format("{} is {} {}", what, multiple, words.than);
+  const bool is_of_rows = std::ranges::any_of(
+      evidence, [&](const Comparison& one) { return one.ratio.value == ratio.value; });
+  const std::string_view named = quantity.substr(quantity.starts_with("the ") ? 4 : 0);
+  const std::optional<Evidence> first =
+      is_of_rows ? std::nullopt : std::optional(evidence_of(ratio, named));
+  const auto say_of = [&](Severity severity, const std::string& claim) {
+    say(severity,
+        fmt::format("{}: {}.", claim, compared(quantity, words, *ratio.value)),
+        evidence,
+        {},
+        first);
   };
   switch (ratio.verdict) {
     case RatioVerdict::few_runs:
       return say(Severity::open,
-                 fmt::format("Needs more runs, {} at least: {} against that {}.",
+                 fmt::format("Needs at least {} runs of each to compare: {}, {} and {}.",
                              kRunsForAClaim,
-                             what,
+                             quantity,
+                             words.of,
                              words.than),
                  evidence);
     case RatioVerdict::no_ratio:
@@ -350,26 +385,22 @@ void Adviser::judge(const Ratio& ratio,
           evidence);
     case RatioVerdict::unclear:
       return say(Severity::open,
-                 fmt::format("These runs are too noisy to tell: {}. More runs narrow that.",
-                             measured(interval_text(*ratio.interval) + " times that")),
+                 fmt::format("These runs are too noisy to tell: {} is {} times that {}. More runs "
+                             "narrow that.",
+                             what,
+                             interval_text(*ratio.interval),
+                             words.than),
                  evidence);
     case RatioVerdict::same: {
       const bool told = ratio.interval->low > 1 || ratio.interval->high < 1;
-      return say(Severity::fine,
-                 fmt::format("{} {}: {}.",
-                             words.if_same,
-                             told ? "that matters here" : "beyond noise here",
-                             measured(times(*ratio.value) + " times that")),
-                 evidence);
+      return say_of(
+          Severity::fine,
+          fmt::format("{} {}", words.if_same, told ? "that matters here" : "beyond noise here"));
     }
     case RatioVerdict::more:
-      return say(words.more,
-                 fmt::format("{}: {}.", words.if_more, measured(multiple(*ratio.value))),
-                 evidence);
+      return say_of(words.more, words.if_more);
     case RatioVerdict::less:
-      return say(words.less,
-                 fmt::format("{}: {}.", words.if_less, measured(multiple(*ratio.value))),
-                 evidence);
+      return say_of(words.less, words.if_less);
   }
 }
 

@@ -101,6 +101,8 @@ std::string interval_text(const stats::Interval& interval);    // "2.5 to 2.7"
 /// "roundtrip_ns, 21.3 µs (wait:block) against 8.1 µs (wait:spin), 10 and 10 runs", with the ratio
 /// as its number.
 Evidence evidence_of(const Comparison& comparison);
+/// Of what is no row: "time until the first kernel is done, 10 runs of each".
+Evidence evidence_of(const Ratio& ratio, std::string_view what);
 /// "api_ns, 10 runs", with the median as its number.
 Evidence evidence_of(const SummaryRow& row);
 
@@ -125,11 +127,13 @@ class Adviser {
 
   const BenchmarkRows rows;
 
-  /// The share at stake is that of the strongest difference among the evidence.
+  /// The share at stake is that of the strongest difference among the evidence. `first` is what the
+  /// sentence rests on where that is no comparison of rows.
   void say(Severity severity,
            std::string text,
            const std::vector<Comparison>& evidence,
-           const std::vector<const SummaryRow*>& further = {});
+           const std::vector<const SummaryRow*>& further = {},
+           std::optional<Evidence> first = {});
   /// Says what the comparisons found; nothing if there are none.
   void judge(const std::vector<Comparison>& comparisons, const Words& words);
   /// The same of every value of an axis against one of them, by each of the metrics.

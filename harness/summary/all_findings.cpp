@@ -6,6 +6,7 @@
 #include "harness/summary/advice.h"
 #include "harness/summary/causes.h"
 #include "harness/summary/fallback.h"
+#include "harness/summary/night_findings.h"
 #include "harness/summary/session_findings.h"
 #include "harness/summary/table_makers.h"
 
@@ -37,7 +38,7 @@ std::vector<Finding> all_findings(const Tabled& tabled) {
     std::ranges::move(more, std::back_inserter(all));
   };
   add(session_findings(session, tabled.rows));
-  if (tabled.nights) add(tabled.nights->findings);
+  if (tabled.nights) add(night_findings(session, tabled.nights->verdicts));
   add(causes(session));
   add(advice(session, tabled.rows));
   add(fallback_findings(session, fallback_costs(session, tabled.rows)));

@@ -147,7 +147,8 @@ std::string why_nothing(const Known& known) {
     return fmt::format("A run is marked {}{}.",
                        known.bad_run->status,
                        known.bad_run->reason.empty() ? "" : ": " + known.bad_run->reason);
-  return known.any_ok ? "Launches were not part of this session." : "Nothing was measured.";
+  return known.any_ok ? "The empty launch call was not part of this session."
+                      : "Nothing was measured.";
 }
 
 void judge(const Known& known, bool slower_than_its_kind, DeviceAnswer& answer) {
@@ -156,6 +157,8 @@ void judge(const Known& known, bool slower_than_its_kind, DeviceAnswer& answer) 
     answer.tone = tone;
     answer.note = std::move(note);
   };
+  if (!known.call && known.any_ok && !known.no_launch)
+    return say("launch call not measured", Tone::warning, why_nothing(known));
   if (!known.call) return say("not measured", Tone::bad, why_nothing(known));
   if (!known.tools.empty())
     return say("no baseline",

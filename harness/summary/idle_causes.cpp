@@ -210,7 +210,7 @@ class BetweenLaunches {
                std::ranges::count_if(kernels_, [ns](double kernel) { return kernel < ns; })) /
            static_cast<double>(kernels_.size());
   }
-  /// Between a launch call and the begin of its work; single long ones are none of it.
+  /// Between a launch call and the start of its work; single long ones are none of it.
   double starting() const {
     return std::max(0.0,
                     process_.of_job("idle_launch_ns").value_or(0) -
@@ -340,7 +340,7 @@ class BetweenLaunches {
     Finding& cause = causes.emplace_back(process_.finding("short-kernels", Severity::act));
     cause.sentence = fmt::format(
         "{} of the kernels are shorter than a launch call ({}): one by one they cannot keep the "
-        "GPU busy, and launching idles it {} of the time.",
+        "GPU busy, and launching leaves it idle {} of the time.",
         percent_text(shorter_than(call_)),
         cause_text::time(call_),
         percent_text(process_.share(lost)));

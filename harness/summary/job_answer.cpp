@@ -17,7 +17,7 @@ namespace {
 constexpr JobVerdictInfo kVerdicts[] = {
     {"device-bound", "The GPU is idle for at most 20 % of the time: it is what the job waits for."},
     {"launch-bound",
-     "Half of the idle time or more lies between a launch call and the begin of its work."},
+     "Half of the idle time or more lies between a launch call and the start of its work."},
     {"wait-bound",
      "Half of the idle time or more: the thread that launches waits for the GPU itself."},
     {"allocation-bound",
@@ -47,12 +47,14 @@ struct IdleKind {
 };
 constexpr IdleKind kIdleKinds[] = {
     {"idle_queued_ns", JobVerdict::held_up, "with work queued that waits for something else"},
-    {"idle_launch_ns", JobVerdict::launch_bound, "between a launch call and the begin of its work"},
+    {"idle_launch_ns", JobVerdict::launch_bound, "between a launch call and the start of its work"},
     {"idle_waiting_ns", JobVerdict::wait_bound, "while the thread that launches waits for the GPU"},
     {"idle_allocating_ns",
      JobVerdict::allocation_bound,
-     "while that thread allocates or frees memory"},
-    {"idle_calling_ns", JobVerdict::call_bound, "while that thread is in other calls of CUDA"},
+     "while the thread that launches allocates or frees memory"},
+    {"idle_calling_ns",
+     JobVerdict::call_bound,
+     "while the thread that launches is in other calls of CUDA"},
     {"idle_program_ns", JobVerdict::program_bound, "while the program is outside of CUDA"},
     {"idle_unknown_ns", JobVerdict::not_known, "before work that nobody launched in the recording"},
 };
@@ -134,7 +136,8 @@ void judge(const RecordedProcess& process, JobAnswer& answer) {
   const bool has_launches = process.job.tail || !is_zero(process.counts.launches);
   if (!has_launches && is_zero(process.counts.kernels) && process.recording.allocations) {
     answer.verdict = JobVerdict::allocations_only;
-    answer.sentence = "It has allocations and no launches: `launchgap replay` plays them.";
+    answer.sentence =
+        "The recording has allocations and no launches: `launchgap replay` plays them.";
   } else if (!has_launches) {
     answer.verdict = JobVerdict::no_launches;
     answer.sentence =
@@ -144,7 +147,8 @@ void judge(const RecordedProcess& process, JobAnswer& answer) {
     answer.idle_share = process.idle_share;
   } else if (is_zero(process.counts.kernels)) {
     answer.verdict = JobVerdict::no_kernels;
-    answer.sentence = "It has calls and no kernels: whether the GPU was idle is not known.";
+    answer.sentence =
+        "The recording has calls and no kernels: whether the GPU was idle is not known.";
   } else if (!process.recording.clock_problem.empty()) {
     answer.verdict = JobVerdict::clocks_disagree;
     answer.sentence = fmt::format("Why the GPU is idle is not known: {}.",

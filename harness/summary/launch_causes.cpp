@@ -104,7 +104,7 @@ void add_first_launches(const RecordedProcess& process, std::vector<Finding>& ca
     const FirstLaunches& firsts = *process.job.first_launches;
     const auto extra = static_cast<double>(firsts.extra_ns);
     cause.sentence = fmt::format(
-        "The first launch of a kernel takes {}, a later one {} (p50): {} in all, for {}.",
+        "The first launch of a kernel takes {}, a later one {} (p50): {} more in all, for {}.",
         cause_text::time(firsts.first_p50_ns),
         cause_text::time(firsts.later_p50_ns),
         cause_text::time(extra),

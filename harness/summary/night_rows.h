@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "harness/core/finding.h"
 #include "harness/summary/session_data.h"
 
 namespace launchgap {
@@ -35,7 +34,6 @@ struct NightRow {
 struct NightRows {
   std::vector<VerdictRow> verdicts;  // gravest first
   std::vector<NightRow> nights;      // by metric, in order of time
-  std::vector<Finding> findings;     // what follows from the verdicts
 };
 
 }  // namespace launchgap

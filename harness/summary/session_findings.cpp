@@ -188,7 +188,9 @@ void add_runs(const SessionData& session,
     // Why a traced case failed is said of the trace already.
     const bool said = run.arm == name_of(Arm::traced) && run.reason == "a case failed" &&
                       traces.runs.contains({run.device, run.setup, run.replicate});
-    if (run.status != "ok" && !run.status.empty() && !said)
+    // A session that was stopped says so itself.
+    const bool stopped = session.state == "stopped" && run.status == "stopped";
+    if (run.status != "ok" && !run.status.empty() && !said && !stopped)
       without_result[{run.status, run.reason}].add(place, run.replicate);
     if (!run.measured_under_tool.empty())
       under_tool[run.measured_under_tool].add(place, run.replicate);

@@ -53,7 +53,7 @@ struct JoinCounts {
 };
 
 struct Joined {
-  std::vector<Launch> launches;        // by begin of the call; last, those whose call cannot be
+  std::vector<Launch> launches;        // by start of the call; last, those whose call cannot be
   std::vector<std::uint32_t> kernels;  // indices into Trace::kernels, grouped by launch and within
                                        // it by begin
   JoinCounts counts;

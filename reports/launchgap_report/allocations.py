@@ -12,7 +12,7 @@ from .text import MISSING, quantity
 COUNTS = {
     "allocations": "allocations",
     "releases": "releases",
-    "releases of before": "unseen_releases",
+    "releases from before the recording": "unseen_releases",
     "releases not seen": "missing_releases",
     "failed": "failed_allocations",
 }

@@ -81,6 +81,8 @@ class Comparison:
     families: dict[str, list[Line]]
     digests: list[Digest]
     warnings: list[str]
+    answer: str
+    """What the newest GPU gains in work and in launches; empty where one of them was not measured"""
     digested: list[Column]
     """The columns of the digests: without those of which none has a ratio"""
     estimated: list[str] = field(default_factory=list)
@@ -136,9 +138,37 @@ def compare(sessions: list[Session], table: list[gen.Generation]) -> Comparison 
         families,
         digests,
         _warnings([c.device for c in columns]),
+        _answer(columns, reference, lines),
         [c for c in columns if any(d.cells[c.slot] for d in digests)],
         [c.title for c in columns if not c.launched_known and not c.device.is_host],
     )
+
+
+WORK = (("matmul", "tflops"), ("convolution", "tflops"))
+"""Families whose gain is set beside that of launches, the first that was measured"""
+
+
+def _answer(columns: list[Column], reference: Column, lines: list[Line]) -> str:
+    """The newest GPU against the reference: its work, its launches, and the kernels that gain no more than a launch."""
+    newest = next((c for c in reversed(columns) if not c.device.is_host and c is not reference), None)
+    burst = next((ln for ln in lines if ln.metric == "per_launch_ns" and ln.case.startswith("launch/null/")), None)
+    if newest is None or burst is None or reference.device.is_host:
+        return ""
+    launch, cell = burst.cells[newest.slot].speed, burst.cells[newest.slot].row
+    own = cell.get("p50") if cell is not None else None
+    for family, metric in WORK:
+        speeds = [s for ln in lines if (ln.family, ln.metric) == (family, metric) and (s := ln.cells[newest.slot].speed)]
+        if speeds and launch and own:
+            gain = statistics.median(speeds)
+            text = f"{newest.title} against {reference.title}: {family} {verdict(gain, 'TFLOP/s')[0]} (median of "
+            text += f"{count(len(speeds), 'case')}), launches in a burst {verdict(launch, 'ns')[0]}."
+            if gain > launch:
+                text += (
+                    f" A kernel of less than {quantity(gain * own, 'ns')} on {reference.title} is bound by its launch on "
+                    f"{newest.title}, and gains no more than that."
+                )
+            return text
+    return ""
 
 
 def _columns(devices: list[Device], table: list[gen.Generation]) -> list[Column]:
@@ -380,6 +410,7 @@ _NAMED_ELSEWHERE = frozenset(
         "cpu_model",
         "driver_version",
         "kernel",
+        "kernel_form",  # native or portable: of that jit speaks
         "launchgap",
         "CUDA driver",
         "cuBLAS",

@@ -27,7 +27,7 @@ _FOLDED = {
 }
 
 
-_GROUPED = ("advice", "cause", "fallback")
+_GROUPED = ("advice", "cause", "fallback", "gate")
 """Sources of which a code is one thing to do; elsewhere a code has many reasons"""
 
 
@@ -47,7 +47,7 @@ class Finding:
     unknown: str
     share: str
     cases: str
-    others: list[str] = field(default_factory=list)
+    others: list[Markup] = field(default_factory=list)
     """What else was found by the same code, a sentence each."""
 
 
@@ -105,7 +105,7 @@ def _grouped(sessions: list[Session]) -> list[Finding]:
         first = groups.setdefault(key, finding)
         if first is not finding:
             where = f"{', '.join(finding.subjects)}: " if finding.subjects != first.subjects else ""
-            first.others.append(f"{where}{finding.sentence}")
+            first.others.append(Markup("{}{}").format(where, finding.sentence))
     order = list(TONES)
     return sorted(groups.values(), key=lambda f: order.index(f.severity)) if several else list(groups.values())
 

@@ -45,7 +45,7 @@ def section(drawing: Drawing) -> tuple[Group, Table] | None:
     keys = [
         Key(series_key(slot, drawing.id()), words) for slot, (level, words) in enumerate(LEVELS.items()) if level in levels
     ]
-    heads = ["device", "metric", "plain median", *(f"adds: {words}" for words in LEVELS.values())]
+    heads = ["device", "metric", "median, not traced", *(f"adds: {words}" for words in LEVELS.values())]
     table = Table("What tracing adds", heads, lines, 2)
     return Group("", "", "", figures, keys), table
 

@@ -13,7 +13,7 @@ from .headlines import Verdict
 from .plots import Drawing, Group
 from .session import RECORDED, Device, Row
 from .tables import Record
-from .text import MISSING, NBSP, count, join_and, percent, quantity, sentence, significant, with_units
+from .text import MISSING, NBSP, count, join_and, percent, quantity, sentence, with_units
 
 STATES = {"idle": "on an idle stream", "busy": "on a busy stream", "unknown": "the stream is not known"}
 LAUNCH, GRAPH = "recorded/launch", "recorded/graph"
@@ -44,6 +44,8 @@ P99 = (("p99", "p99"),)
 TAIL = (*P99, ("longest", "max"))
 STRIPS = (("idle", CALL), ("idle", DELAY), ("busy", CALL))
 """What is drawn, process by process"""
+MOST_ANSWERS = 3
+"""Processes whose answers fit on the first screen"""
 COARSE_NS = 500
 """Ticks from which on they show in a launch's time."""
 
@@ -126,6 +128,8 @@ class Head:
 class Section:
     files: int
     answers: list[Answer]
+    answers_first: bool
+    """Whether they stand on the first screen: of a few processes"""
     tail: list[TailLine]
     times: dict[str, str]
     """Heads of the columns, each with a metric"""
@@ -273,6 +277,7 @@ def section(drawing: Drawing) -> Section | None:
             Answer(job.device, _where(job, process), _verdict(process), with_units(process["launch_answer"]))
             for job, process in processes
         ],
+        len(processes) <= MOST_ANSWERS,
         [line for job in jobs for line in _tail_lines(job)],
         {head: metrics[0] for head, metrics in TIMES.items()},
         [line for job in jobs for line in _stream_lines(job)],
@@ -336,7 +341,7 @@ def _period_lines(job: Job) -> list[PeriodLine]:
         causes = job.idle_causes(benchmark)
         cells = [
             Cell(quantity(lengths.get("p50"), "ns"), words),
-            Cell(significant(job.period(benchmark, "launches") or 0)),
+            Cell(_number(job.period(benchmark, "launches") or 0)),
             Cell(percent(idle)),
             *(Cell(percent(causes[key]) if key in causes else MISSING) for key in CAUSES),
         ]
@@ -439,7 +444,7 @@ def _clocks(_: Job, process: Record) -> Cell:
     if corrected and offset is not None:
         words.append(f"The GPU’s was {_signed(offset)} ahead, to ±{NBSP}{quantity(error, 'ns')}.")
     if drift is not None:
-        words.append(f"They move apart by {_signed_number(drift)}{NBSP}ppm.")
+        words.append(f"They drift by {_signed_number(drift)}{NBSP}ppm.")
     if least is not None and most is not None and not words:
         words.append(f"GPU ahead by {_signed(least)} to {_signed(most)}")
     known = words or least is not None or most is not None

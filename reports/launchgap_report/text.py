@@ -78,7 +78,7 @@ def quantity(value: float | None, unit: str, digits: int = 3) -> str:
     number = significant(value / factor, digits)
     if name == "1":  # a plain number
         name = ""
-    if factor == 1.0 and name in ("ns", "B") and float(value).is_integer():
+    if factor == 1.0 and name in ("ns", "B", "") and float(value).is_integer() and abs(value) < 1e7:
         number = f"{value:.0f}"
     return f"{number}{NBSP}{name}" if name else number
 
@@ -102,15 +102,12 @@ def sentence(text: str) -> str:
 
 
 def percent(share: float | None) -> str:
-    """`4.2 %` from 0.042, or an en dash."""
+    """`4.2 %` from 0.042, or an en dash: two digits, as the program's sentences have it."""
     if share is None:
         return MISSING
     size = abs(share) * 100
-    return (
-        f"{share * 100:.0f}{NBSP}%"
-        if size >= 9.95 or size == 0
-        else (f"{share * 100:.1f}{NBSP}%" if size >= 0.1 else f"{significant(share * 100, 1)}{NBSP}%")
-    )
+    text = f"{share * 100:.2g}" if 1e-4 <= size < 99.5 else f"{share * 100:.0f}"
+    return f"{text}{NBSP}%"
 
 
 def count(number: int, one: str, many: str | None = None) -> str:

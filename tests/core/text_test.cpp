@@ -13,7 +13,11 @@ TEST(Quantity, NoNumberIsWiderThanATable) {
 }
 
 TEST(Quantity, HasThreeDigitsAndAUnitThatFits) {
-  EXPECT_EQ(quantity(0.4, "ns"), "0.40 ns");
+  EXPECT_EQ(quantity(0.4, "ns"), "0.400 ns");
+  EXPECT_EQ(quantity(95, "ns"), "95 ns");
+  EXPECT_EQ(quantity(0, "ns"), "0 ns");
+  EXPECT_EQ(quantity(95.5, "ns"), "95.5 ns");
+  EXPECT_EQ(quantity(9996, "ns"), "10.0 µs");
   EXPECT_EQ(quantity(123, "ns"), "123 ns");
   EXPECT_EQ(quantity(999.4, "ns"), "999 ns");
   EXPECT_EQ(quantity(999.6, "ns"), "1.00 µs");

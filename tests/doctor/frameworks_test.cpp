@@ -8,6 +8,7 @@
 #include "harness/core/errors.h"
 #include "harness/doctor/compatibility/framework_answer.h"
 #include "harness/doctor/compatibility/what_if.h"
+#include "tests/sentences/said.h"
 
 namespace launchgap::doctor {
 namespace {
@@ -42,6 +43,12 @@ std::vector<std::string> codes(const FrameworkAnswer& answer) {
   return codes;
 }
 
+FrameworkAnswer answer_to(const WhatIf& question, const Installation& machine) {
+  FrameworkAnswer answer = what_if(question, machine);
+  answer.findings = said(std::move(answer.findings));
+  return answer;
+}
+
 struct Case {
   WhatIf question;
   Outcome outcome;
@@ -52,7 +59,7 @@ struct Case {
 
 void check(const std::vector<Case>& cases) {
   for (const Case& c : cases) {
-    const FrameworkAnswer answer = what_if(c.question, Have{});
+    const FrameworkAnswer answer = answer_to(c.question, Have{});
     SCOPED_TRACE(text(answer));
     ASSERT_FALSE(answer.gpus.empty());
     EXPECT_EQ(answer.gpus.front().outcome, c.outcome);
@@ -117,9 +124,10 @@ TEST(Frameworks, TensorFlowOpensTheNamesOfItsOwnToolkit) {
        "pip install 'tensorflow[and-cuda]==2.16'"},
       {ask("tensorflow[and-cuda]==2.16", "A100", "", "11.8"), Outcome::works, {}, "", ""},
   });
-  const FrameworkAnswer answer = what_if(ask("tensorflow==2.4.0", "V100", "", "11.1"), {});
+  const FrameworkAnswer answer = answer_to(ask("tensorflow==2.4.0", "V100", "", "11.1"), {});
   EXPECT_THAT(answer.missing, ElementsAre("libcusolver.so.10"));
-  EXPECT_THAT(answer.findings.front().evidence, ElementsAre(Evidence("CUDA 11.1 has libcusolver.so.11")));
+  EXPECT_THAT(answer.findings.front().evidence,
+              ElementsAre(Evidence("CUDA 11.1 has libcusolver.so.11")));
   EXPECT_THAT(answer.findings.front().symptoms,
               testing::Contains("TensorFlow: Could not load dynamic library 'libcusolver.so.10'; "
                                 "dlerror: libcusolver.so.10: cannot open shared object file: No "
@@ -127,7 +135,8 @@ TEST(Frameworks, TensorFlowOpensTheNamesOfItsOwnToolkit) {
 }
 
 TEST(Frameworks, WithoutAGpuTheLibrariesStillAnswer) {
-  const FrameworkAnswer answer = what_if({"tensorflow==2.4.0", {}, "", "11.1", ""}, without_gpu());
+  const FrameworkAnswer answer =
+      answer_to({"tensorflow==2.4.0", {}, "", "11.1", ""}, without_gpu());
   EXPECT_THAT(codes(answer), ElementsAre("framework-library-missing"));
 }
 
@@ -150,7 +159,7 @@ TEST(Frameworks, CudnnAtRunTimeAndAtBuild) {
        "",
        ""},
   });
-  const FrameworkAnswer answer = what_if(ask("tensorflow==2.5", "V100", "", "11.2", "8.0.5"), {});
+  const FrameworkAnswer answer = answer_to(ask("tensorflow==2.5", "V100", "", "11.2", "8.0.5"), {});
   EXPECT_THAT(answer.findings.front().symptoms,
               ElementsAre("TensorFlow: Loaded runtime CuDNN library: 8.0.5 but source was compiled "
                           "with: 8.1.0. …"));
@@ -200,7 +209,7 @@ TEST(Frameworks, Drivers) {
        "pip install torch==2.3.0+cu118 --index-url https://download.pytorch.org/whl/cu118"},
       {ask("tensorflow==2.21", "K80", "none"), Outcome::silent_cpu, {kNoCode}, "", ""},
   });
-  const FrameworkAnswer answer = what_if(ask("tensorflow==1.7.0", "V100", "none"), {});
+  const FrameworkAnswer answer = answer_to(ask("tensorflow==1.7.0", "V100", "none"), {});
   EXPECT_THAT(answer.findings.front().symptoms,
               testing::Contains("CUDA's runtime: CUDA driver version is insufficient for CUDA "
                                 "runtime version"));
@@ -251,26 +260,27 @@ TEST(Frameworks, PyTorchAndWhatItsWheelsHaveCodeFor) {
 }
 
 TEST(Frameworks, PtxIsCompiledAtTheFirstStart) {
-  const FrameworkAnswer answer = what_if(ask("tensorflow==2.4", "H100 SXM"), {});
+  const FrameworkAnswer answer = answer_to(ask("tensorflow==2.4", "H100 SXM"), {});
   EXPECT_EQ(answer.gpus.front().outcome, Outcome::works_after_compiling);
   EXPECT_THAT(answer.gpus.front().reason, HasSubstr("compiles its PTX for 8.0"));
   EXPECT_THAT(codes(answer), ElementsAre("cudnn-has-no-code-for-gpu"));
 }
 
 TEST(Frameworks, MaxwellStaysOnTensorFlow216) {
-  const FrameworkAnswer answer = what_if(ask("tensorflow==2.17", "M40"), {});
+  const FrameworkAnswer answer = answer_to(ask("tensorflow==2.17", "M40"), {});
   EXPECT_EQ(answer.gpus.front().outcome, Outcome::silent_cpu);
   EXPECT_EQ(answer.gpus.front().newest.front().certain->text(), "TensorFlow 2.16 with CUDA 12.3");
 }
 
 TEST(Frameworks, MovingFromV100ToK80) {
   for (const char* framework : {"torch==1.12.1+cu113", "tensorflow==2.4"}) {
-    const FrameworkAnswer answer = what_if({framework, {"V100", "K80"}, "470.256.02", "", ""}, {});
+    const FrameworkAnswer answer =
+        answer_to({framework, {"V100", "K80"}, "470.256.02", "", ""}, {});
     ASSERT_EQ(answer.gpus.size(), 2U);
     EXPECT_EQ(answer.gpus[0].outcome, Outcome::works) << framework;
     EXPECT_EQ(answer.gpus[1].outcome, Outcome::works) << framework;
   }
-  const FrameworkAnswer torch = what_if({"torch==2.8+cu126", {"V100", "K80"}, "", "", ""}, {});
+  const FrameworkAnswer torch = answer_to({"torch==2.8+cu126", {"V100", "K80"}, "", "", ""}, {});
   EXPECT_EQ(torch.gpus[0].outcome, Outcome::works);
   EXPECT_EQ(torch.gpus[1].outcome, Outcome::fails);
   EXPECT_EQ(torch.gpus[1].newest.front().certain->text(), "PyTorch 2.7 with CUDA 11.8");
@@ -310,7 +320,7 @@ TEST(Frameworks, ThePackageThatHadNoGpu) {
          "CUDA 9.0"},
         {"tensorflow-gpu==1.14", "10.0", {}, "tensorflow-gpu 1.14 on V100", ""},
         {"tensorflow==1.15", "10.0", {}, "tensorflow 1.15 on V100", ""}}) {
-    const FrameworkAnswer answer = what_if(ask(q.framework, "V100", "470", q.cuda), {});
+    const FrameworkAnswer answer = answer_to(ask(q.framework, "V100", "470", q.cuda), {});
     const std::string shown = text(answer, {.width = 1000});
     EXPECT_EQ(codes(answer), q.codes) << shown;
     EXPECT_THAT(shown.substr(0, shown.find('\n')), HasSubstr(q.says));
@@ -343,7 +353,8 @@ TEST(Frameworks, ARangeIsAnsweredAsOne) {
          "CPU"},
         {"torch>=2.0", "A100", "", "torch 2.15 on A100"},
         {"torch>=2.0", "A100", "535.54.03", "works up to 2.14, in the build for CUDA 12.6"}}) {
-    const std::string shown = text(what_if(ask(q.framework, q.gpu, q.driver), {}), {.width = 1000});
+    const std::string shown =
+        text(answer_to(ask(q.framework, q.gpu, q.driver), {}), {.width = 1000});
     EXPECT_THAT(shown, HasSubstr(q.says)) << q.framework;
   }
 }
@@ -361,7 +372,7 @@ TEST(Frameworks, WhatTheDriverListsItKnows) {
     EXPECT_EQ(answer.gpus.front().outcome, listed ? Outcome::works : Outcome::silent_cpu);
   }
   // An assumed driver lists nothing.
-  EXPECT_THAT(codes(what_if({"tensorflow-gpu==1.14", {}, "550", "", ""}, have)),
+  EXPECT_THAT(codes(answer_to({"tensorflow-gpu==1.14", {}, "550", "", ""}, have)),
               ElementsAre("architecture-dropped-by-driver"));
 }
 
@@ -384,15 +395,15 @@ TEST(Frameworks, GpusThatAreAlikeAreOneLine) {
   const auto none = std::ranges::find(mixed.findings, kNoCode, &Finding::code);
   EXPECT_THAT(none->subjects, ElementsAre("GPU-8", "GPU-9"));
 
-  const std::string works = text(what_if({"torch==2.8", {"A100", "A100"}, "580", "", ""}, {}));
+  const std::string works = text(answer_to({"torch==2.8", {"A100", "A100"}, "580", "", ""}, {}));
   EXPECT_TRUE(works.starts_with("torch 2.8 would use all 2 GPUs\n  2 x A100")) << works;
 }
 
 TEST(Frameworks, WhatIsStillNeededIsNamed) {
-  EXPECT_THAT(text(what_if(ask("tensorflow==2.4.0", "K40m"), {}), {.width = 1000}),
+  EXPECT_THAT(text(answer_to(ask("tensorflow==2.4.0", "K40m"), {}), {.width = 1000}),
               HasSubstr("K40m (Kepler 3.5): would work, once CUDA 11.0, cuDNN 8.x and a driver "
                         "450.51.05 to R470 are installed\n"));
-  EXPECT_THAT(text(what_if(ask("torch==2.8", "A100"), {}), {.width = 1000}),
+  EXPECT_THAT(text(answer_to(ask("torch==2.8", "A100"), {}), {.width = 1000}),
               HasSubstr("would work, once a driver 525.60.13 or newer is installed\n"));
 }
 
@@ -411,7 +422,7 @@ TEST(Frameworks, RemediesCanBeTyped) {
          "conda install pytorch=1.12 cudatoolkit=10.2 -c pytorch -c conda-forge ("},
         {ask("torch==2.3+cu121", "K80"), "for those torch==2.0+cu117)"},
         {ask("tensorflow==2.17", "M40"), "pip install 'tensorflow[and-cuda]==2.16.*' ("}}) {
-    const FrameworkAnswer answer = what_if(q.question, {});
+    const FrameworkAnswer answer = answer_to(q.question, {});
     ASSERT_FALSE(answer.findings.empty());
     EXPECT_THAT(answer.findings.front().remedy, HasSubstr(q.remedy));
   }
@@ -420,7 +431,7 @@ TEST(Frameworks, RemediesCanBeTyped) {
 TEST(Frameworks, ANameAloneIsTheNewestInTheTablesIfItIsNotInstalled) {
   Have have;
   have.python = "/venv/bin/python3";
-  const std::string shown = text(what_if({"torch", {"A100"}, "", "", ""}, have), {.width = 1000});
+  const std::string shown = text(answer_to({"torch", {"A100"}, "", "", ""}, have), {.width = 1000});
   EXPECT_TRUE(
       shown.starts_with("torch is not installed in /venv/bin/python3; taken: the newest in "
                         "the tables, 2.15\n"))
@@ -428,9 +439,9 @@ TEST(Frameworks, ANameAloneIsTheNewestInTheTablesIfItIsNotInstalled) {
 }
 
 TEST(Frameworks, NewestAndWhatIsNotConfirmedOfIt) {
-  EXPECT_THAT(text(what_if(ask("tensorflow", "A100"), {}), {.width = 1000}),
+  EXPECT_THAT(text(answer_to(ask("tensorflow", "A100"), {}), {.width = 1000}),
               HasSubstr("(cuDNN 9.3 on this GPU: not confirmed)"));
-  EXPECT_THAT(text(what_if(ask("torch", "K80"), {}), {.width = 1000}),
+  EXPECT_THAT(text(answer_to(ask("torch", "K80"), {}), {.width = 1000}),
               HasSubstr("(its cuDNN 9.1.0 has no code for this GPU: convolutions may fail)"));
 }
 
@@ -442,28 +453,29 @@ TEST(Frameworks, AMachineWithoutAGpu) {
 }
 
 TEST(Frameworks, WhatIsUnknownIsSaidToBe) {
-  const FrameworkAnswer unknown = what_if(ask("torch==9.9", "K40m"), {});
+  const FrameworkAnswer unknown = answer_to(ask("torch==9.9", "K40m"), {});
   EXPECT_EQ(unknown.gpus.front().outcome, Outcome::unknown);
   EXPECT_THAT(codes(unknown), ElementsAre("framework-version-unknown"));
   EXPECT_EQ(unknown.gpus.front().newest_toolkit->text(), "11.8");
 
   // That CUDA 13 has no Volta holds for whatever was built with it.
-  const FrameworkAnswer ruled_out = what_if(ask("torch==9.9+cu130", "V100"), {});
+  const FrameworkAnswer ruled_out = answer_to(ask("torch==9.9+cu130", "V100"), {});
   EXPECT_EQ(ruled_out.gpus.front().outcome, Outcome::fails);
   EXPECT_THAT(codes(ruled_out), ElementsAre(kNoCode, "framework-version-unknown"));
 
-  const FrameworkAnswer without = what_if({"torch==9.9", {}, "", "", ""}, without_gpu());
+  const FrameworkAnswer without = answer_to({"torch==9.9", {}, "", "", ""}, without_gpu());
   EXPECT_THAT(codes(without), ElementsAre("framework-version-unknown", "no-gpu"));
   EXPECT_TRUE(text(without).starts_with("torch 9.9 is in no table: ")) << text(without);
 
-  EXPECT_THAT(codes(what_if(ask("torch==2.3+cu999", "K80"), {})),
+  EXPECT_THAT(codes(answer_to(ask("torch==2.3+cu999", "K80"), {})),
               ElementsAre("framework-version-unknown"));
-  EXPECT_THAT(codes(what_if(ask("torch>9", "K80"), {})), ElementsAre("framework-version-unknown"));
+  EXPECT_THAT(codes(answer_to(ask("torch>9", "K80"), {})),
+              ElementsAre("framework-version-unknown"));
 }
 
 TEST(Frameworks, BuildsWithoutCuda) {
   for (const char* text : {"torch==2.3+cpu", "tensorflow-cpu==2.4"}) {
-    const FrameworkAnswer answer = what_if(ask(text, "A100"), {});
+    const FrameworkAnswer answer = answer_to(ask(text, "A100"), {});
     EXPECT_EQ(answer.gpus.front().outcome, Outcome::silent_cpu) << text;
     EXPECT_THAT(codes(answer), ElementsAre("framework-cpu-only")) << text;
   }
@@ -518,7 +530,7 @@ TEST(Frameworks, AnInstalledPackageThatIsNewerThanTheTablesSaysItself) {
 }
 
 TEST(Frameworks, EveryAnswerSaysOfWhenItsTablesAre) {
-  const FrameworkAnswer torch = what_if(ask("torch==2.3", "A100"), {});
+  const FrameworkAnswer torch = answer_to(ask("torch==2.3", "A100"), {});
   EXPECT_THAT(text(torch), HasSubstr("compared with their sources on " + tables().made));
   EXPECT_EQ(to_json(torch).at("tables_made"), tables().made);
   EXPECT_THAT(tables().made, ::testing::MatchesRegex("20[0-9]{2}-[0-9]{2}-[0-9]{2}"));
@@ -562,7 +574,7 @@ TEST(Frameworks, WhatTheDriverSaysOfItselfCounts) {
 }
 
 TEST(WhatIf, RefusesWhatDoesNotExistOrContradictsItself) {
-  const auto asking = [](const WhatIf& question) { return [=] { what_if(question, Have{}); }; };
+  const auto asking = [](const WhatIf& question) { return [=] { answer_to(question, Have{}); }; };
   EXPECT_THAT(asking({"torch", {"K41m"}, "", "", ""}),
               ThrowsMessage<UsageError>(HasSubstr("near it are K40m")));
   EXPECT_THAT(
@@ -582,7 +594,7 @@ TEST(WhatIf, RefusesWhatDoesNotExistOrContradictsItself) {
 }
 
 TEST(WhatIf, WithoutAFrameworkNamesTheNewestOfEverything) {
-  const FrameworkAnswer answer = what_if({"", {"K80"}, "", "", ""}, {});
+  const FrameworkAnswer answer = answer_to({"", {"K80"}, "", "", ""}, {});
   const GpuAnswer& of_k80 = answer.gpus.front();
   ASSERT_EQ(of_k80.newest.size(), 2U);
   EXPECT_EQ(of_k80.newest[0].certain->text(), "TensorFlow 2.11 with CUDA 11.2");
@@ -614,7 +626,7 @@ TEST(WhatIf, GpusThatCannotBeUsedWithWhatIsNamed) {
         {ask("", "V100", "", "12.8", "9.17.1"),
          "cudnn-has-no-code-for-gpu",
          "cuDNN 9.17.1 has no code for V100 (7.0)."}}) {
-    const FrameworkAnswer answer = what_if(q.question, {});
+    const FrameworkAnswer answer = answer_to(q.question, {});
     EXPECT_THAT(codes(answer), ElementsAre(q.code));
     EXPECT_EQ(answer.findings.front().severity, Severity::prevents);
     EXPECT_THAT(answer.findings.front().sentence, HasSubstr(q.says));
@@ -623,15 +635,15 @@ TEST(WhatIf, GpusThatCannotBeUsedWithWhatIsNamed) {
     EXPECT_EQ(shown.find(q.says), shown.rfind(q.says)) << "twice: " << shown;
   }
   // What is the newest holds for the driver that replaces it, and says so.
-  const std::string shown = text(what_if(ask("", "B200", "470"), {}), {.width = 1000});
+  const std::string shown = text(answer_to(ask("", "B200", "470"), {}), {.width = 1000});
   EXPECT_THAT(shown, HasSubstr("PyTorch: once the driver is changed, up to 2.14"));
   for (const WhatIf& good : {ask("", "K40m", "470", "11.8"), ask("", "B200", "570.86.10", "12.8")})
-    EXPECT_THAT(codes(what_if(good, {})), IsEmpty());
+    EXPECT_THAT(codes(answer_to(good, {})), IsEmpty());
 }
 
 TEST(WhatIf, AGpuAloneIsALineOfItsLifeAndOneForEachFramework) {
   EXPECT_TRUE(
-      text(what_if(ask("", "K20m"), {}))
+      text(answer_to(ask("", "K20m"), {}))
           .starts_with("K20m (Kepler 3.5): last driver branch R470, last CUDA 11.8\n"
                        "  TensorFlow: up to 2.11 with CUDA 11.2, driver 450.80.02 to R470"));
 }
@@ -639,7 +651,7 @@ TEST(WhatIf, AGpuAloneIsALineOfItsLifeAndOneForEachFramework) {
 TEST(WhatIf, NeedsAGpuOrAFramework) {
   for (const WhatIf& question :
        {WhatIf{"", {}, "470", "", ""}, {"", {}, "", "", "8"}, {"", {}, "", "12.4", ""}}) {
-    EXPECT_THAT([&] { what_if(question, Have{}); },
+    EXPECT_THAT([&] { answer_to(question, Have{}); },
                 ThrowsMessage<UsageError>(HasSubstr("needs --for or --gpu")));
   }
 }
@@ -647,11 +659,11 @@ TEST(WhatIf, NeedsAGpuOrAFramework) {
 TEST(WhatIf, AGpuThatIsNamedStandsForAnotherMachine) {
   Have here;
   here.gpus_known = here.driver_known = here.libraries_known = true;
-  EXPECT_THAT(codes(what_if(ask("tensorflow==2.4", "V100"), here)), IsEmpty());
+  EXPECT_THAT(codes(answer_to(ask("tensorflow==2.4", "V100"), here)), IsEmpty());
 }
 
 TEST(FrameworkAnswer, IsJsonWithStableCodes) {
-  const Json json = to_json(what_if(ask("tensorflow==2.4.0", "V100", "", "11.1"), {}));
+  const Json json = to_json(answer_to(ask("tensorflow==2.4.0", "V100", "", "11.1"), {}));
   EXPECT_EQ(json["subject"], "tensorflow 2.4.0");
   EXPECT_EQ(json["gpus"][0]["outcome"], "silent-cpu");
   EXPECT_EQ(json["missing"][0], "libcusolver.so.10");
@@ -661,7 +673,7 @@ TEST(FrameworkAnswer, IsJsonWithStableCodes) {
 }
 
 TEST(FrameworkAnswer, VerdictComesFirst) {
-  const std::string shown = text(what_if(ask("tensorflow==2.4.0", "V100", "", "11.1"), {}));
+  const std::string shown = text(answer_to(ask("tensorflow==2.4.0", "V100", "", "11.1"), {}));
   EXPECT_TRUE(
       shown.starts_with("tensorflow 2.4.0 on V100 (Volta 7.0): uses the CPU, without an error – "
                         "libcusolver.so.10 is missing\n"))

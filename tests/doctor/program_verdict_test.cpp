@@ -1,5 +1,4 @@
 // Verdicts from facts: what can hardly be made to happen here.
-#include "harness/record/finding_json.h"
 #include "harness/doctor/programs/program_verdict.h"
 
 #include <csignal>
@@ -9,7 +8,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "harness/record/finding_json.h"
 #include "tests/doctor/folder.h"
+#include "tests/sentences/said.h"
 
 namespace launchgap::doctor {
 namespace {
@@ -59,9 +60,18 @@ ProgramFacts program() {
   return facts;
 }
 
+ProgramVerdict judged(const ProgramFacts& facts, const Surroundings& surroundings) {
+  ProgramVerdict verdict = judge_program(facts, surroundings);
+  verdict.finding = said({verdict.finding}).front();
+  const std::string shown = text(facts, verdict, {});
+  const std::size_t begin = shown.find(": ") + 2;
+  said("program", name_of(verdict.use), shown.substr(begin, shown.find('\n', begin) - begin));
+  return verdict;
+}
+
 std::string verdict_of(const ProgramFacts& facts,
                        const Surroundings& surroundings = {SystemFiles("/nonexistent"), {}, {}}) {
-  const ProgramVerdict verdict = judge_program(facts, surroundings);
+  const ProgramVerdict verdict = judged(facts, surroundings);
   return fmt::format("{} {}", name_of(verdict.use), verdict.finding.code);
 }
 
@@ -86,6 +96,21 @@ TEST(ProgramVerdict, ContextIsMappedOrListed) {
   ProgramFacts facts = program();
   facts.processes[0].listed_by_nvml = true;
   EXPECT_EQ(verdict_of(facts), "on-gpu program-uses-gpu");
+}
+
+TEST(ProgramVerdict, SaysWhetherItStillRuns) {
+  for (const char* const node : {"/dev/nvidia0", ""}) {
+    ProgramFacts facts = program();
+    facts.exit_code.reset();
+    if (*node) facts.processes[0].nodes_mapped = {node};
+    if (!*node) {
+      facts.processes[0].looks_with_driver = 0;
+      facts.processes[0].libraries.clear();
+      facts.processes[0].searches.clear();
+    }
+    EXPECT_THAT(text(facts, judged(facts, {SystemFiles("/nonexistent"), {}, {}}), {}),
+                HasSubstr(*node ? "It is on the GPU." : "It is on the CPU."));
+  }
 }
 
 TEST(ProgramVerdict, SilentIsWhatDidNotFailByItself) {
@@ -143,7 +168,7 @@ TEST(ProgramVerdict, AMissingLibraryIsTheCauseOnlyIfNothingTakesItsPlace) {
     ProgramFacts facts = program();
     for (const LoaderSearch& search : c.searches) facts.processes[0].searches.push_back(search);
     EXPECT_EQ(verdict_of(facts), c.verdict);
-    EXPECT_THAT(judge_program(facts, {SystemFiles("/nonexistent"), {}, {}}).finding.sentence,
+    EXPECT_THAT(judged(facts, {SystemFiles("/nonexistent"), {}, {}}).finding.sentence,
                 HasSubstr(c.cause));
   }
 }
@@ -161,7 +186,7 @@ TEST(ProgramVerdict, TellsWhereAMissingLibraryWouldBe) {
   const LoaderCache cache = LoaderCache::parse(
       "\tlibcusolver.so.11 (libc6,x86-64) => /usr/local/cuda/lib64/libcusolver.so.11\n");
   const Finding finding =
-      judge_program(facts, {SystemFiles(root.path()), cache, {{"VIRTUAL_ENV", "/venv"}}}).finding;
+      judged(facts, {SystemFiles(root.path()), cache, {{"VIRTUAL_ENV", "/venv"}}}).finding;
   const std::string all = to_json(finding).dump();
   EXPECT_THAT(
       all,
@@ -183,7 +208,7 @@ TEST(ProgramVerdict, ABrokenFileIsTheCause) {
   LoaderSearch search = missing("libcudnn.so.8");
   search.attempts = {{broken, {Rule::ld_library_path, folder.path(), ""}}};
   facts.processes[0].searches.push_back(search);
-  const ProgramVerdict verdict = judge_program(facts, {SystemFiles("/nonexistent"), {}, {}});
+  const ProgramVerdict verdict = judged(facts, {SystemFiles("/nonexistent"), {}, {}});
   EXPECT_EQ(verdict.finding.code, "library-broken");
   EXPECT_THAT(verdict.finding.evidence[0].name, HasSubstr("it is a Git LFS pointer"));
 }
@@ -211,7 +236,7 @@ TEST(ProgramVerdict, AnOlderCopyShadowsANewerOne) {
         process.environment["LD_LIBRARY_PATH"] = at + "/" + first;
         const LoaderCache cache =
             LoaderCache::parse("\t" + name + " (libc6) => " + at + "/" + then + "/" + name + "\n");
-        return judge_program(facts, {SystemFiles(), cache, {}}).finding;
+        return judged(facts, {SystemFiles(), cache, {}}).finding;
       };
   EXPECT_EQ(program_with("libcudnn.so.8", "old", "new").code, "program-library-shadowed");
   EXPECT_EQ(program_with("libcudnn.so.8", "old", "new").severity, Severity::distorts);
@@ -219,6 +244,35 @@ TEST(ProgramVerdict, AnOlderCopyShadowsANewerOne) {
   EXPECT_EQ(program_with("libcudnn.so.8", "old", "old").code, "program-has-no-context");
   EXPECT_EQ(program_with("libcuda.so.1", "470", "580").severity, Severity::prevents);
   EXPECT_EQ(program_with("libcuda.so.1", "470", "580").code, "program-library-shadowed");
+}
+
+TEST(ProgramVerdict, SaysWhatAProgramThatNeverAskedHasLoaded) {
+  ProgramFacts facts = program();
+  ProcessFacts& process = facts.processes[0];
+  process.looks_with_driver = 0;
+  process.libraries.clear();
+  process.searches.clear();
+  EXPECT_EQ(verdict_of(facts), "on-cpu program-never-asks");
+  facts.traced = false;
+  EXPECT_EQ(verdict_of(facts), "on-cpu program-never-asks");
+  process.searches = {found("libcudart.so.12", "/usr/lib/libcudart.so.12")};
+  EXPECT_EQ(verdict_of(facts), "on-cpu program-never-asks");
+}
+
+TEST(ProgramVerdict, SaysWhyItGotNoContext) {
+  ProgramFacts hidden = program();
+  hidden.processes[0].environment["CUDA_VISIBLE_DEVICES"] = "";
+  EXPECT_EQ(verdict_of(hidden), "on-cpu-silently program-has-no-context");
+  ProgramFacts none = program();
+  none.processes[0].looks_with_driver = 0;
+  none.processes[0].libraries.clear();
+  none.processes[0].searches = {missing("libcuda.so.1")};
+  EXPECT_EQ(verdict_of(none), "on-cpu-silently program-library-missing");
+  ProgramFacts stub = program();
+  stub.exit_code.reset();  // it still runs
+  stub.processes[0].libraries.clear();
+  stub.processes[0].searches = {found("libcuda.so.1", "/usr/local/cuda/lib64/stubs/libcuda.so.1")};
+  EXPECT_EQ(verdict_of(stub), "on-cpu-silently program-library-shadowed");
 }
 
 TEST(ProgramVerdict, UnknownIsSaidAsUnknown) {
@@ -234,7 +288,7 @@ TEST(ProgramVerdict, UnknownIsSaidAsUnknown) {
   EXPECT_EQ(verdict_of(tegra), "unknown program-not-seen");
   ProgramFacts limited = program();
   limited.limitations = {"Something is not known."};
-  EXPECT_EQ(judge_program(limited, {SystemFiles("/nonexistent"), {}, {}}).finding.evidence.back().name,
+  EXPECT_EQ(judged(limited, {SystemFiles("/nonexistent"), {}, {}}).finding.evidence.back().name,
             "Something is not known.");
 }
 
@@ -246,7 +300,7 @@ TEST(ProgramVerdict, IsPrintableWhateverItIsAbout) {
   facts.processes[0].environment["CUDA_VISIBLE_DEVICES"] = "\x1b]0;";
   facts.processes[0].nodes_open = {"/dev/nvidia\n"};
   const std::string verdict =
-      to_json(judge_program(facts, {SystemFiles("/nonexistent"), {}, {}}).finding).dump();
+      to_json(judged(facts, {SystemFiles("/nonexistent"), {}, {}}).finding).dump();
   const std::string all = verdict + to_json(facts).dump();
   EXPECT_EQ(all.find('\x1b'), std::string::npos);
   EXPECT_EQ(all.find("\\u001b"), std::string::npos);

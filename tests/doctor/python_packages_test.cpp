@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/doctor/folder.h"
+#include "tests/sentences/said.h"
 
 namespace launchgap::doctor {
 namespace {
@@ -261,7 +262,8 @@ TEST(FrameworkInstalledTwice, SaysWhichOneWins) {
   root.package("home/u/.local/lib/python3.11/site-packages", "torch", "1.13.0");
   root.package("usr/lib/python3/dist-packages", "torch", "2.3.0");
   root.package("usr/lib/python3/dist-packages", "jax", "0.4");
-  const auto findings = python_findings(root.python({{"PATH", "/usr/bin"}, {"HOME", "/home/u"}}));
+  const auto findings =
+      said(python_findings(root.python({{"PATH", "/usr/bin"}, {"HOME", "/home/u"}})));
   ASSERT_THAT(findings, SizeIs(1));
   EXPECT_EQ(findings[0].code, "framework-installed-twice");
   EXPECT_EQ(findings[0].severity, Severity::distorts);
@@ -277,7 +279,7 @@ TEST(FrameworkInstalledTwice, SideBySideTheLastOneInstalledWins) {
   venv.install("tensorflow_gpu", "2.3.0");
   venv.install("cupy_cuda12x", "13.0");
   venv.install("cupy-cuda11x", "13.0");
-  const auto findings = python_findings(venv.python());
+  const auto findings = said(python_findings(venv.python()));
   ASSERT_THAT(findings, SizeIs(2));
   EXPECT_EQ(findings[0].subject, "tensorflow");
   EXPECT_THAT(findings[0].sentence, HasSubstr("installed last"));

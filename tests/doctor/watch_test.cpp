@@ -15,10 +15,10 @@
 #include <gtest/gtest.h>
 
 #include "harness/core/errors.h"
-#include "harness/record/finding_json.h"
 #include "harness/doctor/programs/process_files.h"
 #include "harness/doctor/programs/program_verdict.h"
 #include "harness/doctor/programs/watch_program.h"
+#include "harness/record/finding_json.h"
 #include "tests/doctor/folder.h"
 
 namespace launchgap::doctor {

@@ -124,7 +124,7 @@ def test_the_share_of_impossible_records_decides(run, harsh_node, share, status,
         return
     of = {row["metric"]: row for row in launch}
     missing = int(of["api_ns"]["n"]) - int(of["launch_ns"]["n"])
-    # Samples that are not kept, at the begin of each block, have records too.
+    # Samples that are not kept, at the start of each block, have records too.
     assert missing <= case["impossible"] == int(of["launch_ns"]["impossible_records"])
     assert (missing > 0) or share <= 1e-5
     assert float(of["launch_ns"]["p50"]) > 0

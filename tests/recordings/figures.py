@@ -16,7 +16,7 @@ SQLite exports of Nsight Systems, profiles of nvprof, and Chrome traces of PyTor
 - A launch is idle if all work of its kernel's stream that came before the kernel had ended when its call began. Of a launch
   with several kernels the first one counts. Graph launches are left out, and a launch that has a kernel without a time or
   one that begins before its call by more than the recording's tick.
-- The delay of a launch is from the begin of its call to that of its kernel. Quantiles are of type 7.
+- The delay of a launch is from the start of its call to that of its kernel. Quantiles are of type 7.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ class Process:
     left_out: str = ""
     remarks: str = ""
     verdict: str = "launch-bound"
-    answer: str = "The GPU is idle 60 % of the time, 50 % between a launch call and the begin of its work."
+    answer: str = "The GPU is idle 60 % of the time, 50 % between a launch call and the start of its work."
     launch_answer: str = "1,000 launch calls take 4 ms, 1 % of the recording: usual calls 60 %, first launches 40 % (2)."
     tail: dict[str, float] | None = None
     """Shares of the launch time, by cause"""

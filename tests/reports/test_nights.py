@@ -45,21 +45,21 @@ def section(root: Node) -> Node:
 
 
 def test_the_answer_comes_first(draw) -> None:
-    of_page = section(draw(make_nights.checked(IDLE, "slower"), make_nights.checked(BURST, "same")))
-    (box,) = of_page.all("div", class_="box bad")
+    root = draw(make_nights.checked(IDLE, "slower"), make_nights.checked(BURST, "same"))
+    (box,) = root.all("section", class_="headlines")[0].all("p", class_="answer box bad")
     assert text_of(box).strip() == "1 of 2 measurements is slower: roundtrip_ns of launch/null/api:driver/mode:idle."
 
 
 @pytest.mark.parametrize(
     ("verdict", "tone", "answer"),
     [
-        ("same", "box know", "Nothing is slower, of 1 measurement that could be compared."),
-        ("suspect", "box warning", "Nothing is slower, of 1 measurement that could be compared; 1 suspect."),
-        ("unstable", "box know", "Nothing could be compared."),
+        ("same", "answer box know", "Nothing is slower, of 1 measurement that could be compared."),
+        ("suspect", "answer box warning", "Nothing is slower, of 1 measurement that could be compared; 1 suspect."),
+        ("unstable", "answer box know", "Nothing could be compared."),
     ],
 )
 def test_the_answer_of_each_verdict(draw, verdict: str, tone: str, answer: str) -> None:
-    (box,) = section(draw(make_nights.checked(IDLE, verdict))).all("div", class_=tone)
+    (box,) = draw(make_nights.checked(IDLE, verdict)).all("section", class_="headlines")[0].all("p", class_=tone)
     assert text_of(box).strip().startswith(answer[:-1])
 
 
@@ -85,7 +85,7 @@ def test_without_rates_it_says_who_measures_them(draw) -> None:
 
 def test_what_changed_is_said_first_and_marked_where_it_changed(draw) -> None:
     of_page = section(draw(make_nights.checked(IDLE, "no-baseline")))
-    assert "Changed with driver 570.12 → 575.08: 1 metric, the most roundtrip_ns" in text_of(of_page.all("div")[0])
+    assert "Changed with driver 570.12 → 575.08: 1 metric, the most roundtrip_ns" in text_of(of_page.all("p")[0])
     (figure,) = of_page.all("figure")
     assert "a 2026-03-31: driver 570.12 → 575.08" in text_of(figure)
     assert "a" in [text_of(t) for t in figure.all("text")]

@@ -111,7 +111,7 @@ TEST_F(Keeper, KeepsWhatHappenedAroundTheTenSlowest) {
   EXPECT_EQ(kept[0].calls, 6u);
   EXPECT_EQ(kept[0].kernels, 6u);
   EXPECT_EQ(kept[1].head.block, 1);
-  EXPECT_EQ(kept[1].calls, 5u) << "samples 10 to 13, and the begin of the next";
+  EXPECT_EQ(kept[1].calls, 5u) << "samples 10 to 13, and the start of the next";
 }
 
 TEST_F(Keeper, ForgetsABlockWithoutAnySlowSample) {

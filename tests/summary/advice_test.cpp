@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "harness/summary/adviser.h"
+#include "tests/sentences/said.h"
 
 namespace launchgap {
 
@@ -80,7 +81,7 @@ SessionData one_gpu() {
 }
 
 std::vector<Finding> advice_on(const std::vector<Made>& made) {
-  return advice(one_gpu(), rows_of(made));
+  return said(advice(one_gpu(), rows_of(made)));
 }
 
 /// "launch-graph" of "launch/graph".
@@ -154,8 +155,96 @@ const std::vector<Expected>& table() {
         {"launch/api/api:chevron/mode:burst", "per_launch_ns", 2010}},
        act,
        "launch/api",
-       "Launch through the driver API where launches count: the time in the call with <<<>>> is "
-       "1.30 times that with the driver API."},
+       "Launch through the driver API where launches count: the time in the call is 1.30 times as "
+       "long with <<<>>> as with the driver API."},
+      {"ApiCheaper",
+       {{"launch/api/api:driver/mode:idle", "api_ns", 2000},
+        {"launch/api/api:runtime/mode:idle", "api_ns", 1500}},
+       act,
+       "launch/api",
+       "Launch with cudaLaunchKernelExC where launches count"},
+      {"ArgumentsAreFree",
+       {{args(0), "api_ns", 2000}, {args(256), "api_ns", 1500}},
+       note,
+       "launch/args",
+       "Arguments make launches no slower"},
+      {"AfterIdleFaster",
+       {{"launch/after_idle/idle_ms:0", "roundtrip_ns", 8000},
+        {"launch/after_idle/idle_ms:1000", "roundtrip_ns", 6000}},
+       note,
+       "launch/after_idle",
+       "Launches are faster after an idle time"},
+      {"GraphAnew",
+       {{graph("make", 64), "instantiate_ns", 80000}, {graph("update", 64), "update_ns", 160000}},
+       act,
+       "launch/graph",
+       "Make a graph anew rather than update it"},
+      {"GridShorter",
+       {{"launch/grid/blocks:1", "roundtrip_ns", 8000},
+        {"launch/grid/blocks:4224", "roundtrip_ns", 6000}},
+       note,
+       "launch/grid",
+       "A large grid makes the round trip no longer"},
+      {"CooperativeCheaper",
+       {{"launch/cooperative/launch:plain", "roundtrip_ns", 6000},
+        {"launch/cooperative/launch:cooperative", "roundtrip_ns", 4000}},
+       note,
+       "launch/cooperative",
+       "A cooperative launch is no dearer than a plain one"},
+      {"DependentSlower",
+       {{"launch/dependent/launch:plain", "per_kernel_ns", 3000},
+        {"launch/dependent/launch:dependent", "per_kernel_ns", 5000}},
+       act,
+       "launch/dependent",
+       "Leave programmatic dependent launches alone"},
+      {"PrioritySlower",
+       {{"launch/priority/priority:same", "roundtrip_ns", 10000},
+        {"launch/priority/priority:higher", "roundtrip_ns", 50000}},
+       note,
+       "launch/priority",
+       "A higher priority makes it no faster"},
+      {"WaitAfterEachFaster",
+       {{"launch/cscs/wait:end", "wall_per_launch_ns", 2000},
+        {"launch/cscs/wait:each", "wall_per_launch_ns", 1500}},
+       note,
+       "launch/cscs",
+       "Waiting after each launch does no harm"},
+      {"SmallKernelsOneByOne",
+       {{"launch/small_kernels/method:stream/kib:64", "per_kernel_ns", 1300},
+        {"launch/small_kernels/method:graph/kib:64", "per_kernel_ns", 2500}},
+       act,
+       "launch/small_kernels",
+       "Launch small kernels one by one rather than"},
+      {"EmptyKernelsInOneStream",
+       {{streams(1, "null", "nothing"), "per_launch_ns", 1000},
+        {streams(8, "null", "nothing"), "per_launch_ns", 2000}},
+       act,
+       "launch/streams",
+       "Keep kernels that do next to nothing in one stream"},
+      {"EmptyKernelsOverStreams",
+       {{streams(1, "null", "nothing"), "per_launch_ns", 1000},
+        {streams(8, "null", "nothing"), "per_launch_ns", 500}},
+       note,
+       "launch/streams",
+       "Several streams get even empty kernels out faster"},
+      {"EmptyKernelsAnywhere",
+       {{streams(1, "null", "nothing"), "per_launch_ns", 1000},
+        {streams(8, "null", "nothing"), "per_launch_ns", 1000}},
+       fine,
+       "launch/streams",
+       "Changing between streams costs nothing"},
+      {"LegacyDefaultStreamFaster",
+       {{streams(8, "10us", "nothing"), "per_launch_ns", 2500},
+        {streams(8, "10us", "default"), "per_launch_ns", 2000}},
+       note,
+       "launch/streams",
+       "The legacy default stream does no harm here"},
+      {"ThreadsBetterShare",
+       {{threads(8, "own"), "threads_per_launch_ns", 2000},
+        {threads(8, "shared"), "threads_per_launch_ns", 500}},
+       act,
+       "launch/threads",
+       "Let launching threads share a stream"},
       {"ApiSame",
        {{"launch/api/api:driver/mode:idle", "api_ns", 2000},
         {"launch/api/api:runtime/mode:idle", "api_ns", 2000}},
@@ -179,7 +268,7 @@ const std::vector<Expected>& table() {
         {"launch/api/api:chevron/mode:idle", "api_ns", 9000}},
        open,
        "launch/api",
-       "Needs more runs, 3 at least"},
+       "Needs at least 3 runs of each to compare: the time in the call, with <<<>>>"},
       {"AZero",
        {{"launch/api/api:driver/mode:idle", "api_ns", 0},
         {"launch/api/api:chevron/mode:idle", "api_ns", 9000}},
@@ -207,7 +296,7 @@ const std::vector<Expected>& table() {
         {"launch/grid/blocks:4224", "kernel_ns", 3100, 3, 0.01, "traced"}},
        note,
        "launch/grid",
-       "From 4224 blocks on, of the grids measured, an empty kernel's grid adds to its round trip"},
+       "From 4224 blocks on the grid of an empty kernel costs time: its round trip is 1.20 times"},
       {"Streams",
        {{streams(1, "10us", "nothing"), "per_launch_ns", 10000},
         {streams(4, "10us", "nothing"), "per_launch_ns", 2600},
@@ -216,18 +305,15 @@ const std::vector<Expected>& table() {
        act,
        "launch/streams",
        "Spread independent kernels that leave most of the device free over 4 streams: the time per "
-       "launch of kernels of 10 µs and one block is 3.8 times shorter than that with one; more "
-       "streams help no "
-       "further."},
+       "launch is 3.8 times shorter than that with one; more streams help no further."},
       {"LegacyDefaultStream",
        {{streams(8, "10us", "nothing"), "per_launch_ns", 2500},
         {streams(8, "10us", "default"), "per_launch_ns", 7500}},
        act,
        "launch/streams",
        "Keep out of the legacy default stream, or make the others non-blocking: the time per "
-       "launch "
-       "of kernels of 10 µs over 8 streams with every 16th launch in the legacy default stream is "
-       "3.0 times that without."},
+       "launch is 3.0 times as long with every 16th launch in the legacy default stream as with "
+       "none."},
       {"StreamsOfWhichTheMostAreBest",
        {{streams(1, "10us", "nothing"), "per_launch_ns", 10000},
         {streams(4, "10us", "nothing"), "per_launch_ns", 2600}},
@@ -282,7 +368,7 @@ const std::vector<Expected>& table() {
         {graph("make", 64), "upload_ns", 20'000}},
        note,
        "launch/graph",
-       "has paid for itself after 4 replays: capture, instantiation and upload take 200 µs, and "
+       "pays for itself after 4 replays: capture, instantiation and upload take 200 µs, and "
        "each replay saves 64.0 µs."},
       {"GraphUpdate",
        {{graph("make", 64), "instantiate_ns", 80'000}, {graph("update", 64), "update_ns", 8'000}},
@@ -334,8 +420,7 @@ const std::vector<Expected>& table() {
        note,
        "launch/wait",
        "A thread that blocks while it waits for the stream needs 0.50 times the CPU time of one "
-       "that spins, and its round trip is 2.5 times as long: 12.0 µs longer, 4.00 µs of CPU time "
-       "free."},
+       "that spins; its round trip is 2.5 times as long (12.0 µs more)."},
       {"WaitSpin",
        {{"launch/wait/wait:spin/by:stream", "roundtrip_ns", 8000},
         {"launch/wait/wait:spin/by:stream", "cpu_ns", 8000},
@@ -343,8 +428,8 @@ const std::vector<Expected>& table() {
         {"launch/wait/wait:block/by:stream", "cpu_ns", 24'000}},
        act,
        "launch/wait",
-       "Spin where waits are as short as this and a CPU can be spared: the round trip of a thread "
-       "that blocks while it waits for the stream is 2.5 times that of one that spins."},
+       "Spin where waits are this short and a CPU is free: the round trip of a thread that "
+       "blocks while it waits for the stream is 2.5 times that of one that spins."},
       {"WaitYieldForNothing",
        {{"launch/wait/wait:spin/by:event", "roundtrip_ns", 8000},
         {"launch/wait/wait:spin/by:event", "cpu_ns", 8000},
@@ -377,9 +462,8 @@ const std::vector<Expected>& table() {
         {first("jit_uncached"), "first_roundtrip_ns", 1e6}},
        act,
        "launch/first",
-       "the time until the first kernel is done of a process whose kernels the driver compiles "
-       "anew "
-       "is 19 times that of one that finds them in its cache (95 % 19 to 19), 200 ms more."},
+       "the time until the first kernel is done is 19 times as long with an empty cache as with a "
+       "full one (200 ms more)."},
       {"EagerLoadingThatIsSmallBesideTheContext",
        {{first("lazy"), "context_ns", 200e6},
         {first("lazy"), "module_ns", 4e6},
@@ -403,16 +487,16 @@ const std::vector<Expected>& table() {
         {"launch/queue", "full_launch_ns", 20'800, 1, 0}},
        note,
        "launch/queue",
-       "Keep fewer than 1022 launches in flight where a call must not wait: that many are taken "
-       "ahead of the device, and the next waits until there is room: 20.8 µs behind kernels of 20 "
-       "µs."},
+       "Keep fewer than 1022 launches in flight where a call must not wait: the next one waits for "
+       "room, 20.8 µs behind kernels of 20 µs."},
       {"Library",
        {{"launch/library/call:kernel", "api_ns", 2000},
         {"launch/library/call:matmul", "api_ns", 6000}},
        note,
        "launch/library",
-       "the time in the call of a small matrix product by the library is 3.0 times that of a "
-       "launch of one's own."},
+       "the time in the call of the library's small matrix product is 3.0 times that of a launch "
+       "of "
+       "one's own."},
       {"ChainBound",
        {{chain("eager"), "per_op_ns", 2500},
         {chain("eager"), "starved_share", 0.9, 3, 0.01, "traced"},
@@ -420,7 +504,7 @@ const std::vector<Expected>& table() {
        act,
        "launch/chain",
        "A chain of 512 small operations is bound by launches: 90 % of its kernels found nothing "
-       "queued before them."},
+       "queued."},
       {"ChainBoundWithGaps",
        {{chain("eager"), "per_op_ns", 2500},
         {chain("eager"), "idle_share", 0.1},
@@ -428,41 +512,40 @@ const std::vector<Expected>& table() {
         {chain("eager", "10"), "idle_share", 0.8}},
        act,
        "launch/chain",
-       "bound by launches when the host works 10 µs between two: the device idles for 80 % of the "
+       "bound by launches when the host works 10 µs between two: the device idles 80 % of the "
        "time."},
       {"ChainNotBound",
        {{chain("eager"), "per_op_ns", 2500}, {chain("eager"), "idle_share", 0.1}},
        fine,
        "launch/chain",
-       "is not bound by launches: the device idles for 10 % of the time."},
+       "is not bound by launches: the device idles 10 % of the time."},
       {"ChainHalfWay",
        {{chain("eager"), "per_op_ns", 2500}, {chain("eager"), "idle_share", 0.5, 5, 0.2}},
        open,
        "launch/chain",
-       "cannot be told from these runs: the device idles for 50 % of the time"},
+       "is bound by launches: the device idles 50 % of the time"},
       {"ChainWhereTraceAndClockDisagree",
        {{chain("eager"), "per_op_ns", 2500},
         {chain("eager"), "starved_share", 0.02, 5, 0, "traced"},
         {chain("eager"), "idle_share", 0.6, 5, 0}},
        open,
        "launch/chain",
-       "cannot be told from these runs: 2 % of its kernels found nothing queued before them, but "
-       "the device idles for 60 % of the time"},
+       "is bound by launches: 2 % of its kernels found nothing queued, but "
+       "the device idles 60 % of the time"},
       {"ChainGraph",
        {{chain("eager"), "per_op_ns", 2500}, {chain("graph"), "per_op_ns", 1000}},
        act,
        "launch/chain",
-       "Put a chain of small operations into a graph: the time per operation in a graph is 2.5 "
-       "times shorter than that one by one."},
+       "Put a chain of small operations into a graph: the time per operation is 2.5 times "
+       "shorter in a graph than one by one."},
       {"ChainAllocation",
        {{chain("eager"), "per_op_ns", 2500},
         {chain("eager_alloc"), "per_op_ns", 90'000},
         {chain("eager_pool"), "per_op_ns", 3000}},
        act,
        "launch/chain",
-       "Do not allocate between launches: the time per operation where operations allocate "
-       "directly "
-       "is 36 times that where none allocates."},
+       "Do not allocate between launches: the time per operation is 36 times as long "
+       "allocating directly as without allocations."},
       {"ChainPool",
        {{chain("eager_alloc"), "per_op_ns", 90'000}, {chain("eager_pool"), "per_op_ns", 3000}},
        act,

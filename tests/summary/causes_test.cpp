@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "harness/record/records.h"
+#include "tests/sentences/said.h"
 #include "tests/summary/written_session.h"
 
 namespace launchgap {
@@ -81,7 +82,7 @@ class Causes : public WrittenSession {
   }
 
   std::vector<std::string> codes() {
-    found = causes(read());
+    found = said(causes(read()));
     std::vector<std::string> names;
     for (const Finding& cause : found) names.emplace_back(cause.code);
     return names;
@@ -245,6 +246,15 @@ TEST_F(Causes, OneLongCallIsACauseOfItsOwn) {
   run.job.long_calls = {1, 1'455'000'000, 1'455'000'000, "cuModuleLoadData"};
   ASSERT_THAT(codes(run), ElementsAre("long-call"));
   EXPECT_THAT(found[0].sentence, HasSubstr("One call of cuModuleLoadData took 1.46 s of 1.91 s"));
+}
+
+TEST_F(Causes, LongCallsAreCountedAndTheLongestNamed) {
+  RecordedRun run;
+  run.job.long_calls = {12, 300'000'000, 80'000'000, "cuModuleLoadData"};
+  ASSERT_THAT(codes(run), ElementsAre("long-call"));
+  EXPECT_EQ(found[0].sentence,
+            "12 long calls took 300 ms of 1.00 s, and the GPU was idle meanwhile; the longest is "
+            "cuModuleLoadData, 80.0 ms.");
 }
 
 TEST_F(Causes, OneLongCallOfTheAllocatorMakesTheContext) {
@@ -650,6 +660,24 @@ TEST_F(Ranks, WithoutStepsTheOneThatComesLastToCollectivesIsNamed) {
   EXPECT_THAT(found[0].sentence,
               HasSubstr("rank 1 comes last to 28 of 30 collectives, and the others wait there for "
                         "84.0 ms, 8.4 % of the recording"));
+}
+
+TEST_F(Ranks, ThatAreSlowInTurnWaitForADifferentOneEachTime) {
+  constexpr int kRanks = 4, kSteps = 40;
+  for (int index = 0; index < kRanks; ++index) {
+    RecordedRun run;
+    run.device = index == 0 ? "GPU-1" : "GPU-" + std::to_string(index + 1);
+    if (index > 0) add_device(run.device);
+    run.recording.file = "rank" + std::to_string(index) + ".json";
+    run.recording.rank = index;
+    for (int i = 0; i < kSteps; ++i) {
+      run.job.steps.push_back(static_cast<std::uint64_t>(i));
+      run.steps.push_back(i % kRanks == index ? 1.5e8 : 1e8 + 1000.0 * index);
+    }
+    write(run);
+  }
+  ASSERT_THAT(codes(), ElementsAre("rotating-straggler"));
+  EXPECT_THAT(found[0].sentence, HasSubstr("The 4 ranks wait for a different one"));
 }
 
 TEST_F(Ranks, ThatAreAlikeHaveNoStraggler) {

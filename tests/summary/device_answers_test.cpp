@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/sentences/said.h"
 #include "tests/summary/written_session.h"
 
 namespace launchgap {
@@ -28,7 +29,10 @@ class DeviceAnswers : public WrittenSession {
     const SessionData session = read();
     const std::vector<DeviceAnswer> answers = device_answers(session, summarise(session));
     EXPECT_EQ(answers.size(), 1u);
-    return answers.at(0);
+    const DeviceAnswer& found = answers.at(0);
+    said("device", found.verdict, found.sentence);
+    said("device", found.verdict, found.note);
+    return found;
   }
 };
 
@@ -118,6 +122,7 @@ TEST_F(DeviceAnswers, SlowerThanItsKindMeansMoreTimeOrLessThroughput) {
       }
     }
     const std::vector<DeviceAnswer> answers = device_answers(session, rows);
+    said("device", answers.at(0).verdict, answers.at(0).kind);
     EXPECT_THAT(answers.at(0).kind, HasSubstr(expected.words));
     EXPECT_EQ(answers.at(0).verdict, expected.slower ? "slower than its kind" : "steady");
     EXPECT_THAT(answers.at(1).kind, IsEmpty());
@@ -151,6 +156,26 @@ TEST_F(DeviceAnswers, UnderAToolThereIsNoBaseline) {
   const std::vector<DeviceAnswer> answers = device_answers(session, summarise(session));
   EXPECT_EQ(answers.at(0).verdict, "no baseline");
   EXPECT_EQ(answers.at(0).note, "Measured under Nsight Systems.");
+  said("device", answers.at(0).verdict, answers.at(0).note);
+}
+
+TEST_F(DeviceAnswers, WithoutTheEmptyLaunchSayWhichWasNotMeasured) {
+  RecordWriter writer = begin(0);
+  samples(writer, "launch/queue", std::vector<double>(100, 2000));
+  summary(writer, "launch/queue", "ok");
+  end(writer);
+  EXPECT_EQ(answer().note, "The empty launch call was not part of this session.");
+  SessionData session = read();
+  session.runs.at(0).status = "failed";
+  session.runs.at(0).reason = "the worker crashed";
+  session.devices.at(0).usable = true;
+  DeviceAnswer found = device_answers(session, {}).at(0);
+  EXPECT_EQ(found.note, "A run is marked failed: the worker crashed.");
+  said("device", found.verdict, found.note);
+  session.devices.at(0).usable = false;
+  found = device_answers(session, {}).at(0);
+  EXPECT_EQ(found.note, "No reason was recorded.");
+  said("device", found.verdict, found.note);
 }
 
 }  // namespace

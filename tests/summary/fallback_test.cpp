@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/sentences/said.h"
 #include "tests/summary/written_session.h"
 
 namespace launchgap {
@@ -54,7 +55,7 @@ TEST_F(Fallback, IsTheRatioOfMediansOnTheSameCase) {
   EXPECT_EQ(found[0].name.text(), "matmul/library/size:256");
   EXPECT_DOUBLE_EQ(found[0].ratio(), 61);
   EXPECT_DOUBLE_EQ(found[1].ratio(), 4.2);
-  const auto findings = fallback_findings(session_, found);
+  const auto findings = said(fallback_findings(session_, found));
   ASSERT_THAT(findings, SizeIs(1));
   EXPECT_EQ(findings[0].code, "fallback-matmul");
   EXPECT_EQ(

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "harness/record/records.h"
+#include "tests/sentences/said.h"
 #include "tests/summary/written_session.h"
 
 namespace launchgap {
@@ -71,7 +72,15 @@ class Answers : public WrittenSession {
       if (process.info.replicate == replicate_) found = answer_of(process);
     }
     ++replicate_;
+    said("job", name_of(found.verdict), found.sentence);
+    said("job", "launches", found.launches);
     return found;
+  }
+  /// The line of the terminal's text that begins so.
+  std::string sentence_with(const std::string& begin) {
+    const std::string text = job_text(read(), 12, 1000);
+    const std::size_t at = text.find(begin);
+    return at == std::string::npos ? "" : text.substr(at, text.find('\n', at) - at);
   }
 
  private:
@@ -87,12 +96,14 @@ TEST_F(Answers, TheVerdictIsWhatTheGpuWaitsForMost) {
       {{{"idle_launch_ns", 0.05}, {"idle_program_ns", 0.02}}, "device-bound", "works 93 % of the"},
       {{{"idle_launch_ns", 0.5}, {"idle_program_ns", 0.1}},
        "launch-bound",
-       "idle 60 % of the time, 50 % between a launch call and the begin"},
+       "idle 60 % of the time, 50 % between a launch call and the start"},
       {{{"idle_program_ns", 0.5}, {"idle_launch_ns", 0.1}}, "program-bound", "outside of CUDA."},
       {{{"idle_queued_ns", 0.5}}, "held up", "50 % with work queued"},
       {{{"idle_waiting_ns", 0.3}}, "wait-bound", "30 % while the thread that launches waits"},
       {{{"idle_allocating_ns", 0.3}}, "allocation-bound", "allocates or frees memory"},
-      {{{"idle_calling_ns", 0.3}}, "call-bound", "30 % while that thread is in other calls"},
+      {{{"idle_calling_ns", 0.3}},
+       "call-bound",
+       "30 % while the thread that launches is in other calls"},
       {{{"idle_unknown_ns", 0.3}}, "not known", "nobody launched in the recording"},
       {{{"idle_launch_ns", 0.2}, {"idle_program_ns", 0.15}, {"idle_calling_ns", 0.1}},
        "mixed",
@@ -235,9 +246,33 @@ TEST_F(Answers, NothingGraveIsOneSentenceWithItsFigures) {
   run.idle = {{"idle_program_ns", 0.081}};
   run.job.tail->parts = {{"usual", 1000, 5'000'000, 9000, 1000, ""}};
   write(run);
+  said("job", "nothing grave", sentence_with("Nothing grave"));
   EXPECT_THAT(job_text(read(), 10),
               HasSubstr("Nothing grave: the GPU is idle 8.1 % and launch calls take 0.5 % of the "
                         "time."));
+}
+
+TEST_F(Answers, WithoutACauseSayThatNoneShows) {
+  Recorded idle;
+  idle.idle = {{"idle_queued_ns", 0.15}, {"idle_program_ns", 0.1}};
+  idle.job.tail->parts = {{"usual", 1000, 5'000'000, 9000, 1000, ""}};
+  write(idle);
+  EXPECT_THAT(sentence_with("No cause"), HasSubstr("of the idle time shows: the GPU is idle 25 %"));
+  said("job", "no cause", sentence_with("No cause"));
+}
+
+TEST_F(Answers, OfLostKernelsSayThatNothingRestsOnIdleness) {
+  Recorded lost;
+  lost.idle = {{"idle_queued_ns", 0.15}, {"idle_program_ns", 0.1}};
+  lost.job.unknown_launches = 500;
+  write(lost);
+  EXPECT_THAT(sentence_with("No cause"), HasSubstr("that rests on idle time"));
+  said("job", "no cause", sentence_with("No cause"));
+}
+
+TEST_F(Answers, WithoutALaunchThatHasItsKernelSayThatIdlenessIsNotKnown) {
+  EXPECT_THAT(answer(Recorded()).sentence,
+              HasSubstr("No launch was found together with its kernel"));
 }
 
 TEST_F(Answers, TheSameStandsInTheJson) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "harness/summary/all_findings.h"
+#include "tests/sentences/said.h"
 
 namespace launchgap {
 namespace {
@@ -67,6 +68,11 @@ SessionData two_gpus() {
   return session;
 }
 
+std::vector<Finding> found_in(const SessionData& session,
+                              const std::vector<SummaryRow>& rows = {}) {
+  return said(session_findings(session, rows));
+}
+
 auto is(const char* code, Severity severity) {
   return AllOf(Field(&Finding::code, code),
                Field(&Finding::severity, severity),
@@ -84,7 +90,7 @@ TEST(SessionFindings, SayWhatWasNotMeasuredOnceForEachReason) {
       row("GPU-2", "launch/null/mode:idle", Status::unsupported, "cuDNN was not found"),
       row("GPU-1", "launch/grid/blocks:1", Status::failed, "cuLaunchKernel answers 700"),
       row("GPU-1", "launch/queue", Status::ok, "")};
-  const std::vector<Finding> findings = session_findings(session, rows);
+  const std::vector<Finding> findings = found_in(session, rows);
   ASSERT_THAT(findings, SizeIs(2));
   EXPECT_THAT(findings, Contains(is("case-failed", Severity::distorts)));
   const Finding& missing = findings[0].code == "case-unsupported" ? findings[0] : findings[1];
@@ -107,7 +113,7 @@ TEST(SessionFindings, ATraceThatSaysNothingIsSaidOnceAndNotAgainOfItsCases) {
                                             Status::unsupported,
                                             "degraded:subscriber_busy(nsys): only one can",
                                             "traced")};
-  const std::vector<Finding> findings = session_findings(session, rows);
+  const std::vector<Finding> findings = found_in(session, rows);
   ASSERT_THAT(findings, SizeIs(1));
   EXPECT_THAT(findings[0], is("trace-degraded", Severity::distorts));
   EXPECT_THAT(findings[0].sentence, HasSubstr("only one can"));
@@ -121,14 +127,14 @@ TEST(SessionFindings, OnlyTheTraceThatIsBadIsSpokenOf) {
   const std::vector<SummaryRow> rows = {
       row("GPU-1", "launch/null/mode:idle", Status::failed, "the result is wrong", "traced"),
       row("GPU-1", "launch/null/mode:idle", Status::failed, "invalid:dropped", "plain")};
-  EXPECT_THAT(session_findings(session, rows),
+  EXPECT_THAT(found_in(session, rows),
               AllOf(SizeIs(3), Contains(is("trace-invalid", Severity::distorts))));
 }
 
 TEST(SessionFindings, TracingThatWasNeverTriedSaysWhy) {
   SessionData session = two_gpus();
   session.tracing = {"unavailable:cupti_not_found", "libcupti.so.13 was not found"};
-  const std::vector<Finding> findings = session_findings(session, {});
+  const std::vector<Finding> findings = found_in(session);
   ASSERT_THAT(findings, SizeIs(1));
   EXPECT_THAT(findings[0], is("trace-unavailable", Severity::distorts));
   EXPECT_THAT(findings[0].subject, HasSubstr("no run was traced"));
@@ -141,7 +147,7 @@ TEST(SessionFindings, NameWhatDisturbedTheRuns) {
   session.runs[0].measured_under_tool = "Nsight Systems";
   session.runs[1].other_processes = 2;
   session.runs[2].steady = false;
-  const std::vector<Finding> findings = session_findings(session, {});
+  const std::vector<Finding> findings = found_in(session);
   EXPECT_THAT(findings,
               AllOf(SizeIs(3),
                     Contains(is("under-tool", Severity::distorts)),
@@ -158,13 +164,25 @@ TEST(SessionFindings, WhatCannotBeUsedPrevents) {
   session.devices[1].usable = false;
   session.devices[1].reason = "it is being measured by process 7";
   session.state = "running";
-  std::vector<Finding> findings = session_findings(session, {});
+  std::vector<Finding> findings = found_in(session);
   sort_findings(findings);
   ASSERT_THAT(findings, SizeIs(2));
   EXPECT_THAT(findings[0], is("device-unusable", Severity::prevents));
   EXPECT_EQ(findings[0].subject, "NVIDIA A100 (1)");
   EXPECT_EQ(findings[0].sentence, "It is being measured by process 7.");
   EXPECT_THAT(findings[1], is("session-incomplete", Severity::distorts));
+}
+
+TEST(SessionFindings, SayWhatWasStoppedAndWhichTraceIsInDoubt) {
+  SessionData session = two_gpus();
+  session.state = "stopped";
+  session.traces = {trace("ok", 0)};
+  session.traces[0].record.doubtful = true;
+  session.runs[0].status = "stopped";
+  EXPECT_THAT(found_in(session),
+              AllOf(SizeIs(2),
+                    Contains(is("session-stopped", Severity::distorts)),
+                    Contains(is("trace-doubtful", Severity::distorts))));
 }
 
 TEST(DeviceLabels, HaveAnIndexWhereTwoShareAName) {
@@ -184,11 +202,7 @@ TEST(AllFindings, ComeFromEverySourceInOneOrder) {
   session.doctor = {doctors};
   session.devices[1].usable = false;
   NightRows nights;
-  Finding slower;
-  slower.source = FindingSource::gate;
-  slower.severity = Severity::act;
-  slower.code = "slower";
-  nights.findings = {slower};
+  nights.verdicts.emplace_back().verdict = "slower";
   const std::vector<SummaryRow> rows;
   const SlowSamples slow(session, rows);
   const std::vector<Finding> all = all_findings({session, rows, slow, &nights});

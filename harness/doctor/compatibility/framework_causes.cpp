@@ -204,16 +204,17 @@ void FrameworkQuestion::no_code(GpuAnswer& out, const Verdict& verdict) {
   out.outcome = torch() ? Outcome::fails : Outcome::silent_cpu;
   out.reason = verdict.reason;
   out.brief = fmt::format("no code for {}", out.gpu.capability->text());
-  Cause cause{"framework-has-no-code-for-gpu",
-              Severity::prevents,
-              fmt::format("{} has no code for {}: {}",
-                          answer_.subject,
-                          name_and_capability(out.gpu),
-                          torch() ? "work on it ends with an error"
-                                  : "it is ignored, and work is done on the CPU without an error"),
-              evidence_of(verdict),
-              remedy_for(out),
-              {}};
+  Cause cause{
+      "framework-has-no-code-for-gpu",
+      Severity::prevents,
+      fmt::format("{} has no code for {}: {}",
+                  answer_.subject,
+                  name_and_capability(out.gpu),
+                  torch() ? "work on it ends with an error"
+                          : "the GPU is ignored, and work is done on the CPU without an error"),
+      evidence_of(verdict),
+      remedy_for(out),
+      {}};
   if (answer_.build && verdict.source.empty()) {
     cause.evidence.push_back("source: " + answer_.build->source.text);
   }

@@ -23,7 +23,7 @@ struct Capability {
   friend auto operator<=>(const Capability&, const Capability&) = default;
 };
 
-/// Versions as a table names them. Items stand apart by blanks: "11.2" (and all of 11.2.x),
+/// Versions as a table names them. Items are separated by blanks: "11.2" (and all of 11.2.x),
 /// "2.5-2.11" (both ends included), "12.x", "9.11+", ">=2.8", "<=1.12".
 class VersionSet {
  public:
@@ -49,7 +49,7 @@ class VersionSet {
   std::vector<VersionRange> items_;
 };
 
-/// Where a row comes from. Parts stand apart by "; ". A part "recalled…" says that the row was not
+/// Where a row comes from. Parts are separated by "; ". A part "recalled…" says that the row was not
 /// confirmed, "recalled: min_cc cuda" that only these columns were not.
 struct Source {
   std::string text;

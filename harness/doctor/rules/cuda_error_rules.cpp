@@ -124,7 +124,7 @@ Finding finding_of_code(const MachineFacts& facts,
         "help, restart the machine";
   } else {
     finding.code = "driver-error";
-    finding.sentence = fmt::format("The driver refuses: {}", call_text(call, code, text));
+    finding.sentence = fmt::format("The driver refuses: {}.", call_text(call, code, text));
     finding.remedy =
         "look at `dmesg | grep -E 'NVRM|Xid'`, and at the code in the CUDA Driver API reference";
   }

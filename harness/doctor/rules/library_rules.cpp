@@ -346,7 +346,7 @@ std::vector<std::string> split(const std::string& text, char separator) {
 }
 
 /// An image's own demand, which NVIDIA's container runtime checks when it starts: alternatives
-/// stand apart by blanks, conditions of one by commas.
+/// are separated by blanks, conditions of one by commas.
 std::optional<Finding> diagnose_requirement(const MachineFacts& facts) {
   const auto demand = facts.machine.environment.find("NVIDIA_REQUIRE_CUDA");
   if (demand == facts.machine.environment.end() || !facts.driver.cuda_version) return std::nullopt;

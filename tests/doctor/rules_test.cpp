@@ -1,0 +1,228 @@
+// The rules on facts that no machine of the tests can be made to have.
+#include <cerrno>
+#include <functional>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "harness/doctor/rules/diagnose.h"
+#include "harness/doctor/rules/rule_layers.h"
+#include "tests/sentences/said.h"
+
+namespace launchgap::doctor {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::Field;
+using ::testing::HasSubstr;
+
+/// A machine whose one A100 works.
+struct Healthy {
+  MachineFacts facts;
+  NvmlGpuFacts nvml;
+  DeviceNode node{"/dev/nvidia0", true, "crw-rw-rw- 0:0", 0};
+
+  Healthy() {
+    facts.machine.nvidia_module = facts.machine.uvm_module = true;
+    facts.machine.module_version = Version::parse("580.65.06");
+    for (const char* path : {"/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia0"})
+      facts.machine.nodes.push_back({path, true, "crw-rw-rw- 0:0", 0});
+    facts.driver.asked = true;
+    facts.driver.path = "/usr/lib/libcuda.so.580.65.06";
+    facts.driver.version = Version::parse("580.65.06");
+    facts.driver.cuda_version = 13000;
+    facts.driver.init = CallResult{0, ""};
+    facts.driver.devices.emplace_back().name = "NVIDIA A100";
+    JoinedGpu& gpu = facts.gpus.emplace_back();
+    gpu.pci = "0000:07:00.0";
+    gpu.name = "NVIDIA A100";
+    gpu.capability = 80;
+    gpu.node = &node;
+    gpu.in_nvml = &nvml;
+    gpu.in_driver = &facts.driver.devices.front();
+  }
+  Healthy(const Healthy&) = delete;
+
+  JoinedGpu& gpu() { return facts.gpus.front(); }
+  DeviceNode& node_at(std::size_t i) { return facts.machine.nodes.at(i); }
+  void driver_answers(int code) {
+    facts.driver.init = CallResult{code, ""};
+    facts.driver.devices.clear();
+    gpu().in_driver = nullptr;
+  }
+  void proof(ProofStep step) {
+    gpu().proof.emplace().steps = {{"context", "ok", "", "", "", "", {}, 0}, std::move(step)};
+  }
+  LibraryFacts& library(const char* kind, const char* soname, const char* version) {
+    LibraryFacts& library = facts.libraries.emplace_back();
+    library.kind = kind;
+    library.soname = soname;
+    library.path = std::string("/usr/lib/") + soname;
+    library.version = version;
+    return library;
+  }
+};
+
+ProofStep step(const char* name, const char* status, const char* detail) {
+  return {name, status, detail, "", "", "", {}, 0};
+}
+
+struct Sick {
+  const char* code;
+  const char* says;
+  std::function<void(Healthy&)> breaks;
+};
+
+void PrintTo(const Sick& sick, std::ostream* out) {
+  *out << sick.code << ": " << sick.says;
+}
+
+class Rules : public ::testing::TestWithParam<Sick> {};
+
+TEST_P(Rules, NameTheCause) {
+  Healthy machine;
+  GetParam().breaks(machine);
+  EXPECT_THAT(said(diagnose(machine.facts)),
+              Contains(AllOf(Field(&Finding::code, GetParam().code),
+                             Field(&Finding::sentence, HasSubstr(GetParam().says)))));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Of,
+    Rules,
+    ::testing::Values(
+        Sick{"driver-hangs",
+             "The CUDA driver",
+             [](Healthy& m) {
+               m.driver_answers(0);
+               m.facts.driver.init.reset();
+               m.facts.driver.hung = true;
+               m.facts.driver.died = "it did not answer within 30 s";
+             }},
+        Sick{"driver-lists-no-gpu",
+             "lists no GPU",
+             [](Healthy& m) {
+               m.driver_answers(0);
+               m.facts.gpus.clear();
+               m.facts.nvml.gpus.emplace_back();  // without its PCI address
+             }},
+        Sick{"driver-error",
+             "cannot list its GPUs",
+             [](Healthy& m) {
+               m.driver_answers(0);
+               m.facts.driver.devices_error = "cuDeviceGetCount answers 999";
+             }},
+        Sick{"uvm-unavailable",
+             "/dev/nvidia-uvm cannot be used",
+             [](Healthy& m) {
+               m.driver_answers(999);
+               m.node_at(1).open_error = EACCES;
+             }},
+        Sick{"device-node-denied",
+             "This user may not open",
+             [](Healthy& m) {
+               m.driver_answers(999);
+               m.node_at(0).open_error = EACCES;
+             }},
+        Sick{"container-lost-devices",
+             "its device rules were reset",
+             [](Healthy& m) {
+               m.driver_answers(999);
+               m.facts.machine.container = "docker";
+               m.node_at(0).open_error = EPERM;
+             }},
+        Sick{"device-node-denied",
+             "/dev/nvidia0 cannot be opened",
+             [](Healthy& m) {
+               m.gpu().in_driver = nullptr;
+               m.node.open_error = EACCES;
+             }},
+        Sick{"cublas-missing",
+             "launchgap measures no matrix products",
+             [](Healthy& m) {
+               m.proof(step("matmul", "unsupported", "cuBLAS could not be loaded"));
+             }},
+        Sick{"cudnn-missing",
+             "launchgap measures no convolutions",
+             [](Healthy& m) {
+               m.proof(step("convolution", "unsupported", "cuDNN could not be loaded"));
+             }},
+        Sick{"cudnn-fails",
+             "A convolution by cuDNN fails",
+             [](Healthy& m) {
+               m.proof(step("convolution", "failed", "CUDNN_STATUS_EXECUTION_FAILED"));
+             }},
+        Sick{"driver-too-old",
+             "too old for the loaded cuDNN",
+             [](Healthy& m) {
+               m.proof(step("convolution", "failed", "CUDNN_STATUS_INCOMPATIBLE_CUDA_DRIVER"));
+             }},
+        Sick{"wrong-result",
+             "computed a wrong result (kernel)",
+             [](Healthy& m) { m.proof(step("kernel", "wrong", "element 7 is 8 and must be 9")); }},
+        Sick{"proof-fails",
+             "cannot be used (kernel)",
+             [](Healthy& m) { m.proof(step("kernel", "failed", "no device code")); }},
+        Sick{"proof-hangs",
+             "does not end",
+             [](Healthy& m) {
+               m.proof(step("kernel", "ok", ""));
+               m.gpu().proof->hung = true;
+               m.gpu().proof->died = "it did not answer within 60 s";
+             }},
+        Sick{"driver-library-shadowed",
+             "minor-version compatibility covers it",
+             [](Healthy& m) {
+               m.library("cudart", "libcudart.so.13", "13.2").call = CallResult{35, ""};
+               m.facts.driver.others = {"/opt/libcuda.so.1"};
+             }},
+        Sick{"cudnn-has-no-code-for-gpu",
+             "a cuDNN without code",
+             [](Healthy& m) { m.library("cudnn", "libcudnn.so.9", "9.1").machine_code = {"9.0"}; }},
+        Sick{"mps-active",
+             "MPS shares the GPU",
+             [](Healthy& m) {
+               m.nvml.processes = {{7, {}, "nvidia-cuda-mps-server"}};
+             }},
+        Sick{"mig-active",
+             "is partitioned (MIG)",
+             [](Healthy& m) {
+               m.nvml.mig = true;
+               m.nvml.mig_instances = 2;
+             }},
+        Sick{"clocks-capped",
+             "stay below their maximum under load",
+             [](Healthy& m) {
+               m.proof(step("kernel", "ok", ""));
+               m.gpu().proof->clock_reasons = 0;
+               m.gpu().proof->sm_clock_mhz = 1000;
+               m.nvml.max_sm_clock_mhz = 1980;
+             }},
+        Sick{"session-on-gpu", "A session of launchgap measures", [](Healthy& m) {
+               m.gpu().locked = "process 7 measures on it";
+             }}));
+
+TEST(RulesOf, OfEachCodeOfTheDriverHaveASentence) {
+  Healthy machine;
+  machine.facts.machine.environment["CUDA_VISIBLE_DEVICES"] = "7";
+  for (const auto& [code, finding] :
+       std::vector<std::pair<int, const char*>>{{35, "driver-too-old"},
+                                                {101, "cuda-visible-devices-invalid"},
+                                                {803, "driver-mismatch"},
+                                                {999, "driver-unknown-error"},
+                                                {1234, "driver-error"}}) {
+    const Finding found =
+        said({finding_of_code(machine.facts, nullptr, "cuInit", code, "")}).front();
+    EXPECT_EQ(found.code, finding);
+    EXPECT_TRUE(found.sentence.ends_with(".")) << found.sentence;
+  }
+}
+
+TEST(RulesOf, FindNothingWhereNothingIsWrong) {
+  const Healthy machine;
+  EXPECT_THAT(diagnose(machine.facts), ::testing::IsEmpty());
+}
+
+}  // namespace
+}  // namespace launchgap::doctor
