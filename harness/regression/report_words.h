@@ -34,8 +34,8 @@ std::string tail_text(const Result& result);
 /// Whether it makes the command fail by itself.
 bool fails(const Result& result, const Strictness& strictness);
 
-/// The sentence that answers: "Nothing is slower: 412 metrics compared with 60 sessions each; 3
-/// suspect, 8 without a baseline (driver 570.12 → 575.08)."
+/// What answers: "Nothing is slower: 412 measurements compared with 60 sessions each; 3 suspect, 8
+/// without a baseline (driver 570.12 → 575.08)."
 std::string answer_sentence(const Report& report);
 /// How many tests there were, and how many false alarms are to be expected of them.
 std::string false_alarm_sentence(const Report& report);
