@@ -22,7 +22,9 @@ def tables(tmp_path: Path, *files: Path, page: bool = False, name: str = "sessio
 
 
 def codes(out: Path) -> list[str]:
-    return [row["code"] for row in table(out / "findings.csv") if row["source"] == "cause"]
+    """A table without rows is not exported."""
+    found = out / "findings.csv"
+    return [row["code"] for row in table(found) if row["source"] == "cause"] if found.exists() else []
 
 
 # --- ranks ---

@@ -51,7 +51,9 @@ def test_what_is_said_of_a_recording_is_what_an_expert_would_say(name, tmp_path)
             command += ["-o", tmp_path / "tables"]
         done = subprocess.run([LAUNCHGAP, *command], capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stderr
-    causes = [row for row in rows(tmp_path / "tables" / "findings.csv") if row["source"] == "cause"]
+    # A table without rows is not exported.
+    found = tmp_path / "tables" / "findings.csv"
+    causes = [row for row in rows(found) if row["source"] == "cause"] if found.exists() else []
     assert sorted(row["code"] for row in causes) == sorted(EXPECTED[name])
     for row in causes:
         assert row["sentence"].endswith(".") and row["evidence"] and row["remedy"].endswith(".")
