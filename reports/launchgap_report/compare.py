@@ -165,7 +165,7 @@ def _answer(columns: list[Column], reference: Column, lines: list[Line]) -> str:
             if gain > launch:
                 text += (
                     f" A kernel of less than {quantity(gain * own, 'ns')} on {reference.title} is bound by its launch on "
-                    f"{newest.title}, and gains no more than that."
+                    f"{newest.title}, and gains no more than launches do."
                 )
             return text
     return ""

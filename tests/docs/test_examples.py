@@ -13,6 +13,17 @@ DOCUMENT = ROOT / "docs" / "add-a-benchmark.md"
 EXAMPLES = dict(re.findall(r"`(benchmarks/\w+\.cpp)`:\n\n```cpp\n(.*?)```", DOCUMENT.read_text(encoding="utf-8"), re.DOTALL))
 
 
+def test_the_readmes_first_answer_is_what_the_program_says(tmp_path):
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    example = re.compile(r"^\$ (build/bin/launchgap import [^\n]*)\n(.*?)^Tables: ", re.MULTILINE | re.DOTALL)
+    command, shown = example.search(readme).groups()
+    *arguments, output = shlex.split(command)
+    assert output == "results/my-job" and arguments[-1] == "-o"
+    done = subprocess.run([*arguments, tmp_path / "my-job"], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert done.stdout.startswith(shown), done.stdout
+    assert "\nact " in shown, "there is something to do for somebody with a GPU"
+
+
 def test_there_are_examples():
     assert list(EXAMPLES) == ["benchmarks/memory.cpp", "benchmarks/launch_block.cpp"]
 

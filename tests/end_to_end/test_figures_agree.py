@@ -289,22 +289,25 @@ def test_of_a_gap(one, eight, folder):
     page = page_of(folder, "gap", eight, other)
     figures = of_launch_calls(page)
     assert figures.contradictions() == {}
+    compared = 0
     for family in figures.section("gap").all("table", class_="compare"):
         for row in family.all("tbody")[0].all("tr"):
             cells = [c for c in row.children if isinstance(c, Node) and c.tag == "td"]
             values = [c.attributes.get("title", "").split(" ")[0] if c.all("b") else "" for c in cells]
-            ratios(figures, plain(row.all("th")[0]), cells, values)
-    assert figures.contradictions() == {}
+            compared += ratios(plain(row.all("th")[0]), cells, values)
+    assert compared > 20
 
 
-def ratios(figures, case, cells, values):
-    """The ratio beside a value is that of the two values."""
-    reference = next(
-        (float(v) for v, c in zip(values, cells, strict=True) if v and not c.all("span", class_="verdict")), None
-    )
+def ratios(case, cells, values):
+    """How many values have a ratio beside them; each is that of the value and the reference's."""
+    compared = 0
+    has_verdict = [any("verdict" in (s.attributes.get("class") or "") for s in cell.all("span")) for cell in cells]
+    reference = next((float(v) for v, judged in zip(values, has_verdict, strict=True) if v and not judged), None)
     for i, (cell, value) in enumerate(zip(cells, values, strict=True)):
         told = re.search(r"([\d.]+)× (faster|slower)", plain(cell)) if value and reference else None
         if told:
             ratio = max(float(value) / reference, reference / float(value))
             digits = len(told[1].partition(".")[2])
+            compared += 1
             assert abs(ratio - float(told[1])) <= 0.51 * 10**-digits, (case, i, plain(cell), values)
+    return compared

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from pathlib import Path
 
 import make_session
@@ -69,6 +71,21 @@ def test_less_time_and_more_throughput_are_both_faster(gap: list[Path]) -> None:
     assert rate.tone == "better" and 14 < rate.speed < 17
     host = cell(comparison, "matmul/library/size:4096/type:fp32/cache:warm", "tflops", "host")
     assert host.tone == "worse" and host.verdict.endswith("slower")
+
+
+def test_the_answer_sets_the_gain_in_work_beside_that_of_launches(gap: list[Path]) -> None:
+    comparison = compared(gap)
+    newest = next(c for c in reversed(comparison.columns) if not c.device.is_host)
+    answer = comparison.answer.replace("\xa0", " ")
+    assert answer.startswith(f"{newest.title} against Tesla K40m (0): matmul ")
+    own = cell(comparison, "launch/null/api:own/mode:burst", "per_launch_ns", newest.device.name)
+    assert f"launches in a burst {own.verdict.partition(',')[0]}" in answer
+    work, least = re.search(r"matmul ([\d.]+)× faster.* A kernel of less than ([\d.]+) µs on", answer).groups()
+    assert float(least) * 1000 == pytest.approx(float(work) * own.row.get("p50"), rel=0.02)
+
+
+def test_of_a_host_and_a_gpu_there_is_no_such_answer(made: Callable[[str], Path]) -> None:
+    assert compared([made("host_only"), made("host_only")]).answer == ""
 
 
 def test_a_hosts_queue_meets_a_gpus_driver(gap: list[Path]) -> None:

@@ -152,7 +152,7 @@ def test_the_page_opens_with_each_device_in_a_line(page: Page) -> None:
     assert headlines.attributes["class"] == "headlines"
     lines = [text_of(row) for row in headlines.all("tbody")[0].all("tr")]
     assert len(lines) == 5
-    assert re.match(r"NVIDIA H200 \(0\) 2.\d\d µs.* % ?steady$", lines[0])
+    assert re.match(r"NVIDIA H200 \(0\) steady 2.\d\d µs.* % ?steady$", lines[0])
     (details,) = headlines.all("details")
     assert "NVIDIA H200 (0): A launch call takes 2300 ns (p50)." in text_of(details)
 

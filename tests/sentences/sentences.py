@@ -198,8 +198,8 @@ SEVERITIES = ("", "prevents", "distorts", "act", "note", "open", "fine")
 HEAD = """# Every sentence
 
 What launchgap says of a machine, a session, a job and the nights, with sample numbers, as the tests make it say it. Read
-only what is bold to see whether each sentence reads once; below it are its evidence (·) and what to do (→). `scripts/update-docs`
-writes this file. A test holds it equal, and fails where a sentence of the sources has no sample.
+only what is bold to see whether each sentence reads once; below it are its evidence (·) and what to do (→).
+`scripts/update-docs` writes this file. A test holds it equal, and fails where a sentence of the sources has no sample.
 """
 
 
