@@ -398,7 +398,7 @@ TEST_F(Causes, FirstLaunchesOfOneKernelAreSaidInTheSingular) {
   RecordedRun run;
   run.job.first_launches = {1, 1e-3, 700'000, 3880, 3880, 6'000'000, 82, 1};
   ASSERT_THAT(codes(run), ElementsAre("first-launches"));
-  EXPECT_THAT(found[0].sentence, HasSubstr("6.00 ms in all, for 1 kernel."));
+  EXPECT_THAT(found[0].sentence, HasSubstr("6.00 ms more in all, for 1 kernel."));
 }
 
 TEST_F(Causes, LongLaunchesThatNothingExplainsNameTheKernelThatMostAreOf) {
