@@ -200,6 +200,8 @@ def _creep(drawing: Drawing, row: Record, epochs: list[Record]) -> Drawn:
     axes.set(xlim=(0, max(xs) or 1), ylim=(0, top * 1.05))
     _bytes_axis(axes, top)
     axes.set_xticks([0, max(xs)], ["epoch 1", f"{max(xs) + 1:.0f}"])
+    # Centred below the corner, it would lie on the 0 of the other axis.
+    axes.get_xticklabels()[0].set_horizontalalignment("left")
     axes.plot(xs, used, color=INK, linewidth=1, linestyle=(0, (2, 2)), zorder=2)
     axes.plot(xs, taken, color=TAIL, linewidth=1.8, zorder=3)
     axes.plot(xs, live, color=CORE, linewidth=1.4, zorder=4)

@@ -130,9 +130,10 @@ def test_text_in_figures_is_large_enough_on_a_phone(browser, page_of: PageOf, ki
         assert min(sizes) >= 9
 
 
-@pytest.mark.parametrize("kind", ["eight_gpus", "traced", "recorded", "replays"])
-def test_texts_of_a_figure_do_not_lie_on_each_other(browser, page_of: PageOf, kind: str) -> None:
-    with opened(browser, page_of(kind), 390) as (page, _):
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("kind", ["eight_gpus", "traced", "recorded", "replays", "gap"])
+def test_texts_of_a_figure_do_not_lie_on_each_other(browser, page_of: PageOf, kind: str, width: int) -> None:
+    with opened(browser, page_of(kind), width) as (page, _):
         clashes = page.evaluate("""
             () => Array.from(document.querySelectorAll("figure svg"), (svg) => {
               const boxes = Array.from(svg.querySelectorAll("text"),
@@ -199,6 +200,16 @@ def test_the_verdict_on_a_recorded_job_is_in_view(browser, page_of: PageOf, widt
         box = words.bounding_box()
         assert box["x"] >= 0 and box["x"] + box["width"] <= width
         assert row.locator("th strong").is_visible() == (width < 640)
+
+
+@pytest.mark.parametrize(("kind", "answer"), [("gap", "launches in a burst"), ("host_only", "p50")])
+def test_the_answer_is_on_a_phones_first_screen(browser, page_of: PageOf, kind: str, answer: str) -> None:
+    with opened(browser, page_of(kind), 390) as (page, _):
+        first = page.locator("p.answer").first
+        box = first.bounding_box()
+        assert answer in first.inner_text().replace("\u00a0", " ")
+        assert box["x"] >= 0 and box["x"] + box["width"] <= 390
+        assert box["y"] + box["height"] <= 844
 
 
 def test_it_is_complete_without_its_script(browser, page_of: PageOf) -> None:

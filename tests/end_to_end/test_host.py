@@ -108,7 +108,7 @@ def test_an_export_has_no_table_of_a_header_alone(session, tmp_path):
     done = launchgap("export", session, "-o", tmp_path / "csv")
     tables = list((tmp_path / "csv").glob("*.csv"))
     assert tables and all(table(path) for path in tables)
-    assert re.search(r"\d+ of \d+ tables have no rows and are left out: .*causes\.csv", done.stderr)
+    assert re.search(r"\d+ of \d+ tables have no rows and are left out: .*verdicts\.csv", done.stderr)
 
 
 def test_the_report_of_several_sessions_is_one_page(session, tmp_path):
@@ -163,7 +163,7 @@ def test_what_was_measured_is_said_to_programs_too(tmp_path):
     said = json.loads(done.stdout)
     assert said["folder"] == str(tmp_path / "s") and said["page"] == ""
     assert {row["heading"] for row in said["headlines"]} and "launch call" in done.stderr
-    assert isinstance(said["advice"], list) and said["devices"][0]["device_name"]
+    assert isinstance(said["findings"], list) and said["devices"][0]["device_name"]
 
 
 def test_list_takes_its_kind_behind_json():
