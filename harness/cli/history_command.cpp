@@ -203,8 +203,7 @@ void add_history(CLI::App& app, Action& action) {
   shows->add_option("--last", options->last, "Sessions of each series")
       ->check(CLI::Range(std::size_t{1}, std::size_t{100000}))
       ->capture_default_str();
-  CLI::App* const accepts =
-      make("accept", "Accept the current level as baseline", accept);
+  CLI::App* const accepts = make("accept", "Accept the current level as baseline", accept);
   add_patterns(*accepts, *options);
   accepts
       ->add_option(

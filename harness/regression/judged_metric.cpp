@@ -28,7 +28,7 @@ std::optional<std::string> why_only_watched(const MetricFigures& figures) {
   if (figures.runs.empty()) return "it has no values";
   for (const RunFigures& run : figures.runs) {
     if (!std::isfinite(run.median)) return "a median of it is not finite";
-    if (!(run.median > 0)) return "a median of it is not positive, and has no logarithm";
+    if (!(run.median > 0)) return "a median is 0 or negative, so no ratio can be formed";
   }
   const double value = figures.value();
   if (value < kLeastTicks * figures.tick) {

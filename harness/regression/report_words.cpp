@@ -289,10 +289,8 @@ std::vector<const Result*> found(const Report& report) {
 
 std::vector<Group> not_judged(const Report& report) {
   std::vector<Group> all;
-  for (const Verdict verdict : {Verdict::invalid,
-                                Verdict::no_baseline,
-                                Verdict::unstable,
-                                Verdict::watch}) {
+  for (const Verdict verdict :
+       {Verdict::invalid, Verdict::no_baseline, Verdict::unstable, Verdict::watch}) {
     Groups groups;
     for (const Result& result : report.results) {
       if (result.verdict != verdict) continue;

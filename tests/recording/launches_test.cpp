@@ -14,7 +14,6 @@ namespace {
 using activity::Purpose;
 using testing::ElementsAre;
 
-
 std::vector<std::string_view> states(const Job& job, std::int64_t clock_error_ns = 0) {
   std::vector<std::string_view> result;
   for (const RecordedLaunch& launch : launches_of(job.process, clock_error_ns).launches)

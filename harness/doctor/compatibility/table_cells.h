@@ -49,8 +49,8 @@ class VersionSet {
   std::vector<VersionRange> items_;
 };
 
-/// Where a row comes from. Parts are separated by "; ". A part "recalled…" says that the row was not
-/// confirmed, "recalled: min_cc cuda" that only these columns were not.
+/// Where a row comes from. Parts are separated by "; ". A part "recalled…" says that the row was
+/// not confirmed, "recalled: min_cc cuda" that only these columns were not.
 struct Source {
   std::string text;
 
