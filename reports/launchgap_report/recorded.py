@@ -1,7 +1,6 @@
 """A job that somebody else recorded: whether it waits for its launches, and how good the recording is.
 
-Launches on an idle stream and on a busy one are never mixed: on the one the launch is what is waited
-for, on the other the device is.
+Launches on an idle stream and on a busy one are never mixed: on the one the launch is waited for, on the other the device.
 """
 
 from __future__ import annotations

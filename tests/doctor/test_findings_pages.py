@@ -71,6 +71,7 @@ def test_explain_prints_the_page(machine: Machine, code):
 
 
 def test_explain_knows_every_page_and_no_other(machine: Machine):
+    done = machine.start("--explain", "list")
+    assert (done.returncode, set(done.stdout.split())) == (0, set(PAGES))
     done = machine.start("--explain", "no-such-code")
-    assert done.returncode == 2
-    assert set(re.findall(r"[a-z0-9]+(?:-[a-z0-9]+)+", done.stderr.partition("there are")[2])) == set(PAGES)
+    assert done.returncode == 2 and "`launchgap doctor --explain list` shows all codes" in done.stderr

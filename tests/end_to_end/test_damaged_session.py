@@ -24,6 +24,11 @@ def read(session, timeout=60):
     return launchgap("export", session, "-o", output, timeout=timeout)
 
 
+def problems(done):
+    """What is said of the session; `export` also says which tables have no rows."""
+    return [line for line in done.stderr.splitlines() if "tables have no rows" not in line]
+
+
 def samples(session):
     (row,) = [row for row in table(session.parent / "tables" / "summary.csv") if row["metric"] == "api_ns"]
     return int(row["n"])
@@ -95,7 +100,7 @@ def test_a_session_json_that_is_too_deep_is_named(session, key):
     (session / "session.json").write_text(text.replace('"record"', f'"{key}":{DEEP},"record"', 1))
     done = read(session)
     assert done.returncode == 3
-    assert "session.json: 200001 arrays" in done.stderr and done.stderr.count("\n") == 1
+    assert "session.json: 200001 arrays" in done.stderr and len(problems(done)) == 1
 
 
 @pytest.mark.parametrize("kind, says", [("pipe", "a pipe"), ("device", "a device"), ("folder", "a folder")])
@@ -143,7 +148,7 @@ def test_a_field_of_another_type_is_named_with_its_line(session, kind, changes, 
     done = read(session)
     assert done.returncode == 3
     assert f"{the_records(session).name}, line {line}: " in done.stderr and says in done.stderr
-    assert done.stderr.count("\n") == 1, "and the rest is read"
+    assert len(problems(done)) == 1, "and the rest is read"
 
 
 @pytest.mark.parametrize(
@@ -160,7 +165,7 @@ def test_a_session_json_of_another_type_is_named(session, changes, says):
     change_session(session, **changes)
     done = read(session)
     assert done.returncode == 3
-    assert f"{session / 'session.json'}: " in done.stderr and says in done.stderr and done.stderr.count("\n") == 1
+    assert f"{session / 'session.json'}: " in done.stderr and says in done.stderr and len(problems(done)) == 1
 
 
 @pytest.mark.parametrize("how", ["a file with its content twice", "a block twice", "a copy beside it"])
@@ -177,7 +182,7 @@ def test_what_is_there_twice_counts_once_and_is_said(session, how):
         shutil.copy(path, session / "records" / "copy.jsonl")
     done = read(session)
     assert done.returncode == 3
-    assert done.stderr.count("\n") == 1 and path.name in done.stderr
+    assert len(problems(done)) == 1 and path.name in done.stderr
     assert any(word in done.stderr for word in ("counts once", "second run begins", "once more"))
     assert samples(session) == 10_000
     exported = [row for row in table(session.parent / "tables" / "samples.csv") if row["metric"] == "api_ns"]
@@ -190,7 +195,7 @@ def test_of_many_faults_the_first_are_told_and_the_rest_counted(session):
         file.write(bytes(range(256)) * 800)
     done = read(session)
     assert done.returncode == 3
-    assert done.stderr.count("\n") == 11 and "and so 790 more" in done.stderr.splitlines()[-1]
+    assert len(problems(done)) == 11 and "and so 790 more" in problems(done)[-1]
     assert all(len(line) < 1000 for line in done.stderr.splitlines())
     assert "\x1b" not in done.stderr
 

@@ -204,7 +204,7 @@ def of_job(page):
     figures.add(
         job,
         "verdict",
-        re.match(r"[\w -]+?(?= (?:The|Why|Kernels|It|No|Nothing)\b|$)", first["verdict"])[0],
+        re.match(r"[\w -]+?(?= (?:The|From|Why|Kernels|It|No|Nothing)\b|$)", first["verdict"])[0],
         "the first table",
     )
     section = figures.section("recorded")
@@ -256,7 +256,7 @@ def test_of_a_night(folder):
     page = page_of(folder, "night", session, "--history", place / "nights.db")
     figures = Figures(page)
     answers = [text for _, text in figures.sentences()]
-    told = re.match(r"(\d+) metrics? (?:is|are) slower", answers[0])
+    told = re.match(r"(\d+) of \d+ measurements? (?:is|are) slower", answers[0])
     figures.add("the night", "slower", told[1], "the answer")
     verdicts = list(figures.rows(figures.section("nights"), "verdict", "before", "now"))
     slower = [row for row in verdicts if row["verdict"] == "slower"]

@@ -29,6 +29,8 @@ struct RecordedRun {
   double length_ns = 1e9, idle_share = 0.1, program_ns = 5e7, starting_ns = 0, queued_ns = 0;
   std::size_t on_idle = 100, on_busy = 900, graphs = 0;
   double call_ns = 5000, between_ns = 5000, kernel_ns = 50'000, delay_ns = 7000;
+  bool blocking =
+      false;  // calls end 1 µs after their kernels, of which some take three times as long
   std::vector<double> steps, collectives;
 
   RecordedRun() {
@@ -50,12 +52,17 @@ class Causes : public WrittenSession {
     writer.write(record_to_json(run.job));
     const auto launches = [&](const char* state, std::size_t n) {
       if (n == 0) return;
+      std::vector<double> calls(n, run.call_ns), kernels(n, run.kernel_ns);
+      for (std::size_t i = 0; run.blocking && i < n; ++i) {
+        if (i % 3 == 0) kernels[i] *= 3;
+        calls[i] = run.delay_ns + kernels[i] + 1000;
+      }
       of_case(writer,
               std::string("recorded/launch/stream:") + state,
-              {{"api_record_ns", std::vector<double>(n, run.call_ns)},
+              {{"api_record_ns", calls},
                {"since_last_ns", std::vector<double>(n, run.between_ns)},
                {"launch_ns", std::vector<double>(n, run.delay_ns)},
-               {"kernel_ns", std::vector<double>(n, run.kernel_ns)}});
+               {"kernel_ns", kernels}});
     };
     launches("idle", run.on_idle);
     launches("busy", run.on_busy);
@@ -203,6 +210,17 @@ TEST_F(Causes, ShortKernelsAskForACostAndForManyLaunches) {
   run.on_idle = 1000;
   run.job.late_starts = {2, 480'000'000, 300'000'000, ""};
   EXPECT_THAT(codes(run), IsEmpty()) << "two of them are nearly all of it";
+}
+
+TEST_F(Causes, LaunchesThatBlockAreNotTakenForShortKernels) {
+  RecordedRun run;
+  run.idle_share = 0.6;
+  run.starting_ns = 0.5 * run.length_ns;
+  run.on_idle = 1000;
+  run.on_busy = 0;
+  run.blocking = true;
+  ASSERT_THAT(codes(run), ElementsAre("blocking-launches"));
+  EXPECT_THAT(found[0].sentence, HasSubstr("Each launch call returns when its kernel has ended"));
 }
 
 TEST_F(Causes, AGpuThatWaitsForEachLaunchIsToldAlsoWhereKernelsAreLong) {

@@ -182,6 +182,7 @@ TEST_F(Answers, WhatHasNoLaunchesSaysNothingOfTheirTime) {
   copies.counts.launches = copies.counts.kernels = 0;
   write(copies);
   const std::string text = job_text(read(), 10);
+  said("job", "no launches", sentence_with("It launches nothing"));
   EXPECT_THAT(text, HasSubstr("It launches nothing: all that its GPU does is copies and fills."));
   EXPECT_THAT(text, HasSubstr("the GPU is idle 80 % of the time."));
   EXPECT_THAT(text, Not(HasSubstr("launch calls take")));
