@@ -138,7 +138,9 @@ class Neighbours {
       for (const Call& call : process.trace.calls) {
         if (call.thread != thread && has_times(call)) others.add(call.begin_ns, call.end_ns);
       }
-      others.build(launches, [&](const Told& told) { return told.call->thread == thread; });
+      others.build(launches, [launching = thread](const Told& told) {
+        return told.call->thread == launching;
+      });
       for (const Told* const told : own) {
         if (others.explains(*told)) overlapped_.insert(told);
       }

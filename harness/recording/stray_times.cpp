@@ -35,11 +35,12 @@ std::uint64_t forget(Records&... records) {
     }
   };
   (add(records), ...);
-  const auto [first, last] = usual_times(std::move(times));
+  const auto usual = usual_times(std::move(times));  // Clang 14 captures no structured binding
   std::uint64_t strays = 0;
   const auto drop = [&](auto& all) {
     for (auto& record : all) {
-      if (!has_times(record) || (record.begin_ns >= first && record.end_ns <= last)) continue;
+      if (!has_times(record) || (record.begin_ns >= usual.first && record.end_ns <= usual.second))
+        continue;
       record.begin_ns = record.end_ns = 0;
       ++strays;
     }
