@@ -86,7 +86,7 @@ def _answer(counts: dict[str, int], verdicts: list[tuple[Device, Record]]) -> st
         names = [f"{row['metric']} of {row['case']}" for _, row in verdicts if row["verdict"] == "slower"]
         more = [f"{len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []
         text = f"{slower} of {compared} {'is' if slower == 1 else 'are'} slower: {join_and(names[:MOST_NAMED] + more)}"
-    tails = sum(bool(row.get("tail")) for _, row in verdicts)
+    tails = sum(bool(row["tail"]) for _, row in verdicts)
     others = [f"{n} {v}" for v, n in counts.items() if n and v not in ("slower", "same")]
     others += [f"{tails} with a longer tail"] if tails else []
     return text + (f"; {join_and(others)}." if others else ".")
@@ -139,7 +139,7 @@ def _table(drawing: Drawing, verdicts: list[tuple[Device, Record]]) -> Table:
     rows = []
     for device, row in sorted(verdicts, key=lambda v: (order.get(v[1]["verdict"], 99), -abs(v[1].get("change") or 0))):
         of = f"{row['case']} on {drawing.label(device)}" if several else row["case"]
-        why = "; ".join(t for t in (row["reason"], row.get("tail"), _steadiness(row)) if t)
+        why = "; ".join(t for t in (row["reason"], row["tail"], _steadiness(row)) if t)
         rate, least = row.get("false_alarm_rate"), row.get("detectable")
         rows.append(
             [of, row["metric"] or MISSING, row["verdict"], why or MISSING]

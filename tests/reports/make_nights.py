@@ -22,6 +22,7 @@ def checked(key: Row, verdict: str, *, nights: int = 70, value: float = 7000, se
     found |= {"value": values[-1], "baseline": value, "change": values[-1] / value - 1, "minimum": 0.03, "z": 5.5}
     found |= {"runs": 10, "compared_with": 60, "steadiness": "erratic" if verdict == "slower" else "same"}
     found |= {"steadiness_reason": "within-run CV 2.4 times that of before" if verdict == "slower" else ""}
+    found |= {"tail": "p99 12.5 times as long (3.90 µs → 48.8 µs); median +10.0 %" if verdict == "slower" else ""}
     found |= {"changed": "driver 570.12 → 575.08" if verdict == "no-baseline" else ""}
     found |= {"false_alarm_rate": 0.0004, "detectable": 0.055}
     rows = []

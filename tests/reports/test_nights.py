@@ -47,7 +47,10 @@ def section(root: Node) -> Node:
 def test_the_answer_comes_first(draw) -> None:
     root = draw(make_nights.checked(IDLE, "slower"), make_nights.checked(BURST, "same"))
     (box,) = root.all("section", class_="headlines")[0].all("p", class_="answer box bad")
-    assert text_of(box).strip() == "1 of 2 measurements is slower: roundtrip_ns of launch/null/api:driver/mode:idle."
+    assert text_of(box).strip() == (
+        "1 of 2 measurements is slower: roundtrip_ns of launch/null/api:driver/mode:idle; 1 with a longer tail."
+    )
+    assert "p99 12.5 times as long (3.90 µs → 48.8 µs)" in text_of(section(root))
 
 
 @pytest.mark.parametrize(
