@@ -54,7 +54,7 @@ struct Healthy {
   void proof(ProofStep step) {
     gpu().proof.emplace().steps = {{"context", "ok", "", "", "", "", {}, 0}, std::move(step)};
   }
-  LibraryFacts& library(const char* kind, const char* soname, const char* version) {
+  LibraryFacts& add_library(const char* kind, const char* soname, const char* version) {
     LibraryFacts& library = facts.libraries.emplace_back();
     library.kind = kind;
     library.soname = soname;
@@ -174,12 +174,14 @@ INSTANTIATE_TEST_SUITE_P(
         Sick{"driver-library-shadowed",
              "minor-version compatibility covers it",
              [](Healthy& m) {
-               m.library("cudart", "libcudart.so.13", "13.2").call = CallResult{35, ""};
+               m.add_library("cudart", "libcudart.so.13", "13.2").call = CallResult{35, ""};
                m.facts.driver.others = {"/opt/libcuda.so.1"};
              }},
         Sick{"cudnn-has-no-code-for-gpu",
              "a cuDNN without code",
-             [](Healthy& m) { m.library("cudnn", "libcudnn.so.9", "9.1").machine_code = {"9.0"}; }},
+             [](Healthy& m) {
+               m.add_library("cudnn", "libcudnn.so.9", "9.1").machine_code = {"9.0"};
+             }},
         Sick{"mps-active",
              "MPS shares the GPU",
              [](Healthy& m) {
