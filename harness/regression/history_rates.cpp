@@ -48,9 +48,8 @@ NightRates rates_of_nights(const History& history) {
   NightRates found_of_all;
   for (const auto& [key, device_name] : history.series()) {
     stop_if_asked();
-    const Metric* const known = find_metric(key.metric);
     const std::vector<Night> nights = last_nights(history, key);
-    if (!known || known->unit == "1" || !known->function_of.empty()) {
+    if (why_never_judged(key.metric)) {
       ++found_of_all.without["not judged"];
       continue;
     }
@@ -59,7 +58,7 @@ NightRates rates_of_nights(const History& history) {
       continue;
     }
     const auto found = resample_nights(nights,
-                                       known->direction,
+                                       metric(key.metric).direction,
                                        least_step_of(key, nights.back().value),
                                        derive_seed(0, key.where.name.text() + key.metric));
     if (!found) {

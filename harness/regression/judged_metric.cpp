@@ -19,12 +19,17 @@ bool is_launch_on_gpu(const MetricFigures& figures) {
 
 }  // namespace
 
-std::optional<std::string> why_only_watched(const MetricFigures& figures) {
-  const Metric* const known = find_metric(figures.key.metric);
+std::optional<std::string> why_never_judged(const std::string& metric) {
+  const Metric* const known = find_metric(metric);
   if (!known) return "this launchgap does not know the metric";
   if (!known->function_of.empty())
     return fmt::format("it is computed from {}, which is judged", known->function_of);
   if (known->unit == "1") return "it has no unit, and its ratio says little";
+  return std::nullopt;
+}
+
+std::optional<std::string> why_only_watched(const MetricFigures& figures) {
+  if (auto why = why_never_judged(figures.key.metric)) return why;
   if (figures.runs.empty()) return "it has no values";
   for (const RunFigures& run : figures.runs) {
     if (!std::isfinite(run.median)) return "a median of it is not finite";
@@ -35,7 +40,7 @@ std::optional<std::string> why_only_watched(const MetricFigures& figures) {
     return fmt::format("its median is {:.3g} ticks of {:.3g} {}: one tick is {:.1f} % of it",
                        value / figures.tick,
                        figures.tick,
-                       known->unit,
+                       unit_of(figures.key.metric),
                        100 * figures.tick / value);
   }
   return std::nullopt;

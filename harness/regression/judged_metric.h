@@ -10,6 +10,9 @@
 
 namespace launchgap::regression {
 
+/// Why no value of a metric is ever judged, in words without a full stop; absent if some are.
+std::optional<std::string> why_never_judged(const std::string& metric);
+
 /// Why a metric is only watched, in words without a full stop; absent if it is judged.
 ///
 /// Watched is a metric that this launchgap does not know, since nothing says which direction is
