@@ -65,7 +65,7 @@ class TextStream {
 /// Memory for the reader's own stack, which holds one string and how deep it is.
 class LimitedAllocator {
  public:
-  static const bool kNeedFree = true;
+  [[maybe_unused]] static const bool kNeedFree = true;
   static void* Malloc(std::size_t size) { return Realloc(nullptr, 0, size); }
   static void* Realloc(void* old, std::size_t, std::size_t size) {
     constexpr std::size_t kMost = std::size_t{64} << 20;
