@@ -93,7 +93,7 @@ std::vector<std::string> sizes_around_steps() {
 }
 
 /// 256 B, the smallest block of most pools, to 1 GiB.
-std::vector<std::string> sizes(Profile profile, const DeviceFacts&) {
+std::vector<std::string> block_sizes(Profile profile, const DeviceFacts&) {
   switch (profile) {
     case Profile::quick:
       return {"256", "65536", "1048576", "16777216"};
@@ -117,7 +117,7 @@ const Registration allocation_latency =
     benchmark("allocation/latency")
         .asks("What does one allocation cost, its first use, and giving it back?")
         .axis("allocator", kAllocatorMeaning, allocators)
-        .axis("bytes", "size of the allocation", sizes)
+        .axis("bytes", "size of the allocation", block_sizes)
         .metrics({"call_ns", "first_touch_ns", "free_ns"})
         .headline({8, "allocate 1 MiB", "allocator:direct/bytes:1048576", "call_ns"})
         .samples([](Profile profile, const CaseName& name) {

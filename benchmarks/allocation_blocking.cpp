@@ -20,7 +20,7 @@
 namespace launchgap {
 namespace {
 
-constexpr std::size_t kBytes = std::size_t{4} << 20;
+constexpr std::size_t kBlockingBytes = std::size_t{4} << 20;
 constexpr std::size_t kMappedBytes = std::size_t{20} << 20;
 /// The call is made once the kernel surely runs.
 constexpr std::int64_t kHeadStartNs = 2'000'000;
@@ -59,19 +59,19 @@ class AllocatorCall : public TimedOperation {
   void prepare() override {
     make();
     if (!releases_) return;
-    block_ = allocator_->allocate(kBytes);
-    allocator_->touch(block_, kBytes);
+    block_ = allocator_->allocate(kBlockingBytes);
+    allocator_->touch(block_, kBlockingBytes);
   }
   void call() override {
     if (releases_) {
-      allocator_->release(block_, kBytes);
+      allocator_->release(block_, kBlockingBytes);
       block_ = nullptr;
     } else {
-      block_ = allocator_->allocate(kBytes);
+      block_ = allocator_->allocate(kBlockingBytes);
     }
   }
   void put_away() override {
-    if (block_ && !releases_) allocator_->touch(block_, kBytes);  // it is memory indeed
+    if (block_ && !releases_) allocator_->touch(block_, kBlockingBytes);  // it is memory indeed
     give_back();
   }
   std::string method() const override { return method_; }
@@ -83,7 +83,7 @@ class AllocatorCall : public TimedOperation {
   }
   void give_back() noexcept {
     try {
-      if (block_) allocator_->release(std::exchange(block_, nullptr), kBytes);
+      if (block_) allocator_->release(std::exchange(block_, nullptr), kBlockingBytes);
     } catch (const std::exception&) {  // it was told of when it failed first
     }
     allocator_.reset();

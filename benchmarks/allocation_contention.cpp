@@ -12,7 +12,7 @@
 namespace launchgap {
 namespace {
 
-constexpr std::size_t kBytes = std::size_t{1} << 20;
+constexpr std::size_t kContendedBytes = std::size_t{1} << 20;
 /// Of all threads together, in a round: each is a sample, and a block holds one round.
 constexpr int kCalls = 256;
 
@@ -58,11 +58,11 @@ class AllocationContention : public Case {
     const auto most = static_cast<std::size_t>(threads_) * 2;
     if (needs_lock(device_.facts(), name)) {
       allocators_.push_back(std::make_unique<LockedAllocator>(
-          allocator_of_case(context, *streams_.front(), kBytes, most)));
+          allocator_of_case(context, *streams_.front(), kContendedBytes, most)));
     } else {
       try {
         for (const auto& stream : streams_)
-          allocators_.push_back(allocator_of_case(context, *stream, kBytes, most));
+          allocators_.push_back(allocator_of_case(context, *stream, kContendedBytes, most));
       } catch (...) {
         drop_allocators();
         throw;
@@ -118,9 +118,9 @@ class AllocationContention : public Case {
     for (int i = 0; i < calls_each(); ++i) {
       Allocator& allocator = allocator_for(member, i);
       const std::int64_t called = now_ns();
-      void* const address = allocator.allocate(kBytes);
+      void* const address = allocator.allocate(kContendedBytes);
       const std::int64_t allocated = now_ns();
-      allocator.release(address, kBytes);
+      allocator.release(address, kContendedBytes);
       const std::int64_t released = now_ns();
       calls.push_back({called,
                        static_cast<double>(allocated - called),
@@ -150,7 +150,7 @@ class AllocationContention : public Case {
     Team together(device_, threads_, [&](int member) {
       MarkedBlock& block = blocks[static_cast<std::size_t>(member)];
       block = {
-          allocator_for(member, 0).allocate(kBytes), kBytes, static_cast<unsigned char>(member)};
+          allocator_for(member, 0).allocate(kContendedBytes), kContendedBytes, static_cast<unsigned char>(member)};
     });
     together.run();
     for (const auto& stream : streams_) stream->wait();
@@ -159,7 +159,7 @@ class AllocationContention : public Case {
     check_apart(blocks);
     for (const MarkedBlock& block : blocks) block.check(device_);
     for (int i = 0; i < threads_; ++i)
-      allocator_for(i, 0).release(blocks[static_cast<std::size_t>(i)].address, kBytes);
+      allocator_for(i, 0).release(blocks[static_cast<std::size_t>(i)].address, kContendedBytes);
   }
 
   Device& device_;

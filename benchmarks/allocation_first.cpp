@@ -4,26 +4,26 @@
 namespace launchgap {
 namespace {
 
-constexpr std::size_t kBytes = std::size_t{1} << 20;
+constexpr std::size_t kFirstBytes = std::size_t{1} << 20;
 
 class FirstAllocation : public Case {
  public:
   explicit FirstAllocation(const CaseContext& context)
       : stream_(context.device.create_stream()),
-        allocator_(allocator_of_case(context, *stream_, kBytes, 2)) {}
+        allocator_(allocator_of_case(context, *stream_, kFirstBytes, 2)) {}
 
   void sample(Block& block) override {
     const std::int64_t called = now_ns();
-    void* const first = allocator_->allocate(kBytes);
+    void* const first = allocator_->allocate(kFirstBytes);
     const std::int64_t again = now_ns();
-    void* const second = allocator_->allocate(kBytes);
+    void* const second = allocator_->allocate(kFirstBytes);
     const std::int64_t allocated = now_ns();
     block.keep(called, again - called, allocated - again);
-    check_apart({{first, kBytes}, {second, kBytes}});
-    allocator_->touch(first, kBytes);
-    allocator_->touch(second, kBytes);
-    allocator_->release(second, kBytes);
-    allocator_->release(first, kBytes);
+    check_apart({{first, kFirstBytes}, {second, kFirstBytes}});
+    allocator_->touch(first, kFirstBytes);
+    allocator_->touch(second, kFirstBytes);
+    allocator_->release(second, kFirstBytes);
+    allocator_->release(first, kFirstBytes);
   }
 
   std::string method() const override { return "a fresh process; " + allocator_->method(); }

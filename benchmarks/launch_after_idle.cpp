@@ -73,7 +73,7 @@ Sampling samples(Profile profile, const CaseName& name) {
   }
 }
 
-void advise(Adviser& adviser) {
+void advise_on_after_idle(Adviser& adviser) {
   const auto comparisons = adviser.rows.compare_axis({}, "roundtrip_ns", "idle_ms", "0");
   const Comparison* const from = from_which_on(comparisons, RatioVerdict::more);
   if (!from) {
@@ -120,7 +120,7 @@ const Registration launch_after_idle =
         })
         .one_device_at_a_time()
         .untraced()
-        .advises(6, advise)
+        .advises(6, advise_on_after_idle)
         .draws(12,
                {{"Over the idle time before",
                  {{"round trip", {}, "roundtrip_ns"}, {"in the call", {}, "api_ns"}},

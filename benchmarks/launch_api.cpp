@@ -41,14 +41,14 @@ class RuntimeLaunch : public Case {
   bool burst_;
 };
 
-std::unique_ptr<Case> make(const CaseContext& context) {
+std::unique_ptr<Case> make_launching(const CaseContext& context) {
   need(context.device.facts(), Can::launch_in_several_ways);
   if (context.name.at("api") == "driver")
     return std::make_unique<NullLaunch>(context.device, is_burst(context.name));
   return std::make_unique<RuntimeLaunch>(context);
 }
 
-void advise(Adviser& adviser) {
+void advise_on_api(Adviser& adviser) {
   for (const char* other : {"runtime", "chevron"}) {
     std::vector<Comparison> comparisons;
     for (const auto& [mode, metric] : kModes) {
@@ -96,11 +96,11 @@ const Registration launch_api =
         .one_device_at_a_time()
         .stops_when_steady()
         .untraced()
-        .advises(10, advise)
+        .advises(10, advise_on_api)
         .draws(1,
                {{"In the call, idle stream", by_call("idle", "api_ns")},
                 {"Per launch, back to back", by_call("burst", "per_launch_ns")}})
-        .makes(make);
+        .makes(make_launching);
 
 }  // namespace
 }  // namespace launchgap

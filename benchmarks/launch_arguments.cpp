@@ -72,7 +72,7 @@ class ArgumentsLaunch : public Case {
   bool burst_;
 };
 
-std::vector<std::string> sizes(Profile profile, const DeviceFacts& facts) {
+std::vector<std::string> argument_bytes(Profile profile, const DeviceFacts& facts) {
   if (!can(facts, Can::pass_any_arguments)) return {"4096"};
   if (profile == Profile::quick) return {"0", "1024", "4096"};
   std::vector<std::string> all = {"0"};
@@ -80,7 +80,7 @@ std::vector<std::string> sizes(Profile profile, const DeviceFacts& facts) {
   return all;
 }
 
-void advise(Adviser& adviser) {
+void advise_on_arguments(Adviser& adviser) {
   const Comparison* from = nullptr;
   std::string_view what;
   std::vector<Comparison> largest;
@@ -129,7 +129,7 @@ void advise(Adviser& adviser) {
 const Registration launch_arguments =
     benchmark("launch/args")
         .asks("What do arguments cost?")
-        .axis("bytes", "size of the kernel's arguments", sizes)
+        .axis("bytes", "size of the kernel's arguments", argument_bytes)
         .axis("mode", mode_meaning(), {"idle", "burst"})
         .metrics(metrics_by_mode)
         .samples([](Profile profile, const CaseName& name) {
@@ -142,7 +142,7 @@ const Registration launch_arguments =
         .one_device_at_a_time()
         .stops_when_steady()
         .untraced()
-        .advises(11, advise)
+        .advises(11, advise_on_arguments)
         .draws(2,
                {{"Over the size of the arguments",
                  {{"in the call", {{"mode", "idle"}}, "api_ns"},

@@ -340,7 +340,7 @@ void steadiness(Adviser& adviser) {
   }
 }
 
-void advise(Adviser& adviser) {
+void advise_on_chain(Adviser& adviser) {
   launch_bound(adviser);
   chain_pair(adviser,
              "graph",
@@ -437,7 +437,7 @@ const Registration launch_chain =
         .one_device_at_a_time()
         .traced_as(TracedAs::chain)
         .traced_where([](const CaseName& name) { return name.at("gap_us") == "0"; })
-        .advises(1, advise)
+        .advises(1, advise_on_chain)
         .draws(15,
                {{"Per operation, over the chain's length",
                  {{"one by one", {{"mode", "eager"}, kWithoutGap}, "per_op_ns"},

@@ -93,7 +93,7 @@ class FirstLaunch : public Case {
   unsigned value_ = 0;
 };
 
-std::vector<std::string> ways(Profile, const DeviceFacts& facts) {
+std::vector<std::string> first_ways(Profile, const DeviceFacts& facts) {
   if (!can(facts, Can::load_code)) return {"none"};
   return {"lazy", "eager", "jit_cached", "jit_uncached"};
 }
@@ -143,7 +143,7 @@ void loading(Adviser& adviser, const char* value, const char* reference, const W
               evidence_of(total, "time until the first kernel is done"));
 }
 
-void advise(Adviser& adviser) {
+void advise_on_first(Adviser& adviser) {
   for (const char* load : {"lazy", "none"}) {
     const Params params = {{"loading", load}};
     const SummaryRow* const trip = adviser.rows.find(params, "first_roundtrip_ns");
@@ -194,7 +194,7 @@ void advise(Adviser& adviser) {
            .less = Severity::note});
 }
 
-std::vector<std::string_view> metrics_of(const std::string& loading) {
+std::vector<std::string_view> metrics_of_first(const std::string& loading) {
   // The host has a thread to start in place of a context, and nothing to load.
   if (loading == "none")
     return {"context_ns", "first_call_ns", "first_roundtrip_ns", "second_roundtrip_ns"};
@@ -215,7 +215,7 @@ std::vector<FigureLine> steps(const std::string& loading) {
                                       {"first call", "first_call_ns"},
                                       {"first round trip", "first_roundtrip_ns"},
                                       {"second one", "second_roundtrip_ns"}}) {
-    const std::vector<std::string_view> taken = metrics_of(loading);
+    const std::vector<std::string_view> taken = metrics_of_first(loading);
     if (std::ranges::find(taken, metric) != taken.end())
       lines.push_back({label, {{"loading", loading}}, metric});
   }
@@ -229,7 +229,7 @@ std::vector<FigureLine> by_loading(const std::string& metric) {
                                        {"eager", "eager"},
                                        {"JIT, cached", "jit_cached"},
                                        {"JIT, uncached", "jit_uncached"}}) {
-    const std::vector<std::string_view> taken = metrics_of(loading);
+    const std::vector<std::string_view> taken = metrics_of_first(loading);
     if (std::ranges::find(taken, metric) != taken.end())
       lines.push_back({label, {{"loading", loading}}, metric});
   }
@@ -243,7 +243,7 @@ const Registration launch_first =
                       "how the process loads code: `lazy`, `eager` (CUDA_MODULE_LOADING); "
                       "`jit_uncached`, PTX that the driver compiles anew; `jit_cached`, PTX that "
                       "it finds compiled; `none` on the host",
-                      ways,
+                      first_ways,
                       "")
         .brings({"initialise_ns",
                  "ns",
@@ -278,13 +278,13 @@ const Registration launch_first =
                  "The second launch of a process, from the start of the call until the wait for "
                  "it returns.",
                  ""})
-        .metrics([](const CaseName& name) { return metrics_of(name.at("loading")); })
+        .metrics([](const CaseName& name) { return metrics_of_first(name.at("loading")); })
         .in_fresh_processes([](Profile profile) {
           return profile == Profile::quick ? 3 : profile == Profile::nightly ? 10 : 20;
         })
         .takes([](const DeviceFacts&, const CaseName&, Sampling) { return 0.3; })
         .one_device_at_a_time()
-        .advises(5, advise)
+        .advises(5, advise_on_first)
         .draws(11,
                {{"Step by step, loading lazily", steps("lazy")},
                 {"Step by step, on the host", steps("none")},

@@ -226,7 +226,7 @@ class Updating : public GraphCase {
   std::unique_ptr<ExecutableGraph> executable_;
 };
 
-std::unique_ptr<Case> make(const CaseContext& context) {
+std::unique_ptr<Case> make_graph_case(const CaseContext& context) {
   const std::string& mode = context.name.at("mode");
   if (mode == "make") return std::make_unique<Making>(context);
   if (mode == "update") return std::make_unique<Updating>(context);
@@ -239,7 +239,7 @@ std::vector<std::string> node_counts(Profile profile, const DeviceFacts& facts) 
   return {"1", "2", "4", "8", "16", "64", "256", "1024", "4096"};
 }
 
-std::vector<std::string_view> metrics_of(const CaseName& name) {
+std::vector<std::string_view> metrics_of_graph(const CaseName& name) {
   const std::string& mode = name.at("mode");
   if (mode == "make") return {"capture_ns", "instantiate_ns", "upload_ns", "first_roundtrip_ns"};
   if (mode == "update") return {"capture_ns", "update_ns", "roundtrip_ns"};
@@ -332,7 +332,7 @@ void advise_on_updates(Adviser& adviser, const std::string& shape) {
                  .if_same = "Updating a graph instead of making it anew gains nothing"});
 }
 
-void advise(Adviser& adviser) {
+void advise_on_graph(Adviser& adviser) {
   for (const char* shape : {"line", "fan"}) {
     const auto comparisons = replays(adviser.rows, shape);
     const Comparison* const from = from_which_on(comparisons, RatioVerdict::less);
@@ -437,7 +437,7 @@ const Registration launch_graph =
                  "making it anew.",
                  "the capture before it",
                  "the time"})
-        .metrics(metrics_of)
+        .metrics(metrics_of_graph)
         .samples([](Profile profile, const CaseName& name) {
           // About as much time for each size.
           const auto nodes = static_cast<int>(name.number("nodes"));
@@ -451,7 +451,7 @@ const Registration launch_graph =
         .one_device_at_a_time()
         .stops_when_steady()
         .untraced()
-        .advises(2, advise)
+        .advises(2, advise_on_graph)
         .draws(6,
                {against_one_by_one("line", "Per kernel, one after another"),
                 against_one_by_one("fan", "Per kernel, independent of each other"),
@@ -460,7 +460,7 @@ const Registration launch_graph =
                   {"instantiate", {{"mode", "make"}}, "instantiate_ns"},
                   {"update", {{"mode", "update"}}, "update_ns"}},
                  "nodes"}})
-        .makes(make);
+        .makes(make_graph_case);
 
 }  // namespace
 }  // namespace launchgap

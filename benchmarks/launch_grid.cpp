@@ -41,7 +41,7 @@ std::vector<std::string> grids(Profile profile, const DeviceFacts& facts) {
   return all;
 }
 
-void advise(Adviser& adviser) {
+void advise_on_grid(Adviser& adviser) {
   const auto comparisons = adviser.rows.compare_axis({}, "roundtrip_ns", "blocks", "1");
   const Comparison* const from = from_which_on(comparisons, RatioVerdict::more);
   if (!from) {
@@ -79,7 +79,7 @@ const Registration launch_grid =
         .one_device_at_a_time()
         .stops_when_steady()
         .traced_as(TracedAs::launch)
-        .advises(12, advise)
+        .advises(12, advise_on_grid)
         .draws(3,
                {{"Over the blocks of an empty kernel",
                  {{"round trip", {}, "roundtrip_ns"}, {"in the call", {}, "api_ns"}},

@@ -151,7 +151,7 @@ void advise_on_dependent(Adviser& adviser) {
        .if_same = "Programmatic dependent launches gain nothing"});
 }
 
-std::vector<FigureLine> ways(const std::string& kind, const std::string& metric) {
+std::vector<FigureLine> call_lines(const std::string& kind, const std::string& metric) {
   return {{"plain", {{"launch", "plain"}}, metric}, {kind, {{"launch", kind}}, metric}};
 }
 
@@ -174,8 +174,8 @@ const Registration launch_cooperative =
         .untraced()
         .advises(15, advise_on_cooperative)
         .draws(7,
-               {{"In the call", ways("cooperative", "api_ns")},
-                {"Round trip", ways("cooperative", "roundtrip_ns")}})
+               {{"In the call", call_lines("cooperative", "api_ns")},
+                {"Round trip", call_lines("cooperative", "roundtrip_ns")}})
         .makes<CooperativeLaunch>();
 
 const Registration launch_dependent =
@@ -200,7 +200,7 @@ const Registration launch_dependent =
         .advises(16, advise_on_dependent)
         .draws(8,
                {{"Per kernel of " + duration_text(kDependentKernelNs),
-                 ways("dependent", "per_kernel_ns")}})
+                 call_lines("dependent", "per_kernel_ns")}})
         .makes<DependentLaunch>();
 
 }  // namespace

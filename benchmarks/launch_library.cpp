@@ -87,14 +87,14 @@ class ConvolutionCall : public Case {
   std::unique_ptr<Buffer> input_, filter_;
 };
 
-std::unique_ptr<Case> make(const CaseContext& context) {
+std::unique_ptr<Case> make_library_call(const CaseContext& context) {
   const std::string call = context.name.at("call");
   if (call == "matmul") return std::make_unique<MatmulCall>(context);
   if (call == "convolution") return std::make_unique<ConvolutionCall>(context);
   return std::make_unique<NullLaunch>(context.device, false);
 }
 
-void advise(Adviser& adviser) {
+void advise_on_library(Adviser& adviser) {
   for (const char* call : {"matmul", "convolution"}) {
     std::vector<Comparison> comparisons;
     for (const char* metric : {"api_ns", "roundtrip_ns"}) {
@@ -144,9 +144,9 @@ const Registration launch_library =
         .one_device_at_a_time()
         .stops_when_steady()
         .traced_as(TracedAs::work)
-        .advises(8, advise)
+        .advises(8, advise_on_library)
         .draws(14, {{"In the call", calls("api_ns")}, {"Round trip", calls("roundtrip_ns")}})
-        .makes(make);
+        .makes(make_library_call);
 
 }  // namespace
 }  // namespace launchgap

@@ -71,7 +71,7 @@ class PriorityLaunch : public Case {
   unsigned blocks_ = 0;
 };
 
-void advise(Adviser& adviser) {
+void advise_on_priority(Adviser& adviser) {
   adviser.judge_axis({"roundtrip_ns"},
                      "priority",
                      "same",
@@ -102,7 +102,7 @@ const Registration launch_priority =
         .one_device_at_a_time()
         .stops_when_steady()
         .untraced()
-        .advises(17, advise)
+        .advises(17, advise_on_priority)
         .draws(9,
                {{"Round trip of an empty kernel",
                  {{"same", {{"priority", "same"}}, "roundtrip_ns"},

@@ -14,7 +14,7 @@
 namespace launchgap {
 namespace {
 
-constexpr unsigned long long kKernelNs = 20'000;
+constexpr unsigned long long kQueuedKernelNs = 20'000;
 
 class QueueDepth : public Case {
  public:
@@ -93,14 +93,14 @@ class QueueDepth : public Case {
     constexpr int kSettling = 16;
     constexpr int kLaunches = 64;
     hold();
-    for (int i = 0; i < depth + kSettling; ++i) spin(kKernelNs, nullptr);
+    for (int i = 0; i < depth + kSettling; ++i) spin(kQueuedKernelNs, nullptr);
     const std::int64_t begin = now_ns();
-    for (int i = 0; i < kLaunches; ++i) spin(kKernelNs, nullptr);
+    for (int i = 0; i < kLaunches; ++i) spin(kQueuedKernelNs, nullptr);
     const std::int64_t end = now_ns();
     stream_->wait();
     // A thread that was interrupted for so long that the queue ran low has measured something else.
     const double left = static_cast<double>(now_ns() - end);
-    const bool was_full = left > static_cast<double>(kKernelNs) * depth / 2;
+    const bool was_full = left > static_cast<double>(kQueuedKernelNs) * depth / 2;
     return was_full ? static_cast<double>(end - begin) / kLaunches : Block::kMissing;
   }
 
@@ -119,7 +119,7 @@ class QueueDepth : public Case {
   int most_ = 0;
 };
 
-void advise(Adviser& adviser) {
+void advise_on_queue(Adviser& adviser) {
   const SummaryRow* const depth = adviser.rows.find({}, "queue_depth");
   const SummaryRow* const full = adviser.rows.find({}, "full_launch_ns");
   if (!depth) return;
@@ -130,7 +130,7 @@ void advise(Adviser& adviser) {
           "for room{}.",
           value_text(*depth),
           full ? fmt::format(
-                     ", {} behind kernels of {}", value_text(*full), duration_text(kKernelNs))
+                     ", {} behind kernels of {}", value_text(*full), duration_text(kQueuedKernelNs))
                : ""),
       {},
       {depth, full});
@@ -153,7 +153,7 @@ const Registration launch_queue =
              "host_clock",
              fmt::format("A launch call where the queue is full, behind kernels of {}: it waits "
                          "for one of them to end.",
-                         duration_text(kKernelNs)),
+                         duration_text(kQueuedKernelNs)),
              "the wait"})
         .metrics({"queue_depth", "full_launch_ns"})
         .samples([](Profile profile, const CaseName&) {
@@ -164,7 +164,7 @@ const Registration launch_queue =
         })
         .one_device_at_a_time()
         .untraced()
-        .advises(7, advise)
+        .advises(7, advise_on_queue)
         .draws(13, {{"Launches", {{"before one waits", {}, "queue_depth"}}}})
         .makes<QueueDepth>();
 

@@ -10,7 +10,7 @@ namespace launchgap {
 namespace {
 
 constexpr int kDefaultEvery = 16;  // launches, of which one goes to the default stream
-constexpr unsigned long long kKernelNs = 10'000;
+constexpr unsigned long long kStreamKernelNs = 10'000;
 
 class StreamsLaunch : public Case {
  public:
@@ -48,7 +48,7 @@ class StreamsLaunch : public Case {
     const bool to_default = default_ && i % kDefaultEvery == kDefaultEvery - 1;
     Stream& stream =
         to_default ? *default_ : *streams_[static_cast<std::size_t>(i) % streams_.size()];
-    unsigned long long nanoseconds = kKernelNs;
+    unsigned long long nanoseconds = kStreamKernelNs;
     unsigned* counter = nullptr;
     void* arguments[] = {&nanoseconds, &counter};
     stream.launch(*kernel_, {1, 1}, busy_ ? arguments : nullptr);
@@ -78,10 +78,10 @@ std::vector<std::string> stream_counts(Profile profile, const DeviceFacts& facts
 }
 
 std::string busy_kernels() {
-  return "kernels of " + duration_text(kKernelNs);
+  return "kernels of " + duration_text(kStreamKernelNs);
 }
 
-void advise(Adviser& adviser) {
+void advise_on_streams(Adviser& adviser) {
   const auto over = [&](const char* kernel) {
     return adviser.rows.compare_axis(
         {{"kernel", kernel}, {"with", "nothing"}}, "per_launch_ns", "streams", "1");
@@ -150,7 +150,7 @@ const Registration launch_streams =
         .axis("streams", "streams that launches go to in turns", stream_counts)
         .axis("kernel",
               fmt::format("`null`, an empty one; `10us`, one block that lasts {}",
-                          duration_text(kKernelNs)),
+                          duration_text(kStreamKernelNs)),
               {"null", "10us"})
         .axis("with",
               fmt::format("`nothing` else; `default`: one launch in {} goes to the legacy default "
@@ -172,9 +172,9 @@ const Registration launch_streams =
         .one_device_at_a_time()
         .stops_when_steady()
         .untraced()
-        .advises(13, advise)
+        .advises(13, advise_on_streams)
         .draws(4,
-               {over_streams("10us", "Per launch of a kernel of " + duration_text(kKernelNs)),
+               {over_streams("10us", "Per launch of a kernel of " + duration_text(kStreamKernelNs)),
                 over_streams("null", "Per launch of an empty kernel")})
         .makes<StreamsLaunch>();
 

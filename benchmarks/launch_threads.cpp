@@ -95,7 +95,7 @@ std::vector<std::string> thread_counts(Profile profile, const DeviceFacts&) {
   return {"1", "2", "4", "8", "16"};
 }
 
-void advise(Adviser& adviser) {
+void advise_on_threads(Adviser& adviser) {
   const auto own =
       adviser.rows.compare_axis({{"streams", "own"}}, "threads_per_launch_ns", "threads", "1");
   if (const Comparison* const best = fewest_as_good_as_best(own)) {
@@ -161,7 +161,7 @@ const Registration launch_threads =
         .one_device_at_a_time()
         .stops_when_steady()
         .untraced()
-        .advises(14, advise)
+        .advises(14, advise_on_threads)
         .draws(5,
                {{"Per launch, all threads together",
                  {{"a stream each", {{"streams", "own"}}, "threads_per_launch_ns"},

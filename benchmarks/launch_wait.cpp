@@ -56,12 +56,12 @@ class WaitLaunch : public Case {
   std::string method_;
 };
 
-std::vector<std::string> ways(Profile, const DeviceFacts& facts) {
+std::vector<std::string> ways_to_wait(Profile, const DeviceFacts& facts) {
   if (!can(facts, Can::choose_wait)) return {"own"};
   return {"spin", "yield", "block"};
 }
 
-void advise(Adviser& adviser) {
+void advise_on_wait(Adviser& adviser) {
   for (const char* by : {"stream", "event"}) {
     for (const char* wait : {"yield", "block"}) {
       const auto against_spin = [&](const char* metric) {
@@ -128,7 +128,7 @@ std::vector<FigureLine> by_way(const std::string& metric) {
 const Registration launch_wait =
     benchmark("launch/wait")
         .asks("How should a thread wait?")
-        .process_axis("wait", "what a thread of the process does while it waits", ways, "own")
+        .process_axis("wait", "what a thread of the process does while it waits", ways_to_wait, "own")
         .axis("by", "what is waited for", {"stream", "event"})
         .brings({"cpu_ns",
                  "ns",
@@ -148,7 +148,7 @@ const Registration launch_wait =
         .one_device_at_a_time()
         .stops_when_steady()
         .untraced()
-        .advises(4, advise)
+        .advises(4, advise_on_wait)
         .draws(
             10,
             {{"Round trip", by_way("roundtrip_ns")}, {"CPU time of the thread", by_way("cpu_ns")}})

@@ -19,7 +19,7 @@ namespace {
 
 namespace rg = regression;
 
-struct Options {
+struct CheckCommandOptions {
   std::vector<std::string> sessions;
   std::string history, baseline, current;
   bool confirm = false, require_baseline = false, gate_spread = false, no_add = false;
@@ -33,7 +33,7 @@ rg::SessionFigures read_figures(const std::string& folder) {
   return rg::figures_of(session);
 }
 
-rg::CheckOptions check_options(const Options& options) {
+rg::CheckOptions check_options(const CheckCommandOptions& options) {
   rg::CheckOptions check = options.baseline_options.check_options();
   check.strictness = {options.require_baseline, options.gate_spread};
   return check;
@@ -53,7 +53,7 @@ void name_subject(rg::Report& report, const std::string& folder) {
   if (std::filesystem::is_regular_file(page, failed)) report.page = page.string();
 }
 
-ExitCode check_two(const Options& options) {
+ExitCode check_two(const CheckCommandOptions& options) {
   const rg::SessionFigures base = read_figures(options.sessions[0]);
   const rg::SessionFigures now = read_figures(options.sessions[1]);
   rg::Report report = rg::check_two_sessions(base, now, check_options(options));
@@ -63,7 +63,7 @@ ExitCode check_two(const Options& options) {
 }
 
 /// The history that a session is to be added to; none yet where this is the first.
-std::unique_ptr<rg::History> open_history(const Options& options) {
+std::unique_ptr<rg::History> open_history(const CheckCommandOptions& options) {
   const auto use = options.no_add ? rg::History::Use::read : rg::History::Use::write;
   return std::make_unique<rg::History>(options.history, use);
 }
@@ -73,14 +73,14 @@ struct Arms {
 };
 
 /// Before anything is judged: what is wrong with them is wrong with the command line.
-std::optional<Arms> arms_of(const Options& options) {
+std::optional<Arms> arms_of(const CheckCommandOptions& options) {
   if (!options.confirm) return std::nullopt;
   return Arms{
       rg::parse_arm("--baseline", options.baseline),
       options.current.empty() ? rg::own_arm() : rg::parse_arm("--current", options.current)};
 }
 
-ExitCode check_history(const Options& options) {
+ExitCode check_history(const CheckCommandOptions& options) {
   const std::optional<Arms> arms = arms_of(options);
   const rg::CheckOptions check = check_options(options);
   const rg::SessionFigures now = read_figures(options.sessions[0]);
@@ -99,7 +99,7 @@ ExitCode check_history(const Options& options) {
   return code;
 }
 
-ExitCode check(const Options& options) {
+ExitCode check(const CheckCommandOptions& options) {
   const SignalWatch watch;
   if (options.history.empty()) {
     if (options.sessions.size() != 2)
@@ -122,7 +122,7 @@ ExitCode check(const Options& options) {
 void add_check(CLI::App& app, Action& action) {
   CLI::App* const command = app.add_subcommand(
       "check", "Whether a session is slower than those before it, or than one other");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CheckCommandOptions>();
   command
       ->add_option("sessions",
                    options->sessions,

@@ -17,7 +17,7 @@ namespace {
 using regression::CompareRequest;
 using regression::Report;
 
-struct Options {
+struct CompareCommandOptions {
   std::string a, b, a_case, b_case, output;
   std::size_t pairs = regression::kLeastPairs;
   double wait_s = CompareRequest().wait_s;
@@ -26,7 +26,7 @@ struct Options {
   ReportOutputs outputs;
 };
 
-CompareRequest request_of(const Options& options) {
+CompareRequest request_of(const CompareCommandOptions& options) {
   if (options.a_case.empty() != options.b_case.empty())
     throw UsageError("--a-case and --b-case go together: each side measures one case");
   if (!options.a_case.empty() && !options.what.filter.empty())
@@ -49,7 +49,7 @@ CompareRequest request_of(const Options& options) {
   return request;
 }
 
-ExitCode compare_arms(const Options& options) {
+ExitCode compare_arms(const CompareCommandOptions& options) {
   const SignalWatch watch;
   try {
     const CompareRequest request = request_of(options);
@@ -73,7 +73,7 @@ ExitCode compare_arms(const Options& options) {
 void add_compare(CLI::App& app, Action& action) {
   CLI::App* const command = app.add_subcommand(
       "compare", "Two builds, libraries or settings, in fresh processes next to each other");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CompareCommandOptions>();
   command->add_option(
       "--a",
       options->a,

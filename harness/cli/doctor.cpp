@@ -27,7 +27,7 @@ namespace {
 
 using doctor::Diagnosis;
 
-struct Options {
+struct DoctorCommandOptions {
   doctor::WhatIf question;
   std::string pid;
   std::vector<std::string> command;
@@ -69,7 +69,7 @@ Json fit_to_show(const Json& json) {
 /// Where an answer goes: to a file, or to a stream that is a terminal or not.
 class Answers {
  public:
-  Answers(const Options& options, std::FILE* stream) : options_(options), stream_(stream) {}
+  Answers(const DoctorCommandOptions& options, std::FILE* stream) : options_(options), stream_(stream) {}
 
   /// Throws Error if there is a file that could not be written.
   void check() const {
@@ -113,11 +113,11 @@ class Answers {
     }
   }
 
-  const Options& options_;
+  const DoctorCommandOptions& options_;
   std::FILE* stream_;
 };
 
-ExitCode diagnose_machine(const Options& options) {
+ExitCode diagnose_machine(const DoctorCommandOptions& options) {
   const Diagnosis diagnosis =
       doctor::diagnose_machine({.prove = !options.no_prove, .python_packages = true});
   Answers(options, stdout).write(diagnosis);
@@ -125,7 +125,7 @@ ExitCode diagnose_machine(const Options& options) {
   return exit_code_of(diagnosis.findings);
 }
 
-ExitCode answer_what_if(const Options& options) {
+ExitCode answer_what_if(const DoctorCommandOptions& options) {
   const Diagnosis diagnosis = doctor::answer_what_if(options.question);
   Answers(options, stdout).write(diagnosis);
   if (options.require_gpu && !options.question.framework.empty() && !diagnosis.any_gpu_usable)
@@ -133,7 +133,7 @@ ExitCode answer_what_if(const Options& options) {
   return exit_code_of(diagnosis.findings);
 }
 
-ExitCode look_at_pid(const Options& options) {
+ExitCode look_at_pid(const DoctorCommandOptions& options) {
   const Diagnosis diagnosis = doctor::diagnose_process(options.pid);
   Answers(options, stdout).write(diagnosis);
   return exit_code_of(diagnosis.findings);
@@ -141,7 +141,7 @@ ExitCode look_at_pid(const Options& options) {
 
 /// The program has standard output to itself, and its exit code is the doctor's: what goes wrong
 /// after its end does not change that.
-ExitCode watch(const Options& options) {
+ExitCode watch(const DoctorCommandOptions& options) {
   const Answers answers(options, stderr);
   answers.check();
   const doctor::WatchedProgram watched = doctor::watch(options.command);
@@ -154,7 +154,7 @@ ExitCode watch(const Options& options) {
   return static_cast<ExitCode>(watched.exit_code);
 }
 
-ExitCode explain(const Options& options) {
+ExitCode explain(const DoctorCommandOptions& options) {
   const std::string page = doctor::explain(options.explain);
   const Answers answers(options, stdout);
   if (options.json.asked()) {
@@ -166,7 +166,7 @@ ExitCode explain(const Options& options) {
 }
 
 /// What falling back to the CPU costs, as a session measured it.
-ExitCode tell_cost(const Options& options) {
+ExitCode tell_cost(const DoctorCommandOptions& options) {
   const Summarised summarised(options.session);
   const std::vector<FallbackCost> costs = fallback_costs(summarised.session, summarised.rows);
   if (costs.empty()) {
@@ -207,7 +207,7 @@ std::vector<std::string> typed_command(const std::vector<std::string>& parsed) {
 }
 
 /// Questions of different kinds cannot be asked at once.
-ExitCode answer(const Options& options) {
+ExitCode answer_doctor(const DoctorCommandOptions& options) {
   const int kinds = !options.explain.empty() + !options.session.empty() + !options.pid.empty() +
                     !options.command.empty() + options.asks_what_if();
   if (kinds > 1) {
@@ -219,9 +219,9 @@ ExitCode answer(const Options& options) {
     throw UsageError("doctor: --require-gpu and --no-prove are about the machine as a whole");
   if (!options.json.file().empty()) {
     if (!options.output.empty()) throw UsageError("doctor: name one file, by --json or by -o");
-    Options to_file = options;
+    DoctorCommandOptions to_file = options;
     to_file.output = std::exchange(to_file.json, JsonOutput::to_standard_output()).file();
-    return answer(to_file);
+    return answer_doctor(to_file);
   }
   if (!options.explain.empty()) return explain(options);
   if (!options.session.empty()) return tell_cost(options);
@@ -236,7 +236,7 @@ ExitCode answer(const Options& options) {
 void add_doctor(CLI::App& app, Action& action) {
   CLI::App* const command = app.add_subcommand(
       "doctor", "Say which GPUs can be used, for what, and if not, why not and what to do");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DoctorCommandOptions>();
   doctor::WhatIf& question = options->question;
   command->add_option("--for",
                       question.framework,
@@ -285,7 +285,7 @@ void add_doctor(CLI::App& app, Action& action) {
             "doctor: put `--` in front of the command to watch: launchgap doctor -- python "
             "train.py");
     }
-    action = [options] { return answer(*options); };
+    action = [options] { return answer_doctor(*options); };
   });
 }
 

@@ -23,7 +23,7 @@ namespace {
 
 namespace rg = regression;
 
-struct Options {
+struct HistoryCommandOptions {
   std::string file;
   std::vector<std::string> sessions;
   std::string device = "*", case_name = "*", metric = "*";  // patterns
@@ -34,7 +34,7 @@ struct Options {
 };
 
 /// Adds sessions in order of time, so that each is judged by those before it.
-ExitCode add(const Options& options) {
+ExitCode add(const HistoryCommandOptions& options) {
   const SignalWatch watch;
   const rg::CheckOptions check = options.baseline_options.check_options();
   std::vector<rg::SessionFigures> sessions;
@@ -62,7 +62,7 @@ ExitCode add(const Options& options) {
   return ExitCode::done;
 }
 
-ExitCode list(const Options& options) {
+ExitCode list(const HistoryCommandOptions& options) {
   const rg::History history(options.file, rg::History::Use::read);
   std::vector<std::vector<std::string>> rows = {{"session", "began", "node", "metrics", "valid"}};
   for (const rg::KeptSession& session : history.sessions()) {
@@ -85,7 +85,7 @@ ExitCode list(const Options& options) {
   return ExitCode::done;
 }
 
-rg::AcceptedLevel pattern_of(const Options& options) {
+rg::AcceptedLevel pattern_of(const HistoryCommandOptions& options) {
   rg::AcceptedLevel pattern;
   pattern.device_id = options.device;
   pattern.case_name = options.case_name;
@@ -93,7 +93,7 @@ rg::AcceptedLevel pattern_of(const Options& options) {
   return pattern;
 }
 
-ExitCode show(const Options& options) {
+ExitCode show(const HistoryCommandOptions& options) {
   const rg::History history(options.file, rg::History::Use::read);
   const rg::AcceptedLevel pattern = pattern_of(options);
   std::size_t shown = 0;
@@ -124,7 +124,7 @@ ExitCode show(const Options& options) {
   return ExitCode::done;
 }
 
-ExitCode accept(const Options& options) {
+ExitCode accept(const HistoryCommandOptions& options) {
   rg::History history(options.file, rg::History::Use::write);
   rg::AcceptedLevel level = pattern_of(options);
   const auto series = history.series();
@@ -145,7 +145,7 @@ ExitCode accept(const Options& options) {
   return ExitCode::done;
 }
 
-ExitCode prune(const Options& options) {
+ExitCode prune(const HistoryCommandOptions& options) {
   const std::int64_t before_s = rg::parse_time(options.before);
   if (options.dry_run) {
     const auto sessions = rg::History(options.file, rg::History::Use::read).sessions();
@@ -161,7 +161,7 @@ ExitCode prune(const Options& options) {
   return ExitCode::done;
 }
 
-ExitCode export_points(const Options& options) {
+ExitCode export_points(const HistoryCommandOptions& options) {
   const SignalWatch watch;
   const rg::History history(options.file, rg::History::Use::read);
   rg::export_csv(history, options.output);
@@ -169,7 +169,7 @@ ExitCode export_points(const Options& options) {
   return ExitCode::done;
 }
 
-void add_patterns(CLI::App& command, Options& options) {
+void add_patterns(CLI::App& command, HistoryCommandOptions& options) {
   command.add_option("--device", options.device, "Its UUID; * and ? as in names of files")
       ->capture_default_str();
   command.add_option("--case", options.case_name, "Name of the case, likewise")
@@ -183,9 +183,9 @@ void add_history(CLI::App& app, Action& action) {
   CLI::App* const command =
       app.add_subcommand("history", "The sessions before, with which `check` compares");
   command->require_subcommand(1);
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<HistoryCommandOptions>();
   const auto make =
-      [&](const char* name, const char* meaning, ExitCode (*perform)(const Options&)) {
+      [&](const char* name, const char* meaning, ExitCode (*perform)(const HistoryCommandOptions&)) {
         CLI::App* const sub = command->add_subcommand(name, meaning);
         sub->add_option("file", options->file, "The history")->required();
         sub->callback([options, &action, perform] {

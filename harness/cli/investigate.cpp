@@ -30,7 +30,7 @@ using investigate::Subject;
 using investigate::Tool;
 using investigate::ToolOutcome;
 
-struct Options {
+struct InvestigateCommandOptions {
   std::string session, case_name, device, tool = "auto", output;
 };
 
@@ -123,7 +123,7 @@ ExitCode run_under(Tool tool,
   return code == ExitCode::done && exported.problem.empty() ? joined : ExitCode::failed;
 }
 
-ExitCode investigate_case(const Options& options) {
+ExitCode investigate_case(const InvestigateCommandOptions& options) {
   const SessionData session = read_session(options.session);
   for (const std::string& problem : session.problems) say("launchgap: {}", problem);
   const Subject subject = investigate::find_subject(session, options.case_name, options.device);
@@ -152,7 +152,7 @@ ExitCode investigate_case(const Options& options) {
 void add_investigate(CLI::App& app, Action& action) {
   CLI::App* const command = app.add_subcommand(
       "investigate", "Run a case of a session once more, under Nsight Systems or Nsight Compute");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<InvestigateCommandOptions>();
   command->add_option("session", options->session, "Folder of the session that raised the question")
       ->required();
   command->add_option("case", options->case_name, "The exact name of a case, as summary.csv has it")

@@ -15,7 +15,7 @@
 namespace launchgap::cli {
 namespace {
 
-struct Options {
+struct RunCommandOptions {
   WhatToMeasure what;
   std::optional<int> replicates;
   std::string trace = "auto";
@@ -68,7 +68,7 @@ Json examine_machine(bool with_gpus) {
   return std::move(diagnosis.json);
 }
 
-ExitCode run(const Options& options, const std::vector<std::string>& command_line) {
+ExitCode run(const RunCommandOptions& options, const std::vector<std::string>& command_line) {
   RunOptions request = options.what.run_options();
   request.tracing = parse_tracing(options.trace);
   request.observer_effect = !options.no_observer_effect;
@@ -118,7 +118,7 @@ ExitCode run(const Options& options, const std::vector<std::string>& command_lin
 void add_run(CLI::App& app, Action& action, const std::vector<std::string>& command_line) {
   CLI::App* const command =
       app.add_subcommand("run", "Measure devices, each run in a process of its own");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<RunCommandOptions>();
   options->what.add_options(*command);
   command
       ->add_option(

@@ -28,7 +28,7 @@ using regression::Selftest;
 using regression::SelftestRequest;
 using regression::SelftestRow;
 
-struct Options {
+struct SelftestCommandOptions {
   std::size_t processes = 40, pairs = regression::kLeastPairs, noop = 0, tries = 5;
   std::string slowdown, json, history;
   WhatToMeasure what;
@@ -166,7 +166,7 @@ std::string text_of(const regression::NightRates& nights) {
 }
 
 /// Measures processes, as far as that was asked for; false if a signal stopped it.
-bool measure(const Options& options, Selftest& result) {
+bool measure(const SelftestCommandOptions& options, Selftest& result) {
   SelftestRequest request;
   request.run = options.what.run_options();
   request.processes = options.processes;
@@ -182,7 +182,7 @@ bool measure(const Options& options, Selftest& result) {
   }
 }
 
-ExitCode test(const Options& options) {
+ExitCode test(const SelftestCommandOptions& options) {
   if (options.processes == 0 && options.history.empty())
     throw UsageError("--processes 0 leaves nothing to test, unless --history names nights");
   if (options.processes == 0 && (options.noop > 0 || !options.slowdown.empty()))
@@ -222,7 +222,7 @@ ExitCode test(const Options& options) {
 void add_selftest(CLI::App& app, Action& action) {
   CLI::App* const command = app.add_subcommand(
       "selftest", "How much processes vary here, how often compare is wrong, and what it finds");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<SelftestCommandOptions>();
   options->what.filter = "^launch/null/";
   command
       ->add_option(
