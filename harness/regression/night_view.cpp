@@ -148,15 +148,25 @@ class View {
 void say_what_was_kept(const History& history,
                        const std::string& session_id,
                        Point& own,
-                       VerdictRow& row) {
+                       Result& result) {
   for (const KeptPoint& point : last_points(history, own.key, kMostNightsDrawn)) {
     if (point.session_id != session_id || point.verdict == own.verdict) continue;
-    row.reason = fmt::format("as it was checked; now it would be {}{}",
-                             row.verdict,
-                             row.reason.empty() ? "" : ": " + row.reason);
-    row.verdict = name_of(point.verdict);
-    own.verdict = point.verdict;
+    result.reason = fmt::format("as it was checked; now it would be {}{}",
+                                name_of(result.verdict),
+                                result.reason.empty() ? "" : ": " + result.reason);
+    result.verdict = own.verdict = point.verdict;
   }
+}
+
+std::vector<CheckAnswerRow> answers(const Report& report) {
+  const std::string_view tone = report.count(Verdict::slower) > 0    ? "bad"
+                                : report.count(Verdict::suspect) > 0 ? "warning"
+                                                                     : "know";
+  std::vector<CheckAnswerRow> rows = {{"answer", std::string(tone), answer_sentence(report)}};
+  for (const Group& change : changed(report)) rows.push_back({"change", "", change_sentence(change)});
+  if (const std::string alarms = false_alarm_sentence(report); !alarms.empty())
+    rows.push_back({"false-alarms", "", alarms});
+  return rows;
 }
 
 }  // namespace
@@ -166,14 +176,21 @@ NightRows night_rows(const History& history,
                      const CheckOptions& options) {
   Checked checked = check_against_history(history, session, options);
   const View view(history, session, options);
-  const bool kept = history.has(session.session_id);
+  const auto point_of = [&](const Result& result) {
+    return std::ranges::find(checked.points, result.key, &Point::key);
+  };
+  if (history.has(session.session_id)) {
+    for (Result& result : checked.report.results) {
+      if (const auto own = point_of(result); own != checked.points.end())
+        say_what_was_kept(history, session.session_id, *own, result);
+    }
+  }
   NightRows rows;
+  rows.answers = answers(checked.report);
   std::size_t drawn = 0;
   for (const Result* const result : checked.report.worst_first()) {
-    const auto own = std::ranges::find(checked.points, result->key, &Point::key);
+    const auto own = point_of(*result);
     rows.verdicts.push_back(verdict_row(*result));
-    if (kept && own != checked.points.end())
-      say_what_was_kept(history, session.session_id, *own, rows.verdicts.back());
     if (own == checked.points.end() || drawn == kMostDrawn) continue;
     view.add(result->key, *own, rows);
     ++drawn;

@@ -276,6 +276,19 @@ std::vector<Group> changed(const Report& report) {
   return sorted;
 }
 
+std::string change_sentence(const Group& change) {
+  const Result& most = *change.results.front();
+  return fmt::format(
+      "Changed with {}: {} of {} {}{}.",
+      change.what,
+      metric_text(most),
+      case_text(most),
+      change_text(most),
+      change.results.size() == 1
+          ? ""
+          : fmt::format(", the most of {} metrics", change.results.size()));
+}
+
 std::vector<const Result*> found(const Report& report) {
   std::vector<const Result*> found = report.worst_first();
   std::erase_if(found, [](const Result* result) { return !is_found(*result); });

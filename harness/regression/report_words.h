@@ -49,6 +49,9 @@ struct Group {
 /// By what changed of the fingerprint, of results with a figure from before; the largest slowdown
 /// first.
 std::vector<Group> changed(const Report& report);
+/// One of these in a sentence: "Changed with driver 570 → 575: api_ns of launch/null/mode:idle +8.1
+/// %, the most of 3 metrics."
+std::string change_sentence(const Group& change);
 /// What was found: slower, suspect, erratic, cannot-tell, faster, with a longer tail; the gravest
 /// first.
 std::vector<const Result*> found(const Report& report);

@@ -162,7 +162,7 @@ const std::vector<Table>& all_tables() {
       kernels_table(),       memory_table(),          traces_table(),
       slow_samples_table(),  timelines_table(),       recordings_table(),
       tail_table(),          answers_table(),         published_table(),
-      fit_table(),           verdicts_table(),        nights_table(),
+      fit_table(),           check_answers_table(),   verdicts_table(),        nights_table(),
       replays_table(),       replay_answers_table(),  replay_moments_table(),
       replay_epochs_table(), blocking_table(),
   };

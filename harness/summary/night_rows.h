@@ -31,7 +31,15 @@ struct NightRow {
   std::string changed;  // keys of the fingerprint, since the session before
 };
 
+/// What the check answers, in a sentence.
+struct CheckAnswerRow {
+  std::string part;  // "answer", "change" or "false-alarms"
+  std::string tone;  // of the answer: "bad" where something is slower, "warning" where it may be, else "know"
+  std::string sentence;
+};
+
 struct NightRows {
+  std::vector<CheckAnswerRow> answers;  // the answer, what changed, and false alarms
   std::vector<VerdictRow> verdicts;  // gravest first
   std::vector<NightRow> nights;      // by metric, in order of time
 };

@@ -25,6 +25,25 @@ std::vector<TableColumn<Row>> after_key(std::vector<TableColumn<Row>> others) {
 
 }  // namespace
 
+Table check_answers_table() {
+  using Row = CheckAnswerRow;
+  return make_table<Row>(
+      "check_answers.csv",
+      "sentence of a check against a history",
+      TableUse::details,
+      [](const Tabled& tabled) {
+        return tabled.nights ? tabled.nights->answers : std::vector<Row>();
+      },
+      {{"part",
+        "answer: whether anything is slower. change: what changed, and what moved most with it. "
+        "false-alarms: how many are to be expected.",
+        &Row::part},
+       {"tone",
+        "Of the answer: bad where something is slower, warning where something may be, else know.",
+        &Row::tone},
+       {"sentence", "What is said.", &Row::sentence}});
+}
+
 Table verdicts_table() {
   using Row = VerdictRow;
   return make_table<Row>(

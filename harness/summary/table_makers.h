@@ -45,6 +45,7 @@ Table recordings_table();
 Table tail_table();
 
 // night_tables.cpp: what a check against a history found
+Table check_answers_table();
 Table verdicts_table();
 Table nights_table();
 Table replays_table();

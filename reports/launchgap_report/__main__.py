@@ -75,7 +75,7 @@ def _missing() -> str | None:
         try:
             importlib.import_module(name)
         except ImportError as error:
-            return f"the Python package {name} is missing ({error}); scripts/setup installs it"
+            return f"the Python package {name} is missing ({error}); install it (in a checkout, scripts/setup does)"
     return None
 
 

@@ -28,14 +28,12 @@ from .plots import Drawing, Drawn, Group, Key, Table
 from .session import Device
 from .svg import to_markup
 from .tables import Record
-from .text import MISSING, count, join_and, percent, quantity, sentence, significant
+from .text import MISSING, count, percent, quantity
 
 HEIGHT = 120.0
 MOST_DATES = 5
 ALARM = colour_of(1)
-JUDGED = ("slower", "suspect", "faster", "same")
 GRAVE = ("slower", "suspect")
-MOST_NAMED = 3  # slower ones, in the answer
 MOST_LINES = 400
 """Of the table of verdicts; with more, a page of eight devices would outgrow a browser."""
 
@@ -46,7 +44,7 @@ class Nights:
     tone: str
     """Of the box around the answer"""
     changes: list[str]
-    rates: str
+    false_alarms: str
     verdicts: Table
     left_out: int
     figures: Group
@@ -57,71 +55,19 @@ def section(drawing: Drawing) -> Nights | None:
     verdicts = [(d, row) for d in drawing.devices for row in d.session.details.of("verdicts", d.id)]
     if not verdicts:
         return None
-    counts = {v: sum(row["verdict"] == v for _, row in verdicts) for _, r in verdicts for v in [r["verdict"]]}
+    sentences = verdicts[0][0].session.details.tables.get("check_answers", [])
+    said = {part: [row for row in sentences if row["part"] == part] for part in ("answer", "change", "false-alarms")}
+    (answer,) = said["answer"] or [{"sentence": "", "tone": "know"}]
     figures = [_draw(drawing, d, list(rows)) for d in drawing.shown for rows in _by_metric(d)]
     return Nights(
-        _answer(counts, verdicts),
-        "bad" if counts.get("slower") else "warning" if counts.get("suspect") else "know",
-        _changes(verdicts),
-        _rates(verdicts),
+        answer["sentence"],
+        answer["tone"],
+        [row["sentence"] for row in said["change"]],
+        "".join(row["sentence"] for row in said["false-alarms"]),
         _table(drawing, verdicts),
         max(0, len(verdicts) - MOST_LINES),
         Group("", "", "", figures, _keys(drawing) if figures else []),
     )
-
-
-def _judged(counts: dict[str, int]) -> int:
-    return sum(counts.get(v, 0) for v in JUDGED)
-
-
-def _answer(counts: dict[str, int], verdicts: list[tuple[Device, Record]]) -> str:
-    judged = _judged(counts)
-    if not judged:
-        first = next((row["reason"] for _, row in verdicts if row["reason"]), "")
-        return sentence(f"Nothing could be compared: {first}")
-    slower = counts.get("slower", 0)
-    compared = count(judged, "measurement")
-    text = f"Nothing is slower, of {compared} that could be compared"
-    if slower:
-        names = [f"{row['metric']} of {row['case']}" for _, row in verdicts if row["verdict"] == "slower"]
-        more = [f"{len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []
-        text = f"{slower} of {compared} {'is' if slower == 1 else 'are'} slower: {join_and(names[:MOST_NAMED] + more)}"
-    tails = sum(bool(row["tail"]) for _, row in verdicts)
-    others = [f"{n} {v}" for v, n in counts.items() if n and v not in ("slower", "same")]
-    others += [f"{tails} with a longer tail"] if tails else []
-    return text + (f"; {join_and(others)}." if others else ".")
-
-
-def _changes(verdicts: list[tuple[Device, Record]]) -> list[str]:
-    """What changed in the environment, and what moved most with it."""
-    groups: dict[str, list[Record]] = {}
-    for _, row in verdicts:
-        if row["changed"]:
-            groups.setdefault(row["changed"], []).append(row)
-    lines = []
-    for changed, rows in groups.items():
-        moved = [r for r in rows if r.get("change") is not None]
-        worst = max(moved, key=lambda r: abs(r.get("change") or 0), default=None)
-        text = f"Changed with {changed}: {count(len(rows), 'metric')}"
-        if worst is not None:
-            text += f", the most {worst['metric']} of {worst['case']} by {_change(worst)}"
-        lines.append(sentence(text))
-    return lines
-
-
-def _rates(verdicts: list[tuple[Device, Record]]) -> str:
-    judged = [row for _, row in verdicts if row["verdict"] in JUDGED]
-    known = [r for row in judged if (r := row.get("false_alarm_rate")) is not None]
-    if not judged:
-        return ""
-    tests, without = count(len(judged), "test"), len(judged) - len(known)
-    measured = "launchgap selftest --history measures it from 40 nights on."
-    if not known:
-        return f"{tests}: none has a measured rate of false alarms; {measured}"
-    expected = f"{tests}: {significant(sum(known), 2)} false alarms are to be expected"
-    if not without:
-        return f"{expected}."
-    return f"{expected} of {len(known)} of them, and {without} have no measured rate; {measured}"
 
 
 def _change(row: Record) -> str:

@@ -7,7 +7,7 @@ import sys
 import time
 
 import pytest
-from shipped import BUILD, LOCKS, NODES, ROOT
+from shipped import BUILD, LOCKS, NODES, ROOT, launchgap
 
 SCRIPT = ROOT / "scripts" / "validate-gpu"
 
@@ -55,6 +55,48 @@ def test_the_first_minute_on_a_harsh_gpu_of_a_generation_that_nvcc_has_forgotten
     assert "0 failed" in page and "Simulated" in page
     assert "| 1 | Kernels, libraries and clocks are right, native and portable | open |" in page, "one form was skipped"
     assert "| 8n | No kernel of a library has a stale name | open |" in page or "quick" in page
+
+
+def pack(work, out, *options):
+    """As validate-gpu does at its end, of sessions and logs in `work`."""
+    out.mkdir(exist_ok=True)
+    script = ROOT / "scripts" / "pack-validation"
+    return subprocess.run([script, *options, work, out], capture_output=True, text=True, timeout=60)
+
+
+def test_the_result_has_the_tables_that_have_rows_and_leaves_out_the_largest_by_name(tmp_path):
+    work, out = tmp_path / "work", tmp_path / "out"
+    work.mkdir()
+    done = launchgap(
+        "run",
+        "--devices",
+        "host",
+        "--filter",
+        "launch/null",
+        "--runs",
+        1,
+        "-o",
+        work / "quick",
+        "--trace",
+        "off",
+        "--no-report",
+    )
+    assert done.returncode == 0, done.stderr
+    (work / "doctor.log").write_bytes(os.urandom(3 * 2**20))
+    (work / "quick.log").write_text("passed\n")
+    done = pack(work, out, "--most-mib", "1")
+    assert done.returncode == 0, done.stdout + done.stderr
+    made = {file.name for file in out.iterdir()}
+    assert {"quick.summary.csv", "quick.runs.csv", "quick.answers.csv", "sessions.tar.gz"} <= made
+    assert "quick.odd_devices.csv" not in made, "one device is never odd"
+    assert "more than 1 MiB: logs/doctor.log" in (out / "results.txt").read_text()
+    packed = subprocess.run(["tar", "-tzf", out / "sessions.tar.gz"], capture_output=True, text=True).stdout.splitlines()
+    assert "logs/quick.log" in packed and "logs/doctor.log" not in packed
+
+    (out / "quick.variation.csv").write_bytes(os.urandom(2 * 2**20))
+    (work / "quick" / "summary.csv").unlink()
+    done = pack(work, out, "--most-mib", "1")
+    assert done.returncode == 3 and "the tables alone have 2 MiB" in done.stdout and "quick.variation.csv" in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,21 @@ from typing import Any
 import numpy as np
 
 Row = dict[str, Any]
+SENTENCES = {
+    "answer": "1 of 2 measurements is slower: roundtrip_ns of launch/null/mode:idle.",
+    "change": "Changed with driver 570.12 → 575.08: roundtrip_ns of launch/null/mode:idle +10.0 %.",
+    "false-alarms": "2 tests; 0.0008 false alarms are to be expected.",
+}
 NIGHT = datetime.datetime(2026, 3, 1, 3, tzinfo=datetime.timezone.utc)
 LEVEL = {"slower": 1.1, "suspect": 1.08, "faster": 0.9}
+
+
+def answers(session_id: str, tone: str) -> list[Row]:
+    """The rows of check_answers.csv."""
+    return [
+        {"session_id": session_id, "part": part, "tone": tone if part == "answer" else "", "sentence": sentence}
+        for part, sentence in SENTENCES.items()
+    ]
 
 
 def checked(key: Row, verdict: str, *, nights: int = 70, value: float = 7000, seed: int = 3) -> tuple[Row, list[Row]]:

@@ -40,7 +40,7 @@ SESSION_TABLES = ("devices.csv", "runs.csv", "summary.csv", "quantiles.csv", "fi
 DETAIL_TABLES = (
     "headlines.csv sequence.csv telemetry.csv variation.csv odd_devices.csv observer.csv parts.csv flag_check.csv "
     "kernels.csv traces.csv slow_samples.csv timelines.csv recordings.csv tail.csv "
-    "published.csv fit.csv verdicts.csv nights.csv"
+    "published.csv fit.csv check_answers.csv verdicts.csv nights.csv"
 ).split()
 PROBABILITIES = sorted(
     {round(i / 50, 4) for i in range(51)} | {0.005, 0.01, 0.05, 0.25, 0.75, 0.95, 0.99, 0.995, 0.999, 0.9995, 0.9999}
@@ -774,6 +774,7 @@ def checked() -> Builder:
         row, nights = make_nights.checked(key, verdict, nights=120, seed=i)
         builder.tables["verdicts.csv"].append(row)
         builder.tables["nights.csv"] += nights
+    builder.tables["check_answers.csv"] = make_nights.answers(builder.session_id, "bad")
     return builder
 
 
@@ -822,6 +823,9 @@ def hostile() -> Builder:
     hostile_night = dict.fromkeys(("night", "begin_utc", "verdict", "changed", "invalid"), bad)
     builder.tables["verdicts.csv"] = [found | {"reason": bad, "changed": bad, "steadiness": bad, "steadiness_reason": bad}]
     builder.tables["nights.csv"] = [night | hostile_night for night in nights]
+    builder.tables["check_answers.csv"] = [
+        row | {"sentence": bad, "tone": bad} for row in make_nights.answers(builder.session_id, "bad")
+    ]
     builder.tables["answers.csv"] = [
         row | dict.fromkeys(("verdict", "note", "sentence", "kind"), bad) for row in builder._answers()
     ]

@@ -237,7 +237,7 @@ def test_check_names_the_missing_package_and_the_way_out(tmp_path: Path, name: s
     assert result.returncode == 3
     line = one_line(result)
     assert name in line
-    assert "scripts/setup installs it" in line
+    assert "install it (in a checkout, scripts/setup does)" in line
 
 
 @pytest.mark.parametrize(
