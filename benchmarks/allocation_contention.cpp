@@ -149,8 +149,9 @@ class AllocationContention : public Case {
     std::vector<MarkedBlock> blocks(static_cast<std::size_t>(threads_));
     Team together(device_, threads_, [&](int member) {
       MarkedBlock& block = blocks[static_cast<std::size_t>(member)];
-      block = {
-          allocator_for(member, 0).allocate(kContendedBytes), kContendedBytes, static_cast<unsigned char>(member)};
+      block = {allocator_for(member, 0).allocate(kContendedBytes),
+               kContendedBytes,
+               static_cast<unsigned char>(member)};
     });
     together.run();
     for (const auto& stream : streams_) stream->wait();

@@ -128,7 +128,10 @@ std::vector<FigureLine> by_way(const std::string& metric) {
 const Registration launch_wait =
     benchmark("launch/wait")
         .asks("How should a thread wait?")
-        .process_axis("wait", "what a thread of the process does while it waits", ways_to_wait, "own")
+        .process_axis("wait",
+                      "what a thread of the process does while it waits",
+                      ways_to_wait,
+                      "own")
         .axis("by", "what is waited for", {"stream", "event"})
         .brings({"cpu_ns",
                  "ns",

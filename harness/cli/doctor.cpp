@@ -69,7 +69,8 @@ Json fit_to_show(const Json& json) {
 /// Where an answer goes: to a file, or to a stream that is a terminal or not.
 class Answers {
  public:
-  Answers(const DoctorCommandOptions& options, std::FILE* stream) : options_(options), stream_(stream) {}
+  Answers(const DoctorCommandOptions& options, std::FILE* stream)
+      : options_(options), stream_(stream) {}
 
   /// Throws Error if there is a file that could not be written.
   void check() const {

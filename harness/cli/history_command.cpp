@@ -184,15 +184,15 @@ void add_history(CLI::App& app, Action& action) {
       app.add_subcommand("history", "The sessions before, with which `check` compares");
   command->require_subcommand(1);
   auto options = std::make_shared<HistoryCommandOptions>();
-  const auto make =
-      [&](const char* name, const char* meaning, ExitCode (*perform)(const HistoryCommandOptions&)) {
-        CLI::App* const sub = command->add_subcommand(name, meaning);
-        sub->add_option("file", options->file, "The history")->required();
-        sub->callback([options, &action, perform] {
-          action = [options, perform] { return perform(*options); };
-        });
-        return sub;
-      };
+  const auto make = [&](const char* name,
+                        const char* meaning,
+                        ExitCode (*perform)(const HistoryCommandOptions&)) {
+    CLI::App* const sub = command->add_subcommand(name, meaning);
+    sub->add_option("file", options->file, "The history")->required();
+    sub->callback(
+        [options, &action, perform] { action = [options, perform] { return perform(*options); }; });
+    return sub;
+  };
   CLI::App* const adds = make(
       "add", "Add sessions, oldest first; each is judged by those before it, as check does", add);
   adds->add_option("sessions", options->sessions, "Folders of sessions")->required();

@@ -108,10 +108,10 @@ void write_page(const std::vector<std::unique_ptr<Summarised>>& sessions, const 
   }
   const ProcessEnd end = draw(arguments, (root / "reports").string(), tables.path());
   if (end.exit_code == ProgramOutcome::kNotFound)
-    throw Error(
-        fmt::format("the page cannot be made: there is no {} to run; install Python 3 with matplotlib "
-                    "and jinja2 (in a checkout, scripts/setup does)",
-                    arguments[0]));
+    throw Error(fmt::format(
+        "the page cannot be made: there is no {} to run; install Python 3 with matplotlib "
+        "and jinja2 (in a checkout, scripts/setup does)",
+        arguments[0]));
   if (!end.clean()) {
     throw Error(fmt::format(
         "the page was not made (the line above says why); {} {}", arguments[0], end.text()));

@@ -163,7 +163,8 @@ std::vector<CheckAnswerRow> answers(const Report& report) {
                                 : report.count(Verdict::suspect) > 0 ? "warning"
                                                                      : "know";
   std::vector<CheckAnswerRow> rows = {{"answer", std::string(tone), answer_sentence(report)}};
-  for (const Group& change : changed(report)) rows.push_back({"change", "", change_sentence(change)});
+  for (const Group& change : changed(report))
+    rows.push_back({"change", "", change_sentence(change)});
   if (const std::string alarms = false_alarm_sentence(report); !alarms.empty())
     rows.push_back({"false-alarms", "", alarms});
   return rows;

@@ -278,15 +278,14 @@ std::vector<Group> changed(const Report& report) {
 
 std::string change_sentence(const Group& change) {
   const Result& most = *change.results.front();
-  return fmt::format(
-      "Changed with {}: {} of {} {}{}.",
-      change.what,
-      metric_text(most),
-      case_text(most),
-      change_text(most),
-      change.results.size() == 1
-          ? ""
-          : fmt::format(", the most of {} metrics", change.results.size()));
+  return fmt::format("Changed with {}: {} of {} {}{}.",
+                     change.what,
+                     metric_text(most),
+                     case_text(most),
+                     change_text(most),
+                     change.results.size() == 1
+                         ? ""
+                         : fmt::format(", the most of {} metrics", change.results.size()));
 }
 
 std::vector<const Result*> found(const Report& report) {

@@ -34,14 +34,15 @@ struct NightRow {
 /// What the check answers, in a sentence.
 struct CheckAnswerRow {
   std::string part;  // "answer", "change" or "false-alarms"
-  std::string tone;  // of the answer: "bad" where something is slower, "warning" where it may be, else "know"
+  std::string tone;  // of the answer: "bad" where something is slower, "warning" where it may be,
+                     // else "know"
   std::string sentence;
 };
 
 struct NightRows {
   std::vector<CheckAnswerRow> answers;  // the answer, what changed, and false alarms
-  std::vector<VerdictRow> verdicts;  // gravest first
-  std::vector<NightRow> nights;      // by metric, in order of time
+  std::vector<VerdictRow> verdicts;     // gravest first
+  std::vector<NightRow> nights;         // by metric, in order of time
 };
 
 }  // namespace launchgap
