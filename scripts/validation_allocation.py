@@ -11,7 +11,12 @@ def blocking(result: Result) -> Answer:
     if not rows:
         return OPEN, "no calls"
     waiting = sorted({operation for (operation, _), r in rows.items() if r["verdict"] != "no_wait"})
-    expected = [r["verdict"] == "waits_for_device" for (operation, _), r in rows.items() if operation == "release_direct"]
+    # Work on another GPU need not be waited for.
+    expected = [
+        r["verdict"] == "waits_for_device"
+        for (operation, relation), r in rows.items()
+        if operation == "release_direct" and relation != "other_device"
+    ]
     expected += [r["verdict"] == "no_wait" for (operation, _), r in rows.items() if operation == "allocate_pool"]
     figure = f"{len(rows)} calls; not `no_wait`: {', '.join(waiting) or 'none'}"
     return (YES if expected and all(expected) else NO), figure
@@ -25,8 +30,9 @@ def medians(result: Result, benchmark: str, metric: str, axis: str, also: str = 
 def figures(column: str, result: Result, benchmark: str, metric: str, axis: str, also: str = "") -> dict[str, float]:
     found = {}
     for row in result.rows("allocation", benchmark=f"allocation/{benchmark}", metric=metric):
-        value, figure = dict(part.split(":", 1) for part in row["params"].split("/")).get(axis), number(row[column])
-        if value and figure is not None and also in row["params"]:
+        pairs = row["params"].split("/")
+        value, figure = dict(part.split(":", 1) for part in pairs).get(axis), number(row[column])
+        if value and figure is not None and set(filter(None, also.split("/"))) <= set(pairs):
             found[value] = figure
     return found
 
@@ -58,6 +64,9 @@ def first_touch(result: Result) -> Answer:
 
 def kept(result: Result) -> Answer:
     rows = [r for r in result.table("allocation.runs") if number(r.get("memory_kept_bytes")) is not None]
+    # What is free is of the device, and not of the process.
+    if any(number(r.get("other_processes")) for r in rows):
+        return OPEN, "other processes used the GPU meanwhile, and may have taken or given back memory"
     return all_of(
         rows,
         lambda r: float(r["memory_kept_bytes"]) <= 64 << 20,

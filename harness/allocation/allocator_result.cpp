@@ -53,6 +53,7 @@ AllocatorRecord record_of(const AllocatorResult& result, std::uint64_t peak_live
         static_cast<double>(*record.c_min_bytes) / static_cast<double>(peak_live_bytes);
   record.reserved_peak_bytes = replay.peak_reserved_bytes;
   record.operations = replay.allocations + replay.releases;
+  record.recoveries = replay.recoveries;
   record.calls_s = replay.calls_s;
   if (replay.calls_s > 0)
     record.operations_per_s = static_cast<double>(record.operations) / replay.calls_s;
@@ -63,7 +64,10 @@ AllocatorRecord record_of(const AllocatorResult& result, std::uint64_t peak_live
     record.failure = {replay.failure->event,
                       replay.failure->bytes,
                       std::string(name_of(replay.failure->cured_by)),
+                      replay.failure->free_bytes,
                       moment_of(replay.failure->fragmentation)};
+    if (replay.failure->granted_bytes)
+      record.failure->then.granted_bytes = replay.failure->granted_bytes;
     record.failure->then.event = replay.failure->event;
   }
   if (replay.at_peak) record.at_peak = moment_of(*replay.at_peak);
@@ -139,7 +143,10 @@ Json document_of(const ReplayRecord& record) {
                                   "at_peak",
                                   "creep"})
       allocator.emplace(key, Json());
-    if (Json& failure = allocator["failure"]; !failure.is_null()) fill(failure["then"]);
+    if (Json& failure = allocator["failure"]; !failure.is_null()) {
+      failure.emplace("device_free_bytes", Json());
+      fill(failure["then"]);
+    }
     fill(allocator["at_peak"]);
     for (Json& moment : allocator["moments"]) fill(moment);
   }

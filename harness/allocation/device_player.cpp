@@ -68,6 +68,16 @@ std::uint64_t DevicePlayer::reserved_bytes() const {
   return all;
 }
 
+std::optional<std::uint64_t> DevicePlayer::granted_bytes(std::uint64_t bytes) const {
+  return lanes_.begin()->second.allocator->granted_bytes(bytes);
+}
+
+std::optional<std::uint64_t> DevicePlayer::free_bytes() {
+  // What the host has free changes with every other program.
+  if (!is_gpu(device_.facts())) return std::nullopt;
+  return device_.free_memory_bytes();
+}
+
 bool DevicePlayer::allocate(std::uint32_t place,
                             std::uint64_t bytes,
                             std::uint32_t stream,

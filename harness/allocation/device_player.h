@@ -53,6 +53,8 @@ class DevicePlayer : public Player {
   void wait_for_device() override;
   void trim() override;
   void begin_anew() override;
+  std::optional<std::uint64_t> granted_bytes(std::uint64_t bytes) const override;
+  std::optional<std::uint64_t> free_bytes() override;
   std::uint64_t limit_bytes() const override { return limit_; }
   std::uint64_t reserved_bytes() const override;
 

@@ -13,11 +13,8 @@
 namespace launchgap::allocation {
 namespace {
 
-constexpr std::array<std::string_view, 5> kRungs = {"stream_wait",
-                                                    "device_wait",
-                                                    "trim",
-                                                    "destroy",
-                                                    "none"};
+constexpr std::array<std::string_view, 7> kRungs =
+    {"stream_wait", "device_wait", "trim", "destroy", "none", "rounding", "taken"};
 
 class Playing {
  public:
@@ -54,22 +51,27 @@ class Playing {
     switch (step.kind()) {
       case Step::Kind::allocate:
         player_.prepare(places_.most(), step.stream());
-        if (!timed(result_.allocate_times, [&] { return allocate(step); }) && !recover(step)) {
+        if (!allocate(step)) {
           result_.completed = false;
           return;
         }
         if (options_.touch) player_.touch(step.place(), step.bytes());
         live_.add(step.bytes());
+        granted_ += player_.granted_bytes(step.bytes()).value_or(0);
         ++result_.allocations;
         break;
-      case Step::Kind::release:
-        timed(result_.release_times, [&] {
+      case Step::Kind::release: {
+        std::int64_t spent_ns = 0;
+        timed(spent_ns, [&] {
           player_.release(step.place(), step.bytes());
           return true;
         });
+        keep(result_.release_times, spent_ns);
         live_.remove(step.bytes());
+        granted_ -= player_.granted_bytes(step.bytes()).value_or(0);
         ++result_.releases;
         break;
+      }
       case Step::Kind::wait:
         if (event.stream == kAllStreams)
           player_.wait_for_device();
@@ -79,46 +81,90 @@ class Playing {
     }
   }
 
+  /// Whether it was had, at once or at last. Only the first failure is told.
   bool allocate(const Step& step) {
-    return player_.allocate(step.place(), step.bytes(), step.stream(), step.align());
+    std::int64_t spent_ns = 0;
+    if (!attempt(step, spent_ns)) {
+      ++result_.recoveries;
+      FailedAllocation failure;
+      failure.event = number_;
+      failure.bytes = step.bytes();
+      failure.fragmentation = fragmentation();
+      if (player_.granted_bytes(step.bytes())) failure.granted_bytes = granted_;
+      const bool cured = recover(step, failure, spent_ns);
+      if (!result_.failure) result_.failure = failure;
+      if (!cured) {
+        if (!options_.after_each) result_.calls_s += static_cast<double>(spent_ns) * 1e-9;
+        return false;
+      }
+    }
+    keep(result_.allocate_times, spent_ns);
+    return true;
   }
 
+  bool attempt(const Step& step, std::int64_t& spent_ns) {
+    return timed(spent_ns, [&] {
+      return player_.allocate(step.place(), step.bytes(), step.stream(), step.align());
+    });
+  }
+
+  /// Adds the time of `call` to `spent_ns`.
   template <class Call>
-  bool timed(TimeCounts& times, Call&& call) {
+  bool timed(std::int64_t& spent_ns, Call&& call) {
     if (options_.after_each) return call();
     const std::int64_t begin = now_ns();
     const bool done = call();
-    const std::int64_t time = now_ns() - begin;
-    times.add(time);
-    result_.calls_s += static_cast<double>(time) * 1e-9;
+    spent_ns += now_ns() - begin;
     return done;
   }
 
-  /// Whether the allocation was had at last. Only the first failure is told.
-  bool recover(const Step& step) {
-    FailedAllocation failure;
-    failure.event = number_;
-    failure.bytes = step.bytes();
-    failure.fragmentation = fragmentation();
+  void keep(TimeCounts& times, std::int64_t spent_ns) {
+    if (options_.after_each) return;
+    times.add(spent_ns);
+    result_.calls_s += static_cast<double>(spent_ns) * 1e-9;
+  }
+
+  /// Climbs the rungs, and notes the one that cured it in `failure`. Whether the trace can go on.
+  bool recover(const Step& step, FailedAllocation& failure, std::int64_t& spent_ns) {
     const auto cured = [&](Rung rung, auto&& cure) {
-      cure();
-      if (!allocate(step)) return false;
+      timed(spent_ns, [&] {
+        cure();
+        return true;
+      });
+      if (!attempt(step, spent_ns)) return false;
       failure.cured_by = rung;
       return true;
     };
-    const bool goes_on =
-        cured(Rung::stream_wait, [&] { player_.wait_for_stream(step.stream()); }) ||
+    if (cured(Rung::stream_wait, [&] { player_.wait_for_stream(step.stream()); }) ||
         cured(Rung::device_wait, [&] { player_.wait_for_device(); }) ||
-        cured(Rung::trim, [&] { player_.trim(); });
+        cured(Rung::trim, [&] { player_.trim(); }))
+      return true;
     // What was live is lost then, so this is the end in any case.
-    if (!goes_on) {
-      note_end();
-      const std::uint64_t limit = player_.limit_bytes();
-      const bool exhausted = step.bytes() > limit || live_.now > limit - step.bytes();
-      if (!exhausted) cured(Rung::destroy, [&] { player_.begin_anew(); });
-    }
-    if (!result_.failure) result_.failure = failure;
-    return goes_on;
+    note_end();
+    failure.free_bytes = player_.free_bytes();
+    failure.cured_by = what_is_used_up(step, failure);
+    if (failure.cured_by == Rung::none && !exhausted(step))
+      cured(Rung::destroy, [&] { player_.begin_anew(); });
+    return false;
+  }
+
+  /// Whether it is more than the limit leaves beside what is live, however that lies.
+  bool exhausted(const Step& step) const {
+    const std::uint64_t limit = player_.limit_bytes();
+    return step.bytes() > limit || live_.now > limit - step.bytes();
+  }
+
+  /// Why there is too little for an allocation, however what is live lies; `none` if that is not
+  /// so, or the limit says it.
+  Rung what_is_used_up(const Step& step, const FailedAllocation& failure) const {
+    if (exhausted(step)) return Rung::none;
+    const std::uint64_t limit = player_.limit_bytes();
+    const std::uint64_t takes = player_.granted_bytes(step.bytes()).value_or(step.bytes());
+    if (takes > limit || failure.granted_bytes.value_or(0) > limit - takes) return Rung::rounding;
+    const std::uint64_t kept =
+        player_.reserved_bytes() - std::min(live_.now, player_.reserved_bytes());
+    if (failure.free_bytes && *failure.free_bytes + kept < takes) return Rung::taken;
+    return Rung::none;
   }
 
   Fragmentation fragmentation() const {
@@ -184,6 +230,7 @@ class Playing {
   Replay result_;
   Places places_;
   LiveBytes live_;
+  std::uint64_t granted_ = 0;  // that what is live takes, where the player tells
   std::uint64_t number_ = 0;
   std::uint64_t moment_every_ = 1, picture_every_ = 1, next_moment_ = 0, next_picture_ = 0;
   std::optional<Moment> last_;

@@ -22,6 +22,8 @@ enum class Rung : std::uint8_t {
   trim,         // giving back what the allocator only kept
   destroy,      // releasing everything and beginning anew: what was live lay in the way
   none,         // nothing: with what is live it is more than there is
+  rounding,     // nothing: with what is live, each rounded up to pages, it is more than there is
+  taken,        // nothing: others, or the allocator for itself, have what is free of the limit
 };
 /// "stream_wait", as JSON has it.
 std::string_view name_of(Rung rung);
@@ -47,6 +49,13 @@ class Player {
   virtual void trim() = 0;
   /// Forgets what is live, gives everything back and begins anew.
   virtual void begin_anew() = 0;
+  /// What an allocation of so many bytes takes, each for itself; nothing where that is not known,
+  /// or where `holder()` tells more.
+  virtual std::optional<std::uint64_t> granted_bytes(std::uint64_t /*bytes*/) const {
+    return std::nullopt;
+  }
+  /// What is free of the device's memory, where that can be asked.
+  virtual std::optional<std::uint64_t> free_bytes() { return std::nullopt; }
   /// How much may be live.
   virtual std::uint64_t limit_bytes() const = 0;
   /// What it holds, where it can be known.
@@ -66,7 +75,9 @@ struct Moment {
 struct FailedAllocation {
   std::uint64_t event = 0;
   std::uint64_t bytes = 0;
-  Fragmentation fragmentation;  // when it failed
+  Fragmentation fragmentation;                 // when it failed
+  std::optional<std::uint64_t> granted_bytes;  // that what is live takes, where known
+  std::optional<std::uint64_t> free_bytes;     // of the device, when nothing else had cured it
   Rung cured_by = Rung::none;
 };
 
@@ -100,16 +111,20 @@ struct Replay {
   std::uint64_t allocations = 0, releases = 0;       // that succeeded
   std::optional<std::uint64_t> peak_reserved_bytes;  // where it can be known
   double calls_s = 0;                                // time spent in all calls together
+  /// The time of an allocation that failed at first is that of the attempt, what cured it, and the
+  /// attempt that succeeded.
   TimeCounts allocate_times, release_times;
+  std::uint64_t recoveries = 0;  // allocations that failed at first
   std::optional<FailedAllocation> failure;
   std::vector<Moment> moments;    // evenly spread over the events
   std::optional<Moment> at_peak;  // when most was live
 };
 
-/// Plays all events of the device of `facts`. At the first allocation that fails it climbs the
-/// rungs, notes which one cured it, and goes on if that was not `destroy` or `none`. What is live
-/// is not destroyed for an allocation for which it leaves too little, however it lies: that is
-/// `none`. Memory is for what is live, never for the trace. Throws what the trace throws.
+/// Plays all events of the device of `facts`. At each allocation that fails it climbs the rungs up
+/// to `trim`, and goes on if one of them cured it; which one cured the first is noted. What is live
+/// is not destroyed for an allocation for which there is too little, however it lies: that is
+/// `none`, `rounding` or `taken`. Memory is for what is live, never for the trace. Throws what the
+/// trace throws.
 Replay replay(Trace& trace, const TraceFacts& facts, Player& player, const ReplayOptions& options);
 
 /// Plays to one of launchgap's own allocators over some memory.

@@ -1,5 +1,6 @@
 #include "harness/core/case_name.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include <fmt/format.h>
@@ -40,6 +41,21 @@ long long CaseName::number(std::string_view axis) const {
     throw Error(fmt::format("case '{}': axis '{}' is not a whole number", text(), axis));
   }
   return number;
+}
+
+bool CaseName::has(std::string_view values) const {
+  while (!values.empty()) {
+    const std::size_t end = std::min(values.find('/'), values.size());
+    const std::string_view value = values.substr(0, end);
+    const std::size_t colon = value.find(':');
+    if (colon == std::string_view::npos) throw Error(fmt::format("'{}' is not axis:value", value));
+    const bool found = std::ranges::any_of(params, [&](const auto& own) {
+      return own.first == value.substr(0, colon) && own.second == value.substr(colon + 1);
+    });
+    if (!found) return false;
+    values.remove_prefix(std::min(end + 1, values.size()));
+  }
+  return true;
 }
 
 CaseName CaseName::parse(std::string_view text) {

@@ -20,6 +20,9 @@ struct CaseName {
   /// The value of an axis; throws Error if the case has no such axis.
   const std::string& at(std::string_view axis) const;
   long long number(std::string_view axis) const;
+  /// Whether it has each of these values: "allocator:direct/bytes:1048576", in any order; empty:
+  /// any case has. Whole values: "bytes:1048576" is not had by "bytes:10485760".
+  bool has(std::string_view values) const;
 
   /// Splits a case's text at its '/' signs: parts with ':' are axes, those before them the
   /// benchmark. Throws Error for text that has no benchmark or an axis before the end of it.

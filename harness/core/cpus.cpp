@@ -93,4 +93,10 @@ CpuList parse_cpu_list(std::string_view text) {
   return cpus;
 }
 
+std::optional<std::uint64_t> last_level_cache_bytes() {
+  const long bytes = std::max(sysconf(_SC_LEVEL3_CACHE_SIZE), sysconf(_SC_LEVEL2_CACHE_SIZE));
+  if (bytes <= 0) return std::nullopt;
+  return static_cast<std::uint64_t>(bytes);
+}
+
 }  // namespace launchgap

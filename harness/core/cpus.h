@@ -1,6 +1,7 @@
 // Which CPUs a process or thread runs on.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,5 +23,8 @@ std::optional<CpuList> cpus_of_numa_node(int node);
 /// "0-3,8" in both directions; parsing throws Error for any other text.
 std::string cpu_list_text(const CpuList& cpus);
 CpuList parse_cpu_list(std::string_view text);
+
+/// The CPUs' last level of cache, L3 or L2, as the C library knows it.
+std::optional<std::uint64_t> last_level_cache_bytes();
 
 }  // namespace launchgap

@@ -49,11 +49,18 @@ class Allocator {
   virtual void release(void* address, std::size_t bytes) = 0;
   /// Writes the whole allocation once and waits until that is done.
   virtual void touch(void* address, std::size_t bytes) = 0;
+  /// Whether the CPU writes it, with its own caches, rather than the device.
+  virtual bool written_by_host() const { return false; }
   /// Gives back to the device what is only kept, as far as that can be.
   virtual void trim() {}
   /// What it has of the device's memory, live or kept; nothing if it keeps nothing, or does not
   /// tell. All that take from a device's default pool tell of the same memory.
   virtual std::optional<std::uint64_t> reserved_bytes() const { return std::nullopt; }
+  /// What an allocation of so many bytes takes of the device's memory; nothing if that is not
+  /// known.
+  virtual std::optional<std::uint64_t> granted_bytes(std::size_t /*bytes*/) const {
+    return std::nullopt;
+  }
   virtual std::string method() const = 0;
 };
 

@@ -37,6 +37,9 @@ class MappingAllocator : public Allocator {
     memory_->unreserve(address, whole);
   }
   void touch(void* address, std::size_t bytes) override { touch_(address, bytes); }
+  std::optional<std::uint64_t> granted_bytes(std::size_t bytes) const override {
+    return rounded_up(bytes, page_);
+  }
   std::string method() const override {
     return fmt::format("addresses and memory mapped for each block, in pages of {} bytes", page_);
   }

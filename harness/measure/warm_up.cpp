@@ -14,7 +14,6 @@ namespace {
 
 constexpr std::int64_t kRoundNs = 20'000'000;
 constexpr std::int64_t kLookNs = 2'000'000;
-constexpr double kMostSeconds = 2;
 
 /// Whether two values differ by no more than a share of the smaller, or than `resolution`.
 bool are_close(double a, double b, double share, double resolution) {
@@ -47,53 +46,30 @@ bool SteadyStart::steady() const {
   return are_close(slowest, fastest, kMostClockSpread, 0);
 }
 
-Warmth::Warmth(Device& device,
-               std::function<std::optional<double>()> clock_mhz,
-               std::function<void()> after_round)
-    : device_(device),
-      kernel_(device.load(kernels::null_kernel)),
-      clock_mhz_(std::move(clock_mhz)),
-      after_round_(std::move(after_round)) {}
-
-SteadyStart::Round Warmth::launch_for(Stream& stream, std::int64_t nanoseconds) {
-  std::vector<double> calls, roundtrips;
-  const std::int64_t begin = now_ns();
-  std::int64_t waited = begin;
-  while (waited - begin < nanoseconds) {
-    const std::int64_t called = now_ns();
-    stream.launch(*kernel_, {1, 1}, nullptr);
-    const std::int64_t returned = now_ns();
-    stream.wait();
-    waited = now_ns();
-    calls.push_back(static_cast<double>(returned - called));
-    roundtrips.push_back(static_cast<double>(waited - called));
+bool Warmth::launch_until_steady(double most_seconds) {
+  SteadyStart start;
+  double seconds = 0;
+  SteadyStart::Round round;
+  while (!start.steady() && seconds < most_seconds) {
+    round = launch_for_(kRoundNs);
+    start.add(round);
+    seconds += round.seconds;
+    ++result_.rounds;
   }
-  const auto lower_quartile = [](std::vector<double>& values) {
-    std::ranges::sort(values);
-    return *stats::quantile(values, 0.25);
-  };
-  after_round_();
-  result_.seconds += static_cast<double>(now_ns() - begin) * 1e-9;
-  return {lower_quartile(calls), lower_quartile(roundtrips), std::nullopt};
+  result_.seconds += seconds;
+  // What never became steady is nothing to compare with.
+  if (start.steady() || result_.again == 0) result_.last = round;
+  return start.steady();
 }
 
 void Warmth::warm_up() {
-  const std::unique_ptr<Stream> stream = device_.create_stream();
-  SteadyStart start;
-  while (!start.steady() && result_.seconds < kMostSeconds) {
-    SteadyStart::Round round = launch_for(*stream, kRoundNs);
-    round.clock_mhz = clock_mhz_();
-    start.add(round);
-    ++result_.rounds;
-    result_.last = round;
-  }
-  result_.steady = start.steady();
+  result_.steady = launch_until_steady(kFirstSeconds);
 }
 
 /// Only a second look says that it was not somebody else who had the CPU.
-bool Warmth::cooled_down(Stream& stream) {
+bool Warmth::cooled_down() {
   for (int look = 0; look < 2; ++look) {
-    const SteadyStart::Round round = launch_for(stream, kLookNs);
+    const SteadyStart::Round round = launch_for_(kLookNs);
     const auto slower = [](double now, double before) {
       return now - before > std::max(kMostCooling * before, SteadyStart::kSpreadResolutionNs);
     };
@@ -104,12 +80,43 @@ bool Warmth::cooled_down(Stream& stream) {
   return true;
 }
 
-void Warmth::keep() {
-  if (!result_.steady) return;
-  std::unique_ptr<Stream> stream = device_.create_stream();
-  if (!cooled_down(*stream)) return;
-  stream.reset();
-  warm_up();
+bool Warmth::keep() {
+  if (!result_.steady || !cooled_down()) return true;
+  ++result_.again;
+  return launch_until_steady(kAgainSeconds);
+}
+
+Warmth::LaunchFor empty_launches(Device& device,
+                                 std::function<std::optional<double>()> clock_mhz,
+                                 std::function<void()> after_round) {
+  return [&device,
+          kernel = std::shared_ptr<Kernel>(device.load(kernels::null_kernel)),
+          clock_mhz = std::move(clock_mhz),
+          after_round = std::move(after_round)](std::int64_t nanoseconds) {
+    // No stream is kept: a case must find the device as if nothing had been before it. The host has
+    // a worker for each stream, and places it by their number.
+    const std::unique_ptr<Stream> stream = device.create_stream();
+    std::vector<double> calls, roundtrips;
+    const std::int64_t begin = now_ns();
+    std::int64_t waited = begin;
+    while (waited - begin < nanoseconds) {
+      const std::int64_t called = now_ns();
+      stream->launch(*kernel, {1, 1}, nullptr);
+      const std::int64_t returned = now_ns();
+      stream->wait();
+      waited = now_ns();
+      calls.push_back(static_cast<double>(returned - called));
+      roundtrips.push_back(static_cast<double>(waited - called));
+    }
+    const auto lower_quartile = [](std::vector<double>& values) {
+      std::ranges::sort(values);
+      return *stats::quantile(values, 0.25);
+    };
+    after_round();
+    SteadyStart::Round round{lower_quartile(calls), lower_quartile(roundtrips), clock_mhz()};
+    round.seconds = static_cast<double>(now_ns() - begin) * 1e-9;
+    return round;
+  };
 }
 
 }  // namespace launchgap

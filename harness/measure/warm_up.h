@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "harness/device/device.h"
@@ -32,6 +33,7 @@ class SteadyStart {
   struct Round {
     double call_ns = 0, roundtrip_ns = 0;  // lower quartiles
     std::optional<double> clock_mhz;       // none: the device does not tell
+    double seconds = 0;                    // that it took
   };
 
   void add(const Round& round) { rounds_.push_back(round); }
@@ -43,44 +45,50 @@ class SteadyStart {
 
 /// What the warm-ups of a process came to.
 struct WarmUp {
-  bool steady = false;
-  double seconds = 0;
-  std::size_t rounds = 0;
-  SteadyStart::Round last;
+  bool steady = false;      // when measuring began
+  double seconds = 0;       // of all rounds, those before single cases included
+  std::size_t rounds = 0;   // of all
+  SteadyStart::Round last;  // by which a device has cooled down or not
+  std::size_t again = 0;    // warm-ups before single cases
 };
 
 /// Warms a process and its device up, and again when they have cooled down: while a library was
-/// loaded or a result was computed on the host, the device had nothing to do. 2 s in all.
+/// loaded or a result was computed on the host, the device had nothing to do.
 class Warmth {
  public:
+  /// The most that rounds take before the first case, and before a later one that finds the device
+  /// cooled down.
+  static constexpr double kFirstSeconds = 2, kAgainSeconds = 0.5;
   /// A round that is slower than the steady ones by more than this, twice, asks for another
   /// warm-up.
   static constexpr double kMostCooling = 0.05;
 
-  /// `clock_mhz` reads the device's clock between rounds; `after_round` is called then as well.
-  /// Throws Unsupported where the device has no kernel to launch.
-  Warmth(Device& device,
-         std::function<std::optional<double>()> clock_mhz,
-         std::function<void()> after_round);
+  /// A round of launches, for so many nanoseconds or a little longer.
+  using LaunchFor = std::function<SteadyStart::Round(std::int64_t nanoseconds)>;
+
+  explicit Warmth(LaunchFor launch_for) : launch_for_(std::move(launch_for)) {}
 
   /// Launches until the process is steady or the time is up.
   void warm_up();
   /// Before a case: looks for 2 ms whether the device is as fast as it was, and warms it up if not.
-  void keep();
-  /// So far. `steady` is false from when the time was up before the device was steady again.
+  /// False: it did not become steady in time, and the next case looks again. A process that was
+  /// never steady has nothing to look for: true.
+  bool keep();
   const WarmUp& result() const { return result_; }
 
  private:
-  SteadyStart::Round launch_for(Stream& stream, std::int64_t nanoseconds);
-  bool cooled_down(Stream& stream);
+  bool launch_until_steady(double most_seconds);
+  bool cooled_down();
 
-  // No stream is kept: a case must find the device as if nothing had been before it. The host has a
-  // worker for each stream, and places it by their number.
-  Device& device_;
-  std::unique_ptr<Kernel> kernel_;
-  std::function<std::optional<double>()> clock_mhz_;
-  std::function<void()> after_round_;
+  LaunchFor launch_for_;
   WarmUp result_;
 };
+
+/// Rounds of an empty kernel that is waited for. `clock_mhz` reads the device's clock after each,
+/// and `after_round` is called then as well. Throws Unsupported where the device has no kernel to
+/// launch.
+Warmth::LaunchFor empty_launches(Device& device,
+                                 std::function<std::optional<double>()> clock_mhz,
+                                 std::function<void()> after_round);
 
 }  // namespace launchgap

@@ -118,10 +118,12 @@ struct SummaryRecord {
   std::string reason;
   std::optional<std::uint64_t> n;
   std::optional<std::string> method;
+  std::optional<bool> steady;  // false: measured before the device was steady again
 
   static void fields(auto& self, auto&& field) {
     field("case", self.case_name);
     field("status", self.status);
+    field("steady", self.steady);
     field.may_lack("reason", self.reason);
     field.unread("n", self.n);
     field("method", self.method);

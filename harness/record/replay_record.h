@@ -65,12 +65,14 @@ struct CallTimes {
 struct AllocationFailure {
   std::uint64_t event = 0, bytes = 0;
   std::string cured_by;
+  std::optional<std::uint64_t> device_free_bytes;  // when nothing that frees had cured it
   MemoryMoment then;
 
   static void fields(auto& self, auto&& field) {
     field("event", self.event);
     field("bytes", self.bytes);
     field("cured_by", self.cured_by);
+    field("device_free_bytes", self.device_free_bytes);
     field("then", self.then);
   }
 };
@@ -112,6 +114,7 @@ struct AllocatorRecord {
   std::optional<std::uint64_t> reserved_peak_bytes;  // likewise
   std::optional<std::int64_t> memory_kept_bytes;
   std::uint64_t operations = 0;
+  std::uint64_t recoveries = 0;
   double calls_s = 0;
   std::optional<double> operations_per_s;
   CallTimes allocate, release;
@@ -131,6 +134,7 @@ struct AllocatorRecord {
     field("reserved_peak_bytes", self.reserved_peak_bytes);
     field("memory_kept_bytes", self.memory_kept_bytes);
     field("operations", self.operations);
+    field.may_lack("recoveries", self.recoveries);
     field.may_lack("calls_s", self.calls_s);
     field("operations_per_s", self.operations_per_s);
     field("allocate", self.allocate);

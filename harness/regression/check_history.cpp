@@ -198,7 +198,7 @@ class Check {
                                        const Fingerprint& now) const {
     std::vector<KeyChange> all;
     for (const std::int64_t number : numbers) {
-      for (KeyChange& change : told_once(differences(history_.fingerprints().at(number), now))) {
+      for (KeyChange& change : told_once(differences(history_.fingerprint(number), now))) {
         if (std::ranges::find(all, change) == all.end()) all.push_back(std::move(change));
       }
     }
@@ -221,7 +221,7 @@ class Check {
     // A level that was accepted since begins the series, and not what changed before.
     const AcceptedLevel* const level = accepted_level(accepted_, figures.key, begin_s_);
     if (!last || (level && last_s < level->since_s)) return;
-    result.changed = told_once(differences(history_.fingerprints().at(*last), figures.fingerprint));
+    result.changed = told_once(differences(history_.fingerprint(*last), figures.fingerprint));
     std::vector<double> before, now = {figures.value()};
     const auto take = [&](const KeptPoint& point) {
       if (can_be_compared_with(point) && !point.night.confirmed)

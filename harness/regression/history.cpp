@@ -129,17 +129,29 @@ std::map<SeriesKey, std::string> History::series() const {
 }
 
 const std::map<std::int64_t, Fingerprint>& History::fingerprints() const {
-  if (!fingerprints_) {
-    fingerprints_.emplace();
-    Statement rows = database_.statement("SELECT id, keys FROM fingerprints");
-    while (rows.next()) {
-      (*fingerprints_)[rows.integer(0)] =
-          read_record(database_, fmt::format("fingerprint {}", rows.integer(0)), [&] {
-            return parse_canonical(rows.text(1));
-          });
-    }
-  }
+  if (!fingerprints_) read_fingerprints();
   return *fingerprints_;
+}
+
+void History::read_fingerprints() const {
+  if (!fingerprints_) fingerprints_.emplace();
+  Statement rows = database_.statement("SELECT id, keys FROM fingerprints");
+  while (rows.next()) {
+    const std::int64_t number = rows.integer(0);
+    if (fingerprints_->contains(number)) continue;  // which others may hold
+    (*fingerprints_)[number] = read_record(database_, fmt::format("fingerprint {}", number), [&] {
+      return parse_canonical(rows.text(1));
+    });
+  }
+}
+
+const Fingerprint& History::fingerprint(std::int64_t number) const {
+  if (!fingerprints().contains(number)) read_fingerprints();
+  const auto found = fingerprints().find(number);
+  if (found == fingerprints().end())
+    throw Error(fmt::format(
+        "{}: a point is of fingerprint {}, which is not there", file().string(), number));
+  return found->second;
 }
 
 std::vector<KeptPoint> History::before(const SeriesKey& key,

@@ -75,8 +75,11 @@ class History {
   /// All series, by key.
   std::map<SeriesKey, std::string> series() const;  // with the device's name
 
-  /// All fingerprints by number.
+  /// All fingerprints by number, as they were when first asked for.
   const std::map<std::int64_t, Fingerprint>& fingerprints() const;
+  /// One of them, also if another process has added it since. Throws Error that names file and
+  /// number if there is none.
+  const Fingerprint& fingerprint(std::int64_t number) const;
 
   /// The points of a series with these fingerprints that began before a time, latest first, until
   /// `enough` says so of one.
@@ -108,6 +111,7 @@ class History {
   std::optional<std::int64_t> find_series(const SeriesKey& key) const;
   std::int64_t series_number(const SeriesKey& key, const std::string& device_name);
   std::int64_t fingerprint_number(const Fingerprint& fingerprint);
+  void read_fingerprints() const;
 
   HistoryDatabase database_;
   mutable std::map<SeriesKey, std::int64_t> series_;

@@ -69,7 +69,7 @@ void export_csv(const History& history, const std::filesystem::path& file) {
                cell(point.night.p99),
                std::string(name_of(point.verdict)),
                point.invalid,
-               canonical_text(history.fingerprints().at(point.fingerprint))});
+               canonical_text(history.fingerprint(point.fingerprint))});
     }
   }
   out.commit();

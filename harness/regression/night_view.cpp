@@ -127,14 +127,14 @@ class View {
     point.verdict = own.verdict;
     point.fingerprint = kNew;
     for (const KeptPoint& earlier : before) {
-      if (history_.fingerprints().at(earlier.fingerprint) == own.fingerprint)
+      if (history_.fingerprint(earlier.fingerprint) == own.fingerprint)
         point.fingerprint = earlier.fingerprint;
     }
     return point;
   }
 
   const Fingerprint& keys(std::int64_t fingerprint, const Point& own) const {
-    return fingerprint == kNew ? own.fingerprint : history_.fingerprints().at(fingerprint);
+    return fingerprint == kNew ? own.fingerprint : history_.fingerprint(fingerprint);
   }
 
   const History& history_;

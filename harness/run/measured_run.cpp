@@ -67,7 +67,10 @@ std::optional<std::uint64_t> key_of(std::uint64_t key) {
 
 /// What a process's warm-up has come to, with that before single cases.
 Json so_far(const WarmUp& warm_up) {
-  return {{"steady", warm_up.steady}, {"seconds", warm_up.seconds}, {"rounds", warm_up.rounds}};
+  return {{"steady", warm_up.steady},
+          {"seconds", warm_up.seconds},
+          {"rounds", warm_up.rounds},
+          {"again", warm_up.again}};
 }
 
 /// What happened to a case, and whether the process is of further use.
@@ -78,6 +81,7 @@ struct CaseResult {
   std::uint64_t samples = 0;
   bool sticky = false;
   bool of_trace = false;  // the reason begins with a word for what is wrong with the trace
+  bool steady = true;     // false: the device had cooled down, and did not become steady again
 };
 
 class MeasuredRun {
@@ -177,7 +181,7 @@ class MeasuredRun {
   /// Warms up, and says what that came to; null where nothing can be launched.
   Json warm_up_record() {
     try {
-      warmth_ = std::make_unique<Warmth>(
+      warmth_ = std::make_unique<Warmth>(empty_launches(
           *device_,
           [this]() -> std::optional<double> {
             for (const auto& [key, value] : telemetry_->read().values) {
@@ -185,7 +189,7 @@ class MeasuredRun {
             }
             return std::nullopt;
           },
-          [this] { tracing_.discard(); });
+          [this] { tracing_.discard(); }));
     } catch (const Unsupported&) {
       return nullptr;
     }
@@ -291,7 +295,7 @@ class MeasuredRun {
     }
     result.method = prepared->method();
     // The host works while a case is prepared, and has no clock of its own beside the thread's.
-    if (warmth_ && is_gpu(device_->facts())) warmth_->keep();
+    if (warmth_ && is_gpu(device_->facts())) result.steady = warmth_->keep();
     tell(message::CasePrepared{name.text()});
     const std::unique_ptr<CaseTrace> trace =
         tracing_.of_case(definition.traced_as(name), prepared->operations_per_sample());
@@ -357,6 +361,7 @@ class MeasuredRun {
     summary.reason = result.reason;
     summary.n = result.samples;
     summary.method = result.method;
+    if (!result.steady) summary.steady = false;
     writer_.write(record_to_json(summary));
   }
 

@@ -27,11 +27,10 @@ const CaseData* find_case(const SessionData& session,
                           const std::string& device,
                           std::string_view arm,
                           std::string_view benchmark,
-                          std::string_view params_part = "") {
+                          std::string_view values = "") {
   for (const auto& [key, data] : session.cases) {
     if (key.device == device && key.arm == arm && key.setup.usual() &&
-        key.name.benchmark == benchmark &&
-        key.name.params_text().find(params_part) != std::string::npos) {
+        key.name.benchmark == benchmark && key.name.has(values)) {
       return &data;
     }
   }

@@ -23,7 +23,7 @@ HeadlineValue headline_value(const std::vector<const SummaryRow*>& of_device,
     const SummaryRow& row = *one;
     if (row.key.arm != name_of(Arm::plain) || !row.key.setup.usual() ||
         row.key.name.benchmark != named.benchmark->name || row.metric != headline.metric ||
-        row.key.name.params_text().find(headline.params) == std::string::npos) {
+        !row.key.name.has(headline.params)) {
       continue;
     }
     const auto& value = headline.of == Headline::Of::one_in_1000 ? row.p999 : row.p50;

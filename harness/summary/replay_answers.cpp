@@ -25,6 +25,12 @@ constexpr Meaning kCures[] = {
     {"trim", "giving back what was only kept cured it"},
     {"destroy", "what is live lies in the way: an empty allocator has room for it"},
     {"none", "it is more than the limit leaves beside what is live, however that lies"},
+    {"rounding",
+     "each block is rounded up to pages, and so it is more than the limit leaves beside what is "
+     "live, however that lies"},
+    {"taken",
+     "the device has too little free: another process has it, or the driver needs more than was "
+     "asked for"},
 };
 
 constexpr Meaning kCreeps[] = {
@@ -83,6 +89,25 @@ void say_growth(const ReplayRecord& record, std::vector<std::string>& lines) {
                               change < 0 ? "less" : "more"));
 }
 
+/// Why it failed. How memory lies is only told of allocators that tell what they hold.
+std::string cure_text(const AllocationFailure& failure) {
+  if (failure.cured_by == "destroy" && !failure.then.granted_bytes)
+    return "only an empty allocator has room for it; it does not tell what is in the way";
+  return std::string(meaning(kCures, failure.cured_by));
+}
+
+/// Of allocators for which an allocation failed at first and was had by what the ladder tried.
+void say_recoveries(const ReplayRecord& record, std::vector<std::string>& lines) {
+  for (const AllocatorRecord& one : record.allocators) {
+    if (one.recoveries < 2) continue;  // the first is told with what cured it
+    lines.push_back(fmt::format(
+        "{} of {} allocations of {} failed at first; the time of an allocation has what cured it.",
+        one.recoveries,
+        one.allocate.n + (one.completed ? 0 : 1),
+        one.name));
+  }
+}
+
 void say_failures(const ReplayRecord& record, std::vector<std::string>& lines) {
   std::vector<std::pair<std::string, std::vector<std::string>>> failures;  // what, and of whom
   for (const AllocatorRecord& one : record.allocators) {
@@ -94,12 +119,16 @@ void say_failures(const ReplayRecord& record, std::vector<std::string>& lines) {
                                                 memory_text(*then.free_bytes),
                                                 memory_text(*then.reserved_bytes),
                                                 memory_text(*then.largest_free_bytes))
+                              : then.granted_bytes.value_or(0) > then.live_bytes
+                                  ? fmt::format("with {} live that take {}",
+                                                memory_text(then.live_bytes),
+                                                memory_text(*then.granted_bytes))
                                   : fmt::format("with {} live", memory_text(then.live_bytes));
     const std::string what = fmt::format("at event {}, which asks for {}, {}; {}.",
                                          one.failure->event,
                                          memory_text(one.failure->bytes),
                                          state,
-                                         meaning(kCures, one.failure->cured_by));
+                                         cure_text(*one.failure));
     const auto same =
         std::ranges::find(failures, what, &std::pair<std::string, std::vector<std::string>>::first);
     if (same == failures.end()) {
@@ -195,6 +224,7 @@ std::vector<std::string> replay_answers(const ReplayRecord& record) {
   say_least(record, lines);
   say_growth(record, lines);
   say_failures(record, lines);
+  say_recoveries(record, lines);
   say_creep(record, lines);
   say_kept(record, lines);
   return lines;

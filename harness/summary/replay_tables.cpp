@@ -143,9 +143,12 @@ Table replays_table() {
        {"failed_event", "Where in the trace.", of_failure(&AllocationFailure::event)},
        {"cured_by",
         "What cured it: stream_wait, device_wait, trim, destroy (what is live lay in the way), or "
-        "none "
-        "(with what is live it is more than the limit).",
+        "none (with what is live it is more than the limit), rounding (it is, with each block "
+        "rounded up to pages), taken (the device has too little free).",
         of_failure(&AllocationFailure::cured_by)},
+       {"recoveries",
+        "Allocations that failed at first; what cured them is in the time of the call.",
+        [](const Row& row) { return row.allocator.recoveries; }},
        {"allocations",
         "Calls that allocated.",
         [](const Row& row) { return row.allocator.allocate.n; }},

@@ -140,6 +140,7 @@ class FileReader {
       Pending& pending = pending_[record.case_name];
       pending.method = record.method.value_or("");
       pending.outcome = {record.status, record.reason};
+      if (record.steady == false) run_.restless_cases.push_back(record.case_name);
     } else if (kind == TelemetryRecord::kName) {
       const auto record = fields_from_json<TelemetryRecord>(json);
       session_.telemetry.push_back({run_.device,
@@ -192,6 +193,8 @@ class FileReader {
     run.side_by_side = record.side_by_side;
     run.simulated = record.simulated;
     run.trace_state = record.trace_state.value_or("");
+    if (record.warm_up && record.warm_up->is_object())
+      run.steady = optional_field<bool>(*record.warm_up, "steady");
     run.measured_under_tool = record.measured_under_tool.value_or("");
     take_common(record, run);
     const auto [entry, first] =
@@ -226,9 +229,6 @@ class FileReader {
   static void take_common(const Record& record, RunInfo& run) {
     run.kernel_form = record.kernel_form.value_or(run.kernel_form);
     if (record.jit) run.jit = record.jit;
-    // At the end it is told again: what was steady may have cooled down.
-    if (record.warm_up && record.warm_up->is_object())
-      run.steady = optional_field<bool>(*record.warm_up, "steady");
     if (record.libraries) run.libraries = *record.libraries;
     if (!record.fingerprint) return;
     if (!record.fingerprint->is_object()) throw Error("\"fingerprint\" is no object");

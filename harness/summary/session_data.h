@@ -42,11 +42,12 @@ struct RunInfo {
   std::string kernel_form;
   std::optional<bool> jit;
   bool simulated = false;
-  std::string trace_state;          // "off", "ok", or why the run was not traced
-  std::string measured_under_tool;  // a profiler or debugger that watched the process
-  std::optional<bool> steady;       // when measuring began; absent where nothing warmed up
+  std::string trace_state;                  // "off", "ok", or why the run was not traced
+  std::string measured_under_tool;          // a profiler or debugger that watched the process
+  std::optional<bool> steady;               // when measuring began; absent where nothing warmed up
+  std::vector<std::string> restless_cases;  // that began before the device was steady again
   std::optional<std::int64_t> memory_kept_bytes;
-  std::string memory_kept_by;          // the case that kept the most of it
+  std::string memory_kept_by;          // the case during which most of it went
   std::optional<int> other_processes;  // most seen at once on the device, besides this run's
   std::optional<double> delay_ns;      // that each call took longer, on purpose
   std::string delay_problem;           // why that is not what was asked for; else empty

@@ -181,7 +181,7 @@ void add_runs(const SessionData& session,
               std::vector<Finding>& findings) {
   std::map<std::pair<std::string, std::string>, Places> without_result;
   std::map<std::string, Places> under_tool;
-  Places restless, company;
+  Places restless, cooled, company;
   int most_others = 0;
   for (const RunInfo& run : session.runs) {
     const std::string place = joined({labels.of(run.device), run.arm, run.setup.text()});
@@ -195,6 +195,8 @@ void add_runs(const SessionData& session,
     if (!run.measured_under_tool.empty())
       under_tool[run.measured_under_tool].add(place, run.replicate);
     if (run.steady == false) restless.add(place, run.replicate);
+    for (const std::string& name : run.restless_cases)
+      cooled.add(joined({place, name}), run.replicate);
     if (run.other_processes.value_or(0) > 0) {
       company.add(place, run.replicate);
       most_others = std::max(most_others, *run.other_processes);
@@ -226,6 +228,18 @@ void add_runs(const SessionData& session,
               "After 2 s of launches, call times or clocks still moved by more than a "
               "few percent, and measuring began all the same.");
     finding.evidence = restless.evidence();
+    finding.remedy =
+        "Look for what else runs on the machine and for clocks that do not settle, then run again.";
+    findings.push_back(std::move(finding));
+  }
+  if (cooled.runs() > 0) {
+    Finding finding =
+        found("cooled-down",
+              Severity::distorts,
+              counted(cooled.evidence().size(), "case"),
+              "The GPU had cooled down before these cases, and 0.5 s of launches did not make it "
+              "steady again: their times may be too long.");
+    finding.evidence = cooled.evidence();
     finding.remedy =
         "Look for what else runs on the machine and for clocks that do not settle, then run again.";
     findings.push_back(std::move(finding));

@@ -229,11 +229,15 @@ Table runs_table() {
         [](Row row) { return row.run.memory_kept_bytes; },
         "B"},
        {"memory_kept_by",
-        "The case that kept the most of it.",
+        "The case during which most of it went. It is the device's memory: what other processes "
+        "took meanwhile is in it.",
         [](Row row) { return row.run.memory_kept_by; }},
-       {"steady", "Whether calls and clocks were steady when measuring began.", [](Row row) {
-          return row.run.steady;
-        }}});
+       {"steady",
+        "Whether calls and clocks were steady when measuring began.",
+        [](Row row) { return row.run.steady; }},
+       {"restless_cases",
+        "Cases that began before a GPU that had cooled down was steady again.",
+        [](Row row) { return row.run.restless_cases.size(); }}});
 }
 
 Table summary_table() {

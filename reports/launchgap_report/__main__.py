@@ -122,7 +122,7 @@ def run(arguments: list[str]) -> int:
     try:
         table = generations.load(options.generations or default)
         sessions = [session.load(*pair) for pair in zip(options.session, options.tables, strict=True)]
-        text = page.render(sessions, table)
+        text = page.render(sessions, table, warn=lambda warning: _say(f"mind: {warning}"))
     except session.ReportError as error:
         _say(str(error))
         return FAILED

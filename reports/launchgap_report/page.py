@@ -10,6 +10,7 @@ import base64
 import hashlib
 import re
 import shlex
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -74,8 +75,8 @@ class DeviceCard:
     facts: dict[str, str] = field(default_factory=dict)
 
 
-def render(sessions: list[Session], table: list[gen.Generation]) -> str:
-    """The whole page; the same input gives the same bytes."""
+def render(sessions: list[Session], table: list[gen.Generation], warn: Callable[[str], None] = lambda _: None) -> str:
+    """The whole page; the same input gives the same bytes. What makes its comparison doubtful is told to `warn` too."""
     style = (_TEMPLATES / "style.css").read_text(encoding="utf-8")
     script = (_TEMPLATES / "script.js").read_text(encoding="utf-8")
     devices = cmp.order([d for s in sessions for d in s.devices], table)
@@ -97,6 +98,8 @@ def render(sessions: list[Session], table: list[gen.Generation]) -> str:
     measured = [s for s in sessions if not s.recorded]
     of_measured = [d for d in devices if not d.session.recorded]
     comparison = cmp.compare(measured, table) if len(measured) > 1 or cmp.generations(of_measured) > 1 else None
+    for warning in comparison.warnings if comparison else ():
+        warn(warning)
     environment = Environment(
         loader=FileSystemLoader(_TEMPLATES),
         autoescape=True,

@@ -1,10 +1,13 @@
 #include "harness/allocation/replay.h"
 
+#include <chrono>
 #include <cmath>
 #include <map>
 #include <random>
 #include <set>
 #include <string>
+#include <thread>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -140,6 +143,85 @@ TEST(RecoveryLadder, NamesTheRungThatCured) {
     EXPECT_EQ(done.completed, cure < Rung::destroy) << name_of(cure);
     EXPECT_EQ(player.climbed.size(), std::min<std::size_t>(static_cast<std::size_t>(cure) + 1, 4));
   }
+}
+
+/// Each first attempt and each trim takes 2 ms, and only a trim cures.
+class SlowPlayer : public SickPlayer {
+ public:
+  SlowPlayer() : SickPlayer(Rung::none) {}
+  bool allocate(std::uint32_t, std::uint64_t, std::uint32_t, std::uint64_t) override {
+    if (std::exchange(trimmed_, false)) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    return false;
+  }
+  void wait_for_stream(std::uint32_t) override {}
+  void wait_for_device() override {}
+  void trim() override {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    trimmed_ = true;
+  }
+
+ private:
+  bool trimmed_ = false;
+};
+
+TEST(RecoveryLadder, IsPartOfTheTimeOfTheAllocation) {
+  const auto trace = pattern("checkerboard/blocks:4");
+  SlowPlayer player;
+  const Replay done = replay(*trace, facts_of(*trace, {}), player, {});
+  EXPECT_TRUE(done.completed);
+  EXPECT_EQ(done.allocate_times.n(), done.allocations) << "one time for each, whatever it took";
+  EXPECT_EQ(done.recoveries, done.allocations);
+  // Two rungs that do not cure have an attempt each.
+  EXPECT_GE(done.allocate_times.quantile_ns(0.5).value_or(0), 7.5e6);
+  EXPECT_GE(done.calls_s, 7.5e-3 * static_cast<double>(done.allocations));
+}
+
+/// A device of which each allocation takes whole pages of 2 MiB, and that others use too.
+class PagedPlayer : public SickPlayer {
+ public:
+  PagedPlayer(std::uint64_t limit, std::uint64_t others)
+      : SickPlayer(Rung::none), limit_(limit), free_(limit - others) {}
+  bool allocate(std::uint32_t, std::uint64_t bytes, std::uint32_t, std::uint64_t) override {
+    const std::uint64_t takes = *granted_bytes(bytes);
+    if (takes > free_) return false;
+    free_ -= takes;
+    return true;
+  }
+  void release(std::uint32_t, std::uint64_t bytes) override { free_ += *granted_bytes(bytes); }
+  std::optional<std::uint64_t> granted_bytes(std::uint64_t bytes) const override {
+    return (bytes + 2 * kMiB - 1) / (2 * kMiB) * 2 * kMiB;
+  }
+  std::optional<std::uint64_t> free_bytes() override { return free_; }
+  std::uint64_t limit_bytes() const override { return limit_; }
+
+ private:
+  std::uint64_t limit_, free_;
+};
+
+TEST(RecoveryLadder, RoundingIsNoFragmentation) {
+  std::vector<TraceEvent> events;
+  for (std::uint64_t id = 1; id <= 2500; ++id)
+    events.push_back({static_cast<std::int64_t>(id), id, 4096, 0, 0, 0, 0, Op::alloc});
+  TraceInMemory trace({}, events);
+  PagedPlayer player(4096 * kMiB, 0);
+  const Replay done = replay(trace, facts_of(trace, {}), player, {});
+  ASSERT_TRUE(done.failure);
+  EXPECT_EQ(done.failure->event, 2048u);
+  EXPECT_EQ(done.failure->cured_by, Rung::rounding);
+  EXPECT_EQ(done.failure->granted_bytes, 4096 * kMiB);
+  EXPECT_EQ(done.failure->free_bytes, 0u);
+  EXPECT_THAT(player.climbed, testing::Not(testing::Contains(Rung::destroy)))
+      << "what is live was not lost for it";
+}
+
+TEST(RecoveryLadder, WhatOthersHaveTakenIsNoFragmentation) {
+  const auto trace = pattern("checkerboard/blocks:8/bytes:2097152");
+  PagedPlayer player(16 * kMiB, 10 * kMiB);
+  const Replay done = replay(*trace, facts_of(*trace, {}), player, {});
+  ASSERT_TRUE(done.failure);
+  EXPECT_EQ(done.failure->cured_by, Rung::taken);
+  EXPECT_EQ(done.failure->event, 3u);
 }
 
 TEST(RecoveryLadder, FragmentedIsToldFromExhausted) {

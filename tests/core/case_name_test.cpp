@@ -22,6 +22,18 @@ TEST(CaseName, ReadsBackAsItWasWritten) {
   }
 }
 
+TEST(CaseName, HasWholeValues) {
+  const CaseName large = CaseName::parse("allocation/latency/allocator:direct/bytes:10485760");
+  EXPECT_TRUE(large.has(""));
+  EXPECT_TRUE(large.has("bytes:10485760"));
+  EXPECT_TRUE(large.has("bytes:10485760/allocator:direct"));
+  EXPECT_FALSE(large.has("bytes:1048576"));
+  EXPECT_FALSE(large.has("bytes:0485760"));
+  EXPECT_FALSE(large.has("allocator:direct/bytes:1048576"));
+  EXPECT_FALSE(large.has("order:direct"));
+  EXPECT_THROW(large.has("direct"), Error);
+}
+
 TEST(CaseName, RefusesWhatIsNoName) {
   for (const char* text : {"", "/", "a//b", "api:driver", "a/:b", "a/x:1/b", "a/"}) {
     EXPECT_THROW(CaseName::parse(text), Error) << text;

@@ -1,5 +1,6 @@
 """scripts/validate-gpu fits its time, fails nothing that only does not fit or cannot be had, and says what it came to."""
 
+import csv
 import json
 import os
 import subprocess
@@ -146,3 +147,49 @@ def test_every_question_of_the_verdict_is_one_that_waits():
     waiting = (ROOT / "evidence" / "PENDING.md").read_text()
     listed = {key.strip() for line in waiting.splitlines() if line.startswith("| ") for key in line.split("|")[1].split(",")}
     assert {key for key, _, _ in validation_verdict.QUESTIONS} - {"29"} <= listed
+
+
+@pytest.fixture
+def allocation_result(tmp_path):
+    """A result of validate-gpu with these rows of one of its tables."""
+    sys.path.insert(0, str(ROOT / "scripts"))
+    from validation_result import Result
+
+    def make(table, *rows):
+        with (tmp_path / f"allocation.{table}.csv").open("w", newline="") as file:
+            writer = csv.DictWriter(file, rows[0])
+            writer.writeheader()
+            writer.writerows(rows)
+        return Result(tmp_path, None)
+
+    return make
+
+
+def test_work_on_another_gpu_need_not_be_waited_for(allocation_result):
+    from validation_allocation import NO, YES, blocking
+
+    def rows(other):
+        waits = {"same_stream": "waits_for_device", "other_stream": "waits_for_device", "other_device": other}
+        return [{"operation": "release_direct", "relation": relation, "verdict": v} for relation, v in waits.items()]
+
+    assert blocking(allocation_result("blocking", *rows("no_wait")))[0] == YES
+    late = [row | {"verdict": "no_wait"} for row in rows("no_wait")]
+    assert blocking(allocation_result("blocking", *late))[0] == NO
+
+
+def test_memory_kept_is_open_where_others_use_the_gpu(allocation_result):
+    from validation_allocation import NO, OPEN, YES, kept
+
+    run = {"memory_kept_bytes": "0", "memory_kept_by": "", "other_processes": "0"}
+    assert kept(allocation_result("runs", run))[0] == YES
+    kept_much = run | {"memory_kept_bytes": str(1 << 30), "memory_kept_by": "allocation/growth"}
+    assert kept(allocation_result("runs", run, kept_much))[0] == NO
+    assert kept(allocation_result("runs", run, kept_much | {"other_processes": "2"}))[0] == OPEN
+
+
+def test_a_size_that_begins_with_another_is_another(allocation_result):
+    from validation_allocation import first_touch
+
+    row = {"arm": "plain", "setup": "allocation", "status": "ok", "benchmark": "allocation/touch"}
+    row |= {"metric": "first_over_second_touch", "params": "allocator:direct/bytes:671088640", "p50": "3"}
+    assert first_touch(allocation_result("summary", row))[1] == "nothing was written"

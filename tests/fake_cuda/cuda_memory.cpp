@@ -1,6 +1,10 @@
 // The fake driver's memory.
+#include <algorithm>
 #include <cstring>
 #include <unistd.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 #include "tests/fake_cuda/device_memory.h"
 #include "tests/fake_cuda/kernel_operation.h"
@@ -21,6 +25,24 @@ static void pin(const Range& range) {
     auto* const byte = reinterpret_cast<volatile unsigned char*>(at);
     *byte = *byte;
   }
+}
+
+/// A GPU's fill leaves the CPU's caches as they are.
+static void fill_past_caches(unsigned char* memory, unsigned char value, std::size_t bytes) {
+#ifdef __SSE2__
+  constexpr std::size_t kLine = sizeof(__m128i);
+  const std::size_t before =
+      std::min(bytes, (kLine - reinterpret_cast<std::uintptr_t>(memory) % kLine) % kLine);
+  std::memset(memory, value, before);
+  const __m128i line = _mm_set1_epi8(static_cast<char>(value));
+  std::size_t at = before;
+  for (; at + kLine <= bytes; at += kLine)
+    _mm_stream_si128(reinterpret_cast<__m128i*>(memory + at), line);
+  _mm_sfence();
+  std::memset(memory + at, value, bytes - at);
+#else
+  std::memset(memory, value, bytes);
+#endif
 }
 
 BlockPointer allocate(Process& process, Context& context, std::size_t bytes) {
@@ -262,7 +284,7 @@ EXPORT Result cuMemsetD8Async(DevicePointer to,
         operation.signature = "memset " + std::to_string(to) + " " + std::to_string(bytes) + " " +
                               std::to_string(value);
         operation.compute = [=](std::size_t first, std::size_t end) {
-          std::memset(memory + first, value, end - first);
+          fill_past_caches(memory + first, value, end - first);
         };
         work.work_ns = moved_bytes(operation) / context.description.bandwidth_gbs;
         double late_ns = 0;

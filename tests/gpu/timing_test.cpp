@@ -23,8 +23,8 @@ TEST_F(GpuTiming, KernelsLastAsLongAsTheyAreTold) {
   const auto spin = device->load(kernels::spin_kernel);
   DeviceTimer timer(*device, *stream);
   // What is between two kernels is longer on a device that was idle.
-  Warmth(
-      *device, [] { return std::optional<double>(); }, [] {})
+  Warmth(empty_launches(
+             *device, [] { return std::optional<double>(); }, [] {}))
       .warm_up();
   for (const unsigned long long nanoseconds : {2'500ull, 9'000ull, 140'000ull}) {
     void* const nothing = nullptr;

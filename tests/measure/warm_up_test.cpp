@@ -60,6 +60,78 @@ TEST(SteadyStart, IsNeverContentWithWhatKeepsMoving) {
   EXPECT_EQ(steady_after([](int i) { return Round{2000 * std::pow(1.003, i), 8000, 1980}; }), 0);
 }
 
+/// A device whose times are `factor` times those of a warm one, and whose rounds take
+/// what was asked for.
+struct FakeDevice {
+  double factor = 1;
+
+  Warmth::LaunchFor launch_for() {
+    return [this](std::int64_t nanoseconds) {
+      Round round{2000 * factor, 8000 * factor, std::nullopt};
+      round.seconds = static_cast<double>(nanoseconds) * 1e-9;
+      return round;
+    };
+  }
+};
+
+TEST(Warmth, LooksAsOftenAsThereAreCasesAndStillWarmsUp) {
+  FakeDevice device;
+  Warmth warmth(device.launch_for());
+  warmth.warm_up();
+  ASSERT_TRUE(warmth.result().steady);
+  EXPECT_EQ(warmth.result().rounds, 10u);
+  // A full plan: no look takes from the time for rounds.
+  for (int i = 0; i < 2000; ++i) EXPECT_TRUE(warmth.keep());
+  EXPECT_EQ(warmth.result().rounds, 10u);
+  EXPECT_DOUBLE_EQ(warmth.result().seconds, 0.2);
+  device.factor = 1.2;  // a lower clock, and for good
+  EXPECT_TRUE(warmth.keep());
+  EXPECT_EQ(warmth.result().rounds, 20u);
+  EXPECT_EQ(warmth.result().again, 1u);
+  // What it is compared with from now on is what it became.
+  EXPECT_TRUE(warmth.keep());
+  EXPECT_EQ(warmth.result().again, 1u);
+}
+
+TEST(Warmth, SaysOfEachCaseThatTheDeviceDidNotBecomeSteadyAgain) {
+  FakeDevice device;
+  Warmth warmth(device.launch_for());
+  warmth.warm_up();
+  const auto steady_device = warmth.result().last;
+  std::int64_t rounds = 0;
+  Warmth restless([&](std::int64_t nanoseconds) {
+    Round round = device.launch_for()(nanoseconds);
+    if (device.factor > 1) round.roundtrip_ns *= 1 + 0.1 * static_cast<double>(rounds++ % 2);
+    return round;
+  });
+  restless.warm_up();
+  device.factor = 1.5;
+  for (std::size_t i = 1; i <= 3; ++i) {
+    EXPECT_FALSE(restless.keep());
+    EXPECT_EQ(restless.result().again, i) << "the next case looks again";
+    EXPECT_NEAR(restless.result().seconds, 0.2 + 0.5 * static_cast<double>(i), 0.03);
+  }
+  EXPECT_EQ(restless.result().last.call_ns, steady_device.call_ns) << "and by the same measure";
+  EXPECT_TRUE(restless.result().steady) << "it was, when measuring began";
+  device.factor = 1;
+  EXPECT_TRUE(restless.keep());
+}
+
+TEST(Warmth, LooksForNothingWhereNothingWasEverSteady) {
+  double factor = 1;
+  Warmth warmth([&](std::int64_t nanoseconds) {
+    Round round{2000 * (factor *= 1.003), 8000, std::nullopt};
+    round.seconds = static_cast<double>(nanoseconds) * 1e-9;
+    return round;
+  });
+  warmth.warm_up();
+  EXPECT_FALSE(warmth.result().steady);
+  EXPECT_NEAR(warmth.result().seconds, 2, 0.03);
+  const std::size_t rounds = warmth.result().rounds;
+  EXPECT_TRUE(warmth.keep());
+  EXPECT_EQ(warmth.result().rounds, rounds);
+}
+
 // The host places the worker of a stream by how many there are.
 TEST(Warmth, LeavesTheDeviceAsItWas) {
   const std::unique_ptr<Device> device = open_device("host", "");
@@ -68,8 +140,8 @@ TEST(Warmth, LeavesTheDeviceAsItWas) {
     return device->facts().details.at("queue_cpu");
   };
   const std::string before = place();
-  Warmth warmth(
-      *device, [] { return std::optional<double>(); }, [] {});
+  Warmth warmth(empty_launches(
+      *device, [] { return std::optional<double>(); }, [] {}));
   EXPECT_EQ(place(), before);
   warmth.warm_up();
   EXPECT_EQ(place(), before);
@@ -80,8 +152,8 @@ TEST(Warmth, LeavesTheDeviceAsItWas) {
 TEST(Warmth, EndsInTimeAndTellsWhatItFound) {
   const std::unique_ptr<Device> device = open_device("host", "");
   int rounds = 0;
-  Warmth warmth(
-      *device, [] { return std::optional<double>(); }, [&] { ++rounds; });
+  Warmth warmth(empty_launches(
+      *device, [] { return std::optional<double>(); }, [&] { ++rounds; }));
   warmth.warm_up();
   const WarmUp& result = warmth.result();
   EXPECT_EQ(result.rounds, static_cast<std::size_t>(rounds));

@@ -253,3 +253,12 @@ def test_a_session_json_of_other_shapes_is_no_reason_to_fail(call: Call, session
     (session / "session.json").write_text(json.dumps(info), encoding="utf-8")
     result = call(*pairs([session]), "-o", str(session / "out.html"))
     assert (result.returncode, result.stderr) == (0, "")
+
+
+def test_what_makes_a_comparison_doubtful_is_said_here_too(call: Call, gap: list[Path], tmp_path: Path) -> None:
+    result = call(*pairs(gap), "-o", str(tmp_path / "gap.html"))
+    assert result.returncode == 0
+    said = result.stderr.splitlines()
+    assert any(line.startswith("launchgap report: mind: Host CPUs differ") for line in said)
+    assert any(line.startswith("launchgap report: mind: Drivers differ (470.256.02 and 580.65.06)") for line in said)
+    assert len(said) == len(set(said))

@@ -147,13 +147,19 @@ TEST(SessionFindings, NameWhatDisturbedTheRuns) {
   session.runs[0].measured_under_tool = "Nsight Systems";
   session.runs[1].other_processes = 2;
   session.runs[2].steady = false;
+  session.runs[0].restless_cases = {"matmul/library/size:256", "matmul/library/size:512"};
   const std::vector<Finding> findings = found_in(session);
   EXPECT_THAT(findings,
-              AllOf(SizeIs(3),
+              AllOf(SizeIs(4),
                     Contains(is("under-tool", Severity::distorts)),
                     Contains(is("other-processes", Severity::distorts)),
+                    Contains(is("cooled-down", Severity::distorts)),
                     Contains(is("not-steady", Severity::distorts))));
   for (const Finding& finding : findings) {
+    if (finding.code == "cooled-down") {
+      EXPECT_EQ(finding.subject, "2 cases");
+      EXPECT_THAT(finding.evidence.back().name, HasSubstr("matmul/library/size:512: r0"));
+    }
     if (finding.code != "other-processes") continue;
     EXPECT_EQ(finding.evidence.front(), Evidence("most others at once", 2, "1"));
   }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <fstream>
 #include <set>
+#include <string_view>
 #include <unistd.h>
 
 #include <gmock/gmock.h>
@@ -12,6 +13,7 @@
 #include "harness/core/errors.h"
 #include "harness/summary/all_tables.h"
 #include "harness/summary/csv.h"
+#include "harness/summary/headlines.h"
 #include "tests/summary/written_session.h"
 
 namespace launchgap {
@@ -68,6 +70,56 @@ TEST_F(WrittenSession, QuantilesAreThoseOfAllSamplesHoweverManyRunsTheyCameFrom)
     EXPECT_DOUBLE_EQ(*rows[0].p50,
                      sorted.size() % 2 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2);
   }
+}
+
+// At the end of the run the device had cooled down for one case. That says nothing of the others.
+TEST_F(WrittenSession, ACaseOnADeviceThatHadCooledDownIsNamedAndTheRunStaysSteady) {
+  RecordWriter writer = RecordWriter::create(path / "records" / "GPU-1.plain.launch.0.0.jsonl");
+  Json run = new_record("run");
+  run["device"] = {{"uuid", "GPU-1"}};
+  run["replicate"] = 0;
+  run["arm"] = "plain";
+  run["setup"] = "launch";
+  run["warm_up"] = {{"steady", true}, {"seconds", 0.2}, {"rounds", 10}};
+  writer.write(run);
+  for (const char* const name : {"launch/null/mode:idle", "launch/null/mode:burst"}) {
+    samples(writer, name, {1, 2, 3});
+    Json record = new_record("summary");
+    record["case"] = name;
+    record["status"] = "ok";
+    if (std::string_view(name).ends_with("burst")) record["steady"] = false;
+    writer.write(record);
+  }
+  Json end = new_record("end");
+  end["status"] = "ok";
+  end["warm_up"] = {{"steady", false}, {"seconds", 0.7}, {"rounds", 35}, {"again", 1}};
+  writer.write(end);
+  const SessionData session = read();
+  ASSERT_EQ(session.runs.size(), 1u);
+  EXPECT_EQ(session.runs[0].steady, true);
+  EXPECT_THAT(session.runs[0].restless_cases, ::testing::ElementsAre("launch/null/mode:burst"));
+}
+
+TEST_F(WrittenSession, AHeadlineIsOfItsOwnCaseAndOfNoneThatBeginsLikeIt) {
+  const std::string begin_of = "allocation/latency/allocator:direct/bytes:";
+  RecordWriter writer = begin_run("GPU-1", "plain", "launch", 0);
+  Block block({"call_ns"}, 1);
+  block.keep(0, 100'000.0);
+  block.close();
+  writer.write_samples(begin_of + "10485760", 0, 0, block);
+  summary(writer, begin_of + "10485760", "ok");
+  end(writer);
+  const SessionData session = read();
+  const auto rows = summarise(session);
+  std::vector<const SummaryRow*> of_device;
+  for (const SummaryRow& row : rows) of_device.push_back(&row);
+  bool asked = false;
+  for (const NamedHeadline& named : all_headlines()) {
+    if (named.headline->heading != "allocate 1 MiB") continue;
+    asked = true;
+    EXPECT_FALSE(headline_value(of_device, named).row) << "10 MiB were measured, and 1 MiB was not";
+  }
+  EXPECT_TRUE(asked);
 }
 
 TEST_F(WrittenSession, AFailedCaseKeepsTheRunsInWhichItDidNotFail) {

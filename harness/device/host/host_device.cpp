@@ -96,8 +96,7 @@ DeviceFacts probe() {
   facts.name = cpu_model();
   facts.multiprocessors = static_cast<int>(allowed_cpus().size());
   facts.memory_bytes = positive(sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE));
-  facts.last_level_cache_bytes =
-      positive(std::max(sysconf(_SC_LEVEL3_CACHE_SIZE), sysconf(_SC_LEVEL2_CACHE_SIZE)));
+  facts.last_level_cache_bytes = last_level_cache_bytes();
   facts.clock_mhz = max_clock_mhz();
   return facts;
 }
