@@ -47,25 +47,28 @@ class LibraryConvolution : public Case {
         stream_(device_.create_stream()),
         timer_(device_, *stream_),
         convolution_(device_.convolution(*stream_, shape_)),
-        seeds_{derive_seed(context.seed, "input"),
-               derive_seed(context.seed, "filter"),
-               Distribution::small_integer} {
+        seed_(context.seed) {
     const std::size_t bytes = kernels::element_bytes(shape_.type);
     const std::size_t set_bytes =
         (shape_.input_count() + shape_.filter_count() + shape_.output_count()) * bytes;
     const int sets = operand_sets(device_, context.name.at("cache"), set_bytes);
-    for (int i = 0; i < sets; ++i) {
+    const bool rounds = convolution_->rounds_integers();
+    const std::size_t terms = shape_.filter_count() / static_cast<std::size_t>(shape_.k);
+    const std::uint64_t step = rounds ? 1 : exact_step(shape_.type, terms);
+    for (std::size_t i = 0; i < static_cast<std::size_t>(sets); ++i) {
       inputs_.push_back(device_.allocate(shape_.input_count() * bytes));
       filters_.push_back(device_.allocate(shape_.filter_count() * bytes));
-      fill_inputs(i, Distribution::small_integer);
+      fill_inputs(i, Distribution::small_integer, step);
       convolution_->add_tensors(*inputs_.back(), *filters_.back());
     }
-    enqueue_next();
-    verify_convolution(output(), shape_, seeds_, convolution_->rounds_integers());
+    // Each set, since each is timed.
+    for (int i = 0; i < sets; ++i) enqueue_next();
+    for (std::size_t i = 0; i < inputs_.size(); ++i)
+      verify_convolution(output(i), shape_, seeds_of(i, Distribution::small_integer, step), rounds);
 
-    for (int i = 0; i < sets; ++i) {
-      fill_inputs(i, Distribution::uniform);
-      convolution_->update_tensors(static_cast<std::size_t>(i));
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      fill_inputs(i, Distribution::uniform, 1);
+      convolution_->update_tensors(i);
     }
     for (int i = 0; i < sets; ++i) enqueue_next();
     stream_->wait();
@@ -82,7 +85,8 @@ class LibraryConvolution : public Case {
   int operations_per_sample() const override { return operations_; }
 
   void verify_timed_work() override {
-    verify_timed_convolution(output(), shape_, seeds_, convolution_->rounds_integers());
+    verify_timed_convolution(
+        output(0), shape_, seeds_of(0, Distribution::uniform, 1), convolution_->rounds_integers());
   }
 
   std::string method() const override {
@@ -95,17 +99,24 @@ class LibraryConvolution : public Case {
   /// same one warm.
   void enqueue_next() { convolution_->enqueue(next_++ % inputs_.size()); }
 
-  void fill_inputs(int set, Distribution distribution) {
-    seeds_.distribution = distribution;
-    const auto i = static_cast<std::size_t>(set);
-    fill(device_, *stream_, *inputs_[i], seeds_.first, shape_.type, distribution);
-    fill(device_, *stream_, *filters_[i], seeds_.second, shape_.type, distribution);
+  /// Every set has tensors of its own, so that none passes with another's result.
+  InputSeeds seeds_of(std::size_t set, Distribution distribution, std::uint64_t step) const {
+    return {derive_seed(seed_, fmt::format("input{}", set)),
+            derive_seed(seed_, fmt::format("filter{}", set)),
+            distribution,
+            step};
   }
 
-  /// Of the first set, on the host.
-  const void* output() {
+  void fill_inputs(std::size_t set, Distribution distribution, std::uint64_t step) {
+    const InputSeeds seeds = seeds_of(set, distribution, step);
+    fill(device_, *stream_, *inputs_[set], seeds.first, shape_.type, distribution);
+    fill(device_, *stream_, *filters_[set], seeds.second, shape_.type, distribution, step);
+  }
+
+  /// Of a set, on the host.
+  const void* output(std::size_t set) {
     output_.resize(shape_.output_count() * kernels::element_bytes(shape_.type));
-    convolution_->read_output(0, output_.data());
+    convolution_->read_output(set, output_.data());
     return output_.data();
   }
 
@@ -114,7 +125,7 @@ class LibraryConvolution : public Case {
   std::unique_ptr<Stream> stream_;
   DeviceTimer timer_;
   std::unique_ptr<Convolution> convolution_;
-  InputSeeds seeds_;
+  std::uint64_t seed_;
   std::vector<std::unique_ptr<Buffer>> inputs_, filters_;
   std::vector<unsigned char> output_;
   std::size_t next_ = 0;

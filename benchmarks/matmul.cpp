@@ -27,9 +27,7 @@ class LibraryMatmul : public Case {
         stream_(device_.create_stream()),
         timer_(device_, *stream_),
         matmul_(device_.matmul(*stream_, shape_)),
-        seeds_{derive_seed(context.seed, "a"),
-               derive_seed(context.seed, "b"),
-               Distribution::small_integer} {
+        seed_(context.seed) {
     const std::size_t bytes = static_cast<std::size_t>(shape_.size) *
                               static_cast<std::size_t>(shape_.size) *
                               kernels::element_bytes(shape_.type);
@@ -39,12 +37,16 @@ class LibraryMatmul : public Case {
           {device_.allocate(bytes), device_.allocate(bytes), device_.allocate(bytes)});
     }
 
-    fill_operands(Distribution::small_integer);
-    enqueue_next();
+    // Each set, since each is timed.
+    const std::uint64_t step = exact_step(shape_.type, static_cast<std::size_t>(shape_.size));
+    fill_operands(Distribution::small_integer, step);
+    for (int i = 0; i < sets; ++i) enqueue_next();
     stream_->wait();
-    verify_matmul(device_, *operands_[0].c, shape_, seeds_);
+    for (std::size_t i = 0; i < operands_.size(); ++i)
+      verify_matmul(
+          device_, *operands_[i].c, shape_, seeds_of(i, Distribution::small_integer, step));
 
-    fill_operands(Distribution::uniform);
+    fill_operands(Distribution::uniform, 1);
     for (int i = 0; i < sets; ++i) enqueue_next();
     stream_->wait();
     operations_ =
@@ -60,7 +62,7 @@ class LibraryMatmul : public Case {
   int operations_per_sample() const override { return operations_; }
 
   void verify_timed_work() override {
-    verify_timed_matmul(device_, *operands_[0].c, shape_, seeds_);
+    verify_timed_matmul(device_, *operands_[0].c, shape_, seeds_of(0, Distribution::uniform, 1));
   }
 
   std::string method() const override {
@@ -80,11 +82,20 @@ class LibraryMatmul : public Case {
     matmul_->enqueue(*set.a, *set.b, *set.c);
   }
 
-  void fill_operands(Distribution distribution) {
-    seeds_.distribution = distribution;
-    for (Operands& set : operands_) {
-      fill(device_, *stream_, *set.a, seeds_.first, shape_.type, distribution);
-      fill(device_, *stream_, *set.b, seeds_.second, shape_.type, distribution);
+  /// Every set has operands of its own, so that none passes with another's result.
+  InputSeeds seeds_of(std::size_t set, Distribution distribution, std::uint64_t step) const {
+    return {derive_seed(seed_, fmt::format("a{}", set)),
+            derive_seed(seed_, fmt::format("b{}", set)),
+            distribution,
+            step};
+  }
+
+  void fill_operands(Distribution distribution, std::uint64_t step) {
+    for (std::size_t i = 0; i < operands_.size(); ++i) {
+      const Operands& set = operands_[i];
+      const InputSeeds seeds = seeds_of(i, distribution, step);
+      fill(device_, *stream_, *set.a, seeds.first, shape_.type, distribution, step);
+      fill(device_, *stream_, *set.b, seeds.second, shape_.type, distribution);
       // A result that was never written must not pass for one.
       stream_->fill_bytes(set.c->address(), 0xFF, set.c->bytes());
     }
@@ -95,7 +106,7 @@ class LibraryMatmul : public Case {
   std::unique_ptr<Stream> stream_;
   DeviceTimer timer_;
   std::unique_ptr<Matmul> matmul_;
-  InputSeeds seeds_;
+  std::uint64_t seed_;
   std::vector<Operands> operands_;
   std::size_t next_ = 0;
   int operations_ = 1;

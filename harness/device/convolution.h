@@ -35,7 +35,8 @@ struct ConvolutionShape {
 class Convolution {
  public:
   virtual ~Convolution() = default;
-  /// A set of tensors with these inputs, which must live as long; sets are numbered from 0. Waits.
+  /// A set of tensors with these inputs, which must live as long; sets are numbered from 0. What is
+  /// never written to its output is no number. Waits.
   virtual void add_tensors(const Buffer& input, const Buffer& filter) = 0;
   /// Brings the inputs of a set in again, after they were changed. Waits.
   virtual void update_tensors(std::size_t set) = 0;

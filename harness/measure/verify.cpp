@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <random>
 #include <vector>
 
@@ -32,88 +33,120 @@ class HostCopy {
   std::vector<unsigned char> bytes_;
 };
 
+/// As the operand holds it. Of one that is not sparse `step` is 1.
 float input_element(std::uint64_t seed,
                     std::size_t index,
                     Distribution distribution,
-                    ElementType type) {
-  return kernels::rounded_to(type, kernels::element(seed, index, distribution));
+                    ElementType type,
+                    std::uint64_t step = 1) {
+  return kernels::rounded_to(type, kernels::sparse_element(seed, index, distribution, step));
 }
 
 long long integer(std::uint64_t seed, std::size_t index) {
   return static_cast<long long>(kernels::element(seed, index, Distribution::small_integer));
 }
 
+/// Of the operand that may be sparse.
+long long sparse_integer(std::uint64_t seed, std::size_t index, std::uint64_t step) {
+  return static_cast<long long>(
+      kernels::sparse_element(seed, index, Distribution::small_integer, step));
+}
+
+/// The largest integer up to which `type` holds all.
+long long largest_exact(ElementType type) {
+  switch (type) {
+    case ElementType::fp32:
+      return 1 << 24;
+    case ElementType::fp16:
+      return 1 << 11;
+    case ElementType::bf16:
+      return 1 << 8;
+  }
+  return 0;
+}
+
+constexpr long long kLargestProduct = 4;  // of two small integers
+
+/// The largest sum of `terms` products of which each `step`-th is not zero. Throws Error where the
+/// type does not hold all sums.
+long long largest_sum(ElementType type, std::size_t terms, std::uint64_t step) {
+  const auto kept = static_cast<long long>((terms + step - 1) / step);
+  if (kept * kLargestProduct > largest_exact(type))
+    throw Error(fmt::format("sums of {} integers are not exact in this type", kept));
+  return kept * kLargestProduct;
+}
+
+/// Non-zero integers of 15 bits and a sign.
+std::vector<long long> random_weights(std::uint64_t seed, std::size_t count) {
+  std::mt19937_64 random(seed);
+  std::vector<long long> weights(count);
+  for (long long& weight : weights) {
+    const std::uint64_t bits = random();
+    weight = static_cast<long long>(1 + bits % 32767) * (bits >> 63 ? -1 : 1);
+  }
+  return weights;
+}
+
 [[noreturn]] void wrong(const std::string& where, double expected, double found) {
   throw WrongResult(fmt::format("wrong result: {} is {} and must be {}", where, found, expected));
 }
 
+/// A result as an integer; `false` where it is none, or larger than any sum can be.
+bool as_integer(float value, long long largest, long long& integer) {
+  if (!(std::abs(value) <= static_cast<float>(largest)) || value != std::trunc(value)) return false;
+  integer = static_cast<long long>(value);
+  return true;
+}
+
 /// Element (row, column) of A B in exact arithmetic.
-long long exact_element(const MatmulShape& shape,
+long long exact_element(std::size_t n,
                         const InputSeeds& inputs,
                         std::size_t row,
                         std::size_t column) {
-  const auto n = static_cast<std::size_t>(shape.size);
   long long sum = 0;
   for (std::size_t k = 0; k < n; ++k)
-    sum += integer(inputs.first, row * n + k) * integer(inputs.second, k * n + column);
+    sum += sparse_integer(inputs.first, row * n + k, inputs.step) *
+           integer(inputs.second, k * n + column);
   return sum;
 }
 
-void check_element(const MatmulShape& shape,
-                   const InputSeeds& inputs,
-                   const HostCopy& c,
-                   std::size_t row,
-                   std::size_t column) {
-  const auto n = static_cast<std::size_t>(shape.size);
-  const float expected = kernels::rounded_to(
-      shape.type, static_cast<float>(exact_element(shape, inputs, row, column)));
-  const float found = c[row * n + column];
-  if (!(found == expected)) wrong(fmt::format("C[{}][{}]", row, column), expected, found);
-}
-
-void freivalds(const MatmulShape& shape, const InputSeeds& inputs, const HostCopy& c) {
-  const auto n = static_cast<std::size_t>(shape.size);
-  std::mt19937_64 random(derive_seed(inputs.first, "freivalds"));
-  std::vector<long long> x(n), bx(n, 0);
-  for (long long& value : x) value = static_cast<long long>(random() >> 44) - (1 << 19);
-  // |x| < 2^19, |B x| < 2^20 n, |A B x| < 2^21 n^2: exact in 64 bits for every n here.
-  for (std::size_t i = 0; i < n; ++i) {
-    for (std::size_t j = 0; j < n; ++j) bx[i] += integer(inputs.second, i * n + j) * x[j];
+/// Throws for the first element of a row that is not what it must be. Something in it is wrong.
+[[noreturn]] void name_wrong_element(std::size_t n,
+                                     const InputSeeds& inputs,
+                                     const HostCopy& c,
+                                     std::size_t row) {
+  for (std::size_t column = 0; column < n; ++column) {
+    const auto expected = static_cast<double>(exact_element(n, inputs, row, column));
+    const float found = c[row * n + column];
+    if (!(found == expected)) wrong(fmt::format("C[{}][{}]", row, column), expected, found);
   }
-  for (std::size_t i = 0; i < n; ++i) {
-    long long abx = 0, cx = 0;
-    for (std::size_t j = 0; j < n; ++j) {
-      abx += integer(inputs.first, i * n + j) * bx[j];
-      const float value = c[i * n + j];
-      if (!(std::abs(value) <= 4.0f * static_cast<float>(n)) || value != std::trunc(value)) {
-        wrong(fmt::format("C[{}][{}]", i, j),
-              static_cast<double>(exact_element(shape, inputs, i, j)),
-              value);
-      }
-      cx += static_cast<long long>(value) * x[j];
-    }
-    if (abx != cx)
-      wrong(fmt::format("row {} of C times a random vector", i),
-            static_cast<double>(abx),
-            static_cast<double>(cx));
-  }
+  throw WrongResult(fmt::format("wrong result: row {} of C", row));
 }
 
 }  // namespace
+
+std::uint64_t exact_step(ElementType type, std::size_t terms) {
+  const auto most = static_cast<std::size_t>(largest_exact(type) / kLargestProduct);
+  std::uint64_t step = (terms + most - 1) / most;
+  if (step <= 1) return 1;
+  while (std::gcd(step, std::uint64_t{terms}) > 1) ++step;
+  return step;
+}
 
 void fill(Device& device,
           Stream& stream,
           const Buffer& buffer,
           std::uint64_t seed,
           ElementType type,
-          Distribution distribution) {
+          Distribution distribution,
+          std::uint64_t step) {
   const std::unique_ptr<Kernel> kernel = device.load(kernels::fill_kernel);
   void* out = buffer.address();
   unsigned long long count = buffer.bytes() / kernels::element_bytes(type);
-  unsigned long long kernel_seed = seed;
+  unsigned long long kernel_seed = seed, kernel_step = step;
   int type_code = static_cast<int>(type);
   int distribution_code = static_cast<int>(distribution);
-  void* arguments[] = {&out, &count, &kernel_seed, &type_code, &distribution_code};
+  void* arguments[] = {&out, &count, &kernel_seed, &type_code, &distribution_code, &kernel_step};
   const auto blocks =
       static_cast<unsigned>(std::clamp<unsigned long long>((count + 255) / 256, 1, 4096));
   stream.launch(*kernel, {blocks, 256}, arguments);
@@ -125,25 +158,25 @@ void verify_matmul(Device& device,
                    const MatmulShape& shape,
                    const InputSeeds& inputs) {
   const auto n = static_cast<std::size_t>(shape.size);
+  const long long largest = largest_sum(shape.type, n, inputs.step);
   const HostCopy host(device, c, n * n, shape.type);
-  if (n <= 256) {
-    for (std::size_t row = 0; row < n; ++row) {
-      for (std::size_t column = 0; column < n; ++column)
-        check_element(shape, inputs, host, row, column);
+  const std::vector<long long> x = random_weights(derive_seed(inputs.first, "freivalds"), n);
+  // |x| < 2^15, |B x| < 2^16 n, |A B x| < 2^17 n^2: exact in 64 bits for every n here.
+  std::vector<long long> bx(n, 0);
+  for (std::size_t k = 0; k < n; ++k) {
+    for (std::size_t j = 0; j < n; ++j) bx[k] += integer(inputs.second, k * n + j) * x[j];
+  }
+  for (std::size_t i = 0; i < n; ++i) {
+    long long abx = 0, cx = 0;
+    const std::size_t first = (i * n + inputs.step - 1) / inputs.step * inputs.step;
+    for (std::size_t index = first; index < (i + 1) * n; index += inputs.step)
+      abx += sparse_integer(inputs.first, index, inputs.step) * bx[index - i * n];
+    for (std::size_t j = 0; j < n; ++j) {
+      long long value = 0;
+      if (!as_integer(host[i * n + j], largest, value)) name_wrong_element(n, inputs, host, i);
+      cx += value * x[j];
     }
-  } else if (shape.type == ElementType::fp32) {
-    freivalds(shape, inputs, host);
-  } else {
-    std::mt19937_64 random(derive_seed(inputs.first, "tiles"));
-    for (std::size_t row = 0; row < n; row += 64) {
-      for (std::size_t column = 0; column < n; column += 64) {
-        check_element(shape,
-                      inputs,
-                      host,
-                      std::min(n - 1, row + random() % 64),
-                      std::min(n - 1, column + random() % 64));
-      }
-    }
+    if (abx != cx) name_wrong_element(n, inputs, host, i);
   }
 }
 
@@ -250,8 +283,9 @@ void verify_timed_matmul(Device& device,
     const std::size_t row = random() % n, column = random() % n;
     Terms terms;
     for (std::size_t k = 0; k < n; ++k) {
-      terms.add(input_element(inputs.first, row * n + k, inputs.distribution, shape.type),
-                input_element(inputs.second, k * n + column, inputs.distribution, shape.type));
+      terms.add(
+          input_element(inputs.first, row * n + k, inputs.distribution, shape.type, inputs.step),
+          input_element(inputs.second, k * n + column, inputs.distribution, shape.type));
     }
     unsigned char bytes[4] = {};
     const std::size_t element_bytes = kernels::element_bytes(shape.type);
@@ -265,27 +299,38 @@ void verify_timed_matmul(Device& device,
   accuracy.check_mean();
 }
 
-void verify_convolution(const void* output,
-                        const ConvolutionShape& shape,
-                        const InputSeeds& inputs,
-                        bool rounds_integers) {
+namespace {
+
+long long exact_output(const ConvolutionShape& shape, const InputSeeds& inputs, std::size_t index) {
+  long long sum = 0;
+  for_each_term(shape, index, [&](std::size_t in, std::size_t weight) {
+    sum += integer(inputs.first, in) * sparse_integer(inputs.second, weight, inputs.step);
+  });
+  return sum;
+}
+
+/// Of an algorithm that transforms its inputs.
+void verify_rounded_convolution(const void* output,
+                                const ConvolutionShape& shape,
+                                const InputSeeds& inputs) {
+  // The transforms lose a few digits of the largest partial sum.
+  const double unit = shape.type == ElementType::fp16   ? std::ldexp(1.0, -11)
+                      : shape.type == ElementType::bf16 ? std::ldexp(1.0, -8)
+                                                        : std::ldexp(1.0, -20);
+  const double largest = static_cast<double>(kLargestProduct) * shape.c * shape.r * shape.s;
+  const double allowed = unit * largest;
   const auto check = [&](std::size_t index) {
-    long long sum = 0;
-    for_each_term(shape, index, [&](std::size_t in, std::size_t weight) {
-      sum += integer(inputs.first, in) * integer(inputs.second, weight);
-    });
-    const float expected = kernels::rounded_to(shape.type, static_cast<float>(sum));
+    const float expected =
+        kernels::rounded_to(shape.type, static_cast<float>(exact_output(shape, inputs, index)));
     const float found = kernels::load_element(output, index, shape.type);
-    // Winograd's and FFT's transforms lose a few digits of the largest partial sum, which is 4 C R
-    // S.
-    const double unit = shape.type == ElementType::fp16   ? std::ldexp(1.0, -11)
-                        : shape.type == ElementType::bf16 ? std::ldexp(1.0, -8)
-                                                          : std::ldexp(1.0, -20);
-    const double allowed = rounds_integers ? unit * 4.0 * shape.c * shape.r * shape.s : 0;
     if (!(std::abs(double{found} - expected) <= allowed))
       wrong(place(shape, index), expected, found);
   };
   const std::size_t count = shape.output_count();
+  for (std::size_t index = 0; index < count; ++index) {
+    if (!(std::abs(kernels::load_element(output, index, shape.type)) <= largest + allowed))
+      check(index);
+  }
   const auto W = static_cast<std::size_t>(shape.out_w()),
              H = static_cast<std::size_t>(shape.out_h());
   const auto K = static_cast<std::size_t>(shape.k);
@@ -297,6 +342,96 @@ void verify_convolution(const void* output,
   }
   std::mt19937_64 random(derive_seed(inputs.first, "outputs"));
   for (int sample = 0; sample < 1024; ++sample) check(random() % count);
+}
+
+/// One image of the inputs convolved with one filter, which has the shape of the others: a plane of
+/// the output.
+std::vector<long long> plane_of(const ConvolutionShape& shape,
+                                const std::vector<long long>& image,
+                                const std::vector<long long>& filter) {
+  const int W = shape.out_w(), H = shape.out_h();
+  std::vector<long long> plane(static_cast<std::size_t>(W) * static_cast<std::size_t>(H), 0);
+  std::size_t at = 0;
+  for (int c = 0; c < shape.c; ++c) {
+    const long long* const channel = image.data() + static_cast<std::size_t>(c) *
+                                                        static_cast<std::size_t>(shape.h) *
+                                                        static_cast<std::size_t>(shape.w);
+    for (int r = 0; r < shape.r; ++r) {
+      for (int s = 0; s < shape.s; ++s) {
+        const long long weight = filter[at++];
+        if (weight == 0) continue;
+        // The outputs whose input is inside of the image.
+        const auto first = [&](int offset) {
+          return offset >= 0 ? 0 : (-offset + shape.stride - 1) / shape.stride;
+        };
+        const auto end = [&](int offset, int inputs_there, int outputs) {
+          const int last = inputs_there - 1 - offset;
+          return last < 0 ? 0 : std::min(outputs, last / shape.stride + 1);
+        };
+        const int dy = r - shape.pad, dx = s - shape.pad;
+        for (int y = first(dy); y < end(dy, shape.h, H); ++y) {
+          const long long* const in = channel + static_cast<std::size_t>(y * shape.stride + dy) *
+                                                    static_cast<std::size_t>(shape.w);
+          long long* const out =
+              plane.data() + static_cast<std::size_t>(y) * static_cast<std::size_t>(W);
+          const int last = end(dx, shape.w, W);
+          for (int x = first(dx); x < last; ++x) out[x] += weight * in[x * shape.stride + dx];
+        }
+      }
+    }
+  }
+  return plane;
+}
+
+}  // namespace
+
+void verify_convolution(const void* output,
+                        const ConvolutionShape& shape,
+                        const InputSeeds& inputs,
+                        bool rounds_integers) {
+  if (rounds_integers) {
+    verify_rounded_convolution(output, shape, inputs);
+    return;
+  }
+  const auto K = static_cast<std::size_t>(shape.k), N = static_cast<std::size_t>(shape.n);
+  const std::size_t terms = shape.filter_count() / K, pixels = shape.input_count() / N,
+                    places = shape.output_count() / N / K;
+  const long long largest = largest_sum(shape.type, terms, inputs.step);
+  const std::vector<long long> weights = random_weights(derive_seed(inputs.first, "freivalds"), K);
+  // |weight| < 2^15, |filter| < 2^16 K, |plane| < 2^17 K C R S: exact in 64 bits for every shape.
+  std::vector<long long> filter(terms, 0);
+  const std::size_t all = shape.filter_count();
+  for (std::size_t index = 0; index < all; index += inputs.step)
+    filter[index % terms] +=
+        weights[index / terms] * sparse_integer(inputs.second, index, inputs.step);
+  std::vector<long long> image(pixels), found(places);
+  for (std::size_t n = 0; n < N; ++n) {
+    for (std::size_t i = 0; i < pixels; ++i) image[i] = integer(inputs.first, n * pixels + i);
+    const std::vector<long long> expected = plane_of(shape, image, filter);
+    std::ranges::fill(found, 0);
+    const auto name_wrong_output = [&](std::size_t place_in_plane) {
+      for (std::size_t k = 0; k < K; ++k) {
+        const std::size_t index = (n * K + k) * places + place_in_plane;
+        const auto must_be = static_cast<double>(exact_output(shape, inputs, index));
+        const float value = kernels::load_element(output, index, shape.type);
+        if (!(value == must_be)) wrong(place(shape, index), must_be, value);
+      }
+      throw WrongResult(fmt::format("wrong result: image {} of the output", n));
+    };
+    for (std::size_t k = 0; k < K; ++k) {
+      for (std::size_t i = 0; i < places; ++i) {
+        long long value = 0;
+        if (!as_integer(kernels::load_element(output, (n * K + k) * places + i, shape.type),
+                        largest,
+                        value))
+          name_wrong_output(i);
+        found[i] += weights[k] * value;
+      }
+    }
+    for (std::size_t i = 0; i < places; ++i) {
+      if (found[i] != expected[i]) name_wrong_output(i);
+    }
+  }
 }
 
 void verify_timed_convolution(const void* output,
@@ -312,7 +447,7 @@ void verify_timed_convolution(const void* output,
     Terms terms;
     for_each_term(shape, index, [&](std::size_t in, std::size_t weight) {
       terms.add(input_element(inputs.first, in, inputs.distribution, shape.type),
-                input_element(inputs.second, weight, inputs.distribution, shape.type));
+                input_element(inputs.second, weight, inputs.distribution, shape.type, inputs.step));
     });
     accuracy.check(place(shape, index),
                    kernels::load_element(output, index, shape.type),

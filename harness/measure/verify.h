@@ -15,7 +15,14 @@ struct InputSeeds {
   std::uint64_t first = 0;   // A, or the input tensor
   std::uint64_t second = 0;  // B, or the filters
   kernels::Distribution distribution = kernels::Distribution::small_integer;
+  /// Of A, or of the filters, only each `step`-th element is not zero; 1: all (sparse_element).
+  std::uint64_t step = 1;
 };
+
+/// The least step with which a sum of `terms` products of small integers is exact in `type`, and
+/// that has no divisor in common with `terms`: a row of A, or a filter, then has at most as many
+/// non-zeros as that.
+std::uint64_t exact_step(ElementType type, std::size_t terms);
 
 /// Fills a whole buffer with elements of `type` by the fill kernel, on the stream.
 void fill(Device& device,
@@ -23,21 +30,25 @@ void fill(Device& device,
           const Buffer& buffer,
           std::uint64_t seed,
           ElementType type,
-          kernels::Distribution distribution);
+          kernels::Distribution distribution,
+          std::uint64_t step = 1);
 
-/// Throws WrongResult if C is not A B for small-integer inputs, bit by bit. Every element is
-/// compared up to 256 x 256. Beyond, FP32 results are checked as a whole by Freivalds' method in
-/// exact integer arithmetic (a wrong result passes with probability below 2^-20); 16-bit results,
-/// which are rounded, by one element of every 64 x 64 tile at a random place.
+/// Throws WrongResult, which names an element, if C is not A B for small integers whose sums are
+/// exact (exact_step). By Freivalds' method in exact arithmetic: C x = A (B x) row by row, for
+/// random x of non-zero integers of 15 bits. So one wrong element is always noticed, and several in
+/// a row but for a chance of 2^-15. Freivalds, "Probabilistic machines can use less running time",
+/// IFIP 1977. Throws Error where sums are not exact.
 void verify_matmul(Device& device,
                    const Buffer& c,
                    const MatmulShape& shape,
                    const InputSeeds& inputs);
 
-/// Throws WrongResult if the output, in host memory, is not the convolution of small-integer
-/// inputs: 1,024 elements at random places and the corners of the first and last image, bit by bit;
-/// or, where the algorithm transforms its inputs (Winograd, FFT), within the rounding that those
-/// allow.
+/// The same for a convolution's output in host memory: its planes, combined by random weights, are
+/// the convolution with the filters combined likewise, which is 1/K of the work. Where the
+/// algorithm transforms its inputs (Winograd, FFT) sums are rounded: then all filters are dense,
+/// and 1,024 elements at random places and the corners of the first and the last image are
+/// compared, within the rounding that those allow; of all others only that they are numbers, and no
+/// larger than can be.
 void verify_convolution(const void* output,
                         const ConvolutionShape& shape,
                         const InputSeeds& inputs,

@@ -1,6 +1,7 @@
 #include "kernels/element.h"
 
 #include <cmath>
+#include <set>
 
 #include <gtest/gtest.h>
 
@@ -59,6 +60,28 @@ TEST(Bf16, RoundsToNearestEven) {
   EXPECT_EQ(from_bf16(to_bf16(-1.5f)), -1.5f);
 }
 
+TEST(SparseElement, KeepsEachStepThAndNoneOfItIsZero) {
+  constexpr unsigned long long kColumns = 64, kStep = 7;
+  std::set<unsigned long long> columns;
+  for (unsigned long long row = 0; row < 20; ++row) {
+    int kept = 0;
+    for (unsigned long long column = 0; column < kColumns; ++column) {
+      const float value =
+          sparse_element(42, row * kColumns + column, Distribution::small_integer, kStep);
+      if (value == 0) continue;
+      EXPECT_TRUE(std::abs(value) == 1 || std::abs(value) == 2) << value;
+      columns.insert(column);
+      ++kept;
+    }
+    EXPECT_GE(kept, 9);
+    EXPECT_LE(kept, 10);
+  }
+  EXPECT_EQ(columns.size(), kColumns) << "every column has its turn";
+  for (unsigned long long i = 0; i < 100; ++i)
+    EXPECT_EQ(sparse_element(42, i, Distribution::uniform, 1),
+              element(42, i, Distribution::uniform));
+}
+
 TEST(Fill, WritesTheElementsOfItsSeedAndNothingBeyond) {
   unsigned short out[9] = {};
   out[8] = 0xABCD;
@@ -66,7 +89,8 @@ TEST(Fill, WritesTheElementsOfItsSeedAndNothingBeyond) {
   unsigned long long count = 8, seed = 5;
   int type = static_cast<int>(ElementType::bf16),
       distribution = static_cast<int>(Distribution::uniform);
-  void* arguments[] = {&pointer, &count, &seed, &type, &distribution};
+  unsigned long long step = 1;
+  void* arguments[] = {&pointer, &count, &seed, &type, &distribution, &step};
   fill_kernel.host(arguments, {1, 1});
   for (unsigned i = 0; i < 8; ++i) {
     EXPECT_EQ(load_element(out, i, ElementType::bf16),

@@ -93,16 +93,17 @@ Operation kernel_operation(const kernels::KernelDescription& kernel,
     const auto type = static_cast<kernels::ElementType>(parameters.get<int>(3));
     const auto distribution = static_cast<kernels::Distribution>(parameters.get<int>(4));
     const auto count = parameters.get<unsigned long long>(1);
+    const auto step = parameters.get<unsigned long long>(5);
     const std::size_t size = kernels::element_bytes(type);
     operation.writes = {range_of(out, count * size)};
-    operation.signature = "fill " + std::to_string(operation.writes[0].begin) + " " +
-                          std::to_string(count) + " " + std::to_string(seed) + " " +
-                          std::to_string(static_cast<int>(type)) + " " +
-                          std::to_string(static_cast<int>(distribution));
+    operation.signature =
+        "fill " + std::to_string(operation.writes[0].begin) + " " + std::to_string(count) + " " +
+        std::to_string(seed) + " " + std::to_string(static_cast<int>(type)) + " " +
+        std::to_string(static_cast<int>(distribution)) + " " + std::to_string(step);
     operation.compute = [=, &kernel](std::size_t begin, std::size_t end) mutable {
       if (begin == 0 && end == count * size) return parameters.run(kernel, shape);
       for (std::size_t i = begin / size; i < (end + size - 1) / size; ++i) {
-        kernels::store_element(out, i, type, kernels::element(seed, i, distribution));
+        kernels::store_element(out, i, type, kernels::sparse_element(seed, i, distribution, step));
       }
     };
     return operation;

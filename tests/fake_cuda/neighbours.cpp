@@ -73,6 +73,7 @@ class ProcessDriver : public Driver {
       works[i].share = kernels[i].share;
       works[i].work_ns = kernels[i].share * work_ns;
     }
+    if (caller == LibraryCaller::library) process.spoil(operation);
     works.back().operation = std::move(operation);
     return process.launch(lock, *context, *timeline, caller, begin_ns, std::move(works));
   }

@@ -154,7 +154,8 @@ std::optional<int> read_fault_device(const Value& fault,
 }
 
 FaultDescription read_fault(const Value& value, const std::vector<DeviceDescription>& devices) {
-  value.expect_object({"device", "library", "call", "after", "times", "code", "hang", "abort"});
+  value.expect_object(
+      {"device", "library", "call", "after", "times", "code", "hang", "abort", "wrong_byte"});
   FaultDescription fault;
   fault.device = read_fault_device(value, devices);
   constexpr std::array<std::pair<const char*, Library>, 5> kLibraries{{{"cuda", Library::cuda},
@@ -195,8 +196,16 @@ FaultDescription read_fault(const Value& value, const std::vector<DeviceDescript
       ++actions;
     }
   }
+  if (const auto byte = value.find("wrong_byte")) {
+    constexpr auto expected = "a byte of a result of cuBLAS or cuDNN; below 0 from its end";
+    if (fault.callee != Library::cublas && fault.callee != Library::cudnn) byte->reject(expected);
+    fault.action = FaultDescription::Action::wrong_byte;
+    fault.wrong_byte = byte->integer(-high, high, expected);
+    ++actions;
+  }
   if (actions != 1)
-    value.reject("a fault with exactly one of \"code\":N, \"hang\":true, \"abort\":true");
+    value.reject(
+        "a fault with exactly one of \"code\":N, \"hang\":true, \"abort\":true, \"wrong_byte\":N");
   return fault;
 }
 

@@ -232,7 +232,7 @@ struct CuptiDescription {
 };
 
 struct FaultDescription {
-  enum class Action { code, hang, abort };
+  enum class Action { code, hang, abort, wrong_byte };
 
   std::optional<int> device;  // index into the description's devices; none: each of them
   Library callee = Library::cuda;
@@ -241,6 +241,7 @@ struct FaultDescription {
   std::optional<long long> times;  // calls that fail from then on; none: all
   Action action = Action::code;
   int code = 0;
+  long long wrong_byte = 0;  // of the result that the call computes; below 0: from its end
 };
 
 struct Node {

@@ -296,11 +296,32 @@ abi::Result Process::fault(Lock& lock, Library library, const char* call, Contex
       for (;;) pause();
     case FaultDescription::Action::abort:
       std::abort();
+    case FaultDescription::Action::wrong_byte:
+      wrong_byte_ = fault->wrong_byte;
+      return abi::kSuccess;
   }
   if (library == Library::cuda && context != nullptr && is_sticky(fault->code)) {
     context->fail(fault->code);
   }
   return fault->code;
+}
+
+void Process::spoil(Operation& operation) {
+  if (!wrong_byte_ || operation.writes.empty()) return;
+  const Range& result = operation.writes.front();
+  const long long size = static_cast<long long>(result.bytes);
+  const long long byte = *wrong_byte_ < 0 ? size + *wrong_byte_ : *wrong_byte_;
+  wrong_byte_.reset();
+  if (byte < 0 || byte >= size) return;
+  // Another sign and exponent.
+  operation.signature += " wrong " + std::to_string(byte);
+  operation.compute = [=, compute = std::move(operation.compute)](std::size_t begin,
+                                                                  std::size_t end) {
+    const auto wrong = static_cast<std::size_t>(byte);
+    compute(begin, end);
+    if (begin <= wrong && wrong < end)
+      *reinterpret_cast<unsigned char*>(result.begin + wrong) ^= 0xC0;
+  };
 }
 
 void Process::tear_down(Context& context) {

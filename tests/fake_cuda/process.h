@@ -176,6 +176,8 @@ class Process {
   /// Counts the call; hangs or aborts if that is what the description wants. Returns the code that
   /// it must return.
   abi::Result fault(Lock& lock, Library library, const char* call, Context* context);
+  /// Makes the result of the call wrong that was told to be.
+  void spoil(Operation& operation);
 
   /// Destroys what the context owns.
   void tear_down(Context& context);
@@ -258,6 +260,7 @@ class Process {
   bool initialized_ = false;
   std::unique_ptr<Node> node_;
   std::unique_ptr<Faults> faults_;
+  std::optional<long long> wrong_byte_;             // of what the library computes next
   std::vector<std::unique_ptr<Context>> contexts_;  // by ordinal
 };
 

@@ -30,8 +30,15 @@ class GpuMatmul : public Gpu, public testing::WithParamInterface<MatmulType> {
   }
   /// NaNs in every type: what is not written over is seen.
   void spoil_result() { stream->fill_bytes(c->address(), 0xFF, c->bytes()); }
+  /// Small integers, of which sums are exact in every type.
+  InputSeeds integers(std::uint64_t first, std::uint64_t second) const {
+    return {first,
+            second,
+            Distribution::small_integer,
+            exact_step(shape.type, static_cast<std::size_t>(shape.size))};
+  }
   void multiply(const InputSeeds& seeds) {
-    fill(*device, *stream, *a, seeds.first, shape.type, seeds.distribution);
+    fill(*device, *stream, *a, seeds.first, shape.type, seeds.distribution, seeds.step);
     fill(*device, *stream, *b, seeds.second, shape.type, seeds.distribution);
     matmul->enqueue(*a, *b, *c);
   }
@@ -45,7 +52,9 @@ TEST_P(GpuMatmul, IsExactOnIntegersAndWithinRoundingElsewhere) {
     SKIP_UNLESS_SUPPORTED(prepare(size));
     EXPECT_FALSE(matmul->method().empty());
     for (const Distribution distribution : {Distribution::small_integer, Distribution::uniform}) {
-      const InputSeeds seeds{1, 2, distribution};
+      const InputSeeds seeds = distribution == Distribution::small_integer
+                                   ? integers(1, 2)
+                                   : InputSeeds{1, 2, distribution};
       spoil_result();
       SKIP_UNLESS_SUPPORTED(multiply(seeds));
       stream->wait();
@@ -58,16 +67,16 @@ TEST_P(GpuMatmul, IsExactOnIntegersAndWithinRoundingElsewhere) {
 }
 
 TEST_P(GpuMatmul, IsOfItsOperandsAsTheyAreInTheOrderOfTheStream) {
-  const InputSeeds first{1, 2, Distribution::small_integer},
-      second{3, 2, Distribution::small_integer};
-  SKIP_UNLESS_SUPPORTED((prepare(256), multiply(first)));
+  SKIP_UNLESS_SUPPORTED(prepare(256));
+  const InputSeeds first = integers(1, 2), second = integers(3, 2);
+  SKIP_UNLESS_SUPPORTED(multiply(first));
   multiply(second);
   stream->wait();
   EXPECT_NO_THROW(verify_matmul(*device, *c, shape, second));
   EXPECT_THROW(verify_matmul(*device, *c, shape, first), WrongResult) << "the test would see it";
   spoil_result();
   multiply(first);
-  fill(*device, *stream, *a, 9, shape.type, first.distribution);
+  fill(*device, *stream, *a, 9, shape.type, first.distribution, first.step);
   stream->wait();
   EXPECT_NO_THROW(verify_matmul(*device, *c, shape, first)) << "A was changed behind it";
   b.reset();
@@ -107,15 +116,19 @@ TEST_P(GpuConvolution, IsThatOfTheDefinition) {
       const auto input = device->allocate(shape.input_count() * bytes),
                  filter = device->allocate(shape.filter_count() * bytes);
       std::vector<unsigned char> output(shape.output_count() * bytes);
+      const std::uint64_t step =
+          convolution->rounds_integers()
+              ? 1
+              : exact_step(type, shape.filter_count() / static_cast<std::size_t>(shape.k));
       const auto bring_in = [&](std::uint64_t seed) {
         fill(*device, *stream, *input, seed, type, Distribution::small_integer);
-        fill(*device, *stream, *filter, 4, type, Distribution::small_integer);
+        fill(*device, *stream, *filter, 4, type, Distribution::small_integer, step);
       };
       const auto verify = [&](std::size_t set, std::uint64_t seed) {
         convolution->read_output(set, output.data());
         EXPECT_NO_THROW(verify_convolution(output.data(),
                                            shape,
-                                           {seed, 4, Distribution::small_integer},
+                                           {seed, 4, Distribution::small_integer, step},
                                            convolution->rounds_integers()))
             << convolution->method();
       };

@@ -1,7 +1,10 @@
 #include "harness/measure/verify.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <numeric>
+#include <string>
 #include <tuple>
 #include <vector>
 
@@ -25,7 +28,8 @@ void reference_matmul(const MatmulShape& shape, const InputSeeds& seeds, Buffer&
     std::fill(row.begin(), row.end(), 0);
     for (std::size_t k = 0; k < n; ++k) {
       const double a = kernels::rounded_to(
-          shape.type, kernels::element(seeds.first, i * n + k, seeds.distribution));
+          shape.type,
+          kernels::sparse_element(seeds.first, i * n + k, seeds.distribution, seeds.step));
       for (std::size_t j = 0; j < n; ++j) {
         row[j] +=
             a * kernels::rounded_to(shape.type,
@@ -46,6 +50,7 @@ class VerifyMatmul : public ::testing::TestWithParam<std::pair<int, ElementType>
  protected:
   void SetUp() override {
     std::tie(shape.size, shape.type) = GetParam();
+    seeds.step = exact_step(shape.type, static_cast<std::size_t>(shape.size));
     c = device->allocate(static_cast<std::size_t>(shape.size * shape.size) *
                          kernels::element_bytes(shape.type));
     reference_matmul(shape, seeds, *c);
@@ -60,11 +65,47 @@ TEST_P(VerifyMatmul, PassesTheRightProduct) {
   EXPECT_NO_THROW(verify_matmul(*device, *c, shape, seeds));
 }
 
-TEST_P(VerifyMatmul, FailsOneWrongElementWhereEveryElementCounts) {
-  add_to(*c, static_cast<std::size_t>(shape.size) * 3 + 5, shape.type, 1);
-  if (shape.type == ElementType::fp32 || shape.size <= 256) {
-    EXPECT_THROW(verify_matmul(*device, *c, shape, seeds), WrongResult);
+TEST_P(VerifyMatmul, FailsAnyOneWrongElementAndNamesIt) {
+  const auto n = static_cast<std::size_t>(shape.size);
+  for (const std::size_t index : {std::size_t{0}, n - 1, 3 * n + 5, (n - 1) * n, n * n - 1}) {
+    for (const float amount : {1.0f, -1.0f}) {
+      add_to(*c, index, shape.type, amount);
+      try {
+        verify_matmul(*device, *c, shape, seeds);
+        ADD_FAILURE() << "element " << index << " is wrong by " << amount;
+      } catch (const WrongResult& error) {
+        const std::string name =
+            "C[" + std::to_string(index / n) + "][" + std::to_string(index % n) + "]";
+        EXPECT_NE(std::string(error.what()).find(name + " is"), std::string::npos) << error.what();
+      }
+      add_to(*c, index, shape.type, -amount);
+    }
   }
+  EXPECT_NO_THROW(verify_matmul(*device, *c, shape, seeds));
+}
+
+// Errors that cancel where weights are 0, 1 and -1.
+TEST_P(VerifyMatmul, FailsTwoWrongElementsOfARow) {
+  for (const float other : {1.0f, -1.0f}) {
+    add_to(*c, 7, shape.type, 1);
+    add_to(*c, 11, shape.type, other);
+    EXPECT_THROW(verify_matmul(*device, *c, shape, seeds), WrongResult);
+    add_to(*c, 7, shape.type, -1);
+    add_to(*c, 11, shape.type, -other);
+  }
+}
+
+TEST_P(VerifyMatmul, FailsARowInAnothersPlaceAndAnElementThatWasNeverWritten) {
+  const auto n = static_cast<std::size_t>(shape.size);
+  const std::size_t row = n * kernels::element_bytes(shape.type);
+  auto* const bytes = static_cast<unsigned char*>(c->address());
+  std::swap_ranges(bytes, bytes + row, bytes + row * (n - 1));
+  EXPECT_THROW(verify_matmul(*device, *c, shape, seeds), WrongResult);
+  std::swap_ranges(bytes, bytes + row, bytes + row * (n - 1));
+  std::memset(bytes + c->bytes() - kernels::element_bytes(shape.type),
+              0xFF,
+              kernels::element_bytes(shape.type));
+  EXPECT_THROW(verify_matmul(*device, *c, shape, seeds), WrongResult);
 }
 
 TEST_P(VerifyMatmul, FailsAWrongTile) {
@@ -83,13 +124,14 @@ TEST_P(VerifyMatmul, FailsWhatWasNeverWritten) {
 }
 
 TEST_P(VerifyMatmul, FailsTheTransposedProduct) {
-  InputSeeds swapped{seeds.second, seeds.first, seeds.distribution};
+  InputSeeds swapped{seeds.second, seeds.first, seeds.distribution, seeds.step};
   reference_matmul(shape, swapped, *c);
   EXPECT_THROW(verify_matmul(*device, *c, shape, seeds), WrongResult);
 }
 
 TEST_P(VerifyMatmul, OfTimedDataAllowsRoundingAndNoMore) {
   seeds.distribution = Distribution::uniform;
+  seeds.step = 1;
   reference_matmul(shape, seeds, *c);
   EXPECT_NO_THROW(verify_timed_matmul(*device, *c, shape, seeds));
   for (std::size_t i = 0; i < c->bytes() / kernels::element_bytes(shape.type); ++i) {
@@ -131,6 +173,29 @@ TEST(VerifyTimedMatmul, TellsTf32FromFp32WhereTheWorstCaseDoesNot) {
   EXPECT_NO_THROW(verify_timed_matmul(*device, *c, shape, seeds));
 }
 
+TEST(ExactStep, KeepsSumsExactAndTakesTurnsOverAllColumns) {
+  for (const ElementType type : {ElementType::fp32, ElementType::fp16, ElementType::bf16}) {
+    const std::size_t most = type == ElementType::fp32   ? 1 << 22
+                             : type == ElementType::fp16 ? 512
+                                                         : 64;
+    for (const std::size_t terms : {1, 64, 65, 147, 512, 513, 4096, 4608, 8192, 28672}) {
+      const std::uint64_t step = exact_step(type, terms);
+      EXPECT_LE((terms + step - 1) / step, most);
+      EXPECT_EQ(std::gcd(step, std::uint64_t{terms}), 1u);
+      if (terms <= most) {
+        EXPECT_EQ(step, 1u);
+      }
+    }
+  }
+}
+
+TEST(VerifyMatmulOf, RefusesWhatIsNotExact) {
+  const auto device = open_device("host", "host");
+  const MatmulShape shape{320, ElementType::bf16, false};
+  const auto c = device->allocate(std::size_t{320} * 320 * 2);
+  EXPECT_THROW(verify_matmul(*device, *c, shape, {1, 2, Distribution::small_integer, 1}), Error);
+}
+
 INSTANTIATE_TEST_SUITE_P(SizesAndTypes,
                          VerifyMatmul,
                          ::testing::Values(std::pair(64, ElementType::fp32),
@@ -139,14 +204,20 @@ INSTANTIATE_TEST_SUITE_P(SizesAndTypes,
                                            std::pair(320, ElementType::fp16),
                                            std::pair(320, ElementType::bf16)));
 
-class VerifyConvolution : public ::testing::Test {
+class VerifyConvolution : public ::testing::TestWithParam<ElementType> {
  protected:
   void SetUp() override {
-    shape.n = 2, shape.c = 5, shape.h = 9, shape.w = 7, shape.k = 6, shape.r = 3, shape.s = 3,
+    shape.n = 2, shape.c = 10, shape.h = 9, shape.w = 7, shape.k = 6, shape.r = 3, shape.s = 2,
     shape.stride = 2, shape.pad = 1;
-    output = device->allocate(shape.output_count() * 4);
-    auto* const out = static_cast<float*>(output->address());
+    shape.type = GetParam();
+    seeds.step = exact_step(shape.type, std::size_t{10} * 3 * 2);
+    output = device->allocate(shape.output_count() * kernels::element_bytes(shape.type));
+    compute();
+  }
+  /// By the definition.
+  void compute() {
     std::size_t index = 0;
+    const auto at = [](int value) { return static_cast<unsigned>(value); };
     for (int n = 0; n < shape.n; ++n)
       for (int k = 0; k < shape.k; ++k)
         for (int y = 0; y < shape.out_h(); ++y)
@@ -158,18 +229,17 @@ class VerifyConvolution : public ::testing::Test {
                   const int in_y = y * shape.stride - shape.pad + r,
                             in_x = x * shape.stride - shape.pad + s;
                   if (in_y < 0 || in_x < 0 || in_y >= shape.h || in_x >= shape.w) continue;
+                  const unsigned in = at(((n * shape.c + c) * shape.h + in_y) * shape.w + in_x),
+                                 weight = at(((k * shape.c + c) * shape.r + r) * shape.s + s);
                   sum +=
-                      kernels::element(seeds.first,
-                                       static_cast<unsigned>(
-                                           ((n * shape.c + c) * shape.h + in_y) * shape.w + in_x),
-                                       seeds.distribution) *
-                      kernels::element(
-                          seeds.second,
-                          static_cast<unsigned>(((k * shape.c + c) * shape.r + r) * shape.s + s),
-                          seeds.distribution);
+                      kernels::element(seeds.first, in, seeds.distribution) *
+                      kernels::sparse_element(seeds.second, weight, seeds.distribution, seeds.step);
                 }
-            out[index++] = sum;
+            kernels::store_element(output->address(), index++, shape.type, sum);
           }
+  }
+  void expect_wrong(const char* what) {
+    EXPECT_THROW(verify_convolution(output->address(), shape, seeds, false), WrongResult) << what;
   }
   std::unique_ptr<Device> device = open_device("host", "host");
   ConvolutionShape shape;
@@ -177,20 +247,78 @@ class VerifyConvolution : public ::testing::Test {
   std::unique_ptr<Buffer> output;
 };
 
-TEST_F(VerifyConvolution, PassesTheRightOneAndFailsAWrongOne) {
+TEST_P(VerifyConvolution, PassesTheRightOneAndFailsAnyOneWrongElement) {
+  ASSERT_NO_THROW(verify_convolution(output->address(), shape, seeds, false));
+  for (std::size_t index = 0; index < shape.output_count(); ++index) {
+    add_to(*output, index, shape.type, 1);
+    expect_wrong("one element");
+    add_to(*output, index, shape.type, -1);
+  }
   EXPECT_NO_THROW(verify_convolution(output->address(), shape, seeds, false));
-  static_cast<float*>(output->address())[0] += 1;
-  EXPECT_THROW(verify_convolution(output->address(), shape, seeds, false), WrongResult);
 }
 
-TEST_F(VerifyConvolution, ATransformMayRoundButNotMiss) {
-  auto* const out = static_cast<float*>(output->address());
-  out[0] += 1e-5f;
-  EXPECT_THROW(verify_convolution(output->address(), shape, seeds, false), WrongResult);
-  EXPECT_NO_THROW(verify_convolution(output->address(), shape, seeds, true));
-  out[0] += 1;
-  EXPECT_THROW(verify_convolution(output->address(), shape, seeds, true), WrongResult);
+TEST_P(VerifyConvolution, NamesWhatIsWrong) {
+  add_to(*output, shape.output_count() - 1, shape.type, 2);
+  try {
+    verify_convolution(output->address(), shape, seeds, false);
+    FAIL();
+  } catch (const WrongResult& error) {
+    EXPECT_NE(std::string(error.what()).find("output[1][5][4][3]"), std::string::npos)
+        << error.what();
+  }
 }
+
+TEST_P(VerifyConvolution, FailsAnImageInAnothersPlaceAndWhatWasNeverWritten) {
+  auto* const bytes = static_cast<unsigned char*>(output->address());
+  const std::size_t half = output->bytes() / 2;
+  std::swap_ranges(bytes, bytes + half, bytes + half);
+  expect_wrong("images swapped");
+  std::swap_ranges(bytes, bytes + half, bytes + half);
+  std::memset(bytes + output->bytes() - kernels::element_bytes(shape.type),
+              0xFF,
+              kernels::element_bytes(shape.type));
+  expect_wrong("the last element was never written");
+}
+
+TEST_P(VerifyConvolution, FailsAnotherConvolution) {
+  // Filters upside down, another stride's offset, and no padding are other sums.
+  const ConvolutionShape right = shape;
+  shape.pad = 0, shape.h += 2, shape.w += 2;
+  compute();
+  shape = right;
+  expect_wrong("the inputs were read as another shape");
+  InputSeeds swapped = seeds;
+  std::swap(seeds.first, seeds.second);
+  compute();
+  seeds = swapped;
+  expect_wrong("inputs and filters exchanged");
+}
+
+// An algorithm that transforms its inputs rounds: its filters are dense.
+TEST_P(VerifyConvolution, ATransformMayRoundButNotMiss) {
+  seeds.step = 1;
+  compute();
+  const double unit = shape.type == ElementType::fp16   ? 0x1p-11
+                      : shape.type == ElementType::bf16 ? 0x1p-8
+                                                        : 0x1p-20;
+  const auto allowed = static_cast<float>(unit * 4 * 10 * 3 * 2);
+  EXPECT_NO_THROW(verify_convolution(output->address(), shape, seeds, true));
+  const float before = kernels::load_element(output->address(), 0, shape.type);
+  add_to(*output, 0, shape.type, allowed / 2);
+  EXPECT_NO_THROW(verify_convolution(output->address(), shape, seeds, true));
+  kernels::store_element(output->address(), 0, shape.type, before + 4 * allowed + 1);
+  EXPECT_THROW(verify_convolution(output->address(), shape, seeds, true), WrongResult);
+  kernels::store_element(output->address(), 0, shape.type, before);
+  std::memset(static_cast<unsigned char*>(output->address()) + output->bytes() / 2, 0xFF, 4);
+  EXPECT_THROW(verify_convolution(output->address(), shape, seeds, true), WrongResult)
+      << "what was never written, wherever it is";
+}
+
+INSTANTIATE_TEST_SUITE_P(Types,
+                         VerifyConvolution,
+                         ::testing::Values(ElementType::fp32,
+                                           ElementType::fp16,
+                                           ElementType::bf16));
 
 }  // namespace
 }  // namespace launchgap

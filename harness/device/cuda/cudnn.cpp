@@ -113,6 +113,9 @@ class CudnnConvolution : public Convolution {
 
   void add_tensors(const Buffer& input, const Buffer& filter) override {
     sets_.push_back({input.address(), filter.address(), device_.allocate(output_bytes_)});
+    const std::unique_ptr<Stream> stream = device_.create_stream();
+    stream->fill_bytes(sets_.back().output->address(), 0xFF, output_bytes_);
+    stream->wait();
   }
   void update_tensors(std::size_t) override {}  // cuDNN reads them where they are
 

@@ -1,6 +1,8 @@
 #include <cstdlib>
 #include <deque>
+#include <limits>
 #include <optional>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -227,6 +229,7 @@ class OneDnnConvolution : public Convolution {
                      own_memory(dnnl_query_weights_md),
                      own_memory(dnnl_query_dst_md)});
     update_tensors(sets_.size() - 1);
+    spoil_output(sets_.back());
   }
 
   void update_tensors(std::size_t set) override {
@@ -292,6 +295,21 @@ class OneDnnConvolution : public Convolution {
   std::unique_ptr<Memory> plain(const dnnl_dims_t& dims, dnnl_format_tag_t tag, void* address) {
     const Layout layout(library_, dims, tag);
     return std::make_unique<Memory>(library_, layout.get(), address);
+  }
+
+  void spoil_output(const Tensors& tensors) {
+    std::size_t count = 1;
+    for (int i = 0; i < 4; ++i) count *= static_cast<std::size_t>(output_dims_[i]);
+    std::vector<float> no_numbers(count, std::numeric_limits<float>::quiet_NaN());
+    queue_.run([&] {
+      reorder(plain(output_dims_, dnnl_nchw, no_numbers.data()),
+              *tensors.output,
+              dnnl_query_dst_md,
+              output_dims_,
+              dnnl_nchw,
+              true);
+    });
+    queue_.wait();
   }
 
   /// Copies between a plain tensor and the library's own layout, `in` telling the direction.
