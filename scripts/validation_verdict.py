@@ -81,6 +81,17 @@ def steady(result: Result) -> Answer:
     )
 
 
+def kept_warm(result: Result) -> Answer:
+    """A GPU that cools down between cases is warmed up again for 0.5 s at most, and that suffices."""
+    rows = [r for name in ("quick", "launches", "allocation") for r in result.table(f"{name}.runs")]
+    return all_of(
+        [r for r in rows if number(r.get("restless_cases")) is not None],
+        lambda r: float(r["restless_cases"]) == 0,
+        lambda r: f"{r['arm']} {r['setup']} r{r['replicate']}: {r['restless_cases']} cases",
+        "runs in which the GPU was steady before each case",
+    )
+
+
 def warm_up(result: Result) -> Answer:
     seconds = [r["warm_up"]["seconds"] for r in result.records("launches", "run") if r.get("warm_up")]
     clocks = [r["warm_up"].get("sm_clock_mhz") for r in result.records("launches", "run") if r.get("warm_up")]
@@ -365,6 +376,7 @@ QUESTIONS: list[tuple[str, str, Callable[[Result], Answer]]] = [
     ("25", "The chain's kernels last as long as they are told", mix),
     *validation_allocation.QUESTIONS,
     ("30", "Every process is steady within 2 s", steady),
+    ("30c", "Before each case the GPU is steady again", kept_warm),
     ("30w", "How long warming up takes, and at which clock it ends", warm_up),
     ("29", "The advice is true of this machine", sentences),
 ]
