@@ -40,7 +40,7 @@ class MatmulCall : public Case {
  private:
   static constexpr std::size_t kBytes = std::size_t{64} * 64 * sizeof(float);
 
-  MatmulShape shape_{64, ElementType::fp32, false};
+  MatmulShape shape_ = MatmulShape::square(64, ElementType::fp32);
   std::unique_ptr<Stream> stream_;
   std::unique_ptr<Matmul> matmul_;
   std::unique_ptr<Buffer> a_, b_, c_;

@@ -21,24 +21,24 @@ class LibraryMatmul : public Case {
  public:
   explicit LibraryMatmul(const CaseContext& context)
       : device_(context.device),
-        shape_{static_cast<int>(context.name.number("size")),
-               element_type(context.name.at("type")),
-               context.name.at("type") == "tf32"},
+        shape_(MatmulShape::square(static_cast<int>(context.name.number("size")),
+                                   element_type(context.name.at("type")),
+                                   context.name.at("type") == "tf32")),
         stream_(device_.create_stream()),
         timer_(device_, *stream_),
         matmul_(device_.matmul(*stream_, shape_)),
         seed_(context.seed) {
-    const std::size_t bytes = static_cast<std::size_t>(shape_.size) *
-                              static_cast<std::size_t>(shape_.size) *
-                              kernels::element_bytes(shape_.type);
-    const int sets = operand_sets(device_, context.name.at("cache"), 3 * bytes);
+    const std::size_t each = kernels::element_bytes(shape_.type);
+    const std::size_t set_bytes = (shape_.a_count() + shape_.b_count() + shape_.c_count()) * each;
+    const int sets = operand_sets(device_, context.name.at("cache"), set_bytes);
     for (int i = 0; i < sets; ++i) {
-      operands_.push_back(
-          {device_.allocate(bytes), device_.allocate(bytes), device_.allocate(bytes)});
+      operands_.push_back({device_.allocate(shape_.a_count() * each),
+                           device_.allocate(shape_.b_count() * each),
+                           device_.allocate(shape_.c_count() * each)});
     }
 
     // Each set, since each is timed.
-    const std::uint64_t step = exact_step(shape_.type, static_cast<std::size_t>(shape_.size));
+    const std::uint64_t step = exact_step(shape_);
     fill_operands(Distribution::small_integer, step);
     for (int i = 0; i < sets; ++i) enqueue_next();
     stream_->wait();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <numeric>
 #include <random>
 #include <vector>
@@ -99,38 +100,89 @@ bool as_integer(float value, long long largest, long long& integer) {
 }
 
 /// Element (row, column) of A B in exact arithmetic.
-long long exact_element(std::size_t n,
+long long exact_element(const MatmulShape& shape,
                         const InputSeeds& inputs,
                         std::size_t row,
                         std::size_t column) {
+  const auto terms = static_cast<std::size_t>(shape.k);
   long long sum = 0;
-  for (std::size_t k = 0; k < n; ++k)
-    sum += sparse_integer(inputs.first, row * n + k, inputs.step) *
-           integer(inputs.second, k * n + column);
+  for (std::size_t i = 0; i < terms; ++i)
+    sum += sparse_integer(inputs.first, shape.a_index(row, i), inputs.step) *
+           integer(inputs.second, shape.b_index(i, column));
   return sum;
 }
 
 /// Throws for the first element of a row that is not what it must be. Something in it is wrong.
-[[noreturn]] void name_wrong_element(std::size_t n,
+[[noreturn]] void name_wrong_element(const MatmulShape& shape,
                                      const InputSeeds& inputs,
                                      const HostCopy& c,
                                      std::size_t row) {
-  for (std::size_t column = 0; column < n; ++column) {
-    const auto expected = static_cast<double>(exact_element(n, inputs, row, column));
-    const float found = c[row * n + column];
+  const auto columns = static_cast<std::size_t>(shape.n);
+  for (std::size_t column = 0; column < columns; ++column) {
+    const auto expected = static_cast<double>(exact_element(shape, inputs, row, column));
+    const float found = c[row * columns + column];
     if (!(found == expected)) wrong(fmt::format("C[{}][{}]", row, column), expected, found);
   }
   throw WrongResult(fmt::format("wrong result: row {} of C", row));
 }
 
+/// B x, for x with a weight for each column of B.
+std::vector<long long> times_b(const MatmulShape& shape,
+                               const InputSeeds& inputs,
+                               const std::vector<long long>& x) {
+  const auto n = static_cast<std::size_t>(shape.n), k = static_cast<std::size_t>(shape.k);
+  std::vector<long long> bx(k, 0);
+  // In the order of memory, whichever that is.
+  if (shape.transpose_b) {
+    for (std::size_t j = 0; j < n; ++j) {
+      for (std::size_t i = 0; i < k; ++i) bx[i] += integer(inputs.second, j * k + i) * x[j];
+    }
+  } else {
+    for (std::size_t i = 0; i < k; ++i) {
+      for (std::size_t j = 0; j < n; ++j) bx[i] += integer(inputs.second, i * n + j) * x[j];
+    }
+  }
+  return bx;
+}
+
+/// A y. Of A only each step-th element is not zero.
+std::vector<long long> times_a(const MatmulShape& shape,
+                               const InputSeeds& inputs,
+                               const std::vector<long long>& y) {
+  const auto m = static_cast<std::size_t>(shape.m), k = static_cast<std::size_t>(shape.k);
+  std::vector<long long> ay(m, 0);
+  const std::size_t count = shape.a_count();
+  for (std::size_t index = 0; index < count; index += inputs.step) {
+    const std::size_t row = shape.transpose_a ? index % m : index / k;
+    const std::size_t column = shape.transpose_a ? index / m : index % k;
+    ay[row] += sparse_integer(inputs.first, index, inputs.step) * y[column];
+  }
+  return ay;
+}
+
 }  // namespace
 
-std::uint64_t exact_step(ElementType type, std::size_t terms) {
+/// No divisor of the step divides `lengths`, of which one is that of the sums.
+static std::uint64_t exact_step(ElementType type,
+                                std::size_t terms,
+                                std::initializer_list<std::size_t> lengths) {
   const auto most = static_cast<std::size_t>(largest_exact(type) / kLargestProduct);
   std::uint64_t step = (terms + most - 1) / most;
   if (step <= 1) return 1;
-  while (std::gcd(step, std::uint64_t{terms}) > 1) ++step;
+  const auto has_common_divisor = [&](std::size_t length) {
+    return std::gcd(step, std::uint64_t{length}) > 1;
+  };
+  while (std::ranges::any_of(lengths, has_common_divisor)) ++step;
   return step;
+}
+
+std::uint64_t exact_step(ElementType type, std::size_t terms) {
+  return exact_step(type, terms, {terms});
+}
+
+std::uint64_t exact_step(const MatmulShape& shape) {
+  const auto m = static_cast<std::size_t>(shape.m), k = static_cast<std::size_t>(shape.k);
+  return exact_step(shape.type, k, {m, k});
 }
 
 void fill(Device& device,
@@ -157,26 +209,20 @@ void verify_matmul(Device& device,
                    const Buffer& c,
                    const MatmulShape& shape,
                    const InputSeeds& inputs) {
-  const auto n = static_cast<std::size_t>(shape.size);
-  const long long largest = largest_sum(shape.type, n, inputs.step);
-  const HostCopy host(device, c, n * n, shape.type);
+  const auto m = static_cast<std::size_t>(shape.m), n = static_cast<std::size_t>(shape.n);
+  const long long largest = largest_sum(shape.type, static_cast<std::size_t>(shape.k), inputs.step);
+  const HostCopy host(device, c, shape.c_count(), shape.type);
   const std::vector<long long> x = random_weights(derive_seed(inputs.first, "freivalds"), n);
-  // |x| < 2^15, |B x| < 2^16 n, |A B x| < 2^17 n^2: exact in 64 bits for every n here.
-  std::vector<long long> bx(n, 0);
-  for (std::size_t k = 0; k < n; ++k) {
-    for (std::size_t j = 0; j < n; ++j) bx[k] += integer(inputs.second, k * n + j) * x[j];
-  }
-  for (std::size_t i = 0; i < n; ++i) {
-    long long abx = 0, cx = 0;
-    const std::size_t first = (i * n + inputs.step - 1) / inputs.step * inputs.step;
-    for (std::size_t index = first; index < (i + 1) * n; index += inputs.step)
-      abx += sparse_integer(inputs.first, index, inputs.step) * bx[index - i * n];
+  // |x| < 2^15, |B x| < 2^16 n, |A B x| < 2^17 n k: exact in 64 bits up to n k = 2^46.
+  const std::vector<long long> abx = times_a(shape, inputs, times_b(shape, inputs, x));
+  for (std::size_t i = 0; i < m; ++i) {
+    long long cx = 0;
     for (std::size_t j = 0; j < n; ++j) {
       long long value = 0;
-      if (!as_integer(host[i * n + j], largest, value)) name_wrong_element(n, inputs, host, i);
+      if (!as_integer(host[i * n + j], largest, value)) name_wrong_element(shape, inputs, host, i);
       cx += value * x[j];
     }
-    if (abx != cx) name_wrong_element(n, inputs, host, i);
+    if (abx[i] != cx) name_wrong_element(shape, inputs, host, i);
   }
 }
 
@@ -276,16 +322,18 @@ void verify_timed_matmul(Device& device,
                          const Buffer& c,
                          const MatmulShape& shape,
                          const InputSeeds& inputs) {
-  const auto n = static_cast<std::size_t>(shape.size);
+  const auto m = static_cast<std::size_t>(shape.m), n = static_cast<std::size_t>(shape.n),
+             k = static_cast<std::size_t>(shape.k);
   std::mt19937_64 random(derive_seed(inputs.first, "timed"));
-  Accuracy accuracy(shape.type, shape.allow_tf32, n, 1);
+  Accuracy accuracy(shape.type, shape.allow_tf32, k, 1);
   for (int sample = 0; sample < 64; ++sample) {
-    const std::size_t row = random() % n, column = random() % n;
+    const std::size_t row = random() % m, column = random() % n;
     Terms terms;
-    for (std::size_t k = 0; k < n; ++k) {
+    for (std::size_t i = 0; i < k; ++i) {
       terms.add(
-          input_element(inputs.first, row * n + k, inputs.distribution, shape.type, inputs.step),
-          input_element(inputs.second, k * n + column, inputs.distribution, shape.type));
+          input_element(
+              inputs.first, shape.a_index(row, i), inputs.distribution, shape.type, inputs.step),
+          input_element(inputs.second, shape.b_index(i, column), inputs.distribution, shape.type));
     }
     unsigned char bytes[4] = {};
     const std::size_t element_bytes = kernels::element_bytes(shape.type);

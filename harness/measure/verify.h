@@ -23,6 +23,8 @@ struct InputSeeds {
 /// that has no divisor in common with `terms`: a row of A, or a filter, then has at most as many
 /// non-zeros as that.
 std::uint64_t exact_step(ElementType type, std::size_t terms);
+/// The same for a product, whichever way A lies in memory.
+std::uint64_t exact_step(const MatmulShape& shape);
 
 /// Fills a whole buffer with elements of `type` by the fill kernel, on the stream.
 void fill(Device& device,

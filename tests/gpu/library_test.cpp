@@ -1,5 +1,6 @@
 // Libraries: products and convolutions are those of the definition, of the operands as they were
 // when it was the operation's turn.
+#include <array>
 #include <vector>
 
 #include "harness/device/convolution.h"
@@ -21,21 +22,19 @@ struct MatmulType {
 class GpuMatmul : public Gpu, public testing::WithParamInterface<MatmulType> {
  protected:
   /// Throws Unsupported.
-  void prepare(int size) {
-    shape = {size, GetParam().type, GetParam().tf32};
+  void prepare(int m, int n, int k, bool transpose_a = false, bool transpose_b = false) {
+    shape = {m, n, k, GetParam().type, GetParam().tf32, transpose_a, transpose_b};
     matmul = device->matmul(*stream, shape);
-    const std::size_t bytes = static_cast<std::size_t>(size) * static_cast<std::size_t>(size) *
-                              kernels::element_bytes(shape.type);
-    a = device->allocate(bytes), b = device->allocate(bytes), c = device->allocate(bytes);
+    const std::size_t bytes = kernels::element_bytes(shape.type);
+    a = device->allocate(shape.a_count() * bytes), b = device->allocate(shape.b_count() * bytes),
+    c = device->allocate(shape.c_count() * bytes);
   }
+  void prepare(int size) { prepare(size, size, size); }
   /// NaNs in every type: what is not written over is seen.
   void spoil_result() { stream->fill_bytes(c->address(), 0xFF, c->bytes()); }
   /// Small integers, of which sums are exact in every type.
   InputSeeds integers(std::uint64_t first, std::uint64_t second) const {
-    return {first,
-            second,
-            Distribution::small_integer,
-            exact_step(shape.type, static_cast<std::size_t>(shape.size))};
+    return {first, second, Distribution::small_integer, exact_step(shape)};
   }
   void multiply(const InputSeeds& seeds) {
     fill(*device, *stream, *a, seeds.first, shape.type, seeds.distribution, seeds.step);
@@ -62,6 +61,23 @@ TEST_P(GpuMatmul, IsExactOnIntegersAndWithinRoundingElsewhere) {
         EXPECT_NO_THROW(verify_matmul(*device, *c, shape, seeds));
       }
       EXPECT_NO_THROW(verify_timed_matmul(*device, *c, shape, seeds));
+    }
+  }
+}
+
+TEST_P(GpuMatmul, IsThatOfItsShapeWhicheverWayItsOperandsLie) {
+  for (const bool transpose_a : {false, true}) {
+    for (const bool transpose_b : {false, true}) {
+      // Multiples of 8, as tensor cores want them; and not.
+      for (const auto& [m, n, k] : {std::array{96, 72, 328}, std::array{1, 257, 65}}) {
+        SKIP_UNLESS_SUPPORTED(prepare(m, n, k, transpose_a, transpose_b));
+        const InputSeeds seeds = integers(1, 2);
+        spoil_result();
+        SKIP_UNLESS_SUPPORTED(multiply(seeds));
+        stream->wait();
+        EXPECT_NO_THROW(verify_matmul(*device, *c, shape, seeds))
+            << m << " x " << n << " x " << k << transpose_a << transpose_b;
+      }
     }
   }
 }

@@ -268,7 +268,8 @@ TEST_F(GpuTraced, TheKernelsOfLibrariesHaveTheirLaunch) {
   const auto a = device->allocate(1 << 20), b = device->allocate(1 << 20),
              c = device->allocate(1 << 20);
   std::unique_ptr<Matmul> matmul;
-  SKIP_UNLESS_SUPPORTED(matmul = device->matmul(*stream, {256, ElementType::fp32, false}));
+  SKIP_UNLESS_SUPPORTED(matmul =
+                            device->matmul(*stream, MatmulShape::square(256, ElementType::fp32)));
   ConvolutionShape shape;
   shape.n = 1, shape.c = 16, shape.h = shape.w = 32, shape.k = 16, shape.r = shape.s = 3,
   shape.pad = 1;

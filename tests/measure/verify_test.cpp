@@ -22,18 +22,20 @@ using kernels::Distribution;
 
 /// The product of the filled inputs, by the definition, rounded to the type once.
 void reference_matmul(const MatmulShape& shape, const InputSeeds& seeds, Buffer& c) {
-  const auto n = static_cast<std::size_t>(shape.size);
+  const auto m = static_cast<std::size_t>(shape.m), n = static_cast<std::size_t>(shape.n),
+             k = static_cast<std::size_t>(shape.k);
   std::vector<double> row(n);
-  for (std::size_t i = 0; i < n; ++i) {
+  for (std::size_t i = 0; i < m; ++i) {
     std::fill(row.begin(), row.end(), 0);
-    for (std::size_t k = 0; k < n; ++k) {
+    for (std::size_t l = 0; l < k; ++l) {
       const double a = kernels::rounded_to(
           shape.type,
-          kernels::sparse_element(seeds.first, i * n + k, seeds.distribution, seeds.step));
+          kernels::sparse_element(
+              seeds.first, shape.a_index(i, l), seeds.distribution, seeds.step));
       for (std::size_t j = 0; j < n; ++j) {
-        row[j] +=
-            a * kernels::rounded_to(shape.type,
-                                    kernels::element(seeds.second, k * n + j, seeds.distribution));
+        row[j] += a * kernels::rounded_to(
+                          shape.type,
+                          kernels::element(seeds.second, shape.b_index(l, j), seeds.distribution));
       }
     }
     for (std::size_t j = 0; j < n; ++j)
@@ -46,13 +48,12 @@ void add_to(Buffer& buffer, std::size_t index, ElementType type, float amount) {
       buffer.address(), index, type, kernels::load_element(buffer.address(), index, type) + amount);
 }
 
-class VerifyMatmul : public ::testing::TestWithParam<std::pair<int, ElementType>> {
+class VerifyMatmul : public ::testing::TestWithParam<MatmulShape> {
  protected:
   void SetUp() override {
-    std::tie(shape.size, shape.type) = GetParam();
-    seeds.step = exact_step(shape.type, static_cast<std::size_t>(shape.size));
-    c = device->allocate(static_cast<std::size_t>(shape.size * shape.size) *
-                         kernels::element_bytes(shape.type));
+    shape = GetParam();
+    seeds.step = exact_step(shape);
+    c = device->allocate(shape.c_count() * kernels::element_bytes(shape.type));
     reference_matmul(shape, seeds, *c);
   }
   std::unique_ptr<Device> device = open_device("host", "host");
@@ -66,8 +67,8 @@ TEST_P(VerifyMatmul, PassesTheRightProduct) {
 }
 
 TEST_P(VerifyMatmul, FailsAnyOneWrongElementAndNamesIt) {
-  const auto n = static_cast<std::size_t>(shape.size);
-  for (const std::size_t index : {std::size_t{0}, n - 1, 3 * n + 5, (n - 1) * n, n * n - 1}) {
+  const auto m = static_cast<std::size_t>(shape.m), n = static_cast<std::size_t>(shape.n);
+  for (const std::size_t index : {std::size_t{0}, n - 1, 3 * n + 5, (m - 1) * n, m * n - 1}) {
     for (const float amount : {1.0f, -1.0f}) {
       add_to(*c, index, shape.type, amount);
       try {
@@ -96,12 +97,12 @@ TEST_P(VerifyMatmul, FailsTwoWrongElementsOfARow) {
 }
 
 TEST_P(VerifyMatmul, FailsARowInAnothersPlaceAndAnElementThatWasNeverWritten) {
-  const auto n = static_cast<std::size_t>(shape.size);
+  const auto m = static_cast<std::size_t>(shape.m), n = static_cast<std::size_t>(shape.n);
   const std::size_t row = n * kernels::element_bytes(shape.type);
   auto* const bytes = static_cast<unsigned char*>(c->address());
-  std::swap_ranges(bytes, bytes + row, bytes + row * (n - 1));
+  std::swap_ranges(bytes, bytes + row, bytes + row * (m - 1));
   EXPECT_THROW(verify_matmul(*device, *c, shape, seeds), WrongResult);
-  std::swap_ranges(bytes, bytes + row, bytes + row * (n - 1));
+  std::swap_ranges(bytes, bytes + row, bytes + row * (m - 1));
   std::memset(bytes + c->bytes() - kernels::element_bytes(shape.type),
               0xFF,
               kernels::element_bytes(shape.type));
@@ -111,7 +112,7 @@ TEST_P(VerifyMatmul, FailsARowInAnothersPlaceAndAnElementThatWasNeverWritten) {
 TEST_P(VerifyMatmul, FailsAWrongTile) {
   for (std::size_t i = 0; i < 64; ++i) {
     for (std::size_t j = 0; j < 64; ++j)
-      add_to(*c, i * static_cast<std::size_t>(shape.size) + j, shape.type, 8);
+      add_to(*c, i * static_cast<std::size_t>(shape.n) + j, shape.type, 8);
   }
   EXPECT_THROW(verify_matmul(*device, *c, shape, seeds), WrongResult);
 }
@@ -123,10 +124,24 @@ TEST_P(VerifyMatmul, FailsWhatWasNeverWritten) {
   EXPECT_THROW(verify_matmul(*device, *c, shape, seeds), WrongResult);
 }
 
-TEST_P(VerifyMatmul, FailsTheTransposedProduct) {
-  InputSeeds swapped{seeds.second, seeds.first, seeds.distribution, seeds.step};
+/// What somebody computes who takes an operand for its transpose, or m for n.
+TEST_P(VerifyMatmul, FailsAnotherProduct) {
+  const auto computed_as = [&](auto&& change) {
+    MatmulShape other = shape;
+    change(other);
+    reference_matmul(other, seeds, *c);
+  };
+  computed_as([](MatmulShape& other) { other.transpose_a = !other.transpose_a; });
+  EXPECT_THROW(verify_matmul(*device, *c, shape, seeds), WrongResult) << "A transposed";
+  computed_as([](MatmulShape& other) { other.transpose_b = !other.transpose_b; });
+  EXPECT_THROW(verify_matmul(*device, *c, shape, seeds), WrongResult) << "B transposed";
+  if (shape.m != shape.n) {
+    computed_as([](MatmulShape& other) { std::swap(other.m, other.n); });
+    EXPECT_THROW(verify_matmul(*device, *c, shape, seeds), WrongResult) << "m and n swapped";
+  }
+  const InputSeeds swapped{seeds.second, seeds.first, seeds.distribution, seeds.step};
   reference_matmul(shape, swapped, *c);
-  EXPECT_THROW(verify_matmul(*device, *c, shape, seeds), WrongResult);
+  EXPECT_THROW(verify_matmul(*device, *c, shape, seeds), WrongResult) << "A and B swapped";
 }
 
 TEST_P(VerifyMatmul, OfTimedDataAllowsRoundingAndNoMore) {
@@ -144,7 +159,7 @@ TEST_P(VerifyMatmul, OfTimedDataAllowsRoundingAndNoMore) {
 // TF32 has 10 bits of mantissa, and at this size stays below the worst case of FP32.
 TEST(VerifyTimedMatmul, TellsTf32FromFp32WhereTheWorstCaseDoesNot) {
   const auto device = open_device("host", "host");
-  MatmulShape shape{1024, ElementType::fp32, false};
+  MatmulShape shape = MatmulShape::square(1024, ElementType::fp32);
   const InputSeeds seeds{31, 32, Distribution::uniform};
   const auto c = device->allocate(std::size_t{1024} * 1024 * 4);
   auto* const out = static_cast<float*>(c->address());
@@ -189,20 +204,60 @@ TEST(ExactStep, KeepsSumsExactAndTakesTurnsOverAllColumns) {
   }
 }
 
+TEST(HostMatmul, IsThatOfItsShapeWhicheverWayItsOperandsLie) {
+  const auto device = open_device("host", "host");
+  const auto stream = device->create_stream();
+  for (const bool transpose_a : {false, true}) {
+    for (const bool transpose_b : {false, true}) {
+      const MatmulShape shape{96, 71, 330, ElementType::fp32, false, transpose_a, transpose_b};
+      std::unique_ptr<Matmul> matmul;
+      try {
+        matmul = device->matmul(*stream, shape);
+      } catch (const Unsupported& error) {
+        GTEST_SKIP() << error.what();
+      }
+      const InputSeeds seeds{5, 6, Distribution::small_integer, exact_step(shape)};
+      const auto a = device->allocate(shape.a_count() * 4),
+                 b = device->allocate(shape.b_count() * 4),
+                 c = device->allocate(shape.c_count() * 4);
+      fill(*device, *stream, *a, seeds.first, shape.type, seeds.distribution, seeds.step);
+      fill(*device, *stream, *b, seeds.second, shape.type, seeds.distribution);
+      stream->fill_bytes(c->address(), 0xFF, c->bytes());
+      matmul->enqueue(*a, *b, *c);
+      stream->wait();
+      EXPECT_NO_THROW(verify_matmul(*device, *c, shape, seeds)) << transpose_a << transpose_b;
+    }
+  }
+}
+
 TEST(VerifyMatmulOf, RefusesWhatIsNotExact) {
   const auto device = open_device("host", "host");
-  const MatmulShape shape{320, ElementType::bf16, false};
+  const MatmulShape shape = MatmulShape::square(320, ElementType::bf16);
   const auto c = device->allocate(std::size_t{320} * 320 * 2);
   EXPECT_THROW(verify_matmul(*device, *c, shape, {1, 2, Distribution::small_integer, 1}), Error);
 }
 
-INSTANTIATE_TEST_SUITE_P(SizesAndTypes,
+MatmulShape rectangle(ElementType type, bool transpose_a, bool transpose_b) {
+  return {96, 71, 330, type, false, transpose_a, transpose_b};
+}
+
+INSTANTIATE_TEST_SUITE_P(ShapesAndTypes,
                          VerifyMatmul,
-                         ::testing::Values(std::pair(64, ElementType::fp32),
-                                           std::pair(256, ElementType::fp16),
-                                           std::pair(320, ElementType::fp32),
-                                           std::pair(320, ElementType::fp16),
-                                           std::pair(320, ElementType::bf16)));
+                         ::testing::Values(MatmulShape::square(64, ElementType::fp32),
+                                           MatmulShape::square(256, ElementType::fp16),
+                                           MatmulShape::square(320, ElementType::fp32),
+                                           MatmulShape::square(320, ElementType::fp16),
+                                           MatmulShape::square(320, ElementType::bf16),
+                                           rectangle(ElementType::fp32, true, false),
+                                           rectangle(ElementType::fp16, false, true),
+                                           rectangle(ElementType::bf16, true, true),
+                                           rectangle(ElementType::bf16, true, false)),
+                         [](const auto& param) {
+                           const MatmulShape& shape = param.param;
+                           return "m" + std::to_string(shape.m) + (shape.transpose_a ? "t" : "n") +
+                                  (shape.transpose_b ? "t" : "n") + "_type" +
+                                  std::to_string(static_cast<int>(shape.type));
+                         });
 
 class VerifyConvolution : public ::testing::TestWithParam<ElementType> {
  protected:

@@ -128,46 +128,49 @@ class CublasMatmul : public Matmul {
 
   void enqueue(const Buffer& a, const Buffer& b, Buffer& c) override {
     const float one = 1, zero = 0;
+    // Row-major C = A B is column-major C' = B' A', and row-major memory is the transposed
+    // column-major one.
     const int type = data_type(shape_.type);
-    const int n = shape_.size;
+    const int op_a = shape_.transpose_a ? abi::kCublasOpT : abi::kCublasOpN;
+    const int op_b = shape_.transpose_b ? abi::kCublasOpT : abi::kCublasOpN;
+    const int lda = shape_.transpose_a ? shape_.m : shape_.k;
+    const int ldb = shape_.transpose_b ? shape_.k : shape_.n;
     if (plain_fp32()) {
       CHECK_CUBLAS(library_,
                    cublasSgemm_v2(handle_,
-                                  abi::kCublasOpN,
-                                  abi::kCublasOpN,
-                                  n,
-                                  n,
-                                  n,
+                                  op_b,
+                                  op_a,
+                                  shape_.n,
+                                  shape_.m,
+                                  shape_.k,
                                   &one,
                                   static_cast<const float*>(b.address()),
-                                  n,
+                                  ldb,
                                   static_cast<const float*>(a.address()),
-                                  n,
+                                  lda,
                                   &zero,
                                   static_cast<float*>(c.address()),
-                                  n));
+                                  shape_.n));
       return;
     }
-    // Row-major C = A B is column-major C' = B' A', and row-major memory is the transposed
-    // column-major one.
     CHECK_CUBLAS(library_,
                  cublasGemmEx(handle_,
-                              abi::kCublasOpN,
-                              abi::kCublasOpN,
-                              n,
-                              n,
-                              n,
+                              op_b,
+                              op_a,
+                              shape_.n,
+                              shape_.m,
+                              shape_.k,
                               &one,
                               b.address(),
                               type,
-                              n,
+                              ldb,
                               a.address(),
                               type,
-                              n,
+                              lda,
                               &zero,
                               c.address(),
                               type,
-                              n,
+                              shape_.n,
                               shape_.allow_tf32 ? abi::kCompute32FFastTf32 : abi::kCompute32F,
                               abi::kGemmDefault));
   }

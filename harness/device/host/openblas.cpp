@@ -12,7 +12,7 @@ namespace {
 
 // From cblas.h, the Basic Linear Algebra Subprograms Technical Forum's C interface.
 enum Order : int { kRowMajor = 101 };
-enum Transpose : int { kNoTrans = 111 };
+enum Transpose : int { kNoTrans = 111, kTrans = 112 };
 
 /// OpenBLAS falls back to its oldest kernels on a CPU that is newer than itself, without a word. So
 /// does every program on this machine that uses it, so it is measured as it is, and said.
@@ -82,7 +82,7 @@ struct OpenBlas {
 class OpenBlasMatmul : public Matmul {
  public:
   OpenBlasMatmul(Queue& queue, OpenBlas& library, const MatmulShape& shape, int threads)
-      : queue_(queue), library_(library), size_(shape.size), threads_(threads) {}
+      : queue_(queue), library_(library), shape_(shape), threads_(threads) {}
 
   void enqueue(const Buffer& a, const Buffer& b, Buffer& c) override {
     queue_.run(
@@ -91,19 +91,19 @@ class OpenBlasMatmul : public Matmul {
          b = static_cast<const float*>(b.address()),
          c = static_cast<float*>(c.address())] {
           library_.sgemm(kRowMajor,
-                         kNoTrans,
-                         kNoTrans,
-                         size_,
-                         size_,
-                         size_,
+                         shape_.transpose_a ? kTrans : kNoTrans,
+                         shape_.transpose_b ? kTrans : kNoTrans,
+                         shape_.m,
+                         shape_.n,
+                         shape_.k,
                          1.0f,
                          a,
-                         size_,
+                         shape_.transpose_a ? shape_.m : shape_.k,
                          b,
-                         size_,
+                         shape_.transpose_b ? shape_.k : shape_.n,
                          0.0f,
                          c,
-                         size_);
+                         shape_.n);
         },
         "cblas_sgemm");
   }
@@ -115,7 +115,7 @@ class OpenBlasMatmul : public Matmul {
  private:
   Queue& queue_;
   OpenBlas& library_;
-  int size_;
+  MatmulShape shape_;
   int threads_;
 };
 

@@ -75,7 +75,7 @@ void prove_kernel(Device& device, Json& told) {
 
 struct VerifiedProduct {
   VerifiedProduct(Device& device, int size)
-      : shape{size},
+      : shape(MatmulShape::square(size, ElementType::fp32)),
         stream(device.create_stream()),
         a(device.allocate(bytes())),
         b(device.allocate(bytes())),
@@ -85,7 +85,7 @@ struct VerifiedProduct {
     fill(device, *stream, *b, seeds.second, shape.type, seeds.distribution);
     stream->fill_bytes(c->address(), 0xFF, c->bytes());
   }
-  std::size_t bytes() const { return std::size_t{1} * shape.size * shape.size * sizeof(float); }
+  std::size_t bytes() const { return shape.c_count() * sizeof(float); }
   void enqueue() { matmul->enqueue(*a, *b, *c); }
 
   MatmulShape shape;
