@@ -198,7 +198,7 @@ const Registration allocation_contention =
         .axis("allocator", kAllocatorMeaning, all_allocators)
         .axis("threads",
               "threads that allocate and give back at the same time, each on a CPU of its own",
-              {"1", "4", "16"})
+              {"1", "2", "4", "16"})
         .axis(
             "streams",
             "streams that the threads allocate on, in turn; `pool_own` has a pool for each of them",
