@@ -141,15 +141,16 @@ const Registration allocation_touch =
              "twice "
              "the CPU's last level of cache where the CPU writes.",
              "the allocation call"})
-        .brings({"first_over_second_touch",
-                 "ratio",
-                 Direction::lower_is_better,
-                 "derived",
-                 "first_touch_ns by second_touch_ns, sample by sample: what the first use of the "
-                 "memory costs beside a later one. None of blocks below 16 MiB that a GPU writes, "
-                 "whose "
-                 "time is that of the launch, and none where the CPU's caches are not known.",
-                 ""})
+        .brings(
+            {"first_over_second_touch",
+             "ratio",
+             Direction::lower_is_better,
+             "derived",
+             "first_touch_ns by second_touch_ns, sample by sample: what the first use of the "
+             "memory costs beside a later one. Blocks below 16 MiB that a GPU writes have no such "
+             "ratio, since their time is that of the launch, nor has what the CPU writes where its "
+             "caches are not known.",
+             ""})
         .metrics({"first_touch_ns", "second_touch_ns", "first_over_second_touch"})
         .samples([](Profile, const CaseName&) {
           return Sampling{3, 10};

@@ -11,7 +11,6 @@
 
 #include "harness/core/errors.h"
 #include "harness/core/plan.h"
-#include "kernels/kernels.h"
 
 namespace launchgap {
 namespace {
@@ -183,26 +182,6 @@ std::uint64_t exact_step(ElementType type, std::size_t terms) {
 std::uint64_t exact_step(const MatmulShape& shape) {
   const auto m = static_cast<std::size_t>(shape.m), k = static_cast<std::size_t>(shape.k);
   return exact_step(shape.type, k, {m, k});
-}
-
-void fill(Device& device,
-          Stream& stream,
-          const Buffer& buffer,
-          std::uint64_t seed,
-          ElementType type,
-          Distribution distribution,
-          std::uint64_t step) {
-  const std::unique_ptr<Kernel> kernel = device.load(kernels::fill_kernel);
-  void* out = buffer.address();
-  unsigned long long count = buffer.bytes() / kernels::element_bytes(type);
-  unsigned long long kernel_seed = seed, kernel_step = step;
-  int type_code = static_cast<int>(type);
-  int distribution_code = static_cast<int>(distribution);
-  void* arguments[] = {&out, &count, &kernel_seed, &type_code, &distribution_code, &kernel_step};
-  const auto blocks =
-      static_cast<unsigned>(std::clamp<unsigned long long>((count + 255) / 256, 1, 4096));
-  stream.launch(*kernel, {blocks, 256}, arguments);
-  stream.wait();
 }
 
 void verify_matmul(Device& device,

@@ -7,6 +7,7 @@
 #include "harness/device/convolution.h"
 #include "harness/device/device.h"
 #include "harness/device/matmul.h"
+#include "harness/measure/fill.h"
 
 namespace launchgap {
 
@@ -25,15 +26,6 @@ struct InputSeeds {
 std::uint64_t exact_step(ElementType type, std::size_t terms);
 /// The same for a product, whichever way A lies in memory.
 std::uint64_t exact_step(const MatmulShape& shape);
-
-/// Fills a whole buffer with elements of `type` by the fill kernel, on the stream.
-void fill(Device& device,
-          Stream& stream,
-          const Buffer& buffer,
-          std::uint64_t seed,
-          ElementType type,
-          kernels::Distribution distribution,
-          std::uint64_t step = 1);
 
 /// Throws WrongResult, which names an element, if C is not A B for small integers whose sums are
 /// exact (exact_step). By Freivalds' method in exact arithmetic: C x = A (B x) row by row, for
