@@ -220,10 +220,9 @@ const Registration allocation_contention =
                  Direction::lower_is_better,
                  "derived",
                  "How many calls the fastest thread made in a round, by how many the slowest did: "
-                 "all go "
-                 "on until the slowest has its own; 1 is fair. Not Jain's index, which is 0.94 "
-                 "when one of "
-                 "sixteen threads gets nothing: the unluckiest thread is what a program waits for.",
+                 "all go on until the slowest has its own; 1 is fair. Not Jain's index, which is "
+                 "0.94 when one of sixteen threads gets nothing: the unluckiest thread is what a "
+                 "program waits for.",
                  ""})
         .metrics([](const CaseName& name) {
           std::vector<std::string_view> metrics = {"call_ns", "free_ns"};

@@ -28,6 +28,11 @@ std::size_t sweep_bytes() {
   return bytes >= cache + cache / 2 ? bytes : 0;
 }
 
+/// Whether the CPU writes what the case allocates. Its allocator is one of the device's own.
+bool is_written_by_cpu(const DeviceFacts& facts, const CaseName& name) {
+  return !is_gpu(facts) || info_of(*allocator_kind_named(name.at("allocator"))).in_host_memory;
+}
+
 /// Puts other memory into the CPU's caches.
 class CacheSweep {
  public:
@@ -52,7 +57,7 @@ class AllocationTouch : public Case {
       : stream_(context.device.create_stream()),
         bytes_(static_cast<std::size_t>(context.name.number("bytes"))),
         allocator_(allocator_of_case(context, *stream_, bytes_, 1)) {
-    if (!is_gpu(context.device.facts()) || allocator_->written_by_host()) {
+    if (is_written_by_cpu(context.device.facts(), context.name)) {
       sweep_.emplace();
       compares_ = sweep_->covers();
     } else {
@@ -138,8 +143,7 @@ const Registration allocation_touch =
              "host_clock",
              "Writing the whole allocation once more. Before the first and before the second time "
              "other memory is written, so that both find the same caches: 128 MiB of a GPU, or "
-             "twice "
-             "the CPU's last level of cache where the CPU writes.",
+             "twice the CPU's last level of cache where the CPU writes.",
              "the allocation call"})
         .brings(
             {"first_over_second_touch",
@@ -156,9 +160,9 @@ const Registration allocation_touch =
           return Sampling{3, 10};
         })
         .takes([](const DeviceFacts& facts, const CaseName& name, Sampling sampling) {
-          const bool by_host = !is_gpu(facts) || name.at("allocator").starts_with("host_");
           const double bytes = static_cast<double>(name.number("bytes"));
-          const double between = static_cast<double>(by_host ? sweep_bytes() : kBetweenBytes);
+          const double between =
+              static_cast<double>(is_written_by_cpu(facts, name) ? sweep_bytes() : kBetweenBytes);
           const double one =
               5e-4 + 2 * (bytes + between) / backend_of(facts).expected.allocated_bytes_per_s;
           return 0.02 + one * (sampling.blocks * sampling.samples + 1);

@@ -53,8 +53,7 @@ class LibraryConvolution : public Case {
         (shape_.input_count() + shape_.filter_count() + shape_.output_count()) * bytes;
     const int sets = operand_sets(device_, context.name.at("cache"), set_bytes);
     const bool rounds = convolution_->rounds_integers();
-    const std::size_t terms = shape_.filter_count() / static_cast<std::size_t>(shape_.k);
-    const std::uint64_t step = rounds ? 1 : exact_step(shape_.type, terms);
+    const std::uint64_t step = rounds ? 1 : exact_step(shape_);
     for (std::size_t i = 0; i < static_cast<std::size_t>(sets); ++i) {
       inputs_.push_back(device_.allocate(shape_.input_count() * bytes));
       filters_.push_back(device_.allocate(shape_.filter_count() * bytes));

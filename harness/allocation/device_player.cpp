@@ -7,6 +7,11 @@
 
 namespace launchgap::allocation {
 
+std::optional<std::uint64_t> free_on(Device& device) {
+  if (!is_gpu(device.facts())) return std::nullopt;
+  return device.free_memory_bytes();
+}
+
 Address LimitedMemory::take(std::uint64_t bytes) {
   if (bytes > left_) return 0;
   const Address address = memory_.take(bytes);
@@ -70,12 +75,6 @@ std::uint64_t DevicePlayer::reserved_bytes() const {
 
 std::optional<std::uint64_t> DevicePlayer::granted_bytes(std::uint64_t bytes) const {
   return lanes_.begin()->second.allocator->granted_bytes(bytes);
-}
-
-std::optional<std::uint64_t> DevicePlayer::free_bytes() {
-  // What the host has free changes with every other program.
-  if (!is_gpu(device_.facts())) return std::nullopt;
-  return device_.free_memory_bytes();
 }
 
 bool DevicePlayer::allocate(std::uint32_t place,

@@ -11,6 +11,9 @@
 
 namespace launchgap::allocation {
 
+/// What is free of a GPU's memory; nothing of the host's, which changes with every other program.
+std::optional<std::uint64_t> free_on(Device& device);
+
 /// A memory of which only so much may be taken.
 class LimitedMemory : public Memory {
  public:
@@ -54,7 +57,7 @@ class DevicePlayer : public Player {
   void trim() override;
   void begin_anew() override;
   std::optional<std::uint64_t> granted_bytes(std::uint64_t bytes) const override;
-  std::optional<std::uint64_t> free_bytes() override;
+  std::optional<std::uint64_t> free_bytes() override { return free_on(device_); }
   std::uint64_t limit_bytes() const override { return limit_; }
   std::uint64_t reserved_bytes() const override;
 

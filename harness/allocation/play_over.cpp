@@ -31,12 +31,6 @@ class SimulatedStage : public Stage {
   BlockPlayer player_;
 };
 
-/// What the host has free changes with every other program.
-std::optional<std::uint64_t> free_on(Device& device) {
-  if (!is_gpu(device.facts())) return std::nullopt;
-  return device.free_memory_bytes();
-}
-
 class DeviceStage : public Stage {
  public:
   DeviceStage(Device& device, std::string_view allocator, std::uint64_t limit_bytes)

@@ -62,10 +62,7 @@ class Playing {
         break;
       case Step::Kind::release: {
         std::int64_t spent_ns = 0;
-        timed(spent_ns, [&] {
-          player_.release(step.place(), step.bytes());
-          return true;
-        });
+        timed(spent_ns, [&] { player_.release(step.place(), step.bytes()); });
         keep(result_.release_times, spent_ns);
         live_.remove(step.bytes());
         granted_ -= player_.granted_bytes(step.bytes()).value_or(0);
@@ -93,44 +90,37 @@ class Playing {
       if (player_.granted_bytes(step.bytes())) failure.granted_bytes = granted_;
       const bool cured = recover(step, failure, spent_ns);
       if (!result_.failure) result_.failure = failure;
-      if (!cured) {
-        if (!options_.after_each) result_.calls_s += static_cast<double>(spent_ns) * 1e-9;
-        return false;
-      }
+      if (!cured) return false;
     }
     keep(result_.allocate_times, spent_ns);
     return true;
   }
 
   bool attempt(const Step& step, std::int64_t& spent_ns) {
-    return timed(spent_ns, [&] {
-      return player_.allocate(step.place(), step.bytes(), step.stream(), step.align());
-    });
+    bool had = false;
+    timed(spent_ns,
+          [&] { had = player_.allocate(step.place(), step.bytes(), step.stream(), step.align()); });
+    return had;
   }
 
-  /// Adds the time of `call` to `spent_ns`.
+  /// Adds the time of `call` to `spent_ns`, and to that of all calls.
   template <class Call>
-  bool timed(std::int64_t& spent_ns, Call&& call) {
-    if (options_.after_each) return call();
+  void timed(std::int64_t& spent_ns, Call&& call) {
     const std::int64_t begin = now_ns();
-    const bool done = call();
-    spent_ns += now_ns() - begin;
-    return done;
+    call();
+    const std::int64_t time = now_ns() - begin;
+    spent_ns += time;
+    if (!options_.after_each) result_.calls_s += static_cast<double>(time) * 1e-9;
   }
 
   void keep(TimeCounts& times, std::int64_t spent_ns) {
-    if (options_.after_each) return;
-    times.add(spent_ns);
-    result_.calls_s += static_cast<double>(spent_ns) * 1e-9;
+    if (!options_.after_each) times.add(spent_ns);
   }
 
   /// Climbs the rungs, and notes the one that cured it in `failure`. Whether the trace can go on.
   bool recover(const Step& step, FailedAllocation& failure, std::int64_t& spent_ns) {
     const auto cured = [&](Rung rung, auto&& cure) {
-      timed(spent_ns, [&] {
-        cure();
-        return true;
-      });
+      timed(spent_ns, cure);
       if (!attempt(step, spent_ns)) return false;
       failure.cured_by = rung;
       return true;
@@ -142,29 +132,24 @@ class Playing {
     // What was live is lost then, so this is the end in any case.
     note_end();
     failure.free_bytes = player_.free_bytes();
-    failure.cured_by = what_is_used_up(step, failure);
-    if (failure.cured_by == Rung::none && !exhausted(step))
+    if (const auto why = why_too_little(step, failure))
+      failure.cured_by = *why;
+    else
       cured(Rung::destroy, [&] { player_.begin_anew(); });
     return false;
   }
 
-  /// Whether it is more than the limit leaves beside what is live, however that lies.
-  bool exhausted(const Step& step) const {
+  /// Why there is too little for an allocation, however what is live lies; nothing if there is
+  /// enough.
+  std::optional<Rung> why_too_little(const Step& step, const FailedAllocation& failure) const {
     const std::uint64_t limit = player_.limit_bytes();
-    return step.bytes() > limit || live_.now > limit - step.bytes();
-  }
-
-  /// Why there is too little for an allocation, however what is live lies; `none` if that is not
-  /// so, or the limit says it.
-  Rung what_is_used_up(const Step& step, const FailedAllocation& failure) const {
-    if (exhausted(step)) return Rung::none;
-    const std::uint64_t limit = player_.limit_bytes();
+    if (step.bytes() > limit || live_.now > limit - step.bytes()) return Rung::none;
     const std::uint64_t takes = player_.granted_bytes(step.bytes()).value_or(step.bytes());
     if (takes > limit || failure.granted_bytes.value_or(0) > limit - takes) return Rung::rounding;
-    const std::uint64_t kept =
-        player_.reserved_bytes() - std::min(live_.now, player_.reserved_bytes());
+    const std::uint64_t reserved = player_.reserved_bytes();
+    const std::uint64_t kept = reserved - std::min(live_.now, reserved);
     if (failure.free_bytes && *failure.free_bytes + kept < takes) return Rung::taken;
-    return Rung::none;
+    return std::nullopt;
   }
 
   Fragmentation fragmentation() const {

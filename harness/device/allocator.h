@@ -32,6 +32,7 @@ struct AllocatorKindInfo {
   std::string_view on_gpu;                       // which calls; empty: GPUs have none
   std::string_view on_host;                      // the same
   std::uint64_t most_bytes = ~std::uint64_t{0};  // of one block, for what must stay small
+  bool in_host_memory = false;  // on a GPU too: the CPU writes it, through its own caches
 };
 
 /// All of them, each where its kind says.
@@ -49,8 +50,6 @@ class Allocator {
   virtual void release(void* address, std::size_t bytes) = 0;
   /// Writes the whole allocation once and waits until that is done.
   virtual void touch(void* address, std::size_t bytes) = 0;
-  /// Whether the CPU writes it, with its own caches, rather than the device.
-  virtual bool written_by_host() const { return false; }
   /// Gives back to the device what is only kept, as far as that can be.
   virtual void trim() {}
   /// What it has of the device's memory, live or kept; nothing if it keeps nothing, or does not

@@ -24,7 +24,9 @@ struct ConvolutionShape {
   int out_h() const { return (h + 2 * pad - r) / stride + 1; }
   int out_w() const { return (w + 2 * pad - s) / stride + 1; }
   std::size_t input_count() const { return std::size_t{1} * n * c * h * w; }
-  std::size_t filter_count() const { return std::size_t{1} * k * c * r * s; }
+  /// Products of which one output is the sum, where the filter lies inside of the image.
+  std::size_t terms() const { return std::size_t{1} * c * r * s; }
+  std::size_t filter_count() const { return terms() * static_cast<std::size_t>(k); }
   std::size_t output_count() const { return std::size_t{1} * n * k * out_h() * out_w(); }
   double operations() const { return 2.0 * static_cast<double>(output_count()) * c * r * s; }
 };

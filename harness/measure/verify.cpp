@@ -184,6 +184,10 @@ std::uint64_t exact_step(const MatmulShape& shape) {
   return exact_step(shape.type, k, {m, k});
 }
 
+std::uint64_t exact_step(const ConvolutionShape& shape) {
+  return exact_step(shape.type, shape.terms());
+}
+
 void verify_matmul(Device& device,
                    const Buffer& c,
                    const MatmulShape& shape,
@@ -344,7 +348,7 @@ void verify_rounded_convolution(const void* output,
   const double unit = shape.type == ElementType::fp16   ? std::ldexp(1.0, -11)
                       : shape.type == ElementType::bf16 ? std::ldexp(1.0, -8)
                                                         : std::ldexp(1.0, -20);
-  const double largest = static_cast<double>(kLargestProduct) * shape.c * shape.r * shape.s;
+  const double largest = static_cast<double>(kLargestProduct) * static_cast<double>(shape.terms());
   const double allowed = unit * largest;
   const auto check = [&](std::size_t index) {
     const float expected =
@@ -421,7 +425,7 @@ void verify_convolution(const void* output,
     return;
   }
   const auto K = static_cast<std::size_t>(shape.k), N = static_cast<std::size_t>(shape.n);
-  const std::size_t terms = shape.filter_count() / K, pixels = shape.input_count() / N,
+  const std::size_t terms = shape.terms(), pixels = shape.input_count() / N,
                     places = shape.output_count() / N / K;
   const long long largest = largest_sum(shape.type, terms, inputs.step);
   const std::vector<long long> weights = random_weights(derive_seed(inputs.first, "freivalds"), K);
@@ -466,9 +470,7 @@ void verify_timed_convolution(const void* output,
                               const InputSeeds& inputs,
                               bool transforms_inputs) {
   std::mt19937_64 random(derive_seed(inputs.first, "timed"));
-  const auto terms_per_output =
-      static_cast<std::size_t>(shape.c) * static_cast<std::size_t>(shape.r * shape.s);
-  Accuracy accuracy(shape.type, shape.allow_tf32, terms_per_output, transforms_inputs ? 16 : 1);
+  Accuracy accuracy(shape.type, shape.allow_tf32, shape.terms(), transforms_inputs ? 16 : 1);
   for (int sample = 0; sample < 64; ++sample) {
     const std::size_t index = random() % shape.output_count();
     Terms terms;

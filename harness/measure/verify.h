@@ -26,6 +26,8 @@ struct InputSeeds {
 std::uint64_t exact_step(ElementType type, std::size_t terms);
 /// The same for a product, whichever way A lies in memory.
 std::uint64_t exact_step(const MatmulShape& shape);
+/// The same for the filters of a convolution.
+std::uint64_t exact_step(const ConvolutionShape& shape);
 
 /// Throws WrongResult, which names an element, if C is not A B for small integers whose sums are
 /// exact (exact_step). By Freivalds' method in exact arithmetic: C x = A (B x) row by row, for

@@ -52,6 +52,7 @@ bool Warmth::launch_until_steady(double most_seconds) {
   SteadyStart::Round round;
   while (!start.steady() && seconds < most_seconds) {
     round = launch_for_(kRoundNs);
+    if (clock_mhz_) round.clock_mhz = clock_mhz_();
     start.add(round);
     seconds += round.seconds;
     ++result_.rounds;
@@ -86,12 +87,9 @@ bool Warmth::keep() {
   return launch_until_steady(kAgainSeconds);
 }
 
-Warmth::LaunchFor empty_launches(Device& device,
-                                 std::function<std::optional<double>()> clock_mhz,
-                                 std::function<void()> after_round) {
+Warmth::LaunchFor empty_launches(Device& device, std::function<void()> after_round) {
   return [&device,
           kernel = std::shared_ptr<Kernel>(device.load(kernels::null_kernel)),
-          clock_mhz = std::move(clock_mhz),
           after_round = std::move(after_round)](std::int64_t nanoseconds) {
     // No stream is kept: a case must find the device as if nothing had been before it. The host has
     // a worker for each stream, and places it by their number.
@@ -113,9 +111,10 @@ Warmth::LaunchFor empty_launches(Device& device,
       return *stats::quantile(values, 0.25);
     };
     after_round();
-    SteadyStart::Round round{lower_quartile(calls), lower_quartile(roundtrips), clock_mhz()};
-    round.seconds = static_cast<double>(now_ns() - begin) * 1e-9;
-    return round;
+    return SteadyStart::Round{lower_quartile(calls),
+                              lower_quartile(roundtrips),
+                              std::nullopt,
+                              static_cast<double>(now_ns() - begin) * 1e-9};
   };
 }
 

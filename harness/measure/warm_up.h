@@ -66,7 +66,9 @@ class Warmth {
   /// A round of launches, for so many nanoseconds or a little longer.
   using LaunchFor = std::function<SteadyStart::Round(std::int64_t nanoseconds)>;
 
-  explicit Warmth(LaunchFor launch_for) : launch_for_(std::move(launch_for)) {}
+  /// `clock_mhz` reads the device's clock after each round; looks do without.
+  explicit Warmth(LaunchFor launch_for, std::function<std::optional<double>()> clock_mhz = {})
+      : launch_for_(std::move(launch_for)), clock_mhz_(std::move(clock_mhz)) {}
 
   /// Launches until the process is steady or the time is up.
   void warm_up();
@@ -81,14 +83,12 @@ class Warmth {
   bool cooled_down();
 
   LaunchFor launch_for_;
+  std::function<std::optional<double>()> clock_mhz_;
   WarmUp result_;
 };
 
-/// Rounds of an empty kernel that is waited for. `clock_mhz` reads the device's clock after each,
-/// and `after_round` is called then as well. Throws Unsupported where the device has no kernel to
-/// launch.
-Warmth::LaunchFor empty_launches(Device& device,
-                                 std::function<std::optional<double>()> clock_mhz,
-                                 std::function<void()> after_round);
+/// Rounds of an empty kernel that is waited for; `after_round` is called after each. Throws
+/// Unsupported where the device has no kernel to launch.
+Warmth::LaunchFor empty_launches(Device& device, std::function<void()> after_round);
 
 }  // namespace launchgap

@@ -181,15 +181,14 @@ class MeasuredRun {
   /// Warms up, and says what that came to; null where nothing can be launched.
   Json warm_up_record() {
     try {
-      warmth_ = std::make_unique<Warmth>(empty_launches(
-          *device_,
-          [this]() -> std::optional<double> {
-            for (const auto& [key, value] : telemetry_->read().values) {
-              if (key == "sm_clock_mhz") return value;
-            }
-            return std::nullopt;
-          },
-          [this] { tracing_.discard(); }));
+      warmth_ =
+          std::make_unique<Warmth>(empty_launches(*device_, [this] { tracing_.discard(); }),
+                                   [this]() -> std::optional<double> {
+                                     for (const auto& [key, value] : telemetry_->read().values) {
+                                       if (key == "sm_clock_mhz") return value;
+                                     }
+                                     return std::nullopt;
+                                   });
     } catch (const Unsupported&) {
       return nullptr;
     }

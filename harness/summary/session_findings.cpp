@@ -56,6 +56,19 @@ Finding found(std::string code, Severity severity, std::string subject, std::str
   return finding;
 }
 
+/// Something that makes figures doubtful, where it befell.
+Finding distorting(std::string code,
+                   std::string subject,
+                   std::string sentence,
+                   const Places& places,
+                   std::string remedy = "") {
+  Finding finding =
+      found(std::move(code), Severity::distorts, std::move(subject), std::move(sentence));
+  finding.evidence = places.evidence();
+  finding.remedy = std::move(remedy);
+  return finding;
+}
+
 /// "a reason" as "A reason."; names are written as they are: "cuDNN was not found."
 std::string as_sentence(std::string reason) {
   if (reason.empty()) reason = "no reason was recorded";
@@ -159,17 +172,14 @@ SaidOfTraces add_traces(const SessionData& session,
     if (info) finding.remedy = std::string(info->remedy);
     findings.push_back(std::move(finding));
   }
-  if (doubtful.runs() > 0) {
-    Finding finding =
-        found("trace-doubtful",
-              Severity::distorts,
-              counted(doubtful.evidence().size(), "case"),
-              "Between 1 in 1,000 and 1 in 100 of the trace's records are impossible; "
-              "the samples concerned have no traced metrics.");
-    finding.evidence = doubtful.evidence();
-    finding.remedy = "Compare their traced metrics with those of another run.";
-    findings.push_back(std::move(finding));
-  }
+  if (doubtful.runs() > 0)
+    findings.push_back(
+        distorting("trace-doubtful",
+                   counted(doubtful.evidence().size(), "case"),
+                   "Between 1 in 1,000 and 1 in 100 of the trace's records are impossible; "
+                   "the samples concerned have no traced metrics.",
+                   doubtful,
+                   "Compare their traced metrics with those of another run."));
   return said;
 }
 
@@ -204,59 +214,47 @@ void add_runs(const SessionData& session,
   }
   for (const auto& [key, places] : without_result) {
     const auto& [status, reason] = key;
-    Finding finding = found(
-        "run-" + status, Severity::distorts, counted(places.runs(), "run"), as_sentence(reason));
-    finding.evidence = places.evidence();
-    findings.push_back(std::move(finding));
+    findings.push_back(
+        distorting("run-" + status, counted(places.runs(), "run"), as_sentence(reason), places));
   }
-  for (const auto& [tool, places] : under_tool) {
-    Finding finding = found("under-tool",
-                            Severity::distorts,
-                            counted(places.runs(), "run"),
-                            fmt::format("These runs were measured under {}, which changes what it "
-                                        "watches: they are no baseline.",
-                                        tool));
-    finding.evidence = places.evidence();
-    finding.remedy = "Run again without the tool.";
-    findings.push_back(std::move(finding));
-  }
-  if (restless.runs() > 0) {
-    Finding finding =
-        found("not-steady",
-              Severity::distorts,
-              counted(restless.runs(), "run"),
-              "After 2 s of launches, call times or clocks still moved by more than a "
-              "few percent, and measuring began all the same.");
-    finding.evidence = restless.evidence();
-    finding.remedy =
-        "Look for what else runs on the machine and for clocks that do not settle, then run again.";
-    findings.push_back(std::move(finding));
-  }
-  if (cooled.runs() > 0) {
-    Finding finding =
-        found("cooled-down",
-              Severity::distorts,
-              counted(cooled.evidence().size(), "case"),
-              "The GPU had cooled down before these cases, and 0.5 s of launches did not make it "
-              "steady again: their times may be too long.");
-    finding.evidence = cooled.evidence();
-    finding.remedy =
-        "Look for what else runs on the machine and for clocks that do not settle, then run again.";
-    findings.push_back(std::move(finding));
-  }
+  for (const auto& [tool, places] : under_tool)
+    findings.push_back(distorting("under-tool",
+                                  counted(places.runs(), "run"),
+                                  fmt::format("These runs were measured under {}, which changes "
+                                              "what it watches: they are no baseline.",
+                                              tool),
+                                  places,
+                                  "Run again without the tool."));
+  static constexpr const char* kWhatMoves =
+      "Look for what else runs on the machine and for clocks that do not settle, then run again.";
+  if (restless.runs() > 0)
+    findings.push_back(
+        distorting("not-steady",
+                   counted(restless.runs(), "run"),
+                   "After 2 s of launches, call times or clocks still moved by more than a "
+                   "few percent, and measuring began all the same.",
+                   restless,
+                   kWhatMoves));
+  if (cooled.runs() > 0)
+    findings.push_back(
+        distorting("cooled-down",
+                   counted(cooled.evidence().size(), "case"),
+                   "The GPU had cooled down before these cases, and 0.5 s of launches did not make "
+                   "it steady again: their times may be too long.",
+                   cooled,
+                   kWhatMoves));
   if (company.runs() > 0) {
     Finding finding =
-        found("other-processes",
-              Severity::distorts,
-              counted(company.runs(), "run"),
-              "Other processes were on the GPU: launches wait for their work, so times "
-              "are longer and vary more.");
-    finding.evidence = company.evidence();
+        distorting("other-processes",
+                   counted(company.runs(), "run"),
+                   "Other processes were on the GPU: launches wait for their work, so times "
+                   "are longer and vary more.",
+                   company,
+                   "Stop the others, or ask the scheduler for the GPU alone, and run again.");
     finding.evidence.emplace(finding.evidence.begin(),
                              "most others at once",
                              static_cast<double>(most_others),
                              std::string(kNoUnit));
-    finding.remedy = "Stop the others, or ask the scheduler for the GPU alone, and run again.";
     findings.push_back(std::move(finding));
   }
 }
@@ -281,7 +279,7 @@ void add_cases(const std::vector<SummaryRow>& rows,
   for (const SummaryRow& row : rows) {
     if (row.status == Status::ok || said(row)) continue;
     Group& group = groups[{row.status, row.reason}];
-    const std::string label = labels.of(row.key.device);
+    const std::string& label = labels.of(row.key.device);
     const std::string setup = row.key.setup.text();
     const std::string name = row.key.name.text();
     const bool usual = setup.empty() || name.starts_with(setup + "/");

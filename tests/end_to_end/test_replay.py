@@ -402,35 +402,40 @@ def test_of_a_gpu_too_little_is_left_beside_what_is_live(tmp_path, make_node, li
     assert "direct, pool and vmm fail at event 1, which asks for 700 MiB, with 600 MiB live" in done.stdout
 
 
-def test_rounding_to_pages_is_no_fragmentation(tmp_path, make_node):
+@pytest.fixture
+def play_rows(tmp_path, make_node):
+    """Plays these rows of a trace over a fake GPU of so much memory: what it said, and the one allocator's record."""
+
+    def play(rows, allocator, memory_bytes):
+        trace, out = tmp_path / "rows.gmtrace.csv", tmp_path / "gpu.json"
+        trace.write_text(HEAD + "\n".join(rows) + "\n")
+        options = ["--over", "0", "--allocator", allocator, "--json", out]
+        done = launchgap("replay", trace, *options, node=make_node(memory_bytes=memory_bytes))
+        assert done.returncode == 0, done.stderr
+        (one,) = json.loads(out.read_text(encoding="utf-8"))["allocators"]
+        return " ".join(done.stdout.split()), one
+
+    return play
+
+
+def test_rounding_to_pages_is_no_fragmentation(play_rows):
     """Blocks of 4 KiB that nothing frees: each takes a page of 2 MiB."""
     rows = [f"{i},{i},alloc,{i + 1},4096,,0,0,0," for i in range(1200)]
-    trace, out = tmp_path / "small.gmtrace.csv", tmp_path / "gpu.json"
-    trace.write_text(HEAD + "\n".join(rows) + "\n")
-    options = ["--over", "0", "--allocator", "vmm", "--json", out]
-    done = launchgap("replay", trace, *options, node=make_node(memory_bytes=2 << 30))
-    assert done.returncode == 0, done.stderr
-    (one,) = json.loads(out.read_text(encoding="utf-8"))["allocators"]
+    told, one = play_rows(rows, "vmm", 2 << 30)
     failure = one["failure"]
     assert failure["cured_by"] == "rounding" and failure["then"]["granted_bytes"] == failure["event"] * 2 * MIB
     assert failure["device_free_bytes"] is not None and one["memory_kept_bytes"] == 0
-    told = " ".join(done.stdout.split())
     assert "each block is rounded up to pages" in told and "in the way" not in told
 
 
-def test_what_is_live_on_a_gpu_lies_in_the_way(tmp_path, make_node):
+def test_what_is_live_on_a_gpu_lies_in_the_way(play_rows):
     # vmm_expand uses what was given back once all behind it was: 600 MiB before a small block are lost to it.
     rows = [f"0,0,alloc,1,{600 * MIB},,0,0,0,", f"1,1,alloc,2,{MIB},,0,0,0,", f"2,2,free,1,{600 * MIB},,0,0,0,"]
     rows.append(f"3,3,alloc,3,{700 * MIB},,0,0,0,")
-    trace, out = tmp_path / "hole.gmtrace.csv", tmp_path / "gpu.json"
-    trace.write_text(HEAD + "\n".join(rows) + "\n")
-    options = ["--over", "0", "--allocator", "vmm_expand", "--json", out]
-    done = launchgap("replay", trace, *options, node=make_node(memory_bytes=1 << 30))
-    assert done.returncode == 0, done.stderr
-    (one,) = json.loads(out.read_text(encoding="utf-8"))["allocators"]
+    told, one = play_rows(rows, "vmm_expand", 1 << 30)
     assert not one["completed"] and one["failure"]["cured_by"] == "destroy"
     assert one["memory_kept_bytes"] == 0
-    assert "only an empty allocator has room for it" in " ".join(done.stdout.split()), "it does not tell how it lies"
+    assert "only an empty allocator has room for it" in told, "it does not tell how it lies"
 
 
 def test_memory_that_a_replay_cannot_give_back_is_told(tmp_path, generate, make_node):

@@ -132,10 +132,7 @@ TEST_P(GpuConvolution, IsThatOfTheDefinition) {
       const auto input = device->allocate(shape.input_count() * bytes),
                  filter = device->allocate(shape.filter_count() * bytes);
       std::vector<unsigned char> output(shape.output_count() * bytes);
-      const std::uint64_t step =
-          convolution->rounds_integers()
-              ? 1
-              : exact_step(type, shape.filter_count() / static_cast<std::size_t>(shape.k));
+      const std::uint64_t step = convolution->rounds_integers() ? 1 : exact_step(shape);
       const auto bring_in = [&](std::uint64_t seed) {
         fill(*device, *stream, *input, seed, type, Distribution::small_integer);
         fill(*device, *stream, *filter, 4, type, Distribution::small_integer, step);

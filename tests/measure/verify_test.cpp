@@ -265,7 +265,7 @@ class VerifyConvolution : public ::testing::TestWithParam<ElementType> {
     shape.n = 2, shape.c = 10, shape.h = 9, shape.w = 7, shape.k = 6, shape.r = 3, shape.s = 2,
     shape.stride = 2, shape.pad = 1;
     shape.type = GetParam();
-    seeds.step = exact_step(shape.type, std::size_t{10} * 3 * 2);
+    seeds.step = exact_step(shape);
     output = device->allocate(shape.output_count() * kernels::element_bytes(shape.type));
     compute();
   }

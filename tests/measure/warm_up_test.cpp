@@ -117,6 +117,20 @@ TEST(Warmth, SaysOfEachCaseThatTheDeviceDidNotBecomeSteadyAgain) {
   EXPECT_TRUE(restless.keep());
 }
 
+TEST(Warmth, ReadsTheClockAfterRoundsAndNotAfterLooks) {
+  FakeDevice device;
+  int read = 0;
+  Warmth warmth(device.launch_for(), [&] {
+    ++read;
+    return 1980.0;
+  });
+  warmth.warm_up();
+  EXPECT_EQ(read, 10);
+  EXPECT_EQ(warmth.result().last.clock_mhz, 1980.0);
+  for (int i = 0; i < 100; ++i) warmth.keep();
+  EXPECT_EQ(read, 10);
+}
+
 TEST(Warmth, LooksForNothingWhereNothingWasEverSteady) {
   double factor = 1;
   Warmth warmth([&](std::int64_t nanoseconds) {
@@ -140,8 +154,7 @@ TEST(Warmth, LeavesTheDeviceAsItWas) {
     return device->facts().details.at("queue_cpu");
   };
   const std::string before = place();
-  Warmth warmth(empty_launches(
-      *device, [] { return std::optional<double>(); }, [] {}));
+  Warmth warmth(empty_launches(*device, [] {}));
   EXPECT_EQ(place(), before);
   warmth.warm_up();
   EXPECT_EQ(place(), before);
@@ -152,8 +165,7 @@ TEST(Warmth, LeavesTheDeviceAsItWas) {
 TEST(Warmth, EndsInTimeAndTellsWhatItFound) {
   const std::unique_ptr<Device> device = open_device("host", "");
   int rounds = 0;
-  Warmth warmth(empty_launches(
-      *device, [] { return std::optional<double>(); }, [&] { ++rounds; }));
+  Warmth warmth(empty_launches(*device, [&] { ++rounds; }));
   warmth.warm_up();
   const WarmUp& result = warmth.result();
   EXPECT_EQ(result.rounds, static_cast<std::size_t>(rounds));

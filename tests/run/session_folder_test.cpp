@@ -102,7 +102,7 @@ TEST_F(ARunningSession, NamesRecordsByRunAndAttempt) {
 
 TEST_F(ARunningSession, BeginsTheRecordsOfAWorkerThatNeverBegan) {
   folder.reopen_records(run(), gpu(), 1)
-      .write(record_to_json(SummaryRecord{"launch/null", Status::failed, "", {}, {}}));
+      .write(record_to_json(SummaryRecord{"launch/null", Status::failed, "", {}, {}, {}}));
   const std::vector<Json> lines = lines_of(folder.records(run(), gpu(), 1));
   ASSERT_EQ(lines.size(), 2u);
   EXPECT_EQ(lines[0].at("record"), "run");

@@ -155,7 +155,6 @@ class HostMemoryAllocator : public StreamAllocator {
     std::memset(address, 0x5A, bytes);
     asm volatile("" : : "r"(address) : "memory");
   }
-  bool written_by_host() const override { return true; }
 };
 
 class PinnedAllocator : public HostMemoryAllocator {
