@@ -23,8 +23,8 @@ class MatmulCall : public Case {
     const InputSeeds seeds{derive_seed(context.seed, "a"),
                            derive_seed(context.seed, "b"),
                            Distribution::small_integer};
-    fill(context.device, *stream_, *a_, seeds.first, shape_.type, seeds.distribution);
-    fill(context.device, *stream_, *b_, seeds.second, shape_.type, seeds.distribution);
+    fill(context.device, *stream_, *a_, seeds.first, shape_.type.a, seeds.distribution);
+    fill(context.device, *stream_, *b_, seeds.second, shape_.type.b, seeds.distribution);
     stream_->fill_bytes(c_->address(), 0xFF, kBytes);
     matmul_->enqueue(*a_, *b_, *c_);
     stream_->wait();
@@ -40,7 +40,7 @@ class MatmulCall : public Case {
  private:
   static constexpr std::size_t kBytes = std::size_t{64} * 64 * sizeof(float);
 
-  MatmulShape shape_ = MatmulShape::square(64, ElementType::fp32);
+  MatmulShape shape_ = MatmulShape::square(64, kFp32);
   std::unique_ptr<Stream> stream_;
   std::unique_ptr<Matmul> matmul_;
   std::unique_ptr<Buffer> a_, b_, c_;
@@ -51,16 +51,16 @@ class ConvolutionCall : public Case {
   explicit ConvolutionCall(const CaseContext& context)
       : stream_(context.device.create_stream()),
         convolution_(context.device.convolution(*stream_, shape_)),
-        input_(context.device.allocate(shape_.input_count() * sizeof(float))),
-        filter_(context.device.allocate(shape_.filter_count() * sizeof(float))) {
+        input_(context.device.allocate(shape_.first_bytes())),
+        filter_(context.device.allocate(shape_.second_bytes())) {
     const InputSeeds seeds{derive_seed(context.seed, "input"),
                            derive_seed(context.seed, "filter"),
                            Distribution::small_integer};
-    fill(context.device, *stream_, *input_, seeds.first, shape_.type, seeds.distribution);
-    fill(context.device, *stream_, *filter_, seeds.second, shape_.type, seeds.distribution);
+    fill(context.device, *stream_, *input_, seeds.first, shape_.type.a, seeds.distribution);
+    fill(context.device, *stream_, *filter_, seeds.second, shape_.type.b, seeds.distribution);
     convolution_->add_tensors(*input_, *filter_);
     convolution_->enqueue(0);
-    std::vector<float> output(shape_.output_count());
+    std::vector<float> output(shape_.result().count());
     convolution_->read_output(0, output.data());
     verify_convolution(output.data(), shape_, seeds, convolution_->rounds_integers());
   }
@@ -72,16 +72,8 @@ class ConvolutionCall : public Case {
   std::string method() const override { return convolution_->method(); }
 
  private:
-  ConvolutionShape shape_{.layer = "smallest",
-                          .n = 1,
-                          .c = 8,
-                          .h = 8,
-                          .w = 8,
-                          .k = 8,
-                          .r = 3,
-                          .s = 3,
-                          .stride = 1,
-                          .pad = 1};
+  ConvolutionShape
+      shape_{.n = 1, .c = 8, .h = 8, .w = 8, .k = 8, .r = 3, .s = 3, .pad_h = 1, .pad_w = 1};
   std::unique_ptr<Stream> stream_;
   std::unique_ptr<Convolution> convolution_;
   std::unique_ptr<Buffer> input_, filter_;

@@ -19,7 +19,11 @@ extern "C" __global__ void launchgap_fill(void* out,
     store_element(out,
                   i,
                   static_cast<ElementType>(type),
-                  sparse_element(seed, i, static_cast<Distribution>(distribution), step));
+                  sparse_element(seed,
+                                 i,
+                                 static_cast<Distribution>(distribution),
+                                 static_cast<ElementType>(type),
+                                 step));
   }
 }
 
@@ -45,7 +49,7 @@ void fill(void* const* arguments, LaunchShape) {
   const auto distribution = static_cast<Distribution>(*static_cast<const int*>(arguments[4]));
   const auto step = *static_cast<const unsigned long long*>(arguments[5]);
   for (unsigned long long i = 0; i < count; ++i)
-    store_element(out, i, type, sparse_element(seed, i, distribution, step));
+    store_element(out, i, type, sparse_element(seed, i, distribution, type, step));
 }
 
 }  // namespace

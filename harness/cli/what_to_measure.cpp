@@ -1,8 +1,11 @@
 #include "harness/cli/what_to_measure.h"
 
+#include <algorithm>
+#include <iterator>
 #include <limits>
 
 #include "harness/cli/mistakes.h"
+#include "harness/measure/shapes.h"
 
 namespace launchgap::cli {
 
@@ -21,6 +24,11 @@ void WhatToMeasure::add_options(CLI::App& command) {
       "--filter",
       filter,
       "Only cases whose name matches this regular expression; a '-' in front: only the others");
+  command.add_option(
+      "--shapes",
+      shapes,
+      "A table of products (columns m, n, k) or convolutions (n, c, h, w, k, r, s), which "
+      "matmul/shapes and convolution/shapes measure in place of their own; may be given for each");
   command
       .add_option(
           "--seed", seed, "For the order of runs and the data; recorded, and drawn if not given")
@@ -35,6 +43,15 @@ void WhatToMeasure::add_options(CLI::App& command) {
 }
 
 RunOptions WhatToMeasure::run_options() const {
+  if (!shapes.empty()) {
+    ShapeTables all;
+    for (const std::string& file : shapes) {
+      ShapeTables tables = read_shapes(file);
+      std::ranges::move(tables.matmul, std::back_inserter(all.matmul));
+      std::ranges::move(tables.convolution, std::back_inserter(all.convolution));
+    }
+    use_shapes(std::move(all));
+  }
   RunOptions options;
   options.devices = devices;
   options.profile = parse_profile(profile);

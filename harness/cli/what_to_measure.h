@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
@@ -15,12 +16,15 @@ struct WhatToMeasure {
   std::string devices = "all";
   std::string profile = "quick";
   std::string filter;
+  std::vector<std::string> shapes;  // files
   std::optional<std::uint64_t> seed;
   double timeout_s = 120;
 
-  /// Adds --devices, --profile, --filter, --seed and --timeout. It must outlive the parsing.
+  /// Adds --devices, --profile, --filter, --shapes, --seed and --timeout. It must outlive the
+  /// parsing.
   void add_options(CLI::App& command);
-  /// The options that it stands for. Throws UsageError for a profile that there is not.
+  /// The options that it stands for; from now on, this process plans the shapes. Throws UsageError
+  /// for a profile that there is not, and for files that hold no shapes.
   RunOptions run_options() const;
 };
 

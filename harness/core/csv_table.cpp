@@ -51,23 +51,32 @@ CsvTable CsvTable::parse(std::string_view text, std::string name) {
   CsvTable table;
   table.name_ = std::move(name);
   std::vector<std::string> cells;
-  for (std::size_t row = 1; !text.empty(); ++row) {
+  std::size_t line = 1;
+  while (!text.empty()) {
+    const std::string_view before = text;
     std::string wrong = read_record(text, cells);
-    if (wrong.empty() && row > 1 && cells.size() != table.header_.size()) {
+    const bool is_header = table.header_.empty();
+    if (wrong.empty() && !is_header && cells.size() != table.header_.size())
       wrong = fmt::format("{} cells under {} columns", cells.size(), table.header_.size());
-    }
-    if (!wrong.empty()) throw Error(fmt::format("{}, row {}: {}", table.name_, row, wrong));
-    if (row == 1) {
+    if (!wrong.empty()) throw Error(fmt::format("{}, line {}: {}", table.name_, line, wrong));
+    if (is_header) {
       table.header_ = cells;
     } else {
       table.rows_.push_back(cells);
+      table.lines_.push_back(line);
     }
+    const std::string_view record = before.substr(0, before.size() - text.size());
+    line += static_cast<std::size_t>(std::ranges::count(record, '\n'));
   }
   const std::set<std::string> columns(table.header_.begin(), table.header_.end());
   if (table.header_.empty() || columns.contains("") || columns.size() != table.header_.size()) {
     throw Error(fmt::format("{}: the header is missing, or names a column twice", table.name_));
   }
   return table;
+}
+
+bool CsvTable::has(std::string_view column) const {
+  return std::ranges::find(header_, column) != header_.end();
 }
 
 const std::string& CsvTable::at(std::size_t row, std::string_view column) const {
@@ -77,7 +86,7 @@ const std::string& CsvTable::at(std::size_t row, std::string_view column) const 
 }
 
 std::string CsvTable::where(std::size_t row) const {
-  return fmt::format("{}, row {}", name_, row + 2);
+  return fmt::format("{}, line {}", name_, lines_.at(row));
 }
 
 }  // namespace launchgap

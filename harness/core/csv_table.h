@@ -20,16 +20,21 @@ class CsvTable {
   /// column that is there twice or has no name.
   static CsvTable parse(std::string_view text, std::string name);
 
+  const std::string& name() const { return name_; }
   std::size_t size() const { return rows_.size(); }
   /// Throws Error for a column that the table does not have.
   const std::string& at(std::size_t row, std::string_view column) const;
-  /// "data/x.csv, row 3", for messages; the header is row 1.
+  bool has(std::string_view column) const;
+  const std::vector<std::string>& columns() const { return header_; }
+  /// "data/x.csv, line 3", for messages.
   std::string where(std::size_t row) const;
+  std::size_t line(std::size_t row) const { return lines_.at(row); }
 
  private:
   std::string name_;
   std::vector<std::string> header_;
   std::vector<std::vector<std::string>> rows_;
+  std::vector<std::size_t> lines_;  // on which each row begins; the header's is 1
 };
 
 }  // namespace launchgap

@@ -56,6 +56,12 @@ class Unsupported : public Error {
   using Error::Error;
 };
 
+/// A case needs more of something than there is just now, memory or disk; it becomes `skipped`.
+class TooLarge : public Error {
+ public:
+  using Error::Error;
+};
+
 /// A computed result differs from what it must be; the case becomes `failed` and is not timed.
 class WrongResult : public Error {
  public:

@@ -77,6 +77,16 @@ std::string printable(std::string_view text, std::size_t limit) {
   return out;
 }
 
+std::size_t valid_utf8(std::string_view text) {
+  std::size_t valid = 0;
+  while (valid < text.size()) {
+    const std::size_t bytes = first_character(text.substr(valid)).bytes;
+    if (bytes == 0) break;
+    valid += bytes;
+  }
+  return valid;
+}
+
 std::string printable_lines(std::string_view text, bool colour) {
   constexpr std::size_t kNoLimit = std::string::npos;
   std::string fit;

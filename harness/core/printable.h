@@ -12,7 +12,11 @@ namespace launchgap {
 /// in C. A backslash stays as it is. What is longer than `limit` bytes is cut and ends with "…".
 std::string printable(std::string_view text, std::size_t limit = 400);
 
-/// The same for text of several lines, whole; with `colour` the sequences that colour it stay.
+/// How many bytes of `text` are valid UTF-8, from its begin on: all of them, or up to the first
+/// that is not.
+std::size_t valid_utf8(std::string_view text);
+
+/// `printable` for text of several lines, whole; with `colour` the sequences that colour it stay.
 std::string printable_lines(std::string_view text, bool colour = false);
 
 /// `text` as a part of a file's name: what is not a letter, a digit or one of `._+=-` becomes `_`,

@@ -78,7 +78,8 @@ struct Backend {
   bool launches_from_first_cpu = false;  // since its own threads have the last ones
   RecordedBy recorded_by = RecordedBy::cupti;
   double warm_up_s = 0;  // how long it works until its clock is up
-  std::vector<std::string> matmul_types, convolution_types;  // of the axis `type`
+  std::vector<std::string> matmul_types, convolution_types;  // of the axis `type`, to be asked for
+  std::vector<std::string> matmul_libraries;                 // of the axis `library`
   ExpectedSpeed expected;
   /// Why it cannot, for the reader of a case; empty where it can.
   std::array<std::string_view, kCanCount> why_not;

@@ -3,32 +3,99 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 
-#include "kernels/element.h"
+#include "harness/device/product_type.h"
 
 namespace launchgap {
 
-using kernels::ElementType;
 class Buffer;
 
-/// A two-dimensional forward convolution (cross-correlation) without bias: input n x c x h x w,
-/// filters k x c x r x s, output n x k x out_h x out_w, all in this order in memory.
+/// Which of the three tensors is computed from the other two.
+enum class ConvolutionDirection {
+  forward,  // the output, from input and filters
+  data,     // the gradient of the input, from that of the output and the filters
+  filter,   // the gradient of the filters, from the input and the gradient of the output
+};
+std::string_view name_of(ConvolutionDirection direction);
+
+/// In which order elements are in memory.
+enum class TensorLayout {
+  any,   // of the outside NCHW; the library may keep them in an order of its own
+  nchw,  // filters k, c, r, s
+  nhwc,  // filters k, r, s, c
+};
+std::string_view name_of(TensorLayout layout);
+
+/// A tensor of four dimensions; of filters, n and c are those of the output and of the input.
+struct Tensor4 {
+  int n = 1, c = 1, h = 1, w = 1;
+
+  bool operator==(const Tensor4&) const = default;
+  std::size_t count() const { return std::size_t{1} * n * c * h * w; }
+  /// Where an element is in memory.
+  std::size_t index(TensorLayout layout,
+                    std::size_t at_n,
+                    std::size_t at_c,
+                    std::size_t at_h,
+                    std::size_t at_w) const {
+    const auto C = static_cast<std::size_t>(c), H = static_cast<std::size_t>(h),
+               W = static_cast<std::size_t>(w);
+    return layout == TensorLayout::nhwc ? ((at_n * H + at_h) * W + at_w) * C + at_c
+                                        : ((at_n * C + at_c) * H + at_h) * W + at_w;
+  }
+};
+
+/// A two-dimensional convolution (cross-correlation) without bias. With several groups, each of
+/// them convolves its share of the channels with its share of the filters.
 struct ConvolutionShape {
-  std::string layer;
   int n = 1, c = 1, h = 1, w = 1;
   int k = 1, r = 1, s = 1;
-  int stride = 1, pad = 0;
-  ElementType type = ElementType::fp32;  // of all three tensors; products are summed in FP32
-  bool allow_tf32 = false;               // as for MatmulShape
+  int stride_h = 1, stride_w = 1, pad_h = 0, pad_w = 0, dilation_h = 1, dilation_w = 1;
+  int groups = 1;
+  TensorLayout layout = TensorLayout::any;
+  ConvolutionDirection direction = ConvolutionDirection::forward;
+  ProductType type = kFp32;
 
-  int out_h() const { return (h + 2 * pad - r) / stride + 1; }
-  int out_w() const { return (w + 2 * pad - s) / stride + 1; }
-  std::size_t input_count() const { return std::size_t{1} * n * c * h * w; }
-  /// Products of which one output is the sum, where the filter lies inside of the image.
-  std::size_t terms() const { return std::size_t{1} * c * r * s; }
-  std::size_t filter_count() const { return terms() * static_cast<std::size_t>(k); }
-  std::size_t output_count() const { return std::size_t{1} * n * k * out_h() * out_w(); }
-  double operations() const { return 2.0 * static_cast<double>(output_count()) * c * r * s; }
+  int out_h() const { return (h + 2 * pad_h - (r - 1) * dilation_h - 1) / stride_h + 1; }
+  int out_w() const { return (w + 2 * pad_w - (s - 1) * dilation_w - 1) / stride_w + 1; }
+  Tensor4 input() const { return {n, c, h, w}; }
+  Tensor4 filters() const { return {k, c / groups, r, s}; }
+  Tensor4 output() const { return {n, k, out_h(), out_w()}; }
+
+  /// The operands and the result of this direction.
+  Tensor4 first() const { return direction == ConvolutionDirection::data ? output() : input(); }
+  Tensor4 second() const {
+    return direction == ConvolutionDirection::filter ? output() : filters();
+  }
+  Tensor4 result() const {
+    return direction == ConvolutionDirection::forward ? output()
+           : direction == ConvolutionDirection::data  ? input()
+                                                      : filters();
+  }
+  /// Products of which one element of the result is the sum, at most: where nothing lies outside of
+  /// the image.
+  std::size_t terms() const {
+    const Tensor4 w = filters(), y = output();
+    switch (direction) {
+      case ConvolutionDirection::forward:
+        return std::size_t{1} * w.c * r * s;
+      case ConvolutionDirection::data:
+        return std::size_t{1} * (k / groups) * r * s;
+      case ConvolutionDirection::filter:
+        return std::size_t{1} * n * y.h * y.w;
+    }
+    return 0;
+  }
+  std::size_t first_bytes() const { return first().count() * kernels::element_bytes(type.a); }
+  std::size_t second_bytes() const { return second().count() * kernels::element_bytes(type.b); }
+  std::size_t result_bytes() const { return result().count() * kernels::element_bytes(type.c); }
+  /// The same in every direction; products with what lies outside of the image are counted, as
+  /// everybody does.
+  double operations() const {
+    const Tensor4 w = filters();
+    return 2.0 * static_cast<double>(output().count()) * w.c * w.h * w.w;
+  }
 };
 
 /// A library's convolution, ready to run on one or several sets of tensors. It may keep them in a
@@ -37,13 +104,13 @@ struct ConvolutionShape {
 class Convolution {
  public:
   virtual ~Convolution() = default;
-  /// A set of tensors with these inputs, which must live as long; sets are numbered from 0. What is
-  /// never written to its output is no number. Waits.
-  virtual void add_tensors(const Buffer& input, const Buffer& filter) = 0;
-  /// Brings the inputs of a set in again, after they were changed. Waits.
+  /// A set of tensors with these operands (ConvolutionShape::first, second), which must live as
+  /// long; sets are numbered from 0. What is never written to its result is no number. Waits.
+  virtual void add_tensors(const Buffer& first, const Buffer& second) = 0;
+  /// Brings the operands of a set in again, after they were changed. Waits.
   virtual void update_tensors(std::size_t set) = 0;
   virtual void enqueue(std::size_t set) = 0;
-  /// What the last `enqueue` on this set computed, `output_count()` elements in host memory. Waits.
+  /// What the last `enqueue` on this set computed, `result_bytes()` in host memory. Waits.
   virtual void read_output(std::size_t set, void* output) = 0;
   virtual std::string method() const = 0;
   /// Whether the algorithm transforms its inputs (Winograd, FFT), so that even integers come out

@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "harness/core/cpus.h"
@@ -146,7 +147,11 @@ class Device {
   /// Waits for all work; throws what went wrong with any of it.
   virtual void check() = 0;
 
-  virtual std::unique_ptr<Matmul> matmul(Stream& stream, const MatmulShape& shape) = 0;
+  /// By this library, one of Backend::matmul_libraries; empty: the one that the device's users take
+  /// for the type.
+  virtual std::unique_ptr<Matmul> matmul(Stream& stream,
+                                         const MatmulShape& shape,
+                                         std::string_view library = {}) = 0;
   virtual std::unique_ptr<Convolution> convolution(Stream& stream,
                                                    const ConvolutionShape& shape) = 0;
   virtual std::unique_ptr<Allocator> allocator(Stream& stream, AllocatorKind kind) = 0;

@@ -4,28 +4,33 @@
 #include <cstddef>
 #include <string>
 
-#include "kernels/element.h"
+#include "harness/device/product_type.h"
 
 namespace launchgap {
 
-using kernels::ElementType;
 class Buffer;
 
-/// C = A B of row-major matrices without gaps: A is m x k, B k x n, C m x n.
+/// C = A B of row-major matrices without gaps: A is m x k, B k x n, C m x n; `batch` of them, one
+/// after the other in memory.
 struct MatmulShape {
   int m = 0, n = 0, k = 0;
-  ElementType type = ElementType::fp32;  // of A, B and C; products are summed in FP32
-  bool allow_tf32 = false;               // FP32 inputs may be rounded to TF32 (10 bits of mantissa)
-  bool transpose_a = false;              // A is k x m in memory
-  bool transpose_b = false;              // B is n x k in memory
+  ProductType type = kFp32;
+  bool transpose_a = false;  // A is k x m in memory
+  bool transpose_b = false;  // B is n x k in memory
+  int batch = 1;
 
-  static MatmulShape square(int size, ElementType type, bool allow_tf32 = false) {
-    return {size, size, size, type, allow_tf32};
-  }
-  std::size_t a_count() const { return std::size_t{1} * m * k; }
-  std::size_t b_count() const { return std::size_t{1} * k * n; }
-  std::size_t c_count() const { return std::size_t{1} * m * n; }
-  /// Where element (row, column) of A or B is in memory.
+  static MatmulShape square(int size, const ProductType& type) { return {size, size, size, type}; }
+  /// Elements of one matrix of the batch.
+  std::size_t a_size() const { return std::size_t{1} * m * k; }
+  std::size_t b_size() const { return std::size_t{1} * k * n; }
+  std::size_t c_size() const { return std::size_t{1} * m * n; }
+  std::size_t a_count() const { return a_size() * batch; }
+  std::size_t b_count() const { return b_size() * batch; }
+  std::size_t c_count() const { return c_size() * batch; }
+  std::size_t a_bytes() const { return a_count() * kernels::element_bytes(type.a); }
+  std::size_t b_bytes() const { return b_count() * kernels::element_bytes(type.b); }
+  std::size_t c_bytes() const { return c_count() * kernels::element_bytes(type.c); }
+  /// Where element (row, column) of A or B is in the memory of its matrix.
   std::size_t a_index(std::size_t row, std::size_t column) const {
     return transpose_a ? column * static_cast<std::size_t>(m) + row
                        : row * static_cast<std::size_t>(k) + column;
@@ -34,7 +39,7 @@ struct MatmulShape {
     return transpose_b ? column * static_cast<std::size_t>(k) + row
                        : row * static_cast<std::size_t>(n) + column;
   }
-  double operations() const { return 2.0 * m * n * k; }
+  double operations() const { return 2.0 * m * n * k * batch; }
 };
 
 /// A library's matrix product, ready to run.

@@ -16,7 +16,8 @@ constexpr StatusInfo kStatuses[] = {
     {"ok", "measured", false},
     {"failed", "a call failed, the result was wrong, or the process crashed or hung", true},
     {"skipped",
-     "planned and never begun; or not tried again in this run, since it crashed or hung in another "
+     "planned and never begun; or larger than the memory that is free; or not tried again in this "
+     "run, since it crashed or hung in another "
      "run on this device in this arm",
      false},
     {"invalid",

@@ -241,6 +241,8 @@ class MeasuredRun {
       measure_into(name, result);
     } catch (const Unsupported& error) {
       result = {.status = Status::unsupported, .reason = error.what()};
+    } catch (const TooLarge& error) {
+      result = {.status = Status::skipped, .reason = error.what()};
     } catch (const TraceUnavailable& problem) {
       result = untraceable(problem, std::move(result));
     } catch (const WriteError&) {

@@ -10,7 +10,6 @@
 #include <gtest/gtest.h>
 
 // Before NVIDIA's, whose macros rename functions to their newest versions.
-#include "benchmarks/shapes/resnet50.h"
 #include "harness/core/errors.h"
 #include "harness/device/convolution.h"
 #include "harness/device/cuda/abi/cublas.h"
@@ -18,6 +17,7 @@
 #include "harness/device/cuda/abi/driver.h"
 #include "harness/device/device.h"
 #include "harness/device/shared_library.h"
+#include "harness/measure/shapes.h"
 
 // clang-format off
 #include <cuda.h>
@@ -34,7 +34,7 @@
 CUresult exported_graph_exec_update(CUgraphExec, CUgraph, CUgraphNode*, CUgraphExecUpdateResult*);
 
 #if __has_include(<cublas_v2.h>)
-// NVIDIA's header overloads this one for C++, so the exported function is picked by its type.
+// NVIDIA's header overloads these for C++, so the exported functions are picked by their types.
 using GemmEx = cublasStatus_t(cublasHandle_t,
                               cublasOperation_t,
                               cublasOperation_t,
@@ -56,6 +56,31 @@ using GemmEx = cublasStatus_t(cublasHandle_t,
                               cublasGemmAlgo_t);
 static_assert(sizeof(static_cast<GemmEx*>(&cublasGemmEx)) != 0);
 GemmEx exported_gemm_ex;
+using GemmStridedBatchedEx = cublasStatus_t(cublasHandle_t,
+                                            cublasOperation_t,
+                                            cublasOperation_t,
+                                            int,
+                                            int,
+                                            int,
+                                            const void*,
+                                            const void*,
+                                            cudaDataType,
+                                            int,
+                                            long long int,
+                                            const void*,
+                                            cudaDataType,
+                                            int,
+                                            long long int,
+                                            const void*,
+                                            void*,
+                                            cudaDataType,
+                                            int,
+                                            long long int,
+                                            int,
+                                            cublasComputeType_t,
+                                            cublasGemmAlgo_t);
+static_assert(sizeof(static_cast<GemmStridedBatchedEx*>(&cublasGemmStridedBatchedEx)) != 0);
+GemmStridedBatchedEx exported_gemm_strided_batched_ex;
 #endif
 
 namespace launchgap::cuda::abi {
@@ -215,9 +240,19 @@ SAME(kCublasInternalError, CUBLAS_STATUS_INTERNAL_ERROR);
 SAME(kCublasOpN, CUBLAS_OP_N);
 SAME(kCublasOpT, CUBLAS_OP_T);
 SAME(kCudaR32F, CUDA_R_32F);
+SAME(kCudaR64F, CUDA_R_64F);
+SAME(kCudaR8I, CUDA_R_8I);
+SAME(kCudaR32I, CUDA_R_32I);
+#if CUDA_VERSION >= 11080
+SAME(kCudaR8FE4m3, CUDA_R_8F_E4M3);
+SAME(kCudaR8FE5m2, CUDA_R_8F_E5M2);
+#endif
 SAME(kCudaR16F, CUDA_R_16F);
 SAME(kCudaR16BF, CUDA_R_16BF);
+SAME(kCompute16F, CUBLAS_COMPUTE_16F);
 SAME(kCompute32F, CUBLAS_COMPUTE_32F);
+SAME(kCompute32I, CUBLAS_COMPUTE_32I);
+SAME(kCompute64F, CUBLAS_COMPUTE_64F);
 SAME(kCompute32FPedantic, CUBLAS_COMPUTE_32F_PEDANTIC);
 SAME(kCompute32FFastTf32, CUBLAS_COMPUTE_32F_FAST_TF32);
 SAME(kGemmDefault, CUBLAS_GEMM_DEFAULT);
@@ -228,6 +263,7 @@ SAME(kDisallowReducedPrecisionReduction, CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_
 constexpr int kRealCudnnNotSupported = CUDNN_STATUS_NOT_SUPPORTED;
 SAME(kCudnnFloat, CUDNN_DATA_FLOAT);
 SAME(kCudnnHalf, CUDNN_DATA_HALF);
+SAME(kCudnnDouble, CUDNN_DATA_DOUBLE);
 SAME(kCudnnBfloat16, CUDNN_DATA_BFLOAT16);
 SAME(kCudnnNchw, CUDNN_TENSOR_NCHW);
 SAME(kCudnnNhwc, CUDNN_TENSOR_NHWC);
@@ -239,11 +275,26 @@ SAME(kCudnnImplicitGemm, CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM);
 SAME(kCudnnImplicitPrecompGemm, CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM);
 SAME(kCudnnFft, CUDNN_CONVOLUTION_FWD_ALGO_FFT);
 SAME(kCudnnWinogradNonfused, CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD_NONFUSED);
-static_assert(sizeof(CudnnForwardPerformance) == sizeof(cudnnConvolutionFwdAlgoPerf_t));
-SAME_FIELD(CudnnForwardPerformance, algorithm, cudnnConvolutionFwdAlgoPerf_t, algo);
-SAME_FIELD(CudnnForwardPerformance, milliseconds, cudnnConvolutionFwdAlgoPerf_t, time);
-SAME_FIELD(CudnnForwardPerformance, workspace_bytes, cudnnConvolutionFwdAlgoPerf_t, memory);
-SAME_FIELD(CudnnForwardPerformance, math_type, cudnnConvolutionFwdAlgoPerf_t, mathType);
+SAME(kCudnnDataAlgo0, CUDNN_CONVOLUTION_BWD_DATA_ALGO_0);
+SAME(kCudnnDataAlgo1, CUDNN_CONVOLUTION_BWD_DATA_ALGO_1);
+SAME(kCudnnDataFft, CUDNN_CONVOLUTION_BWD_DATA_ALGO_FFT);
+SAME(kCudnnDataFftTiling, CUDNN_CONVOLUTION_BWD_DATA_ALGO_FFT_TILING);
+SAME(kCudnnDataWinograd, CUDNN_CONVOLUTION_BWD_DATA_ALGO_WINOGRAD);
+SAME(kCudnnDataWinogradNonfused, CUDNN_CONVOLUTION_BWD_DATA_ALGO_WINOGRAD_NONFUSED);
+SAME(kCudnnFilterAlgo0, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_0);
+SAME(kCudnnFilterAlgo1, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1);
+SAME(kCudnnFilterFft, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_FFT);
+SAME(kCudnnFilterAlgo3, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_3);
+SAME(kCudnnFilterWinograd, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_WINOGRAD);
+SAME(kCudnnFilterWinogradNonfused, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_WINOGRAD_NONFUSED);
+SAME(kCudnnFilterFftTiling, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_FFT_TILING);
+static_assert(sizeof(CudnnPerformance) == sizeof(cudnnConvolutionFwdAlgoPerf_t));
+static_assert(sizeof(CudnnPerformance) == sizeof(cudnnConvolutionBwdDataAlgoPerf_t));
+static_assert(sizeof(CudnnPerformance) == sizeof(cudnnConvolutionBwdFilterAlgoPerf_t));
+SAME_FIELD(CudnnPerformance, algorithm, cudnnConvolutionFwdAlgoPerf_t, algo);
+SAME_FIELD(CudnnPerformance, milliseconds, cudnnConvolutionFwdAlgoPerf_t, time);
+SAME_FIELD(CudnnPerformance, workspace_bytes, cudnnConvolutionFwdAlgoPerf_t, memory);
+SAME_FIELD(CudnnPerformance, math_type, cudnnConvolutionFwdAlgoPerf_t, mathType);
 #endif
 
 /// A function of ours takes what NVIDIA's does: as many parameters, each of the same size.
@@ -269,8 +320,10 @@ LAUNCHGAP_CUDA_DRIVER_FUNCTIONS(CHECK_FUNCTION)
 #pragma pop_macro("cuGraphExecUpdate")
 #if __has_include(<cublas_v2.h>)
 #define cublasGemmEx exported_gemm_ex
+#define cublasGemmStridedBatchedEx exported_gemm_strided_batched_ex
 LAUNCHGAP_CUBLAS_FUNCTIONS(CHECK_FUNCTION)
 #undef cublasGemmEx
+#undef cublasGemmStridedBatchedEx
 #endif
 #if __has_include(<cudnn.h>)
 LAUNCHGAP_CUDNN_FUNCTIONS(CHECK_FUNCTION)
@@ -322,27 +375,26 @@ TEST(RealCudnn, ExportsWhatIsCalledAndAgreesOnTheShapeOfEveryOutput) {
     ASSERT_EQ(cudnn.cudnnCreateTensorDescriptor(&input), kCudnnSuccess);
     ASSERT_EQ(cudnn.cudnnCreateFilterDescriptor(&filter), kCudnnSuccess);
     ASSERT_EQ(cudnn.cudnnCreateConvolutionDescriptor(&convolution), kCudnnSuccess);
-    for (const auto& layer : shapes::kResnet50) {
-      ConvolutionShape shape;
-      shape.n = 8, shape.c = layer.channels, shape.h = layer.height, shape.w = layer.width;
-      shape.k = layer.filters, shape.r = shape.s = layer.kernel, shape.stride = layer.stride,
-      shape.pad = layer.pad;
+    for (const NamedShape<ConvolutionShape>& layer : convolution_shapes()) {
+      const ConvolutionShape& shape = layer.shape;
+      const Tensor4 filters = shape.filters(), output = shape.output();
       ASSERT_EQ(cudnn.cudnnSetTensor4dDescriptor(
                     input, kCudnnNchw, kCudnnHalf, shape.n, shape.c, shape.h, shape.w),
                 kCudnnSuccess);
       ASSERT_EQ(cudnn.cudnnSetFilter4dDescriptor(
-                    filter, kCudnnHalf, kCudnnNchw, shape.k, shape.c, shape.r, shape.s),
+                    filter, kCudnnHalf, kCudnnNchw, filters.n, filters.c, filters.h, filters.w),
                 kCudnnSuccess);
       ASSERT_EQ(cudnn.cudnnSetConvolution2dDescriptor(convolution,
-                                                      shape.pad,
-                                                      shape.pad,
-                                                      shape.stride,
-                                                      shape.stride,
-                                                      1,
-                                                      1,
+                                                      shape.pad_h,
+                                                      shape.pad_w,
+                                                      shape.stride_h,
+                                                      shape.stride_w,
+                                                      shape.dilation_h,
+                                                      shape.dilation_w,
                                                       kCudnnCrossCorrelation,
                                                       kCudnnFloat),
                 kCudnnSuccess);
+      ASSERT_EQ(cudnn.cudnnSetConvolutionGroupCount(convolution, shape.groups), kCudnnSuccess);
       for (const int math : {kCudnnTensorOpMath, kCudnnFmaMath, kCudnnDefaultMath}) {
         EXPECT_EQ(cudnn.cudnnSetConvolutionMathType(convolution, math), kCudnnSuccess) << math;
       }
@@ -350,8 +402,7 @@ TEST(RealCudnn, ExportsWhatIsCalledAndAgreesOnTheShapeOfEveryOutput) {
       ASSERT_EQ(
           cudnn.cudnnGetConvolution2dForwardOutputDim(convolution, input, filter, &n, &k, &h, &w),
           kCudnnSuccess);
-      EXPECT_EQ(std::tuple(n, k, h, w), std::tuple(shape.n, shape.k, shape.out_h(), shape.out_w()))
-          << layer.name;
+      EXPECT_EQ((Tensor4{n, k, h, w}), output) << layer.name;
     }
     cudnn.cudnnDestroyConvolutionDescriptor(convolution);
     cudnn.cudnnDestroyFilterDescriptor(filter);

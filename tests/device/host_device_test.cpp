@@ -108,11 +108,10 @@ TEST(HostDevice, EveryAllocatorGivesUsableMemory) {
 TEST(HostDevice, SaysWhatItCannotDo) {
   const auto device = open_device("host", "host");
   const auto stream = device->create_stream();
-  EXPECT_THROW(device->matmul(*stream, MatmulShape::square(64, ElementType::fp16)), Unsupported);
-  EXPECT_THROW(device->matmul(*stream, MatmulShape::square(64, ElementType::fp32, true)),
-               Unsupported);
+  EXPECT_THROW(device->matmul(*stream, MatmulShape::square(64, product_type("fp16"))), Unsupported);
+  EXPECT_THROW(device->matmul(*stream, MatmulShape::square(64, product_type("tf32"))), Unsupported);
   ConvolutionShape shape;
-  shape.type = ElementType::bf16;
+  shape.type = product_type("fp16");
   EXPECT_THROW(device->convolution(*stream, shape), Unsupported);
 }
 

@@ -107,7 +107,7 @@ TEST(Tables, NameTheCellThatDoesNotRead) {
   EXPECT_THAT(with("toolkit_driver.csv",
                    "toolkit,bundled_driver_linux,min_driver_minor_compat,source\n12.x,1,,s\n"),
               ThrowsMessage<Error>(
-                  HasSubstr("data/toolkit_driver.csv, row 2: toolkit '12.x' is no version")));
+                  HasSubstr("data/toolkit_driver.csv, line 2: toolkit '12.x' is no version")));
   EXPECT_THAT(with("pci_gpus.csv", "id,gpu,source\n10de1023,K40m,s\n"),
               ThrowsMessage<Error>(HasSubstr("is no PCI device id")));
   EXPECT_THAT(with("pci_gpus.csv", "id,gpu,source\n1023,K40m,\n"),

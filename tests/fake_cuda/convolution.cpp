@@ -9,101 +9,251 @@
 namespace launchgap::fake {
 namespace {
 
-std::string signature_of(const ForwardConvolution& v) {
+std::string signature_of(const ConvolutionWork& v) {
   std::ostringstream text;
-  text << std::hexfloat << "convolution";
+  text << std::hexfloat << "convolution " << static_cast<int>(v.direction);
   for (const auto& e : {v.input, v.filter, v.output})
     text << ' ' << e.n << ' ' << e.c << ' ' << e.h << ' ' << e.w;
   for (const auto layout : {v.input_layout, v.filter_layout, v.output_layout})
     text << ' ' << static_cast<int>(layout);
   text << ' ' << static_cast<int>(v.type) << ' ' << v.pad_h << ' ' << v.pad_w << ' ' << v.stride_h
-       << ' ' << v.stride_w << ' ' << v.dilation_h << ' ' << v.dilation_w << ' ' << v.alpha << ' '
-       << v.x << ' ' << v.w << ' ' << v.y << ' ' << v.tf32;
+       << ' ' << v.stride_w << ' ' << v.dilation_h << ' ' << v.dilation_w << ' ' << v.groups << ' '
+       << v.alpha << ' ' << v.x << ' ' << v.w << ' ' << v.y << ' ' << v.tf32;
   return text.str();
 }
 
-/// The convolution as a product of input patches (one row per output pixel) and filters (one column
-/// per output channel); the inner index runs over channels, then the filter's rows and columns.
-Product product_of(const ForwardConvolution& v) {
-  const std::size_t taps = v.filter.h * v.filter.w;
-  Product product{v.output.n * v.output.h * v.output.w, v.output.c, v.input.c * taps, {}, {}, {}};
-  product.load_a_row =
-      [=](std::size_t pixel, std::size_t first, std::size_t count, float* to, std::size_t stride) {
-        const std::size_t image = pixel / (v.output.h * v.output.w);
-        const std::size_t row = pixel / v.output.w % v.output.h;
-        const std::size_t column = pixel % v.output.w;
-        std::size_t c = first / taps;
-        std::size_t r = first % taps / v.filter.w;
-        std::size_t s = first % v.filter.w;
-        for (std::size_t i = 0; i < count; ++i) {
-          // Above or left of the input the differences wrap around and are out of bounds, too.
-          const std::size_t h = row * v.stride_h + r * v.dilation_h - v.pad_h;
-          const std::size_t w = column * v.stride_w + s * v.dilation_w - v.pad_w;
-          to[i * stride] =
-              h < v.input.h && w < v.input.w
-                  ? load_operand(v.x, v.input.index(v.input_layout, image, c, h, w), v.type, v.tf32)
-                  : 0.0f;
-          if (++s < v.filter.w) continue;
-          s = 0;
-          if (++r < v.filter.h) continue;
-          r = 0;
-          ++c;
-        }
-      };
-  product.load_b_column = [=](std::size_t channel,
-                              std::size_t first,
-                              std::size_t count,
-                              float* to,
-                              std::size_t stride) {
-    for (std::size_t i = 0; i < count; ++i) {
-      const std::size_t inner = first + i;
-      const std::size_t index = v.filter.index(
-          v.filter_layout, channel, inner / taps, inner % taps / v.filter.w, inner % v.filter.w);
-      to[i * stride] = load_operand(v.w, index, v.type, v.tf32);
+/// A place in three dimensions of which the last runs fastest, such as channel, row and column of a
+/// filter, counted on from any of them.
+struct Place {
+  Place(std::size_t index, std::size_t second_extent, std::size_t third_extent)
+      : first(index / third_extent / second_extent),
+        second(index / third_extent % second_extent),
+        third(index % third_extent),
+        second_extent_(second_extent),
+        third_extent_(third_extent) {}
+  void next() {
+    if (++third < third_extent_) return;
+    third = 0;
+    if (++second < second_extent_) return;
+    second = 0;
+    ++first;
+  }
+  std::size_t first, second, third;
+
+ private:
+  std::size_t second_extent_, third_extent_;
+};
+
+/// One group of a convolution as a product:
+///
+///              rows                   columns    inner index
+///   forward    output pixels          filters    channel, row and column of the filter
+///   data       input pixels           channels   filter, its row and column
+///   filter     channel, row, column   filters    output pixels
+template <class Scalar>
+class GroupProduct {
+ public:
+  GroupProduct(const ConvolutionWork& work, std::size_t group)
+      : v_(work),
+        channels_(work.filter.c),
+        filters_(work.filter.n / work.groups),
+        first_channel_(group * channels_),
+        first_filter_(group * filters_) {}
+
+  Product<Scalar> product() const {
+    const std::size_t taps = v_.filter.h * v_.filter.w;
+    const std::size_t pixels = v_.output.n * v_.output.h * v_.output.w;
+    Product<Scalar> product{};
+    switch (v_.direction) {
+      case Direction::forward:
+        product.m = pixels, product.n = filters_, product.k = channels_ * taps;
+        break;
+      case Direction::data:
+        product.m = v_.input.n * v_.input.h * v_.input.w, product.n = channels_,
+        product.k = filters_ * taps;
+        break;
+      case Direction::filter:
+        product.m = channels_ * taps, product.n = filters_, product.k = pixels;
+        break;
     }
-  };
-  product.store = [=](std::size_t pixel, std::size_t channel, float sum) {
-    const std::size_t index = v.output.index(v.output_layout,
-                                             pixel / (v.output.h * v.output.w),
-                                             channel,
-                                             pixel / v.output.w % v.output.h,
-                                             pixel % v.output.w);
-    float value = v.alpha * sum;
-    if (v.beta != 0) value += v.beta * kernels::load_element(v.y, index, v.type);
-    kernels::store_element(v.y, index, v.type, value);
-  };
-  return product;
+    product.load_a_row =
+        [self = *this](
+            std::size_t row, std::size_t first, std::size_t count, Scalar* to, std::size_t stride) {
+          const Place at_row = self.row_place(row);
+          Place inner = self.inner_place(first);
+          for (std::size_t i = 0; i < count; ++i, inner.next())
+            to[i * stride] = self.operand_a(at_row, inner);
+        };
+    product.load_b_column = [self = *this](std::size_t column,
+                                           std::size_t first,
+                                           std::size_t count,
+                                           Scalar* to,
+                                           std::size_t stride) {
+      Place inner = self.inner_place(first);
+      for (std::size_t i = 0; i < count; ++i, inner.next())
+        to[i * stride] = self.operand_b(column, inner);
+    };
+    product.store = [self = *this](std::size_t row, std::size_t column, Scalar sum) {
+      const ConvolutionWork& v = self.v_;
+      const std::size_t index = self.result_index(self.row_place(row), column);
+      double value = v.alpha * static_cast<double>(sum);
+      if (v.beta != 0) value += v.beta * kernels::load_element(v.result, index, v.type);
+      kernels::store_element(v.result, index, v.type, value);
+    };
+    return product;
+  }
+
+ private:
+  Place row_place(std::size_t row) const {
+    switch (v_.direction) {
+      case Direction::forward:
+        return {row, v_.output.h, v_.output.w};
+      case Direction::data:
+        return {row, v_.input.h, v_.input.w};
+      case Direction::filter:
+        break;
+    }
+    return {row, v_.filter.h, v_.filter.w};
+  }
+  Place inner_place(std::size_t index) const {
+    if (v_.direction == Direction::filter) return {index, v_.output.h, v_.output.w};
+    return {index, v_.filter.h, v_.filter.w};
+  }
+
+  Scalar load(const void* memory, std::size_t index) const {
+    return static_cast<Scalar>(load_operand(memory, index, v_.type, v_.tf32));
+  }
+
+  /// The input at an output's row and column by a tap; 0 outside of the image.
+  Scalar input(std::size_t image,
+               std::size_t channel,
+               const Place& output,
+               std::size_t r,
+               std::size_t s) const {
+    // Above or left of the input the differences wrap around and are out of bounds, too.
+    const std::size_t h = output.second * v_.stride_h + r * v_.dilation_h - v_.pad_h;
+    const std::size_t w = output.third * v_.stride_w + s * v_.dilation_w - v_.pad_w;
+    if (h >= v_.input.h || w >= v_.input.w) return 0;
+    return load(v_.x, v_.input.index(v_.input_layout, image, channel, h, w));
+  }
+
+  Scalar operand_a(const Place& row, const Place& inner) const {
+    switch (v_.direction) {
+      case Direction::forward:
+        return input(row.first, first_channel_ + inner.first, row, inner.second, inner.third);
+      case Direction::filter:
+        return input(inner.first, first_channel_ + row.first, inner, row.second, row.third);
+      case Direction::data:
+        break;
+    }
+    // The output to which this input belongs by this tap, if there is one.
+    const std::size_t above = row.second + v_.pad_h - inner.second * v_.dilation_h;
+    const std::size_t left = row.third + v_.pad_w - inner.third * v_.dilation_w;
+    if (above % v_.stride_h != 0 || left % v_.stride_w != 0) return 0;
+    const std::size_t h = above / v_.stride_h, w = left / v_.stride_w;
+    // What lies above or left has wrapped around, and is beyond, unless a stride has brought it
+    // back.
+    if (row.second + v_.pad_h < inner.second * v_.dilation_h ||
+        row.third + v_.pad_w < inner.third * v_.dilation_w || h >= v_.output.h || w >= v_.output.w)
+      return 0;
+    return load(v_.y,
+                v_.output.index(v_.output_layout, row.first, first_filter_ + inner.first, h, w));
+  }
+
+  Scalar operand_b(std::size_t column, const Place& inner) const {
+    switch (v_.direction) {
+      case Direction::forward:
+        return load(
+            v_.w,
+            v_.filter.index(
+                v_.filter_layout, first_filter_ + column, inner.first, inner.second, inner.third));
+      case Direction::data:
+        return load(
+            v_.w,
+            v_.filter.index(
+                v_.filter_layout, first_filter_ + inner.first, column, inner.second, inner.third));
+      case Direction::filter:
+        break;
+    }
+    return load(
+        v_.y,
+        v_.output.index(
+            v_.output_layout, inner.first, first_filter_ + column, inner.second, inner.third));
+  }
+
+  std::size_t result_index(const Place& row, std::size_t column) const {
+    switch (v_.direction) {
+      case Direction::forward:
+        return v_.output.index(
+            v_.output_layout, row.first, first_filter_ + column, row.second, row.third);
+      case Direction::data:
+        return v_.input.index(
+            v_.input_layout, row.first, first_channel_ + column, row.second, row.third);
+      case Direction::filter:
+        break;
+    }
+    return v_.filter.index(
+        v_.filter_layout, first_filter_ + column, row.first, row.second, row.third);
+  }
+
+  ConvolutionWork v_;
+  std::size_t channels_, filters_;  // of a group
+  std::size_t first_channel_, first_filter_;
+};
+
+/// Elements [first, last) of the result, as they lie in memory.
+template <class Scalar>
+void compute_elements(const ConvolutionWork& v, std::size_t first, std::size_t last) {
+  const Extents& e = v.result_extents();
+  const bool nchw = v.result_layout() == Layout::nchw;
+  for (std::size_t index = first; index < last; ++index) {
+    const std::size_t w = nchw ? index % e.w : index / e.c % e.w;
+    const std::size_t h = nchw ? index / e.w % e.h : index / e.c / e.w % e.h;
+    const std::size_t c = nchw ? index / e.w / e.h % e.c : index % e.c;
+    const std::size_t n = index / e.w / e.h / e.c;
+    // Of a filter the columns of the product are n, else c.
+    const std::size_t column = v.direction == Direction::filter ? n : c;
+    const std::size_t row = ((v.direction == Direction::filter ? c : n) * e.h + h) * e.w + w;
+    const std::size_t columns = v.direction == Direction::data ? v.filter.c : v.filter.n / v.groups;
+    compute_element(GroupProduct<Scalar>(v, column / columns).product(), row, column % columns);
+  }
 }
 
-void compute_elements(const ForwardConvolution& v, std::size_t first, std::size_t last) {
-  const Product product = product_of(v);
-  const std::size_t pixels = v.output.h * v.output.w;
-  for (std::size_t index = first; index < last; ++index) {
-    if (v.output_layout == Layout::nchw) {
-      const std::size_t plane = index / pixels;
-      compute_element(product, plane / v.output.c * pixels + index % pixels, plane % v.output.c);
-    } else {
-      compute_element(product, index / v.output.c, index % v.output.c);
-    }
+template <class Scalar>
+void compute(const ConvolutionWork& v, std::size_t begin, std::size_t end, std::size_t total) {
+  const std::size_t size = kernels::element_bytes(v.type);
+  if (begin != 0 || end != total)
+    return compute_elements<Scalar>(v, begin / size, (end + size - 1) / size);
+  for (std::size_t group = 0; group < v.groups; ++group) {
+    const Product<Scalar> product = GroupProduct<Scalar>(v, group).product();
+    compute_product(product, 0, product.n);
   }
 }
 
 }  // namespace
 
-Operation convolution_operation(const ForwardConvolution& v) {
+Operation convolution_operation(const ConvolutionWork& v) {
   const std::size_t size = kernels::element_bytes(v.type);
   Operation operation;
-  operation.reads = {range_of(v.x, v.input.count() * size), range_of(v.w, v.filter.count() * size)};
-  const Range y = range_of(v.y, v.output.count() * size);
-  operation.writes = {y};
+  if (v.direction != Direction::data)
+    operation.reads.push_back(range_of(v.x, v.input.count() * size));
+  if (v.direction != Direction::filter)
+    operation.reads.push_back(range_of(v.w, v.filter.count() * size));
+  if (v.direction != Direction::forward)
+    operation.reads.push_back(range_of(v.y, v.output.count() * size));
+  const Range result = range_of(v.result, v.result_extents().count() * size);
+  operation.writes = {result};
   if (v.beta == 0) {
     operation.signature = signature_of(v);
   } else {
-    operation.reads.push_back(y);
+    operation.reads.push_back(result);
   }
-  operation.compute = [v, size, total = y.bytes](std::size_t begin, std::size_t end) {
-    if (begin == 0 && end == total) return compute_product(product_of(v), 0, v.output.c);
-    compute_elements(v, begin / size, (end + size - 1) / size);
+  operation.compute = [v, total = result.bytes](std::size_t begin, std::size_t end) {
+    if (needs_double(v.type)) {
+      compute<double>(v, begin, end, total);
+    } else {
+      compute<float>(v, begin, end, total);
+    }
   };
   return operation;
 }

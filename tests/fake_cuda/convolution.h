@@ -1,4 +1,4 @@
-// What cudnnConvolutionForward computes.
+// What cudnnConvolutionForward, BackwardData and BackwardFilter compute.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,9 @@
 namespace launchgap::fake {
 
 enum class Layout { nchw, nhwc };
+enum class Direction { forward, data, filter };
 
-/// Extents of a 4-d tensor; of a filter, n and c are output and input channels.
+/// Extents of a 4-d tensor; of a filter, n and c are output and input channels (of a group).
 struct Extents {
   std::size_t n = 0, c = 0, h = 0, w = 0;
 
@@ -26,19 +27,33 @@ struct Extents {
   bool operator==(const Extents&) const = default;
 };
 
-/// Cross-correlation, accumulated in binary32: output = alpha input * filter + beta output.
-struct ForwardConvolution {
+/// Cross-correlation, accumulated in binary32 (of FP64 in binary64): output = alpha input * filter
+/// + beta output, or the gradient of the input or the filter in its place.
+struct ConvolutionWork {
+  Direction direction = Direction::forward;
   Extents input, filter, output;
   Layout input_layout{}, filter_layout{}, output_layout{};
   kernels::ElementType type{};
   std::size_t pad_h = 0, pad_w = 0, stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1;
-  float alpha = 1, beta = 0;
+  std::size_t groups = 1;
+  double alpha = 1, beta = 0;
+  // The tensors' memory, whichever of them is written.
   const void* x = nullptr;
   const void* w = nullptr;
-  void* y = nullptr;
+  const void* y = nullptr;
+  void* result = nullptr;  // one of the three
   bool tf32 = false;
+
+  const Extents& result_extents() const {
+    return direction == Direction::forward ? output : direction == Direction::data ? input : filter;
+  }
+  Layout result_layout() const {
+    return direction == Direction::forward ? output_layout
+           : direction == Direction::data  ? input_layout
+                                           : filter_layout;
+  }
 };
 
-Operation convolution_operation(const ForwardConvolution& convolution);
+Operation convolution_operation(const ConvolutionWork& convolution);
 
 }  // namespace launchgap::fake

@@ -1,4 +1,4 @@
-// The fake libcudnn: forward convolutions computed on the host, laid on the fake driver's streams.
+// The fake libcudnn: convolutions computed on the host, laid on the fake driver's streams.
 #include "harness/device/cuda/abi/cudnn.h"
 
 #include <algorithm>
@@ -78,7 +78,9 @@ struct Tensor {
 
 struct Convolution {
   std::size_t pad_h = 0, pad_w = 0, stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1;
+  std::size_t groups = 1;
   int math_type = kCudnnDefaultMath;
+  int compute_type = kCudnnFloat;
 };
 
 const Node* node() {
@@ -122,6 +124,8 @@ std::optional<kernels::ElementType> element_type(int type) {
   switch (type) {
     case kCudnnFloat:
       return kernels::ElementType::fp32;
+    case kCudnnDouble:
+      return kernels::ElementType::fp64;
     case kCudnnHalf:
       return kernels::ElementType::fp16;
     case kCudnnBfloat16:
@@ -159,7 +163,9 @@ std::size_t output_extent(std::size_t in,
 std::optional<Extents> output_extents(const Tensor& input,
                                       const Tensor& filter,
                                       const Convolution& convolution) {
-  if (input.extents.c != filter.extents.c) return std::nullopt;
+  if (input.extents.c != filter.extents.c * convolution.groups ||
+      filter.extents.n % convolution.groups != 0)
+    return std::nullopt;
   const Extents output{input.extents.n,
                        filter.extents.n,
                        output_extent(input.extents.h,
@@ -198,6 +204,13 @@ Plan plan(const Tensor* input,
   if (output_extents(*input, *filter, *convolution) != output->extents)
     return failed(kBadParameter);
   if (input->type != filter->type || input->type != output->type) return failed(kBadParameter);
+  const int compute_type = convolution->compute_type;
+  const bool computes = input->type == kernels::ElementType::fp64 ? compute_type == kCudnnDouble
+                        : compute_type == kCudnnHalf ? input->type == kernels::ElementType::fp16
+                                                     : compute_type == kCudnnFloat;
+  if (!computes) return failed(kBadParameter);
+  // Mixed layouts are refused, as most engines do.
+  if (input->layout != output->layout) return failed(kNotSupported);
   const DeviceDescription* device = nullptr;
   if (find_driver()->current_device(&device) != kSuccess) return failed(kExecutionFailed);
   if (device->capability() < first_capability(input->type)) return failed(kArchMismatch);
@@ -210,34 +223,41 @@ Plan plan(const Tensor* input,
       static_cast<double>(filter->extents.c * filter->extents.h * filter->extents.w);
   result.duration_ns = work_ns(flops, *result.how.tflops);
   constexpr int kFirstTensorCores = 70;
-  if (input->type != kernels::ElementType::fp32 && device->capability() >= kFirstTensorCores) {
+  const bool narrow =
+      input->type == kernels::ElementType::fp16 || input->type == kernels::ElementType::bf16;
+  if (narrow && device->capability() >= kFirstTensorCores) {
     result.math_type = kCudnnTensorOpMath;
   }
   return result;
 }
 
-/// A convolution is two kernels: one brings its input into another order, one computes.
-std::vector<LibraryKernel> kernels_of(const ForwardConvolution& convolution,
-                                      const Arithmetic& how) {
+/// A convolution is two kernels: one brings its first operand into another order, one computes.
+std::vector<LibraryKernel> kernels_of(const ConvolutionWork& convolution, const Arithmetic& how) {
   constexpr unsigned kThreads = 256;
   constexpr std::size_t kElements = 1024;  // per block of the first
   constexpr std::size_t kTile = 128;
   constexpr double kShareOfFirst = 0.1;
   const std::string type = rate_name(convolution.type, how);
-  const Extents& output = convolution.output;
-  const std::size_t pixels = output.n * output.h * output.w;
+  const Extents& result = convolution.result_extents();
+  const Extents& operand =
+      convolution.direction == Direction::data ? convolution.output : convolution.input;
+  const char* const name = convolution.direction == Direction::forward ? "fake_convolution_"
+                           : convolution.direction == Direction::data  ? "fake_convolution_data_"
+                                                                       : "fake_convolution_filter_";
+  const std::size_t pixels = result.n * result.h * result.w;
   const KernelShape transform{kernel_name("fake_transform_" + type),
-                              {blocks_for(convolution.input.count(), kElements), 1, 1},
+                              {blocks_for(operand.count(), kElements), 1, 1},
                               {kThreads, 1, 1},
                               0};
-  const KernelShape convolve{kernel_name("fake_convolution_" + type),
-                             {blocks_for(pixels, kTile), blocks_for(output.c, kTile), 1},
+  const KernelShape convolve{kernel_name(name + type),
+                             {blocks_for(pixels, kTile), blocks_for(result.c, kTile), 1},
                              {kThreads, 1, 1},
                              0};
   return {{transform, kShareOfFirst}, {convolve, 1 - kShareOfFirst}};
 }
 
-/// How much longer an algorithm takes than the fastest; 0 when the fake has none.
+/// How much longer an algorithm takes than the fastest; 0 when the fake has none. In every
+/// direction number 1 is the fastest and 0 the one without a workspace.
 double slowdown(int algorithm) {
   switch (algorithm) {
     case kCudnnImplicitPrecompGemm:
@@ -247,6 +267,151 @@ double slowdown(int algorithm) {
     default:
       return 0;
   }
+}
+
+/// The fastest wants the filters once more.
+std::size_t workspace_of(int algorithm, const Tensor& filter) {
+  return algorithm == kCudnnImplicitPrecompGemm
+             ? filter.extents.count() * kernels::element_bytes(filter.type)
+             : 0;
+}
+
+/// A direction's three tensors, whichever the call has for operands.
+struct Tensors {
+  const Tensor* input;
+  const Tensor* filter;
+  const Tensor* output;
+};
+
+Tensors tensors_of(Direction direction, CudnnTensor first, CudnnTensor second, CudnnTensor result) {
+  switch (direction) {
+    case Direction::forward:
+      break;
+    case Direction::data:
+      return {as<Tensor>(result), as<Tensor>(first), as<Tensor>(second)};
+    case Direction::filter:
+      return {as<Tensor>(first), as<Tensor>(result), as<Tensor>(second)};
+  }
+  return {as<Tensor>(first), as<Tensor>(second), as<Tensor>(result)};
+}
+
+Plan plan(const Tensors& tensors, CudnnConvolution convolution) {
+  return plan(tensors.input, tensors.filter, as<Convolution>(convolution), tensors.output);
+}
+
+CudnnStatus get_algorithm(const char* call,
+                          Direction direction,
+                          CudnnHandle handle,
+                          CudnnTensor first,
+                          CudnnTensor second,
+                          CudnnConvolution convolution,
+                          CudnnTensor result,
+                          int requested,
+                          int* returned,
+                          CudnnPerformance* results) {
+  if (const CudnnStatus status = enter(call)) return status;
+  if (handle == nullptr || requested < 1 || returned == nullptr || results == nullptr)
+    return status_of(kBadParameter);
+  const Tensors tensors = tensors_of(direction, first, second, result);
+  const Plan its_plan = plan(tensors, convolution);
+  if (its_plan.status != kCudnnSuccess) return its_plan.status;
+  constexpr int kAlgorithms = 6;  // each direction has as many, at least
+  *returned = std::min(requested, kAlgorithms);
+  for (int i = 0; i < *returned; ++i) {
+    const int algorithm = i < 2 ? 1 - i : i;  // the best first
+    const double times = slowdown(algorithm);
+    CudnnPerformance& candidate = results[i];
+    candidate = {};
+    candidate.algorithm = algorithm;
+    candidate.status = times > 0 ? CudnnStatus{kCudnnSuccess} : status_of(kNotSupported);
+    candidate.milliseconds =
+        times > 0 ? static_cast<float>(its_plan.duration_ns * times * 1e-6) : -1.0f;
+    candidate.workspace_bytes = times > 0 ? workspace_of(algorithm, *tensors.filter) : 0;
+    candidate.determinism = times > 0 ? 1 : 0;
+    candidate.math_type = its_plan.math_type;
+  }
+  return kCudnnSuccess;
+}
+
+CudnnStatus get_workspace_size(const char* call,
+                               Direction direction,
+                               CudnnHandle handle,
+                               CudnnTensor first,
+                               CudnnTensor second,
+                               CudnnConvolution convolution,
+                               CudnnTensor result,
+                               int algorithm,
+                               std::size_t* bytes) {
+  if (const CudnnStatus status = enter(call)) return status;
+  if (handle == nullptr || bytes == nullptr) return status_of(kBadParameter);
+  const Tensors tensors = tensors_of(direction, first, second, result);
+  const Plan its_plan = plan(tensors, convolution);
+  if (its_plan.status != kCudnnSuccess) return its_plan.status;
+  if (slowdown(algorithm) == 0) return status_of(kNotSupported);
+  *bytes = workspace_of(algorithm, *tensors.filter);
+  return kCudnnSuccess;
+}
+
+CudnnStatus convolve(double begin,
+                     const char* call,
+                     Direction direction,
+                     CudnnHandle handle,
+                     const void* alpha,
+                     CudnnTensor first_descriptor,
+                     const void* first,
+                     CudnnTensor second_descriptor,
+                     const void* second,
+                     CudnnConvolution convolution,
+                     int algorithm,
+                     void* workspace,
+                     std::size_t workspace_bytes,
+                     const void* beta,
+                     CudnnTensor result_descriptor,
+                     void* result) {
+  if (const CudnnStatus status = enter(call)) return status;
+  if (handle == nullptr || alpha == nullptr || beta == nullptr) return status_of(kBadParameter);
+  const Tensors tensors =
+      tensors_of(direction, first_descriptor, second_descriptor, result_descriptor);
+  const Plan its_plan = plan(tensors, convolution);
+  if (its_plan.status != kCudnnSuccess) return its_plan.status;
+  if (slowdown(algorithm) == 0) return status_of(kNotSupported);
+  const std::size_t needed = workspace_of(algorithm, *tensors.filter);
+  if (workspace_bytes < needed || (needed > 0 && workspace == nullptr))
+    return status_of(kBadParameter);
+
+  const auto* const how = as<Convolution>(convolution);
+  ConvolutionWork work;
+  work.direction = direction;
+  work.input = tensors.input->extents;
+  work.filter = tensors.filter->extents;
+  work.output = tensors.output->extents;
+  work.input_layout = tensors.input->layout;
+  work.filter_layout = tensors.filter->layout;
+  work.output_layout = tensors.output->layout;
+  work.type = tensors.input->type;
+  work.pad_h = how->pad_h;
+  work.pad_w = how->pad_w;
+  work.stride_h = how->stride_h;
+  work.stride_w = how->stride_w;
+  work.dilation_h = how->dilation_h;
+  work.dilation_w = how->dilation_w;
+  work.groups = how->groups;
+  const auto scalar = work.type == kernels::ElementType::fp64 ? kernels::ElementType::fp64
+                                                              : kernels::ElementType::fp32;
+  work.alpha = kernels::load_element(alpha, 0, scalar);
+  work.beta = kernels::load_element(beta, 0, scalar);
+  work.x = direction == Direction::data ? result : first;
+  work.w = direction == Direction::forward ? second : direction == Direction::data ? first : result;
+  work.y = direction == Direction::forward ? result : second;
+  work.result = result;
+  work.tf32 = its_plan.how.tf32;
+  const auto launched = find_driver()->launch(LibraryCaller::library,
+                                              as<Handle>(handle)->stream,
+                                              begin,
+                                              kernels_of(work, its_plan.how),
+                                              its_plan.duration_ns * slowdown(algorithm),
+                                              convolution_operation(work));
+  return launched == kSuccess ? CudnnStatus{kCudnnSuccess} : status_of(kExecutionFailed);
 }
 
 }  // namespace
@@ -333,7 +498,8 @@ EXPORT CudnnStatus cudnnSetConvolution2dDescriptor(CudnnConvolution convolution,
       std::min({stride_h, stride_w, dilation_h, dilation_w}) < 1) {
     return status_of(kBadParameter);
   }
-  if (mode != kCudnnCrossCorrelation || compute_type != kCudnnFloat)
+  if (mode != kCudnnCrossCorrelation ||
+      (compute_type != kCudnnFloat && compute_type != kCudnnDouble && compute_type != kCudnnHalf))
     return status_of(kNotSupported);
   auto& its = *as<Convolution>(convolution);
   its.pad_h = static_cast<std::size_t>(pad_h);
@@ -342,6 +508,14 @@ EXPORT CudnnStatus cudnnSetConvolution2dDescriptor(CudnnConvolution convolution,
   its.stride_w = static_cast<std::size_t>(stride_w);
   its.dilation_h = static_cast<std::size_t>(dilation_h);
   its.dilation_w = static_cast<std::size_t>(dilation_w);
+  its.compute_type = compute_type;
+  return kCudnnSuccess;
+}
+
+EXPORT CudnnStatus cudnnSetConvolutionGroupCount(CudnnConvolution convolution, int groups) {
+  if (const CudnnStatus status = enter("cudnnSetConvolutionGroupCount")) return status;
+  if (convolution == nullptr || groups < 1) return status_of(kBadParameter);
+  as<Convolution>(convolution)->groups = static_cast<std::size_t>(groups);
   return kCudnnSuccess;
 }
 
@@ -374,112 +548,79 @@ EXPORT CudnnStatus cudnnGetConvolution2dForwardOutputDim(CudnnConvolution convol
   return kCudnnSuccess;
 }
 
-EXPORT CudnnStatus cudnnGetConvolutionForwardAlgorithm_v7(CudnnHandle handle,
-                                                          CudnnTensor input,
-                                                          CudnnFilter filter,
-                                                          CudnnConvolution convolution,
-                                                          CudnnTensor output,
-                                                          int requested,
-                                                          int* returned,
-                                                          CudnnForwardPerformance* results) {
-  if (const CudnnStatus status = enter("cudnnGetConvolutionForwardAlgorithm_v7")) return status;
-  if (handle == nullptr || requested < 1 || returned == nullptr || results == nullptr)
-    return status_of(kBadParameter);
-  const Plan its_plan =
-      plan(as<Tensor>(input), as<Tensor>(filter), as<Convolution>(convolution), as<Tensor>(output));
-  if (its_plan.status != kCudnnSuccess) return its_plan.status;
-  constexpr int kBestFirst[] = {kCudnnImplicitPrecompGemm,
-                                kCudnnImplicitGemm,
-                                kCudnnGemm,
-                                kCudnnDirect,
-                                kCudnnFft,
-                                kCudnnFftTiling,
-                                kCudnnWinograd,
-                                kCudnnWinogradNonfused};
-  *returned = std::min<int>(requested, std::size(kBestFirst));
-  for (int i = 0; i < *returned; ++i) {
-    const double times = slowdown(kBestFirst[i]);
-    CudnnForwardPerformance& result = results[i];
-    result = {};
-    result.algorithm = kBestFirst[i];
-    result.status = times > 0 ? CudnnStatus{kCudnnSuccess} : status_of(kNotSupported);
-    result.milliseconds =
-        times > 0 ? static_cast<float>(its_plan.duration_ns * times * 1e-6) : -1.0f;
-    result.determinism = times > 0 ? 1 : 0;
-    result.math_type = its_plan.math_type;
+// The three calls of a direction.
+#define LAUNCHGAP_FAKE_DIRECTION(name, direction)                                           \
+  EXPORT CudnnStatus cudnnGetConvolution##name##Algorithm_v7(CudnnHandle handle,            \
+                                                             CudnnTensor first,             \
+                                                             CudnnTensor second,            \
+                                                             CudnnConvolution convolution,  \
+                                                             CudnnTensor result,            \
+                                                             int requested,                 \
+                                                             int* returned,                 \
+                                                             CudnnPerformance* results) {   \
+    return get_algorithm("cudnnGetConvolution" #name "Algorithm_v7",                        \
+                         direction,                                                         \
+                         handle,                                                            \
+                         first,                                                             \
+                         second,                                                            \
+                         convolution,                                                       \
+                         result,                                                            \
+                         requested,                                                         \
+                         returned,                                                          \
+                         results);                                                          \
+  }                                                                                         \
+  EXPORT CudnnStatus cudnnGetConvolution##name##WorkspaceSize(CudnnHandle handle,           \
+                                                              CudnnTensor first,            \
+                                                              CudnnTensor second,           \
+                                                              CudnnConvolution convolution, \
+                                                              CudnnTensor result,           \
+                                                              int algorithm,                \
+                                                              std::size_t* bytes) {         \
+    return get_workspace_size("cudnnGetConvolution" #name "WorkspaceSize",                  \
+                              direction,                                                    \
+                              handle,                                                       \
+                              first,                                                        \
+                              second,                                                       \
+                              convolution,                                                  \
+                              result,                                                       \
+                              algorithm,                                                    \
+                              bytes);                                                       \
+  }                                                                                         \
+  EXPORT CudnnStatus cudnnConvolution##name(CudnnHandle handle,                             \
+                                            const void* alpha,                              \
+                                            CudnnTensor first_descriptor,                   \
+                                            const void* first,                              \
+                                            CudnnTensor second_descriptor,                  \
+                                            const void* second,                             \
+                                            CudnnConvolution convolution,                   \
+                                            int algorithm,                                  \
+                                            void* workspace,                                \
+                                            std::size_t workspace_bytes,                    \
+                                            const void* beta,                               \
+                                            CudnnTensor result_descriptor,                  \
+                                            void* result) {                                 \
+    return convolve(now_ns(),                                                               \
+                    "cudnnConvolution" #name,                                               \
+                    direction,                                                              \
+                    handle,                                                                 \
+                    alpha,                                                                  \
+                    first_descriptor,                                                       \
+                    first,                                                                  \
+                    second_descriptor,                                                      \
+                    second,                                                                 \
+                    convolution,                                                            \
+                    algorithm,                                                              \
+                    workspace,                                                              \
+                    workspace_bytes,                                                        \
+                    beta,                                                                   \
+                    result_descriptor,                                                      \
+                    result);                                                                \
   }
-  return kCudnnSuccess;
-}
 
-EXPORT CudnnStatus cudnnGetConvolutionForwardWorkspaceSize(CudnnHandle handle,
-                                                           CudnnTensor input,
-                                                           CudnnFilter filter,
-                                                           CudnnConvolution convolution,
-                                                           CudnnTensor output,
-                                                           int algorithm,
-                                                           std::size_t* bytes) {
-  if (const CudnnStatus status = enter("cudnnGetConvolutionForwardWorkspaceSize")) return status;
-  if (handle == nullptr || bytes == nullptr) return status_of(kBadParameter);
-  const Plan its_plan =
-      plan(as<Tensor>(input), as<Tensor>(filter), as<Convolution>(convolution), as<Tensor>(output));
-  if (its_plan.status != kCudnnSuccess) return its_plan.status;
-  if (slowdown(algorithm) == 0) return status_of(kNotSupported);
-  *bytes = 0;
-  return kCudnnSuccess;
-}
-
-EXPORT CudnnStatus cudnnConvolutionForward(CudnnHandle handle,
-                                           const void* alpha,
-                                           CudnnTensor input_descriptor,
-                                           const void* input,
-                                           CudnnFilter filter_descriptor,
-                                           const void* filter,
-                                           CudnnConvolution convolution,
-                                           int algorithm,
-                                           void*,
-                                           std::size_t,
-                                           const void* beta,
-                                           CudnnTensor output_descriptor,
-                                           void* output) {
-  const double begin = now_ns();
-  if (const CudnnStatus status = enter("cudnnConvolutionForward")) return status;
-  if (handle == nullptr || alpha == nullptr || beta == nullptr) return status_of(kBadParameter);
-  const auto* const x = as<Tensor>(input_descriptor);
-  const auto* const w = as<Tensor>(filter_descriptor);
-  const auto* const y = as<Tensor>(output_descriptor);
-  const auto* const how = as<Convolution>(convolution);
-  const Plan its_plan = plan(x, w, how, y);
-  if (its_plan.status != kCudnnSuccess) return its_plan.status;
-  if (slowdown(algorithm) == 0) return status_of(kNotSupported);
-
-  ForwardConvolution forward;
-  forward.input = x->extents;
-  forward.filter = w->extents;
-  forward.output = y->extents;
-  forward.input_layout = x->layout;
-  forward.filter_layout = w->layout;
-  forward.output_layout = y->layout;
-  forward.type = x->type;
-  forward.pad_h = how->pad_h;
-  forward.pad_w = how->pad_w;
-  forward.stride_h = how->stride_h;
-  forward.stride_w = how->stride_w;
-  forward.dilation_h = how->dilation_h;
-  forward.dilation_w = how->dilation_w;
-  forward.alpha = *static_cast<const float*>(alpha);
-  forward.beta = *static_cast<const float*>(beta);
-  forward.x = input;
-  forward.w = filter;
-  forward.y = output;
-  forward.tf32 = its_plan.how.tf32;
-  const auto launched = find_driver()->launch(LibraryCaller::library,
-                                              as<Handle>(handle)->stream,
-                                              begin,
-                                              kernels_of(forward, its_plan.how),
-                                              its_plan.duration_ns * slowdown(algorithm),
-                                              convolution_operation(forward));
-  return launched == kSuccess ? CudnnStatus{kCudnnSuccess} : status_of(kExecutionFailed);
-}
+LAUNCHGAP_FAKE_DIRECTION(Forward, Direction::forward)
+LAUNCHGAP_FAKE_DIRECTION(BackwardData, Direction::data)
+LAUNCHGAP_FAKE_DIRECTION(BackwardFilter, Direction::filter)
+#undef LAUNCHGAP_FAKE_DIRECTION
 
 }  // namespace launchgap::fake
 

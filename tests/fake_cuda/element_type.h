@@ -20,11 +20,18 @@ inline float rounded_to_tf32(float value) {
 inline int first_capability(kernels::ElementType type) {
   switch (type) {
     case kernels::ElementType::fp32:
+    case kernels::ElementType::fp64:
       return 0;
     case kernels::ElementType::fp16:
       return 53;
+    case kernels::ElementType::int8:
+    case kernels::ElementType::int32:
+      return 61;
     case kernels::ElementType::bf16:
       return 80;
+    case kernels::ElementType::fp8_e4m3:
+    case kernels::ElementType::fp8_e5m2:
+      return 89;
   }
   return 0;
 }
@@ -39,14 +46,27 @@ struct Arithmetic {
 /// The key of `tflops` that a product ran at, for the names of kernels.
 inline std::string rate_name(kernels::ElementType type, const Arithmetic& how) {
   switch (type) {
+    case kernels::ElementType::fp64:
+      return "fp64";
     case kernels::ElementType::fp16:
       return "fp16";
     case kernels::ElementType::bf16:
       return "bf16";
+    case kernels::ElementType::int8:
+    case kernels::ElementType::int32:
+      return "int8";
+    case kernels::ElementType::fp8_e4m3:
+    case kernels::ElementType::fp8_e5m2:
+      return "fp8";
     case kernels::ElementType::fp32:
       break;
   }
   return how.tf32 ? "tf32" : "fp32";
+}
+
+/// Sums in binary32 would lose digits that the type's have.
+inline bool needs_double(kernels::ElementType type) {
+  return type == kernels::ElementType::fp64 || type == kernels::ElementType::int8;
 }
 
 /// The name of a kernel, which lives as long as the process: records point to it.
@@ -65,25 +85,18 @@ inline unsigned blocks_for(std::size_t count, std::size_t each) {
 inline Arithmetic arithmetic(const DeviceDescription& device,
                              kernels::ElementType type,
                              bool tf32_allowed) {
-  switch (type) {
-    case kernels::ElementType::fp16:
-      return {device.peak("fp16"), false};
-    case kernels::ElementType::bf16:
-      return {device.peak("bf16"), false};
-    case kernels::ElementType::fp32:
-      break;
-  }
-  if (tf32_allowed && device.capability() >= 80 && device.peak("tf32"))
+  if (type == kernels::ElementType::fp32 && tf32_allowed && device.capability() >= 80 &&
+      device.peak("tf32"))
     return {device.peak("tf32"), true};
-  return {device.peak("fp32"), false};
+  return {device.peak(rate_name(type, {})), false};
 }
 
-inline float load_operand(const void* from,
-                          std::size_t index,
-                          kernels::ElementType type,
-                          bool tf32) {
-  const float value = kernels::load_element(from, index, type);
-  return tf32 ? rounded_to_tf32(value) : value;
+inline double load_operand(const void* from,
+                           std::size_t index,
+                           kernels::ElementType type,
+                           bool tf32) {
+  const double value = kernels::load_element(from, index, type);
+  return tf32 ? rounded_to_tf32(static_cast<float>(value)) : value;
 }
 
 /// Duration of `flops` operations.

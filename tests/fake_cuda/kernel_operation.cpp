@@ -103,7 +103,8 @@ Operation kernel_operation(const kernels::KernelDescription& kernel,
     operation.compute = [=, &kernel](std::size_t begin, std::size_t end) mutable {
       if (begin == 0 && end == count * size) return parameters.run(kernel, shape);
       for (std::size_t i = begin / size; i < (end + size - 1) / size; ++i) {
-        kernels::store_element(out, i, type, kernels::sparse_element(seed, i, distribution, step));
+        kernels::store_element(
+            out, i, type, kernels::sparse_element(seed, i, distribution, type, step));
       }
     };
     return operation;

@@ -121,7 +121,7 @@ DeviceDescription read_device(const Value& value, std::size_t index) {
     device.process_factor_sigma = sigma->number(0, "the sd of a logarithm, >= 0");
   }
   if (const auto tflops = value.find("tflops")) {
-    tflops->expect_object({"fp32", "tf32", "fp16", "bf16"});
+    tflops->expect_object({"fp64", "fp32", "tf32", "fp16", "bf16", "int8", "fp8"});
     for (const auto& [type, ignored] : tflops->json().items()) {
       const auto peak = tflops->at(type.c_str(), "TFLOP/s");
       device.tflops[type] =

@@ -6,7 +6,8 @@
 namespace launchgap::fake {
 namespace {
 
-using Vector = float __attribute__((vector_size(16)));
+template <class Scalar>
+using Vector __attribute__((vector_size(16))) = Scalar;
 
 // One tile of results stays in the 16 registers that every x86-64 has: 8 sums, 2 of A, and
 // broadcasts.
@@ -21,52 +22,54 @@ std::size_t panels(std::size_t count, std::size_t size) {
   return (count + size - 1) / size;
 }
 
-Vector load(const float* from) {
-  Vector value;
+template <class Scalar>
+Vector<Scalar> load(const Scalar* from) {
+  Vector<Scalar> value;
   __builtin_memcpy(&value, from, sizeof value);
   return value;
 }
 
 /// sums (kColumns x kRows) += a (depth x kRows) b (depth x kColumns).
-void multiply_tile(std::size_t depth, const float* a, const float* b, float* sums) {
-  Vector low[kColumns];
-  Vector high[kColumns];
+template <class Scalar>
+void multiply_tile(std::size_t depth, const Scalar* a, const Scalar* b, Scalar* sums) {
+  constexpr std::size_t kLanes = 16 / sizeof(Scalar);
+  constexpr std::size_t kVectors = kRows / kLanes;
+  Vector<Scalar> tile[kColumns][kVectors];
   for (std::size_t j = 0; j < kColumns; ++j) {
-    low[j] = load(sums + j * kRows);
-    high[j] = load(sums + j * kRows + 4);
+    for (std::size_t v = 0; v < kVectors; ++v) tile[j][v] = load(sums + j * kRows + v * kLanes);
   }
   for (std::size_t p = 0; p < depth; ++p) {
-    const Vector a_low = load(a + p * kRows);
-    const Vector a_high = load(a + p * kRows + 4);
+    Vector<Scalar> rows[kVectors];
+    for (std::size_t v = 0; v < kVectors; ++v) rows[v] = load(a + p * kRows + v * kLanes);
     for (std::size_t j = 0; j < kColumns; ++j) {
-      low[j] += a_low * b[p * kColumns + j];
-      high[j] += a_high * b[p * kColumns + j];
+      for (std::size_t v = 0; v < kVectors; ++v) tile[j][v] += rows[v] * b[p * kColumns + j];
     }
   }
   for (std::size_t j = 0; j < kColumns; ++j) {
-    __builtin_memcpy(sums + j * kRows, &low[j], sizeof low[j]);
-    __builtin_memcpy(sums + j * kRows + 4, &high[j], sizeof high[j]);
+    for (std::size_t v = 0; v < kVectors; ++v)
+      __builtin_memcpy(sums + j * kRows + v * kLanes, &tile[j][v], sizeof tile[j][v]);
   }
 }
 
-void compute_block(const Product& product,
+template <class Scalar>
+void compute_block(const Product<Scalar>& product,
                    std::size_t row,
                    std::size_t rows,
                    std::size_t column,
                    std::size_t columns) {
   const std::size_t row_panels = panels(rows, kRows);
   const std::size_t column_panels = panels(columns, kColumns);
-  std::vector<float> a(row_panels * kRows * kBlockDepth);
-  std::vector<float> b(column_panels * kColumns * kBlockDepth);
-  std::vector<float> sums(row_panels * kRows * column_panels * kColumns);
+  std::vector<Scalar> a(row_panels * kRows * kBlockDepth);
+  std::vector<Scalar> b(column_panels * kColumns * kBlockDepth);
+  std::vector<Scalar> sums(row_panels * kRows * column_panels * kColumns);
   for (std::size_t inner = 0; inner < product.k; inner += kBlockDepth) {
     const std::size_t depth = std::min(kBlockDepth, product.k - inner);
     for (std::size_t i = 0; i < rows; ++i) {
-      float* const to = a.data() + i / kRows * kRows * kBlockDepth + i % kRows;
+      Scalar* const to = a.data() + i / kRows * kRows * kBlockDepth + i % kRows;
       product.load_a_row(row + i, inner, depth, to, kRows);
     }
     for (std::size_t j = 0; j < columns; ++j) {
-      float* const to = b.data() + j / kColumns * kColumns * kBlockDepth + j % kColumns;
+      Scalar* const to = b.data() + j / kColumns * kColumns * kBlockDepth + j % kColumns;
       product.load_b_column(column + j, inner, depth, to, kColumns);
     }
     for (std::size_t j = 0; j < column_panels; ++j) {
@@ -89,7 +92,10 @@ void compute_block(const Product& product,
 
 }  // namespace
 
-void compute_product(const Product& product, std::size_t first_column, std::size_t last_column) {
+template <class Scalar>
+void compute_product(const Product<Scalar>& product,
+                     std::size_t first_column,
+                     std::size_t last_column) {
   for (std::size_t column = first_column; column < last_column; column += kBlockColumns) {
     const std::size_t columns = std::min(kBlockColumns, last_column - column);
     for (std::size_t row = 0; row < product.m; row += kBlockRows) {
@@ -98,14 +104,20 @@ void compute_product(const Product& product, std::size_t first_column, std::size
   }
 }
 
-void compute_element(const Product& product, std::size_t row, std::size_t column) {
-  std::vector<float> a(product.k);
-  std::vector<float> b(product.k);
+template <class Scalar>
+void compute_element(const Product<Scalar>& product, std::size_t row, std::size_t column) {
+  std::vector<Scalar> a(product.k);
+  std::vector<Scalar> b(product.k);
   product.load_a_row(row, 0, product.k, a.data(), 1);
   product.load_b_column(column, 0, product.k, b.data(), 1);
-  float sum = 0;
+  Scalar sum = 0;
   for (std::size_t p = 0; p < product.k; ++p) sum += a[p] * b[p];
   product.store(row, column, sum);
 }
+
+template void compute_product(const Product<float>&, std::size_t, std::size_t);
+template void compute_product(const Product<double>&, std::size_t, std::size_t);
+template void compute_element(const Product<float>&, std::size_t, std::size_t);
+template void compute_element(const Product<double>&, std::size_t, std::size_t);
 
 }  // namespace launchgap::fake

@@ -1,6 +1,8 @@
 // Libraries: products and convolutions are those of the definition, of the operands as they were
 // when it was the operation's turn.
 #include <array>
+#include <string>
+#include <tuple>
 #include <vector>
 
 #include "harness/device/convolution.h"
@@ -13,32 +15,33 @@ namespace {
 
 using kernels::Distribution;
 
-struct MatmulType {
-  const char* name;
-  ElementType type;
-  bool tf32;
-};
-
-class GpuMatmul : public Gpu, public testing::WithParamInterface<MatmulType> {
+class GpuMatmul : public Gpu, public testing::WithParamInterface<const char*> {
  protected:
   /// Throws Unsupported.
-  void prepare(int m, int n, int k, bool transpose_a = false, bool transpose_b = false) {
-    shape = {m, n, k, GetParam().type, GetParam().tf32, transpose_a, transpose_b};
+  void prepare(int m,
+               int n,
+               int k,
+               bool transpose_a = false,
+               bool transpose_b = false,
+               int batch = 1) {
+    shape = {m, n, k, product_type(GetParam()), transpose_a, transpose_b, batch};
     matmul = device->matmul(*stream, shape);
-    const std::size_t bytes = kernels::element_bytes(shape.type);
-    a = device->allocate(shape.a_count() * bytes), b = device->allocate(shape.b_count() * bytes),
-    c = device->allocate(shape.c_count() * bytes);
+    a = device->allocate(shape.a_bytes()), b = device->allocate(shape.b_bytes()),
+    c = device->allocate(shape.c_bytes());
   }
-  void prepare(int size) { prepare(size, size, size); }
-  /// NaNs in every type: what is not written over is seen.
-  void spoil_result() { stream->fill_bytes(c->address(), 0xFF, c->bytes()); }
+  void prepare(int size) { prepare(size, size, size, false, is_fp8()); }
+  bool is_fp8() const { return product_type(GetParam()).is_fp8(); }
+  /// What is not written over is seen.
+  void spoil_result() {
+    stream->fill_bytes(c->address(), kernels::unwritten_byte(shape.type.c), c->bytes());
+  }
   /// Small integers, of which sums are exact in every type.
   InputSeeds integers(std::uint64_t first, std::uint64_t second) const {
     return {first, second, Distribution::small_integer, exact_step(shape)};
   }
   void multiply(const InputSeeds& seeds) {
-    fill(*device, *stream, *a, seeds.first, shape.type, seeds.distribution, seeds.step);
-    fill(*device, *stream, *b, seeds.second, shape.type, seeds.distribution);
+    fill(*device, *stream, *a, seeds.first, shape.type.a, seeds.distribution, seeds.step);
+    fill(*device, *stream, *b, seeds.second, shape.type.b, seeds.distribution);
     matmul->enqueue(*a, *b, *c);
   }
   MatmulShape shape;
@@ -68,8 +71,11 @@ TEST_P(GpuMatmul, IsExactOnIntegersAndWithinRoundingElsewhere) {
 TEST_P(GpuMatmul, IsThatOfItsShapeWhicheverWayItsOperandsLie) {
   for (const bool transpose_a : {false, true}) {
     for (const bool transpose_b : {false, true}) {
-      // Multiples of 8, as tensor cores want them; and not.
-      for (const auto& [m, n, k] : {std::array{96, 72, 328}, std::array{1, 257, 65}}) {
+      if (is_fp8() && (transpose_a || !transpose_b)) continue;
+      // Multiples of 16, as tensor cores want them; and not.
+      for (const auto& [m, n, k] : {std::array{96, 80, 336}, std::array{1, 257, 65}}) {
+        if (GetParam() == std::string("int8") && k % 4 != 0) continue;
+        if (is_fp8() && k % 16 != 0) continue;
         SKIP_UNLESS_SUPPORTED(prepare(m, n, k, transpose_a, transpose_b));
         const InputSeeds seeds = integers(1, 2);
         spoil_result();
@@ -82,6 +88,15 @@ TEST_P(GpuMatmul, IsThatOfItsShapeWhicheverWayItsOperandsLie) {
   }
 }
 
+TEST_P(GpuMatmul, IsThatOfEachOfItsBatch) {
+  SKIP_UNLESS_SUPPORTED(prepare(48, 32, 64, false, true, 5));
+  const InputSeeds seeds = integers(1, 2);
+  spoil_result();
+  SKIP_UNLESS_SUPPORTED(multiply(seeds));
+  stream->wait();
+  EXPECT_NO_THROW(verify_matmul(*device, *c, shape, seeds)) << matmul->method();
+}
+
 TEST_P(GpuMatmul, IsOfItsOperandsAsTheyAreInTheOrderOfTheStream) {
   SKIP_UNLESS_SUPPORTED(prepare(256));
   const InputSeeds first = integers(1, 2), second = integers(3, 2);
@@ -92,7 +107,7 @@ TEST_P(GpuMatmul, IsOfItsOperandsAsTheyAreInTheOrderOfTheStream) {
   EXPECT_THROW(verify_matmul(*device, *c, shape, first), WrongResult) << "the test would see it";
   spoil_result();
   multiply(first);
-  fill(*device, *stream, *a, 9, shape.type, first.distribution, first.step);
+  fill(*device, *stream, *a, 9, shape.type.a, first.distribution, first.step);
   stream->wait();
   EXPECT_NO_THROW(verify_matmul(*device, *c, shape, first)) << "A was changed behind it";
   b.reset();
@@ -105,71 +120,141 @@ TEST_P(GpuMatmul, IsOfItsOperandsAsTheyAreInTheOrderOfTheStream) {
 
 INSTANTIATE_TEST_SUITE_P(Type,
                          GpuMatmul,
-                         testing::Values(MatmulType{"fp32", ElementType::fp32, false},
-                                         MatmulType{"tf32", ElementType::fp32, true},
-                                         MatmulType{"fp16", ElementType::fp16, false},
-                                         MatmulType{"bf16", ElementType::bf16, false}),
-                         [](const auto& type) { return std::string(type.param.name); });
+                         testing::Values("fp64",
+                                         "fp32_pedantic",
+                                         "fp32",
+                                         "tf32",
+                                         "fp16",
+                                         "fp16_acc16",
+                                         "bf16",
+                                         "int8",
+                                         "fp8_e4m3",
+                                         "fp8_e5m2"),
+                         [](const auto& type) { return std::string(type.param); });
 
 struct ConvolutionKind {
   const char* name;
-  int n, c, h, w, k, r, stride, pad;
+  ConvolutionShape shape;
 };
 
-class GpuConvolution : public Gpu, public testing::WithParamInterface<ConvolutionKind> {};
+class GpuConvolution
+    : public Gpu,
+      public testing::WithParamInterface<std::tuple<ConvolutionKind, ConvolutionDirection>> {
+ protected:
+  void check(const ConvolutionShape& shape) {
+    const auto convolution = device->convolution(*stream, shape);
+    const auto first = device->allocate(shape.first_bytes()),
+               second = device->allocate(shape.second_bytes());
+    std::vector<unsigned char> result(shape.result_bytes());
+    const std::uint64_t step = convolution->rounds_integers() ? 1 : exact_step(shape);
+    const auto bring_in = [&](std::uint64_t seed) {
+      fill(*device, *stream, *first, seed, shape.type.a, Distribution::small_integer);
+      fill(*device, *stream, *second, 4, shape.type.b, Distribution::small_integer, step);
+    };
+    const auto verify = [&](std::size_t set, std::uint64_t seed) {
+      convolution->read_output(set, result.data());
+      EXPECT_NO_THROW(verify_convolution(result.data(),
+                                         shape,
+                                         {seed, 4, Distribution::small_integer, step},
+                                         convolution->rounds_integers()))
+          << convolution->method();
+    };
+    bring_in(3);
+    convolution->add_tensors(*first, *second);
+    convolution->add_tensors(*first, *second);
+    convolution->enqueue(0);
+    verify(0, 3);
+    bring_in(5);
+    convolution->update_tensors(1);
+    convolution->enqueue(1);
+    verify(1, 5);
+    verify(0, 3);
+  }
+};
 
-TEST_P(GpuConvolution, IsThatOfTheDefinition) {
-  const auto& [name, n, c, h, w, k, r, stride, pad] = GetParam();
+TEST_P(GpuConvolution, IsThatOfTheDefinitionInEveryLayoutAndType) {
+  const auto& [kind, direction] = GetParam();
   int ran = 0;
   std::string why;
-  for (const ElementType type : {ElementType::fp32, ElementType::fp16}) {
-    ConvolutionShape shape;
-    shape.n = n, shape.c = c, shape.h = h, shape.w = w, shape.k = k, shape.r = shape.s = r;
-    shape.stride = stride, shape.pad = pad, shape.type = type;
-    try {
-      const auto convolution = device->convolution(*stream, shape);
-      const std::size_t bytes = kernels::element_bytes(type);
-      const auto input = device->allocate(shape.input_count() * bytes),
-                 filter = device->allocate(shape.filter_count() * bytes);
-      std::vector<unsigned char> output(shape.output_count() * bytes);
-      const std::uint64_t step = convolution->rounds_integers() ? 1 : exact_step(shape);
-      const auto bring_in = [&](std::uint64_t seed) {
-        fill(*device, *stream, *input, seed, type, Distribution::small_integer);
-        fill(*device, *stream, *filter, 4, type, Distribution::small_integer, step);
-      };
-      const auto verify = [&](std::size_t set, std::uint64_t seed) {
-        convolution->read_output(set, output.data());
-        EXPECT_NO_THROW(verify_convolution(output.data(),
-                                           shape,
-                                           {seed, 4, Distribution::small_integer, step},
-                                           convolution->rounds_integers()))
-            << convolution->method();
-      };
-      bring_in(3);
-      convolution->add_tensors(*input, *filter);
-      convolution->add_tensors(*input, *filter);
-      convolution->enqueue(0);
-      verify(0, 3);
-      bring_in(5);
-      convolution->update_tensors(1);
-      convolution->enqueue(1);
-      verify(1, 5);
-      verify(0, 3);
-      ++ran;
-    } catch (const Unsupported& reason) {
-      why = reason.what();
+  for (const char* type : {"fp64", "fp32", "tf32", "fp16", "bf16"}) {
+    for (const TensorLayout layout : {TensorLayout::nchw, TensorLayout::nhwc}) {
+      ConvolutionShape shape = kind.shape;
+      shape.direction = direction, shape.layout = layout, shape.type = product_type(type);
+      try {
+        check(shape);
+        ++ran;
+      } catch (const Unsupported& reason) {
+        why = reason.what();
+      }
     }
   }
   if (ran == 0) GTEST_SKIP() << why;
 }
 
+constexpr ConvolutionKind kKinds[] = {
+    {"3x3", {.n = 2, .c = 16, .h = 14, .w = 14, .k = 24, .r = 3, .s = 3, .pad_h = 1, .pad_w = 1}},
+    {"3x3_by_2",
+     {.n = 2,
+      .c = 16,
+      .h = 14,
+      .w = 14,
+      .k = 24,
+      .r = 3,
+      .s = 3,
+      .stride_h = 2,
+      .stride_w = 2,
+      .pad_h = 1,
+      .pad_w = 1}},
+    {"1x1", {.n = 3, .c = 8, .h = 7, .w = 7, .k = 16}},
+    {"7x7_by_2",
+     {.n = 1,
+      .c = 3,
+      .h = 32,
+      .w = 24,
+      .k = 64,
+      .r = 7,
+      .s = 7,
+      .stride_h = 2,
+      .stride_w = 2,
+      .pad_h = 3,
+      .pad_w = 3}},
+    {"dilated",
+     {.n = 2,
+      .c = 8,
+      .h = 13,
+      .w = 13,
+      .k = 16,
+      .r = 3,
+      .s = 3,
+      .pad_h = 2,
+      .pad_w = 2,
+      .dilation_h = 2,
+      .dilation_w = 2}},
+    {"grouped",
+     {.n = 2,
+      .c = 16,
+      .h = 9,
+      .w = 9,
+      .k = 32,
+      .r = 3,
+      .s = 3,
+      .pad_h = 1,
+      .pad_w = 1,
+      .groups = 4}},
+};
+
+std::string kind_name(const testing::TestParamInfo<GpuConvolution::ParamType>& kind) {
+  return std::string(std::get<0>(kind.param).name) + "_" +
+         std::string(name_of(std::get<1>(kind.param)));
+}
+
 INSTANTIATE_TEST_SUITE_P(Shape,
                          GpuConvolution,
-                         testing::Values(ConvolutionKind{"3x3", 2, 16, 14, 14, 24, 3, 1, 1},
-                                         ConvolutionKind{"3x3_by_2", 2, 16, 14, 14, 24, 3, 2, 1},
-                                         ConvolutionKind{"1x1", 3, 8, 7, 7, 16, 1, 1, 0},
-                                         ConvolutionKind{"7x7_by_2", 1, 3, 32, 24, 64, 7, 2, 3}),
-                         [](const auto& shape) { return std::string(shape.param.name); });
+                         testing::Combine(testing::ValuesIn(kKinds),
+                                          testing::Values(ConvolutionDirection::forward,
+                                                          ConvolutionDirection::data,
+                                                          ConvolutionDirection::filter)),
+                         kind_name);
 
 }  // namespace
 }  // namespace launchgap

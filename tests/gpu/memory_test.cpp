@@ -37,7 +37,14 @@ class AllocatedBlock : public Buffer {
 };
 
 TEST_F(GpuMemory, IsFilledExactlyAsTheHostComputes) {
-  for (const ElementType type : {ElementType::fp32, ElementType::fp16, ElementType::bf16}) {
+  for (const ElementType type : {ElementType::fp32,
+                                 ElementType::fp16,
+                                 ElementType::bf16,
+                                 ElementType::fp64,
+                                 ElementType::int8,
+                                 ElementType::int32,
+                                 ElementType::fp8_e4m3,
+                                 ElementType::fp8_e5m2}) {
     for (const Distribution distribution : {Distribution::small_integer, Distribution::uniform}) {
       for (const std::size_t count :
            {std::size_t{1}, std::size_t{1000}, (std::size_t{1} << 18) + 3}) {
@@ -46,7 +53,7 @@ TEST_F(GpuMemory, IsFilledExactlyAsTheHostComputes) {
         const auto bytes = content(*buffer);
         for (std::size_t i = 0; i < count; ++i) {
           ASSERT_EQ(kernels::load_element(bytes.data(), i, type),
-                    kernels::rounded_to(type, kernels::element(99, i, distribution)))
+                    kernels::element(99, i, distribution, type))
               << "element " << i;
         }
       }

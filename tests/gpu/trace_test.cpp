@@ -268,11 +268,10 @@ TEST_F(GpuTraced, TheKernelsOfLibrariesHaveTheirLaunch) {
   const auto a = device->allocate(1 << 20), b = device->allocate(1 << 20),
              c = device->allocate(1 << 20);
   std::unique_ptr<Matmul> matmul;
-  SKIP_UNLESS_SUPPORTED(matmul =
-                            device->matmul(*stream, MatmulShape::square(256, ElementType::fp32)));
+  SKIP_UNLESS_SUPPORTED(matmul = device->matmul(*stream, MatmulShape::square(256, kFp32)));
   ConvolutionShape shape;
   shape.n = 1, shape.c = 16, shape.h = shape.w = 32, shape.k = 16, shape.r = shape.s = 3,
-  shape.pad = 1;
+  shape.pad_h = shape.pad_w = 1;
   std::unique_ptr<Convolution> convolution;
   SKIP_UNLESS_SUPPORTED(convolution = device->convolution(*stream, shape));
   convolution->add_tensors(*a, *b);

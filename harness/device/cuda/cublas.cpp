@@ -73,15 +73,64 @@ struct Cublas : abi::CublasFunctions {
 
 abi::CudaDataType data_type(ElementType type) {
   switch (type) {
+    case ElementType::fp64:
+      return abi::kCudaR64F;
     case ElementType::fp32:
       return abi::kCudaR32F;
     case ElementType::fp16:
       return abi::kCudaR16F;
     case ElementType::bf16:
       return abi::kCudaR16BF;
+    case ElementType::int8:
+      return abi::kCudaR8I;
+    case ElementType::int32:
+      return abi::kCudaR32I;
+    case ElementType::fp8_e4m3:
+      return abi::kCudaR8FE4m3;
+    case ElementType::fp8_e5m2:
+      return abi::kCudaR8FE5m2;
   }
   return abi::kCudaR32F;
 }
+
+/// What cuBLAS calls an arithmetic, and the element type that alpha and beta then have.
+struct Computation {
+  abi::CublasComputeType type;
+  const char* name;
+  ElementType scalar;
+};
+
+Computation computation(Compute compute) {
+  switch (compute) {
+    case Compute::fp64:
+      return {abi::kCompute64F, "COMPUTE_64F", ElementType::fp64};
+    case Compute::fp32:
+      return {abi::kCompute32F, "COMPUTE_32F", ElementType::fp32};
+    case Compute::fp32_pedantic:
+      return {abi::kCompute32FPedantic, "COMPUTE_32F_PEDANTIC", ElementType::fp32};
+    case Compute::tf32:
+      return {abi::kCompute32FFastTf32, "COMPUTE_32F_FAST_TF32", ElementType::fp32};
+    case Compute::fp16:
+      return {abi::kCompute16F, "COMPUTE_16F", ElementType::fp16};
+    case Compute::int32:
+      return {abi::kCompute32I, "COMPUTE_32I", ElementType::int32};
+  }
+  return {abi::kCompute32F, "COMPUTE_32F", ElementType::fp32};
+}
+
+/// alpha or beta.
+class Scalar {
+ public:
+  Scalar(ElementType type, double value) { kernels::store_element(bytes_, 0, type, value); }
+  const void* get() const { return bytes_; }
+  template <class T>
+  const T* as() const {
+    return reinterpret_cast<const T*>(bytes_);
+  }
+
+ private:
+  alignas(8) unsigned char bytes_[8] = {};
+};
 
 /// "13.1.0" of 130100; cuBLAS before 11 counted in hundreds, and none of those is loaded here.
 std::string version_text(int version) {
@@ -91,12 +140,18 @@ std::string version_text(int version) {
 class CublasMatmul : public Matmul {
  public:
   CublasMatmul(Device& device, abi::Stream stream, const MatmulShape& shape)
-      : library_(Cublas::get(capability(device.facts()))), shape_(shape) {
+      : library_(Cublas::get(capability(device.facts()))),
+        shape_(shape),
+        computation_(computation(shape.type.compute)),
+        one_(computation_.scalar, 1),
+        zero_(computation_.scalar, 0) {
     const int compute_capability = capability(device.facts());
-    if (shape.allow_tf32 && compute_capability < 80) {
+    // An older GPU computes in FP32 without a word.
+    if (shape.type.compute == Compute::tf32 && compute_capability < 80) {
       throw Unsupported(fmt::format("TF32 needs compute capability 8.0; this device has {}",
                                     device.facts().compute_capability.value_or("an unknown one")));
     }
+    if (shape.type.is_fp8()) throw Unsupported("cuBLAS multiplies no FP8 matrices; cuBLASLt does");
     CHECK_CUBLAS(library_, cublasCreate_v2(&handle_));
     try {
       int version = 0;
@@ -127,70 +182,128 @@ class CublasMatmul : public Matmul {
   ~CublasMatmul() override { library_.cublasDestroy_v2(handle_); }
 
   void enqueue(const Buffer& a, const Buffer& b, Buffer& c) override {
-    const float one = 1, zero = 0;
     // Row-major C = A B is column-major C' = B' A', and row-major memory is the transposed
     // column-major one.
-    const int type = data_type(shape_.type);
     const int op_a = shape_.transpose_a ? abi::kCublasOpT : abi::kCublasOpN;
     const int op_b = shape_.transpose_b ? abi::kCublasOpT : abi::kCublasOpN;
     const int lda = shape_.transpose_a ? shape_.m : shape_.k;
     const int ldb = shape_.transpose_b ? shape_.k : shape_.n;
-    if (plain_fp32()) {
-      CHECK_CUBLAS(library_,
-                   cublasSgemm_v2(handle_,
+    const int m = shape_.m, n = shape_.n, k = shape_.k;
+    switch (call()) {
+      case Call::sgemm:
+        CHECK_CUBLAS(library_,
+                     cublasSgemm_v2(handle_,
+                                    op_b,
+                                    op_a,
+                                    n,
+                                    m,
+                                    k,
+                                    one_.as<float>(),
+                                    static_cast<const float*>(b.address()),
+                                    ldb,
+                                    static_cast<const float*>(a.address()),
+                                    lda,
+                                    zero_.as<float>(),
+                                    static_cast<float*>(c.address()),
+                                    n));
+        return;
+      case Call::dgemm:
+        CHECK_CUBLAS(library_,
+                     cublasDgemm_v2(handle_,
+                                    op_b,
+                                    op_a,
+                                    n,
+                                    m,
+                                    k,
+                                    one_.as<double>(),
+                                    static_cast<const double*>(b.address()),
+                                    ldb,
+                                    static_cast<const double*>(a.address()),
+                                    lda,
+                                    zero_.as<double>(),
+                                    static_cast<double*>(c.address()),
+                                    n));
+        return;
+      case Call::gemm_ex:
+        CHECK_CUBLAS(library_,
+                     cublasGemmEx(handle_,
                                   op_b,
                                   op_a,
-                                  shape_.n,
-                                  shape_.m,
-                                  shape_.k,
-                                  &one,
-                                  static_cast<const float*>(b.address()),
+                                  n,
+                                  m,
+                                  k,
+                                  one_.get(),
+                                  b.address(),
+                                  data_type(shape_.type.b),
                                   ldb,
-                                  static_cast<const float*>(a.address()),
+                                  a.address(),
+                                  data_type(shape_.type.a),
                                   lda,
-                                  &zero,
-                                  static_cast<float*>(c.address()),
-                                  shape_.n));
-      return;
+                                  zero_.get(),
+                                  c.address(),
+                                  data_type(shape_.type.c),
+                                  n,
+                                  computation_.type,
+                                  abi::kGemmDefault));
+        return;
+      case Call::batched:
+        CHECK_CUBLAS(library_,
+                     cublasGemmStridedBatchedEx(handle_,
+                                                op_b,
+                                                op_a,
+                                                n,
+                                                m,
+                                                k,
+                                                one_.get(),
+                                                b.address(),
+                                                data_type(shape_.type.b),
+                                                ldb,
+                                                static_cast<long long>(shape_.b_size()),
+                                                a.address(),
+                                                data_type(shape_.type.a),
+                                                lda,
+                                                static_cast<long long>(shape_.a_size()),
+                                                zero_.get(),
+                                                c.address(),
+                                                data_type(shape_.type.c),
+                                                n,
+                                                static_cast<long long>(shape_.c_size()),
+                                                shape_.batch,
+                                                computation_.type,
+                                                abi::kGemmDefault));
+        return;
     }
-    CHECK_CUBLAS(library_,
-                 cublasGemmEx(handle_,
-                              op_b,
-                              op_a,
-                              shape_.n,
-                              shape_.m,
-                              shape_.k,
-                              &one,
-                              b.address(),
-                              type,
-                              ldb,
-                              a.address(),
-                              type,
-                              lda,
-                              &zero,
-                              c.address(),
-                              type,
-                              shape_.n,
-                              shape_.allow_tf32 ? abi::kCompute32FFastTf32 : abi::kCompute32F,
-                              abi::kGemmDefault));
   }
 
   std::string method() const override {
+    const Call used = call();
+    const std::string name = used == Call::sgemm   ? "cublasSgemm"
+                             : used == Call::dgemm ? "cublasDgemm"
+                             : used == Call::gemm_ex
+                                 ? fmt::format("cublasGemmEx, {}", computation_.name)
+                                 : fmt::format("cublasGemmStridedBatchedEx, {}", computation_.name);
     return fmt::format("cuBLAS {} {}, workspace {} MiB{}",
                        library_.facts.version,
-                       plain_fp32()        ? "cublasSgemm"
-                       : shape_.allow_tf32 ? "cublasGemmEx, COMPUTE_32F_FAST_TF32"
-                                           : "cublasGemmEx, COMPUTE_32F",
+                       name,
                        workspace_ ? workspace_->bytes() >> 20 : 0,
                        library_.cublasSetMathMode ? "" : ", sums perhaps in 16 bits");
   }
 
  private:
-  /// cublasSgemm serves every generation; cublasGemmEx none before Maxwell.
-  bool plain_fp32() const { return shape_.type == ElementType::fp32 && !shape_.allow_tf32; }
+  enum class Call { sgemm, dgemm, gemm_ex, batched };
+
+  /// cublasSgemm and cublasDgemm serve every generation; the others none before Maxwell.
+  Call call() const {
+    if (shape_.batch > 1) return Call::batched;
+    if (shape_.type.name == "fp32") return Call::sgemm;
+    if (shape_.type.name == "fp64") return Call::dgemm;
+    return Call::gemm_ex;
+  }
 
   Cublas& library_;
   MatmulShape shape_;
+  Computation computation_;
+  Scalar one_, zero_;
   abi::CublasHandle handle_ = nullptr;
   std::unique_ptr<Buffer> workspace_;
 };

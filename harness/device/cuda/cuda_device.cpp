@@ -307,7 +307,11 @@ class CudaDevice : public Device {
     return free;
   }
 
-  std::unique_ptr<Matmul> matmul(Stream& stream, const MatmulShape& shape) override {
+  std::unique_ptr<Matmul> matmul(Stream& stream,
+                                 const MatmulShape& shape,
+                                 std::string_view library) override {
+    if (!library.empty() && library != "cublas")
+      throw Unsupported(fmt::format("a GPU has no library '{}'", library));
     return cublas_matmul(*this, static_cast<CudaStream&>(stream).handle, shape);
   }
   std::unique_ptr<Convolution> convolution(Stream& stream, const ConvolutionShape& shape) override {
@@ -417,8 +421,18 @@ const Backend& backend() {
     cuda.launcher = "CUDA driver API";
     cuda.warm_up_s = 0.1;  // clocks take a while to rise from where idleness left them
     // What of these a GPU has, its library says.
-    cuda.matmul_types = {"fp32", "tf32", "fp16", "bf16"};
-    cuda.convolution_types = {"fp32", "tf32", "fp16"};
+    cuda.matmul_types = {"fp64",
+                         "fp32_pedantic",
+                         "fp32",
+                         "tf32",
+                         "fp16",
+                         "fp16_acc16",
+                         "bf16",
+                         "int8",
+                         "fp8_e4m3",
+                         "fp8_e5m2"};
+    cuda.matmul_libraries = {"cublas"};
+    cuda.convolution_types = {"fp64", "fp32", "tf32", "fp16", "bf16"};
     cuda.expected = {.matmul_flops = 2e13,
                      .convolution_flops = 1e13,
                      .per_processor = false,

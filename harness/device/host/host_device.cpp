@@ -254,8 +254,15 @@ class HostDevice : public Device {
     throw Error("/proc/meminfo does not say how much memory is available");
   }
 
-  std::unique_ptr<Matmul> matmul(Stream& stream, const MatmulShape& shape) override {
-    return openblas_matmul(library_queue(stream), shape, threads());
+  std::unique_ptr<Matmul> matmul(Stream& stream,
+                                 const MatmulShape& shape,
+                                 std::string_view library) override {
+    // OpenBLAS has FP32 and FP64 alone.
+    const bool single = shape.type.name == "fp32" || shape.type.name == "fp64";
+    if (library.empty()) library = single ? "openblas" : "onednn";
+    if (library == "openblas") return openblas_matmul(library_queue(stream), shape, threads());
+    if (library == "onednn") return onednn_matmul(library_queue(stream), shape, threads());
+    throw Unsupported(fmt::format("the host has no library '{}'", library));
   }
   std::unique_ptr<Convolution> convolution(Stream& stream, const ConvolutionShape& shape) override {
     return onednn_convolution(library_queue(stream), shape, threads());
@@ -308,8 +315,9 @@ const Backend& backend() {
     host.stream_takes_cpu = true;
     host.launches_from_first_cpu = true;
     host.recorded_by = RecordedBy::backend;
-    host.matmul_types = {"fp32"};  // of all types, OpenBLAS has this one
-    host.convolution_types = {"fp32"};
+    host.matmul_types = {"fp64", "fp32", "bf16", "int8"};
+    host.matmul_libraries = {"openblas", "onednn"};
+    host.convolution_types = {"fp32", "bf16"};
     host.expected = {.matmul_flops = 5e10,
                      .convolution_flops = 3e10,
                      .per_processor = true,

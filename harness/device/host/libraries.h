@@ -11,11 +11,13 @@
 
 namespace launchgap::host {
 
-/// Loads the library on first use, with `threads` threads. Throws Unsupported if it is not to be
-/// had. OpenBLAS: cblas_sgemm, row-major. Only FP32.
+/// Each loads its library on first use, with `threads` threads, and throws Unsupported if it is not
+/// to be had, or does not compute what is asked on this CPU. OpenBLAS: cblas_sgemm and cblas_dgemm.
 std::unique_ptr<Matmul> openblas_matmul(Queue& queue, const MatmulShape& shape, int threads);
 
-/// oneDNN: forward convolution, direct algorithm, in the layout that oneDNN prefers. Only FP32.
+/// oneDNN in FP32, and in BF16 and INT8 where the CPU has the unit. Convolutions by the direct
+/// algorithm.
+std::unique_ptr<Matmul> onednn_matmul(Queue& queue, const MatmulShape& shape, int threads);
 std::unique_ptr<Convolution> onednn_convolution(Queue& queue,
                                                 const ConvolutionShape& shape,
                                                 int threads);

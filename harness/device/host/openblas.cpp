@@ -25,22 +25,27 @@ std::string remark(const std::string& core) {
       __builtin_cpu_supports("avx512f") ? "SkylakeX" : "Haswell");
 }
 
+template <class T>
+using Gemm = void (*)(Order,
+                      Transpose,
+                      Transpose,
+                      int m,
+                      int n,
+                      int k,
+                      T alpha,
+                      const T* a,
+                      int lda,
+                      const T* b,
+                      int ldb,
+                      T beta,
+                      T* c,
+                      int ldc);
+
 struct OpenBlas {
-  void (*sgemm)(Order,
-                Transpose,
-                Transpose,
-                int m,
-                int n,
-                int k,
-                float alpha,
-                const float* a,
-                int lda,
-                const float* b,
-                int ldb,
-                float beta,
-                float* c,
-                int ldc);
+  Gemm<float> sgemm;
+  Gemm<double> dgemm;
   void (*set_num_threads)(int);
+  std::string version;
   std::string method;
 
   static OpenBlas& get(int threads) {
@@ -63,6 +68,7 @@ struct OpenBlas {
         {"OpenBLAS", "LAUNCHGAP_OPENBLAS", {"libopenblas.so.0", "libopenblas.so"}, {}});
     OpenBlas library;
     library.sgemm = reinterpret_cast<decltype(sgemm)>(file.require("cblas_sgemm"));
+    library.dgemm = reinterpret_cast<decltype(dgemm)>(file.require("cblas_dgemm"));
     library.set_num_threads =
         reinterpret_cast<decltype(set_num_threads)>(file.require("openblas_set_num_threads"));
     const auto config = reinterpret_cast<const char* (*)()>(file.require("openblas_get_config"));
@@ -72,8 +78,8 @@ struct OpenBlas {
     const std::string text = config();
     const std::size_t begin = text.find(' ') + 1;
     facts.version = text.substr(begin, text.find(' ', begin) - begin);
-    library.method =
-        fmt::format("OpenBLAS {} cblas_sgemm, {} kernels{}", facts.version, core(), remark(core()));
+    library.method = fmt::format("{} kernels{}", core(), remark(core()));
+    library.version = facts.version;
     note_loaded(facts);
     return library;
   }
@@ -85,34 +91,55 @@ class OpenBlasMatmul : public Matmul {
       : queue_(queue), library_(library), shape_(shape), threads_(threads) {}
 
   void enqueue(const Buffer& a, const Buffer& b, Buffer& c) override {
-    queue_.run(
-        [this,
-         a = static_cast<const float*>(a.address()),
-         b = static_cast<const float*>(b.address()),
-         c = static_cast<float*>(c.address())] {
-          library_.sgemm(kRowMajor,
-                         shape_.transpose_a ? kTrans : kNoTrans,
-                         shape_.transpose_b ? kTrans : kNoTrans,
-                         shape_.m,
-                         shape_.n,
-                         shape_.k,
-                         1.0f,
-                         a,
-                         shape_.transpose_a ? shape_.m : shape_.k,
-                         b,
-                         shape_.transpose_b ? shape_.k : shape_.n,
-                         0.0f,
-                         c,
-                         shape_.n);
-        },
-        "cblas_sgemm");
+    if (shape_.type.compute == Compute::fp64) {
+      enqueue<double>(library_.dgemm, a, b, c);
+    } else {
+      enqueue<float>(library_.sgemm, a, b, c);
+    }
   }
 
   std::string method() const override {
-    return fmt::format("{}, {} threads", library_.method, threads_);
+    return fmt::format("OpenBLAS {} {}{}, {}, {} threads",
+                       library_.version,
+                       name(),
+                       shape_.batch > 1 ? fmt::format(", {} calls", shape_.batch) : "",
+                       library_.method,
+                       threads_);
   }
 
  private:
+  const char* name() const {
+    return shape_.type.compute == Compute::fp64 ? "cblas_dgemm" : "cblas_sgemm";
+  }
+
+  template <class T>
+  void enqueue(Gemm<T> gemm, const Buffer& a, const Buffer& b, Buffer& c) {
+    queue_.run(
+        [this,
+         gemm,
+         a = static_cast<const T*>(a.address()),
+         b = static_cast<const T*>(b.address()),
+         c = static_cast<T*>(c.address())] {
+          for (std::size_t i = 0; i < static_cast<std::size_t>(shape_.batch); ++i) {
+            gemm(kRowMajor,
+                 shape_.transpose_a ? kTrans : kNoTrans,
+                 shape_.transpose_b ? kTrans : kNoTrans,
+                 shape_.m,
+                 shape_.n,
+                 shape_.k,
+                 T{1},
+                 a + i * shape_.a_size(),
+                 shape_.transpose_a ? shape_.m : shape_.k,
+                 b + i * shape_.b_size(),
+                 shape_.transpose_b ? shape_.k : shape_.n,
+                 T{0},
+                 c + i * shape_.c_size(),
+                 shape_.n);
+          }
+        },
+        name());
+  }
+
   Queue& queue_;
   OpenBlas& library_;
   MatmulShape shape_;
@@ -122,9 +149,8 @@ class OpenBlasMatmul : public Matmul {
 }  // namespace
 
 std::unique_ptr<Matmul> openblas_matmul(Queue& queue, const MatmulShape& shape, int threads) {
-  if (shape.type != ElementType::fp32 || shape.allow_tf32) {
-    throw Unsupported("OpenBLAS multiplies FP32 matrices only, of the types measured here");
-  }
+  if (shape.type.name != "fp32" && shape.type.name != "fp64")
+    throw Unsupported(fmt::format("OpenBLAS multiplies no {} matrices", shape.type.name));
   // Loaded by the queue's worker: OpenBLAS starts its threads at load, and they inherit the
   // loader's CPUs.
   OpenBlas* library = nullptr;

@@ -75,14 +75,14 @@ void prove_kernel(Device& device, Json& told) {
 
 struct VerifiedProduct {
   VerifiedProduct(Device& device, int size)
-      : shape(MatmulShape::square(size, ElementType::fp32)),
+      : shape(MatmulShape::square(size, kFp32)),
         stream(device.create_stream()),
         a(device.allocate(bytes())),
         b(device.allocate(bytes())),
         c(device.allocate(bytes())),
         matmul(device.matmul(*stream, shape)) {
-    fill(device, *stream, *a, seeds.first, shape.type, seeds.distribution);
-    fill(device, *stream, *b, seeds.second, shape.type, seeds.distribution);
+    fill(device, *stream, *a, seeds.first, shape.type.a, seeds.distribution);
+    fill(device, *stream, *b, seeds.second, shape.type.b, seeds.distribution);
     stream->fill_bytes(c->address(), 0xFF, c->bytes());
   }
   std::size_t bytes() const { return shape.c_count() * sizeof(float); }
@@ -104,23 +104,23 @@ void prove_matmul(Device& device, Json& told) {
 }
 
 void prove_convolution(Device& device, Json& told) {
-  ConvolutionShape shape{.layer = "proof"};
+  ConvolutionShape shape;
   shape.c = shape.k = 32;
   shape.h = shape.w = 14;
   shape.r = shape.s = 3;
-  shape.pad = 1;
+  shape.pad_h = shape.pad_w = 1;
   const InputSeeds seeds{3, 4, Distribution::small_integer};
   const std::unique_ptr<Stream> stream = device.create_stream();
-  const std::unique_ptr<Buffer> input = device.allocate(shape.input_count() * sizeof(float));
-  const std::unique_ptr<Buffer> filter = device.allocate(shape.filter_count() * sizeof(float));
-  fill(device, *stream, *input, seeds.first, shape.type, seeds.distribution);
-  fill(device, *stream, *filter, seeds.second, shape.type, seeds.distribution);
+  const std::unique_ptr<Buffer> input = device.allocate(shape.first_bytes());
+  const std::unique_ptr<Buffer> filter = device.allocate(shape.second_bytes());
+  fill(device, *stream, *input, seeds.first, shape.type.a, seeds.distribution);
+  fill(device, *stream, *filter, seeds.second, shape.type.b, seeds.distribution);
   stream->wait();
   const std::unique_ptr<Convolution> convolution = device.convolution(*stream, shape);
   convolution->add_tensors(*input, *filter);
   convolution->enqueue(0);
   stream->wait();
-  std::vector<float> output(shape.output_count());
+  std::vector<float> output(shape.result().count());
   convolution->read_output(0, output.data());
   verify_convolution(output.data(), shape, seeds, convolution->rounds_integers());
   told["detail"] = convolution->method();

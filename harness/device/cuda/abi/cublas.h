@@ -24,10 +24,22 @@ enum : CublasStatus {
 };
 
 enum CublasOperation : int { kCublasOpN = 0, kCublasOpT = 1 };
-enum CudaDataType : int { kCudaR32F = 0, kCudaR16F = 2, kCudaR16BF = 14 };
+enum CudaDataType : int {
+  kCudaR32F = 0,
+  kCudaR64F = 1,
+  kCudaR16F = 2,
+  kCudaR8I = 3,
+  kCudaR32I = 10,
+  kCudaR16BF = 14,
+  kCudaR8FE4m3 = 28,
+  kCudaR8FE5m2 = 29
+};
 enum CublasComputeType : int {
+  kCompute16F = 64,
   kCompute32F = 68,
   kCompute32FPedantic = 69,
+  kCompute64F = 70,
+  kCompute32I = 72,
   kCompute32FFastTf32 = 77
 };
 /// Sums stay in the type of the computation, also where the library splits k between blocks.
@@ -35,8 +47,9 @@ enum CublasMath : int { kDisallowReducedPrecisionReduction = 16 };
 enum CublasGemmAlgo : int { kGemmDefault = -1 };
 
 /// X(exported symbol, required, signature). cublasGemmEx is column-major:
-/// C (m x n) = alpha op(A) (m x k) op(B) (k x n) + beta C. It needs compute capability 5.0;
-/// cublasSgemm does not.
+/// C (m x n) = alpha op(A) (m x k) op(B) (k x n) + beta C. It and cublasGemmStridedBatchedEx need
+/// compute capability 5.0; cublasSgemm and cublasDgemm do not. alpha and beta have the type of the
+/// computation.
 #define LAUNCHGAP_CUBLAS_FUNCTIONS(X)                                           \
   X(cublasCreate_v2, true, CublasStatus(CublasHandle* handle))                  \
   X(cublasDestroy_v2, true, CublasStatus(CublasHandle handle))                  \
@@ -63,6 +76,22 @@ enum CublasGemmAlgo : int { kGemmDefault = -1 };
                  const float* beta,                                             \
                  float* c,                                                      \
                  int ldc))                                                      \
+  X(cublasDgemm_v2,                                                             \
+    true,                                                                       \
+    CublasStatus(CublasHandle handle,                                           \
+                 int op_a,                                                      \
+                 int op_b,                                                      \
+                 int m,                                                         \
+                 int n,                                                         \
+                 int k,                                                         \
+                 const double* alpha,                                           \
+                 const double* a,                                               \
+                 int lda,                                                       \
+                 const double* b,                                               \
+                 int ldb,                                                       \
+                 const double* beta,                                            \
+                 double* c,                                                     \
+                 int ldc))                                                      \
   X(cublasGemmEx,                                                               \
     true,                                                                       \
     CublasStatus(CublasHandle handle,                                           \
@@ -82,6 +111,31 @@ enum CublasGemmAlgo : int { kGemmDefault = -1 };
                  void* c,                                                       \
                  int c_type,                                                    \
                  int ldc,                                                       \
+                 int compute_type,                                              \
+                 int algorithm))                                                \
+  X(cublasGemmStridedBatchedEx,                                                 \
+    true,                                                                       \
+    CublasStatus(CublasHandle handle,                                           \
+                 int op_a,                                                      \
+                 int op_b,                                                      \
+                 int m,                                                         \
+                 int n,                                                         \
+                 int k,                                                         \
+                 const void* alpha,                                             \
+                 const void* a,                                                 \
+                 int a_type,                                                    \
+                 int lda,                                                       \
+                 long long stride_a,                                            \
+                 const void* b,                                                 \
+                 int b_type,                                                    \
+                 int ldb,                                                       \
+                 long long stride_b,                                            \
+                 const void* beta,                                              \
+                 void* c,                                                       \
+                 int c_type,                                                    \
+                 int ldc,                                                       \
+                 long long stride_c,                                            \
+                 int batch,                                                     \
                  int compute_type,                                              \
                  int algorithm))
 

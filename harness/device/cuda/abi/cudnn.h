@@ -12,15 +12,18 @@ namespace launchgap::cuda::abi {
 
 using CudnnHandle = struct CudnnContext*;
 using CudnnTensor = struct CudnnTensorHandle*;
-using CudnnFilter = struct CudnnFilterHandle*;
+/// A filter's is another type in cudnn.h, and a pointer too; here one type has both, so that the
+/// directions have the same signatures.
+using CudnnFilter = CudnnTensor;
 using CudnnConvolution = struct CudnnConvolutionHandle*;
 using CudnnStatus = int;
 
 enum : CudnnStatus { kCudnnSuccess = 0 };
-enum CudnnDataType : int { kCudnnFloat = 0, kCudnnHalf = 2, kCudnnBfloat16 = 9 };
+enum CudnnDataType : int { kCudnnFloat = 0, kCudnnDouble = 1, kCudnnHalf = 2, kCudnnBfloat16 = 9 };
 enum CudnnTensorFormat : int { kCudnnNchw = 0, kCudnnNhwc = 1 };
 enum CudnnConvolutionMode : int { kCudnnCrossCorrelation = 1 };
 enum CudnnMathType : int { kCudnnDefaultMath = 0, kCudnnTensorOpMath = 1, kCudnnFmaMath = 3 };
+/// cudnnConvolutionFwdAlgo_t.
 enum CudnnForwardAlgorithm : int {
   kCudnnImplicitGemm = 0,
   kCudnnImplicitPrecompGemm = 1,
@@ -32,8 +35,28 @@ enum CudnnForwardAlgorithm : int {
   kCudnnWinogradNonfused = 7,
 };
 
-/// cudnnConvolutionFwdAlgoPerf_t.
-struct CudnnForwardPerformance {
+/// cudnnConvolutionBwdDataAlgo_t. The first adds in any order, so its results differ in rounding.
+enum CudnnBackwardDataAlgorithm : int {
+  kCudnnDataAlgo0 = 0,
+  kCudnnDataAlgo1 = 1,
+  kCudnnDataFft = 2,
+  kCudnnDataFftTiling = 3,
+  kCudnnDataWinograd = 4,
+  kCudnnDataWinogradNonfused = 5,
+};
+/// cudnnConvolutionBwdFilterAlgo_t. 0 and 3 add in any order.
+enum CudnnBackwardFilterAlgorithm : int {
+  kCudnnFilterAlgo0 = 0,
+  kCudnnFilterAlgo1 = 1,
+  kCudnnFilterFft = 2,
+  kCudnnFilterAlgo3 = 3,
+  kCudnnFilterWinograd = 4,
+  kCudnnFilterWinogradNonfused = 5,
+  kCudnnFilterFftTiling = 6,
+};
+
+/// cudnnConvolutionFwdAlgoPerf_t, and the same of the other directions.
+struct CudnnPerformance {
   int algorithm;
   int status;
   float milliseconds;
@@ -42,6 +65,37 @@ struct CudnnForwardPerformance {
   int math_type;
   int reserved[3];
 };
+
+/// What the three directions have alike. `first` and `second` are the operands' descriptors in the
+/// library's order: input and filter; filter and output's gradient; input and output's gradient.
+using CudnnGetAlgorithm = CudnnStatus(CudnnHandle handle,
+                                      CudnnTensor first,
+                                      CudnnTensor second,
+                                      CudnnConvolution convolution,
+                                      CudnnTensor result,
+                                      int requested,
+                                      int* returned,
+                                      CudnnPerformance* results);
+using CudnnGetWorkspaceSize = CudnnStatus(CudnnHandle handle,
+                                          CudnnTensor first,
+                                          CudnnTensor second,
+                                          CudnnConvolution convolution,
+                                          CudnnTensor result,
+                                          int algorithm,
+                                          std::size_t* bytes);
+using CudnnConvolve = CudnnStatus(CudnnHandle handle,
+                                  const void* alpha,
+                                  CudnnTensor first_descriptor,
+                                  const void* first,
+                                  CudnnTensor second_descriptor,
+                                  const void* second,
+                                  CudnnConvolution convolution,
+                                  int algorithm,
+                                  void* workspace,
+                                  std::size_t workspace_bytes,
+                                  const void* beta,
+                                  CudnnTensor result_descriptor,
+                                  void* result);
 
 /// X(exported symbol, required, signature).
 #define LAUNCHGAP_CUDNN_FUNCTIONS(X)                                                             \
@@ -74,6 +128,7 @@ struct CudnnForwardPerformance {
                 int mode,                                                                        \
                 int compute_type))                                                               \
   X(cudnnSetConvolutionMathType, true, CudnnStatus(CudnnConvolution convolution, int math_type)) \
+  X(cudnnSetConvolutionGroupCount, true, CudnnStatus(CudnnConvolution convolution, int groups))  \
   X(cudnnGetConvolution2dForwardOutputDim,                                                       \
     true,                                                                                        \
     CudnnStatus(CudnnConvolution convolution,                                                    \
@@ -83,40 +138,15 @@ struct CudnnForwardPerformance {
                 int* c,                                                                          \
                 int* h,                                                                          \
                 int* w))                                                                         \
-  X(cudnnGetConvolutionForwardAlgorithm_v7,                                                      \
-    true,                                                                                        \
-    CudnnStatus(CudnnHandle handle,                                                              \
-                CudnnTensor input,                                                               \
-                CudnnFilter filter,                                                              \
-                CudnnConvolution convolution,                                                    \
-                CudnnTensor output,                                                              \
-                int requested,                                                                   \
-                int* returned,                                                                   \
-                CudnnForwardPerformance* results))                                               \
-  X(cudnnGetConvolutionForwardWorkspaceSize,                                                     \
-    true,                                                                                        \
-    CudnnStatus(CudnnHandle handle,                                                              \
-                CudnnTensor input,                                                               \
-                CudnnFilter filter,                                                              \
-                CudnnConvolution convolution,                                                    \
-                CudnnTensor output,                                                              \
-                int algorithm,                                                                   \
-                std::size_t* bytes))                                                             \
-  X(cudnnConvolutionForward,                                                                     \
-    true,                                                                                        \
-    CudnnStatus(CudnnHandle handle,                                                              \
-                const void* alpha,                                                               \
-                CudnnTensor input_descriptor,                                                    \
-                const void* input,                                                               \
-                CudnnFilter filter_descriptor,                                                   \
-                const void* filter,                                                              \
-                CudnnConvolution convolution,                                                    \
-                int algorithm,                                                                   \
-                void* workspace,                                                                 \
-                std::size_t workspace_bytes,                                                     \
-                const void* beta,                                                                \
-                CudnnTensor output_descriptor,                                                   \
-                void* output))
+  X(cudnnGetConvolutionForwardAlgorithm_v7, true, CudnnGetAlgorithm)                             \
+  X(cudnnGetConvolutionBackwardDataAlgorithm_v7, true, CudnnGetAlgorithm)                        \
+  X(cudnnGetConvolutionBackwardFilterAlgorithm_v7, true, CudnnGetAlgorithm)                      \
+  X(cudnnGetConvolutionForwardWorkspaceSize, true, CudnnGetWorkspaceSize)                        \
+  X(cudnnGetConvolutionBackwardDataWorkspaceSize, true, CudnnGetWorkspaceSize)                   \
+  X(cudnnGetConvolutionBackwardFilterWorkspaceSize, true, CudnnGetWorkspaceSize)                 \
+  X(cudnnConvolutionForward, true, CudnnConvolve)                                                \
+  X(cudnnConvolutionBackwardData, true, CudnnConvolve)                                           \
+  X(cudnnConvolutionBackwardFilter, true, CudnnConvolve)
 
 /// One pointer per function; optional ones may be null.
 struct CudnnFunctions {

@@ -1,0 +1,60 @@
+// The product of square matrices by the device's own library.
+#include "benchmarks/operands.h"
+#include "benchmarks/products.h"
+
+namespace launchgap {
+namespace {
+
+MatmulShape square_of(const CaseName& name) {
+  return MatmulShape::square(static_cast<int>(name.number("size")), product_type(name.at("type")));
+}
+
+std::vector<std::string> sizes(Profile profile, const DeviceFacts& facts) {
+  switch (profile) {
+    case Profile::quick:
+      return {"256", "1024", "2048"};
+    case Profile::nightly:
+      // A CPU takes seconds for one product of 8192; every night is too often for that.
+      if (!is_gpu(facts)) return {"256", "512", "1024", "2048", "4096"};
+      return {"256", "512", "1024", "2048", "4096", "8192"};
+    case Profile::full:
+      return {"256", "384", "512", "768", "1024", "1536", "2048", "3072", "4096", "6144", "8192"};
+  }
+  return {};
+}
+
+std::vector<std::string> matmul_caches(Profile profile, const DeviceFacts&) {
+  return profile == Profile::quick ? std::vector<std::string>{"warm"}
+                                   : std::vector<std::string>{"warm", "cold"};
+}
+
+const Registration matmul_library =
+    benchmark("matmul/library")
+        .asks("How fast does the device's own library multiply square matrices?")
+        .axis("size", "rows and columns of the square matrices", sizes)
+        .axis("type", product_type_meaning, matmul_types)
+        .axis("cache", cache_meaning, matmul_caches)
+        .only([](Profile profile, const DeviceFacts&, const CaseName& name) {
+          // Of the types that few programs have, one size.
+          const std::string& type = name.at("type");
+          return profile != Profile::quick || name.number("size") == 1024 || type == "fp32" ||
+                 type == "tf32" || type == "fp16" || type == "bf16";
+        })
+        .metrics({"device_ns", "tflops"})
+        .headline({5, "matmul fp32, best", "type:fp32", "tflops", Headline::Of::best_median})
+        .headline({6, "matmul bf16, best", "type:bf16", "tflops", Headline::Of::best_median})
+        .samples([](Profile profile, const CaseName& name) {
+          const long long size = name.number("size");
+          const int samples = size <= 1024 ? 10 : size <= 2048 ? 5 : size <= 4096 ? 3 : 2;
+          return Sampling{profile == Profile::quick ? 3 : 5, samples};
+        })
+        .takes([](const DeviceFacts& facts, const CaseName& name, Sampling sampling) {
+          return product_seconds(facts, square_of(name), sampling);
+        })
+        .traced_as(TracedAs::gated_work)
+        .makes([](const CaseContext& context) {
+          return timed_product(context, square_of(context.name), {context.name.at("cache"), {}});
+        });
+
+}  // namespace
+}  // namespace launchgap

@@ -1,0 +1,93 @@
+// A product or a convolution of the device's library, verified whole and then timed: what the
+// benchmarks of both families differ in is which.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "harness/device/convolution.h"
+#include "harness/device/matmul.h"
+#include "harness/measure/benchmark.h"
+#include "harness/measure/device_timer.h"
+#include "harness/measure/verify.h"
+
+namespace launchgap {
+
+/// Operands and results, several sets of them, of which each operation takes the next.
+class Operation {
+ public:
+  virtual ~Operation() = default;
+  /// Brings operands of this distribution into every set.
+  virtual void fill(kernels::Distribution distribution) = 0;
+  virtual void enqueue_next() = 0;
+  virtual std::size_t sets() const = 0;
+  /// Each set's last result, against the exact one; after `fill(small_integer)`.
+  virtual void verify() = 0;
+  /// Some elements of the first set's last result, for operands of any distribution.
+  virtual void verify_sample() = 0;
+  virtual double operations() const = 0;
+  virtual std::string method() const = 0;
+
+  /// Everything that is verified whole before it is timed: every set computes integers, whose
+  /// results are compared, and then what is to be timed.
+  void prepare(Stream& stream, kernels::Distribution timed);
+};
+
+struct ProductOptions {
+  std::string cache = "warm";  // of the axis `cache`
+  std::string library;         // of the axis `library`; empty: the usual one
+};
+
+std::unique_ptr<Operation> make_product(Device& device,
+                                        Stream& stream,
+                                        std::uint64_t seed,
+                                        const MatmulShape& shape,
+                                        const ProductOptions& options = {});
+std::unique_ptr<Operation> make_convolution(Device& device,
+                                            Stream& stream,
+                                            std::uint64_t seed,
+                                            const ConvolutionShape& shape,
+                                            const std::string& cache = "warm");
+
+/// Times an operation: device_ns and tflops.
+class TimedOperation : public Case {
+ public:
+  TimedOperation(Device& device,
+                 std::unique_ptr<Stream> stream,
+                 std::unique_ptr<Operation> operation,
+                 kernels::Distribution data = kernels::Distribution::uniform);
+
+  void sample(Block& block) override;
+  int operations_per_sample() const override { return operations_; }
+  void verify_timed_work() override { operation_->verify_sample(); }
+  std::string method() const override;
+
+ private:
+  Device& device_;
+  std::unique_ptr<Stream> stream_;
+  DeviceTimer timer_;
+  std::unique_ptr<Operation> operation_;
+  int operations_ = 1;
+};
+
+/// A whole case of a product, or of a convolution.
+std::unique_ptr<Case> timed_product(const CaseContext& context,
+                                    const MatmulShape& shape,
+                                    const ProductOptions& options = {},
+                                    kernels::Distribution data = kernels::Distribution::uniform);
+std::unique_ptr<Case> timed_convolution(const CaseContext& context,
+                                        const ConvolutionShape& shape,
+                                        const std::string& cache = "warm");
+
+/// What a case takes, all in all: preparing, verifying, and its samples.
+double product_seconds(const DeviceFacts& facts, const MatmulShape& shape, Sampling sampling);
+double convolution_seconds(const DeviceFacts& facts,
+                           const ConvolutionShape& shape,
+                           Sampling sampling);
+
+/// The types that a device's libraries are asked for.
+std::vector<std::string> matmul_types(Profile profile, const DeviceFacts& facts);
+std::vector<std::string> convolution_types(Profile profile, const DeviceFacts& facts);
+
+}  // namespace launchgap

@@ -1,0 +1,29 @@
+#include "harness/device/convolution.h"
+
+namespace launchgap {
+
+std::string_view name_of(ConvolutionDirection direction) {
+  switch (direction) {
+    case ConvolutionDirection::forward:
+      return "forward";
+    case ConvolutionDirection::data:
+      return "data";
+    case ConvolutionDirection::filter:
+      return "filter";
+  }
+  return "";
+}
+
+std::string_view name_of(TensorLayout layout) {
+  switch (layout) {
+    case TensorLayout::any:
+      return "any";
+    case TensorLayout::nchw:
+      return "nchw";
+    case TensorLayout::nhwc:
+      return "nhwc";
+  }
+  return "";
+}
+
+}  // namespace launchgap

@@ -1,0 +1,148 @@
+#include "harness/measure/exact_sums.h"
+
+#include <algorithm>
+#include <random>
+
+#include <fmt/format.h>
+
+#include "harness/core/errors.h"
+
+namespace launchgap {
+namespace {
+
+long long largest_exact(ElementType type) {
+  switch (type) {
+    case ElementType::fp64:
+      return 1ll << 53;
+    case ElementType::int32:
+      return (1ll << 31) - 1;
+    case ElementType::fp32:
+      return 1 << 24;
+    case ElementType::fp16:
+      return 1 << 11;
+    case ElementType::bf16:
+      return 1 << 8;
+    case ElementType::int8:
+      return 127;
+    case ElementType::fp8_e4m3:
+      return 1 << 4;
+    case ElementType::fp8_e5m2:
+      return 1 << 3;
+  }
+  return 0;
+}
+
+/// The type in which sums are kept.
+ElementType sum_type(Compute compute) {
+  switch (compute) {
+    case Compute::fp64:
+      return ElementType::fp64;
+    case Compute::fp16:
+      return ElementType::fp16;
+    case Compute::int32:
+      return ElementType::int32;
+    case Compute::fp32:
+    case Compute::fp32_pedantic:
+    case Compute::tf32:
+      return ElementType::fp32;
+  }
+  return ElementType::fp32;
+}
+
+/// The relative error of one rounding, at most.
+double unit(ElementType type) {
+  switch (type) {
+    case ElementType::fp64:
+      return 0x1p-53;
+    case ElementType::fp32:
+      return 0x1p-24;
+    case ElementType::fp16:
+      return 0x1p-11;
+    case ElementType::bf16:
+      return 0x1p-8;
+    case ElementType::fp8_e4m3:
+      return 0x1p-4;
+    case ElementType::fp8_e5m2:
+      return 0x1p-3;
+    case ElementType::int8:
+    case ElementType::int32:
+      return 0;
+  }
+  return 0;
+}
+
+/// Sums in FP32 of FP32 products, whose errors are known well enough to tell other arithmetic.
+bool is_plain_fp32(const ProductType& type) {
+  return type.a == ElementType::fp32 && type.compute != Compute::tf32;
+}
+
+}  // namespace
+
+long long largest_exact(const ProductType& type) {
+  return std::min(largest_exact(type.c), largest_exact(sum_type(type.compute)));
+}
+
+std::vector<long long> random_weights(std::uint64_t seed, std::size_t count) {
+  std::mt19937_64 random(seed);
+  std::vector<long long> weights(count);
+  for (long long& weight : weights) {
+    const std::uint64_t bits = random();
+    weight = static_cast<long long>(1 + bits % 32767) * (bits >> 63 ? -1 : 1);
+  }
+  return weights;
+}
+
+void wrong(const std::string& where, double expected, double found) {
+  throw WrongResult(fmt::format("wrong result: {} is {} and must be {}", where, found, expected));
+}
+
+bool as_integer(double value, long long largest, long long& integer) {
+  if (!(std::abs(value) <= static_cast<double>(largest)) || value != std::trunc(value))
+    return false;
+  integer = static_cast<long long>(value);
+  return true;
+}
+
+Accuracy::Accuracy(const ProductType& type, std::size_t terms, double tolerance)
+    : type_(type), terms_(static_cast<double>(terms)), tolerance_(tolerance) {}
+
+double Accuracy::allowed(const Terms& terms) const {
+  const double u = unit(sum_type(type_.compute));
+  double summing = 0;
+  if (type_.compute == Compute::fp16) {
+    summing = 8 * u * std::sqrt(terms_ * terms.squares);
+  } else {
+    const double gamma = terms_ * u / (1 - terms_ * u);
+    // TF32 rounds both operands. The tensor cores of FP8 keep fewer digits of their sums than FP32
+    // has: about 14 bits were reported of Hopper's (DeepSeek-V3, arXiv 2412.19437, section 3.3.2).
+    const bool short_sums = type_.compute == Compute::tf32 || type_.is_fp8();
+    summing = (gamma + (short_sums ? 2.5 * 0x1p-10 : 0)) * terms.magnitude;
+  }
+  const auto size = static_cast<double>(std::abs(terms.sum));
+  return tolerance_ * (summing + unit(type_.c) * (size + summing));
+}
+
+void Accuracy::check(const std::string& where, double found, const Terms& terms) {
+  const auto error = static_cast<double>(std::abs(found - terms.sum));
+  if (!(error <= allowed(terms)))
+    wrong(where + " of the timed result", static_cast<double>(terms.sum), found);
+  errors_ += error * error;
+  squares_ += terms.squares;
+}
+
+void Accuracy::check_mean() const {
+  if (!(squares_ > 0)) return;
+  const double relative = std::sqrt(errors_ / squares_);
+  const auto check = [&](const char* name, double most) {
+    if (relative > tolerance_ * most) {
+      throw WrongResult(fmt::format(
+          "the timed result has errors of {:.2g} of its size: that is not {} arithmetic",
+          relative,
+          name));
+    }
+  };
+  if (is_plain_fp32(type_)) check("FP32", 0x1p-15);
+  if (type_.compute == Compute::fp64) check("FP64", 0x1p-40);
+}
+
+}  // namespace launchgap
