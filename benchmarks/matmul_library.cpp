@@ -6,7 +6,11 @@ namespace launchgap {
 namespace {
 
 MatmulShape square_of(const CaseName& name) {
-  return MatmulShape::square(static_cast<int>(name.number("size")), product_type(name.at("type")));
+  MatmulShape shape =
+      MatmulShape::square(static_cast<int>(name.number("size")), product_type(name.at("type")));
+  // cuBLASLt multiplies FP8 in this order alone.
+  shape.transpose_b = shape.type.is_fp8();
+  return shape;
 }
 
 std::vector<std::string> sizes(Profile profile, const DeviceFacts& facts) {

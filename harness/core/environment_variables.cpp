@@ -8,6 +8,7 @@ using enum VariableUse;
 constexpr EnvironmentVariable kVariables[] = {
     {"LAUNCHGAP_LIBCUDA", library, "CUDA driver"},
     {"LAUNCHGAP_CUBLAS", library, "cuBLAS"},
+    {"LAUNCHGAP_CUBLASLT", library, "cuBLASLt"},
     {"LAUNCHGAP_CUDNN", library, "cuDNN"},
     {"LAUNCHGAP_LIBCUPTI", library, "CUPTI"},
     {"LAUNCHGAP_LIBNVML", library, "NVML"},

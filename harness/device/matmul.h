@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "harness/device/product_type.h"
 
@@ -42,11 +44,26 @@ struct MatmulShape {
   double operations() const { return 2.0 * m * n * k * batch; }
 };
 
+/// In place of a library's name: the usual one, which tries its algorithms at the first call.
+inline constexpr std::string_view kTunedMatmul = "tuned";
+
+/// A way in which a library can compute a product.
+struct MatmulCandidate {
+  std::string algorithm;  // its number
+  int tile = 0, stages = 0, split = 0;
+  double waves = 0;  // of blocks on the device's multiprocessors
+  std::size_t workspace_bytes = 0;
+};
+
 /// A library's matrix product, ready to run.
 class Matmul {
  public:
   virtual ~Matmul() = default;
   virtual void enqueue(const Buffer& a, const Buffer& b, Buffer& c) = 0;
+  /// The ways that the library offers, its own preference first; none where it does not tell.
+  virtual std::vector<MatmulCandidate> candidates() const { return {}; }
+  /// From now on by one of them.
+  virtual void choose(std::size_t) {}
   virtual std::string method() const = 0;  // library, call and algorithm
 };
 

@@ -25,7 +25,7 @@ struct ProductType {
   ElementType a = ElementType::fp32, b = ElementType::fp32;  // in memory
   ElementType c = ElementType::fp32;                         // of the result
   Compute compute = Compute::fp32;
-  std::string_view meaning;
+  bool fast_accumulation = false;  // sums of FP8 may have fewer digits than FP32
 
   bool operator==(const ProductType& other) const { return name == other.name; }
   bool is_fp8() const { return a == ElementType::fp8_e4m3 || a == ElementType::fp8_e5m2; }
@@ -35,8 +35,7 @@ inline constexpr ProductType kFp32{"fp32",
                                    ElementType::fp32,
                                    ElementType::fp32,
                                    ElementType::fp32,
-                                   Compute::fp32,
-                                   "FP32"};
+                                   Compute::fp32};
 
 /// Throws Error for a name that none has.
 const ProductType& product_type(std::string_view name);

@@ -22,6 +22,7 @@
 
 #include "harness/core/block.h"
 #include "harness/core/case_name.h"
+#include "harness/core/choice.h"
 #include "harness/core/metric.h"
 #include "harness/core/plan.h"
 #include "harness/device/backend.h"
@@ -52,6 +53,8 @@ class Case {
   virtual int operations_per_sample() const { return 1; }
   /// After the last sample: throws WrongResult if what was timed did not compute what it should.
   virtual void verify_timed_work() {}
+  /// Where the case tried several ways: what came of each.
+  virtual std::vector<Choice> choices() const { return {}; }
   /// What did the work, for the reader of a ratio: library, call, algorithm.
   virtual std::string method() const = 0;
 };

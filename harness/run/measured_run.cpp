@@ -295,6 +295,7 @@ class MeasuredRun {
       prepared = definition.make({*device_, name, derive_seed(job_.seed, "case/" + name.text())});
     }
     result.method = prepared->method();
+    for (const Choice& choice : prepared->choices()) writer_.write(record_to_json(choice));
     // The host works while a case is prepared, and has no clock of its own beside the thread's.
     if (warmth_ && is_gpu(device_->facts())) result.steady = warmth_->keep();
     tell(message::CasePrepared{name.text()});

@@ -162,6 +162,7 @@ const std::vector<Table>& all_tables() {
       quantiles_table(),
       sequence_table(),
       telemetry_table(),
+      choices_table(),
       headlines_table(),
       variation_table(),
       outlier_devices_table(),

@@ -141,6 +141,9 @@ class FileReader {
       pending.method = record.method.value_or("");
       pending.outcome = {record.status, record.reason};
       if (record.steady == false) run_.restless_cases.push_back(record.case_name);
+    } else if (kind == Choice::kName) {
+      session_.choices.push_back(
+          {run_.device, run_.arm, run_.setup, run_.replicate, fields_from_json<Choice>(json)});
     } else if (kind == TelemetryRecord::kName) {
       const auto record = fields_from_json<TelemetryRecord>(json);
       session_.telemetry.push_back({run_.device,

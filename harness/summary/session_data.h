@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "harness/core/case_name.h"
+#include "harness/core/choice.h"
 #include "harness/core/finding.h"
 #include "harness/core/process_config.h"
 #include "harness/record/job_record.h"
@@ -128,6 +129,14 @@ struct ReplayInfo {
   ReplayRecord record;
 };
 
+/// A way in which a library could compute a case, and what came of it.
+struct ChoiceInfo {
+  std::string device, arm;
+  ProcessConfig setup;
+  int replicate = 0;
+  Choice choice;
+};
+
 struct CaseData {
   std::string method;
   std::map<int, CaseOutcome> outcomes;  // by replicate
@@ -150,6 +159,7 @@ struct SessionData {
   std::vector<RunInfo> runs;
   std::map<CaseKey, CaseData> cases;
   std::vector<TelemetryInfo> telemetry;
+  std::vector<ChoiceInfo> choices;
   std::vector<TraceInfo> traces;
   std::vector<RecordingInfo> recordings;
   std::vector<SlowSampleInfo> slow_samples;

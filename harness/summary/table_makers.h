@@ -16,6 +16,9 @@ Table quantiles_table();
 Table sequence_table();
 Table telemetry_table();
 
+// choice_table.cpp: in which ways a library could compute a case
+Table choices_table();
+
 // all_findings.cpp: what is found, from every source
 Table findings_table();
 

@@ -13,6 +13,7 @@
 #include "harness/core/errors.h"
 #include "harness/device/convolution.h"
 #include "harness/device/cuda/abi/cublas.h"
+#include "harness/device/cuda/abi/cublaslt.h"
 #include "harness/device/cuda/abi/cudnn.h"
 #include "harness/device/cuda/abi/driver.h"
 #include "harness/device/device.h"
@@ -23,6 +24,9 @@
 #include <cuda.h>
 #if __has_include(<cublas_v2.h>)
 #include <cublas_v2.h>
+#endif
+#if __has_include(<cublasLt.h>)
+#include <cublasLt.h>
 #endif
 #if __has_include(<cudnn.h>)
 #include <cudnn.h>
@@ -256,7 +260,30 @@ SAME(kCompute64F, CUBLAS_COMPUTE_64F);
 SAME(kCompute32FPedantic, CUBLAS_COMPUTE_32F_PEDANTIC);
 SAME(kCompute32FFastTf32, CUBLAS_COMPUTE_32F_FAST_TF32);
 SAME(kGemmDefault, CUBLAS_GEMM_DEFAULT);
+#if CUDA_VERSION >= 13000
+SAME(kGemmAutotune, CUBLAS_GEMM_AUTOTUNE);
+#endif
 SAME(kDisallowReducedPrecisionReduction, CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION);
+#endif
+
+#if __has_include(<cublasLt.h>)
+SAME(kLtTransA, CUBLASLT_MATMUL_DESC_TRANSA);
+SAME(kLtTransB, CUBLASLT_MATMUL_DESC_TRANSB);
+SAME(kLtFastAccumulation, CUBLASLT_MATMUL_DESC_FAST_ACCUM);
+SAME(kLtBatchCount, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT);
+SAME(kLtBatchOffset, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET);
+SAME(kLtMaxWorkspaceBytes, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES);
+SAME(kLtAlgorithmId, CUBLASLT_ALGO_CONFIG_ID);
+SAME(kLtTileId, CUBLASLT_ALGO_CONFIG_TILE_ID);
+SAME(kLtSplitK, CUBLASLT_ALGO_CONFIG_SPLITK_NUM);
+SAME(kLtReductionScheme, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME);
+SAME(kLtStagesId, CUBLASLT_ALGO_CONFIG_STAGES_ID);
+static_assert(sizeof(CublasLtAlgorithm) == sizeof(cublasLtMatmulAlgo_t));
+static_assert(sizeof(CublasLtHeuristic) == sizeof(cublasLtMatmulHeuristicResult_t));
+SAME_FIELD(CublasLtHeuristic, algorithm, cublasLtMatmulHeuristicResult_t, algo);
+SAME_FIELD(CublasLtHeuristic, workspace_bytes, cublasLtMatmulHeuristicResult_t, workspaceSize);
+SAME_FIELD(CublasLtHeuristic, status, cublasLtMatmulHeuristicResult_t, state);
+SAME_FIELD(CublasLtHeuristic, waves, cublasLtMatmulHeuristicResult_t, wavesCount);
 #endif
 
 #if __has_include(<cudnn.h>)
@@ -325,6 +352,9 @@ LAUNCHGAP_CUBLAS_FUNCTIONS(CHECK_FUNCTION)
 #undef cublasGemmEx
 #undef cublasGemmStridedBatchedEx
 #endif
+#if __has_include(<cublasLt.h>)
+LAUNCHGAP_CUBLASLT_FUNCTIONS(CHECK_FUNCTION)
+#endif
 #if __has_include(<cudnn.h>)
 LAUNCHGAP_CUDNN_FUNCTIONS(CHECK_FUNCTION)
 #endif
@@ -356,6 +386,16 @@ TEST(RealCublas, ExportsWhatIsCalled) {
         real("cuBLAS", {"libcublas.so.13", "libcublas.so.12", "libcublas.so.11"});
 #define EXPECT_EXPORTED(name, required, ...) EXPECT_NE(library.find(#name), nullptr) << #name;
     LAUNCHGAP_CUBLAS_FUNCTIONS(EXPECT_EXPORTED)
+  } catch (const Error& error) {
+    GTEST_SKIP() << error.what();
+  }
+}
+
+TEST(RealCublasLt, ExportsWhatIsCalled) {
+  try {
+    const SharedLibrary library =
+        real("cuBLASLt", {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so.11"});
+    LAUNCHGAP_CUBLASLT_FUNCTIONS(EXPECT_EXPORTED)
   } catch (const Error& error) {
     GTEST_SKIP() << error.what();
   }

@@ -2,6 +2,7 @@
 #include "harness/device/cuda/abi/cudnn.h"
 
 #include <algorithm>
+#include <atomic>
 #include <optional>
 #include <type_traits>
 
@@ -316,9 +317,12 @@ CudnnStatus get_algorithm(const char* call,
   const Plan its_plan = plan(tensors, convolution);
   if (its_plan.status != kCudnnSuccess) return its_plan.status;
   constexpr int kAlgorithms = 6;  // each direction has as many, at least
+  static std::atomic<int> selections{0};
+  const int every = node()->cudnn_flips_every;
+  const bool flips = every > 0 && ++selections % every == 0;
   *returned = std::min(requested, kAlgorithms);
   for (int i = 0; i < *returned; ++i) {
-    const int algorithm = i < 2 ? 1 - i : i;  // the best first
+    const int algorithm = i >= 2 ? i : flips ? i : 1 - i;  // the best first, unless it flips
     const double times = slowdown(algorithm);
     CudnnPerformance& candidate = results[i];
     candidate = {};

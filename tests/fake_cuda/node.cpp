@@ -225,6 +225,9 @@ Node parse_node(const std::string& text) {
                       "cupti",
                       "nvml",
                       "serialised",
+                      "cublaslt_candidates",
+                      "cublaslt_wrong",
+                      "cudnn_flips_every",
                       "devices",
                       "faults"});
   Node node;
@@ -239,6 +242,16 @@ Node parse_node(const std::string& text) {
     if (const auto version = nvml->find("driver_version"))
       node.nvml_driver_version = version->text("a version");
   }
+  if (const auto candidates = root.find("cublaslt_candidates")) {
+    const std::string expected = "an array of slowdowns of at least 1";
+    node.cublaslt_candidates.clear();
+    for (const auto& candidate : candidates->elements(expected))
+      node.cublaslt_candidates.push_back(candidate.number(1, expected));
+    if (node.cublaslt_candidates.empty()) candidates->reject(expected);
+  }
+  if (const auto wrong = root.find("cublaslt_wrong"))
+    node.cublaslt_wrong = static_cast<int>(wrong->integer(0, 31, "the index of a candidate"));
+  node.cudnn_flips_every = root.integer_or("cudnn_flips_every", 0, 0);
   const auto devices = root.at("devices", "an array of devices").elements("an array of devices");
   for (const auto& device : devices) {
     node.devices.push_back(read_device(device, node.devices.size()));

@@ -254,6 +254,11 @@ struct Node {
   bool serialised = false;  // a launch returns only when what it launched is over, as under ncu
   std::vector<DeviceDescription> devices;
   std::vector<FaultDescription> faults;
+  /// How much slower each of cuBLASLt's candidates is than the fastest way; the first is the one
+  /// that cuBLAS takes by itself.
+  std::vector<double> cublaslt_candidates = {1, 1.1, 1.25, 1.5};
+  std::optional<int> cublaslt_wrong;  // the candidate whose results are wrong
+  int cudnn_flips_every = 0;          // selection has another algorithm first; 0: none
 };
 
 /// What is wrong with a description: where (a JSON pointer) and what would be right.

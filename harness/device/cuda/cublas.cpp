@@ -6,19 +6,12 @@
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
-#include "harness/device/cuda/driver.h"
+#include "harness/device/cuda/cublas_types.h"
 #include "harness/device/cuda/libraries.h"
 #include "harness/device/shared_library.h"
 
 namespace launchgap::cuda {
 namespace {
-
-/// cuBLAS 12 has no kernels below compute capability 5.0, and 13 none below 7.5 (their release
-/// notes); and none runs on a driver of an older major.
-int newest_major(int compute_capability) {
-  const int driver = std::atoi(Driver::get().facts.version.c_str());
-  return std::min(driver, compute_capability < 50 ? 11 : compute_capability < 75 ? 12 : 13);
-}
 
 struct Cublas : abi::CublasFunctions {
   LoadedLibrary facts;
@@ -50,7 +43,7 @@ struct Cublas : abi::CublasFunctions {
         return SharedLibrary::open(
             by_version({"cuBLAS", "LAUNCHGAP_CUBLAS", {}, {}},
                        {{11, "libcublas.so.11"}, {12, "libcublas.so.12"}, {13, "libcublas.so.13"}},
-                       newest_major(compute_capability),
+                       newest_cublas(compute_capability),
                        "libcublas.so"));
       } catch (const Error& error) {
         throw Unsupported(fmt::format(
@@ -71,80 +64,15 @@ struct Cublas : abi::CublasFunctions {
 
 #define CHECK_CUBLAS(library, call) (library).check((library).call, #call)
 
-abi::CudaDataType data_type(ElementType type) {
-  switch (type) {
-    case ElementType::fp64:
-      return abi::kCudaR64F;
-    case ElementType::fp32:
-      return abi::kCudaR32F;
-    case ElementType::fp16:
-      return abi::kCudaR16F;
-    case ElementType::bf16:
-      return abi::kCudaR16BF;
-    case ElementType::int8:
-      return abi::kCudaR8I;
-    case ElementType::int32:
-      return abi::kCudaR32I;
-    case ElementType::fp8_e4m3:
-      return abi::kCudaR8FE4m3;
-    case ElementType::fp8_e5m2:
-      return abi::kCudaR8FE5m2;
-  }
-  return abi::kCudaR32F;
-}
-
-/// What cuBLAS calls an arithmetic, and the element type that alpha and beta then have.
-struct Computation {
-  abi::CublasComputeType type;
-  const char* name;
-  ElementType scalar;
-};
-
-Computation computation(Compute compute) {
-  switch (compute) {
-    case Compute::fp64:
-      return {abi::kCompute64F, "COMPUTE_64F", ElementType::fp64};
-    case Compute::fp32:
-      return {abi::kCompute32F, "COMPUTE_32F", ElementType::fp32};
-    case Compute::fp32_pedantic:
-      return {abi::kCompute32FPedantic, "COMPUTE_32F_PEDANTIC", ElementType::fp32};
-    case Compute::tf32:
-      return {abi::kCompute32FFastTf32, "COMPUTE_32F_FAST_TF32", ElementType::fp32};
-    case Compute::fp16:
-      return {abi::kCompute16F, "COMPUTE_16F", ElementType::fp16};
-    case Compute::int32:
-      return {abi::kCompute32I, "COMPUTE_32I", ElementType::int32};
-  }
-  return {abi::kCompute32F, "COMPUTE_32F", ElementType::fp32};
-}
-
-/// alpha or beta.
-class Scalar {
- public:
-  Scalar(ElementType type, double value) { kernels::store_element(bytes_, 0, type, value); }
-  const void* get() const { return bytes_; }
-  template <class T>
-  const T* as() const {
-    return reinterpret_cast<const T*>(bytes_);
-  }
-
- private:
-  alignas(8) unsigned char bytes_[8] = {};
-};
-
-/// "13.1.0" of 130100; cuBLAS before 11 counted in hundreds, and none of those is loaded here.
-std::string version_text(int version) {
-  return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
-}
-
 class CublasMatmul : public Matmul {
  public:
-  CublasMatmul(Device& device, abi::Stream stream, const MatmulShape& shape)
+  CublasMatmul(Device& device, abi::Stream stream, const MatmulShape& shape, bool autotune)
       : library_(Cublas::get(capability(device.facts()))),
         shape_(shape),
         computation_(computation(shape.type.compute)),
         one_(computation_.scalar, 1),
-        zero_(computation_.scalar, 0) {
+        zero_(computation_.scalar, 0),
+        algorithm_(autotune ? abi::kGemmAutotune : abi::kGemmDefault) {
     const int compute_capability = capability(device.facts());
     // An older GPU computes in FP32 without a word.
     if (shape.type.compute == Compute::tf32 && compute_capability < 80) {
@@ -152,12 +80,15 @@ class CublasMatmul : public Matmul {
                                     device.facts().compute_capability.value_or("an unknown one")));
     }
     if (shape.type.is_fp8()) throw Unsupported("cuBLAS multiplies no FP8 matrices; cuBLASLt does");
+    if (autotune && shape.batch == 1 && (shape.type.name == "fp32" || shape.type.name == "fp64") &&
+        compute_capability < 50)
+      throw Unsupported("cublasGemmEx, which can tune itself, needs compute capability 5.0");
     CHECK_CUBLAS(library_, cublasCreate_v2(&handle_));
     try {
       int version = 0;
       CHECK_CUBLAS(library_, cublasGetVersion_v2(handle_, &version));
       if (library_.facts.version.empty()) {
-        library_.facts.version = version_text(version);
+        library_.facts.version = cublas_version_text(version);
         note_loaded(library_.facts);
       }
       CHECK_CUBLAS(library_, cublasSetStream_v2(handle_, stream));
@@ -244,7 +175,7 @@ class CublasMatmul : public Matmul {
                                   data_type(shape_.type.c),
                                   n,
                                   computation_.type,
-                                  abi::kGemmDefault));
+                                  algorithm_));
         return;
       case Call::batched:
         CHECK_CUBLAS(library_,
@@ -270,7 +201,7 @@ class CublasMatmul : public Matmul {
                                                 static_cast<long long>(shape_.c_size()),
                                                 shape_.batch,
                                                 computation_.type,
-                                                abi::kGemmDefault));
+                                                algorithm_));
         return;
     }
   }
@@ -282,9 +213,10 @@ class CublasMatmul : public Matmul {
                              : used == Call::gemm_ex
                                  ? fmt::format("cublasGemmEx, {}", computation_.name)
                                  : fmt::format("cublasGemmStridedBatchedEx, {}", computation_.name);
-    return fmt::format("cuBLAS {} {}, workspace {} MiB{}",
+    return fmt::format("cuBLAS {} {}{}, workspace {} MiB{}",
                        library_.facts.version,
                        name,
+                       algorithm_ == abi::kGemmAutotune ? ", tuned by itself" : "",
                        workspace_ ? workspace_->bytes() >> 20 : 0,
                        library_.cublasSetMathMode ? "" : ", sums perhaps in 16 bits");
   }
@@ -295,6 +227,7 @@ class CublasMatmul : public Matmul {
   /// cublasSgemm and cublasDgemm serve every generation; the others none before Maxwell.
   Call call() const {
     if (shape_.batch > 1) return Call::batched;
+    if (algorithm_ != abi::kGemmDefault) return Call::gemm_ex;
     if (shape_.type.name == "fp32") return Call::sgemm;
     if (shape_.type.name == "fp64") return Call::dgemm;
     return Call::gemm_ex;
@@ -304,6 +237,7 @@ class CublasMatmul : public Matmul {
   MatmulShape shape_;
   Computation computation_;
   Scalar one_, zero_;
+  int algorithm_;
   abi::CublasHandle handle_ = nullptr;
   std::unique_ptr<Buffer> workspace_;
 };
@@ -312,8 +246,9 @@ class CublasMatmul : public Matmul {
 
 std::unique_ptr<Matmul> cublas_matmul(Device& device,
                                       abi::Stream stream,
-                                      const MatmulShape& shape) {
-  return std::make_unique<CublasMatmul>(device, stream, shape);
+                                      const MatmulShape& shape,
+                                      bool autotune) {
+  return std::make_unique<CublasMatmul>(device, stream, shape, autotune);
 }
 
 }  // namespace launchgap::cuda

@@ -310,9 +310,13 @@ class CudaDevice : public Device {
   std::unique_ptr<Matmul> matmul(Stream& stream,
                                  const MatmulShape& shape,
                                  std::string_view library) override {
-    if (!library.empty() && library != "cublas")
-      throw Unsupported(fmt::format("a GPU has no library '{}'", library));
-    return cublas_matmul(*this, static_cast<CudaStream&>(stream).handle, shape);
+    // FP8 is cuBLASLt's alone.
+    if (library.empty()) library = shape.type.is_fp8() ? "cublaslt" : "cublas";
+    const abi::Stream handle = static_cast<CudaStream&>(stream).handle;
+    if (library == "cublaslt") return cublaslt_matmul(*this, handle, shape);
+    if (library == "cublas" || library == kTunedMatmul)
+      return cublas_matmul(*this, handle, shape, library == kTunedMatmul);
+    throw Unsupported(fmt::format("a GPU has no library '{}'", library));
   }
   std::unique_ptr<Convolution> convolution(Stream& stream, const ConvolutionShape& shape) override {
     return cudnn_convolution(*this, static_cast<CudaStream&>(stream).handle, shape);
@@ -431,7 +435,7 @@ const Backend& backend() {
                          "int8",
                          "fp8_e4m3",
                          "fp8_e5m2"};
-    cuda.matmul_libraries = {"cublas"};
+    cuda.matmul_libraries = {"cublas", "cublaslt"};
     cuda.convolution_types = {"fp64", "fp32", "tf32", "fp16", "bf16"};
     cuda.expected = {.matmul_flops = 2e13,
                      .convolution_flops = 1e13,

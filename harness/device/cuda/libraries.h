@@ -12,7 +12,15 @@ namespace launchgap::cuda {
 
 /// Loads cuBLAS on first use. Throws Unsupported where it is missing or does not serve type and
 /// device.
-std::unique_ptr<Matmul> cublas_matmul(Device& device, abi::Stream stream, const MatmulShape& shape);
+std::unique_ptr<Matmul> cublas_matmul(Device& device,
+                                      abi::Stream stream,
+                                      const MatmulShape& shape,
+                                      bool autotune);
+
+/// cuBLASLt, of which the first candidate is chosen at first.
+std::unique_ptr<Matmul> cublaslt_matmul(Device& device,
+                                        abi::Stream stream,
+                                        const MatmulShape& shape);
 
 /// Loads cuDNN on first use. Throws Unsupported where it is missing or does not serve type and
 /// device.

@@ -44,7 +44,9 @@ enum CublasComputeType : int {
 };
 /// Sums stay in the type of the computation, also where the library splits k between blocks.
 enum CublasMath : int { kDisallowReducedPrecisionReduction = 16 };
-enum CublasGemmAlgo : int { kGemmDefault = -1 };
+/// The second measures the algorithms that there are at the first call, and keeps the best in the
+/// handle. Source: cublas_api.h of 13.0; 12.9 and before refuse it.
+enum CublasGemmAlgo : int { kGemmDefault = -1, kGemmAutotune = 999 };
 
 /// X(exported symbol, required, signature). cublasGemmEx is column-major:
 /// C (m x n) = alpha op(A) (m x k) op(B) (k x n) + beta C. It and cublasGemmStridedBatchedEx need

@@ -1,0 +1,56 @@
+#include "harness/summary/session_data.h"
+#include "harness/summary/summary.h"
+#include "harness/summary/table_makers.h"
+
+namespace launchgap {
+
+Table choices_table() {
+  using Row = const ChoiceInfo&;
+  return make_table<ChoiceInfo>(
+      "choices.csv",
+      "way in which a library could compute a case, and run",
+      TableUse::session,
+      [](const Tabled& from, const auto& put) {
+        for (const ChoiceInfo& info : from.session.choices) put(info);
+      },
+      {{"device_id", meaning::kDevice, [](Row row) { return row.device; }},
+       {"arm", meaning::kArm, [](Row row) { return row.arm; }},
+       {"setup", meaning::kSetup, [](Row row) { return row.setup.text(); }},
+       {"replicate", meaning::kReplicate, [](Row row) { return row.replicate; }},
+       {"case", meaning::kCase, [](Row row) { return row.choice.case_name; }},
+       {"by", "Who offers or selects it.", [](Row row) { return row.choice.by; }},
+       {"candidate",
+        "Its place among what is offered, from 0.",
+        [](Row row) { return row.choice.candidate; }},
+       {"algorithm",
+        "The library's number or name of it.",
+        [](Row row) { return row.choice.algorithm; }},
+       {"tile", "The library's number of its tile.", [](Row row) { return row.choice.tile; }},
+       {"stages",
+        "The library's number of its stages in shared memory.",
+        [](Row row) { return row.choice.stages; }},
+       {"split",
+        "Into how many parts the sums are split, each for blocks of its own.",
+        [](Row row) { return row.choice.split; }},
+       {"waves",
+        "Waves of blocks that it takes on the device, as the library says.",
+        [](Row row) { return row.choice.waves; }},
+       {"workspace_bytes",
+        "Memory that it wants beside operands and result.",
+        [](Row row) { return row.choice.workspace_bytes; },
+        "B"},
+       {"median_ns",
+        "Its time, by samples of its own.",
+        [](Row row) { return row.choice.median_ns; },
+        "ns"},
+       {"times",
+        "How many of the process's selections had it first.",
+        [](Row row) { return row.choice.times; }},
+       {"outcome",
+        "chosen, slower, wrong (its result; it is never chosen) or failed; selected: by the "
+        "library.",
+        [](Row row) { return row.choice.outcome; }},
+       {"reason", "Why it is wrong or failed.", [](Row row) { return row.choice.reason; }}});
+}
+
+}  // namespace launchgap

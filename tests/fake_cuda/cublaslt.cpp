@@ -1,0 +1,340 @@
+// The fake libcublasLt: as many candidates as the node says, each as slow as it says.
+#include "harness/device/cuda/abi/cublaslt.h"
+
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
+#include <vector>
+
+#include "tests/fake_cuda/multiply.h"
+#include "tests/fake_cuda/node.h"
+
+#define EXPORT LAUNCHGAP_FAKE_EXPORT
+
+EXPORT int launchgap_fake_library;
+int launchgap_fake_library = 1;
+
+namespace launchgap::fake {
+namespace {
+
+using namespace cuda::abi;
+
+struct Description {
+  int compute_type = 0, scale_type = 0;
+  int op_a = kCublasOpN, op_b = kCublasOpN;
+  bool fast_accumulation = false;
+};
+
+struct Layout {
+  int type = 0;
+  std::uint64_t rows = 0, columns = 0;
+  std::int64_t ld = 0;
+  std::int32_t batch = 1;
+  std::int64_t stride = 0;
+};
+
+struct Preference {
+  std::uint64_t workspace_bytes = 0;  // as in the real one, none is allowed by default
+};
+
+template <class T, class Opaque>
+T* as(Opaque* handle) {
+  return reinterpret_cast<T*>(handle);
+}
+
+CublasStatus enter(const char* call) {
+  Driver* const driver = find_driver();
+  return driver == nullptr ? CublasStatus{kCublasNotInitialized}
+                           : driver->enter(Library::cublas, call);
+}
+
+const std::vector<double>& slowdowns() {
+  return find_driver()->node()->cublaslt_candidates;
+}
+
+/// Every second one wants a workspace, as those do that split k.
+std::size_t workspace_of(std::size_t candidate) {
+  return candidate % 2 == 1 ? std::size_t{1} << 20 : 0;
+}
+
+/// Takes a value of exactly its size, as the real one demands.
+template <class T>
+CublasStatus take(T& to, const void* value, std::size_t bytes) {
+  if (value == nullptr || bytes != sizeof(T)) return kCublasInvalidValue;
+  std::memcpy(&to, value, sizeof(T));
+  return kCublasSuccess;
+}
+
+/// alpha and beta of FP32 sums are FP32, and so on: any other pair is none of the real one's.
+bool scale_fits(const Description& description) {
+  switch (description.compute_type) {
+    case kCompute16F:
+      return description.scale_type == kCudaR16F;
+    case kCompute64F:
+      return description.scale_type == kCudaR64F;
+    case kCompute32I:
+      return description.scale_type == kCudaR32I;
+    default:
+      return description.scale_type == kCudaR32F;
+  }
+}
+
+MatrixProduct product_of(const Description& description,
+                         const Layout& a,
+                         const Layout& b,
+                         const Layout& c) {
+  MatrixProduct p;
+  p.op_a = description.op_a, p.op_b = description.op_b;
+  p.m = static_cast<int>(c.rows), p.n = static_cast<int>(c.columns);
+  p.k = static_cast<int>(p.op_a == kCublasOpT ? a.rows : a.columns);
+  p.a_type = a.type, p.b_type = b.type, p.c_type = c.type;
+  p.lda = static_cast<int>(a.ld), p.ldb = static_cast<int>(b.ld), p.ldc = static_cast<int>(c.ld);
+  p.compute_type = description.compute_type;
+  p.batch = c.batch;
+  p.stride_a = a.stride, p.stride_b = b.stride, p.stride_c = c.stride;
+  return p;
+}
+
+}  // namespace
+
+EXPORT CublasStatus cublasLtCreate(CublasLtHandle* handle) {
+  if (const CublasStatus status = enter("cublasLtCreate")) return status;
+  const DeviceDescription* device = nullptr;
+  if (find_driver()->current_device(&device) != kSuccess) return kCublasNotInitialized;
+  if (handle == nullptr) return kCublasInvalidValue;
+  find_driver()->load_library(Library::cublas);
+  *handle = reinterpret_cast<CublasLtHandle>(new int);
+  return kCublasSuccess;
+}
+
+EXPORT CublasStatus cublasLtDestroy(CublasLtHandle handle) {
+  if (const CublasStatus status = enter("cublasLtDestroy")) return status;
+  delete as<int>(handle);
+  return kCublasSuccess;
+}
+
+EXPORT std::size_t cublasLtGetVersion() {
+  const Node* const node = find_driver() != nullptr ? find_driver()->node() : nullptr;
+  return node != nullptr ? static_cast<std::size_t>(node->cublas_version) : 0;
+}
+
+EXPORT const char* cublasLtGetStatusString(CublasStatus status) {
+  switch (status) {
+    case kCublasSuccess:
+      return "CUBLAS_STATUS_SUCCESS";
+    case kCublasNotInitialized:
+      return "CUBLAS_STATUS_NOT_INITIALIZED";
+    case kCublasInvalidValue:
+      return "CUBLAS_STATUS_INVALID_VALUE";
+    case kCublasArchMismatch:
+      return "CUBLAS_STATUS_ARCH_MISMATCH";
+    case kCublasExecutionFailed:
+      return "CUBLAS_STATUS_EXECUTION_FAILED";
+    case kCublasNotSupported:
+      return "CUBLAS_STATUS_NOT_SUPPORTED";
+    default:
+      return "<unknown>";
+  }
+}
+
+EXPORT CublasStatus cublasLtMatmulDescCreate(CublasLtMatmulDesc* description,
+                                             int compute_type,
+                                             int scale_type) {
+  if (const CublasStatus status = enter("cublasLtMatmulDescCreate")) return status;
+  if (description == nullptr) return kCublasInvalidValue;
+  auto* const made = new Description;
+  made->compute_type = compute_type;
+  made->scale_type = scale_type;
+  *description = reinterpret_cast<CublasLtMatmulDesc>(made);
+  return kCublasSuccess;
+}
+
+EXPORT CublasStatus cublasLtMatmulDescDestroy(CublasLtMatmulDesc description) {
+  if (const CublasStatus status = enter("cublasLtMatmulDescDestroy")) return status;
+  delete as<Description>(description);
+  return kCublasSuccess;
+}
+
+EXPORT CublasStatus cublasLtMatmulDescSetAttribute(CublasLtMatmulDesc description,
+                                                   int attribute,
+                                                   const void* value,
+                                                   std::size_t bytes) {
+  if (const CublasStatus status = enter("cublasLtMatmulDescSetAttribute")) return status;
+  if (description == nullptr) return kCublasInvalidValue;
+  Description& its = *as<Description>(description);
+  switch (attribute) {
+    case kLtTransA:
+      return take(its.op_a, value, bytes);
+    case kLtTransB:
+      return take(its.op_b, value, bytes);
+    case kLtFastAccumulation: {
+      std::int8_t fast = 0;
+      const CublasStatus status = take(fast, value, bytes);
+      its.fast_accumulation = fast != 0;
+      return status;
+    }
+    default:
+      return kCublasInvalidValue;
+  }
+}
+
+EXPORT CublasStatus cublasLtMatrixLayoutCreate(CublasLtLayout* layout,
+                                               int type,
+                                               std::uint64_t rows,
+                                               std::uint64_t columns,
+                                               std::int64_t ld) {
+  if (const CublasStatus status = enter("cublasLtMatrixLayoutCreate")) return status;
+  if (layout == nullptr) return kCublasInvalidValue;
+  *layout = reinterpret_cast<CublasLtLayout>(new Layout{type, rows, columns, ld, 1, 0});
+  return kCublasSuccess;
+}
+
+EXPORT CublasStatus cublasLtMatrixLayoutDestroy(CublasLtLayout layout) {
+  if (const CublasStatus status = enter("cublasLtMatrixLayoutDestroy")) return status;
+  delete as<Layout>(layout);
+  return kCublasSuccess;
+}
+
+EXPORT CublasStatus cublasLtMatrixLayoutSetAttribute(CublasLtLayout layout,
+                                                     int attribute,
+                                                     const void* value,
+                                                     std::size_t bytes) {
+  if (const CublasStatus status = enter("cublasLtMatrixLayoutSetAttribute")) return status;
+  if (layout == nullptr) return kCublasInvalidValue;
+  if (attribute == kLtBatchCount) return take(as<Layout>(layout)->batch, value, bytes);
+  if (attribute == kLtBatchOffset) return take(as<Layout>(layout)->stride, value, bytes);
+  return kCublasInvalidValue;
+}
+
+EXPORT CublasStatus cublasLtMatmulPreferenceCreate(CublasLtPreference* preference) {
+  if (const CublasStatus status = enter("cublasLtMatmulPreferenceCreate")) return status;
+  if (preference == nullptr) return kCublasInvalidValue;
+  *preference = reinterpret_cast<CublasLtPreference>(new Preference);
+  return kCublasSuccess;
+}
+
+EXPORT CublasStatus cublasLtMatmulPreferenceDestroy(CublasLtPreference preference) {
+  if (const CublasStatus status = enter("cublasLtMatmulPreferenceDestroy")) return status;
+  delete as<Preference>(preference);
+  return kCublasSuccess;
+}
+
+EXPORT CublasStatus cublasLtMatmulPreferenceSetAttribute(CublasLtPreference preference,
+                                                         int attribute,
+                                                         const void* value,
+                                                         std::size_t bytes) {
+  if (const CublasStatus status = enter("cublasLtMatmulPreferenceSetAttribute")) return status;
+  if (preference == nullptr || attribute != kLtMaxWorkspaceBytes) return kCublasInvalidValue;
+  return take(as<Preference>(preference)->workspace_bytes, value, bytes);
+}
+
+EXPORT CublasStatus cublasLtMatmulAlgoGetHeuristic(CublasLtHandle handle,
+                                                   CublasLtMatmulDesc description,
+                                                   CublasLtLayout a,
+                                                   CublasLtLayout b,
+                                                   CublasLtLayout c,
+                                                   CublasLtLayout d,
+                                                   CublasLtPreference preference,
+                                                   int requested,
+                                                   CublasLtHeuristic* results,
+                                                   int* returned) {
+  if (const CublasStatus status = enter("cublasLtMatmulAlgoGetHeuristic")) return status;
+  if (handle == nullptr || description == nullptr || a == nullptr || b == nullptr || c == nullptr ||
+      d == nullptr || preference == nullptr || results == nullptr || returned == nullptr)
+    return kCublasInvalidValue;
+  *returned = 0;
+  const Description& its = *as<Description>(description);
+  if (!scale_fits(its)) return kCublasNotSupported;
+  const MatrixProduct p = product_of(its, *as<Layout>(a), *as<Layout>(b), *as<Layout>(d));
+  if (const CublasStatus status = check_product(p, true)) return status;
+  for (std::size_t i = 0; i < slowdowns().size() && *returned < requested; ++i) {
+    if (workspace_of(i) > as<Preference>(preference)->workspace_bytes) continue;
+    CublasLtHeuristic& result = results[*returned];
+    result = {};
+    result.algorithm.data[0] = i;
+    result.workspace_bytes = workspace_of(i);
+    result.status = kCublasSuccess;
+    result.waves = 1.5f;
+    ++*returned;
+  }
+  return *returned > 0 ? kCublasSuccess : kCublasNotSupported;
+}
+
+EXPORT CublasStatus cublasLtMatmulAlgoConfigGetAttribute(const CublasLtAlgorithm* algorithm,
+                                                         int attribute,
+                                                         void* value,
+                                                         std::size_t bytes,
+                                                         std::size_t* written) {
+  if (const CublasStatus status = enter("cublasLtMatmulAlgoConfigGetAttribute")) return status;
+  if (algorithm == nullptr || value == nullptr || bytes != sizeof(std::int32_t))
+    return kCublasInvalidValue;
+  const auto candidate = static_cast<std::int32_t>(algorithm->data[0]);
+  std::int32_t answer = 0;
+  switch (attribute) {
+    case kLtAlgorithmId:
+      answer = 20 + candidate;
+      break;
+    case kLtTileId:
+      answer = 15 + candidate % 3;
+      break;
+    case kLtSplitK:
+      answer = candidate % 2 == 1 ? 2 : 1;
+      break;
+    case kLtStagesId:
+      answer = 8;
+      break;
+    default:
+      return kCublasInvalidValue;
+  }
+  std::memcpy(value, &answer, sizeof answer);
+  if (written != nullptr) *written = sizeof answer;
+  return kCublasSuccess;
+}
+
+EXPORT CublasStatus cublasLtMatmul(CublasLtHandle handle,
+                                   CublasLtMatmulDesc description,
+                                   const void* alpha,
+                                   const void* a,
+                                   CublasLtLayout a_layout,
+                                   const void* b,
+                                   CublasLtLayout b_layout,
+                                   const void* beta,
+                                   const void* c,
+                                   CublasLtLayout c_layout,
+                                   void* d,
+                                   CublasLtLayout d_layout,
+                                   const CublasLtAlgorithm* algorithm,
+                                   void* workspace,
+                                   std::size_t workspace_bytes,
+                                   Stream stream) {
+  const double begin = now_ns();
+  if (const CublasStatus status = enter("cublasLtMatmul")) return status;
+  if (handle == nullptr || description == nullptr || a_layout == nullptr || b_layout == nullptr ||
+      c_layout == nullptr || d_layout == nullptr || c != d)
+    return kCublasInvalidValue;
+  const Description& its = *as<Description>(description);
+  if (!scale_fits(its)) return kCublasNotSupported;
+  const std::size_t candidate =
+      algorithm == nullptr ? 0 : static_cast<std::size_t>(algorithm->data[0]);
+  if (candidate >= slowdowns().size()) return kCublasInvalidValue;
+  if (workspace_of(candidate) > workspace_bytes ||
+      (workspace_of(candidate) > 0 && workspace == nullptr))
+    return kCublasInvalidValue;
+  MatrixProduct p =
+      product_of(its, *as<Layout>(a_layout), *as<Layout>(b_layout), *as<Layout>(d_layout));
+  p.alpha = alpha, p.beta = beta, p.a = a, p.b = b, p.c = d;
+  ProductAlgorithm how;
+  how.is_lt = true;
+  how.slowdown = slowdowns()[candidate];
+  how.tile = candidate % 2 == 1 ? "128x256" : "256x128";
+  how.wrong = find_driver()->node()->cublaslt_wrong == static_cast<int>(candidate);
+  return multiply(begin, stream, p, how);
+}
+
+}  // namespace launchgap::fake
+
+namespace launchgap::cuda::abi {
+#define LAUNCHGAP_SAME_SIGNATURE(name, required, ...) \
+  static_assert(std::is_same_v<decltype(fake::name), __VA_ARGS__>, #name);
+LAUNCHGAP_CUBLASLT_FUNCTIONS(LAUNCHGAP_SAME_SIGNATURE)
+}  // namespace launchgap::cuda::abi

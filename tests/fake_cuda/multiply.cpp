@@ -1,0 +1,182 @@
+#include "tests/fake_cuda/multiply.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <optional>
+#include <string>
+
+#include "tests/fake_cuda/element_type.h"
+#include "tests/fake_cuda/gemm.h"
+
+namespace launchgap::fake {
+namespace {
+
+using namespace cuda::abi;
+
+std::optional<kernels::ElementType> element_type(int type) {
+  switch (type) {
+    case kCudaR64F:
+      return kernels::ElementType::fp64;
+    case kCudaR32F:
+      return kernels::ElementType::fp32;
+    case kCudaR16F:
+      return kernels::ElementType::fp16;
+    case kCudaR16BF:
+      return kernels::ElementType::bf16;
+    case kCudaR8I:
+      return kernels::ElementType::int8;
+    case kCudaR32I:
+      return kernels::ElementType::int32;
+    case kCudaR8FE4m3:
+      return kernels::ElementType::fp8_e4m3;
+    case kCudaR8FE5m2:
+      return kernels::ElementType::fp8_e5m2;
+    default:
+      return std::nullopt;
+  }
+}
+
+/// Which types go together: cuBLAS documentation, "cublasGemmEx", the table of compute types. And
+/// the type of alpha and beta.
+struct Combination {
+  int compute, a, b, c;
+  kernels::ElementType scalar;
+};
+constexpr Combination kCombinations[] = {
+    {kCompute16F, kCudaR16F, kCudaR16F, kCudaR16F, kernels::ElementType::fp16},
+    {kCompute32F, kCudaR16F, kCudaR16F, kCudaR16F, kernels::ElementType::fp32},
+    {kCompute32F, kCudaR16F, kCudaR16F, kCudaR32F, kernels::ElementType::fp32},
+    {kCompute32F, kCudaR16BF, kCudaR16BF, kCudaR16BF, kernels::ElementType::fp32},
+    {kCompute32F, kCudaR16BF, kCudaR16BF, kCudaR32F, kernels::ElementType::fp32},
+    {kCompute32F, kCudaR8I, kCudaR8I, kCudaR32F, kernels::ElementType::fp32},
+    {kCompute32F, kCudaR32F, kCudaR32F, kCudaR32F, kernels::ElementType::fp32},
+    {kCompute32FPedantic, kCudaR16F, kCudaR16F, kCudaR16F, kernels::ElementType::fp32},
+    {kCompute32FPedantic, kCudaR16BF, kCudaR16BF, kCudaR16BF, kernels::ElementType::fp32},
+    {kCompute32FPedantic, kCudaR32F, kCudaR32F, kCudaR32F, kernels::ElementType::fp32},
+    {kCompute32FFastTf32, kCudaR32F, kCudaR32F, kCudaR32F, kernels::ElementType::fp32},
+    {kCompute64F, kCudaR64F, kCudaR64F, kCudaR64F, kernels::ElementType::fp64},
+    // cuBLASLt alone; both in E5M2 are not there ("cublasLtMatmul", the table of FP8).
+    {kCompute32F, kCudaR8FE4m3, kCudaR8FE4m3, kCudaR16BF, kernels::ElementType::fp32},
+    {kCompute32F, kCudaR8FE4m3, kCudaR8FE4m3, kCudaR16F, kernels::ElementType::fp32},
+    {kCompute32F, kCudaR8FE4m3, kCudaR8FE4m3, kCudaR32F, kernels::ElementType::fp32},
+    {kCompute32F, kCudaR8FE4m3, kCudaR8FE5m2, kCudaR16BF, kernels::ElementType::fp32},
+    {kCompute32F, kCudaR8FE5m2, kCudaR8FE4m3, kCudaR16BF, kernels::ElementType::fp32},
+    {kCompute32I, kCudaR8I, kCudaR8I, kCudaR32I, kernels::ElementType::int32},
+};
+
+/// INT8 needs leading dimensions and addresses that are multiples of 4, and then takes any size
+/// (the same table's notes).
+bool is_aligned_for_int8(int lda, int ldb, const void* a, const void* b) {
+  const auto address = [](const void* pointer) {
+    return reinterpret_cast<std::uintptr_t>(pointer);
+  };
+  return lda % 4 == 0 && ldb % 4 == 0 && address(a) % 4 == 0 && address(b) % 4 == 0;
+}
+
+/// FP8 needs A transposed and B not, dimensions that are multiples of 16, and addresses likewise
+/// ("cublasLtMatmul", the requirements of FP8 kernels).
+bool suits_fp8(const MatrixProduct& p) {
+  return p.op_a == kCublasOpT && p.op_b == kCublasOpN && p.lda % 16 == 0 && p.ldb % 16 == 0 &&
+         p.m % 16 == 0 && p.k % 16 == 0;
+}
+
+bool is_fp8(int type) {
+  return type == kCudaR8FE4m3 || type == kCudaR8FE5m2;
+}
+
+bool is_operation(int operation) {
+  return operation == kCublasOpN || operation == kCublasOpT;
+}
+
+bool large_enough(int ld, int rows) {
+  return ld >= std::max(1, rows);
+}
+
+const Combination* combination_of(const MatrixProduct& p) {
+  const auto found = std::ranges::find_if(kCombinations, [&](const Combination& row) {
+    return row.compute == p.compute_type && row.a == p.a_type && row.b == p.b_type &&
+           row.c == p.c_type;
+  });
+  return found == std::end(kCombinations) ? nullptr : &*found;
+}
+
+/// One byte of the first element.
+void spoil(Operation& operation) {
+  const Range result = operation.writes.front();
+  operation.signature += " wrong";
+  operation.compute = [=, compute = std::move(operation.compute)](std::size_t begin,
+                                                                  std::size_t end) {
+    compute(begin, end);
+    if (begin == 0) *reinterpret_cast<unsigned char*>(result.begin) ^= 0xC0;
+  };
+}
+
+}  // namespace
+
+CublasStatus check_product(const MatrixProduct& p, bool is_lt) {
+  if (!is_operation(p.op_a) || !is_operation(p.op_b) || p.m < 0 || p.n < 0 || p.k < 0 ||
+      p.batch < 0)
+    return kCublasInvalidValue;
+  if (!large_enough(p.lda, p.op_a == kCublasOpN ? p.m : p.k) ||
+      !large_enough(p.ldb, p.op_b == kCublasOpN ? p.k : p.n) || !large_enough(p.ldc, p.m))
+    return kCublasInvalidValue;
+  if (combination_of(p) == nullptr) return kCublasNotSupported;
+  if (is_fp8(p.a_type) && (!is_lt || !suits_fp8(p))) return kCublasNotSupported;
+  const kernels::ElementType type = *element_type(p.a_type);
+  const DeviceDescription* device = nullptr;
+  if (find_driver()->current_device(&device) != kSuccess) return kCublasExecutionFailed;
+  if (device->capability() < first_capability(type)) return kCublasArchMismatch;
+  if (!arithmetic(*device, type, p.compute_type == kCompute32FFastTf32).tflops)
+    return kCublasNotSupported;
+  if (type == kernels::ElementType::int8 && !is_aligned_for_int8(p.lda, p.ldb, p.a, p.b))
+    return kCublasNotSupported;
+  return kCublasSuccess;
+}
+
+CublasStatus multiply(double begin_ns,
+                      Stream stream,
+                      const MatrixProduct& p,
+                      const ProductAlgorithm& algorithm) {
+  if (p.alpha == nullptr || p.beta == nullptr) return kCublasInvalidValue;
+  if (const CublasStatus status = check_product(p, algorithm.is_lt)) return status;
+  if (p.m == 0 || p.n == 0 || p.batch == 0) return kCublasSuccess;
+  const Combination& combination = *combination_of(p);
+  const DeviceDescription* device = nullptr;
+  if (find_driver()->current_device(&device) != kSuccess) return kCublasExecutionFailed;
+  const kernels::ElementType type = *element_type(p.a_type);
+  const Arithmetic how = arithmetic(*device, type, p.compute_type == kCompute32FFastTf32);
+
+  const auto size = [](auto value) { return static_cast<std::size_t>(value); };
+  Gemm gemm;
+  gemm.transpose_a = p.op_a == kCublasOpT;
+  gemm.transpose_b = p.op_b == kCublasOpT;
+  gemm.m = size(p.m), gemm.n = size(p.n), gemm.k = size(p.k);
+  gemm.alpha = kernels::load_element(p.alpha, 0, combination.scalar);
+  gemm.beta = kernels::load_element(p.beta, 0, combination.scalar);
+  gemm.a = p.a, gemm.b = p.b, gemm.c = p.c;
+  gemm.a_type = type;
+  gemm.b_type = *element_type(p.b_type);
+  gemm.out_type = *element_type(p.c_type);
+  gemm.batch = size(p.batch);
+  gemm.stride_a = size(p.stride_a), gemm.stride_b = size(p.stride_b),
+  gemm.stride_c = size(p.stride_c);
+  gemm.lda = size(p.lda), gemm.ldb = size(p.ldb), gemm.ldc = size(p.ldc);
+  gemm.tf32 = how.tf32;
+  constexpr std::size_t kTile = 128;
+  constexpr unsigned kThreads = 256;
+  const std::string name = "fake_gemm_" + rate_name(type, how) + "_" + algorithm.tile;
+  const KernelShape shape{
+      kernel_name(name),
+      {blocks_for(gemm.m, kTile), blocks_for(gemm.n, kTile), static_cast<unsigned>(p.batch)},
+      {kThreads, 1, 1},
+      0};
+  Operation operation = gemm_operation(gemm);
+  if (algorithm.wrong) spoil(operation);
+  const double work = work_ns(2.0 * p.m * p.n * p.k * p.batch, *how.tflops) * algorithm.slowdown;
+  const auto launched = find_driver()->launch(
+      LibraryCaller::library, stream, begin_ns, {{shape, 1}}, work, std::move(operation));
+  return launched == kSuccess ? kCublasSuccess : kCublasExecutionFailed;
+}
+
+}  // namespace launchgap::fake
