@@ -79,7 +79,10 @@ ProcessEnd draw(std::vector<std::string> arguments,
 }  // namespace
 
 Summarised::Summarised(const fs::path& folder)
-    : session(read_session(folder)), rows(summarise(session)), slow_samples(session, rows) {}
+    : session(read_session(folder)),
+      rows(summarise(session)),
+      impossible(take_impossible(rows)),
+      slow_samples(session, rows) {}
 
 void write_page(const std::vector<std::unique_ptr<Summarised>>& sessions, const fs::path& output) {
   const fs::path root = resource_root();

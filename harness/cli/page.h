@@ -14,11 +14,14 @@ namespace launchgap::cli {
 struct Summarised {
   SessionData session;
   std::vector<SummaryRow> rows;
+  std::vector<SummaryRow> impossible;  // taken out of them
   SlowSamples slow_samples;
   std::optional<NightRows> nights;  // once it was checked against a history
 
   explicit Summarised(const std::filesystem::path& folder);
-  Tabled tabled() const { return {session, rows, slow_samples, nights ? &*nights : nullptr}; }
+  Tabled tabled() const {
+    return {session, rows, slow_samples, nights ? &*nights : nullptr, &impossible};
+  }
   Summarised(const Summarised&) = delete;  // the rows point into the session
 };
 

@@ -1,6 +1,7 @@
 #include "harness/core/csv_table.h"
 
 #include <algorithm>
+#include <charconv>
 #include <set>
 
 #include <fmt/format.h>
@@ -83,6 +84,15 @@ const std::string& CsvTable::at(std::size_t row, std::string_view column) const 
   const auto found = std::ranges::find(header_, column);
   if (found == header_.end()) throw Error(fmt::format("{} has no column '{}'", name_, column));
   return rows_.at(row).at(static_cast<std::size_t>(found - header_.begin()));
+}
+
+double CsvTable::number(std::size_t row, std::string_view column) const {
+  const std::string& cell = at(row, column);
+  double value = 0;
+  const auto [end, failed] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
+  if (failed != std::errc() || end != cell.data() + cell.size())
+    throw Error(fmt::format("{}: {} '{}' is no number", where(row), column, cell));
+  return value;
 }
 
 std::string CsvTable::where(std::size_t row) const {

@@ -26,6 +26,8 @@ class CsvTable {
   const std::string& at(std::size_t row, std::string_view column) const;
   bool has(std::string_view column) const;
   const std::vector<std::string>& columns() const { return header_; }
+  /// Throws Error, which names line and column, for a cell that is no number.
+  double number(std::size_t row, std::string_view column) const;
   /// "data/x.csv, line 3", for messages.
   std::string where(std::size_t row) const;
   std::size_t line(std::size_t row) const { return lines_.at(row); }

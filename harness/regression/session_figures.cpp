@@ -15,6 +15,7 @@
 #include "harness/stats/modes.h"
 #include "harness/stats/random_effects.h"
 #include "harness/stats/stats.h"
+#include "harness/summary/case_rates.h"
 
 namespace launchgap::regression {
 namespace {
@@ -145,7 +146,8 @@ class Reader {
       : session_(session),
         counted_(counted),
         throttled_(throttled_cases(session)),
-        runs_(attempts_by_run(session)) {}
+        runs_(attempts_by_run(session)),
+        impossible_(impossible_cases(session)) {}
 
   SessionFigures read() {
     figures_.session_id = session_.id;
@@ -187,7 +189,9 @@ class Reader {
   }
 
   void add(const CaseKey& key, const CaseData& data) {
-    const std::string failure = failure_of(data);
+    std::string failure = failure_of(data);
+    const auto impossible = impossible_.find(key);
+    if (failure.empty() && impossible != impossible_.end()) failure = impossible->second;
     bool any = false;
     for (const std::string& metric : data.metric_order) {
       if (!counts(key, metric)) continue;
@@ -278,6 +282,7 @@ class Reader {
   Counted counted_;
   std::map<CaseRun, std::string> throttled_;
   std::map<RunOf, Attempts> runs_;
+  std::map<CaseKey, std::string> impossible_;  // and why
   SessionFigures figures_;
 };
 

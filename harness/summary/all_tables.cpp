@@ -188,6 +188,7 @@ const std::vector<Table>& all_tables() {
       replay_moments_table(),
       replay_epochs_table(),
       blocking_table(),
+      ceilings_table(),
   };
   return tables;
 }

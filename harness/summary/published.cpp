@@ -1,14 +1,13 @@
 #include "harness/summary/published.h"
 
 #include <algorithm>
-#include <cctype>
-#include <charconv>
 #include <map>
 
 #include <fmt/format.h>
 
 #include "harness/core/csv_table.h"
 #include "harness/core/errors.h"
+#include "harness/core/gpu_name.h"
 #include "harness/core/plan.h"
 #include "harness/device/backend.h"
 
@@ -67,33 +66,6 @@ bool is_plain(const SummaryRow& row) {
          row.key.arm == name_of(Arm::plain) && row.key.setup.usual();
 }
 
-/// "NVIDIA A100-SXM4-80GB" in parts, upper case.
-std::vector<std::string> name_parts(std::string_view name) {
-  std::vector<std::string> parts(1);
-  for (const char c : name) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (std::isalnum(byte)) {
-      parts.back() += static_cast<char>(std::toupper(byte));
-    } else if (!parts.back().empty()) {
-      parts.emplace_back();
-    }
-  }
-  if (parts.back().empty()) parts.pop_back();
-  return parts;
-}
-
-bool is_number(std::string_view text) {
-  return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
-}
-
-/// What a GPU's name has beside its model: the vendor, how it is built in, how much memory it has.
-bool is_trimming(const std::string& part) {
-  static constexpr std::string_view kWords[] = {
-      "NVIDIA", "TESLA", "GEFORCE", "QUADRO", "PCIE", "HBM2", "HBM3", "HBM3E"};
-  return std::ranges::find(kWords, part) != std::end(kWords) || part.starts_with("SXM") ||
-         (part.ends_with("GB") && is_number(std::string_view(part).substr(0, part.size() - 2)));
-}
-
 struct Line {
   double offset, slope;
 };
@@ -149,12 +121,10 @@ std::vector<LaunchAnchor> parse_launch_anchors(std::string_view csv) {
   const CsvTable table = CsvTable::parse(csv, "data/launch_anchors.csv");
   std::vector<LaunchAnchor> anchors;
   for (std::size_t i = 0; i < table.size(); ++i) {
-    const std::string& text = table.at(i, "value_us");
-    double microseconds = 0;
-    const auto [end, failed] =
-        std::from_chars(text.data(), text.data() + text.size(), microseconds);
-    if (failed != std::errc() || end != text.data() + text.size() || !(microseconds > 0))
-      throw Error(fmt::format("{}: value_us '{}' is no positive number", table.where(i), text));
+    const double microseconds = table.number(i, "value_us");
+    if (!(microseconds > 0))
+      throw Error(fmt::format(
+          "{}: value_us '{}' is no positive number", table.where(i), table.at(i, "value_us")));
     anchors.push_back({table.at(i, "gpu"),
                        table.at(i, "quantity"),
                        1000 * microseconds,
@@ -187,16 +157,9 @@ std::vector<Published> published(const SessionData& session,
 }
 
 bool is_model(std::string_view device_name, std::string_view model) {
-  std::vector<std::string> device = name_parts(device_name);
-  for (const std::string& part : name_parts(model)) {
-    const auto found = std::ranges::find_if(device, [&](const std::string& ours) {
-      return ours == part || (is_number(part) && ours == part + "GB") ||
-             (part == "SXM" && ours.starts_with("SXM"));
-    });
-    if (found == device.end()) return false;
-    device.erase(found);
-  }
-  return std::ranges::all_of(device, is_trimming);
+  // A part of a GPU is not that GPU.
+  return device_name.find(" MIG ") == std::string_view::npos &&
+         is_board(parse_board_name(model), parse_board_name(device_name));
 }
 
 std::vector<SmallKernelFit> small_kernel_fits(const std::vector<SummaryRow>& rows) {

@@ -12,6 +12,7 @@
 #include "harness/core/text.h"
 #include "harness/core/trace_state.h"
 #include "harness/device/backend.h"
+#include "harness/summary/case_rates.h"
 
 namespace launchgap {
 namespace {
@@ -304,6 +305,42 @@ void add_cases(const std::vector<SummaryRow>& rows,
   }
 }
 
+// --- Rates ---
+
+/// Rates that cannot be, of each device.
+void add_rates(const SessionData& session,
+               const DeviceLabels& labels,
+               std::vector<Finding>& findings) {
+  std::map<std::string, std::vector<const CaseRate*>> by_device;
+  const std::vector<CaseRate> rates = case_rates(session);
+  for (const CaseRate& rate : rates) {
+    if (rate.judged.verdict == RateVerdict::impossible) by_device[rate.key.device].push_back(&rate);
+  }
+  for (const auto& [device, impossible] : by_device) {
+    Finding finding =
+        found("impossible-rate",
+              Severity::distorts,
+              fmt::format("{} on {}", counted(impossible.size(), "case"), labels.of(device)),
+              "Their rates are above what the GPU can do, so something else was measured than is "
+              "said: they "
+              "count in no headline and no comparison.");
+    finding.device = device;
+    for (const CaseRate* const rate : impossible) {
+      finding.evidence.emplace_back(
+          fmt::format("{}{}: {} {}",
+                      rate->key.name.text(),
+                      rate->key.arm == name_of(Arm::plain) ? "" : ", " + rate->key.arm,
+                      above_ceiling_text(*rate),
+                      rate->judged.causes));
+    }
+    finding.remedy =
+        "Compare the type that the library computed with (`method` in the records) with the "
+        "case's, "
+        "and the clock that was read with the one under load.";
+    findings.push_back(std::move(finding));
+  }
+}
+
 }  // namespace
 
 DeviceLabels::DeviceLabels(const SessionData& session) {
@@ -328,6 +365,7 @@ std::vector<Finding> session_findings(const SessionData& session,
   const SaidOfTraces traces = add_traces(session, labels, findings);
   add_runs(session, labels, traces, findings);
   add_cases(rows, labels, traces, findings);
+  add_rates(session, labels, findings);
   for (const Note& note : session.notes) {
     findings.push_back(found("note",
                              note.severity == "error" || note.severity == "warning"

@@ -246,7 +246,11 @@ Table summary_table() {
       "summary.csv",
       "device, arm, setup, case and metric",
       TableUse::session,
-      [](const Tabled& from) -> const std::vector<SummaryRow>& { return from.rows; },
+      [](const Tabled& from, const auto& put) {
+        for (const SummaryRow& row : from.rows) put(row);
+        if (!from.impossible) return;
+        for (const SummaryRow& row : *from.impossible) put(row);
+      },
       {{"node", meaning::kNode, [](Row row) { return row.session->host.node; }},
        {"device_id", meaning::kDevice, [](Row row) { return row.key.device; }},
        {"device_name",
@@ -362,7 +366,11 @@ Table summary_table() {
        {"impossible_records",
         "Records of the trace that cannot be or are missing, over all runs; their samples lack the "
         "traced metrics.",
-        &SummaryRow::impossible_records}});
+        &SummaryRow::impossible_records},
+       {"impossible",
+        "Whether its rate is above what the GPU can do (ceilings.csv): then the row counts in no "
+        "headline, digest or comparison.",
+        &SummaryRow::impossible}});
 }
 
 }  // namespace launchgap

@@ -16,6 +16,7 @@
 #include "harness/stats/modes.h"
 #include "harness/stats/random_effects.h"
 #include "harness/stats/stats.h"
+#include "harness/summary/case_rates.h"
 #include "harness/summary/csv.h"
 
 namespace launchgap {
@@ -167,10 +168,12 @@ std::vector<SummaryRow> summarise(const SessionData& session) {
                 CaseName::parse(*record.case_name)}] +=
         static_cast<std::uint64_t>(*record.impossible);
   }
+  const std::map<CaseKey, std::string> cannot_be = impossible_cases(session);
   for (const auto& [key, data] : session.cases) {
     SummaryRow base;
     base.session = &session;
     base.key = key;
+    base.impossible = cannot_be.contains(key);
     base.method = data.method;
     judge(data, base);
     if (const auto found = impossible.find(key); found != impossible.end())
@@ -181,6 +184,15 @@ std::vector<SummaryRow> summarise(const SessionData& session) {
     std::ranges::move(of_case, std::back_inserter(rows));
   }
   return rows;
+}
+
+std::vector<SummaryRow> take_impossible(std::vector<SummaryRow>& rows) {
+  const auto first = std::stable_partition(
+      rows.begin(), rows.end(), [](const SummaryRow& row) { return !row.impossible; });
+  std::vector<SummaryRow> taken(std::make_move_iterator(first),
+                                std::make_move_iterator(rows.end()));
+  rows.erase(first, rows.end());
+  return taken;
 }
 
 RowsByDevice::RowsByDevice(const std::vector<SummaryRow>& rows) {

@@ -30,10 +30,14 @@ struct SummaryRow {
   std::optional<double> lag1, outlier_share;
   std::optional<int> modes;
   std::optional<std::uint64_t> impossible_records;  // of the trace, over all runs
-  std::vector<double> run_medians;                  // by replicate, not a column
+  bool impossible = false;  // the case's rate cannot be, so the row counts nowhere (case_rates.h)
+  std::vector<double> run_medians;  // by replicate, not a column
 };
 
 std::vector<SummaryRow> summarise(const SessionData& session);
+
+/// Takes the rows out that are impossible: whoever chooses among the others need not know of them.
+std::vector<SummaryRow> take_impossible(std::vector<SummaryRow>& rows);
 
 /// The rows of each device, in their order: for what goes device by device, and is not to look at
 /// all rows for each.

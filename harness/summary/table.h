@@ -106,9 +106,10 @@ struct TableColumn {
 /// What tables are made from.
 struct Tabled {
   const SessionData& session;
-  const std::vector<SummaryRow>& rows;
+  const std::vector<SummaryRow>& rows;  // those that count
   const SlowSamples& slow_samples;
   const NightRows* nights = nullptr;  // of a session that was checked against a history
+  const std::vector<SummaryRow>* impossible = nullptr;  // for summary.csv alone
 };
 
 /// Where a table is written.

@@ -56,6 +56,9 @@ Table replay_answers_table();
 Table replay_moments_table();
 Table replay_epochs_table();
 
+// case_rates.cpp: rates beside what the GPU can do at most
+Table ceilings_table();
+
 // advice_tables.cpp: what others published of launches
 Table published_table();
 Table fit_table();

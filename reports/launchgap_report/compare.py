@@ -190,7 +190,7 @@ def _lines(columns: list[Column], reference: Column) -> list[Line]:
     blocked: dict[tuple, dict[int, Row]] = {}
     comparable = _comparable([c.device.session for c in columns])
     for column in columns:
-        for row in column.device.rows:
+        for row in column.device.rows + column.device.impossible:
             if not comparable(row):
                 continue
             if row.metric:
@@ -249,7 +249,7 @@ def _cell(row: Row | None, base: Row | None) -> Cell:
         return Cell(None, "", "", "absent", "not measured on this device")
     median = row.get("p50")
     if row.status != "ok" or median is None:
-        reason = row.record["reason"] or "no median recorded"
+        reason = row.reason or "no median recorded"
         return Cell(
             row,
             quantity(median, row.unit) if median is not None else "",

@@ -21,6 +21,7 @@ from . import (
     allocations,
     beside,
     blocking,
+    ceilings,
     costs,
     fallback,
     findings,
@@ -148,6 +149,7 @@ def render(sessions: list[Session], table: list[gen.Generation], warn: Callable[
         blocking=blocking.section(drawing),
         kernels=kernels.section(drawing),
         families=drawing.families(),
+        shares={family: ceilings.shares(drawing, family) for family in ("matmul", "convolution")},
         comparison=comparison,
         ratios=drawing.ratios(comparison) if comparison else None,
         columns=columns,
@@ -155,6 +157,9 @@ def render(sessions: list[Session], table: list[gen.Generation], warn: Callable[
         metrics={k: {**m, "title": glossary.metric_title(m)} for k, m in metrics.items()},
         registry=sessions[0].registry,
         arms=list(dict.fromkeys(row.arm for d in devices for row in _rows_of(d) if row.arm)),
+        case_statuses=list(
+            dict.fromkeys([*sessions[0].registry.statuses, *(r.status for s in sessions for r in s.impossible)])
+        ),
         cases=[case_line(row, columns, several) for d in devices for row in _rows_of(d)],
         missing=MISSING,
         library_versions_of=library_versions,
@@ -185,7 +190,7 @@ def policy(style: str, script: str) -> str:
 
 
 def _rows_of(device: Device) -> list[Row]:
-    return device.rows
+    return device.rows + device.impossible
 
 
 def _title(sessions: list[Session], devices: list[Device]) -> str:
@@ -423,7 +428,7 @@ def case_line(row: Row, columns: list[Column], several: bool) -> CaseLine:
         notes.append("simulated")
     written = ("case", "metric", "status")  # by the template
     cells = [_case_cell(row, column) for column in columns if column.key not in written]
-    return CaseLine(row, row.case, " · ".join(notes), cells, row.record["reason"])
+    return CaseLine(row, row.case, " · ".join(notes), cells, row.reason)
 
 
 def _case_cell(row: Row, column: Column) -> CaseCell:

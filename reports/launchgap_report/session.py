@@ -59,8 +59,13 @@ class Device:
 
     @property
     def rows(self) -> list[Row]:
-        """Its rows of the summary."""
+        """Its rows of the summary that count."""
         return self.session.rows_by_device.get(id(self), [])
+
+    @property
+    def impossible(self) -> list[Row]:
+        """Its rows whose rate is above what the GPU can do: they are listed, and count nowhere."""
+        return [row for row in self.session.impossible if row.device is self]
 
     @property
     def runs(self) -> list[Record]:
@@ -130,8 +135,16 @@ class Row:
         return self.arm == "plain" and self.setup in ("", self.family)
 
     @property
+    def impossible(self) -> bool:
+        return self.record.flag("impossible") is True
+
+    @property
     def status(self) -> str:
-        return self.record["status"]
+        return "impossible" if self.impossible else self.record["status"]
+
+    @property
+    def reason(self) -> str:
+        return "above what the GPU can do: see the findings" if self.impossible else self.record["reason"]
 
     def get(self, key: str) -> float | None:
         return self.record.get(key)
@@ -169,6 +182,8 @@ class Session:
     devices: list[Device] = field(default_factory=list)
     runs: list[Record] = field(default_factory=list)
     rows: list[Row] = field(default_factory=list)
+    impossible: list[Row] = field(default_factory=list)
+    """Not among the rows, so that whoever chooses among those need not know of them"""
     curves: dict[CurveKey, list[Curve]] = field(default_factory=dict)
     curve_units: dict[CurveKey, str] = field(default_factory=dict)
     registry: registry.Registry = field(default_factory=registry.Registry)
@@ -323,7 +338,8 @@ def _load_rows(session: Session, tables_dir: Path) -> None:
             device = Device(session, record, len(session.devices))
             by_id[device.id] = device
             session.devices.append(device)
-        session.rows.append(Row(device, record, parse_params(record["params"])))
+        row = Row(device, record, parse_params(record["params"]))
+        (session.impossible if row.impossible else session.rows).append(row)
 
 
 def _load_curves(session: Session, tables_dir: Path) -> None:

@@ -119,35 +119,6 @@ TEST(Tables, NameTheCellThatDoesNotRead) {
 
 // --- What the tables say must be possible -------------------------------------------------------
 
-/// FP32 and FP64 units of one multiprocessor, by NVIDIA's architecture white papers.
-struct Units {
-  double fp32;
-  double fp64;
-};
-const std::map<std::string, Units> kUnits = {{"3.5", {192, 64}},
-                                             {"3.7", {192, 64}},
-                                             {"5.2", {128, 4}},
-                                             {"6.0", {64, 32}},
-                                             {"7.0", {64, 32}},
-                                             {"7.5", {64, 2}},
-                                             {"8.0", {64, 32}},
-                                             {"8.6", {128, 2}},
-                                             {"8.9", {128, 2}},
-                                             {"9.0", {128, 64}},
-                                             {"10.0", {128, 64}},
-                                             {"12.0", {128, 2}}};
-
-TEST(Generations, PeaksAreUnitsTimesClock) {
-  for (const GpuRow& gpu : tables().gpus) {
-    const auto units = kUnits.find(gpu.capability.text());
-    ASSERT_NE(units, kUnits.end()) << gpu.name << ": no row of units for its capability";
-    const double per_unit = 2 * gpu.sm_count * gpu.boost_mhz * 1e-6;
-    const double fp32 = units->second.fp32 * per_unit, fp64 = units->second.fp64 * per_unit;
-    EXPECT_NEAR(fp32 / gpu.fp32_tflops, 1, 0.03) << gpu.name;
-    EXPECT_NEAR(fp64 / gpu.fp64_tflops, 1, 0.03) << gpu.name;
-  }
-}
-
 TEST(Generations, EveryGpuHasAnArchitectureAndAName) {
   std::set<std::string> names;
   for (const GpuRow& gpu : tables().gpus) {

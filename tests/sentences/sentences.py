@@ -29,6 +29,7 @@ SOURCES = {
     "cause": "Causes in a recorded job",
     "advice": "Advice from this machine's own numbers",
     "fallback": "Falling back to the CPU",
+    "ceiling": "Whether a rate can be",
     "program": "Whether a program is on the GPU",
     "doctor": "The check of machine, driver, libraries and frameworks",
 }
@@ -120,6 +121,8 @@ SENTENCES_IN = [
     "harness/doctor/compatibility/python_packages.cpp",
     "harness/summary/*causes.cpp",
     "harness/summary/session_findings.cpp",
+    "harness/summary/case_rates.cpp",
+    "harness/summary/ceiling.cpp",
     "harness/summary/fallback.cpp",
     "harness/summary/device_answers.cpp",
     "harness/summary/job_answer.cpp",

@@ -7,101 +7,13 @@
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
+#include "harness/core/gpu_name.h"
 #include "harness/core/printable.h"
 #include "harness/core/text.h"
 #include "harness/doctor/compatibility/compatibility.h"
 
 namespace launchgap::doctor {
 namespace {
-
-/// A product name taken apart: the model must be equal, form and memory only must not contradict.
-struct BoardName {
-  std::string model;   // "K40M", "A100", "2080TI"
-  std::string form;    // "SXM", "PCIE"
-  std::string memory;  // "80"
-};
-
-bool is_noise(std::string_view word) {
-  constexpr auto kNoise = std::to_array<std::string_view>({"NVIDIA",
-                                                           "TESLA",
-                                                           "GEFORCE",
-                                                           "QUADRO",
-                                                           "GRAPHICS",
-                                                           "DEVICE",
-                                                           "HGX",
-                                                           "RTX",
-                                                           "HBM2",
-                                                           "HBM2E",
-                                                           "HBM3",
-                                                           "HBM3E",
-                                                           "PER",
-                                                           "DIE"});
-  return std::ranges::find(kNoise, word) != kNoise.end();
-}
-
-bool all_digits(std::string_view text) {
-  return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
-}
-
-std::string_view without_digits(std::string_view word) {
-  while (!word.empty() && word.back() >= '0' && word.back() <= '9') word.remove_suffix(1);
-  return word;
-}
-
-std::vector<std::string> words_of(std::string_view text) {
-  std::vector<std::string> words(1);
-  for (const char c : text) {
-    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-    if (letter) {
-      words.back() += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-    } else if (!words.back().empty()) {
-      words.emplace_back();
-    }
-  }
-  if (words.back().empty()) words.pop_back();
-  return words;
-}
-
-/// Without what a driver adds to the name of the board: "MIG 1g.5gb", "with Max-Q Design".
-std::string_view board_of(std::string_view text) {
-  text = text.substr(0, 200);
-  for (const std::string_view more : {" MIG ", " with Max-Q"})
-    text = text.substr(0, text.find(more));
-  return text;
-}
-
-BoardName parse_name(std::string_view text) {
-  BoardName name;
-  const std::vector<std::string> words = words_of(board_of(text));
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    std::string_view word = words[i];
-    if (word.starts_with("RTX") && word.size() > 3) word.remove_prefix(3);  // "RTX3090"
-    const std::string_view form = without_digits(word);
-    if (form == "SXM" || form == "PCIE") {
-      name.form = form;
-    } else if (word.ends_with("GB") && all_digits(word.substr(0, word.size() - 2))) {
-      name.memory = word.substr(0, word.size() - 2);
-    } else if (all_digits(word) && i + 1 < words.size() && words[i + 1] == "GB") {
-      name.memory = word;
-      ++i;
-    } else if (!is_noise(word)) {
-      name.model += word;
-    }
-  }
-  return name;
-}
-
-bool agree(const std::string& a, const std::string& b) {
-  return a.empty() || b.empty() || a == b;
-}
-
-bool matches(const BoardName& asked, const BoardName& row) {
-  // "K40" stands for K40m: the letter is the board's form.
-  const bool same =
-      asked.model == row.model || (asked.model.starts_with('K') && asked.model + "M" == row.model);
-  return !asked.model.empty() && same && agree(asked.form, row.form) &&
-         agree(asked.memory, row.memory);
-}
 
 /// "GTX 1080" stands for "GeForce GTX 1080".
 std::vector<std::string> without_brand(std::vector<std::string> words) {
@@ -127,11 +39,10 @@ struct BoardWords {
 
   explicit BoardWords(const std::vector<std::string>& words) {
     for (const std::string& word : words) {
-      const std::string_view form = without_digits(word);
-      if (form == "SXM" || form == "PCIE") {
-        board.form = form;
-      } else if (word.ends_with("GB") && all_digits(word.substr(0, word.size() - 2))) {
-        board.memory = word;
+      if (!form_of(word).empty()) {
+        board.form = form_of(word);
+      } else if (!memory_of(word).empty()) {
+        board.memory = memory_of(word);
       } else if (!word.starts_with("HBM")) {
         model.push_back(word);
       }
@@ -148,7 +59,7 @@ struct BoardWords {
 /// 80GB PCIe"): but for the brand where none was given. Rather one that is spelled like it. Nothing
 /// where the name means GPUs of different capabilities.
 const GpuName* named_like(std::string_view text) {
-  std::vector<std::string> asked = words_of(board_of(text));
+  std::vector<std::string> asked = name_words(board_of(text));
   if (!asked.empty() && asked.front() == "NVIDIA") asked.erase(asked.begin());
   if (asked.empty()) return nullptr;
   const bool branded = asked != without_brand(asked);
@@ -156,7 +67,7 @@ const GpuName* named_like(std::string_view text) {
   std::vector<const GpuName*> whole, part, similar;
   for (const GpuName& row : tables().gpu_names) {
     const auto words_in = [&](const std::string& name) {
-      return branded ? words_of(name) : without_brand(words_of(name));
+      return branded ? name_words(name) : without_brand(name_words(name));
     };
     if (words_in(row.name) == asked) whole.push_back(&row);
     for (const std::string& name : names_in(row.name)) {
@@ -193,13 +104,13 @@ std::string common_name(const std::vector<const GpuRow*>& rows) {
 }
 
 std::vector<std::string> nearest_names(std::string_view text) {
-  const BoardName asked = parse_name(text);
+  const BoardName asked = parse_board_name(text);
   std::vector<std::pair<std::size_t, std::string>> ranked;
   std::vector<std::string> all;
   for (const GpuRow& row : tables().gpus) all.push_back(row.name);
   for (const GpuName& row : tables().gpu_names) all.push_back(row.name);
   for (const std::string& one : all) {
-    const BoardName name = parse_name(one);
+    const BoardName name = parse_board_name(one);
     const bool begins = name.model.starts_with(asked.model) || asked.model.starts_with(name.model);
     const std::size_t far = edit_distance(asked.model, name.model);
     if (!asked.model.empty() && (begins || far <= 2)) ranked.emplace_back(far, one);
@@ -241,10 +152,10 @@ std::optional<GpuIdentity> find_gpu(std::string_view text) {
     return GpuIdentity{"a GPU", *capability, architecture_of(*capability)};
   }
   if (const auto id = pci_id_of(text)) return find_gpu_by_pci(*id);
-  const BoardName asked = parse_name(text);
+  const BoardName asked = parse_board_name(text);
   std::vector<const GpuRow*> rows;
   for (const GpuRow& row : tables().gpus) {
-    if (matches(asked, parse_name(row.name))) rows.push_back(&row);
+    if (is_board(asked, parse_board_name(row.name))) rows.push_back(&row);
   }
   if (rows.empty()) {
     const GpuName* const named = named_like(text);

@@ -52,8 +52,14 @@ class CsvRow {
     if (!capability) fail(column, "is no compute capability");
     return *capability;
   }
-  double number(std::string_view column) const { return as_number<double>(column, text(column)); }
-  int integer(std::string_view column) const { return as_number<int>(column, text(column)); }
+  double number(std::string_view column) const { return table_.number(index_, column); }
+  int integer(std::string_view column) const {
+    const std::string& cell = text(column);
+    int value = 0;
+    const auto [end, failed] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
+    if (failed != std::errc() || end != cell.data() + cell.size()) fail(column, "is no number");
+    return value;
+  }
   int pci_id(std::string_view column) const {
     const std::string& cell = text(column);
     int value = 0;
@@ -76,14 +82,6 @@ class CsvRow {
   }
 
  private:
-  template <class Number>
-  Number as_number(std::string_view column, const std::string& cell) const {
-    Number value{};
-    const auto [end, failed] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-    if (failed != std::errc() || end != cell.data() + cell.size()) fail(column, "is no number");
-    return value;
-  }
-
   const CsvTable& table_;
   std::size_t index_;
 };
@@ -104,8 +102,6 @@ GpuRow gpu(const CsvRow& row) {
           row.capability("compute_capability"),
           row.integer("sm_count"),
           row.number("boost_mhz"),
-          row.number("fp32_tflops"),
-          row.number("fp64_tflops"),
           row.source()};
 }
 

@@ -18,8 +18,6 @@ struct GpuRow {  // generations.csv
   Capability capability;
   int sm_count = 0;
   double boost_mhz = 0;
-  double fp32_tflops = 0;  // dense, by the data sheet
-  double fp64_tflops = 0;
   Source source;
 };
 

@@ -1,0 +1,158 @@
+#include "harness/summary/case_rates.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "harness/core/text.h"
+#include "harness/stats/stats.h"
+#include "harness/summary/table_makers.h"
+
+namespace launchgap {
+namespace {
+
+std::optional<double> median_rate(const CaseData& data) {
+  const auto found = data.samples.find("tflops");
+  if (found == data.samples.end()) return std::nullopt;
+  std::vector<double> all;
+  for (const auto& [replicate, samples] : found->second)
+    all.insert(all.end(), samples.begin(), samples.end());
+  std::ranges::sort(all);
+  return stats::quantile(all, 0.5);
+}
+
+/// The highest clock that was read after a block of a case: what was computed cannot have had a
+/// lower ceiling than that. Before the first block the GPU may have been idle.
+std::map<std::tuple<std::string, std::string, ProcessConfig, std::string>, double> clocks_of_cases(
+    const SessionData& session) {
+  std::map<std::tuple<std::string, std::string, ProcessConfig, std::string>, double> clocks;
+  for (const TelemetryInfo& reading : session.telemetry) {
+    const auto found = reading.values.find("sm_clock_mhz");
+    if (reading.block < 0 || found == reading.values.end() || !(found->second > 0)) continue;
+    double& highest = clocks[{reading.device, reading.arm, reading.setup, reading.case_name}];
+    highest = std::max(highest, found->second);
+  }
+  return clocks;
+}
+
+const std::string* type_of(const CaseName& name) {
+  const auto found =
+      std::ranges::find(name.params, "type", &std::pair<std::string, std::string>::first);
+  return found == name.params.end() ? nullptr : &found->second;
+}
+
+}  // namespace
+
+std::string algorithm_of(std::string_view method) {
+  // A longer name before one that it holds.
+  static constexpr std::array<std::string_view, 8> kNames = {"non-fused Winograd",
+                                                             "Winograd",
+                                                             "tiled FFT",
+                                                             "FFT",
+                                                             "implicit precomputed GEMM",
+                                                             "implicit GEMM",
+                                                             "direct",
+                                                             "GEMM"};
+  const auto is_letter = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+  };
+  for (const std::string_view name : kNames) {
+    for (std::size_t at = method.find(name); at != method.npos; at = method.find(name, at + 1)) {
+      const std::size_t end = at + name.size();
+      const bool whole = (at == 0 || !is_letter(method[at - 1])) &&
+                         (end == method.size() || !is_letter(method[end]));
+      if (whole) return std::string(name);
+    }
+  }
+  // Three real products in place of the four of a complex one have their name from cuBLAS.
+  return method.find("gemm3m") != method.npos ? "3m" : "";
+}
+
+std::vector<CaseRate> case_rates(const SessionData& session) {
+  const auto clocks = clocks_of_cases(session);
+  std::vector<CaseRate> rates;
+  for (const auto& [key, data] : session.cases) {
+    const std::string family = key.name.family();
+    const std::string* const type = type_of(key.name);
+    const DeviceFacts* const device = session.device(key.device);
+    if ((family != "matmul" && family != "convolution") || !type || !device) continue;
+    const auto median = median_rate(data);
+    if (!median || !(*median > 0)) continue;
+    Rate rate{family == "convolution", *type, algorithm_of(data.method), *median, {}};
+    const auto clock = clocks.find({key.device, key.arm, key.setup, key.name.text()});
+    if (clock != clocks.end()) rate.clock_mhz = clock->second;
+    const JudgedRate judged = judge_rate(*device, rate);
+    rates.push_back({key, std::move(rate), judged});
+  }
+  return rates;
+}
+
+std::string above_ceiling_text(const CaseRate& rate) {
+  return fmt::format(
+      "{} is {} times the ceiling of {}, {}{}.",
+      quantity(rate.rate.tflops, "TFLOP/s"),
+      times_text(rate.rate.tflops / *rate.judged.limit),
+      rate.rate.type,
+      quantity(rate.judged.limit, "TFLOP/s"),
+      rate.rate.clock_mhz ? fmt::format(" at {:.0f} MHz", *rate.rate.clock_mhz) : "");
+}
+
+std::map<CaseKey, std::string> impossible_cases(const SessionData& session) {
+  std::map<CaseKey, std::string> impossible;
+  for (const CaseRate& rate : case_rates(session)) {
+    if (rate.judged.verdict == RateVerdict::impossible)
+      impossible[rate.key] =
+          fmt::format("impossible: {} {}", above_ceiling_text(rate), rate.judged.causes);
+  }
+  return impossible;
+}
+
+Table ceilings_table() {
+  using Row = const CaseRate&;
+  return make_table<CaseRate>(
+      "ceilings.csv",
+      "device, arm, setup and case of a matrix product or a convolution",
+      TableUse::session,
+      [](const Tabled& from) { return case_rates(from.session); },
+      {{"device_id", meaning::kDevice, [](Row row) { return row.key.device; }},
+       {"arm", meaning::kArm, [](Row row) { return row.key.arm; }},
+       {"setup", meaning::kSetup, [](Row row) { return row.key.setup.text(); }},
+       {"case", meaning::kCase, [](Row row) { return row.key.name.text(); }},
+       {"type", "Of the elements.", [](Row row) { return row.rate.type; }},
+       {"algorithm",
+        "Of a convolution, as its method names it; empty: it is not recorded.",
+        [](Row row) { return row.rate.algorithm; }},
+       {"tflops",
+        "The rate: median of all samples.",
+        [](Row row) { return row.rate.tflops; },
+        "TFLOP/s"},
+       {"clock_mhz",
+        "The highest clock of the multiprocessors that was read after a block; empty: none was.",
+        [](Row row) { return row.rate.clock_mhz; },
+        "MHz"},
+       {"ceiling_tflops",
+        "What the GPU can do at most of that type at that clock.",
+        [](Row row) { return row.judged.ceiling; },
+        "TFLOP/s"},
+       {"share", "The rate's share of it.", [](Row row) { return row.judged.share; }, kShare},
+       {"published_tflops",
+        "What the GPU's data sheet says of that type, dense.",
+        [](Row row) { return row.judged.published; },
+        "TFLOP/s"},
+       {"published_share",
+        "The rate's share of that.",
+        [](Row row) { return row.judged.published_share; },
+        kShare},
+       {"verdict",
+        "possible; impossible: more than 2 % above the ceiling, so it counts in no headline, "
+        "digest "
+        "or comparison; algorithm unknown: above it, and the algorithm may do fewer operations; no "
+        "ceiling: none is known.",
+        [](Row row) { return name_of(row.judged.verdict); }},
+       {"causes",
+        "What may have been measured, or why there is no verdict; else empty.",
+        [](Row row) { return row.judged.causes; }}});
+}
+
+}  // namespace launchgap

@@ -1,0 +1,35 @@
+// The matrix products and convolutions of a session, beside what their GPU can do at most.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/summary/ceiling.h"
+#include "harness/summary/session_data.h"
+
+namespace launchgap {
+
+struct CaseRate {
+  CaseKey key;
+  Rate rate;  // of it the median over all samples
+  JudgedRate judged;
+};
+
+/// Every case that has a rate and a type of elements, in the order of the session's cases.
+std::vector<CaseRate> case_rates(const SessionData& session);
+
+/// The algorithm that a case's method names: "implicit GEMM" of "cuDNN 9.19
+/// cudnnConvolutionForward, implicit GEMM, NCHW, …", "direct" of "oneDNN 3.5 direct convolution,
+/// …"; empty where it names none.
+std::string algorithm_of(std::string_view method);
+
+/// The cases whose rate cannot be, and why: what says it of a case counts in no headline, digest or
+/// comparison.
+std::map<CaseKey, std::string> impossible_cases(const SessionData& session);
+
+/// "41.8 TFLOP/s is 2.66 times the ceiling of fp32, 15.7 TFLOP/s at 1530 MHz."
+std::string above_ceiling_text(const CaseRate& rate);
+
+}  // namespace launchgap

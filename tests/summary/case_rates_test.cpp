@@ -1,0 +1,223 @@
+#include "harness/summary/case_rates.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "harness/summary/fallback.h"
+#include "harness/summary/findings.h"
+#include "harness/summary/headlines.h"
+#include "harness/summary/session_findings.h"
+#include "harness/summary/summary.h"
+#include "harness/summary/table_makers.h"
+#include "tests/sentences/said.h"
+
+namespace launchgap {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::Field;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+constexpr const char* kProduct = "matmul/library/size:2048/type:fp32/cache:warm";
+constexpr const char* kConvolution = "convolution/library/layer:conv2_3x3/n:8/type:fp32/cache:warm";
+
+/// A session with an A100 and the CPU, and rates of both.
+class CaseRates : public ::testing::Test {
+ protected:
+  CaseRates() {
+    DeviceFacts gpu;
+    gpu.backend = "cuda";
+    gpu.uuid = "GPU-1";
+    gpu.name = "NVIDIA A100-SXM4-80GB";
+    gpu.compute_capability = "8.0";
+    gpu.multiprocessors = 108;
+    gpu.clock_mhz = 1410;
+    DeviceFacts host;
+    host.backend = "host";
+    host.uuid = "host-1";
+    host.name = "AMD EPYC";
+    session_.devices = {gpu, host};
+    session_.state = "complete";
+  }
+
+  CaseData& took(
+      const std::string& device,
+      const char* name,
+      double tflops,
+      const std::string& method = "cuBLAS 13.1 cublasSgemm, workspace 32 MiB; 4 per sample") {
+    const CaseName parsed = CaseName::parse(name);
+    CaseData& data = session_.cases[{device, "plain", ProcessConfig(parsed.family()), parsed}];
+    data.method = method;
+    data.metric_order = {"device_ns", "tflops"};
+    data.outcomes[0].status = Status::ok;
+    data.samples["tflops"][0] = {0.99 * tflops, tflops, 1.01 * tflops};
+    data.samples["device_ns"][0] = {1e6 / tflops, 1e6 / tflops, 1e6 / tflops};
+    return data;
+  }
+
+  void read_clock(const char* name, int block, double mhz) {
+    TelemetryInfo reading;
+    reading.device = "GPU-1";
+    reading.arm = "plain";
+    reading.setup = ProcessConfig(CaseName::parse(name).family());
+    reading.case_name = name;
+    reading.block = block;
+    reading.values["sm_clock_mhz"] = mhz;
+    session_.telemetry.push_back(reading);
+  }
+
+  CaseRate only() {
+    const std::vector<CaseRate> rates = case_rates(session_);
+    EXPECT_THAT(rates, SizeIs(1));
+    return rates.at(0);
+  }
+
+  SessionData session_;
+};
+
+TEST(AlgorithmOf, IsThePartOfTheMethodThatNamesOne) {
+  const auto of_cudnn = [](const std::string& name) {
+    return algorithm_of("cuDNN 9.19 cudnnConvolutionForward, " + name +
+                        ", NCHW, FMA, workspace 8 MiB; 2 per sample");
+  };
+  for (const char* const name : {"implicit GEMM",
+                                 "implicit precomputed GEMM",
+                                 "GEMM",
+                                 "direct",
+                                 "FFT",
+                                 "tiled FFT",
+                                 "Winograd",
+                                 "non-fused Winograd"})
+    EXPECT_EQ(of_cudnn(name), name);
+  EXPECT_EQ(algorithm_of("oneDNN 3.5.3 direct convolution, brgconv:avx2, 2 threads"), "direct");
+  EXPECT_EQ(algorithm_of("cuBLAS 13.1 cublasGemmEx, COMPUTE_32F, workspace 32 MiB"), "");
+  EXPECT_EQ(algorithm_of("cuBLAS 13.1 cublasCgemm3mStridedBatched"), "3m");
+  EXPECT_EQ(algorithm_of(""), "");
+}
+
+TEST_F(CaseRates, AreMediansBesideTheCeilingAtTheHighestClockThatWasRead) {
+  took("GPU-1", kProduct, 9.75);
+  read_clock(kProduct, -1, 210);  // idle
+  read_clock(kProduct, 0, 1410);
+  read_clock(kProduct, 1, 1200);
+  const CaseRate rate = only();
+  EXPECT_DOUBLE_EQ(rate.rate.tflops, 9.75);
+  EXPECT_EQ(rate.rate.clock_mhz, 1410);
+  EXPECT_NEAR(rate.judged.share.value(), 0.5, 0.001);
+  EXPECT_EQ(rate.judged.verdict, RateVerdict::possible);
+}
+
+TEST_F(CaseRates, WithoutAReadingUnderLoadHaveNoClock) {
+  took("GPU-1", kProduct, 9.75);
+  read_clock(kProduct, -1, 210);
+  EXPECT_FALSE(only().rate.clock_mhz);
+  EXPECT_FALSE(only().judged.share);
+  EXPECT_DOUBLE_EQ(only().judged.published_share.value(), 0.5);
+}
+
+TEST_F(CaseRates, OfConvolutionsHaveTheAlgorithmOfTheMethod) {
+  took("GPU-1", kConvolution, 40, "cuDNN 9.19 cudnnConvolutionForward, Winograd, NCHW, FMA");
+  EXPECT_EQ(only().rate.algorithm, "Winograd");
+  EXPECT_EQ(only().judged.verdict, RateVerdict::possible);
+  took("GPU-1", kConvolution, 40, "cuDNN 9.19 cudnnConvolutionForward, implicit GEMM, NCHW, FMA");
+  EXPECT_EQ(only().judged.verdict, RateVerdict::impossible);
+  took("GPU-1", kConvolution, 40, "some library");
+  EXPECT_EQ(only().judged.verdict, RateVerdict::algorithm_unknown);
+}
+
+TEST_F(CaseRates, OfTheCpuHaveNoCeiling) {
+  took("host-1", kProduct, 1e5);
+  EXPECT_EQ(only().judged.verdict, RateVerdict::no_ceiling);
+}
+
+TEST_F(CaseRates, AreOfProductsAndConvolutionsAlone) {
+  took("GPU-1", "launch/null/api:driver/mode:idle", 1);
+  took("GPU-1", "matmul/other/size:2", 1);
+  EXPECT_THAT(case_rates(session_), IsEmpty());
+}
+
+TEST_F(CaseRates, ThatCannotBeCountNowhereAndStayInTheSummary) {
+  took("GPU-1", kProduct, 95.6);
+  took("GPU-1", "matmul/library/size:1024/type:fp32/cache:warm", 15);
+  took("host-1", kProduct, 0.5);
+  read_clock(kProduct, 0, 1410);
+  std::vector<SummaryRow> rows = summarise(session_);
+  const std::vector<SummaryRow> impossible = take_impossible(rows);
+  ASSERT_THAT(impossible, SizeIs(2)) << "device_ns and tflops";
+  EXPECT_THAT(impossible, Each(Field(&SummaryRow::impossible, true)));
+  EXPECT_THAT(rows, AllOf(SizeIs(4), Each(Field(&SummaryRow::impossible, false))));
+
+  const RowsByDevice by_device(rows);
+  for (const NamedHeadline& named : all_headlines()) {
+    if (named.headline->metric == "tflops" && named.headline->params == "type:fp32" &&
+        named.benchmark->name == "matmul/library") {
+      EXPECT_EQ(headline_value(by_device.of("GPU-1"), named).value, 15) << "and not 95.6";
+    }
+  }
+  EXPECT_THAT(fallback_costs(session_, rows), IsEmpty()) << "the host has the other case alone";
+
+  // The table of the summary has what counts and what does not.
+  const SlowSamples slow(session_, rows);
+  const Tabled tabled{session_, rows, slow, nullptr, &impossible};
+  std::vector<std::string> marks;
+  summary_table().fill(tabled,
+                       [&](std::vector<std::string> cells) { marks.push_back(cells.back()); });
+  EXPECT_THAT(marks, ElementsAre("false", "false", "false", "false", "true", "true"));
+}
+
+TEST_F(CaseRates, ThatCannotBeAreFound) {
+  took("GPU-1", kProduct, 95.6);
+  read_clock(kProduct, 0, 1410);
+  took("GPU-1", kConvolution, 14, "cuDNN 9.19 cudnnConvolutionForward, implicit GEMM, NCHW, FMA");
+  read_clock(kConvolution, 0, 705);
+  const auto findings = said(session_findings(session_, {}));
+  ASSERT_THAT(findings, SizeIs(1));
+  EXPECT_EQ(findings[0].code, "impossible-rate");
+  EXPECT_EQ(findings[0].severity, Severity::distorts);
+  EXPECT_EQ(findings[0].subject, "2 cases on NVIDIA A100-SXM4-80GB");
+  EXPECT_EQ(findings[0].device, "GPU-1");
+  EXPECT_THAT(
+      findings[0].evidence,
+      Contains(Field(&Evidence::name,
+                     AllOf(HasSubstr(kProduct),
+                           HasSubstr("95.6 TFLOP/s is 4.9 times the ceiling of fp32, "
+                                     "19.5 TFLOP/s at 1410 MHz. It would be possible in TF32"),
+                           Not(HasSubstr("traced"))))));
+  EXPECT_THAT(findings[0].evidence,
+              Contains(Field(&Evidence::name,
+                             HasSubstr("It would be possible at 1013 MHz; 705 MHz was read."))));
+}
+
+TEST_F(CaseRates, SayWhyTheyAreJudgedSo) {
+  const DeviceFacts& a100 = session_.devices[0];
+  DeviceFacts rtx4090 = a100;
+  rtx4090.name = "NVIDIA GeForce RTX 4090";
+  rtx4090.compute_capability = "8.9";
+  rtx4090.multiprocessors = 128;
+  rtx4090.clock_mhz = 2520;
+  struct Judged {
+    const DeviceFacts& device;
+    Rate rate;
+    RateVerdict verdict;
+  };
+  for (const auto& [device, rate, verdict] :
+       std::vector<Judged>{{a100, {false, "fp32", "", 95.6, 1410}, RateVerdict::impossible},
+                           {a100, {false, "int8", "", 2000, 1410}, RateVerdict::impossible},
+                           {a100, {true, "fp32", "Winograd", 36.9, 1410}, RateVerdict::possible},
+                           {a100, {true, "fp32", "", 36.9, 1410}, RateVerdict::algorithm_unknown},
+                           {rtx4090, {false, "tf32", "", 90, 2520}, RateVerdict::no_ceiling}}) {
+    const JudgedRate judged = judge_rate(device, rate);
+    EXPECT_EQ(judged.verdict, verdict) << rate.type;
+    EXPECT_THAT(judged.causes, Not(IsEmpty())) << rate.type;
+    said("ceiling", name_of(judged.verdict), judged.causes);
+  }
+}
+
+}  // namespace
+}  // namespace launchgap

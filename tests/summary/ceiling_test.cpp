@@ -1,0 +1,322 @@
+#include "harness/summary/ceiling.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "harness/core/csv_table.h"
+#include "harness/core/input_file.h"
+
+namespace launchgap {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+DeviceFacts gpu(const std::string& name,
+                const char* capability = nullptr,
+                std::optional<int> multiprocessors = {},
+                std::optional<int> clock_mhz = {}) {
+  DeviceFacts facts;
+  facts.backend = "cuda";
+  facts.name = name;
+  if (capability) facts.compute_capability = capability;
+  facts.multiprocessors = multiprocessors;
+  facts.clock_mhz = clock_mhz;
+  return facts;
+}
+
+const DeviceFacts kA100 = gpu("NVIDIA A100-SXM4-80GB", "8.0", 108, 1410);
+const DeviceFacts kV100 = gpu("Tesla V100-SXM2-16GB", "7.0", 80, 1530);
+const DeviceFacts kH100 = gpu("NVIDIA H100 80GB HBM3", "9.0", 132, 1980);
+
+JudgedRate product(const DeviceFacts& device,
+                   const std::string& type,
+                   double tflops,
+                   std::optional<double> clock_mhz = {},
+                   const std::string& algorithm = "") {
+  return judge_rate(device, {false, type, algorithm, tflops, clock_mhz});
+}
+
+JudgedRate convolution(const DeviceFacts& device, double tflops, const std::string& algorithm) {
+  return judge_rate(device, {true, "fp32", algorithm, tflops, {}});
+}
+
+// --- The tables ---------------------------------------------------------------------------------
+
+TEST(CeilingTables, AreUnitsTimesRateTimesClock) {
+  const CsvTable generations =
+      CsvTable::parse(embedded_table("generations.csv"), "data/generations.csv");
+  struct Gpu {
+    double multiprocessors, boost_mhz;
+    std::string capability;
+  };
+  std::map<std::string, Gpu> gpus;
+  for (std::size_t i = 0; i < generations.size(); ++i)
+    gpus[generations.at(i, "gpu")] = {generations.number(i, "sm_count"),
+                                      generations.number(i, "boost_mhz"),
+                                      generations.at(i, "compute_capability")};
+  std::set<std::string> with_ceilings;
+  for (const CeilingRow& row : ceiling_rows()) {
+    SCOPED_TRACE(row.gpu + " " + row.type);
+    ASSERT_TRUE(gpus.contains(row.gpu));
+    with_ceilings.insert(row.gpu);
+    const Gpu& known = gpus.at(row.gpu);
+    if (row.type == "fp32" || row.type == "fp64") {
+      EXPECT_EQ(row.clock_mhz, known.boost_mhz);
+    }
+    const double formula = known.multiprocessors * row.flop_per_sm_clock * row.clock_mhz * 1e-6;
+    EXPECT_NEAR(row.tflops / formula, 1, 0.015);
+    EXPECT_FALSE(row.source.empty());
+    const auto rate = std::ranges::find_if(unit_rates(), [&](const UnitRate& one) {
+      return one.capability == known.capability && one.type == row.type;
+    });
+    ASSERT_NE(rate, unit_rates().end()) << "unit_rates.csv has no row for it";
+    // Of GeForce cards tensor cores have half the rate where sums are of FP32.
+    const bool half = row.flop_per_sm_clock == rate->flop_per_sm_clock / 2;
+    EXPECT_TRUE(row.flop_per_sm_clock == rate->flop_per_sm_clock ||
+                (half && row.gpu.starts_with("RTX")));
+  }
+  EXPECT_EQ(with_ceilings.size(), gpus.size()) << "a GPU without a ceiling";
+}
+
+TEST(CeilingTables, HaveEachRowOnceAndASource) {
+  std::set<std::pair<std::string, std::string>> seen;
+  for (const CeilingRow& row : ceiling_rows())
+    EXPECT_TRUE(seen.insert({row.gpu, row.type}).second) << row.gpu << " " << row.type;
+  for (const UnitRate& rate : unit_rates()) {
+    EXPECT_TRUE(seen.insert({"cc " + rate.capability, rate.type}).second)
+        << rate.capability << " " << rate.type;
+    EXPECT_FALSE(rate.source.empty()) << rate.capability << " " << rate.type;
+  }
+}
+
+// --- Which ceiling ------------------------------------------------------------------------------
+
+struct TypeCase {
+  const DeviceFacts& device;
+  const char* type;
+  double tflops;  // 0: the hardware has no such type
+};
+
+TEST(CeilingOf, IsThatOfTheType) {
+  const DeviceFacts k40 = gpu("Tesla K40m", "3.5", 15),
+                    p100 = gpu("Tesla P100-SXM2-16GB", "6.0", 56), t4 = gpu("Tesla T4", "7.5", 40),
+                    rtx3090 = gpu("NVIDIA GeForce RTX 3090", "8.6", 82),
+                    h100_pcie = gpu("NVIDIA H100 PCIe", "9.0", 114);
+  for (const auto& [device, type, tflops] :
+       std::vector<TypeCase>{{k40, "fp64", 1.68},        {k40, "fp32", 5.04},
+                             {k40, "fp16", 0},           {k40, "int8", 0},
+                             {p100, "fp16", 10.6},       {p100, "fp16_acc16", 21.2},
+                             {p100, "tf32", 0},          {kV100, "fp32", 15.7},
+                             {kV100, "fp16", 125},       {kV100, "bf16", 0},
+                             {t4, "int8", 130},          {kA100, "fp64", 19.5},
+                             {kA100, "fp32", 19.5},      {kA100, "fp32_pedantic", 19.5},
+                             {kA100, "tf32", 156},       {kA100, "fp16", 312},
+                             {kA100, "fp16_acc16", 312}, {kA100, "bf16", 312},
+                             {kA100, "int8", 624},       {kA100, "fp8_e4m3", 0},
+                             {rtx3090, "fp16", 71},      {rtx3090, "fp16_acc16", 142},
+                             {kH100, "fp64", 66.9},      {kH100, "bf16", 989.4},
+                             {h100_pcie, "bf16", 756.4}, {kH100, "fp8_e4m3", 1979},
+                             {kH100, "fp8_e5m2", 1979}}) {
+    const auto ceiling = ceiling_of(device, type);
+    ASSERT_EQ(ceiling.has_value(), tflops > 0) << device.name << " " << type;
+    EXPECT_DOUBLE_EQ(ceiling ? ceiling->published.value() : 0, tflops)
+        << device.name << " " << type;
+  }
+  EXPECT_EQ(ceiling_of(kA100, "fp64")->type, "fp64_tensor");
+  EXPECT_EQ(ceiling_of(kV100, "fp64")->type, "fp64");
+}
+
+TEST(CeilingOf, GoesWithTheClock) {
+  EXPECT_NEAR(ceiling_of(kA100, "fp32")->at(1410).value(), 19.5, 0.02);
+  EXPECT_NEAR(ceiling_of(kA100, "fp32")->at(705).value(), 9.75, 0.01);
+  // 989 TFLOP/s are published at 1830 MHz, and the GPU goes up to 1980.
+  EXPECT_NEAR(ceiling_of(kH100, "bf16")->at(1980).value(), 1070.5, 0.5);
+  EXPECT_FALSE(ceiling_of(kA100, "fp32")->at(std::nullopt));
+}
+
+TEST(CeilingOf, AGpuOfNoTableIsByItsCapabilityAndMultiprocessors) {
+  const auto a30 = ceiling_of(gpu("NVIDIA A30", "8.0", 56), "fp16");
+  ASSERT_TRUE(a30);
+  EXPECT_FALSE(a30->published);
+  EXPECT_EQ(a30->provenance, Provenance::formula);
+  EXPECT_NEAR(a30->at(1440).value(), 165.1, 0.1);
+  const auto gtx1080 = ceiling_of(gpu("NVIDIA GeForce GTX 1080", "6.1", 20), "int8");
+  ASSERT_TRUE(gtx1080);
+  EXPECT_NEAR(gtx1080->at(1733).value(), 35.5, 0.1) << "dp4a";
+  EXPECT_FALSE(ceiling_of(gpu("NVIDIA A30", "8.0"), "fp16")) << "of how many multiprocessors?";
+  EXPECT_FALSE(ceiling_of(gpu("NVIDIA X", "99.0", 56), "fp16"));
+  EXPECT_FALSE(ceiling_of(gpu("NVIDIA A30", "8.0", 56), "fp8_e4m3"));
+}
+
+TEST(CeilingOf, APartOfAGpuHasAPartOfTheCeiling) {
+  const auto part = ceiling_of(gpu("NVIDIA A100-SXM4-40GB MIG 1g.5gb", "8.0", 14), "fp32");
+  ASSERT_TRUE(part);
+  EXPECT_NEAR(part->at(1410).value(), 19.5 * 14 / 108, 0.01);
+}
+
+TEST(CeilingOf, TheCpuHasNone) {
+  DeviceFacts host;
+  host.backend = "host";
+  host.name = "AMD EPYC";
+  host.multiprocessors = 64;
+  EXPECT_FALSE(ceiling_of(host, "fp32"));
+  EXPECT_EQ(product(host, "fp32", 1e6).verdict, RateVerdict::no_ceiling);
+}
+
+// --- Verdicts -----------------------------------------------------------------------------------
+
+TEST(JudgedRates, AreImpossibleFromTwoPercentAboveTheCeilingAtTheClock) {
+  EXPECT_EQ(product(kA100, "fp32", 19.5, 1410).verdict, RateVerdict::possible);
+  EXPECT_EQ(product(kA100, "fp32", 19.8, 1410).verdict, RateVerdict::possible);
+  EXPECT_EQ(product(kA100, "fp32", 20.0, 1410).verdict, RateVerdict::impossible);
+  EXPECT_EQ(product(kA100, "fp32", 10.2, 705).verdict, RateVerdict::impossible);
+  const JudgedRate half = product(kA100, "fp32", 9.75, 1410);
+  EXPECT_NEAR(half.share.value(), 0.5, 0.001);
+  EXPECT_DOUBLE_EQ(half.published_share.value(), 0.5);
+  EXPECT_THAT(half.causes, IsEmpty());
+}
+
+TEST(JudgedRates, WithoutAClockAreHeldAgainstTheHighest) {
+  const DeviceFacts sheet = gpu("NVIDIA H100 80GB HBM3", "9.0", 132);
+  EXPECT_EQ(product(sheet, "bf16", 1050).verdict, RateVerdict::impossible) << "989 published";
+  EXPECT_EQ(product(kH100, "bf16", 1050).verdict, RateVerdict::possible) << "1070 at 1980 MHz";
+  EXPECT_FALSE(product(kH100, "bf16", 1050).share);
+  EXPECT_EQ(product(kH100, "bf16", 1100).verdict, RateVerdict::impossible);
+}
+
+TEST(JudgedRates, ProductsOfFp64AreHeldAgainstTensorCores) {
+  EXPECT_EQ(product(kA100, "fp64", 18.9, 1410).verdict, RateVerdict::possible);
+  EXPECT_EQ(product(kV100, "fp64", 18.9, 1530).verdict, RateVerdict::impossible);
+}
+
+TEST(JudgedRates, AreExemptWhereFewerOperationsAreDone) {
+  for (const char* const algorithm :
+       {"Winograd", "non-fused Winograd", "FFT", "tiled FFT", "WINOGRAD_NONFUSED", "FFT_TILING"}) {
+    EXPECT_EQ(convolution(kV100, 36.9, algorithm).verdict, RateVerdict::possible) << algorithm;
+    EXPECT_THAT(convolution(kV100, 36.9, algorithm).causes, HasSubstr(algorithm));
+  }
+  EXPECT_EQ(product(kA100, "fp32", 20.1, {}, "3m").verdict, RateVerdict::possible);
+  for (const char* const algorithm : {"implicit GEMM", "GEMM", "direct", "algorithm 1"})
+    EXPECT_EQ(convolution(kV100, 36.9, algorithm).verdict, RateVerdict::impossible) << algorithm;
+}
+
+TEST(JudgedRates, OfAConvolutionNeedItsAlgorithm) {
+  EXPECT_EQ(convolution(kV100, 36.9, "").verdict, RateVerdict::algorithm_unknown);
+  EXPECT_EQ(convolution(kV100, 12.0, "").verdict, RateVerdict::possible);
+  EXPECT_EQ(product(kV100, "fp32", 36.9).verdict, RateVerdict::impossible)
+      << "of a product each algorithm does all operations";
+}
+
+TEST(JudgedRates, ARecalledCeilingMarksNothing) {
+  const DeviceFacts rtx4090 = gpu("NVIDIA GeForce RTX 4090", "8.9", 128);
+  const auto ceiling = ceiling_of(rtx4090, "tf32");
+  ASSERT_TRUE(ceiling);
+  ASSERT_EQ(ceiling->provenance, Provenance::recalled);
+  const JudgedRate judged = product(rtx4090, "tf32", 10 * *ceiling->published, 2520);
+  EXPECT_EQ(judged.verdict, RateVerdict::no_ceiling);
+  EXPECT_NEAR(judged.published_share.value(), 10, 1e-9) << "it is shown all the same";
+}
+
+TEST(JudgedRates, SayWhatElseTheyFit) {
+  EXPECT_THAT(
+      product(kA100, "fp32", 95.6).causes,
+      AllOf(HasSubstr("It would be possible in TF32 (156 TFLOP/s), FP16 (312 TFLOP/s) or INT8"),
+            Not(HasSubstr("MHz"))));
+  EXPECT_THAT(product(kA100, "fp32", 14.0, 705).causes,
+              HasSubstr("It would be possible at 1013 MHz; 705 MHz was read."));
+  EXPECT_THAT(product(kA100, "int8", 2000, 1410).causes, HasSubstr("It is possible in no type"));
+}
+
+// --- Sheets that others have published ----------------------------------------------------------
+
+struct Sheet {
+  std::string operation, where;
+  RateVerdict verdict;
+};
+
+/// Of each row of a sheet by its least, its median and its highest GPU; none must differ.
+std::vector<Sheet> judged_sheets(const std::string& source, const std::string& gpu_name) {
+  const std::string path = LAUNCHGAP_SOURCE_FOLDER "/data/published_products.csv";
+  const std::string text = InputFile(path).text(std::size_t{1} << 20);
+  const CsvTable table = CsvTable::parse(text, "data/published_products.csv");
+  std::vector<Sheet> rows;
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    if (!table.at(i, "source").starts_with(source) || table.at(i, "gpu") != gpu_name) continue;
+    EXPECT_FALSE(table.at(i, "licence").empty()) << table.where(i);
+    const std::string& operation = table.at(i, "operation");
+    const auto judged = [&](const char* column) {
+      return judge_rate(gpu("NVIDIA " + gpu_name),
+                        {operation.starts_with("convolution"),
+                         table.at(i, "type"),
+                         table.at(i, "algorithm"),
+                         table.number(i, column),
+                         {}})
+          .verdict;
+    };
+    rows.push_back({operation, table.at(i, "case") + " " + table.at(i, "type"), judged("tflops")});
+    EXPECT_EQ(judged("tflops_min"), rows.back().verdict) << table.where(i);
+    EXPECT_EQ(judged("tflops_max"), rows.back().verdict) << table.where(i);
+  }
+  return rows;
+}
+
+std::vector<std::string> that_are(const std::vector<Sheet>& rows, RateVerdict verdict) {
+  std::vector<std::string> found;
+  for (const Sheet& row : rows) {
+    if (row.verdict == verdict) found.push_back(row.operation + " " + row.where);
+  }
+  std::ranges::sort(found);
+  return found;
+}
+
+const std::vector<std::string> kSwapped = {"product cublasGemmEx/m:1000/n:224/k:4000 fp32",
+                                           "product cublasGemmEx/m:4000/n:224/k:1000 fp32"};
+
+TEST(PublishedSheets, OfSuperBenchOnV100HaveTwoImpossibleProducts) {
+  const auto rows = judged_sheets("superbench-results", "V100");
+  EXPECT_EQ(rows.size(), 37);
+  EXPECT_EQ(that_are(rows, RateVerdict::impossible), kSwapped);
+  EXPECT_EQ(that_are(rows, RateVerdict::possible).size(), 35);
+}
+
+TEST(PublishedSheets, OfSuperBenchOnA100HaveTwoProductsAndSixConvolutions) {
+  const auto rows = judged_sheets("superbench-results", "A100");
+  EXPECT_EQ(rows.size(), 37 + 9) << "with the rates of whole products";
+  std::vector<std::string> impossible = kSwapped;
+  for (const char* const operation :
+       {"convolution", "convolution backward data", "convolution backward filter"}) {
+    for (const char* const where :
+         {"n:32/c:256/h:14/w:14/k:1024/r:1/s:1 fp32", "n:32/c:512/h:14/w:14/k:512/r:3/s:3 fp32"})
+      impossible.push_back(std::string(operation) + " " + where);
+  }
+  std::ranges::sort(impossible);
+  EXPECT_EQ(that_are(rows, RateVerdict::impossible), impossible);
+  EXPECT_THAT(that_are(rows, RateVerdict::possible),
+              testing::IsSupersetOf(
+                  {"product gemm-flops/FP64_TC fp64",
+                   "product gemm-flops/INT8_TC int8",
+                   "complex product cublasCgemm3mStridedBatched/m:128/n:32/k:128/batch:544 fp32"}));
+  EXPECT_THAT(that_are(rows, RateVerdict::no_ceiling),
+              testing::ElementsAre("product gemm-flops/INT4_TC int4"));
+}
+
+TEST(PublishedSheets, OfDeepBenchTellNoAlgorithmOfBackwardConvolutions) {
+  const auto rows = judged_sheets("DeepBench", "V100");
+  EXPECT_EQ(rows.size(), 94 + 94 + 84) << "forward, filter, and data where a network has it";
+  EXPECT_THAT(that_are(rows, RateVerdict::impossible), IsEmpty())
+      << "forward ones above the ceiling are all by Winograd or FFT";
+  const auto unknown = that_are(rows, RateVerdict::algorithm_unknown);
+  EXPECT_EQ(unknown.size(), 40);
+  EXPECT_TRUE(std::ranges::all_of(
+      unknown, [](const std::string& one) { return one.starts_with("convolution backward "); }));
+}
+
+}  // namespace
+}  // namespace launchgap
