@@ -13,6 +13,7 @@ std::span<const KernelDescription* const> all_kernels() {
                                                  &flag_kernel,
                                                  &echo_kernel,
                                                  &dependent_kernel,
+                                                 &multiply_add_kernel,
                                                  &scale_kernel,
                                                  &scale_repeated_kernel,
                                                  &spin_kernel};

@@ -18,6 +18,7 @@ extern const KernelDescription gate_kernel;            // holds a stream until t
 extern const KernelDescription flag_kernel;            // writes to host memory
 extern const KernelDescription echo_kernel;            // answers what the host writes
 extern const KernelDescription dependent_kernel;       // may overlap with its neighbours
+extern const KernelDescription multiply_add_kernel;    // as fast as the units can
 extern const KernelDescription scale_kernel;           // a quarter of each number
 extern const KernelDescription scale_repeated_kernel;  // the same, many times in one launch
 

@@ -76,10 +76,13 @@ std::vector<CaseRate> case_rates(const SessionData& session) {
     const std::string family = key.name.family();
     const std::string* const type = type_of(key.name);
     const DeviceFacts* const device = session.device(key.device);
-    if ((family != "matmul" && family != "convolution") || !type || !device) continue;
+    const bool measures_ceiling = family == "ceiling";
+    if ((family != "matmul" && family != "convolution" && !measures_ceiling) || !type || !device)
+      continue;
     const auto median = median_rate(data);
     if (!median || !(*median > 0)) continue;
     Rate rate{family == "convolution", *type, algorithm_of(data.method), *median, {}};
+    if (measures_ceiling) rate.type += "_vector";  // multiply_add.cu uses no tensor cores
     const auto clock = clocks.find({key.device, key.arm, key.setup, key.name.text()});
     if (clock != clocks.end()) rate.clock_mhz = clock->second;
     const JudgedRate judged = judge_rate(*device, rate);

@@ -1,4 +1,5 @@
-// The matrix products and convolutions of a session, beside what their GPU can do at most.
+// The matrix products, convolutions and measured ceilings of a session, beside what their GPU can
+// do at most.
 #pragma once
 
 #include <map>

@@ -60,11 +60,15 @@ const std::vector<KnownGpu>& known_gpus() {
   return gpus;
 }
 
+/// What stands behind the type of work that uses the vector units alone.
+constexpr std::string_view kVector = "_vector";
+
 /// The types of the tables that a value of the axis `type` is held against.
 std::vector<std::string_view> table_types(std::string_view type) {
   if (type == "fp64") return {"fp64", "fp64_tensor"};
   if (type == "fp32_pedantic") return {"fp32"};
   if (type.starts_with("fp8")) return {"fp8"};
+  if (type.ends_with(kVector)) return {type.substr(0, type.size() - kVector.size())};
   return {type};
 }
 

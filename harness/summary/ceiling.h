@@ -72,7 +72,7 @@ inline constexpr double kAboveCeiling = 1.02;
 
 struct Rate {
   bool convolution = false;  // of which some algorithms do fewer operations than are counted
-  std::string type;          // as on the axis `type`
+  std::string type;          // as on the axis `type`; "fp64_vector": of the vector units alone
   std::string algorithm;     // empty: not recorded
   double tflops = 0;
   std::optional<double> clock_mhz;  // of the multiprocessors, the highest that was read meanwhile

@@ -77,3 +77,14 @@ def test_a_rate_that_cannot_be_is_compared_with_no_earlier_one(tmp_path):
     assert results["tflops"]["verdict"] == "invalid"
     assert results["tflops"]["reason"].startswith("impossible: 400 TFLOP/s is 6.0 times the ceiling of fp32, 66.9 TFLOP/s.")
     assert results["api_ns"]["verdict"] != "invalid", "the rest is compared"
+
+
+def test_the_ceiling_itself_is_measured_and_is_no_more_than_the_table_says(run):
+    done, session = run(
+        "--devices", "gpu", "--runs", 1, "--profile", "nightly", "--filter", "^ceiling/", node=NODES / "mixed_8_gpus.json"
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    rows = table(session / "ceilings.csv")
+    assert len(rows) == 16, "FP32 and FP64 on eight GPUs"
+    assert {row["verdict"] for row in rows} == {"possible"}
+    assert all(0.3 < float(row["share"]) < 1 for row in rows)

@@ -129,6 +129,7 @@ Work work_of(const Process& process,
   }
   work.work_ns =
       repetitions(kernel, parameters) * moved_bytes(work.operation) / device.bandwidth_gbs +
+      multiplied_ns(kernel, parameters, grid.shape(), device) +
       (grid.waves() - 1) * device.launch.wave_ns;
   work.clocked_ns =
       grid.waves() * clocked_ns(kernel, parameters, device.launch.global_timer_ns, now_ns());

@@ -7,6 +7,8 @@
 
 #include "kernels/element.h"
 #include "kernels/kernels.h"
+#include "kernels/multiply_add.h"
+#include "tests/fake_cuda/element_type.h"
 
 namespace launchgap::fake {
 namespace {
@@ -21,6 +23,26 @@ bool only_takes_arguments(const kernels::KernelDescription& kernel) {
       sizes, [&](std::size_t bytes) { return kernels::arguments_kernel(bytes) == &kernel; });
 }
 
+/// Of the rate of FP32 products, that of FP64 ones: by how many units a generation has.
+double fp64_share(int capability) {
+  switch (capability) {
+    case 35:
+    case 37:
+      return 1.0 / 3;
+    case 60:
+    case 70:
+    case 80:
+    case 90:
+    case 100:
+      return 1.0 / 2;
+    case 52:
+    case 75:
+      return 1.0 / 32;
+    default:
+      return 1.0 / 64;
+  }
+}
+
 Range word(const Parameters& parameters, std::size_t i) {
   return range_of(parameters.get<void*>(i), sizeof(unsigned));
 }
@@ -33,6 +55,7 @@ Range doubles(const Parameters& parameters, std::size_t i) {
 /// What the kernel reads and writes, as far as it is known.
 void set_ranges(const kernels::KernelDescription& kernel,
                 const Parameters& parameters,
+                kernels::LaunchShape shape,
                 Operation& operation) {
   if (&kernel == &kernels::increment_kernel) {
     operation.reads = operation.writes = {word(parameters, 0)};
@@ -51,6 +74,9 @@ void set_ranges(const kernels::KernelDescription& kernel,
     const Range arrivals = range_of(parameters.get<void*>(4), 2 * sizeof(unsigned));
     operation.reads = {doubles(parameters, 1), arrivals};
     operation.writes = {doubles(parameters, 0), arrivals};
+  } else if (&kernel == &kernels::multiply_add_kernel) {
+    const std::size_t threads = std::size_t{shape.blocks} * shape.threads;
+    operation.writes = {range_of(parameters.get<void*>(0), threads * sizeof(double))};
   } else {
     operation.unknown = true;
   }
@@ -109,7 +135,7 @@ Operation kernel_operation(const kernels::KernelDescription& kernel,
     };
     return operation;
   }
-  set_ranges(kernel, parameters, operation);
+  set_ranges(kernel, parameters, shape, operation);
   // Its time is virtual.
   if (takes_time(kernel)) parameters.set(0, 0ull);
   operation.compute = [=, &kernel](std::size_t, std::size_t) mutable {
@@ -169,6 +195,18 @@ double clocked_ns(const kernels::KernelDescription& kernel,
 
 double repetitions(const kernels::KernelDescription& kernel, const Parameters& parameters) {
   return &kernel == &kernels::scale_repeated_kernel ? std::max(0, parameters.get<int>(3)) : 1;
+}
+
+double multiplied_ns(const kernels::KernelDescription& kernel,
+                     const Parameters& parameters,
+                     kernels::LaunchShape shape,
+                     const DeviceDescription& device) {
+  if (&kernel != &kernels::multiply_add_kernel) return 0;
+  const double operations =
+      kernels::multiply_add_operations(parameters.get<unsigned>(1)) * shape.blocks * shape.threads;
+  const double fp32 = device.peak("fp32").value_or(1);
+  const double tflops = parameters.get<int>(2) ? fp32 * fp64_share(device.capability()) : fp32;
+  return work_ns(operations, tflops);
 }
 
 bool needs_all_blocks(const kernels::KernelDescription& kernel) {

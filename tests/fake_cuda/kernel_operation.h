@@ -76,6 +76,12 @@ double clocked_ns(const kernels::KernelDescription& kernel,
 /// How often a kernel does its operation.
 double repetitions(const kernels::KernelDescription& kernel, const Parameters& parameters);
 
+/// What a kernel that computes in registers takes for that.
+double multiplied_ns(const kernels::KernelDescription& kernel,
+                     const Parameters& parameters,
+                     kernels::LaunchShape shape,
+                     const DeviceDescription& device);
+
 /// Whether its blocks wait for each other, so all of them must be on the device.
 bool needs_all_blocks(const kernels::KernelDescription& kernel);
 

@@ -18,10 +18,10 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-DeviceFacts gpu(const std::string& name,
-                const char* capability = nullptr,
-                std::optional<int> multiprocessors = {},
-                std::optional<int> clock_mhz = {}) {
+DeviceFacts a_gpu(const std::string& name,
+                  const char* capability = nullptr,
+                  std::optional<int> multiprocessors = {},
+                  std::optional<int> clock_mhz = {}) {
   DeviceFacts facts;
   facts.backend = "cuda";
   facts.name = name;
@@ -31,9 +31,9 @@ DeviceFacts gpu(const std::string& name,
   return facts;
 }
 
-const DeviceFacts kA100 = gpu("NVIDIA A100-SXM4-80GB", "8.0", 108, 1410);
-const DeviceFacts kV100 = gpu("Tesla V100-SXM2-16GB", "7.0", 80, 1530);
-const DeviceFacts kH100 = gpu("NVIDIA H100 80GB HBM3", "9.0", 132, 1980);
+const DeviceFacts kA100 = a_gpu("NVIDIA A100-SXM4-80GB", "8.0", 108, 1410);
+const DeviceFacts kV100 = a_gpu("Tesla V100-SXM2-16GB", "7.0", 80, 1530);
+const DeviceFacts kH100 = a_gpu("NVIDIA H100 80GB HBM3", "9.0", 132, 1980);
 
 JudgedRate product(const DeviceFacts& device,
                    const std::string& type,
@@ -105,10 +105,11 @@ struct TypeCase {
 };
 
 TEST(CeilingOf, IsThatOfTheType) {
-  const DeviceFacts k40 = gpu("Tesla K40m", "3.5", 15),
-                    p100 = gpu("Tesla P100-SXM2-16GB", "6.0", 56), t4 = gpu("Tesla T4", "7.5", 40),
-                    rtx3090 = gpu("NVIDIA GeForce RTX 3090", "8.6", 82),
-                    h100_pcie = gpu("NVIDIA H100 PCIe", "9.0", 114);
+  const DeviceFacts k40 = a_gpu("Tesla K40m", "3.5", 15),
+                    p100 = a_gpu("Tesla P100-SXM2-16GB", "6.0", 56),
+                    t4 = a_gpu("Tesla T4", "7.5", 40),
+                    rtx3090 = a_gpu("NVIDIA GeForce RTX 3090", "8.6", 82),
+                    h100_pcie = a_gpu("NVIDIA H100 PCIe", "9.0", 114);
   for (const auto& [device, type, tflops] :
        std::vector<TypeCase>{{k40, "fp64", 1.68},        {k40, "fp32", 5.04},
                              {k40, "fp16", 0},           {k40, "int8", 0},
@@ -142,21 +143,21 @@ TEST(CeilingOf, GoesWithTheClock) {
 }
 
 TEST(CeilingOf, AGpuOfNoTableIsByItsCapabilityAndMultiprocessors) {
-  const auto a30 = ceiling_of(gpu("NVIDIA A30", "8.0", 56), "fp16");
+  const auto a30 = ceiling_of(a_gpu("NVIDIA A30", "8.0", 56), "fp16");
   ASSERT_TRUE(a30);
   EXPECT_FALSE(a30->published);
   EXPECT_EQ(a30->provenance, Provenance::formula);
   EXPECT_NEAR(a30->at(1440).value(), 165.1, 0.1);
-  const auto gtx1080 = ceiling_of(gpu("NVIDIA GeForce GTX 1080", "6.1", 20), "int8");
+  const auto gtx1080 = ceiling_of(a_gpu("NVIDIA GeForce GTX 1080", "6.1", 20), "int8");
   ASSERT_TRUE(gtx1080);
   EXPECT_NEAR(gtx1080->at(1733).value(), 35.5, 0.1) << "dp4a";
-  EXPECT_FALSE(ceiling_of(gpu("NVIDIA A30", "8.0"), "fp16")) << "of how many multiprocessors?";
-  EXPECT_FALSE(ceiling_of(gpu("NVIDIA X", "99.0", 56), "fp16"));
-  EXPECT_FALSE(ceiling_of(gpu("NVIDIA A30", "8.0", 56), "fp8_e4m3"));
+  EXPECT_FALSE(ceiling_of(a_gpu("NVIDIA A30", "8.0"), "fp16")) << "of how many multiprocessors?";
+  EXPECT_FALSE(ceiling_of(a_gpu("NVIDIA X", "99.0", 56), "fp16"));
+  EXPECT_FALSE(ceiling_of(a_gpu("NVIDIA A30", "8.0", 56), "fp8_e4m3"));
 }
 
 TEST(CeilingOf, APartOfAGpuHasAPartOfTheCeiling) {
-  const auto part = ceiling_of(gpu("NVIDIA A100-SXM4-40GB MIG 1g.5gb", "8.0", 14), "fp32");
+  const auto part = ceiling_of(a_gpu("NVIDIA A100-SXM4-40GB MIG 1g.5gb", "8.0", 14), "fp32");
   ASSERT_TRUE(part);
   EXPECT_NEAR(part->at(1410).value(), 19.5 * 14 / 108, 0.01);
 }
@@ -184,7 +185,7 @@ TEST(JudgedRates, AreImpossibleFromTwoPercentAboveTheCeilingAtTheClock) {
 }
 
 TEST(JudgedRates, WithoutAClockAreHeldAgainstTheHighest) {
-  const DeviceFacts sheet = gpu("NVIDIA H100 80GB HBM3", "9.0", 132);
+  const DeviceFacts sheet = a_gpu("NVIDIA H100 80GB HBM3", "9.0", 132);
   EXPECT_EQ(product(sheet, "bf16", 1050).verdict, RateVerdict::impossible) << "989 published";
   EXPECT_EQ(product(kH100, "bf16", 1050).verdict, RateVerdict::possible) << "1070 at 1980 MHz";
   EXPECT_FALSE(product(kH100, "bf16", 1050).share);
@@ -215,7 +216,7 @@ TEST(JudgedRates, OfAConvolutionNeedItsAlgorithm) {
 }
 
 TEST(JudgedRates, ARecalledCeilingMarksNothing) {
-  const DeviceFacts rtx4090 = gpu("NVIDIA GeForce RTX 4090", "8.9", 128);
+  const DeviceFacts rtx4090 = a_gpu("NVIDIA GeForce RTX 4090", "8.9", 128);
   const auto ceiling = ceiling_of(rtx4090, "tf32");
   ASSERT_TRUE(ceiling);
   ASSERT_EQ(ceiling->provenance, Provenance::recalled);
@@ -252,7 +253,7 @@ std::vector<Sheet> judged_sheets(const std::string& source, const std::string& g
     EXPECT_FALSE(table.at(i, "licence").empty()) << table.where(i);
     const std::string& operation = table.at(i, "operation");
     const auto judged = [&](const char* column) {
-      return judge_rate(gpu("NVIDIA " + gpu_name),
+      return judge_rate(a_gpu("NVIDIA " + gpu_name),
                         {operation.starts_with("convolution"),
                          table.at(i, "type"),
                          table.at(i, "algorithm"),
