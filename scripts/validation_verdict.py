@@ -61,6 +61,16 @@ def quick_rows(result: Result) -> Answer:
     )
 
 
+def ceilings(result: Result) -> Answer:
+    rows = [r for r in result.table("quick.summary") if r["metric"] == "tflops" and r.get("impossible")]
+    return all_of(
+        rows,
+        lambda r: r["impossible"] == "false",
+        lambda r: f"{r['arm']} {r['benchmark']}/{r['params']}: {number(r['p50']) or 0:.3g} TFLOP/s",
+        "rates within the GPU's ceiling",
+    )
+
+
 def native_form(result: Result) -> Answer:
     rows = [r for r in result.table("quick.runs") if r["kernel_form"] and "loading=jit" not in r["setup"]]
     return all_of(
@@ -352,6 +362,7 @@ QUESTIONS: list[tuple[str, str, Callable[[Result], Answer]]] = [
     ("3", "Where nvcc knew the GPU, kernels are native and nothing is compiled", native_form),
     ("4", "What opening the device costs, with and without a keeper", opening),
     ("5", "No case failed or is invalid", quick_rows),
+    ("5c", "No product or convolution is faster than the GPU can be", ceilings),
     ("6", "Launches are within 1.5 of what was published for this model", published),
     ("7", "An allocation from the pool takes microseconds", pool),
     ("8", "Every trace is ok", traces),

@@ -205,15 +205,19 @@ class Drawing:
     def families(self) -> list[Family]:
         result = []
         matmul = self._line_groups("matmul", "size", "", ["tflops", "device_ns"], first_only=True)
-        if matmul:
+        if matmul or self._has_impossible("matmul"):
             result.append(Family("matmul", "Matrix multiplication", "Over the size of square matrices.", matmul))
         convolution = self._layer_groups()
-        if convolution:
+        if convolution or self._has_impossible("convolution"):
             result.append(Family("convolution", "Convolution", "Per layer.", convolution))
         allocation = self._allocation_groups()
         if allocation:
             result.append(Family("allocation", "Allocation", "Over the size of a block.", allocation))
         return result
+
+    def _has_impossible(self, family: str) -> bool:
+        """Whether there is something to say of a family even if none of its rates can be."""
+        return any(row.family == family for device in self.shown for row in device.impossible)
 
     def _allocation_groups(self) -> list[Group]:
         """What one block costs, over its size; of allocators at most as many in a figure as there are colours."""

@@ -140,6 +140,27 @@ def test_an_answer_counts_what_is_not_so_as_that():
     assert all_of(rows, lambda r: True, lambda r: r["name"], "runs steady") == (YES, "all 4 runs steady")
 
 
+@pytest.mark.parametrize(("impossible", "answer"), [("false", "yes"), ("true", "no"), ("", "open")])
+def test_a_rate_above_the_ceiling_is_an_answer(tmp_path, impossible, answer):
+    sys.path.insert(0, str(ROOT / "scripts"))
+    from validation_result import Result
+    from validation_verdict import ceilings
+
+    cells = {
+        "arm": "plain",
+        "benchmark": "matmul/library",
+        "params": "size:2048/type:fp32",
+        "metric": "tflops",
+        "p50": "41.8",
+    }
+    with (tmp_path / "quick.summary.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, [*cells, "impossible"])
+        writer.writeheader()
+        writer.writerows([cells | {"impossible": impossible}, cells | {"metric": "device_ns", "impossible": impossible}])
+    found, figure = ceilings(Result(tmp_path, None))
+    assert found == answer and ("41.8 TFLOP/s" in figure) == (answer == "no")
+
+
 def test_every_question_of_the_verdict_is_one_that_waits():
     sys.path.insert(0, str(ROOT / "scripts"))
     import validation_verdict

@@ -30,12 +30,12 @@ def rate(
     return row
 
 
-def session_with(tmp_path: Path, name: str, gpu: str, impossible: bool = False) -> Path:
+def session_with(tmp_path: Path, name: str, gpu: str, impossible: str = "") -> Path:
     specs = [make_session.Spec(gpu, tflops=17.5), make_session.HOST]
     builder = make_session.Builder(name, specs, 2, families=("launch", "matmul")).build()
     device, host = (d["device_id"] for d in builder.tables["devices.csv"])
     for row in builder.tables["summary.csv"]:
-        if impossible and row["device_id"] == device and "size:2048/type:fp32" in row["params"]:
+        if impossible and row["device_id"] == device and impossible in row["params"]:
             row["impossible"] = "true"
     folder = builder.write(tmp_path / name)
     rows = [
@@ -78,7 +78,7 @@ def test_the_best_case_of_each_type_and_what_cannot_be(tmp_path: Path) -> None:
 
 def test_what_cannot_be_is_listed_and_compared_with_nothing(tmp_path: Path) -> None:
     old = session_with(tmp_path, "old", "NVIDIA A100-SXM4-80GB")
-    new = session_with(tmp_path, "new", "NVIDIA H200", impossible=True)
+    new = session_with(tmp_path, "new", "NVIDIA H200", impossible="size:2048/type:fp32")
     comparison = cmp.compare([load(old, old), load(new, new)], gen.load(ROOT / "data" / "generations.csv"))
     assert comparison is not None
     slot = next(c.slot for c in comparison.columns if c.title.startswith("NVIDIA H200"))
@@ -91,6 +91,17 @@ def test_what_cannot_be_is_listed_and_compared_with_nothing(tmp_path: Path) -> N
     (table,) = root.all("table", id="case-table")
     marked = [row.text for row in table.all("tr") if "above what the GPU can do" in row.text]
     assert marked and all("size:2048/type:fp32" in text.replace("\u200b", "") for text in marked)
+
+
+def test_where_nothing_can_be_the_section_still_says_so(tmp_path: Path) -> None:
+    folder = session_with(tmp_path, "s", "NVIDIA A100-SXM4-80GB", impossible="size:")
+    kept = [row for row in csv.DictReader((folder / "summary.csv").open(encoding="utf-8")) if row["device_name"] != "host"]
+    with (folder / "summary.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(kept[0]))
+        writer.writeheader()
+        writer.writerows(kept)
+    (section,) = page([folder], tmp_path / "out.html").all("section", id="matmul")
+    assert section.all("figure") == [] and "impossible" in section.text
 
 
 @pytest.mark.parametrize("table", ["absent", "empty"])
