@@ -215,7 +215,7 @@ std::unique_ptr<Operation> make_convolution(Device& device,
   return std::make_unique<LibraryConvolution>(device, stream, seed, shape, cache);
 }
 
-TimedOperation::TimedOperation(Device& device,
+TimedProduct::TimedProduct(Device& device,
                                std::unique_ptr<Stream> stream,
                                std::unique_ptr<Operation> operation,
                                Distribution data)
@@ -228,13 +228,13 @@ TimedOperation::TimedOperation(Device& device,
                                              [this](int) { operation_->enqueue_next(); });
 }
 
-void TimedOperation::sample(Block& block) {
+void TimedProduct::sample(Block& block) {
   const std::int64_t begin = now_ns();
   const double device_ns = timer_.time(operations_, [this](int) { operation_->enqueue_next(); });
   block.keep(begin, device_ns, operation_->operations() / device_ns * 1e-3);
 }
 
-std::string TimedOperation::method() const {
+std::string TimedProduct::method() const {
   return fmt::format(
       "{}; {} per sample{}", operation_->method(), operations_, remark_on_gate(device_));
 }
@@ -246,7 +246,7 @@ std::unique_ptr<Case> timed_product(const CaseContext& context,
   std::unique_ptr<Stream> stream = context.device.create_stream();
   std::unique_ptr<Operation> product =
       make_product(context.device, *stream, context.seed, shape, options);
-  return std::make_unique<TimedOperation>(
+  return std::make_unique<TimedProduct>(
       context.device, std::move(stream), std::move(product), data);
 }
 
@@ -256,7 +256,7 @@ std::unique_ptr<Case> timed_convolution(const CaseContext& context,
   std::unique_ptr<Stream> stream = context.device.create_stream();
   std::unique_ptr<Operation> convolution =
       make_convolution(context.device, *stream, context.seed, shape, cache);
-  return std::make_unique<TimedOperation>(
+  return std::make_unique<TimedProduct>(
       context.device, std::move(stream), std::move(convolution));
 }
 

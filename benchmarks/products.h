@@ -51,9 +51,9 @@ std::unique_ptr<Operation> make_convolution(Device& device,
                                             const std::string& cache = "warm");
 
 /// Times an operation: device_ns and tflops.
-class TimedOperation : public Case {
+class TimedProduct : public Case {
  public:
-  TimedOperation(Device& device,
+  TimedProduct(Device& device,
                  std::unique_ptr<Stream> stream,
                  std::unique_ptr<Operation> operation,
                  kernels::Distribution data = kernels::Distribution::uniform);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -16,6 +17,13 @@ namespace {
 bool is_work(const SummaryRow& row) {
   return row.metric == "device_ns" && row.status == Status::ok && row.p50 && *row.p50 > 0 &&
          row.key.arm == name_of(Arm::plain);
+}
+
+/// The axis `type`; empty where a case has none.
+std::string type_of(const CaseName& name) {
+  const auto found = std::ranges::find(
+      name.params, "type", [](const auto& axis) { return std::string_view(axis.first); });
+  return found == name.params.end() ? "" : found->second;
 }
 
 }  // namespace
@@ -41,26 +49,30 @@ std::vector<FallbackCost> fallback_costs(const SessionData& session,
 
 std::vector<Finding> fallback_findings(const SessionData& session,
                                        const std::vector<FallbackCost>& costs) {
-  std::map<std::pair<std::string, std::string>, std::vector<const FallbackCost*>> groups;
+  // A median over types would say nothing of any.
+  std::map<std::tuple<std::string, std::string, std::string>, std::vector<const FallbackCost*>>
+      groups;
   for (const FallbackCost& cost : costs)
-    groups[{cost.device, cost.name.benchmark}].push_back(&cost);
+    groups[{cost.device, cost.name.benchmark, type_of(cost.name)}].push_back(&cost);
   std::vector<Finding> findings;
   for (auto& [key, group] : groups) {
-    const DeviceFacts* const device = session.device(key.first);
+    const auto& [uuid, benchmark, type] = key;
+    const DeviceFacts* const device = session.device(uuid);
     std::ranges::sort(group, {}, &FallbackCost::ratio);
     std::vector<double> ratios;
     for (const FallbackCost* const cost : group) ratios.push_back(cost->ratio());
     const double middle = *stats::quantile(ratios, 0.5);
-    const std::string family = key.second.substr(0, key.second.find('/'));
+    const std::string family = benchmark.substr(0, benchmark.find('/'));
     Finding finding;
     finding.source = FindingSource::fallback;
     finding.code = "fallback-" + family;
     finding.severity = Severity::note;
-    finding.device = key.first;
-    finding.subject = device ? device->name : key.first;
+    finding.device = uuid;
+    finding.subject = device ? device->name : uuid;
     finding.sentence = fmt::format(
-        "On the CPU a {} takes {} times as long as on {}{}{}.",
+        "On the CPU a {}{} takes {} times as long as on {}{}{}.",
         family == "matmul" ? "matrix product" : family,
+        type.empty() ? "" : " in " + type,
         times_text(middle),
         finding.subject,
         ratios.size() > 1 ? fmt::format(" (median of {} cases)", ratios.size()) : " (one case)",

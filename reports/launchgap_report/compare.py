@@ -144,8 +144,16 @@ def compare(sessions: list[Session], table: list[gen.Generation]) -> Comparison 
     )
 
 
-WORK = (("matmul", "tflops"), ("convolution", "tflops"))
+WORK = (("matmul", "products"), ("convolution", "convolutions"))
 """Families whose gain is set beside that of launches, the first that was measured"""
+
+TYPES = ("fp32", "fp16", "bf16", "fp64")
+"""Of whose work, in this order: the first that both have. A median over types would say nothing of any"""
+
+
+def type_of(line: Line) -> str:
+    """The axis `type` of its case; empty where it has none."""
+    return dict(line.key[3]).get("type", "")
 
 
 def _answer(columns: list[Column], reference: Column, lines: list[Line]) -> str:
@@ -156,11 +164,14 @@ def _answer(columns: list[Column], reference: Column, lines: list[Line]) -> str:
         return ""
     launch, cell = burst.cells[newest.slot].speed, burst.cells[newest.slot].row
     own = cell.get("p50") if cell is not None else None
-    for family, metric in WORK:
-        speeds = [s for ln in lines if (ln.family, ln.metric) == (family, metric) and (s := ln.cells[newest.slot].speed)]
+    for (family, noun), type_ in ((work, of) for work in WORK for of in TYPES):
+        group = [ln for ln in lines if (ln.family, ln.metric, type_of(ln)) == (family, "tflops", type_)]
+        speeds = [s for ln in group if (s := ln.cells[newest.slot].speed)]
         if speeds and launch and own:
             gain = statistics.median(speeds)
-            text = f"{newest.title} against {reference.title}: {family} {verdict(gain, 'TFLOP/s')[0]} (median of "
+            text = (
+                f"{newest.title} against {reference.title}: {type_.upper()} {noun} {verdict(gain, 'TFLOP/s')[0]} (median of "
+            )
             text += f"{count(len(speeds), 'case')}), launches in a burst {verdict(launch, 'ns')[0]}."
             if gain > launch:
                 text += (
@@ -310,13 +321,14 @@ def verdict(speed: float, unit: str, low: float | None = None, high: float | Non
 
 
 def _digests(family: str, lines: list[Line], columns: list[Column]) -> list[Digest]:
-    """One digest per metric, so that a time and the throughput derived from it never mix."""
+    """One digest per metric and type, so that a time and the throughput derived from it never mix, and no types do."""
     digests = []
-    metrics = dict.fromkeys((line.key[0], line.metric) for line in lines if line.metric)
-    if ("plain", "tflops") in metrics:
-        metrics.pop(("plain", "device_ns"), None)  # of which it is derived
-    for arm, metric in metrics:
-        group = [line for line in lines if line.metric == metric and line.key[0] == arm]
+    metrics = dict.fromkeys((line.key[0], line.metric, type_of(line)) for line in lines if line.metric)
+    for arm, metric, type_ in list(metrics):
+        if metric == "device_ns" and (arm, "tflops", type_) in metrics and arm == "plain":
+            metrics.pop((arm, metric, type_))  # of which it is derived
+    for arm, metric, type_ in metrics:
+        group = [line for line in lines if (line.key[0], line.metric, type_of(line)) == (arm, metric, type_)]
         cells = []
         tells = 0.0
         for column in columns:
@@ -333,7 +345,7 @@ def _digests(family: str, lines: list[Line], columns: list[Column]) -> list[Dige
                     text += f" ({_range(speeds, group[0].unit)})"
                 cells.append(text)
         if any(c and c != "reference" for c in cells):
-            name = metric + (f" ({arm})" if arm != "plain" else "")
+            name = metric + (f" in {type_}" if type_ else "") + (f" ({arm})" if arm != "plain" else "")
             digests.append(Digest(family, name, cells, tells))
     return digests
 
