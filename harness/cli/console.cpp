@@ -10,6 +10,8 @@
 
 #include "harness/core/text.h"
 #include "harness/device/backend.h"
+#include "harness/measure/benchmark.h"
+#include "harness/summary/advice.h"
 #include "harness/summary/all_findings.h"
 #include "harness/summary/device_answers.h"
 #include "harness/summary/headlines.h"
@@ -132,21 +134,42 @@ std::string tracing_remarks(const SessionData& session) {
 
 }  // namespace
 
+namespace {
+
+/// Answers of benchmarks that are read though there is nothing to do about them.
+std::string noted_answers(const std::vector<Finding>& findings) {
+  std::set<std::string> codes;
+  for (const Benchmark& benchmark : all_benchmarks()) {
+    if (benchmark.advice && benchmark.advice->on_terminal)
+      codes.insert(advice_code(benchmark.name));
+  }
+  std::string text;
+  for (const Finding& finding : findings) {
+    if (finding.source == FindingSource::advice && finding.severity == Severity::note &&
+        codes.contains(finding.code))
+      text += "\n" + wrapped(fmt::format("{}: {}", finding.subject, finding.sentence), 0) + "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
 std::string first_findings(const Summarised& summarised) {
   constexpr std::size_t kShown = 3;
   constexpr std::size_t kIndent = 2;
   std::vector<Finding> findings = all_findings(summarised.tabled());
+  std::string text = noted_answers(findings);
   // What the doctor found was said before anything was measured.
   std::erase_if(findings, [](const Finding& finding) {
     return finding.source == FindingSource::doctor || finding.severity > Severity::act;
   });
-  if (findings.empty()) return "";
+  if (findings.empty()) return text;
   // What a GPU gains before what the host gains.
   std::ranges::stable_partition(findings, [&](const Finding& finding) {
     const DeviceFacts* const device = summarised.session.device(finding.device);
     return finding.severity < Severity::act || (device && is_gpu(*device));
   });
-  std::string text = "\nWhat to do first:\n";
+  text += "\nWhat to do first:\n";
   for (std::size_t i = 0; i < std::min(kShown, findings.size()); ++i) {
     const Finding& finding = findings[i];
     text += wrapped(fmt::format("- {}: {}", finding.subject, finding.sentence), kIndent) + "\n";

@@ -10,7 +10,8 @@ namespace launchgap::cli {
 /// The few numbers per device that a person looks for first.
 std::string headline_table(const Summarised& summarised);
 
-/// The first things to do about what launches cost, and where the rest is. Empty if there are none.
+/// What benchmarks answer that is read in any case, then the first things to do and where the rest
+/// is. Empty if there is neither.
 std::string first_findings(const Summarised& summarised);
 
 /// What the numbers say that the table does not, one line each: devices that differ from their

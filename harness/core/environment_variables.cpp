@@ -76,6 +76,15 @@ constexpr EnvironmentVariable kVariables[] = {
      "choice stays"},
     {"CUDA_CACHE_PATH", set, "a folder of the session's own, for `loading:jit_cached`"},
     {"CUDA_CACHE_DISABLE", set, "for `loading:jit_uncached`; removed for `loading:jit_cached`"},
+    {"OPENBLAS_CORETYPE",
+     set,
+     "the code that OpenBLAS runs, in the processes of `matmul/code` that ask for one; elsewhere "
+     "the user's own choice stays"},
+    {"ONEDNN_MAX_CPU_ISA",
+     set,
+     "the newest instructions that oneDNN uses, in the processes of `convolution/code` that ask "
+     "for them; elsewhere the user's own choice stays"},
+    {"DNNL_MAX_CPU_ISA", outside, "what oneDNN heeds where ONEDNN_MAX_CPU_ISA is not set"},
     {"OMP_NUM_THREADS", set, "in the host's processes, for oneDNN, to the CPUs that they may use"},
     {"LAUNCHGAP_DELAY_NS",
      set,

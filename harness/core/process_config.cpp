@@ -71,8 +71,9 @@ void ProcessConfig::take(std::string_view setting) {
     known = true;
   }
   // Which ones there are, only those know that have them.
-  if (name == "allocator")
+  if (name == "allocator" || name == "code")
     known = !value.empty() && value.find_first_not_of(kNameCharacters) == std::string_view::npos;
+  if (name == "code" && known && !code_) code_ = value;
   if (!known && unknown_.empty()) unknown_ = setting;
 }
 

@@ -46,6 +46,9 @@ class ProcessConfig {
 
   std::optional<WaitMode> wait() const { return wait_; }
   std::optional<CodeLoading> loading() const { return loading_; }
+  /// Code of the host's libraries that is not what they choose by themselves: "haswell", or "own"
+  /// for that (harness/device/code_levels.h).
+  const std::optional<std::string>& code() const { return code_; }
   /// How many GPUs the process sees: its own, and those that another one works on meanwhile.
   int gpus() const { return gpus_; }
   /// Where only what shows the observer effect runs: at which level of tracing. Such processes have
@@ -75,6 +78,7 @@ class ProcessConfig {
   std::string text_, family_, unknown_;
   std::optional<WaitMode> wait_;
   std::optional<CodeLoading> loading_;
+  std::optional<std::string> code_;
   std::optional<TraceLevel> observer_;
   int gpus_ = 1;
   bool is_observer_ = false;

@@ -51,6 +51,7 @@ struct OpenOptions {
   WaitMode wait = WaitMode::spin;
   CodeLoading loading = CodeLoading::unchanged;
   std::string jit_cache;  // a folder
+  std::string code;       // of the host's libraries (code_levels.h); empty: what they choose
 };
 
 /// Rough speeds, for estimates of time.

@@ -39,6 +39,8 @@ struct LoadedLibrary {
   std::string path;     // where the loader found it
   std::string version;  // what the library says of itself
   bool simulated = false;
+  std::string code;        // of the host's: the code that it runs, "SkylakeX" (code_levels.h)
+  std::string newer_code;  // that this CPU can execute too; empty: none that matters
 };
 
 /// A GPU of which nothing is known but its number.

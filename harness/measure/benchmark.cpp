@@ -108,6 +108,11 @@ BenchmarkBuilder& BenchmarkBuilder::advises(int place, void (*rule)(Adviser&)) {
   return *this;
 }
 
+BenchmarkBuilder& BenchmarkBuilder::answers_on_terminal() {
+  benchmark_.advice->on_terminal = true;
+  return *this;
+}
+
 BenchmarkBuilder& BenchmarkBuilder::samples(
     std::function<Sampling(Profile, const CaseName&)> sampling) {
   benchmark_.sampling = std::move(sampling);

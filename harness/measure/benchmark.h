@@ -95,6 +95,7 @@ class Adviser;  // harness/summary/adviser.h
 struct AdviceRule {
   int place = 0;  // what is usually worth most comes first
   void (*rule)(Adviser&) = nullptr;
+  bool on_terminal = false;  // an answer that is read there though there is nothing to do
 };
 
 /// What the cases of a benchmark differ in.
@@ -123,7 +124,7 @@ struct Benchmark {
       seconds;         // estimate of a case
   bool alone = false;  // whether neighbours would disturb it
   std::vector<ProcessSetting> settings;
-  bool fresh_process = false;             // one sample per process, which does nothing else
+  bool fresh_process = false;             // a process does nothing else, and warms nothing up
   std::function<int(Profile)> processes;  // how many per session, where not as many as the others
   std::function<bool(Profile, const DeviceFacts&, const CaseName&)> wanted;  // which of the product
   bool stops_when_steady = false;  // harness/measure/steady.h
@@ -164,6 +165,8 @@ class BenchmarkBuilder {
   BenchmarkBuilder& draws(int place, std::vector<Figure> figures);
   /// The rule that says what to do; `place` by what is usually worth most.
   BenchmarkBuilder& advises(int place, void (*rule)(Adviser&));
+  /// What the rule notes is an answer that the terminal has too.
+  BenchmarkBuilder& answers_on_terminal();
   BenchmarkBuilder& samples(std::function<Sampling(Profile, const CaseName&)> sampling);
   BenchmarkBuilder& takes(
       std::function<double(const DeviceFacts&, const CaseName&, Sampling)> seconds);
@@ -177,7 +180,8 @@ class BenchmarkBuilder {
   /// The cases for which it is so run in processes that see a second GPU, where the session has
   /// one; else not at all.
   BenchmarkBuilder& needs_two_gpus(std::function<bool(const CaseName&)> needs);
-  /// Each case has processes to itself, and each process takes one sample. Needs a process_axis.
+  /// Each case has processes to itself, which do nothing else, and each process takes one sample
+  /// unless `samples` follows. Needs a process_axis.
   BenchmarkBuilder& in_fresh_processes(std::function<int(Profile)> processes);
   /// Leaves cases out of the product of the axes.
   BenchmarkBuilder& only(std::function<bool(Profile, const DeviceFacts&, const CaseName&)> wanted);

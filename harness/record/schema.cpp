@@ -112,11 +112,14 @@ DeviceFacts facts_from_json(const Json& json) {
 }
 
 Json to_json(const LoadedLibrary& library) {
-  return {{"name", library.name},
-          {"soname", library.soname},
-          {"path", library.path},
-          {"version", library.version},
-          {"simulated", library.simulated}};
+  Json json = {{"name", library.name},
+               {"soname", library.soname},
+               {"path", library.path},
+               {"version", library.version},
+               {"simulated", library.simulated}};
+  if (!library.code.empty()) json["code"] = library.code;
+  if (!library.newer_code.empty()) json["newer_code"] = library.newer_code;
+  return json;
 }
 
 LoadedLibrary library_from_json(const Json& json) {
@@ -124,7 +127,9 @@ LoadedLibrary library_from_json(const Json& json) {
           field<std::string>(json, "soname", ""),
           field<std::string>(json, "path", ""),
           field<std::string>(json, "version", ""),
-          field<bool>(json, "simulated", false)};
+          field<bool>(json, "simulated", false),
+          field<std::string>(json, "code", ""),
+          field<std::string>(json, "newer_code", "")};
 }
 
 std::string to_line(const Json& record) {

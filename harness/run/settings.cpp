@@ -12,6 +12,7 @@ OpenOptions open_options(const ProcessConfig& setup, const std::filesystem::path
   OpenOptions options;
   options.wait = setup.wait().value_or(options.wait);
   options.loading = setup.loading().value_or(options.loading);
+  options.code = setup.code().value_or(options.code);
   options.jit_cache = jit_cache;
   return options;
 }

@@ -20,6 +20,11 @@ std::vector<const Benchmark*> advising_benchmarks() {
 
 }  // namespace
 
+std::string advice_code(std::string benchmark) {
+  std::ranges::replace(benchmark, '/', '-');
+  return benchmark;
+}
+
 std::vector<Finding> advice(const SessionData& session, const std::vector<SummaryRow>& rows) {
   std::vector<Finding> findings;
   const RowsByDevice by_device(rows);

@@ -1,6 +1,7 @@
 // What a machine's own numbers say that a program should do, or need not do, about its launches.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "harness/core/finding.h"
@@ -19,5 +20,8 @@ namespace launchgap {
 std::vector<Finding> advice(const SessionData& session, const std::vector<SummaryRow>& rows);
 
 inline constexpr std::size_t kRunsForAClaim = 3;
+
+/// The code of what a benchmark's rule finds: "launch-graph" of "launch/graph".
+std::string advice_code(std::string benchmark);
 
 }  // namespace launchgap

@@ -71,12 +71,6 @@ bool is_much_shorter(double ratio) {
   return ratio > 0 && ratio < kMuchShorter;
 }
 
-/// "launch-graph" of "launch/graph".
-std::string code_of(std::string benchmark) {
-  std::ranges::replace(benchmark, '/', '-');
-  return benchmark;
-}
-
 /// "the round trip is 1.30 times as long with two streams as with one"; of what a quantity is the
 /// quantity of, "the round trip of a cooperative launch is 1.30 times that of a plain one".
 std::string compared(std::string_view quantity, const Words& words, double ratio) {
@@ -307,7 +301,7 @@ void Adviser::say(Severity severity,
   Finding finding;
   if (first) finding.evidence.push_back(*std::move(first));
   finding.source = FindingSource::advice;
-  finding.code = code_of(benchmark_);
+  finding.code = advice_code(benchmark_);
   finding.severity = severity;
   finding.device = device_.uuid;
   finding.subject = device_.name;

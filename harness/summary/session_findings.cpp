@@ -12,6 +12,7 @@
 #include "harness/core/text.h"
 #include "harness/core/trace_state.h"
 #include "harness/device/backend.h"
+#include "harness/device/code_levels.h"
 #include "harness/summary/case_rates.h"
 
 namespace launchgap {
@@ -260,6 +261,67 @@ void add_runs(const SessionData& session,
   }
 }
 
+// --- Libraries ---
+
+/// What the user's variable of a library's code was in a run: "OPENBLAS_CORETYPE=Haswell".
+std::string told_by_user(const RunInfo& run, const std::string& library) {
+  const auto variables = run.fingerprint.find("environment");
+  if (variables == run.fingerprint.end() || !variables->is_object()) return "";
+  return code_told_by(library, [&](const char* name) -> const char* {
+    const auto value = variables->find(name);
+    return value == variables->end() || !value->is_string()
+               ? nullptr
+               : value->get_ptr<const std::string*>()->c_str();
+  });
+}
+
+/// Libraries that leave the CPU's vector units idle, in runs that did not ask for that.
+void add_old_code(const SessionData& session,
+                  const DeviceLabels& labels,
+                  std::vector<Finding>& findings) {
+  struct Key {
+    std::string device, library, version, code, newer, told;
+    auto operator<=>(const Key&) const = default;
+  };
+  std::map<Key, Places> found;
+  for (const RunInfo& run : session.runs) {
+    if (run.setup.code().value_or(std::string(kOwnCode)) != kOwnCode) continue;
+    for (const LoadedLibrary& library : run.libraries) {
+      if (library.newer_code.empty()) continue;
+      found[{run.device,
+             library.name,
+             library.version,
+             library.code,
+             library.newer_code,
+             told_by_user(run, library.name)}]
+          .add(joined({run.arm, run.setup.text()}), run.replicate);
+    }
+  }
+  for (const auto& [key, places] : found) {
+    const std::string code = code_and_year(key.library, key.code),
+                      newer = code_and_year(key.library, key.newer);
+    findings.push_back(distorting(
+        "old-library-code",
+        labels.of(key.device),
+        fmt::format(
+            "{} its code for {}, although this CPU can execute that for {}: its work may "
+            "take several times as long as it needs to.",
+            key.told.empty()
+                ? fmt::format("{} {} does not know this CPU and runs", key.library, key.version)
+                : fmt::format("{} makes {} {} run", key.told, key.library, key.version),
+            code,
+            newer),
+        places,
+        key.told.empty()
+            ? fmt::format("Set {}={} for the programs that use it, or install a newer {}.",
+                          code_variable(key.library),
+                          key.newer,
+                          key.library)
+            : fmt::format("Unset {}, unless code for older CPUs is what you mean to measure.",
+                          key.told.substr(0, key.told.find('=')))));
+  }
+}
+
 // --- Cases ---
 
 void add_cases(const std::vector<SummaryRow>& rows,
@@ -364,6 +426,7 @@ std::vector<Finding> session_findings(const SessionData& session,
   add_unusable(session, labels, findings);
   const SaidOfTraces traces = add_traces(session, labels, findings);
   add_runs(session, labels, traces, findings);
+  add_old_code(session, labels, findings);
   add_cases(rows, labels, traces, findings);
   add_rates(session, labels, findings);
   for (const Note& note : session.notes) {

@@ -30,6 +30,13 @@ TEST(ProcessConfig, OfAFamilyAloneIsTheUsualOne) {
   EXPECT_EQ(setup.trace_level(), TraceLevel::all);
 }
 
+TEST(ProcessConfig, SaysWhichCodeALibraryIsToRun) {
+  EXPECT_EQ(ProcessConfig("matmul").with("code", "haswell").code(), "haswell");
+  EXPECT_EQ(ProcessConfig("convolution+code=avx512_core").code(), "avx512_core");
+  EXPECT_EQ(ProcessConfig("matmul").code(), std::nullopt);
+  EXPECT_EQ(ProcessConfig("matmul+code=").code(), std::nullopt);
+}
+
 TEST(ProcessConfig, OfTheObserverEffectSaysItsLevel) {
   for (const TraceLevel level :
        {TraceLevel::none, TraceLevel::launches, TraceLevel::kernels, TraceLevel::all}) {
@@ -62,6 +69,7 @@ TEST(ProcessConfig, IsNotGivenASettingThatThereIsNot) {
   EXPECT_THROW(ProcessConfig("launch").with("fan", "off"), Error);
   EXPECT_THROW(ProcessConfig("allocation").with("allocator", "a+b"), Error);
   EXPECT_THROW(ProcessConfig("allocation").with("allocator", ""), Error);
+  EXPECT_THROW(ProcessConfig("matmul").with("code", "Haswell"), Error) << "no capitals";
   EXPECT_EQ(ProcessConfig("allocation").with("allocator", "pool_t0").text(),
             "allocation+allocator=pool_t0");
 }

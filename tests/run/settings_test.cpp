@@ -11,6 +11,7 @@ TEST(Settings, AFamilyAloneChangesNothing) {
   const OpenOptions options = open_options("launch", "");
   EXPECT_EQ(options.wait, WaitMode::spin);
   EXPECT_EQ(options.loading, CodeLoading::unchanged);
+  EXPECT_EQ(options.code, "");
 }
 
 TEST(Settings, AreSpelledInTheSetup) {
@@ -21,6 +22,7 @@ TEST(Settings, AreSpelledInTheSetup) {
   EXPECT_EQ(both.loading, CodeLoading::jit_cached);
   EXPECT_EQ(both.wait, WaitMode::block);
   EXPECT_EQ(both.jit_cache, "/cache");
+  EXPECT_EQ(open_options("matmul+code=haswell", "").code, "haswell");
 }
 
 TEST(Settings, WhatTheyCannotBeIsAnError) {

@@ -128,7 +128,7 @@ SENTENCES_IN = [
     "harness/summary/job_answer.cpp",
     "harness/summary/adviser.cpp",
 ]
-ADVICE_IN = "benchmarks/launch_*.cpp"
+ADVICE_IN = ["benchmarks/launch_*.cpp", "benchmarks/library_code.cpp"]
 
 LITERALS = re.compile(r'"(?:[^"\\\n]|\\.)*"(?:\s*"(?:[^"\\\n]|\\.)*")*')
 COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*')
@@ -154,7 +154,7 @@ def templates() -> dict[str, str]:
             for text in literals(code):
                 if re.match(r"[A-Z{]", text) and text.endswith(".") and text.count(" ") >= 2:
                     found.setdefault(text, str(path.relative_to(ROOT)))
-    for path in sorted(ROOT.glob(ADVICE_IN)):
+    for path in sorted(path for pattern in ADVICE_IN for path in ROOT.glob(pattern)):
         code = path.read_text(encoding="utf-8")
         for call in re.finditer(r"\badviser\s*\.(?:say|judge|judge_axis)\(", code):
             for text in literals(balanced(code[call.end() :])):

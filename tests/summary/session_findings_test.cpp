@@ -83,6 +83,53 @@ TEST(SessionFindings, OfAWholeSessionThereAreNone) {
   EXPECT_THAT(session_findings(two_gpus(), {}), IsEmpty());
 }
 
+/// A run of the host that multiplied by OpenBLAS's code for `code`.
+RunInfo product_run(const char* setup, const char* code, const char* newer, Json variables = {}) {
+  RunInfo info = run("host-1", 0);
+  info.setup = ProcessConfig(setup);
+  info.fingerprint["environment"] = std::move(variables);
+  info.libraries = {{.name = "OpenBLAS",
+                     .soname = "libopenblas.so.0",
+                     .path = "/usr/lib/libopenblas.so.0",
+                     .version = "0.3.21",
+                     .code = code,
+                     .newer_code = newer}};
+  return info;
+}
+
+TEST(SessionFindings, SayThatALibraryDoesNotKnowTheCpu) {
+  SessionData session = two_gpus();
+  session.runs.push_back(product_run("matmul", "Prescott", "SkylakeX"));
+  session.runs.push_back(product_run("matmul+code=own", "Prescott", "SkylakeX"));
+  const std::vector<Finding> findings = found_in(session);
+  ASSERT_THAT(findings, ElementsAre(is("old-library-code", Severity::distorts)));
+  EXPECT_EQ(
+      findings[0].sentence,
+      "OpenBLAS 0.3.21 does not know this CPU and runs its code for Prescott (2004), although "
+      "this CPU can execute that for SkylakeX (2017): its work may take several times as "
+      "long as it needs to.");
+  EXPECT_THAT(findings[0].remedy, HasSubstr("Set OPENBLAS_CORETYPE=SkylakeX "));
+  EXPECT_THAT(findings[0].evidence, SizeIs(2));
+}
+
+TEST(SessionFindings, SayThatAVariableKeepsALibraryFromTheCpusVectors) {
+  SessionData session = two_gpus();
+  session.runs.push_back(
+      product_run("matmul", "Prescott", "Haswell", {{"OPENBLAS_CORETYPE", "Prescott"}}));
+  const std::vector<Finding> findings = found_in(session);
+  ASSERT_THAT(findings, ElementsAre(is("old-library-code", Severity::distorts)));
+  EXPECT_THAT(findings[0].sentence,
+              HasSubstr("OPENBLAS_CORETYPE=Prescott makes OpenBLAS 0.3.21 run its code for"));
+  EXPECT_THAT(findings[0].remedy, HasSubstr("Unset OPENBLAS_CORETYPE"));
+}
+
+TEST(SessionFindings, AreSilentAboutOldCodeThatWasAskedForOrIsNotOld) {
+  SessionData session = two_gpus();
+  session.runs.push_back(product_run("matmul+code=prescott", "Prescott", "SkylakeX"));
+  session.runs.push_back(product_run("matmul", "SkylakeX", ""));
+  EXPECT_THAT(found_in(session), IsEmpty());
+}
+
 TEST(SessionFindings, SayWhatWasNotMeasuredOnceForEachReason) {
   const SessionData session = two_gpus();
   const std::vector<SummaryRow> rows = {

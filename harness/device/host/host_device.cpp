@@ -14,6 +14,7 @@
 #include "harness/core/errors.h"
 #include "harness/core/plan.h"
 #include "harness/device/allocator.h"
+#include "harness/device/code_levels.h"
 #include "harness/device/convolution.h"
 #include "harness/device/device.h"
 #include "harness/device/graph.h"
@@ -346,7 +347,8 @@ const Backend& backend() {
       return std::map<std::string, std::string>{{"CUDA_VISIBLE_DEVICES", ""}};
     };
     host.probe = [](const ProbeOptions&) { return std::vector<DeviceFacts>{probe()}; };
-    host.open = [](const std::string&, const OpenOptions&) -> std::unique_ptr<Device> {
+    host.open = [](const std::string&, const OpenOptions& options) -> std::unique_ptr<Device> {
+      if (!options.code.empty()) choose_code(options.code);
       return std::make_unique<HostDevice>();
     };
     return host;

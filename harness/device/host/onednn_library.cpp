@@ -7,10 +7,26 @@
 
 #include <fmt/format.h>
 
+#include "harness/device/code_levels.h"
 #include "harness/device/host/registry.h"
 #include "harness/device/shared_library.h"
 
 namespace launchgap::host {
+namespace {
+
+/// As ONEDNN_MAX_CPU_ISA spells it. Instructions beside these make no difference to FP32.
+std::string name_of(dnnl_cpu_isa_t isa) {
+  constexpr std::pair<unsigned, const char*> kNames[] = {{dnnl_cpu_isa_avx512_core, "AVX512_CORE"},
+                                                         {dnnl_cpu_isa_avx2, "AVX2"},
+                                                         {dnnl_cpu_isa_avx, "AVX"},
+                                                         {dnnl_cpu_isa_sse41, "SSE41"}};
+  for (const auto& [bits, name] : kNames) {
+    if ((isa & bits) == bits) return name;
+  }
+  return fmt::format("{:#x}", static_cast<unsigned>(isa));
+}
+
+}  // namespace
 
 OneDnn& OneDnn::get(int threads) {
   static std::optional<OneDnn> library;
@@ -62,6 +78,8 @@ OneDnn OneDnn::load() {
       "dnnl_stream_create");
   LoadedLibrary facts = file.facts();
   facts.version = library.version;
+  facts.code = name_of(library.dnnl_get_effective_cpu_isa());
+  facts.newer_code = newer_code(facts.name, facts.code);
   note_loaded(facts);
   return library;
 }

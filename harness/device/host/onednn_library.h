@@ -13,6 +13,7 @@ namespace launchgap::host {
 // The C interface changed between majors: 2 describes memory by value, 3 by handle.
 #define LAUNCHGAP_ONEDNN_FUNCTIONS(X)   \
   X(dnnl_version)                       \
+  X(dnnl_get_effective_cpu_isa)         \
   X(dnnl_engine_create)                 \
   X(dnnl_stream_create)                 \
   X(dnnl_stream_wait)                   \

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
+#include "harness/device/code_levels.h"
 #include "harness/device/host/libraries.h"
 #include "harness/device/host/registry.h"
 #include "harness/device/shared_library.h"
@@ -16,13 +17,13 @@ enum Transpose : int { kNoTrans = 111, kTrans = 112 };
 
 /// OpenBLAS falls back to its oldest kernels on a CPU that is newer than itself, without a word. So
 /// does every program on this machine that uses it, so it is measured as it is, and said.
-std::string remark(const std::string& core) {
-  if ((core != "Prescott" && core != "generic" && core != "Generic") ||
-      !__builtin_cpu_supports("avx2"))
-    return "";
-  return fmt::format(
-      " (it does not know this CPU; OPENBLAS_CORETYPE={} would use its vector units)",
-      __builtin_cpu_supports("avx512f") ? "SkylakeX" : "Haswell");
+std::string remark(const LoadedLibrary& facts) {
+  if (facts.newer_code.empty()) return "";
+  const std::string told = code_told_by(facts.name);
+  if (!told.empty()) return fmt::format(" ({})", told);
+  return fmt::format(" (it does not know this CPU; {}={} would use its vector units)",
+                     code_variable(facts.name),
+                     facts.newer_code);
 }
 
 template <class T>
@@ -78,7 +79,9 @@ struct OpenBlas {
     const std::string text = config();
     const std::size_t begin = text.find(' ') + 1;
     facts.version = text.substr(begin, text.find(' ', begin) - begin);
-    library.method = fmt::format("{} kernels{}", core(), remark(core()));
+    facts.code = core();
+    facts.newer_code = newer_code(facts.name, facts.code);
+    library.method = fmt::format("{} kernels{}", facts.code, remark(facts));
     library.version = facts.version;
     note_loaded(facts);
     return library;
