@@ -1,4 +1,4 @@
-"""What makes a launch cost: a question with its figures per benchmark."""
+"""What makes a launch cost, and what library code makes of a device: a question with its figures per benchmark."""
 
 from __future__ import annotations
 
@@ -81,12 +81,24 @@ class _Found:
         return chosen
 
 
+LIBRARIES = ("matmul", "convolution")
+"""Families whose questions are about code of libraries, and not about launches"""
+
+
 def section(drawing: Drawing) -> Costs | None:
-    beside = published.section(drawing)
+    subjects = [s for s in drawing.registry.subjects() if s.family not in LIBRARIES]
+    return _section(drawing, subjects, published.section(drawing))
+
+
+def library_code(drawing: Drawing) -> Costs | None:
+    return _section(drawing, [s for s in drawing.registry.subjects() if s.family in LIBRARIES], None)
+
+
+def _section(drawing: Drawing, subjects: list[Benchmark], beside: published.Beside | None) -> Costs | None:
     found = _rows(drawing)
     answers, absent = [], []
     shown: set[int] = set()
-    for subject in drawing.registry.subjects():
+    for subject in subjects:
         rows = found.get(subject.name, _Found())
         zeros: list[str] = []
         chosen = _figures(subject, rows)

@@ -150,6 +150,7 @@ def render(sessions: list[Session], table: list[gen.Generation], warn: Callable[
         kernels=kernels.section(drawing),
         families=drawing.families(),
         shares={family: ceilings.shares(drawing, family) for family in ("matmul", "convolution")},
+        library_code=costs.library_code(drawing),
         comparison=comparison,
         ratios=drawing.ratios(comparison) if comparison else None,
         columns=columns,

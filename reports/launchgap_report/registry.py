@@ -84,6 +84,10 @@ class Benchmark:
     place: int
     figures: list[Figure]
 
+    @property
+    def family(self) -> str:
+        return self.name.partition("/")[0]
+
 
 @dataclass
 class Registry:

@@ -132,11 +132,11 @@ def test_a_dry_run_measures_and_writes_nothing(tmp_path):
     done = launchgap("run", "--devices", "host", *UNTRACED, "--dry-run", "-o", tmp_path / "session", cwd=tmp_path)
     assert done.returncode == 0
     last = done.stdout.splitlines()[-1]
-    assert re.fullmatch(r"15 runs in 15 steps, about .* MB of records; seed \d+; --verbose lists the runs", last)
+    assert re.fullmatch(r"48 runs in 48 steps, about .* MB of records; seed \d+; --verbose lists the runs", last)
     assert len(done.stdout.splitlines()) < 6
     plan = launchgap("run", "--devices", "host", *UNTRACED, "--dry-run", "--verbose", cwd=tmp_path).stdout.splitlines()
-    assert sum(line.lstrip()[0].isdigit() and " plain " in line for line in plan if line.strip()) == 15
-    assert re.fullmatch(r"15 runs in 15 steps, about .* MB of records; seed \d+", plan[-1])
+    assert sum(line.lstrip()[0].isdigit() and " plain " in line for line in plan if line.strip()) == 48
+    assert re.fullmatch(r"48 runs in 48 steps, about .* MB of records; seed \d+", plan[-1])
     assert list(tmp_path.iterdir()) == []
 
 

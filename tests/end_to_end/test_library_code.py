@@ -156,6 +156,8 @@ def test_what_each_code_gets_is_said_and_drawn(run, fake_openblas, tmp_path):
     assert launchgap("report", session, "-o", page).returncode == 0
     html = page.read_text(encoding="utf-8")
     assert sentence[0] in html
+    assert '<section id="costs">' not in html, "it is not about launches"
+    html = html.partition('<section id="library-code">')[2].partition("</section>")[0]
     assert "What does code for older CPUs get out of this one, in matrix products?" in html
     assert "2004, Prescott" in html
     assert "2013, Haswell" in html

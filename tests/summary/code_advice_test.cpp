@@ -103,6 +103,16 @@ TEST_F(CodeAdvice, SaysWhereTheNewestIsNotTheFastest) {
       ElementsAre(says_of_code(Severity::note, "the newest is 2.0 times slower than the oldest.")));
 }
 
+TEST_F(CodeAdvice, SaysWhichIsTheFastestWhereTheNewestGainsNothing) {
+  EXPECT_THAT(advice_on({{"prescott", rates_near(0.1)},
+                         {"haswell", rates_near(0.2)},
+                         {"skylakex", rates_near(0.1)}}),
+              ElementsAre(says_of_code(
+                  Severity::note,
+                  "the newest is not measurably faster than the oldest, and the one for Haswell "
+                  "(2013) 2.0 times as fast as the newest.")));
+}
+
 TEST_F(CodeAdvice, ClaimsNoDifferenceThatTheRunsDoNotShow) {
   const auto same = advice_on({{"prescott", rates_near(0.1)}, {"haswell", rates_near(0.101)}});
   EXPECT_THAT(same,
