@@ -110,7 +110,7 @@ std::string meaning_of_codes(std::string_view library) {
       "`{}`: what {} chooses here by itself, or as the user's variable has it", kOwnCode, library)};
   for (const CodeLevel& level : code_levels()) {
     if (level.library == library)
-      texts.push_back(fmt::format("`{}`: for a {} of {}", level.name, level.cpu, level.year));
+      texts.push_back(fmt::format("`{}`: for {} of {}", level.name, level.cpu, level.year));
   }
   return fmt::format(
       "the code that it runs, by {}. {}", code_variable(library), fmt::join(texts, "; "));

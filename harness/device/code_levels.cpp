@@ -15,17 +15,17 @@ using enum Instructions;
 // Years are those in which the first CPU was sold. OpenBLAS names code by a CPU's core, oneDNN by
 // instructions.
 constexpr CodeLevel kLevels[] = {
-    {"prescott", "OpenBLAS", "Prescott", 2004, "Pentium 4 (Prescott)", sse3},
-    {"nehalem", "OpenBLAS", "Nehalem", 2008, "Core i7 (Nehalem)", sse42},
-    {"sandybridge", "OpenBLAS", "Sandybridge", 2011, "Core i7 (Sandy Bridge)", avx},
-    {"bulldozer", "OpenBLAS", "Bulldozer", 2011, "AMD FX (Bulldozer)", avx_fma4, false},
-    {"haswell", "OpenBLAS", "Haswell", 2013, "Core i7 (Haswell)", avx2},
-    {"zen", "OpenBLAS", "Zen", 2017, "AMD Ryzen (Zen)", avx2, false},
-    {"skylakex", "OpenBLAS", "SkylakeX", 2017, "Xeon Scalable (Skylake)", avx512},
-    {"sse41", "oneDNN", "SSE41", 2008, "Core 2 (Penryn)", sse41},
-    {"avx", "oneDNN", "AVX", 2011, "Core i7 (Sandy Bridge)", avx},
-    {"avx2", "oneDNN", "AVX2", 2013, "Core i7 (Haswell)", avx2},
-    {"avx512_core", "oneDNN", "AVX512_CORE", 2017, "Xeon Scalable (Skylake)", avx512},
+    {"prescott", "OpenBLAS", "Prescott", 2004, "a Pentium 4 (Prescott)", sse3},
+    {"nehalem", "OpenBLAS", "Nehalem", 2008, "a Core i7 (Nehalem)", sse42},
+    {"sandybridge", "OpenBLAS", "Sandybridge", 2011, "a Core i7 (Sandy Bridge)", avx},
+    {"bulldozer", "OpenBLAS", "Bulldozer", 2011, "an AMD FX (Bulldozer)", avx_fma4, false},
+    {"haswell", "OpenBLAS", "Haswell", 2013, "a Core i7 (Haswell)", avx2},
+    {"zen", "OpenBLAS", "Zen", 2017, "an AMD Ryzen (Zen)", avx2, false},
+    {"skylakex", "OpenBLAS", "SkylakeX", 2017, "a Xeon Scalable (Skylake)", avx512},
+    {"sse41", "oneDNN", "SSE41", 2008, "a Core 2 (Penryn)", sse41},
+    {"avx", "oneDNN", "AVX", 2011, "a Core i7 (Sandy Bridge)", avx},
+    {"avx2", "oneDNN", "AVX2", 2013, "a Core i7 (Haswell)", avx2},
+    {"avx512_core", "oneDNN", "AVX512_CORE", 2017, "a Xeon Scalable (Skylake)", avx512},
 };
 
 /// Further code of OpenBLAS without AVX: what it falls back to, or what it had before.

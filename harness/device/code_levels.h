@@ -23,7 +23,7 @@ struct CodeLevel {
   std::string_view library;  // as records name it: "OpenBLAS"
   std::string_view value;    // of the library's variable, and what it says of itself: "SkylakeX"
   int year = 0;              // of the first CPU that the code was written for
-  std::string_view cpu;      // that CPU
+  std::string_view cpu;      // that CPU: "a Pentium 4 (Prescott)"
   Instructions needs = Instructions::sse3;
   bool in_every_profile = true;
 };

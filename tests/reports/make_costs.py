@@ -67,6 +67,7 @@ class _Cases:
                 benchmark, params = _split(name)
                 reason = "the host device has no graphs and no priorities"
                 self.builder._blank(self.index, self.spec, "launch", benchmark, params, "unsupported", reason)
+            self._library_code()
         self._tables()
 
     def _everywhere(self) -> None:
@@ -89,6 +90,16 @@ class _Cases:
                 if self.gpu or mode == "eager":
                     name = f"launch/chain/mode:{mode}/ops:4096/gap_us:{gap}"
                     self.case(name, "idle_share", share, unit="1")
+
+    def _library_code(self) -> None:
+        for family, of, code, rate in (
+            ("matmul", "size:1024", "prescott", 0.065),
+            ("matmul", "size:1024", "nehalem", 0.049),
+            ("matmul", "size:1024", "skylakex", 0.3),
+            ("convolution", "layer:conv4_3x3/n:1", "sse41", 0.066),
+            ("convolution", "layer:conv4_3x3/n:1", "avx2", 0.17),
+        ):
+            self.case(f"{family}/code/code:{code}/{of}", "tflops", rate, f"{family}+code={code}", "TFLOP/s")
 
     def _launches(self) -> None:
         for mode, metric, value in (

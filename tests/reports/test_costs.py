@@ -18,8 +18,8 @@ SUBJECTS = {b["key"]: b["question"] for b in make_session.described()["benchmark
 TABLES = ("published.csv", "fit.csv")
 
 
-def section(page: Page, kind: str = "costs") -> Node:
-    (found,) = read(page(kind)).all("section", id="costs")
+def section(page: Page, kind: str = "costs", which: str = "costs") -> Node:
+    (found,) = read(page(kind)).all("section", id=which)
     return found
 
 
@@ -44,7 +44,8 @@ def words(figure: Node) -> str:
 
 @pytest.mark.parametrize("subject", SUBJECTS)
 def test_every_question_has_a_figure_with_its_spread(page: Page, subject: str) -> None:
-    (blocks,) = section(page).all("div", class_="answers")
+    which = "costs" if subject.startswith("launch/") else "library-code"
+    (blocks,) = section(page, which=which).all("div", class_="answers")
     answers = [d for d in blocks.children if isinstance(d, Node)]
     (answer,) = [d for d in answers if text_of(d.all("h3")[0]) == SUBJECTS[subject]]
     assert answer.all("figure")
@@ -52,6 +53,14 @@ def test_every_question_has_a_figure_with_its_spread(page: Page, subject: str) -
         assert re.search(r"spread \d|run medians \d", words(figure)), words(figure)
         pale = [e for e in figure.all() if e.attributes.get("stroke-opacity") == "0.35"]
         assert pale, text_of(figure)
+
+
+def test_library_code_has_a_row_for_each_cpu_that_it_was_written_for(page: Page) -> None:
+    drawn = figures(section(page, which="library-code"))
+    products = words(drawn["FP32 products by OpenBLAS's code for CPUs of"])
+    assert re.search(r"2004, Prescott 6\d.*2008, Nehalem 4\d.*2017, SkylakeX [23]\d\d", products), products
+    assert "Haswell" not in products, "it was not measured"
+    assert "code for older CPUs" not in text_of(section(page))
 
 
 def test_a_figure_has_all_devices_that_were_measured(page: Page) -> None:
@@ -139,6 +148,8 @@ def test_a_session_without_these_cases_has_no_such_section(page: Page, kind: str
     root = read(page(kind))
     assert not root.all("section", id="costs")
     assert not root.all("a", href="#costs")
+    assert not root.all("section", id="library-code")
+    assert not root.all("a", href="#library-code")
 
 
 @pytest.mark.parametrize("name", TABLES)
