@@ -58,16 +58,18 @@ class CodeCase : public Case {
  private:
   /// A name that a library does not know changes nothing, and it says nothing.
   static void check_code(const CodeLevel& level, const Device& device, std::string_view library) {
+    const std::string told = fmt::format("{}={}", code_variable(library), level.value);
     for (const LoadedLibrary& loaded : device.libraries()) {
       if (loaded.name != library || loaded.code == level.value) continue;
-      throw Unsupported(
-          fmt::format("{}={} was asked for, and {} {} runs its code for {} all the same: it has no "
-                      "other, or was built for one CPU",
-                      code_variable(library),
-                      level.value,
-                      loaded.name,
-                      loaded.version,
-                      loaded.code));
+      if (code_told_by(library) != told)
+        throw Unsupported(fmt::format("this process was started without {}", told));
+      throw Unsupported(fmt::format(
+          "{} was asked for, and {} {} runs its code for {} all the same: it has no other, or was "
+          "built for one CPU",
+          told,
+          loaded.name,
+          loaded.version,
+          loaded.code));
     }
   }
 
@@ -120,7 +122,7 @@ std::vector<FigureLine> lines_of(std::string_view library) {
   std::vector<FigureLine> lines;
   for (const CodeLevel& level : code_levels()) {
     if (level.library == library)
-      lines.push_back({fmt::format("{}, {}", level.year, level.value),
+      lines.push_back({fmt::format("{} {}", level.year, level.value),
                        {{"code", std::string(level.name)}},
                        "tflops"});
   }

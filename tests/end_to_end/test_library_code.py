@@ -110,6 +110,15 @@ def test_a_code_that_is_not_in_effect_is_unsupported(run, fake_openblas):
     assert "OPENBLAS_CORETYPE=Haswell was asked for, and OpenBLAS 0.0.1 runs its code for Nehalem" in row["reason"]
 
 
+@needs_avx2
+def test_a_worker_that_was_not_told_says_so():
+    done = launchgap(
+        "worker", "--device", "host", "--benchmark_filter=matmul/code/code:(own|prescott)/", OPENBLAS_CORETYPE="Nehalem"
+    )
+    assert "this process was started without OPENBLAS_CORETYPE=Prescott" in done.stdout + done.stderr
+    assert re.search("code:own/size.*tflops=", done.stdout)
+
+
 @pytest.mark.skipif("fma4" in FLAGS, reason="this CPU has what no other has")
 def test_what_the_cpu_cannot_execute_is_never_loaded(run):
     done, session = run("--devices", "host", "--runs", 1, "--profile", "full", "--filter", "matmul/code/code:bulldozer/")
@@ -159,5 +168,5 @@ def test_what_each_code_gets_is_said_and_drawn(run, fake_openblas, tmp_path):
     assert '<section id="costs">' not in html, "it is not about launches"
     html = html.partition('<section id="library-code">')[2].partition("</section>")[0]
     assert "What does code for older CPUs get out of this one, in matrix products?" in html
-    assert "2004, Prescott" in html
-    assert "2013, Haswell" in html
+    assert "2004 Prescott" in html
+    assert "2013 Haswell" in html
