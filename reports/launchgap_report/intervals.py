@@ -74,7 +74,7 @@ def _ticks_apart(axes: Axes, ticks: list[tuple[float, str]], log: bool) -> None:
     last = -math.inf
     for value, text in ticks:
         at = (math.log(value / low) if log else value - low) / span * axes.bbox.width
-        if 0 <= at <= axes.bbox.width and at - last >= 46:
+        if 0 <= at <= axes.bbox.width and at - last >= max(46, 6.5 * len(text)):
             kept.append((value, text))
             last = at
     axes.set_xticks([v for v, _ in kept], [t for _, t in kept])
