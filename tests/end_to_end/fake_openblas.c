@@ -24,17 +24,44 @@ const char* openblas_get_corename(void) {
   return or_else("FAKE_CORE", or_else("OPENBLAS_CORETYPE", "Prescott"));
 }
 
-const char* openblas_get_config(void) { return "OpenBLAS 0.0.1 DYNAMIC_ARCH"; }
+const char* openblas_get_config(void) {
+  return "OpenBLAS 0.0.1 DYNAMIC_ARCH";
+}
 
 void openblas_set_num_threads(int threads) {
   ((void (*)(int))real("openblas_set_num_threads"))(threads);
 }
 
-void cblas_sgemm(int order, int transpose_a, int transpose_b, int m, int n, int k, float alpha, const float* a, int lda,
-                 const float* b, int ldb, float beta, float* c, int ldc) {
+void cblas_sgemm(int order,
+                 int transpose_a,
+                 int transpose_b,
+                 int m,
+                 int n,
+                 int k,
+                 float alpha,
+                 const float* a,
+                 int lda,
+                 const float* b,
+                 int ldb,
+                 float beta,
+                 float* c,
+                 int ldc) {
   const struct timespec longer = {0, 150000000};
   if (!strcmp(or_else("FAKE_ILLEGAL", ""), openblas_get_corename())) __builtin_trap();
   if (!strcmp(or_else("FAKE_SLOW", ""), openblas_get_corename())) nanosleep(&longer, NULL);
-  ((void (*)(int, int, int, int, int, int, float, const float*, int, const float*, int, float, float*, int))real(
-      "cblas_sgemm"))(order, transpose_a, transpose_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+  ((void (*)(int,
+             int,
+             int,
+             int,
+             int,
+             int,
+             float,
+             const float*,
+             int,
+             const float*,
+             int,
+             float,
+             float*,
+             int))real("cblas_sgemm"))(
+      order, transpose_a, transpose_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
 }
