@@ -55,8 +55,10 @@ const Registration convolution_shapes_benchmark =
         .axis("type",
               product_type_meaning,
               [](Profile profile, const DeviceFacts& facts) {
-                return profile == Profile::quick ? std::vector<std::string>{"fp32"}
-                                                 : convolution_types(profile, facts);
+                if (profile == Profile::quick) return std::vector<std::string>{"fp32"};
+                if (profile == Profile::nightly && is_gpu(facts))
+                  return std::vector<std::string>{"fp32", "fp16"};
+                return backend_of(facts).convolution_types;
               })
         .metrics({"device_ns", "tflops"})
         .samples([](Profile profile, const CaseName& name) {

@@ -27,6 +27,7 @@ class MatmulChoice : public Case {
                derive_seed(context.seed, "b"),
                Distribution::small_integer,
                exact_step(shape_)},
+        exact_(shape_, seeds_),
         stream_(device_.create_stream()),
         timer_(device_, *stream_),
         usual_(device_.matmul(*stream_, shape_)),
@@ -108,7 +109,7 @@ class MatmulChoice : public Case {
     stream_->fill_bytes(c_->address(), kernels::unwritten_byte(shape_.type.c), c_->bytes());
     matmul.enqueue(*a_, *b_, *c_);
     stream_->wait();
-    verify_matmul(device_, *c_, shape_, seeds_);
+    exact_.verify(device_, *c_);
   }
 
   /// The default must be right. A candidate that is wrong or fails is named and never chosen.
@@ -199,6 +200,7 @@ class MatmulChoice : public Case {
   Device& device_;
   MatmulShape shape_;
   InputSeeds seeds_;
+  ExactProduct exact_;
   std::unique_ptr<Stream> stream_;
   DeviceTimer timer_;
   std::unique_ptr<Matmul> usual_, offering_, tuned_;
@@ -245,12 +247,14 @@ const Registration matmul_choice =
               [](Profile profile, const DeviceFacts& facts) -> std::vector<std::string> {
                 if (!is_gpu(facts)) return {};
                 if (profile == Profile::quick) return {"1024x1024x1024-nt"};
+                if (profile == Profile::nightly) return {"16x4096x4096-nt", "2048x2048x2048-nt"};
                 return {"16x4096x4096-nt", "128x6144x4096-nt", "2048x2048x2048-nt"};
               })
         .axis("type",
               product_type_meaning,
               [](Profile profile, const DeviceFacts&) -> std::vector<std::string> {
                 if (profile == Profile::quick) return {"fp32"};
+                if (profile == Profile::nightly) return {"fp32", "bf16", "fp8_e4m3"};
                 return {"fp32", "fp16", "bf16", "int8", "fp8_e4m3", "fp8_e4m3_fast"};
               })
         .brings(way("default_ns",
@@ -288,8 +292,8 @@ const Registration matmul_choice =
         .takes([](const DeviceFacts& facts, const CaseName& name, Sampling sampling) {
           const MatmulShape shape = matmul_shape(name.at("shape"));
           // Up to 32 candidates, each verified whole and timed seven times.
-          return 40 * product_seconds(facts, shape, {1, 1}) +
-                 4 * product_seconds(facts, shape, sampling);
+          return 32 * (3e-9 * static_cast<double>(shape.c_count()) + 0.02) +
+                 5 * product_seconds(facts, shape, sampling);
         })
         .untraced()
         .makes<MatmulChoice>();

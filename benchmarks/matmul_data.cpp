@@ -55,9 +55,10 @@ const Registration matmul_data =
               })
         .axis("type",
               product_type_meaning,
-              [](Profile, const DeviceFacts& facts) {
-                return is_gpu(facts) ? std::vector<std::string>{"fp32", "tf32", "fp16", "bf16"}
-                                     : std::vector<std::string>{"fp32"};
+              [](Profile profile, const DeviceFacts& facts) {
+                if (!is_gpu(facts)) return std::vector<std::string>{"fp32"};
+                if (profile == Profile::nightly) return std::vector<std::string>{"fp32", "fp16"};
+                return std::vector<std::string>{"fp32", "tf32", "fp16", "bf16"};
               })
         .only([](Profile profile, const DeviceFacts&, const CaseName&) {
           return profile != Profile::quick;

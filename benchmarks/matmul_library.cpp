@@ -38,11 +38,14 @@ const Registration matmul_library =
         .axis("size", "rows and columns of the square matrices", sizes)
         .axis("type", product_type_meaning, matmul_types)
         .axis("cache", cache_meaning, matmul_caches)
-        .only([](Profile profile, const DeviceFacts&, const CaseName& name) {
+        .only([](Profile profile, const DeviceFacts& facts, const CaseName& name) {
           // Of the types that few programs have, one size.
           const std::string& type = name.at("type");
-          return profile != Profile::quick || name.number("size") == 1024 || type == "fp32" ||
-                 type == "tf32" || type == "fp16" || type == "bf16";
+          if (profile == Profile::full || type == "fp32" || type == "tf32" || type == "fp16" ||
+              (type == "bf16" && is_gpu(facts)))
+            return true;
+          return name.at("cache") == "warm" &&
+                 name.number("size") == (profile == Profile::quick || !is_gpu(facts) ? 1024 : 4096);
         })
         .metrics({"device_ns", "tflops"})
         .headline({5, "matmul fp32, best", "type:fp32", "tflops", Headline::Of::best_median})

@@ -32,8 +32,9 @@ const Registration matmul_shapes_benchmark =
         .axis("type",
               product_type_meaning,
               [](Profile profile, const DeviceFacts& facts) {
-                return profile == Profile::quick ? std::vector<std::string>{"fp32"}
-                                                 : matmul_types(profile, facts);
+                if (profile == Profile::quick) return std::vector<std::string>{"fp32"};
+                if (profile == Profile::nightly) return std::vector<std::string>{"fp32", "bf16"};
+                return matmul_types(profile, facts);
               })
         .metrics({"device_ns", "tflops"})
         .samples([](Profile profile, const CaseName& name) {

@@ -35,11 +35,15 @@ double warm_up_seconds(const Device& device) {
 }
 
 double expected_product_seconds(const DeviceFacts& facts,
+                                const ProductType& type,
                                 double operations,
                                 double bytes,
                                 bool convolution) {
+  // Of FP32 on the vector units; what tensor cores take is several times as fast.
+  const bool narrow = type.a != ElementType::fp32 && type.a != ElementType::fp64;
   const double flops =
-      convolution ? expected_convolution_flops(facts) : expected_matmul_flops(facts);
+      (convolution ? expected_convolution_flops(facts) : expected_matmul_flops(facts)) *
+      (is_gpu(facts) && narrow ? 5 : 1);
   // Of a CPU's memory; a GPU's is so fast that it is no part of an estimate.
   const double bandwidth = is_gpu(facts) ? 2e11 : 5e9;
   return std::max(operations / flops, bytes / bandwidth);

@@ -9,6 +9,7 @@
 #include "harness/core/plan.h"
 #include "harness/device/backend.h"
 #include "harness/device/device.h"
+#include "harness/device/product_type.h"
 
 namespace launchgap {
 
@@ -26,6 +27,7 @@ double warm_up_seconds(const Device& device);
 
 /// What a product of so many operations takes on a device, for estimates.
 double expected_product_seconds(const DeviceFacts& facts,
+                                const ProductType& type,
                                 double operations,
                                 double bytes,
                                 bool convolution);

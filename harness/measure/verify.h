@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "harness/device/convolution.h"
 #include "harness/device/device.h"
@@ -27,15 +28,32 @@ std::uint64_t exact_step(const MatmulShape& shape);
 /// The same for the second operand of a convolution.
 std::uint64_t exact_step(const ConvolutionShape& shape);
 
-/// Throws WrongResult, which names an element, if C is not A B for small integers whose sums are
-/// exact (exact_step), in each matrix of the batch. By Freivalds' method in exact arithmetic:
-/// C x = A (B x) row by row, for random x of non-zero integers of 15 bits. So one wrong element is
-/// always noticed, and several in a row but for a chance of 2^-15. Freivalds, "Probabilistic
-/// machines can use less running time", IFIP 1977. Throws Error where sums are not exact.
-void verify_matmul(Device& device,
-                   const Buffer& c,
-                   const MatmulShape& shape,
-                   const InputSeeds& inputs);
+/// What C must be for small integers whose sums are exact (exact_step), in each matrix of the
+/// batch, by Freivalds' method in exact arithmetic: C x = A (B x) row by row, for random x of
+/// non-zero integers of 15 bits. So one wrong element is always noticed, and several in a row but
+/// for a chance of 2^-15. Freivalds, "Probabilistic machines can use less running time", IFIP 1977.
+class ExactProduct {
+ public:
+  /// Computes A (B x). Throws Error where sums are not exact.
+  ExactProduct(const MatmulShape& shape, const InputSeeds& inputs);
+  /// Throws WrongResult, which names an element, if C is not A B.
+  void verify(Device& device, const Buffer& c) const;
+
+ private:
+  MatmulShape shape_;
+  InputSeeds inputs_;
+  long long largest_;
+  std::vector<long long> x_;
+  std::vector<std::vector<long long>> abx_;  // of each product of the batch
+};
+
+/// The same for one result.
+inline void verify_matmul(Device& device,
+                          const Buffer& c,
+                          const MatmulShape& shape,
+                          const InputSeeds& inputs) {
+  ExactProduct(shape, inputs).verify(device, c);
+}
 
 /// The same for a convolution's result in host memory: its channels (of the gradient of the input;
 /// else its filters), combined by random weights, are the convolution with operands combined

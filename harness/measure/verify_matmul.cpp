@@ -87,41 +87,45 @@ std::uint64_t exact_step(const MatmulShape& shape) {
   return step;
 }
 
-void verify_matmul(Device& device,
-                   const Buffer& c,
-                   const MatmulShape& shape,
-                   const InputSeeds& inputs) {
-  const auto m = static_cast<std::size_t>(shape.m), n = static_cast<std::size_t>(shape.n);
-  const long long largest = largest_sum(static_cast<std::size_t>(shape.k), inputs.step);
-  if (largest > largest_exact(shape.type)) {
-    throw Error(fmt::format("sums of up to {} are not exact in {}", largest, shape.type.name));
-  }
-  const std::size_t each = kernels::element_bytes(shape.type.c);
-  std::vector<unsigned char> result(shape.c_size() * each);
+ExactProduct::ExactProduct(const MatmulShape& shape, const InputSeeds& inputs)
+    : shape_(shape),
+      inputs_(inputs),
+      largest_(largest_sum(static_cast<std::size_t>(shape.k), inputs.step)),
+      x_(random_weights(derive_seed(inputs.first, "freivalds"),
+                        static_cast<std::size_t>(shape.n))) {
+  if (largest_ > largest_exact(shape.type))
+    throw Error(fmt::format("sums of up to {} are not exact in {}", largest_, shape.type.name));
   // |x| < 2^15, |B x| < 2^16 n, |A B x| < 2^17 n k: exact in 64 bits up to n k = 2^46.
-  const std::vector<long long> x = random_weights(derive_seed(inputs.first, "freivalds"), n);
-  for (int number = 0; number < shape.batch; ++number) {
-    const OneOfBatch product(shape, inputs, number);
+  for (int number = 0; number < shape_.batch; ++number) {
+    const OneOfBatch product(shape_, inputs_, number);
+    abx_.push_back(product.times_a(product.times_b(x_)));
+  }
+}
+
+void ExactProduct::verify(Device& device, const Buffer& c) const {
+  const auto m = static_cast<std::size_t>(shape_.m), n = static_cast<std::size_t>(shape_.n);
+  const ElementType type = shape_.type.c;
+  std::vector<unsigned char> result(shape_.c_size() * kernels::element_bytes(type));
+  for (int number = 0; number < shape_.batch; ++number) {
     device.read(c, static_cast<std::size_t>(number) * result.size(), result.data(), result.size());
     const auto name_wrong_element = [&](std::size_t row) {
+      const OneOfBatch product(shape_, inputs_, number);
       for (std::size_t column = 0; column < n; ++column) {
         const auto expected = static_cast<double>(product.exact_element(row, column));
-        const double found = kernels::load_element(result.data(), row * n + column, shape.type.c);
-        if (!(found == expected)) wrong(place(shape, number, row, column), expected, found);
+        const double found = kernels::load_element(result.data(), row * n + column, type);
+        if (!(found == expected)) wrong(place(shape_, number, row, column), expected, found);
       }
       throw WrongResult(fmt::format("wrong result: row {} of C", row));
     };
-    const std::vector<long long> abx = product.times_a(product.times_b(x));
     for (std::size_t i = 0; i < m; ++i) {
       long long cx = 0;
       for (std::size_t j = 0; j < n; ++j) {
         long long value = 0;
-        if (!as_integer(
-                kernels::load_element(result.data(), i * n + j, shape.type.c), largest, value))
+        if (!as_integer(kernels::load_element(result.data(), i * n + j, type), largest_, value))
           name_wrong_element(i);
-        cx += value * x[j];
+        cx += value * x_[j];
       }
-      if (abx[i] != cx) name_wrong_element(i);
+      if (abx_[static_cast<std::size_t>(number)][i] != cx) name_wrong_element(i);
     }
   }
 }

@@ -4,14 +4,20 @@ import pytest
 from shipped import UNTRACED, table
 
 SGEMM, GEMM, CONVOLUTION = "cublasSgemm_v2", "cublasGemmEx", "cudnnConvolutionForward"
+DGEMM, BATCHED, LT = "cublasDgemm_v2", "cublasGemmStridedBatchedEx", "cublasLtMatmul"
+GRADIENTS = {"data": "cudnnConvolutionBackwardData", "filter": "cudnnConvolutionBackwardFilter"}
+HOPPER = {"compute_capability": "9.0", "tflops": {"fp32": 50, "bf16": 700, "fp8": 1500}}
 
 
 def fault(call, **others):
-    return {"device": 0, "library": "cudnn" if call == CONVOLUTION else "cublas", "call": call, "times": 1} | others
+    return {"device": 0, "library": "cudnn" if call.startswith("cudnn") else "cublas", "call": call, "times": 1} | others
 
 
-def measure(run, node, case):
-    done, session = run("--devices", "gpu", "--profile", "full", "--runs", 1, "--filter", f"^{case}$", *UNTRACED, node=node)
+def measure(run, node, case, shapes=None):
+    given = ["--shapes", shapes] if shapes else []
+    done, session = run(
+        "--devices", "gpu", "--profile", "full", "--runs", 1, "--filter", f"^{case}$", *given, *UNTRACED, node=node
+    )  # fmt: skip
     (row, *_) = table(session / "summary.csv")
     return done, row
 
@@ -45,3 +51,63 @@ def test_one_wrong_element_is_no_speed(run, make_node, call, case, after, wrong_
 def test_the_same_cases_are_right_without(run, make_node, case):
     done, row = measure(run, make_node(), case)
     assert done.returncode == 0 and row["status"] == "ok", row
+
+
+def of_shape(tmp_path, header, row):
+    path = tmp_path / "shapes.csv"
+    path.write_text(f"{header}\n{row}\n")
+    return path
+
+
+PRODUCTS = [
+    (DGEMM, "fp64", 7, "96,72,328,0,1,1"),
+    (GEMM, "fp32_pedantic", 3, "96,72,328,1,0,1"),
+    (GEMM, "fp16_acc16", 1, "96,72,328,0,0,1"),
+    (GEMM, "int8", 3, "96,72,328,0,1,1"),
+    (BATCHED, "fp32", 3, "48,40,64,0,1,5"),
+    (BATCHED, "bf16", 1, "48,40,64,1,0,5"),
+]
+
+
+@pytest.mark.parametrize("call, type_, first, row", PRODUCTS, ids=[f"{call}-{type_}" for call, type_, *_ in PRODUCTS])
+@pytest.mark.parametrize("last", [True, False], ids=["last", "first"])
+def test_of_every_type_and_batch(run, make_node, tmp_path, call, type_, first, row, last):
+    """Also in the last product of a batch only, and in its last row."""
+    shapes = of_shape(tmp_path, "m,n,k,transpose_a,transpose_b,batch", row)
+    node = make_node(faults=[fault(call, after=0, wrong_byte=-1 if last else first)])
+    done, row = measure(run, node, f"matmul/shapes/shape:.*/library:cublas/type:{type_}", shapes)
+    assert (done.returncode, row["status"], row["p50"]) == (3, "failed", ""), row
+    assert "wrong result: " in row["reason"]
+
+
+@pytest.mark.parametrize("type_", ["fp8_e4m3", "fp8_e5m2"])
+def test_of_fp8(run, make_node, type_):
+    case = f"matmul/library/size:256/type:{type_}/cache:warm"
+    done, row = measure(run, make_node(faults=[fault(LT, after=0, wrong_byte=-1)], **HOPPER), case)
+    assert (done.returncode, row["status"], row["p50"]) == (3, "failed", ""), row
+    assert "wrong result: " in row["reason"]
+    done, row = measure(run, make_node(**HOPPER), case)
+    assert (done.returncode, row["status"]) == (0, "ok"), row
+    assert "cublasLtMatmul" in row["method"]
+
+
+@pytest.mark.parametrize("layout", ["nchw", "nhwc"])
+@pytest.mark.parametrize("direction", ["forward", "data", "filter"])
+@pytest.mark.parametrize("type_", ["fp64", "fp32", "fp16", "bf16"])
+def test_of_every_direction_and_layout(run, make_node, tmp_path, direction, layout, type_):
+    shapes = of_shape(tmp_path, "n,c,h,w,k,r,s,stride_h,pad_h,pad_w,groups", "2,8,9,7,12,3,3,2,1,1,2")
+    case = f"convolution/shapes/shape:.*/direction:{direction}/layout:{layout}/type:{type_}"
+    call = GRADIENTS.get(direction, CONVOLUTION)
+    done, row = measure(run, make_node(faults=[fault(call, after=0, wrong_byte=-1)]), case, shapes)
+    assert (done.returncode, row["status"], row["p50"]) == (3, "failed", ""), row
+    assert "wrong result: " in row["reason"]
+
+
+def test_a_shape_that_the_library_refuses_is_unsupported_in_its_words(run, make_node, tmp_path):
+    """INT8 wants leading dimensions that are multiples of 4, and FP8 B transposed."""
+    shapes = of_shape(tmp_path, "m,n,k", "6,7,9")
+    _, row = measure(run, make_node(), "matmul/shapes/shape:6x7x9/library:cublas/type:int8", shapes)
+    assert row["status"] == "unsupported" and "CUBLAS_STATUS_NOT_SUPPORTED" in row["reason"], row
+    shapes = of_shape(tmp_path, "m,n,k", "64,64,64")
+    _, row = measure(run, make_node(**HOPPER), "matmul/shapes/shape:64x64x64/library:cublaslt/type:fp8_e4m3", shapes)
+    assert row["status"] == "unsupported" and "CUBLAS_STATUS_NOT_SUPPORTED" in row["reason"], row

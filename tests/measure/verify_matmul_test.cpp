@@ -127,6 +127,22 @@ TEST_P(VerifyMatmul, FailsWhatWasNeverWritten) {
   EXPECT_THROW(verify_matmul(*device, *c, shape, seeds), WrongResult);
 }
 
+// The bits of an alpha of 1, read as the type that the computation wants.
+TEST_P(VerifyMatmul, FailsWhatAnAlphaOfTheWrongTypeMakes) {
+  std::vector<double> right(shape.c_count());
+  for (std::size_t i = 0; i < right.size(); ++i)
+    right[i] = kernels::load_element(c->address(), i, shape.type.c);
+  const double alphas[] = {1.4e-45,     // an integer as FP32, and about that as FP64
+                           1065353216,  // FP32 as an integer
+                           5.26e-315,   // FP32 as FP64
+                           0};          // FP64 as FP32 or as an integer, FP32 as FP16
+  for (const double alpha : alphas) {
+    for (std::size_t i = 0; i < right.size(); ++i)
+      kernels::store_element(c->address(), i, shape.type.c, alpha * right[i]);
+    EXPECT_THROW(verify_matmul(*device, *c, shape, seeds), WrongResult) << alpha;
+  }
+}
+
 /// What somebody computes who takes an operand for its transpose, or m for n.
 TEST_P(VerifyMatmul, FailsAnotherProduct) {
   const auto computed_as = [&](auto&& change) {
