@@ -1,38 +1,15 @@
 // Convolutions in every direction and layout: of networks, or as a user asks for.
-#include <fmt/format.h>
-
 #include "benchmarks/products.h"
-#include "harness/core/errors.h"
 #include "harness/device/shape_text.h"
 #include "harness/measure/shapes.h"
 
 namespace launchgap {
 namespace {
 
-constexpr ConvolutionDirection kDirections[] = {ConvolutionDirection::forward,
-                                                ConvolutionDirection::data,
-                                                ConvolutionDirection::filter};
-constexpr TensorLayout kLayouts[] = {TensorLayout::nchw, TensorLayout::nhwc};
-
-template <class Value, std::size_t kCount>
-std::vector<std::string> names_of(const Value (&values)[kCount]) {
-  std::vector<std::string> names;
-  for (const Value value : values) names.emplace_back(name_of(value));
-  return names;
-}
-
-template <class Value, std::size_t kCount>
-Value named(const Value (&values)[kCount], const std::string& name) {
-  for (const Value value : values) {
-    if (name_of(value) == name) return value;
-  }
-  throw Error(fmt::format("'{}' is none of its axis's values", name));
-}
-
 ConvolutionShape convolution_of(const CaseName& name) {
   ConvolutionShape shape = convolution_shape(name.at("shape"));
-  shape.direction = named(kDirections, name.at("direction"));
-  shape.layout = named(kLayouts, name.at("layout"));
+  shape.direction = named(kConvolutionDirections, name.at("direction"));
+  shape.layout = named(kTensorLayouts, name.at("layout"));
   shape.type = product_type(name.at("type"));
   return shape;
 }
@@ -40,18 +17,12 @@ ConvolutionShape convolution_of(const CaseName& name) {
 const Registration convolution_shapes_benchmark =
     benchmark("convolution/shapes")
         .asks("How fast are convolutions in each direction and layout?")
-        .axis("shape",
-              "n x c x h x w of the input, k x r x s of the filters; `s`, `p`, `d`, `g`: strides, "
-              "paddings, dilations, groups (docs/shapes.md)",
-              convolution_shape_axis)
-        .axis("direction",
-              "`forward`: the output; `data`: the gradient of the input; `filter`: that of the "
-              "filters",
-              names_of(kDirections))
+        .axis("shape", convolution_shape_meaning, convolution_shape_axis)
+        .axis("direction", convolution_direction_meaning, names_of(kConvolutionDirections))
         .axis("layout",
               "of the tensors in memory, with the channels before the pixels, or behind them; a "
               "CPU's filters are in the library's own order",
-              names_of(kLayouts))
+              names_of(kTensorLayouts))
         .axis("type",
               product_type_meaning,
               [](Profile profile, const DeviceFacts& facts) {

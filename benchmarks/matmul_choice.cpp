@@ -263,15 +263,10 @@ const Registration matmul_choice =
         .brings(way("first_ns",
                     "A product by the first candidate that cuBLASLt offers.",
                     "the first candidate's time"))
-        .brings(way("best_ns",
-                    "A product by the best of up to 32 candidates of cuBLASLt, which was chosen by "
-                    "the medians of other samples.",
-                    "the best candidate's time"))
         .brings(way("tuned_ns",
                     "A product by cuBLAS's own tuning (CUBLAS_GEMM_AUTOTUNE); missing where it has "
                     "none.",
                     "the tuned time"))
-        .brings(ratio("regret", "default_ns divided by best_ns, sample by sample.", "the regret"))
         .brings(ratio("first_regret",
                       "first_ns divided by best_ns, sample by sample.",
                       "the first candidate's regret"))

@@ -6,6 +6,9 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
+
+#include "harness/core/errors.h"
 #include "harness/device/convolution.h"
 #include "harness/device/matmul.h"
 #include "harness/measure/benchmark.h"
@@ -85,6 +88,32 @@ double product_seconds(const DeviceFacts& facts, const MatmulShape& shape, Sampl
 double convolution_seconds(const DeviceFacts& facts,
                            const ConvolutionShape& shape,
                            Sampling sampling);
+
+// Axes of convolutions
+inline constexpr const char* convolution_shape_meaning =
+    "n x c x h x w of the input, k x r x s of the filters; `s`, `p`, `d`, `g`: strides, paddings, "
+    "dilations, groups (docs/shapes.md)";
+inline constexpr const char* convolution_direction_meaning =
+    "`forward`: the output; `data`: the gradient of the input; `filter`: that of the filters";
+inline constexpr ConvolutionDirection kConvolutionDirections[] = {ConvolutionDirection::forward,
+                                                                  ConvolutionDirection::data,
+                                                                  ConvolutionDirection::filter};
+inline constexpr TensorLayout kTensorLayouts[] = {TensorLayout::nchw, TensorLayout::nhwc};
+
+template <class Value, std::size_t kCount>
+std::vector<std::string> names_of(const Value (&values)[kCount]) {
+  std::vector<std::string> names;
+  for (const Value value : values) names.emplace_back(name_of(value));
+  return names;
+}
+
+template <class Value, std::size_t kCount>
+Value named(const Value (&values)[kCount], const std::string& name) {
+  for (const Value value : values) {
+    if (name_of(value) == name) return value;
+  }
+  throw Error(fmt::format("'{}' is none of its axis's values", name));
+}
 
 /// The types that a device's libraries are asked for.
 std::vector<std::string> matmul_types(Profile profile, const DeviceFacts& facts);

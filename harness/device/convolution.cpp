@@ -1,5 +1,7 @@
 #include "harness/device/convolution.h"
 
+#include "harness/core/errors.h"
+
 namespace launchgap {
 
 std::string_view name_of(ConvolutionDirection direction) {
@@ -24,6 +26,14 @@ std::string_view name_of(TensorLayout layout) {
       return "nhwc";
   }
   return "";
+}
+
+std::size_t Convolution::select(Selection) {
+  throw Unsupported("this library does not select its algorithms by a call");
+}
+
+void Convolution::choose(std::size_t) {
+  throw Unsupported("this library has no candidates");
 }
 
 }  // namespace launchgap

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "harness/device/product_type.h"
 
@@ -98,6 +99,22 @@ struct ConvolutionShape {
   }
 };
 
+/// A way in which a library can compute a convolution.
+struct ConvolutionCandidate {
+  std::string algorithm;  // its number, its name and its kind of math: "1 (direct, FMA)"
+  std::size_t workspace_bytes = 0;
+  bool rounds_integers = false;
+};
+
+/// How a library selects an algorithm.
+enum class Selection {
+  get,   // from the shape, without running anything
+  find,  // by running and timing what it has
+};
+
+/// What a selection may take beside the tensors: which algorithms come into question depends on it.
+inline constexpr std::size_t kSelectionWorkspaceBytes = std::size_t{256} << 20;
+
 /// A library's convolution, ready to run on one or several sets of tensors. It may keep them in a
 /// layout of its own: `add_tensors` brings them into it and `read_output` back, neither of which is
 /// part of `enqueue`.
@@ -116,6 +133,17 @@ class Convolution {
   /// Whether the algorithm transforms its inputs (Winograd, FFT), so that even integers come out
   /// rounded.
   virtual bool rounds_integers() const = 0;
+
+  /// Has the library select an algorithm anew, and says which candidate it has first. Chooses
+  /// nothing. `find` waits, needs a set of tensors, and overwrites the result of the first. Throws
+  /// Unsupported where the library has no such selection.
+  virtual std::size_t select(Selection how);
+  /// The library's call for it; empty where it has none.
+  virtual std::string selection_call(Selection) const { return {}; }
+  /// What selections have offered so far within kSelectionWorkspaceBytes.
+  virtual std::vector<ConvolutionCandidate> candidates() const { return {}; }
+  /// From now on by one of them, with the kind of math that belongs to it.
+  virtual void choose(std::size_t candidate);
 };
 
 }  // namespace launchgap

@@ -7,6 +7,7 @@
 #include "harness/summary/causes.h"
 #include "harness/summary/fallback.h"
 #include "harness/summary/night_findings.h"
+#include "harness/summary/selections.h"
 #include "harness/summary/session_findings.h"
 #include "harness/summary/table_makers.h"
 
@@ -39,6 +40,7 @@ std::vector<Finding> all_findings(const Tabled& tabled) {
   };
   add(session_findings(session, tabled.rows));
   if (tabled.nights) add(night_findings(session, tabled.nights->verdicts));
+  add(selection_findings(session));
   add(causes(session));
   add(advice(session, tabled.rows));
   add(fallback_findings(session, fallback_costs(session, tabled.rows)));

@@ -163,6 +163,7 @@ const std::vector<Table>& all_tables() {
       sequence_table(),
       telemetry_table(),
       choices_table(),
+      selections_table(),
       headlines_table(),
       variation_table(),
       outlier_devices_table(),

@@ -19,6 +19,9 @@ Table telemetry_table();
 // choice_table.cpp: in which ways a library could compute a case
 Table choices_table();
 
+// selections.cpp: what a library's calls selected
+Table selections_table();
+
 // all_findings.cpp: what is found, from every source
 Table findings_table();
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <optional>
 #include <type_traits>
 
@@ -300,6 +301,44 @@ Plan plan(const Tensors& tensors, CudnnConvolution convolution) {
   return plan(tensors.input, tensors.filter, as<Convolution>(convolution), tensors.output);
 }
 
+/// A selection that runs nothing lists an algorithm whatever workspace it wants.
+constexpr std::size_t kAnyWorkspace = ~std::size_t{0};
+
+/// What both kinds of selection answer: every algorithm, the best first, unless this one flips.
+CudnnStatus list_algorithms(const Tensors& tensors,
+                            CudnnConvolution convolution,
+                            int requested,
+                            int* returned,
+                            CudnnPerformance* results,
+                            std::size_t workspace_bytes) {
+  const Plan its_plan = plan(tensors, convolution);
+  if (its_plan.status != kCudnnSuccess) return its_plan.status;
+  constexpr int kAlgorithms = 6;  // each direction has as many, at least
+  static std::atomic<int> selections{0};
+  const int every = node()->cudnn_flips_every;
+  const bool flips = every > 0 && ++selections % every == 0;
+  *returned = std::min(requested, kAlgorithms);
+  for (int i = 0; i < *returned; ++i) {
+    const int algorithm = i >= 2 ? i : flips ? i : 1 - i;
+    const std::size_t needed = workspace_of(algorithm, *tensors.filter);
+    const double times = needed <= workspace_bytes ? slowdown(algorithm) : 0;
+    CudnnPerformance& candidate = results[i];
+    candidate = {};
+    candidate.algorithm = algorithm;
+    candidate.status = times > 0 ? CudnnStatus{kCudnnSuccess} : status_of(kNotSupported);
+    candidate.milliseconds =
+        times > 0 ? static_cast<float>(its_plan.duration_ns * times * 1e-6) : -1.0f;
+    candidate.workspace_bytes = times > 0 ? needed : 0;
+    candidate.determinism = times > 0 ? 1 : 0;
+    candidate.math_type = its_plan.math_type;
+  }
+  // What can be computed stands before what cannot.
+  std::stable_partition(results, results + *returned, [](const CudnnPerformance& candidate) {
+    return candidate.status == kCudnnSuccess;
+  });
+  return kCudnnSuccess;
+}
+
 CudnnStatus get_algorithm(const char* call,
                           Direction direction,
                           CudnnHandle handle,
@@ -313,28 +352,45 @@ CudnnStatus get_algorithm(const char* call,
   if (const CudnnStatus status = enter(call)) return status;
   if (handle == nullptr || requested < 1 || returned == nullptr || results == nullptr)
     return status_of(kBadParameter);
-  const Tensors tensors = tensors_of(direction, first, second, result);
-  const Plan its_plan = plan(tensors, convolution);
-  if (its_plan.status != kCudnnSuccess) return its_plan.status;
-  constexpr int kAlgorithms = 6;  // each direction has as many, at least
-  static std::atomic<int> selections{0};
-  const int every = node()->cudnn_flips_every;
-  const bool flips = every > 0 && ++selections % every == 0;
-  *returned = std::min(requested, kAlgorithms);
-  for (int i = 0; i < *returned; ++i) {
-    const int algorithm = i >= 2 ? i : flips ? i : 1 - i;  // the best first, unless it flips
-    const double times = slowdown(algorithm);
-    CudnnPerformance& candidate = results[i];
-    candidate = {};
-    candidate.algorithm = algorithm;
-    candidate.status = times > 0 ? CudnnStatus{kCudnnSuccess} : status_of(kNotSupported);
-    candidate.milliseconds =
-        times > 0 ? static_cast<float>(its_plan.duration_ns * times * 1e-6) : -1.0f;
-    candidate.workspace_bytes = times > 0 ? workspace_of(algorithm, *tensors.filter) : 0;
-    candidate.determinism = times > 0 ? 1 : 0;
-    candidate.math_type = its_plan.math_type;
+  return list_algorithms(tensors_of(direction, first, second, result),
+                         convolution,
+                         requested,
+                         returned,
+                         results,
+                         kAnyWorkspace);
+}
+
+/// Does not run what it lists, but leaves the result overwritten, as the real one does.
+CudnnStatus find_algorithm(const char* call,
+                           Direction direction,
+                           CudnnHandle handle,
+                           CudnnTensor first_descriptor,
+                           const void* first,
+                           CudnnTensor second_descriptor,
+                           const void* second,
+                           CudnnConvolution convolution,
+                           CudnnTensor result_descriptor,
+                           void* result,
+                           int requested,
+                           int* returned,
+                           CudnnPerformance* results,
+                           void* workspace,
+                           std::size_t workspace_bytes) {
+  if (const CudnnStatus status = enter(call)) return status;
+  if (handle == nullptr || first == nullptr || second == nullptr || result == nullptr ||
+      requested < 1 || returned == nullptr || results == nullptr ||
+      (workspace == nullptr && workspace_bytes > 0))
+    return status_of(kBadParameter);
+  const Tensors tensors =
+      tensors_of(direction, first_descriptor, second_descriptor, result_descriptor);
+  const CudnnStatus status =
+      list_algorithms(tensors, convolution, requested, returned, results, workspace_bytes);
+  if (status == kCudnnSuccess) {
+    const Tensor& overwritten = *as<Tensor>(result_descriptor);
+    std::memset(
+        result, 0xff, overwritten.extents.count() * kernels::element_bytes(overwritten.type));
   }
-  return kCudnnSuccess;
+  return status;
 }
 
 CudnnStatus get_workspace_size(const char* call,
@@ -572,6 +628,35 @@ EXPORT CudnnStatus cudnnGetConvolution2dForwardOutputDim(CudnnConvolution convol
                          requested,                                                         \
                          returned,                                                          \
                          results);                                                          \
+  }                                                                                         \
+  EXPORT CudnnStatus cudnnFindConvolution##name##AlgorithmEx(CudnnHandle handle,            \
+                                                             CudnnTensor first_descriptor,  \
+                                                             const void* first,             \
+                                                             CudnnTensor second_descriptor, \
+                                                             const void* second,            \
+                                                             CudnnConvolution convolution,  \
+                                                             CudnnTensor result_descriptor, \
+                                                             void* result,                  \
+                                                             int requested,                 \
+                                                             int* returned,                 \
+                                                             CudnnPerformance* results,     \
+                                                             void* workspace,               \
+                                                             std::size_t workspace_bytes) { \
+    return find_algorithm("cudnnFindConvolution" #name "AlgorithmEx",                       \
+                          direction,                                                        \
+                          handle,                                                           \
+                          first_descriptor,                                                 \
+                          first,                                                            \
+                          second_descriptor,                                                \
+                          second,                                                           \
+                          convolution,                                                      \
+                          result_descriptor,                                                \
+                          result,                                                           \
+                          requested,                                                        \
+                          returned,                                                         \
+                          results,                                                          \
+                          workspace,                                                        \
+                          workspace_bytes);                                                 \
   }                                                                                         \
   EXPORT CudnnStatus cudnnGetConvolution##name##WorkspaceSize(CudnnHandle handle,           \
                                                               CudnnTensor first,            \

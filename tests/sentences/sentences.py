@@ -124,6 +124,7 @@ SENTENCES_IN = [
     "harness/summary/case_rates.cpp",
     "harness/summary/ceiling.cpp",
     "harness/summary/fallback.cpp",
+    "harness/summary/selections.cpp",
     "harness/summary/device_answers.cpp",
     "harness/summary/job_answer.cpp",
     "harness/summary/adviser.cpp",

@@ -1,7 +1,6 @@
 #include "harness/device/cuda/abi/cudnn.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <span>
 #include <vector>
@@ -102,11 +101,19 @@ constexpr Algorithm kFilterAlgorithms[] = {{"algorithm 0 (sums in any order)"},
                                            {"non-fused Winograd", true},
                                            {"tiled FFT", true}};
 
+const char* math_name(int math_type) {
+  return math_type == abi::kCudnnTensorOpMath ? "tensor cores"
+         : math_type == abi::kCudnnFmaMath    ? "FMA"
+                                              : "default math";
+}
+
 /// The calls of a direction.
 struct DirectionCalls {
   std::span<const Algorithm> algorithms;
   abi::CudnnGetAlgorithm* get_algorithm;
   const char* get_algorithm_name;
+  abi::CudnnFindAlgorithm* find_algorithm;  // null where the library has none
+  const char* find_algorithm_name;
   abi::CudnnGetWorkspaceSize* get_workspace_size;
   abi::CudnnConvolve* convolve;
   const char* convolve_name;
@@ -118,6 +125,8 @@ DirectionCalls calls_of(const Cudnn& library, ConvolutionDirection direction) {
   {                                                                                       \
     algorithms, library.cudnnGetConvolution##name##Algorithm_v7,                          \
         "cudnnGetConvolution" #name "Algorithm_v7",                                       \
+        library.cudnnFindConvolution##name##AlgorithmEx,                                  \
+        "cudnnFindConvolution" #name "AlgorithmEx",                                       \
         library.cudnnGetConvolution##name##WorkspaceSize, library.cudnnConvolution##name, \
         "cudnnConvolution" #name, filters_first                                           \
   }
@@ -201,14 +210,14 @@ class CudnnConvolution : public Convolution {
     const bool swap = calls_.filters_first;
     library_.check(calls_.convolve(handle_,
                                    alpha,
-                                   swap ? second_ : first_,
+                                   first(),
                                    swap ? tensors.second : tensors.first,
-                                   swap ? first_ : second_,
+                                   second(),
                                    swap ? tensors.first : tensors.second,
                                    convolution_,
-                                   algorithm_,
+                                   chosen_.algorithm,
                                    workspace_ ? workspace_->address() : nullptr,
-                                   workspace_ ? workspace_->bytes() : 0,
+                                   chosen_.workspace_bytes,
                                    beta,
                                    result_,
                                    tensors.result->address()),
@@ -224,17 +233,52 @@ class CudnnConvolution : public Convolution {
     return fmt::format("cuDNN {} {}, {}, {}, {}, workspace {} MiB",
                        library_.facts.version,
                        calls_.convolve_name,
-                       algorithm().name,
+                       algorithm_of(chosen_).name,
                        shape_.layout == TensorLayout::nhwc ? "NHWC" : "NCHW",
-                       math_type_ == abi::kCudnnTensorOpMath ? "tensor cores"
-                       : math_type_ == abi::kCudnnFmaMath    ? "FMA"
-                                                             : "default math",
-                       workspace_ ? (workspace_->bytes() + (1 << 20) - 1) >> 20 : 0);
+                       math_name(chosen_.math_type),
+                       (chosen_.workspace_bytes + (1 << 20) - 1) >> 20);
   }
 
-  bool rounds_integers() const override { return algorithm().transforms; }
+  bool rounds_integers() const override { return algorithm_of(chosen_).transforms; }
+
+  std::string selection_call(Selection how) const override {
+    return how == Selection::get ? calls_.get_algorithm_name : calls_.find_algorithm_name;
+  }
+
+  std::size_t select(Selection how) override {
+    const std::vector<Offer> now = offers(how, kSelectionWorkspaceBytes);
+    set_math(chosen_.math_type);  // asking has changed it
+    if (now.empty()) refuse(kSelectionWorkspaceBytes);
+    for (const Offer& offer : now) {
+      if (std::ranges::find(offered_, offer) == offered_.end()) offered_.push_back(offer);
+    }
+    return static_cast<std::size_t>(std::ranges::find(offered_, now.front()) - offered_.begin());
+  }
+
+  std::vector<ConvolutionCandidate> candidates() const override {
+    std::vector<ConvolutionCandidate> all;
+    for (const Offer& offer : offered_) {
+      const Algorithm& algorithm = algorithm_of(offer);
+      all.push_back(
+          {fmt::format("{} ({}, {})", offer.algorithm, algorithm.name, math_name(offer.math_type)),
+           offer.workspace_bytes,
+           algorithm.transforms});
+    }
+    return all;
+  }
+
+  void choose(std::size_t candidate) override { use(offered_.at(candidate)); }
 
  private:
+  /// What the library offers; an algorithm without its math type may run many times slower (pytorch
+  /// PR #15881).
+  struct Offer {
+    int algorithm = 0;
+    int math_type = 0;
+    std::size_t workspace_bytes = 0;
+
+    bool operator==(const Offer&) const = default;
+  };
   struct Tensors {
     const void* first;
     const void* second;
@@ -244,8 +288,8 @@ class CudnnConvolution : public Convolution {
   // The choice of algorithm depends on it, so it is fixed and documented.
   static constexpr std::size_t kMaxWorkspaceBytes = std::size_t{1} << 30;
 
-  const Algorithm& algorithm() const {
-    return calls_.algorithms[static_cast<std::size_t>(algorithm_)];
+  const Algorithm& algorithm_of(const Offer& offer) const {
+    return calls_.algorithms[static_cast<std::size_t>(offer.algorithm)];
   }
 
   void prepare(abi::Stream stream) {
@@ -300,64 +344,116 @@ class CudnnConvolution : public Convolution {
     result_ = direction == ConvolutionDirection::forward ? output_
               : direction == ConvolutionDirection::data  ? input_
                                                          : filter_;
-    choose_algorithm();
+    const std::vector<Offer> offered = offers(Selection::get, kMaxWorkspaceBytes);
+    if (offered.empty()) refuse(kMaxWorkspaceBytes);
+    use(offered.front());
   }
 
-  void choose_algorithm() {
-    // The default math of cuDNN 8 and later rounds FP32 to TF32 where the GPU can; FP32 here means
-    // FP32. cuDNN 7 knows neither TF32 nor this setting.
-    const bool single = shape_.type.a == ElementType::fp32;
-    const bool exact_fp32 = single && shape_.type.compute != Compute::tf32;
-    const int wanted = exact_fp32                                     ? abi::kCudnnFmaMath
-                       : single || shape_.type.a == ElementType::fp64 ? abi::kCudnnDefaultMath
-                                                                      : abi::kCudnnTensorOpMath;
+  /// FP32 here means FP32: the default math of cuDNN 8 and later rounds it to TF32 where the GPU
+  /// can. cuDNN 7 knows neither TF32 nor a setting that forbids it.
+  bool is_exact_fp32() const {
+    return shape_.type.a == ElementType::fp32 && shape_.type.compute != Compute::tf32;
+  }
+
+  void set_math(int math_type) {
+    CHECK_CUDNN(library_, cudnnSetConvolutionMathType(convolution_, math_type));
+  }
+
+  /// What a selection has to offer within a workspace, its own preference first.
+  std::vector<Offer> offers(Selection how, std::size_t most_workspace) {
+    const bool exact_fp32 = is_exact_fp32();
+    const bool wide = shape_.type.a == ElementType::fp32 || shape_.type.a == ElementType::fp64;
+    int wanted = exact_fp32 ? abi::kCudnnFmaMath
+                 : wide     ? abi::kCudnnDefaultMath
+                            : abi::kCudnnTensorOpMath;
     if (library_.cudnnSetConvolutionMathType(convolution_, wanted) != abi::kCudnnSuccess) {
-      CHECK_CUDNN(library_, cudnnSetConvolutionMathType(convolution_, abi::kCudnnDefaultMath));
+      wanted = abi::kCudnnDefaultMath;
+      set_math(wanted);
     }
-    const abi::CudnnTensor first = calls_.filters_first ? second_ : first_;
-    const abi::CudnnTensor second = calls_.filters_first ? first_ : second_;
-    std::array<abi::CudnnPerformance, 8> found{};
-    int count = 0;
-    library_.check(calls_.get_algorithm(handle_,
-                                        first,
-                                        second,
-                                        convolution_,
-                                        result_,
-                                        static_cast<int>(found.size()),
-                                        &count,
-                                        found.data()),
-                   calls_.get_algorithm_name);
-    count = std::clamp(count, 0, static_cast<int>(found.size()));
-    for (int i = 0; i < count; ++i) {
-      const abi::CudnnPerformance& candidate = found[static_cast<std::size_t>(i)];
+    most_workspace = std::min(most_workspace, device_.free_memory_bytes() / 10 * 9 + held_bytes());
+    std::vector<Offer> sound;
+    for (const abi::CudnnPerformance& candidate : performances(how, most_workspace)) {
       const bool keeps_fp32 = !exact_fp32 || candidate.math_type == abi::kCudnnFmaMath ||
                               candidate.math_type == abi::kCudnnDefaultMath;
       if (candidate.status != abi::kCudnnSuccess || !keeps_fp32 || candidate.algorithm < 0 ||
-          candidate.algorithm >= static_cast<int>(calls_.algorithms.size())) {
+          candidate.algorithm >= static_cast<int>(calls_.algorithms.size()))
         continue;
-      }
-      // An algorithm without its math type may run many times slower (pytorch PR #15881); but where
-      // FP32 was asked for, the setting that keeps it stays.
-      if (!exact_fp32) {
-        CHECK_CUDNN(library_, cudnnSetConvolutionMathType(convolution_, candidate.math_type));
-      }
-      std::size_t bytes = 0;
-      if (calls_.get_workspace_size(
-              handle_, first, second, convolution_, result_, candidate.algorithm, &bytes) !=
-              abi::kCudnnSuccess ||
-          bytes > kMaxWorkspaceBytes || bytes > device_.free_memory_bytes() / 10 * 9) {
-        continue;
-      }
-      algorithm_ = candidate.algorithm;
-      math_type_ = exact_fp32 ? wanted : candidate.math_type;
-      if (bytes > 0) workspace_ = device_.allocate(bytes);
-      return;
+      // Where FP32 was asked for, the setting that keeps it stays.
+      Offer offer{candidate.algorithm, exact_fp32 ? wanted : candidate.math_type, 0};
+      set_math(offer.math_type);
+      if (calls_.get_workspace_size(handle_,
+                                    first(),
+                                    second(),
+                                    convolution_,
+                                    result_,
+                                    offer.algorithm,
+                                    &offer.workspace_bytes) == abi::kCudnnSuccess &&
+          offer.workspace_bytes <= most_workspace)
+        sound.push_back(offer);
     }
+    return sound;
+  }
+
+  /// As the library has it. Enough for every algorithm with every kind of math.
+  std::vector<abi::CudnnPerformance> performances(Selection how, std::size_t workspace_bytes) {
+    std::vector<abi::CudnnPerformance> found(32);
+    const int requested = static_cast<int>(found.size());
+    int count = 0;
+    if (how == Selection::get) {
+      library_.check(
+          calls_.get_algorithm(
+              handle_, first(), second(), convolution_, result_, requested, &count, found.data()),
+          calls_.get_algorithm_name);
+    } else {
+      if (!calls_.find_algorithm)
+        throw Unsupported(
+            fmt::format("cuDNN {} has no {}", library_.facts.version, calls_.find_algorithm_name));
+      hold_workspace(workspace_bytes);
+      const Tensors& tensors = sets_.at(0);
+      const bool swap = calls_.filters_first;
+      library_.check(calls_.find_algorithm(handle_,
+                                           first(),
+                                           swap ? tensors.second : tensors.first,
+                                           second(),
+                                           swap ? tensors.first : tensors.second,
+                                           convolution_,
+                                           result_,
+                                           tensors.result->address(),
+                                           requested,
+                                           &count,
+                                           found.data(),
+                                           workspace_->address(),
+                                           workspace_bytes),
+                     calls_.find_algorithm_name);
+    }
+    found.resize(static_cast<std::size_t>(std::clamp(count, 0, requested)));
+    return found;
+  }
+
+  void use(const Offer& offer) {
+    set_math(offer.math_type);
+    hold_workspace(offer.workspace_bytes);
+    chosen_ = offer;
+  }
+
+  std::size_t held_bytes() const { return workspace_ ? workspace_->bytes() : 0; }
+  void hold_workspace(std::size_t bytes) {
+    if (bytes <= held_bytes()) return;
+    device_.check();  // what was enqueued may use the one that goes
+    workspace_.reset();
+    workspace_ = device_.allocate(bytes);
+  }
+
+  [[noreturn]] void refuse(std::size_t most_workspace) const {
     throw Unsupported(
         fmt::format("cuDNN {} has no algorithm for this convolution within {} MiB of workspace",
                     library_.facts.version,
-                    kMaxWorkspaceBytes >> 20));
+                    most_workspace >> 20));
   }
+
+  // In the library's order.
+  abi::CudnnTensor first() const { return calls_.filters_first ? second_ : first_; }
+  abi::CudnnTensor second() const { return calls_.filters_first ? first_ : second_; }
 
   void release() {
     if (convolution_) library_.cudnnDestroyConvolutionDescriptor(convolution_);
@@ -377,8 +473,8 @@ class CudnnConvolution : public Convolution {
   abi::CudnnFilter filter_ = nullptr;
   abi::CudnnTensor first_ = nullptr, second_ = nullptr, result_ = nullptr;  // of these three
   abi::CudnnConvolution convolution_ = nullptr;
-  int algorithm_ = 0;
-  int math_type_ = 0;
+  Offer chosen_;
+  std::vector<Offer> offered_;  // by selections
   std::vector<Tensors> sets_;
   std::unique_ptr<Buffer> workspace_;
 };

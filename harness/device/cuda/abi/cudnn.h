@@ -76,6 +76,20 @@ using CudnnGetAlgorithm = CudnnStatus(CudnnHandle handle,
                                       int requested,
                                       int* returned,
                                       CudnnPerformance* results);
+/// Runs every algorithm that its workspace allows and times it; overwrites the result.
+using CudnnFindAlgorithm = CudnnStatus(CudnnHandle handle,
+                                       CudnnTensor first_descriptor,
+                                       const void* first,
+                                       CudnnTensor second_descriptor,
+                                       const void* second,
+                                       CudnnConvolution convolution,
+                                       CudnnTensor result_descriptor,
+                                       void* result,
+                                       int requested,
+                                       int* returned,
+                                       CudnnPerformance* results,
+                                       void* workspace,
+                                       std::size_t workspace_bytes);
 using CudnnGetWorkspaceSize = CudnnStatus(CudnnHandle handle,
                                           CudnnTensor first,
                                           CudnnTensor second,
@@ -141,6 +155,9 @@ using CudnnConvolve = CudnnStatus(CudnnHandle handle,
   X(cudnnGetConvolutionForwardAlgorithm_v7, true, CudnnGetAlgorithm)                             \
   X(cudnnGetConvolutionBackwardDataAlgorithm_v7, true, CudnnGetAlgorithm)                        \
   X(cudnnGetConvolutionBackwardFilterAlgorithm_v7, true, CudnnGetAlgorithm)                      \
+  X(cudnnFindConvolutionForwardAlgorithmEx, false, CudnnFindAlgorithm)                           \
+  X(cudnnFindConvolutionBackwardDataAlgorithmEx, false, CudnnFindAlgorithm)                      \
+  X(cudnnFindConvolutionBackwardFilterAlgorithmEx, false, CudnnFindAlgorithm)                    \
   X(cudnnGetConvolutionForwardWorkspaceSize, true, CudnnGetWorkspaceSize)                        \
   X(cudnnGetConvolutionBackwardDataWorkspaceSize, true, CudnnGetWorkspaceSize)                   \
   X(cudnnGetConvolutionBackwardFilterWorkspaceSize, true, CudnnGetWorkspaceSize)                 \

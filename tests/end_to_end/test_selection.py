@@ -1,0 +1,107 @@
+"""Which algorithm cuDNN selects for a convolution, how often that differs, and what that costs."""
+
+import json
+
+import pytest
+from shipped import table
+
+BENCHMARK = "convolution/selection"
+GET, FIND = "cudnnGetConvolutionForwardAlgorithm_v7", "cudnnFindConvolutionForwardAlgorithmEx"
+FASTEST, OTHER = "1 (implicit precomputed GEMM, FMA)", "0 (implicit GEMM, FMA)"
+
+
+@pytest.fixture
+def select(run, make_node):
+    """A session of the benchmark's quick case, or of others; changes are the node's."""
+
+    def measure(*arguments, faults=(), **changes):
+        path = make_node(faults=faults)
+        path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+        if "--filter" not in arguments:
+            arguments = ("--filter", f"^{BENCHMARK}/", *arguments)
+        return run("--devices", "gpu", *arguments, node=path)
+
+    return measure
+
+
+def medians(session):
+    return {row["metric"]: float(row["p50"]) for row in table(session / "summary.csv") if row["status"] == "ok"}
+
+
+def findings(session):
+    return [row for row in table(session / "findings.csv") if row["code"] == "selection-differs"]
+
+
+def test_a_library_that_always_selects_the_same_is_no_finding(select):
+    done, session = select("--runs", 3)
+    assert done.returncode == 0, done.stderr
+    rows = {row["by"]: row for row in table(session / "selections.csv")}
+    assert rows.keys() == {GET, FIND}
+    for row in rows.values():
+        assert (row["selections"], row["processes"], row["algorithm"]) == ("60", "3", FASTEST)
+        assert float(row["flip_rate"]) == 0 and row["others_times"] == ""
+    assert findings(session) == []
+    values = medians(session)
+    assert values["regret"] == pytest.approx(1, abs=0.03) and values["find_regret"] == pytest.approx(1, abs=0.03)
+
+
+def test_every_third_selection_is_another_one_and_costs_what_that_takes(select):
+    done, session = select("--runs", 3, cudnn_flips_every=3)
+    assert done.returncode == 0, done.stderr
+    choices = table(session / "choices.csv")
+    for replicate in "012":
+        of_run = [row for row in choices if row["replicate"] == replicate]
+        time = {row["algorithm"]: float(row["median_ns"]) for row in of_run if row["by"] == "candidate"}
+        for by in (GET, FIND):
+            selected = {row["algorithm"]: int(row["times"]) for row in of_run if row["by"] == by}
+            assert selected[OTHER] in (6, 7) and selected[FASTEST] == 20 - selected[OTHER]
+        assert time[OTHER] > 1.5 * time[FASTEST]
+    for row in table(session / "selections.csv"):
+        assert row["algorithm"] == FASTEST and row["other_processes"] == "0"
+        assert 0.3 <= float(row["flip_rate"]) == float(row["flip_rate_within"]) <= 0.35
+        assert 1.5 < float(row["others_times"]) <= 2.1
+    found = findings(session)
+    assert len(found) == 2 and all(row["severity"] == "act" for row in found)
+    assert {row["sentence"].split()[0] for row in found} == {GET, FIND}
+    assert medians(session)["regret"] == pytest.approx(1, abs=0.03), "most selections have the fastest"
+
+
+def test_a_wrong_choice_costs_its_regret(select):
+    done, session = select("--runs", 1, cudnn_flips_every=1)
+    assert done.returncode == 0, done.stderr
+    values = medians(session)
+    assert values["regret"] > 1.5 and values["find_regret"] > 1.5
+    assert values["selected_ns"] > 1.5 * values["best_ns"]
+    (row, _) = table(session / "selections.csv")
+    assert row["algorithm"] == OTHER and float(row["flip_rate"]) == 0
+    assert findings(session) == [], "it is wrong, and always the same"
+
+
+@pytest.mark.parametrize("direction, call", [("data", "BackwardData"), ("filter", "BackwardFilter"), ("forward", "Forward")])
+def test_every_direction_has_its_calls(select, direction, call):
+    case = f"^{BENCHMARK}/shape:32x2048x7x7-512x1x1/direction:{direction}/type:fp16$"
+    done, session = select("--profile", "full", "--runs", 1, "--filter", case)
+    assert done.returncode == 0, done.stderr
+    by = {row["by"] for row in table(session / "selections.csv")}
+    assert by == {f"cudnnGetConvolution{call}Algorithm_v7", f"cudnnFindConvolution{call}AlgorithmEx"}
+    assert {"selected_ns", "found_ns", "best_ns", "regret", "find_regret"} <= medians(session).keys()
+
+
+def convolves(**fault):
+    return {"device": 0, "library": "cudnn", "call": "cudnnConvolutionForward"} | fault
+
+
+def test_a_library_that_cannot_find_is_measured_without(select):
+    fault = {"device": 0, "library": "cudnn", "call": FIND, "code": 3000}
+    done, session = select("--runs", 1, faults=[fault])
+    assert done.returncode == 0, done.stderr
+    values = medians(session)
+    assert "found_ns" not in values and values["regret"] == pytest.approx(1, abs=0.03)
+    assert [row["by"] for row in table(session / "selections.csv")] == [GET]
+
+
+def test_what_the_library_selects_must_be_right(select):
+    done, session = select("--runs", 1, faults=[convolves(wrong_byte=3)])
+    assert done.returncode == 3
+    (row, *_) = table(session / "summary.csv")
+    assert row["status"] == "failed" and "none of the 2 candidates is right: wrong result" in row["reason"], row
