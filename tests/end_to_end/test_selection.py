@@ -87,10 +87,6 @@ def test_every_direction_has_its_calls(select, direction, call):
     assert {"selected_ns", "found_ns", "best_ns", "regret", "find_regret"} <= medians(session).keys()
 
 
-def convolves(**fault):
-    return {"device": 0, "library": "cudnn", "call": "cudnnConvolutionForward"} | fault
-
-
 def test_a_library_that_cannot_find_is_measured_without(select):
     fault = {"device": 0, "library": "cudnn", "call": FIND, "code": 3000}
     done, session = select("--runs", 1, faults=[fault])
@@ -100,8 +96,23 @@ def test_a_library_that_cannot_find_is_measured_without(select):
     assert [row["by"] for row in table(session / "selections.csv")] == [GET]
 
 
+def test_a_wrong_candidate_is_named_and_never_chosen(select):
+    done, session = select("--runs", 1, cudnn_flips_every=3, cudnn_wrong=0)
+    assert done.returncode == 0, done.stderr
+    wrong, right = sorted(
+        (row for row in table(session / "choices.csv") if row["by"] == "candidate"), key=lambda r: r["algorithm"]
+    )
+    assert (wrong["algorithm"], wrong["outcome"], wrong["median_ns"]) == (OTHER, "wrong", "") and "must be" in wrong[
+        "reason"
+    ]
+    assert (right["algorithm"], right["outcome"], right["reason"]) == (FASTEST, "chosen", "")
+    assert [row["severity"] for row in findings(session)] == ["note", "note"], "what a wrong result takes is no cost"
+
+
 def test_what_the_library_selects_must_be_right(select):
-    done, session = select("--runs", 1, faults=[convolves(wrong_byte=3)])
+    """Though another candidate is."""
+    done, session = select("--runs", 1, cudnn_flips_every=3, cudnn_wrong=1)
     assert done.returncode == 3
     (row, *_) = table(session / "summary.csv")
-    assert row["status"] == "failed" and "none of the 2 candidates is right: wrong result" in row["reason"], row
+    assert row["status"] == "failed" and row["p50"] == ""
+    assert f"{GET} selects algorithm {FASTEST}: wrong result" in row["reason"], row

@@ -10,6 +10,7 @@
 #include "tests/fake_cuda/convolution.h"
 #include "tests/fake_cuda/element_type.h"
 #include "tests/fake_cuda/operation.h"
+#include "tests/fake_cuda/wrong_result.h"
 
 #define EXPORT LAUNCHGAP_FAKE_EXPORT
 
@@ -465,12 +466,14 @@ CudnnStatus convolve(double begin,
   work.y = direction == Direction::forward ? result : second;
   work.result = result;
   work.tf32 = its_plan.how.tf32;
+  Operation operation = convolution_operation(work);
+  if (node()->cudnn_wrong == algorithm) spoil_first_element(operation);
   const auto launched = find_driver()->launch(LibraryCaller::library,
                                               as<Handle>(handle)->stream,
                                               begin,
                                               kernels_of(work, its_plan.how),
                                               its_plan.duration_ns * slowdown(algorithm),
-                                              convolution_operation(work));
+                                              std::move(operation));
   return launched == kSuccess ? CudnnStatus{kCudnnSuccess} : status_of(kExecutionFailed);
 }
 

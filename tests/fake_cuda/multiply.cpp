@@ -8,6 +8,7 @@
 
 #include "tests/fake_cuda/element_type.h"
 #include "tests/fake_cuda/gemm.h"
+#include "tests/fake_cuda/wrong_result.h"
 
 namespace launchgap::fake {
 namespace {
@@ -101,17 +102,6 @@ const Combination* combination_of(const MatrixProduct& p) {
   return found == std::end(kCombinations) ? nullptr : &*found;
 }
 
-/// One byte of the first element.
-void spoil(Operation& operation) {
-  const Range result = operation.writes.front();
-  operation.signature += " wrong";
-  operation.compute = [=, compute = std::move(operation.compute)](std::size_t begin,
-                                                                  std::size_t end) {
-    compute(begin, end);
-    if (begin == 0) *reinterpret_cast<unsigned char*>(result.begin) ^= 0xC0;
-  };
-}
-
 }  // namespace
 
 CublasStatus check_product(const MatrixProduct& p, bool is_lt) {
@@ -172,7 +162,7 @@ CublasStatus multiply(double begin_ns,
       {kThreads, 1, 1},
       0};
   Operation operation = gemm_operation(gemm);
-  if (algorithm.wrong) spoil(operation);
+  if (algorithm.wrong) spoil_first_element(operation);
   const double work = work_ns(2.0 * p.m * p.n * p.k * p.batch, *how.tflops) * algorithm.slowdown;
   const auto launched = find_driver()->launch(
       LibraryCaller::library, stream, begin_ns, {{shape, 1}}, work, std::move(operation));

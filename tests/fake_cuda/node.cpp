@@ -228,6 +228,7 @@ Node parse_node(const std::string& text) {
                       "cublaslt_candidates",
                       "cublaslt_wrong",
                       "cudnn_flips_every",
+                      "cudnn_wrong",
                       "devices",
                       "faults"});
   Node node;
@@ -251,6 +252,8 @@ Node parse_node(const std::string& text) {
   }
   if (const auto wrong = root.find("cublaslt_wrong"))
     node.cublaslt_wrong = static_cast<int>(wrong->integer(0, 31, "the index of a candidate"));
+  if (const auto wrong = root.find("cudnn_wrong"))
+    node.cudnn_wrong = static_cast<int>(wrong->integer(0, 1, "the number of an algorithm"));
   node.cudnn_flips_every = root.integer_or("cudnn_flips_every", 0, 0);
   const auto devices = root.at("devices", "an array of devices").elements("an array of devices");
   for (const auto& device : devices) {

@@ -258,6 +258,7 @@ struct Node {
   /// that cuBLAS takes by itself.
   std::vector<double> cublaslt_candidates = {1, 1.1, 1.25, 1.5};
   std::optional<int> cublaslt_wrong;  // the candidate whose results are wrong
+  std::optional<int> cudnn_wrong;     // the algorithm whose results are wrong
   int cudnn_flips_every = 0;          // selection has another algorithm first; 0: none
 };
 
