@@ -109,12 +109,13 @@ Finding finding_of(const std::vector<const SelectionCounts*>& cases, const std::
   for (const SelectionCounts* const counts : cases) {
     if (counts->others == 0) continue;
     finding.evidence.emplace_back(
-        fmt::format("{}: {} of {} selections in {} are not {}",
-                    counts->case_name,
-                    counts->others,
-                    counts->selections,
-                    counted(static_cast<std::size_t>(counts->processes), "process"),
-                    counts->algorithm),
+        fmt::format(
+            "{}: {} of {} selections in {} are not {}",
+            counts->case_name,
+            counts->others,
+            counts->selections,
+            counts->processes == 1 ? "one process" : fmt::format("{} processes", counts->processes),
+            counts->algorithm),
         counts->flip_rate(),
         std::string(kShareUnit));
     finding.cases += (finding.cases.empty() ? "" : " ") + counts->case_name;

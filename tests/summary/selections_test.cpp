@@ -91,6 +91,10 @@ TEST_F(Selections, ThatDifferCostWhatTheOthersTakeLonger) {
             "cudnnGetConvolutionForwardAlgorithm_v7 does not always select the same algorithm for "
             "a convolution: 21 of 60 times it was another than the usual one, and took 1.90 times "
             "as long. So convolutions differ between runs.");
+  ASSERT_THAT(findings[0].evidence, SizeIs(1));
+  EXPECT_EQ(text_of(findings[0].evidence[0]),
+            "convolution/selection/shape:a: 21 of 60 selections in 3 processes are not 1 (GEMM): "
+            "35 %");
   EXPECT_NEAR(*findings[0].share, 21 * 0.9 / (60 + 21 * 0.9), 1e-9);
   EXPECT_EQ(findings[0].cases, "convolution/selection/shape:a");
 }
