@@ -227,7 +227,7 @@ void advise_on_choice(Adviser& adviser) {
                  .if_more = "Choose the algorithm yourself where a product counts "
                             "(cublasLtMatmulAlgoGetHeuristic, and time what it offers)",
                  .if_less = "Leave the choice to the library",
-                 .if_same = "The library chooses well: leave the choice to it",
+                 .if_same = "The library's own choice costs nothing",
                  .less = Severity::note});
 }
 
@@ -259,7 +259,7 @@ const Registration matmul_choice =
               })
         .brings(way("default_ns",
                     "A product by the library that its users take, and its own choice.",
-                    "the time by default"))
+                    "the time"))
         .brings(way("first_ns",
                     "A product by the first candidate that cuBLASLt offers.",
                     "the first candidate's time"))

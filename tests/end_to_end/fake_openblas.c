@@ -65,3 +65,34 @@ void cblas_sgemm(int order,
              int))real("cblas_sgemm"))(
       order, transpose_a, transpose_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
 }
+
+void cblas_dgemm(int order,
+                 int transpose_a,
+                 int transpose_b,
+                 int m,
+                 int n,
+                 int k,
+                 double alpha,
+                 const double* a,
+                 int lda,
+                 const double* b,
+                 int ldb,
+                 double beta,
+                 double* c,
+                 int ldc) {
+  ((void (*)(int,
+             int,
+             int,
+             int,
+             int,
+             int,
+             double,
+             const double*,
+             int,
+             const double*,
+             int,
+             double,
+             double*,
+             int))real("cblas_dgemm"))(
+      order, transpose_a, transpose_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+}

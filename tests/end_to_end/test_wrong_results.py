@@ -80,15 +80,17 @@ def test_of_every_type_and_batch(run, make_node, tmp_path, call, type_, first, r
     assert "wrong result: " in row["reason"]
 
 
+@pytest.mark.parametrize("wrong", [True, False], ids=["wrong", "right"])
 @pytest.mark.parametrize("type_", ["fp8_e4m3", "fp8_e5m2"])
-def test_of_fp8(run, make_node, type_):
-    case = f"matmul/library/size:256/type:{type_}/cache:warm"
-    done, row = measure(run, make_node(faults=[fault(LT, after=0, wrong_byte=-1)], **HOPPER), case)
-    assert (done.returncode, row["status"], row["p50"]) == (3, "failed", ""), row
-    assert "wrong result: " in row["reason"]
-    done, row = measure(run, make_node(**HOPPER), case)
-    assert (done.returncode, row["status"]) == (0, "ok"), row
-    assert "cublasLtMatmul" in row["method"]
+def test_of_fp8(run, make_node, type_, wrong):
+    faults = [fault(LT, after=0, wrong_byte=-1)] if wrong else []
+    done, row = measure(run, make_node(faults=faults, **HOPPER), f"matmul/library/size:256/type:{type_}/cache:warm")
+    if wrong:
+        assert (done.returncode, row["status"], row["p50"]) == (3, "failed", ""), row
+        assert "wrong result: " in row["reason"]
+    else:
+        assert (done.returncode, row["status"]) == (0, "ok"), row
+        assert "cublasLtMatmul" in row["method"]
 
 
 @pytest.mark.parametrize("layout", ["nchw", "nhwc"])
@@ -103,11 +105,16 @@ def test_of_every_direction_and_layout(run, make_node, tmp_path, direction, layo
     assert "wrong result: " in row["reason"]
 
 
-def test_a_shape_that_the_library_refuses_is_unsupported_in_its_words(run, make_node, tmp_path):
+@pytest.mark.parametrize(
+    "size, library, type_, device",
+    [("6,7,9", "cublas", "int8", {}), ("64,64,64", "cublaslt", "fp8_e4m3", HOPPER)],
+    ids=["int8-odd", "fp8-nn"],
+)
+def test_a_shape_that_the_library_refuses_is_unsupported_in_its_words(
+    run, make_node, tmp_path, size, library, type_, device
+):
     """INT8 wants leading dimensions that are multiples of 4, and FP8 B transposed."""
-    shapes = of_shape(tmp_path, "m,n,k", "6,7,9")
-    _, row = measure(run, make_node(), "matmul/shapes/shape:6x7x9/library:cublas/type:int8", shapes)
-    assert row["status"] == "unsupported" and "CUBLAS_STATUS_NOT_SUPPORTED" in row["reason"], row
-    shapes = of_shape(tmp_path, "m,n,k", "64,64,64")
-    _, row = measure(run, make_node(**HOPPER), "matmul/shapes/shape:64x64x64/library:cublaslt/type:fp8_e4m3", shapes)
+    shapes = of_shape(tmp_path, "m,n,k", size)
+    case = f"matmul/shapes/shape:{size.replace(',', 'x')}/library:{library}/type:{type_}"
+    _, row = measure(run, make_node(**device), case, shapes)
     assert row["status"] == "unsupported" and "CUBLAS_STATUS_NOT_SUPPORTED" in row["reason"], row

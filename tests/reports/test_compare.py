@@ -80,7 +80,7 @@ def test_the_answer_sets_the_gain_in_work_beside_that_of_launches(gap: list[Path
     assert answer.startswith(f"{newest.title} against Tesla K40m (0): FP32 products ")
     own = cell(comparison, "launch/null/api:own/mode:burst", "per_launch_ns", newest.device.name)
     assert f"launches in a burst {own.verdict.partition(',')[0]}" in answer
-    work, least = re.search(r"matmul ([\d.]+)× faster.* A kernel of less than ([\d.]+) µs on", answer).groups()
+    work, least = re.search(r"FP32 products ([\d.]+)× faster.* A kernel of less than ([\d.]+) µs on", answer).groups()
     assert float(least) * 1000 == pytest.approx(float(work) * own.row.get("p50"), rel=0.02)
 
 

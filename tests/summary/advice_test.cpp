@@ -497,6 +497,26 @@ const std::vector<Expected>& table() {
        "the time in the call of the library's small matrix product is 3.0 times that of a launch "
        "of "
        "one's own."},
+      {"DefaultChoice",
+       {{"matmul/choice/shape:16x4096x4096-nt/type:bf16", "default_ns", 39'000},
+        {"matmul/choice/shape:16x4096x4096-nt/type:bf16", "best_ns", 30'000}},
+       act,
+       "matmul/choice",
+       "the time of a product by the library's default choice is 1.30 times that of one by the "
+       "best "
+       "of what cuBLASLt offers"},
+      {"DefaultChoiceIsGood",
+       {{"matmul/choice/shape:16x4096x4096-nt/type:bf16", "default_ns", 30'000},
+        {"matmul/choice/shape:16x4096x4096-nt/type:bf16", "best_ns", 30'000}},
+       fine,
+       "matmul/choice",
+       "The library's own choice costs nothing beyond noise here"},
+      {"ZerosFlatter",
+       {{"matmul/data/data:zeros/size:8192/type:fp16", "tflops", 295},
+        {"matmul/data/data:normal/size:8192/type:fp16", "tflops", 257}},
+       note,
+       "matmul/data",
+       "Compare speeds of products on equal data: zeros flatter"},
       {"ChainBound",
        {{chain("eager"), "per_op_ns", 2500},
         {chain("eager"), "starved_share", 0.9, 3, 0.01, "traced"},
