@@ -1,5 +1,6 @@
 // The exported functions of every fake, by library.
 #include "harness/device/cuda/abi/cublas.h"
+#include "harness/device/cuda/abi/cublaslt.h"
 #include "harness/device/cuda/abi/cudnn.h"
 #include "harness/device/cuda/abi/driver.h"
 #include "harness/device/cuda/abi/nvml.h"
@@ -26,10 +27,12 @@ Calls cuda_calls() {
   return calls;
 }
 
+/// cuBLASLt's too: one library brings both.
 Calls cublas_calls() {
   using namespace launchgap::cuda::abi;
   Calls calls;
   LAUNCHGAP_CUBLAS_FUNCTIONS(LAUNCHGAP_NAME)
+  LAUNCHGAP_CUBLASLT_FUNCTIONS(LAUNCHGAP_NAME)
   return calls;
 }
 
