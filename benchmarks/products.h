@@ -57,9 +57,9 @@ std::unique_ptr<Operation> make_convolution(Device& device,
 class TimedProduct : public Case {
  public:
   TimedProduct(Device& device,
-                 std::unique_ptr<Stream> stream,
-                 std::unique_ptr<Operation> operation,
-                 kernels::Distribution data = kernels::Distribution::uniform);
+               std::unique_ptr<Stream> stream,
+               std::unique_ptr<Operation> operation,
+               kernels::Distribution data = kernels::Distribution::uniform);
 
   void sample(Block& block) override;
   int operations_per_sample() const override { return operations_; }
