@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "benchmarks/choosing.h"
 #include "benchmarks/operands.h"
 #include "benchmarks/products.h"
 #include "harness/core/errors.h"
@@ -19,7 +20,6 @@ namespace {
 using kernels::Distribution;
 
 constexpr int kSelections = 20;  // of each kind and process
-constexpr int kMedianRounds = 7;
 
 ConvolutionShape selected_shape(const CaseName& name) {
   ConvolutionShape shape = convolution_shape(name.at("shape"));
@@ -53,7 +53,8 @@ class ConvolutionSelection : public Case {
     verify_all();
     fill_operands(Distribution::uniform, 0, 1);
     convolution_->update_tensors(0);
-    choose_best();
+    // By medians of samples that no sample of the case is among.
+    best_ = choose_best(choices_, [this](std::size_t i) { return time_candidate(i); });
     selected_ = most_frequent(Selection::get, got);
     if (!found.empty()) found_ = most_frequent(Selection::find, found);
     note(Selection::get, got);
@@ -64,11 +65,7 @@ class ConvolutionSelection : public Case {
   void sample(Block& block) override {
     const std::int64_t begin = now_ns();
     double ns[kWays] = {};
-    for (int i = 0; i < kWays; ++i) {
-      const int way = (turn_ + i) % kWays;
-      ns[way] = time(static_cast<Way>(way));
-    }
-    ++turn_;
+    turns_.take(kWays, [&](int way) { ns[way] = time(static_cast<Way>(way)); });
     block.keep(begin,
                ns[kSelected],
                ns[kFound],
@@ -162,53 +159,16 @@ class ConvolutionSelection : public Case {
   void verify_all() {
     for (std::size_t i = 0; i < candidates_.size(); ++i) {
       Choice choice = choice_of(i);
-      choice.outcome = "slower";
-      try {
-        verify(i);
-      } catch (const WrongResult& error) {
-        choice.outcome = "wrong";
-        choice.reason = error.what();
-      } catch (const Unsupported& error) {
-        choice.outcome = "failed";
-        choice.reason = error.what();
-      } catch (const LibraryError& error) {
-        if (error.sticky()) throw;
-        choice.outcome = "failed";
-        choice.reason = error.what();
-      }
+      judge(choice, [&] { verify(i); });
       choices_.push_back(std::move(choice));
     }
-  }
-
-  bool is_sound(std::size_t candidate) const { return choices_[candidate].reason.empty(); }
-
-  /// By medians of samples that no sample of the case is among.
-  void choose_best() {
-    std::vector<std::vector<double>> times(choices_.size());
-    for (int round = 0; round < kMedianRounds; ++round) {
-      for (std::size_t i = 0; i < choices_.size(); ++i) {
-        if (is_sound(i)) times[i].push_back(time_candidate(i));
-      }
-    }
-    std::optional<std::size_t> best;
-    for (std::size_t i = 0; i < choices_.size(); ++i) {
-      if (times[i].empty()) continue;
-      std::ranges::nth_element(times[i], times[i].begin() + kMedianRounds / 2);
-      choices_[i].median_ns = times[i][kMedianRounds / 2];
-      if (!best || *choices_[i].median_ns < *choices_[*best].median_ns) best = i;
-    }
-    if (!best)
-      throw WrongResult(fmt::format(
-          "none of the {} candidates is right: {}", choices_.size(), choices_.front().reason));
-    best_ = *best;
-    choices_[best_].outcome = "chosen";
   }
 
   /// Throws where what the library selects is wrong: then every user of it computes wrong results.
   std::size_t most_frequent(Selection how, const std::map<std::size_t, int>& times) const {
     using Times = std::pair<const std::size_t, int>;
     const std::size_t candidate = std::ranges::max_element(times, {}, &Times::second)->first;
-    if (!is_sound(candidate))
+    if (!is_sound(choices_[candidate]))
       throw WrongResult(fmt::format("{} selects algorithm {}: {}",
                                     convolution_->selection_call(how),
                                     candidates_[candidate].algorithm,
@@ -251,7 +211,7 @@ class ConvolutionSelection : public Case {
   std::size_t selected_ = 0, best_ = 0;
   std::optional<std::size_t> found_;
   int operations_ = 1;
-  int turn_ = 0;
+  Turns turns_;
 };
 
 const Registration convolution_selection =

@@ -27,7 +27,7 @@ const CodeLevel& level_named(const std::string& name) {
 
 /// "Prescott (2004)".
 std::string code_text(const CodeLevel& level) {
-  return code_and_year(level.library, level.value);
+  return code_and_year(level.owner, level.value);
 }
 
 /// A case of another benchmark, with the same operands, verification and times, in a process whose
@@ -100,7 +100,7 @@ Axis::Values codes_of(std::string_view library) {
     if (is_gpu(facts)) return names;
     names.emplace_back(kOwnCode);
     for (const CodeLevel& level : code_levels()) {
-      if (level.library == library && (level.in_every_profile || profile == Profile::full))
+      if (level.owner == library && (level.in_every_profile || profile == Profile::full))
         names.emplace_back(level.name);
     }
     return names;
@@ -111,7 +111,7 @@ std::string meaning_of_codes(std::string_view library) {
   std::vector<std::string> texts = {fmt::format(
       "`{}`: what {} chooses here by itself, or as the user's variable has it", kOwnCode, library)};
   for (const CodeLevel& level : code_levels()) {
-    if (level.library == library)
+    if (level.owner == library)
       texts.push_back(fmt::format("`{}`: for {} of {}", level.name, level.cpu, level.year));
   }
   return fmt::format(
@@ -121,7 +121,7 @@ std::string meaning_of_codes(std::string_view library) {
 std::vector<FigureLine> lines_of(std::string_view library) {
   std::vector<FigureLine> lines;
   for (const CodeLevel& level : code_levels()) {
-    if (level.library == library)
+    if (level.owner == library)
       lines.push_back({fmt::format("{} {}", level.year, level.value),
                        {{"code", std::string(level.name)}},
                        "tflops"});
@@ -271,7 +271,7 @@ void advise_on_code(Adviser& adviser,
     return adviser.rows.find(params, "tflops");
   };
   for (const CodeLevel& level : code_levels()) {
-    if (level.library != library) continue;
+    if (level.owner != library) continue;
     if (const SummaryRow* const row = row_of(level.name)) measured.push_back({&level, row});
   }
   if (measured.size() > 1) say_what_each_gets(adviser, work, measured);

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "benchmarks/choosing.h"
 #include "benchmarks/operands.h"
 #include "benchmarks/products.h"
 #include "harness/core/errors.h"
@@ -54,11 +55,7 @@ class MatmulChoice : public Case {
   void sample(Block& block) override {
     const std::int64_t begin = now_ns();
     double ns[kWays] = {};
-    for (int i = 0; i < kWays; ++i) {
-      const int way = (turn_ + i) % kWays;
-      ns[way] = time(static_cast<Way>(way));
-    }
-    ++turn_;
+    turns_.take(kWays, [&](int way) { ns[way] = time(static_cast<Way>(way)); });
     block.keep(begin,
                ns[kUsual],
                ns[kFirst],
@@ -89,7 +86,6 @@ class MatmulChoice : public Case {
 
  private:
   enum Way { kUsual, kFirst, kBest, kTuned, kWays };
-  static constexpr int kRounds = 7;
 
   static MatmulShape shape_of(const CaseName& name) {
     MatmulShape shape = matmul_shape(name.at("shape"));
@@ -138,51 +134,21 @@ class MatmulChoice : public Case {
       choice.split = candidates[i].split;
       choice.waves = candidates[i].waves;
       choice.workspace_bytes = candidates[i].workspace_bytes;
-      choice.outcome = "slower";
-      try {
+      judge(choice, [&] {
         offering_->choose(i);
         verify(*offering_);
-      } catch (const WrongResult& error) {
-        choice.outcome = "wrong";
-        choice.reason = error.what();
-      } catch (const Unsupported& error) {
-        choice.outcome = "failed";
-        choice.reason = error.what();
-      } catch (const LibraryError& error) {
-        if (error.sticky()) throw;
-        choice.outcome = "failed";
-        choice.reason = error.what();
-      }
+      });
       choices_.push_back(std::move(choice));
     }
-    const auto sound = std::ranges::find(choices_, "slower", &Choice::outcome);
-    if (sound == choices_.end())
-      throw WrongResult(fmt::format("none of the {} candidates is right: {}",
-                                    choices_.size(),
-                                    choices_.empty() ? "" : choices_.front().reason));
-    first_ = static_cast<std::size_t>(sound->candidate);
   }
 
   /// By medians of samples that no sample of the case is among.
   void choose() {
-    std::vector<std::vector<double>> times(choices_.size());
-    for (int round = 0; round < kRounds; ++round) {
-      for (std::size_t i = 0; i < choices_.size(); ++i) {
-        if (choices_[i].outcome != "slower") continue;
-        offering_->choose(i);
-        times[i].push_back(timer_.time(operations_, [this](int) { enqueue(*offering_); }));
-      }
-    }
-    for (std::size_t i = 0; i < choices_.size(); ++i) {
-      if (times[i].empty()) continue;
-      std::ranges::nth_element(times[i], times[i].begin() + kRounds / 2);
-      choices_[i].median_ns = times[i][kRounds / 2];
-    }
-    best_ = first_;
-    for (std::size_t i = 0; i < choices_.size(); ++i) {
-      if (choices_[i].median_ns && *choices_[i].median_ns < *choices_[best_].median_ns) best_ = i;
-    }
-    choices_[best_].outcome = "chosen";
+    best_ = choose_best(choices_, [this](std::size_t i) {
+      offering_->choose(i);
+      return timer_.time(operations_, [this](int) { enqueue(*offering_); });
+    });
+    first_ = static_cast<std::size_t>(std::ranges::find_if(choices_, is_sound) - choices_.begin());
     offering_->choose(best_);
   }
 
@@ -208,7 +174,7 @@ class MatmulChoice : public Case {
   std::vector<Choice> choices_;
   std::size_t first_ = 0, best_ = 0;
   int operations_ = 1;
-  int turn_ = 0;
+  Turns turns_;
 };
 
 void advise_on_choice(Adviser& adviser) {

@@ -35,7 +35,7 @@ class Product : public Operation {
         seed_(seed),
         shape_(shape),
         step_(exact_step(shape)),
-        matmul_(device.matmul(stream, shape, options.library)) {
+        matmul_(device.matmul(stream, shape, options.by)) {
     const int sets = operand_sets(
         device_, options.cache, shape_.a_bytes() + shape_.b_bytes() + shape_.c_bytes());
     for (int i = 0; i < sets; ++i) {

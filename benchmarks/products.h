@@ -39,7 +39,7 @@ class Operation {
 
 struct ProductOptions {
   std::string cache = "warm";  // of the axis `cache`
-  std::string library;         // of the axis `library`; empty: the usual one
+  std::string by;              // of the axis `library`; empty: the usual one
 };
 
 std::unique_ptr<Operation> make_product(Device& device,

@@ -26,10 +26,15 @@ std::string CaseName::text() const {
   return params.empty() ? benchmark : benchmark + "/" + params_text();
 }
 
-const std::string& CaseName::at(std::string_view axis) const {
+const std::string* CaseName::find(std::string_view axis) const {
   for (const auto& [name, value] : params) {
-    if (name == axis) return value;
+    if (name == axis) return &value;
   }
+  return nullptr;
+}
+
+const std::string& CaseName::at(std::string_view axis) const {
+  if (const std::string* const value = find(axis)) return *value;
   throw Error(fmt::format("case '{}' has no axis '{}'", text(), axis));
 }
 

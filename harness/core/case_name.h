@@ -17,7 +17,9 @@ struct CaseName {
   std::string params_text() const;  // "api:driver/mode:idle"
   std::string text() const;         // "launch/null/api:driver/mode:idle"
 
-  /// The value of an axis; throws Error if the case has no such axis.
+  /// The value of an axis; null if the case has no such axis.
+  const std::string* find(std::string_view axis) const;
+  /// The same; throws Error if there is none.
   const std::string& at(std::string_view axis) const;
   long long number(std::string_view axis) const;
   /// Whether it has each of these values: "allocator:direct/bytes:1048576", in any order; empty:

@@ -112,7 +112,7 @@ const CodeLevel* find_code_level(std::string_view name) {
 
 const CodeLevel* level_in_effect(std::string_view library, std::string_view in_effect) {
   const auto* const found = std::ranges::find_if(kLevels, [&](const CodeLevel& level) {
-    return level.library == library && level.value == in_effect;
+    return level.owner == library && level.value == in_effect;
   });
   return found == std::end(kLevels) ? nullptr : found;
 }
@@ -141,14 +141,14 @@ void choose_code(std::string_view name, const CpuHas& has) {
   const CodeLevel* const level = find_code_level(name);
   if (!level) throw Error(fmt::format("no library has code that is called '{}'", name));
   if (!has(level->needs)) return;
-  setenv(std::string(code_variable(level->library)).c_str(), std::string(level->value).c_str(), 1);
+  setenv(std::string(code_variable(level->owner)).c_str(), std::string(level->value).c_str(), 1);
 }
 
 std::string newer_code(std::string_view library, std::string_view in_effect, const CpuHas& has) {
   if (uses_avx(library, in_effect)) return "";
   std::string_view newest;
   for (const CodeLevel& level : kLevels) {
-    if (level.library == library && level.in_every_profile && level.needs > avx && has(level.needs))
+    if (level.owner == library && level.in_every_profile && level.needs > avx && has(level.needs))
       newest = level.value;
   }
   return std::string(newest);

@@ -19,11 +19,11 @@ bool cpu_has(Instructions instructions);
 using CpuHas = std::function<bool(Instructions)>;
 
 struct CodeLevel {
-  std::string_view name;     // of the axis `code`, and no other library's: "skylakex"
-  std::string_view library;  // as records name it: "OpenBLAS"
-  std::string_view value;    // of the library's variable, and what it says of itself: "SkylakeX"
-  int year = 0;              // of the first CPU that the code was written for
-  std::string_view cpu;      // that CPU: "a Pentium 4 (Prescott)"
+  std::string_view name;   // of the axis `code`, and no other library's: "skylakex"
+  std::string_view owner;  // the library, as records name it: "OpenBLAS"
+  std::string_view value;  // of the library's variable, and what it says of itself: "SkylakeX"
+  int year = 0;            // of the first CPU that the code was written for
+  std::string_view cpu;    // that CPU: "a Pentium 4 (Prescott)"
   Instructions needs = Instructions::sse3;
   bool in_every_profile = true;
 };

@@ -34,8 +34,4 @@ const ProductType& product_type(std::string_view name) {
   return *found;
 }
 
-std::span<const ProductType> product_types() {
-  return kProductTypes;
-}
-
 }  // namespace launchgap

@@ -1,7 +1,6 @@
 // What products are made of and how they are summed: the values of the axis `type`.
 #pragma once
 
-#include <span>
 #include <string_view>
 
 #include "kernels/element.h"
@@ -39,8 +38,6 @@ inline constexpr ProductType kFp32{"fp32",
 
 /// Throws Error for a name that none has.
 const ProductType& product_type(std::string_view name);
-
-std::span<const ProductType> product_types();
 
 /// Of the axis `type`.
 inline constexpr const char* product_type_meaning =

@@ -36,12 +36,6 @@ std::map<std::tuple<std::string, std::string, ProcessConfig, std::string>, doubl
   return clocks;
 }
 
-const std::string* type_of(const CaseName& name) {
-  const auto found =
-      std::ranges::find(name.params, "type", &std::pair<std::string, std::string>::first);
-  return found == name.params.end() ? nullptr : &found->second;
-}
-
 }  // namespace
 
 std::string algorithm_of(std::string_view method) {
@@ -74,7 +68,7 @@ std::vector<CaseRate> case_rates(const SessionData& session) {
   std::vector<CaseRate> rates;
   for (const auto& [key, data] : session.cases) {
     const std::string family = key.name.family();
-    const std::string* const type = type_of(key.name);
+    const std::string* const type = key.name.find("type");
     const DeviceFacts* const device = session.device(key.device);
     const bool measures_ceiling = family == "ceiling";
     if ((family != "matmul" && family != "convolution" && !measures_ceiling) || !type || !device)

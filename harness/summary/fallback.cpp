@@ -19,13 +19,6 @@ bool is_work(const SummaryRow& row) {
          row.key.arm == name_of(Arm::plain);
 }
 
-/// The axis `type`; empty where a case has none.
-std::string type_of(const CaseName& name) {
-  const auto found = std::ranges::find(
-      name.params, "type", [](const auto& axis) { return std::string_view(axis.first); });
-  return found == name.params.end() ? "" : found->second;
-}
-
 }  // namespace
 
 std::vector<FallbackCost> fallback_costs(const SessionData& session,
@@ -52,8 +45,10 @@ std::vector<Finding> fallback_findings(const SessionData& session,
   // A median over types would say nothing of any.
   std::map<std::tuple<std::string, std::string, std::string>, std::vector<const FallbackCost*>>
       groups;
-  for (const FallbackCost& cost : costs)
-    groups[{cost.device, cost.name.benchmark, type_of(cost.name)}].push_back(&cost);
+  for (const FallbackCost& cost : costs) {
+    const std::string* const type = cost.name.find("type");
+    groups[{cost.device, cost.name.benchmark, type ? *type : ""}].push_back(&cost);
+  }
   std::vector<Finding> findings;
   for (auto& [key, group] : groups) {
     const auto& [uuid, benchmark, type] = key;

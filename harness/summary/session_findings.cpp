@@ -280,7 +280,7 @@ void add_old_code(const SessionData& session,
                   const DeviceLabels& labels,
                   std::vector<Finding>& findings) {
   struct Key {
-    std::string device, library, version, code, newer, told;
+    std::string device, name, version, code, newer, told;  // of the library, but the device
     auto operator<=>(const Key&) const = default;
   };
   std::map<Key, Places> found;
@@ -298,8 +298,8 @@ void add_old_code(const SessionData& session,
     }
   }
   for (const auto& [key, places] : found) {
-    const std::string code = code_and_year(key.library, key.code),
-                      newer = code_and_year(key.library, key.newer);
+    const std::string code = code_and_year(key.name, key.code),
+                      newer = code_and_year(key.name, key.newer);
     findings.push_back(distorting(
         "old-library-code",
         labels.of(key.device),
@@ -307,16 +307,16 @@ void add_old_code(const SessionData& session,
             "{} its code for {}, although this CPU can execute that for {}: its work may "
             "take several times as long as it needs to.",
             key.told.empty()
-                ? fmt::format("{} {} does not know this CPU and runs", key.library, key.version)
-                : fmt::format("{} makes {} {} run", key.told, key.library, key.version),
+                ? fmt::format("{} {} does not know this CPU and runs", key.name, key.version)
+                : fmt::format("{} makes {} {} run", key.told, key.name, key.version),
             code,
             newer),
         places,
         key.told.empty()
             ? fmt::format("Set {}={} for the programs that use it, or install a newer {}.",
-                          code_variable(key.library),
+                          code_variable(key.name),
                           key.newer,
-                          key.library)
+                          key.name)
             : fmt::format("Unset {}, unless code for older CPUs is what you mean to measure.",
                           key.told.substr(0, key.told.find('=')))));
   }

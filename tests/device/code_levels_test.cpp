@@ -41,11 +41,11 @@ TEST(CodeLevels, AreNamedOnceAndInOrderOfTheirYears) {
     EXPECT_TRUE(names.insert(level.name).second) << level.name;
     EXPECT_EQ(ProcessConfig("matmul").with("code", level.name).code(), level.name);
     EXPECT_EQ(find_code_level(level.name), &level);
-    EXPECT_EQ(level_in_effect(level.library, level.value), &level);
-    EXPECT_NE(code_variable(level.library), "");
+    EXPECT_EQ(level_in_effect(level.owner, level.value), &level);
+    EXPECT_NE(code_variable(level.owner), "");
     EXPECT_FALSE(level.cpu.empty());
     EXPECT_NE(name_of(level.needs), "");
-    const CodeLevel*& older = before[level.library];
+    const CodeLevel*& older = before[level.owner];
     if (older) {
       EXPECT_LE(older->year, level.year) << level.name;
       EXPECT_LE(older->needs, level.needs) << level.name;

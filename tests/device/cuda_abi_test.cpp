@@ -276,7 +276,6 @@ SAME(kLtMaxWorkspaceBytes, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES);
 SAME(kLtAlgorithmId, CUBLASLT_ALGO_CONFIG_ID);
 SAME(kLtTileId, CUBLASLT_ALGO_CONFIG_TILE_ID);
 SAME(kLtSplitK, CUBLASLT_ALGO_CONFIG_SPLITK_NUM);
-SAME(kLtReductionScheme, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME);
 SAME(kLtStagesId, CUBLASLT_ALGO_CONFIG_STAGES_ID);
 static_assert(sizeof(CublasLtAlgorithm) == sizeof(cublasLtMatmulAlgo_t));
 static_assert(sizeof(CublasLtHeuristic) == sizeof(cublasLtMatmulHeuristicResult_t));

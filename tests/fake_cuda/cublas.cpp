@@ -77,26 +77,7 @@ EXPORT CublasStatus cublasSetWorkspace_v2(CublasHandle handle, void*, std::size_
 }
 
 EXPORT const char* cublasGetStatusString(CublasStatus status) {
-  switch (status) {
-    case kCublasSuccess:
-      return "CUBLAS_STATUS_SUCCESS";
-    case kCublasNotInitialized:
-      return "CUBLAS_STATUS_NOT_INITIALIZED";
-    case kCublasAllocFailed:
-      return "CUBLAS_STATUS_ALLOC_FAILED";
-    case kCublasInvalidValue:
-      return "CUBLAS_STATUS_INVALID_VALUE";
-    case kCublasArchMismatch:
-      return "CUBLAS_STATUS_ARCH_MISMATCH";
-    case kCublasExecutionFailed:
-      return "CUBLAS_STATUS_EXECUTION_FAILED";
-    case kCublasInternalError:
-      return "CUBLAS_STATUS_INTERNAL_ERROR";
-    case kCublasNotSupported:
-      return "CUBLAS_STATUS_NOT_SUPPORTED";
-    default:
-      return "<unknown>";
-  }
+  return status_text(status);
 }
 
 EXPORT CublasStatus cublasSetMathMode(CublasHandle handle, int) {

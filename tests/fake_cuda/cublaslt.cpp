@@ -119,22 +119,7 @@ EXPORT std::size_t cublasLtGetVersion() {
 }
 
 EXPORT const char* cublasLtGetStatusString(CublasStatus status) {
-  switch (status) {
-    case kCublasSuccess:
-      return "CUBLAS_STATUS_SUCCESS";
-    case kCublasNotInitialized:
-      return "CUBLAS_STATUS_NOT_INITIALIZED";
-    case kCublasInvalidValue:
-      return "CUBLAS_STATUS_INVALID_VALUE";
-    case kCublasArchMismatch:
-      return "CUBLAS_STATUS_ARCH_MISMATCH";
-    case kCublasExecutionFailed:
-      return "CUBLAS_STATUS_EXECUTION_FAILED";
-    case kCublasNotSupported:
-      return "CUBLAS_STATUS_NOT_SUPPORTED";
-    default:
-      return "<unknown>";
-  }
+  return status_text(status);
 }
 
 EXPORT CublasStatus cublasLtMatmulDescCreate(CublasLtMatmulDesc* description,

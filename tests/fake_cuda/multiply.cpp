@@ -104,6 +104,29 @@ const Combination* combination_of(const MatrixProduct& p) {
 
 }  // namespace
 
+const char* status_text(CublasStatus status) {
+  switch (status) {
+    case kCublasSuccess:
+      return "CUBLAS_STATUS_SUCCESS";
+    case kCublasNotInitialized:
+      return "CUBLAS_STATUS_NOT_INITIALIZED";
+    case kCublasAllocFailed:
+      return "CUBLAS_STATUS_ALLOC_FAILED";
+    case kCublasInvalidValue:
+      return "CUBLAS_STATUS_INVALID_VALUE";
+    case kCublasArchMismatch:
+      return "CUBLAS_STATUS_ARCH_MISMATCH";
+    case kCublasExecutionFailed:
+      return "CUBLAS_STATUS_EXECUTION_FAILED";
+    case kCublasInternalError:
+      return "CUBLAS_STATUS_INTERNAL_ERROR";
+    case kCublasNotSupported:
+      return "CUBLAS_STATUS_NOT_SUPPORTED";
+    default:
+      return "<unknown>";
+  }
+}
+
 CublasStatus check_product(const MatrixProduct& p, bool is_lt) {
   if (!is_operation(p.op_a) || !is_operation(p.op_b) || p.m < 0 || p.n < 0 || p.k < 0 ||
       p.batch < 0)

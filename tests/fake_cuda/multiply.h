@@ -32,6 +32,9 @@ struct ProductAlgorithm {
   bool is_lt = false;            // FP8 is cuBLASLt's alone
 };
 
+/// "CUBLAS_STATUS_SUCCESS".
+const char* status_text(cuda::abi::CublasStatus status);
+
 /// What the real library would answer before it looks at addresses.
 cuda::abi::CublasStatus check_product(const MatrixProduct& product, bool is_lt);
 

@@ -23,17 +23,7 @@ struct Cublas : abi::CublasFunctions {
   }
 
   void check(abi::CublasStatus status, const char* call) const {
-    if (status == abi::kCublasSuccess) return;
-    const std::string text(call);
-    const std::string name = text.substr(0, text.find('('));
-    const std::string words = cublasGetStatusString ? cublasGetStatusString(status) : "";
-    if (status == abi::kCublasNotSupported || status == abi::kCublasArchMismatch) {
-      throw Unsupported(
-          fmt::format("cuBLAS {}: {} answers {} ({})", facts.version, name, words, status));
-    }
-    // The context may be lost with it; only a call into the driver tells, and the next case makes
-    // one.
-    throw LibraryError("cuBLAS", name, status, words, status == abi::kCublasExecutionFailed);
+    check_cublas(facts, status, call, cublasGetStatusString);
   }
 
  private:
@@ -74,15 +64,8 @@ class CublasMatmul : public Matmul {
         zero_(computation_.scalar, 0),
         algorithm_(autotune ? abi::kGemmAutotune : abi::kGemmDefault) {
     const int compute_capability = capability(device.facts());
-    // An older GPU computes in FP32 without a word.
-    if (shape.type.compute == Compute::tf32 && compute_capability < 80) {
-      throw Unsupported(fmt::format("TF32 needs compute capability 8.0; this device has {}",
-                                    device.facts().compute_capability.value_or("an unknown one")));
-    }
+    need_tf32(device.facts(), shape.type);
     if (shape.type.is_fp8()) throw Unsupported("cuBLAS multiplies no FP8 matrices; cuBLASLt does");
-    if (autotune && shape.batch == 1 && (shape.type.name == "fp32" || shape.type.name == "fp64") &&
-        compute_capability < 50)
-      throw Unsupported("cublasGemmEx, which can tune itself, needs compute capability 5.0");
     CHECK_CUBLAS(library_, cublasCreate_v2(&handle_));
     try {
       int version = 0;
@@ -113,47 +96,14 @@ class CublasMatmul : public Matmul {
   ~CublasMatmul() override { library_.cublasDestroy_v2(handle_); }
 
   void enqueue(const Buffer& a, const Buffer& b, Buffer& c) override {
-    // Row-major C = A B is column-major C' = B' A', and row-major memory is the transposed
-    // column-major one.
-    const int op_a = shape_.transpose_a ? abi::kCublasOpT : abi::kCublasOpN;
-    const int op_b = shape_.transpose_b ? abi::kCublasOpT : abi::kCublasOpN;
-    const int lda = shape_.transpose_a ? shape_.m : shape_.k;
-    const int ldb = shape_.transpose_b ? shape_.k : shape_.n;
+    const auto [op_a, op_b, lda, ldb] = order();
     const int m = shape_.m, n = shape_.n, k = shape_.k;
     switch (call()) {
       case Call::sgemm:
-        CHECK_CUBLAS(library_,
-                     cublasSgemm_v2(handle_,
-                                    op_b,
-                                    op_a,
-                                    n,
-                                    m,
-                                    k,
-                                    one_.as<float>(),
-                                    static_cast<const float*>(b.address()),
-                                    ldb,
-                                    static_cast<const float*>(a.address()),
-                                    lda,
-                                    zero_.as<float>(),
-                                    static_cast<float*>(c.address()),
-                                    n));
+        library_.check(gemm<float>(library_.cublasSgemm_v2, a, b, c), "cublasSgemm_v2");
         return;
       case Call::dgemm:
-        CHECK_CUBLAS(library_,
-                     cublasDgemm_v2(handle_,
-                                    op_b,
-                                    op_a,
-                                    n,
-                                    m,
-                                    k,
-                                    one_.as<double>(),
-                                    static_cast<const double*>(b.address()),
-                                    ldb,
-                                    static_cast<const double*>(a.address()),
-                                    lda,
-                                    zero_.as<double>(),
-                                    static_cast<double*>(c.address()),
-                                    n));
+        library_.check(gemm<double>(library_.cublasDgemm_v2, a, b, c), "cublasDgemm_v2");
         return;
       case Call::gemm_ex:
         CHECK_CUBLAS(library_,
@@ -223,6 +173,38 @@ class CublasMatmul : public Matmul {
 
  private:
   enum class Call { sgemm, dgemm, gemm_ex, batched };
+
+  /// How A and B lie. Row-major C = A B is column-major C' = B' A', and row-major memory is the
+  /// transposed column-major one.
+  struct Order {
+    int op_a, op_b, lda, ldb;
+  };
+  Order order() const {
+    return {shape_.transpose_a ? abi::kCublasOpT : abi::kCublasOpN,
+            shape_.transpose_b ? abi::kCublasOpT : abi::kCublasOpN,
+            shape_.transpose_a ? shape_.m : shape_.k,
+            shape_.transpose_b ? shape_.k : shape_.n};
+  }
+
+  /// By a call that has its type in its name.
+  template <class T, class Function>
+  abi::CublasStatus gemm(Function* call, const Buffer& a, const Buffer& b, Buffer& c) const {
+    const auto [op_a, op_b, lda, ldb] = order();
+    return call(handle_,
+                op_b,
+                op_a,
+                shape_.n,
+                shape_.m,
+                shape_.k,
+                one_.as<T>(),
+                static_cast<const T*>(b.address()),
+                ldb,
+                static_cast<const T*>(a.address()),
+                lda,
+                zero_.as<T>(),
+                static_cast<T*>(c.address()),
+                shape_.n);
+  }
 
   /// cublasSgemm and cublasDgemm serve every generation; the others none before Maxwell.
   Call call() const {

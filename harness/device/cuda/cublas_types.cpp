@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "harness/core/errors.h"
 #include "harness/device/cuda/driver.h"
 
 namespace launchgap::cuda {
@@ -18,6 +19,23 @@ int newest_cublas(int compute_capability) {
 
 std::string cublas_version_text(int version) {
   return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
+}
+
+void check_cublas(const LoadedLibrary& library,
+                  abi::CublasStatus status,
+                  const char* call,
+                  const char* (*words_of)(abi::CublasStatus)) {
+  if (status == abi::kCublasSuccess) return;
+  const std::string text(call);
+  const std::string name = text.substr(0, text.find('('));
+  const std::string words = words_of ? words_of(status) : "";
+  if (status == abi::kCublasNotSupported || status == abi::kCublasArchMismatch) {
+    throw Unsupported(fmt::format(
+        "{} {}: {} answers {} ({})", library.name, library.version, name, words, status));
+  }
+  // The context may be lost with it; only a call into the driver tells, and the next case makes
+  // one.
+  throw LibraryError(library.name, name, status, words, status == abi::kCublasExecutionFailed);
 }
 
 abi::CudaDataType data_type(ElementType type) {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "harness/device/cuda/abi/cublas.h"
+#include "harness/device/facts.h"
 #include "harness/device/product_type.h"
 
 namespace launchgap::cuda {
@@ -14,6 +15,14 @@ int newest_cublas(int compute_capability);
 
 /// "13.1.0" of 130100; cuBLAS before 11 counted in hundreds, and none of those is loaded here.
 std::string cublas_version_text(int version);
+
+/// Throws Unsupported for what the library says that it does not compute on this device,
+/// LibraryError for all else that is no success. `call` is its source, of which the name is said;
+/// `words_of` may be null.
+void check_cublas(const LoadedLibrary& library,
+                  abi::CublasStatus status,
+                  const char* call,
+                  const char* (*words_of)(abi::CublasStatus));
 
 abi::CudaDataType data_type(ElementType type);
 

@@ -24,16 +24,7 @@ struct CublasLt : abi::CublasLtFunctions {
   }
 
   void check(abi::CublasStatus status, const char* call) const {
-    if (status == abi::kCublasSuccess) return;
-    const std::string text(call);
-    const std::string name = text.substr(0, text.find('('));
-    const std::string words = cublasLtGetStatusString ? cublasLtGetStatusString(status) : "";
-    // What it does not compute it calls an invalid value too.
-    if (status == abi::kCublasNotSupported || status == abi::kCublasArchMismatch) {
-      throw Unsupported(
-          fmt::format("cuBLASLt {}: {} answers {} ({})", facts.version, name, words, status));
-    }
-    throw LibraryError("cuBLASLt", name, status, words, status == abi::kCublasExecutionFailed);
+    check_cublas(facts, status, call, cublasLtGetStatusString);
   }
 
  private:
@@ -74,11 +65,7 @@ class CublasLtMatmul : public Matmul {
         computation_(computation(shape.type.compute)),
         one_(computation_.scalar, 1),
         zero_(computation_.scalar, 0) {
-    // An older GPU computes in FP32 without a word.
-    if (shape.type.compute == Compute::tf32 && capability(device.facts()) < 80) {
-      throw Unsupported(fmt::format("TF32 needs compute capability 8.0; this device has {}",
-                                    device.facts().compute_capability.value_or("an unknown one")));
-    }
+    need_tf32(device.facts(), shape.type);
     try {
       CHECK_LT(library_, cublasLtCreate(&handle_));
       // Its default allows none, and leaves out what needs one.

@@ -409,6 +409,13 @@ int capability(const DeviceFacts& facts) {
   return std::atoi(text.c_str()) * 10 + std::atoi(text.c_str() + dot + 1);
 }
 
+void need_tf32(const DeviceFacts& facts, const ProductType& type) {
+  if (type.compute == Compute::tf32 && capability(facts) < 80) {
+    throw Unsupported(fmt::format("TF32 needs compute capability 8.0; this device has {}",
+                                  facts.compute_capability.value_or("an unknown one")));
+  }
+}
+
 std::vector<LoadedLibrary> loaded_libraries() {
   return loaded();
 }

@@ -175,11 +175,7 @@ class CudnnConvolution : public Convolution {
         device_(device),
         shape_(shape),
         calls_(calls_of(library_, shape.direction)) {
-    // An older GPU computes in FP32 without a word.
-    if (shape.type.compute == Compute::tf32 && capability(device.facts()) < 80) {
-      throw Unsupported(fmt::format("TF32 needs compute capability 8.0; this device has {}",
-                                    device.facts().compute_capability.value_or("an unknown one")));
-    }
+    need_tf32(device.facts(), shape.type);
     try {
       prepare(stream);
     } catch (...) {

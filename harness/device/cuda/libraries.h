@@ -35,4 +35,8 @@ void note_loaded(const LoadedLibrary& library);
 /// The compute capability as a number, 90 for "9.0"; 0 if unknown.
 int capability(const DeviceFacts& facts);
 
+/// Throws Unsupported where the type is TF32 and the device has none: the libraries would compute
+/// in FP32 without a word.
+void need_tf32(const DeviceFacts& facts, const ProductType& type);
+
 }  // namespace launchgap::cuda

@@ -26,7 +26,6 @@ enum CublasLtConfigAttribute : int {
   kLtAlgorithmId = 0,
   kLtTileId = 1,
   kLtSplitK = 2,
-  kLtReductionScheme = 3,
   kLtStagesId = 6,
 };
 
