@@ -72,7 +72,7 @@ const Registration convolution_library =
         })
         .traced_as(TracedAs::gated_work)
         .makes([](const CaseContext& context) {
-          return timed_convolution(context, layer_of(context.name), context.name.at("cache"));
+          return timed_convolution(context, layer_of(context.name), {context.name.at("cache"), {}});
         });
 
 }  // namespace

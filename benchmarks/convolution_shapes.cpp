@@ -1,4 +1,8 @@
 // Convolutions in every direction and layout: of networks, or as a user asks for.
+#include <string>
+
+#include <fmt/format.h>
+
 #include "benchmarks/products.h"
 #include "harness/device/shape_text.h"
 #include "harness/measure/shapes.h"
@@ -12,6 +16,17 @@ ConvolutionShape convolution_of(const CaseName& name) {
   shape.layout = named(kTensorLayouts, name.at("layout"));
   shape.type = product_type(name.at("type"));
   return shape;
+}
+
+/// In each layout, shape by shape.
+Figure rates_figure(const std::string& direction, const std::string& type) {
+  const auto line = [&](const std::string& layout) {
+    return FigureLine{
+        layout, {{"direction", direction}, {"type", type}, {"layout", layout}}, "tflops"};
+  };
+  return {.caption = fmt::format("Convolutions {}, {}", direction, type),
+          .lines = {line("nchw"), line("nhwc")},
+          .each = "shape"};
 }
 
 const Registration convolution_shapes_benchmark =
@@ -31,7 +46,19 @@ const Registration convolution_shapes_benchmark =
                   return std::vector<std::string>{"fp32", "fp16"};
                 return backend_of(facts).convolution_types;
               })
+        .only([](Profile profile, const DeviceFacts& facts, const CaseName& name) {
+          // A GPU's programs train in 16 bits.
+          return profile != Profile::nightly || !is_gpu(facts) || name.at("type") != "fp32" ||
+                 (name.at("direction") == "forward" && name.at("layout") == "nchw");
+        })
         .metrics({"device_ns", "tflops"})
+        .draws(21,
+               {rates_figure("forward", "fp16"),
+                rates_figure("data", "fp16"),
+                rates_figure("filter", "fp16"),
+                rates_figure("forward", "fp32"),
+                rates_figure("data", "fp32"),
+                rates_figure("filter", "fp32")})
         .samples([](Profile profile, const CaseName& name) {
           return Sampling{profile == Profile::quick ? 3 : 5,
                           convolution_of(name).operations() > 1e10 ? 3 : 5};

@@ -36,6 +36,7 @@ class MatmulCall : public Case {
   }
   int warm_up_samples() const override { return 20; }
   std::string method() const override { return matmul_->method(); }
+  std::string algorithm() const override { return matmul_->algorithm(); }
 
  private:
   static constexpr std::size_t kBytes = std::size_t{64} * 64 * sizeof(float);
@@ -70,6 +71,7 @@ class ConvolutionCall : public Case {
   }
   int warm_up_samples() const override { return 20; }
   std::string method() const override { return convolution_->method(); }
+  std::string algorithm() const override { return convolution_->algorithm(); }
 
  private:
   ConvolutionShape

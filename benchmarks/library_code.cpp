@@ -54,6 +54,7 @@ class CodeCase : public Case {
   int operations_per_sample() const override { return work_->operations_per_sample(); }
   void verify_timed_work() override { work_->verify_timed_work(); }
   std::string method() const override { return work_->method(); }
+  std::string algorithm() const override { return work_->algorithm(); }
 
  private:
   /// A name that a library does not know changes nothing, and it says nothing.

@@ -197,6 +197,16 @@ void advise_on_choice(Adviser& adviser) {
                  .less = Severity::note});
 }
 
+/// Each way's time beside that of the best candidate, shape by shape.
+Figure choice_figure(const std::string& type) {
+  const std::vector<std::pair<std::string, std::string>> params = {{"type", type}};
+  return {.caption = "Times the best candidate's time, " + type,
+          .lines = {{"default", params, "regret"},
+                    {"first candidate", params, "first_regret"},
+                    {"tuned", params, "tuned_regret"}},
+          .each = "shape"};
+}
+
 Metric way(std::string_view key, std::string meaning, std::string_view noun) {
   return {key, "ns", Direction::lower_is_better, "events", std::move(meaning), "launching", noun};
 }
@@ -247,6 +257,7 @@ const Registration matmul_choice =
                   "first_regret",
                   "tuned_regret"})
         .advises(22, advise_on_choice)
+        .draws(22, {choice_figure("fp32"), choice_figure("bf16"), choice_figure("fp8_e4m3")})
         .samples([](Profile profile, const CaseName&) {
           return Sampling{profile == Profile::quick ? 3 : 5, 5};
         })

@@ -17,6 +17,16 @@ Sampling sampling_of(Profile profile, double operations) {
   return {profile == Profile::quick ? 3 : 5, samples};
 }
 
+/// By each library, shape by shape.
+Figure rates_figure(const std::string& type) {
+  std::vector<FigureLine> lines;
+  for (const Backend* const backend : all_backends()) {
+    for (const std::string& library : backend->matmul_libraries)
+      lines.push_back({library, {{"type", type}, {"library", library}}, "tflops"});
+  }
+  return {.caption = "Products of networks, " + type, .lines = std::move(lines), .each = "shape"};
+}
+
 const Registration matmul_shapes_benchmark =
     benchmark("matmul/shapes")
         .asks(
@@ -37,6 +47,7 @@ const Registration matmul_shapes_benchmark =
                 return matmul_types(profile, facts);
               })
         .metrics({"device_ns", "tflops"})
+        .draws(20, {rates_figure("fp32"), rates_figure("bf16")})
         .samples([](Profile profile, const CaseName& name) {
           return sampling_of(profile, product_of(name).operations());
         })

@@ -74,6 +74,7 @@ class Product : public Operation {
   }
   double operations() const override { return shape_.operations(); }
   std::string method() const override { return matmul_->method(); }
+  std::string algorithm() const override { return matmul_->algorithm(); }
 
  private:
   struct Set {
@@ -97,16 +98,16 @@ class LibraryConvolution : public Operation {
                      Stream& stream,
                      std::uint64_t seed,
                      const ConvolutionShape& shape,
-                     const std::string& cache)
+                     const ConvolutionOptions& options)
       : device_(device),
         stream_(stream),
         seed_(seed),
         shape_(shape),
         sets_(static_cast<std::size_t>(
             operand_sets(device,
-                         cache,
+                         options.cache,
                          shape.first_bytes() + shape.second_bytes() + shape.result_bytes()))),
-        convolution_(device.convolution(stream, shape)),
+        convolution_(device.convolution(stream, shape, options.interface)),
         rounds_(convolution_->rounds_integers()),
         step_(rounds_ ? 1 : exact_step(shape)) {
     for (Set& set : sets_) {
@@ -148,6 +149,7 @@ class LibraryConvolution : public Operation {
   }
   double operations() const override { return shape_.operations(); }
   std::string method() const override { return convolution_->method(); }
+  std::string algorithm() const override { return convolution_->algorithm(); }
 
  private:
   struct Set {
@@ -212,8 +214,8 @@ std::unique_ptr<Operation> make_convolution(Device& device,
                                             Stream& stream,
                                             std::uint64_t seed,
                                             const ConvolutionShape& shape,
-                                            const std::string& cache) {
-  return std::make_unique<LibraryConvolution>(device, stream, seed, shape, cache);
+                                            const ConvolutionOptions& options) {
+  return std::make_unique<LibraryConvolution>(device, stream, seed, shape, options);
 }
 
 TimedProduct::TimedProduct(Device& device,
@@ -253,10 +255,10 @@ std::unique_ptr<Case> timed_product(const CaseContext& context,
 
 std::unique_ptr<Case> timed_convolution(const CaseContext& context,
                                         const ConvolutionShape& shape,
-                                        const std::string& cache) {
+                                        const ConvolutionOptions& options) {
   std::unique_ptr<Stream> stream = context.device.create_stream();
   std::unique_ptr<Operation> convolution =
-      make_convolution(context.device, *stream, context.seed, shape, cache);
+      make_convolution(context.device, *stream, context.seed, shape, options);
   return std::make_unique<TimedProduct>(context.device, std::move(stream), std::move(convolution));
 }
 

@@ -31,6 +31,7 @@ class Operation {
   virtual void verify_sample() = 0;
   virtual double operations() const = 0;
   virtual std::string method() const = 0;
+  virtual std::string algorithm() const = 0;
 
   /// Everything that is verified whole before it is timed: every set computes integers, whose
   /// results are compared, and then what is to be timed.
@@ -42,6 +43,11 @@ struct ProductOptions {
   std::string by;              // of the axis `library`; empty: the usual one
 };
 
+struct ConvolutionOptions {
+  std::string cache = "warm";  // of the axis `cache`
+  std::string interface;       // as Device::convolution() takes it; empty: the usual one
+};
+
 std::unique_ptr<Operation> make_product(Device& device,
                                         Stream& stream,
                                         std::uint64_t seed,
@@ -51,7 +57,7 @@ std::unique_ptr<Operation> make_convolution(Device& device,
                                             Stream& stream,
                                             std::uint64_t seed,
                                             const ConvolutionShape& shape,
-                                            const std::string& cache = "warm");
+                                            const ConvolutionOptions& options = {});
 
 /// Times an operation: device_ns and tflops.
 class TimedProduct : public Case {
@@ -65,6 +71,7 @@ class TimedProduct : public Case {
   int operations_per_sample() const override { return operations_; }
   void verify_timed_work() override { operation_->verify_sample(); }
   std::string method() const override;
+  std::string algorithm() const override { return operation_->algorithm(); }
 
  private:
   Device& device_;
@@ -81,7 +88,7 @@ std::unique_ptr<Case> timed_product(const CaseContext& context,
                                     kernels::Distribution data = kernels::Distribution::uniform);
 std::unique_ptr<Case> timed_convolution(const CaseContext& context,
                                         const ConvolutionShape& shape,
-                                        const std::string& cache = "warm");
+                                        const ConvolutionOptions& options = {});
 
 /// What a case takes, all in all: preparing, verifying, and its samples.
 double product_seconds(const DeviceFacts& facts, const MatmulShape& shape, Sampling sampling);

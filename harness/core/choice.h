@@ -13,9 +13,11 @@ struct Choice {
   static constexpr std::string_view kName = "choice";
 
   std::string case_name;
-  std::string by;         // who offers or chooses it: "cuBLASLt", "cudnnGet…", "cudnnFind…"
-  int candidate = 0;      // in the order in which it is offered, from 0
-  std::string algorithm;  // the library's number or name
+  std::string by;     // who offers or chooses it: "cuBLASLt", "cudnnGet…", "CUDNN_HEUR_MODE_A"
+  int candidate = 0;  // in the order in which it is offered, from 0
+  std::string algorithm;               // the library's number or name
+  std::optional<std::int64_t> engine;  // the library's number, where it has engines
+  std::string notes;                   // what the library says of the engine, in words
   std::optional<int> tile, stages, split;
   std::optional<double> waves;
   std::optional<std::uint64_t> workspace_bytes;
@@ -29,6 +31,8 @@ struct Choice {
     field("by", self.by);
     field("candidate", self.candidate);
     field("algorithm", self.algorithm);
+    field("engine", self.engine);
+    field.may_lack("notes", self.notes);
     field("tile", self.tile);
     field("stages", self.stages);
     field("split", self.split);

@@ -43,6 +43,7 @@ std::string duration_text(std::uint64_t nanoseconds) {
 std::string quantity(std::optional<double> value, std::string_view unit) {
   if (!value) return "–";
   if (unit == "TFLOP/s" && std::abs(*value) < 1) return quantity(*value * 1000, "GFLOP/s");
+  if (unit == "1") return three_digits(*value);  // a plain number
   if (unit != "ns") return fmt::format("{} {}", three_digits(*value), unit);
   constexpr std::string_view kUnits[] = {"ns", "µs", "ms", "s"};
   double scaled = *value;

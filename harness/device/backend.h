@@ -81,6 +81,7 @@ struct Backend {
   double warm_up_s = 0;  // how long it works until its clock is up
   std::vector<std::string> matmul_types, convolution_types;  // of the axis `type`, to be asked for
   std::vector<std::string> matmul_libraries;                 // of the axis `library`
+  std::vector<std::string> convolution_interfaces;           // by which convolutions are asked for
   ExpectedSpeed expected;
   /// Why it cannot, for the reader of a case; empty where it can.
   std::array<std::string_view, kCanCount> why_not;

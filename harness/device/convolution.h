@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -104,6 +106,8 @@ struct ConvolutionCandidate {
   std::string algorithm;  // its number, its name and its kind of math: "1 (direct, FMA)"
   std::size_t workspace_bytes = 0;
   bool rounds_integers = false;
+  std::optional<std::int64_t> engine = {};  // the library's number of it, where it has engines
+  std::string notes = {};                   // what the library says of the engine, in words
 };
 
 /// How a library selects an algorithm.
@@ -114,6 +118,10 @@ enum class Selection {
 
 /// What a selection may take beside the tensors: which algorithms come into question depends on it.
 inline constexpr std::size_t kSelectionWorkspaceBytes = std::size_t{256} << 20;
+
+/// Candidates that are kept of a library which offers dozens, beside those that a selection has
+/// first.
+inline constexpr std::size_t kMostCandidates = 16;
 
 /// A library's convolution, ready to run on one or several sets of tensors. It may keep them in a
 /// layout of its own: `add_tensors` brings them into it and `read_output` back, neither of which is
@@ -130,6 +138,8 @@ class Convolution {
   /// What the last `enqueue` on this set computed, `result_bytes()` in host memory. Waits.
   virtual void read_output(std::size_t set, void* output) = 0;
   virtual std::string method() const = 0;
+  /// See Matmul::algorithm().
+  virtual std::string algorithm() const { return {}; }
   /// Whether the algorithm transforms its inputs (Winograd, FFT), so that even integers come out
   /// rounded.
   virtual bool rounds_integers() const = 0;

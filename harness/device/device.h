@@ -71,6 +71,9 @@ struct StreamOptions {
   std::optional<int> priority;        // within Device::stream_priorities()
 };
 
+/// From which memory a copy takes and into which it goes. On the host device all memory is one.
+enum class CopyDirection { device_to_device, host_to_device, device_to_host };
+
 /// A queue of work that the device does in order.
 class Stream {
  public:
@@ -89,6 +92,11 @@ class Stream {
   /// What is enqueued from now on waits for the event, which another stream may have recorded.
   virtual void wait_for(Event& event) = 0;
   virtual void fill_bytes(void* address, unsigned char value, std::size_t bytes) = 0;
+  /// Copies; the two must not overlap, and the host leaves its part alone until the copy is done.
+  /// Host memory may be pinned (Device::allocate_shared) or pageable. A call with pageable memory
+  /// may wait for all work ahead of it in the stream, and return only when the copy is done, since
+  /// a GPU's driver takes it through pinned memory of its own: it must not stand behind a gate.
+  virtual void copy(void* to, const void* from, std::size_t bytes, CopyDirection direction) = 0;
 };
 
 /// What opening the device took in this process.
@@ -136,7 +144,8 @@ class Device {
   virtual std::unique_ptr<NullLauncher> runtime_launcher(RuntimeApi api) = 0;
 
   virtual std::unique_ptr<Buffer> allocate(std::size_t bytes) = 0;
-  /// Host memory that kernels can read and write while the host does.
+  /// Host memory that kernels can read and write while the host does. It is pinned: a GPU copies
+  /// from and to it without help of the host.
   virtual std::unique_ptr<Buffer> allocate_shared(std::size_t bytes) = 0;
   /// The address by which kernels reach a shared buffer; `address()` is the host's.
   virtual void* device_address(const Buffer& shared) = 0;
@@ -152,8 +161,10 @@ class Device {
   virtual std::unique_ptr<Matmul> matmul(Stream& stream,
                                          const MatmulShape& shape,
                                          std::string_view library = {}) = 0;
+  /// By this interface, one of Backend::convolution_interfaces; empty: the first of them.
   virtual std::unique_ptr<Convolution> convolution(Stream& stream,
-                                                   const ConvolutionShape& shape) = 0;
+                                                   const ConvolutionShape& shape,
+                                                   std::string_view interface = {}) = 0;
   virtual std::unique_ptr<Allocator> allocator(Stream& stream, AllocatorKind kind) = 0;
   virtual std::unique_ptr<VirtualMemory> virtual_memory() = 0;
 

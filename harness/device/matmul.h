@@ -6,11 +6,13 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/core/errors.h"
 #include "harness/device/product_type.h"
 
 namespace launchgap {
 
 class Buffer;
+class Stream;
 
 /// C = A B of row-major matrices without gaps: A is m x k, B k x n, C m x n; `batch` of them, one
 /// after the other in memory.
@@ -64,7 +66,21 @@ class Matmul {
   virtual std::vector<MatmulCandidate> candidates() const { return {}; }
   /// From now on by one of them.
   virtual void choose(std::size_t) {}
+  /// From now on in another stream of the device. A GPU's library then takes its own workspace, as
+  /// it does for every program that changes a handle's stream. Throws Unsupported where a library
+  /// has nothing that could change.
+  virtual void move_to(Stream&) {
+    throw Unsupported("this library has no handle that changes streams");
+  }
+  /// From now on with so many bytes of memory for what it keeps meanwhile. The caller has waited
+  /// for its work. Throws Unsupported where it takes none from its caller.
+  virtual void set_workspace(std::size_t) {
+    throw Unsupported("this library takes no workspace from who calls it");
+  }
   virtual std::string method() const = 0;  // library, call and algorithm
+  /// What the library computes it with, as far as it tells: the same text for the same way of
+  /// computing, in every process. Empty where it does not tell.
+  virtual std::string algorithm() const { return {}; }
 };
 
 }  // namespace launchgap

@@ -25,6 +25,7 @@
 #include "harness/core/choice.h"
 #include "harness/core/metric.h"
 #include "harness/core/plan.h"
+#include "harness/core/result_bits.h"
 #include "harness/device/backend.h"
 #include "harness/device/device.h"
 #include "harness/measure/figure.h"
@@ -55,8 +56,13 @@ class Case {
   virtual void verify_timed_work() {}
   /// Where the case tried several ways: what came of each.
   virtual std::vector<Choice> choices() const { return {}; }
+  /// Where the case compared the bits of results: what came of it.
+  virtual std::optional<ResultBits> bits() const { return std::nullopt; }
   /// What did the work, for the reader of a ratio: library, call, algorithm.
   virtual std::string method() const = 0;
+  /// The algorithm alone, where a library chose one and tells which: nights with different ones
+  /// measured different things. Empty otherwise.
+  virtual std::string algorithm() const { return {}; }
 };
 
 /// What the records of a sample are, in traced runs.

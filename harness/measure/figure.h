@@ -29,6 +29,8 @@ struct Figure {
   std::string axis = {};
   std::string axis_unit = {};  // empty: a plain number
   bool each_device = false;    // a figure per device, in which colours tell the lines apart
+  /// Of a figure without `axis`: each line is a row for each value of this one that was measured.
+  std::string each = {};
 };
 
 /// The figures that answer a benchmark's question.

@@ -119,6 +119,7 @@ struct SummaryRecord {
   std::optional<std::uint64_t> n;
   std::optional<std::string> method;
   std::optional<bool> steady;  // false: measured before the device was steady again
+  std::optional<std::string> algorithm = {};
 
   static void fields(auto& self, auto&& field) {
     field("case", self.case_name);
@@ -127,6 +128,7 @@ struct SummaryRecord {
     field.may_lack("reason", self.reason);
     field.unread("n", self.n);
     field("method", self.method);
+    field("algorithm", self.algorithm);
   }
 };
 

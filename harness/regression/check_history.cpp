@@ -8,6 +8,7 @@
 #include "harness/core/plan.h"
 #include "harness/core/stop.h"
 #include "harness/core/utc.h"
+#include "harness/regression/algorithm_change.h"
 #include "harness/regression/check.h"
 #include "harness/regression/judged_metric.h"
 #include "harness/regression/measured_result.h"
@@ -92,6 +93,8 @@ class Check {
     if (history_.has(session_.session_id))
       report.notes.push_back(
           "It is in the history already, and was compared with those before it.");
+    if (std::string note = note_on_algorithms(report); !note.empty())
+      report.notes.push_back(std::move(note));
     for (const std::string& key : options_.across.asked()) note_unknown(key);
     std::ranges::sort(report.results, {}, &Result::key);
     return std::move(checked_);
@@ -104,6 +107,7 @@ class Check {
     point.key = figures.key;
     point.fingerprint = figures.fingerprint;
     point.runs = figures.runs.size();
+    point.algorithms = figures.algorithms;
     if (!figures.runs.empty()) point.night = night_of(figures, begin_s_);
     if (is_open(result)) {
       point.least_step = least_change(figures, 0) * point.night.value;
@@ -131,6 +135,7 @@ class Check {
     result.change = judged.change;
     result.z = judged.z;
     result.hits = judged.hits_in_a_row;
+    result.algorithm = before.algorithms.change_to(figures.algorithms);
     result.steadiness = judged.steadiness;
     result.steadiness_reason = judged.steadiness_reason;
     const bool is_tail = judged.spread_hits[static_cast<std::size_t>(SpreadFigure::tail)] > 0 &&
@@ -164,6 +169,7 @@ class Check {
   struct Before {
     std::vector<Night> nights;  // valid ones in order of time, as what people accepted leaves them
     std::set<std::int64_t> numbers;  // of their fingerprints
+    EarlierAlgorithms algorithms;    // of those that were no slower
   };
 
   Before nights_before(const SeriesKey& key, const std::set<std::int64_t>& fingerprints) const {
@@ -187,6 +193,7 @@ class Check {
       if (!can_be_compared_with(point) || (level && point.night.begin_s < level->since_s)) continue;
       before.nights.push_back(point.night);
       before.numbers.insert(point.fingerprint);
+      if (point.night.hit <= 0) before.algorithms.add(point.algorithms);
       if (level) level->apply_to(before.nights.back());
     }
     std::ranges::reverse(before.nights);
@@ -223,12 +230,16 @@ class Check {
     if (!last || (level && last_s < level->since_s)) return;
     result.changed = told_once(differences(history_.fingerprint(*last), figures.fingerprint));
     std::vector<double> before, now = {figures.value()};
+    EarlierAlgorithms algorithms;
     const auto take = [&](const KeptPoint& point) {
-      if (can_be_compared_with(point) && !point.night.confirmed)
+      if (can_be_compared_with(point) && !point.night.confirmed) {
         before.push_back(point.night.value);
+        algorithms.add(point.algorithms);
+      }
       return before.size() >= kMostNights;
     };
     history_.before(figures.key, {*last}, begin_s_, take);
+    result.algorithm = algorithms.change_to(figures.algorithms);
     for (const Night& night : same_fingerprint) now.push_back(night.value);
     const auto found = moved(before, now);
     if (!found) return;

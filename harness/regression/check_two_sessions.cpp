@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "harness/core/metric.h"
+#include "harness/regression/algorithm_change.h"
 #include "harness/regression/check.h"
 #include "harness/regression/judged_metric.h"
 #include "harness/regression/measured_result.h"
@@ -173,6 +174,9 @@ Result compare(const SessionFigures& base,
   }
   const std::vector<KeyChange> changes = differences(found->fingerprint, figures.fingerprint);
   result.changed = told_once(changes);
+  EarlierAlgorithms earlier;
+  earlier.add(found->algorithms);
+  result.algorithm = earlier.change_to(figures.algorithms);
   if (!comparable(changes, across))
     return without(fmt::format("its fingerprint differs: {}", text_of(result.changed)));
   judge_level(*found, figures, result);
@@ -229,6 +233,8 @@ Report check_two_sessions(const SessionFigures& base,
   if (report.invalid.empty()) add_missing(base, session, report);
   if (!base.begin_utc.empty() && base.begin_utc > session.begin_utc)
     report.notes.push_back(fmt::format("{} is the later one of the two.", base.session_id));
+  if (std::string note = note_on_algorithms(report); !note.empty())
+    report.notes.push_back(std::move(note));
   report.notes.push_back(
       "Two sessions cannot tell a change from the night: nothing is confirmed. A history "
       "(--history) or `launchgap compare` can.");

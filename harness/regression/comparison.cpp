@@ -12,6 +12,7 @@
 #include "harness/core/stop.h"
 #include "harness/core/temporary_folder.h"
 #include "harness/measure/benchmark.h"
+#include "harness/regression/algorithm_change.h"
 #include "harness/regression/compare.h"
 #include "harness/regression/paired_metrics.h"
 #include "harness/regression/paired_process.h"
@@ -261,6 +262,8 @@ class Comparison {
       report.notes.push_back(
           fmt::format("{} is {} ({})", side, arm->program.string(), arm->version));
     note_changes(report);
+    if (std::string note = note_on_algorithms(report); !note.empty())
+      report.notes.push_back(std::move(note));
     if (failed_pairs_ > 0) {
       report.notes.push_back(
           fmt::format("{} pair{} failed", failed_pairs_, failed_pairs_ == 1 ? "" : "s"));

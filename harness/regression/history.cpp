@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <ctime>
+#include <sstream>
 #include <utility>
 
 #include <fmt/format.h>
@@ -31,9 +32,28 @@ SpreadHits unpacked(std::int64_t number) {
 constexpr std::string_view kPointColumns =
     "s.session_id, p.fingerprint, p.begin_s, p.value, p.runs, p.within_run_cv,"
     " p.between_run_cv, p.tail, p.modes, p.p99, p.invalid, p.verdict, p.hit, p.spread_hits";
-/// Version 1 has neither.
-std::string_view level_columns(int version) {
-  return version < 2 ? ", NULL, NULL" : ", p.level_since_s, p.anchor";
+/// Version 1 has none of them, and version 2 no algorithms.
+std::string_view later_columns(int version) {
+  return version < 2   ? ", NULL, NULL, NULL"
+         : version < 3 ? ", p.level_since_s, p.anchor, NULL"
+                       : ", p.level_since_s, p.anchor, p.algorithms";
+}
+
+/// A line each.
+std::string joined(const std::set<std::string>& algorithms) {
+  std::string text;
+  for (std::string algorithm : algorithms) {
+    std::ranges::replace(algorithm, '\n', ' ');
+    text += (text.empty() ? "" : "\n") + algorithm;
+  }
+  return text;
+}
+
+std::set<std::string> separated(const std::string& text) {
+  std::set<std::string> algorithms;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) algorithms.insert(std::move(line));
+  return algorithms;
 }
 
 /// What `read` makes of a record. Where it cannot, somebody wrote other things there.
@@ -65,6 +85,7 @@ KeptPoint kept_point(const Statement& row) {
   point.night.spread_hits = unpacked(row.integer(13));
   point.night.level_since_s = row.integer(14);  // 0 where there is none
   point.night.anchor = row.maybe_number(15);
+  point.algorithms = separated(row.text(16));
   point.night.confirmed = point.verdict == Verdict::slower;
   return point;
 }
@@ -165,7 +186,7 @@ std::vector<KeptPoint> History::before(const SeriesKey& key,
       "SELECT {}{} FROM points p JOIN sessions s ON s.id = p.session WHERE p.series = ? AND "
       "p.fingerprint = ? AND p.begin_s < ? ORDER BY p.begin_s DESC, p.session DESC",
       kPointColumns,
-      level_columns(database_.version())));
+      later_columns(database_.version())));
   for (const std::int64_t fingerprint : fingerprints) {
     rows.with(*series, fingerprint, begin_s);
     while (rows.next()) {
@@ -284,8 +305,9 @@ void History::add(const SessionFigures& session,
   Statement insert = database_.statement(
       "INSERT INTO points (series, fingerprint, begin_s, session, value, runs, within_run_cv, "
       "between_run_cv, tail, modes, p99, invalid, verdict, hit, spread_hits, level_since_s, "
-      "anchor) "
-      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, ''), ?, ?, ?, nullif(?, 0), ?)");
+      "anchor, algorithms) "
+      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, ''), ?, ?, ?, nullif(?, 0), ?, "
+      "nullif(?, ''))");
   for (const Point& point : points) {
     const auto name = session.device_names.find(point.key.where.device);
     const std::int64_t series = series_number(
@@ -307,7 +329,8 @@ void History::add(const SessionFigures& session,
               point.night.hit,
               packed(point.night.spread_hits),
               point.night.level_since_s,
-              point.night.anchor)
+              point.night.anchor,
+              joined(point.algorithms))
         .run();
   }
   transaction.commit();

@@ -28,6 +28,7 @@ struct Point {
   std::string invalid;  // why it does not count; else empty
   Verdict verdict = Verdict::same;
   Fingerprint fingerprint;
+  std::set<std::string> algorithms;
   double least_step = 0;  // the smallest change that counts beside 3 %; is not kept
 };
 
@@ -39,6 +40,7 @@ struct KeptPoint {
   std::size_t runs = 0;
   std::string invalid;
   Verdict verdict = Verdict::same;
+  std::set<std::string> algorithms;
 };
 
 /// Whether it is valid and has a ratio to others.

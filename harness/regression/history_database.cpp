@@ -21,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kApplicationId = 0x4c676170;  // "Lgap"
-constexpr int kVersion = 2;
+constexpr int kVersion = 3;
 constexpr int kPatienceMs = 60'000;
 
 /// Sessions, what each says of each metric, and what people and the self-test said. Nothing of it
@@ -38,7 +38,7 @@ constexpr std::string_view kSchema[] = {
     " session INTEGER NOT NULL REFERENCES sessions, value REAL, runs INTEGER NOT NULL,"
     " within_run_cv REAL, between_run_cv REAL, tail REAL, modes REAL, p99 REAL, invalid TEXT,"
     " verdict TEXT NOT NULL, hit INTEGER NOT NULL, spread_hits INTEGER NOT NULL,"
-    " level_since_s INTEGER, anchor REAL,"
+    " level_since_s INTEGER, anchor REAL, algorithms TEXT,"
     " PRIMARY KEY (series, fingerprint, begin_s, session)) WITHOUT ROWID",
     "CREATE TABLE acceptances (id INTEGER PRIMARY KEY, device_id TEXT NOT NULL,"
     " case_name TEXT NOT NULL, metric TEXT NOT NULL, since_s INTEGER NOT NULL,"
@@ -49,10 +49,15 @@ constexpr std::string_view kSchema[] = {
     " PRIMARY KEY (series, kind, measured_s)) WITHOUT ROWID",
 };
 
-/// What version 2 has beyond version 1.
-constexpr std::string_view kSinceVersion1[] = {
-    "ALTER TABLE points ADD COLUMN level_since_s INTEGER",
-    "ALTER TABLE points ADD COLUMN anchor REAL",
+/// What each version has beyond the one before.
+struct Change {
+  int version;
+  std::string_view statement;
+};
+constexpr Change kChanges[] = {
+    {2, "ALTER TABLE points ADD COLUMN level_since_s INTEGER"},
+    {2, "ALTER TABLE points ADD COLUMN anchor REAL"},
+    {3, "ALTER TABLE points ADD COLUMN algorithms TEXT"},
 };
 
 /// "it has 4096 of 8192 bytes"; empty unless the file is shorter than its header says. Only for the
@@ -257,7 +262,9 @@ void HistoryDatabase::update() {
   Transaction transaction(*this);
   version_ = static_cast<int>(pragma("user_version"));
   if (version_ < kVersion) {
-    for (const std::string_view change : kSinceVersion1) run(change);
+    for (const Change& change : kChanges) {
+      if (change.version > version_) run(change.statement);
+    }
     run(fmt::format("PRAGMA user_version = {}", kVersion));
   }
   transaction.commit();

@@ -71,7 +71,8 @@ class HistoryDatabase {
   void run(std::string_view query) const { statement(query).run(); }
   std::int64_t last_row() const;
   const std::filesystem::path& file() const { return file_; }
-  /// 1 of a history that is only read and keeps neither levels nor anchors; else 2.
+  /// Of a history that is only read, 1 if it keeps neither levels nor anchors, 2 if it keeps no
+  /// algorithms; else 3.
   int version() const { return version_; }
 
  private:

@@ -98,6 +98,7 @@ std::string properties_of(const Result& result) {
     properties.add("erratic_rate", result.power->erratic_rate);
   }
   for (const KeyChange& change : result.changed) properties.add("changed", text_of({change}));
+  if (result.algorithm) properties.add("algorithm", algorithm_text(result));
   return properties.text();
 }
 

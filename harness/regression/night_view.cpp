@@ -34,6 +34,7 @@ VerdictRow verdict_row(const Result& result) {
   row.steadiness_reason = result.steadiness_reason;
   row.tail = tail_text(result);
   row.changed = text_of(result.changed);
+  row.algorithm = algorithm_text(result);
   if (result.power) {
     row.false_alarm_rate = result.power->false_alarm_rate;
     row.detectable = result.power->detectable;

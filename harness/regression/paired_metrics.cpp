@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "harness/regression/algorithm_change.h"
 #include "harness/regression/judged_metric.h"
 
 namespace launchgap::regression {
@@ -44,6 +45,7 @@ void take(MetricFigures& side,
           std::vector<ProcessSpread>& spread,
           std::vector<double>& p99) {
   if (side.runs.empty()) side.fingerprint = figures.fingerprint;
+  side.algorithms.insert(figures.algorithms.begin(), figures.algorithms.end());
   RunFigures run = figures.runs.front();
   run.replicate = static_cast<int>(side.runs.size());
   spread.push_back({run.median, run.cv, run.tail, figures.modes});
@@ -134,6 +136,9 @@ Result PairedMetrics::result(const SeriesKey& key,
   result.p99 = median_of(series.p99_b);
   result.baseline_p99 = median_of(series.p99_a);
   result.changed = told_once(differences(series.a.fingerprint, series.b.fingerprint));
+  EarlierAlgorithms of_a;
+  of_a.add(series.a.algorithms);
+  result.algorithm = of_a.change_to(series.b.algorithms);
   if (found.verdict == Verdict::watch) {
     if (*result.baseline != 0) result.change = *result.value / *result.baseline - 1;
     return result;

@@ -51,8 +51,9 @@ struct Result {
   std::optional<double> minimum;  // the smallest change that counts
   int hits = 0;                   // sessions in a row, this one too, that were slower
   Steadiness steadiness = Steadiness::same;
-  std::string steadiness_reason;   // "within-run CV 2.1 times as large"
-  std::vector<KeyChange> changed;  // of the fingerprint, since what it is compared with
+  std::string steadiness_reason;       // "within-run CV 2.1 times as large"
+  std::vector<KeyChange> changed;      // of the fingerprint, since what it is compared with
+  std::optional<KeyChange> algorithm;  // by which the case is computed, likewise
   std::optional<MeasuredPower> power;
   std::optional<double> p99, baseline_p99;
   std::optional<double> tail;  // p99 / baseline_p99, where the p99 is beyond the usual limit

@@ -71,6 +71,8 @@ Json result_json(const Result& result) {
   json["steadiness"] = name_of(result.steadiness);
   put(json, "steadiness_reason", result.steadiness_reason);
   json["changed"] = changes_json(result.changed);
+  if (result.algorithm)
+    json["algorithm"] = {{"from", result.algorithm->from}, {"to", result.algorithm->to}};
   if (result.power) json["power"] = power_json(*result.power);
   put(json, "p99", result.p99);
   put(json, "baseline_p99", result.baseline_p99);

@@ -14,6 +14,8 @@
 namespace launchgap::regression {
 namespace {
 
+constexpr std::size_t kLongestAlgorithm = 300;  // kernels of templates have long names
+
 bool is_test(const Result& result) {
   return result.verdict == Verdict::slower || result.verdict == Verdict::suspect ||
          result.verdict == Verdict::faster || result.verdict == Verdict::same;
@@ -160,11 +162,18 @@ std::string why_text(const Result& result) {
   const auto add = [&](const std::string& more) { text += (text.empty() ? "" : "; ") + more; };
   if (!result.changed.empty())
     add(fmt::format("changed with {}", printable(text_of(result.changed))));
+  if (result.algorithm)
+    add(fmt::format("another algorithm: {}", printable(algorithm_text(result), kLongestAlgorithm)));
   if (const std::string tail = tail_text(result); !tail.empty()) add(tail);
   if (result.steadiness == Steadiness::same) return text;
   add(std::string(name_of(result.steadiness)) +
       (result.steadiness_reason.empty() ? "" : ": " + printable(result.steadiness_reason)));
   return text;
+}
+
+std::string algorithm_text(const Result& result) {
+  return result.algorithm ? fmt::format("{} → {}", result.algorithm->from, result.algorithm->to)
+                          : "";
 }
 
 std::string tail_text(const Result& result) {

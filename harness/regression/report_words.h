@@ -26,6 +26,8 @@ std::string value_text(const Result& result, std::optional<double> value);
 std::string values_text(const Result& result);
 /// Why it is so: the reason, what changed, and what is said of its steadiness.
 std::string why_text(const Result& result);
+/// "implicit GEMM, FMA → Winograd, FMA"; empty where the algorithm is the same, or not known.
+std::string algorithm_text(const Result& result);
 
 /// "p99 146 times as long (335 ns → 48.7 µs); medians equal"; empty where it is not beyond its
 /// limit.

@@ -15,6 +15,7 @@
 #include "harness/stats/modes.h"
 #include "harness/stats/random_effects.h"
 #include "harness/stats/stats.h"
+#include "harness/summary/algorithms.h"
 #include "harness/summary/case_rates.h"
 
 namespace launchgap::regression {
@@ -147,7 +148,8 @@ class Reader {
         counted_(counted),
         throttled_(throttled_cases(session)),
         runs_(attempts_by_run(session)),
-        impossible_(impossible_cases(session)) {}
+        impossible_(impossible_cases(session)),
+        algorithms_(algorithms_of_cases(session)) {}
 
   SessionFigures read() {
     figures_.session_id = session_.id;
@@ -200,6 +202,8 @@ class Reader {
       MetricFigures figures;
       figures.key = {key, metric};
       figures.invalid = failure;
+      if (const auto known = algorithms_.find(key); known != algorithms_.end())
+        figures.algorithms = known->second;
       std::vector<double> all;
       std::map<int, int> runs_by_modes;
       for (const auto& [replicate, values] : samples->second) {
@@ -283,6 +287,7 @@ class Reader {
   std::map<CaseRun, std::string> throttled_;
   std::map<RunOf, Attempts> runs_;
   std::map<CaseKey, std::string> impossible_;  // and why
+  std::map<CaseKey, std::set<std::string>> algorithms_;
   SessionFigures figures_;
 };
 

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -30,9 +31,10 @@ struct MetricFigures {
   std::optional<int> modes;      // within a process
   std::optional<double> p99;     // of all samples
   std::size_t samples = 0;
-  double tick = 0;          // smallest distance of two samples; 0: all are equal
-  std::string invalid;      // why nothing of it counts; else empty
-  Fingerprint fingerprint;  // of its processes
+  double tick = 0;                   // smallest distance of two samples; 0: all are equal
+  std::string invalid;               // why nothing of it counts; else empty
+  Fingerprint fingerprint;           // of its processes
+  std::set<std::string> algorithms;  // of its processes, as far as they are known
 
   /// Median of the processes' medians. There is one process at least, unless it is invalid.
   double value() const;

@@ -77,7 +77,7 @@ Json so_far(const WarmUp& warm_up) {
 struct CaseResult {
   Status status = Status::ok;
   std::string reason = {};
-  std::string method = {};
+  std::string method = {}, algorithm = {};
   std::uint64_t samples = 0;
   bool sticky = false;
   bool of_trace = false;  // the reason begins with a word for what is wrong with the trace
@@ -295,7 +295,9 @@ class MeasuredRun {
       prepared = definition.make({*device_, name, derive_seed(job_.seed, "case/" + name.text())});
     }
     result.method = prepared->method();
+    result.algorithm = prepared->algorithm();
     for (const Choice& choice : prepared->choices()) writer_.write(record_to_json(choice));
+    if (const auto bits = prepared->bits()) writer_.write(record_to_json(*bits));
     // The host works while a case is prepared, and has no clock of its own beside the thread's.
     if (warmth_ && is_gpu(device_->facts())) result.steady = warmth_->keep();
     tell(message::CasePrepared{name.text()});
@@ -363,6 +365,7 @@ class MeasuredRun {
     summary.reason = result.reason;
     summary.n = result.samples;
     summary.method = result.method;
+    if (!result.algorithm.empty()) summary.algorithm = result.algorithm;
     if (!result.steady) summary.steady = false;
     writer_.write(record_to_json(summary));
   }

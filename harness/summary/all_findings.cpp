@@ -5,7 +5,9 @@
 #include "harness/core/text.h"
 #include "harness/summary/advice.h"
 #include "harness/summary/causes.h"
+#include "harness/summary/equal_bits.h"
 #include "harness/summary/fallback.h"
+#include "harness/summary/layout_kernels.h"
 #include "harness/summary/night_findings.h"
 #include "harness/summary/selections.h"
 #include "harness/summary/session_findings.h"
@@ -41,6 +43,8 @@ std::vector<Finding> all_findings(const Tabled& tabled) {
   add(session_findings(session, tabled.rows));
   if (tabled.nights) add(night_findings(session, tabled.nights->verdicts));
   add(selection_findings(session));
+  add(layout_findings(session));
+  add(bits_findings(session));
   add(causes(session));
   add(advice(session, tabled.rows));
   add(fallback_findings(session, fallback_costs(session, tabled.rows)));

@@ -54,7 +54,8 @@ Json described(const Figure& figure) {
           {"lines", lines},
           {"axis", figure.axis},
           {"axis_unit", figure.axis_unit},
-          {"each_device", figure.each_device}};
+          {"each_device", figure.each_device},
+          {"each", figure.each}};
 }
 
 /// The one benchmark that has it; empty for a metric that several share.
@@ -154,15 +155,43 @@ Json describe_tables() {
 
 const std::vector<Table>& all_tables() {
   static const std::vector<Table> tables = {
-      devices_table(),         findings_table(),      runs_table(),       summary_table(),
-      samples_table(),         quantiles_table(),     sequence_table(),   telemetry_table(),
-      choices_table(),         selections_table(),    headlines_table(),  variation_table(),
-      outlier_devices_table(), fallback_table(),      observer_table(),   parts_table(),
-      flag_check_table(),      kernels_table(),       memory_table(),     traces_table(),
-      slow_samples_table(),    timelines_table(),     recordings_table(), tail_table(),
-      answers_table(),         published_table(),     fit_table(),        check_answers_table(),
-      verdicts_table(),        nights_table(),        replays_table(),    replay_answers_table(),
-      replay_moments_table(),  replay_epochs_table(), blocking_table(),   ceilings_table(),
+      devices_table(),
+      findings_table(),
+      runs_table(),
+      summary_table(),
+      samples_table(),
+      quantiles_table(),
+      sequence_table(),
+      telemetry_table(),
+      choices_table(),
+      selections_table(),
+      headlines_table(),
+      variation_table(),
+      outlier_devices_table(),
+      fallback_table(),
+      observer_table(),
+      parts_table(),
+      flag_check_table(),
+      kernels_table(),
+      memory_table(),
+      traces_table(),
+      slow_samples_table(),
+      timelines_table(),
+      recordings_table(),
+      tail_table(),
+      answers_table(),
+      published_table(),
+      fit_table(),
+      check_answers_table(),
+      verdicts_table(),
+      nights_table(),
+      replays_table(),
+      replay_answers_table(),
+      replay_moments_table(),
+      replay_epochs_table(),
+      blocking_table(),
+      ceilings_table(),
+      bits_table(),
   };
   return tables;
 }

@@ -12,8 +12,8 @@
 namespace launchgap {
 namespace {
 
-std::optional<double> median_rate(const CaseData& data) {
-  const auto found = data.samples.find("tflops");
+std::optional<double> median_rate(const CaseData& data, const char* metric) {
+  const auto found = data.samples.find(metric);
   if (found == data.samples.end()) return std::nullopt;
   std::vector<double> all;
   for (const auto& [replicate, samples] : found->second)
@@ -34,6 +34,19 @@ std::map<std::tuple<std::string, std::string, ProcessConfig, std::string>, doubl
     highest = std::max(highest, found->second);
   }
   return clocks;
+}
+
+/// Of a copy within a device's memory, which is read and written; none of other cases.
+std::optional<CaseRate> rate_of_copy(const CaseKey& key,
+                                     const CaseData& data,
+                                     const DeviceFacts& device) {
+  const std::string* const direction = key.name.find("direction");
+  if (key.name.benchmark != "ceiling/copy" || !direction || *direction != "device_to_device")
+    return std::nullopt;
+  const auto median = median_rate(data, "copy_gbs");
+  if (!median || !(*median > 0)) return std::nullopt;
+  const double moved_bytes = 2 * static_cast<double>(key.name.number("bytes"));
+  return CaseRate{key, {}, *median, judge_copy(device, *median, moved_bytes)};
 }
 
 }  // namespace
@@ -71,21 +84,29 @@ std::vector<CaseRate> case_rates(const SessionData& session) {
     const std::string* const type = key.name.find("type");
     const DeviceFacts* const device = session.device(key.device);
     const bool measures_ceiling = family == "ceiling";
+    if (measures_ceiling && device) {
+      if (const auto copy = rate_of_copy(key, data, *device)) rates.push_back(*copy);
+    }
     if ((family != "matmul" && family != "convolution" && !measures_ceiling) || !type || !device)
       continue;
-    const auto median = median_rate(data);
+    const auto median = median_rate(data, "tflops");
     if (!median || !(*median > 0)) continue;
     Rate rate{family == "convolution", *type, algorithm_of(data.method), *median, {}};
     if (measures_ceiling) rate.type += "_vector";  // multiply_add.cu uses no tensor cores
     const auto clock = clocks.find({key.device, key.arm, key.setup, key.name.text()});
     if (clock != clocks.end()) rate.clock_mhz = clock->second;
     const JudgedRate judged = judge_rate(*device, rate);
-    rates.push_back({key, std::move(rate), judged});
+    rates.push_back({key, std::move(rate), {}, judged});
   }
   return rates;
 }
 
 std::string above_ceiling_text(const CaseRate& rate) {
+  if (rate.copy_gbs)
+    return fmt::format("{} is {} times the published bandwidth of the memory, {}.",
+                       quantity(*rate.copy_gbs, "GB/s"),
+                       times_text(*rate.copy_gbs / *rate.judged.limit),
+                       quantity(rate.judged.limit, "GB/s"));
   return fmt::format(
       "{} is {} times the ceiling of {}, {}{}.",
       quantity(rate.rate.tflops, "TFLOP/s"),
@@ -105,24 +126,31 @@ std::map<CaseKey, std::string> impossible_cases(const SessionData& session) {
   return impossible;
 }
 
+/// Nothing of a copy, whose values have another unit.
+static std::optional<double> of_work(const CaseRate& rate, std::optional<double> value) {
+  return rate.copy_gbs ? std::nullopt : value;
+}
+
 Table ceilings_table() {
   using Row = const CaseRate&;
   return make_table<CaseRate>(
       "ceilings.csv",
-      "device, arm, setup and case of a matrix product or a convolution",
+      "device, arm, setup and case of a matrix product, a convolution or a measured ceiling",
       TableUse::session,
       [](const Tabled& from) { return case_rates(from.session); },
       {{"device_id", meaning::kDevice, [](Row row) { return row.key.device; }},
        {"arm", meaning::kArm, [](Row row) { return row.key.arm; }},
        {"setup", meaning::kSetup, [](Row row) { return row.key.setup.text(); }},
        {"case", meaning::kCase, [](Row row) { return row.key.name.text(); }},
-       {"type", "Of the elements.", [](Row row) { return row.rate.type; }},
+       {"type",
+        "Of the elements; empty of a copy within the device's memory.",
+        [](Row row) { return row.rate.type; }},
        {"algorithm",
         "Of a convolution, as its method names it; empty: it is not recorded.",
         [](Row row) { return row.rate.algorithm; }},
        {"tflops",
         "The rate: median of all samples.",
-        [](Row row) { return row.rate.tflops; },
+        [](Row row) { return of_work(row, row.rate.tflops); },
         "TFLOP/s"},
        {"clock_mhz",
         "The highest clock of the multiprocessors that was read after a block; empty: none was.",
@@ -135,10 +163,10 @@ Table ceilings_table() {
        {"share", "The rate's share of it.", [](Row row) { return row.judged.share; }, kShare},
        {"published_tflops",
         "What the GPU's data sheet says of that type, dense.",
-        [](Row row) { return row.judged.published; },
+        [](Row row) { return of_work(row, row.judged.published); },
         "TFLOP/s"},
        {"published_share",
-        "The rate's share of that.",
+        "The rate's share of that; of a copy that of `published_gbs`.",
         [](Row row) { return row.judged.published_share; },
         kShare},
        {"verdict",
@@ -149,7 +177,17 @@ Table ceilings_table() {
         [](Row row) { return name_of(row.judged.verdict); }},
        {"causes",
         "What may have been measured, or why there is no verdict; else empty.",
-        [](Row row) { return row.judged.causes; }}});
+        [](Row row) { return row.judged.causes; }},
+       {"copy_gbs",
+        "The rate of a copy within the device's memory, what is read and what is written: median "
+        "of "
+        "all samples.",
+        [](Row row) { return row.copy_gbs; },
+        "GB/s"},
+       {"published_gbs",
+        "What the GPU's data sheet says of the bandwidth of its memory, of such a copy.",
+        [](Row row) { return row.copy_gbs ? row.judged.published : std::nullopt; },
+        "GB/s"}});
 }
 
 }  // namespace launchgap

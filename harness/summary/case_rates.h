@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,11 +15,13 @@ namespace launchgap {
 
 struct CaseRate {
   CaseKey key;
-  Rate rate;  // of it the median over all samples
+  Rate rate;                       // of it the median over all samples
+  std::optional<double> copy_gbs;  // in place of it, of a copy within the device's memory
   JudgedRate judged;
 };
 
-/// Every case that has a rate and a type of elements, in the order of the session's cases.
+/// Every case that has a rate and a type of elements, and every copy within a device's memory, in
+/// the order of the session's cases.
 std::vector<CaseRate> case_rates(const SessionData& session);
 
 /// The algorithm that a case's method names: "implicit GEMM" of "cuDNN 9.19
@@ -30,7 +33,8 @@ std::string algorithm_of(std::string_view method);
 /// comparison.
 std::map<CaseKey, std::string> impossible_cases(const SessionData& session);
 
-/// "41.8 TFLOP/s is 2.66 times the ceiling of fp32, 15.7 TFLOP/s at 1530 MHz."
+/// "41.8 TFLOP/s is 2.66 times the ceiling of fp32, 15.7 TFLOP/s at 1530 MHz."; of a copy "2200
+/// GB/s is 1.08 times the published bandwidth of the memory, 2039 GB/s."
 std::string above_ceiling_text(const CaseRate& rate);
 
 }  // namespace launchgap

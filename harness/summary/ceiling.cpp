@@ -43,7 +43,16 @@ struct KnownGpu {
   BoardName board;
   std::string capability;
   double multiprocessors = 0;
+  std::optional<double> bandwidth_gbs;  // none: only recalled
 };
+
+/// Whether a row of generations.csv has the value of a column from a source: "a.json; recalled:
+/// l2_mb" names those that it has not.
+bool has_source(const std::string& source, std::string_view column) {
+  const std::size_t recalled = source.find("recalled:");
+  return !source.empty() &&
+         (recalled == source.npos || source.find(column, recalled) == source.npos);
+}
 
 const std::vector<KnownGpu>& known_gpus() {
   static const std::vector<KnownGpu> gpus = [] {
@@ -54,7 +63,10 @@ const std::vector<KnownGpu>& known_gpus() {
       read.push_back({table.at(i, "gpu"),
                       parse_board_name(table.at(i, "gpu")),
                       table.at(i, "compute_capability"),
-                      positive(table, i, "sm_count")});
+                      positive(table, i, "sm_count"),
+                      has_source(table.at(i, "source"), "bandwidth_gbs")
+                          ? std::optional(positive(table, i, "bandwidth_gbs"))
+                          : std::nullopt});
     return read;
   }();
   return gpus;
@@ -201,7 +213,9 @@ const std::vector<RateVerdictInfo>& rate_verdicts() {
       {"possible", "not above the ceiling, or by an algorithm that does fewer operations"},
       {"impossible", "more than 2 % above the ceiling: something else was measured than is said"},
       {"algorithm unknown", "above the ceiling, and which algorithm convolved is not recorded"},
-      {"no ceiling", "no ceiling is known, or only a recalled one"}};
+      {"no ceiling",
+       "no ceiling is known, or only a recalled one; of a copy also: the cache may hold a part of "
+       "it"}};
   return verdicts;
 }
 
@@ -293,6 +307,37 @@ JudgedRate judge_rate(const DeviceFacts& gpu, const Rate& rate) {
     judged.verdict = RateVerdict::impossible;
     judged.causes = causes_of(gpu, rate, *ceiling);
   }
+  return judged;
+}
+
+std::optional<double> published_bandwidth(const DeviceFacts& gpu) {
+  if (!is_gpu(gpu)) return std::nullopt;
+  std::optional<double> highest;
+  for (const KnownGpu* const known : rows_of(gpu)) {
+    // Of one that may be another, of which less is known, nothing follows.
+    if (!known->bandwidth_gbs) return std::nullopt;
+    highest = std::max(highest, known->bandwidth_gbs);
+  }
+  return highest;
+}
+
+JudgedRate judge_copy(const DeviceFacts& gpu, double gbs, double moved_bytes) {
+  JudgedRate judged;
+  judged.published = judged.limit = published_bandwidth(gpu);
+  if (!judged.published) return judged;
+  judged.published_share = gbs / *judged.published;
+  if (!gpu.last_level_cache_bytes ||
+      moved_bytes < kPastCache * static_cast<double>(*gpu.last_level_cache_bytes)) {
+    judged.causes =
+        gpu.last_level_cache_bytes
+            ? fmt::format("The copy moves less than {:.0f} times what the cache holds.", kPastCache)
+            : "How much the cache holds is not known.";
+    return judged;
+  }
+  judged.verdict = RateVerdict::possible;
+  if (gbs <= kAboveCeiling * *judged.limit) return judged;
+  judged.verdict = RateVerdict::impossible;
+  judged.causes = "Less was copied than is counted, or the time is too short.";
   return judged;
 }
 

@@ -1,5 +1,5 @@
-// How many operations per second a GPU can do at most, by the type of the elements, and whether a
-// rate that was measured can be.
+// How many operations per second a GPU can do at most, by the type of the elements, how fast its
+// memory is, and whether a rate that was measured can be.
 #pragma once
 
 #include <optional>
@@ -78,6 +78,7 @@ struct Rate {
   std::optional<double> clock_mhz;  // of the multiprocessors, the highest that was read meanwhile
 };
 
+/// Of a product or a convolution in TFLOP/s, of a copy in GB/s.
 struct JudgedRate {
   RateVerdict verdict = RateVerdict::no_ceiling;
   std::optional<double> ceiling;          // at the clock that was read
@@ -89,5 +90,17 @@ struct JudgedRate {
 };
 
 JudgedRate judge_rate(const DeviceFacts& gpu, const Rate& rate);
+
+/// What the data sheet says of the bandwidth of a GPU's memory, in GB/s of reads and writes
+/// together; of several GPUs that it may be, the highest. Absent of a GPU of no table, of a part of
+/// one, and where the table has it from memory alone.
+std::optional<double> published_bandwidth(const DeviceFacts& gpu);
+
+/// What is moved must be so many times what the last-level cache holds for the memory to bound it.
+inline constexpr double kPastCache = 4;
+
+/// A copy within a GPU's memory that moves `moved_bytes`, what is read and what is written, at
+/// `gbs`. There is no verdict where the cache may hold a part of it.
+JudgedRate judge_copy(const DeviceFacts& gpu, double gbs, double moved_bytes);
 
 }  // namespace launchgap

@@ -16,7 +16,7 @@ struct VerdictRow {
   std::string metric, verdict, reason;
   std::optional<double> value, baseline, change, change_lo, change_hi, minimum, z;
   std::uint64_t runs = 0, compared_with = 0;
-  std::string steadiness, steadiness_reason, tail, changed;
+  std::string steadiness, steadiness_reason, tail, changed, algorithm;
   std::optional<double> false_alarm_rate, detectable;
 };
 

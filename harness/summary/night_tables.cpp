@@ -76,6 +76,9 @@ Table verdicts_table() {
             "How many times as long the p99 is, where it is beyond the usual limit.",
             &Row::tail},
            {"changed", "Keys of the fingerprint that changed.", &Row::changed},
+           {"algorithm",
+            "By which the case was computed before, and is now, if that is another one.",
+            &Row::algorithm},
            {"false_alarm_rate",
             "How often this rule calls a night slower that is not, on this machine; the self-test "
             "measures it.",

@@ -62,6 +62,14 @@ SelectionCounts counts_of(const std::map<int, OfProcess>& processes) {
   using Times = std::pair<const std::string, int>;
   counts.algorithm = std::ranges::max_element(times, {}, &Times::second)->first;
   counts.others = counts.selections - times.at(counts.algorithm);
+  for (const auto& [replicate, process] : processes) {
+    const auto its = std::ranges::find(process, counts.algorithm, &Choice::algorithm);
+    if (its == process.end()) continue;
+    counts.engine = (*its)->engine;
+    counts.notes = (*its)->notes;
+    counts.workspace_bytes = (*its)->workspace_bytes;
+    break;
+  }
   const Medians medians(processes);
   double sum = 0;
   bool all_known = true;
@@ -174,6 +182,14 @@ Table selections_table() {
        {"algorithm",
         "The one that most selections have first: the library's number and name.",
         &SelectionCounts::algorithm},
+       {"engine",
+        "The library's number of its engine, of all that it has; empty where it has none.",
+        &SelectionCounts::engine},
+       {"notes", "What the library says of the engine, in words.", &SelectionCounts::notes},
+       {"workspace_bytes",
+        "Memory that it wants beside operands and result.",
+        &SelectionCounts::workspace_bytes,
+        "B"},
        {"flip_rate",
         "The share of selections that have another one first.",
         [](Row row) { return row.flip_rate(); },

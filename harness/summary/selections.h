@@ -1,6 +1,7 @@
 // Whether a library selects one algorithm for a case, or now this one and now that.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,7 +17,11 @@ struct SelectionCounts {
   std::string by;  // the call
   int selections = 0;
   int processes = 0;
-  std::string algorithm;    // the most frequent one
+  std::string algorithm;  // the most frequent one
+  /// What is known of it beside its name.
+  std::optional<std::int64_t> engine;
+  std::string notes;
+  std::optional<std::uint64_t> workspace_bytes;
   int others = 0;           // selections that have another than this one
   int others_within = 0;    // that have another than their own process has most often
   int other_processes = 0;  // whose most frequent one is another

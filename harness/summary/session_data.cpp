@@ -119,7 +119,7 @@ class FileReader {
  private:
   struct Pending {
     CaseOutcome outcome;
-    std::string method;
+    std::string method, algorithm;
     std::vector<SampleBlock> blocks;
   };
 
@@ -139,11 +139,16 @@ class FileReader {
       const auto record = fields_from_json<SummaryRecord>(json);
       Pending& pending = pending_[record.case_name];
       pending.method = record.method.value_or("");
+      pending.algorithm = record.algorithm.value_or("");
       pending.outcome = {record.status, record.reason};
       if (record.steady == false) run_.restless_cases.push_back(record.case_name);
     } else if (kind == Choice::kName) {
       session_.choices.push_back(
           {run_.device, run_.arm, run_.setup, run_.replicate, fields_from_json<Choice>(json)});
+    } else if (kind == ResultBits::kName) {
+      auto record = fields_from_json<ResultBits>(json);
+      CaseName::parse(record.case_name);  // or throw
+      session_.bits.push_back({run_.device, run_.arm, run_.replicate, std::move(record)});
     } else if (kind == TelemetryRecord::kName) {
       const auto record = fields_from_json<TelemetryRecord>(json);
       session_.telemetry.push_back({run_.device,
@@ -250,6 +255,7 @@ class FileReader {
     if (!pending.method.empty()) data.method = pending.method;
     const Status status = pending.outcome.status.value_or(Status::ok);
     if (status != Status::ok) return;
+    if (!pending.algorithm.empty()) data.algorithms[run_.replicate] = pending.algorithm;
     for (SampleBlock& block : pending.blocks) {
       BlockInfo& info = data.blocks.emplace_back(
           BlockInfo{run_.replicate, block.block, block.begin_ns, block.end_ns, {}});

@@ -11,6 +11,7 @@
 #include "harness/core/choice.h"
 #include "harness/core/finding.h"
 #include "harness/core/process_config.h"
+#include "harness/core/result_bits.h"
 #include "harness/record/job_record.h"
 #include "harness/record/reader.h"
 #include "harness/record/recording_record.h"
@@ -137,9 +138,17 @@ struct ChoiceInfo {
   Choice choice;
 };
 
+/// What one process found of the bits of a case's results.
+struct BitsInfo {
+  std::string device, arm;
+  int replicate = 0;
+  ResultBits bits;
+};
+
 struct CaseData {
   std::string method;
-  std::map<int, CaseOutcome> outcomes;  // by replicate
+  std::map<int, CaseOutcome> outcomes;    // by replicate
+  std::map<int, std::string> algorithms;  // the same; only where the library told
   /// Samples in order, by metric and replicate; only of runs in which the case was not failed or
   /// invalid.
   std::map<std::string, std::map<int, std::vector<double>>> samples;
@@ -160,6 +169,7 @@ struct SessionData {
   std::map<CaseKey, CaseData> cases;
   std::vector<TelemetryInfo> telemetry;
   std::vector<ChoiceInfo> choices;
+  std::vector<BitsInfo> bits;
   std::vector<TraceInfo> traces;
   std::vector<RecordingInfo> recordings;
   std::vector<SlowSampleInfo> slow_samples;

@@ -22,6 +22,9 @@ Table choices_table();
 // selections.cpp: what a library's calls selected
 Table selections_table();
 
+// equal_bits.cpp: whether results have the same bits
+Table bits_table();
+
 // all_findings.cpp: what is found, from every source
 Table findings_table();
 

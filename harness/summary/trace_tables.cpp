@@ -7,6 +7,7 @@
 #include "harness/core/plan.h"
 #include "harness/core/trace_state.h"
 #include "harness/summary/findings.h"
+#include "harness/summary/layout_kernels.h"
 #include "harness/summary/table_makers.h"
 
 namespace launchgap {
@@ -203,6 +204,10 @@ Table kernels_table() {
        {"kernel", "The name that the trace gives.", of_kernel(&CountedKernels::name)},
        {"grid", "Blocks in x, y and z.", &KernelSums::grid},
        {"block", "Threads of a block in x, y and z.", &KernelSums::block},
+       {"only_layout",
+        "yes: it computes nothing, and only brings a tensor into another layout or type, by its "
+        "name; else no.",
+        [](const KernelSums& row) { return only_changes_layout(row.kernel.name) ? "yes" : "no"; }},
        {"count", "How often it ran.", of_kernel(&CountedKernels::count)},
        {"total_ns", "All of its durations together.", of_kernel(&CountedKernels::total_ns), "ns"},
        {"shortest_ns", "The shortest.", of_kernel(&CountedKernels::shortest_ns), "ns"},

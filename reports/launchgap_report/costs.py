@@ -81,6 +81,9 @@ class _Found:
         return chosen
 
 
+MOST_ROWS = 20
+"""Of a figure: values of an axis that has a row for each."""
+
 LIBRARIES = ("matmul", "convolution")
 """Families whose questions are about code of libraries, and not about launches"""
 
@@ -167,6 +170,19 @@ def _figures(subject: Benchmark, found: _Found) -> list[Figure]:
                 figure = Figure(f"{figure.caption}, {figure.axis}:{known.pop()}", figure.lines)
         chosen.append(figure)
     return chosen
+
+
+def _lines_by_row(figure: Figure, found: _Found) -> list[tuple[str, list[Line]]]:
+    """The rows of a figure without an axis: one per line or, with `each`, one per value of it that was measured, with a
+    mark per line."""
+    if not figure.each:
+        return [(line.label, [line]) for line in figure.lines]
+    rows = [row for of_device in found.rows.values() for row in of_device]
+    values = list(dict.fromkeys(row.params[figure.each] for row in rows if figure.each in row.params))[:MOST_ROWS]
+    return [
+        (value, [Line(line.label, {**line.params, figure.each: value}, line.metric) for line in figure.lines])
+        for value in values
+    ]
 
 
 def _draw(drawing: Drawing, figure: Figure, found: _Found, shown: set[int], zeros: list[str]) -> list[Drawn]:
@@ -268,25 +284,26 @@ def _bars(drawing: Drawing, figure: Figure, found: _Found, shown: set[int]) -> l
     unit = ""
     several_units = set()
     common = found.common(figure.lines)
-    for line in figure.lines:
+    for label, lines in _lines_by_row(figure, found):
         marks = []
-        for i in found.rows:
-            chosen = found.of(i, line, {**found.resolved(line), **common})
-            if not chosen:
-                continue
-            row = min(chosen, key=lambda r: r.setup != r.family)
-            point = drawing.point(row, 0, row.get("p50") or 0)
-            unit = row.unit
-            several_units.add(unit)
-            text = quantity(point.y, unit) if unit != "1" else significant(point.y, 4)
-            marks.append(Mark(i, point.y, point.low, point.high, text))
-            values += [v for v in (point.y, point.low, point.high) if v is not None and v > 0]
-            label = drawing.label(drawing.shown[i])
-            spread = strips.describe_spread(row.device.session.run_medians(row), unit)
-            said.append(f"{label} {line.label} {text}, {spread}")
-            shown.add(i)
+        for line in lines:
+            for i in found.rows:
+                chosen = found.of(i, line, {**found.resolved(line), **common})
+                if not chosen:
+                    continue
+                row = min(chosen, key=lambda r: r.setup != r.family)
+                point = drawing.point(row, 0, row.get("p50") or 0)
+                unit = row.unit
+                several_units.add(unit)
+                text = quantity(point.y, unit) if unit != "1" else significant(point.y, 4)
+                name = line.label if figure.each else ""
+                marks.append(Mark(i, point.y, point.low, point.high, f"{name} {text}".lstrip()))
+                values += [v for v in (point.y, point.low, point.high) if v is not None and v > 0]
+                of = " ".join(t for t in (drawing.label(drawing.shown[i]), label, name) if t)
+                said.append(f"{of} {text}, {strips.describe_spread(row.device.session.run_medians(row), unit)}")
+                shown.add(i)
         if marks:
-            rows.append(IntervalRow(line.label, marks))
+            rows.append(IntervalRow(label, marks))
     if not rows or not values or len(several_units) > 1:
         return []
     low, high = min(values), max(values)

@@ -11,6 +11,9 @@ from .figures import GRID, INK, MUTED, WIDTH, Axes, canvas, colour_of, marker_of
 from .svg import to_markup
 from .text import shorten
 
+LONGEST_BESIDE = 16
+"""Characters of a row's label that stand beside its marks; where one is longer, labels stand above them."""
+
 
 @dataclass
 class Mark:
@@ -39,11 +42,14 @@ def intervals(
     identifier: str,
     label: str,
 ) -> Markup:
-    """Dots with intervals. What lies beyond the scale, as zero on a log axis, has an arrow."""
+    """Dots with intervals, below labels that are long. What lies beyond the scale, as zero on a log axis, has an arrow."""
     line, gap = 13.0, 9.0
-    height = sum(len(row.marks) * line + gap for row in rows)
+    above = any(len(row.label) > LONGEST_BESIDE for row in rows)
+    beside = 8 if above else 96
+    behind = 66 if not above else 12 + 6.2 * max(len(mark.text) for row in rows for mark in row.marks)
+    height = sum((len(row.marks) + above) * line + gap for row in rows)
     figure = canvas(height + 22)
-    axes = place_axes(figure, 96, 2, WIDTH - 96 - 66, height)
+    axes = place_axes(figure, beside, 2, WIDTH - beside - behind, height)
     low, high = limits
     axes.set_xlim(low, high)
     if log:
@@ -58,9 +64,13 @@ def intervals(
         if i:
             axes.axhline(y, color=GRID, linewidth=0.6, zorder=0)
         y += gap / 2
-        row_text(axes, -92, y + len(row.marks) * line / 2, shorten(row.label, 16))
+        if above:
+            row_text(axes, 4 - beside, y + line / 2, shorten(row.label, 48))
+            y += line
+        else:
+            row_text(axes, 4 - beside, y + len(row.marks) * line / 2, shorten(row.label, LONGEST_BESIDE))
         for mark in row.marks:
-            _draw_mark(axes, mark, y + line / 2, limits)
+            _draw_mark(axes, mark, y + line / 2, limits, behind - 4)
             y += line
         y += gap / 2
     return to_markup(figure, identifier, label)
@@ -83,7 +93,7 @@ def _ticks_apart(axes: Axes, ticks: list[tuple[float, str]], log: bool) -> None:
         axes.axvline(value, color=GRID, linewidth=0.8, zorder=0)
 
 
-def _draw_mark(axes: Axes, mark: Mark, y: float, limits: tuple[float, float]) -> None:
+def _draw_mark(axes: Axes, mark: Mark, y: float, limits: tuple[float, float], behind: float) -> None:
     low, high = limits
     colour = colour_of(mark.slot)
     if mark.low is not None and mark.high is not None:
@@ -101,4 +111,4 @@ def _draw_mark(axes: Axes, mark: Mark, y: float, limits: tuple[float, float]) ->
         clip_on=False,
         zorder=3,
     )
-    row_text(axes, axes.bbox.width + 62, y, mark.text, side="right", ink=MUTED, size=10)
+    row_text(axes, axes.bbox.width + behind, y, mark.text, side="right", ink=MUTED, size=10)

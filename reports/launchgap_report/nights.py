@@ -85,7 +85,8 @@ def _table(drawing: Drawing, verdicts: list[tuple[Device, Record]]) -> Table:
     rows = []
     for device, row in sorted(verdicts, key=lambda v: (order.get(v[1]["verdict"], 99), -abs(v[1].get("change") or 0))):
         of = f"{row['case']} on {drawing.label(device)}" if several else row["case"]
-        why = "; ".join(t for t in (row["reason"], row["tail"], _steadiness(row)) if t)
+        algorithm = f"another algorithm: {row['algorithm']}" if row.get("algorithm") else ""
+        why = "; ".join(t for t in (row["reason"], algorithm, row["tail"], _steadiness(row)) if t)
         rate, least = row.get("false_alarm_rate"), row.get("detectable")
         rows.append(
             [of, row["metric"] or MISSING, row["verdict"], why or MISSING]

@@ -54,6 +54,8 @@ class Figure:
     axis_unit: str = ""
     each_device: bool = False
     """A figure per device, in which colours tell the lines apart"""
+    each: str = ""
+    """Of a figure without an axis: each line is a row for each value of this one that was measured"""
 
     @property
     def share(self) -> bool:
@@ -162,6 +164,7 @@ def load(folder: Path) -> Registry:
                 str(figure["axis"]),
                 str(figure["axis_unit"]),
                 bool(figure["each_device"]),
+                str(figure.get("each") or ""),
             )
             for caption, figure in entries(entry, "figures", "caption").items()
         ]

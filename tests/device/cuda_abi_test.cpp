@@ -15,10 +15,13 @@
 #include "harness/device/cuda/abi/cublas.h"
 #include "harness/device/cuda/abi/cublaslt.h"
 #include "harness/device/cuda/abi/cudnn.h"
+#include "harness/device/cuda/abi/cudnn_backend.h"
 #include "harness/device/cuda/abi/driver.h"
+#include "harness/device/cuda/cudnn_backend.h"
 #include "harness/device/device.h"
 #include "harness/device/shared_library.h"
 #include "harness/measure/shapes.h"
+#include "tests/fake_cuda/refused_attributes.h"
 
 // clang-format off
 #include <cuda.h>
@@ -314,6 +317,110 @@ SAME(kCudnnFilterAlgo3, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_3);
 SAME(kCudnnFilterWinograd, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_WINOGRAD);
 SAME(kCudnnFilterWinogradNonfused, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_WINOGRAD_NONFUSED);
 SAME(kCudnnFilterFftTiling, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_FFT_TILING);
+SAME(kCudnnInt8, CUDNN_DATA_INT8);
+SAME(kCudnnInt32, CUDNN_DATA_INT32);
+SAME(kCudnnFp8E4m3, CUDNN_DATA_FP8_E4M3);
+SAME(kCudnnFp8E5m2, CUDNN_DATA_FP8_E5M2);
+SAME(kCudnnFastFloatForFp8, CUDNN_DATA_FAST_FLOAT_FOR_FP8);
+SAME(kCudnnConvolutionDescriptor, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
+SAME(kCudnnEngineDescriptor, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+SAME(kCudnnEngineConfigDescriptor, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
+SAME(kCudnnHeuristicsDescriptor, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
+SAME(kCudnnPlanDescriptor, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+SAME(kCudnnKnobChoiceDescriptor, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR);
+SAME(kCudnnForwardDescriptor, CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR);
+SAME(kCudnnBackwardFilterDescriptor,
+     CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR);
+SAME(kCudnnBackwardDataDescriptor, CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR);
+SAME(kCudnnOperationGraphDescriptor, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+SAME(kCudnnVariantPackDescriptor, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
+SAME(kCudnnTensorDescriptor, CUDNN_BACKEND_TENSOR_DESCRIPTOR);
+SAME(kCudnnTypeHandle, CUDNN_TYPE_HANDLE);
+SAME(kCudnnTypeDataType, CUDNN_TYPE_DATA_TYPE);
+SAME(kCudnnTypeInt64, CUDNN_TYPE_INT64);
+SAME(kCudnnTypeFloat, CUDNN_TYPE_FLOAT);
+SAME(kCudnnTypeDouble, CUDNN_TYPE_DOUBLE);
+SAME(kCudnnTypePointer, CUDNN_TYPE_VOID_PTR);
+SAME(kCudnnTypeConvolutionMode, CUDNN_TYPE_CONVOLUTION_MODE);
+SAME(kCudnnTypeHeuristicsMode, CUDNN_TYPE_HEUR_MODE);
+SAME(kCudnnTypeKnob, CUDNN_TYPE_KNOB_TYPE);
+SAME(kCudnnTypeNumericalNote, CUDNN_TYPE_NUMERICAL_NOTE);
+SAME(kCudnnTypeDescriptor, CUDNN_TYPE_BACKEND_DESCRIPTOR);
+SAME(kCudnnTypeBehaviorNote, CUDNN_TYPE_BEHAVIOR_NOTE);
+SAME(kCudnnTypeChar, CUDNN_TYPE_CHAR);
+SAME(kCudnnConvolutionComputeType, CUDNN_ATTR_CONVOLUTION_COMP_TYPE);
+SAME(kCudnnConvolutionModeAttribute, CUDNN_ATTR_CONVOLUTION_CONV_MODE);
+SAME(kCudnnConvolutionDilations, CUDNN_ATTR_CONVOLUTION_DILATIONS);
+SAME(kCudnnConvolutionStrides, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES);
+SAME(kCudnnConvolutionPostPaddings, CUDNN_ATTR_CONVOLUTION_POST_PADDINGS);
+SAME(kCudnnConvolutionPrePaddings, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS);
+SAME(kCudnnConvolutionDimensions, CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS);
+SAME(kCudnnHeuristicsMode, CUDNN_ATTR_ENGINEHEUR_MODE);
+SAME(kCudnnHeuristicsGraph, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
+SAME(kCudnnHeuristicsResults, CUDNN_ATTR_ENGINEHEUR_RESULTS);
+SAME(kCudnnConfigEngine, CUDNN_ATTR_ENGINECFG_ENGINE);
+SAME(kCudnnConfigKnobs, CUDNN_ATTR_ENGINECFG_KNOB_CHOICES);
+SAME(kCudnnPlanHandle, CUDNN_ATTR_EXECUTION_PLAN_HANDLE);
+SAME(kCudnnPlanConfig, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
+SAME(kCudnnPlanWorkspace, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE);
+SAME(kCudnnKnobType, CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE);
+SAME(kCudnnKnobValue, CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE);
+SAME(kCudnnForwardAlpha, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA);
+SAME(kCudnnForwardBeta, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA);
+SAME(kCudnnForwardConvolution, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC);
+SAME(kCudnnDataAlpha, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA);
+SAME(kCudnnDataBeta, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA);
+SAME(kCudnnDataConvolution, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC);
+SAME(kCudnnFilterAlpha, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA);
+SAME(kCudnnFilterBeta, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA);
+SAME(kCudnnFilterConvolution, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC);
+SAME(kCudnnForwardW, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W);
+SAME(kCudnnForwardX, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X);
+SAME(kCudnnForwardY, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y);
+SAME(kCudnnDataW, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W);
+SAME(kCudnnDataDx, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX);
+SAME(kCudnnDataDy, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY);
+SAME(kCudnnFilterDw, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW);
+SAME(kCudnnFilterX, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X);
+SAME(kCudnnFilterDy, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY);
+SAME(kCudnnGraphHandle, CUDNN_ATTR_OPERATIONGRAPH_HANDLE);
+SAME(kCudnnGraphOperations, CUDNN_ATTR_OPERATIONGRAPH_OPS);
+SAME(kCudnnTensorAlignment, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT);
+SAME(kCudnnTensorDataType, CUDNN_ATTR_TENSOR_DATA_TYPE);
+SAME(kCudnnTensorDimensions, CUDNN_ATTR_TENSOR_DIMENSIONS);
+SAME(kCudnnTensorStrides, CUDNN_ATTR_TENSOR_STRIDES);
+SAME(kCudnnTensorId, CUDNN_ATTR_TENSOR_UNIQUE_ID);
+SAME(kCudnnPackIds, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS);
+SAME(kCudnnPackPointers, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);
+SAME(kCudnnPackWorkspace, CUDNN_ATTR_VARIANT_PACK_WORKSPACE);
+SAME(kCudnnEngineIndex, CUDNN_ATTR_ENGINE_GLOBAL_INDEX);
+SAME(kCudnnEngineNumericalNotes, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE);
+SAME(kCudnnEngineBehaviorNotes, CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE);
+SAME(kCudnnHeuristicsInstant, CUDNN_HEUR_MODE_INSTANT);
+SAME(kCudnnHeuristicsB, CUDNN_HEUR_MODE_B);
+SAME(kCudnnHeuristicsFallback, CUDNN_HEUR_MODE_FALLBACK);
+SAME(kCudnnHeuristicsA, CUDNN_HEUR_MODE_A);
+SAME(kCudnnNoteTensorCore, CUDNN_NUMERICAL_NOTE_TENSOR_CORE);
+SAME(kCudnnNoteDownConvertInputs, CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS);
+SAME(kCudnnNoteReducedPrecisionReduction, CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION);
+SAME(kCudnnNoteFft, CUDNN_NUMERICAL_NOTE_FFT);
+SAME(kCudnnNoteNondeterministic, CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC);
+SAME(kCudnnNoteWinograd, CUDNN_NUMERICAL_NOTE_WINOGRAD);
+SAME(kCudnnNoteWinograd4x4, CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_4x4);
+SAME(kCudnnNoteWinograd6x6, CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_6x6);
+SAME(kCudnnNoteWinograd13x13, CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13);
+SAME(kCudnnNoteStrictNan, CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP);
+SAME(kCudnnNoteRuntimeCompilation, CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION);
+SAME(kCudnnNoteFilterReorder, CUDNN_BEHAVIOR_NOTE_REQUIRES_FILTER_INT8x32_REORDER);
+SAME(kCudnnNoteBiasReorder, CUDNN_BEHAVIOR_NOTE_REQUIRES_BIAS_INT8x32_REORDER);
+#if CUDNN_VERSION >= 90500  // the first that says these
+SAME(kCudnnDevicePropertiesDescriptor, CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR);
+SAME(kCudnnHeuristicsDevice, CUDNN_ATTR_ENGINEHEUR_DEVICEPROP);
+SAME(kCudnnPlanDevice, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP);
+SAME(kCudnnDeviceJson, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION);
+SAME(kCudnnNoteCudaGraph, CUDNN_BEHAVIOR_NOTE_SUPPORTS_CUDA_GRAPH_NATIVE_API);
+SAME(kCudnnNoteCublasLt, CUDNN_BEHAVIOR_NOTE_CUBLASLT_DEPENDENCY);
+#endif
 static_assert(sizeof(CudnnPerformance) == sizeof(cudnnConvolutionFwdAlgoPerf_t));
 static_assert(sizeof(CudnnPerformance) == sizeof(cudnnConvolutionBwdDataAlgoPerf_t));
 static_assert(sizeof(CudnnPerformance) == sizeof(cudnnConvolutionBwdFilterAlgoPerf_t));
@@ -322,6 +429,11 @@ SAME_FIELD(CudnnPerformance, milliseconds, cudnnConvolutionFwdAlgoPerf_t, time);
 SAME_FIELD(CudnnPerformance, workspace_bytes, cudnnConvolutionFwdAlgoPerf_t, memory);
 SAME_FIELD(CudnnPerformance, math_type, cudnnConvolutionFwdAlgoPerf_t, mathType);
 #endif
+
+template <class T>
+constexpr std::size_t kSize = sizeof(T);
+template <>
+constexpr std::size_t kSize<void> = 0;
 
 /// A function of ours takes what NVIDIA's does: as many parameters, each of the same size.
 template <class Ours, class Theirs>
@@ -332,7 +444,7 @@ struct SameShape<OurResult(Our...), TheirResult(Their...)> {
     if constexpr (sizeof...(Our) != sizeof...(Their)) {
       return false;
     } else {
-      return sizeof(OurResult) == sizeof(TheirResult) && (... && (sizeof(Our) == sizeof(Their)));
+      return kSize<OurResult> == kSize<TheirResult> && (... && (sizeof(Our) == sizeof(Their)));
     }
   }();
 };
@@ -356,6 +468,7 @@ LAUNCHGAP_CUBLASLT_FUNCTIONS(CHECK_FUNCTION)
 #endif
 #if __has_include(<cudnn.h>)
 LAUNCHGAP_CUDNN_FUNCTIONS(CHECK_FUNCTION)
+LAUNCHGAP_CUDNN_BACKEND_FUNCTIONS(CHECK_FUNCTION)
 #endif
 
 // All of it is compared at compile time; what lacks its header says so by being skipped.
@@ -451,6 +564,100 @@ TEST(RealCudnn, ExportsWhatIsCalledAndAgreesOnTheShapeOfEveryOutput) {
               std::string::npos);
   } catch (const Error& error) {
     GTEST_SKIP() << error.what();
+  }
+}
+
+/// The properties of a GPU, as cuDNN takes them in place of one: of compute capability 9.0.
+constexpr std::string_view kHopper = R"({
+  "deviceName": "a GPU of compute capability 9.0", "deviceVer": 900, "driverVer": 13000,
+  "cudaDeviceId": 0, "pciDeviceId": 0, "isTccDriver": 0, "supportCoopLaunch": 1,
+  "multiProcessorCount": 132, "warpSize": 32, "maxThreadsPerBlock": 1024, "maxThreadsPerSM": 2048,
+  "maxCtasPerSM": 32, "regsPerBlock": 65536, "maxRegistersPerSM": 65536,
+  "maxSharedMemoryPerBlock": 49152, "maxSharedMemoryPerBlockOptin": 232448,
+  "reservedSharedMemoryPerBlock": 1024, "l2CacheSize": 52428800, "totalGlobalMem": 84929216512,
+  "smClockRateKHz": 1980000, "memClockRateKHz": 2619000,
+  "maxGridSize": [2147483647, 65535, 65535], "maxBlockSize": [1024, 1024, 64]
+})";
+
+/// cuDNN 9, without its GPU. Throws Error where there is none.
+Cudnn real_cudnn_9() {
+  const SharedLibrary library = real("cuDNN", {"libcudnn.so.9"});
+  Cudnn cudnn;
+#define LOAD_BACKEND(name, required, ...) \
+  cudnn.name = reinterpret_cast<decltype(cudnn.name)>(library.find(#name));
+  LAUNCHGAP_CUDNN_FUNCTIONS(LOAD_BACKEND)
+  LAUNCHGAP_CUDNN_BACKEND_FUNCTIONS(LOAD_BACKEND)
+  return cudnn;
+}
+
+/// The fake refuses the same (fake_cudnn_test.cpp).
+TEST(RealCudnn, RefusesTheAttributesThatTheFakeRefuses) {
+  Cudnn cudnn;
+  try {
+    cudnn = real_cudnn_9();
+  } catch (const Error& error) {
+    GTEST_SKIP() << error.what();
+  }
+  const std::vector<unsigned char> elements(16 * 64);
+  for (const fake::RefusedAttribute& refused : fake::kRefusedAttributes) {
+    CudnnBackendDescriptor descriptor = nullptr;
+    ASSERT_EQ(cudnn.cudnnBackendCreateDescriptor(refused.descriptor, &descriptor), kCudnnSuccess);
+    EXPECT_EQ(cudnn.cudnnBackendSetAttribute(
+                  descriptor, refused.attribute, refused.type, refused.count, elements.data()),
+              refused.status)
+        << refused.why;
+    EXPECT_EQ(cudnn.cudnnBackendDestroyDescriptor(descriptor), kCudnnSuccess);
+  }
+}
+
+/// The heuristics of the library itself, and its plans, for our graphs.
+TEST(RealCudnn, OffersEnginesForEveryDirectionLayoutAndType) {
+  Cudnn cudnn;
+  try {
+    cudnn = real_cudnn_9();
+  } catch (const Error& error) {
+    GTEST_SKIP() << error.what();
+  }
+  if (cudnn.cudnnGetVersion() < 91900)
+    GTEST_SKIP() << "this cuDNN is not known to answer for a GPU that is not there";
+  CudnnDescriptor device(cudnn, kCudnnDevicePropertiesDescriptor, "a device");
+  device.set(
+      kCudnnDeviceJson, kCudnnTypeChar, static_cast<std::int64_t>(kHopper.size()), kHopper.data());
+  device.finalize();
+  for (const char* type : {"fp64", "fp32", "tf32", "fp16", "bf16", "int8"}) {
+    for (const TensorLayout layout : {TensorLayout::nchw, TensorLayout::nhwc}) {
+      for (const ConvolutionDirection direction : {ConvolutionDirection::forward,
+                                                   ConvolutionDirection::data,
+                                                   ConvolutionDirection::filter}) {
+        const bool narrow = type == std::string("int8");
+        if (narrow && (direction != ConvolutionDirection::forward || layout != TensorLayout::nhwc))
+          continue;
+        ConvolutionShape shape{
+            .n = 8, .c = 64, .h = 28, .w = 28, .k = 64, .r = 3, .s = 3, .pad_h = 1, .pad_w = 1};
+        shape.direction = direction, shape.layout = layout, shape.type = product_type(type);
+        SCOPED_TRACE(std::string(type) + " " + std::string(name_of(layout)) + " " +
+                     std::string(name_of(direction)));
+        const CudnnConvolutionGraph graph(cudnn, {.device = &device}, shape);
+        std::size_t offered = 0, serving = 0, planned = 0;
+        for (const CudnnHeuristics mode :
+             {kCudnnHeuristicsA, kCudnnHeuristicsB, kCudnnHeuristicsFallback}) {
+          for (const CudnnOffer& offer : graph.offers(mode)) {
+            ++offered;
+            EXPECT_EQ(offer.engine.notes().find("note"), std::string::npos)
+                << "a note without words: " << offer.engine.notes();
+            if (!offer.engine.serves(shape.type)) continue;
+            ++serving;
+            if (mode == kCudnnHeuristicsA && planned > 0) continue;  // some are compiled
+            EXPECT_GE(graph.plan(offer).integer(kCudnnPlanWorkspace), 0) << offer.engine.name();
+            ++planned;
+          }
+        }
+        EXPECT_GT(planned, 0u) << offered << " offered, " << serving << " serve";
+        if (type == std::string("fp32")) {
+          EXPECT_LT(serving, offered) << "those of tensor cores are left out";
+        }
+      }
+    }
   }
 }
 

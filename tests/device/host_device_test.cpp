@@ -1,5 +1,6 @@
 #include <cstdlib>
 #include <cstring>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -38,6 +39,27 @@ TEST(HostDevice, EventsTellTheTimeOfTheWorkBetweenThem) {
   stream->record(*end);
   stream->wait();
   EXPECT_GT(device->elapsed_ns(*begin, *end), 1e5);
+}
+
+TEST(HostDevice, CopiesInTheOrderOfTheStream) {
+  const auto device = open_device("host", "host");
+  const auto stream = device->create_stream();
+  constexpr std::size_t kBytes = 1'000'003;
+  const auto from = device->allocate(kBytes), to = device->allocate_shared(kBytes);
+  for (const CopyDirection direction : {CopyDirection::device_to_device,
+                                        CopyDirection::host_to_device,
+                                        CopyDirection::device_to_host}) {
+    const auto value = static_cast<unsigned char>(1 + static_cast<int>(direction));
+    stream->fill_bytes(from->address(), value, kBytes);
+    stream->fill_bytes(to->address(), 0xEE, kBytes);
+    stream->copy(to->address(), from->address(), kBytes - 1, direction);
+    stream->fill_bytes(from->address(), 0x11, kBytes);
+    stream->wait();
+    const auto* const bytes = static_cast<const unsigned char*>(to->address());
+    EXPECT_EQ(std::vector(bytes, bytes + kBytes - 1),
+              std::vector<unsigned char>(kBytes - 1, value));
+    EXPECT_EQ(bytes[kBytes - 1], 0xEE);
+  }
 }
 
 TEST(HostDevice, MapsAndUnmapsPages) {

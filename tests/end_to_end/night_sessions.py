@@ -30,6 +30,7 @@ class Session:
     end: dict[str, object] = field(default_factory=dict)
     telemetry: dict[str, list[float]] = field(default_factory=dict)  # before the first block, and after it
     status: dict[str, tuple[str, str]] = field(default_factory=dict)  # by case, where it is not ok
+    algorithms: dict[str, list[str]] = field(default_factory=dict)  # by case, of each process
     simulated: bool = False
     name: str = ""
     samples: int = 40
@@ -74,7 +75,8 @@ class Session:
                     lines.append(record("telemetry", case=case, block=after - 1, at_ns=after * 10**9, values=values))
             lines.append(self._samples(case, metrics, replicate))
             status, reason = self.status.get(case, ("ok", ""))
-            lines.append(record("summary", case=case, status=status, reason=reason, n=self.samples))
+            algorithm = {"algorithm": self.algorithms[case][replicate]} if case in self.algorithms else {}
+            lines.append(record("summary", case=case, status=status, reason=reason, n=self.samples, **algorithm))
         return [*lines, record("end", status="ok", reason="", fingerprint=fingerprint, **self.end)]
 
     def _samples(self, case: str, metrics: dict[str, list[float]], replicate: int) -> dict[str, object]:

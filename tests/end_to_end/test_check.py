@@ -159,7 +159,7 @@ def test_what_a_product_computes_is_judged_once(check, tmp_path):
 
 def test_a_history_of_before_is_brought_up_to_date(history, check):
     with sqlite3.connect(history) as database:
-        for column in ("level_since_s", "anchor"):
+        for column in ("level_since_s", "anchor", "algorithms"):
             database.execute(f"ALTER TABLE points DROP COLUMN {column}")
         database.execute("PRAGMA user_version = 1")
     before = history.read_bytes()
@@ -169,9 +169,70 @@ def test_a_history_of_before_is_brought_up_to_date(history, check):
         _, document = check(Session(night=night, medians=launches(2500)))
         assert of(document)["verdict"] == verdict
     with sqlite3.connect(history) as database:
-        assert database.execute("PRAGMA user_version").fetchone() == (2,)
+        assert database.execute("PRAGMA user_version").fetchone() == (3,)
         anchors = [row[0] for row in database.execute("SELECT anchor FROM points WHERE anchor IS NOT NULL")]
     assert len(anchors) == 6
+
+
+def test_a_history_of_the_version_before_is_brought_up_to_date_too(history, check):
+    with sqlite3.connect(history) as database:
+        database.execute("ALTER TABLE points DROP COLUMN algorithms")
+        database.execute("PRAGMA user_version = 2")
+    before = history.read_bytes()
+    done, _ = check(Session(night=30, medians=launches(2300), name="reads"), "--no-add")
+    assert done.returncode == 0 and history.read_bytes() == before
+    done, _ = check(Session(night=30, medians=launches(2300)))
+    assert done.returncode == 0
+    with sqlite3.connect(history) as database:
+        assert database.execute("PRAGMA user_version").fetchone() == (3,)
+
+
+PRODUCT = "matmul/library/size:1024/type:fp32/cache:warm"
+
+
+def products(night: int, ns: float, algorithms: list[str]) -> Session:
+    medians = {PRODUCT: {"device_ns": [ns * (1 + 0.001 * i) for i in range(3)]}}
+    return Session(night=night, medians=medians, algorithms={PRODUCT: algorithms})
+
+
+def test_a_product_that_became_slower_by_another_algorithm_names_both(check, tmp_path):
+    file = tmp_path / "products.db"
+    for night in range(20):
+        assert launchgap("history", "add", file, products(night, 1e6, ["tile 64"] * 3).write(tmp_path)).returncode == 0
+    outputs = [word for form in ("markdown", "junit") for word in (f"--{form}", tmp_path / form)]
+    for night, verdict in ((20, "suspect"), (21, "suspect"), (22, "slower")):
+        done, document = check(products(night, 1.3e6, ["tile 32"] * 3), *outputs, file=file)
+        found = next(r for r in document["results"] if r["case"] == PRODUCT)
+        assert (found["verdict"], found["algorithm"]) == (verdict, {"from": "tile 64", "to": "tile 32"})
+        assert "another algorithm: tile 64 → tile 32" in " ".join(done.stdout.split())
+        assert not any("at the same speed" in note for note in document["notes"])
+    assert "another algorithm: tile 64 → tile 32" in (tmp_path / "markdown").read_text()
+    assert 'name="algorithm" value="tile 64 → tile 32"' in (tmp_path / "junit").read_text()
+
+
+def test_another_algorithm_at_the_same_speed_is_a_note_until_it_is_usual(check, tmp_path):
+    file = tmp_path / "products.db"
+    for night in range(20):
+        assert launchgap("history", "add", file, products(night, 1e6, ["tile 64"] * 3).write(tmp_path)).returncode == 0
+    notes = []
+    for night in range(20, 24):
+        done, document = check(products(night, 1e6, ["tile 32"] * 3), file=file)
+        assert done.returncode == 0
+        notes.append(any(f"Another algorithm at the same speed: {PRODUCT}" in note for note in document["notes"]))
+    assert notes == [True, True, True, False], "three of 23 nights are more than a tenth"
+
+
+def test_an_algorithm_that_is_selected_now_and_then_is_no_change(check, tmp_path):
+    file = tmp_path / "products.db"
+    for night in range(20):
+        flips = ["tile 64", "tile 32" if night % 3 == 0 else "tile 64", "tile 64"]
+        assert launchgap("history", "add", file, products(night, 1e6, flips).write(tmp_path)).returncode == 0
+    for night, algorithms in ((20, ["tile 64"] * 3), (21, ["tile 32"] * 3)):
+        _, document = check(products(night, 1e6, algorithms), file=file)
+        found = next(r for r in document["results"] if r["case"] == PRODUCT)
+        assert "algorithm" not in found, night
+    _, document = check(Session(night=22, medians={PRODUCT: {"device_ns": [1e6] * 3}}), file=file)
+    assert all("algorithm" not in r for r in document["results"]), "what is not known has not changed"
 
 
 @pytest.mark.parametrize(

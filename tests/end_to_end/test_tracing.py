@@ -166,8 +166,23 @@ def test_library_work_is_taken_apart(run, make_node, export):
     (time,) = rows_of(session, "traced", "kernel_ns", **of)
     (device,) = rows_of(session, "traced", "device_ns", **of)
     assert float(time["p50"]) + float(uncovered["p50"]) == pytest.approx(float(device["p50"]), rel=0.05)
-    names = {row["kernel"] for row in table(export(session) / "kernels.csv")}
-    assert {"fake_transform_fp32", "fake_convolution_fp32"} <= names
+    rows = {row["kernel"]: row for row in table(export(session) / "kernels.csv") if row["case"]}
+    layout = rows["void cudnn::ops::nchwToNhwcKernel<fake_fp32>"]
+    assert (layout["only_layout"], rows["fake_convolution_fp32"]["only_layout"]) == ("yes", "no")
+    (finding,) = [row for row in table(session / "findings.csv") if row["code"] == "layout-kernels"]
+    assert float(finding["share"]) == pytest.approx(0.15, abs=0.02)
+    assert "convolution/library/layer:conv5_1x1_2048/n:1/type:fp32/cache:warm" in finding["cases"]
+
+
+def test_only_tensors_in_another_order_need_kernels_for_it(run, make_node, tmp_path):
+    shapes = tmp_path / "shapes.csv"
+    shapes.write_text("n,c,h,w,k,r,s\n4,64,28,28,64,3,3\n")
+    case = "^convolution/shapes/.*direction:forward/layout:(nchw|nhwc)/type:fp32$"
+    options = ("--devices", "gpu", "--runs", 1, "--filter", case, "--shapes", shapes, "--trace", "on")
+    done, session = run(*options, node=make_node(**QUIET))
+    assert done.returncode == 0, done.stderr
+    (finding,) = [row for row in table(session / "findings.csv") if row["code"] == "layout-kernels"]
+    assert finding["cases"] == "convolution/shapes/shape:4x64x28x28-64x3x3/direction:forward/layout:nchw/type:fp32"
 
 
 def test_overheads_that_make_a_launch_slow_are_found(run, make_node):

@@ -1,7 +1,7 @@
 """A library that computes one element wrongly, once, of one operand set: the case has failed, and has no time."""
 
 import pytest
-from shipped import UNTRACED, table
+from shipped import UNTRACED, launchgap, table
 
 SGEMM, GEMM, CONVOLUTION = "cublasSgemm_v2", "cublasGemmEx", "cudnnConvolutionForward"
 DGEMM, BATCHED, LT = "cublasDgemm_v2", "cublasGemmStridedBatchedEx", "cublasLtMatmul"
@@ -118,3 +118,22 @@ def test_a_shape_that_the_library_refuses_is_unsupported_in_its_words(
     case = f"matmul/shapes/shape:{size.replace(',', 'x')}/library:{library}/type:{type_}"
     _, row = measure(run, make_node(**device), case, shapes)
     assert row["status"] == "unsupported" and "CUBLAS_STATUS_NOT_SUPPORTED" in row["reason"], row
+
+
+def test_what_the_fake_keeps_is_of_the_same_operands(make_node, tmp_path):
+    """LAUNCHGAP_FAKE_RESULTS: a product is computed once by all processes, and another product is another one."""
+    kept, node = tmp_path / "kept", make_node()
+    kept.mkdir()
+
+    def status(name, seed):
+        case = "^matmul/library/size:1024/type:fp32/cache:warm$"
+        options = ("--devices", "gpu", "--runs", 2, "--filter", case, "--seed", seed, "--no-report", *UNTRACED)
+        launchgap("run", *options, "-o", tmp_path / name, node=node, LAUNCHGAP_FAKE_RESULTS=kept)
+        (row, *_) = table(tmp_path / name / "summary.csv")
+        return row["status"]
+
+    assert status("first", 5) == status("again", 5) == "ok"
+    (first,) = kept.iterdir()
+    assert status("other-operands", 6) == "ok" and len(list(kept.iterdir())) == 2
+    first.write_bytes(bytes(first.stat().st_size))
+    assert status("spoilt", 5) == "failed", "it is verified like any other"

@@ -4,22 +4,42 @@
 #include <sstream>
 
 #include "tests/fake_cuda/element_type.h"
+#include "tests/fake_cuda/kept_results.h"
 #include "tests/fake_cuda/product.h"
 
 namespace launchgap::fake {
 namespace {
 
-std::string signature_of(const ConvolutionWork& v) {
+/// All of it but where the tensors are.
+std::string text_of(const ConvolutionWork& v) {
   std::ostringstream text;
   text << std::hexfloat << "convolution " << static_cast<int>(v.direction);
   for (const auto& e : {v.input, v.filter, v.output})
     text << ' ' << e.n << ' ' << e.c << ' ' << e.h << ' ' << e.w;
   for (const auto layout : {v.input_layout, v.filter_layout, v.output_layout})
     text << ' ' << static_cast<int>(layout);
-  text << ' ' << static_cast<int>(v.type) << ' ' << v.pad_h << ' ' << v.pad_w << ' ' << v.stride_h
-       << ' ' << v.stride_w << ' ' << v.dilation_h << ' ' << v.dilation_w << ' ' << v.groups << ' '
-       << v.alpha << ' ' << v.x << ' ' << v.w << ' ' << v.y << ' ' << v.tf32;
+  text << ' ' << static_cast<int>(v.x_type) << static_cast<int>(v.w_type)
+       << static_cast<int>(v.y_type) << ' ' << v.pad_h << ' ' << v.pad_w << ' ' << v.stride_h << ' '
+       << v.stride_w << ' ' << v.dilation_h << ' ' << v.dilation_w << ' ' << v.groups << ' '
+       << v.alpha << ' ' << v.tf32;
   return text.str();
+}
+
+std::string signature_of(const ConvolutionWork& v) {
+  std::ostringstream text;
+  text << text_of(v) << ' ' << v.x << ' ' << v.w << ' ' << v.y;
+  return text.str();
+}
+
+/// 0 when the filter exceeds the padded input.
+std::size_t output_extent(std::size_t in,
+                          std::size_t filter,
+                          std::size_t pad,
+                          std::size_t stride,
+                          std::size_t dilation) {
+  const std::size_t padded = in + 2 * pad;
+  const std::size_t reach = (filter - 1) * dilation + 1;
+  return padded < reach ? 0 : 1 + (padded - reach) / stride;
 }
 
 /// A place in three dimensions of which the last runs fastest, such as channel, row and column of a
@@ -97,8 +117,8 @@ class GroupProduct {
       const ConvolutionWork& v = self.v_;
       const std::size_t index = self.result_index(self.row_place(row), column);
       double value = v.alpha * static_cast<double>(sum);
-      if (v.beta != 0) value += v.beta * kernels::load_element(v.result, index, v.type);
-      kernels::store_element(v.result, index, v.type, value);
+      if (v.beta != 0) value += v.beta * kernels::load_element(v.result, index, v.result_type());
+      kernels::store_element(v.result, index, v.result_type(), value);
     };
     return product;
   }
@@ -120,8 +140,14 @@ class GroupProduct {
     return {index, v_.filter.h, v_.filter.w};
   }
 
-  Scalar load(const void* memory, std::size_t index) const {
-    return static_cast<Scalar>(load_operand(memory, index, v_.type, v_.tf32));
+  Scalar load_x(std::size_t index) const {
+    return static_cast<Scalar>(load_operand(v_.x, index, v_.x_type, v_.tf32));
+  }
+  Scalar load_w(std::size_t index) const {
+    return static_cast<Scalar>(load_operand(v_.w, index, v_.w_type, v_.tf32));
+  }
+  Scalar load_y(std::size_t index) const {
+    return static_cast<Scalar>(load_operand(v_.y, index, v_.y_type, v_.tf32));
   }
 
   /// The input at an output's row and column by a tap; 0 outside of the image.
@@ -134,7 +160,7 @@ class GroupProduct {
     const std::size_t h = output.second * v_.stride_h + r * v_.dilation_h - v_.pad_h;
     const std::size_t w = output.third * v_.stride_w + s * v_.dilation_w - v_.pad_w;
     if (h >= v_.input.h || w >= v_.input.w) return 0;
-    return load(v_.x, v_.input.index(v_.input_layout, image, channel, h, w));
+    return load_x(v_.input.index(v_.input_layout, image, channel, h, w));
   }
 
   Scalar operand_a(const Place& row, const Place& inner) const {
@@ -156,29 +182,22 @@ class GroupProduct {
     if (row.second + v_.pad_h < inner.second * v_.dilation_h ||
         row.third + v_.pad_w < inner.third * v_.dilation_w || h >= v_.output.h || w >= v_.output.w)
       return 0;
-    return load(v_.y,
-                v_.output.index(v_.output_layout, row.first, first_filter_ + inner.first, h, w));
+    return load_y(v_.output.index(v_.output_layout, row.first, first_filter_ + inner.first, h, w));
   }
 
   Scalar operand_b(std::size_t column, const Place& inner) const {
     switch (v_.direction) {
       case Direction::forward:
-        return load(
-            v_.w,
-            v_.filter.index(
-                v_.filter_layout, first_filter_ + column, inner.first, inner.second, inner.third));
+        return load_w(v_.filter.index(
+            v_.filter_layout, first_filter_ + column, inner.first, inner.second, inner.third));
       case Direction::data:
-        return load(
-            v_.w,
-            v_.filter.index(
-                v_.filter_layout, first_filter_ + inner.first, column, inner.second, inner.third));
+        return load_w(v_.filter.index(
+            v_.filter_layout, first_filter_ + inner.first, column, inner.second, inner.third));
       case Direction::filter:
         break;
     }
-    return load(
-        v_.y,
-        v_.output.index(
-            v_.output_layout, inner.first, first_filter_ + column, inner.second, inner.third));
+    return load_y(v_.output.index(
+        v_.output_layout, inner.first, first_filter_ + column, inner.second, inner.third));
   }
 
   std::size_t result_index(const Place& row, std::size_t column) const {
@@ -221,7 +240,7 @@ void compute_elements(const ConvolutionWork& v, std::size_t first, std::size_t l
 
 template <class Scalar>
 void compute(const ConvolutionWork& v, std::size_t begin, std::size_t end, std::size_t total) {
-  const std::size_t size = kernels::element_bytes(v.type);
+  const std::size_t size = kernels::element_bytes(v.result_type());
   if (begin != 0 || end != total)
     return compute_elements<Scalar>(v, begin / size, (end + size - 1) / size);
   for (std::size_t group = 0; group < v.groups; ++group) {
@@ -232,16 +251,57 @@ void compute(const ConvolutionWork& v, std::size_t begin, std::size_t end, std::
 
 }  // namespace
 
+std::optional<Extents> output_extents(const Extents& input,
+                                      const Extents& filter,
+                                      const ConvolutionWork& settings) {
+  if (input.c != filter.c * settings.groups || filter.n % settings.groups != 0) return std::nullopt;
+  const Extents output{
+      input.n,
+      filter.n,
+      output_extent(input.h, filter.h, settings.pad_h, settings.stride_h, settings.dilation_h),
+      output_extent(input.w, filter.w, settings.pad_w, settings.stride_w, settings.dilation_w)};
+  if (output.h == 0 || output.w == 0) return std::nullopt;
+  return output;
+}
+
+std::vector<LibraryKernel> convolution_kernels(const ConvolutionWork& convolution,
+                                               const Arithmetic& how) {
+  constexpr unsigned kThreads = 256;
+  constexpr std::size_t kElements = 1024;  // per block of the first
+  constexpr std::size_t kTile = 128;
+  constexpr double kShareOfFirst = 0.15;
+  const std::string type = rate_name(convolution.operand_type(), how);
+  const Extents& result = convolution.result_extents();
+  const Extents& operand =
+      convolution.direction == Direction::data ? convolution.output : convolution.input;
+  const char* const name = convolution.direction == Direction::forward ? "fake_convolution_"
+                           : convolution.direction == Direction::data  ? "fake_convolution_data_"
+                                                                       : "fake_convolution_filter_";
+  const std::size_t pixels = result.n * result.h * result.w;
+  const KernelShape transform{kernel_name("void cudnn::ops::nchwToNhwcKernel<fake_" + type + ">"),
+                              {blocks_for(operand.count(), kElements), 1, 1},
+                              {kThreads, 1, 1},
+                              0};
+  const KernelShape convolve{kernel_name(name + type),
+                             {blocks_for(pixels, kTile), blocks_for(result.c, kTile), 1},
+                             {kThreads, 1, 1},
+                             0};
+  if (convolution.input_layout == Layout::nhwc) return {{convolve, 1}};
+  return {{transform, kShareOfFirst}, {convolve, 1 - kShareOfFirst}};
+}
+
 Operation convolution_operation(const ConvolutionWork& v) {
-  const std::size_t size = kernels::element_bytes(v.type);
+  const auto bytes = [](const Extents& extents, kernels::ElementType type) {
+    return extents.count() * kernels::element_bytes(type);
+  };
   Operation operation;
   if (v.direction != Direction::data)
-    operation.reads.push_back(range_of(v.x, v.input.count() * size));
+    operation.reads.push_back(range_of(v.x, bytes(v.input, v.x_type)));
   if (v.direction != Direction::filter)
-    operation.reads.push_back(range_of(v.w, v.filter.count() * size));
+    operation.reads.push_back(range_of(v.w, bytes(v.filter, v.w_type)));
   if (v.direction != Direction::forward)
-    operation.reads.push_back(range_of(v.y, v.output.count() * size));
-  const Range result = range_of(v.result, v.result_extents().count() * size);
+    operation.reads.push_back(range_of(v.y, bytes(v.output, v.y_type)));
+  const Range result = range_of(v.result, bytes(v.result_extents(), v.result_type()));
   operation.writes = {result};
   if (v.beta == 0) {
     operation.signature = signature_of(v);
@@ -249,12 +309,14 @@ Operation convolution_operation(const ConvolutionWork& v) {
     operation.reads.push_back(result);
   }
   operation.compute = [v, total = result.bytes](std::size_t begin, std::size_t end) {
-    if (needs_double(v.type)) {
+    if (needs_double(v.operand_type())) {
       compute<double>(v, begin, end, total);
     } else {
       compute<float>(v, begin, end, total);
     }
   };
+  const std::size_t terms = v.filter.c * v.filter.h * v.filter.w;
+  keep_result(operation, text_of(v), 2.0 * static_cast<double>(v.output.count() * terms));
   return operation;
 }
 

@@ -2,8 +2,11 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
+#include <vector>
 
 #include "kernels/element.h"
+#include "tests/fake_cuda/element_type.h"
 #include "tests/fake_cuda/operation.h"
 
 namespace launchgap::fake {
@@ -33,7 +36,7 @@ struct ConvolutionWork {
   Direction direction = Direction::forward;
   Extents input, filter, output;
   Layout input_layout{}, filter_layout{}, output_layout{};
-  kernels::ElementType type{};
+  kernels::ElementType x_type{}, w_type{}, y_type{};
   std::size_t pad_h = 0, pad_w = 0, stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1;
   std::size_t groups = 1;
   double alpha = 1, beta = 0;
@@ -52,7 +55,31 @@ struct ConvolutionWork {
            : direction == Direction::data  ? input_layout
                                            : filter_layout;
   }
+  kernels::ElementType result_type() const {
+    return direction == Direction::forward ? y_type
+           : direction == Direction::data  ? x_type
+                                           : w_type;
+  }
+  /// Of its first operand: what the products are made of.
+  kernels::ElementType operand_type() const {
+    return direction == Direction::data ? y_type : x_type;
+  }
+  double flops() const {
+    return 2.0 * static_cast<double>(output.count()) *
+           static_cast<double>(filter.c * filter.h * filter.w);
+  }
 };
+
+/// The output of a convolution with these tensors and settings; nothing where there is none.
+/// Source: cuDNN API reference, cudnnGetConvolution2dForwardOutputDim.
+std::optional<Extents> output_extents(const Extents& input,
+                                      const Extents& filter,
+                                      const ConvolutionWork& settings);
+
+/// A kernel that computes; of tensors in NCHW one before it that brings the first operand into
+/// another order, by the name that cuDNN's has.
+std::vector<LibraryKernel> convolution_kernels(const ConvolutionWork& convolution,
+                                               const Arithmetic& how);
 
 Operation convolution_operation(const ConvolutionWork& convolution);
 

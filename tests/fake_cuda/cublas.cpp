@@ -2,7 +2,10 @@
 #include "harness/device/cuda/abi/cublas.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <optional>
 #include <type_traits>
+#include <unistd.h>
 #include <vector>
 
 #include "tests/fake_cuda/multiply.h"
@@ -20,7 +23,13 @@ using namespace cuda::abi;
 
 struct Handle {
   Stream stream = nullptr;
+  std::optional<std::size_t> workspace_bytes;  // of the caller's; none: the library's own
+  std::vector<Stream> streams;                 // in which it has used its own, in that order
 };
+
+/// With less of a workspace a product may fail to allocate.
+constexpr std::size_t kLeastWorkspace = 16 << 10;
+constexpr std::size_t kWorkspaceAlignment = 256;
 
 Handle* handle_of(CublasHandle handle) {
   return reinterpret_cast<Handle*>(handle);
@@ -68,12 +77,17 @@ EXPORT CublasStatus cublasSetStream_v2(CublasHandle handle, Stream stream) {
   if (const CublasStatus status = enter("cublasSetStream_v2")) return status;
   if (handle == nullptr) return kCublasNotInitialized;
   handle_of(handle)->stream = stream;
+  handle_of(handle)->workspace_bytes.reset();
   return kCublasSuccess;
 }
 
-EXPORT CublasStatus cublasSetWorkspace_v2(CublasHandle handle, void*, std::size_t) {
+EXPORT CublasStatus cublasSetWorkspace_v2(CublasHandle handle, void* workspace, std::size_t bytes) {
   if (const CublasStatus status = enter("cublasSetWorkspace_v2")) return status;
-  return handle == nullptr ? kCublasNotInitialized : kCublasSuccess;
+  if (handle == nullptr) return kCublasNotInitialized;
+  if (reinterpret_cast<std::uintptr_t>(workspace) % kWorkspaceAlignment != 0)
+    return kCublasInvalidValue;
+  handle_of(handle)->workspace_bytes = bytes;
+  return kCublasSuccess;
 }
 
 EXPORT const char* cublasGetStatusString(CublasStatus status) {
@@ -87,6 +101,36 @@ EXPORT CublasStatus cublasSetMathMode(CublasHandle handle, int) {
 
 namespace {
 
+/// In which order a handle's products are added; none: as always.
+std::optional<int> order_of(Handle& handle) {
+  const auto default_bytes = [] {
+    const DeviceDescription* device = nullptr;
+    const bool large =
+        find_driver()->current_device(&device) == kSuccess && device->capability() >= 90;
+    return std::size_t{large ? 32u << 20 : 4u << 20};
+  };
+  switch (find_driver()->node()->cublas_varies) {
+    case CublasVaries::never:
+      return std::nullopt;
+    case CublasVaries::runs:
+      return getpid();
+    case CublasVaries::streams: {
+      if (handle.workspace_bytes) return std::nullopt;
+      auto used = std::find(handle.streams.begin(), handle.streams.end(), handle.stream);
+      if (used == handle.streams.end())
+        used = handle.streams.insert(handle.streams.end(), handle.stream);
+      const auto number = static_cast<int>(used - handle.streams.begin());
+      return number == 0 ? std::nullopt : std::optional(number);
+    }
+    case CublasVaries::workspace: {
+      const std::size_t bytes = handle.workspace_bytes.value_or(default_bytes());
+      if (bytes == default_bytes()) return std::nullopt;
+      return static_cast<int>(bytes >> 10);
+    }
+  }
+  return std::nullopt;
+}
+
 /// By the default algorithm, as slow as the node says, or by the best one.
 CublasStatus multiply(double begin, CublasHandle handle, int algorithm, const MatrixProduct& p) {
   if (handle == nullptr) return kCublasNotInitialized;
@@ -96,7 +140,10 @@ CublasStatus multiply(double begin, CublasHandle handle, int algorithm, const Ma
   how.slowdown = algorithm == kGemmDefault
                      ? candidates.front()
                      : *std::min_element(candidates.begin(), candidates.end());
-  return multiply(begin, handle_of(handle)->stream, p, how);
+  Handle& own = *handle_of(handle);
+  if (own.workspace_bytes.value_or(kLeastWorkspace) < kLeastWorkspace) return kCublasAllocFailed;
+  how.other_order = order_of(own);
+  return multiply(begin, own.stream, p, how);
 }
 
 }  // namespace

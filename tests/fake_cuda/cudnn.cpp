@@ -1,5 +1,5 @@
 // The fake libcudnn: convolutions computed on the host, laid on the fake driver's streams.
-#include "harness/device/cuda/abi/cudnn.h"
+#include "tests/fake_cuda/cudnn.h"
 
 #include <algorithm>
 #include <atomic>
@@ -8,8 +8,6 @@
 #include <type_traits>
 
 #include "tests/fake_cuda/convolution.h"
-#include "tests/fake_cuda/element_type.h"
-#include "tests/fake_cuda/operation.h"
 #include "tests/fake_cuda/wrong_result.h"
 
 #define EXPORT LAUNCHGAP_FAKE_EXPORT
@@ -22,57 +20,6 @@ namespace {
 
 using namespace cuda::abi;
 
-/// cuDNN 9 renumbered its status codes, and gave some other names. Source: cudnn_graph.h of 9.19
-/// and cudnn_ops_infer.h of 8.9.
-struct Failure {
-  const char* name_before_9;
-  CudnnStatus before_9;
-  const char* name_since_9;
-  CudnnStatus since_9;
-};
-constexpr Failure kNotInitialized{"CUDNN_STATUS_NOT_INITIALIZED",
-                                  1,
-                                  "CUDNN_STATUS_NOT_INITIALIZED",
-                                  1001};
-constexpr Failure kBadParameter{"CUDNN_STATUS_BAD_PARAM", 3, "CUDNN_STATUS_BAD_PARAM", 2000};
-constexpr Failure kNotSupported{"CUDNN_STATUS_NOT_SUPPORTED",
-                                9,
-                                "CUDNN_STATUS_NOT_SUPPORTED",
-                                3000};
-constexpr Failure kArchMismatch{"CUDNN_STATUS_ARCH_MISMATCH",
-                                6,
-                                "CUDNN_STATUS_NOT_SUPPORTED_ARCH_MISMATCH",
-                                3007};
-constexpr Failure kInternalError{"CUDNN_STATUS_INTERNAL_ERROR",
-                                 4,
-                                 "CUDNN_STATUS_INTERNAL_ERROR",
-                                 4000};
-constexpr Failure kExecutionFailed{"CUDNN_STATUS_EXECUTION_FAILED",
-                                   8,
-                                   "CUDNN_STATUS_EXECUTION_FAILED",
-                                   5000};
-// Only by faults.
-constexpr Failure kVersionMismatch{"CUDNN_STATUS_VERSION_MISMATCH",
-                                   14,
-                                   "CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH",
-                                   1002};
-constexpr Failure kPrerequisiteMissing{"CUDNN_STATUS_RUNTIME_PREREQUISITE_MISSING",
-                                       11,
-                                       "CUDNN_STATUS_NOT_SUPPORTED_RUNTIME_PREREQUISITE_MISSING",
-                                       3008};
-constexpr const Failure* kFailures[] = {&kNotInitialized,
-                                        &kBadParameter,
-                                        &kNotSupported,
-                                        &kArchMismatch,
-                                        &kInternalError,
-                                        &kExecutionFailed,
-                                        &kVersionMismatch,
-                                        &kPrerequisiteMissing};
-
-struct Handle {
-  Stream stream = nullptr;
-};
-
 struct Tensor {
   Extents extents;
   Layout layout{};
@@ -80,28 +27,10 @@ struct Tensor {
 };
 
 struct Convolution {
-  std::size_t pad_h = 0, pad_w = 0, stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1;
-  std::size_t groups = 1;
+  ConvolutionWork settings;  // paddings, strides, dilations and groups
   int math_type = kCudnnDefaultMath;
   int compute_type = kCudnnFloat;
 };
-
-const Node* node() {
-  return find_driver() != nullptr ? find_driver()->node() : nullptr;
-}
-
-bool is_version_9() {
-  return node() == nullptr || node()->cudnn_version >= 90000;
-}
-
-CudnnStatus status_of(const Failure& failure) {
-  return is_version_9() ? failure.since_9 : failure.before_9;
-}
-
-CudnnStatus enter(const char* call) {
-  Driver* const driver = find_driver();
-  return driver == nullptr ? kNotInitialized.since_9 : driver->enter(Library::cudnn, call);
-}
 
 template <typename T, typename Opaque>
 T* as(Opaque* handle) {
@@ -110,7 +39,7 @@ T* as(Opaque* handle) {
 
 template <typename T, typename Opaque>
 CudnnStatus create(const char* call, Opaque** handle) {
-  if (const CudnnStatus status = enter(call)) return status;
+  if (const CudnnStatus status = enter_cudnn(call)) return status;
   if (handle == nullptr) return status_of(kBadParameter);
   *handle = reinterpret_cast<Opaque*>(new T);
   return kCudnnSuccess;
@@ -118,7 +47,7 @@ CudnnStatus create(const char* call, Opaque** handle) {
 
 template <typename T, typename Opaque>
 CudnnStatus destroy(const char* call, Opaque* handle) {
-  if (const CudnnStatus status = enter(call)) return status;
+  if (const CudnnStatus status = enter_cudnn(call)) return status;
   delete as<T>(handle);
   return kCudnnSuccess;
 }
@@ -141,7 +70,8 @@ std::optional<kernels::ElementType> element_type(int type) {
 CudnnStatus set_tensor(Tensor* tensor, int format, int type, int n, int c, int h, int w) {
   if (tensor == nullptr || n < 1 || c < 1 || h < 1 || w < 1) return status_of(kBadParameter);
   const auto its_type = element_type(type);
-  if (!its_type || (format != kCudnnNchw && format != kCudnnNhwc)) return status_of(kNotSupported);
+  if (!its_type || (format != kCudnnNchw && format != kCudnnNhwc))
+    return status_of(kNotSupportedByCudnn);
   tensor->extents = {static_cast<std::size_t>(n),
                      static_cast<std::size_t>(c),
                      static_cast<std::size_t>(h),
@@ -151,38 +81,10 @@ CudnnStatus set_tensor(Tensor* tensor, int format, int type, int n, int c, int h
   return kCudnnSuccess;
 }
 
-/// Source: cuDNN API reference, cudnnGetConvolution2dForwardOutputDim. 0 when the filter exceeds
-/// the padded input.
-std::size_t output_extent(std::size_t in,
-                          std::size_t filter,
-                          std::size_t pad,
-                          std::size_t stride,
-                          std::size_t dilation) {
-  const std::size_t padded = in + 2 * pad;
-  const std::size_t reach = (filter - 1) * dilation + 1;
-  return padded < reach ? 0 : 1 + (padded - reach) / stride;
-}
-
 std::optional<Extents> output_extents(const Tensor& input,
                                       const Tensor& filter,
                                       const Convolution& convolution) {
-  if (input.extents.c != filter.extents.c * convolution.groups ||
-      filter.extents.n % convolution.groups != 0)
-    return std::nullopt;
-  const Extents output{input.extents.n,
-                       filter.extents.n,
-                       output_extent(input.extents.h,
-                                     filter.extents.h,
-                                     convolution.pad_h,
-                                     convolution.stride_h,
-                                     convolution.dilation_h),
-                       output_extent(input.extents.w,
-                                     filter.extents.w,
-                                     convolution.pad_w,
-                                     convolution.stride_w,
-                                     convolution.dilation_w)};
-  if (output.h == 0 || output.w == 0) return std::nullopt;
-  return output;
+  return output_extents(input.extents, filter.extents, convolution.settings);
 }
 
 /// What the device makes of a convolution.
@@ -213,14 +115,14 @@ Plan plan(const Tensor* input,
                                                      : compute_type == kCudnnFloat;
   if (!computes) return failed(kBadParameter);
   // Mixed layouts are refused, as most engines do.
-  if (input->layout != output->layout) return failed(kNotSupported);
+  if (input->layout != output->layout) return failed(kNotSupportedByCudnn);
   const DeviceDescription* device = nullptr;
   if (find_driver()->current_device(&device) != kSuccess) return failed(kExecutionFailed);
   if (device->capability() < first_capability(input->type)) return failed(kArchMismatch);
   Plan result;
   // Since cuDNN 8 the default math of fp32 is TF32 where there is some; FMA math forbids it.
   result.how = arithmetic(*device, input->type, convolution->math_type != kCudnnFmaMath);
-  if (!result.how.tflops) return failed(kNotSupported);
+  if (!result.how.tflops) return failed(kNotSupportedByCudnn);
   const double flops =
       2.0 * static_cast<double>(output->extents.count()) *
       static_cast<double>(filter->extents.c * filter->extents.h * filter->extents.w);
@@ -232,31 +134,6 @@ Plan plan(const Tensor* input,
     result.math_type = kCudnnTensorOpMath;
   }
   return result;
-}
-
-/// A convolution is two kernels: one brings its first operand into another order, one computes.
-std::vector<LibraryKernel> kernels_of(const ConvolutionWork& convolution, const Arithmetic& how) {
-  constexpr unsigned kThreads = 256;
-  constexpr std::size_t kElements = 1024;  // per block of the first
-  constexpr std::size_t kTile = 128;
-  constexpr double kShareOfFirst = 0.1;
-  const std::string type = rate_name(convolution.type, how);
-  const Extents& result = convolution.result_extents();
-  const Extents& operand =
-      convolution.direction == Direction::data ? convolution.output : convolution.input;
-  const char* const name = convolution.direction == Direction::forward ? "fake_convolution_"
-                           : convolution.direction == Direction::data  ? "fake_convolution_data_"
-                                                                       : "fake_convolution_filter_";
-  const std::size_t pixels = result.n * result.h * result.w;
-  const KernelShape transform{kernel_name("fake_transform_" + type),
-                              {blocks_for(operand.count(), kElements), 1, 1},
-                              {kThreads, 1, 1},
-                              0};
-  const KernelShape convolve{kernel_name(name + type),
-                             {blocks_for(pixels, kTile), blocks_for(result.c, kTile), 1},
-                             {kThreads, 1, 1},
-                             0};
-  return {{transform, kShareOfFirst}, {convolve, 1 - kShareOfFirst}};
 }
 
 /// How much longer an algorithm takes than the fastest; 0 when the fake has none. In every
@@ -316,7 +193,7 @@ CudnnStatus list_algorithms(const Tensors& tensors,
   if (its_plan.status != kCudnnSuccess) return its_plan.status;
   constexpr int kAlgorithms = 6;  // each direction has as many, at least
   static std::atomic<int> selections{0};
-  const int every = node()->cudnn_flips_every;
+  const int every = cudnn_node()->cudnn_flips_every;
   const bool flips = every > 0 && ++selections % every == 0;
   *returned = std::min(requested, kAlgorithms);
   for (int i = 0; i < *returned; ++i) {
@@ -326,7 +203,7 @@ CudnnStatus list_algorithms(const Tensors& tensors,
     CudnnPerformance& candidate = results[i];
     candidate = {};
     candidate.algorithm = algorithm;
-    candidate.status = times > 0 ? CudnnStatus{kCudnnSuccess} : status_of(kNotSupported);
+    candidate.status = times > 0 ? CudnnStatus{kCudnnSuccess} : status_of(kNotSupportedByCudnn);
     candidate.milliseconds =
         times > 0 ? static_cast<float>(its_plan.duration_ns * times * 1e-6) : -1.0f;
     candidate.workspace_bytes = times > 0 ? needed : 0;
@@ -350,7 +227,7 @@ CudnnStatus get_algorithm(const char* call,
                           int requested,
                           int* returned,
                           CudnnPerformance* results) {
-  if (const CudnnStatus status = enter(call)) return status;
+  if (const CudnnStatus status = enter_cudnn(call)) return status;
   if (handle == nullptr || requested < 1 || returned == nullptr || results == nullptr)
     return status_of(kBadParameter);
   return list_algorithms(tensors_of(direction, first, second, result),
@@ -377,7 +254,7 @@ CudnnStatus find_algorithm(const char* call,
                            CudnnPerformance* results,
                            void* workspace,
                            std::size_t workspace_bytes) {
-  if (const CudnnStatus status = enter(call)) return status;
+  if (const CudnnStatus status = enter_cudnn(call)) return status;
   if (handle == nullptr || first == nullptr || second == nullptr || result == nullptr ||
       requested < 1 || returned == nullptr || results == nullptr ||
       (workspace == nullptr && workspace_bytes > 0))
@@ -403,12 +280,12 @@ CudnnStatus get_workspace_size(const char* call,
                                CudnnTensor result,
                                int algorithm,
                                std::size_t* bytes) {
-  if (const CudnnStatus status = enter(call)) return status;
+  if (const CudnnStatus status = enter_cudnn(call)) return status;
   if (handle == nullptr || bytes == nullptr) return status_of(kBadParameter);
   const Tensors tensors = tensors_of(direction, first, second, result);
   const Plan its_plan = plan(tensors, convolution);
   if (its_plan.status != kCudnnSuccess) return its_plan.status;
-  if (slowdown(algorithm) == 0) return status_of(kNotSupported);
+  if (slowdown(algorithm) == 0) return status_of(kNotSupportedByCudnn);
   *bytes = workspace_of(algorithm, *tensors.filter);
   return kCudnnSuccess;
 }
@@ -429,19 +306,19 @@ CudnnStatus convolve(double begin,
                      const void* beta,
                      CudnnTensor result_descriptor,
                      void* result) {
-  if (const CudnnStatus status = enter(call)) return status;
+  if (const CudnnStatus status = enter_cudnn(call)) return status;
   if (handle == nullptr || alpha == nullptr || beta == nullptr) return status_of(kBadParameter);
   const Tensors tensors =
       tensors_of(direction, first_descriptor, second_descriptor, result_descriptor);
   const Plan its_plan = plan(tensors, convolution);
   if (its_plan.status != kCudnnSuccess) return its_plan.status;
-  if (slowdown(algorithm) == 0) return status_of(kNotSupported);
+  if (slowdown(algorithm) == 0) return status_of(kNotSupportedByCudnn);
   const std::size_t needed = workspace_of(algorithm, *tensors.filter);
   if (workspace_bytes < needed || (needed > 0 && workspace == nullptr))
     return status_of(kBadParameter);
 
   const auto* const how = as<Convolution>(convolution);
-  ConvolutionWork work;
+  ConvolutionWork work = how->settings;
   work.direction = direction;
   work.input = tensors.input->extents;
   work.filter = tensors.filter->extents;
@@ -449,16 +326,9 @@ CudnnStatus convolve(double begin,
   work.input_layout = tensors.input->layout;
   work.filter_layout = tensors.filter->layout;
   work.output_layout = tensors.output->layout;
-  work.type = tensors.input->type;
-  work.pad_h = how->pad_h;
-  work.pad_w = how->pad_w;
-  work.stride_h = how->stride_h;
-  work.stride_w = how->stride_w;
-  work.dilation_h = how->dilation_h;
-  work.dilation_w = how->dilation_w;
-  work.groups = how->groups;
-  const auto scalar = work.type == kernels::ElementType::fp64 ? kernels::ElementType::fp64
-                                                              : kernels::ElementType::fp32;
+  work.x_type = work.w_type = work.y_type = tensors.input->type;
+  const auto scalar = work.x_type == kernels::ElementType::fp64 ? kernels::ElementType::fp64
+                                                                : kernels::ElementType::fp32;
   work.alpha = kernels::load_element(alpha, 0, scalar);
   work.beta = kernels::load_element(beta, 0, scalar);
   work.x = direction == Direction::data ? result : first;
@@ -467,11 +337,11 @@ CudnnStatus convolve(double begin,
   work.result = result;
   work.tf32 = its_plan.how.tf32;
   Operation operation = convolution_operation(work);
-  if (node()->cudnn_wrong == algorithm) spoil_first_element(operation);
+  if (cudnn_node()->cudnn_wrong == algorithm) spoil_first_element(operation);
   const auto launched = find_driver()->launch(LibraryCaller::library,
-                                              as<Handle>(handle)->stream,
+                                              as<CudnnState>(handle)->stream,
                                               begin,
-                                              kernels_of(work, its_plan.how),
+                                              convolution_kernels(work, its_plan.how),
                                               its_plan.duration_ns * slowdown(algorithm),
                                               std::move(operation));
   return launched == kSuccess ? CudnnStatus{kCudnnSuccess} : status_of(kExecutionFailed);
@@ -480,14 +350,14 @@ CudnnStatus convolve(double begin,
 }  // namespace
 
 EXPORT std::size_t cudnnGetVersion() {
-  return node() != nullptr ? static_cast<std::size_t>(node()->cudnn_version) : 0;
+  return cudnn_node() != nullptr ? static_cast<std::size_t>(cudnn_node()->cudnn_version) : 0;
 }
 
 EXPORT const char* cudnnGetErrorString(CudnnStatus status) {
   if (status == kCudnnSuccess) return "CUDNN_STATUS_SUCCESS";
   for (const Failure* const failure : kFailures) {
     if (status_of(*failure) == status)
-      return is_version_9() ? failure->name_since_9 : failure->name_before_9;
+      return is_cudnn_9() ? failure->name_since_9 : failure->name_before_9;
   }
   return "CUDNN_UNKNOWN_STATUS";
 }
@@ -497,17 +367,17 @@ EXPORT CudnnStatus cudnnCreate(CudnnHandle* handle) {
   if (find_driver() == nullptr) return kNotInitialized.since_9;
   if (find_driver()->current_device(&device) != kSuccess) return status_of(kNotInitialized);
   find_driver()->load_library(Library::cudnn);
-  return create<Handle>("cudnnCreate", handle);
+  return create<CudnnState>("cudnnCreate", handle);
 }
 
 EXPORT CudnnStatus cudnnDestroy(CudnnHandle handle) {
-  return destroy<Handle>("cudnnDestroy", handle);
+  return destroy<CudnnState>("cudnnDestroy", handle);
 }
 
 EXPORT CudnnStatus cudnnSetStream(CudnnHandle handle, Stream stream) {
-  if (const CudnnStatus status = enter("cudnnSetStream")) return status;
+  if (const CudnnStatus status = enter_cudnn("cudnnSetStream")) return status;
   if (handle == nullptr) return status_of(kBadParameter);
-  as<Handle>(handle)->stream = stream;
+  as<CudnnState>(handle)->stream = stream;
   return kCudnnSuccess;
 }
 
@@ -521,7 +391,7 @@ EXPORT CudnnStatus cudnnDestroyTensorDescriptor(CudnnTensor tensor) {
 
 EXPORT CudnnStatus
 cudnnSetTensor4dDescriptor(CudnnTensor tensor, int format, int type, int n, int c, int h, int w) {
-  if (const CudnnStatus status = enter("cudnnSetTensor4dDescriptor")) return status;
+  if (const CudnnStatus status = enter_cudnn("cudnnSetTensor4dDescriptor")) return status;
   return set_tensor(as<Tensor>(tensor), format, type, n, c, h, w);
 }
 
@@ -535,7 +405,7 @@ EXPORT CudnnStatus cudnnDestroyFilterDescriptor(CudnnFilter filter) {
 
 EXPORT CudnnStatus
 cudnnSetFilter4dDescriptor(CudnnFilter filter, int type, int format, int k, int c, int h, int w) {
-  if (const CudnnStatus status = enter("cudnnSetFilter4dDescriptor")) return status;
+  if (const CudnnStatus status = enter_cudnn("cudnnSetFilter4dDescriptor")) return status;
   return set_tensor(as<Tensor>(filter), format, type, k, c, h, w);
 }
 
@@ -556,34 +426,34 @@ EXPORT CudnnStatus cudnnSetConvolution2dDescriptor(CudnnConvolution convolution,
                                                    int dilation_w,
                                                    int mode,
                                                    int compute_type) {
-  if (const CudnnStatus status = enter("cudnnSetConvolution2dDescriptor")) return status;
+  if (const CudnnStatus status = enter_cudnn("cudnnSetConvolution2dDescriptor")) return status;
   if (convolution == nullptr || std::min(pad_h, pad_w) < 0 ||
       std::min({stride_h, stride_w, dilation_h, dilation_w}) < 1) {
     return status_of(kBadParameter);
   }
   if (mode != kCudnnCrossCorrelation ||
       (compute_type != kCudnnFloat && compute_type != kCudnnDouble && compute_type != kCudnnHalf))
-    return status_of(kNotSupported);
+    return status_of(kNotSupportedByCudnn);
   auto& its = *as<Convolution>(convolution);
-  its.pad_h = static_cast<std::size_t>(pad_h);
-  its.pad_w = static_cast<std::size_t>(pad_w);
-  its.stride_h = static_cast<std::size_t>(stride_h);
-  its.stride_w = static_cast<std::size_t>(stride_w);
-  its.dilation_h = static_cast<std::size_t>(dilation_h);
-  its.dilation_w = static_cast<std::size_t>(dilation_w);
+  its.settings.pad_h = static_cast<std::size_t>(pad_h);
+  its.settings.pad_w = static_cast<std::size_t>(pad_w);
+  its.settings.stride_h = static_cast<std::size_t>(stride_h);
+  its.settings.stride_w = static_cast<std::size_t>(stride_w);
+  its.settings.dilation_h = static_cast<std::size_t>(dilation_h);
+  its.settings.dilation_w = static_cast<std::size_t>(dilation_w);
   its.compute_type = compute_type;
   return kCudnnSuccess;
 }
 
 EXPORT CudnnStatus cudnnSetConvolutionGroupCount(CudnnConvolution convolution, int groups) {
-  if (const CudnnStatus status = enter("cudnnSetConvolutionGroupCount")) return status;
+  if (const CudnnStatus status = enter_cudnn("cudnnSetConvolutionGroupCount")) return status;
   if (convolution == nullptr || groups < 1) return status_of(kBadParameter);
-  as<Convolution>(convolution)->groups = static_cast<std::size_t>(groups);
+  as<Convolution>(convolution)->settings.groups = static_cast<std::size_t>(groups);
   return kCudnnSuccess;
 }
 
 EXPORT CudnnStatus cudnnSetConvolutionMathType(CudnnConvolution convolution, int math_type) {
-  if (const CudnnStatus status = enter("cudnnSetConvolutionMathType")) return status;
+  if (const CudnnStatus status = enter_cudnn("cudnnSetConvolutionMathType")) return status;
   constexpr int kLastMathType = 3;
   if (convolution == nullptr || math_type < 0 || math_type > kLastMathType)
     return status_of(kBadParameter);
@@ -598,7 +468,8 @@ EXPORT CudnnStatus cudnnGetConvolution2dForwardOutputDim(CudnnConvolution convol
                                                          int* c,
                                                          int* h,
                                                          int* w) {
-  if (const CudnnStatus status = enter("cudnnGetConvolution2dForwardOutputDim")) return status;
+  if (const CudnnStatus status = enter_cudnn("cudnnGetConvolution2dForwardOutputDim"))
+    return status;
   if (convolution == nullptr || input == nullptr || filter == nullptr)
     return status_of(kBadParameter);
   const auto output =

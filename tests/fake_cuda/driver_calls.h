@@ -64,6 +64,9 @@ namespace launchgap::fake {
   X(cuMemFreeHost, 38)                                \
   X(cuMemcpyHtoD_v2, 276)                             \
   X(cuMemcpyDtoH_v2, 278)                             \
+  X(cuMemcpyHtoDAsync_v2, 277)                        \
+  X(cuMemcpyDtoHAsync_v2, 279)                        \
+  X(cuMemcpyDtoDAsync_v2, 281)                        \
   X(cuMemsetD8Async, 216)                             \
   X(cuMemAllocAsync, 598)                             \
   X(cuMemFreeAsync, 600)                              \

@@ -295,6 +295,7 @@ struct Length {
 TEST_F(FakeCost, LengthsAreExact) {
   const Json one_block = {{"multiprocessors", 1}, {"max_blocks_per_multiprocessor", 1}};
   const Json slow = {{"kernel_ns", 0}, {"bandwidth_gbs", 1}};
+  const Json slow_link = {{"kernel_ns", 0}, {"link_gbs", 1}};
   const Json overlapping = {{"compute_capability", "9.0"}, {"dependent_overlap_ns", 40'000}};
   const auto null = [](FakeCost& t, Stream on) { EXPECT_EQ(t.launch(t.null, on), kSuccess); };
   const auto spin = [](unsigned blocks, unsigned long long ns) {
@@ -334,6 +335,14 @@ TEST_F(FakeCost, LengthsAreExact) {
   const auto memset = [](FakeCost& t, Stream on) {
     EXPECT_EQ(t.cu.cuMemsetD8Async(t.memory(4096), 1, 4096, on), kSuccess);
   };
+  const auto copy = [](FakeCost& t, Stream on) {
+    EXPECT_EQ(t.cu.cuMemcpyDtoDAsync_v2(t.memory(4096), t.memory(4096), 4096, on), kSuccess);
+  };
+  const auto from_pinned = [](FakeCost& t, Stream on) {
+    void* pinned = nullptr;
+    EXPECT_EQ(t.cu.cuMemHostAlloc(&pinned, 4096, 0), kSuccess);
+    EXPECT_EQ(t.cu.cuMemcpyHtoDAsync_v2(t.memory(4096), pinned, 4096, on), kSuccess);
+  };
   const auto product = [](FakeCost& t, Stream on) { EXPECT_EQ(t.multiply(on, 1000), kSuccess); };
   const Json gap = in("graph", "node_ns", 1000);
   const Length lengths[] = {
@@ -342,6 +351,8 @@ TEST_F(FakeCost, LengthsAreExact) {
       {"one in two waves", one_block, 450'000, spin(2, 200'000)},
       {"one of four steps of the timer", {{"global_timer_ns", 50'000}}, 250'000, spin(1, 200'000)},
       {"a memset by its bytes", slow, 4096, memset},
+      {"a copy by what it reads and writes", slow, 8192, copy},
+      {"a copy from pinned memory by its bytes", slow_link, 4096, from_pinned},
       {"a product by its operations", kNone, 250'000, product},
       {"launches that might overlap", overlapping, 300'000, dependent(kLaunchCooperative)},
       {"that do, with the gate's end too", overlapping, 180'000, dependent(kLaunchProgrammatic)},

@@ -108,6 +108,115 @@ TEST_F(FakeDriver, AnswersAsTheRealOneDoes) {
   }
 }
 
+TEST_F(FakeDriver, CopiesGoWrongAsDescribed) {
+  struct Kind {
+    const char* copies;
+    std::vector<unsigned> after_one, after_two;  // of what was 7, from 1 and 2 and then 3 and 4
+  };
+  const Kind kinds[] = {{"right", {1, 2}, {3, 4}},
+                        {"nothing", {7, 7}, {7, 7}},
+                        {"half", {1, 7}, {3, 7}},
+                        {"first only", {1, 2}, {1, 2}}};
+  std::vector<Json> devices;
+  for (const Kind& kind : kinds) devices.push_back({{"copies", kind.copies}});
+  start_devices(devices);
+  for (int i = 0; const Kind& kind : kinds) {
+    use_device(i++);
+    void* pinned = nullptr;
+    ASSERT_EQ(cu.cuMemHostAlloc(&pinned, 8, 0), kSuccess);
+    unsigned pageable[2];
+    const auto on = stream();
+    const auto device = memory(8), other = memory(8);
+    const auto to_device = [&](const void* from) {
+      return cu.cuMemcpyHtoDAsync_v2(device, from, 8, on);
+    };
+    const auto to_host = [&](void* to) { return cu.cuMemcpyDtoHAsync_v2(to, other, 8, on); };
+    struct Way {
+      const char* name;
+      void* host;  // null: within the device
+      bool to_device;
+    };
+    for (const Way& way : {Way{"within", nullptr, true},
+                           Way{"from pinned", pinned, true},
+                           Way{"from pageable", pageable, true},
+                           Way{"to pinned", pinned, false},
+                           Way{"to pageable", pageable, false}}) {
+      SCOPED_TRACE(std::string(kind.copies) + ", " + way.name);
+      auto* const host = static_cast<unsigned*>(way.host);
+      const std::vector<unsigned> before = {7, 7};
+      if (way.to_device) {
+        ASSERT_EQ(cu.cuMemcpyHtoD_v2(device, before.data(), 8), kSuccess);
+      } else {
+        std::copy(before.begin(), before.end(), host);
+      }
+      for (const std::vector<unsigned>& values :
+           {std::vector<unsigned>{1, 2}, std::vector<unsigned>{3, 4}}) {
+        std::vector<unsigned> found(2);
+        if (way.to_device && host) std::copy(values.begin(), values.end(), host);
+        ASSERT_EQ(cu.cuMemcpyHtoD_v2(other, values.data(), 8), kSuccess);
+        EXPECT_EQ(host == nullptr ? cu.cuMemcpyDtoDAsync_v2(device, other, 8, on)
+                  : way.to_device ? to_device(host)
+                                  : to_host(host),
+                  kSuccess);
+        EXPECT_EQ(cu.cuStreamSynchronize(on), kSuccess);
+        if (way.to_device) {
+          EXPECT_EQ(cu.cuMemcpyDtoH_v2(found.data(), device, 8), kSuccess);
+        } else {
+          std::copy(host, host + 2, found.begin());
+        }
+        EXPECT_EQ(found, values[0] == 1 ? kind.after_one : kind.after_two);
+      }
+      if (std::string_view(kind.copies) == "first only") break;  // to the same place
+    }
+  }
+}
+
+TEST_F(FakeDriver, CopiesOfPageableMemoryWaitAndOthersDoNot) {
+  start(a_node(a_device({{"pageable_gbs", 1}})));
+  constexpr std::size_t kBytes = 4'000'000;  // 4 ms
+  std::vector<char> pageable(kBytes);
+  void* pinned = nullptr;
+  ASSERT_EQ(cu.cuMemHostAlloc(&pinned, kBytes, 0), kSuccess);
+  const auto on = stream();
+  const auto device = memory(kBytes);
+  const auto busy = [&] {
+    EXPECT_EQ(launch(spin, on, 20'000'000ull, DevicePointer{0}), kSuccess);
+    return now_ns();
+  };
+  for (const bool to_device : {true, false}) {
+    const auto copy = [&](void* host) {
+      return to_device ? cu.cuMemcpyHtoDAsync_v2(device, host, kBytes, on)
+                       : cu.cuMemcpyDtoHAsync_v2(host, device, kBytes, on);
+    };
+    const double begin = busy();
+    EXPECT_EQ(copy(pageable.data()), kSuccess);
+    EXPECT_GE(now_ns() - begin, 23e6) << "what is ahead of it, and the copy";
+    EXPECT_EQ(cu.cuStreamSynchronize(on), kSuccess);
+    (void)busy();
+    EXPECT_EQ(copy(pinned), kSuccess);
+    EXPECT_EQ(cu.cuStreamQuery(on), kNotReady);
+    EXPECT_EQ(cu.cuStreamSynchronize(on), kSuccess);
+  }
+}
+
+TEST_F(FakeDriver, RefusesCopiesOfMemoryThatIsNone) {
+  start(a_node());
+  const auto on = stream();
+  const auto device = memory(16), other = memory(16);
+  char host[16] = {};
+  EXPECT_EQ(cu.cuMemcpyDtoDAsync_v2(device, other, 4096, on), kInvalidValue) << "beyond its end";
+  EXPECT_EQ(cu.cuMemcpyDtoDAsync_v2(device, 0, 16, on), kInvalidValue);
+  EXPECT_EQ(cu.cuMemcpyHtoDAsync_v2(device, nullptr, 16, on), kInvalidValue);
+  EXPECT_EQ(cu.cuMemcpyHtoDAsync_v2(0, host, 16, on), kInvalidValue);
+  EXPECT_EQ(cu.cuMemcpyDtoHAsync_v2(nullptr, device, 16, on), kInvalidValue);
+  EXPECT_EQ(cu.cuMemcpyDtoHAsync_v2(reinterpret_cast<void*>(other), device, 16, on), kInvalidValue)
+      << "a device's address in place of the host's";
+  EXPECT_EQ(cu.cuMemcpyDtoDAsync_v2(device, other, 16, reinterpret_cast<Stream>(host)),
+            kInvalidHandle);
+  EXPECT_EQ(cu.cuMemcpyDtoDAsync_v2(0, 0, 0, on), kSuccess) << "nothing to copy";
+  EXPECT_EQ(cu.cuStreamSynchronize(on), kSuccess);
+}
+
 TEST_F(FakeDriver, MapsMemoryByTheRulesOfTheRealOne) {
   start(a_node(a_device({{"memory_bytes", 64 << 20}})));
   constexpr std::size_t kPage = std::size_t{2} << 20;

@@ -120,8 +120,9 @@ TEST(NodeDescription, ErrorsNameThePlaceAndWhatWouldBeRight) {
   const Case cases[] = {
       {"/device",
        1,
-       "/device: unknown key; known here: cublas_version, cublaslt_candidates, cublaslt_wrong, "
-       "cudnn_flips_every, cudnn_version, cudnn_wrong, cupti, devices, driver_version, faults, "
+       "/device: unknown key; known here: cublas_varies, cublas_version, cublaslt_candidates, "
+       "cublaslt_wrong, cudnn_engine_wrong, cudnn_engines, cudnn_flips_every, cudnn_version, "
+       "cudnn_wrong, cupti, devices, driver_version, faults, "
        "nvml"},
       {"/devices", 1, "/devices: 1 is not an array of devices"},
       {"/driver_version", "13.0", "/driver_version: \"13.0\" is not an integer of at least 1000"},

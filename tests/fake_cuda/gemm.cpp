@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "tests/fake_cuda/element_type.h"
+#include "tests/fake_cuda/kept_results.h"
 #include "tests/fake_cuda/product.h"
 
 namespace launchgap::fake {
@@ -18,13 +19,20 @@ std::size_t span_bytes(std::size_t rows,
   return ((columns - 1) * ld + rows) * kernels::element_bytes(type);
 }
 
-std::string signature_of(const Gemm& g) {
+/// All of it but where the matrices are.
+std::string text_of(const Gemm& g) {
   std::ostringstream text;
   text << std::hexfloat << "gemm " << g.transpose_a << g.transpose_b << ' ' << g.m << ' ' << g.n
-       << ' ' << g.k << ' ' << g.alpha << ' ' << g.a << ' ' << g.b << ' ' << g.c << ' '
-       << static_cast<int>(g.a_type) << ' ' << static_cast<int>(g.b_type) << ' '
-       << static_cast<int>(g.out_type) << ' ' << g.lda << ' ' << g.ldb << ' ' << g.ldc << ' '
-       << g.tf32 << ' ' << g.batch << ' ' << g.stride_a << ' ' << g.stride_b << ' ' << g.stride_c;
+       << ' ' << g.k << ' ' << g.alpha << ' ' << static_cast<int>(g.a_type) << ' '
+       << static_cast<int>(g.b_type) << ' ' << static_cast<int>(g.out_type) << ' ' << g.lda << ' '
+       << g.ldb << ' ' << g.ldc << ' ' << g.tf32 << ' ' << g.batch << ' ' << g.stride_a << ' '
+       << g.stride_b << ' ' << g.stride_c;
+  return text.str();
+}
+
+std::string signature_of(const Gemm& g) {
+  std::ostringstream text;
+  text << text_of(g) << ' ' << g.a << ' ' << g.b << ' ' << g.c;
   return text.str();
 }
 
@@ -115,6 +123,7 @@ Operation gemm_operation(const Gemm& g) {
       compute<float>(g, begin, end, total);
     }
   };
+  keep_result(operation, text_of(g), 2.0 * static_cast<double>(g.m * g.n * g.k * g.batch));
   return operation;
 }
 

@@ -1,6 +1,7 @@
 #include "tests/fake_cuda/multiply.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <iterator>
 #include <optional>
@@ -102,6 +103,26 @@ const Combination* combination_of(const MatrixProduct& p) {
   return found == std::end(kCombinations) ? nullptr : &*found;
 }
 
+/// One in so many elements shows that sums were added in another order.
+constexpr std::size_t kOneIn = 61;
+
+void add_in_other_order(Operation& operation, int number, kernels::ElementType type) {
+  const Range result = operation.writes.front();
+  operation.signature += " order " + std::to_string(number);
+  operation.compute = [=, compute = std::move(operation.compute)](std::size_t begin,
+                                                                  std::size_t end) {
+    compute(begin, end);
+    const std::size_t size = kernels::element_bytes(type);
+    const std::size_t last = std::min(end + size - 1, result.bytes) / size;
+    for (std::size_t i = begin / size; i < last; ++i) {
+      auto* const elements = reinterpret_cast<unsigned char*>(result.begin);
+      const double value = kernels::load_element(elements, i, type);
+      if (i % kOneIn == static_cast<std::size_t>(number) % kOneIn && value != std::floor(value))
+        elements[i * size] ^= 1;  // of little-endian numbers the last bit
+    }
+  };
+}
+
 }  // namespace
 
 const char* status_text(CublasStatus status) {
@@ -186,6 +207,7 @@ CublasStatus multiply(double begin_ns,
       0};
   Operation operation = gemm_operation(gemm);
   if (algorithm.wrong) spoil_first_element(operation);
+  if (algorithm.other_order) add_in_other_order(operation, *algorithm.other_order, gemm.out_type);
   const double work = work_ns(2.0 * p.m * p.n * p.k * p.batch, *how.tflops) * algorithm.slowdown;
   const auto launched = find_driver()->launch(
       LibraryCaller::library, stream, begin_ns, {{shape, 1}}, work, std::move(operation));

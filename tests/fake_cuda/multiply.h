@@ -1,6 +1,8 @@
 // What the fake cuBLAS and cuBLASLt have in common: which products there are, and computing one.
 #pragma once
 
+#include <optional>
+
 #include "harness/device/cuda/abi/cublas.h"
 #include "tests/fake_cuda/operation.h"
 
@@ -30,6 +32,9 @@ struct ProductAlgorithm {
   const char* tile = "128x128";  // in the kernel's name
   bool wrong = false;            // one element of its result
   bool is_lt = false;            // FP8 is cuBLASLt's alone
+  /// Some elements that are no integers have another last bit, others for another number; none: all
+  /// are as they should be. Integers are summed exactly in any order.
+  std::optional<int> other_order;
 };
 
 /// "CUBLAS_STATUS_SUCCESS".

@@ -57,6 +57,32 @@ ManagedMemory read_managed_memory(const Value& value) {
   return ManagedMemory::concurrent;
 }
 
+Copies read_copies(const Value& value) {
+  constexpr auto expected = "\"right\", \"nothing\", \"half\" or \"first only\"";
+  const auto text = value.text(expected);
+  if (text == "nothing") return Copies::nothing;
+  if (text == "half") return Copies::half;
+  if (text == "first only") return Copies::first_only;
+  if (text != "right") value.reject(expected);
+  return Copies::right;
+}
+
+CublasVaries read_varies(const Value& value) {
+  constexpr auto expected = "\"runs\", \"streams\" or \"workspace\"";
+  const auto text = value.text(expected);
+  if (text == "runs") return CublasVaries::runs;
+  if (text == "streams") return CublasVaries::streams;
+  if (text != "workspace") value.reject(expected);
+  return CublasVaries::workspace;
+}
+
+/// Of a rate in GB/s.
+double read_rate(const Value& device, const char* key, double otherwise) {
+  const auto rate = device.find(key);
+  return rate ? rate->number(std::numeric_limits<double>::min(), "a number of GB/s above 0")
+              : otherwise;
+}
+
 DeviceDescription read_device(const Value& value, std::size_t index) {
   std::set<std::string> known = launch_keys();
   known.insert({"name",
@@ -86,6 +112,9 @@ DeviceDescription read_device(const Value& value, std::size_t index) {
                 "pool_free_ns",
                 "tflops",
                 "bandwidth_gbs",
+                "link_gbs",
+                "pageable_gbs",
+                "copies",
                 "nvml"});
   value.expect_object(known);
   DeviceDescription device;
@@ -128,10 +157,10 @@ DeviceDescription read_device(const Value& value, std::size_t index) {
           peak.number(std::numeric_limits<double>::min(), "a number of TFLOP/s above 0");
     }
   }
-  const auto bandwidth = value.find("bandwidth_gbs");
-  device.bandwidth_gbs =
-      bandwidth ? bandwidth->number(std::numeric_limits<double>::min(), "a number of GB/s above 0")
-                : 1000;
+  device.bandwidth_gbs = read_rate(value, "bandwidth_gbs", 1000);
+  device.link_gbs = read_rate(value, "link_gbs", 25);
+  device.pageable_gbs = read_rate(value, "pageable_gbs", 6);
+  if (const auto copies = value.find("copies")) device.copies = read_copies(*copies);
   read_launch(value, device);
   device.nvml = read_nvml(value.find("nvml"), device);
   return device;
@@ -227,6 +256,9 @@ Node parse_node(const std::string& text) {
                       "serialised",
                       "cublaslt_candidates",
                       "cublaslt_wrong",
+                      "cublas_varies",
+                      "cudnn_engines",
+                      "cudnn_engine_wrong",
                       "cudnn_flips_every",
                       "cudnn_wrong",
                       "devices",
@@ -243,15 +275,22 @@ Node parse_node(const std::string& text) {
     if (const auto version = nvml->find("driver_version"))
       node.nvml_driver_version = version->text("a version");
   }
-  if (const auto candidates = root.find("cublaslt_candidates")) {
+  const auto read_slowdowns = [&](const char* key, std::vector<double>& to) {
+    const auto candidates = root.find(key);
+    if (!candidates) return;
     const std::string expected = "an array of slowdowns of at least 1";
-    node.cublaslt_candidates.clear();
+    to.clear();
     for (const auto& candidate : candidates->elements(expected))
-      node.cublaslt_candidates.push_back(candidate.number(1, expected));
-    if (node.cublaslt_candidates.empty()) candidates->reject(expected);
-  }
+      to.push_back(candidate.number(1, expected));
+    if (to.empty()) candidates->reject(expected);
+  };
+  read_slowdowns("cublaslt_candidates", node.cublaslt_candidates);
+  read_slowdowns("cudnn_engines", node.cudnn_engines);
+  if (const auto wrong = root.find("cudnn_engine_wrong"))
+    node.cudnn_engine_wrong = static_cast<int>(wrong->integer(0, 31, "the index of a candidate"));
   if (const auto wrong = root.find("cublaslt_wrong"))
     node.cublaslt_wrong = static_cast<int>(wrong->integer(0, 31, "the index of a candidate"));
+  if (const auto varies = root.find("cublas_varies")) node.cublas_varies = read_varies(*varies);
   if (const auto wrong = root.find("cudnn_wrong"))
     node.cudnn_wrong = static_cast<int>(wrong->integer(0, 1, "the number of an algorithm"));
   node.cudnn_flips_every = root.integer_or("cudnn_flips_every", 0, 0);

@@ -127,6 +127,10 @@ struct LaunchDescription {
   Distribution first_handle_ns;  // a library's first handle
 };
 
+/// What asynchronous copies do: all that they should, nothing, the first half of it, or only the
+/// first copy to each destination.
+enum class Copies { right, nothing, half, first_only };
+
 /// Memory of cuMemAllocManaged: whether there is any, and whether the host may use it while the
 /// device works, which it may not under Windows and WSL.
 enum class ManagedMemory { none, exclusive, concurrent };
@@ -154,6 +158,9 @@ struct DeviceDescription {
   double process_factor_sigma = 0;
   std::map<std::string, double> tflops;
   double bandwidth_gbs = 0;
+  double link_gbs = 0;      // between the device and pinned memory
+  double pageable_gbs = 0;  // and pageable memory
+  Copies copies = Copies::right;
   LaunchDescription launch;
   NvmlDescription nvml;
 
@@ -244,6 +251,11 @@ struct FaultDescription {
   long long wrong_byte = 0;  // of the result that the call computes; below 0: from its end
 };
 
+/// When cuBLAS adds in another order, so that sums have another last bit: in every process another,
+/// where a handle without a workspace of the caller's changes its stream, or with another workspace
+/// than it has by default.
+enum class CublasVaries { never, runs, streams, workspace };
+
 struct Node {
   int driver_version = 0;
   int cublas_version = 0;
@@ -258,8 +270,12 @@ struct Node {
   /// that cuBLAS takes by itself.
   std::vector<double> cublaslt_candidates = {1, 1.1, 1.25, 1.5};
   std::optional<int> cublaslt_wrong;  // the candidate whose results are wrong
-  std::optional<int> cudnn_wrong;     // the algorithm whose results are wrong
-  int cudnn_flips_every = 0;          // selection has another algorithm first; 0: none
+  CublasVaries cublas_varies = CublasVaries::never;
+  std::optional<int> cudnn_wrong;  // the algorithm whose results are wrong
+  /// The same of the candidates of cuDNN's graph interface.
+  std::vector<double> cudnn_engines = {1, 1.2, 1.5, 2};
+  std::optional<int> cudnn_engine_wrong;  // the candidate whose results are wrong
+  int cudnn_flips_every = 0;              // selection has another algorithm first; 0: none
 };
 
 /// What is wrong with a description: where (a JSON pointer) and what would be right.

@@ -2,6 +2,7 @@
 #include "harness/device/cuda/abi/cublas.h"
 #include "harness/device/cuda/abi/cublaslt.h"
 #include "harness/device/cuda/abi/cudnn.h"
+#include "harness/device/cuda/abi/cudnn_backend.h"
 #include "harness/device/cuda/abi/driver.h"
 #include "harness/device/cuda/abi/nvml.h"
 #include "harness/trace/cupti/abi.h"
@@ -40,6 +41,7 @@ Calls cudnn_calls() {
   using namespace launchgap::cuda::abi;
   Calls calls;
   LAUNCHGAP_CUDNN_FUNCTIONS(LAUNCHGAP_NAME)
+  LAUNCHGAP_CUDNN_BACKEND_FUNCTIONS(LAUNCHGAP_NAME)
   return calls;
 }
 

@@ -343,6 +343,7 @@ void Process::tear_down(Context& context) {
   }
   context.used_bytes = 0;
   context.memsets_loaded = false;
+  context.copied_to.clear();
   context.names_of_unloaded.clear();
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <random>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -94,8 +95,9 @@ struct Context {
   std::map<const void*, std::unique_ptr<GraphExec>> executables;
   std::vector<const char*> names_of_unloaded;  // functions of modules that are gone
   bool memsets_loaded = false;
-  int frees_in_progress = 0;  // calls of cuMemFree that wait
-  double busy_until_ns = 0;   // what streams that are gone did, and the context's creation
+  std::set<std::uintptr_t> copied_to;  // where Copies::first_only has copied
+  int frees_in_progress = 0;           // calls of cuMemFree that wait
+  double busy_until_ns = 0;            // what streams that are gone did, and the context's creation
 
   /// Null when `stream` is none of this context's.
   Timeline* find(abi::Stream stream);

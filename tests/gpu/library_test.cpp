@@ -5,6 +5,7 @@
 #include <tuple>
 #include <vector>
 
+#include "harness/device/backend.h"
 #include "harness/device/convolution.h"
 #include "harness/device/matmul.h"
 #include "harness/measure/verify.h"
@@ -118,6 +119,28 @@ TEST_P(GpuMatmul, IsOfItsOperandsAsTheyAreInTheOrderOfTheStream) {
   EXPECT_NO_THROW(verify_matmul(*device, *c, shape, first)) << "it outlives its operands";
 }
 
+TEST_P(GpuMatmul, IsTheSameInAnotherStreamAndWithAnotherWorkspace) {
+  SKIP_UNLESS_SUPPORTED(prepare(256));
+  const InputSeeds seeds = integers(1, 2);
+  SKIP_UNLESS_SUPPORTED(multiply(seeds));
+  stream->wait();
+  const auto other = device->create_stream();
+  const auto check = [&](Stream& in) {
+    in.fill_bytes(c->address(), kernels::unwritten_byte(shape.type.c), c->bytes());
+    matmul->enqueue(*a, *b, *c);
+    in.wait();
+    EXPECT_NO_THROW(verify_matmul(*device, *c, shape, seeds)) << matmul->method();
+  };
+  for (const std::size_t bytes : {std::size_t{16} << 10, std::size_t{32} << 20}) {
+    SKIP_UNLESS_SUPPORTED(matmul->set_workspace(bytes));
+    check(*stream);
+  }
+  SKIP_UNLESS_SUPPORTED(matmul->move_to(*other));
+  check(*other);
+  SKIP_UNLESS_SUPPORTED(matmul->set_workspace(1 << 20));
+  check(*other);
+}
+
 INSTANTIATE_TEST_SUITE_P(Type,
                          GpuMatmul,
                          testing::Values("fp64",
@@ -141,8 +164,8 @@ class GpuConvolution
     : public Gpu,
       public testing::WithParamInterface<std::tuple<ConvolutionKind, ConvolutionDirection>> {
  protected:
-  void check(const ConvolutionShape& shape) {
-    const auto convolution = device->convolution(*stream, shape);
+  void check(const ConvolutionShape& shape, std::string_view interface) {
+    const auto convolution = device->convolution(*stream, shape, interface);
     const auto first = device->allocate(shape.first_bytes()),
                second = device->allocate(shape.second_bytes());
     std::vector<unsigned char> result(shape.result_bytes());
@@ -170,25 +193,107 @@ class GpuConvolution
     verify(1, 5);
     verify(0, 3);
   }
+  const std::vector<std::string>& interfaces() const {
+    return backend_of(device->facts()).convolution_interfaces;
+  }
 };
 
 TEST_P(GpuConvolution, IsThatOfTheDefinitionInEveryLayoutAndType) {
   const auto& [kind, direction] = GetParam();
-  int ran = 0;
   std::string why;
-  for (const char* type : {"fp64", "fp32", "tf32", "fp16", "bf16"}) {
-    for (const TensorLayout layout : {TensorLayout::nchw, TensorLayout::nhwc}) {
+  for (const std::string& interface : interfaces()) {
+    int ran = 0;
+    for (const char* type :
+         {"fp64", "fp32", "tf32", "fp16", "bf16", "int8", "fp8_e4m3", "fp8_e5m2"}) {
+      for (const TensorLayout layout : {TensorLayout::nchw, TensorLayout::nhwc}) {
+        ConvolutionShape shape = kind.shape;
+        shape.direction = direction, shape.layout = layout, shape.type = product_type(type);
+        try {
+          SCOPED_TRACE(interface + " " + type + " " + std::string(name_of(layout)));
+          check(shape, interface);
+          ++ran;
+        } catch (const Unsupported& reason) {
+          EXPECT_NE(std::string(reason.what()), "");
+          why = reason.what();
+        }
+      }
+    }
+    if (ran == 0) GTEST_SKIP() << interface << ": " << why;
+  }
+}
+
+TEST_P(GpuConvolution, IsThatOfTheDefinitionByWhateverItsLibraryOffers) {
+  const auto& [kind, direction] = GetParam();
+  std::string why;
+  for (const std::string& interface : interfaces()) {
+    int ran = 0;
+    for (const char* type : {"fp32", "fp16"}) {
+      SCOPED_TRACE(interface + " " + type);
       ConvolutionShape shape = kind.shape;
-      shape.direction = direction, shape.layout = layout, shape.type = product_type(type);
+      shape.direction = direction, shape.type = product_type(type);
       try {
-        check(shape);
+        const auto convolution = device->convolution(*stream, shape, interface);
+        const auto first = device->allocate(shape.first_bytes()),
+                   second = device->allocate(shape.second_bytes());
+        convolution->add_tensors(*first, *second);
+        EXPECT_TRUE(convolution->candidates().empty()) << "nothing was asked for";
+        const std::size_t selected = convolution->select(Selection::get);
+        EXPECT_NE(convolution->selection_call(Selection::get), "");
+        EXPECT_EQ(convolution->select(Selection::get), selected) << "by the shape alone";
+        const std::vector<ConvolutionCandidate> candidates = convolution->candidates();
+        ASSERT_LT(selected, candidates.size());
+        std::vector<unsigned char> result(shape.result_bytes());
+        for (std::size_t i = 0; i < candidates.size(); ++i) {
+          const ConvolutionCandidate& candidate = candidates[i];
+          EXPECT_NE(candidate.algorithm, "");
+          EXPECT_LE(candidate.workspace_bytes, kSelectionWorkspaceBytes);
+          for (std::size_t j = 0; j < i; ++j)
+            EXPECT_NE(candidate.algorithm, candidates[j].algorithm);
+          convolution->choose(i);
+          EXPECT_EQ(convolution->rounds_integers(), candidate.rounds_integers);
+          const std::uint64_t step = candidate.rounds_integers ? 1 : exact_step(shape);
+          const InputSeeds seeds{i + 1, 4, Distribution::small_integer, step};
+          fill(*device, *stream, *first, seeds.first, shape.type.a, seeds.distribution);
+          fill(*device, *stream, *second, seeds.second, shape.type.b, seeds.distribution, step);
+          stream->wait();
+          convolution->update_tensors(0);
+          convolution->enqueue(0);
+          convolution->read_output(0, result.data());
+          EXPECT_NO_THROW(
+              verify_convolution(result.data(), shape, seeds, candidate.rounds_integers))
+              << candidate.algorithm;
+        }
+        EXPECT_ANY_THROW(convolution->choose(candidates.size()));
         ++ran;
       } catch (const Unsupported& reason) {
         why = reason.what();
       }
     }
+    if (ran == 0) GTEST_SKIP() << interface << ": " << why;
   }
-  if (ran == 0) GTEST_SKIP() << why;
+}
+
+class GpuConvolutionInterface : public Gpu {};
+
+TEST_F(GpuConvolutionInterface, IsOneOfThoseThatItsBackendNames) {
+  const ConvolutionShape shape{.n = 1, .c = 8, .h = 8, .w = 8, .k = 8};
+  EXPECT_THROW(device->convolution(*stream, shape, "no-such-interface"), Unsupported);
+  EXPECT_FALSE(backend_of(device->facts()).convolution_interfaces.empty());
+}
+
+TEST_F(GpuConvolutionInterface, OfGraphsKeepsFp32AndRunsNothingToSelect) {
+  ConvolutionShape shape{
+      .n = 2, .c = 16, .h = 14, .w = 14, .k = 24, .r = 3, .s = 3, .pad_h = 1, .pad_w = 1};
+  std::unique_ptr<Convolution> convolution;
+  SKIP_UNLESS_SUPPORTED(convolution = device->convolution(*stream, shape, "graph"));
+  convolution->select(Selection::get);
+  for (const ConvolutionCandidate& candidate : convolution->candidates()) {
+    EXPECT_TRUE(candidate.engine) << candidate.algorithm;
+    EXPECT_EQ(candidate.notes.find("tensor cores"), std::string::npos) << candidate.notes;
+    EXPECT_EQ(candidate.notes.find("fewer digits"), std::string::npos) << candidate.notes;
+  }
+  EXPECT_EQ(convolution->selection_call(Selection::find), "");
+  EXPECT_THROW(convolution->select(Selection::find), Unsupported);
 }
 
 constexpr ConvolutionKind kKinds[] = {

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "harness/device/allocator.h"
+#include "harness/measure/device_timer.h"
 #include "harness/measure/verify.h"
 #include "tests/gpu/gpu.h"
 
@@ -73,6 +74,106 @@ TEST_F(GpuMemory, BytesAreWrittenWhereTheyAreMeantAndReadFromWhereTheyAre) {
   unsigned char three[3] = {};
   device->read(*buffer, 1776, three, sizeof three);
   EXPECT_EQ(std::vector(three, three + 3), (std::vector<unsigned char>{2, 2, 1}));
+}
+
+/// Where the host's part of a copy is.
+enum class HostMemory { pinned, pageable };
+
+class GpuCopy : public GpuMemory, public testing::WithParamInterface<HostMemory> {
+ protected:
+  static constexpr std::size_t kBytes = 3'000'001;
+
+  void SetUp() override {
+    GpuMemory::SetUp();
+    if (GetParam() == HostMemory::pinned) {
+      pinned = device->allocate_shared(kBytes);
+      host = static_cast<unsigned char*>(pinned->address());
+    } else {
+      pageable.resize(kBytes);
+      host = pageable.data();
+    }
+    on_device = device->allocate(kBytes);
+    for (std::size_t i = 0; i < kBytes; ++i) host[i] = pattern(i);
+  }
+  void TearDown() override {
+    on_device.reset();
+    pinned.reset();
+    GpuMemory::TearDown();
+  }
+  static unsigned char pattern(std::size_t i) { return static_cast<unsigned char>(i * 31 / 7); }
+
+  std::unique_ptr<Buffer> pinned, on_device;
+  std::vector<unsigned char> pageable;
+  unsigned char* host = nullptr;
+};
+
+TEST_P(GpuCopy, BringsEveryByteThereAndBackInTheOrderOfTheStream) {
+  const auto second = device->allocate(kBytes);
+  auto* const first = static_cast<char*>(on_device->address());
+  stream->fill_bytes(first, 0xEE, kBytes);
+  stream->copy(first, host, kBytes, CopyDirection::host_to_device);
+  stream->copy(second->address(), first, kBytes, CopyDirection::device_to_device);
+  // What is changed behind a copy is not in it.
+  stream->fill_bytes(first, 0x11, kBytes);
+  stream->wait();
+  std::fill(host, host + kBytes, 0xDD);
+  stream->copy(host, second->address(), kBytes, CopyDirection::device_to_host);
+  stream->wait();
+  for (std::size_t i = 0; i < kBytes; ++i) ASSERT_EQ(host[i], pattern(i)) << i;
+  EXPECT_EQ(content(*on_device), std::vector<unsigned char>(kBytes, 0x11));
+}
+
+TEST_P(GpuCopy, ChangesNothingBesideWhatItCopies) {
+  auto* const first = static_cast<char*>(on_device->address());
+  stream->fill_bytes(first, 0xEE, kBytes);
+  stream->copy(first + 1001, host + 5, 777, CopyDirection::host_to_device);
+  stream->copy(first + 3000, first + 1002, 10, CopyDirection::device_to_device);
+  stream->wait();
+  const auto bytes = content(*on_device);
+  for (std::size_t i = 0; i < kBytes; ++i) {
+    const unsigned char right = i >= 1001 && i < 1778   ? pattern(i - 1001 + 5)
+                                : i >= 3000 && i < 3010 ? pattern(i - 3000 + 1 + 5)
+                                                        : 0xEE;
+    ASSERT_EQ(bytes[i], right) << i;
+  }
+}
+
+TEST_P(GpuCopy, OfMemoryThatIsNoneIsAnErrorAndTheProcessGoesOn) {
+  EXPECT_TRUE(fails_with(1, [&] {
+    stream->copy(nullptr, host, kBytes, CopyDirection::host_to_device);
+    stream->wait();
+  }));
+  stream->copy(on_device->address(), host, kBytes, CopyDirection::host_to_device);
+  stream->wait();
+  EXPECT_EQ(content(*on_device).back(), pattern(kBytes - 1));
+}
+
+INSTANTIATE_TEST_SUITE_P(Memory,
+                         GpuCopy,
+                         testing::Values(HostMemory::pinned, HostMemory::pageable),
+                         [](const auto& memory) {
+                           return memory.param == HostMemory::pinned ? "pinned" : "pageable";
+                         });
+
+TEST_F(GpuMemory, PinnedCopiesReturnBeforeTheyAreDone) {
+  if (!device->kernels_may_wait()) GTEST_SKIP() << "no kernel may wait for the host here";
+  constexpr std::size_t kBytes = 1 << 20;
+  const auto pinned = device->allocate_shared(kBytes);
+  const auto on_device = device->allocate(kBytes);
+  std::fill_n(static_cast<char*>(pinned->address()), kBytes, 1);
+  stream->fill_bytes(on_device->address(), 2, kBytes);
+  stream->copy(on_device->address(), pinned->address(), kBytes, CopyDirection::host_to_device);
+  stream->wait();
+  Gate gate(*device, *stream);
+  gate.close();
+  stream->fill_bytes(on_device->address(), 3, kBytes);
+  // Both would never return if they waited for the gate, which opens only after them.
+  stream->copy(on_device->address(), pinned->address(), kBytes, CopyDirection::host_to_device);
+  stream->copy(pinned->address(), on_device->address(), kBytes, CopyDirection::device_to_host);
+  gate.open();
+  stream->wait();
+  EXPECT_FALSE(gate.timed_out());
+  EXPECT_EQ(content(*on_device), std::vector<unsigned char>(kBytes, 1));
 }
 
 TEST_F(GpuMemory, HostAndDeviceShareWords) {

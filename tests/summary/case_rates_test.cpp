@@ -194,6 +194,59 @@ TEST_F(CaseRates, ThatCannotBeAreFound) {
                              HasSubstr("It would be possible at 1013 MHz; 705 MHz was read."))));
 }
 
+TEST_F(CaseRates, OfCopiesWithinTheDeviceAreBesideThePublishedBandwidth) {
+  session_.devices[0].last_level_cache_bytes = 40 << 20;
+  const auto copied = [&](const char* name, double gbs) {
+    CaseData& data = took("GPU-1", name, 1);
+    data.samples.erase("tflops");
+    data.metric_order = {"device_ns", "copy_gbs"};
+    data.samples["copy_gbs"][0] = {0.99 * gbs, gbs, 1.01 * gbs};
+  };
+  const std::string large = "ceiling/copy/direction:device_to_device/memory:device/bytes:268435456";
+  copied(large.c_str(), 1800);
+  copied("ceiling/copy/direction:host_to_device/memory:pinned/bytes:268435456", 25);
+  EXPECT_DOUBLE_EQ(only().copy_gbs.value(), 1800) << "what crosses a link is beside no memory";
+  EXPECT_EQ(only().judged.verdict, RateVerdict::possible);
+  EXPECT_THAT(impossible_cases(session_), IsEmpty());
+
+  copied(large.c_str(), 2200);
+  EXPECT_THAT(impossible_cases(session_), SizeIs(1));
+  const auto findings = said(session_findings(session_, {}));
+  ASSERT_THAT(findings, SizeIs(1));
+  EXPECT_EQ(findings[0].code, "impossible-rate");
+  EXPECT_THAT(findings[0].evidence,
+              Contains(Field(&Evidence::name,
+                             large + ": 2200 GB/s is 1.08 times the published bandwidth of the "
+                                     "memory, 2039 GB/s. Less was copied than is counted, or the "
+                                     "time is too short.")));
+
+  const std::vector<SummaryRow> rows;
+  const SlowSamples slow(session_, rows);
+  std::vector<std::string> cells;
+  ceilings_table().fill({session_, rows, slow, nullptr, nullptr},
+                        [&](std::vector<std::string> row) { cells = std::move(row); });
+  const std::vector<std::string> last(cells.end() - 5, cells.end());
+  EXPECT_THAT(last[0], HasSubstr("1.0789")) << "the share";
+  EXPECT_EQ(last[1], "impossible");
+  EXPECT_EQ(last[3], "2200");
+  EXPECT_EQ(last[4], "2039");
+}
+
+TEST_F(CaseRates, SayWhyCopiesAreJudgedSo) {
+  DeviceFacts cached = session_.devices[0];
+  cached.last_level_cache_bytes = 40 << 20;
+  for (const auto& [device, gbs, bytes, verdict] :
+       std::vector<std::tuple<DeviceFacts, double, double, RateVerdict>>{
+           {cached, 2200, 512 << 20, RateVerdict::impossible},
+           {cached, 1700, 128 << 20, RateVerdict::no_ceiling},
+           {session_.devices[0], 1700, 512 << 20, RateVerdict::no_ceiling}}) {
+    const JudgedRate judged = judge_copy(device, gbs, bytes);
+    EXPECT_EQ(judged.verdict, verdict);
+    EXPECT_THAT(judged.causes, Not(IsEmpty()));
+    said("ceiling", name_of(judged.verdict), judged.causes);
+  }
+}
+
 TEST_F(CaseRates, SayWhyTheyAreJudgedSo) {
   const DeviceFacts& a100 = session_.devices[0];
   DeviceFacts rtx4090 = a100;

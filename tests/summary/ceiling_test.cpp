@@ -31,6 +31,11 @@ DeviceFacts a_gpu(const std::string& name,
   return facts;
 }
 
+DeviceFacts with_cache(DeviceFacts facts, std::uint64_t mib) {
+  facts.last_level_cache_bytes = mib << 20;
+  return facts;
+}
+
 const DeviceFacts kA100 = a_gpu("NVIDIA A100-SXM4-80GB", "8.0", 108, 1410);
 const DeviceFacts kV100 = a_gpu("Tesla V100-SXM2-16GB", "7.0", 80, 1530);
 const DeviceFacts kH100 = a_gpu("NVIDIA H100 80GB HBM3", "9.0", 132, 1980);
@@ -317,6 +322,40 @@ TEST(PublishedSheets, OfDeepBenchTellNoAlgorithmOfBackwardConvolutions) {
   EXPECT_EQ(unknown.size(), 40);
   EXPECT_TRUE(std::ranges::all_of(
       unknown, [](const std::string& one) { return one.starts_with("convolution backward "); }));
+}
+
+// --- Copies -------------------------------------------------------------------------------------
+
+TEST(PublishedBandwidth, IsThatOfTheRowOfTheGpu) {
+  EXPECT_EQ(published_bandwidth(kA100), 2039);
+  EXPECT_EQ(published_bandwidth(a_gpu("NVIDIA A100-SXM4-40GB", "8.0", 108)), 1555);
+  EXPECT_EQ(published_bandwidth(a_gpu("Tesla V100-SXM2-16GB")), 900);
+  EXPECT_EQ(published_bandwidth(a_gpu("NVIDIA A100-SXM4-80GB", "8.0", 42)), std::nullopt)
+      << "a part of one has a part of the bandwidth";
+  EXPECT_EQ(published_bandwidth(a_gpu("NVIDIA Z900")), std::nullopt);
+  DeviceFacts cpu;
+  cpu.backend = "host";
+  cpu.name = "Tesla V100-SXM2-16GB";
+  EXPECT_EQ(published_bandwidth(cpu), std::nullopt);
+}
+
+TEST(JudgedCopies, AreHeldAgainstThePublishedBandwidthOnceTheyAreFarPastTheCache) {
+  constexpr double kFar = 512 << 20;
+  const DeviceFacts a100 = with_cache(kA100, 40);
+  const JudgedRate usual = judge_copy(a100, 1800, kFar);
+  EXPECT_EQ(usual.verdict, RateVerdict::possible);
+  EXPECT_DOUBLE_EQ(usual.published_share.value(), 1800.0 / 2039);
+  EXPECT_FALSE(usual.share) << "there is no clock of the memory to hold it against";
+  EXPECT_THAT(usual.causes, IsEmpty());
+  EXPECT_EQ(judge_copy(a100, 1.02 * 2039, kFar).verdict, RateVerdict::possible);
+  EXPECT_EQ(judge_copy(a100, 1.021 * 2039, kFar).verdict, RateVerdict::impossible);
+  EXPECT_EQ(judge_copy(a100, 9000, 4 * (40 << 20)).verdict, RateVerdict::impossible);
+  EXPECT_EQ(judge_copy(a100, 9000, 4 * (40 << 20) - 1).verdict, RateVerdict::no_ceiling);
+  EXPECT_EQ(judge_copy(kA100, 9000, kFar).verdict, RateVerdict::no_ceiling)
+      << "the cache is not known";
+  const JudgedRate unknown = judge_copy(with_cache(a_gpu("NVIDIA Z900"), 40), 9000, kFar);
+  EXPECT_EQ(unknown.verdict, RateVerdict::no_ceiling);
+  EXPECT_FALSE(unknown.published);
 }
 
 }  // namespace

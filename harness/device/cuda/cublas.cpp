@@ -6,8 +6,10 @@
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
+#include "harness/core/text.h"
 #include "harness/device/cuda/cublas_types.h"
 #include "harness/device/cuda/libraries.h"
+#include "harness/device/cuda/stream.h"
 #include "harness/device/shared_library.h"
 
 namespace launchgap::cuda {
@@ -57,7 +59,8 @@ struct Cublas : abi::CublasFunctions {
 class CublasMatmul : public Matmul {
  public:
   CublasMatmul(Device& device, abi::Stream stream, const MatmulShape& shape, bool autotune)
-      : library_(Cublas::get(capability(device.facts()))),
+      : device_(device),
+        library_(Cublas::get(capability(device.facts()))),
         shape_(shape),
         computation_(computation(shape.type.compute)),
         one_(computation_.scalar, 1),
@@ -84,9 +87,7 @@ class CublasMatmul : public Matmul {
       // result, the same whatever else the process does (cuBLAS documentation, "Results
       // reproducibility").
       if (library_.cublasSetWorkspace_v2) {
-        workspace_ = device.allocate(compute_capability >= 90 ? 32u << 20 : 4u << 20);
-        CHECK_CUBLAS(library_,
-                     cublasSetWorkspace_v2(handle_, workspace_->address(), workspace_->bytes()));
+        CublasMatmul::set_workspace(compute_capability >= 90 ? 32u << 20 : 4u << 20);
       }
     } catch (...) {
       library_.cublasDestroy_v2(handle_);
@@ -156,6 +157,21 @@ class CublasMatmul : public Matmul {
     }
   }
 
+  /// cublasSetStream gives the handle the library's own workspace (cuBLAS documentation).
+  void move_to(Stream& stream) override {
+    CHECK_CUBLAS(library_, cublasSetStream_v2(handle_, static_cast<CudaStream&>(stream).handle));
+    own_workspace_ = false;
+  }
+
+  void set_workspace(std::size_t bytes) override {
+    if (!library_.cublasSetWorkspace_v2)
+      throw Unsupported("this cuBLAS takes no workspace from who calls it");
+    std::unique_ptr<Buffer> workspace = device_.allocate(bytes);
+    CHECK_CUBLAS(library_, cublasSetWorkspace_v2(handle_, workspace->address(), bytes));
+    workspace_ = std::move(workspace);
+    own_workspace_ = true;
+  }
+
   std::string method() const override {
     const Call used = call();
     const std::string name = used == Call::sgemm   ? "cublasSgemm"
@@ -163,11 +179,13 @@ class CublasMatmul : public Matmul {
                              : used == Call::gemm_ex
                                  ? fmt::format("cublasGemmEx, {}", computation_.name)
                                  : fmt::format("cublasGemmStridedBatchedEx, {}", computation_.name);
-    return fmt::format("cuBLAS {} {}{}, workspace {} MiB{}",
+    return fmt::format("cuBLAS {} {}{}, workspace {}{}",
                        library_.facts.version,
                        name,
                        algorithm_ == abi::kGemmAutotune ? ", tuned by itself" : "",
-                       workspace_ ? workspace_->bytes() >> 20 : 0,
+                       !workspace_      ? "0 MiB"
+                       : own_workspace_ ? bytes_text(static_cast<double>(workspace_->bytes()))
+                                        : "the library's",
                        library_.cublasSetMathMode ? "" : ", sums perhaps in 16 bits");
   }
 
@@ -215,6 +233,7 @@ class CublasMatmul : public Matmul {
     return Call::gemm_ex;
   }
 
+  Device& device_;
   Cublas& library_;
   MatmulShape shape_;
   Computation computation_;
@@ -222,6 +241,7 @@ class CublasMatmul : public Matmul {
   int algorithm_;
   abi::CublasHandle handle_ = nullptr;
   std::unique_ptr<Buffer> workspace_;
+  bool own_workspace_ = false;  // the handle has it now
 };
 
 }  // namespace

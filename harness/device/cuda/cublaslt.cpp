@@ -119,19 +119,24 @@ class CublasLtMatmul : public Matmul {
 
   std::string method() const override {
     return fmt::format(
-        "cuBLASLt {} cublasLtMatmul, {}{}, candidate {} of {}: algorithm {}, tile {}, "
-        "stages {}, split {}, {:.2f} waves, workspace {} MiB",
+        "cuBLASLt {} cublasLtMatmul, {}{}, candidate {} of {}: {}, {:.2f} waves, workspace {} MiB",
         library_.facts.version,
         computation_.name,
         shape_.type.fast_accumulation ? ", fast accumulation" : "",
         chosen_ + 1,
         found_.size(),
-        attribute(found_[chosen_], abi::kLtAlgorithmId),
-        attribute(found_[chosen_], abi::kLtTileId),
-        attribute(found_[chosen_], abi::kLtStagesId),
-        attribute(found_[chosen_], abi::kLtSplitK),
+        algorithm(),
         static_cast<double>(found_[chosen_].waves),
         workspace_->bytes() >> 20);
+  }
+
+  std::string algorithm() const override {
+    const auto& chosen = found_[chosen_];
+    return fmt::format("algorithm {}, tile {}, stages {}, split {}",
+                       attribute(chosen, abi::kLtAlgorithmId),
+                       attribute(chosen, abi::kLtTileId),
+                       attribute(chosen, abi::kLtStagesId),
+                       attribute(chosen, abi::kLtSplitK));
   }
 
  private:

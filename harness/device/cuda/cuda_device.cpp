@@ -14,7 +14,6 @@
 #include "harness/core/errors.h"
 #include "harness/core/system_files.h"
 #include "harness/device/allocator.h"
-#include "harness/device/convolution.h"
 #include "harness/device/cuda/allocators.h"
 #include "harness/device/cuda/graph.h"
 #include "harness/device/cuda/kernel.h"
@@ -25,7 +24,6 @@
 #include "harness/device/cuda/virtual_memory.h"
 #include "harness/device/device.h"
 #include "harness/device/graph.h"
-#include "harness/device/matmul.h"
 #include "harness/device/null_launcher.h"
 
 namespace launchgap::cuda {
@@ -318,8 +316,10 @@ class CudaDevice : public Device {
       return cublas_matmul(*this, handle, shape, library == kTunedMatmul);
     throw Unsupported(fmt::format("a GPU has no library '{}'", library));
   }
-  std::unique_ptr<Convolution> convolution(Stream& stream, const ConvolutionShape& shape) override {
-    return cudnn_convolution(*this, static_cast<CudaStream&>(stream).handle, shape);
+  std::unique_ptr<Convolution> convolution(Stream& stream,
+                                           const ConvolutionShape& shape,
+                                           std::string_view interface) override {
+    return cudnn_convolution(*this, static_cast<CudaStream&>(stream).handle, shape, interface);
   }
   std::unique_ptr<Allocator> allocator(Stream& stream, AllocatorKind kind) override {
     return make_allocator(driver_, static_cast<CudaStream&>(stream), device_, kind, *this);
@@ -443,6 +443,7 @@ const Backend& backend() {
                          "fp8_e4m3",
                          "fp8_e5m2"};
     cuda.matmul_libraries = {"cublas", "cublaslt"};
+    cuda.convolution_interfaces = {"legacy", "graph"};
     cuda.convolution_types = {"fp64", "fp32", "tf32", "fp16", "bf16"};
     cuda.expected = {.matmul_flops = 2e13,
                      .convolution_flops = 1e13,

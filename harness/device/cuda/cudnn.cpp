@@ -1,78 +1,15 @@
-#include "harness/device/cuda/abi/cudnn.h"
-
 #include <algorithm>
-#include <cstdlib>
 #include <span>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
-#include "harness/device/cuda/driver.h"
+#include "harness/device/cuda/cudnn_library.h"
 #include "harness/device/cuda/libraries.h"
-#include "harness/device/shared_library.h"
 
 namespace launchgap::cuda {
 namespace {
-
-/// cuDNN 9 for CUDA 12 and later does not run on a driver of CUDA 11; from 9.11 on it has nothing
-/// below compute capability 7.5, and none of it below 5.0 (data/cudnn_support.csv).
-int newest_major(int compute_capability) {
-  const int driver = std::atoi(Driver::get().facts.version.c_str());
-  return driver < 12 || compute_capability < 75 ? 8 : 9;
-}
-
-struct Cudnn : abi::CudnnFunctions {
-  LoadedLibrary facts;
-
-  /// For the process's one GPU: the newest library that driver and GPU can use comes first.
-  static Cudnn& get(int compute_capability) {
-    static Cudnn library = load(compute_capability);
-    return library;
-  }
-
-  void check(abi::CudnnStatus status, const char* call) const {
-    if (status == abi::kCudnnSuccess) return;
-    const std::string text(call);
-    const std::string name = text.substr(0, text.find('('));
-    const std::string words = cudnnGetErrorString(status);
-    if (words.find("NOT_SUPPORTED") != std::string::npos ||
-        words.find("ARCH_MISMATCH") != std::string::npos) {
-      throw Unsupported(
-          fmt::format("cuDNN {}: {} answers {} ({})", facts.version, name, words, status));
-    }
-    throw LibraryError(
-        "cuDNN", name, status, words, words.find("EXECUTION_FAILED") != std::string::npos);
-  }
-
- private:
-  static Cudnn load(int compute_capability) {
-    const SharedLibrary file = [&] {
-      try {
-        return SharedLibrary::open(by_version({"cuDNN", "LAUNCHGAP_CUDNN", {}, {}},
-                                              {{8, "libcudnn.so.8"}, {9, "libcudnn.so.9"}},
-                                              newest_major(compute_capability),
-                                              "libcudnn.so"));
-      } catch (const Error& error) {
-        throw Unsupported(fmt::format(
-            "{}. Without it nothing is convolved on this GPU; scripts/setup --with-cuda brings it",
-            error.what()));
-      }
-    }();
-    Cudnn library;
-#define LAUNCHGAP_LOAD(name, required, ...)                                                \
-  library.name = reinterpret_cast<decltype(library.name)>((required) ? file.require(#name) \
-                                                                     : file.find(#name));
-    LAUNCHGAP_CUDNN_FUNCTIONS(LAUNCHGAP_LOAD)
-#undef LAUNCHGAP_LOAD
-    library.facts = file.facts();
-    library.facts.version = cudnn_version_text(library.cudnnGetVersion());
-    note_loaded(library.facts);
-    return library;
-  }
-};
-
-#define CHECK_CUDNN(library, call) (library).check((library).call, #call)
 
 /// What a direction's algorithms are called, by their numbers, and what is special about them.
 struct Algorithm {
@@ -162,12 +99,6 @@ abi::CudnnDataType data_type(const ProductType& type) {
   throw Unsupported(fmt::format("cuDNN's legacy interface is not used for {}", type.name));
 }
 
-abi::CudnnDataType compute_type(Compute compute) {
-  return compute == Compute::fp64   ? abi::kCudnnDouble
-         : compute == Compute::fp16 ? abi::kCudnnHalf
-                                    : abi::kCudnnFloat;
-}
-
 class CudnnConvolution : public Convolution {
  public:
   CudnnConvolution(Device& device, abi::Stream stream, const ConvolutionShape& shape)
@@ -235,6 +166,10 @@ class CudnnConvolution : public Convolution {
                        (chosen_.workspace_bytes + (1 << 20) - 1) >> 20);
   }
 
+  std::string algorithm() const override {
+    return fmt::format("{}, {}", algorithm_of(chosen_).name, math_name(chosen_.math_type));
+  }
+
   bool rounds_integers() const override { return algorithm_of(chosen_).transforms; }
 
   std::string selection_call(Selection how) const override {
@@ -291,35 +226,35 @@ class CudnnConvolution : public Convolution {
   void prepare(abi::Stream stream) {
     const int type = data_type(shape_.type);
     const int format = shape_.layout == TensorLayout::nhwc ? abi::kCudnnNhwc : abi::kCudnnNchw;
-    CHECK_CUDNN(library_, cudnnCreate(&handle_));
-    CHECK_CUDNN(library_, cudnnSetStream(handle_, stream));
-    CHECK_CUDNN(library_, cudnnCreateTensorDescriptor(&input_));
-    CHECK_CUDNN(library_, cudnnCreateTensorDescriptor(&output_));
-    CHECK_CUDNN(library_, cudnnCreateFilterDescriptor(&filter_));
-    CHECK_CUDNN(library_, cudnnCreateConvolutionDescriptor(&convolution_));
+    LAUNCHGAP_CHECK_CUDNN(library_, cudnnCreate(&handle_));
+    LAUNCHGAP_CHECK_CUDNN(library_, cudnnSetStream(handle_, stream));
+    LAUNCHGAP_CHECK_CUDNN(library_, cudnnCreateTensorDescriptor(&input_));
+    LAUNCHGAP_CHECK_CUDNN(library_, cudnnCreateTensorDescriptor(&output_));
+    LAUNCHGAP_CHECK_CUDNN(library_, cudnnCreateFilterDescriptor(&filter_));
+    LAUNCHGAP_CHECK_CUDNN(library_, cudnnCreateConvolutionDescriptor(&convolution_));
     const Tensor4 input = shape_.input(), filters = shape_.filters(), output = shape_.output();
-    CHECK_CUDNN(
+    LAUNCHGAP_CHECK_CUDNN(
         library_,
         cudnnSetTensor4dDescriptor(input_, format, type, input.n, input.c, input.h, input.w));
-    CHECK_CUDNN(library_,
-                cudnnSetFilter4dDescriptor(
-                    filter_, type, format, filters.n, filters.c, filters.h, filters.w));
-    CHECK_CUDNN(library_,
-                cudnnSetConvolution2dDescriptor(convolution_,
-                                                shape_.pad_h,
-                                                shape_.pad_w,
-                                                shape_.stride_h,
-                                                shape_.stride_w,
-                                                shape_.dilation_h,
-                                                shape_.dilation_w,
-                                                abi::kCudnnCrossCorrelation,
-                                                compute_type(shape_.type.compute)));
+    LAUNCHGAP_CHECK_CUDNN(library_,
+                          cudnnSetFilter4dDescriptor(
+                              filter_, type, format, filters.n, filters.c, filters.h, filters.w));
+    LAUNCHGAP_CHECK_CUDNN(library_,
+                          cudnnSetConvolution2dDescriptor(convolution_,
+                                                          shape_.pad_h,
+                                                          shape_.pad_w,
+                                                          shape_.stride_h,
+                                                          shape_.stride_w,
+                                                          shape_.dilation_h,
+                                                          shape_.dilation_w,
+                                                          abi::kCudnnCrossCorrelation,
+                                                          cudnn_compute_type(shape_.type)));
     if (shape_.groups > 1)
-      CHECK_CUDNN(library_, cudnnSetConvolutionGroupCount(convolution_, shape_.groups));
+      LAUNCHGAP_CHECK_CUDNN(library_, cudnnSetConvolutionGroupCount(convolution_, shape_.groups));
     Tensor4 said;
-    CHECK_CUDNN(library_,
-                cudnnGetConvolution2dForwardOutputDim(
-                    convolution_, input_, filter_, &said.n, &said.c, &said.h, &said.w));
+    LAUNCHGAP_CHECK_CUDNN(library_,
+                          cudnnGetConvolution2dForwardOutputDim(
+                              convolution_, input_, filter_, &said.n, &said.c, &said.h, &said.w));
     if (said != output) {
       throw WrongResult(fmt::format("cuDNN says the output is {}x{}x{}x{}, but it is {}x{}x{}x{}",
                                     said.n,
@@ -331,7 +266,7 @@ class CudnnConvolution : public Convolution {
                                     output.h,
                                     output.w));
     }
-    CHECK_CUDNN(
+    LAUNCHGAP_CHECK_CUDNN(
         library_,
         cudnnSetTensor4dDescriptor(output_, format, type, output.n, output.c, output.h, output.w));
     const ConvolutionDirection direction = shape_.direction;
@@ -352,7 +287,7 @@ class CudnnConvolution : public Convolution {
   }
 
   void set_math(int math_type) {
-    CHECK_CUDNN(library_, cudnnSetConvolutionMathType(convolution_, math_type));
+    LAUNCHGAP_CHECK_CUDNN(library_, cudnnSetConvolutionMathType(convolution_, math_type));
   }
 
   /// What a selection has to offer within a workspace, its own preference first.
@@ -477,9 +412,9 @@ class CudnnConvolution : public Convolution {
 
 }  // namespace
 
-std::unique_ptr<Convolution> cudnn_convolution(Device& device,
-                                               abi::Stream stream,
-                                               const ConvolutionShape& shape) {
+std::unique_ptr<Convolution> cudnn_legacy_convolution(Device& device,
+                                                      abi::Stream stream,
+                                                      const ConvolutionShape& shape) {
   return std::make_unique<CudnnConvolution>(device, stream, shape);
 }
 

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
+#include <vector>
 
 #include "harness/device/convolution.h"
 #include "harness/device/cuda/abi/driver.h"
@@ -22,11 +24,19 @@ std::unique_ptr<Matmul> cublaslt_matmul(Device& device,
                                         abi::Stream stream,
                                         const MatmulShape& shape);
 
-/// Loads cuDNN on first use. Throws Unsupported where it is missing or does not serve type and
-/// device.
+/// By one of the interfaces of cuDNN, "legacy" or "graph"; empty: the legacy one. Loads cuDNN on
+/// first use. Throws Unsupported where it is missing, lacks the interface, or does not serve type,
+/// shape or device.
 std::unique_ptr<Convolution> cudnn_convolution(Device& device,
                                                abi::Stream stream,
-                                               const ConvolutionShape& shape);
+                                               const ConvolutionShape& shape,
+                                               std::string_view interface);
+std::unique_ptr<Convolution> cudnn_legacy_convolution(Device& device,
+                                                      abi::Stream stream,
+                                                      const ConvolutionShape& shape);
+std::unique_ptr<Convolution> cudnn_graph_convolution(Device& device,
+                                                     abi::Stream stream,
+                                                     const ConvolutionShape& shape);
 
 /// The libraries loaded so far.
 std::vector<LoadedLibrary> loaded_libraries();

@@ -107,5 +107,18 @@ void CudaStream::wait_for(Event& event) {
 void CudaStream::fill_bytes(void* address, unsigned char value, std::size_t bytes) {
   CHECK_CUDA(driver_, cuMemsetD8Async(as_device(address), value, bytes, handle));
 }
+void CudaStream::copy(void* to, const void* from, std::size_t bytes, CopyDirection direction) {
+  switch (direction) {
+    case CopyDirection::device_to_device:
+      CHECK_CUDA(driver_, cuMemcpyDtoDAsync_v2(as_device(to), as_device(from), bytes, handle));
+      return;
+    case CopyDirection::host_to_device:
+      CHECK_CUDA(driver_, cuMemcpyHtoDAsync_v2(as_device(to), from, bytes, handle));
+      return;
+    case CopyDirection::device_to_host:
+      CHECK_CUDA(driver_, cuMemcpyDtoHAsync_v2(to, as_device(from), bytes, handle));
+      return;
+  }
+}
 
 }  // namespace launchgap::cuda

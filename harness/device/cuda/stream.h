@@ -34,6 +34,7 @@ class CudaStream : public Stream {
   void record(Event& event) override;
   void wait_for(Event& event) override;
   void fill_bytes(void* address, unsigned char value, std::size_t bytes) override;
+  void copy(void* to, const void* from, std::size_t bytes, CopyDirection direction) override;
 
   abi::Stream handle = nullptr;
 

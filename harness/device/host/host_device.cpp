@@ -161,6 +161,9 @@ class HostStream : public Stream {
   void fill_bytes(void* address, unsigned char value, std::size_t bytes) override {
     queue.run([=] { std::memset(address, value, bytes); }, "memset");
   }
+  void copy(void* to, const void* from, std::size_t bytes, CopyDirection) override {
+    queue.run([=] { std::memcpy(to, from, bytes); }, "memcpy");
+  }
   Queue queue;
 
  private:
@@ -265,7 +268,11 @@ class HostDevice : public Device {
     if (library == "onednn") return onednn_matmul(library_queue(stream), shape, threads());
     throw Unsupported(fmt::format("the host has no library '{}'", library));
   }
-  std::unique_ptr<Convolution> convolution(Stream& stream, const ConvolutionShape& shape) override {
+  std::unique_ptr<Convolution> convolution(Stream& stream,
+                                           const ConvolutionShape& shape,
+                                           std::string_view interface) override {
+    if (!interface.empty() && interface != "onednn")
+      throw Unsupported(fmt::format("the host has no interface '{}' for convolutions", interface));
     return onednn_convolution(library_queue(stream), shape, threads());
   }
   std::unique_ptr<Allocator> allocator(Stream&, AllocatorKind kind) override {
@@ -318,6 +325,7 @@ const Backend& backend() {
     host.recorded_by = RecordedBy::backend;
     host.matmul_types = {"fp64", "fp32", "bf16", "int8"};
     host.matmul_libraries = {"openblas", "onednn"};
+    host.convolution_interfaces = {"onednn"};
     host.convolution_types = {"fp32", "bf16"};
     host.expected = {.matmul_flops = 5e10,
                      .convolution_flops = 3e10,

@@ -110,6 +110,7 @@ class OneDnnConvolution : public Convolution {
         shape_.layout == TensorLayout::any ? "its own layout" : name_of(shape_.layout),
         threads_);
   }
+  std::string algorithm() const override { return primitive_.implementation(); }
 
   bool rounds_integers() const override { return false; }
 
@@ -349,6 +350,9 @@ class OneDnnMatmul : public Matmul {
                        library_.version,
                        primitive_.implementation(),
                        threads_);
+  }
+  std::string algorithm() const override {
+    return primitive_.implementation();
   }
 
  private:

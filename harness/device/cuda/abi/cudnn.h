@@ -19,7 +19,17 @@ using CudnnConvolution = struct CudnnConvolutionHandle*;
 using CudnnStatus = int;
 
 enum : CudnnStatus { kCudnnSuccess = 0 };
-enum CudnnDataType : int { kCudnnFloat = 0, kCudnnDouble = 1, kCudnnHalf = 2, kCudnnBfloat16 = 9 };
+enum CudnnDataType : int {
+  kCudnnFloat = 0,
+  kCudnnDouble = 1,
+  kCudnnHalf = 2,
+  kCudnnInt8 = 3,
+  kCudnnInt32 = 4,
+  kCudnnBfloat16 = 9,
+  kCudnnFp8E4m3 = 12,
+  kCudnnFp8E5m2 = 13,
+  kCudnnFastFloatForFp8 = 14,
+};
 enum CudnnTensorFormat : int { kCudnnNchw = 0, kCudnnNhwc = 1 };
 enum CudnnConvolutionMode : int { kCudnnCrossCorrelation = 1 };
 enum CudnnMathType : int { kCudnnDefaultMath = 0, kCudnnTensorOpMath = 1, kCudnnFmaMath = 3 };

@@ -297,6 +297,15 @@ enum ModuleLoadingMode : int { kEagerLoading = 1, kLazyLoading = 2 };
   X(cuMemFreeHost, true, Result(void* pointer))                                                  \
   X(cuMemcpyHtoD_v2, true, Result(DevicePointer to, const void* from, std::size_t bytes))        \
   X(cuMemcpyDtoH_v2, true, Result(void* to, DevicePointer from, std::size_t bytes))              \
+  X(cuMemcpyDtoDAsync_v2,                                                                        \
+    true,                                                                                        \
+    Result(DevicePointer to, DevicePointer from, std::size_t bytes, Stream stream))              \
+  X(cuMemcpyHtoDAsync_v2,                                                                        \
+    true,                                                                                        \
+    Result(DevicePointer to, const void* from, std::size_t bytes, Stream stream))                \
+  X(cuMemcpyDtoHAsync_v2,                                                                        \
+    true,                                                                                        \
+    Result(void* to, DevicePointer from, std::size_t bytes, Stream stream))                      \
   X(cuMemsetD8Async,                                                                             \
     true,                                                                                        \
     Result(DevicePointer to, unsigned char value, std::size_t bytes, Stream s))                  \

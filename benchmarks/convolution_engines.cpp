@@ -1,0 +1,96 @@
+// What the first engine of cuDNN's graph interface costs against the best of what it offers, by our
+// own medians, and how often its heuristics offer another one first.
+#include "benchmarks/choosing.h"
+#include "benchmarks/convolution_choosing.h"
+#include "benchmarks/products.h"
+#include "harness/device/shape_text.h"
+
+namespace launchgap {
+namespace {
+
+ConvolutionShape engines_shape(const CaseName& name) {
+  ConvolutionShape shape = convolution_shape(name.at("shape"));
+  shape.direction = named(kConvolutionDirections, name.at("direction"));
+  shape.layout = named(kTensorLayouts, name.at("layout"));
+  shape.type = product_type(name.at("type"));
+  return shape;
+}
+
+class ConvolutionEngines : public Case {
+ public:
+  explicit ConvolutionEngines(const CaseContext& context)
+      : choosing_(context, engines_shape(context.name), "graph") {}
+
+  /// Both, one right after the other, each time in another order.
+  void sample(Block& block) override {
+    const std::int64_t begin = now_ns();
+    double ns[kWays] = {};
+    turns_.take(kWays, [&](int way) {
+      ns[way] = choosing_.time(way == kSelected ? choosing_.selected() : choosing_.best());
+    });
+    block.keep(begin, ns[kSelected], ns[kBest], ns[kSelected] / ns[kBest]);
+  }
+  int operations_per_sample() const override { return choosing_.operations_per_sample(); }
+  void verify_timed_work() override { choosing_.verify_timed_work(); }
+  std::vector<Choice> choices() const override { return choosing_.choices(); }
+  std::string method() const override { return choosing_.method(); }
+
+ private:
+  enum Way { kSelected, kBest, kWays };
+
+  ConvolutionChoosing choosing_;
+  Turns turns_;
+};
+
+const Registration convolution_engines =
+    benchmark("convolution/engines")
+        .asks("Which engine does cuDNN's graph interface offer first, and what does that cost?")
+        .axis("shape",
+              convolution_shape_meaning,
+              [](Profile profile, const DeviceFacts& facts) -> std::vector<std::string> {
+                if (!is_gpu(facts) || profile == Profile::quick) return {};
+                if (profile == Profile::nightly) return {"32x256x14x14-256x3x3-p1"};
+                return {"32x64x56x56-64x3x3-p1", "32x256x14x14-256x3x3-p1", "32x2048x7x7-512x1x1"};
+              })
+        .axis("direction",
+              convolution_direction_meaning,
+              [](Profile profile, const DeviceFacts&) -> std::vector<std::string> {
+                if (profile == Profile::nightly) return {"forward"};
+                return names_of(kConvolutionDirections);
+              })
+        .axis("layout",
+              "of the tensors in memory, with the channels before the pixels, or behind them",
+              [](Profile profile, const DeviceFacts&) -> std::vector<std::string> {
+                if (profile == Profile::nightly) return {"nhwc"};
+                return names_of(kTensorLayouts);
+              })
+        .axis("type",
+              product_type_meaning,
+              [](Profile profile, const DeviceFacts&) -> std::vector<std::string> {
+                if (profile == Profile::nightly) return {"fp32", "fp16"};
+                return {"fp32", "fp16", "int8", "fp8_e4m3"};
+              })
+        .only([](Profile, const DeviceFacts&, const CaseName& name) {
+          const ConvolutionShape shape = engines_shape(name);
+          if (shape.layout == TensorLayout::nchw)
+            return shape.direction == ConvolutionDirection::forward &&
+                   shape.type.a == ElementType::fp32;
+          const bool narrow = shape.type.is_fp8() || shape.type.a == ElementType::int8;
+          return !narrow || shape.direction == ConvolutionDirection::forward;
+        })
+        .metrics({"selected_ns", "best_ns", "regret"})
+        .samples([](Profile, const CaseName&) {
+          return Sampling{5, 5};
+        })
+        .takes([](const DeviceFacts& facts, const CaseName& name, Sampling sampling) {
+          const ConvolutionShape shape = engines_shape(name);
+          // Up to some twenty candidates, each verified whole and timed; some are ten times slower
+          // than the best, and some are compiled when they are made ready.
+          return 2 + 20 * convolution_seconds(facts, shape, {2, 5}) +
+                 2 * convolution_seconds(facts, shape, sampling);
+        })
+        .untraced()
+        .makes<ConvolutionEngines>();
+
+}  // namespace
+}  // namespace launchgap

@@ -1,0 +1,68 @@
+#include "harness/summary/algorithms.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace launchgap {
+namespace {
+
+using ::testing::ElementsAre;
+
+constexpr const char* kTracedProduct = "matmul/library/size:2048/type:fp32/cache:warm";
+
+CaseKey key(const char* name, const char* arm = "plain") {
+  const CaseName parsed = CaseName::parse(name);
+  return {"GPU-1", arm, ProcessConfig(parsed.family()), parsed};
+}
+
+CountedKernels kernel(const char* name, std::vector<std::uint64_t> grid) {
+  CountedKernels kernel;
+  kernel.name = name;
+  kernel.grid = std::move(grid);
+  return kernel;
+}
+
+TraceInfo traced(const char* name, std::vector<CountedKernels> kernels) {
+  TraceInfo trace;
+  trace.device = "GPU-1";
+  trace.setup = ProcessConfig(CaseName::parse(name).family());
+  trace.record.case_name = name;
+  trace.record.state = "ok";
+  trace.record.kernels = std::move(kernels);
+  return trace;
+}
+
+TEST(Algorithms, AreWhatTheLibraryTellsInEachProcess) {
+  SessionData session;
+  session.cases[key(kTracedProduct)].algorithms = {
+      {0, "algorithm 21"}, {1, "algorithm 6"}, {2, "algorithm 21"}};
+  session.traces.push_back(traced(kTracedProduct, {kernel("ampere_sgemm", {1, 1, 1})}));
+  EXPECT_THAT(algorithms_of_cases(session).at(key(kTracedProduct)),
+              ElementsAre("algorithm 21", "algorithm 6"));
+}
+
+TEST(Algorithms, AreTheKernelsWhereItDoesNotTell) {
+  SessionData session;
+  session.cases[key(kTracedProduct)];
+  session.traces.push_back(traced(kTracedProduct,
+                                  {kernel("splitKreduce", {8, 4, 1}),
+                                   kernel("ampere_sgemm_128x64_tn", {16, 8, 1}),
+                                   kernel("launchgap_gate", {1, 1, 1})}));
+  EXPECT_THAT(algorithms_of_cases(session).at(key(kTracedProduct)),
+              ElementsAre("ampere_sgemm_128x64_tn 16x8x1 + splitKreduce 8x4x1"));
+}
+
+TEST(Algorithms, OfOurOwnKernelsAndOfTracesThatDoNotCountThereAreNone) {
+  constexpr const char* kLaunch = "launch/null/api:driver/mode:idle";
+  SessionData session;
+  session.cases[key(kTracedProduct)];
+  session.cases[key(kLaunch)];
+  session.traces.push_back(traced(kLaunch, {kernel("null", {1, 1, 1})}));
+  session.traces.push_back(traced(kTracedProduct, {kernel("ampere_sgemm", {1, 1, 1})}));
+  session.traces.back().record.state = "invalid";
+  session.traces.push_back(traced(kTracedProduct, {kernel("launchgap_gate", {1, 1, 1})}));
+  EXPECT_TRUE(algorithms_of_cases(session).empty());
+}
+
+}  // namespace
+}  // namespace launchgap

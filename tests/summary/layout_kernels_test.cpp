@@ -1,0 +1,109 @@
+#include "harness/summary/layout_kernels.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/sentences/said.h"
+
+namespace launchgap {
+namespace {
+
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr const char* kNchw = "convolution/shapes/shape:a/direction:forward/layout:nchw/type:fp16";
+constexpr const char* kNhwc = "convolution/shapes/shape:a/direction:forward/layout:nhwc/type:fp16";
+constexpr const char* kTransform =
+    "void cudnn::ops::nchwToNhwcKernel<__half, __half, float, true, true, "
+    "(cudnnKernelDataType_t)0>";
+constexpr const char* kConvolve = "sm80_xmma_fprop_implicit_gemm_f16f16_nhwckrsc_nhwc_tn_n";
+
+TraceInfo traced(const char* name,
+                 const std::vector<std::tuple<const char*, std::uint64_t, std::uint64_t>>& ran) {
+  TraceInfo trace;
+  trace.device = "GPU-1";
+  trace.setup = ProcessConfig(CaseName::parse(name).family());
+  trace.record.case_name = name;
+  trace.record.state = "ok";
+  trace.record.kernels.emplace();
+  for (const auto& [kernel, count, ns] : ran) {
+    CountedKernels& own = trace.record.kernels->emplace_back();
+    own.name = kernel;
+    own.count = count;
+    own.total_ns = ns;
+  }
+  return trace;
+}
+
+SessionData session_of(std::vector<TraceInfo> traces) {
+  SessionData session;
+  DeviceFacts device;
+  device.uuid = "GPU-1";
+  device.name = "NVIDIA A100";
+  session.devices = {device};
+  session.traces = std::move(traces);
+  return session;
+}
+
+TEST(LayoutKernels, AreToldByTheirNames) {
+  for (const char* const name :
+       {kTransform,
+        "_ZN5cudnn3ops16nhwcToNchwKernelI6__halfS2_fLb1ELb0EEEvv",
+        "void nchwToFoldedNhwcKernel<float>(int)",
+        "void nhwcAddPaddingKernel<__half, float>(int)",
+        "void tensorTransformGeneric<__half, __half, float>(int)",
+        "void cudnn::engines_precompiled::genericTranspose_kernel<2>(int)"})
+    EXPECT_TRUE(only_changes_layout(name)) << name;
+}
+
+TEST(LayoutKernels, AreNoneThatCompute) {
+  for (const char* const name :
+       {kConvolve,
+        "cudnn_infer_volta_scudnn_128x32_sliced1x4_ldg4_relu_exp_medium_nhwc_tn_v1",
+        "void cudnn::batchnorm_fwtr_nhwc_semiPersist<__half, float>(int)",
+        "void convolve_common_engine_float_NHWC<float>(cudnn::ops::nchw2nhwc_params_t<float>)",
+        "void fused<cudnn::ops::nchwToNhwcKernel>(int)",
+        "void cudnn::winograd_nonfused::winogradForwardData4x4<float>(int)",
+        "ampere_sgemm_128x64_tn",
+        ""})
+    EXPECT_FALSE(only_changes_layout(name)) << name;
+}
+
+TEST(LayoutKernels, AreCountedApartInAllTracedRuns) {
+  const SessionData session = session_of(
+      {traced(kNchw, {{kTransform, 100, 1000}, {kConvolve, 100, 8000}, {"launchgap_gate", 9, 9e9}}),
+       traced(kNchw, {{kTransform, 100, 3000}, {kConvolve, 100, 8000}}),
+       traced(kNhwc, {{kConvolve, 100, 8000}})});
+  const auto all = layout_kernels(session);
+  ASSERT_THAT(all, SizeIs(1));
+  EXPECT_EQ(all[0].case_name, kNchw);
+  EXPECT_EQ(all[0].count, 200u);
+  EXPECT_EQ(all[0].all_count, 400u);
+  EXPECT_EQ(all[0].ns, 4000);
+  EXPECT_EQ(all[0].all_ns, 20000);
+}
+
+TEST(LayoutKernels, OfATenthOfTheTimeAreAFinding) {
+  const SessionData session =
+      session_of({traced(kNchw, {{kTransform, 100, 4000}, {kConvolve, 100, 16000}}),
+                  traced(kNhwc, {{kConvolve, 100, 16000}})});
+  const auto findings = said(layout_findings(session));
+  ASSERT_THAT(findings, SizeIs(1));
+  EXPECT_EQ(findings[0].sentence,
+            "1 case spends up to 20 % of the GPU's time on kernels that only bring tensors into "
+            "another layout.");
+  EXPECT_EQ(findings[0].cases, kNchw);
+  EXPECT_DOUBLE_EQ(*findings[0].share, 0.2);
+  EXPECT_THAT(layout_findings(
+                  session_of({traced(kNchw, {{kTransform, 100, 1000}, {kConvolve, 100, 16000}})})),
+              IsEmpty());
+}
+
+TEST(LayoutKernels, OfATraceThatDoesNotCountAreNone) {
+  TraceInfo invalid = traced(kNchw, {{kTransform, 100, 4000}});
+  invalid.record.state = "invalid";
+  EXPECT_THAT(layout_kernels(session_of({invalid})), IsEmpty());
+}
+
+}  // namespace
+}  // namespace launchgap
