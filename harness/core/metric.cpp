@@ -1,6 +1,7 @@
 #include "harness/core/metric.h"
 
 #include <algorithm>
+#include <iterator>
 #include <stdexcept>
 #include <string>
 
@@ -13,7 +14,7 @@ constexpr auto kLower = Direction::lower_is_better;
 constexpr auto kHigher = Direction::higher_is_better;
 
 /// What is not of one benchmark alone.
-std::deque<Metric> shared_metrics() {
+std::list<Metric> shared_metrics() {
   return {
       {"api_ns",
        "ns",
@@ -249,21 +250,24 @@ std::deque<Metric> shared_metrics() {
   };
 }
 
-std::deque<Metric>& metrics() {
-  static std::deque<Metric> all = shared_metrics();
+std::list<Metric>& metrics() {
+  static std::list<Metric> all = shared_metrics();
   return all;
 }
 
 }  // namespace
 
-const std::deque<Metric>& all_metrics() {
+const std::list<Metric>& all_metrics() {
   return metrics();
 }
 
 void add_metric(Metric metric) {
   if (find_metric(metric.key))
     throw std::logic_error("two metrics are named " + std::string(metric.key));
-  metrics().push_back(std::move(metric));
+  static const auto last_shared = std::prev(metrics().end());
+  auto place = std::next(last_shared);
+  while (place != metrics().end() && place->key < metric.key) ++place;
+  metrics().insert(place, std::move(metric));
 }
 
 const Metric* find_metric(std::string_view key) {

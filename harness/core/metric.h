@@ -2,7 +2,7 @@
 // Console, CSV, page and docs read them here.
 #pragma once
 
-#include <deque>
+#include <list>
 #include <string>
 #include <string_view>
 
@@ -24,7 +24,7 @@ struct Metric {
 
 /// The metrics that benchmarks share, and then those that a benchmark brings (`brings` in
 /// harness/measure/benchmark.h), by key. A metric stays where it is.
-const std::deque<Metric>& all_metrics();
+const std::list<Metric>& all_metrics();
 
 /// Adds the metric of a benchmark. Throws std::logic_error if there is one with this key.
 void add_metric(Metric metric);

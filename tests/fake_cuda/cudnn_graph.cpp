@@ -69,7 +69,7 @@ struct Descriptor {
     const auto found = values.find(attribute);
     if (found == values.end()) return {};
     std::vector<T> all(found->second.size() / sizeof(T));
-    std::memcpy(all.data(), found->second.data(), all.size() * sizeof(T));
+    if (!all.empty()) std::memcpy(all.data(), found->second.data(), all.size() * sizeof(T));
     return all;
   }
   template <class T>

@@ -1,6 +1,7 @@
 // The fake libcudnn's graph interface refuses what the real one refuses.
 #include <array>
 #include <string>
+#include <vector>
 
 #include "harness/device/cuda/abi/cudnn_backend.h"
 #include "tests/fake_cuda/fixture.h"
@@ -32,6 +33,7 @@ class FakeCudnn : public FakeCuda {
   CudnnBackendDescriptor make(int type) {
     CudnnBackendDescriptor made = nullptr;
     EXPECT_EQ(dnn.cudnnBackendCreateDescriptor(type, &made), kCudnnSuccess);
+    descriptors_.push_back(made);
     return made;
   }
   CudnnStatus set(CudnnBackendDescriptor at, int attribute, const Integers& values) {
@@ -157,8 +159,20 @@ class FakeCudnn : public FakeCuda {
     return dnn.cudnnBackendExecute(handle, its_plan, pack);
   }
 
+  void TearDown() override {
+    for (const CudnnBackendDescriptor made : descriptors_)
+      EXPECT_EQ(dnn.cudnnBackendDestroyDescriptor(made), kCudnnSuccess);
+    if (handle) {
+      EXPECT_EQ(dnn.cudnnDestroy(handle), kCudnnSuccess);
+    }
+    FakeCuda::TearDown();
+  }
+
   Library dnn;
   CudnnHandle handle = nullptr;
+
+ private:
+  std::vector<CudnnBackendDescriptor> descriptors_;
 };
 
 TEST_F(FakeCudnn, RefusesAttributesOfAnotherTypeOrCountAndUnknownOnes) {

@@ -68,6 +68,7 @@ class _Cases:
                 reason = "the host device has no graphs and no priorities"
                 self.builder._blank(self.index, self.spec, "launch", benchmark, params, "unsupported", reason)
             self._library_code()
+        self._shapes()
         self._tables()
 
     def _everywhere(self) -> None:
@@ -100,6 +101,26 @@ class _Cases:
             ("convolution", "layer:conv4_3x3/n:1", "avx2", 0.17),
         ):
             self.case(f"{family}/code/code:{code}/{of}", "tflops", rate, f"{family}+code={code}", "TFLOP/s")
+
+    def _shapes(self) -> None:
+        library = "cublas" if self.gpu else "openblas"
+        fast = 400.0 if self.gpu else 0.2
+        for m, shape in ((4096, "4096x4096x4096"), (16, "16x4096x4096")):
+            rate = fast * min(1, m / 512)
+            name = f"matmul/shapes/shape:{shape}/type:fp32/library:{library}"
+            self.case(name, "tflops", rate / 8, "matmul", "TFLOP/s")
+        for layout, factor in (("nchw", 0.7), ("nhwc", 1)):
+            name = f"convolution/shapes/shape:32x64x56x56-64x3x3-p1/direction:forward/layout:{layout}/type:fp32"
+            self.case(name, "tflops", fast * factor / 16, "convolution", "TFLOP/s")
+        if not self.gpu:
+            return
+        for of, name in (
+            ("regret", "matmul/choice/shape:4096x4096x4096/type:bf16"),
+            ("first_regret", "matmul/choice/shape:4096x4096x4096/type:bf16"),
+            ("regret", "convolution/selection/shape:32x256x14x14-256x3x3-p1/direction:forward/type:fp16"),
+            ("find_regret", "convolution/selection/shape:32x256x14x14-256x3x3-p1/direction:forward/type:fp16"),
+        ):
+            self.case(name, of, 1.3 if of == "regret" else 1.05, name.split("/")[0], "1")
 
     def _launches(self) -> None:
         for mode, metric, value in (

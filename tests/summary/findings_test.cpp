@@ -248,7 +248,7 @@ TEST_F(Findings, KernelsAreThoseOfWholeTraces) {
   EXPECT_THAT(session.problems,
               UnorderedElementsAre(HasSubstr("\"kernels\" is 5, and must be an array"),
                                    HasSubstr("\"kernels\": an entry is a number and no object")));
-  EXPECT_THAT(rows, ::testing::Contains(HasSubstr("k,1x1x1,32x1x1,7,700,90,110")));
+  EXPECT_THAT(rows, ::testing::Contains(HasSubstr("k,1x1x1,32x1x1,no,7,700,90,110")));
 }
 
 TEST_F(Findings, EveryTableIsWrittenForAnEmptySessionToo) {
