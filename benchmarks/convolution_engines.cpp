@@ -67,7 +67,7 @@ const Registration convolution_engines =
         .axis("type",
               product_type_meaning,
               [](Profile profile, const DeviceFacts&) -> std::vector<std::string> {
-                if (profile == Profile::nightly) return {"fp32", "fp16"};
+                if (profile == Profile::nightly) return {"fp16"};
                 return {"fp32", "fp16", "int8", "fp8_e4m3"};
               })
         .only([](Profile, const DeviceFacts&, const CaseName& name) {

@@ -109,12 +109,9 @@ const Registration convolution_selection =
               product_type_meaning,
               [](Profile profile, const DeviceFacts&) -> std::vector<std::string> {
                 if (profile == Profile::quick) return {"fp32"};
+                if (profile == Profile::nightly) return {"fp16"};
                 return {"fp32", "fp16"};
               })
-        .only([](Profile profile, const DeviceFacts&, const CaseName& name) {
-          return profile != Profile::nightly || name.at("type") != "fp32" ||
-                 name.at("direction") == "forward";
-        })
         .brings({"selected_ns",
                  "ns",
                  Direction::lower_is_better,

@@ -303,7 +303,7 @@ std::vector<std::string> sizes_of_products(Profile profile, const DeviceFacts&) 
 
 /// In seconds, on the average of the codes: the oldest take longer than is expected of a CPU.
 double seconds_of_code(double operations, double expected_flops, Sampling sampling) {
-  return 0.1 + 1.5 * operations / expected_flops * (sampling.blocks * sampling.samples + 4);
+  return 0.05 + 1.5 * operations / expected_flops * (sampling.blocks * sampling.samples + 4);
 }
 const Registration matmul_code =
     benchmark("matmul/code")

@@ -32,6 +32,9 @@ constexpr int kRounds = 2;
 /// recommends for the largest GPUs.
 constexpr std::size_t kWorkspaces[] = {16 << 10, 4 << 20, 32 << 20};
 
+/// The shape whose sums libraries split most.
+constexpr const char* kMostSplit = "64x64x16384";
+
 MatmulShape shape_of_bits(const CaseName& name) {
   MatmulShape shape = matmul_shape(name.at("shape"));
   shape.type = product_type(name.at("type"));
@@ -247,7 +250,7 @@ const Registration matmul_bits =
               "m x n x k (docs/shapes.md): with few results of many terms each, which libraries "
               "split, and a square of results",
               [](Profile profile, const DeviceFacts&) {
-                std::vector<std::string> shapes = {"64x64x16384", "512x512x1024"};
+                std::vector<std::string> shapes = {kMostSplit, "512x512x1024"};
                 if (profile == Profile::full) shapes.emplace_back("16x4096x4096");
                 return shapes;
               })
@@ -264,8 +267,11 @@ const Registration matmul_bits =
               "`streams_shared`: in 4 streams at once by one handle, which then has the library's "
               "own workspace; `workspace`: with 16 KiB, 4 MiB and 32 MiB of workspace",
               {"again", "streams_own", "streams_shared", "workspace"})
-        .only([](Profile profile, const DeviceFacts&, const CaseName&) {
-          return profile != Profile::quick;
+        .only([](Profile profile, const DeviceFacts& facts, const CaseName& name) {
+          if (profile != Profile::nightly) return profile == Profile::full;
+          const std::string& type = name.at("type");
+          return (type == "fp32" || type == (is_gpu(facts) ? "fp16" : "bf16")) &&
+                 (name.at("shape") == kMostSplit || name.at("variant") == "again");
         })
         .brings(
             {"distinct_results",

@@ -55,8 +55,8 @@ const Registration matmul_library =
         .headline({6, "matmul bf16, best", "type:bf16", "tflops", Headline::Of::best_median})
         .samples([](Profile profile, const CaseName& name) {
           const long long size = name.number("size");
-          const int samples = size <= 1024 ? 10 : size <= 2048 ? 5 : size <= 4096 ? 3 : 2;
-          return Sampling{profile == Profile::quick ? 3 : 5, samples};
+          if (profile == Profile::quick) return Sampling{3, size <= 1024 ? 10 : 2};
+          return Sampling{5, size <= 1024 ? 10 : size <= 2048 ? 5 : size <= 4096 ? 3 : 2};
         })
         .takes([](const DeviceFacts& facts, const CaseName& name, Sampling sampling) {
           return product_seconds(facts, square_of(name), sampling);

@@ -8,6 +8,7 @@
 #include "harness/cli/what_to_measure.h"
 #include "harness/core/say.h"
 #include "harness/core/stop.h"
+#include "harness/core/text.h"
 #include "harness/doctor/doctor.h"
 #include "harness/run/session.h"
 #include "harness/summary/all_tables.h"
@@ -32,7 +33,10 @@ struct RunCommandOptions {
 /// Statistics, tables and page of a session that has just run. The samples are safe on disk by now,
 /// so a page that cannot be drawn is a message and not a failure. False if the tables could not be
 /// written. Throws Stopped once a signal was noted.
-bool conclude(const std::filesystem::path& folder, bool with_page, const JsonOutput& json) {
+bool conclude(const std::filesystem::path& folder,
+              const std::string& left_out,
+              bool with_page,
+              const JsonOutput& json) {
   const SignalWatch watch;
   bool written = true;
   std::vector<std::unique_ptr<Summarised>> sessions;
@@ -48,6 +52,7 @@ bool conclude(const std::filesystem::path& folder, bool with_page, const JsonOut
   answer_text(headline_table(summarised));
   answer_text(remarks(summarised));
   answer_text(first_findings(summarised));
+  if (!left_out.empty()) answer_text("\n" + wrapped(left_out, 0) + "\n");
   if (written) answer("\nTables: {}\n", (folder / "summary.csv").string());
   const bool page = with_page && offer_page(sessions, folder);
   json.write(session_as_json(summarised, page ? folder / "report.html" : ""));
@@ -99,10 +104,11 @@ ExitCode run(const RunCommandOptions& options, const std::vector<std::string>& c
   if (options.what.devices != "host") {
     for (const std::string& note : session.machine.notes) say_line(note);
   }
+  const std::string left_out = session.left_to_nightly;
   const SessionResult result = run_session(std::move(session));
   bool written = false;
   try {
-    written = conclude(result.folder, !options.no_page, options.json);
+    written = conclude(result.folder, left_out, !options.no_page, options.json);
   } catch (const Stopped&) {
     say("Stopped before the tables and the page were there; `launchgap report {}` makes them.",
         result.folder.string());

@@ -68,13 +68,21 @@ double Plan::seconds() const {
   for (const Batch& batch : batches) {
     double longest = 0;
     for (const PlannedRun& run : batch) {
-      double seconds = kSecondsPerRun;
+      double seconds = run.start_seconds;
       for (const PlannedCase& planned : run.cases) seconds += planned.seconds;
       longest = std::max(longest, seconds);
     }
     total += longest;
   }
   return total;
+}
+
+double Plan::start_seconds_per_run() const {
+  double total = 0;
+  for (const Batch& batch : batches) {
+    for (const PlannedRun& run : batch) total += run.start_seconds;
+  }
+  return batches.empty() ? 0 : total / static_cast<double>(run_count());
 }
 
 std::uint64_t derive_seed(std::uint64_t seed, std::string_view purpose, std::uint64_t index) {
@@ -97,7 +105,12 @@ Plan make_plan(const std::vector<Workload>& workloads, std::uint64_t seed) {
     std::map<std::pair<ProcessConfig, Arm>, Batch> shared;
     for (const Workload& workload : workloads) {
       if (workload.cases.empty() || replicate >= workload.replicates) continue;
-      PlannedRun run{workload.device, workload.setup, workload.arm, replicate, workload.cases};
+      PlannedRun run{workload.device,
+                     workload.setup,
+                     workload.arm,
+                     replicate,
+                     workload.cases,
+                     workload.start_seconds};
       const auto shift = static_cast<std::size_t>(replicate) % run.cases.size();
       std::rotate(run.cases.begin(),
                   run.cases.begin() + static_cast<std::ptrdiff_t>(shift),

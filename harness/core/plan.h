@@ -29,6 +29,9 @@ Arm parse_arm(std::string_view text);  // throws Error
 /// of what somebody else recorded.
 inline constexpr std::string_view kRecorded = "recorded";
 
+/// Estimated cost of starting a worker on a GPU: process, libraries, context, warm-up.
+inline constexpr double kSecondsPerRun = 0.5;
+
 /// A case as the plan knows it.
 struct PlannedCase {
   std::string name;
@@ -43,6 +46,7 @@ struct Workload {
   int replicates = 1;
   bool alone = false;  // whether nothing else may run meanwhile
   std::vector<PlannedCase> cases;
+  double start_seconds = kSecondsPerRun;  // estimate of what a process takes beside its cases
 };
 
 /// One worker process.
@@ -52,6 +56,7 @@ struct PlannedRun {
   Arm arm = Arm::plain;
   int replicate = 0;
   std::vector<PlannedCase> cases;  // in the order in which they run: rotated by replicate
+  double start_seconds = kSecondsPerRun;
 };
 
 /// Runs that may go side by side, one per device; a batch ends before the next begins.
@@ -63,6 +68,7 @@ struct Plan {
 
   std::size_t run_count() const;
   double seconds() const;  // estimate of the whole: the sum over batches of their longest run
+  double start_seconds_per_run() const;  // mean over the runs; 0 without any
 };
 
 /// Orders the runs of every workload. Workloads that must be alone are batches of one; the others
@@ -81,8 +87,5 @@ template <class Values>
 void shuffle(Values& values, std::mt19937_64& random) {
   for (std::size_t i = values.size(); i > 1; --i) std::swap(values[i - 1], values[random() % i]);
 }
-
-/// Estimated cost of starting a worker: process, libraries, context, warm-up.
-inline constexpr double kSecondsPerRun = 0.5;
 
 }  // namespace launchgap

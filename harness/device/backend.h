@@ -60,6 +60,8 @@ struct ExpectedSpeed {
   double convolution_flops = 1;
   bool per_processor = false;        // these are of one processor, and not of the device
   double allocated_bytes_per_s = 1;  // written for the first time
+  double start_seconds = 0.5;        // of a process: libraries, context, warm-up
+  double launches = 1;               // what a case of launches takes, by that of a GPU
 };
 
 /// Who records what a device does in a traced process.

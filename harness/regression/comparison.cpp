@@ -30,7 +30,7 @@ constexpr int kMostFailuresInARow = 3;
 /// Works for these cases, as many as it takes for each to have a filter.
 void add_works(const PlannedRun& run, const DeviceFacts& device, std::vector<PairedWork>& works) {
   const auto begin = [&] {
-    works.push_back({.device = device, .setup = run.setup, .seconds = kSecondsPerRun});
+    works.push_back({.device = device, .setup = run.setup, .seconds = run.start_seconds});
   };
   begin();
   for (const PlannedCase& planned : run.cases) {

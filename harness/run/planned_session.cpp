@@ -6,6 +6,7 @@
 #include <sys/random.h>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "harness/core/clock.h"
 #include "harness/core/errors.h"
@@ -68,6 +69,41 @@ std::string short_name(const DeviceFacts& device) {
   return is_gpu(device) ? fmt::format("{} ({})", device.name, device.index) : device.backend;
 }
 
+namespace {
+
+/// What the nightly plan has and the quick one has not; nothing where each case is in both.
+std::string left_out_text(const Plan& quick, const Plan& nightly) {
+  using DevicesCase = std::pair<std::string, std::string>;
+  const auto cases_of = [](const Plan& plan) {
+    std::set<DevicesCase> cases;
+    for (const Batch& batch : plan.batches) {
+      for (const PlannedRun& run : batch) {
+        for (const PlannedCase& planned : run.cases) cases.emplace(run.device, planned.name);
+      }
+    }
+    return cases;
+  };
+  const std::set<DevicesCase> measured = cases_of(quick);
+  std::map<std::string, int> left;  // by family
+  int count = 0;
+  for (const DevicesCase& planned : cases_of(nightly)) {
+    if (measured.contains(planned)) continue;
+    ++left[CaseName::parse(planned.second).family()];
+    ++count;
+  }
+  if (count == 0) return "";
+  std::vector<std::string> families;
+  for (const auto& [family, cases] : left) families.push_back(fmt::format("{} {}", family, cases));
+  return fmt::format(
+      "Left to --profile nightly, which takes about {}: {} more {} ({}), and more runs of each.",
+      duration_text(nightly.seconds()),
+      count,
+      count == 1 ? "case" : "cases",
+      fmt::join(families, ", "));
+}
+
+}  // namespace
+
 PlannedSession plan_session(const RunOptions& options) {
   const Filter checked(options.filter);  // before the machine is looked at
   PlannedSession session;
@@ -98,14 +134,21 @@ PlannedSession plan_session(const RunOptions& options) {
         fmt::format("GPUs are not traced: {}. The numbers of plain runs need no tracing.",
                     session.tracing.reason));
   }
-  session.plan = plan_cases(session.devices,
-                            {.profile = options.profile,
-                             .filter = options.filter,
-                             .replicates = options.replicates,
-                             .trace_host = wanted,
-                             .trace_gpus = wanted && gpus_traceable,
-                             .observer_effect = options.observer_effect,
-                             .seed = options.seed.value_or(random_seed() >> 32)});
+  PlanRequest request{.profile = options.profile,
+                      .filter = options.filter,
+                      .replicates = options.replicates,
+                      .trace_host = wanted,
+                      .trace_gpus = wanted && gpus_traceable,
+                      .observer_effect = options.observer_effect,
+                      .seed = options.seed.value_or(random_seed() >> 32)};
+  session.plan = plan_cases(session.devices, request);
+  if (options.profile == Profile::quick) {
+    request.profile = Profile::nightly;
+    try {
+      session.left_to_nightly = left_out_text(session.plan, plan_cases(session.devices, request));
+    } catch (const UsageError&) {  // the filter asks for cases that only this profile has
+    }
+  }
   session.record_bytes = record_bytes(session.plan, options.profile);
   return session;
 }
@@ -114,7 +157,7 @@ Json plan_as_json(const PlannedSession& session) {
   return {{"runs", session.plan.run_count()},
           {"steps", session.plan.batches.size()},
           {"seconds", session.plan.seconds()},
-          {"seconds_per_run", kSecondsPerRun},
+          {"seconds_per_run", session.plan.start_seconds_per_run()},
           {"record_bytes", session.record_bytes},
           {"seed", session.plan.seed}};
 }
@@ -171,7 +214,8 @@ std::string describe_plan(const PlannedSession& session, bool each_run) {
                      duration_text(session.plan.seconds()),
                      session.record_bytes / 1e6,
                      session.plan.seed,
-                     each_run ? "" : "; --verbose lists the runs");
+                     each_run ? "" : "; --verbose lists the runs") +
+         (session.left_to_nightly.empty() ? "" : wrapped(session.left_to_nightly, 0) + "\n");
 }
 
 }  // namespace launchgap

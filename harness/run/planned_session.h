@@ -55,6 +55,7 @@ struct PlannedSession {
   Plan plan;
   double record_bytes = 0;  // estimate
   GpuTracing tracing;
+  std::string left_to_nightly;  // by the profile quick, in a sentence; else empty
 };
 
 /// Finds devices and cases and orders the runs. Throws UsageError for a selection or filter that is

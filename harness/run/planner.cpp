@@ -23,6 +23,7 @@ namespace {
 std::vector<Workload> workloads_of(const DeviceFacts& device,
                                    Profile profile,
                                    const Filter& filter) {
+  const ExpectedSpeed& expected = backend_of(device).expected;
   std::map<ProcessConfig, Workload> by_setup;
   for (const Benchmark& benchmark : all_benchmarks()) {
     for (const CaseName& name : benchmark.cases(profile, device)) {
@@ -33,8 +34,10 @@ std::vector<Workload> workloads_of(const DeviceFacts& device,
       workload.setup = setup;
       workload.replicates = benchmark.processes ? benchmark.processes(profile) : 0;
       workload.alone = workload.alone || benchmark.alone || backend_of(device).runs_alone;
+      workload.start_seconds = expected.start_seconds;
+      const double seconds = benchmark.seconds(device, name, benchmark.sampling(profile, name));
       workload.cases.push_back(
-          {name.text(), benchmark.seconds(device, name, benchmark.sampling(profile, name))});
+          {name.text(), seconds * (benchmark.family() == "launch" ? expected.launches : 1)});
     }
   }
   std::vector<Workload> workloads;
@@ -90,7 +93,10 @@ Plan plan_cases(const std::vector<DeviceFacts>& devices, const PlanRequest& requ
     for (Workload& workload : workloads_of(device, request.profile, filter)) {
       if (!has(device, workload.setup.gpus())) continue;
       if (workload.replicates == 0 || request.replicates) workload.replicates = usual;
-      if (traced) {
+      // The host's products and allocations have no kernels to tell apart: quick saves that time.
+      const bool saved = request.profile == Profile::quick && !is_gpu(device) &&
+                         workload.setup.family() != "launch";
+      if (traced && !saved) {
         std::ranges::copy(traced_twins(workload, request.observer_effect),
                           std::back_inserter(workloads));
       }

@@ -328,9 +328,11 @@ const Backend& backend() {
     host.convolution_interfaces = {"onednn"};
     host.convolution_types = {"fp32", "bf16"};
     host.expected = {.matmul_flops = 5e10,
-                     .convolution_flops = 3e10,
+                     .convolution_flops = 8e10,
                      .per_processor = true,
-                     .allocated_bytes_per_s = 1e9};
+                     .allocated_bytes_per_s = 3e9,
+                     .start_seconds = 0.15,
+                     .launches = 0.4};
     const auto cannot = [&](Can what, std::string_view why) {
       host.why_not[static_cast<std::size_t>(what)] = why;
     };
