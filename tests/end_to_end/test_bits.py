@@ -14,7 +14,7 @@ def compare(run, make_node):
         path = make_node(**changes)
         if varies is not None:
             path.write_text(json.dumps(json.loads(path.read_text()) | {"cublas_varies": varies}))
-        return run("--devices", "gpu", "--profile", "nightly", "--runs", runs, "--filter", filter_, node=path)
+        return run("--devices", "gpu", "--profile", "full", "--runs", runs, "--filter", filter_, node=path)
 
     return measure
 
