@@ -12,6 +12,7 @@
 #include "harness/core/text.h"
 #include "harness/recording/import_folder.h"
 #include "harness/recording/imported_session.h"
+#include "harness/recording/published_session.h"
 #include "harness/summary/all_tables.h"
 #include "harness/summary/job_answer.h"
 
@@ -79,7 +80,10 @@ void write_json(const SessionData& session, const std::string& place) {
 ExitCode import(const recording::ImportRequest& request, bool with_page, const std::string& json) {
   const SignalWatch watch;
   if (!json.empty() && json != "-") check_output_place(json);
-  for (const std::string& line : recording::import_recordings(request)) say("{}.", line);
+  const bool published = recording::is_published_sheet(request.files.front());
+  for (const std::string& line :
+       published ? recording::import_published(request) : recording::import_recordings(request))
+    say("{}.", line);
   const fs::path& folder = request.output;
   std::vector<std::unique_ptr<Summarised>> sessions;
   try {
@@ -125,7 +129,7 @@ void add_import(CLI::App& app, Action& action, const std::vector<std::string>& c
                    options->files,
                    "SQLite exports of Nsight Systems, profiles of nvprof, Chrome traces of "
                    "PyTorch's profiler, its memory snapshots, logs of RMM, plain or .gz; several "
-                   "for the ranks of a job")
+                   "for the ranks of a job. Or tables of published values (docs/published.md)")
       ->required();
   command->add_option("-o,--output", options->output, "Folder of the session, new or empty")
       ->required();

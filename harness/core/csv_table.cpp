@@ -48,30 +48,51 @@ std::string read_record(std::string_view& text, std::vector<std::string>& cells)
 
 }  // namespace
 
+CsvReader::CsvReader(std::string_view text, std::string name)
+    : name_(std::move(name)), text_(text) {
+  read(header_);
+  const std::set<std::string> columns(header_.begin(), header_.end());
+  if (columns.contains("") || columns.size() != header_.size()) {
+    throw Error(fmt::format("{}: the header is missing, or names a column twice", name_));
+  }
+}
+
+bool CsvReader::next() {
+  if (text_.empty()) return false;
+  read(cells_);
+  if (cells_.size() != header_.size())
+    throw Error(
+        fmt::format("{}: {} cells under {} columns", where(), cells_.size(), header_.size()));
+  return true;
+}
+
+void CsvReader::read(std::vector<std::string>& cells) {
+  line_ = next_line_;
+  const std::string_view before = text_;
+  const std::string wrong = read_record(text_, cells);
+  if (!wrong.empty()) throw Error(fmt::format("{}: {}", where(), wrong));
+  const std::string_view record = before.substr(0, before.size() - text_.size());
+  next_line_ += static_cast<std::size_t>(std::ranges::count(record, '\n'));
+}
+
+std::size_t CsvReader::column(std::string_view name) const {
+  const auto found = std::ranges::find(header_, name);
+  if (found == header_.end()) throw Error(fmt::format("{} has no column '{}'", name_, name));
+  return static_cast<std::size_t>(found - header_.begin());
+}
+
+std::string CsvReader::where() const {
+  return fmt::format("{}, line {}", name_, line_);
+}
+
 CsvTable CsvTable::parse(std::string_view text, std::string name) {
+  CsvReader reader(text, name);
   CsvTable table;
   table.name_ = std::move(name);
-  std::vector<std::string> cells;
-  std::size_t line = 1;
-  while (!text.empty()) {
-    const std::string_view before = text;
-    std::string wrong = read_record(text, cells);
-    const bool is_header = table.header_.empty();
-    if (wrong.empty() && !is_header && cells.size() != table.header_.size())
-      wrong = fmt::format("{} cells under {} columns", cells.size(), table.header_.size());
-    if (!wrong.empty()) throw Error(fmt::format("{}, line {}: {}", table.name_, line, wrong));
-    if (is_header) {
-      table.header_ = cells;
-    } else {
-      table.rows_.push_back(cells);
-      table.lines_.push_back(line);
-    }
-    const std::string_view record = before.substr(0, before.size() - text.size());
-    line += static_cast<std::size_t>(std::ranges::count(record, '\n'));
-  }
-  const std::set<std::string> columns(table.header_.begin(), table.header_.end());
-  if (table.header_.empty() || columns.contains("") || columns.size() != table.header_.size()) {
-    throw Error(fmt::format("{}: the header is missing, or names a column twice", table.name_));
+  table.header_ = reader.header();
+  while (reader.next()) {
+    table.rows_.push_back(reader.cells());
+    table.lines_.push_back(reader.line());
   }
   return table;
 }

@@ -12,12 +12,37 @@ namespace launchgap {
 /// (scripts/cmake/EmbedData.cmake); empty for a name that was not embedded.
 std::string_view embedded_table(std::string_view name);
 
+/// The rows of a table one after the other: RFC 4180, with LF or CRLF. What is read throws Error,
+/// which names table and line, for a row with another number of cells than the header, text after a
+/// closing quote, a quote that is never closed, a column that is there twice or has no name.
+class CsvReader {
+ public:
+  /// Reads the header. `text` stays there as long as the reader.
+  CsvReader(std::string_view text, std::string name);
+
+  const std::vector<std::string>& header() const { return header_; }
+  /// Throws Error for a column that the table does not have.
+  std::size_t column(std::string_view name) const;
+
+  /// Whether there was one more row. It stays until the next call.
+  bool next();
+  const std::vector<std::string>& cells() const { return cells_; }
+  std::size_t line() const { return line_; }  // on which the row begins; the header's is 1
+  std::string where() const;                  // "data/x.csv, line 3"
+
+ private:
+  void read(std::vector<std::string>& cells);
+
+  std::string name_;
+  std::string_view text_;
+  std::vector<std::string> header_, cells_;
+  std::size_t line_ = 1, next_line_ = 1;
+};
+
 /// A table as text: rows by the columns of its header.
 class CsvTable {
  public:
-  /// RFC 4180, with LF or CRLF. Throws Error, which names table and line, for a row with another
-  /// number of cells than the header, text after a closing quote, a quote that is never closed, a
-  /// column that is there twice or has no name.
+  /// Throws what CsvReader does.
   static CsvTable parse(std::string_view text, std::string name);
 
   const std::string& name() const { return name_; }

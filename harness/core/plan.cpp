@@ -111,10 +111,14 @@ Plan make_plan(const std::vector<Workload>& workloads, std::uint64_t seed) {
                      replicate,
                      workload.cases,
                      workload.start_seconds};
-      const auto shift = static_cast<std::size_t>(replicate) % run.cases.size();
-      std::rotate(run.cases.begin(),
-                  run.cases.begin() + static_cast<std::ptrdiff_t>(shift),
-                  run.cases.end());
+      if (workload.random_order) {
+        shuffle(run.cases, random);
+      } else {
+        const auto shift = static_cast<std::size_t>(replicate) % run.cases.size();
+        std::rotate(run.cases.begin(),
+                    run.cases.begin() + static_cast<std::ptrdiff_t>(shift),
+                    run.cases.end());
+      }
       if (workload.alone) {
         batches.push_back({std::move(run)});
       } else {

@@ -28,6 +28,8 @@ Arm parse_arm(std::string_view text);  // throws Error
 /// What stands in the column `arm`, and for `setup` and `trace_state` too, where nothing was run:
 /// of what somebody else recorded.
 inline constexpr std::string_view kRecorded = "recorded";
+/// The same of what somebody else has published.
+inline constexpr std::string_view kPublished = "published";
 
 /// Estimated cost of starting a worker on a GPU: process, libraries, context, warm-up.
 inline constexpr double kSecondsPerRun = 0.5;
@@ -47,6 +49,7 @@ struct Workload {
   bool alone = false;  // whether nothing else may run meanwhile
   std::vector<PlannedCase> cases;
   double start_seconds = kSecondsPerRun;  // estimate of what a process takes beside its cases
+  bool random_order = false;              // of the cases, in each process another one
 };
 
 /// One worker process.
@@ -55,7 +58,7 @@ struct PlannedRun {
   ProcessConfig setup;
   Arm arm = Arm::plain;
   int replicate = 0;
-  std::vector<PlannedCase> cases;  // in the order in which they run: rotated by replicate
+  std::vector<PlannedCase> cases;  // in the order in which they run
   double start_seconds = kSecondsPerRun;
 };
 
@@ -74,7 +77,8 @@ struct Plan {
 /// Orders the runs of every workload. Workloads that must be alone are batches of one; the others
 /// of one setup, arm and replicate share a batch, each on its own device. The order is random
 /// within a replicate, and replicate n of every workload comes before replicate n + 1 of any, so
-/// that a machine that drifts drifts for all of them alike.
+/// that a machine that drifts drifts for all of them alike. For the same reason cases are rotated
+/// by replicate or, where neighbours in the order are compared, put into a random order.
 Plan make_plan(const std::vector<Workload>& workloads, std::uint64_t seed);
 
 /// A seed that depends on the whole path of numbers and on nothing else, for streams of random

@@ -245,6 +245,10 @@ void use_shapes(ShapeTables shapes) {
   users_shapes() = std::move(shapes);
 }
 
+bool has_users_shapes() {
+  return users_shapes().has_value();
+}
+
 std::vector<std::string> matmul_shape_axis(Profile profile, const DeviceFacts& facts) {
   if (users_shapes()) return axis(users_shapes()->matmul, profile, facts, true);
   return axis(matmul_shapes(), profile, facts, false);

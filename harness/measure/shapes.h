@@ -43,6 +43,7 @@ inline constexpr std::size_t kLongestShapes = std::size_t{1} << 20;  // bytes
 /// From now on this process plans these and none of the tables'. Of a kind of which the files have
 /// none, nothing is planned.
 void use_shapes(ShapeTables shapes);
+bool has_users_shapes();
 
 /// The axis `shape`: what a profile has on a device, as text (shape_text.h). On a CPU, which takes
 /// seconds for what a GPU does in milliseconds, without the large ones. All of a user's.

@@ -108,6 +108,7 @@ struct Investigates {
 struct SessionRecord {
   static constexpr std::string_view kName = "session";
   std::optional<std::string> session_id;
+  std::optional<std::string> source;  // "published": by others, and nothing was measured
   std::string begin_utc;
   std::optional<std::string> end_utc;
   std::string state;  // "running", then "complete" or "stopped"
@@ -129,6 +130,7 @@ struct SessionRecord {
 
   static void fields(auto& self, auto&& field) {
     field("session_id", self.session_id);
+    field("source", self.source);
     field.unread("begin_utc", self.begin_utc);
     field.unread("end_utc", self.end_utc);
     field.may_lack("state", self.state);

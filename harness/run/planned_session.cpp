@@ -139,6 +139,7 @@ PlannedSession plan_session(const RunOptions& options) {
                       .replicates = options.replicates,
                       .trace_host = wanted,
                       .trace_gpus = wanted && gpus_traceable,
+                      .trace_all = options.tracing == Tracing::on,
                       .observer_effect = options.observer_effect,
                       .seed = options.seed.value_or(random_seed() >> 32)};
   session.plan = plan_cases(session.devices, request);

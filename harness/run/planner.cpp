@@ -12,6 +12,7 @@
 #include "harness/core/printable.h"
 #include "harness/device/backend.h"
 #include "harness/measure/benchmark.h"
+#include "harness/measure/shapes.h"
 #include "harness/run/filter.h"
 #include "harness/trace/traced_values.h"
 
@@ -35,6 +36,7 @@ std::vector<Workload> workloads_of(const DeviceFacts& device,
       workload.replicates = benchmark.processes ? benchmark.processes(profile) : 0;
       workload.alone = workload.alone || benchmark.alone || backend_of(device).runs_alone;
       workload.start_seconds = expected.start_seconds;
+      workload.random_order = has_users_shapes();
       const double seconds = benchmark.seconds(device, name, benchmark.sampling(profile, name));
       workload.cases.push_back(
           {name.text(), seconds * (benchmark.family() == "launch" ? expected.launches : 1)});
@@ -93,9 +95,11 @@ Plan plan_cases(const std::vector<DeviceFacts>& devices, const PlanRequest& requ
     for (Workload& workload : workloads_of(device, request.profile, filter)) {
       if (!has(device, workload.setup.gpus())) continue;
       if (workload.replicates == 0 || request.replicates) workload.replicates = usual;
-      // The host's products and allocations have no kernels to tell apart: quick saves that time.
-      const bool saved = request.profile == Profile::quick && !is_gpu(device) &&
-                         workload.setup.family() != "launch";
+      // The host's products have no kernels to tell apart: quick saves that time.
+      const bool products =
+          workload.setup.family() == "matmul" || workload.setup.family() == "convolution";
+      const bool saved =
+          request.profile == Profile::quick && !request.trace_all && !is_gpu(device) && products;
       if (traced && !saved) {
         std::ranges::copy(traced_twins(workload, request.observer_effect),
                           std::back_inserter(workloads));

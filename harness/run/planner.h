@@ -18,6 +18,7 @@ struct PlanRequest {
   std::optional<int> replicates = {};  // else as the profile and the benchmarks have it
   bool trace_host = true;
   bool trace_gpus = true;
+  bool trace_all = true;        // else in quick not the host's products
   bool observer_effect = true;  // of tracing, in processes of its own
   std::uint64_t seed = 0;
 };

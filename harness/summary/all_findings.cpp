@@ -5,6 +5,7 @@
 #include "harness/core/text.h"
 #include "harness/summary/advice.h"
 #include "harness/summary/causes.h"
+#include "harness/summary/cliffs.h"
 #include "harness/summary/equal_bits.h"
 #include "harness/summary/fallback.h"
 #include "harness/summary/layout_kernels.h"
@@ -45,6 +46,7 @@ std::vector<Finding> all_findings(const Tabled& tabled) {
   add(selection_findings(session));
   add(layout_findings(session));
   add(bits_findings(session));
+  add(cliff_findings(session));
   add(causes(session));
   add(advice(session, tabled.rows));
   add(fallback_findings(session, fallback_costs(session, tabled.rows)));

@@ -192,6 +192,7 @@ const std::vector<Table>& all_tables() {
       blocking_table(),
       ceilings_table(),
       bits_table(),
+      cliffs_table(),
   };
   return tables;
 }

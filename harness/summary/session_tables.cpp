@@ -337,8 +337,12 @@ Table summary_table() {
              "outliers"),
        {"source",
         "What measured it: the host's clock, events on the device, the trace, derived from "
-        "another metric; or recorded by somebody else.",
-        [](Row row) { return row.key.arm == kRecorded ? kRecorded : metric_of(row).source; }},
+        "another metric; or recorded or published by somebody else.",
+        [](Row row) -> std::string_view {
+          const std::string& arm = row.key.arm;
+          return arm == kRecorded || arm == kPublished ? std::string_view(arm)
+                                                       : metric_of(row).source;
+        }},
        {"simulated", "Whether it ran on the fake CUDA libraries of the tests.", is_simulated},
        {"method", "What did the work: library, call, algorithm.", &SummaryRow::method},
        estimate("within_run_cv_lo",

@@ -25,6 +25,9 @@ Table selections_table();
 // equal_bits.cpp: whether results have the same bits
 Table bits_table();
 
+// cliffs.cpp: sizes that take longer than larger ones
+Table cliffs_table();
+
 // all_findings.cpp: what is found, from every source
 Table findings_table();
 

@@ -22,6 +22,7 @@ from . import (
     beside,
     blocking,
     ceilings,
+    cliffs,
     costs,
     fallback,
     findings,
@@ -96,8 +97,8 @@ def render(sessions: list[Session], table: list[gen.Generation], warn: Callable[
     columns = glossary.case_columns(sessions[0])
     drawing = plots.Drawing(devices, sessions[0].registry)
     # What different jobs did is never put in relation; what launchgap measured is.
-    measured = [s for s in sessions if not s.recorded]
-    of_measured = [d for d in devices if not d.session.recorded]
+    measured = [s for s in sessions if not (s.recorded or s.published)]
+    of_measured = [d for d in devices if d.session in measured]
     comparison = cmp.compare(measured, table) if len(measured) > 1 or cmp.generations(of_measured) > 1 else None
     for warning in comparison.warnings if comparison else ():
         warn(warning)
@@ -121,6 +122,7 @@ def render(sessions: list[Session], table: list[gen.Generation], warn: Callable[
         provenance=_provenance(sessions),
         measured=bool(measured),
         only_replays=all(s.only_replays for s in sessions),
+        only_published=all(s.published for s in sessions),
         only_memory=all(s.only_memory for s in sessions),
         allocations=allocations.section(devices),
         compared=len(measured),
@@ -147,6 +149,7 @@ def render(sessions: list[Session], table: list[gen.Generation], warn: Callable[
         observer=observer.section(drawing),
         checks=observer.checks(drawing),
         blocking=blocking.section(drawing),
+        cliffs=cliffs.section(drawing),
         kernels=kernels.section(drawing),
         families=drawing.families(),
         shares={family: ceilings.shares(drawing, family) for family in ("matmul", "convolution")},
@@ -200,6 +203,8 @@ def _title(sessions: list[Session], devices: list[Device]) -> str:
         return f"Memory of {traces[0]}" if len(traces) == 1 else f"Memory of {count(len(traces), 'trace')}"
     names = list(dict.fromkeys(s.name for s in sessions))
     name = join_and(names) if len(names) <= MOST_NAMES else f"{names[0]} and {len(names) - 1} more"
+    if all(s.published for s in sessions):
+        return f"{name}: published values of {count(len(devices), 'GPU')}"
     jobs = sum(s.recorded for s in sessions)
     if jobs:
         what = "a recorded job" if jobs == 1 else count(jobs, "recorded job")

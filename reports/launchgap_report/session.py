@@ -238,6 +238,11 @@ class Session:
         return any(run["arm"] == RECORDED for run in self.runs)
 
     @property
+    def published(self) -> bool:
+        """Whether others have published what is in it; then nothing was measured or recorded."""
+        return self.string("source") == "published"
+
+    @property
     def only_replays(self) -> bool:
         """Whether nothing ran for it: allocators alone were asked."""
         return not self.devices and bool(self.details.tables.get("replays"))

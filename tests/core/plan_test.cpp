@@ -1,5 +1,6 @@
 #include "harness/core/plan.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -73,10 +74,44 @@ TEST(Plan, TheOrderOfCasesRotatesByReplicate) {
   }
 }
 
+TEST(Plan, SizesThatAreComparedRunInARandomOrder) {
+  Workload sizes = workload("a", "matmul", 8, {});
+  for (int size = 0; size < 20; ++size) sizes.cases.push_back({std::to_string(size), 1});
+  sizes.random_order = true;
+  std::set<std::vector<std::string>> orders;
+  for (const Batch& batch : make_plan({sizes}, 1).batches) {
+    std::vector<std::string> names;
+    for (const PlannedCase& planned : batch.front().cases) names.push_back(planned.name);
+    const auto neighbours = [&](std::size_t i) {
+      return std::abs(std::stoi(names[i]) - std::stoi(names[i - 1])) == 1;
+    };
+    int beside = 0;
+    for (std::size_t i = 1; i < names.size(); ++i) beside += neighbours(i);
+    EXPECT_LT(beside, 10) << "not rotated";
+    orders.insert(names);
+    std::ranges::sort(names);
+    EXPECT_EQ(std::ranges::adjacent_find(names), names.end());
+    EXPECT_EQ(names.size(), 20u);
+  }
+  EXPECT_EQ(orders.size(), 8u) << "each process has one of its own";
+}
+
 TEST(Plan, ItsTimeIsThatOfTheLongestRunOfEachBatch) {
   const Plan plan = make_plan(
       {workload("a", "matmul", 1, {{"x", 2}}), workload("b", "matmul", 1, {{"x", 5}})}, 1);
   EXPECT_DOUBLE_EQ(plan.seconds(), 5 + kSecondsPerRun);
+  EXPECT_DOUBLE_EQ(plan.start_seconds_per_run(), kSecondsPerRun);
+}
+
+TEST(Plan, ItsTimeHasWhatEachProcessTakesBeside) {
+  Workload quick = workload("a", "matmul", 1, {{"x", 2}}),
+           slow = workload("b", "launch", 1, {{"y", 3}});
+  quick.start_seconds = 0.1, slow.start_seconds = 0.5;
+  quick.alone = slow.alone = true;
+  const Plan plan = make_plan({quick, slow}, 1);
+  EXPECT_DOUBLE_EQ(plan.seconds(), 2 + 0.1 + 3 + 0.5);
+  EXPECT_DOUBLE_EQ(plan.start_seconds_per_run(), 0.3);
+  EXPECT_EQ(Plan{}.start_seconds_per_run(), 0);
 }
 
 TEST(Plan, ADeviceWithoutCasesHasNoRuns) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <unistd.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -91,8 +92,8 @@ class ReadShapes : public ::testing::Test {
     EXPECT_THAT([&] { read(text); }, ThrowsMessage<UsageError>(HasSubstr(why))) << text;
   }
   void TearDown() override { std::filesystem::remove(file); }
-  std::filesystem::path file =
-      std::filesystem::path(::testing::TempDir()) / "launchgap_shapes_test.csv";
+  std::filesystem::path file = std::filesystem::path(::testing::TempDir()) /
+                               ("launchgap_" + std::to_string(getpid()) + "_shapes_test.csv");
 };
 
 TEST_F(ReadShapes, TakesTheColumnsThatThereAre) {
@@ -111,8 +112,7 @@ TEST_F(ReadShapes, NamesFileLineAndColumnOfWhatIsWrong) {
   expect_refused("", "the header is missing");
   expect_refused("a,b\n1,2\n", "neither the columns m, n, k of products");
   expect_refused("m,n,k\n", "no shape is in it");
-  expect_refused("m,n,k\n1,2,3\n1,x,3\n",
-                 "launchgap_shapes_test.csv, line 3, column n: 'x' is not");
+  expect_refused("m,n,k\n1,2,3\n1,x,3\n", "_shapes_test.csv, line 3, column n: 'x' is not");
   expect_refused("m,n,k\n1,2,0\n", "line 2, column k: '0' is not a whole number from 1");
   expect_refused("m,n,k\n1,2,-3\n", "line 2, column k: '-3' is not a whole number from 1");
   expect_refused("m,n,k\n1,2,4294967296\n", "line 2, column k: '4294967296' is not");
@@ -126,7 +126,7 @@ TEST_F(ReadShapes, NamesFileLineAndColumnOfWhatIsWrong) {
   expect_refused("m,n,k,transpose_a\n1,2,3,2\n", "line 2, column transpose_a: '2' is not 0 or 1");
   expect_refused("m,n,k\n1,2,3\n\xff,2,3\n", "line 3: not UTF-8");
   expect_refused("n,c,h,w,k,r,s\n1,1,1,1,1,3,1\n", "line 2: the filters are larger");
-  expect_refused("m,n,k\n" + std::string(kLongestShapes, '1'), "launchgap_shapes_test.csv");
+  expect_refused("m,n,k\n" + std::string(kLongestShapes, '1'), "_shapes_test.csv");
 }
 
 TEST_F(ReadShapes, TakesNothingThatIsNoFile) {

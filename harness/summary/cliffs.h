@@ -1,0 +1,50 @@
+// Sizes of a session that take longer than slightly larger ones: series are found among its cases,
+// and judged by harness/stats/cliffs.h.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/core/finding.h"
+#include "harness/stats/cliffs.h"
+#include "harness/summary/session_data.h"
+
+namespace launchgap {
+
+/// A case's name with the number that differs written as "*", and that number.
+struct SizedName {
+  std::string name;  // "matmul/shapes/shape:*x*x*/library:cublas/type:fp16"
+  double size = 0;
+  auto operator<=>(const SizedName&) const = default;
+};
+
+/// Each series that a case may be of: one for each number in its name that is a size, and one for
+/// each number that stands several times in one value (squares), or twice in a row. What follows a
+/// letter is part of a word ("fp16", "conv4_3x3") and no size, but for a batch ("b32").
+std::vector<SizedName> series_of(const CaseName& name);
+
+/// One size of a series, of which a larger one by at most a quarter was measured.
+struct CliffRow {
+  CaseKey key;         // of the size
+  CaseName padded;     // of `pad_to`
+  std::string name;    // of the series
+  std::string metric;  // a time
+  double size = 0, pad_to = 0;
+  double gain = 1;
+  std::optional<stats::Interval> interval;
+  bool cliff = false;
+  std::size_t processes = 0;
+
+  /// "cliff", "none", or "too few processes".
+  std::string_view verdict() const;
+};
+
+/// Of the plain runs, by device, series and size. Series of fewer than kLeastSizes have none.
+inline constexpr std::size_t kLeastSizes = 5;
+std::vector<CliffRow> cliff_rows(const SessionData& session);
+
+/// One per device and series that has a cliff.
+std::vector<Finding> cliff_findings(const SessionData& session);
+
+}  // namespace launchgap

@@ -1,0 +1,213 @@
+#include "harness/stats/cliffs.h"
+
+#include <cmath>
+#include <fstream>
+#include <functional>
+#include <limits>
+#include <random>
+#include <sstream>
+#include <string>
+
+#include <gmock/gmock.h>
+
+namespace launchgap::stats {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using Series = std::vector<SizeTimes>;
+
+/// Of published rates of square products, the times: size³ / rate.
+Series published(const std::string& gpu, const std::string& type) {
+  std::ifstream in(LAUNCHGAP_SOURCE_FOLDER "/data/published_sweeps.csv");
+  Series series;
+  for (std::string line; std::getline(in, line);) {
+    std::stringstream cells(line);
+    std::vector<std::string> row;
+    for (std::string cell; std::getline(cells, cell, ',');) row.push_back(cell);
+    if (row.at(0) != gpu || !row.at(2).ends_with("/type:" + type)) continue;
+    const double size = std::stod(row.at(2).substr(row.at(2).find(':') + 1));
+    series.push_back({size, {size * size * size / std::stod(row.at(5))}});
+  }
+  return series;
+}
+
+double gain_at(const std::vector<PaddingGain>& gains, const Series& series, double size) {
+  for (const PaddingGain& row : gains) {
+    if (series[row.size].size == size) return row.gain;
+  }
+  return std::nan("");
+}
+
+TEST(PaddingGains, OfSevenPublishedPoints) {
+  const Series series = published("GeForce RTX 4090", "bf16");
+  ASSERT_EQ(series.size(), 7u);
+  const std::vector<PaddingGain> gains = padding_gains(series);
+  EXPECT_NEAR(gain_at(gains, series, 2056), 1.22, 0.005);
+  EXPECT_NEAR(gain_at(gains, series, 2072), 1.34, 0.005);
+  for (const double size : {2040, 2055, 2057, 2071, 2073})
+    EXPECT_LT(gain_at(gains, series, size), 1.05) << size;
+  for (const PaddingGain& row : gains) {
+    EXPECT_FALSE(row.interval || row.cliff) << "one value per size has no verdict";
+  }
+}
+
+TEST(PaddingGains, OfA40sProductsAreThirtyNine) {
+  const Series series = published("Tesla K40", "fp32");
+  ASSERT_EQ(series.size(), 720u);
+  std::vector<int> above;
+  double worst = 0;
+  for (const PaddingGain& row : padding_gains(series)) {
+    if (row.gain > kLeastGain) above.push_back(static_cast<int>(series[row.size].size));
+    if (row.gain <= worst) continue;
+    worst = row.gain;
+    EXPECT_LE(series[row.pad_to].size, kMostPadding * series[row.size].size);
+  }
+  EXPECT_NEAR(worst, 1.19, 0.005);
+  EXPECT_THAT(above,
+              ElementsAre(584,
+                          592,
+                          600,
+                          608,
+                          616,
+                          624,
+                          632,
+                          880,
+                          888,
+                          928,
+                          936,
+                          944,
+                          952,
+                          1144,
+                          1224,
+                          1232,
+                          1240,
+                          1248,
+                          1256,
+                          1264,
+                          1272,
+                          1912,
+                          4328,
+                          4344,
+                          4392,
+                          4408,
+                          4552,
+                          4560,
+                          4568,
+                          4584,
+                          4592,
+                          4600,
+                          4792,
+                          5320,
+                          5328,
+                          5336,
+                          5352,
+                          5360,
+                          5368));
+}
+
+TEST(PaddingGains, OfNothingOneSizeOrEqualTimes) {
+  EXPECT_THAT(padding_gains({}), IsEmpty());
+  EXPECT_THAT(padding_gains(Series{{16, {}}}), IsEmpty());
+  const double none = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_THAT(padding_gains(Series{{16, {none, 0, -1}}, {0, {1}}}), IsEmpty());
+  for (const std::size_t processes : {1u, 10u}) {
+    Series equal;
+    for (int i = 0; i < 5; ++i) equal.push_back({100.0 + i, std::vector<double>(processes, 7)});
+    for (const PaddingGain& row : padding_gains(equal)) {
+      EXPECT_EQ(row.gain, 1);
+      EXPECT_EQ(row.pad_to, row.size);
+      EXPECT_FALSE(row.cliff);
+    }
+    EXPECT_EQ(padding_gains(Series{{16, std::vector<double>(processes, 7)}}).size(), 1u);
+  }
+}
+
+TEST(PaddingGains, SizesMayStandInAnyOrder) {
+  const Series series = {{110, {5}}, {100, {10}}, {130, {1}}};
+  const std::vector<PaddingGain> gains = padding_gains(series);
+  ASSERT_EQ(gains.size(), 3u);
+  EXPECT_EQ(series[gains[0].size].size, 100);
+  EXPECT_EQ(series[gains[0].pad_to].size, 110) << "130 is more than a quarter above";
+  EXPECT_EQ(gains[0].gain, 2);
+  EXPECT_EQ(gains[1].gain, 5);
+}
+
+TEST(PaddingGains, ASizeThatLacksAProcessHasNoVerdict) {
+  Series series;
+  for (int i = 0; i < 6; ++i)
+    series.push_back({100.0 + i, std::vector<double>(10, 1.0 + 1e-3 * i)});
+  for (double& time : series[2].times) time *= 2;
+  ASSERT_TRUE(padding_gains(series)[2].cliff);
+  series[2].times[4] = std::numeric_limits<double>::quiet_NaN();
+  const std::vector<PaddingGain> gains = padding_gains(series);
+  EXPECT_FALSE(gains[2].interval || gains[2].cliff);
+  EXPECT_NEAR(gains[2].gain, 2, 0.01);
+  EXPECT_TRUE(gains[1].interval);
+}
+
+// How often the verdict errs, by series with a fixed seed: 49 sizes, 10 processes, 3 % between
+// them.
+
+/// What a series is made of: the time of a size, and how much the values of sizes and processes
+/// vary beside.
+struct Kind {
+  const char* name;
+  double exponent;  // time = size^exponent
+  double step;
+  bool some_vary = false;      // a fifth of the sizes by 8 %
+  bool some_are_slow = false;  // 5 % of the processes, by 10 to 50 %
+  int found = 190;             // of 200, at least
+};
+
+constexpr int kSizes = 49, kProcesses = 10, kSeries = 200;
+
+Series made(const Kind& kind, std::mt19937_64& random, std::optional<int> slow_size) {
+  std::normal_distribution<double> normal;
+  std::uniform_real_distribution<double> uniform;
+  std::vector<double> process(kProcesses, 1);
+  for (double& factor : process) {
+    if (kind.some_are_slow && uniform(random) < 0.05) factor = 1.1 + 0.4 * uniform(random);
+  }
+  Series series;
+  for (int i = 0; i < kSizes; ++i) {
+    SizeTimes size{1024 + kind.step * i, {}};
+    const double spread = kind.some_vary && uniform(random) < 0.2 ? 0.08 : 0.03;
+    for (const double factor : process) {
+      size.times.push_back(std::pow(size.size, kind.exponent) * factor *
+                           std::exp(spread * normal(random)) * (slow_size == i ? 1.15 : 1));
+    }
+    series.push_back(std::move(size));
+  }
+  return series;
+}
+
+class PaddingGainsOf : public ::testing::TestWithParam<Kind> {};
+
+TEST_P(PaddingGainsOf, SeldomErr) {
+  std::mt19937_64 random(2026);
+  int with_a_cliff = 0, found = 0;
+  for (int i = 0; i < kSeries; ++i) {
+    const std::vector<PaddingGain> gains = padding_gains(made(GetParam(), random, std::nullopt));
+    with_a_cliff += std::ranges::any_of(gains, &PaddingGain::cliff);
+    const int slow = 5 + static_cast<int>(random() % (kSizes - 10));
+    const Series series = made(GetParam(), random, slow);
+    found += padding_gains(series)[static_cast<std::size_t>(slow)].cliff;
+  }
+  EXPECT_LE(with_a_cliff, 4);
+  EXPECT_GE(found, GetParam().found);
+  RecordProperty("with_a_cliff", with_a_cliff);
+  RecordProperty("found", found);
+}
+
+INSTANTIATE_TEST_SUITE_P(Series,
+                         PaddingGainsOf,
+                         ::testing::Values(Kind{"flat", 0, 1},
+                                           Kind{"smooth", 3, 1},
+                                           Kind{"smooth_by_8", 2, 8},
+                                           Kind{"some_sizes_vary", 2, 1, true, false, 180},
+                                           Kind{"some_processes_are_slow", 2, 1, false, true, 180}),
+                         [](const auto& kind) { return std::string(kind.param.name); });
+
+}  // namespace
+}  // namespace launchgap::stats

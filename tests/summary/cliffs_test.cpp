@@ -1,0 +1,154 @@
+#include "harness/summary/cliffs.h"
+
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "harness/summary/summary.h"
+#include "harness/summary/table_makers.h"
+#include "tests/sentences/said.h"
+
+namespace launchgap {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using ::testing::UnorderedElementsAre;
+
+std::string square(int size) {
+  return fmt::format("matmul/shapes/shape:{0}x{0}x{0}/library:cublas/type:fp16", size);
+}
+
+/// Products of one GPU, each with a time per process.
+class Cliffs : public ::testing::Test {
+ protected:
+  Cliffs() {
+    DeviceFacts device;
+    device.uuid = "GPU-1", device.name = "Some GPU", device.backend = "cuda";
+    session.devices.push_back(device);
+  }
+
+  static CaseKey key(const std::string& name, const char* arm = "plain") {
+    return {"GPU-1", arm, ProcessConfig("matmul"), CaseName::parse(name)};
+  }
+
+  void add(const std::string& name, double ns, int processes = 10, const char* arm = "plain") {
+    CaseData& data = session.cases[key(name, arm)];
+    data.metric_order = {"tflops", "device_ns"};
+    for (int i = 0; i < processes; ++i)
+      data.samples["device_ns"][i] = {ns, ns * (1 + 1e-3 * i), ns * (1 + 2e-3 * i)};
+  }
+
+  void add_squares(int processes = 10) {
+    for (int size = 2040; size < 2050; ++size)
+      add(square(size), size == 2044 ? 1220 : 1000 + size % 10, processes);
+  }
+
+  SessionData session;
+};
+
+TEST_F(Cliffs, AreOfSizesThatDifferInOneNumber) {
+  const auto names = [](const std::string& name) {
+    std::vector<std::string> all;
+    for (const SizedName& sized : series_of(CaseName::parse(name)))
+      all.push_back(fmt::format("{} {}", sized.name, sized.size));
+    return all;
+  };
+  EXPECT_THAT(names("matmul/shapes/shape:16x64x64-nt-b32/type:fp16"),
+              UnorderedElementsAre("matmul/shapes/shape:*x64x64-nt-b32/type:fp16 16",
+                                   "matmul/shapes/shape:16x*x64-nt-b32/type:fp16 64",
+                                   "matmul/shapes/shape:16x64x*-nt-b32/type:fp16 64",
+                                   "matmul/shapes/shape:16x*x*-nt-b32/type:fp16 64",
+                                   "matmul/shapes/shape:16x64x64-nt-b*/type:fp16 32"));
+  EXPECT_THAT(names("convolution/shapes/shape:8x64x64x64-3x5x7"),
+              ::testing::IsSupersetOf({"convolution/shapes/shape:8x64x*x*-3x5x7 64",
+                                       "convolution/shapes/shape:8x*x*x*-3x5x7 64"}));
+  EXPECT_THAT(names("convolution/library/layer:conv1_7x7/n:8/type:fp16"),
+              ElementsAre("convolution/library/layer:conv1_7x7/n:*/type:fp16 8"));
+  EXPECT_THAT(names("allocation/latency/allocator:direct/bytes:65536"),
+              ElementsAre("allocation/latency/allocator:direct/bytes:* 65536"));
+  EXPECT_THAT(names("launch/null/api:driver/mode:idle"), IsEmpty());
+  EXPECT_THAT(names("launch/args/bytes:0/mode:idle"), IsEmpty()) << "0 has no larger one";
+}
+
+TEST_F(Cliffs, HaveARowPerSizeThatHasALargerOne) {
+  add_squares();
+  const std::vector<CliffRow> rows = cliff_rows(session);
+  ASSERT_THAT(rows, SizeIs(9)) << "all but the last";
+  for (const CliffRow& row : rows) {
+    EXPECT_EQ(row.name, "matmul/shapes/shape:*x*x*/library:cublas/type:fp16");
+    EXPECT_EQ(row.metric, "device_ns");
+    EXPECT_EQ(row.verdict(), row.size == 2044 ? "cliff" : "none") << row.size;
+  }
+  EXPECT_EQ(rows[4].pad_to, 2045);
+  EXPECT_NEAR(rows[4].gain, 1220.0 / 1005, 1e-3);
+
+  const std::vector<SummaryRow> none;
+  const SlowSamples slow(session, none);
+  std::vector<std::vector<std::string>> lines;
+  cliffs_table().fill({session, none, slow, nullptr, nullptr},
+                      [&](std::vector<std::string> row) { lines.push_back(std::move(row)); });
+  ASSERT_THAT(lines, SizeIs(9));
+  EXPECT_THAT(lines[0],
+              ElementsAre("GPU-1",
+                          "matmul/shapes",
+                          "matmul/shapes/shape:*x*x*/library:cublas/type:fp16",
+                          "matmul",
+                          "device_ns",
+                          "2040",
+                          "2040",
+                          "1",
+                          "1",
+                          "1",
+                          "none",
+                          "10"));
+}
+
+TEST_F(Cliffs, OfFewProcessesAreGainsWithoutAVerdict) {
+  add_squares(9);
+  const std::vector<CliffRow> rows = cliff_rows(session);
+  ASSERT_THAT(rows, SizeIs(9));
+  EXPECT_EQ(rows[4].verdict(), "too few processes");
+  EXPECT_NEAR(rows[4].gain, 1220.0 / 1005, 1e-3);
+  EXPECT_THAT(cliff_findings(session), IsEmpty());
+}
+
+TEST_F(Cliffs, AreNotOfFourSizesNorOfSizesFarApartNorOfTracedRuns) {
+  for (const int size : {100, 101, 102, 103}) add(square(size), size == 101 ? 200 : 100);
+  for (const int size : {16, 32, 64, 128, 256}) add(fmt::format("a/b/bytes:{}", size), 1000 - size);
+  for (int size = 40; size < 50; ++size)
+    add(fmt::format("c/d/bytes:{}", size), size == 44 ? 900 : 100, 10, "traced");
+  EXPECT_THAT(cliff_rows(session), IsEmpty());
+}
+
+TEST_F(Cliffs, AreSaidWithWhatDiffers) {
+  add_squares();
+  session.cases[key(square(2044))].algorithms = {{0, "algorithm 21"}};
+  session.cases[key(square(2045))].algorithms = {{0, "algorithm 6"}};
+  const auto findings = said(cliff_findings(session));
+  ASSERT_THAT(findings, SizeIs(1));
+  EXPECT_EQ(findings[0].code, "cliff");
+  EXPECT_EQ(findings[0].severity, Severity::act);
+  EXPECT_EQ(
+      findings[0].sentence,
+      "2044 takes 1.21 times as long as 2045 in "
+      "matmul/shapes/shape:*x*x*/library:cublas/type:fp16, by another algorithm: algorithm 21 "
+      "in place of algorithm 6.");
+  EXPECT_EQ(findings[0].remedy, "Pad 2044 to 2045 where the program may.");
+  EXPECT_EQ(findings[0].cases, square(2044) + " " + square(2045));
+  ASSERT_THAT(findings[0].evidence, SizeIs(1));
+  EXPECT_THAT(text_of(findings[0].evidence[0]), HasSubstr("2044 against 2045: 1.21 (99 % 1.2"));
+
+  add(square(2047), 1300);
+  const auto two = said(cliff_findings(session));
+  ASSERT_THAT(two, SizeIs(1));
+  EXPECT_THAT(two[0].sentence, HasSubstr("2047 takes 1.29 times as long as 2048"));
+  EXPECT_THAT(two[0].sentence, HasSubstr(" Of 9 sizes, 2 take longer than a larger one."));
+}
+
+}  // namespace
+}  // namespace launchgap
