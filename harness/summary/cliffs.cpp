@@ -14,6 +14,7 @@
 #include "harness/core/text.h"
 #include "harness/measure/benchmark.h"
 #include "harness/summary/algorithms.h"
+#include "harness/summary/case_rates.h"
 #include "harness/summary/session_findings.h"
 #include "harness/summary/table_makers.h"
 
@@ -86,8 +87,10 @@ struct Measured {
 using Series = std::map<double, Measured>;
 
 std::map<SeriesKey, Series> series_in(const SessionData& session) {
+  const std::map<CaseKey, std::string> cannot_be = impossible_cases(session);
   std::map<SeriesKey, Series> all;
   for (const auto& [key, data] : session.cases) {
+    if (cannot_be.contains(key)) continue;  // none would be padded to it
     if (key.arm != name_of(Arm::plain) && key.arm != kPublished) continue;
     const std::string metric = time_of(data);
     const auto samples = data.samples.find(metric);

@@ -40,7 +40,8 @@ struct CliffRow {
   std::string_view verdict() const;
 };
 
-/// Of the plain runs, by device, series and size. Series of fewer than kLeastSizes have none.
+/// Of the plain runs and of published values, by device, series and size, but for cases whose rate
+/// cannot be (case_rates.h). Series of fewer than kLeastSizes have none.
 inline constexpr std::size_t kLeastSizes = 5;
 std::vector<CliffRow> cliff_rows(const SessionData& session);
 

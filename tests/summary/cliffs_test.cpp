@@ -125,6 +125,19 @@ TEST_F(Cliffs, AreNotOfFourSizesNorOfSizesFarApartNorOfTracedRuns) {
   EXPECT_THAT(cliff_rows(session), IsEmpty());
 }
 
+TEST_F(Cliffs, AreNotOfRatesThatCannotBe) {
+  session.devices[0].name = "NVIDIA A100-SXM4-80GB";
+  add_squares();
+  add(square(2049), 100);  // a wrong library is fast
+  ASSERT_EQ(cliff_rows(session)[0].pad_to, 2049);
+  CaseData& fast = session.cases[key(square(2049))];
+  for (int i = 0; i < 10; ++i) fast.samples["tflops"][i] = {5000};
+  const std::vector<CliffRow> rows = cliff_rows(session);
+  ASSERT_THAT(rows, SizeIs(8));
+  EXPECT_EQ(rows[0].pad_to, 2040);
+  EXPECT_EQ(rows[4].verdict(), "cliff");
+}
+
 TEST_F(Cliffs, AreSaidWithWhatDiffers) {
   add_squares();
   session.cases[key(square(2044))].algorithms = {{0, "algorithm 21"}};
