@@ -107,7 +107,8 @@ double value_of(const CsvReader& row, const Columns& columns) {
 }
 
 std::string metric_of(const CsvReader& row, const Columns& columns) {
-  const std::string key = columns.needed("metric"), unit = columns.of("unit");
+  std::string key = columns.needed("metric");
+  const std::string unit = columns.of("unit");
   const Metric* const known = find_metric(key);
   if (!known) {
     std::vector<std::string> names;

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "harness/core/case_name.h"
 #include "harness/core/clock.h"
 #include "harness/core/errors.h"
 #include "harness/core/text.h"

@@ -165,13 +165,12 @@ std::string gain_text(const CliffRow& row) {
 
 std::vector<SizedName> series_of(const CaseName& name) {
   std::vector<SizedName> series;
-  for (const auto& [axis, value] : name.params) {
-    const std::vector<Number> numbers = numbers_in(value);
+  for (std::size_t param = 0; param < name.params.size(); ++param) {
+    const std::vector<Number> numbers = numbers_in(name.params[param].second);
     const auto add = [&](const std::vector<Number>& which) {
       CaseName of_series = name;
-      for (auto& [other, text] : of_series.params) {
-        if (other == axis) text = without(text, which);
-      }
+      std::string& value = of_series.params[param].second;
+      value = without(std::move(value), which);
       series.push_back({of_series.text(), which.front().value});
     };
     std::map<double, std::vector<Number>> equal;

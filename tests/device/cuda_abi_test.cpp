@@ -598,7 +598,7 @@ TEST(RealCudnn, RefusesTheAttributesThatTheFakeRefuses) {
   } catch (const Error& error) {
     GTEST_SKIP() << error.what();
   }
-  const std::vector<unsigned char> elements(16 * 64);
+  const std::vector<unsigned char> elements(std::size_t{16} * 64);
   for (const fake::RefusedAttribute& refused : fake::kRefusedAttributes) {
     CudnnBackendDescriptor descriptor = nullptr;
     ASSERT_EQ(cudnn.cudnnBackendCreateDescriptor(refused.descriptor, &descriptor), kCudnnSuccess);

@@ -177,7 +177,7 @@ class FakeCudnn : public FakeCuda {
 
 TEST_F(FakeCudnn, RefusesAttributesOfAnotherTypeOrCountAndUnknownOnes) {
   start_cudnn();
-  const std::vector<unsigned char> elements(16 * 64);
+  const std::vector<unsigned char> elements(std::size_t{16} * 64);
   for (const RefusedAttribute& refused : kRefusedAttributes) {
     EXPECT_EQ(dnn.cudnnBackendSetAttribute(make(refused.descriptor),
                                            refused.attribute,

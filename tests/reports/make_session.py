@@ -40,7 +40,7 @@ SESSION_TABLES = ("devices.csv", "runs.csv", "summary.csv", "quantiles.csv", "fi
 DETAIL_TABLES = (
     "headlines.csv sequence.csv telemetry.csv variation.csv odd_devices.csv observer.csv parts.csv flag_check.csv "
     "kernels.csv traces.csv slow_samples.csv timelines.csv recordings.csv tail.csv "
-    "published.csv fit.csv check_answers.csv verdicts.csv nights.csv"
+    "published.csv fit.csv check_answers.csv verdicts.csv nights.csv cliffs.csv"
 ).split()
 PROBABILITIES = sorted(
     {round(i / 50, 4) for i in range(51)} | {0.005, 0.01, 0.05, 0.25, 0.75, 0.95, 0.99, 0.995, 0.999, 0.9995, 0.9999}
