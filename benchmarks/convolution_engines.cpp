@@ -3,23 +3,14 @@
 #include "benchmarks/choosing.h"
 #include "benchmarks/convolution_choosing.h"
 #include "benchmarks/products.h"
-#include "harness/device/shape_text.h"
 
 namespace launchgap {
 namespace {
 
-ConvolutionShape engines_shape(const CaseName& name) {
-  ConvolutionShape shape = convolution_shape(name.at("shape"));
-  shape.direction = named(kConvolutionDirections, name.at("direction"));
-  shape.layout = named(kTensorLayouts, name.at("layout"));
-  shape.type = product_type(name.at("type"));
-  return shape;
-}
-
 class ConvolutionEngines : public Case {
  public:
   explicit ConvolutionEngines(const CaseContext& context)
-      : choosing_(context, engines_shape(context.name), "graph") {}
+      : choosing_(context, convolution_of(context.name), "graph") {}
 
   /// Both, one right after the other, each time in another order.
   void sample(Block& block) override {
@@ -71,7 +62,7 @@ const Registration convolution_engines =
                 return {"fp32", "fp16", "int8", "fp8_e4m3"};
               })
         .only([](Profile, const DeviceFacts&, const CaseName& name) {
-          const ConvolutionShape shape = engines_shape(name);
+          const ConvolutionShape shape = convolution_of(name);
           if (shape.layout == TensorLayout::nchw)
             return shape.direction == ConvolutionDirection::forward &&
                    shape.type.a == ElementType::fp32;
@@ -83,7 +74,7 @@ const Registration convolution_engines =
           return Sampling{5, 5};
         })
         .takes([](const DeviceFacts& facts, const CaseName& name, Sampling sampling) {
-          const ConvolutionShape shape = engines_shape(name);
+          const ConvolutionShape shape = convolution_of(name);
           // Up to some twenty candidates, each verified whole and timed; some are ten times slower
           // than the best, and some are compiled when they are made ready.
           return 2 + 20 * convolution_seconds(facts, shape, {2, 5}) +

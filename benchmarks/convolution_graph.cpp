@@ -1,18 +1,9 @@
 // Convolutions by cuDNN's graph interface, with the engine that its heuristics offer first: by the
 // interface that also has INT8 and FP8.
 #include "benchmarks/products.h"
-#include "harness/device/shape_text.h"
 
 namespace launchgap {
 namespace {
-
-ConvolutionShape graph_shape(const CaseName& name) {
-  ConvolutionShape shape = convolution_shape(name.at("shape"));
-  shape.direction = named(kConvolutionDirections, name.at("direction"));
-  shape.layout = named(kTensorLayouts, name.at("layout"));
-  shape.type = product_type(name.at("type"));
-  return shape;
-}
 
 const Registration convolution_graph =
     benchmark("convolution/graph")
@@ -47,7 +38,7 @@ const Registration convolution_graph =
                 return {"fp64", "fp32", "tf32", "fp16", "bf16", "int8", "fp8_e4m3", "fp8_e5m2"};
               })
         .only([](Profile, const DeviceFacts&, const CaseName& name) {
-          const ConvolutionShape shape = graph_shape(name);
+          const ConvolutionShape shape = convolution_of(name);
           const std::string& type = name.at("type");
           // Gradients in the types that most are trained in; INT8 and FP8 in NHWC alone.
           if (type != "fp32" && type != "fp16" && shape.direction != ConvolutionDirection::forward)
@@ -57,16 +48,16 @@ const Registration convolution_graph =
         })
         .metrics({"device_ns", "tflops"})
         .samples([](Profile, const CaseName& name) {
-          return Sampling{5, graph_shape(name).operations() > 1e10 ? 3 : 5};
+          return Sampling{5, convolution_of(name).operations() > 1e10 ? 3 : 5};
         })
         .takes([](const DeviceFacts& facts, const CaseName& name, Sampling sampling) {
           // An engine may be compiled when it is made ready.
-          return 0.2 + convolution_seconds(facts, graph_shape(name), sampling);
+          return 0.2 + convolution_seconds(facts, convolution_of(name), sampling);
         })
         .traced_as(TracedAs::gated_work)
         .makes([](const CaseContext& context) {
           return timed_convolution(
-              context, graph_shape(context.name), {.cache = "warm", .interface = "graph"});
+              context, convolution_of(context.name), {.cache = "warm", .interface = "graph"});
         });
 
 }  // namespace

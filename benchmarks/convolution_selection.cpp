@@ -5,23 +5,15 @@
 #include "benchmarks/choosing.h"
 #include "benchmarks/convolution_choosing.h"
 #include "benchmarks/products.h"
-#include "harness/device/shape_text.h"
 #include "harness/summary/adviser.h"
 
 namespace launchgap {
 namespace {
 
-ConvolutionShape selected_shape(const CaseName& name) {
-  ConvolutionShape shape = convolution_shape(name.at("shape"));
-  shape.direction = named(kConvolutionDirections, name.at("direction"));
-  shape.type = product_type(name.at("type"));
-  return shape;
-}
-
 class ConvolutionSelection : public Case {
  public:
   explicit ConvolutionSelection(const CaseContext& context)
-      : choosing_(context, selected_shape(context.name)) {}
+      : choosing_(context, convolution_of(context.name)) {}
 
   /// All ways, one right after the other, each time in another order.
   void sample(Block& block) override {
@@ -146,7 +138,7 @@ const Registration convolution_selection =
           return Sampling{profile == Profile::quick ? 3 : 5, 5};
         })
         .takes([](const DeviceFacts& facts, const CaseName& name, Sampling sampling) {
-          const ConvolutionShape shape = selected_shape(name);
+          const ConvolutionShape shape = convolution_of(name);
           // Some ten candidates, each verified whole and timed; each of 20 finds runs all of them a
           // few times, and some are ten times slower than the best.
           return 20 * convolution_seconds(facts, shape, {2, 5}) +

@@ -10,14 +10,6 @@
 namespace launchgap {
 namespace {
 
-ConvolutionShape convolution_of(const CaseName& name) {
-  ConvolutionShape shape = convolution_shape(name.at("shape"));
-  shape.direction = named(kConvolutionDirections, name.at("direction"));
-  shape.layout = named(kTensorLayouts, name.at("layout"));
-  shape.type = product_type(name.at("type"));
-  return shape;
-}
-
 /// In each layout, shape by shape.
 Figure rates_figure(const std::string& direction, const std::string& type) {
   const auto line = [&](const std::string& layout) {

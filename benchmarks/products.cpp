@@ -6,6 +6,7 @@
 
 #include "benchmarks/operands.h"
 #include "harness/core/plan.h"
+#include "harness/device/shape_text.h"
 
 namespace launchgap {
 namespace {
@@ -260,6 +261,15 @@ std::unique_ptr<Case> timed_convolution(const CaseContext& context,
   std::unique_ptr<Operation> convolution =
       make_convolution(context.device, *stream, context.seed, shape, options);
   return std::make_unique<TimedProduct>(context.device, std::move(stream), std::move(convolution));
+}
+
+ConvolutionShape convolution_of(const CaseName& name) {
+  ConvolutionShape shape = convolution_shape(name.at("shape"));
+  shape.direction = named(kConvolutionDirections, name.at("direction"));
+  if (const std::string* const layout = name.find("layout"))
+    shape.layout = named(kTensorLayouts, *layout);
+  shape.type = product_type(name.at("type"));
+  return shape;
 }
 
 double product_seconds(const DeviceFacts& facts, const MatmulShape& shape, Sampling sampling) {

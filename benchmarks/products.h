@@ -90,6 +90,10 @@ std::unique_ptr<Case> timed_convolution(const CaseContext& context,
                                         const ConvolutionShape& shape,
                                         const ConvolutionOptions& options = {});
 
+/// What a case with the axes `shape`, `direction`, `type` and, where it has it, `layout` computes.
+/// Throws Error.
+ConvolutionShape convolution_of(const CaseName& name);
+
 /// What a case takes, all in all: preparing, verifying, and its samples.
 double product_seconds(const DeviceFacts& facts, const MatmulShape& shape, Sampling sampling);
 double convolution_seconds(const DeviceFacts& facts,

@@ -1,5 +1,5 @@
 // Sizes of a session that take longer than slightly larger ones: series are found among its cases,
-// and judged by harness/stats/cliffs.h.
+// and judged by harness/stats/padding_gains.h.
 #pragma once
 
 #include <optional>
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "harness/core/finding.h"
-#include "harness/stats/cliffs.h"
+#include "harness/stats/padding_gains.h"
 #include "harness/summary/session_data.h"
 
 namespace launchgap {

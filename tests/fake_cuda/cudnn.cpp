@@ -52,19 +52,11 @@ CudnnStatus destroy(const char* call, Opaque* handle) {
   return kCudnnSuccess;
 }
 
+/// The narrow types are the graph interface's alone.
 std::optional<kernels::ElementType> element_type(int type) {
-  switch (type) {
-    case kCudnnFloat:
-      return kernels::ElementType::fp32;
-    case kCudnnDouble:
-      return kernels::ElementType::fp64;
-    case kCudnnHalf:
-      return kernels::ElementType::fp16;
-    case kCudnnBfloat16:
-      return kernels::ElementType::bf16;
-    default:
-      return std::nullopt;
-  }
+  const bool narrow =
+      type == kCudnnInt8 || type == kCudnnInt32 || type == kCudnnFp8E4m3 || type == kCudnnFp8E5m2;
+  return narrow ? std::nullopt : element_type_of(type);
 }
 
 CudnnStatus set_tensor(Tensor* tensor, int format, int type, int n, int c, int h, int w) {

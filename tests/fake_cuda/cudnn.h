@@ -1,6 +1,8 @@
 // What the fake cuDNN's two interfaces share: its status codes, and the handle.
 #pragma once
 
+#include <optional>
+
 #include "harness/device/cuda/abi/cudnn.h"
 #include "tests/fake_cuda/operation.h"
 
@@ -76,6 +78,30 @@ inline constexpr const Failure* kFailures[] = {&kNotInitialized,
                                                &kExecutionFailed,
                                                &kVersionMismatch,
                                                &kPrerequisiteMissing};
+
+/// Nothing for a type that is not faked.
+inline std::optional<kernels::ElementType> element_type_of(int type) {
+  switch (type) {
+    case kCudnnFloat:
+      return kernels::ElementType::fp32;
+    case kCudnnDouble:
+      return kernels::ElementType::fp64;
+    case kCudnnHalf:
+      return kernels::ElementType::fp16;
+    case kCudnnBfloat16:
+      return kernels::ElementType::bf16;
+    case kCudnnInt8:
+      return kernels::ElementType::int8;
+    case kCudnnInt32:
+      return kernels::ElementType::int32;
+    case kCudnnFp8E4m3:
+      return kernels::ElementType::fp8_e4m3;
+    case kCudnnFp8E5m2:
+      return kernels::ElementType::fp8_e5m2;
+    default:
+      return std::nullopt;
+  }
+}
 
 /// What a CudnnHandle is.
 struct CudnnState {

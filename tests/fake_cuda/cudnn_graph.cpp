@@ -155,29 +155,6 @@ std::size_t bytes_of(int type) {
   }
 }
 
-std::optional<kernels::ElementType> element_type_of(int type) {
-  switch (type) {
-    case kCudnnFloat:
-      return kernels::ElementType::fp32;
-    case kCudnnDouble:
-      return kernels::ElementType::fp64;
-    case kCudnnHalf:
-      return kernels::ElementType::fp16;
-    case kCudnnBfloat16:
-      return kernels::ElementType::bf16;
-    case kCudnnInt8:
-      return kernels::ElementType::int8;
-    case kCudnnInt32:
-      return kernels::ElementType::int32;
-    case kCudnnFp8E4m3:
-      return kernels::ElementType::fp8_e4m3;
-    case kCudnnFp8E5m2:
-      return kernels::ElementType::fp8_e5m2;
-    default:
-      return std::nullopt;
-  }
-}
-
 CudnnStatus finalize_tensor(Descriptor& its) {
   const auto dimensions = its.get<std::int64_t>(kCudnnTensorDimensions),
              strides = its.get<std::int64_t>(kCudnnTensorStrides);

@@ -42,7 +42,7 @@ inline constexpr std::size_t kProcessesForACliff = 10;
 ///   interval = +- the larger of Student's t (99 %) times its own standard error, and t at 1 -
 ///   1e-4, for all sizes at once (Bonferroni), times the root mean square over the sizes.
 /// A cliff has a gain above 1.05, an interval above 1, and in either half a median gain above 1.03.
-/// How often this errs: tests/stats/cliffs_test.cpp.
+/// How often this errs: tests/stats/padding_gains_test.cpp.
 ///
 /// With fewer than kProcessesForACliff processes, or where a size lacks a process, its gain is that
 /// of the medians, and no cliff. It is blind to a cliff of which no better size was measured within

@@ -1,4 +1,4 @@
-#include "harness/stats/cliffs.h"
+#include "harness/stats/padding_gains.h"
 
 #include <cmath>
 #include <fstream>
