@@ -35,6 +35,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kLongestFirstLine = 4096;
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+/// Beyond these a time or a rate computed of it is no number any more.
+constexpr double kLeastValue = 1e-30, kMostValue = 1e30;
 
 /// What a case's values are of one row each.
 struct PublishedCase {
@@ -103,6 +106,11 @@ double value_of(const CsvReader& row, const Columns& columns) {
   if (failed != std::errc() || end != text.data() + text.size() || !std::isfinite(value) ||
       value <= 0)
     refuse(row, "value", fmt::format("'{}' is no number above 0", printable(text, 50)));
+  if (value < kLeastValue || value > kMostValue)
+    refuse(
+        row,
+        "value",
+        fmt::format("'{}' is not from {:g} to {:g}", printable(text, 50), kLeastValue, kMostValue));
   return value;
 }
 
@@ -124,10 +132,27 @@ std::string metric_of(const CsvReader& row, const Columns& columns) {
   return key;
 }
 
+/// "matmul/shapes".
+bool is_benchmark(std::string_view text) {
+  const auto is_word = [](std::string_view word) {
+    return !word.empty() && std::ranges::all_of(word, [](char c) {
+      return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+    });
+  };
+  const std::size_t slash = text.find('/');
+  return slash != text.npos && is_word(text.substr(0, slash)) && is_word(text.substr(slash + 1));
+}
+
 CaseName case_of(const CsvReader& row, const Columns& columns) {
+  const std::string benchmark = columns.needed("benchmark");
+  if (!is_benchmark(benchmark))
+    refuse(row,
+           "benchmark",
+           fmt::format("'{}' is none, as matmul/shapes is: `launchgap list benchmarks`",
+                       printable(benchmark, 100)));
   try {
-    CaseName name = CaseName::parse(columns.needed("benchmark") + "/" + columns.needed("case"));
-    if (name.benchmark != columns.of("benchmark"))
+    CaseName name = CaseName::parse(benchmark + "/" + columns.needed("case"));
+    if (name.benchmark != benchmark)
       throw Error("it begins with what is no axis: axis:value/axis:value");
     return name;
   } catch (const Error& error) {
@@ -152,10 +177,12 @@ std::optional<double> operations_of(const CaseName& name) {
 
 void read_sheet(const fs::path& file, std::map<PublishedGpu, Cases>& gpus) {
   const std::string name = printable(file.string());
-  const std::string text = InputFile(file).text(kLongestSheet);
+  const std::string read = InputFile(file).text(kLongestSheet);
+  std::string_view text = read;
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   const std::size_t valid = valid_utf8(text);
   if (valid < text.size()) {
-    const auto lines = std::ranges::count(std::string_view(text).substr(0, valid), '\n');
+    const auto lines = std::ranges::count(text.substr(0, valid), '\n');
     throw Error(fmt::format("{}, line {}: not UTF-8; save it as UTF-8", name, lines + 1));
   }
   if (!text.ends_with('\n'))
@@ -302,6 +329,7 @@ bool is_published_sheet(const fs::path& file) {
     bool torn = false;
     InputFile input(file);
     if (!input.next_line(line, torn, kLongestFirstLine)) return false;
+    if (line.starts_with(kByteOrderMark)) line.remove_prefix(kByteOrderMark.size());
     const std::string first(line);
     return std::ranges::all_of(kPublishedColumns, [&](std::string_view column) {
       return ("," + first + ",").find(fmt::format(",{}", column)) != std::string::npos;

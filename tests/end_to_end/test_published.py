@@ -49,6 +49,13 @@ def test_a_published_value_is_told_from_a_measured_one(published):
     assert "a sheet" in rows["tflops"]["method"] and "cuBLAS 7.5" in rows["tflops"]["method"]
 
 
+@pytest.mark.parametrize("text", ["\ufeff" + HEAD + LINE, (HEAD + LINE).replace("\n", "\r\n")], ids=["marked", "crlf"])
+def test_files_of_spreadsheets_are_read(published, text):
+    done, session = published(text)
+    assert done.returncode == 0, done.stderr
+    assert {row["benchmark"] for row in table(session / "summary.csv")} == {"matmul/shapes"}
+
+
 WRONG = {
     "nothing but a head": (HEAD, "no value is in it"),
     "an unknown column": (HEAD.replace("driver", "weather") + LINE, "column weather"),
@@ -62,6 +69,11 @@ WRONG = {
     "twice": (HEAD + LINE + LINE, "line 3, column case: a value of it is in line 2 already"),
     "an unknown metric": (HEAD + LINE.replace("tflops", "tflop"), "line 2, column metric: there is no metric 'tflop'"),
     "another unit": (HEAD + LINE.replace("TFLOP/s", "GFLOP/s"), "line 2, column unit: tflops is in TFLOP/s"),
+    "too small for a time": (
+        HEAD + LINE.replace("1.5", "1e-320"),
+        "line 2, column value: '1e-320' is not from 1e-30 to 1e+30",
+    ),
+    "no benchmark": (HEAD + LINE.replace("matmul/shapes", "../shapes"), "line 2, column benchmark: '../shapes' is none"),
     "no case": (HEAD + LINE.replace("shape:64x64x64/library:cublas/type:fp32", "fast"), "line 2, column case"),
     "no source": (HEAD + LINE.replace("a sheet", ""), "line 2, column source: it is empty"),
     "cut off": (HEAD + LINE + LINE[:40], "its last line has no end"),
