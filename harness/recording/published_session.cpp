@@ -168,6 +168,7 @@ std::optional<double> operations_of(const CaseName& name) {
     if (name.family() == "convolution" && shape) return convolution_shape(*shape).operations();
     if (name.family() == "matmul" && name.find("size")) {
       const auto size = static_cast<double>(name.number("size"));
+      if (size < 1 || size > 1e6) return std::nullopt;
       return 2 * size * size * size;
     }
   } catch (const Error&) {  // a shape that others write otherwise

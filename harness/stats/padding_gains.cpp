@@ -145,6 +145,10 @@ void judge(const Logs& logs,
     row.pad_to = gains[of_all[i]]->size;
     row.gain = std::exp(log_gain);
     row.interval = Interval{std::exp(log_gain - width), std::exp(log_gain + width)};
+    if (row.gain <= 1) {  // what looked better on all is not on the other half
+      row.pad_to = row.size, row.gain = 1, row.interval = Interval{1, 1};
+      continue;
+    }
     row.cliff = row.gain > kLeastGain && row.interval->low > 1 &&
                 least_half[i] > std::log(kLeastGainOfAHalf);
   }
