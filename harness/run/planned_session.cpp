@@ -73,7 +73,7 @@ std::string short_name(const DeviceFacts& device) {
 namespace {
 
 /// What the nightly plan has and the quick one has not; nothing where each case is in both.
-std::string left_out_text(const Plan& quick, const Plan& nightly) {
+std::string left_out_text(const Plan& quick, const Plan& nightly, bool runs_are_given) {
   using DevicesCase = std::pair<std::string, std::string>;
   const auto cases_of = [](const Plan& plan) {
     std::set<DevicesCase> cases;
@@ -95,12 +95,12 @@ std::string left_out_text(const Plan& quick, const Plan& nightly) {
   if (count == 0) return "";
   std::vector<std::string> families;
   for (const auto& [family, cases] : left) families.push_back(fmt::format("{} {}", family, cases));
-  return fmt::format(
-      "Left to --profile nightly, which takes about {}: {} more {} ({}), and more runs of each.",
-      duration_text(nightly.seconds()),
-      count,
-      count == 1 ? "case" : "cases",
-      fmt::join(families, ", "));
+  return fmt::format("Left to --profile nightly, which takes about {}: {} more {} ({}){}.",
+                     duration_text(nightly.seconds()),
+                     count,
+                     count == 1 ? "case" : "cases",
+                     fmt::join(families, ", "),
+                     runs_are_given ? "" : ", and more runs of each");
 }
 
 }  // namespace
@@ -147,7 +147,8 @@ PlannedSession plan_session(const RunOptions& options) {
   if (options.profile == Profile::quick) {
     request.profile = Profile::nightly;
     try {
-      session.left_to_nightly = left_out_text(session.plan, plan_cases(session.devices, request));
+      session.left_to_nightly = left_out_text(
+          session.plan, plan_cases(session.devices, request), options.replicates.has_value());
     } catch (const UsageError&) {  // the filter asks for cases that only this profile has
     }
   }
