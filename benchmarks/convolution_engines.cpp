@@ -43,12 +43,7 @@ const Registration convolution_engines =
                 if (profile == Profile::nightly) return {"32x256x14x14-256x3x3-p1"};
                 return {"32x64x56x56-64x3x3-p1", "32x256x14x14-256x3x3-p1", "32x2048x7x7-512x1x1"};
               })
-        .axis("direction",
-              convolution_direction_meaning,
-              [](Profile profile, const DeviceFacts&) -> std::vector<std::string> {
-                if (profile == Profile::nightly) return {"forward"};
-                return names_of(kConvolutionDirections);
-              })
+        .axis("direction", convolution_direction_meaning, forward_at_night)
         .axis("layout",
               "of the tensors in memory, with the channels before the pixels, or behind them",
               [](Profile profile, const DeviceFacts&) -> std::vector<std::string> {

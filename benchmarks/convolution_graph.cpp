@@ -22,12 +22,7 @@ const Registration convolution_graph =
                         "32x128x56x56-128x3x3-p1-g32",
                         "8x512x28x28-512x3x3-p2-d2"};
               })
-        .axis("direction",
-              convolution_direction_meaning,
-              [](Profile profile, const DeviceFacts&) -> std::vector<std::string> {
-                if (profile == Profile::nightly) return {"forward"};
-                return names_of(kConvolutionDirections);
-              })
+        .axis("direction", convolution_direction_meaning, forward_at_night)
         .axis("layout",
               "of the tensors in memory, with the channels before the pixels, or behind them",
               names_of(kTensorLayouts))

@@ -272,6 +272,11 @@ ConvolutionShape convolution_of(const CaseName& name) {
   return shape;
 }
 
+std::vector<std::string> forward_at_night(Profile profile, const DeviceFacts&) {
+  if (profile == Profile::nightly) return {"forward"};
+  return names_of(kConvolutionDirections);
+}
+
 double product_seconds(const DeviceFacts& facts, const MatmulShape& shape, Sampling sampling) {
   const auto bytes = static_cast<double>(shape.a_bytes() + shape.b_bytes() + shape.c_bytes());
   const double one = expected_product_seconds(facts, shape.type, shape.operations(), bytes, false);

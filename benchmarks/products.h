@@ -101,6 +101,7 @@ double convolution_seconds(const DeviceFacts& facts,
                            Sampling sampling);
 
 // Axes of convolutions
+std::vector<std::string> forward_at_night(Profile profile, const DeviceFacts& facts);
 inline constexpr const char* convolution_shape_meaning =
     "n x c x h x w of the input, k x r x s of the filters; `s`, `p`, `d`, `g`: strides, paddings, "
     "dilations, groups (docs/shapes.md)";

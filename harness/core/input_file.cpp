@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
+#include "harness/core/printable.h"
 
 namespace launchgap {
 namespace {
@@ -83,6 +84,13 @@ bool InputFile::read_more() {
   buffer_.resize(before + static_cast<std::size_t>(std::max<ssize_t>(n, 0)));
   if (n < 0) throw Error(with_errno(fmt::format("{} cannot be read", path_.string())));
   return n > 0;
+}
+
+void check_utf8(std::string_view text, const std::string& name) {
+  const std::size_t valid = valid_utf8(text);
+  if (valid == text.size()) return;
+  const auto lines = std::ranges::count(text.substr(0, valid), '\n');
+  throw Error(fmt::format("{}, line {}: not UTF-8; save it as UTF-8", name, lines + 1));
 }
 
 }  // namespace launchgap

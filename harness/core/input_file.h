@@ -35,4 +35,7 @@ class InputFile {
   std::size_t begin_ = 0;  // of what was not handed out yet
 };
 
+/// Throws Error, which names the file and the line, for text that is not UTF-8.
+void check_utf8(std::string_view text, const std::string& name);
+
 }  // namespace launchgap

@@ -227,11 +227,7 @@ ShapeTables read_shapes(const std::filesystem::path& file) {
   try {
     const std::string name = printable(file.string());
     const std::string text = InputFile(file).text(kLongestShapes);
-    const std::size_t valid = valid_utf8(text);
-    if (valid < text.size()) {
-      const auto lines = std::ranges::count(std::string_view(text).substr(0, valid), '\n');
-      throw Error(fmt::format("{}, line {}: not UTF-8; save it as UTF-8", name, lines + 1));
-    }
+    check_utf8(text, name);
     ShapeTables shapes = tables_of(text, name);
     if (shapes.matmul.empty() && shapes.convolution.empty())
       throw Error(fmt::format("{}: no shape is in it", name));

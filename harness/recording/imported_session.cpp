@@ -146,7 +146,7 @@ class Import {
   std::vector<std::string> run() {
     make_import_folder(request_.output);
     try {
-      session_.session_id = fmt::format("recorded-{}", digest(identity()));
+      session_.session_id = fmt::format("recorded-{}", digest_of_files(request_.files));
       session_.begin_utc = utc_now();
       session_.command_line = request_.command_line;
       session_.profile = Profile::full;
@@ -171,16 +171,6 @@ class Import {
   }
 
  private:
-  /// The same files give the same session.
-  std::string identity() const {
-    std::string text;
-    for (const fs::path& file : request_.files) {
-      std::error_code ignored;
-      text += fmt::format("{}|{};", file.filename().string(), fs::file_size(file, ignored));
-    }
-    return text;
-  }
-
   void take(const Recording& recording) {
     bool any = false;
     for (const Process& process : recording.processes) {

@@ -181,11 +181,7 @@ void read_sheet(const fs::path& file, std::map<PublishedGpu, Cases>& gpus) {
   const std::string read = InputFile(file).text(kLongestSheet);
   std::string_view text = read;
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
-  const std::size_t valid = valid_utf8(text);
-  if (valid < text.size()) {
-    const auto lines = std::ranges::count(text.substr(0, valid), '\n');
-    throw Error(fmt::format("{}, line {}: not UTF-8; save it as UTF-8", name, lines + 1));
-  }
+  check_utf8(text, name);
   if (!text.ends_with('\n'))
     throw Error(fmt::format("{}: its last line has no end; the file may be cut off", name));
   CsvReader row(text, name);
@@ -226,12 +222,7 @@ class PublishedSession {
  public:
   PublishedSession(const ImportRequest& request, const std::map<PublishedGpu, Cases>& gpus)
       : folder_(request.output) {
-    std::string identity;
-    for (const fs::path& file : request.files) {
-      std::error_code ignored;
-      identity += fmt::format("{}|{};", file.filename().string(), fs::file_size(file, ignored));
-    }
-    session_.session_id = fmt::format("published-{}", digest(identity));
+    session_.session_id = fmt::format("published-{}", digest_of_files(request.files));
     session_.source = std::string(kPublished);
     session_.begin_utc = utc_now();
     session_.command_line = request.command_line;

@@ -15,6 +15,16 @@ std::string digest(std::string_view text) {
   return fmt::format("{:016x}", hash);
 }
 
+std::string digest_of_files(std::span<const std::filesystem::path> files) {
+  std::string text;
+  for (const std::filesystem::path& file : files) {
+    std::error_code ignored;
+    text +=
+        fmt::format("{}|{};", file.filename().string(), std::filesystem::file_size(file, ignored));
+  }
+  return digest(text);
+}
+
 DeviceFacts facts_of(const Recording& recording, const Process& process, std::uint64_t number) {
   Gpu gpu;
   gpu.number = number;

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -14,6 +16,9 @@ namespace launchgap::recording {
 
 /// FNV-1a, as 16 hexadecimal digits: the same on every machine.
 std::string digest(std::string_view text);
+
+/// Of the names and sizes of files: the same ones give the same session.
+std::string digest_of_files(std::span<const std::filesystem::path> files);
 
 /// A GPU that a file may have told little of. Its own UUID, or one made of what is known: the ranks
 /// of a job have GPUs of their own.
