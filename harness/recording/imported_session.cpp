@@ -395,7 +395,7 @@ class Import {
   }
 
   static std::string name_of(const Recording& recording, const Process& process) {
-    const std::string file = recording.file.filename().string();
+    std::string file = recording.file.filename().string();
     if (recording.processes.size() == 1) return file;
     return fmt::format("{}, process {}", file, process.pid);
   }
