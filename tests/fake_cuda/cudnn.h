@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "harness/device/cuda/abi/cudnn.h"
+#include "kernels/element.h"
 #include "tests/fake_cuda/operation.h"
 
 namespace launchgap::fake {
