@@ -99,7 +99,7 @@ ExitCode import(const recording::ImportRequest& request, bool with_page, const s
       answer("Tables: {}\n", (folder / "summary.csv").string());
     }
     if (with_page && json == "-") {
-      write_page(sessions, folder / "report.html");
+      write_page(sessions, gap_of(sessions), folder / "report.html");
     } else if (with_page) {
       offer_page(sessions, folder);
     }

@@ -12,6 +12,7 @@
 #include "harness/core/stop.h"
 #include "harness/core/temporary_folder.h"
 #include "harness/core/text.h"
+#include "harness/gap/gap.h"
 #include "harness/run/foreign_program.h"
 #include "harness/run/process.h"
 #include "harness/summary/all_tables.h"
@@ -84,7 +85,26 @@ Summarised::Summarised(const fs::path& folder)
       impossible(take_impossible(rows)),
       slow_samples(session, rows) {}
 
-void write_page(const std::vector<std::unique_ptr<Summarised>>& sessions, const fs::path& output) {
+GapRows gap_of(const std::vector<std::unique_ptr<Summarised>>& sessions) {
+  std::vector<gap::ComparedSession> compared;
+  for (const auto& one : sessions)
+    compared.push_back({&one->session, &one->rows, &one->impossible});
+  return gap::generation_gap(compared);
+}
+
+void write_gap_tables(const std::vector<std::unique_ptr<Summarised>>& sessions,
+                      const GapRows& gap,
+                      const fs::path& folder) {
+  SessionData of_all;  // tables of a comparison are of no single session
+  for (const auto& one : sessions) of_all.id += (of_all.id.empty() ? "" : " ") + one->session.id;
+  const std::vector<SummaryRow> none;
+  const SlowSamples no_samples(of_all, none);
+  write_tables({of_all, none, no_samples, nullptr, &none, &gap}, TableUse::comparison, folder);
+}
+
+void write_page(const std::vector<std::unique_ptr<Summarised>>& sessions,
+                const GapRows& gap,
+                const fs::path& output) {
   const fs::path root = resource_root();
   check_output_place(output);
   const TemporaryFolder tables;
@@ -102,8 +122,14 @@ void write_page(const std::vector<std::unique_ptr<Summarised>>& sessions, const 
       arguments.push_back(argument);
     }
   }
+  const fs::path of_gap = tables.path() / "gap";
+  std::error_code failed;  // the first table says it
+  fs::create_directory(of_gap, failed);
+  write_gap_tables(sessions, gap, of_gap);
   const fs::path page = tables.path() / "page.html";
-  for (const std::string& argument : {std::string("--generations"),
+  for (const std::string& argument : {std::string("--comparison"),
+                                      of_gap.string(),
+                                      std::string("--generations"),
                                       (root / "data/generations.csv").string(),
                                       std::string("-o"),
                                       page.string()}) {
@@ -124,7 +150,7 @@ void write_page(const std::vector<std::unique_ptr<Summarised>>& sessions, const 
 
 bool offer_page(const std::vector<std::unique_ptr<Summarised>>& sessions, const fs::path& folder) {
   try {
-    write_page(sessions, folder / "report.html");
+    write_page(sessions, gap_of(sessions), folder / "report.html");
     answer("Page:   {}\n", (folder / "report.html").string());
     return true;
   } catch (const Stopped&) {

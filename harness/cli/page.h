@@ -25,9 +25,18 @@ struct Summarised {
   Summarised(const Summarised&) = delete;  // the rows point into the session
 };
 
+/// What these sessions are beside each other: of one with a single GPU nothing.
+GapRows gap_of(const std::vector<std::unique_ptr<Summarised>>& sessions);
+
+/// Writes the tables of the comparison. Throws what write_tables() does.
+void write_gap_tables(const std::vector<std::unique_ptr<Summarised>>& sessions,
+                      const GapRows& gap,
+                      const std::filesystem::path& folder);
+
 /// Draws one page over the sessions. Throws Error that says what is missing (Python, matplotlib)
 /// and what to do.
 void write_page(const std::vector<std::unique_ptr<Summarised>>& sessions,
+                const GapRows& gap,
                 const std::filesystem::path& output);
 
 /// Draws report.html into a session's folder and answers where it is. A page that cannot be drawn

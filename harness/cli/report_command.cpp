@@ -11,6 +11,7 @@
 #include "harness/core/printable.h"
 #include "harness/core/say.h"
 #include "harness/core/stop.h"
+#include "harness/core/text.h"
 #include "harness/regression/night_view.h"
 #include "harness/summary/all_tables.h"
 
@@ -47,12 +48,34 @@ void check_different(const std::vector<std::unique_ptr<Summarised>>& sessions) {
   }
 }
 
+void write_gap_tables_into(const std::filesystem::path& folder,
+                           const std::vector<std::unique_ptr<Summarised>>& sessions,
+                           const GapRows& gap) {
+  std::error_code failed;
+  std::filesystem::create_directories(folder, failed);
+  if (failed) throw WriteError(fmt::format("{}: {}", folder.string(), failed.message()));
+  write_gap_tables(sessions, gap, folder);
+}
+
+constexpr std::size_t kLongestSentence = 4000;
+
+/// The sentences, broken for a terminal, and an empty line; nothing where there are none.
+std::string answers_text(const GapRows& gap) {
+  std::string text;
+  for (const GapAnswerRow& row : gap.answers) {
+    text += wrapped(printable(row.sentence, kLongestSentence), 0) + "\n";
+    for (const std::string& line : row.evidence)
+      text += "- " + wrapped(printable(line, kLongestSentence), 2) + "\n";
+  }
+  return text.empty() ? text : text + "\n";
+}
+
 }  // namespace
 
 void add_report(CLI::App& app, Action& action) {
   struct Options {
     std::vector<std::string> folders;
-    std::string output, history;
+    std::string output, history, tables;
     JsonOutput json;
     BaselineOptions baseline_options;
   };
@@ -68,6 +91,9 @@ void add_report(CLI::App& app, Action& action) {
       "-o,--output",
       options->output,
       "The page; default: report.html in the session's folder, comparison.html here for several");
+  command->add_option("--tables",
+                      options->tables,
+                      "Also write the tables of the comparison (gap*.csv) into this folder");
   command->add_option("--history",
                       options->history,
                       "With one session: check it against this history, and show each metric over "
@@ -100,9 +126,13 @@ void add_report(CLI::App& app, Action& action) {
         const Summarised& only = *sessions.front();
         write_tables(only.tabled(), TableUse::session, only.session.folder);
       }
-      write_page(sessions, output);
+      const GapRows gap = gap_of(sessions);
+      if (!options->tables.empty()) write_gap_tables_into(options->tables, sessions, gap);
+      write_page(sessions, gap, output);
+      answer("{}", answers_text(gap));
       answer("{}\n", output.string());
-      Json json = {{"page", output.string()}, {"sessions", Json::array()}};
+      Json json = {
+          {"page", output.string()}, {"gap", gap_as_json(gap)}, {"sessions", Json::array()}};
       for (const auto& session : sessions)
         json["sessions"].push_back(session_as_json(*session, output));
       options->json.write(json);

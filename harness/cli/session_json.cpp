@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include <fmt/format.h>
+
 #include "harness/summary/all_tables.h"
 
 namespace launchgap::cli {
@@ -44,6 +46,19 @@ Json session_as_json(const Summarised& summarised, const std::filesystem::path& 
     const std::string_view name = table.name.substr(0, table.name.find('.'));
     if (std::ranges::find(kTables, name) != std::end(kTables))
       json[std::string(name)] = rows_of(table, summarised.tabled());
+  }
+  return json;
+}
+
+Json gap_as_json(const GapRows& gap) {
+  const SessionData none;
+  const std::vector<SummaryRow> no_rows;
+  const SlowSamples no_samples(none, no_rows);
+  Json json = Json::object();
+  for (const char* name : {"answers", "values", "classes", "limits"}) {
+    const auto table =
+        std::ranges::find(all_tables(), fmt::format("gap_{}.csv", name), &Table::name);
+    json[name] = rows_of(*table, {none, no_rows, no_samples, nullptr, &no_rows, &gap});
   }
   return json;
 }

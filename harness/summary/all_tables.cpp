@@ -193,6 +193,11 @@ const std::vector<Table>& all_tables() {
       ceilings_table(),
       bits_table(),
       cliffs_table(),
+      gap_answers_table(),
+      gap_values_table(),
+      gap_classes_table(),
+      gap_cases_table(),
+      gap_limits_table(),
   };
   return tables;
 }

@@ -84,20 +84,9 @@ std::vector<std::string_view> table_types(std::string_view type) {
   return {type};
 }
 
-/// How people write it.
-std::string spelled(std::string_view type) {
-  if (type == "fp64_tensor") return "FP64 in tensor cores";
-  if (type == "fp16_acc16") return "FP16 with FP16 sums";
-  std::string capitals(type);
-  std::ranges::transform(capitals, capitals.begin(), [](unsigned char c) {
-    return static_cast<char>(std::toupper(c));
-  });
-  return capitals;
-}
-
 constexpr double kTeraPerMega = 1e-6;  // MHz times operations, in TFLOP/s
 
-std::optional<double> multiprocessors_of(const DeviceFacts& gpu) {
+std::optional<double> read_multiprocessors(const DeviceFacts& gpu) {
   if (!gpu.multiprocessors || *gpu.multiprocessors <= 0) return std::nullopt;
   return static_cast<double>(*gpu.multiprocessors);
 }
@@ -106,7 +95,7 @@ std::optional<double> multiprocessors_of(const DeviceFacts& gpu) {
 /// fewer multiprocessors; a part of a GPU has fewer than each.
 std::vector<const KnownGpu*> rows_of(const DeviceFacts& gpu) {
   const BoardName asked = parse_board_name(gpu.name);
-  const auto read = multiprocessors_of(gpu);
+  const auto read = read_multiprocessors(gpu);
   std::vector<const KnownGpu*> rows;
   for (const KnownGpu& known : known_gpus()) {
     if (is_board(asked, known.board) && (!read || *read == known.multiprocessors) &&
@@ -134,7 +123,7 @@ std::optional<Ceiling> table_ceiling(const std::vector<const KnownGpu*>& rows,
 }
 
 std::optional<Ceiling> capability_ceiling(const DeviceFacts& gpu, std::string_view type) {
-  const auto multiprocessors = multiprocessors_of(gpu);
+  const auto multiprocessors = read_multiprocessors(gpu);
   if (!multiprocessors || !gpu.compute_capability) return std::nullopt;
   for (const UnitRate& rate : unit_rates()) {
     if (rate.capability != *gpu.compute_capability || rate.type != type) continue;
@@ -172,7 +161,7 @@ std::vector<std::string> types_that_fit(const DeviceFacts& gpu, const Rate& rate
         std::ranges::any_of(fitting, [&](const auto& one) { return limit && one.first == *limit; });
     if (limit && rate.tflops <= kAboveCeiling * *limit && !known)
       fitting.emplace_back(
-          *limit, fmt::format("{} ({})", spelled(ceiling->type), quantity(limit, "TFLOP/s")));
+          *limit, fmt::format("{} ({})", spelled_type(ceiling->type), quantity(limit, "TFLOP/s")));
   }
   std::ranges::sort(fitting);
   if (fitting.size() > kShown) fitting.resize(kShown);
@@ -271,6 +260,31 @@ std::optional<Ceiling> ceiling_of(const DeviceFacts& gpu, std::string_view type)
     if (ceiling && (!highest || ceiling->per_mhz > highest->per_mhz)) highest = ceiling;
   }
   return highest;
+}
+
+std::string spelled_type(std::string_view type) {
+  if (type == "fp64_tensor") return "FP64 in tensor cores";
+  if (type == "fp16_acc16") return "FP16 with FP16 sums";
+  if (type == "fp32_pedantic") return "pedantic FP32";
+  if (type.starts_with("fp8_"))
+    return fmt::format("FP8 {}{}",
+                       type.substr(4, 4) == "e4m3" ? "E4M3" : "E5M2",
+                       type.ends_with("_fast") ? " with fast sums" : "");
+  std::string capitals(type);
+  std::ranges::transform(capitals, capitals.begin(), [](unsigned char c) {
+    return static_cast<char>(std::toupper(c));
+  });
+  return capitals;
+}
+
+std::optional<double> multiprocessors_of(const DeviceFacts& gpu) {
+  if (const auto read = read_multiprocessors(gpu)) return read;
+  std::optional<double> known;
+  for (const KnownGpu* const row : rows_of(gpu)) {
+    if (known && *known != row->multiprocessors) return std::nullopt;
+    known = row->multiprocessors;
+  }
+  return known;
 }
 
 bool does_fewer_operations(std::string_view algorithm) {

@@ -55,6 +55,13 @@ struct Ceiling {
 /// axis `type`. Absent where the hardware has no such type, or nothing is known.
 std::optional<Ceiling> ceiling_of(const DeviceFacts& gpu, std::string_view type);
 
+/// How people write a type: "FP16", "FP64 in tensor cores".
+std::string spelled_type(std::string_view type);
+
+/// The multiprocessors that were read; of a GPU of which none were, those of its table, where its
+/// name leaves one number.
+std::optional<double> multiprocessors_of(const DeviceFacts& gpu);
+
 /// Whether an algorithm does fewer operations than are counted, so that no ceiling holds: Winograd,
 /// FFT, complex products by three real ones ("3m").
 bool does_fewer_operations(std::string_view algorithm);

@@ -24,6 +24,8 @@ std::string_view name_of(TableUse use) {
       return "details";
     case TableUse::samples:
       return "samples";
+    case TableUse::comparison:
+      return "comparison";
   }
   return "";
 }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "harness/summary/csv.h"
+#include "harness/summary/gap_rows.h"
 #include "harness/summary/night_rows.h"
 #include "harness/summary/session_data.h"
 #include "harness/summary/summary.h"
@@ -110,13 +111,15 @@ struct Tabled {
   const SlowSamples& slow_samples;
   const NightRows* nights = nullptr;  // of a session that was checked against a history
   const std::vector<SummaryRow>* impossible = nullptr;  // for summary.csv alone
+  const GapRows* gap = nullptr;                         // of a comparison; for its tables alone
 };
 
 /// Where a table is written.
 enum class TableUse {
-  session,  // into the session's folder, and wherever `details` are
-  details,  // for the page and by `launchgap export`
-  samples,  // by `launchgap export` only, since it is as long as the records
+  session,     // into the session's folder, and wherever `details` are
+  details,     // for the page and by `launchgap export`
+  samples,     // by `launchgap export` only, since it is as long as the records
+  comparison,  // of several sessions, or of one with several generations of GPUs
 };
 
 std::string_view name_of(TableUse use);

@@ -72,6 +72,13 @@ Table ceilings_table();
 Table published_table();
 Table fit_table();
 
+// gap_tables.cpp: a newer GPU against an older one
+Table gap_answers_table();
+Table gap_values_table();
+Table gap_classes_table();
+Table gap_cases_table();
+Table gap_limits_table();
+
 // blocking_table.cpp: which calls wait for the device
 Table blocking_table();
 

@@ -57,6 +57,12 @@ def _parser() -> argparse.ArgumentParser:
         help="folder with that session's tables, one per --session, in order",
     )
     parser.add_argument(
+        "--comparison",
+        metavar="DIR",
+        type=Path,
+        help="folder with the tables of the comparison, gap_*.csv",
+    )
+    parser.add_argument(
         "--generations",
         metavar="FILE",
         type=Path,
@@ -116,13 +122,14 @@ def run(arguments: list[str]) -> int:
         parser.error("-o FILE.html is needed")
 
     # After the check above, so that a missing package gets its line.
-    from . import generations, page, session
+    from . import gap, generations, page, session
 
     default = Path(__file__).parents[2] / "data" / "generations.csv"
     try:
         table = generations.load(options.generations or default)
         sessions = [session.load(*pair) for pair in zip(options.session, options.tables, strict=True)]
-        text = page.render(sessions, table, warn=lambda warning: _say(f"mind: {warning}"))
+        compared = gap.load(options.comparison, sessions[0].registry)
+        text = page.render(sessions, table, compared, warn=lambda warning: _say(f"mind: {warning}"))
     except session.ReportError as error:
         _say(str(error))
         return FAILED

@@ -8,15 +8,13 @@ never put in relation to a real one.
 from __future__ import annotations
 
 import json
-import math
-import statistics
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from . import generations as gen
 from .details import own_path
-from .session import TRACE_LEVEL, Device, Row, Session
-from .text import clean, count, join_and, quantity, significant
+from .session import PUBLISHED, TRACE_LEVEL, Device, Row, Session
+from .text import clean, join_and, quantity, significant
 
 CaseKey = tuple[str, str, str, tuple[tuple[str, str], ...], str]
 """arm, setup, benchmark, parameters, metric"""
@@ -64,33 +62,20 @@ class Line:
 
 
 @dataclass
-class Digest:
-    """A family in one number per device: the median ratio, with its range."""
-
-    family: str
-    metric: str
-    cells: list[str]
-    tells: float = 0
-    """How far the devices are apart: the largest logarithm of a ratio"""
-
-
-@dataclass
 class Comparison:
     columns: list[Column]
     reference: Column
     families: dict[str, list[Line]]
-    digests: list[Digest]
+    agreeing: dict[str, list[Line]]
+    """By family: those in which no device differs from the reference beyond its noise"""
     warnings: list[str]
-    answer: str
-    """What the newest GPU gains in work and in launches; empty where one of them was not measured"""
-    digested: list[Column]
-    """The columns of the digests: without those of which none has a ratio"""
     estimated: list[str] = field(default_factory=list)
 
 
 def case_key(row: Row) -> CaseKey:
     params = tuple(own_path(row.params).items())
-    return (row.arm, row.setup, row.record["benchmark"], params, row.metric)
+    arm = "plain" if row.arm == PUBLISHED else row.arm
+    return (arm, row.setup, row.record["benchmark"], params, row.metric)
 
 
 def case_text(key: CaseKey) -> str:
@@ -128,58 +113,27 @@ def compare(sessions: list[Session], table: list[gen.Generation]) -> Comparison 
     reference.is_reference = True
     lines = _lines(columns, reference)
     families: dict[str, list[Line]] = {}
+    agreeing: dict[str, list[Line]] = {}
     for line in lines:
-        families.setdefault(line.family, []).append(line)
-    digests = [d for family, group in families.items() for d in _digests(family, group, columns)]
-    digests.sort(key=lambda d: -d.tells)
+        shown = families.setdefault(line.family, [])
+        if _agrees(line, reference):
+            agreeing.setdefault(line.family, []).append(line)
+        else:
+            shown.append(line)
     return Comparison(
         columns,
         reference,
         families,
-        digests,
+        agreeing,
         _warnings([c.device for c in columns]),
-        _answer(columns, reference, lines),
-        [c for c in columns if any(d.cells[c.slot] for d in digests)],
         [c.title for c in columns if not c.launched_known and not c.device.is_host],
     )
 
 
-WORK = (("matmul", "products"), ("convolution", "convolutions"))
-"""Families whose gain is set beside that of launches, the first that was measured"""
-
-TYPES = ("fp32", "fp16", "bf16", "fp64")
-"""Of whose work, in this order: the first that both have. A median over types would say nothing of any"""
-
-
-def type_of(line: Line) -> str:
-    """The axis `type` of its case; empty where it has none."""
-    return dict(line.key[3]).get("type", "")
-
-
-def _answer(columns: list[Column], reference: Column, lines: list[Line]) -> str:
-    """The newest GPU against the reference: its work, its launches, and the kernels that gain no more than a launch."""
-    newest = next((c for c in reversed(columns) if not c.device.is_host and c is not reference), None)
-    burst = next((ln for ln in lines if ln.metric == "per_launch_ns" and ln.case.startswith("launch/null/")), None)
-    if newest is None or burst is None or reference.device.is_host:
-        return ""
-    launch, cell = burst.cells[newest.slot].speed, burst.cells[newest.slot].row
-    own = cell.get("p50") if cell is not None else None
-    for (family, noun), type_ in ((work, of) for work in WORK for of in TYPES):
-        group = [ln for ln in lines if (ln.family, ln.metric, type_of(ln)) == (family, "tflops", type_)]
-        speeds = [s for ln in group if (s := ln.cells[newest.slot].speed)]
-        if speeds and launch and own:
-            gain = statistics.median(speeds)
-            text = (
-                f"{newest.title} against {reference.title}: {type_.upper()} {noun} {verdict(gain, 'TFLOP/s')[0]} (median of "
-            )
-            text += f"{count(len(speeds), 'case')}), launches in a burst {verdict(launch, 'ns')[0]}."
-            if gain > launch:
-                text += (
-                    f" A kernel of less than {quantity(gain * own, 'ns')} on {reference.title} is bound by its launch on "
-                    f"{newest.title}, and gains no more than launches do."
-                )
-            return text
-    return ""
+def _agrees(line: Line, reference: Column) -> bool:
+    """Whether every device that measured it is as fast as the reference, as far as its noise tells."""
+    others = [c for slot, c in enumerate(line.cells) if slot != reference.slot and c.status != "absent"]
+    return bool(others) and all(c.status == "ok" and c.tone == "same" for c in others)
 
 
 def _columns(devices: list[Device], table: list[gen.Generation]) -> list[Column]:
@@ -237,11 +191,11 @@ def _comparable(sessions: list[Session]) -> Callable[[Row], bool]:
     Settings that are not the usual are compared where every session has them, too.
     """
     rows = {id(s): [r for r in s.rows if r.metric] for s in sessions}.values()
-    shared = set.intersection(*({(r.arm, r.setup) for r in of_one} for of_one in rows))
+    shared = set.intersection(*({(r.arm, r.setup) for r in of_one} for of_one in rows)) if rows else set()
     plain = {(r.case, r.metric) for of_one in rows for r in of_one if r.usual}
 
     def comparable(row: Row) -> bool:
-        return row.usual or (
+        return (row.usual or row.arm == PUBLISHED) or (
             (row.arm, row.setup) in shared
             and TRACE_LEVEL not in row.setup
             and not (row.arm == "traced" and (row.case, row.metric) in plain)
@@ -318,48 +272,6 @@ def verdict(speed: float, unit: str, low: float | None = None, high: float | Non
     if low is not None and high is not None and low <= 1 <= high:
         return f"{number}× {words[speed < 1]}, within the spread of runs", "same"
     return f"{number}× {words[speed < 1]}", "better" if speed > 1 else "worse"
-
-
-def _digests(family: str, lines: list[Line], columns: list[Column]) -> list[Digest]:
-    """One digest per metric and type, so that a time and the throughput derived from it never mix, and no types do."""
-    digests = []
-    metrics = dict.fromkeys((line.key[0], line.metric, type_of(line)) for line in lines if line.metric)
-    for arm, metric, type_ in list(metrics):
-        if metric == "device_ns" and (arm, "tflops", type_) in metrics and arm == "plain":
-            metrics.pop((arm, metric, type_))  # of which it is derived
-    for arm, metric, type_ in metrics:
-        group = [line for line in lines if (line.key[0], line.metric, type_of(line)) == (arm, metric, type_)]
-        cells = []
-        tells = 0.0
-        for column in columns:
-            speeds = sorted(line.cells[column.slot].speed for line in group if line.cells[column.slot].speed is not None)
-            if column.is_reference:
-                cells.append("reference")
-            elif not speeds:
-                cells.append("")
-            else:
-                middle = statistics.median(speeds)
-                tells = max(tells, abs(math.log(middle)))
-                text, _ = verdict(middle, group[0].unit)
-                if len(speeds) > 1:
-                    text += f" ({_range(speeds, group[0].unit)})"
-                cells.append(text)
-        if any(c and c != "reference" for c in cells):
-            name = metric + (f" in {type_}" if type_ else "") + (f" ({arm})" if arm != "plain" else "")
-            digests.append(Digest(family, name, cells, tells))
-    return digests
-
-
-def _range(speeds: list[float], unit: str) -> str:
-    """`1.8× to 2.4×, 12 cases`; with words where the ends lie on two sides of 1."""
-    low, high = (verdict(s, unit)[0] for s in (speeds[0], speeds[-1]))
-    cases = count(len(speeds), "case")
-    if low == high:
-        return f"{cases} alike"
-    if low.partition(" ")[2] == high.partition(" ")[2]:
-        ends = sorted((max(s, 1 / s), text) for s, text in zip((speeds[0], speeds[-1]), (low, high), strict=True))
-        low, high = (text.partition(" ")[0] for _, text in ends)
-    return f"{low} to {high}, {cases}"
 
 
 def _warnings(devices: list[Device]) -> list[str]:

@@ -26,6 +26,7 @@ from . import (
     costs,
     fallback,
     findings,
+    gap,
     glossary,
     headlines,
     kernels,
@@ -77,7 +78,12 @@ class DeviceCard:
     facts: dict[str, str] = field(default_factory=dict)
 
 
-def render(sessions: list[Session], table: list[gen.Generation], warn: Callable[[str], None] = lambda _: None) -> str:
+def render(
+    sessions: list[Session],
+    table: list[gen.Generation],
+    compared: dict[str, list[Record]] | None = None,
+    warn: Callable[[str], None] = lambda _: None,
+) -> str:
     """The whole page; the same input gives the same bytes. What makes its comparison doubtful is told to `warn` too."""
     style = (_TEMPLATES / "style.css").read_text(encoding="utf-8")
     script = (_TEMPLATES / "script.js").read_text(encoding="utf-8")
@@ -99,7 +105,14 @@ def render(sessions: list[Session], table: list[gen.Generation], warn: Callable[
     # What different jobs did is never put in relation; what launchgap measured is.
     measured = [s for s in sessions if not (s.recorded or s.published)]
     of_measured = [d for d in devices if d.session in measured]
-    comparison = cmp.compare(measured, table) if len(measured) > 1 or cmp.generations(of_measured) > 1 else None
+    # What others have published stands beside it, and is never averaged with it.
+    beside_each_other = [s for s in sessions if not s.recorded]
+    side_by_side = (
+        len(beside_each_other) > 1
+        or cmp.generations(of_measured) > 1
+        or any(s.published and len(s.devices) > 1 for s in sessions)
+    )
+    comparison = cmp.compare(beside_each_other, table) if side_by_side else None
     for warning in comparison.warnings if comparison else ():
         warn(warning)
     environment = Environment(
@@ -125,7 +138,7 @@ def render(sessions: list[Session], table: list[gen.Generation], warn: Callable[
         only_published=all(s.published for s in sessions),
         only_memory=all(s.only_memory for s in sessions),
         allocations=allocations.section(devices),
-        compared=len(measured),
+        compared=len(beside_each_other),
         recorded_headlines=recorded.headlines(devices),
         headlines=headlines.table(of_measured),
         nights=nights.section(drawing),
@@ -155,6 +168,7 @@ def render(sessions: list[Session], table: list[gen.Generation], warn: Callable[
         shares={family: ceilings.shares(drawing, family) for family in ("matmul", "convolution")},
         library_code=costs.library_code(drawing),
         comparison=comparison,
+        gap=gap.section(compared or {}),
         ratios=drawing.ratios(comparison) if comparison else None,
         columns=columns,
         explained=dict.fromkeys((*columns, *sessions[0].registry.columns("summary.csv").values())),

@@ -21,6 +21,8 @@ MOST_DEVICES = 24
 """Of which there are figures; with more, nobody would look at them, and a browser could not. Tables have all."""
 TRACE_LEVEL = "+trace="
 """In a setup's name: traced, but not everything."""
+PUBLISHED = "published"
+"""The arm of what others have published, and the source of such a session."""
 RECORDED = "recorded"
 """The arm of what somebody else recorded and launchgap imported."""
 
@@ -240,7 +242,7 @@ class Session:
     @property
     def published(self) -> bool:
         """Whether others have published what is in it; then nothing was measured or recorded."""
-        return self.string("source") == "published"
+        return self.string("source") == PUBLISHED
 
     @property
     def only_replays(self) -> bool:

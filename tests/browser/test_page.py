@@ -202,7 +202,7 @@ def test_the_verdict_on_a_recorded_job_is_in_view(browser, page_of: PageOf, widt
         assert row.locator("th strong").is_visible() == (width < 640)
 
 
-@pytest.mark.parametrize(("kind", "answer"), [("gap", "launches in a burst"), ("host_only", "p50")])
+@pytest.mark.parametrize(("kind", "answer"), [("gap", "before launching it is worth it"), ("host_only", "p50")])
 def test_the_answer_is_on_a_phones_first_screen(browser, page_of: PageOf, kind: str, answer: str) -> None:
     with opened(browser, page_of(kind), 390) as (page, _):
         first = page.locator("p.answer").first

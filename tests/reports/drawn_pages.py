@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import make_gap
 import make_recorded
 import make_session
 import pytest
@@ -44,7 +45,8 @@ def drawn(made: Callable[[str], Path], gap: list[Path], beside: list[Path], made
         def write(page: Path) -> None:
             several = {"gap": gap, "beside": beside}
             folders = several[kind] if kind in several else [made(kind)]
-            assert program.run([*pairs(folders), "-o", str(page)]) == 0
+            gap_tables = ["--comparison", str(make_gap.write(page.parent / "comparison"))] if kind == "gap" else []
+            assert program.run([*pairs(folders), *gap_tables, "-o", str(page)]) == 0
 
         return made_once(f"{kind}.html", write)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
 from pathlib import Path
 
 import make_session
@@ -73,21 +71,6 @@ def test_less_time_and_more_throughput_are_both_faster(gap: list[Path]) -> None:
     assert host.tone == "worse" and host.verdict.endswith("slower")
 
 
-def test_the_answer_sets_the_gain_in_work_beside_that_of_launches(gap: list[Path]) -> None:
-    comparison = compared(gap)
-    newest = next(c for c in reversed(comparison.columns) if not c.device.is_host)
-    answer = comparison.answer.replace("\xa0", " ")
-    assert answer.startswith(f"{newest.title} against Tesla K40m (0): FP32 products ")
-    own = cell(comparison, "launch/null/api:own/mode:burst", "per_launch_ns", newest.device.name)
-    assert f"launches in a burst {own.verdict.partition(',')[0]}" in answer
-    work, least = re.search(r"FP32 products ([\d.]+)× faster.* A kernel of less than ([\d.]+) µs on", answer).groups()
-    assert float(least) * 1000 == pytest.approx(float(work) * own.row.get("p50"), rel=0.02)
-
-
-def test_of_a_host_and_a_gpu_there_is_no_such_answer(made: Callable[[str], Path]) -> None:
-    assert compared([made("host_only"), made("host_only")]).answer == ""
-
-
 def test_a_hosts_queue_meets_a_gpus_driver(gap: list[Path]) -> None:
     host = cell(compared(gap), "launch/null/api:own/mode:burst", "per_launch_ns", "host")
     assert host.status == "ok" and host.speed is not None
@@ -101,6 +84,17 @@ def test_an_unsupported_cell_says_why(gap: list[Path]) -> None:
     # Without a reference there is a number and no ratio.
     new = cell(comparison, case, "tflops", "NVIDIA H200")
     assert new.value and new.speed is None
+
+
+def test_what_all_agree_in_is_one_line(tmp_path: Path) -> None:
+    def write(name: str, call: float) -> Path:
+        return (
+            make_session.Builder(name, [make_session.Spec("NVIDIA H200", call=call)], seed=1).build().write(tmp_path / name)
+        )
+
+    comparison = compared([write("a", 2300.0), write("b", 4600.0)])
+    assert {line.metric for line in comparison.families["launch"]} >= {"api_ns"}
+    assert comparison.families["matmul"] == [] and comparison.agreeing["matmul"], "they are the same GPU"
 
 
 def test_a_different_host_or_driver_is_named(gap: list[Path]) -> None:
@@ -138,7 +132,6 @@ def test_simulated_and_real_are_never_set_in_relation(tmp_path: Path) -> None:
     fake = cell(comparison, "launch/null/api:own/mode:idle", "api_ns", "NVIDIA H100")
     assert fake.speed is None and fake.verdict == "not compared: one is simulated"
     assert any("no ratio is formed" in w for w in comparison.warnings)
-    assert comparison.digests == []
 
 
 def test_the_page_names_method_library_and_host_of_each_column(gap_page: str) -> None:
@@ -167,7 +160,9 @@ def test_the_traced_arm_is_compared_only_where_every_session_has_it(tmp_path: Pa
         return builder.write(tmp_path / name)
 
     def metrics(folders: list[Path]) -> set[tuple[str, str]]:
-        return {(line.key[0], line.metric) for line in compared(folders).families["launch"]}
+        comparison = compared(folders)
+        lines = comparison.families["launch"] + comparison.agreeing["launch"]
+        return {(line.key[0], line.metric) for line in lines}
 
     plain = {("plain", metric) for metric in ("api_ns", "roundtrip_ns", "per_launch_ns")}
     assert metrics([write("a", True), write("b", False)]) == plain

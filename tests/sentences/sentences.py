@@ -30,6 +30,7 @@ SOURCES = {
     "advice": "Advice from this machine's own numbers",
     "fallback": "Falling back to the CPU",
     "ceiling": "Whether a rate can be",
+    "gap": "A newer GPU against an older one",
     "program": "Whether a program is on the GPU",
     "doctor": "The check of machine, driver, libraries and frameworks",
 }
@@ -128,6 +129,8 @@ SENTENCES_IN = [
     "harness/summary/device_answers.cpp",
     "harness/summary/job_answer.cpp",
     "harness/summary/adviser.cpp",
+    "harness/gap/gap.cpp",
+    "harness/gap/gap_answers.cpp",
 ]
 ADVICE_IN = ["benchmarks/launch_*.cpp", "benchmarks/library_code.cpp"]
 

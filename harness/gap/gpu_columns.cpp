@@ -1,0 +1,152 @@
+#include "harness/gap/gpu_columns.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "harness/core/plan.h"
+#include "harness/device/backend.h"
+#include "harness/summary/generations.h"
+
+namespace launchgap::gap {
+namespace {
+
+bool counts(const SummaryRow& row) {
+  return row.key.setup.usual() && (row.key.arm == name_of(Arm::plain) || row.key.arm == kPublished);
+}
+
+/// The software that a published value was measured with: "CUDA 10.1".
+std::string cuda_of(const GpuColumn& column) {
+  for (const RunInfo& run : column.from.session->runs) {
+    if (run.device != column.device->uuid || !run.fingerprint.is_object()) continue;
+    const std::string cuda = run.fingerprint.value("cuda", "");
+    if (!cuda.empty()) return "CUDA " + cuda;
+  }
+  return "";
+}
+
+/// What tells devices of one name apart, tried one after the other.
+std::vector<std::string (*)(const GpuColumn&)> distinctions() {
+  return {cuda_of,
+          [](const GpuColumn& column) {
+            return column.device->clock_mhz ? fmt::format("{} MHz", *column.device->clock_mhz) : "";
+          },
+          [](const GpuColumn& column) { return column.from.session->folder.filename().string(); },
+          [](const GpuColumn& column) { return fmt::format("{}", column.device->index); },
+          [](const GpuColumn& column) { return column.from.session->id; }};
+}
+
+void tell_apart(std::vector<GpuColumn*> alike) {
+  for (const auto distinction : distinctions()) {
+    if (alike.size() < 2) return;
+    std::set<std::string> kinds;
+    for (const GpuColumn* column : alike) kinds.insert(distinction(*column));
+    if (kinds.size() < 2) continue;
+    std::map<std::string, std::vector<GpuColumn*>> by_title;
+    for (GpuColumn* column : alike) {
+      if (const std::string more = distinction(*column); !more.empty())
+        column->title += fmt::format(" ({})", more);
+      by_title[column->title].push_back(column);
+    }
+    for (auto& [title, group] : by_title) tell_apart(std::move(group));
+    return;
+  }
+}
+
+/// By device and case, in W.
+std::map<std::string, std::map<std::string, double>> median_powers(const SessionData& session) {
+  std::map<std::string, std::map<std::string, std::vector<double>>> read;
+  for (const TelemetryInfo& reading : session.telemetry) {
+    const auto power = reading.values.find("power_w");
+    if (reading.block >= 0 && reading.arm == name_of(Arm::plain) && power != reading.values.end() &&
+        power->second > 0)
+      read[reading.device][reading.case_name].push_back(power->second);
+  }
+  std::map<std::string, std::map<std::string, double>> medians;
+  for (auto& [device, cases] : read) {
+    for (auto& [name, watts] : cases) {
+      std::ranges::sort(watts);
+      medians[device][name] = *stats::quantile(watts, 0.5);
+    }
+  }
+  return medians;
+}
+
+/// "A100-SXM4-80GB" of "NVIDIA A100-SXM4-80GB": what every board is called says nothing.
+std::string short_name(std::string_view name) {
+  constexpr std::array<std::string_view, 3> kMakers = {"NVIDIA ", "Tesla ", "GeForce "};
+  for (const std::string_view maker : kMakers) {
+    if (name.starts_with(maker) && name.size() > maker.size()) name.remove_prefix(maker.size());
+  }
+  return std::string(name);
+}
+
+std::pair<int, int> capability_of(const DeviceFacts& device) {
+  int major = 9999, minor = 0;
+  if (device.compute_capability)
+    std::sscanf(
+        device.compute_capability->c_str(), "%d.%d", &major, &minor);  // NOLINT(cert-err34-c)
+  return {major, minor};
+}
+
+}  // namespace
+
+std::vector<GpuColumn> gpu_columns(std::span<const ComparedSession> sessions) {
+  std::vector<GpuColumn> columns;
+  for (const ComparedSession& from : sessions) {
+    std::map<std::string, std::vector<const SummaryRow*>> rows;
+    std::set<std::string> published;
+    for (const SummaryRow& row : *from.rows) {
+      if (!counts(row)) continue;
+      rows[row.key.device].push_back(&row);
+      if (row.key.arm == kPublished) published.insert(row.key.device);
+    }
+    std::map<std::string, std::map<std::string, double>> powers = median_powers(*from.session);
+    for (const DeviceFacts& device : from.session->devices) {
+      const auto own = rows.find(device.uuid);
+      if (!device.usable || own == rows.end()) continue;
+      GpuColumn& column = columns.emplace_back();
+      column.from = from;
+      column.device = &device;
+      column.host = !is_gpu(device);
+      column.title = column.host ? device.name : short_name(device.name);
+      if (!column.host) column.released = release_of(device).value_or("");
+      column.origin = published.contains(device.uuid) ? Origin::published
+                      : device.simulated              ? Origin::simulated
+                                                      : Origin::measured;
+      column.power_w = std::move(powers[device.uuid]);
+      column.rows = std::move(own->second);
+    }
+  }
+  std::ranges::stable_sort(columns, {}, [](const GpuColumn& column) {
+    return std::tuple(!column.host,
+                      column.released.empty() ? "9999-99" : column.released,
+                      capability_of(*column.device),
+                      column.device->name);
+  });
+  std::map<std::string, std::vector<GpuColumn*>> alike;
+  for (GpuColumn& column : columns) alike[column.title].push_back(&column);
+  for (auto& [title, group] : alike) tell_apart(std::move(group));
+  return columns;
+}
+
+std::vector<const GpuColumn*> one_of_each(const std::vector<GpuColumn>& columns) {
+  std::vector<const GpuColumn*> chosen;
+  std::set<std::tuple<std::string, int, Origin, std::string>> seen;
+  for (const GpuColumn& column : columns) {
+    const std::string software = column.origin == Origin::published ? cuda_of(column) : "";
+    if (!column.host && seen.insert({column.device->name,
+                                     column.device->clock_mhz.value_or(0),
+                                     column.origin,
+                                     software})
+                            .second)
+      chosen.push_back(&column);
+  }
+  return chosen;
+}
+
+}  // namespace launchgap::gap

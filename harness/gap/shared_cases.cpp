@@ -1,0 +1,214 @@
+#include "harness/gap/shared_cases.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+#include "harness/core/errors.h"
+#include "harness/core/metric.h"
+#include "harness/core/plan.h"
+#include "harness/core/text.h"
+#include "harness/device/shape_text.h"
+#include "harness/stats/compare.h"
+#include "harness/summary/ceiling.h"
+
+namespace launchgap::gap {
+namespace {
+
+using Key = std::tuple<std::string, CaseName, std::string>;  // family, case, metric
+
+Work work_of(const CaseName& name) {
+  static const std::map<std::string, Work> works = {{"launch", Work::launch},
+                                                    {"matmul", Work::product},
+                                                    {"convolution", Work::convolution},
+                                                    {"ceiling", Work::other},
+                                                    {"allocation", Work::allocation}};
+  if (name.benchmark == "ceiling/copy") return Work::copy;
+  // They launch work of their own: what they take is not a launch's time.
+  if (name.benchmark == "launch/chain" || name.benchmark == "launch/library") return Work::other;
+  const auto found = works.find(name.family());
+  return found == works.end() ? Work::other : found->second;
+}
+
+/// A rate of work, or a time that is not what a rate is computed from.
+bool is_judged(const SummaryRow& row, bool has_rate) {
+  const Metric* const metric = find_metric(row.metric);
+  if (!metric) return false;
+  if (metric->direction == Direction::higher_is_better)
+    return metric->unit == "TFLOP/s" || metric->unit == "GB/s";
+  if (metric->unit != "ns" || !metric->function_of.empty()) return false;
+  return !(has_rate && metric->key == "device_ns");
+}
+
+std::map<Key, const SummaryRow*> judged_rows(const GpuColumn& column) {
+  std::map<std::pair<std::string, CaseName>, bool> has_rate;
+  for (const SummaryRow* row : column.rows)
+    has_rate[{row->key.setup.family(), row->key.name}] |=
+        row->metric == "tflops" || row->metric == "copy_gbs";
+  std::map<Key, const SummaryRow*> rows;
+  for (const SummaryRow* row : column.rows) {
+    const std::pair of{row->key.setup.family(), row->key.name};
+    if (row->status == Status::ok && row->p50 && std::isfinite(*row->p50) && *row->p50 > 0 &&
+        is_judged(*row, has_rate[of]))
+      rows.emplace(Key{of.first, of.second, row->metric}, row);
+  }
+  return rows;
+}
+
+/// How a case was timed, as far as its method says it and a ratio depends on it.
+std::string manner_of(const SummaryRow& row, Work work) {
+  std::string_view method = row.method;
+  if (row.key.arm == kPublished) return "";
+  if (work == Work::product || work == Work::convolution)
+    return method.find("without a gate") == method.npos ? "behind a gate" : "without a gate";
+  for (const std::string_view form : {"native kernel", "portable kernel"}) {
+    if (method.starts_with(form)) method.remove_prefix(form.size());
+  }
+  return std::string(method);
+}
+
+bool timed_alike(const SummaryRow& a, const SummaryRow& b, Work work) {
+  const std::string one = manner_of(a, work), other = manner_of(b, work);
+  return one.empty() || other.empty() || one == other;
+}
+
+std::vector<double> logarithms(const std::vector<double>& values) {
+  std::vector<double> logs;
+  for (const double value : values) logs.push_back(std::log(value));
+  return logs;
+}
+
+bool all_positive(const std::vector<double>& values) {
+  return std::ranges::all_of(values,
+                             [](double value) { return value > 0 && std::isfinite(value); });
+}
+
+void add_interval(GapCaseRow& row, const SummaryRow& older, const SummaryRow& newer, bool rate) {
+  if (!all_positive(older.run_medians) || !all_positive(newer.run_medians)) return;
+  const std::vector<double> a = logarithms(rate ? newer.run_medians : older.run_medians),
+                            b = logarithms(rate ? older.run_medians : newer.run_medians);
+  const auto difference = stats::difference(a, b);
+  if (!difference) return;
+  // Medians over all samples and means of runs' medians are not quite the same.
+  row.times_lower = std::min(row.times, std::exp(difference->interval.low));
+  row.times_upper = std::max(row.times, std::exp(difference->interval.high));
+}
+
+std::optional<double> divided(double times,
+                              std::optional<double> older,
+                              std::optional<double> newer) {
+  if (!older || !newer || !(*older > 0) || !(*newer > 0)) return std::nullopt;
+  return times / (*newer / *older);
+}
+
+std::optional<double> ceiling(const DeviceFacts& gpu, const std::string& type) {
+  const auto found = ceiling_of(gpu, type);
+  if (!found || found->provenance == Provenance::recalled) return std::nullopt;
+  if (found->published) return found->published;
+  return found->at(gpu.clock_mhz);
+}
+
+std::optional<double> power_of(const GpuColumn& column, const CaseName& name) {
+  const auto found = column.power_w.find(name.text());
+  return found == column.power_w.end() ? std::nullopt : std::optional(found->second);
+}
+
+void add_normalised(SharedCase& shared, const GpuColumn& older, const GpuColumn& newer) {
+  GapCaseRow& row = shared.row;
+  const DeviceFacts &from = *older.device, &to = *newer.device;
+  if (shared.work == Work::product || shared.work == Work::convolution) {
+    row.per_ceiling = divided(row.times, ceiling(from, row.type), ceiling(to, row.type));
+    row.per_power = divided(row.times,
+                            power_of(older, shared.older->key.name),
+                            power_of(newer, shared.newer->key.name));
+  }
+  if (shared.work == Work::copy)
+    row.per_ceiling = divided(row.times, published_bandwidth(from), published_bandwidth(to));
+  if (shared.work == Work::allocation || shared.work == Work::launch) return;
+  row.per_bandwidth = divided(row.times, published_bandwidth(from), published_bandwidth(to));
+  row.per_multiprocessor = divided(row.times, multiprocessors_of(from), multiprocessors_of(to));
+}
+
+std::string verdict_of(const SharedCase& shared) {
+  if (shared.at_most() < 1 / kSame) return "slower";
+  if (shared.at_least() > kSame) return "faster";
+  const bool wide = shared.row.times_lower && shared.row.times_upper &&
+                    (shared.row.times > kSame || shared.row.times < 1 / kSame);
+  return wide ? "within the noise" : "same";
+}
+
+}  // namespace
+
+std::string_view name_of(Work work) {
+  constexpr std::array<std::string_view, 6> kNames = {
+      "launch", "product", "convolution", "copy", "allocation", "other"};
+  return kNames.at(static_cast<std::size_t>(work));
+}
+
+std::string shape_class_of(const CaseName& name) {
+  constexpr int kSkinny = 8, kLarge = 1024;
+  if (name.family() == "convolution") return "convolution";
+  if (name.family() != "matmul") return "";
+  std::array<long long, 3> sides{};
+  try {
+    if (const std::string* const shape = name.find("shape")) {
+      const MatmulShape read = matmul_shape(*shape);
+      if (read.batch > 1) return "batched";
+      sides = {read.m, read.n, read.k};
+    } else if (name.find("size")) {
+      sides.fill(name.number("size"));
+    } else {
+      return "";
+    }
+  } catch (const Error&) {  // a shape that others write otherwise
+    return "";
+  }
+  std::ranges::sort(sides);
+  if (sides.front() * kSkinny <= sides.back()) return "skinny";
+  return sides.front() >= kLarge ? "large" : "small";
+}
+
+double SharedCase::at_least() const {
+  return row.times_lower.value_or(row.times);
+}
+
+double SharedCase::at_most() const {
+  return row.times_upper.value_or(row.times);
+}
+
+GpuPair compare_pair(const GpuColumn& older, const GpuColumn& newer) {
+  GpuPair pair{&older, &newer, {}, 0};
+  if ((older.origin == Origin::simulated) != (newer.origin == Origin::simulated)) return pair;
+  const std::map<Key, const SummaryRow*> from = judged_rows(older), to = judged_rows(newer);
+  for (const auto& [key, row] : from) {
+    const auto other = to.find(key);
+    if (other == to.end()) continue;
+    SharedCase shared{row, other->second, work_of(row->key.name), {}};
+    if (!timed_alike(*row, *other->second, shared.work)) {
+      ++pair.timed_otherwise;
+      continue;
+    }
+    const bool rate = metric(row->metric).direction == Direction::higher_is_better;
+    GapCaseRow& out = shared.row;
+    out.older = older.title;
+    out.newer = newer.title;
+    out.case_name = row->key.name.text();
+    out.metric = row->metric;
+    out.unit = unit_of(row->metric);
+    out.work = name_of(shared.work);
+    if (const std::string* const type = row->key.name.find("type")) out.type = *type;
+    out.shape_class = shape_class_of(row->key.name);
+    out.older_value = *row->p50;
+    out.newer_value = *other->second->p50;
+    out.times = rate ? out.newer_value / out.older_value : out.older_value / out.newer_value;
+    add_interval(out, *row, *other->second, rate);
+    add_normalised(shared, older, newer);
+    out.verdict = verdict_of(shared);
+    pair.cases.push_back(std::move(shared));
+  }
+  return pair;
+}
+
+}  // namespace launchgap::gap

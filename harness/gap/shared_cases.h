@@ -1,0 +1,54 @@
+// The cases that two GPUs both ran, and how many times as fast the newer one is in each.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/gap/gpu_columns.h"
+#include "harness/summary/gap_rows.h"
+
+namespace launchgap::gap {
+
+/// What a case measures.
+enum class Work { launch, product, convolution, copy, allocation, other };
+/// "launch", "product", …
+std::string_view name_of(Work work);
+
+/// Whether a product is one of several ("batched"), has a side of at most an eighth of another
+/// ("skinny"), none below 1024 ("large"), or neither ("small"); "convolution" of a convolution,
+/// else empty.
+std::string shape_class_of(const CaseName& name);
+
+struct SharedCase {
+  const SummaryRow* older = nullptr;
+  const SummaryRow* newer = nullptr;
+  Work work = Work::other;
+  GapCaseRow row;
+
+  /// What is certain of `times`: its interval's end that is nearer to 1, or itself where it has
+  /// none.
+  double at_least() const;
+  double at_most() const;
+};
+
+/// A difference below this, either way, is none.
+inline constexpr double kSame = 1.02;
+
+/// Two GPUs, the older first, and what they share: of each case every metric by which it is judged
+/// (a rate, or a time that is computed from no other metric). None where one of them alone is
+/// simulated, or where a case was timed in another way on each.
+///
+/// times = newer / older of a rate, older / newer of a time, by the medians over all samples. Its
+/// interval is Welch's, 95 %, of the logarithms of the runs' medians (stats/compare.h); absent
+/// where one has a single run.
+struct GpuPair {
+  const GpuColumn* older = nullptr;
+  const GpuColumn* newer = nullptr;
+  std::vector<SharedCase> cases;
+  std::size_t timed_otherwise = 0;  // cases of which no ratio was formed
+};
+
+GpuPair compare_pair(const GpuColumn& older, const GpuColumn& newer);
+
+}  // namespace launchgap::gap

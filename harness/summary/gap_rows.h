@@ -1,0 +1,73 @@
+// The generation gap: what devices of several sessions are beside each other, as rows of tables.
+// harness/gap fills them.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace launchgap {
+
+/// What the page and the terminal say first, in order.
+struct GapAnswerRow {
+  std::string part;                        // "gain", "worst", "disappoints", "cannot", "unknown"
+  std::string tone;                        // "know", or "warning" where the newer GPU is slower
+  std::string sentence;                    // names both GPUs
+  std::vector<std::string> evidence = {};  // the numbers behind it
+};
+
+/// What a device does at best, and at worst.
+struct GapValueRow {
+  std::string device;  // its title
+  int place = 0;       // of the quantity, from the top
+  std::string quantity;
+  std::optional<double> value;
+  std::string unit;
+  std::string case_name;        // of the value; empty: of the device itself
+  std::optional<double> worst;  // of the same quantity
+  std::string worst_of;         // the case of that, or "p99.9"
+  std::string words;            // in place of a value: "not available: ...", "not measured"
+};
+
+/// A case that both of two GPUs ran. `times` is how many times as fast the newer one is.
+struct GapCaseRow {
+  std::string older, newer;  // titles
+  std::string case_name, metric, unit;
+  std::string work, type, shape_class;
+  double older_value = 0, newer_value = 0;
+  double times = 1;
+  std::optional<double> times_lower, times_upper;  // 95 %; absent where one has a single run
+  /// `times` divided by what the newer GPU has more: of the ceilings of the type, of
+  /// multiprocessors, of the memory's bandwidth, of power.
+  std::optional<double> per_ceiling, per_multiprocessor, per_bandwidth, per_power;
+  std::string verdict;  // "faster", "slower", "same", "within the noise"
+};
+
+/// Cases of one kind of work, type and class of shape that both of two GPUs ran; the row without a
+/// kind is of all of them. Nothing here is a mean over cases.
+struct GapClassRow {
+  std::string older, newer;
+  std::string work = {}, type = {}, shape_class = {};
+  std::size_t cases = 0, slower = 0;
+  std::size_t with_ceiling = 0, below_promise = 0;
+  std::optional<GapCaseRow> best = {};   // where the newer one is fastest
+  std::optional<GapCaseRow> worst = {};  // where it gains least
+  std::string causes = {};               // of the row of all: what else differs
+};
+
+/// What a GPU cannot run any more, or at all.
+struct GapLimitRow {
+  std::string device, what, limit;
+  std::string source;
+};
+
+struct GapRows {
+  std::vector<GapAnswerRow> answers;
+  std::vector<GapValueRow> values;
+  std::vector<GapClassRow> classes;
+  std::vector<GapCaseRow> cases;
+  std::vector<GapLimitRow> limits;
+};
+
+}  // namespace launchgap

@@ -1,0 +1,191 @@
+// The tables of the generation gap: of several sessions, or of one with several generations of
+// GPUs.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "harness/core/finding.h"
+#include "harness/summary/gap_rows.h"
+#include "harness/summary/table_makers.h"
+
+namespace launchgap {
+namespace {
+
+template <class Row>
+auto gap_rows_of(std::vector<Row> GapRows::*rows) {
+  return
+      [rows](const Tabled& tabled) { return tabled.gap ? tabled.gap->*rows : std::vector<Row>(); };
+}
+
+/// A case of a class of work, where there is one.
+template <class Get>
+auto of_case(std::optional<GapCaseRow> GapClassRow::*which, Get get) {
+  using Value = std::remove_cvref_t<std::invoke_result_t<Get, const GapCaseRow&>>;
+  using Cell = std::optional<typename table_detail::Plain<Value>::type>;
+  return [which, get](const GapClassRow& row) -> Cell {
+    return row.*which ? Cell(std::invoke(get, *(row.*which))) : Cell();
+  };
+}
+
+constexpr std::string_view kOlder = "The GPU that was released earlier.";
+constexpr std::string_view kNewer = "The other one.";
+constexpr std::string_view kWork =
+    "launch, product, convolution, copy, allocation or other; empty: all of them.";
+constexpr std::string_view kClass =
+    "Of products: large (no side below 1024), skinny (a side of at most an eighth of another), "
+    "batched, small; of convolutions: convolution; else empty.";
+
+}  // namespace
+
+Table gap_answers_table() {
+  using Row = GapAnswerRow;
+  return make_table<Row>(
+      "gap_answers.csv",
+      "sentence of the comparison",
+      TableUse::comparison,
+      gap_rows_of(&GapRows::answers),
+      {{"part",
+        "gain: what the newest GPU gained against the oldest. unknown: what cannot be said. worst: "
+        "where it gained least. disappoints: how much got slower, or gained less than half of what "
+        "the ceilings promise.",
+        &Row::part},
+       {"tone", "warning where the newer GPU is slower, else know.", &Row::tone},
+       {"sentence", "What is said.", &Row::sentence},
+       {"evidence",
+        "The numbers behind it, with interval and case, separated by \"; \".",
+        [](const Row& row) { return fmt::format("{}", fmt::join(row.evidence, "; ")); }}});
+}
+
+Table gap_values_table() {
+  using Row = GapValueRow;
+  return make_table<Row>(
+      "gap_values.csv",
+      "device and quantity",
+      TableUse::comparison,
+      gap_rows_of(&GapRows::values),
+      {{"device", "Its name, with what tells it from others of the name.", &Row::device},
+       {"place", "Of the quantity, from the top.", &Row::place},
+       {"quantity", "What a person chooses by.", &Row::quantity},
+       {"unit", meaning::kUnit, &Row::unit},
+       {"value", "The best case's median; of a launch, the median.", &Row::value, kUnitOfMetric},
+       {"case", "Of the value; empty where it is of the device itself.", &Row::case_name},
+       {"worst", "The worst of the same quantity.", &Row::worst, kUnitOfMetric},
+       {"worst_of", "The case of that, or what it is.", &Row::worst_of},
+       {"words", "Why there is no value: not available, not measured.", &Row::words}});
+}
+
+Table gap_classes_table() {
+  using Row = GapClassRow;
+  const auto best = &Row::best, worst = &Row::worst;
+  return make_table<Row>(
+      "gap_classes.csv",
+      "pair of GPUs, kind of work, type and class of shape; and one of all cases of a pair",
+      TableUse::comparison,
+      gap_rows_of(&GapRows::classes),
+      {{"older", kOlder, &Row::older},
+       {"newer", kNewer, &Row::newer},
+       {"work", kWork, &Row::work},
+       {"type", "Of the elements.", &Row::type},
+       {"class", kClass, &Row::shape_class},
+       {"cases", "That both ran, by each metric that judges them.", &Row::cases},
+       {"slower", "Of them: slower on the newer GPU, beyond the noise and 2 %.", &Row::slower},
+       {"with_ceiling", "Of them: of which both ceilings are known.", &Row::with_ceiling},
+       {"below_promise",
+        "Of those: gained less than half of what the ceilings promise, (times - 1) below half of "
+        "(ratio of ceilings - 1).",
+        &Row::below_promise},
+       {"best_case", "In which the newer GPU is fastest.", of_case(best, &GapCaseRow::case_name)},
+       {"best_metric", "Of it.", of_case(best, &GapCaseRow::metric)},
+       {"best_times",
+        "How many times as fast the newer one is there.",
+        of_case(best, &GapCaseRow::times),
+        kTimes},
+       {"best_lower",
+        "Lower end of its 95 % interval.",
+        of_case(best, &GapCaseRow::times_lower),
+        kTimes},
+       {"best_upper", "Upper end.", of_case(best, &GapCaseRow::times_upper), kTimes},
+       {"best_per_ceiling",
+        "That divided by the ratio of the ceilings: 1 keeps what they promise.",
+        of_case(best, &GapCaseRow::per_ceiling),
+        kTimes},
+       {"best_per_multiprocessor",
+        "Divided by the ratio of the multiprocessors.",
+        of_case(best, &GapCaseRow::per_multiprocessor),
+        kTimes},
+       {"best_per_bandwidth",
+        "Divided by the ratio of the memories' bandwidths.",
+        of_case(best, &GapCaseRow::per_bandwidth),
+        kTimes},
+       {"best_per_power",
+        "Divided by the ratio of powers: work per joule.",
+        of_case(best, &GapCaseRow::per_power),
+        kTimes},
+       {"worst_case",
+        "In which the newer one gains least.",
+        of_case(worst, &GapCaseRow::case_name)},
+       {"worst_metric", "Of it.", of_case(worst, &GapCaseRow::metric)},
+       {"worst_times",
+        "How many times as fast the newer one is there.",
+        of_case(worst, &GapCaseRow::times),
+        kTimes},
+       {"worst_lower",
+        "Lower end of its 95 % interval.",
+        of_case(worst, &GapCaseRow::times_lower),
+        kTimes},
+       {"worst_upper", "Upper end.", of_case(worst, &GapCaseRow::times_upper), kTimes},
+       {"causes", "What differs beside the GPU; of the row of all cases.", &Row::causes}});
+}
+
+Table gap_cases_table() {
+  using Row = GapCaseRow;
+  return make_table<Row>(
+      "gap.csv",
+      "pair of GPUs, case and metric",
+      TableUse::comparison,
+      gap_rows_of(&GapRows::cases),
+      {{"older", kOlder, &Row::older},
+       {"newer", kNewer, &Row::newer},
+       {"case", meaning::kCase, &Row::case_name},
+       {"metric", meaning::kMetric, &Row::metric},
+       {"unit", meaning::kUnit, &Row::unit},
+       {"work", kWork, &Row::work},
+       {"type", "Of the elements.", &Row::type},
+       {"class", kClass, &Row::shape_class},
+       {"older_value", "Median of the older GPU's samples.", &Row::older_value, kUnitOfMetric},
+       {"newer_value", "Of the newer one's.", &Row::newer_value, kUnitOfMetric},
+       {"times", "How many times as fast the newer one is.", &Row::times, kTimes},
+       {"times_lower",
+        "Lower end of its 95 % interval; empty where one has a single run.",
+        &Row::times_lower,
+        kTimes},
+       {"times_upper", "Upper end.", &Row::times_upper, kTimes},
+       {"per_ceiling",
+        "`times` divided by the ratio of the ceilings of the type, or of the memories' bandwidths.",
+        &Row::per_ceiling,
+        kTimes},
+       {"per_multiprocessor",
+        "Divided by the ratio of multiprocessors.",
+        &Row::per_multiprocessor,
+        kTimes},
+       {"per_bandwidth", "Divided by the ratio of bandwidths.", &Row::per_bandwidth, kTimes},
+       {"per_power", "Divided by the ratio of powers: work per joule.", &Row::per_power, kTimes},
+       {"verdict",
+        "faster, slower: beyond 2 % and the noise; same: within 2 %; within the noise: further, "
+        "and "
+        "the interval does not exclude it.",
+        &Row::verdict}});
+}
+
+Table gap_limits_table() {
+  using Row = GapLimitRow;
+  return make_table<Row>("gap_limits.csv",
+                         "GPU and thing that it cannot run, or kind of software",
+                         TableUse::comparison,
+                         gap_rows_of(&GapRows::limits),
+                         {{"device", "Its name.", &Row::device},
+                          {"what", "A type, or a kind of software.", &Row::what},
+                          {"limit", "Why not, or the last that serves it.", &Row::limit},
+                          {"source", "Of that.", &Row::source}});
+}
+
+}  // namespace launchgap

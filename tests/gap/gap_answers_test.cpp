@@ -1,0 +1,218 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/gap/two_gpus.h"
+#include "tests/sentences/said.h"
+
+namespace launchgap::gap {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::Field;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+constexpr const char* kBurst = "launch/null/api:driver/mode:burst";
+constexpr const char* kCopy =
+    "ceiling/copy/direction:device_to_device/memory:device/bytes:1073741824";
+
+std::string product(int size, const char* type = "fp16") {
+  return fmt::format("matmul/library/size:{}/type:{}", size, type);
+}
+
+/// The sentences of one part; kept for docs/sentences.md.
+std::string part_of(const GapRows& rows, const std::string& part) {
+  std::string text;
+  for (const GapAnswerRow& row : rows.answers) {
+    said("gap", row.part, row.sentence);
+    if (row.part == part) text += row.sentence;
+  }
+  return text;
+}
+
+std::vector<std::string> evidence_of_part(const GapRows& rows, const std::string& part) {
+  for (const GapAnswerRow& row : rows.answers) {
+    if (row.part == part) return row.evidence;
+  }
+  return {};
+}
+
+/// A V100 and a H100 whose figures are 7.8 (FP16), 4.1 (FP32), 3.7 (memory) and 1.4 (launch) apart.
+class Gap : public ::testing::Test {
+ protected:
+  Gap() {
+    sessions.add("Tesla V100-SXM2-16GB", "7.0");
+    figures(100, 12, 800, 2.8e3);
+    sessions.add("NVIDIA H100 80GB HBM3", "9.0");
+    figures(780, 49.2, 2960, 2e3);
+  }
+
+  void figures(double fp16, double fp32, double copy, double launch) {
+    sessions.measured(product(4096), "tflops", runs(fp16));
+    sessions.measured(product(256), "tflops", runs(fp16 / 50));
+    sessions.measured(product(4096, "fp32"), "tflops", runs(fp32));
+    sessions.measured(kCopy, "copy_gbs", runs(copy));
+    sessions.measured(kBurst, "per_launch_ns", runs(launch));
+  }
+
+  static std::vector<double> runs(double value) {
+    return {0.99 * value, value, value, value, 1.01 * value};
+  }
+
+  Sessions sessions;
+};
+
+TEST_F(Gap, IsSaidInFactorsOfSingleCases) {
+  const GapRows rows = sessions.gap();
+  EXPECT_EQ(part_of(rows, "gain"),
+            "Between V100-SXM2-16GB and H100 80GB HBM3 FP16 (summed in FP32) products became 7.8 "
+            "times as fast, FP32 4.1 times, memory 3.7 times and a launch 1.40 times: on the H100 "
+            "80GB HBM3 a kernel has to do 5.6 times the work before launching it is worth it.");
+  EXPECT_EQ(part_of(rows, "unknown"), "");
+  EXPECT_THAT(evidence_of_part(rows, "gain"),
+              AllOf(Contains(HasSubstr("780 TFLOP/s, before 100 TFLOP/s, in matmul/library/"
+                                       "size:4096/type:fp16")),
+                    Contains(HasSubstr("7.8 times as fast (95 % 7.")),
+                    Contains(HasSubstr("work per launch 5.6 (95 % "))))
+      << "of the large product, and no mean of it and of the small one";
+}
+
+TEST_F(Gap, SaysWhereTheNewerOneGainsLeast) {
+  sessions.measured("launch/null/api:driver/mode:idle", "roundtrip_ns", runs(10e3));
+  EXPECT_EQ(part_of(sessions.gap(), "worst"),
+            "Against the V100-SXM2-16GB the H100 80GB HBM3 does worst in a launch: 1.40 times as "
+            "fast; of products in the large FP32 product size 4096, 4.1 times.")
+      << "what only one of them measured is nothing to compare";
+}
+
+TEST_F(Gap, IsWorstWhereItIsCertainAndNotWhereItIsNoisy) {
+  sessions.measured("matmul/library/size:2048/type:fp16", "tflops", {40, 400, 90, 200, 100});
+  Sessions others;
+  others.add("Tesla V100-SXM2-16GB", "7.0");
+  others.measured(product(2048), "tflops", runs(100));
+  others.measured(product(1024), "tflops", runs(100));
+  others.add("NVIDIA H100 80GB HBM3", "9.0");
+  others.measured(product(2048), "tflops", {40, 400, 60, 50, 300});  // its median is 60
+  others.measured(product(1024), "tflops", runs(90));
+  EXPECT_THAT(part_of(others.gap(), "worst"), HasSubstr("size 1024: 0.9"));
+}
+
+TEST_F(Gap, CountsWhatIsSlowerAndWhatFallsShortOfTheCeilings) {
+  const std::string nothing = part_of(sessions.gap(), "disappoints");
+  EXPECT_THAT(nothing, HasSubstr("Nothing that both ran is slower on the H100 80GB HBM3"));
+  EXPECT_THAT(nothing, Not(HasSubstr("less than half")));
+
+  Sessions slower;
+  slower.add("Tesla V100-SXM2-16GB", "7.0");
+  for (const int size : {1024, 2048, 4096}) slower.measured(product(size), "tflops", runs(100));
+  slower.add("NVIDIA H100 80GB HBM3", "9.0");
+  slower.measured(product(1024), "tflops", runs(80));
+  slower.measured(product(2048), "tflops", runs(300));  // the ceilings promise 7.9
+  slower.measured(product(4096), "tflops", runs(700));
+  const GapRows rows = slower.gap();
+  EXPECT_EQ(part_of(rows, "disappoints"),
+            "Slower on the H100 80GB HBM3 than on the V100-SXM2-16GB: 1 of 3 products; less than "
+            "half of the gain that the ceilings promise: 2 of 3 products.");
+  ASSERT_FALSE(rows.classes.empty());
+  const GapClassRow& all = rows.classes.front();
+  EXPECT_EQ(all.work, "");
+  EXPECT_EQ(all.cases, 3);
+  EXPECT_EQ(all.slower, 1);
+  EXPECT_EQ(all.below_promise, 2);
+}
+
+TEST_F(Gap, NamesLibrariesThatDiffer) {
+  Sessions compared;
+  const auto with = [&](const char* name, const char* version, double rate) {
+    SessionData& session = compared.add(name);
+    compared.measured(product(4096), "tflops", runs(rate));
+    RunInfo& run = session.runs.emplace_back();
+    run.device = session.devices[0].uuid;
+    LoadedLibrary library;
+    library.name = "cuBLAS", library.version = version;
+    run.libraries.push_back(library);
+  };
+  with("Tesla P100-SXM2-16GB", "8.0.88", 10);
+  with("Tesla V100-SXM2-16GB", "10.1.243", 9);
+  EXPECT_THAT(part_of(compared.gap(), "disappoints"),
+              HasSubstr("More than the GPU differs: cuBLAS 10.1.243 against 8.0.88."));
+}
+
+TEST_F(Gap, IsNotOfARealAndASimulatedGpu) {
+  Sessions mixed;
+  mixed.add("Tesla V100-SXM2-16GB", "7.0");
+  mixed.measured(kBurst, "per_launch_ns", runs(2e3));
+  mixed.add("NVIDIA H100 80GB HBM3", "9.0", true);
+  mixed.measured(kBurst, "per_launch_ns", runs(1e3));
+  const GapRows rows = mixed.gap();
+  EXPECT_THAT(rows.cases, IsEmpty());
+  EXPECT_EQ(part_of(rows, "unknown"),
+            "No two of these GPUs have a launch, a product or a convolution in common that can be "
+            "compared.");
+}
+
+TEST_F(Gap, IsNotOfCasesThatWereTimedInAnotherWay) {
+  Sessions other;
+  other.add("Tesla V100-SXM2-16GB", "7.0");
+  other.measured(product(4096), "tflops", runs(100), "plain", "cuBLAS 13.1.0, without a gate");
+  other.measured(kBurst, "per_launch_ns", runs(2e3), "plain", "native kernel through the driver");
+  other.add("NVIDIA H100 80GB HBM3", "9.0");
+  other.measured(product(4096), "tflops", runs(500), "plain", "cuBLAS 13.1.0");
+  other.measured(kBurst, "per_launch_ns", runs(1e3), "plain", "portable kernel through the driver");
+  const GapRows rows = other.gap();
+  EXPECT_THAT(rows.cases, ElementsAre(Field(&GapCaseRow::metric, "per_launch_ns")));
+  EXPECT_THAT(part_of(rows, "disappoints"),
+              HasSubstr("1 case was timed in another way on each, and not compared."));
+  EXPECT_THAT(part_of(rows, "unknown"), HasSubstr("Of products or memory bandwidth nothing"));
+}
+
+TEST_F(Gap, OfOneRunEachHasNoInterval) {
+  Sessions single;
+  single.add("V100");
+  single.measured("launch/superbench/mode:wall", "wall_per_launch_ns", {7710}, "published");
+  single.add("A100");
+  single.measured("launch/superbench/mode:wall", "wall_per_launch_ns", {10455}, "published");
+  const GapRows rows = single.gap();
+  ASSERT_EQ(rows.cases.size(), 1);
+  EXPECT_FALSE(rows.cases[0].times_lower);
+  EXPECT_EQ(rows.cases[0].verdict, "slower");
+  EXPECT_EQ(part_of(rows, "gain"),
+            "Between V100 and A100 launch and wait became 0.74 times as fast.");
+  EXPECT_THAT(evidence_of_part(rows, "gain"), Contains(HasSubstr("(one value each)")));
+}
+
+TEST_F(Gap, IsDividedByWhatTheNewerGpuHasMore) {
+  const GapRows rows = sessions.gap();
+  for (const GapCaseRow& row : rows.cases) {
+    if (row.case_name != product(4096)) continue;
+    EXPECT_NEAR(*row.per_ceiling, 7.8 / (989.4 / 125), 0.01);
+    EXPECT_NEAR(*row.per_bandwidth, 7.8 / (3350.0 / 900), 0.05);
+    return;
+  }
+  FAIL() << "no such case";
+}
+
+TEST_F(Gap, NamesTheLastSoftwareThatServesAGpu) {
+  Sessions old;
+  old.add("Tesla K40m", "3.5");
+  old.measured(kBurst, "per_launch_ns", runs(5e3));
+  const auto limit_of = [](const GapRows& rows, const std::string& what) -> std::string {
+    for (const GapLimitRow& row : rows.limits) {
+      if (row.what == what) return row.limit;
+    }
+    return "";
+  };
+  const GapRows rows = old.gap();
+  EXPECT_EQ(limit_of(rows, "CUDA toolkit"), "last: 11.8");
+  EXPECT_EQ(limit_of(rows, "driver"), "last: R470");
+  EXPECT_EQ(limit_of(rows, "cuDNN"), "last: 8.5");
+  EXPECT_EQ(limit_of(rows, "PyTorch"), "last: 1.12 with CUDA 10.2 (conda)");
+  EXPECT_EQ(limit_of(sessions.gap(), "CUDA toolkit"), "last: 12.9") << "of the V100";
+  EXPECT_THAT(rows.answers, IsEmpty()) << "one GPU has no gap";
+}
+
+}  // namespace
+}  // namespace launchgap::gap

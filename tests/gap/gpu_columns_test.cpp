@@ -1,0 +1,70 @@
+#include "harness/gap/gpu_columns.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "harness/gap/shared_cases.h"
+#include "tests/gap/two_gpus.h"
+
+namespace launchgap::gap {
+namespace {
+
+using ::testing::ElementsAre;
+
+std::vector<std::string> titles(const std::vector<GpuColumn>& columns) {
+  std::vector<std::string> all;
+  for (const GpuColumn& column : columns) all.push_back(column.title);
+  return all;
+}
+
+constexpr const char* kLaunch = "launch/null/api:driver/mode:burst";
+
+TEST(GpuColumns, StandInTheOrderOfRelease) {
+  Sessions sessions;
+  for (const char* name : {"NVIDIA H100 80GB HBM3", "Tesla K40m", "NVIDIA A100-SXM4-80GB", "M40"}) {
+    sessions.add(name);
+    sessions.measured(kLaunch, "per_launch_ns", {1, 1});
+  }
+  sessions.add("Prototype", "8.6");  // of no table: with the first of its compute capability
+  sessions.measured(kLaunch, "per_launch_ns", {1, 1});
+  EXPECT_THAT(titles(sessions.columns()),
+              ElementsAre("K40m", "M40", "A100-SXM4-80GB", "Prototype", "H100 80GB HBM3"));
+}
+
+TEST(GpuColumns, OfOneNameAreToldApartByTheirClockThenByTheirFolder) {
+  Sessions sessions;
+  for (const int clock : {1380, 1530, 1530}) {
+    sessions.add("Tesla V100-SXM2-16GB").devices[0].clock_mhz = clock;
+    sessions.measured(kLaunch, "per_launch_ns", {1, 1});
+  }
+  const std::vector<GpuColumn> columns = sessions.columns();
+  EXPECT_THAT(titles(columns),
+              ElementsAre("V100-SXM2-16GB (1380 MHz)",
+                          "V100-SXM2-16GB (1530 MHz) (folder2)",
+                          "V100-SXM2-16GB (1530 MHz) (folder3)"));
+  EXPECT_EQ(one_of_each(columns).size(), 2) << "clocks make another GPU, sessions do not";
+}
+
+TEST(GpuColumns, AreNotOfWhatMeasuredNothing) {
+  Sessions sessions;
+  sessions.add("Tesla K40m");
+  sessions.add("Tesla M40").devices[0].usable = false;
+  sessions.measured(kLaunch, "per_launch_ns", {1});
+  EXPECT_TRUE(sessions.columns().empty());
+}
+
+TEST(ShapeClasses, AreOfTheSidesOfAProduct) {
+  const auto of = [](const char* name) { return shape_class_of(CaseName::parse(name)); };
+  EXPECT_EQ(of("matmul/library/size:1024/type:fp32"), "large");
+  EXPECT_EQ(of("matmul/library/size:256/type:fp32"), "small");
+  EXPECT_EQ(of("matmul/shapes/shape:4096x16x4096/type:fp32"), "skinny");
+  EXPECT_EQ(of("matmul/shapes/shape:4096x512x4096/type:fp32"), "skinny");
+  EXPECT_EQ(of("matmul/shapes/shape:4096x513x4096/type:fp32"), "small");
+  EXPECT_EQ(of("matmul/shapes/shape:512x512x128-nt-b32/type:fp32"), "batched");
+  EXPECT_EQ(of("matmul/shapes/shape:nonsense/type:fp32"), "");
+  EXPECT_EQ(of("convolution/library/layer:conv1_7x7/n:8/type:fp16"), "convolution");
+  EXPECT_EQ(of(kLaunch), "");
+}
+
+}  // namespace
+}  // namespace launchgap::gap

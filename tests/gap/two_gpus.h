@@ -1,0 +1,76 @@
+// Sessions of GPUs whose figures a test chooses.
+#pragma once
+
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "harness/gap/gap.h"
+
+namespace launchgap::gap {
+
+class Sessions {
+ public:
+  /// A session with one GPU.
+  SessionData& add(const std::string& name,
+                   const std::string& capability = "",
+                   bool simulated = false) {
+    Kept& kept = all_.emplace_back();
+    kept.session.id = "session " + std::to_string(all_.size());
+    kept.session.folder = "folder" + std::to_string(all_.size());
+    DeviceFacts gpu;
+    gpu.backend = "cuda";
+    gpu.uuid = "GPU-" + std::to_string(all_.size());
+    gpu.name = name;
+    gpu.simulated = simulated;
+    if (!capability.empty()) gpu.compute_capability = capability;
+    kept.session.devices.push_back(gpu);
+    return kept.session;
+  }
+
+  /// A case of the last session: a median for each run.
+  void measured(const std::string& name,
+                const std::string& metric,
+                const std::vector<double>& runs,
+                const std::string& arm = "plain",
+                const std::string& method = "") {
+    SessionData& session = all_.back().session;
+    const CaseName parsed = CaseName::parse(name);
+    CaseData& data =
+        session.cases[{session.devices.back().uuid, arm, ProcessConfig(parsed.family()), parsed}];
+    data.method = method;
+    data.metric_order.push_back(metric);
+    for (std::size_t run = 0; run < runs.size(); ++run) {
+      data.outcomes[static_cast<int>(run)].status = Status::ok;
+      data.samples[metric][static_cast<int>(run)] = {runs[run]};
+    }
+  }
+
+  GapRows gap() {
+    std::vector<ComparedSession> compared;
+    for (Kept& kept : all_) {
+      kept.rows = summarise(kept.session);
+      kept.impossible = take_impossible(kept.rows);
+      compared.push_back({&kept.session, &kept.rows, &kept.impossible});
+    }
+    return generation_gap(compared);
+  }
+
+  std::vector<GpuColumn> columns() {
+    std::vector<ComparedSession> compared;
+    for (Kept& kept : all_) {
+      kept.rows = summarise(kept.session);
+      compared.push_back({&kept.session, &kept.rows, &kept.impossible});
+    }
+    return gpu_columns(compared);
+  }
+
+ private:
+  struct Kept {
+    SessionData session;
+    std::vector<SummaryRow> rows, impossible;
+  };
+  std::deque<Kept> all_;  // whose sessions stay where they are
+};
+
+}  // namespace launchgap::gap

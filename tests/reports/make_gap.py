@@ -1,0 +1,85 @@
+"""Writes the tables of a comparison, gap_*.csv, as the program makes them of the four sessions of "gap"."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+from make_session import columns
+
+OLD, NEW, HOST = "K40m", "H200", "host"
+
+ANSWERS = [
+    {
+        "part": "gain",
+        "tone": "know",
+        "sentence": "Between K40m and H200 FP32 products became 15 times as fast and a launch 2.1 times: on the H200 "
+        "a kernel has to do 7.1 times the work before launching it is worth it.",
+        "evidence": "FP32 products 15 times as fast (95 % 14 to 16): 48.0 TFLOP/s, before 3.20 TFLOP/s, in "
+        "matmul/library/size:4096/type:fp32/cache:warm; a launch 2.1 times as fast (95 % 2.0 to 2.2): 2.30 µs, "
+        "before 4.83 µs, in launch/null/api:driver/mode:burst",
+    },
+    {
+        "part": "worst",
+        "tone": "warning",
+        "sentence": "Against the K40m the H200 does worst in launch and wait: 0.91 times as fast.",
+    },
+]
+VALUES = [
+    {
+        "device": HOST,
+        "quantity": "FP32 products",
+        "unit": "TFLOP/s",
+        "value": 0.9,
+        "case": "matmul/library/size:4096/type:fp32",
+    },
+    {
+        "device": OLD,
+        "quantity": "FP32 products",
+        "unit": "TFLOP/s",
+        "value": 3.2,
+        "worst": 1.1,
+        "worst_of": "matmul/library/x:1",
+    },
+    {
+        "device": NEW,
+        "quantity": "FP32 products",
+        "unit": "TFLOP/s",
+        "value": 48,
+        "worst": 17,
+        "worst_of": "matmul/library/x:1",
+    },
+    {"device": OLD, "quantity": "BF16 products", "unit": "TFLOP/s", "words": "not available: needs compute capability 8.0"},
+    {"device": NEW, "quantity": "BF16 products", "unit": "TFLOP/s", "value": 700},
+    {"device": OLD, "quantity": "launch call varies between runs", "unit": "share", "value": 0.012, "worst": 0.05}
+    | {"worst_of": "upper end of its 95 % interval"},
+    {"device": NEW, "quantity": "memory", "unit": "B", "value": 151397597184},
+]
+CLASSES = [
+    {"older": OLD, "newer": NEW, "cases": 4, "slower": 1, "with_ceiling": 2, "below_promise": 1}
+    | {"causes": "cuBLAS 13.1.0 against 10.2.3"},
+    {"older": OLD, "newer": NEW, "work": "product", "type": "fp32", "class": "large", "cases": 2, "slower": 0}
+    | {"with_ceiling": 2, "below_promise": 1, "best_case": "matmul/library/size:4096/type:fp32/cache:warm"}
+    | {"best_metric": "tflops", "best_times": 15, "best_lower": 14, "best_upper": 16, "best_per_ceiling": 1.1}
+    | {"worst_case": "matmul/library/size:1024/type:fp32/cache:warm", "worst_metric": "tflops", "worst_times": 9},
+    {"older": OLD, "newer": NEW, "work": "launch", "cases": 2, "slower": 1, "with_ceiling": 0, "below_promise": 0}
+    | {"best_case": "launch/null/api:driver/mode:burst", "best_metric": "per_launch_ns", "best_times": 2.1}
+    | {"worst_case": "launch/null/api:driver/mode:idle", "worst_metric": "roundtrip_ns", "worst_times": 0.91},
+]
+LIMITS = [
+    {"device": OLD, "what": "CUDA toolkit", "limit": "last: 11.8", "source": "NVIDIA"},
+    {"device": NEW, "what": "CUDA toolkit", "limit": "supported by the newest", "source": "NVIDIA"},
+]
+
+
+def write(folder: Path, **others: list[dict[str, Any]]) -> Path:
+    """The tables by their names without `gap_`; those of this module where none is given."""
+    folder.mkdir(parents=True, exist_ok=True)
+    tables = {"answers": ANSWERS, "values": VALUES, "classes": CLASSES, "limits": LIMITS} | others
+    for name, rows in tables.items():
+        with (folder / f"gap_{name}.csv").open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, columns()[f"gap_{name}.csv"], restval="", extrasaction="raise")
+            writer.writeheader()
+            writer.writerows(rows)
+    return folder

@@ -1,0 +1,80 @@
+"""The gap's sentences, and the table to choose by, as the page draws them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import make_gap
+from html_reader import Node, read
+from launchgap_report import __main__ as program
+from report_paths import pairs
+
+
+def draw(folders: list[Path], output: Path, **tables: list[dict[str, Any]]) -> Node:
+    comparison = make_gap.write(output.parent / "comparison", **tables)
+    assert program.run([*pairs(folders), "--comparison", str(comparison), "-o", str(output)]) == 0
+    return read(output.read_text(encoding="utf-8"))
+
+
+def text(node: Node) -> str:
+    return re.sub(r"\s+", " ", node.text.replace("\xa0", " ").replace("\u200b", "")).strip()
+
+
+def test_the_sentences_come_first_and_carry_their_numbers(gap: list[Path], tmp_path: Path) -> None:
+    root = draw(gap, tmp_path / "out.html")
+    first, *_ = root.all("main")[0].all("section")
+    assert first.attributes["id"] == "gap-answer"
+    answers = first.all("p", class_="answer") + first.all("p", class_="answer box warning")
+    assert [text(a) for a in answers] == [row["sentence"] for row in make_gap.ANSWERS]
+    (numbers,) = first.all("details")
+    assert [text(item) for item in numbers.all("li")] == make_gap.ANSWERS[0]["evidence"].split("; ")
+
+
+def test_a_table_to_choose_by_has_the_best_the_worst_and_what_is_missing(gap: list[Path], tmp_path: Path) -> None:
+    root = draw(gap, tmp_path / "out.html")
+    (table,) = root.all("table", class_="compare choose")
+    rows = [[text(cell) for cell in (*row.all("th"), *row.all("td"))] for row in table.all("tr")]
+    assert rows == [
+        ["per device", "host", "K40m", "H200"],
+        ["FP32 products", "900 GFLOP/s", "3.20 TFLOP/s at worst 1.10 TFLOP/s", "48.0 TFLOP/s at worst 17.0 TFLOP/s"],
+        ["BF16 products", "–", "not available: needs compute capability 8.0", "700 TFLOP/s"],
+        ["launch call varies between runs", "–", "1.2 % at worst 5 % (upper end of its 95 % interval)", "–"],
+        ["memory", "–", "–", "141 GiB"],
+    ]
+
+
+def test_each_kind_of_work_has_its_best_and_its_worst_case(gap: list[Path], tmp_path: Path) -> None:
+    root = draw(gap, tmp_path / "out.html")
+    (table,) = root.all("table", class_="compare classes")
+    rows = [[text(cell) for cell in (*row.all("th"), *row.all("td"))] for row in table.all("tr")]
+    assert rows[1:] == [
+        [
+            *("fp32 large product", "2", "0", "1"),
+            *("15× 14 to 16; matmul/library/size:4096/type:fp32/cache:warm", "1.1×", "–", "–", "–"),
+            "9.0× matmul/library/size:1024/type:fp32/cache:warm",
+        ],
+        [
+            *("launch", "2", "1", "–", "2.1× launch/null/api:driver/mode:burst", "–", "–", "–", "–"),
+            "0.91× launch/null/api:driver/mode:idle",
+        ],
+    ]
+    (section,) = root.all("section", id="gap")
+    assert "4 shared, 1 slower; 1 of 2 gained less than half of what the ceilings promise" in text(section)
+    assert "More than the GPU differs: cuBLAS 13.1.0 against 10.2.3." in text(section)
+    assert "supported by the newest" in text(section)
+
+
+def test_what_is_not_compared_has_no_such_section(gap: list[Path], tmp_path: Path) -> None:
+    root = draw(gap, tmp_path / "out.html", answers=[], classes=[])
+    assert root.all("section", id="gap-answer") == []
+
+
+def test_hostile_words_do_no_harm(gap: list[Path], tmp_path: Path) -> None:
+    hostile = "<script>alert(1)</script>"
+    answers = [{"part": "gain", "tone": "know", "sentence": hostile, "evidence": hostile}]
+    values = [{"device": hostile, "quantity": hostile, "unit": "ns", "value": 1, "case": '" onclick="x'}]
+    root = draw(gap, tmp_path / "out.html", answers=answers, values=values)
+    (section,) = root.all("section", id="gap-answer")
+    assert section.all("script") == [] and hostile in section.text
