@@ -13,6 +13,7 @@
 #include "harness/recording/import_folder.h"
 #include "harness/recording/imported_session.h"
 #include "harness/recording/published_session.h"
+#include "harness/recording/tuner_cache.h"
 #include "harness/summary/all_tables.h"
 #include "harness/summary/job_answer.h"
 
@@ -77,13 +78,18 @@ void write_json(const SessionData& session, const std::string& place) {
   }
 }
 
+/// What the first file is, the others are.
+std::vector<std::string> import_by_content(const recording::ImportRequest& request) {
+  const fs::path& first = request.files.front();
+  if (recording::is_published_sheet(first)) return recording::import_published(request);
+  if (recording::is_tuner_cache(first)) return recording::import_tuner_caches(request);
+  return recording::import_recordings(request);
+}
+
 ExitCode import(const recording::ImportRequest& request, bool with_page, const std::string& json) {
   const SignalWatch watch;
   if (!json.empty() && json != "-") check_output_place(json);
-  const bool published = recording::is_published_sheet(request.files.front());
-  for (const std::string& line :
-       published ? recording::import_published(request) : recording::import_recordings(request))
-    say("{}.", line);
+  for (const std::string& line : import_by_content(request)) say("{}.", line);
   const fs::path& folder = request.output;
   std::vector<std::unique_ptr<Summarised>> sessions;
   try {
@@ -129,7 +135,8 @@ void add_import(CLI::App& app, Action& action, const std::vector<std::string>& c
                    options->files,
                    "SQLite exports of Nsight Systems, profiles of nvprof, Chrome traces of "
                    "PyTorch's profiler, its memory snapshots, logs of RMM, plain or .gz; several "
-                   "for the ranks of a job. Or tables of published values (docs/published.md)")
+                   "for the ranks of a job. Or tables of published values, or caches of Kernel "
+                   "Tuner (docs/published.md)")
       ->required();
   command->add_option("-o,--output", options->output, "Folder of the session, new or empty")
       ->required();

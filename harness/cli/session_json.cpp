@@ -55,7 +55,7 @@ Json gap_as_json(const GapRows& gap) {
   const std::vector<SummaryRow> no_rows;
   const SlowSamples no_samples(none, no_rows);
   Json json = Json::object();
-  for (const char* name : {"answers", "values", "classes", "limits"}) {
+  for (const char* name : {"answers", "values", "classes", "limits", "tuned"}) {
     const auto table =
         std::ranges::find(all_tables(), fmt::format("gap_{}.csv", name), &Table::name);
     json[name] = rows_of(*table, {none, no_rows, no_samples, nullptr, &no_rows, &gap});

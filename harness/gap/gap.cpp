@@ -7,6 +7,7 @@
 
 #include "harness/gap/best_values.h"
 #include "harness/gap/gap_answers.h"
+#include "harness/gap/tuned_kernels.h"
 
 namespace launchgap::gap {
 namespace {
@@ -57,6 +58,8 @@ GapRows generation_gap(std::span<const ComparedSession> sessions) {
                             "No two of these GPUs have a launch, a product or a convolution in "
                             "common that can be compared."});
   }
+  rows.tuned = tuned_rows(sessions);
+  append(rows.answers, tuned_answers(rows.tuned));
   rows.values = best_values(columns);
   rows.limits = limits_of(gpus);
   for (const GpuPair& pair : pairs) {

@@ -76,15 +76,6 @@ std::map<std::string, std::map<std::string, double>> median_powers(const Session
   return medians;
 }
 
-/// "A100-SXM4-80GB" of "NVIDIA A100-SXM4-80GB": what every board is called says nothing.
-std::string short_name(std::string_view name) {
-  constexpr std::array<std::string_view, 3> kMakers = {"NVIDIA ", "Tesla ", "GeForce "};
-  for (const std::string_view maker : kMakers) {
-    if (name.starts_with(maker) && name.size() > maker.size()) name.remove_prefix(maker.size());
-  }
-  return std::string(name);
-}
-
 std::pair<int, int> capability_of(const DeviceFacts& device) {
   int major = 9999, minor = 0;
   if (device.compute_capability)
@@ -94,6 +85,14 @@ std::pair<int, int> capability_of(const DeviceFacts& device) {
 }
 
 }  // namespace
+
+std::string short_name(std::string_view name) {
+  constexpr std::array<std::string_view, 3> kMakers = {"NVIDIA ", "Tesla ", "GeForce "};
+  for (const std::string_view maker : kMakers) {
+    if (name.starts_with(maker) && name.size() > maker.size()) name.remove_prefix(maker.size());
+  }
+  return std::string(name);
+}
 
 std::vector<GpuColumn> gpu_columns(std::span<const ComparedSession> sessions) {
   std::vector<GpuColumn> columns;

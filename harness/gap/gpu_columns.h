@@ -31,6 +31,9 @@ struct GpuColumn {
   std::vector<const SummaryRow*> rows;    // plain runs of usual processes, and published values
 };
 
+/// "A100-SXM4-80GB" of "NVIDIA A100-SXM4-80GB": what every board is called says nothing.
+std::string short_name(std::string_view name);
+
 /// Every usable device that has a row, the host's first, then by release, compute capability and
 /// name. Of a GPU of no table the compute capability stands for the release.
 std::vector<GpuColumn> gpu_columns(std::span<const ComparedSession> sessions);

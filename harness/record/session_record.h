@@ -105,6 +105,22 @@ struct Investigates {
   }
 };
 
+/// The times of one kernel's configurations on one GPU, as a tuner measured them.
+struct TunedKernel {
+  std::string device;  // UUID
+  std::string kernel, problem;
+  std::vector<std::string> parameters;
+  std::string file;  // in tuning/
+
+  static void fields(auto& self, auto&& field) {
+    field("device", self.device);
+    field("kernel", self.kernel);
+    field("problem", self.problem);
+    field("parameters", self.parameters);
+    field("file", self.file);
+  }
+};
+
 struct SessionRecord {
   static constexpr std::string_view kName = "session";
   std::optional<std::string> session_id;
@@ -127,6 +143,7 @@ struct SessionRecord {
   std::vector<DeviceFacts> devices;
   std::optional<std::vector<Initialisation>> initialisation;
   std::optional<Investigates> investigates;
+  std::optional<std::vector<TunedKernel>> tuned;  // of a session of tuners' files
 
   static void fields(auto& self, auto&& field) {
     field("session_id", self.session_id);
@@ -149,6 +166,7 @@ struct SessionRecord {
     field.may_lack("devices", self.devices);
     field.unread("initialisation", self.initialisation);
     field.unread("investigates", self.investigates);
+    field("tuned", self.tuned);
   }
 };
 

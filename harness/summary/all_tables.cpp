@@ -198,6 +198,7 @@ const std::vector<Table>& all_tables() {
       gap_classes_table(),
       gap_cases_table(),
       gap_limits_table(),
+      gap_tuned_table(),
   };
   return tables;
 }

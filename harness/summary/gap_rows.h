@@ -62,12 +62,25 @@ struct GapLimitRow {
   std::string source;
 };
 
+/// The configuration of a kernel that is best on one GPU, on another.
+struct GapTunedRow {
+  std::string kernel, problem, parameters;
+  std::string tuned_for, run_on;
+  std::string configuration, own_configuration;  // values of the parameters, in their order
+  std::optional<double> ns;                      // of the first one there
+  double own_ns = 0;                             // of the other GPU's own best
+  std::optional<double> times, times_lower, times_upper;  // as long; 95 %
+  std::string
+      verdict;  // "runs there", "the best there too", "cannot run there: ...", "not tried there"
+};
+
 struct GapRows {
   std::vector<GapAnswerRow> answers;
   std::vector<GapValueRow> values;
   std::vector<GapClassRow> classes;
   std::vector<GapCaseRow> cases;
   std::vector<GapLimitRow> limits;
+  std::vector<GapTunedRow> tuned;
 };
 
 }  // namespace launchgap

@@ -188,4 +188,32 @@ Table gap_limits_table() {
                           {"source", "Of that.", &Row::source}});
 }
 
+Table gap_tuned_table() {
+  using Row = GapTunedRow;
+  return make_table<Row>(
+      "gap_tuned.csv",
+      "tuned kernel, GPU that it was tuned for, and another that it was tuned on too",
+      TableUse::comparison,
+      gap_rows_of(&GapRows::tuned),
+      {{"kernel", "Its name.", &Row::kernel},
+       {"problem", "Its size.", &Row::problem},
+       {"parameters", "What was tuned, separated by commas.", &Row::parameters},
+       {"tuned_for", "The GPU whose best configuration it is.", &Row::tuned_for},
+       {"run_on", "The GPU that ran it.", &Row::run_on},
+       {"configuration", "The values of the parameters, in their order.", &Row::configuration},
+       {"own_configuration", "The best one of `run_on`.", &Row::own_configuration},
+       {"ns", "The time of `configuration` on `run_on`.", &Row::ns, "ns"},
+       {"own_ns", "The time of `own_configuration` there.", &Row::own_ns, "ns"},
+       {"times", "The first divided by the second: what it costs.", &Row::times, kTimes},
+       {"times_lower",
+        "Lower end of its 95 % interval; empty where single runs were not recorded.",
+        &Row::times_lower,
+        kTimes},
+       {"times_upper", "Upper end.", &Row::times_upper, kTimes},
+       {"verdict",
+        "runs there, the best there too, cannot run there (and what the tuner said), not tried "
+        "there.",
+        &Row::verdict}});
+}
+
 }  // namespace launchgap

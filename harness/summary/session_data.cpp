@@ -374,6 +374,7 @@ SessionData read_session(const fs::path& folder) {
   session.notes = std::move(record.notes);
   if (record.doctor) session.doctor = findings_of_doctor(*record.doctor, session.problems);
   session.devices = std::move(record.devices);
+  session.tuned = std::move(record.tuned).value_or(std::vector<TunedKernel>());
   std::map<RunKey, fs::path> read;
   const std::vector<fs::path> files = record_files(folder / "records", session.problems);
   const bool folder_unread = !session.problems.empty();

@@ -78,6 +78,7 @@ Table gap_values_table();
 Table gap_classes_table();
 Table gap_cases_table();
 Table gap_limits_table();
+Table gap_tuned_table();
 
 // blocking_table.cpp: which calls wait for the device
 Table blocking_table();

@@ -9,7 +9,7 @@ from .registry import Registry
 from .tables import Record, read_table
 from .text import MISSING, about, percent, quantity, significant, with_units
 
-TABLES = ("gap_answers", "gap_values", "gap_classes", "gap_limits")
+TABLES = ("gap_answers", "gap_values", "gap_classes", "gap_limits", "gap_tuned")
 MOST_PAIRS = 4
 """Of which the classes are drawn; the tables have all"""
 
@@ -61,6 +61,8 @@ class Gap:
     pairs: list[Pair]
     left_out: int
     limits: Matrix
+    tuned: Matrix
+    """By kernel and the GPU that runs it, under the GPUs that it was tuned for"""
 
 
 def load(folder: Path | None, registry: Registry) -> dict[str, list[Record]]:
@@ -90,6 +92,7 @@ def section(tables: dict[str, list[Record]]) -> Gap | None:
         pairs[:MOST_PAIRS],
         len(pairs[MOST_PAIRS:]),
         _matrix(tables.get("gap_limits", []), "what", lambda row: Cell(row["limit"], title=row["source"])),
+        _tuned(tables.get("gap_tuned", [])),
     )
 
 
@@ -98,6 +101,17 @@ def _matrix(rows: list[Record], name: str, cell) -> Matrix:
     lines: dict[str, dict[str, Cell]] = {}
     for row in rows:
         lines.setdefault(row[name], {})[row["device"]] = cell(row)
+    return Matrix(heads, [Line(n, [cells.get(h, Cell(MISSING)) for h in heads]) for n, cells in lines.items()])
+
+
+def _tuned(rows: list[Record]) -> Matrix:
+    heads = list(dict.fromkeys(row["tuned_for"] for row in rows))
+    lines: dict[str, dict[str, Cell]] = {}
+    for row in rows:
+        times = row.get("times")
+        words = "" if times is None else f"{quantity(row.get('ns'), 'ns')} against {quantity(row.get('own_ns'), 'ns')}"
+        cell = Cell(row["verdict"] if times is None else _times(times), words, row["configuration"], poor=times is None)
+        lines.setdefault(f"{row['kernel']} on {row['run_on']}", {})[row["tuned_for"]] = cell
     return Matrix(heads, [Line(n, [cells.get(h, Cell(MISSING)) for h in heads]) for n, cells in lines.items()])
 
 
@@ -170,7 +184,8 @@ def _class_line(row: Record) -> Line:
 
 
 def _times(value: float | None) -> str:
-    return MISSING if value is None else f"{significant(value, 2)}×"
+    # Near 1 it takes three digits to tell 1.04 from 1.00.
+    return MISSING if value is None else f"{significant(value, 3 if 0.1 <= value < 2 else 2)}×"
 
 
 def _times_cell(row: Record, which: str) -> Cell:

@@ -93,6 +93,16 @@ RMM_2019 = (
 )
 
 
+TUNER = {
+    "device_name": "A",
+    "kernel_name": "k",
+    "problem_size": [64, 1],
+    "tune_params_keys": ["x", "y"],
+    "tune_params": {"x": [1, 2]},
+    "cache": {"1,2": {"time": 1.5, "times": [1.4, 1.6], "y": None}, "2,2": {"time": "RuntimeFailedConfig"}},
+}
+
+
 def main(form: str, folder: pathlib.Path) -> None:
     if form == "chrome":
         (folder / "seed-object").write_text(json.dumps(WHOLE))
@@ -107,6 +117,9 @@ def main(form: str, folder: pathlib.Path) -> None:
         (folder / "seed-colons").write_text(RMM.replace(".", ":"))
         (folder / "seed-2019").write_text(RMM_2019)
         (folder / "seed-minimalloc").write_text("id,lower,upper,size\nb1,0,3,4\nb2,3,9,4\n")
+        return
+    if form == "tuner":
+        (folder / "seed-tuner").write_text(json.dumps(TUNER))
         return
     path = folder / "seed-sqlite"
     path.unlink(missing_ok=True)

@@ -52,7 +52,7 @@ def test_each_kind_of_work_has_its_best_and_its_worst_case(gap: list[Path], tmp_
     assert rows[1:] == [
         [
             *("fp32 large product", "2", "0", "1"),
-            *("15× 14 to 16; matmul/library/size:4096/type:fp32/cache:warm", "1.1×", "–", "–", "–"),
+            *("15× 14 to 16; matmul/library/size:4096/type:fp32/cache:warm", "1.10×", "–", "–", "–"),
             "9.0× matmul/library/size:1024/type:fp32/cache:warm",
         ],
         [
@@ -64,6 +64,22 @@ def test_each_kind_of_work_has_its_best_and_its_worst_case(gap: list[Path], tmp_
     assert "4 shared, 1 slower; 1 of 2 gained less than half of what the ceilings promise" in text(section)
     assert "More than the GPU differs: cuBLAS 13.1.0 against 10.2.3." in text(section)
     assert "supported by the newest" in text(section)
+
+
+def test_code_that_is_tuned_for_another_gpu_has_its_cost(gap: list[Path], tmp_path: Path) -> None:
+    both = {"kernel": "Xgemm", "problem": "64x64", "configuration": "16,16", "own_ns": 1e6}
+    tuned = [
+        both | {"tuned_for": "A", "run_on": "B", "ns": 1.47e6, "times": 1.47, "verdict": "runs there"},
+        both | {"tuned_for": "B", "run_on": "A", "verdict": "cannot run there: RuntimeFailedConfig"},
+    ]
+    root = draw(gap, tmp_path / "out.html", tuned=tuned)
+    (table,) = root.all("table", class_="compare tuned")
+    rows = [[text(cell) for cell in (*row.all("th"), *row.all("td"))] for row in table.all("tr")]
+    assert rows == [
+        ["kernel", "tuned for A", "tuned for B"],
+        ["Xgemm on B", "1.47× 1.47 ms against 1.00 ms", "–"],
+        ["Xgemm on A", "–", "cannot run there: RuntimeFailedConfig"],
+    ]
 
 
 def test_what_is_not_compared_has_no_such_section(gap: list[Path], tmp_path: Path) -> None:
