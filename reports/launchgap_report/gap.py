@@ -185,7 +185,7 @@ def _class_line(row: Record) -> Line:
 
 def _times(value: float | None) -> str:
     # Near 1 it takes three digits to tell 1.04 from 1.00.
-    return MISSING if value is None else f"{significant(value, 3 if 0.1 <= value < 2 else 2)}×"
+    return MISSING if value is None else f"{significant(value, 3 if 0.95 <= value < 2 else 2)}×"
 
 
 def _times_cell(row: Record, which: str) -> Cell:
