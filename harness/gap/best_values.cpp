@@ -9,6 +9,7 @@
 
 #include "harness/core/text.h"
 #include "harness/doctor/doctor.h"
+#include "harness/gap/shared_cases.h"
 #include "harness/summary/ceiling.h"
 
 namespace launchgap::gap {
@@ -69,6 +70,7 @@ const std::vector<Quantity>& quantities() {
 /// In which the launch is the device's own, as in the headlines.
 bool is_of(const SummaryRow& row, const Quantity& quantity) {
   if (row.key.name.family() != quantity.family || !row.key.name.has(quantity.params)) return false;
+  if (is_complex(row.key.name)) return false;
   if (quantity.family != "launch") return true;
   const std::string* const api = row.key.name.find("api");
   return (row.key.name.benchmark == "launch/null" && api &&

@@ -43,10 +43,6 @@ bool is(const SharedCase& shared, const LaunchPhrase& launch) {
          name.has(launch.params);
 }
 
-std::string spelled_product_type(const std::string& type) {
-  return type.empty() ? "complex" : spelled_type(type);
-}
-
 /// "512x512x128-nt-b32", "size 1024"; of what has neither, its parameters.
 std::string size_text(const CaseName& name) {
   if (const std::string* const shape = name.find("shape")) return *shape;
@@ -62,17 +58,17 @@ std::string phrase_of(const SharedCase& shared) {
   }
   if (shared.work == Work::product) {
     const std::string& kind = shared.row.shape_class;
-    return fmt::format("the {}{}{} product {}",
+    return fmt::format("the {}{}{}{} product {}",
                        kind,
                        kind.empty() ? "" : " ",
-                       spelled_product_type(shared.row.type),
+                       is_complex(name) ? "complex " : "",
+                       spelled_type(shared.row.type),
                        size_text(name));
   }
   if (shared.work == Work::convolution) {
     const std::string* const layer = name.find("layer");
-    return fmt::format("the {} convolution {}",
-                       spelled_product_type(shared.row.type),
-                       layer ? *layer : size_text(name));
+    return fmt::format(
+        "the {} convolution {}", spelled_type(shared.row.type), layer ? *layer : size_text(name));
   }
   return fmt::format("{} in {}", shared.row.metric, shared.row.case_name);
 }
@@ -111,7 +107,8 @@ const SharedCase* product_of(const GpuPair& pair, std::string_view type) {
   const auto among = [&](bool large) {
     return fastest(pair.cases, [&](const SharedCase& shared) {
       return shared.work == Work::product && shared.row.metric == "tflops" &&
-             shared.row.type == type && (!large || shared.row.shape_class == "large");
+             shared.row.type == type && !is_complex(shared.older->key.name) &&
+             (!large || shared.row.shape_class == "large");
     });
   };
   const SharedCase* const large = among(true);
@@ -172,15 +169,9 @@ const SharedCase* worst_of(const GpuPair& pair, std::optional<Work> work) {
   return worst;
 }
 
-/// What the ceilings promise of it, as a factor.
-std::optional<double> promise_of(const SharedCase& shared) {
-  if (!shared.row.per_ceiling || !(*shared.row.per_ceiling > 0)) return std::nullopt;
-  return shared.row.times / *shared.row.per_ceiling;
-}
-
 bool is_below_promise(const SharedCase& shared) {
-  const auto promise = promise_of(shared);
-  return promise && *promise > kSame && shared.at_most() - 1 < (*promise - 1) / 2;
+  return shared.promise && *shared.promise > kSame &&
+         shared.at_most() - 1 < (*shared.promise - 1) / 2;
 }
 
 std::string noun_of(Work work, std::size_t number) {
@@ -242,6 +233,7 @@ std::string causes_of(const GpuPair& pair) {
     if (other != from.end() && other->second != version)
       causes.push_back(fmt::format("{} {} against {}", name, version, other->second));
   }
+  std::vector<std::string> too_fast;
   for (const GpuColumn* column : {pair.older, pair.newer}) {
     std::set<CaseName> above;
     for (const SummaryRow& row : *column->from.impossible) {
@@ -250,12 +242,13 @@ std::string causes_of(const GpuPair& pair) {
         above.insert(row.key.name);
     }
     if (!above.empty())
-      causes.push_back(
-          fmt::format("{} of FP32 on the {} {} above what FP32 can be, and may be of another type",
-                      counted(above.size(), "case"),
-                      column->title,
-                      above.size() == 1 ? "is" : "are"));
+      too_fast.push_back(
+          fmt::format("{} on the {}", counted(above.size(), "FP32 case"), column->title));
   }
+  if (!too_fast.empty())
+    causes.push_back(
+        fmt::format("{} faster than FP32 can be, so of another type (TF32, FP16), and left out",
+                    list_text(too_fast)));
   return list_text(causes);
 }
 
@@ -341,9 +334,8 @@ std::vector<GapAnswerRow> disappointments(const GpuPair& pair) {
       pair,
       [](const SharedCase& shared) { return shared.row.verdict == "slower"; },
       [](const SharedCase&) { return true; });
-  const std::string short_of = shares_text(pair, is_below_promise, [](const SharedCase& shared) {
-    return promise_of(shared).has_value();
-  });
+  const std::string short_of = shares_text(
+      pair, is_below_promise, [](const SharedCase& shared) { return shared.promise.has_value(); });
   if (pair.cases.empty()) return {};
   std::string sentence =
       slower.empty() ? fmt::format("Nothing that both ran is slower on the {}", pair.newer->title)
@@ -381,7 +373,7 @@ std::vector<GapClassRow> class_rows(const GpuPair& pair) {
     const SharedCase *best = nullptr, *worst = nullptr;
     for (const SharedCase* shared : cases) {
       row.slower += shared->row.verdict == "slower";
-      row.with_ceiling += promise_of(*shared).has_value();
+      row.with_ceiling += shared->promise.has_value();
       row.below_promise += is_below_promise(*shared);
       if (!worst || worse(*shared, *worst)) worst = shared;
       const bool rate = shared->row.unit != "ns";

@@ -103,11 +103,15 @@ std::optional<double> divided(double times,
   return times / (*newer / *older);
 }
 
-std::optional<double> ceiling(const DeviceFacts& gpu, const std::string& type) {
-  const auto found = ceiling_of(gpu, type);
-  if (!found || found->provenance == Provenance::recalled) return std::nullopt;
-  if (found->published) return found->published;
-  return found->at(gpu.clock_mhz);
+/// Where a name leaves a doubt, nothing is divided by it.
+std::optional<double> certain(const std::optional<SheetRange>& range) {
+  return range && range->one() ? std::optional(range->low) : std::nullopt;
+}
+
+std::optional<double> promised(const std::optional<SheetRange>& older,
+                               const std::optional<SheetRange>& newer) {
+  if (!older || !newer || !(older->high > 0)) return std::nullopt;
+  return newer->low / older->high;
 }
 
 std::optional<double> power_of(const GpuColumn& column, const CaseName& name) {
@@ -116,18 +120,23 @@ std::optional<double> power_of(const GpuColumn& column, const CaseName& name) {
 }
 
 void add_normalised(SharedCase& shared, const GpuColumn& older, const GpuColumn& newer) {
+  if (shared.work == Work::allocation || shared.work == Work::launch) return;
   GapCaseRow& row = shared.row;
   const DeviceFacts &from = *older.device, &to = *newer.device;
-  if (shared.work == Work::product || shared.work == Work::convolution) {
-    row.per_ceiling = divided(row.times, ceiling(from, row.type), ceiling(to, row.type));
+  const auto from_memory = sheet_bandwidths(from), to_memory = sheet_bandwidths(to);
+  const bool of_memory = shared.work == Work::copy;
+  // What crosses the link to the host is not bound by the memory.
+  if (of_memory && !shared.older->key.name.has("direction:device_to_device")) return;
+  const auto from_ceiling = of_memory ? from_memory : sheet_rates(from, row.type),
+             to_ceiling = of_memory ? to_memory : sheet_rates(to, row.type);
+  if (shared.work != Work::other) {
+    shared.promise = promised(from_ceiling, to_ceiling);
+    row.per_ceiling = divided(row.times, certain(from_ceiling), certain(to_ceiling));
     row.per_power = divided(row.times,
                             power_of(older, shared.older->key.name),
                             power_of(newer, shared.newer->key.name));
   }
-  if (shared.work == Work::copy)
-    row.per_ceiling = divided(row.times, published_bandwidth(from), published_bandwidth(to));
-  if (shared.work == Work::allocation || shared.work == Work::launch) return;
-  row.per_bandwidth = divided(row.times, published_bandwidth(from), published_bandwidth(to));
+  row.per_bandwidth = divided(row.times, certain(from_memory), certain(to_memory));
   row.per_multiprocessor = divided(row.times, multiprocessors_of(from), multiprocessors_of(to));
 }
 
@@ -170,6 +179,10 @@ std::string shape_class_of(const CaseName& name) {
   return sides.front() >= kLarge ? "large" : "small";
 }
 
+bool is_complex(const CaseName& name) {
+  return name.benchmark == "matmul/complex";
+}
+
 double SharedCase::at_least() const {
   return row.times_lower.value_or(row.times);
 }
@@ -185,7 +198,7 @@ GpuPair compare_pair(const GpuColumn& older, const GpuColumn& newer) {
   for (const auto& [key, row] : from) {
     const auto other = to.find(key);
     if (other == to.end()) continue;
-    SharedCase shared{row, other->second, work_of(row->key.name), {}};
+    SharedCase shared{row, other->second, work_of(row->key.name), {}, {}};
     if (!timed_alike(*row, *other->second, shared.work)) {
       ++pair.timed_otherwise;
       continue;

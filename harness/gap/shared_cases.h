@@ -20,11 +20,17 @@ std::string_view name_of(Work work);
 /// else empty.
 std::string shape_class_of(const CaseName& name);
 
+/// Products of complex numbers count as four real ones, and may be made of three.
+bool is_complex(const CaseName& name);
+
 struct SharedCase {
   const SummaryRow* older = nullptr;
   const SummaryRow* newer = nullptr;
   Work work = Work::other;
   GapCaseRow row;
+  /// How many times as much the newer GPU can do at most, by data sheets: of the GPUs that a name
+  /// may mean, the least. Absent where nothing bounds the case, or it is not known.
+  std::optional<double> promise;
 
   /// What is certain of `times`: its interval's end that is nearer to 1, or itself where it has
   /// none.

@@ -43,7 +43,8 @@ constexpr double kLeastValue = 1e-30, kMostValue = 1e30;
 struct PublishedCase {
   std::map<std::string, double> values;  // by metric
   std::map<std::string, std::size_t> lines;
-  std::string software;  // "cuBLAS 7.5"
+  std::string software;   // "cuBLAS 7.5"
+  std::string algorithm;  // "Winograd"
   std::string source, licence;
 };
 
@@ -203,6 +204,7 @@ void read_sheet(const fs::path& file, std::map<PublishedGpu, Cases>& gpus) {
     own.licence = columns.needed("licence");
     own.software = fmt::format("{} {}", columns.of("library"), columns.of("library_version"));
     while (own.software.ends_with(' ')) own.software.pop_back();
+    own.algorithm = columns.of("algorithm");
   }
   if (!any) throw Error(fmt::format("{}: no value is in it", name));
 }
@@ -302,8 +304,12 @@ class PublishedSession {
     summary.case_name = name.text();
     summary.status = Status::ok;
     summary.n = 1;
-    summary.method = fmt::format(
-        "published by {}{}{}", own.source, own.software.empty() ? "" : ": ", own.software);
+    summary.method = fmt::format("published by {}{}{}{}{}",
+                                 own.source,
+                                 own.software.empty() ? "" : ": ",
+                                 own.software,
+                                 own.algorithm.empty() ? "" : ", ",
+                                 own.algorithm);
     writer.write(record_to_json(summary));
   }
 

@@ -16,7 +16,8 @@ inline constexpr std::string_view kPublishedColumns[] =
 inline constexpr std::string_view kOptionalPublishedColumns[] = {"library",
                                                                  "library_version",
                                                                  "cuda",
-                                                                 "driver"};
+                                                                 "driver",
+                                                                 "algorithm"};
 
 inline constexpr std::size_t kLongestSheet = std::size_t{512} << 20;  // bytes
 

@@ -44,7 +44,11 @@ std::optional<CaseRate> rate_of_copy(const CaseKey& key,
   if (key.name.benchmark != "ceiling/copy" || !direction || *direction != "device_to_device")
     return std::nullopt;
   const auto median = median_rate(data, "copy_gbs");
-  if (!median || !(*median > 0)) return std::nullopt;
+  const std::string* const bytes = key.name.find("bytes");
+  const bool sized = bytes && !bytes->empty() && std::ranges::all_of(*bytes, [](unsigned char c) {
+                       return std::isdigit(c) != 0;
+                     });
+  if (!median || !(*median > 0) || !sized) return std::nullopt;
   const double moved_bytes = 2 * static_cast<double>(key.name.number("bytes"));
   return CaseRate{key, {}, *median, judge_copy(device, *median, moved_bytes)};
 }

@@ -324,15 +324,48 @@ JudgedRate judge_rate(const DeviceFacts& gpu, const Rate& rate) {
   return judged;
 }
 
-std::optional<double> published_bandwidth(const DeviceFacts& gpu) {
+std::optional<SheetRange> sheet_rates(const DeviceFacts& gpu, std::string_view type) {
   if (!is_gpu(gpu)) return std::nullopt;
-  std::optional<double> highest;
+  const std::vector<const KnownGpu*> rows = rows_of(gpu);
+  if (rows.empty()) {
+    const auto ceiling = ceiling_of(gpu, type);
+    const auto rate = ceiling ? ceiling->at(gpu.clock_mhz) : std::nullopt;
+    if (!rate || ceiling->provenance == Provenance::recalled) return std::nullopt;
+    return SheetRange{*rate, *rate};
+  }
+  std::optional<SheetRange> range;
+  for (const KnownGpu* const known : rows) {
+    std::optional<double> rate;
+    for (const std::string_view table_type : table_types(type)) {
+      const auto ceiling = table_ceiling({known}, table_type);
+      if (ceiling && ceiling->provenance != Provenance::recalled)
+        rate = std::max(rate, ceiling->published);
+    }
+    if (!rate) return std::nullopt;
+    if (!range) range = SheetRange{*rate, *rate};
+    range->low = std::min(range->low, *rate);
+    range->high = std::max(range->high, *rate);
+  }
+  return range;
+}
+
+std::optional<SheetRange> sheet_bandwidths(const DeviceFacts& gpu) {
+  if (!is_gpu(gpu)) return std::nullopt;
+  std::optional<SheetRange> range;
   for (const KnownGpu* const known : rows_of(gpu)) {
     // Of one that may be another, of which less is known, nothing follows.
     if (!known->bandwidth_gbs) return std::nullopt;
-    highest = std::max(highest, known->bandwidth_gbs);
+    const double own = *known->bandwidth_gbs;
+    if (!range) range = SheetRange{own, own};
+    range->low = std::min(range->low, own);
+    range->high = std::max(range->high, own);
   }
-  return highest;
+  return range;
+}
+
+std::optional<double> published_bandwidth(const DeviceFacts& gpu) {
+  const auto range = sheet_bandwidths(gpu);
+  return range ? std::optional(range->high) : std::nullopt;
 }
 
 JudgedRate judge_copy(const DeviceFacts& gpu, double gbs, double moved_bytes) {

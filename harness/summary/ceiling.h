@@ -103,6 +103,17 @@ JudgedRate judge_rate(const DeviceFacts& gpu, const Rate& rate);
 /// one, and where the table has it from memory alone.
 std::optional<double> published_bandwidth(const DeviceFacts& gpu);
 
+/// The least and the most of what a name may mean: an "A100" has 1555 or 2039 GB/s.
+struct SheetRange {
+  double low = 0, high = 0;
+  bool one() const { return low == high; }
+};
+/// What data sheets say of a type, in TFLOP/s; of a GPU of no table, what its compute capability
+/// and clock give. Absent where a GPU that it may be has no such type, or it is only recalled.
+std::optional<SheetRange> sheet_rates(const DeviceFacts& gpu, std::string_view type);
+/// Of the memory's bandwidth, in GB/s.
+std::optional<SheetRange> sheet_bandwidths(const DeviceFacts& gpu);
+
 /// What is moved must be so many times what the last-level cache holds for the memory to bound it.
 inline constexpr double kPastCache = 4;
 

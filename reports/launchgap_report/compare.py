@@ -8,6 +8,7 @@ never put in relation to a real one.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -66,10 +67,16 @@ class Comparison:
     columns: list[Column]
     reference: Column
     families: dict[str, list[Line]]
+    left_out: int
+    """Lines that are not shown: those that tell least"""
     agreeing: dict[str, list[Line]]
     """By family: those in which no device differs from the reference beyond its noise"""
     warnings: list[str]
     estimated: list[str] = field(default_factory=list)
+
+
+MOST_LINES = 800
+"""Cases and metrics that are shown one by one"""
 
 
 def case_key(row: Row) -> CaseKey:
@@ -112,6 +119,9 @@ def compare(sessions: list[Session], table: list[gen.Generation]) -> Comparison 
     reference = next((c for c in columns if not c.device.is_host), columns[0])
     reference.is_reference = True
     lines = _lines(columns, reference)
+    left_out = max(0, len(lines) - MOST_LINES)
+    # Those in which some device is farthest from the reference.
+    lines = sorted(lines, key=_apart, reverse=True)[:MOST_LINES] if left_out else lines
     families: dict[str, list[Line]] = {}
     agreeing: dict[str, list[Line]] = {}
     for line in lines:
@@ -124,10 +134,15 @@ def compare(sessions: list[Session], table: list[gen.Generation]) -> Comparison 
         columns,
         reference,
         families,
+        left_out,
         agreeing,
         _warnings([c.device for c in columns]),
         [c.title for c in columns if not c.launched_known and not c.device.is_host],
     )
+
+
+def _apart(line: Line) -> float:
+    return max((abs(math.log(c.speed)) for c in line.cells if c.speed), default=0.0)
 
 
 def _agrees(line: Line, reference: Column) -> bool:

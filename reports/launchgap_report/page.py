@@ -115,6 +115,7 @@ def render(
     comparison = cmp.compare(beside_each_other, table) if side_by_side else None
     for warning in comparison.warnings if comparison else ():
         warn(warning)
+    all_rows = [row for d in devices for row in _rows_of(d)]
     environment = Environment(
         loader=FileSystemLoader(_TEMPLATES),
         autoescape=True,
@@ -178,7 +179,8 @@ def render(
         case_statuses=list(
             dict.fromkeys([*sessions[0].registry.statuses, *(r.status for s in sessions for r in s.impossible)])
         ),
-        cases=[case_line(row, columns, several) for d in devices for row in _rows_of(d)],
+        cases=[case_line(row, columns, several) for row in all_rows[:MOST_CASES]],
+        cases_left_out=len(all_rows[MOST_CASES:]),
         missing=MISSING,
         library_versions_of=library_versions,
     )
@@ -243,6 +245,8 @@ def _left_out(drawing: plots.Drawing) -> str:
     )
 
 
+MOST_CASES = 2000
+"""Rows in the table of all cases: with more nobody reads them, and a browser waits"""
 MOST_NAMES = 3
 """Of sessions in the page's title"""
 

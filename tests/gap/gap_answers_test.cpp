@@ -46,7 +46,7 @@ class Gap : public ::testing::Test {
   Gap() {
     sessions.add("Tesla V100-SXM2-16GB", "7.0");
     figures(100, 12, 800, 2.8e3);
-    sessions.add("NVIDIA H100 80GB HBM3", "9.0");
+    sessions.add("NVIDIA H100 80GB HBM3", "9.0").devices[0].multiprocessors = 132;
     figures(780, 49.2, 2960, 2e3);
   }
 
@@ -193,6 +193,20 @@ TEST_F(Gap, IsDividedByWhatTheNewerGpuHasMore) {
     return;
   }
   FAIL() << "no such case";
+}
+
+TEST_F(Gap, IsDividedByNothingWhereANameLeavesADoubt) {
+  Sessions doubtful;
+  doubtful.add("V100");  // of 14 or 15.7 TFLOP/s
+  doubtful.measured(product(4096, "fp32"), "tflops", runs(10));
+  doubtful.add("A100");  // of 1555 or 2039 GB/s, and of 19.5 TFLOP/s
+  doubtful.measured(product(4096, "fp32"), "tflops", runs(11.5));
+  const GapRows rows = doubtful.gap();
+  ASSERT_EQ(rows.cases.size(), 1);
+  EXPECT_FALSE(rows.cases[0].per_ceiling);
+  EXPECT_FALSE(rows.cases[0].per_bandwidth);
+  EXPECT_EQ(rows.classes[0].with_ceiling, 1);
+  EXPECT_EQ(rows.classes[0].below_promise, 0) << "of at least 1.24 half of the gain is 1.12";
 }
 
 TEST_F(Gap, NamesTheLastSoftwareThatServesAGpu) {

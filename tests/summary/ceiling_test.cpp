@@ -7,8 +7,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "harness/core/case_name.h"
 #include "harness/core/csv_table.h"
 #include "harness/core/input_file.h"
+#include "harness/summary/case_rates.h"
 
 namespace launchgap {
 namespace {
@@ -243,32 +245,26 @@ TEST(JudgedRates, SayWhatElseTheyFit) {
 // --- Sheets that others have published ----------------------------------------------------------
 
 struct Sheet {
-  std::string operation, where;
+  std::string where;  // benchmark and case
   RateVerdict verdict;
 };
 
-/// Of each row of a sheet by its least, its median and its highest GPU; none must differ.
-std::vector<Sheet> judged_sheets(const std::string& source, const std::string& gpu_name) {
-  const std::string path = LAUNCHGAP_SOURCE_FOLDER "/data/published_products.csv";
+/// Each product and convolution of a table that has a rate of this GPU.
+std::vector<Sheet> judged_sheets(const std::string& name, const std::string& gpu_name) {
+  const std::string path = LAUNCHGAP_SOURCE_FOLDER "/data/" + name;
   const std::string text = InputFile(path).text(std::size_t{1} << 20);
-  const CsvTable table = CsvTable::parse(text, "data/published_products.csv");
+  const CsvTable table = CsvTable::parse(text, name);
   std::vector<Sheet> rows;
   for (std::size_t i = 0; i < table.size(); ++i) {
-    if (!table.at(i, "source").starts_with(source) || table.at(i, "gpu") != gpu_name) continue;
+    if (table.at(i, "gpu") != gpu_name || table.at(i, "metric") != "tflops") continue;
     EXPECT_FALSE(table.at(i, "licence").empty()) << table.where(i);
-    const std::string& operation = table.at(i, "operation");
-    const auto judged = [&](const char* column) {
-      return judge_rate(a_gpu("NVIDIA " + gpu_name),
-                        {operation.starts_with("convolution"),
-                         table.at(i, "type"),
-                         table.at(i, "algorithm"),
-                         table.number(i, column),
-                         {}})
-          .verdict;
-    };
-    rows.push_back({operation, table.at(i, "case") + " " + table.at(i, "type"), judged("tflops")});
-    EXPECT_EQ(judged("tflops_min"), rows.back().verdict) << table.where(i);
-    EXPECT_EQ(judged("tflops_max"), rows.back().verdict) << table.where(i);
+    const CaseName of = CaseName::parse(table.at(i, "benchmark") + "/" + table.at(i, "case"));
+    const Rate rate{of.family() == "convolution",
+                    of.at("type"),
+                    algorithm_of(table.at(i, "algorithm")),
+                    table.number(i, "value"),
+                    {}};
+    rows.push_back({of.text(), judge_rate(a_gpu("NVIDIA " + gpu_name), rate).verdict});
   }
   return rows;
 }
@@ -276,52 +272,55 @@ std::vector<Sheet> judged_sheets(const std::string& source, const std::string& g
 std::vector<std::string> that_are(const std::vector<Sheet>& rows, RateVerdict verdict) {
   std::vector<std::string> found;
   for (const Sheet& row : rows) {
-    if (row.verdict == verdict) found.push_back(row.operation + " " + row.where);
+    if (row.verdict == verdict) found.push_back(row.where);
   }
   std::ranges::sort(found);
   return found;
 }
 
-const std::vector<std::string> kSwapped = {"product cublasGemmEx/m:1000/n:224/k:4000 fp32",
-                                           "product cublasGemmEx/m:4000/n:224/k:1000 fp32"};
+/// What SuperBench calls float, and computed in FP16.
+const std::vector<std::string> kSwapped = {
+    "matmul/shapes/shape:1000x224x4000-tt/library:cublas/type:fp32",
+    "matmul/shapes/shape:4000x224x1000-tt/library:cublas/type:fp32"};
 
 TEST(PublishedSheets, OfSuperBenchOnV100HaveTwoImpossibleProducts) {
-  const auto rows = judged_sheets("superbench-results", "V100");
+  const auto rows = judged_sheets("published_superbench.csv", "V100");
   EXPECT_EQ(rows.size(), 37);
   EXPECT_EQ(that_are(rows, RateVerdict::impossible), kSwapped);
   EXPECT_EQ(that_are(rows, RateVerdict::possible).size(), 35);
 }
 
 TEST(PublishedSheets, OfSuperBenchOnA100HaveTwoProductsAndSixConvolutions) {
-  const auto rows = judged_sheets("superbench-results", "A100");
+  const auto rows = judged_sheets("published_superbench.csv", "A100");
   EXPECT_EQ(rows.size(), 37 + 9) << "with the rates of whole products";
   std::vector<std::string> impossible = kSwapped;
-  for (const char* const operation :
-       {"convolution", "convolution backward data", "convolution backward filter"}) {
-    for (const char* const where :
-         {"n:32/c:256/h:14/w:14/k:1024/r:1/s:1 fp32", "n:32/c:512/h:14/w:14/k:512/r:3/s:3 fp32"})
-      impossible.push_back(std::string(operation) + " " + where);
+  for (const char* const direction : {"forward", "data", "filter"}) {
+    for (const char* const shape : {"32x256x14x14-1024x1x1", "32x512x14x14-512x3x3-p1"})
+      impossible.push_back(fmt::format(
+          "convolution/shapes/shape:{}/direction:{}/layout:nchw/type:fp32", shape, direction));
   }
   std::ranges::sort(impossible);
   EXPECT_EQ(that_are(rows, RateVerdict::impossible), impossible);
   EXPECT_THAT(that_are(rows, RateVerdict::possible),
-              testing::IsSupersetOf(
-                  {"product gemm-flops/FP64_TC fp64",
-                   "product gemm-flops/INT8_TC int8",
-                   "complex product cublasCgemm3mStridedBatched/m:128/n:32/k:128/batch:544 fp32"}));
+              testing::IsSupersetOf({"matmul/gemm_flops/kernel:FP64_TC/type:fp64",
+                                     "matmul/gemm_flops/kernel:INT8_TC/type:int8",
+                                     "matmul/complex/shape:128x32x128-tn-b544/"
+                                     "call:cublasCgemm3mStridedBatched/type:fp32"}));
   EXPECT_THAT(that_are(rows, RateVerdict::no_ceiling),
-              testing::ElementsAre("product gemm-flops/INT4_TC int4"));
+              testing::ElementsAre("matmul/gemm_flops/kernel:INT4_TC/type:int4"));
 }
 
 TEST(PublishedSheets, OfDeepBenchTellNoAlgorithmOfBackwardConvolutions) {
-  const auto rows = judged_sheets("DeepBench", "V100");
-  EXPECT_EQ(rows.size(), 94 + 94 + 84) << "forward, filter, and data where a network has it";
+  std::vector<Sheet> rows = judged_sheets("published_deepbench.csv", "V100");
+  std::erase_if(rows, [](const Sheet& row) { return !row.where.ends_with("type:fp32"); });
+  EXPECT_EQ(rows.size(), 160 + 260) << "each convolution once, whose networks share layers";
   EXPECT_THAT(that_are(rows, RateVerdict::impossible), IsEmpty())
       << "forward ones above the ceiling are all by Winograd or FFT";
   const auto unknown = that_are(rows, RateVerdict::algorithm_unknown);
-  EXPECT_EQ(unknown.size(), 40);
-  EXPECT_TRUE(std::ranges::all_of(
-      unknown, [](const std::string& one) { return one.starts_with("convolution backward "); }));
+  EXPECT_EQ(unknown.size(), 39);
+  EXPECT_TRUE(std::ranges::all_of(unknown, [](const std::string& one) {
+    return one.find("direction:forward") == one.npos && one.starts_with("convolution/");
+  }));
 }
 
 // --- Copies -------------------------------------------------------------------------------------
