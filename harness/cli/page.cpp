@@ -1,5 +1,6 @@
 #include "harness/cli/page.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 
@@ -8,6 +9,7 @@
 #include "harness/core/errors.h"
 #include "harness/core/input_file.h"
 #include "harness/core/output_file.h"
+#include "harness/core/plan.h"
 #include "harness/core/say.h"
 #include "harness/core/stop.h"
 #include "harness/core/temporary_folder.h"
@@ -42,6 +44,15 @@ std::string python(const fs::path& root) {
   const fs::path venv = root / ".venv/bin/python3";
   std::error_code ignored;
   return fs::exists(venv, ignored) ? venv.string() : "python3";
+}
+
+/// Of a table that others have published a page shows the beginning: what it says of them all is
+/// said in the comparison's tables.
+std::size_t rows_on_page(const SessionData& session) {
+  constexpr std::size_t kMostPublished = 20'000;
+  const bool published =
+      std::ranges::any_of(session.runs, [](const RunInfo& run) { return run.arm == kPublished; });
+  return published ? kMostPublished : kAllRows;
 }
 
 /// How long the page may take to draw.
@@ -114,7 +125,8 @@ void write_page(const std::vector<std::unique_ptr<Summarised>>& sessions,
     const fs::path folder = tables.path() / std::to_string(i);
     std::error_code failed;  // the first table says it
     fs::create_directory(folder, failed);
-    write_tables(sessions[i]->tabled(), TableUse::details, folder);
+    write_tables(
+        sessions[i]->tabled(), TableUse::details, folder, rows_on_page(sessions[i]->session));
     for (const std::string& argument : {std::string("--session"),
                                         sessions[i]->session.folder.string(),
                                         std::string("--tables"),

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
+#include "harness/core/text.h"
 
 namespace launchgap {
 namespace {
@@ -61,8 +62,10 @@ bool CsvReader::next() {
   if (text_.empty()) return false;
   read(cells_);
   if (cells_.size() != header_.size())
-    throw Error(
-        fmt::format("{}: {} cells under {} columns", where(), cells_.size(), header_.size()));
+    throw Error(fmt::format("{}: {} under {}",
+                            where(),
+                            counted(cells_.size(), "cell"),
+                            counted(header_.size(), "column")));
   return true;
 }
 

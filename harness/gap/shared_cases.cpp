@@ -180,7 +180,7 @@ std::string shape_class_of(const CaseName& name) {
 }
 
 bool is_complex(const CaseName& name) {
-  return name.benchmark == "matmul/complex";
+  return name.family() == "matmul" && name.find("call");
 }
 
 double SharedCase::at_least() const {

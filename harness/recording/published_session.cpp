@@ -34,18 +34,26 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kLongestFirstLine = 4096;
+constexpr std::size_t kLongestFirstLine = 4096, kLongestCell = 300;
+/// Values of a session: with more of them no page is read, and no memory holds all that is said.
+constexpr std::size_t kMostValues = 100'000;
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 /// Beyond these a time or a rate computed of it is no number any more.
 constexpr double kLeastValue = 1e-30, kMostValue = 1e30;
+
+/// What values of one case must share.
+struct Origin {
+  std::string source, licence;
+  std::string software;   // "cuBLAS 7.5"
+  std::string algorithm;  // "Winograd"
+  bool operator==(const Origin&) const = default;
+};
 
 /// What a case's values are of one row each.
 struct PublishedCase {
   std::map<std::string, double> values;  // by metric
   std::map<std::string, std::size_t> lines;
-  std::string software;   // "cuBLAS 7.5"
-  std::string algorithm;  // "Winograd"
-  std::string source, licence;
+  Origin origin;
 };
 
 struct PublishedGpu {
@@ -86,7 +94,16 @@ class Columns {
   /// Empty where the table does not have it.
   std::string of(std::string_view column) const {
     const auto place = places_.find(column);
-    return place == places_.end() ? "" : reader_.cells()[place->second];
+    if (place == places_.end()) return "";
+    const std::string& text = reader_.cells()[place->second];
+    if (std::ranges::any_of(text, [](unsigned char c) { return c < ' ' || c == 0x7F; }))
+      refuse(reader_, column, "it has control characters");
+    if (text.size() > kLongestCell)
+      refuse(reader_,
+             column,
+             fmt::format("it has {} characters, where {} are the most", text.size(), kLongestCell));
+    const std::size_t first = text.find_first_not_of(' ');
+    return first == text.npos ? "" : text.substr(first, text.find_last_not_of(' ') - first + 1);
   }
   /// Refuses an empty one.
   std::string needed(std::string_view column) const {
@@ -177,7 +194,14 @@ std::optional<double> operations_of(const CaseName& name) {
   return std::nullopt;
 }
 
-void read_sheet(const fs::path& file, std::map<PublishedGpu, Cases>& gpus) {
+std::size_t other_line(const PublishedCase& one, std::size_t line) {
+  for (const auto& [metric, other] : one.lines) {
+    if (other != line) return other;
+  }
+  return line;
+}
+
+void read_sheet(const fs::path& file, std::map<PublishedGpu, Cases>& gpus, std::size_t& values) {
   const std::string name = printable(file.string());
   const std::string read = InputFile(file).text(kLongestSheet);
   std::string_view text = read;
@@ -200,19 +224,26 @@ void read_sheet(const fs::path& file, std::map<PublishedGpu, Cases>& gpus) {
              fmt::format("a value of it is in line {} already; a file has one library of a GPU",
                          place->second));
     own.values[metric] = value_of(row, columns);
-    own.source = columns.needed("source");
-    own.licence = columns.needed("licence");
-    own.software = fmt::format("{} {}", columns.of("library"), columns.of("library_version"));
-    while (own.software.ends_with(' ')) own.software.pop_back();
-    own.algorithm = columns.of("algorithm");
+    Origin origin{columns.needed("source"), columns.needed("licence"), "", columns.of("algorithm")};
+    origin.software = fmt::format("{} {}", columns.of("library"), columns.of("library_version"));
+    while (origin.software.ends_with(' ')) origin.software.pop_back();
+    if (own.lines.size() > 1 && origin != own.origin)
+      refuse(row,
+             "source",
+             fmt::format("the case has another source, licence, library or algorithm in line {}",
+                         other_line(own, row.line())));
+    own.origin = std::move(origin);
+    if (++values > kMostValues)
+      refuse(row,
+             "value",
+             fmt::format("more than {} values: make several sessions of them", kMostValues));
   }
   if (!any) throw Error(fmt::format("{}: no value is in it", name));
 }
 
 DeviceFacts facts_of(const PublishedGpu& gpu, int index) {
   DeviceFacts facts;
-  facts.uuid =
-      "published-" + digest(fmt::format("{}|{}|{}", gpu.name, gpu.cuda, gpu.driver)).substr(0, 12);
+  facts.uuid = "published-" + digest(Json{gpu.name, gpu.cuda, gpu.driver}.dump()).substr(0, 12);
   facts.name = gpu.name;
   facts.backend = "cuda";
   facts.index = index;
@@ -224,7 +255,7 @@ class PublishedSession {
  public:
   PublishedSession(const ImportRequest& request, const std::map<PublishedGpu, Cases>& gpus)
       : folder_(request.output) {
-    session_.session_id = fmt::format("published-{}", digest_of_files(request.files));
+    session_.session_id = fmt::format("published-{}", digest_of_contents(request.files));
     session_.source = std::string(kPublished);
     session_.begin_utc = utc_now();
     session_.command_line = request.command_line;
@@ -244,11 +275,15 @@ class PublishedSession {
   }
 
   std::string line() const {
-    return fmt::format("{} of {} {}, published by {}: nothing was measured here",
-                       counted(values_, "value"),
-                       session_.devices.size(),
-                       session_.devices.size() == 1 ? "GPU" : "GPUs",
-                       counted(sources_.size(), "source"));
+    std::set<std::string> names;
+    for (const DeviceFacts& device : session_.devices) names.insert(device.name);
+    const bool several = names.size() < session_.devices.size();
+    return fmt::format(
+        "{} of {}{}, published by {}: nothing was measured here",
+        counted(values_, "value"),
+        counted(names.size(), "GPU"),
+        several ? fmt::format(" with {} sets of CUDA and driver", session_.devices.size()) : "",
+        counted(sources_.size(), "source"));
   }
 
  private:
@@ -289,7 +324,7 @@ class PublishedSession {
   void write(RecordWriter& writer, const CaseName& name, const PublishedCase& own) {
     std::map<std::string, double> values = own.values;
     values_ += values.size();
-    sources_.insert(fmt::format("{} ({})", own.source, own.licence));
+    sources_.insert(fmt::format("{} ({})", own.origin.source, own.origin.licence));
     const auto rate = values.find("tflops");
     const std::optional<double> operations = operations_of(name);
     if (rate != values.end() && operations)
@@ -304,12 +339,13 @@ class PublishedSession {
     summary.case_name = name.text();
     summary.status = Status::ok;
     summary.n = 1;
+    const Origin& origin = own.origin;
     summary.method = fmt::format("published by {}{}{}{}{}",
-                                 own.source,
-                                 own.software.empty() ? "" : ": ",
-                                 own.software,
-                                 own.algorithm.empty() ? "" : ", ",
-                                 own.algorithm);
+                                 origin.source,
+                                 origin.software.empty() ? "" : ": ",
+                                 origin.software,
+                                 origin.algorithm.empty() ? "" : ", ",
+                                 origin.algorithm);
     writer.write(record_to_json(summary));
   }
 
@@ -328,9 +364,10 @@ bool is_published_sheet(const fs::path& file) {
     InputFile input(file);
     if (!input.next_line(line, torn, kLongestFirstLine)) return false;
     if (line.starts_with(kByteOrderMark)) line.remove_prefix(kByteOrderMark.size());
-    const std::string first(line);
+    const std::string first = std::string(line) + "\n";
+    const CsvReader reader(first, "");
     return std::ranges::all_of(kPublishedColumns, [&](std::string_view column) {
-      return ("," + first + ",").find(fmt::format(",{}", column)) != std::string::npos;
+      return std::ranges::find(reader.header(), column) != reader.header().end();
     });
   } catch (const Error&) {  // whoever reads it says what is wrong with it
     return false;
@@ -340,7 +377,15 @@ bool is_published_sheet(const fs::path& file) {
 std::vector<std::string> import_published(const ImportRequest& request) {
   std::map<PublishedGpu, Cases> gpus;
   try {
-    for (const fs::path& file : request.files) read_sheet(file, gpus);
+    std::size_t values = 0;
+    for (const fs::path& file : request.files) {
+      if (!is_published_sheet(file))
+        throw Error(fmt::format(
+            "{}: it is no table of published values, as the first file is; import each kind by "
+            "itself",
+            printable(file.string())));
+      read_sheet(file, gpus, values);
+    }
   } catch (const Error& error) {
     throw UsageError(error.what());
   }

@@ -1,10 +1,12 @@
 #include "harness/recording/recorded_gpus.h"
 
 #include <algorithm>
+#include <fstream>
 #include <limits>
 
 #include <fmt/format.h>
 
+#include "harness/core/input_file.h"
 #include "harness/core/printable.h"
 
 namespace launchgap::recording {
@@ -21,6 +23,20 @@ std::string digest_of_files(std::span<const std::filesystem::path> files) {
     std::error_code ignored;
     text +=
         fmt::format("{}|{};", file.filename().string(), std::filesystem::file_size(file, ignored));
+  }
+  return digest(text);
+}
+
+std::string digest_of_contents(std::span<const std::filesystem::path> files) {
+  std::string text, piece(1 << 20, '\0');
+  for (const std::filesystem::path& file : files) {
+    const InputFile readable(file);  // or throws
+    std::ifstream in(file, std::ios::binary);
+    while (in.read(piece.data(), static_cast<std::streamsize>(piece.size())) || in.gcount() > 0) {
+      const std::string_view got(piece.data(), static_cast<std::size_t>(in.gcount()));
+      text = digest(text + digest(got));
+    }
+    text += ';';
   }
   return digest(text);
 }

@@ -19,6 +19,8 @@ std::string digest(std::string_view text);
 
 /// Of the names and sizes of files: the same ones give the same session.
 std::string digest_of_files(std::span<const std::filesystem::path> files);
+/// Of all that is in them. Throws Error for one that cannot be read.
+std::string digest_of_contents(std::span<const std::filesystem::path> files);
 
 /// A GPU that a file may have told little of. Its own UUID, or one made of what is known: the ranks
 /// of a job have GPUs of their own.

@@ -20,19 +20,34 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// False if it has no row.
-bool write_table(const Table& table, const Tabled& tabled, const fs::path& folder) {
+/// Thrown out of a table that has more rows than are wanted.
+struct Enough {};
+
+struct Written {
+  bool any = false, cut = false;
+};
+
+Written write_table(const Table& table,
+                    const Tabled& tabled,
+                    const fs::path& folder,
+                    std::size_t most_rows) {
   std::vector<std::string> header;
   for (const ColumnInfo& column : table.columns) header.emplace_back(column.key);
   CsvWriter out(folder / table.name, header);
-  bool any = false;
-  table.fill(tabled, [&](std::vector<std::string> cells) {
-    cells.insert(cells.begin(), tabled.session.id);
-    out.row(cells);
-    any = true;
-  });
+  std::size_t rows = 0;
+  bool cut = false;
+  try {
+    table.fill(tabled, [&](std::vector<std::string> cells) {
+      if (rows == most_rows) throw Enough();
+      cells.insert(cells.begin(), tabled.session.id);
+      out.row(cells);
+      ++rows;
+    });
+  } catch (const Enough&) {
+    cut = true;
+  }
   out.commit();
-  return any;
+  return {rows > 0, cut};
 }
 
 Json described(const ColumnInfo& column) {
@@ -205,15 +220,23 @@ const std::vector<Table>& all_tables() {
 
 std::vector<std::string_view> write_tables(const Tabled& tabled,
                                            TableUse use,
-                                           const fs::path& folder) {
+                                           const fs::path& folder,
+                                           std::size_t most_rows) {
   std::vector<std::string_view> empty;
+  Json cut = Json::array();
   for (const Table& table : all_tables()) {
     const bool wanted =
         table.use == use || (use == TableUse::details && table.use == TableUse::session);
-    if (wanted && !write_table(table, tabled, folder)) empty.push_back(table.name);
+    if (!wanted) continue;
+    const Written written = write_table(table, tabled, folder, most_rows);
+    if (!written.any) empty.push_back(table.name);
+    if (written.cut) cut.push_back(table.name);
   }
-  if (use == TableUse::details)
-    write_file(folder / "tables.json", describe_tables().dump(1) + "\n");
+  if (use == TableUse::details) {
+    Json described = describe_tables();
+    if (!cut.empty()) described["cut"] = cut;
+    write_file(folder / "tables.json", described.dump(1) + "\n");
+  }
   return empty;
 }
 

@@ -2,11 +2,14 @@
 #pragma once
 
 #include <filesystem>
+#include <limits>
 #include <vector>
 
 #include "harness/summary/table.h"
 
 namespace launchgap {
+
+inline constexpr std::size_t kAllRows = std::numeric_limits<std::size_t>::max();
 
 /// In the order in which docs list them.
 const std::vector<Table>& all_tables();
@@ -16,10 +19,12 @@ const std::vector<Table>& all_tables();
 Json describe_tables();
 
 /// Writes the tables of a use into `folder`; `details` are with those of `session`. Beside details
-/// it writes tables.json. Returns the names of those that have no row: a header alone. Throws
+/// it writes tables.json, which names those that have more than `most_rows` and were cut there.
+/// Returns the names of those that have no row: a header alone. Throws
 /// WriteError if it cannot, and Stopped once a signal was noted.
 std::vector<std::string_view> write_tables(const Tabled& tabled,
                                            TableUse use,
-                                           const std::filesystem::path& folder);
+                                           const std::filesystem::path& folder,
+                                           std::size_t most_rows = kAllRows);
 
 }  // namespace launchgap

@@ -112,7 +112,9 @@ def render(
         or cmp.generations(of_measured) > 1
         or any(s.published and len(s.devices) > 1 for s in sessions)
     )
-    comparison = cmp.compare(beside_each_other, table) if side_by_side else None
+    # Of half of the cases nothing is compared here: the sentences and their tables are of all.
+    cut = sorted({name for s in sessions for name in s.registry.cut})
+    comparison = cmp.compare(beside_each_other, table) if side_by_side and not cut else None
     for warning in comparison.warnings if comparison else ():
         warn(warning)
     all_rows = [row for d in devices for row in _rows_of(d)]
@@ -180,6 +182,7 @@ def render(
             dict.fromkeys([*sessions[0].registry.statuses, *(r.status for s in sessions for r in s.impossible)])
         ),
         cases=[case_line(row, columns, several) for row in all_rows[:MOST_CASES]],
+        cut=cut,
         cases_left_out=len(all_rows[MOST_CASES:]),
         missing=MISSING,
         library_versions_of=library_versions,

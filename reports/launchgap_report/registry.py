@@ -108,6 +108,8 @@ class Registry:
     """Why launches of a recorded job took long"""
     job_verdicts: dict[str, str] = field(default_factory=dict)
     words: dict[str, str] = field(default_factory=dict)
+    cut: list[str] = field(default_factory=list)
+    """Tables of which this page was given the beginning alone"""
     benchmarks: dict[str, Benchmark] = field(default_factory=dict)
 
     def subjects(self) -> list[Benchmark]:
@@ -202,4 +204,5 @@ def load(folder: Path) -> Registry:
         tail_causes=meanings("tail_causes"),
         job_verdicts=meanings("job_verdicts"),
         words=meanings("words"),
+        cut=[str(name) for name in all_of_it.get("cut", []) if isinstance(name, str)],
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -55,9 +56,28 @@ class Device:
     def label(self) -> str:
         """`NVIDIA H200 (0)`: the index tells equal devices apart, and in a recording the rank does."""
         index = self.record.get("device_index")
+        if self.session.published:
+            # They have no order of their own; of one name their software tells them apart.
+            return f"{self.name} (CUDA {self.cuda})" if self.cuda and self._shares_its_name else self.name
         text = self.name if index is None or self.is_host else f"{self.name} ({index:.0f})"
         ranks = {rank for process in self.recordings if (rank := process.get("rank")) is not None}
         return f"{text}, rank {ranks.pop():.0f}" if len(ranks) == 1 else text
+
+    @property
+    def _shares_its_name(self) -> bool:
+        return sum(other.name == self.name for other in self.session.devices) > 1
+
+    @functools.cached_property
+    def cuda(self) -> str:
+        """Of what was published: the toolkit that it was measured with."""
+        for run in self.runs:
+            try:
+                facts = json.loads(run["fingerprint"] or "{}")
+            except ValueError:
+                continue
+            if isinstance(facts, dict) and isinstance(facts.get("cuda"), str):
+                return clean(facts["cuda"])
+        return ""
 
     @property
     def rows(self) -> list[Row]:

@@ -75,6 +75,13 @@ WRONG = {
     ),
     "no benchmark": (HEAD + LINE.replace("matmul/shapes", "../shapes"), "line 2, column benchmark: '../shapes' is none"),
     "no case": (HEAD + LINE.replace("shape:64x64x64/library:cublas/type:fp32", "fast"), "line 2, column case"),
+    "control characters": (HEAD + LINE.replace("a sheet", "a\x07sheet"), "line 2, column source: it has control characters"),
+    "a NUL": (HEAD + LINE.replace("Tesla K40", "Tesla\0K40"), "line 2, column gpu: it has control characters"),
+    "a long case": (HEAD + LINE.replace("64x64x64", "x".join(["64"] * 20000)), "line 2, column case: it has"),
+    "two sources of one case": (
+        HEAD + LINE + LINE.replace("tflops,TFLOP/s", "device_ns,ns").replace("a sheet", "another"),
+        "line 3, column source: the case has another source, licence, library or algorithm in line 2",
+    ),
     "no source": (HEAD + LINE.replace("a sheet", ""), "line 2, column source: it is empty"),
     "cut off": (HEAD + LINE + LINE[:40], "its last line has no end"),
     "not UTF-8": ((HEAD + LINE).encode() + b"\xff\n", "line 3: not UTF-8"),
@@ -88,6 +95,52 @@ def test_what_is_wrong_is_named_and_nothing_is_written(published, wrong):
     assert done.returncode == 2, done.stderr
     assert words in done.stderr and "sheet.csv" in done.stderr and "Traceback" not in done.stderr
     assert not session.exists()
+
+
+def test_a_table_of_two_kinds_of_file_is_refused(tmp_path):
+    sheet, trace = tmp_path / "sheet.csv", tmp_path / "trace.json"
+    sheet.write_text(HEAD + LINE)
+    trace.write_text('{"traceEvents": []}')
+    done = launchgap("import", sheet, trace, "-o", tmp_path / "session")
+    assert done.returncode == 2 and "trace.json: it is no table of published values" in done.stderr, done.stderr
+    assert not (tmp_path / "session").exists()
+
+
+def test_names_are_trimmed_and_gpus_counted_once(published):
+    other = LINE.replace("Tesla K40,", " Tesla K40 ,").replace("7.5,7.5,", "8.0,8.0,")
+    done, session = published(HEAD + LINE + other)
+    assert done.returncode == 0, done.stderr
+    assert "2 values of 1 GPU with 2 sets of CUDA and driver, published by 1 source" in done.stderr
+    page = (session / "report.html").read_text(encoding="utf-8")
+    assert "Tesla K40 (CUDA 7.5)" in page and "Tesla K40 (CUDA 8.0)" in page and "Tesla K40 (1)" not in page
+
+
+def test_sessions_of_other_values_have_another_id(tmp_path):
+    ids = set()
+    for value in ("1.5", "2.5"):
+        folder = tmp_path / value
+        folder.mkdir()
+        (folder / "sheet.csv").write_text(HEAD + LINE.replace("1.5", value))
+        done = launchgap("import", folder / "sheet.csv", "-o", folder / "session", "--no-report")
+        assert done.returncode == 0, done.stderr
+        ids.add(json.loads((folder / "session" / "session.json").read_text())["session_id"])
+    assert len(ids) == 2
+
+
+def test_a_quoted_header_is_one(published):
+    quoted = ",".join(f'"{name}"' for name in HEAD.strip().split(",")) + "\n"
+    done, _ = published(quoted + LINE)
+    assert done.returncode == 0, done.stderr
+
+
+def test_more_values_than_a_session_holds_are_refused(tmp_path):
+    sheet = tmp_path / "sheet.csv"
+    with sheet.open("w", encoding="utf-8") as out:
+        out.write(HEAD)
+        out.writelines(LINE.replace("64x64x64", f"{i}x64x64") for i in range(1, 100_002))
+    done = launchgap("import", sheet, "-o", tmp_path / "session")
+    assert done.returncode == 2 and "line 100002, column value: more than 100000 values" in done.stderr, done.stderr
+    assert not (tmp_path / "session").exists()
 
 
 def test_a_file_that_is_too_large_is_refused_at_once(tmp_path):
