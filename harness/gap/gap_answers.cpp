@@ -285,6 +285,11 @@ std::vector<GapAnswerRow> gain_answers(const GpuPair& pair) {
   add(memory, "memory");
   if (!memory) unknown.emplace_back("memory bandwidth");
   add(launch, launch ? phrase_of(*launch) : "");
+  const std::string &host = pair.newer->from.session->host.cpu_model,
+                    &host_before = pair.older->from.session->host.cpu_model;
+  if (launch && host != host_before && !host.empty() && !host_before.empty())
+    evidence.push_back(fmt::format(
+        "launches follow the host too, which is another one: {}, before {}", host, host_before));
   if (!launch) unknown.emplace_back("launches");
   std::vector<GapAnswerRow> answers;
   if (!texts.empty()) {

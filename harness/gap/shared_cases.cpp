@@ -17,6 +17,8 @@
 namespace launchgap::gap {
 namespace {
 
+constexpr double kTail = 0.025;
+
 using Key = std::tuple<std::string, CaseName, std::string>;  // family, case, metric
 
 Work work_of(const CaseName& name) {
@@ -85,15 +87,19 @@ bool all_positive(const std::vector<double>& values) {
                              [](double value) { return value > 0 && std::isfinite(value); });
 }
 
-void add_interval(GapCaseRow& row, const SummaryRow& older, const SummaryRow& newer, bool rate) {
-  if (!all_positive(older.run_medians) || !all_positive(newer.run_medians)) return;
-  const std::vector<double> a = logarithms(rate ? newer.run_medians : older.run_medians),
-                            b = logarithms(rate ? older.run_medians : newer.run_medians);
-  const auto difference = stats::difference(a, b);
-  if (!difference) return;
+/// Of `times`, with this probability left out on either side.
+std::optional<stats::Interval> interval_of(const SharedCase& shared, double tail) {
+  if (!all_positive(shared.older->run_medians) || !all_positive(shared.newer->run_medians))
+    return std::nullopt;
+  const bool rate = metric(shared.row.metric).direction == Direction::higher_is_better;
+  const std::vector<double> older = logarithms(shared.older->run_medians),
+                            newer = logarithms(shared.newer->run_medians);
+  const auto difference =
+      rate ? stats::difference(newer, older, tail) : stats::difference(older, newer, tail);
+  if (!difference) return std::nullopt;
   // Medians over all samples and means of runs' medians are not quite the same.
-  row.times_lower = std::min(row.times, std::exp(difference->interval.low));
-  row.times_upper = std::max(row.times, std::exp(difference->interval.high));
+  return stats::Interval{std::min(shared.row.times, std::exp(difference->interval.low)),
+                         std::max(shared.row.times, std::exp(difference->interval.high))};
 }
 
 std::optional<double> divided(double times,
@@ -184,11 +190,11 @@ bool is_complex(const CaseName& name) {
 }
 
 double SharedCase::at_least() const {
-  return row.times_lower.value_or(row.times);
+  return certain ? certain->low : row.times;
 }
 
 double SharedCase::at_most() const {
-  return row.times_upper.value_or(row.times);
+  return certain ? certain->high : row.times;
 }
 
 GpuPair compare_pair(const GpuColumn& older, const GpuColumn& newer) {
@@ -198,7 +204,7 @@ GpuPair compare_pair(const GpuColumn& older, const GpuColumn& newer) {
   for (const auto& [key, row] : from) {
     const auto other = to.find(key);
     if (other == to.end()) continue;
-    SharedCase shared{row, other->second, work_of(row->key.name), {}, {}};
+    SharedCase shared{row, other->second, work_of(row->key.name), {}, {}, {}};
     if (!timed_alike(*row, *other->second, shared.work)) {
       ++pair.timed_otherwise;
       continue;
@@ -216,10 +222,16 @@ GpuPair compare_pair(const GpuColumn& older, const GpuColumn& newer) {
     out.older_value = *row->p50;
     out.newer_value = *other->second->p50;
     out.times = rate ? out.newer_value / out.older_value : out.older_value / out.newer_value;
-    add_interval(out, *row, *other->second, rate);
+    if (const auto interval = interval_of(shared, kTail)) {
+      out.times_lower = interval->low;
+      out.times_upper = interval->high;
+    }
     add_normalised(shared, older, newer);
-    out.verdict = verdict_of(shared);
     pair.cases.push_back(std::move(shared));
+  }
+  for (SharedCase& shared : pair.cases) {
+    shared.certain = interval_of(shared, kTail / static_cast<double>(pair.cases.size()));
+    shared.row.verdict = verdict_of(shared);
   }
   return pair;
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "harness/gap/gpu_columns.h"
+#include "harness/stats/stats.h"
 #include "harness/summary/gap_rows.h"
 
 namespace launchgap::gap {
@@ -31,9 +32,11 @@ struct SharedCase {
   /// How many times as much the newer GPU can do at most, by data sheets: of the GPUs that a name
   /// may mean, the least. Absent where nothing bounds the case, or it is not known.
   std::optional<double> promise;
+  /// The interval of `times`, 95 % for all cases of the pair at once (Bonferroni): among many cases
+  /// one is far off by chance. Absent where one GPU has a single run.
+  std::optional<stats::Interval> certain;
 
-  /// What is certain of `times`: its interval's end that is nearer to 1, or itself where it has
-  /// none.
+  /// Its ends; `times` itself where there is none.
   double at_least() const;
   double at_most() const;
 };

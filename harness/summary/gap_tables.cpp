@@ -170,9 +170,9 @@ Table gap_cases_table() {
        {"per_bandwidth", "Divided by the ratio of bandwidths.", &Row::per_bandwidth, kTimes},
        {"per_power", "Divided by the ratio of powers: work per joule.", &Row::per_power, kTimes},
        {"verdict",
-        "faster, slower: beyond 2 % and the noise; same: within 2 %; within the noise: further, "
-        "and "
-        "the interval does not exclude it.",
+        "faster, slower: beyond 2 %, and with 95 % certainty for all cases of the pair at once; "
+        "same: "
+        "within 2 %; within the noise: further, and not certain.",
         &Row::verdict}});
 }
 

@@ -1,3 +1,6 @@
+#include <cmath>
+#include <random>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -182,6 +185,43 @@ TEST_F(Gap, OfOneRunEachHasNoInterval) {
   EXPECT_EQ(part_of(rows, "gain"),
             "Between V100 and A100 launch and wait became 0.74 times as fast.");
   EXPECT_THAT(evidence_of_part(rows, "gain"), Contains(HasSubstr("(one value each)")));
+}
+
+/// Two GPUs whose cases differ by chance alone, but for one.
+GapRows by_chance(unsigned seed, std::size_t cases, std::size_t runs, double cv, double slow_by) {
+  std::mt19937 random(seed);
+  std::normal_distribution<double> noise(0, cv);
+  Sessions sessions;
+  for (const char* name : {"Tesla V100-SXM2-16GB", "NVIDIA A100-SXM4-80GB"}) {
+    sessions.add(name);
+    for (std::size_t i = 0; i < cases; ++i) {
+      std::vector<double> medians;
+      for (std::size_t run = 0; run < runs; ++run)
+        medians.push_back(10 * std::exp(noise(random)) *
+                          (i == 0 && name[0] == 'N' ? 1 - slow_by : 1));
+      sessions.measured(product(1024 + 8 * static_cast<int>(i)), "tflops", medians);
+    }
+  }
+  return sessions.gap();
+}
+
+TEST(GapByChance, NothingIsSlowerOfWhatIsEqual) {
+  for (const std::size_t runs : {2, 3, 10}) {
+    int any = 0;
+    for (unsigned seed = 0; seed < 60; ++seed)
+      any += by_chance(seed, 100, runs, 0.05, 0).classes.front().slower > 0;
+    EXPECT_LE(any, 6) << runs << " runs: 5 % of 60 are 3";
+  }
+}
+
+TEST(GapByChance, WhatIsSlowerIsFoundAmongMany) {
+  int found = 0;
+  for (unsigned seed = 0; seed < 60; ++seed) {
+    const GapRows rows = by_chance(seed, 100, 10, 0.03, 0.15);
+    found += rows.classes.front().slower == 1 &&
+             part_of(rows, "worst").find("size 1024:") != std::string::npos;
+  }
+  EXPECT_GE(found, 55);
 }
 
 TEST_F(Gap, IsDividedByWhatTheNewerGpuHasMore) {
