@@ -56,7 +56,8 @@ ExitCode export_csv(const std::string& folder, const fs::path& output) {
   if (!empty.empty()) {
     say("{} of {} tables have no rows and are left out: {}",
         empty.size(),
-        all_tables().size(),
+        std::ranges::count_if(all_tables(),
+                              [](const Table& table) { return table.use != TableUse::comparison; }),
         fmt::join(empty, ", "));
   }
   answer("{}\n", output.string());

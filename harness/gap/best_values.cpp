@@ -143,6 +143,7 @@ std::string why_not(const GpuColumn& column, const Quantity& quantity) {
 GapValueRow value_of(const GpuColumn& column, const Quantity& quantity, int place) {
   GapValueRow out;
   out.device = column.title;
+  out.origin = name_of(column.origin);
   out.place = place;
   out.quantity = quantity.name;
   out.unit = unit_of(quantity.metric);

@@ -293,7 +293,10 @@ std::vector<GapAnswerRow> gain_answers(const GpuPair& pair) {
   if (!launch) unknown.emplace_back("launches");
   std::vector<GapAnswerRow> answers;
   if (!texts.empty()) {
-    std::string sentence = fmt::format("Between {} and {} {}", old, now, list_text(texts));
+    std::string sentence = fmt::format("Between {} and {} {}",
+                                       pair.older->title_and_origin(),
+                                       pair.newer->title_and_origin(),
+                                       list_text(texts));
     if (lead && launch && lead->row.times > launch->row.times)
       sentence += fmt::format(
           ": on the {} a kernel has to do {} times the work before launching it is worth it",

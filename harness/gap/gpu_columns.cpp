@@ -86,6 +86,15 @@ std::pair<int, int> capability_of(const DeviceFacts& device) {
 
 }  // namespace
 
+std::string_view name_of(Origin origin) {
+  constexpr std::array<std::string_view, 3> kNames = {"measured", "simulated", "published"};
+  return kNames.at(static_cast<std::size_t>(origin));
+}
+
+std::string GpuColumn::title_and_origin() const {
+  return origin == Origin::measured ? title : fmt::format("{} ({})", title, name_of(origin));
+}
+
 std::string short_name(std::string_view name) {
   constexpr std::array<std::string_view, 3> kMakers = {"NVIDIA ", "Tesla ", "GeForce "};
   for (const std::string_view maker : kMakers) {

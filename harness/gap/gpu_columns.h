@@ -20,6 +20,9 @@ struct ComparedSession {
 /// Where a column's values come from. Those of different origins are never averaged.
 enum class Origin { measured, simulated, published };
 
+/// "measured", "simulated", "published".
+std::string_view name_of(Origin origin);
+
 struct GpuColumn {
   ComparedSession from;
   const DeviceFacts* device = nullptr;
@@ -29,6 +32,9 @@ struct GpuColumn {
   bool host = false;
   std::map<std::string, double> power_w;  // by case: the median that was read while it was measured
   std::vector<const SummaryRow*> rows;    // plain runs of usual processes, and published values
+
+  /// The title, with the origin behind it where that is no measurement.
+  std::string title_and_origin() const;
 };
 
 /// "A100-SXM4-80GB" of "NVIDIA A100-SXM4-80GB": what every board is called says nothing.

@@ -20,6 +20,7 @@ struct GapAnswerRow {
 /// What a device does at best, and at worst.
 struct GapValueRow {
   std::string device;  // its title
+  std::string origin;  // of its values: "measured", "simulated", "published"
   int place = 0;       // of the quantity, from the top
   std::string quantity;
   std::optional<double> value;

@@ -63,6 +63,7 @@ Table gap_values_table() {
       TableUse::comparison,
       gap_rows_of(&GapRows::values),
       {{"device", "Its name, with what tells it from others of the name.", &Row::device},
+       {"origin", "Of its values: measured, simulated, or published by others.", &Row::origin},
        {"place", "Of the quantity, from the top.", &Row::place},
        {"quantity", "What a person chooses by.", &Row::quantity},
        {"unit", meaning::kUnit, &Row::unit},

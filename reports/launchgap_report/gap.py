@@ -34,6 +34,8 @@ class Matrix:
     """Lines under the titles of devices."""
 
     heads: list[str] = field(default_factory=list)
+    chips: list[str] = field(default_factory=list)
+    """Of each head, where its values are no measurement: simulated or published"""
     lines: list[Line] = field(default_factory=list)
 
 
@@ -98,10 +100,12 @@ def section(tables: dict[str, list[Record]]) -> Gap | None:
 
 def _matrix(rows: list[Record], name: str, cell) -> Matrix:
     heads = list(dict.fromkeys(row["device"] for row in rows))
+    origins = {row["device"]: row["origin"] for row in rows}
+    chips = [origins[head] if origins[head] in ("simulated", "published") else "" for head in heads]
     lines: dict[str, dict[str, Cell]] = {}
     for row in rows:
         lines.setdefault(row[name], {})[row["device"]] = cell(row)
-    return Matrix(heads, [Line(n, [cells.get(h, Cell(MISSING)) for h in heads]) for n, cells in lines.items()])
+    return Matrix(heads, chips, [Line(n, [cells.get(h, Cell(MISSING)) for h in heads]) for n, cells in lines.items()])
 
 
 def _tuned(rows: list[Record]) -> Matrix:
@@ -112,7 +116,7 @@ def _tuned(rows: list[Record]) -> Matrix:
         words = "" if times is None else f"{quantity(row.get('ns'), 'ns')} against {quantity(row.get('own_ns'), 'ns')}"
         cell = Cell(row["verdict"] if times is None else _times(times), words, row["configuration"], poor=times is None)
         lines.setdefault(f"{row['kernel']} on {row['run_on']}", {})[row["tuned_for"]] = cell
-    return Matrix(heads, [Line(n, [cells.get(h, Cell(MISSING)) for h in heads]) for n, cells in lines.items()])
+    return Matrix(heads, [], [Line(n, [cells.get(h, Cell(MISSING)) for h in heads]) for n, cells in lines.items()])
 
 
 def _value_cell(row: Record) -> Cell:

@@ -182,8 +182,9 @@ TEST_F(Gap, OfOneRunEachHasNoInterval) {
   ASSERT_EQ(rows.cases.size(), 1);
   EXPECT_FALSE(rows.cases[0].times_lower);
   EXPECT_EQ(rows.cases[0].verdict, "slower");
-  EXPECT_EQ(part_of(rows, "gain"),
-            "Between V100 and A100 launch and wait became 0.74 times as fast.");
+  EXPECT_EQ(
+      part_of(rows, "gain"),
+      "Between V100 (published) and A100 (published) launch and wait became 0.74 times as fast.");
   EXPECT_THAT(evidence_of_part(rows, "gain"), Contains(HasSubstr("(one value each)")));
 }
 

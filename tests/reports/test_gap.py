@@ -45,6 +45,15 @@ def test_a_table_to_choose_by_has_the_best_the_worst_and_what_is_missing(gap: li
     ]
 
 
+def test_what_is_simulated_or_published_says_so_above_its_column(gap: list[Path], tmp_path: Path) -> None:
+    origins = {"host": "measured", "K40m": "published", "H200": "simulated"}
+    values = [row | {"origin": origins[row["device"]]} for row in make_gap.VALUES]
+    root = draw(gap, tmp_path / "out.html", values=values)
+    (table,) = root.all("table", class_="compare choose")
+    heads = [text(head) for head in table.all("th") if head.attributes.get("scope") == "col"]
+    assert heads == ["per device", "host", "K40m published", "H200 simulated"]
+
+
 def test_each_kind_of_work_has_its_best_and_its_worst_case(gap: list[Path], tmp_path: Path) -> None:
     root = draw(gap, tmp_path / "out.html")
     (table,) = root.all("table", class_="compare classes")
