@@ -10,8 +10,8 @@ namespace launchgap::cli {
 /// rows by the columns of docs/tables.md. `page` is empty if there is none.
 Json session_as_json(const Summarised& summarised, const std::filesystem::path& page);
 
-/// The tables of the comparison that say most: {"answers", "values", "classes", "limits", "tuned"}, each a
-/// list of rows.
+/// The tables of the comparison that say most: {"answers", "values", "classes", "limits", "tuned"},
+/// each a list of rows.
 Json gap_as_json(const GapRows& gap);
 
 }  // namespace launchgap::cli

@@ -40,7 +40,7 @@ std::vector<std::string (*)(const GpuColumn&)> distinctions() {
           [](const GpuColumn& column) { return column.from.session->id; }};
 }
 
-void tell_apart(std::vector<GpuColumn*> alike) {
+void tell_apart(const std::vector<GpuColumn*>& alike) {
   for (const auto distinction : distinctions()) {
     if (alike.size() < 2) return;
     std::set<std::string> kinds;
@@ -52,7 +52,7 @@ void tell_apart(std::vector<GpuColumn*> alike) {
         column->title += fmt::format(" ({})", more);
       by_title[column->title].push_back(column);
     }
-    for (auto& [title, group] : by_title) tell_apart(std::move(group));
+    for (const auto& [title, group] : by_title) tell_apart(group);
     return;
   }
 }
@@ -138,7 +138,7 @@ std::vector<GpuColumn> gpu_columns(std::span<const ComparedSession> sessions) {
   });
   std::map<std::string, std::vector<GpuColumn*>> alike;
   for (GpuColumn& column : columns) alike[column.title].push_back(&column);
-  for (auto& [title, group] : alike) tell_apart(std::move(group));
+  for (const auto& [title, group] : alike) tell_apart(group);
   return columns;
 }
 

@@ -21,15 +21,30 @@ constexpr double kTail = 0.025;
 
 using Key = std::tuple<std::string, CaseName, std::string>;  // family, case, metric
 
-Work work_of(const CaseName& name) {
+/// What an empty launch takes; not what it takes to load, make or upload something before it, nor
+/// the work of kernels that are not empty.
+bool is_launch_time(const CaseName& name, std::string_view metric) {
+  constexpr std::array<std::string_view, 4> kEmpty = {
+      "launch/null", "launch/flag", "launch/cscs", "launch/superbench"};
+  constexpr std::array<std::string_view, 7> kTimes = {"api_ns",
+                                                      "roundtrip_ns",
+                                                      "per_launch_ns",
+                                                      "wall_per_launch_ns",
+                                                      "event_per_launch_ns",
+                                                      "launch_ns",
+                                                      "flag_ns"};
+  return std::ranges::find(kEmpty, name.benchmark) != kEmpty.end() &&
+         std::ranges::find(kTimes, metric) != kTimes.end();
+}
+
+Work work_of(const CaseName& name, std::string_view metric) {
   static const std::map<std::string, Work> works = {{"launch", Work::launch},
                                                     {"matmul", Work::product},
                                                     {"convolution", Work::convolution},
                                                     {"ceiling", Work::other},
                                                     {"allocation", Work::allocation}};
   if (name.benchmark == "ceiling/copy") return Work::copy;
-  // They launch work of their own: what they take is not a launch's time.
-  if (name.benchmark == "launch/chain" || name.benchmark == "launch/library") return Work::other;
+  if (name.family() == "launch" && !is_launch_time(name, metric)) return Work::other;
   const auto found = works.find(name.family());
   return found == works.end() ? Work::other : found->second;
 }
@@ -204,7 +219,7 @@ GpuPair compare_pair(const GpuColumn& older, const GpuColumn& newer) {
   for (const auto& [key, row] : from) {
     const auto other = to.find(key);
     if (other == to.end()) continue;
-    SharedCase shared{row, other->second, work_of(row->key.name), {}, {}, {}};
+    SharedCase shared{row, other->second, work_of(row->key.name, row->metric), {}, {}, {}};
     if (!timed_alike(*row, *other->second, shared.work)) {
       ++pair.timed_otherwise;
       continue;

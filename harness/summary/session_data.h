@@ -175,7 +175,7 @@ struct SessionData {
   std::vector<SlowSampleInfo> slow_samples;
   std::vector<JobInfo> jobs;
   std::vector<ReplayInfo> replays;
-  std::vector<TunedKernel> tuned;  // whose times are in tuning/
+  std::vector<TunedKernel> tuned;     // whose times are in tuning/
   std::vector<std::string> problems;  // one line each: what could not be read
 
   const DeviceFacts* device(const std::string& uuid) const;

@@ -75,8 +75,8 @@ class Comparison:
     estimated: list[str] = field(default_factory=list)
 
 
-MOST_LINES = 800
-"""Cases and metrics that are shown one by one"""
+MOST_LINES, MOST_COLUMNS, MOST_LINES_OF_MANY = 400, 4, 150
+"""Cases and metrics that are shown one by one, of so many devices and of more"""
 
 
 def case_key(row: Row) -> CaseKey:
@@ -119,9 +119,10 @@ def compare(sessions: list[Session], table: list[gen.Generation]) -> Comparison 
     reference = next((c for c in columns if not c.device.is_host), columns[0])
     reference.is_reference = True
     lines = _lines(columns, reference)
-    left_out = max(0, len(lines) - MOST_LINES)
+    most = MOST_LINES if len(columns) <= MOST_COLUMNS else MOST_LINES_OF_MANY
+    left_out = max(0, len(lines) - most)
     # Those in which some device is farthest from the reference.
-    lines = sorted(lines, key=_apart, reverse=True)[:MOST_LINES] if left_out else lines
+    lines = sorted(lines, key=apart, reverse=True)[:most] if left_out else lines
     families: dict[str, list[Line]] = {}
     agreeing: dict[str, list[Line]] = {}
     for line in lines:
@@ -141,7 +142,7 @@ def compare(sessions: list[Session], table: list[gen.Generation]) -> Comparison 
     )
 
 
-def _apart(line: Line) -> float:
+def apart(line: Line) -> float:
     return max((abs(math.log(c.speed)) for c in line.cells if c.speed), default=0.0)
 
 

@@ -44,7 +44,7 @@ from . import compare as cmp
 from . import generations as gen
 from .compare import library_versions
 from .registry import OF_METRIC, SHARE, Column
-from .session import Device, Record, Row, Session
+from .session import MOST_GENERATIONS, Device, Record, Row, Session
 from .text import MISSING, about, count, join_and, percent, quantity, significant
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -101,6 +101,7 @@ def render(
     several = len(sessions) > 1
     metrics = glossary.metrics(sessions)
     columns = glossary.case_columns(sessions[0])
+    _draw_ends(sessions, devices)
     drawing = plots.Drawing(devices, sessions[0].registry)
     # What different jobs did is never put in relation; what launchgap measured is.
     measured = [s for s in sessions if not (s.recorded or s.published)]
@@ -118,6 +119,7 @@ def render(
     for warning in comparison.warnings if comparison else ():
         warn(warning)
     all_rows = [row for d in devices for row in _rows_of(d)]
+    most_cases = MOST_CASES_OF_MANY if comparison and cmp.generations(devices) > MOST_GENERATIONS else MOST_CASES
     environment = Environment(
         loader=FileSystemLoader(_TEMPLATES),
         autoescape=True,
@@ -181,9 +183,9 @@ def render(
         case_statuses=list(
             dict.fromkeys([*sessions[0].registry.statuses, *(r.status for s in sessions for r in s.impossible)])
         ),
-        cases=[case_line(row, columns, several) for row in all_rows[:MOST_CASES]],
+        cases=[case_line(row, columns, several) for row in all_rows[:most_cases]],
         cut=cut,
-        cases_left_out=len(all_rows[MOST_CASES:]),
+        cases_left_out=len(all_rows[most_cases:]),
         missing=MISSING,
         library_versions_of=library_versions,
     )
@@ -236,10 +238,26 @@ def _title(sessions: list[Session], devices: list[Device]) -> str:
     return f"{name}: launches on {node}" if node else f"{name}: launches"
 
 
+def _draw_ends(sessions: list[Session], devices: list[Device]) -> None:
+    """Of many generations in several sessions the figures are of the oldest and the newest GPU, and of hosts."""
+    gpus = [d for d in devices if not d.is_host]
+    if len(sessions) == 1 or cmp.generations(gpus) <= MOST_GENERATIONS:
+        return
+    ordered = sorted(gpus, key=lambda d: d.record["compute_capability"].rjust(5))
+    kept = {(id(d.session), d.id) for d in [ordered[0], ordered[-1], *(d for d in devices if d.is_host)]}
+    for session in sessions:
+        session.drawn = {i for i in session.drawn if (id(session), i) in kept}
+
+
 def _left_out(drawing: plots.Drawing) -> str:
     """What to say of devices without figures; empty if there are none."""
     if len(drawing.shown) == len(drawing.devices):
         return ""
+    if cmp.generations(drawing.devices) > MOST_GENERATIONS:
+        return (
+            f"Figures show {len(drawing.shown)} of {len(drawing.devices):,} devices: the oldest and the newest GPU, and "
+            "hosts. Tables have all; `launchgap report` of each session draws its own."
+        )
     odd = any(d.session.details.of("odd_devices", d.id) for d in drawing.shown)
     which = "those that differ from their kind, and the first" if odd else "the first"
     return (
@@ -248,8 +266,8 @@ def _left_out(drawing: plots.Drawing) -> str:
     )
 
 
-MOST_CASES = 2000
-"""Rows in the table of all cases: with more nobody reads them, and a browser waits"""
+MOST_CASES, MOST_CASES_OF_MANY = 2000, 400
+"""Rows in the table of all cases, of few devices and of many: with more nobody reads them, and a browser waits"""
 MOST_NAMES = 3
 """Of sessions in the page's title"""
 

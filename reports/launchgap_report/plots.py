@@ -10,13 +10,15 @@ from dataclasses import dataclass, field
 from markupsafe import Markup
 
 from . import figures, strips
-from .compare import Comparison, Line, case_text
+from .compare import Comparison, Line, apart, case_text
 from .details import own_path
 from .registry import Registry
 from .session import MOST_DEVICES, TRACE_LEVEL, Curve, Device, Row
 from .svg import SERIES
 from .text import about, number_word, quantity
 
+MOST_RATIOS = 48
+"""Cases of a family in the figures of ratios"""
 MOST_FURTHER = 60
 """Figures of further cases; with more, a page of eight devices would outgrow a browser."""
 
@@ -367,6 +369,10 @@ class Drawing:
             speeds = [s for line in shown for c in line.cells for s in (c.speed, c.speed_low, c.speed_high) if s]
             limits = (min([*speeds, 0.8]) / 1.15, max([*speeds, 1.25]) * 1.15)
             labels = _short_labels(shown)
+            # What lies farthest apart comes first where not all are drawn.
+            if len(shown) > MOST_RATIOS:
+                shown = sorted(shown, key=apart, reverse=True)[:MOST_RATIOS]
+                labels = _short_labels(shown)
             for start in range(0, len(shown), 24):
                 part = shown[start : start + 24]
                 rows = [

@@ -20,6 +20,8 @@ from .text import clean
 
 MOST_DEVICES = 24
 """Of which there are figures; with more, nobody would look at them, and a browser could not. Tables have all."""
+MOST_GENERATIONS = 4
+"""Compute capabilities that are compared, whose GPUs all have figures"""
 TRACE_LEVEL = "+trace="
 """In a setup's name: traced, but not everything."""
 PUBLISHED = "published"
@@ -333,7 +335,18 @@ def load(session_dir: Path, tables_dir: Path) -> Session:
     return session
 
 
+def _ends_of_generations(devices: list[Device]) -> set[str] | None:
+    """Of many generations the oldest and the newest GPU, and hosts: tables have all. None where there are few."""
+    gpus = sorted((d for d in devices if not d.is_host), key=lambda d: d.record["compute_capability"].rjust(5))
+    if len({d.record["compute_capability"] for d in gpus}) <= MOST_GENERATIONS:
+        return None
+    return {gpus[0].id, gpus[-1].id, *(d.id for d in devices if d.is_host)}
+
+
 def _worth_drawing(session: Session) -> set[str]:
+    ends = _ends_of_generations(session.devices)
+    if ends is not None:
+        return ends
     odd = session.details.of
     return {d.id for d in sorted(session.devices, key=lambda d: not odd("odd_devices", d.id))[:MOST_DEVICES]}
 

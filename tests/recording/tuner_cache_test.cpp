@@ -3,6 +3,7 @@
 #include <cmath>
 #include <fstream>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,7 +27,7 @@ const std::string kHead =
 class TunerCaches : public ::testing::Test {
  protected:
   std::filesystem::path file(const std::string& text) const {
-    const std::filesystem::path path = folder_.path() / "cache.json";
+    std::filesystem::path path = folder_.path() / "cache.json";
     std::ofstream(path) << text;
     return path;
   }
