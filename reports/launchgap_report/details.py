@@ -91,18 +91,19 @@ def own_first(case: str) -> tuple[bool, str]:
     return (split_case(case)[1].get("api", "") not in ("", "driver", "queue"), case)
 
 
-def load(folder: Path, registry: Registry) -> Details:
+def load(folder: Path, registry: Registry, drawn: set[str] | None = None) -> Details:
+    """Of the long tables the rows of devices that are drawn; of all where that is None."""
     found = Details()
     for name, columns in registry.tables.items():
         path = folder / name
         if path.exists() and name not in _LONG:
             found.tables[path.stem] = [row for _, row in read_table(path, columns)]
-    _load_blocks(found, folder / "sequence.csv")
-    _load_readings(found, folder / "telemetry.csv")
+    _load_blocks(found, folder / "sequence.csv", drawn)
+    _load_readings(found, folder / "telemetry.csv", drawn)
     return found
 
 
-def _load_blocks(found: Details, path: Path) -> None:
+def _load_blocks(found: Details, path: Path, drawn: set[str] | None) -> None:
     # A long table of which the page draws one metric, so numbers are read of its rows alone.
     keys = "device_id arm setup case metric replicate begin_ns end_ns p50 p99".split()
     if not path.exists():
@@ -111,6 +112,8 @@ def _load_blocks(found: Details, path: Path) -> None:
     for line, header, cells in read_rows(path, keys):
         if not places:
             places = [header.index(k) for k in keys]
+        if drawn is not None and cells[places[0]] not in drawn:
+            continue
         device, arm, setup, case, metric, *rest = (cells[i] for i in places)
         if (arm, setup, metric) != ("plain", "launch", "roundtrip_ns") or not is_idle_null(case):
             continue
@@ -123,7 +126,7 @@ def _load_blocks(found: Details, path: Path) -> None:
         blocks.sort(key=lambda b: (b.begin_ns, b.replicate))
 
 
-def _load_readings(found: Details, path: Path) -> None:
+def _load_readings(found: Details, path: Path, drawn: set[str] | None) -> None:
     keys = "device_id arm setup replicate case at_ns quantity value".split()
     if not path.exists():
         return
@@ -132,6 +135,8 @@ def _load_readings(found: Details, path: Path) -> None:
     for line, header, cells in read_rows(path, keys):
         if not places:
             places = [header.index(k) for k in keys]
+        if drawn is not None and cells[places[0]] not in drawn:
+            continue
         device, arm, setup, replicate, case, at, quantity, value = (cells[i] for i in places)
         if arm != "plain" or not (quantity in _WANTED or quantity.startswith(HELD)):
             continue

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from markupsafe import Markup
 
 from . import figures, strips
-from .compare import Comparison, Line, apart, case_text
+from .compare import MOST_COLUMNS, Comparison, Line, apart, case_text
 from .details import own_path
 from .registry import Registry
 from .session import MOST_DEVICES, TRACE_LEVEL, Curve, Device, Row
@@ -370,8 +370,9 @@ class Drawing:
             limits = (min([*speeds, 0.8]) / 1.15, max([*speeds, 1.25]) * 1.15)
             labels = _short_labels(shown)
             # What lies farthest apart comes first where not all are drawn.
-            if len(shown) > MOST_RATIOS:
-                shown = sorted(shown, key=apart, reverse=True)[:MOST_RATIOS]
+            most = MOST_RATIOS // (1 if len(comparison.columns) <= MOST_COLUMNS else 4)
+            if len(shown) > most:
+                shown = sorted(shown, key=apart, reverse=True)[:most]
                 labels = _short_labels(shown)
             for start in range(0, len(shown), 24):
                 part = shown[start : start + 24]

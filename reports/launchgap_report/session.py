@@ -329,8 +329,9 @@ def load(session_dir: Path, tables_dir: Path) -> Session:
         key=_began,
     )
     _load_rows(session, tables_dir)
-    session.details = details.load(tables_dir, session.registry)
-    session.drawn = _worth_drawing(session)
+    ends = _ends_of_generations(session.devices)
+    session.details = details.load(tables_dir, session.registry, ends)
+    session.drawn = _worth_drawing(session) if ends is None else ends
     _load_curves(session, tables_dir)
     return session
 
@@ -344,9 +345,6 @@ def _ends_of_generations(devices: list[Device]) -> set[str] | None:
 
 
 def _worth_drawing(session: Session) -> set[str]:
-    ends = _ends_of_generations(session.devices)
-    if ends is not None:
-        return ends
     odd = session.details.of
     return {d.id for d in sorted(session.devices, key=lambda d: not odd("odd_devices", d.id))[:MOST_DEVICES]}
 
