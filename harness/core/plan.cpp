@@ -97,6 +97,7 @@ std::uint64_t derive_seed(std::uint64_t seed, std::string_view purpose, std::uin
 
 Plan make_plan(const std::vector<Workload>& workloads, std::uint64_t seed) {
   Plan plan{seed, {}};
+  plan.random_order = !workloads.empty() && std::ranges::all_of(workloads, &Workload::random_order);
   std::mt19937_64 random(derive_seed(seed, "order"));
   int replicates = 0;
   for (const Workload& workload : workloads) replicates = std::max(replicates, workload.replicates);

@@ -68,6 +68,7 @@ using Batch = std::vector<PlannedRun>;
 struct Plan {
   std::uint64_t seed = 0;
   std::vector<Batch> batches;
+  bool random_order = false;  // of the cases of every run, in each another one
 
   std::size_t run_count() const;
   double seconds() const;  // estimate of the whole: the sum over batches of their longest run

@@ -132,6 +132,7 @@ struct SessionRecord {
   std::uint64_t seed = 0;
   Profile profile = Profile::quick;
   int replicates = 0;
+  bool random_order = false;  // of the cases, in each process another one
   std::string filter;
   StateAndReason tracing;
   std::string launchgap_version;
@@ -155,6 +156,7 @@ struct SessionRecord {
     field.unread("seed", self.seed);
     field.unread("profile", self.profile);
     field.unread("replicates", self.replicates);
+    field.may_lack("random_order", self.random_order);
     field.unread("filter", self.filter);
     field.may_lack("tracing", self.tracing);
     field.unread("launchgap_version", self.launchgap_version);

@@ -53,6 +53,7 @@ SessionRecord describe(const PlannedSession& session) {
   record.seed = session.plan.seed;
   record.profile = session.options.profile;
   record.replicates = session.replicates;
+  record.random_order = session.plan.random_order;
   record.filter = session.options.filter;
   record.tracing = {text_of(session.tracing.state), session.tracing.reason};
   record.launchgap_version = kVersion;

@@ -1,6 +1,7 @@
 #include "harness/summary/algorithms.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <tuple>
 #include <vector>
 
@@ -67,6 +68,17 @@ std::map<CaseKey, std::set<std::string>> algorithms_of_cases(const SessionData& 
     if (!known.empty()) algorithms[key] = std::move(known);
   }
   return algorithms;
+}
+
+std::optional<double> waves_of(std::string_view method) {
+  if (!method.starts_with("cuBLASLt ")) return std::nullopt;
+  const std::size_t end = method.find(" waves");
+  if (end == std::string_view::npos) return std::nullopt;
+  const std::size_t before = method.rfind(' ', end - 1);
+  const std::string number(method.substr(before + 1, end - before - 1));
+  if (number.empty() || number.find_first_not_of("0123456789.") != std::string::npos)
+    return std::nullopt;
+  return std::strtod(number.c_str(), nullptr);
 }
 
 }  // namespace launchgap

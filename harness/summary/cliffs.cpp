@@ -1,11 +1,11 @@
 #include "harness/summary/cliffs.h"
 
 #include <algorithm>
-#include <cctype>
+#include <cmath>
 #include <limits>
 #include <map>
+#include <optional>
 #include <set>
-#include <tuple>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -22,36 +22,51 @@ namespace launchgap {
 namespace {
 
 constexpr std::size_t kLongestNumber = 12;  // digits: more are no size
+constexpr std::size_t kMostNumbers = 16;    // of a value: a shape has seven at most
 
 struct Number {
   std::size_t begin, length;
   double value;
 };
 
-bool is_digit(char c) {
-  return std::isdigit(static_cast<unsigned char>(c)) != 0;
+constexpr std::string_view kDigits = "0123456789";
+
+/// The size that a text is; nothing where it is none.
+std::optional<double> size_of(std::string_view text) {
+  if (text.empty() || text.front() == '0' || text.size() > kLongestNumber ||
+      text.find_first_not_of(kDigits) != std::string_view::npos)
+    return std::nullopt;
+  return std::stod(std::string(text));
+}
+
+/// The sizes of a part that is nothing but sizes joined by "x"; none where it is not.
+std::vector<Number> joined_numbers(std::string_view part) {
+  std::vector<Number> numbers;
+  for (std::size_t at = 0; at <= part.size();) {
+    const std::size_t end = std::min(part.find('x', at), part.size());
+    const std::optional<double> size = size_of(part.substr(at, end - at));
+    if (!size) return {};
+    numbers.push_back({at, end - at, *size});
+    at = end + 1;
+  }
+  return numbers;
 }
 
 /// Those of a value that are sizes.
 std::vector<Number> numbers_in(std::string_view value) {
   std::vector<Number> numbers;
-  for (std::size_t at = 0; at < value.size();) {
-    if (!is_digit(value[at])) {
-      ++at;
-      continue;
+  for (std::size_t at = 0; at <= value.size();) {
+    const std::size_t end = std::min(value.find('-', at), value.size());
+    const std::string_view part = value.substr(at, end - at);
+    std::vector<Number> more = joined_numbers(part);
+    if (more.size() == 1 && part.size() < value.size()) more.clear();  // as of a date
+    if (at > 0 && part.starts_with('b')) {
+      if (const auto batch = size_of(part.substr(1))) more.push_back({1, part.size() - 1, *batch});
     }
-    std::size_t end = at;
-    while (end < value.size() && is_digit(value[end])) ++end;
-    const bool behind_a_number = at > 0 && value[at - 1] == 'x' && !numbers.empty() &&
-                                 numbers.back().begin + numbers.back().length == at - 1;
-    const bool batch = at > 1 && value[at - 1] == 'b' && value[at - 2] == '-';
-    const bool alone = at == 0 || value[at - 1] == '-';
-    const bool ends = end == value.size() || value[end] == 'x' || value[end] == '-';
-    if ((alone || behind_a_number || batch) && ends && end - at <= kLongestNumber) {
-      const double number = std::stod(std::string(value.substr(at, end - at)));
-      if (number > 0) numbers.push_back({at, end - at, number});
-    }
-    at = end;
+    for (Number& number : more) number.begin += at;
+    numbers.insert(numbers.end(), more.begin(), more.end());
+    if (numbers.size() > kMostNumbers) return {};
+    at = end + 1;
   }
   return numbers;
 }
@@ -102,7 +117,7 @@ std::map<SeriesKey, Series> series_in(const SessionData& session) {
   return all;
 }
 
-/// The medians of the processes, in the same order for each size.
+/// The medians of the processes, in the same order for each size; NaN where one has none.
 std::vector<stats::SizeTimes> times_of(const Series& series) {
   std::set<int> replicates;
   for (const auto& [size, measured] : series) {
@@ -123,13 +138,16 @@ std::vector<stats::SizeTimes> times_of(const Series& series) {
   return all;
 }
 
-std::vector<CliffRow> rows_of(const SeriesKey& key, const Series& series) {
+std::vector<CliffRow> rows_of(const SeriesKey& key, const Series& series, bool random_order) {
   const std::vector<stats::SizeTimes> times = times_of(series);
+  const std::vector<stats::PaddingGain> gains = stats::padding_gains(times);
   std::vector<CliffRow> rows;
-  for (const stats::PaddingGain& gain : stats::padding_gains(times)) {
+  for (const stats::PaddingGain& gain : gains) {
     const double size = times[gain.size].size, pad_to = times[gain.pad_to].size;
     const auto larger = series.upper_bound(size);
     if (larger == series.end() || larger->first > stats::kMostPadding * size) continue;
+    const auto processes = std::ranges::count_if(times[gain.size].times,
+                                                 [](double time) { return std::isfinite(time); });
     rows.push_back({.key = *series.at(size).key,
                     .padded = series.at(pad_to).key->name,
                     .name = key.name,
@@ -137,9 +155,12 @@ std::vector<CliffRow> rows_of(const SeriesKey& key, const Series& series) {
                     .size = size,
                     .pad_to = pad_to,
                     .gain = gain.gain,
-                    .interval = gain.interval,
-                    .cliff = gain.cliff,
-                    .processes = times[gain.size].times.size()});
+                    .interval = random_order ? gain.interval : std::nullopt,
+                    .judged = gain.judged,
+                    .random_order = random_order,
+                    .cliff = random_order && gain.cliff,
+                    .processes = static_cast<std::size_t>(processes),
+                    .sizes = gains.size()});
   }
   return rows;
 }
@@ -154,6 +175,17 @@ std::string other_algorithm(const CliffRow& row,
   const std::string own = of(row.key.name), padded = of(row.padded);
   if (own.empty() || padded.empty() || own == padded) return "";
   return fmt::format(", by another algorithm: {} in place of {}", own, padded);
+}
+
+/// ", 2.1 waves against 1.9"; empty where it is not known of both.
+std::string waves_text(const CliffRow& row, const SessionData& session) {
+  const auto of = [&](const CaseName& name) -> std::optional<double> {
+    const auto found = session.cases.find({row.key.device, row.key.arm, row.key.setup, name});
+    return found == session.cases.end() ? std::nullopt : waves_of(found->second.method);
+  };
+  const std::optional<double> own = of(row.key.name), padded = of(row.padded);
+  if (!own || !padded) return "";
+  return fmt::format(", {:.1f} waves against {:.1f}", *own, *padded);
 }
 
 std::string gain_text(const CliffRow& row) {
@@ -189,26 +221,26 @@ std::vector<SizedName> series_of(const CaseName& name) {
 }
 
 std::string_view CliffRow::verdict() const {
-  return cliff ? "cliff" : interval ? "none" : "too few processes";
+  if (!judged) return "too few processes";
+  if (!random_order) return "order not random";
+  return cliff ? "cliff" : "none";
 }
 
 std::vector<CliffRow> cliff_rows(const SessionData& session) {
   std::vector<CliffRow> all;
   for (const auto& [key, series] : series_in(session)) {
-    std::vector<CliffRow> rows = rows_of(key, series);
+    std::vector<CliffRow> rows = rows_of(key, series, session.random_order);
     std::ranges::move(rows, std::back_inserter(all));
   }
   return all;
 }
 
 std::vector<Finding> cliff_findings(const SessionData& session) {
-  using OfSeries = std::tuple<std::string, ProcessConfig, std::string>;
-  std::map<OfSeries, std::vector<CliffRow>> cliffs;
-  std::map<OfSeries, std::size_t> sizes;
+  std::map<SeriesKey, std::vector<CliffRow>> cliffs;
   for (CliffRow& row : cliff_rows(session)) {
-    const OfSeries series{row.key.device, row.key.setup, row.name};
-    ++sizes[series];
-    if (row.cliff) cliffs[series].push_back(std::move(row));
+    if (!row.cliff) continue;
+    const SeriesKey series{row.key.device, row.key.setup, row.name, row.metric};
+    cliffs[series].push_back(std::move(row));
   }
   if (cliffs.empty()) return {};
   const DeviceLabels labels(session);
@@ -224,20 +256,24 @@ std::vector<Finding> cliff_findings(const SessionData& session) {
     finding.device = worst.key.device;
     finding.subject = labels.of(worst.key.device);
     finding.cases = worst.key.name.text() + " " + worst.padded.text();
-    finding.sentence = fmt::format("{:.0f} takes {:.2f} times as long as {:.0f} in {}{}.",
+    finding.sentence = fmt::format("{:.0f} takes {:.2f} times as long as {:.0f} in {}{}{}.",
                                    worst.size,
                                    worst.gain,
                                    worst.pad_to,
                                    worst.name,
-                                   other_algorithm(worst, algorithms));
+                                   other_algorithm(worst, algorithms),
+                                   waves_text(worst, session));
     if (rows.size() > 1)
-      finding.sentence += fmt::format(
-          " Of {} sizes, {} take longer than a larger one.", sizes.at(series), rows.size());
+      finding.sentence +=
+          fmt::format(" Of {} sizes, {} take longer than a larger one.", worst.sizes, rows.size());
     finding.remedy =
         fmt::format("Pad {:.0f} to {:.0f} where the program may.", worst.size, worst.pad_to);
     for (const CliffRow& row : rows)
-      finding.evidence.emplace_back(
-          fmt::format("{:.0f} against {:.0f}: {}", row.size, row.pad_to, gain_text(row)));
+      finding.evidence.emplace_back(fmt::format("{:.0f} against {:.0f}: {}{}",
+                                                row.size,
+                                                row.pad_to,
+                                                gain_text(row),
+                                                waves_text(row, session)));
     findings.push_back(std::move(finding));
   }
   return findings;
@@ -259,11 +295,21 @@ Table cliffs_table() {
        {"metric", "The time that is compared.", &CliffRow::metric},
        {"size", "The size.", &CliffRow::size},
        {"pad_to",
-        "The size up to a quarter larger that takes least; the size itself where none takes less.",
+        "The nearest size up to a quarter larger that is as fast as the fastest of these, but for "
+        "1 "
+        "% and for noise; of one process the fastest. The size itself where none takes less.",
         &CliffRow::pad_to},
-       {"gain", "The time at the size divided by that at `pad_to`.", &CliffRow::gain, "1"},
+       {"gain",
+        "The time at the size divided by that at `pad_to`: the mean over the processes, without "
+        "the "
+        "tenth with the least and the tenth with the largest ratio; of fewer than 10 that of the "
+        "medians.",
+        &CliffRow::gain,
+        "1"},
        {"gain_lower",
-        "The lower end of its interval: 99 %, for all sizes of the series at once.",
+        "The lower end of its interval: 99 % of this size alone, or of all sizes of the series at "
+        "once where that is wider. Empty where `pad_to` is the size itself, or there is no "
+        "verdict.",
         [](Row row) { return row.interval ? std::optional(row.interval->low) : std::nullopt; },
         "1"},
        {"gain_upper",
@@ -271,10 +317,13 @@ Table cliffs_table() {
         [](Row row) { return row.interval ? std::optional(row.interval->high) : std::nullopt; },
         "1"},
        {"verdict",
-        "`cliff`: the gain is above 1.05, and not by chance; `none`; `too few processes`: of fewer "
-        "than 10, or not of each.",
+        "`cliff`: the gain is above 1.05, and not by chance; `none`; `too few processes`: fewer "
+        "than "
+        "10, or one lacks the size; `order not random`: the cases were not measured in a random "
+        "order "
+        "(`--shapes`), so that drift may look like a gain.",
         &CliffRow::verdict},
-       {"runs", "Processes that measured the size.", &CliffRow::processes}});
+       {"runs", "Processes that have a time of the size.", &CliffRow::processes}});
 }
 
 }  // namespace launchgap

@@ -371,6 +371,7 @@ SessionData read_session(const fs::path& folder) {
   session.state = record.state;
   session.host = std::move(record.host);
   session.tracing = std::move(record.tracing);
+  session.random_order = record.random_order;
   session.notes = std::move(record.notes);
   if (record.doctor) session.doctor = findings_of_doctor(*record.doctor, session.problems);
   session.devices = std::move(record.devices);

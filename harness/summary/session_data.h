@@ -162,6 +162,7 @@ struct SessionData {
   std::string id;
   std::string state;            // running, complete or stopped; empty where it is not told
   StateAndReason tracing;       // found out when it was planned
+  bool random_order = false;    // of the cases, in each process another one
   std::vector<Note> notes;      // what could not be looked at
   std::vector<Finding> doctor;  // what the doctor found before
   std::vector<DeviceFacts> devices;

@@ -104,6 +104,11 @@ def _figure(series: Series, several: bool, identifier: str) -> Drawn:
     notes = []
     if all(row["verdict"] == "too few processes" for row in rows):
         notes.append("Too few processes for a verdict: these are gains of the medians.")
+    if all(row["verdict"] == "order not random" for row in rows):
+        notes.append(
+            "No verdict: the sizes were not measured in a random order (run with --shapes), and a machine that slows down "
+            "meanwhile looks the same."
+        )
     return Drawn(caption, Markup(to_markup(figure, identifier, label)), notes)
 
 

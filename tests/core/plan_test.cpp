@@ -74,12 +74,24 @@ TEST(Plan, TheOrderOfCasesRotatesByReplicate) {
   }
 }
 
+TEST(Plan, HasARandomOrderWhereEachWorkloadHas) {
+  std::vector<Workload> workloads = two_devices(2);
+  EXPECT_FALSE(make_plan(workloads, 1).random_order);
+  workloads[0].random_order = true;
+  EXPECT_FALSE(make_plan(workloads, 1).random_order);
+  for (Workload& workload : workloads) workload.random_order = true;
+  EXPECT_TRUE(make_plan(workloads, 1).random_order);
+  EXPECT_FALSE(make_plan({}, 1).random_order);
+}
+
 TEST(Plan, SizesThatAreComparedRunInARandomOrder) {
   Workload sizes = workload("a", "matmul", 8, {});
   for (int size = 0; size < 20; ++size) sizes.cases.push_back({std::to_string(size), 1});
   sizes.random_order = true;
   std::set<std::vector<std::string>> orders;
-  for (const Batch& batch : make_plan({sizes}, 1).batches) {
+  const Plan plan = make_plan({sizes}, 1);
+  EXPECT_TRUE(plan.random_order);
+  for (const Batch& batch : plan.batches) {
     std::vector<std::string> names;
     for (const PlannedCase& planned : batch.front().cases) names.push_back(planned.name);
     const auto neighbours = [&](std::size_t i) {

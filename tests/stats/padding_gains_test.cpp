@@ -1,9 +1,11 @@
 #include "harness/stats/padding_gains.h"
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <functional>
 #include <limits>
+#include <numeric>
 #include <random>
 #include <sstream>
 #include <string>
@@ -48,7 +50,7 @@ TEST(PaddingGains, OfSevenPublishedPoints) {
   for (const double size : {2040, 2055, 2057, 2071, 2073})
     EXPECT_LT(gain_at(gains, series, size), 1.05) << size;
   for (const PaddingGain& row : gains) {
-    EXPECT_FALSE(row.interval || row.cliff) << "one value per size has no verdict";
+    EXPECT_FALSE(row.interval || row.judged || row.cliff) << "one value per size has no verdict";
   }
 }
 
@@ -141,9 +143,51 @@ TEST(PaddingGains, ASizeThatLacksAProcessHasNoVerdict) {
   ASSERT_TRUE(padding_gains(series)[2].cliff);
   series[2].times[4] = std::numeric_limits<double>::quiet_NaN();
   const std::vector<PaddingGain> gains = padding_gains(series);
-  EXPECT_FALSE(gains[2].interval || gains[2].cliff);
+  EXPECT_FALSE(gains[2].interval || gains[2].judged || gains[2].cliff);
   EXPECT_NEAR(gains[2].gain, 2, 0.01);
-  EXPECT_TRUE(gains[1].interval);
+  EXPECT_TRUE(gains[1].judged);
+}
+
+TEST(PaddingGains, AProcessThatLacksSizesIsLeftOutWhereTenOthersHaveAll) {
+  const double none = std::numeric_limits<double>::quiet_NaN();
+  Series series;
+  for (int i = 0; i < 6; ++i) series.push_back({100.0 + i, std::vector<double>(12, 1)});
+  series[2].times.assign(12, 2);
+  for (const std::size_t i : {2u, 3u, 5u}) series[i].times[4] = none;
+  for (const PaddingGain& row : padding_gains(series)) {
+    EXPECT_TRUE(row.judged) << row.size;
+    EXPECT_EQ(row.cliff, row.size == 2) << row.size;
+  }
+  for (SizeTimes& size : series) size.times[7] = none;
+  EXPECT_TRUE(padding_gains(series)[2].cliff) << "ten are left";
+  series[3].times[0] = none;
+  const std::vector<PaddingGain> gains = padding_gains(series);
+  EXPECT_FALSE(gains[2].judged || gains[3].judged || gains[5].judged) << "nine are left";
+  EXPECT_TRUE(gains[0].judged && gains[1].judged && gains[4].judged) << "eleven have these";
+}
+
+TEST(PaddingGains, PadsToTheNearestThatIsAsGood) {
+  const auto series_of =
+      [](const std::vector<double>& levels, std::size_t processes, double spread) {
+        Series series;
+        for (std::size_t i = 0; i < levels.size(); ++i) {
+          SizeTimes size{100 + static_cast<double>(i), {}};
+          for (std::size_t p = 0; p < processes; ++p)
+            size.times.push_back(levels[i] * (1 + spread * static_cast<double>((3 * p + i) % 5)));
+          series.push_back(std::move(size));
+        }
+        return series;
+      };
+  const std::vector<double> by_less_than_one_percent = {1.2, 1.1, 1.004, 1.003, 1, 1.1};
+  EXPECT_EQ(padding_gains(series_of(by_less_than_one_percent, 1, 0))[0].pad_to, 4u)
+      << "of one value per size the least";
+  for (const std::size_t processes : {3u, 10u}) {
+    EXPECT_EQ(padding_gains(series_of(by_less_than_one_percent, processes, 1e-5))[0].pad_to, 2u)
+        << processes;
+  }
+  const std::vector<double> by_two_percent = {1.3, 1.2, 1.02, 1.02, 1, 1.1};
+  EXPECT_EQ(padding_gains(series_of(by_two_percent, 10, 1e-5))[0].pad_to, 4u);
+  EXPECT_EQ(padding_gains(series_of(by_two_percent, 10, 0.03))[0].pad_to, 2u) << "is within noise";
 }
 
 // How often the verdict errs, by series with a fixed seed: 49 sizes, 10 processes, 3 % between
@@ -186,18 +230,57 @@ class PaddingGainsOf : public ::testing::TestWithParam<Kind> {};
 
 TEST_P(PaddingGainsOf, SeldomErr) {
   std::mt19937_64 random(2026);
-  int with_a_cliff = 0, found = 0;
+  int with_a_cliff = 0, found = 0, wrong = 0;
   for (int i = 0; i < kSeries; ++i) {
-    const std::vector<PaddingGain> gains = padding_gains(made(GetParam(), random, std::nullopt));
+    const Series smooth = made(GetParam(), random, std::nullopt);
+    const std::vector<PaddingGain> gains = padding_gains(smooth);
     with_a_cliff += std::ranges::any_of(gains, &PaddingGain::cliff);
+    wrong += std::ranges::any_of(gains, [&](const PaddingGain& row) {
+      const double truth =
+          std::pow(smooth[row.size].size / smooth[row.pad_to].size, GetParam().exponent);
+      return row.interval && (truth < row.interval->low || truth > row.interval->high);
+    });
     const int slow = 5 + static_cast<int>(random() % (kSizes - 10));
     const Series series = made(GetParam(), random, slow);
     found += padding_gains(series)[static_cast<std::size_t>(slow)].cliff;
   }
   EXPECT_LE(with_a_cliff, 4);
+  EXPECT_LE(wrong, 4) << "series with a gain outside its interval";
   EXPECT_GE(found, GetParam().found);
   RecordProperty("with_a_cliff", with_a_cliff);
   RecordProperty("found", found);
+  RecordProperty("wrong", wrong);
+}
+
+/// exp(mean of all but the least and the largest of ten differences of logarithms).
+double paired_ratio(const SizeTimes& size, const SizeTimes& pad_to) {
+  std::vector<double> differences;
+  for (std::size_t p = 0; p < size.times.size(); ++p)
+    differences.push_back(std::log(size.times[p] / pad_to.times[p]));
+  std::ranges::sort(differences);
+  return std::exp(std::accumulate(differences.begin() + 1, differences.end() - 1, 0.0) / 8);
+}
+
+TEST_P(PaddingGainsOf, AreTheRatiosToTheNamedSizesAndWithinTheirIntervals) {
+  std::mt19937_64 random(11);
+  int padded = 0;
+  for (int i = 0; i < 20; ++i) {
+    const Series series = made(GetParam(), random, 20);
+    for (const PaddingGain& row : padding_gains(series)) {
+      EXPECT_TRUE(row.judged);
+      ASSERT_EQ(row.interval.has_value(), row.pad_to != row.size) << "nothing to gain, no interval";
+      if (!row.interval) {
+        EXPECT_EQ(row.gain, 1);
+        EXPECT_FALSE(row.cliff);
+        continue;
+      }
+      ++padded;
+      EXPECT_NEAR(row.gain, paired_ratio(series[row.size], series[row.pad_to]), 1e-9);
+      EXPECT_LE(row.interval->low, row.gain);
+      EXPECT_GE(row.interval->high, row.gain);
+    }
+  }
+  EXPECT_GE(padded, 20);
 }
 
 INSTANTIATE_TEST_SUITE_P(Series,

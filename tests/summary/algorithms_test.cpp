@@ -64,5 +64,17 @@ TEST(Algorithms, OfOurOwnKernelsAndOfTracesThatDoNotCountThereAreNone) {
   EXPECT_TRUE(algorithms_of_cases(session).empty());
 }
 
+TEST(Algorithms, HaveTheWavesThatCublasLtTells) {
+  EXPECT_EQ(waves_of("cuBLASLt 13.1 cublasLtMatmul, FP32, candidate 1 of 8: algorithm 6, tile 5, "
+                     "stages 3, split 1, 2.10 waves, workspace 32 MiB; 4 per sample"),
+            2.1);
+  for (const char* const other : {"",
+                                  "cuBLASLt 13.1 cublasLtMatmul",
+                                  "cuBLASLt  waves",
+                                  "cuBLASLt 13.1, nan waves",
+                                  "cuBLAS 13.1 cublasGemmEx; beside: cuBLASLt 13.1, 1.94 waves"})
+    EXPECT_EQ(waves_of(other), std::nullopt) << other;
+}
+
 }  // namespace
 }  // namespace launchgap

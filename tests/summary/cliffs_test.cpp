@@ -1,11 +1,14 @@
 #include "harness/summary/cliffs.h"
 
+#include <algorithm>
+#include <set>
 #include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "harness/measure/benchmark.h"
 #include "harness/summary/summary.h"
 #include "harness/summary/table_makers.h"
 #include "tests/sentences/said.h"
@@ -16,6 +19,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 using ::testing::UnorderedElementsAre;
 
@@ -30,6 +34,7 @@ class Cliffs : public ::testing::Test {
     DeviceFacts device;
     device.uuid = "GPU-1", device.name = "Some GPU", device.backend = "cuda";
     session.devices.push_back(device);
+    session.random_order = true;
   }
 
   static CaseKey key(const std::string& name, const char* arm = "plain") {
@@ -38,9 +43,9 @@ class Cliffs : public ::testing::Test {
 
   void add(const std::string& name, double ns, int processes = 10, const char* arm = "plain") {
     CaseData& data = session.cases[key(name, arm)];
-    data.metric_order = {"tflops", "device_ns"};
+    data.metric_order = {"tflops", metric};
     for (int i = 0; i < processes; ++i)
-      data.samples["device_ns"][i] = {ns, ns * (1 + 1e-3 * i), ns * (1 + 2e-3 * i)};
+      data.samples[metric][i] = {ns, ns * (1 + 1e-3 * i), ns * (1 + 2e-3 * i)};
   }
 
   void add_squares(int processes = 10) {
@@ -49,15 +54,18 @@ class Cliffs : public ::testing::Test {
   }
 
   SessionData session;
+  std::string metric = "device_ns";
 };
 
+/// "series size" of each.
+std::vector<std::string> names(const std::string& name) {
+  std::vector<std::string> all;
+  for (const SizedName& sized : series_of(CaseName::parse(name)))
+    all.push_back(fmt::format("{} {}", sized.name, sized.size));
+  return all;
+}
+
 TEST_F(Cliffs, AreOfSizesThatDifferInOneNumber) {
-  const auto names = [](const std::string& name) {
-    std::vector<std::string> all;
-    for (const SizedName& sized : series_of(CaseName::parse(name)))
-      all.push_back(fmt::format("{} {}", sized.name, sized.size));
-    return all;
-  };
   EXPECT_THAT(names("matmul/shapes/shape:16x64x64-nt-b32/type:fp16"),
               UnorderedElementsAre("matmul/shapes/shape:*x64x64-nt-b32/type:fp16 16",
                                    "matmul/shapes/shape:16x*x64-nt-b32/type:fp16 64",
@@ -73,6 +81,45 @@ TEST_F(Cliffs, AreOfSizesThatDifferInOneNumber) {
               ElementsAre("allocation/latency/allocator:direct/bytes:* 65536"));
   EXPECT_THAT(names("launch/null/api:driver/mode:idle"), IsEmpty());
   EXPECT_THAT(names("launch/args/bytes:0/mode:idle"), IsEmpty()) << "0 has no larger one";
+}
+
+TEST_F(Cliffs, AreNotOfDatesNorOfNumbersThatBeginWithZeroNorOfWords) {
+  EXPECT_THAT(names("a/b/day:2024-01-05"), IsEmpty());
+  EXPECT_THAT(names("a/b/day:2024-11-15/size:7"), ElementsAre("a/b/day:2024-11-15/size:* 7"));
+  EXPECT_THAT(names("a/b/shape:064x64x64"), IsEmpty()) << "else it is twice in a series";
+  EXPECT_THAT(names("a/b/bytes:0512"), IsEmpty());
+  for (const char* const value : {"7-up", "b32", "3x3conv", "x3", "3x", "1x2y3", "64-64", "s2-p1"})
+    EXPECT_THAT(names(std::string("a/b/which:") + value), IsEmpty()) << value;
+}
+
+TEST_F(Cliffs, OfMoreThanSixteenNumbersHaveNoSizes) {
+  std::string value = "1";
+  for (int i = 2; i <= 16; ++i) value += "x" + std::to_string(i);
+  EXPECT_THAT(names("a/b/shape:" + value), SizeIs(16));
+  EXPECT_THAT(names("a/b/shape:" + value + "x17"), IsEmpty());
+  EXPECT_THAT(names("a/b/shape:" + value + "-17x18"), IsEmpty());
+  for (int i = 17; i <= 20'000; ++i) value += "x" + std::to_string(i);
+  EXPECT_THAT(names("a/b/shape:" + value), IsEmpty());
+}
+
+TEST_F(Cliffs, OfLaunchesAndAllocationsAreOfTheirSizes) {
+  const DeviceFacts device;
+  std::set<std::string> families;
+  for (const Benchmark& benchmark : all_benchmarks()) {
+    for (const CaseName& name : benchmark.cases(Profile::full, device)) {
+      const auto is_size = [](const auto& param) {
+        return (param.first == "bytes" || param.first == "kib") && param.second != "0";
+      };
+      const auto found = std::ranges::find_if(name.params, is_size);
+      if (found == name.params.end()) continue;
+      EXPECT_THAT(names(name.text()),
+                  ::testing::Contains(::testing::EndsWith(" " + found->second)));
+      families.insert(name.family());
+      add(name.text(), 100);
+    }
+  }
+  EXPECT_THAT(families, ::testing::IsSupersetOf({"launch", "allocation"}));
+  for (const CliffRow& row : cliff_rows(session)) EXPECT_EQ(row.verdict(), "none");
 }
 
 TEST_F(Cliffs, HaveARowPerSizeThatHasALargerOne) {
@@ -102,8 +149,8 @@ TEST_F(Cliffs, HaveARowPerSizeThatHasALargerOne) {
                           "2040",
                           "2040",
                           "1",
-                          "1",
-                          "1",
+                          "",
+                          "",
                           "none",
                           "10"));
 }
@@ -113,6 +160,31 @@ TEST_F(Cliffs, OfFewProcessesAreGainsWithoutAVerdict) {
   const std::vector<CliffRow> rows = cliff_rows(session);
   ASSERT_THAT(rows, SizeIs(9));
   EXPECT_EQ(rows[4].verdict(), "too few processes");
+  EXPECT_NEAR(rows[4].gain, 1220.0 / 1005, 1e-3);
+  EXPECT_THAT(cliff_findings(session), IsEmpty());
+}
+
+TEST_F(Cliffs, RunsAreTheProcessesThatHaveATimeOfTheSize) {
+  add_squares(12);
+  session.cases[key(square(2042))].samples["device_ns"].erase(3);
+  session.cases[key(square(2044))].samples["device_ns"][3] = {};
+  const std::vector<CliffRow> rows = cliff_rows(session);
+  ASSERT_THAT(rows, SizeIs(9));
+  EXPECT_EQ(rows[1].processes, 12u);
+  EXPECT_EQ(rows[2].processes, 11u);
+  EXPECT_EQ(rows[4].processes, 11u);
+  EXPECT_EQ(rows[4].verdict(), "cliff") << "eleven processes have all sizes";
+}
+
+TEST_F(Cliffs, HaveNoVerdictWhereTheOrderWasNotRandom) {
+  session.random_order = false;
+  add_squares();
+  const std::vector<CliffRow> rows = cliff_rows(session);
+  ASSERT_THAT(rows, SizeIs(9));
+  for (const CliffRow& row : rows) {
+    EXPECT_EQ(row.verdict(), "order not random");
+    EXPECT_FALSE(row.interval || row.cliff);
+  }
   EXPECT_NEAR(rows[4].gain, 1220.0 / 1005, 1e-3);
   EXPECT_THAT(cliff_findings(session), IsEmpty());
 }
@@ -160,7 +232,38 @@ TEST_F(Cliffs, AreSaidWithWhatDiffers) {
   const auto two = said(cliff_findings(session));
   ASSERT_THAT(two, SizeIs(1));
   EXPECT_THAT(two[0].sentence, HasSubstr("2047 takes 1.29 times as long as 2048"));
-  EXPECT_THAT(two[0].sentence, HasSubstr(" Of 9 sizes, 2 take longer than a larger one."));
+  EXPECT_THAT(two[0].sentence, HasSubstr(" Of 10 sizes, 2 take longer than a larger one."));
+}
+
+TEST_F(Cliffs, AreSaidWithTheWavesThatTheLibraryTells) {
+  add_squares();
+  const auto method = [](const char* waves) {
+    return fmt::format(
+        "cuBLASLt 13.1 cublasLtMatmul, FP32, candidate 1 of 8: algorithm 6, tile 5, stages 3, "
+        "split "
+        "1, {} waves, workspace 32 MiB; 4 per sample",
+        waves);
+  };
+  session.cases[key(square(2044))].method = method("2.10");
+  session.cases[key(square(2045))].method = method("1.94");
+  const auto findings = said(cliff_findings(session));
+  ASSERT_THAT(findings, SizeIs(1));
+  EXPECT_THAT(findings[0].sentence, HasSubstr("type:fp16, 2.1 waves against 1.9."));
+  EXPECT_THAT(text_of(findings[0].evidence[0]), HasSubstr("), 2.1 waves against 1.9"));
+
+  session.cases[key(square(2045))].method = "cuBLAS 13.1 cublasGemmEx; beside: " + method("1.94");
+  EXPECT_THAT(cliff_findings(session)[0].sentence, Not(HasSubstr("waves")))
+      << "another library did the work";
+}
+
+TEST_F(Cliffs, OfSeriesThatDifferInTheirMetricAloneAreSaidApart) {
+  add_squares();
+  metric = "kernel_ns";
+  for (int size = 3040; size < 3050; ++size) add(square(size), size == 3044 ? 1220 : 1000);
+  const auto findings = cliff_findings(session);
+  ASSERT_THAT(findings, SizeIs(2));
+  EXPECT_THAT(findings[0].sentence, HasSubstr("2044 takes 1.21 times"));
+  EXPECT_THAT(findings[1].sentence, HasSubstr("3044 takes 1.22 times"));
 }
 
 }  // namespace
