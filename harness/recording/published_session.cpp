@@ -22,6 +22,7 @@
 #include "harness/core/trace_state.h"
 #include "harness/core/utc.h"
 #include "harness/core/version.h"
+#include "harness/device/algorithm_name.h"
 #include "harness/device/shape_text.h"
 #include "harness/record/records.h"
 #include "harness/record/session_record.h"
@@ -45,6 +46,7 @@ struct PublishedCase {
   std::map<std::string, std::size_t> lines;
   std::string software;  // "cuBLAS 7.5"
   std::string source, licence;
+  std::string algorithm;  // empty: not published
 };
 
 struct PublishedGpu {
@@ -160,20 +162,16 @@ CaseName case_of(const CsvReader& row, const Columns& columns) {
   }
 }
 
-/// Multiplications and additions of a case that says its shape; nothing for another.
-std::optional<double> operations_of(const CaseName& name) {
-  try {
-    const std::string* const shape = name.find("shape");
-    if (name.family() == "matmul" && shape) return matmul_shape(*shape).operations();
-    if (name.family() == "convolution" && shape) return convolution_shape(*shape).operations();
-    if (name.family() == "matmul" && name.find("size")) {
-      const auto size = static_cast<double>(name.number("size"));
-      if (size < 1 || size > 1e6) return std::nullopt;
-      return 2 * size * size * size;
-    }
-  } catch (const Error&) {  // a shape that others write otherwise
-  }
-  return std::nullopt;
+/// As the method of a summary names it.
+std::string algorithm_cell(const CsvReader& row, const Columns& columns) {
+  std::string text = columns.of("algorithm");
+  if (!text.empty() && std::ranges::find(algorithm_names(), text) == algorithm_names().end())
+    refuse(row,
+           "algorithm",
+           fmt::format("there is no algorithm '{}'{}",
+                       printable(text, 50),
+                       did_you_mean(text, {algorithm_names().begin(), algorithm_names().end()})));
+  return text;
 }
 
 void read_sheet(const fs::path& file, std::map<PublishedGpu, Cases>& gpus) {
@@ -201,6 +199,7 @@ void read_sheet(const fs::path& file, std::map<PublishedGpu, Cases>& gpus) {
     own.values[metric] = value_of(row, columns);
     own.source = columns.needed("source");
     own.licence = columns.needed("licence");
+    own.algorithm = algorithm_cell(row, columns);
     own.software = fmt::format("{} {}", columns.of("library"), columns.of("library_version"));
     while (own.software.ends_with(' ')) own.software.pop_back();
   }
@@ -288,10 +287,15 @@ class PublishedSession {
     std::map<std::string, double> values = own.values;
     values_ += values.size();
     sources_.insert(fmt::format("{} ({})", own.source, own.licence));
-    const auto rate = values.find("tflops");
-    const std::optional<double> operations = operations_of(name);
-    if (rate != values.end() && operations)
-      values.try_emplace("device_ns", *operations / rate->second * 1e-3);
+    if (const std::optional<double> operations = operations_of(name)) {
+      constexpr double kTeraTimesNano = 1e3;
+      for (const auto& [known, wanted] :
+           {std::pair{"tflops", "device_ns"}, std::pair{"device_ns", "tflops"}}) {
+        const auto found = own.values.find(known);
+        if (found != own.values.end())
+          values.try_emplace(wanted, *operations / found->second / kTeraTimesNano);
+      }
+    }
     Block block({}, 1);
     block.keep(0);
     block.close();
@@ -302,8 +306,7 @@ class PublishedSession {
     summary.case_name = name.text();
     summary.status = Status::ok;
     summary.n = 1;
-    summary.method = fmt::format(
-        "published by {}{}{}", own.source, own.software.empty() ? "" : ": ", own.software);
+    summary.method = published_method(own.algorithm, own.source, own.software);
     writer.write(record_to_json(summary));
   }
 

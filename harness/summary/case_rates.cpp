@@ -1,11 +1,11 @@
 #include "harness/summary/case_rates.h"
 
 #include <algorithm>
-#include <array>
 
 #include <fmt/format.h>
 
 #include "harness/core/text.h"
+#include "harness/device/algorithm_name.h"
 #include "harness/stats/stats.h"
 #include "harness/summary/table_makers.h"
 
@@ -41,7 +41,8 @@ std::optional<CaseRate> rate_of_copy(const CaseKey& key,
                                      const CaseData& data,
                                      const DeviceFacts& device) {
   const std::string* const direction = key.name.find("direction");
-  if (key.name.benchmark != "ceiling/copy" || !direction || *direction != "device_to_device")
+  if (key.name.benchmark != "ceiling/copy" || !direction || *direction != "device_to_device" ||
+      !key.name.find("bytes"))
     return std::nullopt;
   const auto median = median_rate(data, "copy_gbs");
   if (!median || !(*median > 0)) return std::nullopt;
@@ -50,31 +51,6 @@ std::optional<CaseRate> rate_of_copy(const CaseKey& key,
 }
 
 }  // namespace
-
-std::string algorithm_of(std::string_view method) {
-  // A longer name before one that it holds.
-  static constexpr std::array<std::string_view, 8> kNames = {"non-fused Winograd",
-                                                             "Winograd",
-                                                             "tiled FFT",
-                                                             "FFT",
-                                                             "implicit precomputed GEMM",
-                                                             "implicit GEMM",
-                                                             "direct",
-                                                             "GEMM"};
-  const auto is_letter = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-  };
-  for (const std::string_view name : kNames) {
-    for (std::size_t at = method.find(name); at != method.npos; at = method.find(name, at + 1)) {
-      const std::size_t end = at + name.size();
-      const bool whole = (at == 0 || !is_letter(method[at - 1])) &&
-                         (end == method.size() || !is_letter(method[end]));
-      if (whole) return std::string(name);
-    }
-  }
-  // Three real products in place of the four of a complex one have their name from cuBLAS.
-  return method.find("gemm3m") != method.npos ? "3m" : "";
-}
 
 std::vector<CaseRate> case_rates(const SessionData& session) {
   const auto clocks = clocks_of_cases(session);
@@ -92,6 +68,8 @@ std::vector<CaseRate> case_rates(const SessionData& session) {
     const auto median = median_rate(data, "tflops");
     if (!median || !(*median > 0)) continue;
     Rate rate{family == "convolution", *type, algorithm_of(data.method), *median, {}};
+    // Of a product each algorithm but this does all operations.
+    if (!rate.convolution && rate.algorithm != "3m") rate.algorithm.clear();
     if (measures_ceiling) rate.type += "_vector";  // multiply_add.cu uses no tensor cores
     const auto clock = clocks.find({key.device, key.arm, key.setup, key.name.text()});
     if (clock != clocks.end()) rate.clock_mhz = clock->second;

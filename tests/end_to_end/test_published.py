@@ -37,6 +37,97 @@ def test_the_published_sweeps_have_the_gains_that_are_known(tmp_path):
     assert 'id="cliffs"' in page and "632: 1.19 times 640" in page
 
 
+@pytest.fixture(scope="module")
+def sheets(tmp_path_factory):
+    """The tables of SuperBench and DeepBench as one session."""
+    session = tmp_path_factory.mktemp("sheets") / "session"
+    files = [ROOT / "data" / f"published_{name}.csv" for name in ("superbench", "deepbench")]
+    done = launchgap("import", *files, "-o", session)
+    assert done.returncode == 0, done.stderr
+    devices = {device["uuid"]: device for device in json.loads((session / "session.json").read_text())["devices"]}
+    return session, devices
+
+
+def values_of(sheets, gpu, metric, source):
+    """By case, of one GPU."""
+    session, devices = sheets
+    return {
+        f"{row['benchmark']}/{row['params']}": float(row["p50"])
+        for row in table(session / "summary.csv")
+        if devices[row["device_id"]]["name"] == gpu and row["metric"] == metric and source in row["method"]
+    }
+
+
+def test_launches_and_batched_products_took_longer_on_the_a100_than_on_the_v100(sheets):
+    wall = [
+        values_of(sheets, gpu, "wall_per_launch_ns", "superbench")["launch/superbench/mode:wall"]
+        for gpu in ("NVIDIA V100", "NVIDIA A100")
+    ]
+    assert wall == pytest.approx([7710, 10455])
+    assert wall[0] / wall[1] == pytest.approx(0.74, abs=0.005)
+    old, new = (values_of(sheets, gpu, "device_ns", "superbench") for gpu in ("NVIDIA V100", "NVIDIA A100"))
+    batched = {name: old[name] / new[name] for name in old if "-b" in name and "type:fp32" in name and "matmul/" in name}
+    assert batched == {
+        "matmul/shapes/shape:224x64x224-b512/library:cublas/type:fp32": pytest.approx(0.85, abs=0.005),
+        "matmul/shapes/shape:224x64x224-b160/library:cublas/type:fp32": pytest.approx(0.87, abs=0.005),
+    }
+    assert values_of(sheets, "NVIDIA V100", "copy_gbs", "superbench") == {
+        "ceiling/copy/direction:device_to_device/memory:device/bytes:32000000": pytest.approx(728.25),
+        "ceiling/copy/direction:host_to_device/memory:pinned/bytes:32000000": pytest.approx(12.4),
+        "ceiling/copy/direction:device_to_host/memory:pinned/bytes:32000000": pytest.approx(13.1),
+    }
+
+
+def test_the_v100_is_slower_than_the_p100_in_seven_products_of_deepbench(sheets):
+    times = [
+        {
+            name: value
+            for name, value in values_of(sheets, gpu, "device_ns", "DeepBench").items()
+            if name.startswith("matmul/") and name.endswith("/type:fp32")
+        }
+        for gpu in ("Tesla M40", "Tesla P100", "NVIDIA V100")
+    ]
+    m40, p100, v100 = times
+    assert m40.keys() == p100.keys() == v100.keys() and len(v100) == 160
+    assert sum(v100[name] > p100[name] for name in v100) == 7
+    assert "matmul/shapes/shape:16x1760x1760-nt/library:cublas/type:fp32" in v100
+
+
+def test_published_rates_that_cannot_be_are_marked(sheets):
+    session, devices = sheets
+    rows = {
+        (devices[row["device_id"]]["name"], row["case"]): row
+        for row in table(session / "ceilings.csv")
+        if row["verdict"] == "impossible"
+    }
+    product = "matmul/shapes/shape:224x{}x{}/library:cublas/type:fp32"
+    swapped = [product.format(4000, 1000), product.format(1000, 4000)]
+    assert sorted(name for gpu, name in rows if gpu == "NVIDIA V100") == sorted(swapped)
+    convolutions = [
+        f"convolution/shapes/shape:{shape}/direction:{direction}/layout:nchw/type:fp32"
+        for shape in ("32x256x14x14-1024x1x1", "32x512x14x14-512x3x3-p1")
+        for direction in ("forward", "data", "filter")
+    ]
+    assert sorted(name for gpu, name in rows if gpu == "NVIDIA A100") == sorted(swapped + convolutions)
+    # "16 bit inputs, 32 bit multiplication", and faster than the P100 multiplies in 32 bits.
+    pascal = [name for gpu, name in rows if gpu == "Tesla P100"]
+    assert len(pascal) == 10 and all("/direction:forward/layout:nchw/type:fp16" in name for name in pascal)
+    assert {gpu for gpu, _ in rows} == {"NVIDIA V100", "NVIDIA A100", "Tesla P100"}
+    assert float(rows["NVIDIA V100", swapped[0]]["tflops"]) == pytest.approx(41.8, abs=0.1)
+    algorithms = {row["algorithm"] for row in table(session / "ceilings.csv")}
+    assert {"Winograd", "non-fused Winograd", "tiled FFT", "implicit GEMM", "algorithm 1", ""} <= algorithms
+
+
+@pytest.mark.parametrize(
+    ("metric", "unit", "value"), [("tflops", "TFLOP/s", 1.5), ("device_ns", "ns", 2 * 64**3 / 1500)], ids=["rate", "time"]
+)
+def test_a_time_has_a_rate_and_a_rate_a_time(published, metric, unit, value):
+    done, session = published(HEAD + LINE.replace("tflops,TFLOP/s,1.5", f"{metric},{unit},{value}"))
+    assert done.returncode == 0, done.stderr
+    rows = {row["metric"]: float(row["p50"]) for row in table(session / "summary.csv")}
+    assert rows == {"tflops": pytest.approx(1.5), "device_ns": pytest.approx(2 * 64**3 / 1500)}
+
+
 def test_a_published_value_is_told_from_a_measured_one(published):
     done, session = published(HEAD + LINE)
     assert done.returncode == 0, done.stderr
@@ -75,6 +166,13 @@ WRONG = {
     ),
     "no benchmark": (HEAD + LINE.replace("matmul/shapes", "../shapes"), "line 2, column benchmark: '../shapes' is none"),
     "no case": (HEAD + LINE.replace("shape:64x64x64/library:cublas/type:fp32", "fast"), "line 2, column case"),
+    "an unknown algorithm": (
+        HEAD.replace("\n", ",algorithm\n")
+        + LINE.replace("\n", ",Winograd\n")
+        + LINE.replace("64x64x64", "8x8x8")[:-1]
+        + ",winograd\n",
+        "line 3, column algorithm: there is no algorithm 'winograd'",
+    ),
     "no source": (HEAD + LINE.replace("a sheet", ""), "line 2, column source: it is empty"),
     "cut off": (HEAD + LINE + LINE[:40], "its last line has no end"),
     "not UTF-8": ((HEAD + LINE).encode() + b"\xff\n", "line 3: not UTF-8"),

@@ -7,8 +7,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "harness/core/case_name.h"
 #include "harness/core/csv_table.h"
 #include "harness/core/input_file.h"
+#include "harness/device/shape_text.h"
 
 namespace launchgap {
 namespace {
@@ -243,32 +245,36 @@ TEST(JudgedRates, SayWhatElseTheyFit) {
 // --- Sheets that others have published ----------------------------------------------------------
 
 struct Sheet {
-  std::string operation, where;
+  std::string where;
+  bool complex;
   RateVerdict verdict;
 };
 
-/// Of each row of a sheet by its least, its median and its highest GPU; none must differ.
-std::vector<Sheet> judged_sheets(const std::string& source, const std::string& gpu_name) {
-  const std::string path = LAUNCHGAP_SOURCE_FOLDER "/data/published_products.csv";
-  const std::string text = InputFile(path).text(std::size_t{1} << 20);
-  const CsvTable table = CsvTable::parse(text, "data/published_products.csv");
+/// Each case of a table that has a rate, or a time and a shape, on one GPU.
+std::vector<Sheet> judged_sheets(const std::string& file, const std::string& gpu) {
+  const std::string path = "data/published_" + file + ".csv";
+  const std::string text = InputFile(LAUNCHGAP_SOURCE_FOLDER "/" + path).text(std::size_t{4} << 20);
+  const CsvTable table = CsvTable::parse(text, path);
   std::vector<Sheet> rows;
   for (std::size_t i = 0; i < table.size(); ++i) {
-    if (!table.at(i, "source").starts_with(source) || table.at(i, "gpu") != gpu_name) continue;
     EXPECT_FALSE(table.at(i, "licence").empty()) << table.where(i);
-    const std::string& operation = table.at(i, "operation");
-    const auto judged = [&](const char* column) {
-      return judge_rate(a_gpu("NVIDIA " + gpu_name),
-                        {operation.starts_with("convolution"),
-                         table.at(i, "type"),
-                         table.at(i, "algorithm"),
-                         table.number(i, column),
-                         {}})
-          .verdict;
-    };
-    rows.push_back({operation, table.at(i, "case") + " " + table.at(i, "type"), judged("tflops")});
-    EXPECT_EQ(judged("tflops_min"), rows.back().verdict) << table.where(i);
-    EXPECT_EQ(judged("tflops_max"), rows.back().verdict) << table.where(i);
+    if (table.at(i, "gpu") != gpu) continue;
+    const CaseName name = CaseName::parse(table.at(i, "benchmark") + "/" + table.at(i, "case"));
+    const std::string& metric = table.at(i, "metric");
+    const std::optional<double> operations = operations_of(name);
+    const double value = table.number(i, "value");
+    double tflops = 0;
+    if (metric == "tflops") {
+      tflops = value;
+    } else if (metric == "device_ns" && operations) {
+      tflops = *operations / value * 1e-3;
+    } else {
+      continue;
+    }
+    const Rate rate{
+        name.family() == "convolution", name.at("type"), table.at(i, "algorithm"), tflops, {}};
+    rows.push_back(
+        {name.text(), name.find("call") != nullptr, judge_rate(a_gpu(gpu), rate).verdict});
   }
   return rows;
 }
@@ -276,52 +282,68 @@ std::vector<Sheet> judged_sheets(const std::string& source, const std::string& g
 std::vector<std::string> that_are(const std::vector<Sheet>& rows, RateVerdict verdict) {
   std::vector<std::string> found;
   for (const Sheet& row : rows) {
-    if (row.verdict == verdict) found.push_back(row.operation + " " + row.where);
+    if (row.verdict == verdict) found.push_back(row.where);
   }
   std::ranges::sort(found);
   return found;
 }
 
-const std::vector<std::string> kSwapped = {"product cublasGemmEx/m:1000/n:224/k:4000 fp32",
-                                           "product cublasGemmEx/m:4000/n:224/k:1000 fp32"};
+const std::vector<std::string> kSwapped = {
+    "matmul/shapes/shape:224x1000x4000/library:cublas/type:fp32",
+    "matmul/shapes/shape:224x4000x1000/library:cublas/type:fp32"};
 
 TEST(PublishedSheets, OfSuperBenchOnV100HaveTwoImpossibleProducts) {
-  const auto rows = judged_sheets("superbench-results", "V100");
+  const auto rows = judged_sheets("superbench", "NVIDIA V100");
   EXPECT_EQ(rows.size(), 37);
   EXPECT_EQ(that_are(rows, RateVerdict::impossible), kSwapped);
   EXPECT_EQ(that_are(rows, RateVerdict::possible).size(), 35);
+  EXPECT_EQ(std::ranges::count(rows, true, &Sheet::complex), 10);
 }
 
 TEST(PublishedSheets, OfSuperBenchOnA100HaveTwoProductsAndSixConvolutions) {
-  const auto rows = judged_sheets("superbench-results", "A100");
+  const auto rows = judged_sheets("superbench", "NVIDIA A100");
   EXPECT_EQ(rows.size(), 37 + 9) << "with the rates of whole products";
   std::vector<std::string> impossible = kSwapped;
-  for (const char* const operation :
-       {"convolution", "convolution backward data", "convolution backward filter"}) {
-    for (const char* const where :
-         {"n:32/c:256/h:14/w:14/k:1024/r:1/s:1 fp32", "n:32/c:512/h:14/w:14/k:512/r:3/s:3 fp32"})
-      impossible.push_back(std::string(operation) + " " + where);
+  for (const std::string direction : {"forward", "data", "filter"}) {
+    for (const std::string shape : {"32x256x14x14-1024x1x1", "32x512x14x14-512x3x3-p1"})
+      impossible.push_back("convolution/shapes/shape:" + shape + "/direction:" + direction +
+                           "/layout:nchw/type:fp32");
   }
   std::ranges::sort(impossible);
   EXPECT_EQ(that_are(rows, RateVerdict::impossible), impossible);
   EXPECT_THAT(that_are(rows, RateVerdict::possible),
-              testing::IsSupersetOf(
-                  {"product gemm-flops/FP64_TC fp64",
-                   "product gemm-flops/INT8_TC int8",
-                   "complex product cublasCgemm3mStridedBatched/m:128/n:32/k:128/batch:544 fp32"}));
+              testing::IsSupersetOf({"superbench/gemm_flops/type:fp64/unit:tensor_cores",
+                                     "superbench/gemm_flops/type:int8/unit:tensor_cores",
+                                     "superbench/complex_product/call:cgemm3m_strided_batched/"
+                                     "shape:32x128x128-tn-b544/type:fp32"}));
   EXPECT_THAT(that_are(rows, RateVerdict::no_ceiling),
-              testing::ElementsAre("product gemm-flops/INT4_TC int4"));
+              testing::ElementsAre("superbench/gemm_flops/type:int4/unit:tensor_cores"));
 }
 
 TEST(PublishedSheets, OfDeepBenchTellNoAlgorithmOfBackwardConvolutions) {
-  const auto rows = judged_sheets("DeepBench", "V100");
-  EXPECT_EQ(rows.size(), 94 + 94 + 84) << "forward, filter, and data where a network has it";
-  EXPECT_THAT(that_are(rows, RateVerdict::impossible), IsEmpty())
-      << "forward ones above the ceiling are all by Winograd or FFT";
-  const auto unknown = that_are(rows, RateVerdict::algorithm_unknown);
-  EXPECT_EQ(unknown.size(), 40);
-  EXPECT_TRUE(std::ranges::all_of(
-      unknown, [](const std::string& one) { return one.starts_with("convolution backward "); }));
+  for (const std::string gpu : {"Tesla M40", "Tesla P100", "NVIDIA V100"}) {
+    const auto rows = judged_sheets("deepbench", gpu);
+    const std::size_t sheets = gpu == "Tesla M40" ? 1 : 2;
+    // Four shapes are there twice. Of the P100 also the first layers have the direction `data`.
+    EXPECT_EQ(rows.size(), sheets * (160 + 90 + 90 + (gpu == "Tesla P100" ? 90 : 80))) << gpu;
+    for (const std::string& where : that_are(rows, RateVerdict::algorithm_unknown))
+      EXPECT_THAT(where,
+                  testing::AnyOf(HasSubstr("direction:data"), HasSubstr("direction:filter")));
+  }
+  EXPECT_EQ(
+      that_are(judged_sheets("deepbench", "NVIDIA V100"), RateVerdict::algorithm_unknown).size(),
+      39);
+}
+
+TEST(PublishedSheets, OfDeepBenchHaveImpossibleConvolutionsOnTheP100InFp16Alone) {
+  for (const std::string gpu : {"Tesla M40", "NVIDIA V100"}) {
+    EXPECT_THAT(that_are(judged_sheets("deepbench", gpu), RateVerdict::impossible), IsEmpty())
+        << gpu << ": forward ones above the ceiling are all by Winograd or FFT";
+  }
+  const auto impossible =
+      that_are(judged_sheets("deepbench", "Tesla P100"), RateVerdict::impossible);
+  EXPECT_EQ(impossible.size(), 10) << "its sheet says 32 bit multiplication, and has 15.9 TFLOP/s";
+  EXPECT_THAT(impossible, testing::Each(HasSubstr("/direction:forward/layout:nchw/type:fp16")));
 }
 
 // --- Copies -------------------------------------------------------------------------------------
