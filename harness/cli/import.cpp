@@ -6,10 +6,14 @@
 
 #include "harness/cli/command.h"
 #include "harness/cli/page.h"
+#include "harness/core/errors.h"
+#include "harness/core/input_file.h"
 #include "harness/core/output_file.h"
+#include "harness/core/printable.h"
 #include "harness/core/say.h"
 #include "harness/core/stop.h"
 #include "harness/core/text.h"
+#include "harness/measure/benchmark.h"
 #include "harness/recording/import_folder.h"
 #include "harness/recording/imported_session.h"
 #include "harness/recording/published_session.h"
@@ -77,10 +81,25 @@ void write_json(const SessionData& session, const std::string& place) {
   }
 }
 
+/// Throws UsageError for what is no file, cannot be read or is empty.
+void check_files(const std::vector<fs::path>& files) {
+  for (const fs::path& file : files) {
+    try {
+      const InputFile readable(file);
+    } catch (const Error& error) {
+      throw UsageError(error.what());
+    }
+    std::error_code failed;
+    if (fs::file_size(file, failed) == 0 && !failed)
+      throw UsageError(fmt::format("{}: it is empty", printable(file.string())));
+  }
+}
+
 ExitCode import(const recording::ImportRequest& request, bool with_page, const std::string& json) {
   const SignalWatch watch;
   if (!json.empty() && json != "-") check_output_place(json);
-  const bool published = recording::is_published_sheet(request.files.front());
+  check_files(request.files);
+  const bool published = recording::are_published_sheets(request);
   for (const std::string& line :
        published ? recording::import_published(request) : recording::import_recordings(request))
     say("{}.", line);
@@ -154,6 +173,8 @@ void add_import(CLI::App& app, Action& action, const std::vector<std::string>& c
       request.output = options->output;
       request.step = options->step;
       request.command_line = command_line;
+      for (const Benchmark& benchmark : all_benchmarks())
+        request.benchmarks.push_back(benchmark.name);
       return import(request, !options->no_page, options->json);
     };
   });

@@ -113,8 +113,8 @@ bool is_xplane(std::string_view begin) {
       "launchgap reads SQLite exports of Nsight Systems (`nsys export --type sqlite "
       "REPORT.nsys-rep`), "
       "profiles of nvprof (`--export-profile`), Chrome traces of PyTorch's profiler, memory "
-      "snapshots of PyTorch (`torch.cuda.memory._dump_snapshot()`), logs of RMM and problems of "
-      "minimalloc";
+      "snapshots of PyTorch (`torch.cuda.memory._dump_snapshot()`), logs of RMM, problems of "
+      "minimalloc, and tables of published values (docs/published.md)";
   if (begin.empty()) throw Error("it is empty");
   for (const Stranger& stranger : kStrangers) {
     if (begin.starts_with(stranger.begin)) throw Error(std::string(stranger.what));

@@ -143,7 +143,8 @@ inline constexpr std::string_view kNode = "The machine's name.";
 inline constexpr std::string_view kDevice = "The device's UUID.";
 inline constexpr std::string_view kArm =
     "plain: nothing traces the process, these numbers are the headline; traced: its activity is "
-    "recorded, by CUPTI or the host device itself; recorded: somebody else recorded it.";
+    "recorded, by CUPTI or the host device itself; recorded: somebody else recorded it; published: "
+    "somebody else has published it.";
 inline constexpr std::string_view kSetup =
     "The family of benchmarks and the settings of the whole process.";
 inline constexpr std::string_view kCase = "The benchmark and its parameters.";

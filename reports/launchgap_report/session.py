@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -51,11 +52,38 @@ class Device:
 
     @property
     def label(self) -> str:
-        """`NVIDIA H200 (0)`: the index tells equal devices apart, and in a recording the rank does."""
+        """`NVIDIA H200 (0)`: the index tells equal devices apart, in a recording the rank does, and of published values
+        the software."""
+        if self.session.published:
+            return self._published_label
         index = self.record.get("device_index")
         text = self.name if index is None or self.is_host else f"{self.name} ({index:.0f})"
         ranks = {rank for process in self.recordings if (rank := process.get("rank")) is not None}
         return f"{text}, rank {ranks.pop():.0f}" if len(ranks) == 1 else text
+
+    @property
+    def _published_label(self) -> str:
+        """`Tesla K40`, or where there are values of several versions `Tesla K40, CUDA 7.5`."""
+        text = self.name
+        same = [d for d in self.session.devices if d.name == self.name]
+        for key, word in (("cuda", "CUDA"), ("driver_version", "driver")):
+            own = self._published_fact(key)
+            others = [d._published_fact(key) for d in same]
+            if len(set(others)) > 1 and own:
+                text += f", {word} {own}"
+            same = [d for d, other in zip(same, others, strict=True) if other == own]
+        return text
+
+    def _published_fact(self, key: str) -> str:
+        """What its values were measured with; empty where that was not published."""
+        for run in self.runs:
+            try:
+                facts = json.loads(run["fingerprint"] or "{}")
+            except ValueError:
+                continue
+            if isinstance(facts, dict):
+                return clean(str(facts.get(key) or ""))
+        return ""
 
     @property
     def rows(self) -> list[Row]:

@@ -8,6 +8,8 @@ from shipped import ROOT, launchgap, table
 
 HEAD = "gpu,benchmark,case,metric,unit,value,library,library_version,cuda,driver,source,licence\n"
 LINE = "Tesla K40,matmul/shapes,shape:64x64x64/library:cublas/type:fp32,tflops,TFLOP/s,1.5,cuBLAS,7.5,7.5,,a sheet,MIT\n"
+TIME = LINE.replace("tflops,TFLOP/s,1.5", "device_ns,ns,350000")
+"""Of the same case"""
 
 
 @pytest.fixture
@@ -151,6 +153,38 @@ WRONG = {
     "nothing but a head": (HEAD, "no value is in it"),
     "an unknown column": (HEAD.replace("driver", "weather") + LINE, "column weather"),
     "too few cells": (HEAD + LINE + "Tesla K40,matmul\n", "line 3: 2 cells under 12 columns"),
+    "one cell": (HEAD + LINE + "Tesla K40\n", "line 3: 1 cell under 12 columns"),
+    "no licences": (HEAD.replace(",licence", "") + LINE.replace(",MIT", ""), "has no column 'licence'"),
+    "a column twice": (HEAD.replace("driver", "cuda") + LINE, "line 1: column cuda is there twice"),
+    "another source": (
+        HEAD + LINE + TIME.replace("a sheet", "a page"),
+        "line 3, column source: 'a page', and 'a sheet' of the same case in line 2",
+    ),
+    "another licence": (HEAD + LINE + TIME.replace("MIT", "GPL"), "line 3, column licence: 'GPL', and 'MIT' of the same"),
+    "another library": (
+        HEAD + LINE + TIME.replace("cuBLAS,7.5", "cuBLAS,7.0"),
+        "line 3, column library: 'cuBLAS 7.0', and 'cuBLAS 7.5' of the same case in line 2",
+    ),
+    "a zero byte": (
+        HEAD + LINE.replace("a sheet", "a\0sheet"),
+        "line 2, column source: 'a\\x00sheet' has a control character",
+    ),
+    "an escape": (HEAD + LINE.replace("Tesla", "Te\x1bsla"), "line 2, column gpu: 'Te\\x1bsla K40' has a control character"),
+    "a direction of writing": (HEAD + LINE.replace("Tesla", "Te\u202esla"), "line 2, column gpu"),
+    "a line within a cell": (HEAD + LINE.replace("a sheet", '"a\nsheet"'), "line 2: a quote that is never closed"),
+    "a long case": (
+        HEAD + LINE.replace("64x64x64", "x".join(["64"] * 20_000)),
+        "line 2, column case: it has 60030 bytes, and may have 300",
+    ),
+    "a long line": (HEAD + LINE + LINE.replace("a sheet", "a" * 70_000), "line 3: it is longer than 65536 bytes"),
+    "a benchmark that is none": (
+        HEAD + LINE.replace("matmul/shapes", "matmul/shape"),
+        "line 2, column benchmark: launchgap has no 'matmul/shape': did you mean 'matmul/shapes'?",
+    ),
+    "an axis twice": (
+        HEAD + LINE.replace("library:cublas", "shape:8x8x8"),
+        "line 2, column case: axis 'shape' is there twice",
+    ),
     "no number": (HEAD + LINE.replace("1.5", "fast"), "line 2, column value: 'fast' is no number above 0"),
     "NaN": (HEAD + LINE.replace("1.5", "nan"), "line 2, column value"),
     "infinite": (HEAD + LINE.replace("1.5", "inf"), "line 2, column value"),
@@ -197,3 +231,115 @@ def test_a_file_that_is_too_large_is_refused_at_once(tmp_path):
     done = launchgap("import", path, "-o", tmp_path / "session")
     assert done.returncode == 2 and "sheet.csv" in done.stderr
     assert time.monotonic() - begin < 10 and not (tmp_path / "session").exists()
+
+
+def import_texts(folder, *texts):
+    """A session of several files."""
+    paths = []
+    for i, text in enumerate(texts):
+        paths.append(folder / f"sheet{i}.csv")
+        paths[-1].write_text(text, encoding="utf-8")
+    return launchgap("import", *paths, "-o", folder / "session", "--no-report"), folder / "session"
+
+
+def test_what_differs_between_files_is_named_with_both(tmp_path):
+    done, _ = import_texts(tmp_path, HEAD + LINE, HEAD + LINE)
+    assert done.returncode == 2
+    assert "sheet1.csv, line 2, column case: a value of it is in" in done.stderr and "sheet0.csv, line 2," in done.stderr
+    done, _ = import_texts(tmp_path, HEAD + LINE, HEAD + TIME.replace("a sheet", "a page"))
+    assert done.returncode == 2
+    assert "sheet1.csv, line 2, column source: 'a page', and 'a sheet' of the same case in" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "library", ["cuBLAS 7.5,", "cuBLAS,7.5", "cuBLAS 7.5,7.5", " cuBLAS , 7.5 "], ids=["name", "apart", "both", "blanks"]
+)
+def test_a_librarys_version_may_stand_behind_its_name(published, library):
+    done, session = published(HEAD + LINE + TIME.replace("cuBLAS,7.5", library))
+    assert done.returncode == 0, done.stderr
+    rows = {row["metric"]: row for row in table(session / "summary.csv")}
+    assert float(rows["device_ns"]["p50"]) == 350000 and float(rows["tflops"]["p50"]) == 1.5
+    assert {row["method"] for row in rows.values()} == {"published by a sheet: cuBLAS 7.5"}
+
+
+def test_the_sessions_id_is_of_the_content(tmp_path):
+    def id_of(name, text):
+        folder = tmp_path / name
+        folder.mkdir()
+        done, session = import_texts(folder, text)
+        assert done.returncode == 0, done.stderr
+        return json.loads((session / "session.json").read_text())["session_id"]
+
+    assert id_of("first", HEAD + LINE) == id_of("same", HEAD + LINE)
+    assert id_of("other", HEAD + LINE.replace("1.5", "2.5")) != id_of("again", HEAD + LINE)
+
+
+def test_gpus_have_ids_of_their_own(published):
+    lines = [
+        LINE.replace("Tesla K40", name).replace("7.5,7.5,,", f"7.5,{cuda},{driver},")
+        for name, cuda, driver in [("A|B", "", ""), ("A", "B", ""), ("A", "", "B"), ("A|B|", "", ""), ("A", "B|", "")]
+    ]
+    done, session = published(HEAD + "".join(lines))
+    assert done.returncode == 0, done.stderr
+    devices = json.loads((session / "session.json").read_text())["devices"]
+    assert len({device["uuid"] for device in devices}) == len(devices) == 5
+    assert len(table(session / "summary.csv")) == 2 * 5
+
+
+def test_gpus_are_counted_by_their_names(published):
+    text = HEAD + LINE + LINE.replace("7.5,7.5", "8.0,8.0") + LINE.replace("Tesla K40", " Tesla K40 ").replace("64", "8")
+    done, session = published(text + LINE.replace("K40", "K80"))
+    assert done.returncode == 0, done.stderr
+    assert "4 values of 2 GPUs with 3 sets of CUDA and driver, published by 1 source" in done.stderr
+    page = (session / "report.html").read_text(encoding="utf-8")
+    assert "published values of 2\u00a0GPUs" in page and "Nothing of them was measured here" in page
+    assert "Tesla K40, CUDA 7.5" in page and "Tesla K40, CUDA 8.0" in page and "Tesla K40 (" not in page
+    assert "Tesla K80, CUDA" not in page
+
+
+def test_a_header_may_be_quoted_and_a_foreign_family_named(published):
+    quoted = ",".join(f'"{name}"' for name in HEAD.strip().split(",")) + "\n"
+    done, session = published(quoted + LINE.replace("matmul/shapes", "others/product"))
+    assert done.returncode == 0, done.stderr
+    assert {row["benchmark"] for row in table(session / "summary.csv")} == {"others/product"}
+
+
+def test_a_table_and_a_recording_are_not_one_session(tmp_path):
+    sheet, trace = tmp_path / "sheet.csv", tmp_path / "trace.json"
+    sheet.write_text(HEAD + LINE, encoding="utf-8")
+    trace.write_text('{"traceEvents": []}', encoding="utf-8")
+    for files in ([sheet, trace], [trace, sheet]):
+        done = launchgap("import", *files, "-o", tmp_path / "session")
+        assert done.returncode == 2 and not (tmp_path / "session").exists()
+        assert "tables of published values and recordings cannot be one session" in done.stderr
+        assert "sheet.csv is such a table" in done.stderr and "trace.json is none" in done.stderr
+
+
+@pytest.mark.parametrize("wrong", ["empty", "folder", "absent"])
+def test_what_is_no_file_is_wrong_usage_wherever_it_stands(tmp_path, wrong):
+    sheet, other = tmp_path / "sheet.csv", tmp_path / "other.csv"
+    sheet.write_text(HEAD + LINE, encoding="utf-8")
+    if wrong == "empty":
+        other.touch()
+    elif wrong == "folder":
+        other.mkdir()
+    for files in ([sheet, other], [other, sheet], [other]):
+        done = launchgap("import", *files, "-o", tmp_path / "session")
+        assert done.returncode == 2 and "other.csv" in done.stderr and not (tmp_path / "session").exists()
+
+
+def test_what_has_no_known_form_is_told_of_tables(tmp_path):
+    path = tmp_path / "figures.csv"
+    path.write_text("Start (ns),Duration\n1,2\n", encoding="utf-8")
+    done = launchgap("import", path, "-o", tmp_path / "session")
+    assert done.returncode == 3 and "tables of published values (docs/published.md)" in done.stderr
+
+
+def test_a_copy_without_a_size_is_imported(published):
+    line = LINE.replace(
+        "matmul/shapes,shape:64x64x64/library:cublas/type:fp32,tflops,TFLOP/s",
+        "ceiling/copy,direction:device_to_device,copy_gbs,GB/s",
+    )
+    done, session = published(HEAD + line)
+    assert done.returncode == 0, done.stderr
+    assert [row["metric"] for row in table(session / "summary.csv")] == ["copy_gbs"]
