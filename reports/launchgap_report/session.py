@@ -61,7 +61,7 @@ class Device:
         ranks = {rank for process in self.recordings if (rank := process.get("rank")) is not None}
         return f"{text}, rank {ranks.pop():.0f}" if len(ranks) == 1 else text
 
-    @property
+    @functools.cached_property
     def _published_label(self) -> str:
         """`Tesla K40`, or where there are values of several versions `Tesla K40, CUDA 7.5`."""
         text = self.name
