@@ -48,6 +48,9 @@ from .text import MISSING, about, count, join_and, percent, quantity, significan
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
+MOST_PUBLISHED = 500
+"""Rows of published values in the table of all cases; a table of them may have a million, and summary.csv has all"""
+
 
 @dataclass
 class CaseCell:
@@ -165,7 +168,8 @@ def render(sessions: list[Session], table: list[gen.Generation], warn: Callable[
         case_statuses=list(
             dict.fromkeys([*sessions[0].registry.statuses, *(r.status for s in sessions for r in s.impossible)])
         ),
-        cases=[case_line(row, columns, several) for d in devices for row in _rows_of(d)],
+        cases=[case_line(row, columns, several) for row in _listed(devices)],
+        left_out_cases=sum(len(_rows_of(d)) for d in devices) - len(_listed(devices)),
         missing=MISSING,
         library_versions_of=library_versions,
     )
@@ -196,6 +200,18 @@ def policy(style: str, script: str) -> str:
 
 def _rows_of(device: Device) -> list[Row]:
     return device.rows + device.impossible
+
+
+def _listed(devices: list[Device]) -> list[Row]:
+    """What stands in the table of all cases: all that was measured, and the first of what others have published."""
+    rows, published = [], 0
+    for device in devices:
+        own = _rows_of(device)
+        if device.session.published:
+            own = own[: MOST_PUBLISHED - published]
+            published += len(own)
+        rows += own
+    return rows
 
 
 def _title(sessions: list[Session], devices: list[Device]) -> str:
