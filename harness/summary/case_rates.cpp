@@ -52,16 +52,16 @@ std::optional<CaseRate> rate_of_copy(const CaseKey& key,
 
 }  // namespace
 
-std::vector<CaseRate> case_rates(const SessionData& session) {
+/// One after the other, since all at once may be many.
+static void each_case_rate(const SessionData& session, const auto& put) {
   const auto clocks = clocks_of_cases(session);
-  std::vector<CaseRate> rates;
   for (const auto& [key, data] : session.cases) {
     const std::string family = key.name.family();
     const std::string* const type = key.name.find("type");
     const DeviceFacts* const device = session.device(key.device);
     const bool measures_ceiling = family == "ceiling";
     if (measures_ceiling && device) {
-      if (const auto copy = rate_of_copy(key, data, *device)) rates.push_back(*copy);
+      if (const auto copy = rate_of_copy(key, data, *device)) put(*copy);
     }
     if ((family != "matmul" && family != "convolution" && !measures_ceiling) || !type || !device)
       continue;
@@ -74,8 +74,13 @@ std::vector<CaseRate> case_rates(const SessionData& session) {
     const auto clock = clocks.find({key.device, key.arm, key.setup, key.name.text()});
     if (clock != clocks.end()) rate.clock_mhz = clock->second;
     const JudgedRate judged = judge_rate(*device, rate);
-    rates.push_back({key, std::move(rate), {}, judged});
+    put(CaseRate{key, std::move(rate), {}, judged});
   }
+}
+
+std::vector<CaseRate> case_rates(const SessionData& session) {
+  std::vector<CaseRate> rates;
+  each_case_rate(session, [&](const CaseRate& rate) { rates.push_back(rate); });
   return rates;
 }
 
@@ -96,11 +101,11 @@ std::string above_ceiling_text(const CaseRate& rate) {
 
 std::map<CaseKey, std::string> impossible_cases(const SessionData& session) {
   std::map<CaseKey, std::string> impossible;
-  for (const CaseRate& rate : case_rates(session)) {
+  each_case_rate(session, [&](const CaseRate& rate) {
     if (rate.judged.verdict == RateVerdict::impossible)
       impossible[rate.key] =
           fmt::format("impossible: {} {}", above_ceiling_text(rate), rate.judged.causes);
-  }
+  });
   return impossible;
 }
 
@@ -115,7 +120,7 @@ Table ceilings_table() {
       "ceilings.csv",
       "device, arm, setup and case of a matrix product, a convolution or a measured ceiling",
       TableUse::session,
-      [](const Tabled& from) { return case_rates(from.session); },
+      [](const Tabled& from, const auto& put) { each_case_rate(from.session, put); },
       {{"device_id", meaning::kDevice, [](Row row) { return row.key.device; }},
        {"arm", meaning::kArm, [](Row row) { return row.key.arm; }},
        {"setup", meaning::kSetup, [](Row row) { return row.key.setup.text(); }},

@@ -192,12 +192,16 @@ std::string_view CliffRow::verdict() const {
   return cliff ? "cliff" : interval ? "none" : "too few processes";
 }
 
+/// One series after the other, since all rows at once may be many.
+static void each_cliff_row(const SessionData& session, const auto& put) {
+  for (const auto& [key, series] : series_in(session)) {
+    for (CliffRow& row : rows_of(key, series)) put(std::move(row));
+  }
+}
+
 std::vector<CliffRow> cliff_rows(const SessionData& session) {
   std::vector<CliffRow> all;
-  for (const auto& [key, series] : series_in(session)) {
-    std::vector<CliffRow> rows = rows_of(key, series);
-    std::ranges::move(rows, std::back_inserter(all));
-  }
+  each_cliff_row(session, [&](CliffRow&& row) { all.push_back(std::move(row)); });
   return all;
 }
 
@@ -205,11 +209,11 @@ std::vector<Finding> cliff_findings(const SessionData& session) {
   using OfSeries = std::tuple<std::string, ProcessConfig, std::string>;
   std::map<OfSeries, std::vector<CliffRow>> cliffs;
   std::map<OfSeries, std::size_t> sizes;
-  for (CliffRow& row : cliff_rows(session)) {
+  each_cliff_row(session, [&](CliffRow&& row) {
     const OfSeries series{row.key.device, row.key.setup, row.name};
     ++sizes[series];
     if (row.cliff) cliffs[series].push_back(std::move(row));
-  }
+  });
   if (cliffs.empty()) return {};
   const DeviceLabels labels(session);
   const auto algorithms = algorithms_of_cases(session);
@@ -251,7 +255,7 @@ Table cliffs_table() {
       "at "
       "most a quarter was measured too",
       TableUse::session,
-      [](const Tabled& from) { return cliff_rows(from.session); },
+      [](const Tabled& from, const auto& put) { each_cliff_row(from.session, put); },
       {{"device_id", meaning::kDevice, [](Row row) { return row.key.device; }},
        {"benchmark", "The benchmark.", [](Row row) { return row.key.name.benchmark; }},
        {"case", "The case, with * for the size.", &CliffRow::name},

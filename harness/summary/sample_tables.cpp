@@ -66,16 +66,12 @@ void each_sample(const Tabled& from, const Put& put) {
   }
 }
 
-/// What others have published is one value, with neither a distribution nor a course in time.
-bool is_one_value(const CaseKey& key) {
-  return key.arm == kPublished;
-}
-
 template <class Put>
 void each_quantile(const Tabled& from, const Put& put) {
   static const std::vector<double> median = {0.5};
   for (const auto& [key, data] : from.session.cases) {
-    const std::vector<double>& shown = is_one_value(key) ? median : probabilities();
+    // What others have published is one value and no distribution.
+    const std::vector<double>& shown = key.arm == kPublished ? median : probabilities();
     for (const auto& [metric, by_replicate] : data.samples) {
       for (const auto& [replicate, samples] : by_replicate) {
         if (samples.empty()) continue;
@@ -91,7 +87,6 @@ void each_quantile(const Tabled& from, const Put& put) {
 template <class Put>
 void each_block(const Tabled& from, const Put& put) {
   for (const auto& [key, data] : from.session.cases) {
-    if (is_one_value(key)) continue;
     for (const std::string& metric : data.metric_order) {
       std::map<int, std::size_t> first;  // of the block's samples in its run
       for (const BlockInfo& block : data.blocks) {
