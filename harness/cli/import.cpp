@@ -6,10 +6,14 @@
 
 #include "harness/cli/command.h"
 #include "harness/cli/page.h"
+#include "harness/core/errors.h"
+#include "harness/core/input_file.h"
 #include "harness/core/output_file.h"
+#include "harness/core/printable.h"
 #include "harness/core/say.h"
 #include "harness/core/stop.h"
 #include "harness/core/text.h"
+#include "harness/measure/benchmark.h"
 #include "harness/recording/import_folder.h"
 #include "harness/recording/imported_session.h"
 #include "harness/recording/published_session.h"
@@ -81,14 +85,29 @@ void write_json(const SessionData& session, const std::string& place) {
 /// What the first file is, the others are.
 std::vector<std::string> import_by_content(const recording::ImportRequest& request) {
   const fs::path& first = request.files.front();
-  if (recording::is_published_sheet(first)) return recording::import_published(request);
+  if (recording::are_published_sheets(request)) return recording::import_published(request);
   if (recording::is_tuner_cache(first)) return recording::import_tuner_caches(request);
   return recording::import_recordings(request);
+}
+
+/// Throws UsageError for what is no file, cannot be read or is empty.
+void check_files(const std::vector<fs::path>& files) {
+  for (const fs::path& file : files) {
+    try {
+      const InputFile readable(file);
+    } catch (const Error& error) {
+      throw UsageError(error.what());
+    }
+    std::error_code failed;
+    if (fs::file_size(file, failed) == 0 && !failed)
+      throw UsageError(fmt::format("{}: it is empty", printable(file.string())));
+  }
 }
 
 ExitCode import(const recording::ImportRequest& request, bool with_page, const std::string& json) {
   const SignalWatch watch;
   if (!json.empty() && json != "-") check_output_place(json);
+  check_files(request.files);
   for (const std::string& line : import_by_content(request)) say("{}.", line);
   const fs::path& folder = request.output;
   std::vector<std::unique_ptr<Summarised>> sessions;
@@ -161,6 +180,8 @@ void add_import(CLI::App& app, Action& action, const std::vector<std::string>& c
       request.output = options->output;
       request.step = options->step;
       request.command_line = command_line;
+      for (const Benchmark& benchmark : all_benchmarks())
+        request.benchmarks.push_back(benchmark.name);
       return import(request, !options->no_page, options->json);
     };
   });

@@ -10,10 +10,8 @@
 #include "harness/core/text.h"
 
 namespace launchgap {
-namespace {
 
-/// Reads one record from the front of `text`; says what is wrong with it, or nothing.
-std::string read_record(std::string_view& text, std::vector<std::string>& cells) {
+std::string read_csv_record(std::string_view& text, std::vector<std::string>& cells) {
   cells.assign(1, "");
   bool quoted = false, was_quoted = false;
   while (!text.empty()) {
@@ -47,8 +45,6 @@ std::string read_record(std::string_view& text, std::vector<std::string>& cells)
   return quoted ? "a quote that is never closed" : "";
 }
 
-}  // namespace
-
 CsvReader::CsvReader(std::string_view text, std::string name)
     : name_(std::move(name)), text_(text) {
   read(header_);
@@ -72,7 +68,7 @@ bool CsvReader::next() {
 void CsvReader::read(std::vector<std::string>& cells) {
   line_ = next_line_;
   const std::string_view before = text_;
-  const std::string wrong = read_record(text_, cells);
+  const std::string wrong = read_csv_record(text_, cells);
   if (!wrong.empty()) throw Error(fmt::format("{}: {}", where(), wrong));
   const std::string_view record = before.substr(0, before.size() - text_.size());
   next_line_ += static_cast<std::size_t>(std::ranges::count(record, '\n'));

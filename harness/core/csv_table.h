@@ -12,6 +12,10 @@ namespace launchgap {
 /// (scripts/cmake/EmbedData.cmake); empty for a name that was not embedded.
 std::string_view embedded_table(std::string_view name);
 
+/// Takes one record from the front of `text`, of RFC 4180 with LF or CRLF or without its end.
+/// Returns what is wrong with it, or nothing.
+std::string read_csv_record(std::string_view& text, std::vector<std::string>& cells);
+
 /// The rows of a table one after the other: RFC 4180, with LF or CRLF. What is read throws Error,
 /// which names table and line, for a row with another number of cells than the header, text after a
 /// closing quote, a quote that is never closed, a column that is there twice or has no name.

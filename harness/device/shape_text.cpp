@@ -182,4 +182,20 @@ ConvolutionShape convolution_shape(std::string_view text) {
   return shape;
 }
 
+std::optional<double> operations_of(const CaseName& name) {
+  try {
+    const std::string* const shape = name.find("shape");
+    if (name.family() == "matmul" && shape) return matmul_shape(*shape).operations();
+    if (name.family() == "convolution" && shape) return convolution_shape(*shape).operations();
+    if (name.family() == "matmul" && name.find("size")) {
+      constexpr double kLargest = 1e6;
+      const auto size = static_cast<double>(name.number("size"));
+      if (size >= 1 && size <= kLargest) return 2 * size * size * size;
+    }
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+  return std::nullopt;
+}
+
 }  // namespace launchgap

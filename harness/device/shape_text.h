@@ -7,9 +7,11 @@
 //                                       width), groups; those that are 1, or 0, are left out
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "harness/core/case_name.h"
 #include "harness/device/convolution.h"
 #include "harness/device/matmul.h"
 
@@ -28,6 +30,10 @@ ConvolutionShape convolution_shape(std::string_view text);
 /// groups do not divide.
 void check_shape(const MatmulShape& shape);
 void check_shape(const ConvolutionShape& shape);
+
+/// Multiplications and additions of a product or convolution whose case says its shape, or the size
+/// of a square product; nothing for another case, or a shape that others write otherwise.
+std::optional<double> operations_of(const CaseName& name);
 
 /// A whole number of at least `least` and below 2^31. Throws Error that says what it is instead.
 int shape_number(std::string_view text, int least);

@@ -12,6 +12,7 @@ struct ImportRequest {
   std::filesystem::path output;       // new or empty
   std::string step = "ProfilerStep";  // of the ranges that are steps
   std::vector<std::string> command_line;
+  std::vector<std::string> benchmarks;  // of launchgap: what a table of published values may name
 };
 
 /// Reads all files, and then writes session.json and records. Returns what a reader should know,

@@ -1,20 +1,16 @@
 #include "harness/recording/published_session.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <map>
-#include <memory>
 #include <optional>
 #include <set>
+#include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "harness/core/case_name.h"
-#include "harness/core/csv_table.h"
 #include "harness/core/errors.h"
-#include "harness/core/input_file.h"
-#include "harness/core/metric.h"
 #include "harness/core/output_file.h"
 #include "harness/core/plan.h"
 #include "harness/core/printable.h"
@@ -22,11 +18,13 @@
 #include "harness/core/trace_state.h"
 #include "harness/core/utc.h"
 #include "harness/core/version.h"
+#include "harness/device/algorithm_name.h"
 #include "harness/device/shape_text.h"
 #include "harness/record/records.h"
 #include "harness/record/session_record.h"
 #include "harness/record/writer.h"
 #include "harness/recording/import_folder.h"
+#include "harness/recording/published_table.h"
 #include "harness/recording/recorded_gpus.h"
 
 namespace launchgap::recording {
@@ -34,216 +32,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kLongestFirstLine = 4096, kLongestCell = 300;
-/// Values of a session: with more of them no page is read, and no memory holds all that is said.
-constexpr std::size_t kMostValues = 100'000;
-constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
-/// Beyond these a time or a rate computed of it is no number any more.
-constexpr double kLeastValue = 1e-30, kMostValue = 1e30;
-
-/// What values of one case must share.
-struct Origin {
-  std::string source, licence;
-  std::string software;   // "cuBLAS 7.5"
-  std::string algorithm;  // "Winograd"
-  bool operator==(const Origin&) const = default;
-};
-
-/// What a case's values are of one row each.
-struct PublishedCase {
-  std::map<std::string, double> values;  // by metric
-  std::map<std::string, std::size_t> lines;
-  Origin origin;
-};
-
-struct PublishedGpu {
-  std::string name, cuda, driver;
-  auto operator<=>(const PublishedGpu&) const = default;
-};
-
-using Cases = std::map<CaseName, PublishedCase>;
-
-/// "  column value: …", with file and line before it.
-[[noreturn]] void refuse(const CsvReader& row, std::string_view column, const std::string& why) {
-  throw Error(fmt::format("{}, column {}: {}", row.where(), column, why));
-}
-
-/// Which cell of a row has what.
-class Columns {
- public:
-  explicit Columns(const CsvReader& reader) : reader_(reader) {
-    std::set<std::string_view> known;
-    for (const std::string_view column : kPublishedColumns) {
-      known.insert(column);
-      places_[column] = reader.column(column);
-    }
-    for (const std::string_view column : kOptionalPublishedColumns) {
-      known.insert(column);
-      const auto found = std::ranges::find(reader.header(), column);
-      if (found != reader.header().end())
-        places_[column] = static_cast<std::size_t>(found - reader.header().begin());
-    }
-    for (const std::string& column : reader.header()) {
-      if (!known.contains(column))
-        throw Error(fmt::format("{}, column {}: a table of published values has no such column",
-                                reader.where(),
-                                printable(column, 100)));
-    }
-  }
-
-  /// Empty where the table does not have it.
-  std::string of(std::string_view column) const {
-    const auto place = places_.find(column);
-    if (place == places_.end()) return "";
-    const std::string& text = reader_.cells()[place->second];
-    if (std::ranges::any_of(text, [](unsigned char c) { return c < ' ' || c == 0x7F; }))
-      refuse(reader_, column, "it has control characters");
-    if (text.size() > kLongestCell)
-      refuse(reader_,
-             column,
-             fmt::format("it has {} characters, where {} are the most", text.size(), kLongestCell));
-    const std::size_t first = text.find_first_not_of(' ');
-    return first == text.npos ? "" : text.substr(first, text.find_last_not_of(' ') - first + 1);
-  }
-  /// Refuses an empty one.
-  std::string needed(std::string_view column) const {
-    std::string text = of(column);
-    if (text.empty()) refuse(reader_, column, "it is empty");
-    return text;
-  }
-
- private:
-  const CsvReader& reader_;
-  std::map<std::string_view, std::size_t> places_;
-};
-
-double value_of(const CsvReader& row, const Columns& columns) {
-  const std::string text = columns.needed("value");
-  double value = 0;
-  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (failed != std::errc() || end != text.data() + text.size() || !std::isfinite(value) ||
-      value <= 0)
-    refuse(row, "value", fmt::format("'{}' is no number above 0", printable(text, 50)));
-  if (value < kLeastValue || value > kMostValue)
-    refuse(
-        row,
-        "value",
-        fmt::format("'{}' is not from {:g} to {:g}", printable(text, 50), kLeastValue, kMostValue));
-  return value;
-}
-
-std::string metric_of(const CsvReader& row, const Columns& columns) {
-  std::string key = columns.needed("metric");
-  const std::string unit = columns.of("unit");
-  const Metric* const known = find_metric(key);
-  if (!known) {
-    std::vector<std::string> names;
-    for (const Metric& metric : all_metrics()) names.emplace_back(metric.key);
-    refuse(row,
-           "metric",
-           fmt::format("there is no metric '{}'{}", printable(key, 50), did_you_mean(key, names)));
-  }
-  if (known->unit != unit)
-    refuse(row,
-           "unit",
-           fmt::format("{} is in {}, and not in '{}'", key, known->unit, printable(unit, 50)));
-  return key;
-}
-
-/// "matmul/shapes".
-bool is_benchmark(std::string_view text) {
-  const auto is_word = [](std::string_view word) {
-    return !word.empty() && std::ranges::all_of(word, [](char c) {
-      return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
-    });
-  };
-  const std::size_t slash = text.find('/');
-  return slash != text.npos && is_word(text.substr(0, slash)) && is_word(text.substr(slash + 1));
-}
-
-CaseName case_of(const CsvReader& row, const Columns& columns) {
-  const std::string benchmark = columns.needed("benchmark");
-  if (!is_benchmark(benchmark))
-    refuse(row,
-           "benchmark",
-           fmt::format("'{}' is none, as matmul/shapes is: `launchgap list benchmarks`",
-                       printable(benchmark, 100)));
-  try {
-    CaseName name = CaseName::parse(benchmark + "/" + columns.needed("case"));
-    if (name.benchmark != benchmark)
-      throw Error("it begins with what is no axis: axis:value/axis:value");
-    return name;
-  } catch (const Error& error) {
-    refuse(row, "case", error.what());
-  }
-}
-
-/// Multiplications and additions of a case that says its shape; nothing for another.
-std::optional<double> operations_of(const CaseName& name) {
-  try {
-    const std::string* const shape = name.find("shape");
-    if (name.family() == "matmul" && shape) return matmul_shape(*shape).operations();
-    if (name.family() == "convolution" && shape) return convolution_shape(*shape).operations();
-    if (name.family() == "matmul" && name.find("size")) {
-      const auto size = static_cast<double>(name.number("size"));
-      if (size < 1 || size > 1e6) return std::nullopt;
-      return 2 * size * size * size;
-    }
-  } catch (const Error&) {  // a shape that others write otherwise
-  }
-  return std::nullopt;
-}
-
-std::size_t other_line(const PublishedCase& one, std::size_t line) {
-  for (const auto& [metric, other] : one.lines) {
-    if (other != line) return other;
-  }
-  return line;
-}
-
-void read_sheet(const fs::path& file, std::map<PublishedGpu, Cases>& gpus, std::size_t& values) {
-  const std::string name = printable(file.string());
-  const std::string read = InputFile(file).text(kLongestSheet);
-  std::string_view text = read;
-  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
-  check_utf8(text, name);
-  if (!text.ends_with('\n'))
-    throw Error(fmt::format("{}: its last line has no end; the file may be cut off", name));
-  CsvReader row(text, name);
-  const Columns columns(row);
-  bool any = false;
-  while (row.next()) {
-    any = true;
-    const PublishedGpu gpu{columns.needed("gpu"), columns.of("cuda"), columns.of("driver")};
-    PublishedCase& own = gpus[gpu][case_of(row, columns)];
-    const std::string metric = metric_of(row, columns);
-    const auto [place, is_new] = own.lines.emplace(metric, row.line());
-    if (!is_new)
-      refuse(row,
-             "case",
-             fmt::format("a value of it is in line {} already; a file has one library of a GPU",
-                         place->second));
-    own.values[metric] = value_of(row, columns);
-    Origin origin{columns.needed("source"), columns.needed("licence"), "", columns.of("algorithm")};
-    origin.software = fmt::format("{} {}", columns.of("library"), columns.of("library_version"));
-    while (origin.software.ends_with(' ')) origin.software.pop_back();
-    if (own.lines.size() > 1 && origin != own.origin)
-      refuse(row,
-             "source",
-             fmt::format("the case has another source, licence, library or algorithm in line {}",
-                         other_line(own, row.line())));
-    own.origin = std::move(origin);
-    if (++values > kMostValues)
-      refuse(row,
-             "value",
-             fmt::format("more than {} values: make several sessions of them", kMostValues));
-  }
-  if (!any) throw Error(fmt::format("{}: no value is in it", name));
-}
-
-DeviceFacts facts_of(const PublishedGpu& gpu, int index) {
+DeviceFacts published_facts(const PublishedGpu& gpu, int index) {
   DeviceFacts facts;
-  facts.uuid = "published-" + digest(Json{gpu.name, gpu.cuda, gpu.driver}.dump()).substr(0, 12);
+  // As JSON no two GPUs have one text.
+  facts.uuid = "published-" + digest(Json{gpu.name, gpu.cuda, gpu.driver}.dump());
   facts.name = gpu.name;
   facts.backend = "cuda";
   facts.index = index;
@@ -251,11 +43,21 @@ DeviceFacts facts_of(const PublishedGpu& gpu, int index) {
   return facts;
 }
 
+/// "2,233 values of 4 GPUs with 5 sets of CUDA and driver".
+std::string gpus_text(const std::vector<DeviceFacts>& devices) {
+  std::set<std::string> names;
+  for (const DeviceFacts& device : devices) names.insert(device.name);
+  std::string text = counted(names.size(), "GPU");
+  if (devices.size() > names.size())
+    text += fmt::format(" with {} of CUDA and driver", counted(devices.size(), "set"));
+  return text;
+}
+
 class PublishedSession {
  public:
-  PublishedSession(const ImportRequest& request, const std::map<PublishedGpu, Cases>& gpus)
+  PublishedSession(const ImportRequest& request, const PublishedTables& tables)
       : folder_(request.output) {
-    session_.session_id = fmt::format("published-{}", digest_of_contents(request.files));
+    session_.session_id = fmt::format("published-{}", digest_of_files(request.files));
     session_.source = std::string(kPublished);
     session_.begin_utc = utc_now();
     session_.command_line = request.command_line;
@@ -265,7 +67,7 @@ class PublishedSession {
     session_.build = {kBuildType, kCompiler, kGitRevision};
     session_.host.node = std::string(kPublished);
     session_.replicates = 1;
-    for (const auto& [gpu, cases] : gpus) add(gpu, cases);
+    for (const auto& [gpu, families] : tables.gpus()) add(gpu, families);
     for (const std::string& source : sources_)
       session_.notes.push_back({"info", "published: " + source});
     session_.end_utc = utc_now();
@@ -275,38 +77,28 @@ class PublishedSession {
   }
 
   std::string line() const {
-    std::set<std::string> names;
-    for (const DeviceFacts& device : session_.devices) names.insert(device.name);
-    const bool several = names.size() < session_.devices.size();
-    return fmt::format(
-        "{} of {}{}, published by {}: nothing was measured here",
-        counted(values_, "value"),
-        counted(names.size(), "GPU"),
-        several ? fmt::format(" with {} sets of CUDA and driver", session_.devices.size()) : "",
-        counted(sources_.size(), "source"));
+    return fmt::format("{} of {}, published by {}: nothing was measured here",
+                       counted(values_, "value"),
+                       gpus_text(session_.devices),
+                       counted(sources_.size(), "source"));
   }
 
  private:
-  void add(const PublishedGpu& gpu, const Cases& cases) {
-    const DeviceFacts facts = facts_of(gpu, static_cast<int>(session_.devices.size()));
+  void add(const PublishedGpu& gpu, const std::map<std::string, PublishedCases>& families) {
+    const DeviceFacts facts = published_facts(gpu, static_cast<int>(session_.devices.size()));
     session_.devices.push_back(facts);
-    std::map<std::string, std::unique_ptr<RecordWriter>> writers;  // by family
-    for (const auto& [name, own] : cases) {
-      std::unique_ptr<RecordWriter>& writer = writers[name.family()];
-      if (!writer) writer = begin(gpu, facts, name.family());
-      write(*writer, name, own);
+    for (const auto& [family, cases] : families) {
+      RecordWriter writer = begin(gpu, facts, family);
+      for (const auto& [name, own] : cases) write(writer, name, own);
+      EndRecord end;
+      end.status = "ok";
+      writer.write(record_to_json(end));
     }
-    EndRecord end;
-    end.status = "ok";
-    for (const auto& [family, writer] : writers) writer->write(record_to_json(end));
   }
 
-  std::unique_ptr<RecordWriter> begin(const PublishedGpu& gpu,
-                                      const DeviceFacts& facts,
-                                      const std::string& family) {
+  RecordWriter begin(const PublishedGpu& gpu, const DeviceFacts& facts, const std::string& family) {
     const std::string file = fmt::format("{}.{}.{}.r0.jsonl", kPublished, facts.uuid, family);
-    auto writer = std::make_unique<RecordWriter>(
-        RecordWriter::create(folder_ / "records" / file_name_part(file)));
+    RecordWriter writer = RecordWriter::create(folder_ / "records" / file_name_part(file));
     RunRecord run;
     run.session_id = *session_.session_id;
     run.node = std::string(kPublished);
@@ -317,35 +109,37 @@ class PublishedSession {
     run.versions = std::map<std::string, std::string>{{"cuda", gpu.cuda}, {"driver", gpu.driver}};
     run.fingerprint =
         Json{{"device", facts.name}, {"cuda", gpu.cuda}, {"driver_version", gpu.driver}};
-    writer->write(record_to_json(run));
+    writer.write(record_to_json(run));
     return writer;
   }
 
-  void write(RecordWriter& writer, const CaseName& name, const PublishedCase& own) {
-    std::map<std::string, double> values = own.values;
+  void write(RecordWriter& writer, const std::string& name, const PublishedCase& own) {
+    std::map<std::string_view, double> values;
+    for (const PublishedValue& value : own.values) values.emplace(value.metric->key, value.value);
+    const PublishedOrigin& origin = *own.origin;
+    sources_.insert(fmt::format("{} ({})", origin.source, origin.licence));
     values_ += values.size();
-    sources_.insert(fmt::format("{} ({})", own.origin.source, own.origin.licence));
-    const auto rate = values.find("tflops");
-    const std::optional<double> operations = operations_of(name);
-    if (rate != values.end() && operations)
-      values.try_emplace("device_ns", *operations / rate->second * 1e-3);
+    if (const std::optional<double> operations = operations_of(CaseName::parse(name))) {
+      constexpr double kTeraTimesNano = 1e3;
+      const std::pair<std::string_view, std::string_view> both[] = {{"tflops", "device_ns"},
+                                                                    {"device_ns", "tflops"}};
+      for (const auto& [known, wanted] : both) {
+        const auto found = values.find(known);
+        if (found != values.end())
+          values.try_emplace(wanted, *operations / found->second / kTeraTimesNano);
+      }
+    }
     Block block({}, 1);
     block.keep(0);
     block.close();
     std::vector<Column> columns;
     for (const auto& [metric, value] : values) columns.push_back({metric, {value}});
-    writer.write_samples(name.text(), 0, 0, block, columns);
+    writer.write_samples(name, 0, 0, block, columns);
     SummaryRecord summary;
-    summary.case_name = name.text();
+    summary.case_name = name;
     summary.status = Status::ok;
     summary.n = 1;
-    const Origin& origin = own.origin;
-    summary.method = fmt::format("published by {}{}{}{}{}",
-                                 origin.source,
-                                 origin.software.empty() ? "" : ": ",
-                                 origin.software,
-                                 origin.algorithm.empty() ? "" : ", ",
-                                 origin.algorithm);
+    summary.method = published_method(origin.algorithm, origin.source, origin.software);
     writer.write(record_to_json(summary));
   }
 
@@ -357,41 +151,28 @@ class PublishedSession {
 
 }  // namespace
 
-bool is_published_sheet(const fs::path& file) {
-  try {
-    std::string_view line;
-    bool torn = false;
-    InputFile input(file);
-    if (!input.next_line(line, torn, kLongestFirstLine)) return false;
-    if (line.starts_with(kByteOrderMark)) line.remove_prefix(kByteOrderMark.size());
-    const std::string first = std::string(line) + "\n";
-    const CsvReader reader(first, "");
-    return std::ranges::all_of(kPublishedColumns, [&](std::string_view column) {
-      return std::ranges::find(reader.header(), column) != reader.header().end();
-    });
-  } catch (const Error&) {  // whoever reads it says what is wrong with it
-    return false;
-  }
+bool are_published_sheets(const ImportRequest& request) {
+  const auto other = std::ranges::find_if_not(request.files, is_published_sheet);
+  if (other == request.files.end()) return true;
+  const auto table = std::ranges::find_if(request.files, is_published_sheet);
+  if (table == request.files.end()) return false;
+  throw UsageError(
+      fmt::format("tables of published values and recordings cannot be one session: {} is such a "
+                  "table, {} is none",
+                  printable(table->string()),
+                  printable(other->string())));
 }
 
 std::vector<std::string> import_published(const ImportRequest& request) {
-  std::map<PublishedGpu, Cases> gpus;
+  PublishedTables tables(request.benchmarks);
   try {
-    std::size_t values = 0;
-    for (const fs::path& file : request.files) {
-      if (!is_published_sheet(file))
-        throw Error(fmt::format(
-            "{}: it is no table of published values, as the first file is; import each kind by "
-            "itself",
-            printable(file.string())));
-      read_sheet(file, gpus, values);
-    }
+    for (const fs::path& file : request.files) tables.read(file);
   } catch (const Error& error) {
     throw UsageError(error.what());
   }
   make_import_folder(request.output);
   try {
-    return {PublishedSession(request, gpus).line()};
+    return {PublishedSession(request, tables).line()};
   } catch (...) {
     remove_import(request.output);
     throw;

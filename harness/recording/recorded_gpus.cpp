@@ -3,42 +3,50 @@
 #include <algorithm>
 #include <fstream>
 #include <limits>
+#include <string>
+#include <system_error>
 
 #include <fmt/format.h>
 
-#include "harness/core/input_file.h"
 #include "harness/core/printable.h"
 
 namespace launchgap::recording {
+namespace {
+
+/// FNV-1a, piece by piece.
+class Digest {
+ public:
+  void add(std::string_view bytes) {
+    for (const char c : bytes) hash_ = (hash_ ^ static_cast<unsigned char>(c)) * 0x100000001B3u;
+  }
+  std::string text() const { return fmt::format("{:016x}", hash_); }
+
+ private:
+  std::uint64_t hash_ = 0xCBF29CE484222325u;
+};
+
+}  // namespace
 
 std::string digest(std::string_view text) {
-  std::uint64_t hash = 0xCBF29CE484222325u;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3u;
-  return fmt::format("{:016x}", hash);
+  Digest digest;
+  digest.add(text);
+  return digest.text();
 }
 
 std::string digest_of_files(std::span<const std::filesystem::path> files) {
-  std::string text;
+  Digest digest;
+  std::string piece(1 << 18, '\0');
   for (const std::filesystem::path& file : files) {
     std::error_code ignored;
-    text +=
-        fmt::format("{}|{};", file.filename().string(), std::filesystem::file_size(file, ignored));
-  }
-  return digest(text);
-}
-
-std::string digest_of_contents(std::span<const std::filesystem::path> files) {
-  std::string text, piece(1 << 20, '\0');
-  for (const std::filesystem::path& file : files) {
-    const InputFile readable(file);  // or throws
+    digest.add(fmt::format("{};", std::filesystem::file_size(file, ignored)));
+    if (!std::filesystem::is_regular_file(file, ignored)) continue;
     std::ifstream in(file, std::ios::binary);
-    while (in.read(piece.data(), static_cast<std::streamsize>(piece.size())) || in.gcount() > 0) {
-      const std::string_view got(piece.data(), static_cast<std::size_t>(in.gcount()));
-      text = digest(text + digest(got));
+    while (in) {
+      in.read(piece.data(), static_cast<std::streamsize>(piece.size()));
+      digest.add(std::string_view(piece).substr(0, static_cast<std::size_t>(in.gcount())));
     }
-    text += ';';
   }
-  return digest(text);
+  return digest.text();
 }
 
 DeviceFacts facts_of(const Recording& recording, const Process& process, std::uint64_t number) {

@@ -17,10 +17,9 @@ namespace launchgap::recording {
 /// FNV-1a, as 16 hexadecimal digits: the same on every machine.
 std::string digest(std::string_view text);
 
-/// Of the names and sizes of files: the same ones give the same session.
+/// Of what files hold, whatever they are called: the same content gives the same session. One that
+/// cannot be read counts as empty; whoever reads it says so.
 std::string digest_of_files(std::span<const std::filesystem::path> files);
-/// Of all that is in them. Throws Error for one that cannot be read.
-std::string digest_of_contents(std::span<const std::filesystem::path> files);
 
 /// A GPU that a file may have told little of. Its own UUID, or one made of what is known: the ranks
 /// of a job have GPUs of their own.

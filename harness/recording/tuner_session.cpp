@@ -50,9 +50,8 @@ void write_times(const fs::path& file, const TunerCache& cache) {
 
 class TunerSession {
  public:
-  /// Throws Error for a file that cannot be read.
   explicit TunerSession(const ImportRequest& request) : request_(request) {
-    session_.session_id = fmt::format("tuned-{}", digest_of_contents(request.files));
+    session_.session_id = fmt::format("tuned-{}", digest_of_files(request.files));
     session_.source = std::string(kPublished);
     session_.begin_utc = utc_now();
     session_.command_line = request.command_line;

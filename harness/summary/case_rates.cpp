@@ -1,11 +1,11 @@
 #include "harness/summary/case_rates.h"
 
 #include <algorithm>
-#include <array>
 
 #include <fmt/format.h>
 
 #include "harness/core/text.h"
+#include "harness/device/algorithm_name.h"
 #include "harness/stats/stats.h"
 #include "harness/summary/table_makers.h"
 
@@ -41,7 +41,8 @@ std::optional<CaseRate> rate_of_copy(const CaseKey& key,
                                      const CaseData& data,
                                      const DeviceFacts& device) {
   const std::string* const direction = key.name.find("direction");
-  if (key.name.benchmark != "ceiling/copy" || !direction || *direction != "device_to_device")
+  if (key.name.benchmark != "ceiling/copy" || !direction || *direction != "device_to_device" ||
+      !key.name.find("bytes"))
     return std::nullopt;
   const auto median = median_rate(data, "copy_gbs");
   const std::string* const bytes = key.name.find("bytes");
@@ -55,53 +56,35 @@ std::optional<CaseRate> rate_of_copy(const CaseKey& key,
 
 }  // namespace
 
-std::string algorithm_of(std::string_view method) {
-  // A longer name before one that it holds.
-  static constexpr std::array<std::string_view, 8> kNames = {"non-fused Winograd",
-                                                             "Winograd",
-                                                             "tiled FFT",
-                                                             "FFT",
-                                                             "implicit precomputed GEMM",
-                                                             "implicit GEMM",
-                                                             "direct",
-                                                             "GEMM"};
-  const auto is_letter = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-  };
-  for (const std::string_view name : kNames) {
-    for (std::size_t at = method.find(name); at != method.npos; at = method.find(name, at + 1)) {
-      const std::size_t end = at + name.size();
-      const bool whole = (at == 0 || !is_letter(method[at - 1])) &&
-                         (end == method.size() || !is_letter(method[end]));
-      if (whole) return std::string(name);
-    }
-  }
-  // Three real products in place of the four of a complex one have their name from cuBLAS.
-  return method.find("gemm3m") != method.npos ? "3m" : "";
-}
-
-std::vector<CaseRate> case_rates(const SessionData& session) {
+/// One after the other, since all at once may be many.
+static void each_case_rate(const SessionData& session, const auto& put) {
   const auto clocks = clocks_of_cases(session);
-  std::vector<CaseRate> rates;
   for (const auto& [key, data] : session.cases) {
     const std::string family = key.name.family();
     const std::string* const type = key.name.find("type");
     const DeviceFacts* const device = session.device(key.device);
     const bool measures_ceiling = family == "ceiling";
     if (measures_ceiling && device) {
-      if (const auto copy = rate_of_copy(key, data, *device)) rates.push_back(*copy);
+      if (const auto copy = rate_of_copy(key, data, *device)) put(*copy);
     }
     if ((family != "matmul" && family != "convolution" && !measures_ceiling) || !type || !device)
       continue;
     const auto median = median_rate(data, "tflops");
     if (!median || !(*median > 0)) continue;
     Rate rate{family == "convolution", *type, algorithm_of(data.method), *median, {}};
+    // Of a product each algorithm but this does all operations.
+    if (!rate.convolution && rate.algorithm != "3m") rate.algorithm.clear();
     if (measures_ceiling) rate.type += "_vector";  // multiply_add.cu uses no tensor cores
     const auto clock = clocks.find({key.device, key.arm, key.setup, key.name.text()});
     if (clock != clocks.end()) rate.clock_mhz = clock->second;
     const JudgedRate judged = judge_rate(*device, rate);
-    rates.push_back({key, std::move(rate), {}, judged});
+    put(CaseRate{key, std::move(rate), {}, judged});
   }
+}
+
+std::vector<CaseRate> case_rates(const SessionData& session) {
+  std::vector<CaseRate> rates;
+  each_case_rate(session, [&](const CaseRate& rate) { rates.push_back(rate); });
   return rates;
 }
 
@@ -122,11 +105,11 @@ std::string above_ceiling_text(const CaseRate& rate) {
 
 std::map<CaseKey, std::string> impossible_cases(const SessionData& session) {
   std::map<CaseKey, std::string> impossible;
-  for (const CaseRate& rate : case_rates(session)) {
+  each_case_rate(session, [&](const CaseRate& rate) {
     if (rate.judged.verdict == RateVerdict::impossible)
       impossible[rate.key] =
           fmt::format("impossible: {} {}", above_ceiling_text(rate), rate.judged.causes);
-  }
+  });
   return impossible;
 }
 
@@ -141,7 +124,7 @@ Table ceilings_table() {
       "ceilings.csv",
       "device, arm, setup and case of a matrix product, a convolution or a measured ceiling",
       TableUse::session,
-      [](const Tabled& from) { return case_rates(from.session); },
+      [](const Tabled& from, const auto& put) { each_case_rate(from.session, put); },
       {{"device_id", meaning::kDevice, [](Row row) { return row.key.device; }},
        {"arm", meaning::kArm, [](Row row) { return row.key.arm; }},
        {"setup", meaning::kSetup, [](Row row) { return row.key.setup.text(); }},

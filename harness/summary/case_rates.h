@@ -5,7 +5,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "harness/summary/ceiling.h"
@@ -23,11 +22,6 @@ struct CaseRate {
 /// Every case that has a rate and a type of elements, and every copy within a device's memory, in
 /// the order of the session's cases.
 std::vector<CaseRate> case_rates(const SessionData& session);
-
-/// The algorithm that a case's method names: "implicit GEMM" of "cuDNN 9.19
-/// cudnnConvolutionForward, implicit GEMM, NCHW, …", "direct" of "oneDNN 3.5 direct convolution,
-/// …"; empty where it names none.
-std::string algorithm_of(std::string_view method);
 
 /// The cases whose rate cannot be, and why: what says it of a case counts in no headline, digest or
 /// comparison.

@@ -226,22 +226,26 @@ std::string_view CliffRow::verdict() const {
   return cliff ? "cliff" : "none";
 }
 
+/// One series after the other, since all rows at once may be many.
+static void each_cliff_row(const SessionData& session, const auto& put) {
+  for (const auto& [key, series] : series_in(session)) {
+    for (CliffRow& row : rows_of(key, series, session.random_order)) put(std::move(row));
+  }
+}
+
 std::vector<CliffRow> cliff_rows(const SessionData& session) {
   std::vector<CliffRow> all;
-  for (const auto& [key, series] : series_in(session)) {
-    std::vector<CliffRow> rows = rows_of(key, series, session.random_order);
-    std::ranges::move(rows, std::back_inserter(all));
-  }
+  each_cliff_row(session, [&](CliffRow&& row) { all.push_back(std::move(row)); });
   return all;
 }
 
 std::vector<Finding> cliff_findings(const SessionData& session) {
   std::map<SeriesKey, std::vector<CliffRow>> cliffs;
-  for (CliffRow& row : cliff_rows(session)) {
-    if (!row.cliff) continue;
+  each_cliff_row(session, [&](CliffRow&& row) {
+    if (!row.cliff) return;
     const SeriesKey series{row.key.device, row.key.setup, row.name, row.metric};
     cliffs[series].push_back(std::move(row));
-  }
+  });
   if (cliffs.empty()) return {};
   const DeviceLabels labels(session);
   const auto algorithms = algorithms_of_cases(session);
@@ -287,7 +291,7 @@ Table cliffs_table() {
       "at "
       "most a quarter was measured too",
       TableUse::session,
-      [](const Tabled& from) { return cliff_rows(from.session); },
+      [](const Tabled& from, const auto& put) { each_cliff_row(from.session, put); },
       {{"device_id", meaning::kDevice, [](Row row) { return row.key.device; }},
        {"benchmark", "The benchmark.", [](Row row) { return row.key.name.benchmark; }},
        {"case", "The case, with * for the size.", &CliffRow::name},

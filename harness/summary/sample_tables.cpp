@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <map>
 
+#include "harness/core/plan.h"
 #include "harness/measure/telemetry.h"
 #include "harness/record/reader.h"
 #include "harness/stats/stats.h"
@@ -67,13 +68,16 @@ void each_sample(const Tabled& from, const Put& put) {
 
 template <class Put>
 void each_quantile(const Tabled& from, const Put& put) {
+  static const std::vector<double> median = {0.5};
   for (const auto& [key, data] : from.session.cases) {
+    // What others have published is one value and no distribution.
+    const std::vector<double>& shown = key.arm == kPublished ? median : probabilities();
     for (const auto& [metric, by_replicate] : data.samples) {
       for (const auto& [replicate, samples] : by_replicate) {
         if (samples.empty()) continue;
         std::vector<double> sorted = samples;
         std::ranges::sort(sorted);
-        for (const double p : probabilities())
+        for (const double p : shown)
           put({key, metric, replicate, sorted.size(), p, stats::quantile(sorted, p)});
       }
     }

@@ -169,6 +169,11 @@ std::vector<SummaryRow> summarise(const SessionData& session) {
         static_cast<std::uint64_t>(*record.impossible);
   }
   const std::map<CaseKey, std::string> cannot_be = impossible_cases(session);
+  // A row is large, and there may be a million: a vector that grows would hold twice as many.
+  std::size_t most = 0;
+  for (const auto& [key, data] : session.cases)
+    most += std::max<std::size_t>(1, data.samples.size());
+  rows.reserve(most);
   for (const auto& [key, data] : session.cases) {
     SummaryRow base;
     base.session = &session;

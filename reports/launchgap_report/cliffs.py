@@ -82,19 +82,22 @@ def _figure(series: Series, several: bool, identifier: str) -> Drawn:
         axes.axhline(tick, color=GRID, linewidth=0.8, zorder=0)
     colour = colour_of(0)
     axes.axhline(LEAST, color=colour, linewidth=0.8, linestyle=(0, (3, 2)), zorder=1)
-    for x, y, row in zip(xs, ys, rows, strict=True):
-        cliff = row["verdict"] == "cliff"
-        if cliff and row.get("gain_lower") is not None:
+    for x, row in zip(xs, rows, strict=True):
+        if row["verdict"] == "cliff" and row.get("gain_lower") is not None:
             axes.vlines([x], [row.get("gain_lower")], [row.get("gain_upper")], color=colour, linewidth=4, alpha=0.35)
+    for is_cliff in (False, True):
+        chosen = [i for i, row in enumerate(rows) if (row["verdict"] == "cliff") is is_cliff]
+        if not chosen:
+            continue
         axes.plot(
-            [x],
-            [y],
+            [xs[i] for i in chosen],
+            [ys[i] for i in chosen],
             linestyle="none",
             marker=marker_of(0),
             markersize=5 if len(xs) < 100 else 3,
             markeredgewidth=1,
             markeredgecolor=colour,
-            markerfacecolor=colour if cliff else PAPER,
+            markerfacecolor=colour if is_cliff else PAPER,
         )
     caption = f"{series.name} on {series.device}" if several else series.name
     said = ", ".join(

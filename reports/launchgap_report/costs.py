@@ -128,7 +128,8 @@ def _rows(drawing: Drawing) -> dict[str, _Found]:
     for i, device in enumerate(drawing.shown):
         for row in device.rows:
             benchmark = row.record["benchmark"]
-            if benchmark in subjects:
+            # What others have published is beside, and no line of its own.
+            if benchmark in subjects and not device.session.published:
                 found.setdefault(benchmark, _Found()).rows.setdefault(i, []).append(row)
     return found
 

@@ -141,6 +141,7 @@ def render(
         measured=bool(measured),
         only_replays=all(s.only_replays for s in sessions),
         only_published=all(s.published for s in sessions),
+        published=[s for s in sessions if s.published],
         only_memory=all(s.only_memory for s in sessions),
         allocations=allocations.section(devices),
         compared=len(beside_each_other),
@@ -225,7 +226,7 @@ def _title(sessions: list[Session], devices: list[Device]) -> str:
     names = list(dict.fromkeys(s.name for s in sessions))
     name = join_and(names) if len(names) <= MOST_NAMES else f"{names[0]} and {len(names) - 1} more"
     if all(s.published for s in sessions):
-        return f"{name}: published values of {count(len(devices), 'GPU')}"
+        return f"{name}: published values of {count(len({d.name for d in devices}), 'GPU')}"
     jobs = sum(s.recorded for s in sessions)
     if jobs:
         what = "a recorded job" if jobs == 1 else count(jobs, "recorded job")
@@ -281,6 +282,8 @@ class Provenance:
 
 
 def _provenance(sessions: list[Session]) -> Provenance:
+    if all(s.published for s in sessions):
+        return Provenance("What was published, of what", "What was published")
     if all(s.recorded for s in sessions):
         return Provenance("What was recorded, and by what", "What was recorded")
     if any(s.recorded for s in sessions):

@@ -56,29 +56,37 @@ class Device:
 
     @property
     def label(self) -> str:
-        """`NVIDIA H200 (0)`: the index tells equal devices apart, and in a recording the rank does."""
-        index = self.record.get("device_index")
+        """`NVIDIA H200 (0)`: the index tells equal devices apart, in a recording the rank does, and of published values
+        the software."""
         if self.session.published:
-            # They have no order of their own; of one name their software tells them apart.
-            return f"{self.name} (CUDA {self.cuda})" if self.cuda and self._shares_its_name else self.name
+            return self._published_label
+        index = self.record.get("device_index")
         text = self.name if index is None or self.is_host else f"{self.name} ({index:.0f})"
         ranks = {rank for process in self.recordings if (rank := process.get("rank")) is not None}
         return f"{text}, rank {ranks.pop():.0f}" if len(ranks) == 1 else text
 
-    @property
-    def _shares_its_name(self) -> bool:
-        return sum(other.name == self.name for other in self.session.devices) > 1
-
     @functools.cached_property
-    def cuda(self) -> str:
-        """Of what was published: the toolkit that it was measured with."""
+    def _published_label(self) -> str:
+        """`Tesla K40`, or where there are values of several versions `Tesla K40, CUDA 7.5`."""
+        text = self.name
+        same = [d for d in self.session.devices if d.name == self.name]
+        for key, word in (("cuda", "CUDA"), ("driver_version", "driver")):
+            own = self._published_fact(key)
+            others = [d._published_fact(key) for d in same]
+            if len(set(others)) > 1 and own:
+                text += f", {word} {own}"
+            same = [d for d, other in zip(same, others, strict=True) if other == own]
+        return text
+
+    def _published_fact(self, key: str) -> str:
+        """What its values were measured with; empty where that was not published."""
         for run in self.runs:
             try:
                 facts = json.loads(run["fingerprint"] or "{}")
             except ValueError:
                 continue
-            if isinstance(facts, dict) and isinstance(facts.get("cuda"), str):
-                return clean(facts["cuda"])
+            if isinstance(facts, dict):
+                return clean(str(facts.get(key) or ""))
         return ""
 
     @property

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 from launchgap_report import generations as gen
-from launchgap_report.session import Device, Record, Session
+from launchgap_report.session import Device, Session
+from launchgap_report.tables import Header, Record
 from report_paths import ROOT
 
 TABLE = gen.load(ROOT / "data" / "generations.csv")
@@ -14,7 +15,7 @@ TABLE = gen.load(ROOT / "data" / "generations.csv")
 
 def device(name: str, capability: str = "", backend: str = "cuda") -> Device:
     text = {"device_name": name, "compute_capability": capability, "backend": backend}
-    return Device(Session(Path("."), {}), Record(text, {}), 0)
+    return Device(Session(Path("."), {}), Record(Header(list(text)), tuple(text.values())), 0)
 
 
 @pytest.mark.parametrize(

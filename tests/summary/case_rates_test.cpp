@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "harness/device/algorithm_name.h"
 #include "harness/summary/fallback.h"
 #include "harness/summary/findings.h"
 #include "harness/summary/headlines.h"
@@ -98,7 +99,18 @@ TEST(AlgorithmOf, IsThePartOfTheMethodThatNamesOne) {
   EXPECT_EQ(algorithm_of("oneDNN 3.5.3 direct convolution, brgconv:avx2, 2 threads"), "direct");
   EXPECT_EQ(algorithm_of("cuBLAS 13.1 cublasGemmEx, COMPUTE_32F, workspace 32 MiB"), "");
   EXPECT_EQ(algorithm_of("cuBLAS 13.1 cublasCgemm3mStridedBatched"), "3m");
+  EXPECT_EQ(algorithm_of("cuDNN 7.6 cudnnConvolutionBackwardData, algorithm 1, NCHW"),
+            "algorithm 1");
+  EXPECT_EQ(algorithm_of("cuBLASLt, algorithm 13, tile 20"), "");
   EXPECT_EQ(algorithm_of(""), "");
+}
+
+TEST(AlgorithmOf, APublishedMethodIsWhatTheTableSaysAndNothingOfItsSource) {
+  EXPECT_EQ(published_method("tiled FFT", "a sheet", "cuDNN 7.6"),
+            "tiled FFT, published by a sheet: cuDNN 7.6");
+  for (const std::string_view name : algorithm_names())
+    EXPECT_EQ(algorithm_of(published_method(name, "Winograd, a sheet", "FFT 3")), name);
+  EXPECT_EQ(algorithm_of(published_method("", "Winograd, a sheet", "FFT 3")), "");
 }
 
 TEST_F(CaseRates, AreMediansBesideTheCeilingAtTheHighestClockThatWasRead) {

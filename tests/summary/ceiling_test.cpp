@@ -10,7 +10,7 @@
 #include "harness/core/case_name.h"
 #include "harness/core/csv_table.h"
 #include "harness/core/input_file.h"
-#include "harness/summary/case_rates.h"
+#include "harness/device/shape_text.h"
 
 namespace launchgap {
 namespace {
@@ -245,26 +245,36 @@ TEST(JudgedRates, SayWhatElseTheyFit) {
 // --- Sheets that others have published ----------------------------------------------------------
 
 struct Sheet {
-  std::string where;  // benchmark and case
+  std::string where;
+  bool complex;
   RateVerdict verdict;
 };
 
-/// Each product and convolution of a table that has a rate of this GPU.
-std::vector<Sheet> judged_sheets(const std::string& name, const std::string& gpu_name) {
-  const std::string path = LAUNCHGAP_SOURCE_FOLDER "/data/" + name;
-  const std::string text = InputFile(path).text(std::size_t{1} << 20);
-  const CsvTable table = CsvTable::parse(text, name);
+/// Each case of a table that has a rate, or a time and a shape, on one GPU.
+std::vector<Sheet> judged_sheets(const std::string& file, const std::string& gpu) {
+  const std::string path = "data/published_" + file + ".csv";
+  const std::string text = InputFile(LAUNCHGAP_SOURCE_FOLDER "/" + path).text(std::size_t{4} << 20);
+  const CsvTable table = CsvTable::parse(text, path);
   std::vector<Sheet> rows;
   for (std::size_t i = 0; i < table.size(); ++i) {
-    if (table.at(i, "gpu") != gpu_name || table.at(i, "metric") != "tflops") continue;
     EXPECT_FALSE(table.at(i, "licence").empty()) << table.where(i);
-    const CaseName of = CaseName::parse(table.at(i, "benchmark") + "/" + table.at(i, "case"));
-    const Rate rate{of.family() == "convolution",
-                    of.at("type"),
-                    algorithm_of(table.at(i, "algorithm")),
-                    table.number(i, "value"),
-                    {}};
-    rows.push_back({of.text(), judge_rate(a_gpu("NVIDIA " + gpu_name), rate).verdict});
+    if (table.at(i, "gpu") != gpu) continue;
+    const CaseName name = CaseName::parse(table.at(i, "benchmark") + "/" + table.at(i, "case"));
+    const std::string& metric = table.at(i, "metric");
+    const std::optional<double> operations = operations_of(name);
+    const double value = table.number(i, "value");
+    double tflops = 0;
+    if (metric == "tflops") {
+      tflops = value;
+    } else if (metric == "device_ns" && operations) {
+      tflops = *operations / value * 1e-3;
+    } else {
+      continue;
+    }
+    const Rate rate{
+        name.family() == "convolution", name.at("type"), table.at(i, "algorithm"), tflops, {}};
+    rows.push_back(
+        {name.text(), name.find("call") != nullptr, judge_rate(a_gpu(gpu), rate).verdict});
   }
   return rows;
 }
@@ -278,49 +288,62 @@ std::vector<std::string> that_are(const std::vector<Sheet>& rows, RateVerdict ve
   return found;
 }
 
-/// What SuperBench calls float, and computed in FP16.
 const std::vector<std::string> kSwapped = {
-    "matmul/shapes/shape:1000x224x4000-tt/library:cublas/type:fp32",
-    "matmul/shapes/shape:4000x224x1000-tt/library:cublas/type:fp32"};
+    "matmul/shapes/shape:224x1000x4000/library:cublas/type:fp32",
+    "matmul/shapes/shape:224x4000x1000/library:cublas/type:fp32"};
 
 TEST(PublishedSheets, OfSuperBenchOnV100HaveTwoImpossibleProducts) {
-  const auto rows = judged_sheets("published_superbench.csv", "V100");
+  const auto rows = judged_sheets("superbench", "NVIDIA V100");
   EXPECT_EQ(rows.size(), 37);
   EXPECT_EQ(that_are(rows, RateVerdict::impossible), kSwapped);
   EXPECT_EQ(that_are(rows, RateVerdict::possible).size(), 35);
+  EXPECT_EQ(std::ranges::count(rows, true, &Sheet::complex), 10);
 }
 
 TEST(PublishedSheets, OfSuperBenchOnA100HaveTwoProductsAndSixConvolutions) {
-  const auto rows = judged_sheets("published_superbench.csv", "A100");
+  const auto rows = judged_sheets("superbench", "NVIDIA A100");
   EXPECT_EQ(rows.size(), 37 + 9) << "with the rates of whole products";
   std::vector<std::string> impossible = kSwapped;
-  for (const char* const direction : {"forward", "data", "filter"}) {
-    for (const char* const shape : {"32x256x14x14-1024x1x1", "32x512x14x14-512x3x3-p1"})
-      impossible.push_back(fmt::format(
-          "convolution/shapes/shape:{}/direction:{}/layout:nchw/type:fp32", shape, direction));
+  for (const std::string direction : {"forward", "data", "filter"}) {
+    for (const std::string shape : {"32x256x14x14-1024x1x1", "32x512x14x14-512x3x3-p1"})
+      impossible.push_back("convolution/shapes/shape:" + shape + "/direction:" + direction +
+                           "/layout:nchw/type:fp32");
   }
   std::ranges::sort(impossible);
   EXPECT_EQ(that_are(rows, RateVerdict::impossible), impossible);
   EXPECT_THAT(that_are(rows, RateVerdict::possible),
-              testing::IsSupersetOf({"matmul/gemm_flops/kernel:FP64_TC/type:fp64",
-                                     "matmul/gemm_flops/kernel:INT8_TC/type:int8",
-                                     "matmul/complex/shape:128x32x128-tn-b544/"
-                                     "call:cublasCgemm3mStridedBatched/type:fp32"}));
+              testing::IsSupersetOf({"superbench/gemm_flops/type:fp64/unit:tensor_cores",
+                                     "superbench/gemm_flops/type:int8/unit:tensor_cores",
+                                     "superbench/complex_product/call:cgemm3m_strided_batched/"
+                                     "shape:32x128x128-tn-b544/type:fp32"}));
   EXPECT_THAT(that_are(rows, RateVerdict::no_ceiling),
-              testing::ElementsAre("matmul/gemm_flops/kernel:INT4_TC/type:int4"));
+              testing::ElementsAre("superbench/gemm_flops/type:int4/unit:tensor_cores"));
 }
 
 TEST(PublishedSheets, OfDeepBenchTellNoAlgorithmOfBackwardConvolutions) {
-  std::vector<Sheet> rows = judged_sheets("published_deepbench.csv", "V100");
-  std::erase_if(rows, [](const Sheet& row) { return !row.where.ends_with("type:fp32"); });
-  EXPECT_EQ(rows.size(), 160 + 260) << "each convolution once, whose networks share layers";
-  EXPECT_THAT(that_are(rows, RateVerdict::impossible), IsEmpty())
-      << "forward ones above the ceiling are all by Winograd or FFT";
-  const auto unknown = that_are(rows, RateVerdict::algorithm_unknown);
-  EXPECT_EQ(unknown.size(), 39);
-  EXPECT_TRUE(std::ranges::all_of(unknown, [](const std::string& one) {
-    return one.find("direction:forward") == one.npos && one.starts_with("convolution/");
-  }));
+  for (const std::string gpu : {"Tesla M40", "Tesla P100", "NVIDIA V100"}) {
+    const auto rows = judged_sheets("deepbench", gpu);
+    const std::size_t sheets = gpu == "Tesla M40" ? 1 : 2;
+    // Four shapes are there twice. Of the P100 also the first layers have the direction `data`.
+    EXPECT_EQ(rows.size(), sheets * (160 + 90 + 90 + (gpu == "Tesla P100" ? 90 : 80))) << gpu;
+    for (const std::string& where : that_are(rows, RateVerdict::algorithm_unknown))
+      EXPECT_THAT(where,
+                  testing::AnyOf(HasSubstr("direction:data"), HasSubstr("direction:filter")));
+  }
+  EXPECT_EQ(
+      that_are(judged_sheets("deepbench", "NVIDIA V100"), RateVerdict::algorithm_unknown).size(),
+      39);
+}
+
+TEST(PublishedSheets, OfDeepBenchHaveImpossibleConvolutionsOnTheP100InFp16Alone) {
+  for (const std::string gpu : {"Tesla M40", "NVIDIA V100"}) {
+    EXPECT_THAT(that_are(judged_sheets("deepbench", gpu), RateVerdict::impossible), IsEmpty())
+        << gpu << ": forward ones above the ceiling are all by Winograd or FFT";
+  }
+  const auto impossible =
+      that_are(judged_sheets("deepbench", "Tesla P100"), RateVerdict::impossible);
+  EXPECT_EQ(impossible.size(), 10) << "its sheet says 32 bit multiplication, and has 15.9 TFLOP/s";
+  EXPECT_THAT(impossible, testing::Each(HasSubstr("/direction:forward/layout:nchw/type:fp16")));
 }
 
 // --- Copies -------------------------------------------------------------------------------------

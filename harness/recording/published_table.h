@@ -1,0 +1,94 @@
+// Tables of what others have published, as they are read: a value per GPU, case and metric.
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/core/metric.h"
+
+namespace launchgap::recording {
+
+/// What a table of published values must have, and what it may have.
+inline constexpr std::string_view kPublishedColumns[] =
+    {"gpu", "benchmark", "case", "metric", "unit", "value", "source", "licence"};
+inline constexpr std::string_view kOptionalPublishedColumns[] = {"library",
+                                                                 "library_version",
+                                                                 "cuda",
+                                                                 "driver",
+                                                                 "algorithm"};
+
+/// Values of a session: tables and page of so many take about 1 GiB and half a minute.
+inline constexpr std::size_t kMostPublishedValues = 200'000;
+inline constexpr std::size_t kLongestSheet = std::size_t{512} << 20;  // bytes
+
+/// A GPU with the software that it was measured with; what is not known is empty.
+struct PublishedGpu {
+  std::string name, cuda, driver;
+  auto operator<=>(const PublishedGpu&) const = default;
+};
+
+/// What all rows of a case have in common.
+struct PublishedOrigin {
+  std::string source, licence;
+  std::string software;   // "cuBLAS 7.5"
+  std::string algorithm;  // one of algorithm_names(), or empty
+  auto operator<=>(const PublishedOrigin&) const = default;
+};
+
+struct PublishedValue {
+  const Metric* metric;
+  double value;
+  std::uint32_t file, line;
+};
+
+struct PublishedCase {
+  std::vector<PublishedValue> values;
+  const PublishedOrigin* origin = nullptr;
+};
+
+/// The cases of a family, by their text.
+using PublishedCases = std::map<std::string, PublishedCase, std::less<>>;
+
+/// Whether a file is a table of published values: by its first line.
+bool is_published_sheet(const std::filesystem::path& file);
+
+class PublishedTables {
+ public:
+  /// `benchmarks` are those of launchgap: a row may name one of them, or any of a family that
+  /// launchgap does not have.
+  explicit PublishedTables(const std::vector<std::string>& benchmarks);
+
+  /// Adds a table, line by line. Throws Error, which names file, line and column.
+  void read(const std::filesystem::path& file);
+
+  /// By GPU and family.
+  const std::map<PublishedGpu, std::map<std::string, PublishedCases>>& gpus() const {
+    return gpus_;
+  }
+
+ private:
+  class Row;
+  void add(const Row& row);
+  void check_benchmark(const Row& row, const std::string& benchmark);
+  void check_agreement(const Row& row,
+                       const PublishedCase& own,
+                       const PublishedOrigin& origin) const;
+  std::string place_of(const Row& row, const PublishedValue& value) const;
+
+  std::size_t values_ = 0;
+  std::vector<std::string> benchmarks_;
+  std::vector<std::string> files_;  // as messages name them
+  std::map<PublishedGpu, std::map<std::string, PublishedCases>> gpus_;
+  std::set<PublishedOrigin> origins_;
+  std::set<std::string, std::less<>> checked_;  // benchmarks that a row may name
+};
+
+}  // namespace launchgap::recording
