@@ -13,7 +13,8 @@ constexpr ExitCodeInfo kExitCodes[] = {
     {ExitCode::wrong_usage,
      "wrong usage",
      "an unknown option, device or profile; a filter that is no expression or matches nothing; an "
-     "output folder that is not empty; a folder that is no session; a file that `import` cannot open "
+     "output folder that is not empty; a folder that is no session; a file that `import` cannot "
+     "open "
      "or that is empty; a `--filter` that is longer "
      "than 1,000 bytes, refers back (`\\1`) or would take longer than 10 s"},
     {ExitCode::failed,
