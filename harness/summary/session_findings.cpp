@@ -403,14 +403,40 @@ void add_rates(const SessionData& session,
   }
 }
 
+/// ", CUDA 7.5, driver 352.99" of each device whose values others have published: what of it is
+/// known.
+std::map<std::string, std::string> published_software(const SessionData& session) {
+  std::map<std::string, std::string> software;
+  for (const RunInfo& run : session.runs) {
+    if (run.arm != kPublished || !run.fingerprint.is_object()) continue;
+    std::string text;
+    for (const auto& [key, word] :
+         {std::pair{"cuda", "CUDA"}, std::pair{"driver_version", "driver"}}) {
+      const auto found = run.fingerprint.find(key);
+      if (found != run.fingerprint.end() && found->is_string() && *found != "")
+        text += fmt::format(", {} {}", word, found->get<std::string>());
+    }
+    software[run.device] = std::move(text);
+  }
+  return software;
+}
+
 }  // namespace
 
 DeviceLabels::DeviceLabels(const SessionData& session) {
   std::map<std::string_view, int> named;
   for (const DeviceFacts& device : session.devices) ++named[device.name];
-  for (const DeviceFacts& device : session.devices)
-    labels_[device.uuid] =
-        named[device.name] > 1 ? fmt::format("{} ({})", device.name, device.index) : device.name;
+  const auto software = published_software(session);
+  for (const DeviceFacts& device : session.devices) {
+    const auto published = software.find(device.uuid);
+    if (named[device.name] == 1) {
+      labels_[device.uuid] = device.name;
+    } else if (published != software.end()) {
+      labels_[device.uuid] = device.name + published->second;
+    } else {
+      labels_[device.uuid] = fmt::format("{} ({})", device.name, device.index);
+    }
+  }
 }
 
 const std::string& DeviceLabels::of(const std::string& uuid) const {
