@@ -269,8 +269,7 @@ def _left_out(drawing: plots.Drawing) -> str:
 
 MOST_CASES, MOST_CASES_OF_MANY = 2000, 400
 """Rows in the table of all cases, of few devices and of many: with more nobody reads them, and a browser waits"""
-MOST_NAMES = 3
-"""Of sessions in the page's title"""
+MOST_NAMES = 3  # of sessions in the page's title
 
 
 @dataclass
