@@ -16,7 +16,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::StartsWith;
 
 const std::string kHead =
     R"({"device_name":"RTX 3090","kernel_name":"Xgemm","problem_size":[64,32],)"
