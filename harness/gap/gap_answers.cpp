@@ -345,8 +345,17 @@ std::vector<GapAnswerRow> disappointments(const GpuPair& pair) {
   const std::string short_of = shares_text(
       pair, is_below_promise, [](const SharedCase& shared) { return shared.promise.has_value(); });
   if (pair.cases.empty()) return {};
+  const auto doubtful =
+      static_cast<std::size_t>(std::ranges::count_if(pair.cases, [](const SharedCase& shared) {
+        return shared.row.times < 1 / kSame && shared.row.verdict != "slower";
+      }));
   std::string sentence =
-      slower.empty() ? fmt::format("Nothing that both ran is slower on the {}", pair.newer->title)
+      slower.empty() ? fmt::format("Nothing that both ran is slower on the {}{}",
+                                   pair.newer->title,
+                                   doubtful > 0 ? fmt::format(", as far as the noise of {} lets it "
+                                                              "be said",
+                                                              counted(doubtful, "case"))
+                                                : "")
                      : fmt::format("Slower on the {} than on the {}: {}",
                                    pair.newer->title,
                                    pair.older->title,
