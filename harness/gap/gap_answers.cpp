@@ -146,7 +146,9 @@ std::string quotient_text(const GapCaseRow& work, const GapCaseRow& launch) {
   const auto half = [](const GapCaseRow& row) {
     return std::log(*row.times_upper / *row.times_lower) / 2;
   };
-  const double width = std::exp(std::hypot(half(work), half(launch)));
+  const double of_work = half(work), of_launch = half(launch);
+  // std::hypot() needs glibc 2.35.
+  const double width = std::exp(std::sqrt(of_work * of_work + of_launch * of_launch));
   return fmt::format("{} (95 % {} to {})",
                      times_text(quotient),
                      times_text(quotient / width),
