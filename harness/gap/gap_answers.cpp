@@ -147,7 +147,7 @@ std::string quotient_text(const GapCaseRow& work, const GapCaseRow& launch) {
     return std::log(*row.times_upper / *row.times_lower) / 2;
   };
   const double of_work = half(work), of_launch = half(launch);
-  // std::hypot() needs glibc 2.35.
+  // Not std::hypot: glibc's has another symbol since 2.35.
   const double width = std::exp(std::sqrt(of_work * of_work + of_launch * of_launch));
   return fmt::format("{} (95 % {} to {})",
                      times_text(quotient),

@@ -111,7 +111,9 @@ std::vector<std::size_t> choose(const Logs& centred,
     values.push_back(median(own) + kErrorsAdded * more * errors[i]);
   }
   return nearest_as_good(sizes, values, [&](std::size_t i, std::size_t least) {
-    return std::max(std::log(kAsGood), kErrorsAsGood * more * std::hypot(errors[i], errors[least]));
+    // Not std::hypot: glibc's has another symbol since 2.35.
+    const double both = std::sqrt(errors[i] * errors[i] + errors[least] * errors[least]);
+    return std::max(std::log(kAsGood), kErrorsAsGood * more * both);
   });
 }
 
