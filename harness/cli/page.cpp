@@ -105,12 +105,13 @@ GapRows gap_of(const std::vector<std::unique_ptr<Summarised>>& sessions) {
 
 void write_gap_tables(const std::vector<std::unique_ptr<Summarised>>& sessions,
                       const GapRows& gap,
+                      TableUse use,
                       const fs::path& folder) {
   SessionData of_all;  // tables of a comparison are of no single session
   for (const auto& one : sessions) of_all.id += (of_all.id.empty() ? "" : " ") + one->session.id;
   const std::vector<SummaryRow> none;
   const SlowSamples no_samples(of_all, none);
-  write_tables({of_all, none, no_samples, nullptr, &none, &gap}, TableUse::comparison, folder);
+  write_tables({of_all, none, no_samples, nullptr, &none, &gap}, use, folder);
 }
 
 void write_page(const std::vector<std::unique_ptr<Summarised>>& sessions,
@@ -137,7 +138,7 @@ void write_page(const std::vector<std::unique_ptr<Summarised>>& sessions,
   const fs::path of_gap = tables.path() / "gap";
   std::error_code failed;  // the first table says it
   fs::create_directory(of_gap, failed);
-  write_gap_tables(sessions, gap, of_gap);
+  write_gap_tables(sessions, gap, TableUse::comparison, of_gap);
   const fs::path page = tables.path() / "page.html";
   for (const std::string& argument : {std::string("--comparison"),
                                       of_gap.string(),

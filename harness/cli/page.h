@@ -31,6 +31,7 @@ GapRows gap_of(const std::vector<std::unique_ptr<Summarised>>& sessions);
 /// Writes the tables of the comparison. Throws what write_tables() does.
 void write_gap_tables(const std::vector<std::unique_ptr<Summarised>>& sessions,
                       const GapRows& gap,
+                      TableUse use,
                       const std::filesystem::path& folder);
 
 /// Draws one page over the sessions. Throws Error that says what is missing (Python, matplotlib)

@@ -54,7 +54,7 @@ void write_gap_tables_into(const std::filesystem::path& folder,
   std::error_code failed;
   std::filesystem::create_directories(folder, failed);
   if (failed) throw WriteError(fmt::format("{}: {}", folder.string(), failed.message()));
-  write_gap_tables(sessions, gap, folder);
+  write_gap_tables(sessions, gap, TableUse::comparison_cases, folder);
 }
 
 constexpr std::size_t kLongestSentence = 4000;

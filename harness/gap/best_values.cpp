@@ -68,32 +68,35 @@ const std::vector<Quantity>& quantities() {
 }
 
 /// In which the launch is the device's own, as in the headlines.
-bool is_of(const SummaryRow& row, const Quantity& quantity) {
-  if (row.key.name.family() != quantity.family || !row.key.name.has(quantity.params)) return false;
-  if (is_complex(row.key.name)) return false;
+bool is_of(const CaseName& name, const Quantity& quantity) {
+  const std::string_view benchmark = name.benchmark;
+  if (benchmark.substr(0, benchmark.find('/')) != quantity.family || !name.has(quantity.params) ||
+      is_complex(name))
+    return false;
   if (quantity.family != "launch") return true;
-  const std::string* const api = row.key.name.find("api");
-  return (row.key.name.benchmark == "launch/null" && api &&
-          (*api == "driver" || *api == "queue")) ||
-         row.key.name.benchmark == "launch/superbench";
+  const std::string* const api = name.find("api");
+  return (benchmark == "launch/null" && api && (*api == "driver" || *api == "queue")) ||
+         benchmark == "launch/superbench";
 }
 
-void take_rates(const std::vector<const SummaryRow*>& rows, GapValueRow& out) {
-  const SummaryRow *best = nullptr, *worst = nullptr;
-  for (const SummaryRow* row : rows) {
-    if (!best || *row->p50 > *best->p50) best = row;
-    if (!worst || *row->p50 < *worst->p50) worst = row;
-  }
-  out.value = best->p50;
-  out.case_name = best->key.name.text();
-  if (rows.size() > 1) {
-    out.worst = worst->p50;
-    out.worst_of = worst->key.name.text();
+void take_rates(const std::vector<const CaseValue*>& values, GapValueRow& out) {
+  const auto [worst, best] =
+      std::ranges::minmax_element(values, {}, [](const CaseValue* value) { return value->value; });
+  out.value = (*best)->value;
+  out.case_name = (*best)->name->text();
+  if (values.size() > 1) {
+    out.worst = (*worst)->value;
+    out.worst_of = (*worst)->name->text();
   }
 }
 
-void take_launch(const SummaryRow& row, Of of, GapValueRow& out) {
-  out.case_name = row.key.name.text();
+void take_launch(const CaseValue& value, Of of, GapValueRow& out) {
+  out.case_name = value.name->text();
+  if (!value.row) {  // which has no course
+    if (of == Of::median) out.value = value.value;
+    return;
+  }
+  const SummaryRow& row = *value.row;
   const bool rare = row.n >= 1000;
   switch (of) {
     case Of::tail:
@@ -132,7 +135,8 @@ void take_of_device(const GpuColumn& column, Of of, GapValueRow& out) {
 /// Why a device has none of it: what its library said, or that nobody looked.
 std::string why_not(const GpuColumn& column, const Quantity& quantity) {
   for (const SummaryRow* row : column.rows) {
-    if (row->status == Status::ok || quantity.family.empty() || !is_of(*row, quantity)) continue;
+    if (row->status == Status::ok || quantity.family.empty() || !is_of(row->key.name, quantity))
+      continue;
     return row->status == Status::unsupported
                ? fmt::format("not available: {}", row->reason)
                : fmt::format("{}: {}", name_of(row->status), row->reason);
@@ -150,17 +154,16 @@ GapValueRow value_of(const GpuColumn& column, const Quantity& quantity, int plac
   if (quantity.family.empty()) {
     take_of_device(column, quantity.of, out);
   } else {
-    std::vector<const SummaryRow*> rows;
-    for (const SummaryRow* row : column.rows) {
-      if (row->status == Status::ok && row->p50 && *row->p50 > 0 &&
-          row->metric == quantity.metric && is_of(*row, quantity))
-        rows.push_back(row);
+    std::vector<const CaseValue*> values;
+    for (const CaseValue& value : column.values) {
+      if (value.metric->key == quantity.metric && is_of(*value.name, quantity))
+        values.push_back(&value);
     }
-    if (!rows.empty()) {
+    if (!values.empty()) {
       if (quantity.of == Of::highest_rate) {
-        take_rates(rows, out);
+        take_rates(values, out);
       } else {
-        take_launch(*rows.front(), quantity.of, out);
+        take_launch(*values.front(), quantity.of, out);
       }
     }
   }

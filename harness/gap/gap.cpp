@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <iterator>
+#include <memory>
+#include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -25,34 +28,40 @@ bool tells(const GpuPair& pair) {
   });
 }
 
-/// Of GPUs in order of release those that are farthest apart and share work.
-const GpuPair* farthest(const std::vector<GpuPair>& pairs,
-                        const std::vector<const GpuColumn*>& gpus) {
-  const GpuPair* found = nullptr;
-  std::ptrdiff_t most = 0;
-  for (const GpuPair& pair : pairs) {
-    const auto apart = std::ranges::find(gpus, pair.newer) - std::ranges::find(gpus, pair.older);
-    if (tells(pair) && apart > most) found = &pair, most = apart;
+/// The devices, which every pair points into.
+struct Compared {
+  std::vector<GpuColumn> columns;
+  std::vector<const GpuColumn*> gpus;  // in order of release
+
+  /// One pair after the other, since all at once may be many; with how far apart they are.
+  void each_pair(const auto& put) const {
+    for (std::size_t older = 0; older < gpus.size(); ++older) {
+      for (std::size_t newer = older + 1; newer < gpus.size(); ++newer)
+        put(compare_pair(*gpus[older], *gpus[newer]), newer - older);
+    }
   }
-  return found;
-}
+};
 
 }  // namespace
 
 GapRows generation_gap(std::span<const ComparedSession> sessions) {
-  const std::vector<GpuColumn> columns = gpu_columns(sessions);
-  const std::vector<const GpuColumn*> gpus = one_of_each(columns);
+  const auto compared = std::make_shared<Compared>();
+  compared->columns = gpu_columns(sessions);
+  compared->gpus = one_of_each(compared->columns);
   GapRows rows;
-  std::vector<GpuPair> pairs;
-  for (std::size_t i = 0; i < gpus.size(); ++i) {
-    for (std::size_t j = i + 1; j < gpus.size(); ++j)
-      pairs.push_back(compare_pair(*gpus[i], *gpus[j]));
-  }
-  if (const GpuPair* const pair = farthest(pairs, gpus)) {
-    append(rows.answers, gain_answers(*pair));
-    append(rows.answers, worst_answers(*pair));
-    append(rows.answers, disappointments(*pair));
-  } else if (gpus.size() > 1) {
+  std::optional<GpuPair> farthest;  // of those that share work
+  std::size_t most = 0;
+  compared->each_pair([&](GpuPair&& pair, std::size_t apart) {
+    append(rows.classes, class_rows(pair));
+    if (apart <= most || !tells(pair)) return;
+    most = apart;
+    farthest = std::move(pair);
+  });
+  if (farthest) {
+    append(rows.answers, gain_answers(*farthest));
+    append(rows.answers, worst_answers(*farthest));
+    append(rows.answers, disappointments(*farthest));
+  } else if (compared->gpus.size() > 1) {
     rows.answers.push_back({"unknown",
                             "know",
                             "No two of these GPUs have a launch, a product or a convolution in "
@@ -60,12 +69,13 @@ GapRows generation_gap(std::span<const ComparedSession> sessions) {
   }
   rows.tuned = tuned_rows(sessions);
   append(rows.answers, tuned_answers(rows.tuned));
-  rows.values = best_values(columns);
-  rows.limits = limits_of(gpus);
-  for (const GpuPair& pair : pairs) {
-    append(rows.classes, class_rows(pair));
-    for (const SharedCase& shared : pair.cases) rows.cases.push_back(shared.row);
-  }
+  rows.values = best_values(compared->columns);
+  rows.limits = limits_of(compared->gpus);
+  rows.each_case = [compared](const auto& put) {
+    compared->each_pair([&](const GpuPair& pair, std::size_t) {
+      for (const SharedCase& shared : pair.cases) put(shared.row);
+    });
+  };
   return rows;
 }
 

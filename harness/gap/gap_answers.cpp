@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <map>
-#include <set>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -38,7 +37,7 @@ constexpr std::array<std::string_view, 9> kTypes =
 constexpr std::size_t kTypesInTheSentence = 3;
 
 bool is(const SharedCase& shared, const LaunchPhrase& launch) {
-  const CaseName& name = shared.older->key.name;
+  const CaseName& name = *shared.older->name;
   return name.benchmark == launch.benchmark && shared.row.metric == launch.metric &&
          name.has(launch.params);
 }
@@ -52,7 +51,7 @@ std::string size_text(const CaseName& name) {
 
 /// "launch and wait", "the batched FP32 product 512x512x128-nt-b32".
 std::string phrase_of(const SharedCase& shared) {
-  const CaseName& name = shared.older->key.name;
+  const CaseName& name = *shared.older->name;
   for (const LaunchPhrase& launch : kLaunches) {
     if (is(shared, launch)) return std::string(launch.phrase);
   }
@@ -107,7 +106,7 @@ const SharedCase* product_of(const GpuPair& pair, std::string_view type) {
   const auto among = [&](bool large) {
     return fastest(pair.cases, [&](const SharedCase& shared) {
       return shared.work == Work::product && shared.row.metric == "tflops" &&
-             shared.row.type == type && !is_complex(shared.older->key.name) &&
+             shared.row.type == type && !is_complex(*shared.older->name) &&
              (!large || shared.row.shape_class == "large");
     });
   };
@@ -126,7 +125,7 @@ std::string products_text(const SharedCase& product) {
 
 const SharedCase* memory_of(const GpuPair& pair) {
   return fastest(pair.cases, [](const SharedCase& shared) {
-    return shared.work == Work::copy && shared.older->key.name.has("direction:device_to_device");
+    return shared.work == Work::copy && shared.older->name->has("direction:device_to_device");
   });
 }
 
@@ -237,15 +236,13 @@ std::string causes_of(const GpuPair& pair) {
   }
   std::vector<std::string> too_fast;
   for (const GpuColumn* column : {pair.older, pair.newer}) {
-    std::set<CaseName> above;
-    for (const SummaryRow& row : *column->from.impossible) {
-      const std::string* const type = row.key.name.find("type");
-      if (row.key.device == column->device->uuid && type && *type == "fp32")
-        above.insert(row.key.name);
-    }
-    if (!above.empty())
-      too_fast.push_back(
-          fmt::format("{} on the {}", counted(above.size(), "FP32 case"), column->title));
+    const auto above = std::ranges::count_if(column->too_fast, [](const CaseName* name) {
+      const std::string* const type = name->find("type");
+      return type && *type == "fp32";
+    });
+    if (above > 0)
+      too_fast.push_back(fmt::format(
+          "{} on the {}", counted(static_cast<std::uint64_t>(above), "FP32 case"), column->title));
   }
   if (!too_fast.empty())
     causes.push_back(

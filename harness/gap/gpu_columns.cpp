@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 #include <set>
 #include <tuple>
@@ -10,6 +11,7 @@
 
 #include "harness/core/plan.h"
 #include "harness/device/backend.h"
+#include "harness/summary/case_rates.h"
 #include "harness/summary/generations.h"
 
 namespace launchgap::gap {
@@ -76,6 +78,64 @@ std::map<std::string, std::map<std::string, double>> median_powers(const Session
   return medians;
 }
 
+void take_rows(GpuColumn& column, const std::vector<const SummaryRow*>& rows) {
+  column.rows = rows;
+  for (const SummaryRow* row : rows) {
+    const Metric* const metric = find_metric(row->metric);
+    if (metric && row->status == Status::ok && row->p50 && std::isfinite(*row->p50) &&
+        *row->p50 > 0)
+      column.values.push_back({row->key.setup.family(), &row->key.name, metric, *row->p50, row});
+  }
+  for (const SummaryRow& row : *column.from.impossible) {
+    if (row.key.device == column.device->uuid) column.too_fast.push_back(&row.key.name);
+  }
+}
+
+std::string_view family_of(const CaseName& name) {
+  return std::string_view(name.benchmark).substr(0, name.benchmark.find('/'));
+}
+
+/// Whether a published rate is above what the GPU can do.
+bool cannot_be(const DeviceFacts& device, const PublishedValue& value, std::string_view algorithm) {
+  RatedCase rated{{}, {}, std::string(algorithm), {}};
+  if (value.metric->key == "tflops") {
+    rated.tflops = value.value;
+  } else if (value.metric->key == "copy_gbs") {
+    rated.copy_gbs = value.value;
+  } else {
+    return false;
+  }
+  const auto rate = case_rate({device.uuid, {}, {}, value.name}, device, rated);
+  return rate && rate->judged.verdict == RateVerdict::impossible;
+}
+
+/// Of a table of very many.
+void take_published(GpuColumn& column) {
+  for (const PublishedValues& of_device : column.from.session->published) {
+    if (of_device.device != column.device->uuid) continue;
+    column.values.reserve(of_device.values.size());
+    for (const PublishedValue& value : of_device.values) {
+      const PublishedOrigin& origin = column.from.session->origins[value.origin];
+      if (cannot_be(*column.device, value, origin.algorithm)) {
+        column.too_fast.push_back(&value.name);
+      } else {
+        column.values.push_back({family_of(value.name), &value.name, value.metric, value.value});
+      }
+    }
+  }
+}
+
+/// In order, each once.
+void sort_out(GpuColumn& column) {
+  if (!std::ranges::is_sorted(column.values)) std::ranges::stable_sort(column.values);
+  const auto same = std::ranges::unique(column.values);
+  column.values.erase(same.begin(), same.end());
+  const auto by_name = [](const CaseName* name) -> const CaseName& { return *name; };
+  std::ranges::sort(column.too_fast, {}, by_name);
+  const auto again = std::ranges::unique(column.too_fast, {}, by_name);
+  column.too_fast.erase(again.begin(), again.end());
+}
+
 std::pair<int, int> capability_of(const DeviceFacts& device) {
   int major = 9999, minor = 0;
   if (device.compute_capability)
@@ -113,6 +173,10 @@ std::vector<GpuColumn> gpu_columns(std::span<const ComparedSession> sessions) {
       rows[row.key.device].push_back(&row);
       if (row.key.arm == kPublished) published.insert(row.key.device);
     }
+    for (const PublishedValues& values : from.session->published) {
+      rows.try_emplace(values.device);
+      published.insert(values.device);
+    }
     std::map<std::string, std::map<std::string, double>> powers = median_powers(*from.session);
     for (const DeviceFacts& device : from.session->devices) {
       const auto own = rows.find(device.uuid);
@@ -127,7 +191,9 @@ std::vector<GpuColumn> gpu_columns(std::span<const ComparedSession> sessions) {
                       : device.simulated              ? Origin::simulated
                                                       : Origin::measured;
       column.power_w = std::move(powers[device.uuid]);
-      column.rows = std::move(own->second);
+      take_rows(column, own->second);
+      take_published(column);
+      sort_out(column);
     }
   }
   std::ranges::stable_sort(columns, {}, [](const GpuColumn& column) {

@@ -1,11 +1,15 @@
 // The devices of several sessions in the order of their release.
 #pragma once
 
+#include <compare>
 #include <map>
 #include <span>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <vector>
 
+#include "harness/core/metric.h"
 #include "harness/summary/session_data.h"
 #include "harness/summary/summary.h"
 
@@ -23,6 +27,22 @@ enum class Origin { measured, simulated, published };
 /// "measured", "simulated", "published".
 std::string_view name_of(Origin origin);
 
+/// The median of a case by one metric. Compared by what it is of: the same on another device is
+/// equal.
+struct CaseValue {
+  std::string_view family;  // of the process that measured it
+  const CaseName* name = nullptr;
+  const Metric* metric = nullptr;
+  double value = 0;
+  const SummaryRow* row = nullptr;  // null: one of very many published values
+
+  std::strong_ordering operator<=>(const CaseValue& other) const {
+    return std::tie(family, *name, metric->key) <=>
+           std::tie(other.family, *other.name, other.metric->key);
+  }
+  bool operator==(const CaseValue& other) const { return *this <=> other == 0; }
+};
+
 struct GpuColumn {
   ComparedSession from;
   const DeviceFacts* device = nullptr;
@@ -32,6 +52,8 @@ struct GpuColumn {
   bool host = false;
   std::map<std::string, double> power_w;  // by case: the median that was read while it was measured
   std::vector<const SummaryRow*> rows;    // plain runs of usual processes, and published values
+  std::vector<CaseValue> values;          // above 0, of cases that are ok; in order
+  std::vector<const CaseName*> too_fast;  // whose rate cannot be, each once
 
   /// The title, with the origin behind it where that is no measurement.
   std::string title_and_origin() const;

@@ -19,8 +19,6 @@ namespace {
 
 constexpr double kTail = 0.025;
 
-using Key = std::tuple<std::string, CaseName, std::string>;  // family, case, metric
-
 /// What an empty launch takes; not what it takes to load, make or upload something before it, nor
 /// the work of kernels that are not empty.
 bool is_launch_time(const CaseName& name, std::string_view metric) {
@@ -50,34 +48,34 @@ Work work_of(const CaseName& name, std::string_view metric) {
 }
 
 /// A rate of work, or a time that is not what a rate is computed from.
-bool is_judged(const SummaryRow& row, bool has_rate) {
-  const Metric* const metric = find_metric(row.metric);
-  if (!metric) return false;
-  if (metric->direction == Direction::higher_is_better)
-    return metric->unit == "TFLOP/s" || metric->unit == "GB/s";
-  if (metric->unit != "ns" || !metric->function_of.empty()) return false;
-  return !(has_rate && metric->key == "device_ns");
+bool is_judged(const Metric& metric, bool has_rate) {
+  if (metric.direction == Direction::higher_is_better)
+    return metric.unit == "TFLOP/s" || metric.unit == "GB/s";
+  if (metric.unit != "ns" || !metric.function_of.empty()) return false;
+  return !(has_rate && metric.key == "device_ns");
 }
 
-std::map<Key, const SummaryRow*> judged_rows(const GpuColumn& column) {
-  std::map<std::pair<std::string, CaseName>, bool> has_rate;
-  for (const SummaryRow* row : column.rows)
-    has_rate[{row->key.setup.family(), row->key.name}] |=
-        row->metric == "tflops" || row->metric == "copy_gbs";
-  std::map<Key, const SummaryRow*> rows;
-  for (const SummaryRow* row : column.rows) {
-    const std::pair of{row->key.setup.family(), row->key.name};
-    if (row->status == Status::ok && row->p50 && std::isfinite(*row->p50) && *row->p50 > 0 &&
-        is_judged(*row, has_rate[of]))
-      rows.emplace(Key{of.first, of.second, row->metric}, row);
+/// The values by which cases are judged, in order.
+std::vector<const CaseValue*> judged_values(const GpuColumn& column) {
+  std::vector<const CaseValue*> judged;
+  for (auto begin = column.values.begin(); begin != column.values.end();) {
+    const auto end = std::find_if(begin, column.values.end(), [&](const CaseValue& value) {
+      return value.family != begin->family || *value.name != *begin->name;
+    });
+    const bool has_rate = std::any_of(begin, end, [](const CaseValue& value) {
+      return value.metric->key == "tflops" || value.metric->key == "copy_gbs";
+    });
+    for (; begin != end; ++begin) {
+      if (is_judged(*begin->metric, has_rate)) judged.push_back(&*begin);
+    }
   }
-  return rows;
+  return judged;
 }
 
 /// How a case was timed, as far as its method says it and a ratio depends on it.
-std::string manner_of(const SummaryRow& row, Work work) {
-  std::string_view method = row.method;
-  if (row.key.arm == kPublished) return "";
+std::string manner_of(const CaseValue& value, Work work) {
+  if (!value.row || value.row->key.arm == kPublished) return "";
+  std::string_view method = value.row->method;
   if (work == Work::product || work == Work::convolution)
     return method.find("without a gate") == method.npos ? "behind a gate" : "without a gate";
   for (const std::string_view form : {"native kernel", "portable kernel"}) {
@@ -86,7 +84,7 @@ std::string manner_of(const SummaryRow& row, Work work) {
   return std::string(method);
 }
 
-bool timed_alike(const SummaryRow& a, const SummaryRow& b, Work work) {
+bool timed_alike(const CaseValue& a, const CaseValue& b, Work work) {
   const std::string one = manner_of(a, work), other = manner_of(b, work);
   return one.empty() || other.empty() || one == other;
 }
@@ -104,11 +102,12 @@ bool all_positive(const std::vector<double>& values) {
 
 /// Of `times`, with this probability left out on either side.
 std::optional<stats::Interval> interval_of(const SharedCase& shared, double tail) {
-  if (!all_positive(shared.older->run_medians) || !all_positive(shared.newer->run_medians))
+  const SummaryRow *const from = shared.older->row, *const to = shared.newer->row;
+  if (!from || !to || !all_positive(from->run_medians) || !all_positive(to->run_medians))
     return std::nullopt;
-  const bool rate = metric(shared.row.metric).direction == Direction::higher_is_better;
-  const std::vector<double> older = logarithms(shared.older->run_medians),
-                            newer = logarithms(shared.newer->run_medians);
+  const bool rate = shared.older->metric->direction == Direction::higher_is_better;
+  const std::vector<double> older = logarithms(from->run_medians),
+                            newer = logarithms(to->run_medians);
   const auto difference =
       rate ? stats::difference(newer, older, tail) : stats::difference(older, newer, tail);
   if (!difference) return std::nullopt;
@@ -136,29 +135,44 @@ std::optional<double> promised(const std::optional<SheetRange>& older,
 }
 
 std::optional<double> power_of(const GpuColumn& column, const CaseName& name) {
+  if (column.power_w.empty()) return std::nullopt;
   const auto found = column.power_w.find(name.text());
   return found == column.power_w.end() ? std::nullopt : std::optional(found->second);
 }
 
-void add_normalised(SharedCase& shared, const GpuColumn& older, const GpuColumn& newer) {
+/// What is known of a GPU, looked up once for all cases of a pair.
+struct DataSheet {
+  explicit DataSheet(const DeviceFacts& gpu)
+      : gpu(gpu), bandwidth(sheet_bandwidths(gpu)), multiprocessors(multiprocessors_of(gpu)) {}
+
+  const std::optional<SheetRange>& rate(const std::string& type) {
+    const auto known = rates.find(type);
+    return known != rates.end() ? known->second
+                                : rates.emplace(type, sheet_rates(gpu, type)).first->second;
+  }
+
+  const DeviceFacts& gpu;
+  std::optional<SheetRange> bandwidth;
+  std::optional<double> multiprocessors;
+  std::map<std::string, std::optional<SheetRange>> rates;  // by type, once they were asked for
+};
+
+void add_normalised(SharedCase& shared, const GpuPair& pair, DataSheet& older, DataSheet& newer) {
   if (shared.work == Work::allocation || shared.work == Work::launch) return;
   GapCaseRow& row = shared.row;
-  const DeviceFacts &from = *older.device, &to = *newer.device;
-  const auto from_memory = sheet_bandwidths(from), to_memory = sheet_bandwidths(to);
+  const CaseName& name = *shared.older->name;
   const bool of_memory = shared.work == Work::copy;
   // What crosses the link to the host is not bound by the memory.
-  if (of_memory && !shared.older->key.name.has("direction:device_to_device")) return;
-  const auto from_ceiling = of_memory ? from_memory : sheet_rates(from, row.type),
-             to_ceiling = of_memory ? to_memory : sheet_rates(to, row.type);
+  if (of_memory && !name.has("direction:device_to_device")) return;
   if (shared.work != Work::other) {
-    shared.promise = promised(from_ceiling, to_ceiling);
-    row.per_ceiling = divided(row.times, certain(from_ceiling), certain(to_ceiling));
-    row.per_power = divided(row.times,
-                            power_of(older, shared.older->key.name),
-                            power_of(newer, shared.newer->key.name));
+    const auto &from = of_memory ? older.bandwidth : older.rate(row.type),
+               &to = of_memory ? newer.bandwidth : newer.rate(row.type);
+    shared.promise = promised(from, to);
+    row.per_ceiling = divided(row.times, certain(from), certain(to));
+    row.per_power = divided(row.times, power_of(*pair.older, name), power_of(*pair.newer, name));
   }
-  row.per_bandwidth = divided(row.times, certain(from_memory), certain(to_memory));
-  row.per_multiprocessor = divided(row.times, multiprocessors_of(from), multiprocessors_of(to));
+  row.per_bandwidth = divided(row.times, certain(older.bandwidth), certain(newer.bandwidth));
+  row.per_multiprocessor = divided(row.times, older.multiprocessors, newer.multiprocessors);
 }
 
 std::string verdict_of(const SharedCase& shared) {
@@ -215,33 +229,43 @@ double SharedCase::at_most() const {
 GpuPair compare_pair(const GpuColumn& older, const GpuColumn& newer) {
   GpuPair pair{&older, &newer, {}, 0};
   if ((older.origin == Origin::simulated) != (newer.origin == Origin::simulated)) return pair;
-  const std::map<Key, const SummaryRow*> from = judged_rows(older), to = judged_rows(newer);
-  for (const auto& [key, row] : from) {
-    const auto other = to.find(key);
-    if (other == to.end()) continue;
-    SharedCase shared{row, other->second, work_of(row->key.name, row->metric), {}, {}, {}};
-    if (!timed_alike(*row, *other->second, shared.work)) {
+  DataSheet older_sheet(*older.device), newer_sheet(*newer.device);
+  const std::vector<const CaseValue*> from = judged_values(older), to = judged_values(newer);
+  for (auto one = from.begin(), other = to.begin(); one != from.end() && other != to.end();) {
+    const auto order = **one <=> **other;
+    if (order < 0) {
+      ++one;
+      continue;
+    }
+    if (order > 0) {
+      ++other;
+      continue;
+    }
+    const CaseValue &before = **one++, &after = **other++;
+    const CaseName& name = *before.name;
+    SharedCase shared{&before, &after, work_of(name, before.metric->key), {}, {}, {}};
+    if (!timed_alike(before, after, shared.work)) {
       ++pair.timed_otherwise;
       continue;
     }
-    const bool rate = metric(row->metric).direction == Direction::higher_is_better;
+    const bool rate = before.metric->direction == Direction::higher_is_better;
     GapCaseRow& out = shared.row;
     out.older = older.title;
     out.newer = newer.title;
-    out.case_name = row->key.name.text();
-    out.metric = row->metric;
-    out.unit = unit_of(row->metric);
+    out.case_name = name.text();
+    out.metric = before.metric->key;
+    out.unit = before.metric->unit;
     out.work = name_of(shared.work);
-    if (const std::string* const type = row->key.name.find("type")) out.type = *type;
-    out.shape_class = shape_class_of(row->key.name);
-    out.older_value = *row->p50;
-    out.newer_value = *other->second->p50;
+    if (const std::string* const type = name.find("type")) out.type = *type;
+    out.shape_class = shape_class_of(name);
+    out.older_value = before.value;
+    out.newer_value = after.value;
     out.times = rate ? out.newer_value / out.older_value : out.older_value / out.newer_value;
     if (const auto interval = interval_of(shared, kTail)) {
       out.times_lower = interval->low;
       out.times_upper = interval->high;
     }
-    add_normalised(shared, older, newer);
+    add_normalised(shared, pair, older_sheet, newer_sheet);
     pair.cases.push_back(std::move(shared));
   }
   for (SharedCase& shared : pair.cases) {

@@ -25,8 +25,8 @@ std::string shape_class_of(const CaseName& name);
 bool is_complex(const CaseName& name);
 
 struct SharedCase {
-  const SummaryRow* older = nullptr;
-  const SummaryRow* newer = nullptr;
+  const CaseValue* older = nullptr;
+  const CaseValue* newer = nullptr;
   Work work = Work::other;
   GapCaseRow row;
   /// How many times as much the newer GPU can do at most, by data sheets: of the GPUs that a name

@@ -10,11 +10,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "harness/core/csv_writer.h"
 #include "harness/core/errors.h"
 #include "harness/core/metric.h"
 #include "harness/core/printable.h"
 #include "harness/stats/stats.h"
-#include "harness/summary/csv.h"
 
 namespace launchgap::investigate {
 namespace {

@@ -1,6 +1,8 @@
 // session.json as a record with its fields. docs/record-schema.md says what they mean.
 #pragma once
 
+#include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -121,6 +123,50 @@ struct TunedKernel {
   }
 };
 
+/// Where a value was published, and what it was measured with.
+struct PublishedOrigin {
+  std::string source, licence;
+  std::string software;   // "cuBLAS 7.5"; empty: not known
+  std::string algorithm;  // one of algorithm_names(), or empty
+  auto operator<=>(const PublishedOrigin&) const = default;
+
+  static void fields(auto& self, auto&& field) {
+    field("source", self.source);
+    field("licence", self.licence);
+    field.may_lack("software", self.software);
+    field.may_lack("algorithm", self.algorithm);
+  }
+};
+
+/// What others have published of one GPU.
+struct PublishedFile {
+  std::string device;        // UUID
+  std::string cuda, driver;  // empty: not known
+  std::string file;          // in published/
+
+  static void fields(auto& self, auto&& field) {
+    field("device", self.device);
+    field.may_lack("cuda", self.cuda);
+    field.may_lack("driver", self.driver);
+    field("file", self.file);
+  }
+};
+
+/// So many published values are cases of their session, with tables, cliffs and a page of their
+/// own. More than these stay values, which the comparison of GPUs counts, and nothing else.
+inline constexpr std::size_t kMostPublishedCases = 50'000;
+
+/// Values that others have published.
+struct PublishedSheets {
+  std::vector<PublishedOrigin> origins;
+  std::vector<PublishedFile> files;
+
+  static void fields(auto& self, auto&& field) {
+    field("origins", self.origins);
+    field("files", self.files);
+  }
+};
+
 struct SessionRecord {
   static constexpr std::string_view kName = "session";
   std::optional<std::string> session_id;
@@ -145,6 +191,7 @@ struct SessionRecord {
   std::optional<std::vector<Initialisation>> initialisation;
   std::optional<Investigates> investigates;
   std::optional<std::vector<TunedKernel>> tuned;  // of a session of tuners' files
+  std::optional<PublishedSheets> published;       // of one of published tables
 
   static void fields(auto& self, auto&& field) {
     field("session_id", self.session_id);
@@ -169,6 +216,7 @@ struct SessionRecord {
     field.unread("initialisation", self.initialisation);
     field.unread("investigates", self.investigates);
     field("tuned", self.tuned);
+    field("published", self.published);
   }
 };
 

@@ -2,14 +2,12 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <set>
-#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "harness/core/case_name.h"
+#include "harness/core/csv_writer.h"
 #include "harness/core/errors.h"
 #include "harness/core/output_file.h"
 #include "harness/core/plan.h"
@@ -18,11 +16,7 @@
 #include "harness/core/trace_state.h"
 #include "harness/core/utc.h"
 #include "harness/core/version.h"
-#include "harness/device/algorithm_name.h"
-#include "harness/device/shape_text.h"
-#include "harness/record/records.h"
 #include "harness/record/session_record.h"
-#include "harness/record/writer.h"
 #include "harness/recording/import_folder.h"
 #include "harness/recording/published_table.h"
 #include "harness/recording/recorded_gpus.h"
@@ -67,9 +61,19 @@ class PublishedSession {
     session_.build = {kBuildType, kCompiler, kGitRevision};
     session_.host.node = std::string(kPublished);
     session_.replicates = 1;
+    fs::create_directories(folder_ / "published");
+    session_.published.emplace();
     for (const auto& [gpu, families] : tables.gpus()) add(gpu, families);
+    for (const PublishedOrigin& origin : session_.published->origins)
+      sources_.insert(fmt::format("{} ({})", origin.source, origin.licence));
     for (const std::string& source : sources_)
       session_.notes.push_back({"info", "published: " + source});
+    if (values_ > kMostPublishedCases)
+      session_.notes.push_back(
+          {"info",
+           fmt::format("more than {} values: the comparison of GPUs counts them all, and the "
+                       "tables and the page have no single case of them",
+                       kMostPublishedCases)});
     session_.end_utc = utc_now();
     session_.state = "complete";
     write_file(folder_ / "session.json",
@@ -86,65 +90,33 @@ class PublishedSession {
  private:
   void add(const PublishedGpu& gpu, const std::map<std::string, PublishedCases>& families) {
     const DeviceFacts facts = published_facts(gpu, static_cast<int>(session_.devices.size()));
+    const std::string file = fmt::format("{}.csv", session_.devices.size());
     session_.devices.push_back(facts);
+    session_.published->files.push_back({facts.uuid, gpu.cuda, gpu.driver, file});
+    CsvWriter out(folder_ / "published" / file, {"case", "metric", "value", "origin"});
     for (const auto& [family, cases] : families) {
-      RecordWriter writer = begin(gpu, facts, family);
-      for (const auto& [name, own] : cases) write(writer, name, own);
-      EndRecord end;
-      end.status = "ok";
-      writer.write(record_to_json(end));
-    }
-  }
-
-  RecordWriter begin(const PublishedGpu& gpu, const DeviceFacts& facts, const std::string& family) {
-    const std::string file = fmt::format("{}.{}.{}.r0.jsonl", kPublished, facts.uuid, family);
-    RecordWriter writer = RecordWriter::create(folder_ / "records" / file_name_part(file));
-    RunRecord run;
-    run.session_id = *session_.session_id;
-    run.node = std::string(kPublished);
-    run.arm = std::string(kPublished);
-    run.setup = ProcessConfig(family);
-    run.device = facts;
-    run.trace_state = text_of(TraceState::off);
-    run.versions = std::map<std::string, std::string>{{"cuda", gpu.cuda}, {"driver", gpu.driver}};
-    run.fingerprint =
-        Json{{"device", facts.name}, {"cuda", gpu.cuda}, {"driver_version", gpu.driver}};
-    writer.write(record_to_json(run));
-    return writer;
-  }
-
-  void write(RecordWriter& writer, const std::string& name, const PublishedCase& own) {
-    std::map<std::string_view, double> values;
-    for (const PublishedValue& value : own.values) values.emplace(value.metric->key, value.value);
-    const PublishedOrigin& origin = *own.origin;
-    sources_.insert(fmt::format("{} ({})", origin.source, origin.licence));
-    values_ += values.size();
-    if (const std::optional<double> operations = operations_of(CaseName::parse(name))) {
-      constexpr double kTeraTimesNano = 1e3;
-      const std::pair<std::string_view, std::string_view> both[] = {{"tflops", "device_ns"},
-                                                                    {"device_ns", "tflops"}};
-      for (const auto& [known, wanted] : both) {
-        const auto found = values.find(known);
-        if (found != values.end())
-          values.try_emplace(wanted, *operations / found->second / kTeraTimesNano);
+      for (const auto& [name, own] : cases) {
+        for (const SheetValue& value : own.values)
+          out.row({name,
+                   std::string(value.metric->key),
+                   cell(value.value),
+                   std::to_string(place_of(*own.origin))});
+        values_ += own.values.size();
       }
     }
-    Block block({}, 1);
-    block.keep(0);
-    block.close();
-    std::vector<Column> columns;
-    for (const auto& [metric, value] : values) columns.push_back({metric, {value}});
-    writer.write_samples(name, 0, 0, block, columns);
-    SummaryRecord summary;
-    summary.case_name = name;
-    summary.status = Status::ok;
-    summary.n = 1;
-    summary.method = published_method(origin.algorithm, origin.source, origin.software);
-    writer.write(record_to_json(summary));
+    out.commit();
+  }
+
+  /// Of an origin among those of the session.
+  std::size_t place_of(const PublishedOrigin& origin) {
+    const auto [place, is_new] = places_.try_emplace(&origin, places_.size());
+    if (is_new) session_.published->origins.push_back(origin);
+    return place->second;
   }
 
   fs::path folder_;
   SessionRecord session_;
+  std::map<const PublishedOrigin*, std::size_t> places_;
   std::set<std::string> sources_;
   std::size_t values_ = 0;
 };

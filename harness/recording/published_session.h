@@ -13,10 +13,9 @@ namespace launchgap::recording {
 /// and others are not.
 bool are_published_sheets(const ImportRequest& request);
 
-/// Makes a session of such tables: a device for each GPU with its CUDA and driver, a run for each
-/// family, with the arm `published`. A product or convolution whose shape is in its case has both
-/// `tflops` and `device_ns`, of which one may be computed from the other. Returns what a reader
-/// should know, one line each.
+/// Makes a session of such tables: a device for each GPU with its CUDA and driver, and a file of
+/// its values (harness/summary/published_values.h reads it). Returns what a reader should know, one
+/// line each.
 ///
 /// Throws UsageError, which names file, line and column, for what is no table, not UTF-8, longer
 /// than kLongestSheet, a cell with a control character or too long, a value that is no number above

@@ -278,8 +278,8 @@ bool is_published_sheet(const std::filesystem::path& file) {
   }
 }
 
-PublishedTables::PublishedTables(const std::vector<std::string>& benchmarks)
-    : benchmarks_(benchmarks) {}
+PublishedTables::PublishedTables(const std::vector<std::string>& benchmarks, std::size_t most)
+    : most_(most), benchmarks_(benchmarks) {}
 
 void PublishedTables::read(const std::filesystem::path& file) {
   files_.push_back(printable(file.string()));
@@ -303,25 +303,24 @@ void PublishedTables::add(const Row& row) {
            .first;
   PublishedCases& cases = gpus_[std::move(gpu)][std::string(family_of(benchmark))];
   PublishedCase& own = cases[case_text(row)];
-  const PublishedValue value{metric_of(row), value_of(row), row.file, row.line};
+  const SheetValue value{metric_of(row), value_of(row), row.file, row.line};
   if (own.values.empty()) {
     own.origin = &origin;
   } else {
     check_agreement(row, own, origin);
   }
-  const auto same = std::ranges::find(own.values, value.metric, &PublishedValue::metric);
+  const auto same = std::ranges::find(own.values, value.metric, &SheetValue::metric);
   if (same != own.values.end())
     row.refuse(kCase,
                fmt::format("a value of it is in {} already; a file has one library of a GPU",
                            place_of(row, *same)));
-  if (++values_ > kMostPublishedValues)
+  if (++values_ > most_)
     row.refuse(kValue,
-               fmt::format("these are more than {} values: make several sessions of them",
-                           kMostPublishedValues));
+               fmt::format("these are more than {} values: make several sessions of them", most_));
   own.values.push_back(value);
 }
 
-std::string PublishedTables::place_of(const Row& row, const PublishedValue& value) const {
+std::string PublishedTables::place_of(const Row& row, const SheetValue& value) const {
   return value.file == row.file ? fmt::format("line {}", value.line)
                                 : fmt::format("{}, line {},", files_.at(value.file), value.line);
 }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "harness/core/metric.h"
+#include "harness/record/session_record.h"
 
 namespace launchgap::recording {
 
@@ -25,8 +26,7 @@ inline constexpr std::string_view kOptionalPublishedColumns[] = {"library",
                                                                  "driver",
                                                                  "algorithm"};
 
-/// Values of a session: tables and page of so many take about 1 GiB and half a minute.
-inline constexpr std::size_t kMostPublishedValues = 200'000;
+inline constexpr std::size_t kMostPublishedValues = 2'000'000;        // of a session
 inline constexpr std::size_t kLongestSheet = std::size_t{512} << 20;  // bytes
 
 /// A GPU with the software that it was measured with; what is not known is empty.
@@ -35,22 +35,15 @@ struct PublishedGpu {
   auto operator<=>(const PublishedGpu&) const = default;
 };
 
-/// What all rows of a case have in common.
-struct PublishedOrigin {
-  std::string source, licence;
-  std::string software;   // "cuBLAS 7.5"
-  std::string algorithm;  // one of algorithm_names(), or empty
-  auto operator<=>(const PublishedOrigin&) const = default;
-};
-
-struct PublishedValue {
+/// What a cell says.
+struct SheetValue {
   const Metric* metric;
   double value;
   std::uint32_t file, line;
 };
 
 struct PublishedCase {
-  std::vector<PublishedValue> values;
+  std::vector<SheetValue> values;
   const PublishedOrigin* origin = nullptr;
 };
 
@@ -63,8 +56,9 @@ bool is_published_sheet(const std::filesystem::path& file);
 class PublishedTables {
  public:
   /// `benchmarks` are those of launchgap: a row may name one of them, or any of a family that
-  /// launchgap does not have.
-  explicit PublishedTables(const std::vector<std::string>& benchmarks);
+  /// launchgap does not have. More values than `most` are refused.
+  explicit PublishedTables(const std::vector<std::string>& benchmarks,
+                           std::size_t most = kMostPublishedValues);
 
   /// Adds a table, line by line. Throws Error, which names file, line and column.
   void read(const std::filesystem::path& file);
@@ -81,9 +75,9 @@ class PublishedTables {
   void check_agreement(const Row& row,
                        const PublishedCase& own,
                        const PublishedOrigin& origin) const;
-  std::string place_of(const Row& row, const PublishedValue& value) const;
+  std::string place_of(const Row& row, const SheetValue& value) const;
 
-  std::size_t values_ = 0;
+  std::size_t values_ = 0, most_;
   std::vector<std::string> benchmarks_;
   std::vector<std::string> files_;  // as messages name them
   std::map<PublishedGpu, std::map<std::string, PublishedCases>> gpus_;

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "harness/core/csv_writer.h"
 #include "harness/core/errors.h"
 #include "harness/core/output_file.h"
 #include "harness/core/plan.h"
@@ -20,31 +21,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A text as a cell: in quotes where it has to be.
-std::string csv_cell(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == text.npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
-  return quoted + "\"";
-}
-
 void write_times(const fs::path& file, const TunerCache& cache) {
-  OutputFile out(file);
-  std::string text = "configuration,ns,runs,log_sd,failure\n";
-  constexpr std::size_t kPiece = 1 << 20;
-  for (const TunedConfiguration& one : cache.configurations) {
-    fmt::format_to(std::back_inserter(text),
-                   "{},{},{},{:.6g},{}\n",
-                   csv_cell(one.values),
-                   one.failure.empty() ? fmt::format("{:.17g}", one.ns) : "",
-                   one.runs,
-                   one.log_sd,
-                   csv_cell(one.failure));
-    if (text.size() < kPiece) continue;
-    out.write(text);
-    text.clear();
-  }
-  out.write(text);
+  CsvWriter out(file, {"configuration", "ns", "runs", "log_sd", "failure"});
+  for (const TunedConfiguration& one : cache.configurations)
+    out.row({one.values,
+             one.failure.empty() ? cell(one.ns) : "",
+             fmt::format("{}", one.runs),
+             fmt::format("{:.6g}", one.log_sd),
+             one.failure});
   out.commit();
 }
 

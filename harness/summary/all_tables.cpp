@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "harness/core/csv_writer.h"
 #include "harness/core/environment_variables.h"
 #include "harness/core/errors.h"
 #include "harness/core/metric.h"
@@ -11,7 +12,6 @@
 #include "harness/device/allocator.h"
 #include "harness/measure/benchmark.h"
 #include "harness/measure/telemetry.h"
-#include "harness/summary/csv.h"
 #include "harness/summary/job_answer.h"
 #include "harness/summary/table_makers.h"
 
@@ -225,8 +225,9 @@ std::vector<std::string_view> write_tables(const Tabled& tabled,
   std::vector<std::string_view> empty;
   Json cut = Json::array();
   for (const Table& table : all_tables()) {
-    const bool wanted =
-        table.use == use || (use == TableUse::details && table.use == TableUse::session);
+    const bool wanted = table.use == use ||
+                        (use == TableUse::details && table.use == TableUse::session) ||
+                        (use == TableUse::comparison_cases && table.use == TableUse::comparison);
     if (!wanted) continue;
     const Written written = write_table(table, tabled, folder, most_rows);
     if (!written.any) empty.push_back(table.name);

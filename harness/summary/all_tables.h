@@ -18,7 +18,8 @@ const std::vector<Table>& all_tables();
 /// table, the page first.
 Json describe_tables();
 
-/// Writes the tables of a use into `folder`; `details` are with those of `session`. Beside details
+/// Writes the tables of a use into `folder`; `details` are with those of `session`,
+/// `comparison_cases` with those of `comparison`. Beside details
 /// it writes tables.json, which names those that have more than `most_rows` and were cut there.
 /// Returns the names of those that have no row: a header alone. Throws
 /// WriteError if it cannot, and Stopped once a signal was noted.

@@ -38,47 +38,53 @@ std::map<std::tuple<std::string, std::string, ProcessConfig, std::string>, doubl
 
 /// Of a copy within a device's memory, which is read and written; none of other cases.
 std::optional<CaseRate> rate_of_copy(const CaseKey& key,
-                                     const CaseData& data,
-                                     const DeviceFacts& device) {
+                                     const DeviceFacts& device,
+                                     std::optional<double> copy_gbs) {
   const std::string* const direction = key.name.find("direction");
   if (key.name.benchmark != "ceiling/copy" || !direction || *direction != "device_to_device" ||
-      !key.name.find("bytes"))
+      !copy_gbs || !(*copy_gbs > 0))
     return std::nullopt;
-  const auto median = median_rate(data, "copy_gbs");
   const std::string* const bytes = key.name.find("bytes");
   const bool sized = bytes && !bytes->empty() && std::ranges::all_of(*bytes, [](unsigned char c) {
                        return std::isdigit(c) != 0;
                      });
-  if (!median || !(*median > 0) || !sized) return std::nullopt;
+  if (!sized) return std::nullopt;
   const double moved_bytes = 2 * static_cast<double>(key.name.number("bytes"));
-  return CaseRate{key, {}, *median, judge_copy(device, *median, moved_bytes)};
+  return CaseRate{key, {}, *copy_gbs, judge_copy(device, *copy_gbs, moved_bytes)};
 }
 
 }  // namespace
+
+std::optional<CaseRate> case_rate(const CaseKey& key,
+                                  const DeviceFacts& device,
+                                  const RatedCase& rated) {
+  if (auto copy = rate_of_copy(key, device, rated.copy_gbs)) return copy;
+  const std::string family = key.name.family();
+  const std::string* const type = key.name.find("type");
+  const bool measures_ceiling = family == "ceiling";
+  if ((family != "matmul" && family != "convolution" && !measures_ceiling) || !type ||
+      !rated.tflops || !(*rated.tflops > 0))
+    return std::nullopt;
+  Rate rate{family == "convolution", *type, rated.algorithm, *rated.tflops, rated.clock_mhz};
+  // Of a product each algorithm but this does all operations.
+  if (!rate.convolution && rate.algorithm != "3m") rate.algorithm.clear();
+  if (measures_ceiling) rate.type += "_vector";  // multiply_add.cu uses no tensor cores
+  const JudgedRate judged = judge_rate(device, rate);
+  return CaseRate{key, std::move(rate), {}, judged};
+}
 
 /// One after the other, since all at once may be many.
 static void each_case_rate(const SessionData& session, const auto& put) {
   const auto clocks = clocks_of_cases(session);
   for (const auto& [key, data] : session.cases) {
-    const std::string family = key.name.family();
-    const std::string* const type = key.name.find("type");
     const DeviceFacts* const device = session.device(key.device);
-    const bool measures_ceiling = family == "ceiling";
-    if (measures_ceiling && device) {
-      if (const auto copy = rate_of_copy(key, data, *device)) put(*copy);
-    }
-    if ((family != "matmul" && family != "convolution" && !measures_ceiling) || !type || !device)
-      continue;
-    const auto median = median_rate(data, "tflops");
-    if (!median || !(*median > 0)) continue;
-    Rate rate{family == "convolution", *type, algorithm_of(data.method), *median, {}};
-    // Of a product each algorithm but this does all operations.
-    if (!rate.convolution && rate.algorithm != "3m") rate.algorithm.clear();
-    if (measures_ceiling) rate.type += "_vector";  // multiply_add.cu uses no tensor cores
+    if (!device) continue;
+    RatedCase rated{median_rate(data, "tflops"), median_rate(data, "copy_gbs"), {}, {}};
+    if (!rated.tflops && !rated.copy_gbs) continue;
+    rated.algorithm = algorithm_of(data.method);
     const auto clock = clocks.find({key.device, key.arm, key.setup, key.name.text()});
-    if (clock != clocks.end()) rate.clock_mhz = clock->second;
-    const JudgedRate judged = judge_rate(*device, rate);
-    put(CaseRate{key, std::move(rate), {}, judged});
+    if (clock != clocks.end()) rated.clock_mhz = clock->second;
+    if (const auto rate = case_rate(key, *device, rated)) put(*rate);
   }
 }
 

@@ -19,6 +19,19 @@ struct CaseRate {
   JudgedRate judged;
 };
 
+/// What of a case its rate is held against the ceiling by.
+struct RatedCase {
+  std::optional<double> tflops, copy_gbs;  // medians
+  std::string algorithm;                   // one of algorithm_names(), or empty
+  std::optional<double> clock_mhz;         // as in Rate
+};
+
+/// Nothing where the case has no rate that anything bounds: none of a matrix product, a convolution
+/// or a measured ceiling with a type of elements, nor of a copy within the device's memory.
+std::optional<CaseRate> case_rate(const CaseKey& key,
+                                  const DeviceFacts& device,
+                                  const RatedCase& rated);
+
 /// Every case that has a rate and a type of elements, and every copy within a device's memory, in
 /// the order of the session's cases.
 std::vector<CaseRate> case_rates(const SessionData& session);

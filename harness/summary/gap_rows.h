@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -79,7 +80,8 @@ struct GapRows {
   std::vector<GapAnswerRow> answers;
   std::vector<GapValueRow> values;
   std::vector<GapClassRow> classes;
-  std::vector<GapCaseRow> cases;
+  /// Hands over each case of each pair, one after the other: there may be millions.
+  std::function<void(const std::function<void(const GapCaseRow&)>&)> each_case;
   std::vector<GapLimitRow> limits;
   std::vector<GapTunedRow> tuned;
 };

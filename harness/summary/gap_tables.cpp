@@ -142,8 +142,10 @@ Table gap_cases_table() {
   return make_table<Row>(
       "gap.csv",
       "pair of GPUs, case and metric",
-      TableUse::comparison,
-      gap_rows_of(&GapRows::cases),
+      TableUse::comparison_cases,
+      [](const Tabled& tabled, const auto& put) {
+        if (tabled.gap && tabled.gap->each_case) tabled.gap->each_case(put);
+      },
       {{"older", kOlder, &Row::older},
        {"newer", kNewer, &Row::newer},
        {"case", meaning::kCase, &Row::case_name},

@@ -14,6 +14,7 @@
 #include "harness/record/finding_json.h"
 #include "harness/record/reader.h"
 #include "harness/record/records.h"
+#include "harness/summary/published_values.h"
 #include "harness/summary/replay_files.h"
 
 namespace launchgap {
@@ -386,6 +387,7 @@ SessionData read_session(const fs::path& folder) {
   drop_failed_samples(session);
   add_planned_cases(session, record.plan, folder_unread ? "its records cannot be read" : "");
   read_replays(session);
+  if (record.published) read_published(session, *record.published);
   return session;
 }
 

@@ -10,6 +10,7 @@
 #include "harness/core/case_name.h"
 #include "harness/core/choice.h"
 #include "harness/core/finding.h"
+#include "harness/core/metric.h"
 #include "harness/core/process_config.h"
 #include "harness/core/result_bits.h"
 #include "harness/record/job_record.h"
@@ -156,6 +157,20 @@ struct CaseData {
   std::vector<BlockInfo> blocks;  // by replicate, in the order in which they were measured
 };
 
+/// A value that others have published, of a case that is no case of the session.
+struct PublishedValue {
+  CaseName name;
+  const Metric* metric = nullptr;
+  double value = 0;
+  std::uint32_t origin = 0;  // of SessionData::origins
+};
+
+/// Those of one GPU, by case and metric.
+struct PublishedValues {
+  std::string device;  // UUID
+  std::vector<PublishedValue> values;
+};
+
 struct SessionData {
   std::filesystem::path folder;
   HostFacts host;
@@ -176,8 +191,10 @@ struct SessionData {
   std::vector<SlowSampleInfo> slow_samples;
   std::vector<JobInfo> jobs;
   std::vector<ReplayInfo> replays;
-  std::vector<TunedKernel> tuned;     // whose times are in tuning/
-  std::vector<std::string> problems;  // one line each: what could not be read
+  std::vector<TunedKernel> tuned;          // whose times are in tuning/
+  std::vector<PublishedOrigin> origins;    // of published values
+  std::vector<PublishedValues> published;  // that are too many to be cases
+  std::vector<std::string> problems;       // one line each: what could not be read
 
   const DeviceFacts* device(const std::string& uuid) const;
 

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "harness/core/csv_writer.h"
 #include "harness/core/errors.h"
 #include "harness/core/metric.h"
 #include "harness/core/plan.h"
@@ -17,7 +18,6 @@
 #include "harness/stats/random_effects.h"
 #include "harness/stats/stats.h"
 #include "harness/summary/case_rates.h"
-#include "harness/summary/csv.h"
 
 namespace launchgap {
 namespace {

@@ -26,6 +26,8 @@ std::string_view name_of(TableUse use) {
       return "samples";
     case TableUse::comparison:
       return "comparison";
+    case TableUse::comparison_cases:
+      return "comparison_cases";
   }
   return "";
 }

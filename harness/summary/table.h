@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "harness/summary/csv.h"
+#include "harness/core/csv_writer.h"
 #include "harness/summary/gap_rows.h"
 #include "harness/summary/night_rows.h"
 #include "harness/summary/session_data.h"
@@ -116,10 +116,11 @@ struct Tabled {
 
 /// Where a table is written.
 enum class TableUse {
-  session,     // into the session's folder, and wherever `details` are
-  details,     // for the page and by `launchgap export`
-  samples,     // by `launchgap export` only, since it is as long as the records
-  comparison,  // of several sessions, or of one with several generations of GPUs
+  session,           // into the session's folder, and wherever `details` are
+  details,           // for the page and by `launchgap export`
+  samples,           // by `launchgap export` only, since it is as long as the records
+  comparison,        // of several sessions, or of one with several generations of GPUs
+  comparison_cases,  // with those where all of a comparison is asked for, since it may be long
 };
 
 std::string_view name_of(TableUse use);

@@ -348,13 +348,22 @@ def test_a_copy_without_a_size_is_imported(published):
     assert [row["metric"] for row in table(session / "summary.csv")] == ["copy_gbs"]
 
 
-def test_more_values_than_a_session_holds_are_refused(tmp_path):
+def test_of_very_many_values_the_comparison_counts_all(tmp_path):
     sheet = tmp_path / "sheet.csv"
     with sheet.open("w", encoding="utf-8") as out:
         out.write(HEAD)
-        out.writelines(LINE.replace("64x64x64", f"{i}x64x64") for i in range(1, 200_002))
-    done = launchgap("import", sheet, "-o", tmp_path / "session")
-    assert done.returncode == 2 and "line 200002, column value: these are more than 200000 values" in done.stderr, (
-        done.stderr
-    )
-    assert not (tmp_path / "session").exists()
+        for gpu, rate in (("Tesla V100-SXM2-16GB", 10), ("NVIDIA A100-SXM4-80GB", 8)):
+            line = LINE.replace("Tesla K40", gpu).replace("1.5,cuBLAS", f"{rate},cuBLAS")
+            out.writelines(line.replace("64x64x64", f"{i}x64x64") for i in range(1, 30_001))
+    session = tmp_path / "session"
+    done = launchgap("import", sheet, "-o", session)
+    assert done.returncode == 0 and "60000 values of 2 GPUs" in done.stderr, done.stderr
+    assert not table(session / "summary.csv")
+    page = (session / "report.html").read_text(encoding="utf-8")
+    assert "ore than 50000 values: the comparison of GPUs counts them all" in page
+    assert len(page) < 1e6
+    done = launchgap("report", session, "-o", tmp_path / "page.html", "--tables", tmp_path / "tables")
+    assert done.returncode == 0, done.stderr
+    assert "30000 of 30000 products" in " ".join(done.stdout.split())
+    cases = table(tmp_path / "tables" / "gap.csv")
+    assert len(cases) == 30_000 and {float(row["times"]) for row in cases} == {0.8}

@@ -151,7 +151,7 @@ TEST_F(Gap, IsNotOfARealAndASimulatedGpu) {
   mixed.add("NVIDIA H100 80GB HBM3", "9.0", true);
   mixed.measured(kBurst, "per_launch_ns", runs(1e3));
   const GapRows rows = mixed.gap();
-  EXPECT_THAT(rows.cases, IsEmpty());
+  EXPECT_THAT(cases_of(rows), IsEmpty());
   EXPECT_EQ(part_of(rows, "unknown"),
             "No two of these GPUs have a launch, a product or a convolution in common that can be "
             "compared.");
@@ -166,7 +166,7 @@ TEST_F(Gap, IsNotOfCasesThatWereTimedInAnotherWay) {
   other.measured(product(4096), "tflops", runs(500), "plain", "cuBLAS 13.1.0");
   other.measured(kBurst, "per_launch_ns", runs(1e3), "plain", "portable kernel through the driver");
   const GapRows rows = other.gap();
-  EXPECT_THAT(rows.cases, ElementsAre(Field(&GapCaseRow::metric, "per_launch_ns")));
+  EXPECT_THAT(cases_of(rows), ElementsAre(Field(&GapCaseRow::metric, "per_launch_ns")));
   EXPECT_THAT(part_of(rows, "disappoints"),
               HasSubstr("1 case was timed in another way on each, and not compared."));
   EXPECT_THAT(part_of(rows, "unknown"), HasSubstr("Of products or memory bandwidth nothing"));
@@ -179,13 +179,67 @@ TEST_F(Gap, OfOneRunEachHasNoInterval) {
   single.add("A100");
   single.measured("launch/superbench/mode:wall", "wall_per_launch_ns", {10455}, "published");
   const GapRows rows = single.gap();
-  ASSERT_EQ(rows.cases.size(), 1);
-  EXPECT_FALSE(rows.cases[0].times_lower);
-  EXPECT_EQ(rows.cases[0].verdict, "slower");
+  const std::vector<GapCaseRow> cases = cases_of(rows);
+  ASSERT_EQ(cases.size(), 1);
+  EXPECT_FALSE(cases[0].times_lower);
+  EXPECT_EQ(cases[0].verdict, "slower");
   EXPECT_EQ(
       part_of(rows, "gain"),
       "Between V100 (published) and A100 (published) launch and wait became 0.74 times as fast.");
   EXPECT_THAT(evidence_of_part(rows, "gain"), Contains(HasSubstr("(one value each)")));
+}
+
+TEST(GapOfVeryMany, PublishedValuesSayWhatTheirCasesWould) {
+  struct Value {
+    std::string name, metric;
+    double v100, a100;
+  };
+  const std::vector<Value> values = {
+      {product(4096), "tflops", 100, 220},
+      {product(256), "tflops", 5, 4},
+      {product(512), "device_ns", 2e4, 1.5e4},
+      {product(4096, "fp32"), "tflops", 12, 30},  // which an A100 cannot
+      {"matmul/shapes/shape:64x8x4096/type:fp32", "tflops", 2, 3},
+      {"convolution/shapes/shape:32x64x56x56-64x3x3-p1/type:fp32", "device_ns", 4e5, 3e5},
+      {"superbench/other/type:fp32", "device_ns", 4e5, 5e5},
+      {"launch/superbench/mode:wall", "wall_per_launch_ns", 7710, 10455},
+      {kCopy, "copy_gbs", 750, 1250},
+      {"ceiling/copy/direction:device_to_device/memory:device/bytes:2147483648",
+       "copy_gbs",
+       9,
+       9e3}};
+  Sessions as_cases, as_values;
+  for (const bool newer : {false, true}) {
+    for (Sessions* sessions : {&as_cases, &as_values})
+      sessions->add(newer ? "NVIDIA A100-SXM4-80GB" : "Tesla V100-SXM2-16GB")
+          .devices[0]
+          .last_level_cache_bytes = 40 << 20;
+    for (const Value& value : values) {
+      const double own = newer ? value.a100 : value.v100;
+      as_cases.measured(value.name, value.metric, {own}, "published");
+      as_values.published(value.name, value.metric, own);
+    }
+  }
+  const GapRows one = as_cases.gap(), other = as_values.gap();
+  ASSERT_EQ(one.answers.size(), other.answers.size());
+  for (std::size_t i = 0; i < one.answers.size(); ++i) {
+    EXPECT_EQ(one.answers[i].sentence, other.answers[i].sentence);
+    EXPECT_EQ(one.answers[i].evidence, other.answers[i].evidence);
+  }
+  EXPECT_THAT(part_of(other, "disappoints"), HasSubstr("1 FP32 case on the A100-SXM4-80GB faster"));
+  const auto of = [](const GapRows& rows) {
+    std::vector<std::tuple<std::string, std::string, double, std::string>> all;
+    for (const GapCaseRow& row : cases_of(rows))
+      all.emplace_back(row.case_name, row.metric, row.times, row.verdict);
+    return all;
+  };
+  EXPECT_EQ(of(one), of(other));
+  EXPECT_EQ(of(other).size(), values.size() - 2) << "but for what cannot be";
+  ASSERT_EQ(one.values.size(), other.values.size());
+  for (std::size_t i = 0; i < one.values.size(); ++i) {
+    EXPECT_EQ(one.values[i].value, other.values[i].value) << one.values[i].quantity;
+    EXPECT_EQ(one.values[i].words, other.values[i].words) << one.values[i].quantity;
+  }
 }
 
 /// Two GPUs whose cases differ by chance alone, but for one.
@@ -234,7 +288,7 @@ TEST(GapByChance, WhatIsSlowerIsFoundAmongMany) {
 
 TEST_F(Gap, IsDividedByWhatTheNewerGpuHasMore) {
   const GapRows rows = sessions.gap();
-  for (const GapCaseRow& row : rows.cases) {
+  for (const GapCaseRow& row : cases_of(rows)) {
     if (row.case_name != product(4096)) continue;
     EXPECT_NEAR(*row.per_ceiling, 7.8 / (989.4 / 125), 0.01);
     EXPECT_NEAR(*row.per_bandwidth, 7.8 / (3350.0 / 900), 0.05);
@@ -250,9 +304,10 @@ TEST_F(Gap, IsDividedByNothingWhereANameLeavesADoubt) {
   doubtful.add("A100");  // of 1555 or 2039 GB/s, and of 19.5 TFLOP/s
   doubtful.measured(product(4096, "fp32"), "tflops", runs(11.5));
   const GapRows rows = doubtful.gap();
-  ASSERT_EQ(rows.cases.size(), 1);
-  EXPECT_FALSE(rows.cases[0].per_ceiling);
-  EXPECT_FALSE(rows.cases[0].per_bandwidth);
+  const std::vector<GapCaseRow> cases = cases_of(rows);
+  ASSERT_EQ(cases.size(), 1);
+  EXPECT_FALSE(cases[0].per_ceiling);
+  EXPECT_FALSE(cases[0].per_bandwidth);
   EXPECT_EQ(rows.classes[0].with_ceiling, 1);
   EXPECT_EQ(rows.classes[0].below_promise, 0) << "of at least 1.24 half of the gain is 1.12";
 }

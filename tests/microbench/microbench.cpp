@@ -11,10 +11,10 @@
 #include <benchmark/benchmark.h>
 
 #include "harness/core/clock.h"
+#include "harness/core/csv_writer.h"
 #include "harness/core/metric.h"
 #include "harness/measure/nvtx.h"
 #include "harness/record/writer.h"
-#include "harness/summary/csv.h"
 #include "harness/summary/summary.h"
 
 namespace launchgap {

@@ -10,9 +10,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "harness/core/csv_writer.h"
 #include "harness/core/errors.h"
 #include "harness/summary/all_tables.h"
-#include "harness/summary/csv.h"
 #include "harness/summary/headlines.h"
 #include "tests/summary/written_session.h"
 

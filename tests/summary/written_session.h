@@ -8,8 +8,8 @@
 
 #include <gtest/gtest.h>
 
+#include "harness/core/csv_writer.h"
 #include "harness/record/writer.h"
-#include "harness/summary/csv.h"
 #include "harness/summary/session_data.h"
 
 namespace launchgap {

@@ -1,4 +1,4 @@
-#include "harness/summary/csv.h"
+#include "harness/core/csv_writer.h"
 
 #include <cmath>
 #include <fstream>
@@ -22,7 +22,7 @@ struct Folder {
   fs::path path;
 };
 
-std::string text_of(const fs::path& path) {
+std::string written_text(const fs::path& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
 }
@@ -34,7 +34,7 @@ TEST(Csv, QuotesWhatNeedsIt) {
   out.row({"", "say \"hi\""});
   out.row({"tab\there", "two\nlines"});
   out.commit();
-  EXPECT_EQ(text_of(folder.path / "a.csv"),
+  EXPECT_EQ(written_text(folder.path / "a.csv"),
             "plain,hostile\r\n"
             "a,\"b,c\"\r\n"
             ",\"say \"\"hi\"\"\"\r\n"

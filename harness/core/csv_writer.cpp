@@ -1,4 +1,4 @@
-#include "harness/summary/csv.h"
+#include "harness/core/csv_writer.h"
 
 #include <cmath>
 #include <stdexcept>
