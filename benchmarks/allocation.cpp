@@ -7,6 +7,7 @@
 
 #include "benchmarks/allocating.h"
 #include "harness/core/errors.h"
+#include "harness/measure/sweep.h"
 
 namespace launchgap {
 namespace {
@@ -117,7 +118,7 @@ const Registration allocation_latency =
     benchmark("allocation/latency")
         .asks("What does one allocation cost, its first use, and giving it back?")
         .axis("allocator", kAllocatorMeaning, allocators)
-        .axis("bytes", "size of the allocation", block_sizes)
+        .size_axis("bytes", "size of the allocation", block_sizes, kLargestSize)
         .metrics({"call_ns", "first_touch_ns", "free_ns"})
         .headline({8, "allocate 1 MiB", "allocator:direct/bytes:1048576", "call_ns"})
         .samples([](Profile profile, const CaseName& name) {

@@ -6,6 +6,7 @@
 
 #include "benchmarks/allocating.h"
 #include "harness/core/errors.h"
+#include "harness/measure/sweep.h"
 
 namespace launchgap {
 namespace {
@@ -141,13 +142,15 @@ const Registration allocation_order =
               "for; 32 are given back, that is waited for, and 32 are allocated: "
               "`lifo`: the newest first, `fifo`: the oldest first, `random`: any of them",
               {"hold", "lifo", "fifo", "random"})
-        .axis("bytes",
-              "size of the allocation",
-              [](Profile profile, const DeviceFacts&) {
-                if (profile == Profile::full)
-                  return std::vector<std::string>{"512", "65536", "1048576", "16777216"};
-                return std::vector<std::string>{"65536", "16777216"};
-              })
+        .size_axis(
+            "bytes",
+            "size of the allocation",
+            [](Profile profile, const DeviceFacts&) {
+              if (profile == Profile::full)
+                return std::vector<std::string>{"512", "65536", "1048576", "16777216"};
+              return std::vector<std::string>{"65536", "16777216"};
+            },
+            kLargestSize)
         .only(beyond_quick)
         .metrics([](const CaseName& name) -> std::vector<std::string_view> {
           if (name.at("order") == "hold") return {"call_ns"};

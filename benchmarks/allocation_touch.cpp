@@ -8,6 +8,7 @@
 #include "benchmarks/allocating.h"
 #include "harness/core/cpus.h"
 #include "harness/core/errors.h"
+#include "harness/measure/sweep.h"
 
 namespace launchgap {
 namespace {
@@ -134,7 +135,13 @@ const Registration allocation_touch =
     benchmark("allocation/touch")
         .asks("Does memory cost more when it is used for the first time?")
         .axis("allocator", kAllocatorMeaning, allocators_of_device)
-        .axis("bytes", "size of the allocation", {"1048576", "67108864"})
+        .size_axis(
+            "bytes",
+            "size of the allocation",
+            [](Profile, const DeviceFacts&) -> std::vector<std::string> {
+              return {"1048576", "67108864"};
+            },
+            kLargestSize)
         .only(beyond_quick)
         .brings(
             {"second_touch_ns",

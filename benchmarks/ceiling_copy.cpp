@@ -21,6 +21,7 @@
 #include "harness/measure/benchmark.h"
 #include "harness/measure/device_timer.h"
 #include "harness/measure/fill.h"
+#include "harness/measure/sweep.h"
 
 namespace launchgap {
 namespace {
@@ -80,13 +81,17 @@ class CopyEnd {
 
   void* address() const { return buffer_->address(); }
 
-  /// No two places hold the same, and with another seed each holds something else.
+  /// No two places hold the same, and with another seed each holds something else; but for what is
+  /// behind the last whole word, which is never what poison() leaves.
   void fill_with(Stream& stream, std::uint64_t seed) {
+    const auto rest = static_cast<unsigned char>(seed % 0xFF);
     if (on_host_) {
+      std::memset(address(), rest, buffer_->bytes());
       auto* const words = static_cast<std::uint64_t*>(address());
       for (std::size_t i = 0; i < buffer_->bytes() / sizeof *words; ++i)
         words[i] = (seed + i) * 0x9E3779B97F4A7C15u;
     } else {
+      stream.fill_bytes(address(), rest, buffer_->bytes());
       fill(device_,
            stream,
            *buffer_,
@@ -247,7 +252,13 @@ const Registration ceiling_copy =
               "of the host's end: `pinned`, which stays where it is, so that the device copies by "
               "itself; `pageable`, as malloc gives it; `device`: no end is the host's",
               {"device", "pinned", "pageable"})
-        .axis("bytes", "that are copied", {"67108864", "268435456"})
+        .size_axis(
+            "bytes",
+            "that are copied",
+            [](Profile, const DeviceFacts&) -> std::vector<std::string> {
+              return {"67108864", "268435456"};
+            },
+            kLargestSize)
         // A process of its own is too much for a quick look; on the host all memory is one.
         .only([](Profile profile, const DeviceFacts& facts, const CaseName& name) {
           const bool within = direction_of(name) == CopyDirection::device_to_device;

@@ -48,6 +48,8 @@ std::vector<std::string> batch_sizes(Profile profile, const DeviceFacts&) {
   return {};
 }
 
+constexpr std::uint64_t kLargestBatch = 1 << 16;
+
 std::vector<std::string> convolution_caches(Profile profile, const DeviceFacts&) {
   return profile == Profile::full ? std::vector<std::string>{"warm", "cold"}
                                   : std::vector<std::string>{"warm"};
@@ -59,7 +61,7 @@ const Registration convolution_library =
             "How fast does the device's own library compute the convolutions of ResNet-50, in "
             "NCHW?")
         .axis("layer", "of ResNet-50, by its stage, filter and channels", layers)
-        .axis("n", "images of a batch", batch_sizes)
+        .size_axis("n", "images of a batch", batch_sizes, kLargestBatch)
         .axis("type", product_type_meaning, convolution_types)
         .axis("cache", cache_meaning, convolution_caches)
         .metrics({"device_ns", "tflops"})

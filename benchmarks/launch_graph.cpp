@@ -233,6 +233,8 @@ std::unique_ptr<Case> make_graph_case(const CaseContext& context) {
   return std::make_unique<Launching>(context);
 }
 
+constexpr std::uint64_t kMostNodes = 1 << 14;
+
 std::vector<std::string> node_counts(Profile profile, const DeviceFacts& facts) {
   if (!can(facts, Can::make_graphs)) return {"16"};
   if (profile == Profile::quick) return {"1", "4", "16", "64", "512"};
@@ -380,7 +382,7 @@ const Registration launch_graph =
                           "a first and a last one",
                           kMostBranches),
               {"line", "fan"})
-        .axis("nodes", "kernels", node_counts)
+        .size_axis("nodes", "kernels", node_counts, kMostNodes)
         .axis("mode",
               "`single`: one by one; `replay`: an instantiated graph; `make`: capture, "
               "instantiate, upload, first launch; `update`: capture, put the new arguments into "

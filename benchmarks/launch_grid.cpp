@@ -1,5 +1,7 @@
 // What the size of the grid costs: the launch, and the empty kernel itself.
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 
 #include "benchmarks/launching.h"
 #include "harness/summary/adviser.h"
@@ -68,7 +70,7 @@ void advise_on_grid(Adviser& adviser) {
 const Registration launch_grid =
     benchmark("launch/grid")
         .asks("From how many blocks on does the grid add to a launch?")
-        .axis("blocks", "blocks of the grid", grids)
+        .size_axis("blocks", "blocks of the grid", grids, std::numeric_limits<std::int32_t>::max())
         .metrics({"api_ns", "roundtrip_ns"})
         .samples([](Profile profile, const CaseName&) {
           return Sampling{profile == Profile::quick ? 3 : 10, 300};

@@ -27,6 +27,8 @@ std::vector<std::string> sizes(Profile profile, const DeviceFacts& facts) {
   return {};
 }
 
+constexpr std::uint64_t kLargestSide = 1 << 16;
+
 std::vector<std::string> matmul_caches(Profile profile, const DeviceFacts&) {
   return profile == Profile::quick ? std::vector<std::string>{"warm"}
                                    : std::vector<std::string>{"warm", "cold"};
@@ -35,7 +37,7 @@ std::vector<std::string> matmul_caches(Profile profile, const DeviceFacts&) {
 const Registration matmul_library =
     benchmark("matmul/library")
         .asks("How fast does the device's own library multiply square matrices?")
-        .axis("size", "rows and columns of the square matrices", sizes)
+        .size_axis("size", "rows and columns of the square matrices", sizes, kLargestSide)
         .axis("type", product_type_meaning, matmul_types)
         .axis("cache", cache_meaning, matmul_caches)
         .only([](Profile profile, const DeviceFacts& facts, const CaseName& name) {

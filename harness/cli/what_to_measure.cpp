@@ -6,6 +6,7 @@
 
 #include "harness/cli/mistakes.h"
 #include "harness/measure/shapes.h"
+#include "harness/measure/sweep.h"
 
 namespace launchgap::cli {
 
@@ -31,6 +32,13 @@ void WhatToMeasure::add_options(CLI::App& command) {
       "matmul/shapes and convolution/shapes measure in place of their own; may be given for each");
   command
       .add_option(
+          "--sweep",
+          sweeps,
+          "Sizes that benchmarks with this axis (blocks, bytes, n, nodes or size) measure in "
+          "place of their own, in a random order; may be given for each axis")
+      ->type_name("AXIS=FROM:TO:STEP");
+  command
+      .add_option(
           "--seed", seed, "For the order of runs and the data; recorded, and drawn if not given")
       ->check(whole_number(0, std::numeric_limits<std::uint64_t>::max()));
   command
@@ -52,6 +60,9 @@ RunOptions WhatToMeasure::run_options() const {
     }
     use_shapes(std::move(all));
   }
+  std::vector<Sweep> all;
+  for (const std::string& sweep : sweeps) all.push_back(parse_sweep(sweep));
+  use_sweeps(std::move(all));
   RunOptions options;
   options.devices = devices;
   options.profile = parse_profile(profile);

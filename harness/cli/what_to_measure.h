@@ -17,14 +17,15 @@ struct WhatToMeasure {
   std::string profile = "quick";
   std::string filter;
   std::vector<std::string> shapes;  // files
+  std::vector<std::string> sweeps;  // "bytes=4096:8192:64"
   std::optional<std::uint64_t> seed;
   double timeout_s = 120;
 
-  /// Adds --devices, --profile, --filter, --shapes, --seed and --timeout. It must outlive the
-  /// parsing.
+  /// Adds --devices, --profile, --filter, --shapes, --sweep, --seed and --timeout. It must outlive
+  /// the parsing.
   void add_options(CLI::App& command);
-  /// The options that it stands for; from now on, this process plans the shapes. Throws UsageError
-  /// for a profile that there is not, and for files that hold no shapes.
+  /// The options that it stands for; from now on, this process plans the shapes and sizes. Throws
+  /// UsageError for a profile that there is not, files that hold no shapes, and what is no sweep.
   RunOptions run_options() const;
 };
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
+#include "harness/measure/sweep.h"
 
 namespace launchgap {
 namespace {
@@ -28,14 +29,28 @@ std::string_view name_of(Headline::Of of) {
   return "";
 }
 
+/// What a device measures on an axis: its own values, or the user's sizes.
+static std::vector<std::string> values_of(const Axis& axis,
+                                          Profile profile,
+                                          const DeviceFacts& facts) {
+  const Sweep* const sweep = axis.largest > 0 ? sweep_of(axis.name) : nullptr;
+  if (!sweep) return axis.values(profile, facts);
+  std::vector<std::string> values;
+  for (const std::uint64_t size : sweep->sizes) {
+    if (size <= axis.largest) values.push_back(std::to_string(size));
+  }
+  return values;
+}
+
 std::vector<CaseName> Benchmark::cases(Profile profile, const DeviceFacts& facts) const {
   std::vector<CaseName> all = {{name, {}}};
-  for (const auto& [axis, meaning, values] : axes) {
+  for (const Axis& axis : axes) {
+    const std::vector<std::string> values = values_of(axis, profile, facts);
     std::vector<CaseName> extended;
     for (const CaseName& prefix : all) {
-      for (const std::string& value : values(profile, facts)) {
+      for (const std::string& value : values) {
         extended.push_back(prefix);
-        extended.back().params.emplace_back(axis, value);
+        extended.back().params.emplace_back(axis.name, value);
       }
     }
     all = std::move(extended);
@@ -75,6 +90,15 @@ BenchmarkBuilder& BenchmarkBuilder::axis(std::string name,
                                          std::string meaning,
                                          Axis::Values values) {
   benchmark_.axes.push_back({std::move(name), std::move(meaning), std::move(values)});
+  return *this;
+}
+
+BenchmarkBuilder& BenchmarkBuilder::size_axis(std::string name,
+                                              std::string meaning,
+                                              Axis::Values values,
+                                              std::uint64_t largest) {
+  axis(std::move(name), std::move(meaning), std::move(values));
+  benchmark_.axes.back().largest = largest;
   return *this;
 }
 

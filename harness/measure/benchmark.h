@@ -111,6 +111,7 @@ struct Axis {
   std::string name;     // "mode"
   std::string meaning;  // of the axis, or of each value: "`idle`: …; `burst`: …"
   Values values;
+  std::uint64_t largest = 0;  // of an axis of sizes, which a user may sweep; else 0
 };
 
 /// A setting of the whole process that cases ask for; nothing: the usual one. Settings are in
@@ -161,6 +162,11 @@ class BenchmarkBuilder {
   /// The same values for every profile and device.
   BenchmarkBuilder& axis(std::string name, std::string meaning, std::vector<std::string> values);
   BenchmarkBuilder& axis(std::string name, std::string meaning, Axis::Values values);
+  /// The same, of sizes: `--sweep` gives it any from 1 to `largest` in place of these.
+  BenchmarkBuilder& size_axis(std::string name,
+                              std::string meaning,
+                              Axis::Values values,
+                              std::uint64_t largest);
   /// A metric that no other benchmark has; those that several have are in harness/core/metric.cpp.
   BenchmarkBuilder& brings(Metric metric);
   BenchmarkBuilder& metrics(std::vector<std::string_view> keys);

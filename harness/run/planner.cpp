@@ -13,6 +13,7 @@
 #include "harness/device/backend.h"
 #include "harness/measure/benchmark.h"
 #include "harness/measure/shapes.h"
+#include "harness/measure/sweep.h"
 #include "harness/run/filter.h"
 #include "harness/trace/traced_values.h"
 
@@ -36,7 +37,7 @@ std::vector<Workload> workloads_of(const DeviceFacts& device,
       workload.replicates = benchmark.processes ? benchmark.processes(profile) : 0;
       workload.alone = workload.alone || benchmark.alone || backend_of(device).runs_alone;
       workload.start_seconds = expected.start_seconds;
-      workload.random_order = has_users_shapes();
+      workload.random_order = has_users_shapes() || has_sweeps();
       const double seconds = benchmark.seconds(device, name, benchmark.sampling(profile, name));
       workload.cases.push_back(
           {name.text(), seconds * (benchmark.family() == "launch" ? expected.launches : 1)});

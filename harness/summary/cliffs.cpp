@@ -78,12 +78,16 @@ std::string without(std::string value, std::vector<Number> numbers) {
   return value;
 }
 
-/// The time by which a case is judged: the first that its benchmark reports.
-std::string time_of(const CaseData& data) {
-  for (const std::string& metric : data.metric_order) {
-    if (unit_of(metric) == "ns") return metric;
+/// The times by which a case is judged: the first that its benchmark reports, and the others that
+/// are neither computed from another nor a mean over operations, of which a larger case has more.
+std::vector<std::string> times_of(const CaseData& data) {
+  std::vector<std::string> times;
+  for (const std::string& key : data.metric_order) {
+    const Metric* const metric = find_metric(key);
+    if (!metric || metric->unit != "ns" || !metric->function_of.empty()) continue;
+    if (times.empty() || key.find("per_") == key.npos) times.push_back(key);
   }
-  return "";
+  return times;
 }
 
 struct SeriesKey {
@@ -107,11 +111,13 @@ std::map<SeriesKey, Series> series_in(const SessionData& session) {
   for (const auto& [key, data] : session.cases) {
     if (cannot_be.contains(key)) continue;  // none would be padded to it
     if (key.arm != name_of(Arm::plain) && key.arm != kPublished) continue;
-    const std::string metric = time_of(data);
-    const auto samples = data.samples.find(metric);
-    if (samples == data.samples.end()) continue;
-    for (const SizedName& sized : series_of(key.name))
-      all[{key.device, key.setup, sized.name, metric}][sized.size] = {&key, &samples->second};
+    const std::vector<SizedName> series = series_of(key.name);
+    for (const std::string& metric : times_of(data)) {
+      const auto samples = data.samples.find(metric);
+      if (samples == data.samples.end()) continue;
+      for (const SizedName& sized : series)
+        all[{key.device, key.setup, sized.name, metric}][sized.size] = {&key, &samples->second};
+    }
   }
   std::erase_if(all, [](const auto& entry) { return entry.second.size() < kLeastSizes; });
   return all;
@@ -188,6 +194,11 @@ std::string waves_text(const CliffRow& row, const SessionData& session) {
   return fmt::format(", {:.1f} waves against {:.1f}", *own, *padded);
 }
 
+/// " (free_ns)"; nothing for the time of work, which is what a size is expected to change.
+std::string by_metric(const CliffRow& row) {
+  return row.metric == "device_ns" ? "" : fmt::format(" ({})", row.metric);
+}
+
 std::string gain_text(const CliffRow& row) {
   return fmt::format(
       "{:.2f} (99 % {:.2f} to {:.2f})", row.gain, row.interval->low, row.interval->high);
@@ -260,11 +271,12 @@ std::vector<Finding> cliff_findings(const SessionData& session) {
     finding.device = worst.key.device;
     finding.subject = labels.of(worst.key.device);
     finding.cases = worst.key.name.text() + " " + worst.padded.text();
-    finding.sentence = fmt::format("{:.0f} takes {:.2f} times as long as {:.0f} in {}{}{}.",
+    finding.sentence = fmt::format("{:.0f} takes {:.2f} times as long as {:.0f} in {}{}{}{}.",
                                    worst.size,
                                    worst.gain,
                                    worst.pad_to,
                                    worst.name,
+                                   by_metric(worst),
                                    other_algorithm(worst, algorithms),
                                    waves_text(worst, session));
     if (rows.size() > 1)
@@ -287,7 +299,8 @@ Table cliffs_table() {
   using Row = const CliffRow&;
   return make_table<CliffRow>(
       "cliffs.csv",
-      "device, series and size: sizes of one series differ in one number alone, and one larger by "
+      "device, series, metric and size: sizes of one series differ in one number alone, and one "
+      "larger by "
       "at "
       "most a quarter was measured too",
       TableUse::session,
@@ -325,7 +338,7 @@ Table cliffs_table() {
         "than "
         "10, or one lacks the size; `order not random`: the cases were not measured in a random "
         "order "
-        "(`--shapes`), so that drift may look like a gain.",
+        "(`--shapes`, `--sweep`), so that drift may look like a gain.",
         &CliffRow::verdict},
        {"runs", "Processes that have a time of the size.", &CliffRow::processes}});
 }

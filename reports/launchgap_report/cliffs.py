@@ -42,12 +42,13 @@ class Cliffs:
 
 def section(drawing: Drawing) -> Cliffs | None:
     """None where no series of sizes was measured."""
-    found: dict[tuple[str, str, str], Series] = {}
+    found: dict[tuple[str, str, str, str], Series] = {}
     for device in drawing.devices:
         for row in device.session.details.of("cliffs", device.id):
             label = drawing.label(device)
-            key = (label, row["setup"], row["case"])
-            found.setdefault(key, Series(label, row["case"], [])).rows.append(row)
+            key = (label, row["setup"], row["case"], row["metric"])
+            name = row["case"] if row["metric"] == "device_ns" else f"{row['case']} ({row['metric']})"
+            found.setdefault(key, Series(label, name, [])).rows.append(row)
     series = sorted(found.values(), key=lambda s: (-s.cliffs, -s.worst))
     if not series:
         return None
@@ -109,8 +110,8 @@ def _figure(series: Series, several: bool, identifier: str) -> Drawn:
         notes.append("Too few processes for a verdict: these are gains of the medians.")
     if all(row["verdict"] == "order not random" for row in rows):
         notes.append(
-            "No verdict: the sizes were not measured in a random order (run with --shapes), and a machine that slows down "
-            "meanwhile looks the same."
+            "No verdict: the sizes were not measured in a random order (run with --shapes or --sweep), and a machine "
+            "that slows down meanwhile looks the same."
         )
     return Drawn(caption, Markup(to_markup(figure, identifier, label)), notes)
 

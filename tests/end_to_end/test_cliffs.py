@@ -1,6 +1,7 @@
 """Sizes of a user's series: measured in a random order, and compared with larger ones."""
 
 import csv
+import json
 import re
 
 import pytest
@@ -62,3 +63,67 @@ def test_the_series_that_come_with_it_are_shapes():
             "run", "--devices", "host", "--profile", "full", "--shapes", path, "--dry-run", "--filter", f"^{family}/"
         )
         assert done.returncode == 0, done.stderr
+
+
+def test_sizes_of_allocations_are_swept_in_a_random_order(run):
+    done, session = run(
+        "--devices", "host", "--sweep", "bytes=4096:5120:128", "--runs", 10, "--trace", "off",
+        "--filter", "^allocation/latency/allocator:direct",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert json.loads((session / "session.json").read_text())["random_order"] is True
+    sizes = list(range(4096, 5121, 128))
+    rows = table(session / "cliffs.csv")
+    for metric in ("call_ns", "first_touch_ns", "free_ns"):
+        assert [float(r["size"]) for r in rows if r["metric"] == metric] == sizes[:-1]
+    assert {r["verdict"] for r in rows} <= {"cliff", "none"} and {r["runs"] for r in rows} == {"10"}
+    orders = {
+        tuple(int(re.search(r"bytes:(\d+)", r["case"])[1]) for r in file if r["record"] == "summary")
+        for file in records(session).values()
+    }
+    assert all(sorted(order) == sizes for order in orders) and len(orders) >= 8, orders
+
+
+def test_sizes_of_grids_and_copies_are_swept_on_a_gpu(run, make_node):
+    done, session = run(
+        "--devices", "gpu", "--profile", "full", "--sweep", "blocks=10:15:1", "--sweep", "bytes=65530:65540:2", "--runs", 2,
+        "--trace", "off", "--filter", "^launch/grid|^ceiling/copy.*memory:(pageable|device)", node=make_node(),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    summary = table(session / "summary.csv")
+    assert {row["status"] for row in summary} == {"ok"}
+    swept = {(row["benchmark"], row["params"].split("/")[-1]) for row in summary}
+    assert swept == {("launch/grid", f"blocks:{n}") for n in range(10, 16)} | {
+        ("ceiling/copy", f"bytes:{n}") for n in range(65530, 65541, 2)
+    }
+    assert {row["case"].split("/")[-1] for row in table(session / "cliffs.csv")} == {"blocks:*", "bytes:*"}
+
+
+@pytest.mark.parametrize(
+    ("sweep", "wrong"),
+    [
+        (["bytes"], "'bytes': it is not AXIS=FROM:TO"),
+        (["bytes=0:4"], "'0' is no whole number"),
+        (["bytes=4:-2"], "'-2' is no whole number"),
+        (["bytes=8:4"], "it ends at 4, before 8"),
+        (["bytes=1:9:0"], "'0' is no whole number"),
+        (["bytes=1:9:2:3"], "'2:3' is no whole number"),
+        (["bytes=1:1099511627777"], "'1099511627777' is no whole number"),
+        (["bytes=1:4097"], "these are 4097 sizes"),
+        (["mode=1:4"], "no benchmark has an axis 'mode' of sizes; there are blocks, bytes"),
+        (["bytes=1:4", "bytes=8:9"], "the axis 'bytes' is there twice"),
+    ],
+)
+def test_what_is_no_sweep_is_refused(tmp_path, sweep, wrong):
+    arguments = [word for one in sweep for word in ("--sweep", one)]
+    done = launchgap("run", "--devices", "host", *arguments, "-o", tmp_path / "session")
+    assert done.returncode == 2 and wrong in done.stderr, done.stderr
+    assert not (tmp_path / "session").exists()
+
+
+def test_a_benchmark_leaves_out_sizes_that_it_cannot_have(run):
+    done = launchgap(
+        "run", "--devices", "host", "--sweep", "nodes=16384:16386", "--filter", "^launch/graph", "--dry-run", "-v"
+    )
+    assert done.returncode == 0, done.stderr
+    assert " 1 case\n" in done.stdout, done.stdout

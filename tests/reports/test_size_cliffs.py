@@ -67,6 +67,25 @@ def test_without_a_verdict_it_says_so(tmp_path: Path) -> None:
     assert len(section.all("tbody")[0].all("tr")) == 40 and "20 more sizes in cliffs.csv" in text(section)
 
 
+def test_where_the_order_was_not_random_it_says_how_to_get_a_verdict(tmp_path: Path) -> None:
+    (section,) = draw(tmp_path, [size(100 + i, 101 + i, 1.1, "order not random") for i in range(6)])
+    assert "not measured in a random order (run with --shapes or --sweep)" in text(section)
+
+
+def test_each_time_of_a_case_is_a_series(tmp_path: Path) -> None:
+    series = "allocation/latency/allocator:direct/bytes:*"
+    sizes = [
+        size(100 + i, 100 + i, 1) | {"case": series, "metric": metric} for i in range(6) for metric in ("call_ns", "free_ns")
+    ]
+    sizes[5] |= size(102, 103, 1.2, "cliff")
+    (section,) = draw(tmp_path, sizes)
+    labels = [str(f.all("svg")[0].attributes["aria-label"]) for f in section.all("figure")]
+    assert labels == [
+        f"{series} (free_ns): 102: 1.20 times 103",
+        f"{series} (call_ns): no size takes more than 1.05 times as long as a larger one",
+    ]
+
+
 def test_of_no_series_there_is_no_section(tmp_path: Path) -> None:
     assert draw(tmp_path, []) == []
 

@@ -102,6 +102,31 @@ TEST_F(Cliffs, OfMoreThanSixteenNumbersHaveNoSizes) {
   EXPECT_THAT(names("a/b/shape:" + value), IsEmpty());
 }
 
+TEST_F(Cliffs, AreOfEachTimeButOfMeansOverWhatALargerCaseHasMoreOf) {
+  for (int size = 100; size < 110; ++size) {
+    const std::string name = fmt::format("allocation/latency/allocator:direct/bytes:{}", size);
+    CaseData& data = session.cases[key(name)];
+    data.metric_order = {"call_ns", "free_ns", "per_op_ns", "copy_gbs"};
+    for (int i = 0; i < 10; ++i) {
+      data.samples["call_ns"][i] = data.samples["copy_gbs"][i] = {100 + 0.01 * i};
+      data.samples["free_ns"][i] = {(size == 104 ? 120 : 100) + 0.01 * i};
+      data.samples["per_op_ns"][i] = {1e4 / size};
+    }
+  }
+  std::set<std::string> cliffs, metrics;
+  for (const CliffRow& row : cliff_rows(session)) {
+    metrics.insert(row.metric);
+    if (row.cliff) cliffs.insert(fmt::format("{} {}", row.metric, row.size));
+  }
+  EXPECT_THAT(metrics, ElementsAre("call_ns", "free_ns"));
+  EXPECT_THAT(cliffs, ElementsAre("free_ns 104"));
+  const std::vector<Finding> found = cliff_findings(session);
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_EQ(found[0].sentence,
+            "104 takes 1.20 times as long as 105 in allocation/latency/allocator:direct/bytes:* "
+            "(free_ns).");
+}
+
 TEST_F(Cliffs, OfLaunchesAndAllocationsAreOfTheirSizes) {
   const DeviceFacts device;
   std::set<std::string> families;
