@@ -1,5 +1,6 @@
 #include "harness/core/csv_writer.h"
 
+#include <algorithm>
 #include <cmath>
 #include <stdexcept>
 #include <string_view>
@@ -12,7 +13,8 @@ namespace launchgap {
 namespace {
 
 void append_escaped(std::string& line, std::string_view text) {
-  if (text.find_first_of(",\"\r\n") == std::string_view::npos) {
+  const auto needs_quotes = [](char c) { return c == ',' || c == '"' || c == '\r' || c == '\n'; };
+  if (std::ranges::none_of(text, needs_quotes)) {
     line += text;
     return;
   }
