@@ -323,19 +323,22 @@ def _warnings(devices: list[Device]) -> list[str]:
     differ("Operating system kernels", kernels, "waits and interrupts may differ too.")
     versions = [d.session.string("launchgap_version") for d in devices]
     differ("Versions of launchgap", versions, "definitions may have changed between them.")
-    for key in sorted({key for d in devices for key in fingerprint(d)} - _NAMED_ELSEWHERE):
-        values = ["/".join(sorted(fingerprint(d).get(key, {"not set"}))) for d in gpus]
-        if key == "jit" and set(values) == {"false", "true"}:
-            warnings.append(
-                "The runs differ in more than the GPU: kernels were native on some and compiled by the driver on others. "
-                "This affects every ratio."
+    # Of published values next to nothing is known, which is no difference from what was measured.
+    for published in (False, True):
+        settings = [fingerprint(d) for d in gpus if d.session.published == published]
+        for key in sorted({key for own in settings for key in own} - _NAMED_ELSEWHERE):
+            values = ["/".join(sorted(own.get(key, {"not set"}))) for own in settings]
+            if key == "jit" and set(values) == {"false", "true"}:
+                warnings.append(
+                    "The runs differ in more than the GPU: kernels were native on some and compiled by the driver on "
+                    "others. This affects every ratio."
+                )
+                continue
+            differ(
+                f"The runs differ in more than the GPU: their settings of {key!r}",
+                values,
+                "this affects every ratio.",
             )
-            continue
-        differ(
-            f"The runs differ in more than the GPU: their settings of {key!r}",
-            values,
-            "this affects every ratio.",
-        )
     if len({d.simulated for d in devices}) > 1:
         warnings.append("Some devices are simulated: no ratio is formed between them and real ones.")
     return warnings
