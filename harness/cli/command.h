@@ -28,6 +28,8 @@ void add_generate(CLI::App& app, Action& action);
 void add_replay(CLI::App& app, Action& action, const std::vector<std::string>& command_line);
 void add_history(CLI::App& app, Action& action);
 void add_selftest(CLI::App& app, Action& action);
+void add_completion(CLI::App& app, Action& action);
+void add_man(CLI::App& app, Action& action);
 
 /// `launchgap worker …` reads its own arguments: they are Google Benchmark's.
 ExitCode worker_main(int argc, char** argv);

@@ -181,14 +181,14 @@ void add_export(CLI::App& app, Action& action) {
   CLI::App* const command = app.add_subcommand("export", "Write a session for other programs");
   auto options = std::make_shared<Options>();
   command->add_option("session", options->folder, "Folder of a session")->required();
-  command
-      ->add_option("--format",
-                   options->format,
-                   "csv: devices, runs, summary, details and every sample, as RFC 4180; "
-                   "chrome-trace: the kept events, for Perfetto and Holistic Trace Analysis; "
-                   "google-benchmark: each process's medians as one JSON, for its compare.py; "
-                   "gmtrace: the kept allocations, for `replay`")
-      ->check(one_of({"csv", "chrome-trace", "google-benchmark", "gmtrace"}))
+  one_of(command->add_option(
+             "--format",
+             options->format,
+             "csv: devices, runs, summary, details and every sample, as RFC 4180; "
+             "chrome-trace: the kept events, for Perfetto and Holistic Trace Analysis; "
+             "google-benchmark: each process's medians as one JSON, for its compare.py; "
+             "gmtrace: the kept allocations, for `replay`"),
+         {"csv", "chrome-trace", "google-benchmark", "gmtrace"})
       ->capture_default_str();
   command
       ->add_option(

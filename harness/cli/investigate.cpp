@@ -157,12 +157,12 @@ void add_investigate(CLI::App& app, Action& action) {
       ->required();
   command->add_option("case", options->case_name, "The exact name of a case, as summary.csv has it")
       ->required();
-  command
-      ->add_option("--tool",
-                   options->tool,
-                   "nsys: where the time of each sample goes; ncu: what a kernel does; none: print "
-                   "the command lines; auto: the first of these that is in PATH")
-      ->check(one_of({"auto", "nsys", "ncu", "none"}))
+  one_of(command->add_option(
+             "--tool",
+             options->tool,
+             "nsys: where the time of each sample goes; ncu: what a kernel does; none: print "
+             "the command lines; auto: the first of these that is in PATH"),
+         {"auto", "nsys", "ncu", "none"})
       ->capture_default_str();
   command->add_option("--device",
                       options->device,

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "harness/cli/command.h"
+#include "harness/cli/described_command.h"
 #include "harness/cli/json_output.h"
 #include "harness/cli/mistakes.h"
 #include "harness/core/plan.h"
@@ -67,11 +68,13 @@ void list_devices(const MachineDevices& machine, Json* json) {
   }
   answer_text(table(rows));
   for (const DeviceFacts& device : machine.devices) {
-    if (!device.usable) answer("{} ({}): {}\n", device.name, device.index, device.reason);
+    if (!device.usable)
+      answer("{}\n",
+             wrapped(fmt::format("{} ({}): {}", device.name, device.index, device.reason), 0));
     if (device.simulated)
       answer("{} ({}): simulated by a fake CUDA driver\n", device.name, device.index);
   }
-  for (const std::string& note : machine.notes) answer("{}\n", note);
+  for (const std::string& note : machine.notes) answer("{}\n", wrapped(note, 0));
 }
 
 void list_benchmarks(const MachineDevices& machine, Profile profile, Json* json) {
@@ -93,7 +96,7 @@ void list_benchmarks(const MachineDevices& machine, Profile profile, Json* json)
                                        {"cases", names}});
       continue;
     }
-    answer("{}: {}\n", benchmark.name, benchmark.question);
+    answer("{}\n", wrapped(fmt::format("{}: {}", benchmark.name, benchmark.question), 0));
     for (const Axis& axis : benchmark.axes) {
       const std::string head = fmt::format("    {}: ", axis.name);
       answer("{}{}\n", head, wrapped(axis.meaning, head.size()));
@@ -113,8 +116,11 @@ void add_list(CLI::App& app, Action& action) {
   CLI::App* const command = app.add_subcommand("list", "Show devices and benchmarks");
   auto options = std::make_shared<Options>();
   static const std::vector<std::string> kKinds = {"devices", "benchmarks"};
-  command->add_option("what", options->what, "devices or benchmarks; both if left out");
-  command->add_option("--profile", options->profile, "Whose cases to list")->capture_default_str();
+  show_values(command->add_option("what", options->what, "devices or benchmarks; both if left out"),
+              kKinds);
+  show_values(command->add_option("--profile", options->profile, "Whose cases to list"),
+              profile_names())
+      ->capture_default_str();
   options->json.add_option(*command, "What there is");
   command->footer("Example: launchgap list devices --json");
   command->callback([options, &action] {

@@ -1,12 +1,14 @@
 #include <algorithm>
 #include <csignal>
 #include <cstring>
+#include <memory>
 #include <new>
 #include <sstream>
 
 #include <fmt/format.h>
 
 #include "harness/cli/command.h"
+#include "harness/cli/help.h"
 #include "harness/cli/mistakes.h"
 #include "harness/core/say.h"
 #include "harness/core/stop.h"
@@ -66,6 +68,7 @@ int main(int argc, char** argv) {
       "same every "
       "time, and how does it compare with the generation before?",
       "launchgap");
+  app.formatter(std::make_shared<HelpText>());
   app.footer(kFooter);
   app.set_version_flag("-V,--version", fmt::format("launchgap {} ({})", kVersion, kGitRevision));
   app.require_subcommand(1);
@@ -84,6 +87,8 @@ int main(int argc, char** argv) {
   add_replay(app, action, command_line);
   add_generate(app, action);
   add_selftest(app, action);
+  add_completion(app, action);
+  add_man(app, action);
   app.add_subcommand(
       "worker",
       "The cases of one device as a plain Google Benchmark program; `run` starts workers itself");

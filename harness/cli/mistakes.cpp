@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "harness/cli/described_command.h"
 #include "harness/core/errors.h"
 #include "harness/core/printable.h"
 #include "harness/core/text.h"
@@ -109,8 +110,9 @@ std::string no_command_text(const CLI::App& app, const std::string& asked) {
                                        did_you_mean(asked, commands_of(app)))));
 }
 
-CLI::Validator one_of(std::vector<std::string> words) {
-  return {[words](const std::string& text) { return not_one_of(text, words); }, ""};
+CLI::Option* one_of(CLI::Option* option, const std::vector<std::string>& words) {
+  return show_values(option, words)
+      ->check({[words](const std::string& text) { return not_one_of(text, words); }, ""});
 }
 
 void check_word(const std::string& word, const std::vector<std::string>& words) {

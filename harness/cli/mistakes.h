@@ -16,8 +16,9 @@ std::string mistake_text(const CLI::App& app, const CLI::ParseError& error);
 /// What there is instead of a command that there is not.
 std::string no_command_text(const CLI::App& app, const std::string& asked);
 
-/// One of these words, or an error with all of them and the nearest.
-CLI::Validator one_of(std::vector<std::string> words);
+/// Takes one of these words, which help and completion show; else an error with all of them and the
+/// nearest.
+CLI::Option* one_of(CLI::Option* option, const std::vector<std::string>& words);
 
 /// Throws UsageError as one_of() says it.
 void check_word(const std::string& word, const std::vector<std::string>& words);

@@ -1,6 +1,7 @@
 // launchgap run
 #include "harness/cli/command.h"
 #include "harness/cli/console.h"
+#include "harness/cli/described_command.h"
 #include "harness/cli/json_output.h"
 #include "harness/cli/mistakes.h"
 #include "harness/cli/page.h"
@@ -133,11 +134,12 @@ void add_run(CLI::App& app, Action& action, const std::vector<std::string>& comm
           "Runs of each device and process configuration, in place of the profile's. Those "
           "with launch/null are traced as often, others a third as often, once at least")
       ->check(whole_number(1, 10000));
-  command
-      ->add_option("--trace",
-                   options->trace,
-                   "Traced runs beside the plain ones, to take launches apart: auto (if it is "
-                   "possible), on (a case that cannot be traced fails), off")
+  show_values(command->add_option(
+                  "--trace",
+                  options->trace,
+                  "Traced runs beside the plain ones, to take launches apart: auto (if it is "
+                  "possible), on (a case that cannot be traced fails), off"),
+              {"auto", "on", "off"})
       ->capture_default_str();
   command->add_flag("--no-observer-effect",
                     options->no_observer_effect,
@@ -156,12 +158,12 @@ void add_run(CLI::App& app, Action& action, const std::vector<std::string>& comm
   command->add_flag("-v,--verbose", options->verbose, "With --dry-run: each run of the plan too");
   options->json.add_option(*command, "What was found; with --dry-run the plan's time and size");
   command->add_flag("--no-report", options->no_page, "Leave out report.html");
-  command
-      ->add_option("--under",
-                   options->tool,
-                   "The profiler to assume where the environment does not show it: "
-                   "nothing is traced, no kernel waits for the host, and results are marked")
-      ->check(one_of({"nsys", "ncu", "compute-sanitizer"}));
+  one_of(command->add_option(
+             "--under",
+             options->tool,
+             "The profiler to assume where the environment does not show it: "
+             "nothing is traced, no kernel waits for the host, and results are marked"),
+         {"nsys", "ncu", "compute-sanitizer"});
   command->add_option("--investigates",
                       options->investigates,
                       "The id of a session, which session.json then names; `launchgap investigate` "

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <limits>
 
+#include "harness/cli/described_command.h"
 #include "harness/cli/mistakes.h"
 #include "harness/measure/shapes.h"
 #include "harness/measure/sweep.h"
@@ -17,9 +18,10 @@ void WhatToMeasure::add_options(CLI::App& command) {
           devices,
           "all, gpu, host, a UUID or the beginning of one, a GPU's index; or several, with commas")
       ->capture_default_str();
-  command
-      .add_option(
-          "--profile", profile, "quick (3 runs of each), nightly (10), full (20, every size)")
+  show_values(
+      command.add_option(
+          "--profile", profile, "quick (3 runs of each), nightly (10), full (20, every size)"),
+      profile_names())
       ->capture_default_str();
   command.add_option(
       "--filter",

@@ -34,6 +34,7 @@ constexpr EnvironmentVariable kVariables[] = {
      "if set, an internal error of the page's Python shows where it arose"},
     {"LAUNCHGAP_LOCK_DIR", setting, "folder of the locks; default `/tmp`"},
     {"TMPDIR", setting, "folder of temporary files; default `/tmp`"},
+    {"COLUMNS", setting, "how wide text and tables may be; default: as the terminal is"},
     {"NO_COLOR", setting, "if set, nothing on a terminal is coloured"},
     {"TERM", setting, "`dumb`: nothing on a terminal is coloured"},
     {"CUDA_VISIBLE_DEVICES",

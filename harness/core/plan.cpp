@@ -24,14 +24,20 @@ std::string_view name_of(Profile profile) {
   return "";
 }
 
+const std::vector<std::string>& profile_names() {
+  static const std::vector<std::string> names = {"quick", "nightly", "full"};
+  return names;
+}
+
 Profile parse_profile(std::string_view text) {
   for (const Profile profile : {Profile::quick, Profile::nightly, Profile::full}) {
     if (text == name_of(profile)) return profile;
   }
-  const std::string near = did_you_mean(text, {"quick", "nightly", "full"});
-  throw UsageError(fmt::format("there is no profile '{}'{}",
-                               printable(text, 60),
-                               near.empty() ? ": choose quick, nightly or full" : near));
+  const std::string near = did_you_mean(text, profile_names());
+  throw UsageError(
+      fmt::format("there is no profile '{}'{}",
+                  printable(text, 60),
+                  near.empty() ? ": choose " + list_text(profile_names(), "or") : near));
 }
 
 int default_replicates(Profile profile) {

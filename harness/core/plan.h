@@ -18,6 +18,9 @@ namespace launchgap {
 
 enum class Profile { quick, nightly, full };
 
+/// All of them, the quickest first.
+const std::vector<std::string>& profile_names();
+
 std::string_view name_of(Profile profile);
 Profile parse_profile(std::string_view text);  // throws UsageError that lists the profiles
 int default_replicates(Profile profile);       // quick 3, nightly 10, full 20

@@ -134,21 +134,56 @@ std::string did_you_mean(std::string_view asked, const std::vector<std::string>&
   return meant.empty() ? "" : fmt::format(": did you mean {}?", list_text(meant, "or"));
 }
 
-std::string table(const std::vector<std::vector<std::string>>& rows) {
+namespace {
+
+constexpr std::size_t kBetween = 2;  // columns
+
+/// A row's cells from `first` on, each as wide as its column.
+std::string aligned(const std::vector<std::string>& row,
+                    const std::vector<std::size_t>& widths,
+                    std::size_t first) {
+  std::string line;
+  for (std::size_t i = first; i < row.size(); ++i) {
+    const std::string padding(widths[i] - width_of(row[i]), ' ');
+    if (i > 0) line += std::string(kBetween, ' ');
+    line += i == 0 ? row[i] + padding : padding + row[i];
+  }
+  line.erase(line.find_last_not_of(' ') + 1);
+  return line + "\n";
+}
+
+/// A line for each cell that has something, behind its heading.
+std::string listed(const std::vector<std::string>& headings, const std::vector<std::string>& row) {
+  std::string text;
+  for (std::size_t i = 1; i < row.size(); ++i) {
+    if (!row[i].empty())
+      text += fmt::format("{}{}: {}\n", std::string(kBetween, ' '), headings.at(i), row[i]);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string table(const std::vector<std::vector<std::string>>& rows,
+                  std::optional<std::size_t> columns) {
   std::vector<std::size_t> widths;
   for (const auto& row : rows) {
     widths.resize(std::max(widths.size(), row.size()));
     for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width_of(row[i]));
   }
+  std::size_t all = 0;
+  for (const std::size_t width : widths) all += width + kBetween;
+  const bool fits = !columns || widths.empty() || all - kBetween <= *columns;
+  const bool fits_below = fits || all - widths[0] - kBetween <= *columns;
   std::string text;
   for (const auto& row : rows) {
-    std::string line;
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      const std::string padding(widths[i] - width_of(row[i]), ' ');
-      line += (i > 0 ? "  " : "") + (i == 0 ? row[i] + padding : padding + row[i]);
+    if (fits || row.size() < 2) {
+      text += aligned(row, widths, 0);
+    } else if (fits_below) {
+      text += row[0] + "\n" + aligned(row, widths, 1);
+    } else if (&row != &rows.front()) {
+      text += row[0] + "\n" + listed(rows.front(), row);
     }
-    line.erase(line.find_last_not_of(' ') + 1);
-    text += line + "\n";
   }
   return text;
 }

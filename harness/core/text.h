@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/core/terminal.h"
+
 namespace launchgap {
 
 /// "2.31 µs", "794 TFLOP/s", three digits, and "95 ns" of a clock's whole ticks; "–" for what is
@@ -45,7 +47,7 @@ std::string list_text(const std::vector<std::string>& words, std::string_view la
 
 /// Broken at blanks into lines of at most `width` bytes, all but the first indented; the first has
 /// `indent` bytes in front of it already. A word that is longer stays whole.
-std::string wrapped(std::string_view text, std::size_t indent, std::size_t width = 100);
+std::string wrapped(std::string_view text, std::size_t indent, std::size_t width = text_columns());
 
 /// How many letters must be put in, taken out, changed or swapped with their neighbour to make one
 /// text of the other.
@@ -64,7 +66,10 @@ std::vector<NearName> by_nearness(std::string_view asked, const std::vector<std:
 std::string did_you_mean(std::string_view asked, const std::vector<std::string>& names);
 
 /// Columns as wide as they need to be; the first row is the header. Text left, numbers right is not
-/// told apart: all but the first column align right.
-std::string table(const std::vector<std::vector<std::string>>& rows);
+/// told apart: all but the first column align right. Where the terminal has less room, the first
+/// cell of a row has a line of its own; where that is too little, every cell has, behind its
+/// heading.
+std::string table(const std::vector<std::vector<std::string>>& rows,
+                  std::optional<std::size_t> columns = terminal_columns());
 
 }  // namespace launchgap
