@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <fcntl.h>
+#include <fstream>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -80,6 +81,17 @@ std::optional<std::string> SystemFiles::link(const std::string& path) const {
   const fs::path target = fs::read_symlink(at(path), failed);
   if (failed) return std::nullopt;
   return target.string();
+}
+
+std::set<std::string> mapped_files(std::string_view name) {
+  std::set<std::string> files;
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    const std::size_t path = line.find('/'), file = line.rfind('/');
+    if (path != std::string::npos && line.compare(file + 1, name.size(), name) == 0)
+      files.insert(line.substr(path));
+  }
+  return files;
 }
 
 std::map<std::string, std::string> own_environment() {

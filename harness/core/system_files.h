@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,6 +40,9 @@ class SystemFiles {
  private:
   std::filesystem::path root_;
 };
+
+/// The files that this process has mapped whose name begins so, links resolved.
+std::set<std::string> mapped_files(std::string_view name);
 
 /// The environment of this process.
 std::map<std::string, std::string> own_environment();

@@ -196,6 +196,16 @@ std::string counted(std::string_view number, std::string_view noun) {
   return fmt::format("{} {}{}", number, noun, number == "1" ? "" : "s");
 }
 
+std::vector<std::string_view> parts_of(std::string_view text, std::string_view separator) {
+  std::vector<std::string_view> parts;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(separator), text.size());
+    if (end > 0) parts.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + separator.size(), text.size()));
+  }
+  return parts;
+}
+
 std::string list_text(const std::vector<std::string>& words, std::string_view last) {
   std::string list;
   for (std::size_t i = 0; i < words.size(); ++i) {

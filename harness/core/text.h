@@ -42,6 +42,9 @@ std::optional<std::uint64_t> bytes_of_text(std::string_view text);
 std::string counted(std::uint64_t number, std::string_view noun);
 std::string counted(std::string_view number, std::string_view noun);
 
+/// What stands between the separators; nothing of what is empty.
+std::vector<std::string_view> parts_of(std::string_view text, std::string_view separator);
+
 /// "a, b and c"; the last one may be joined by another word, as "or".
 std::string list_text(const std::vector<std::string>& words, std::string_view last = "and");
 

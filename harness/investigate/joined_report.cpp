@@ -159,7 +159,7 @@ std::set<std::string> other_runs(const std::filesystem::path& report, const Sess
   std::set<std::string> runs;
   const recording::Database database(report);
   if (!database.has(kTable, "text") && !database.has(kTable, "textId")) return runs;
-  recording::Rows rows = database.rows(
+  SqliteStatement rows = database.rows(
       fmt::format("SELECT coalesce({}, s.value) FROM {} n LEFT JOIN StringIds s ON s.id = {}",
                   database.has(kTable, "text") ? "n.text" : "NULL",
                   kTable,

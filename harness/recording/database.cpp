@@ -15,6 +15,7 @@ namespace launchgap::recording {
 namespace {
 
 [[noreturn]] void refuse(sqlite3* database, int code) {
+  stop_if_asked();  // which interrupts it
   switch (code & 0xFF) {
     case SQLITE_NOTADB:
     case SQLITE_CORRUPT:
@@ -59,37 +60,6 @@ std::string read_only_uri(const std::filesystem::path& file) {
 
 }  // namespace
 
-Rows::Rows(sqlite3* database, const std::string& query) : database_(database) {
-  const int code = sqlite3_prepare_v2(database, query.c_str(), -1, &statement_, nullptr);
-  if (code != SQLITE_OK) refuse(database, code);
-}
-
-Rows::~Rows() {
-  sqlite3_finalize(statement_);
-}
-
-bool Rows::next() {
-  stop_if_asked();
-  const int code = sqlite3_step(statement_);
-  if (code == SQLITE_ROW) return true;
-  if (code != SQLITE_DONE) refuse(database_, code);
-  return false;
-}
-
-bool Rows::has(int column) const {
-  return sqlite3_column_type(statement_, column) != SQLITE_NULL;
-}
-
-std::int64_t Rows::integer(int column) const {
-  return sqlite3_column_int64(statement_, column);
-}
-
-std::string_view Rows::text(int column) const {
-  const auto* const text = reinterpret_cast<const char*>(sqlite3_column_text(statement_, column));
-  if (!text) return {};
-  return {text, static_cast<std::size_t>(sqlite3_column_bytes(statement_, column))};
-}
-
 Database::Database(const std::filesystem::path& file) {
   constexpr int kFlags = SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX;
   const int code = sqlite3_open_v2(read_only_uri(file).c_str(), &database_, kFlags, nullptr);
@@ -99,11 +69,14 @@ Database::Database(const std::filesystem::path& file) {
     sqlite3_db_config(database_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
     sqlite3_db_config(database_, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
     sqlite3_limit(database_, SQLITE_LIMIT_LENGTH, 64 << 20);
-    Rows names =
+    constexpr int kInstructions = 10'000;  // some tens of microseconds
+    sqlite3_progress_handler(
+        database_, kInstructions, [](void*) { return int{stop_signal != 0}; }, nullptr);
+    SqliteStatement names =
         rows("SELECT name, type FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name");
     while (names.next()) (names.text(1) == "view" ? views_ : tables_).emplace_back(names.text(0));
     for (const std::string& table : tables_) {
-      Rows columns = rows(fmt::format(
+      SqliteStatement columns = rows(fmt::format(
           "SELECT name FROM pragma_table_info({})", "'" + [&] {
             std::string quoted;
             for (const char c : table) quoted += c == '\'' ? std::string("''") : std::string(1, c);
@@ -115,6 +88,10 @@ Database::Database(const std::filesystem::path& file) {
     sqlite3_close(database_);
     throw;
   }
+}
+
+SqliteStatement Database::rows(const std::string& query) const {
+  return {database_, query, [database = database_](int code) { refuse(database, code); }};
 }
 
 Database::~Database() {
@@ -133,9 +110,9 @@ std::string Database::column_or_null(std::string_view table, std::string_view co
   return has(table, column) ? fmt::format("\"{}\"", column) : "NULL";
 }
 
-Rows Database::select(std::string_view table,
-                      std::initializer_list<std::string_view> columns,
-                      std::string_view rest) const {
+SqliteStatement Database::select(std::string_view table,
+                                 std::initializer_list<std::string_view> columns,
+                                 std::string_view rest) const {
   std::string list;
   for (const std::string_view column : columns) {
     list += list.empty() ? "" : ", ";
@@ -145,7 +122,7 @@ Rows Database::select(std::string_view table,
 }
 
 std::uint64_t Database::count(std::string_view table) const {
-  Rows rows = this->rows(fmt::format("SELECT count(*) FROM \"{}\"", table));
+  SqliteStatement rows = this->rows(fmt::format("SELECT count(*) FROM \"{}\"", table));
   return rows.next() ? static_cast<std::uint64_t>(rows.integer(0)) : 0;
 }
 

@@ -10,31 +10,11 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/recording/sqlite_statement.h"
+
 struct sqlite3;
-struct sqlite3_stmt;
 
 namespace launchgap::recording {
-
-/// The rows of a query, one at a time. Columns count from 0.
-class Rows {
- public:
-  Rows(const Rows&) = delete;
-  Rows& operator=(const Rows&) = delete;
-  ~Rows();
-
-  /// Whether there is a next one, and goes there. Throws Error if the file cannot be read on.
-  bool next();
-  bool has(int column) const;  // it is not NULL
-  /// Of a text that is a whole number too; 0 for what is none.
-  std::int64_t integer(int column) const;
-  std::string_view text(int column) const;  // until the next row
-
- private:
-  friend class Database;
-  Rows(sqlite3* database, const std::string& query);
-  sqlite3* database_;
-  sqlite3_stmt* statement_ = nullptr;
-};
 
 class Database {
  public:
@@ -53,10 +33,12 @@ class Database {
   std::string column_or_null(std::string_view table, std::string_view column) const;
 
   /// These columns of a table's rows, NULL for one that it lacks; `rest` is what stands behind.
-  Rows select(std::string_view table,
-              std::initializer_list<std::string_view> columns,
-              std::string_view rest = "") const;
-  Rows rows(const std::string& query) const { return {database_, query}; }
+  SqliteStatement select(std::string_view table,
+                         std::initializer_list<std::string_view> columns,
+                         std::string_view rest = "") const;
+  /// What is read of it throws Error if the file cannot be read on, and Stopped once a signal was
+  /// noted.
+  SqliteStatement rows(const std::string& query) const;
   std::uint64_t count(std::string_view table) const;
 
  private:

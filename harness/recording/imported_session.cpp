@@ -1,7 +1,6 @@
 #include "harness/recording/imported_session.h"
 
 #include <algorithm>
-#include <ctime>
 #include <future>
 #include <limits>
 #include <map>
@@ -9,7 +8,6 @@
 #include <optional>
 #include <set>
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
@@ -18,6 +16,7 @@
 #include "harness/core/printable.h"
 #include "harness/core/text.h"
 #include "harness/core/trace_state.h"
+#include "harness/core/utc.h"
 #include "harness/core/version.h"
 #include "harness/record/recording_record.h"
 #include "harness/record/records.h"
@@ -71,8 +70,7 @@ bool has_allocations(const Process& process) {
 std::string utc_of(std::int64_t unix_ns) {
   constexpr std::int64_t kFirst = 1'000'000'000LL * 1'000'000'000;  // 2001: before, it is none
   if (unix_ns < kFirst) return {};
-  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}",
-                     fmt::gmtime(static_cast<std::time_t>(unix_ns / 1'000'000'000)));
+  return utc_text(unix_ns / 1'000'000'000);
 }
 
 std::vector<CountedCalls> calls_of(const Process& process) {

@@ -86,7 +86,7 @@ class NsysReader {
     recording_.clock = "from the beginning of the recording";
     for (const char* const table : {"META_DATA_EXPORT", "EXPORT_META_DATA"}) {
       if (!database_.has(table, "name") || !database_.has(table, "value")) continue;
-      Rows rows = database_.rows(fmt::format("SELECT name, value FROM \"{}\"", table));
+      SqliteStatement rows = database_.rows(fmt::format("SELECT name, value FROM \"{}\"", table));
       while (rows.next()) {
         if (rows.text(0) == "EXPORT_PRODUCT_VERSION")
           recording_.recorder = fmt::format("Nsight Systems {}", rows.text(1));
@@ -99,7 +99,7 @@ class NsysReader {
   void read_strings() {
     if (!database_.has("StringIds", "id") || !database_.has("StringIds", "value"))
       throw Error("it has no table StringIds, so its calls have no names: export the report again");
-    Rows rows = database_.rows("SELECT id, value FROM StringIds");
+    SqliteStatement rows = database_.rows("SELECT id, value FROM StringIds");
     while (rows.next()) strings_.emplace(rows.integer(0), rows.text(1));
   }
 
@@ -139,7 +139,7 @@ class NsysReader {
     return process.thread(std::to_string(static_cast<std::uint64_t>(global) & 0xFFFFFF));
   }
 
-  static std::uint32_t correlation(Process& process, const Rows& rows, int column) {
+  static std::uint32_t correlation(Process& process, const SqliteStatement& rows, int column) {
     return process.correlation(static_cast<std::uint64_t>(rows.integer(column)));
   }
 
@@ -151,18 +151,18 @@ class NsysReader {
     std::set<std::pair<std::int64_t, std::int64_t>> seen;
     bool doubled = false;
     if (database_.has(kCalls, "eventClass")) {
-      Rows any = database_.rows(fmt::format(
+      SqliteStatement any = database_.rows(fmt::format(
           "SELECT 1 FROM \"{}\" WHERE eventClass = {} LIMIT 1", kCalls, kWithCallChain));
       doubled = any.next();
     }
     if (doubled) {
-      Rows rows = database_.rows(
+      SqliteStatement rows = database_.rows(
           fmt::format("SELECT globalTid, correlationId FROM \"{}\" WHERE eventClass <> {}",
                       kCalls,
                       kWithCallChain));
       while (rows.next()) seen.emplace(rows.integer(0), rows.integer(1));
     }
-    Rows rows = database_.select(
+    SqliteStatement rows = database_.select(
         kCalls, {"start", "end", "globalTid", "correlationId", "nameId", "eventClass"});
     const std::uint64_t most = database_.count(kCalls);
     while (rows.next()) {
@@ -203,7 +203,7 @@ class NsysReader {
     return call_names_.emplace(id, call).first->second;
   }
 
-  Stream stream(const Rows& rows, int device, int context, int number) {
+  Stream stream(const SqliteStatement& rows, int device, int context, int number) {
     const auto gpu = static_cast<std::uint64_t>(rows.integer(device));
     return {gpu,
             static_cast<std::uint64_t>(rows.integer(context)),
@@ -211,7 +211,7 @@ class NsysReader {
   }
 
   /// Files of one process may leave the process out.
-  Process& owner(const Rows& rows, int column) {
+  Process& owner(const SqliteStatement& rows, int column) {
     if (rows.has(column)) return process(rows.integer(column));
     return recording_.processes.empty() ? process(0) : recording_.processes.front();
   }
@@ -220,21 +220,21 @@ class NsysReader {
     need(kKernels, {"start", "end", "deviceId", "contextId", "streamId", "correlationId"});
     const std::string_view name =
         database_.has(kKernels, "demangledName") ? "demangledName" : "shortName";
-    Rows rows = database_.select(kKernels,
-                                 {"start",
-                                  "end",
-                                  "deviceId",
-                                  "contextId",
-                                  "streamId",
-                                  "correlationId",
-                                  "globalPid",
-                                  name,
-                                  "gridX",
-                                  "gridY",
-                                  "gridZ",
-                                  "blockX",
-                                  "blockY",
-                                  "blockZ"});
+    SqliteStatement rows = database_.select(kKernels,
+                                            {"start",
+                                             "end",
+                                             "deviceId",
+                                             "contextId",
+                                             "streamId",
+                                             "correlationId",
+                                             "globalPid",
+                                             name,
+                                             "gridX",
+                                             "gridY",
+                                             "gridZ",
+                                             "blockX",
+                                             "blockY",
+                                             "blockZ"});
     const std::uint64_t most = database_.count(kKernels);
     while (rows.next()) {
       Process& process = owner(rows, 6);
@@ -256,15 +256,15 @@ class NsysReader {
 
   void read_transfers(std::string_view table, bool fill) {
     need(table, {"start", "end", "deviceId", "contextId", "streamId", "correlationId"});
-    Rows rows = database_.select(table,
-                                 {"start",
-                                  "end",
-                                  "deviceId",
-                                  "contextId",
-                                  "streamId",
-                                  "correlationId",
-                                  "globalPid",
-                                  "bytes"});
+    SqliteStatement rows = database_.select(table,
+                                            {"start",
+                                             "end",
+                                             "deviceId",
+                                             "contextId",
+                                             "streamId",
+                                             "correlationId",
+                                             "globalPid",
+                                             "bytes"});
     while (rows.next()) {
       Process& process = owner(rows, 6);
       process.trace.transfers.push_back({rows.integer(0),
@@ -278,15 +278,15 @@ class NsysReader {
 
   void read_graphs() {
     need(kGraphs, {"start", "end", "correlationId"});
-    Rows rows = database_.select(kGraphs,
-                                 {"start",
-                                  "end",
-                                  "deviceId",
-                                  "contextId",
-                                  "streamId",
-                                  "correlationId",
-                                  "globalPid",
-                                  "graphId"});
+    SqliteStatement rows = database_.select(kGraphs,
+                                            {"start",
+                                             "end",
+                                             "deviceId",
+                                             "contextId",
+                                             "streamId",
+                                             "correlationId",
+                                             "globalPid",
+                                             "graphId"});
     while (rows.next()) {
       Process& process = owner(rows, 6);
       process.trace.graphs.push_back({rows.integer(0),
@@ -299,7 +299,7 @@ class NsysReader {
 
   void read_waits() {
     need(kWaits, {"start", "end"});
-    Rows rows =
+    SqliteStatement rows =
         database_.select(kWaits, {"start", "end", "correlationId", "globalPid", "syncType"});
     while (rows.next()) {
       Process& process = owner(rows, 3);
@@ -312,7 +312,7 @@ class NsysReader {
 
   void read_overheads() {
     if (!database_.has(kOverheads, "start") || !database_.has(kOverheads, "end")) return;
-    Rows rows = database_.select(kOverheads, {"start", "end", "globalTid"});
+    SqliteStatement rows = database_.select(kOverheads, {"start", "end", "globalTid"});
     while (rows.next()) {
       if (rows.has(0) && rows.has(1))
         owner(rows, 2).trace.overheads.push_back({rows.integer(0), rows.integer(1)});
@@ -337,7 +337,7 @@ class NsysReader {
         threads[static_cast<std::int64_t>(processes_[i] << 24 | number)] = {&process, thread, {}};
       }
     }
-    Rows rows = database_.rows(
+    SqliteStatement rows = database_.rows(
         fmt::format("SELECT start, isSchedIn, globalTid FROM \"{}\" ORDER BY start", kScheduling));
     while (rows.next()) {
       const auto known = threads.find(rows.integer(2));
@@ -355,15 +355,15 @@ class NsysReader {
   void read_memory() {
     constexpr std::int64_t kReleased = 1;
     if (!database_.has(kMemory, "start") || !database_.has(kMemory, "address")) return;
-    Rows rows = database_.select(kMemory,
-                                 {"start",
-                                  "address",
-                                  "bytes",
-                                  "memKind",
-                                  "memoryOperationType",
-                                  "correlationId",
-                                  "globalPid",
-                                  "deviceId"});
+    SqliteStatement rows = database_.select(kMemory,
+                                            {"start",
+                                             "address",
+                                             "bytes",
+                                             "memKind",
+                                             "memoryOperationType",
+                                             "correlationId",
+                                             "globalPid",
+                                             "deviceId"});
     while (rows.next()) {
       Process& process = owner(rows, 6);
       process.trace.memory.push_back({rows.integer(0),
@@ -379,7 +379,7 @@ class NsysReader {
 
   void read_ranges() {
     if (!database_.has(kRanges, "start") || !database_.has(kRanges, "end")) return;
-    Rows rows = database_.select(
+    SqliteStatement rows = database_.select(
         kRanges,
         {"start", "end", "eventType", "text", "textId", "globalTid", "uint64Value", "int64Value"});
     constexpr std::int64_t kPushPop = 59, kStartEnd = 60;
@@ -402,7 +402,7 @@ class NsysReader {
 
   void read_driver() {
     if (!database_.has(kMachine, "name") || !database_.has(kMachine, "value")) return;
-    Rows rows = database_.select(kMachine, {"value"}, "WHERE name = 'NvDriverVersion'");
+    SqliteStatement rows = database_.select(kMachine, {"value"}, "WHERE name = 'NvDriverVersion'");
     if (rows.next()) recording_.driver_version = driver_text(std::string(rows.text(0)));
   }
 
@@ -417,7 +417,7 @@ class NsysReader {
     }
     std::map<std::uint64_t, std::set<std::int64_t>> meant;
     if (database_.has(kDevices, "gpuId") && database_.has(kDevices, "cudaId")) {
-      Rows rows = database_.select(kDevices, {"gpuId", "cudaId"});
+      SqliteStatement rows = database_.select(kDevices, {"gpuId", "cudaId"});
       while (rows.next())
         meant[static_cast<std::uint64_t>(rows.integer(1))].insert(rows.integer(0));
     }
@@ -434,7 +434,7 @@ class NsysReader {
   std::map<std::int64_t, Gpu> installed_gpus() {
     std::map<std::int64_t, Gpu> gpus;
     if (!database_.has(kGpus, "name")) return gpus;
-    Rows rows = database_.select(
+    SqliteStatement rows = database_.select(
         kGpus, {"id", "name", "uuid", "computeMajor", "computeMinor", "totalMemory"});
     while (rows.next()) {
       Gpu gpu;

@@ -58,7 +58,7 @@ class NvprofReader {
       if (database_.has(table)) read_transfers(table, table == kFills);
     }
     if (database_.has(kOverheads, "start") && database_.has(kOverheads, "end")) {
-      Rows rows = database_.select(kOverheads, {"start", "end"});
+      SqliteStatement rows = database_.select(kOverheads, {"start", "end"});
       while (rows.next()) process_.trace.overheads.push_back({rows.integer(0), rows.integer(1)});
     }
     if (database_.has(kGpus, "id")) read_gpus();
@@ -78,7 +78,7 @@ class NvprofReader {
 
   void read_strings() {
     if (!database_.has("StringTable", "_id_") || !database_.has("StringTable", "value")) return;
-    Rows rows = database_.rows("SELECT _id_, value FROM StringTable");
+    SqliteStatement rows = database_.rows("SELECT _id_, value FROM StringTable");
     while (rows.next()) strings_.emplace(rows.integer(0), rows.text(1));
   }
 
@@ -94,7 +94,7 @@ class NvprofReader {
       activity::Purpose purpose;
     };
     std::unordered_map<std::int64_t, Known> known;
-    Rows rows =
+    SqliteStatement rows =
         database_.select(table, {"cbid", "start", "end", "correlationId", "threadId", "processId"});
     while (rows.next()) {
       const std::int64_t number = rows.integer(0);
@@ -122,7 +122,7 @@ class NvprofReader {
     }
   }
 
-  std::uint32_t stream(const Rows& rows, int device, int context, int number) {
+  std::uint32_t stream(const SqliteStatement& rows, int device, int context, int number) {
     return process_.stream({static_cast<std::uint64_t>(rows.integer(device)),
                             static_cast<std::uint64_t>(rows.integer(context)),
                             static_cast<std::uint64_t>(rows.integer(number))});
@@ -130,20 +130,20 @@ class NvprofReader {
 
   void read_kernels(std::string_view table) {
     need(table, {"start", "end", "deviceId", "contextId", "streamId", "correlationId", "name"});
-    Rows rows = database_.select(table,
-                                 {"start",
-                                  "end",
-                                  "deviceId",
-                                  "contextId",
-                                  "streamId",
-                                  "correlationId",
-                                  "name",
-                                  "gridX",
-                                  "gridY",
-                                  "gridZ",
-                                  "blockX",
-                                  "blockY",
-                                  "blockZ"});
+    SqliteStatement rows = database_.select(table,
+                                            {"start",
+                                             "end",
+                                             "deviceId",
+                                             "contextId",
+                                             "streamId",
+                                             "correlationId",
+                                             "name",
+                                             "gridX",
+                                             "gridY",
+                                             "gridZ",
+                                             "blockX",
+                                             "blockY",
+                                             "blockZ"});
     while (rows.next()) {
       activity::KernelRun kernel{rows.integer(0),
                                  rows.integer(1),
@@ -160,7 +160,7 @@ class NvprofReader {
 
   void read_transfers(std::string_view table, bool fill) {
     need(table, {"start", "end", "deviceId", "contextId", "streamId"});
-    Rows rows = database_.select(
+    SqliteStatement rows = database_.select(
         table, {"start", "end", "deviceId", "contextId", "streamId", "correlationId", "bytes"});
     while (rows.next()) {
       process_.trace.transfers.push_back(
@@ -174,13 +174,13 @@ class NvprofReader {
   }
 
   void read_gpus() {
-    Rows rows = database_.select(kGpus,
-                                 {"id",
-                                  "name",
-                                  "computeCapabilityMajor",
-                                  "computeCapabilityMinor",
-                                  "globalMemorySize",
-                                  "uuid"});
+    SqliteStatement rows = database_.select(kGpus,
+                                            {"id",
+                                             "name",
+                                             "computeCapabilityMajor",
+                                             "computeCapabilityMinor",
+                                             "globalMemorySize",
+                                             "uuid"});
     while (rows.next()) {
       Gpu gpu;
       gpu.number = static_cast<std::uint64_t>(rows.integer(0));

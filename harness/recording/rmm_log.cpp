@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "harness/core/csv_table.h"
 #include "harness/core/errors.h"
 #include "harness/core/printable.h"
 #include "harness/recording/decimal.h"
@@ -61,24 +62,9 @@ const Dialect* dialect_of(std::string_view begin) {
   return found == std::end(kDialects) ? nullptr : &*found;
 }
 
-/// The fields of a line of CSV, without their quotes. Nothing if a quote is not closed.
+/// The cells of a line. Nothing if a quote is not closed.
 bool split(std::string_view line, std::vector<std::string>& out) {
-  out.clear();
-  std::string* field = &out.emplace_back();
-  bool quoted = false;
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    const char c = line[i];
-    if (c == '"' && quoted && i + 1 < line.size() && line[i + 1] == '"') {
-      *field += line[++i];
-    } else if (c == '"') {
-      quoted = !quoted;
-    } else if (c == ',' && !quoted) {
-      field = &out.emplace_back();
-    } else {
-      *field += c;
-    }
-  }
-  return !quoted;
+  return read_csv_record(line, out).empty();
 }
 
 std::optional<std::uint64_t> number(std::string_view text, int base) {

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <ctime>
-#include <sstream>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
 #include "harness/core/stop.h"
+#include "harness/core/text.h"
 #include "harness/core/utc.h"
 
 namespace launchgap::regression {
@@ -49,11 +49,9 @@ std::string joined(const std::set<std::string>& algorithms) {
   return text;
 }
 
-std::set<std::string> separated(const std::string& text) {
-  std::set<std::string> algorithms;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) algorithms.insert(std::move(line));
-  return algorithms;
+std::set<std::string> separated(std::string_view text) {
+  const std::vector<std::string_view> lines = parts_of(text, "\n");
+  return {lines.begin(), lines.end()};
 }
 
 /// What `read` makes of a record. Where it cannot, somebody wrote other things there.
@@ -69,7 +67,7 @@ auto read_record(const HistoryDatabase& database, const std::string& record, Rea
   }
 }
 
-KeptPoint kept_point(const Statement& row) {
+KeptPoint kept_point(const SqliteStatement& row) {
   KeptPoint point;
   point.session_id = row.text(0);
   point.fingerprint = row.integer(1);
@@ -90,11 +88,11 @@ KeptPoint kept_point(const Statement& row) {
   return point;
 }
 
-SeriesKey key_of(const Statement& row, int first) {
+SeriesKey key_of(const SqliteStatement& row, int first) {
   SeriesKey key;
   key.where.device = row.text(first);
   key.where.arm = row.text(first + 1);
-  key.where.setup = ProcessConfig(row.text(first + 2));
+  key.where.setup = ProcessConfig(std::string(row.text(first + 2)));
   key.where.name = CaseName::parse(row.text(first + 3));
   key.metric = row.text(first + 4);
   return key;
@@ -102,7 +100,7 @@ SeriesKey key_of(const Statement& row, int first) {
 constexpr std::string_view kKeyColumns =
     "series.device_id, series.arm, series.setup, series.case_name, series.metric";
 
-SeriesKey key_of(const HistoryDatabase& database, const Statement& row, int first) {
+SeriesKey key_of(const HistoryDatabase& database, const SqliteStatement& row, int first) {
   return read_record(database, fmt::format("the series of case '{}'", row.text(first + 3)), [&] {
     return key_of(row, first);
   });
@@ -119,24 +117,25 @@ History::History(const std::filesystem::path& file, Use use) : database_(file, u
 History::~History() = default;
 
 bool History::has(const std::string& session_id) const {
-  Statement found = database_.statement("SELECT 1 FROM sessions WHERE session_id = ?");
+  SqliteStatement found = database_.statement("SELECT 1 FROM sessions WHERE session_id = ?");
   return found.with(session_id).next();
 }
 
 std::vector<KeptSession> History::sessions() const {
   std::vector<KeptSession> sessions;
   std::map<std::int64_t, std::size_t> points;
-  Statement counts = database_.statement("SELECT session, count(*) FROM points GROUP BY session");
+  SqliteStatement counts =
+      database_.statement("SELECT session, count(*) FROM points GROUP BY session");
   while (counts.next()) points[counts.integer(0)] = static_cast<std::size_t>(counts.integer(1));
-  Statement rows = database_.statement(
+  SqliteStatement rows = database_.statement(
       "SELECT id, session_id, node, begin_s, added_s, invalid FROM sessions ORDER BY begin_s, id");
   while (rows.next()) {
     stop_if_asked();
-    sessions.push_back({rows.text(1),
-                        rows.text(2),
+    sessions.push_back({std::string(rows.text(1)),
+                        std::string(rows.text(2)),
                         rows.integer(3),
                         rows.integer(4),
-                        rows.text(5),
+                        std::string(rows.text(5)),
                         points[rows.integer(0)]});
   }
   return sessions;
@@ -144,7 +143,8 @@ std::vector<KeptSession> History::sessions() const {
 
 std::map<SeriesKey, std::string> History::series() const {
   std::map<SeriesKey, std::string> series;
-  Statement rows = database_.statement(fmt::format("SELECT {}, device FROM series", kKeyColumns));
+  SqliteStatement rows =
+      database_.statement(fmt::format("SELECT {}, device FROM series", kKeyColumns));
   while (rows.next()) series[key_of(database_, rows, 0)] = rows.text(5);
   return series;
 }
@@ -156,12 +156,12 @@ const std::map<std::int64_t, Fingerprint>& History::fingerprints() const {
 
 void History::read_fingerprints() const {
   if (!fingerprints_) fingerprints_.emplace();
-  Statement rows = database_.statement("SELECT id, keys FROM fingerprints");
+  SqliteStatement rows = database_.statement("SELECT id, keys FROM fingerprints");
   while (rows.next()) {
     const std::int64_t number = rows.integer(0);
     if (fingerprints_->contains(number)) continue;  // which others may hold
     (*fingerprints_)[number] = read_record(database_, fmt::format("fingerprint {}", number), [&] {
-      return parse_canonical(rows.text(1));
+      return parse_canonical(std::string(rows.text(1)));
     });
   }
 }
@@ -182,7 +182,7 @@ std::vector<KeptPoint> History::before(const SeriesKey& key,
   const auto series = find_series(key);
   if (!series) return {};
   std::vector<KeptPoint> points;
-  Statement rows = database_.statement(fmt::format(
+  SqliteStatement rows = database_.statement(fmt::format(
       "SELECT {}{} FROM points p JOIN sessions s ON s.id = p.session WHERE p.series = ? AND "
       "p.fingerprint = ? AND p.begin_s < ? ORDER BY p.begin_s DESC, p.session DESC",
       kPointColumns,
@@ -207,7 +207,7 @@ std::map<std::int64_t, std::int64_t> History::last_of_fingerprints(const SeriesK
   std::map<std::int64_t, std::int64_t> last;
   const auto series = find_series(key);
   if (!series) return last;
-  Statement rows = database_.statement(
+  SqliteStatement rows = database_.statement(
       "SELECT fingerprint, max(begin_s) FROM points WHERE series = ? AND begin_s < ? AND invalid "
       "IS "
       "NULL GROUP BY fingerprint");
@@ -218,12 +218,16 @@ std::map<std::int64_t, std::int64_t> History::last_of_fingerprints(const SeriesK
 
 std::vector<AcceptedLevel> History::accepted() const {
   std::vector<AcceptedLevel> levels;
-  Statement rows = database_.statement(
+  SqliteStatement rows = database_.statement(
       "SELECT device_id, case_name, metric, since_s, accepted_s, reason FROM acceptances ORDER BY "
       "id");
   while (rows.next()) {
-    levels.push_back(
-        {rows.text(0), rows.text(1), rows.text(2), rows.integer(3), rows.integer(4), rows.text(5)});
+    levels.push_back({std::string(rows.text(0)),
+                      std::string(rows.text(1)),
+                      std::string(rows.text(2)),
+                      rows.integer(3),
+                      rows.integer(4),
+                      std::string(rows.text(5))});
   }
   return levels;
 }
@@ -246,7 +250,7 @@ void History::accept(const AcceptedLevel& level) {
 
 std::vector<Rate> History::rates() const {
   std::vector<Rate> rates;
-  Statement rows = database_.statement(
+  SqliteStatement rows = database_.statement(
       fmt::format("SELECT {}, r.kind, max(r.measured_s), r.noise, r.false_alarm_rate, "
                   "r.detectable, r.erratic_rate "
                   "FROM rates r "
@@ -265,7 +269,7 @@ std::vector<Rate> History::rates() const {
 void History::add_rates(const std::vector<Rate>& rates) {
   Transaction transaction(database_);
   series_.clear();  // what was numbered in a transaction that failed is not there
-  Statement insert = database_.statement(
+  SqliteStatement insert = database_.statement(
       "INSERT OR REPLACE INTO rates (series, kind, measured_s, noise, false_alarm_rate, "
       "detectable, erratic_rate) "
       "VALUES (?, ?, ?, ?, ?, ?, ?)");
@@ -302,7 +306,7 @@ void History::add(const SessionFigures& session,
       .with(session.session_id, session.node, *begin_s, std::int64_t{std::time(nullptr)}, invalid)
       .run();
   const std::int64_t number = database_.last_row();
-  Statement insert = database_.statement(
+  SqliteStatement insert = database_.statement(
       "INSERT INTO points (series, fingerprint, begin_s, session, value, runs, within_run_cv, "
       "between_run_cv, tail, modes, p99, invalid, verdict, hit, spread_hits, level_since_s, "
       "anchor, algorithms) "
@@ -338,7 +342,7 @@ void History::add(const SessionFigures& session,
 
 std::size_t History::prune(std::int64_t before_s) {
   Transaction transaction(database_);
-  Statement count = database_.statement("SELECT count(*) FROM sessions WHERE begin_s < ?");
+  SqliteStatement count = database_.statement("SELECT count(*) FROM sessions WHERE begin_s < ?");
   count.with(before_s).next();
   const auto sessions = static_cast<std::size_t>(count.integer(0));
   count.run();
@@ -354,7 +358,8 @@ std::size_t History::prune(std::int64_t before_s) {
 
 std::optional<std::int64_t> History::find_series(const SeriesKey& key) const {
   if (series_.empty()) {
-    Statement rows = database_.statement(fmt::format("SELECT {}, id FROM series", kKeyColumns));
+    SqliteStatement rows =
+        database_.statement(fmt::format("SELECT {}, id FROM series", kKeyColumns));
     while (rows.next()) series_[key_of(database_, rows, 0)] = rows.integer(5);
   }
   const auto found = series_.find(key);
@@ -374,7 +379,7 @@ std::int64_t History::series_number(const SeriesKey& key, const std::string& dev
             key.metric,
             device_name)
       .run();
-  Statement row = database_.statement(
+  SqliteStatement row = database_.statement(
       "SELECT id FROM series WHERE device_id = ? AND arm = ? AND setup = ? AND case_name = ? AND "
       "metric = ?");
   row.with(
@@ -390,7 +395,7 @@ std::int64_t History::fingerprint_number(const Fingerprint& fingerprint) {
   database_.statement("INSERT INTO fingerprints (keys) VALUES (?) ON CONFLICT DO NOTHING")
       .with(keys)
       .run();
-  Statement row = database_.statement("SELECT id FROM fingerprints WHERE keys = ?");
+  SqliteStatement row = database_.statement("SELECT id FROM fingerprints WHERE keys = ?");
   row.with(keys).next();
   fingerprints_.reset();
   return fingerprint_numbers_[keys] = row.integer(0);

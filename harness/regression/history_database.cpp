@@ -125,81 +125,6 @@ std::string what_is_missing(const fs::path& file) {
 
 }  // namespace
 
-Statement::Statement(sqlite3* database, const fs::path& file, std::string_view query)
-    : database_(database), file_(file) {
-  const int code = sqlite3_prepare_v2(
-      database_, query.data(), static_cast<int>(query.size()), &statement_, nullptr);
-  if (code != SQLITE_OK) refuse(database_, file_, code);
-}
-
-Statement::Statement(Statement&& other) noexcept
-    : database_(other.database_),
-      file_(std::move(other.file_)),
-      statement_(std::exchange(other.statement_, nullptr)) {}
-
-Statement::~Statement() {
-  sqlite3_finalize(statement_);
-}
-
-void Statement::reset() {
-  sqlite3_reset(statement_);
-}
-
-bool Statement::next() {
-  const int code = sqlite3_step(statement_);
-  if (code == SQLITE_ROW) return true;
-  sqlite3_reset(statement_);
-  if (code != SQLITE_DONE) refuse(database_, file_, code);
-  return false;
-}
-
-void Statement::run() {
-  while (next()) {
-  }
-}
-
-bool Statement::has(int column) const {
-  return sqlite3_column_type(statement_, column) != SQLITE_NULL;
-}
-
-std::int64_t Statement::integer(int column) const {
-  return sqlite3_column_int64(statement_, column);
-}
-
-double Statement::number(int column) const {
-  return sqlite3_column_double(statement_, column);
-}
-
-std::optional<double> Statement::maybe_number(int column) const {
-  return has(column) ? std::optional(number(column)) : std::nullopt;
-}
-
-std::string Statement::text(int column) const {
-  const auto* const text = reinterpret_cast<const char*>(sqlite3_column_text(statement_, column));
-  if (!text) return {};
-  return {text, static_cast<std::size_t>(sqlite3_column_bytes(statement_, column))};
-}
-
-void Statement::bind(int at, std::int64_t value) {
-  sqlite3_bind_int64(statement_, at, value);
-}
-
-void Statement::bind(int at, double value) {
-  sqlite3_bind_double(statement_, at, value);  // NULL for NaN
-}
-
-void Statement::bind(int at, std::string_view value) {
-  sqlite3_bind_text(statement_, at, value.data(), static_cast<int>(value.size()), SQLITE_TRANSIENT);
-}
-
-void Statement::bind(int at, const std::optional<double>& value) {
-  if (value) {
-    bind(at, *value);
-  } else {
-    sqlite3_bind_null(statement_, at);
-  }
-}
-
 HistoryDatabase::HistoryDatabase(const fs::path& file, Use use) : file_(file) {
   std::error_code failed;
   const auto type_of = [&] { return fs::status(file, failed).type(); };
@@ -230,8 +155,12 @@ HistoryDatabase::HistoryDatabase(const fs::path& file, Use use) : file_(file) {
   }
 }
 
+SqliteStatement HistoryDatabase::statement(std::string_view query) const {
+  return {database_, query, [this](int code) { refuse(database_, file_, code); }};
+}
+
 std::int64_t HistoryDatabase::pragma(std::string_view name) const {
-  Statement ask = statement(fmt::format("PRAGMA {}", name));
+  SqliteStatement ask = statement(fmt::format("PRAGMA {}", name));
   return ask.next() ? ask.integer(0) : 0;
 }
 

@@ -7,52 +7,11 @@
 #include <string>
 #include <string_view>
 
+#include "harness/recording/sqlite_statement.h"
+
 struct sqlite3;
-struct sqlite3_stmt;
 
 namespace launchgap::regression {
-
-/// A statement that is used again and again. Parameters count from 1, columns from 0.
-class Statement {
- public:
-  Statement(sqlite3* database, const std::filesystem::path& file, std::string_view query);
-  Statement(const Statement&) = delete;
-  Statement& operator=(const Statement&) = delete;
-  Statement(Statement&& other) noexcept;
-  ~Statement();
-
-  /// Sets all parameters, and begins anew.
-  template <class... Values>
-  Statement& with(const Values&... values) {
-    reset();
-    int at = 0;
-    (bind(++at, values), ...);
-    return *this;
-  }
-  /// Goes to the next row; false behind the last. Throws Error.
-  bool next();
-  /// For what has no rows.
-  void run();
-
-  bool has(int column) const;  // it is not NULL
-  std::int64_t integer(int column) const;
-  double number(int column) const;
-  std::optional<double> maybe_number(int column) const;
-  std::string text(int column) const;
-
- private:
-  void reset();
-  void bind(int at, std::int64_t value);
-  void bind(int at, int value) { bind(at, std::int64_t{value}); }
-  void bind(int at, double value);
-  void bind(int at, std::string_view value);
-  void bind(int at, const std::string& value) { bind(at, std::string_view(value)); }
-  void bind(int at, const std::optional<double>& value);
-
-  sqlite3* database_;
-  std::filesystem::path file_;
-  sqlite3_stmt* statement_ = nullptr;
-};
 
 class HistoryDatabase {
  public:
@@ -67,7 +26,8 @@ class HistoryDatabase {
   HistoryDatabase& operator=(const HistoryDatabase&) = delete;
   ~HistoryDatabase();
 
-  Statement statement(std::string_view query) const { return {database_, file_, query}; }
+  /// What it reads or writes throws Error that names the file.
+  SqliteStatement statement(std::string_view query) const;
   void run(std::string_view query) const { statement(query).run(); }
   std::int64_t last_row() const;
   const std::filesystem::path& file() const { return file_; }

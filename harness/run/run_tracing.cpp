@@ -1,9 +1,8 @@
 #include "harness/run/run_tracing.h"
 
-#include <fstream>
-
 #include <fmt/format.h>
 
+#include "harness/core/system_files.h"
 #include "harness/device/backend.h"
 #include "harness/recording/trace_counts.h"
 
@@ -133,12 +132,8 @@ std::optional<std::string> watching_tool(Arm arm, const std::optional<std::strin
   if (named) return named;
   if (auto tool = tool_by_environment()) return tool;
   if (arm == Arm::traced) return std::nullopt;
-  std::ifstream maps("/proc/self/maps");
-  for (std::string line; std::getline(maps, line);) {
-    const std::size_t name = line.rfind('/');
-    if (name != std::string::npos && line.compare(name + 1, 8, "libcupti") == 0)
-      return fmt::format("whoever loaded {}", line.substr(line.find('/')));
-  }
+  const std::set<std::string> loaded = mapped_files("libcupti");
+  if (!loaded.empty()) return fmt::format("whoever loaded {}", *loaded.begin());
   return std::nullopt;
 }
 

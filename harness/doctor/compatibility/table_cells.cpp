@@ -5,19 +5,10 @@
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
+#include "harness/core/text.h"
 
 namespace launchgap::doctor {
 namespace {
-
-std::vector<std::string_view> split(std::string_view text, std::string_view separator) {
-  std::vector<std::string_view> parts;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find(separator), text.size());
-    if (end > 0) parts.push_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + separator.size(), text.size()));
-  }
-  return parts;
-}
 
 Version version_in(std::string_view text, std::string_view set) {
   if (auto version = Version::parse(text)) return *std::move(version);
@@ -80,7 +71,7 @@ VersionSet::VersionRange VersionSet::parse_item(std::string_view text) {
 VersionSet VersionSet::parse(std::string_view text) {
   VersionSet set;
   set.text_ = text;
-  for (const std::string_view item : split(text, " ")) set.items_.push_back(parse_item(item));
+  for (const std::string_view item : parts_of(text, " ")) set.items_.push_back(parse_item(item));
   if (set.items_.empty()) throw Error("an empty set of versions");
   return set;
 }
@@ -115,11 +106,11 @@ std::vector<Version> VersionSet::versions() const {
 }
 
 bool Source::recalled(std::string_view column) const {
-  for (std::string_view part : split(text, "; ")) {
+  for (std::string_view part : parts_of(text, "; ")) {
     if (!part.starts_with("recalled")) continue;
     const std::size_t colon = part.find(": ");
     if (colon == std::string_view::npos) return true;
-    const auto columns = split(part.substr(colon + 2), " ");
+    const auto columns = parts_of(part.substr(colon + 2), " ");
     if (std::ranges::find(columns, column) != columns.end()) return true;
   }
   return false;

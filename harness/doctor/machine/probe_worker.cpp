@@ -3,7 +3,6 @@
 #include <cstdlib>
 #include <dlfcn.h>
 #include <filesystem>
-#include <fstream>
 #include <link.h>
 #include <set>
 
@@ -11,6 +10,7 @@
 
 #include "harness/core/clock.h"
 #include "harness/core/errors.h"
+#include "harness/core/system_files.h"
 #include "harness/device/backend.h"
 #include "harness/device/cuda/nvml_inventory.h"
 #include "harness/device/device.h"
@@ -143,19 +143,6 @@ void probe_nvml() {
   } catch (const LibraryError& error) {
     tell({{"code", error.code()}, {"text", error.text()}});
   }
-}
-
-/// The files of a library and its parts that this process has mapped, links resolved.
-std::set<std::string> mapped_files(const std::string& name) {
-  std::set<std::string> files;
-  std::ifstream maps("/proc/self/maps");
-  for (std::string line; std::getline(maps, line);) {
-    const std::size_t path = line.find('/');
-    const std::size_t file = line.rfind('/');
-    if (path != std::string::npos && line.compare(file + 1, name.size(), name) == 0)
-      files.insert(line.substr(path));
-  }
-  return files;
 }
 
 /// Which GPUs the files hold code for, all of them together.

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <filesystem>
 #include <set>
-#include <sstream>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "harness/core/printable.h"
+#include "harness/core/text.h"
 #include "harness/device/shared_library.h"
 #include "harness/doctor/compatibility/compatibility.h"
 #include "harness/doctor/rules/rule_layers.h"
@@ -314,12 +314,12 @@ std::optional<Finding> diagnose_nvml(const MachineFacts& facts) {
 
 /// Whether one condition of NVIDIA_REQUIRE_CUDA holds, "cuda>=12.8" or "driver<536"; what is not
 /// known, such as a brand, is taken to hold.
-bool condition_holds(const MachineFacts& facts, const std::string& condition) {
+bool condition_holds(const MachineFacts& facts, std::string_view condition) {
   static constexpr std::string_view kOperators[] = {">=", "<=", "!=", "=", ">", "<"};
   for (const std::string_view op : kOperators) {
     const std::size_t at = condition.find(op);
-    if (at == std::string::npos) continue;
-    const std::string name = condition.substr(0, at);
+    if (at == condition.npos) continue;
+    const std::string_view name = condition.substr(0, at);
     const auto wanted = Version::parse(condition.substr(at + op.size()));
     const auto have = name == "cuda" ? Version::parse(cuda_version_text(*facts.driver.cuda_version))
                       : name == "driver" ? facts.machine.module_version
@@ -336,23 +336,14 @@ bool condition_holds(const MachineFacts& facts, const std::string& condition) {
   return true;
 }
 
-std::vector<std::string> split(const std::string& text, char separator) {
-  std::vector<std::string> parts;
-  std::istringstream stream(text);
-  for (std::string part; std::getline(stream, part, separator);) {
-    if (!part.empty()) parts.push_back(part);
-  }
-  return parts;
-}
-
 /// An image's own demand, which NVIDIA's container runtime checks when it starts: alternatives
 /// are separated by blanks, conditions of one by commas.
 std::optional<Finding> diagnose_requirement(const MachineFacts& facts) {
   const auto demand = facts.machine.environment.find("NVIDIA_REQUIRE_CUDA");
   if (demand == facts.machine.environment.end() || !facts.driver.cuda_version) return std::nullopt;
-  const std::vector<std::string> alternatives = split(demand->second, ' ');
-  const bool met = std::ranges::any_of(alternatives, [&](const std::string& alternative) {
-    return std::ranges::all_of(split(alternative, ','), [&](const std::string& condition) {
+  const std::vector<std::string_view> alternatives = parts_of(demand->second, " ");
+  const bool met = std::ranges::any_of(alternatives, [&](std::string_view alternative) {
+    return std::ranges::all_of(parts_of(alternative, ","), [&](std::string_view condition) {
       return condition_holds(facts, condition);
     });
   });
