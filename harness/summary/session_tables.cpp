@@ -79,15 +79,14 @@ TableColumn<SummaryRow> estimate(std::string_view key,
                                  std::string_view meaning,
                                  std::optional<stats::Estimate> SummaryRow::*field,
                                  double (*part)(const stats::Estimate&),
-                                 std::string_view heading = {},
-                                 std::string_view unit = kShare) {
+                                 std::string_view heading = {}) {
   return {key,
           meaning,
           [field, part](const SummaryRow& row) -> std::optional<double> {
             if (!(row.*field)) return std::nullopt;
             return part(*(row.*field));
           },
-          unit,
+          kShare,
           heading};
 }
 
@@ -270,7 +269,7 @@ Table summary_table() {
         [](Row row) { return row.key.name.params_text(); }},
        {"metric", meaning::kMetric, &SummaryRow::metric},
        {"unit",
-        "Unit of all statistics from min to mad.",
+        "Unit of the statistics from min to mad, and of the ends of the median's interval.",
         [](Row row) { return metric_of(row).unit; }},
        {"direction",
         "Which way is better.",
@@ -321,8 +320,7 @@ Table summary_table() {
                 "like another; 1, all that differs is the process.",
                 &SummaryRow::icc,
                 value_of,
-                "icc",
-                "1"),
+                "icc"),
        {"lag1",
         "Correlation of each sample with the next, within runs.",
         &SummaryRow::lag1,
