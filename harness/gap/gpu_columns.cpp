@@ -128,12 +128,13 @@ void take_published(GpuColumn& column) {
 /// In order, each once.
 void sort_out(GpuColumn& column) {
   if (!std::ranges::is_sorted(column.values)) std::ranges::stable_sort(column.values);
-  const auto same = std::ranges::unique(column.values);
-  column.values.erase(same.begin(), same.end());
+  column.values.erase(std::unique(column.values.begin(), column.values.end()), column.values.end());
   const auto by_name = [](const CaseName* name) -> const CaseName& { return *name; };
   std::ranges::sort(column.too_fast, {}, by_name);
-  const auto again = std::ranges::unique(column.too_fast, {}, by_name);
-  column.too_fast.erase(again.begin(), again.end());
+  column.too_fast.erase(std::unique(column.too_fast.begin(),
+                                    column.too_fast.end(),
+                                    [](const CaseName* a, const CaseName* b) { return *a == *b; }),
+                        column.too_fast.end());
 }
 
 std::pair<int, int> capability_of(const DeviceFacts& device) {

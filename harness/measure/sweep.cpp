@@ -45,7 +45,7 @@ void check_axis(std::string_view text, const std::string& axis) {
   }
   if (std::ranges::find(known, axis) != known.end()) return;
   std::ranges::sort(known);
-  known.erase(std::ranges::unique(known).begin(), known.end());
+  known.erase(std::unique(known.begin(), known.end()), known.end());
   refuse(text,
          fmt::format("no benchmark has an axis '{}' of sizes; there are {}",
                      printable(axis, kShown),

@@ -51,10 +51,10 @@ std::vector<PublishedValue> values_in(const std::filesystem::path& file, std::si
     const Metric* const known = find_metric(cells[metric]);
     if (!known) throw Error(fmt::format("{}: there is no metric '{}'", row.where(), cells[metric]));
     const PublishedValue& read =
-        values.emplace_back(CaseName::parse(cells[name]),
-                            known,
-                            number_in<double>(row, "value", cells[value]),
-                            number_in<std::uint32_t>(row, "origin", cells[origin]));
+        values.emplace_back(PublishedValue{CaseName::parse(cells[name]),
+                                           known,
+                                           number_in<double>(row, "value", cells[value]),
+                                           number_in<std::uint32_t>(row, "origin", cells[origin])});
     if (!(read.value > 0) || !std::isfinite(read.value) || read.origin >= origins)
       throw Error(fmt::format("{}: its value or its origin cannot be", row.where()));
   }
