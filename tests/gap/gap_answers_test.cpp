@@ -226,7 +226,7 @@ TEST(GapOfVeryMany, PublishedValuesSayWhatTheirCasesWould) {
     EXPECT_EQ(one.answers[i].sentence, other.answers[i].sentence);
     EXPECT_EQ(one.answers[i].evidence, other.answers[i].evidence);
   }
-  EXPECT_THAT(part_of(other, "disappoints"), HasSubstr("1 FP32 case on the A100-SXM4-80GB faster"));
+  EXPECT_THAT(other.answers.back().sentence, HasSubstr("1 FP32 case on the A100-SXM4-80GB faster"));
   const auto of = [](const GapRows& rows) {
     std::vector<std::tuple<std::string, std::string, double, std::string>> all;
     for (const GapCaseRow& row : cases_of(rows))
