@@ -18,6 +18,8 @@ import pytest
 for _which, _usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
     if signal.getsignal(_which) == signal.SIG_IGN:
         signal.signal(_which, _usual)
+# Nor is what a program writes to depend on how wide the terminal was that the tests were started in.
+os.environ.pop("COLUMNS", None)
 
 
 @pytest.fixture(scope="session")

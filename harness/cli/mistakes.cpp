@@ -77,7 +77,7 @@ std::string ended(const std::string& text) {
 
 /// CLI11's own words, where they name the thing; else ours.
 std::string plain_text(const CLI::App& command, const CLI::ParseError& error) {
-  const std::string text = error.what();
+  std::string text = error.what();
   if (dynamic_cast<const CLI::ExtrasError*>(&error)) return not_expected(command);
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) && text.ends_with(" missing"))
     return text.substr(0, text.find(':')) + " needs a value";

@@ -26,7 +26,7 @@ LOCKS = tempfile.TemporaryDirectory(prefix="launchgap-test-locks-")
 
 
 def environment(node=None, **extra):
-    env = {k: v for k, v in os.environ.items() if not k.startswith(("CUDA_", "LAUNCHGAP_")) and k != "COLUMNS"}
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("CUDA_", "LAUNCHGAP_"))}
     # What a process is worth that measures at once is for tests of what it measures to ask.
     env["LAUNCHGAP_WARM_UP"] = "off"
     env["LAUNCHGAP_LOCK_DIR"] = LOCKS.name

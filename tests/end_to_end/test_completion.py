@@ -72,23 +72,28 @@ def test_zsh_completes(scripts):
 
 
 def typed_into_zsh(script, line) -> str:
+    """What the terminal shows once `line` was completed. Each time it waits for the prompt: until zsh edits the line, the
+    terminal does, for which a tab is a letter."""
     child, terminal = pty.fork()
     if child == 0:
         os.environ.update(TERM="dumb", COLUMNS="100")
         os.execvp("zsh", ["zsh", "-f", "-i"])
 
-    def read_until(wanted: str, limit_s: float) -> str:
+    def read_until(wanted: str, limit_s: float = 60) -> str:
         shown, end = "", time.monotonic() + limit_s
-        while wanted not in shown and time.monotonic() < end:
+        while wanted not in shown:
+            assert time.monotonic() < end, f"no {wanted!r} in {shown!r}"
             if select.select([terminal], [], [], 0.1)[0]:
                 shown += os.read(terminal, 65536).decode(errors="replace")
         return shown
 
     try:
-        os.write(terminal, f"autoload -U compinit; compinit -D; source {script}; echo 'rea''dy'\n".encode())
-        assert "ready" in read_until("ready\r", 60)
-        os.write(terminal, line.encode() + b"\t\t\x15echo do''ne\n")
-        return read_until("done\r", 60)
+        os.write(terminal, f"autoload -U compinit; compinit -D; source {script}; PROMPT='rea''dy '\n".encode())
+        read_until("ready ")
+        os.write(terminal, line.encode() + b"\t\t")
+        read_until(line)
+        os.write(terminal, b"\x15PROMPT='do''ne '\n")
+        return line + read_until("done ")
     finally:
         os.close(terminal)
         os.waitpid(child, 0)
