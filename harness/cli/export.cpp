@@ -43,7 +43,7 @@ ExitCode export_csv(const std::string& folder, const fs::path& output) {
   const SignalWatch watch;
   std::vector<std::string_view> empty;
   try {
-    for (const TableUse use : {TableUse::details, TableUse::samples}) {
+    for (const TableUse use : {TableUse::details, TableUse::export_only}) {
       std::ranges::copy(write_tables(summarised.tabled(), use, output), std::back_inserter(empty));
     }
   } catch (const Error&) {
@@ -57,7 +57,10 @@ ExitCode export_csv(const std::string& folder, const fs::path& output) {
     say("{} of {} tables have no rows and are left out: {}",
         empty.size(),
         std::ranges::count_if(all_tables(),
-                              [](const Table& table) { return table.use != TableUse::comparison; }),
+                              [](const Table& table) {
+                                return table.use != TableUse::comparison &&
+                                       table.use != TableUse::comparison_cases;
+                              }),
         fmt::join(empty, ", "));
   }
   answer("{}\n", output.string());

@@ -175,6 +175,7 @@ const std::vector<Table>& all_tables() {
       runs_table(),
       summary_table(),
       samples_table(),
+      run_quantiles_table(),
       quantiles_table(),
       sequence_table(),
       telemetry_table(),

@@ -16,13 +16,17 @@ struct Sample {
   std::size_t metric, index;
 };
 
-struct Quantile {
+/// The samples of one metric in one run.
+struct RunSamples {
   const CaseKey& key;
   const std::string& metric;
   int replicate;
-  std::size_t n;
+  std::vector<double> sorted;
+};
+
+struct Quantile {
+  const RunSamples& run;
   double p;
-  std::optional<double> value;
 };
 
 struct BlockStatistics {
@@ -32,10 +36,9 @@ struct BlockStatistics {
   std::vector<double> sorted;
 };
 
-struct TelemetryValue {
+struct TelemetryRow {
   const TelemetryInfo& reading;
-  const TelemetryQuantity& quantity;
-  double value;  // of a counter, its change over the block
+  const TelemetryInfo* before;  // one block earlier, where there is one
 };
 
 const std::vector<double>& probabilities() {
@@ -67,21 +70,26 @@ void each_sample(const Tabled& from, const Put& put) {
 }
 
 template <class Put>
-void each_quantile(const Tabled& from, const Put& put) {
-  static const std::vector<double> median = {0.5};
+void each_run(const Tabled& from, const Put& put) {
   for (const auto& [key, data] : from.session.cases) {
-    // What others have published is one value and no distribution.
-    const std::vector<double>& shown = key.arm == kPublished ? median : probabilities();
     for (const auto& [metric, by_replicate] : data.samples) {
       for (const auto& [replicate, samples] : by_replicate) {
         if (samples.empty()) continue;
-        std::vector<double> sorted = samples;
-        std::ranges::sort(sorted);
-        for (const double p : shown)
-          put({key, metric, replicate, sorted.size(), p, stats::quantile(sorted, p)});
+        RunSamples run{key, metric, replicate, samples};
+        std::ranges::sort(run.sorted);
+        put(run);
       }
     }
   }
+}
+
+template <class Put>
+void each_quantile(const Tabled& from, const Put& put) {
+  static const std::vector<double> median = {0.5};
+  each_run(from, [&](const RunSamples& run) {
+    // What others have published is one value and no distribution.
+    for (const double p : run.key.arm == kPublished ? median : probabilities()) put({run, p});
+  });
 }
 
 template <class Put>
@@ -112,24 +120,25 @@ bool follows(const TelemetryInfo& reading, const TelemetryInfo* before) {
 }
 
 template <class Put>
-void each_telemetry_value(const Tabled& from, const Put& put) {
+void each_reading(const Tabled& from, const Put& put) {
   const TelemetryInfo* before = nullptr;
   for (const TelemetryInfo& reading : from.session.telemetry) {
-    for (const TelemetryQuantity& quantity : telemetry_quantities()) {
-      const std::string key(quantity.key);
-      const auto value = reading.values.find(key);
-      if (value == reading.values.end()) continue;
-      double shown = value->second;
-      if (quantity.counter) {
-        if (!follows(reading, before)) continue;
-        const auto earlier = before->values.find(key);
-        if (earlier == before->values.end()) continue;
-        shown -= earlier->second;
-      }
-      put({reading, quantity, shown});
-    }
+    put({reading, follows(reading, before) ? before : nullptr});
     before = &reading;
   }
+}
+
+/// As read; of a counter, its change over the block.
+std::optional<double> value_of(const TelemetryRow& row, const TelemetryQuantity& quantity) {
+  const auto read = [&](const TelemetryInfo* reading) -> std::optional<double> {
+    if (!reading) return std::nullopt;
+    const auto value = reading->values.find(std::string(quantity.key));
+    return value == reading->values.end() ? std::nullopt : std::optional(value->second);
+  };
+  const std::optional<double> now = read(&row.reading);
+  if (!quantity.counter || !now) return now;
+  const std::optional<double> earlier = read(row.before);
+  return earlier ? std::optional(*now - *earlier) : std::nullopt;
 }
 
 }  // namespace
@@ -139,7 +148,7 @@ Table samples_table() {
   return make_table<Sample>(
       "samples.csv",
       "sample and metric",
-      TableUse::samples,
+      TableUse::export_only,
       [](const Tabled& from, const auto& put) { each_sample(from, put); },
       {{"node", meaning::kNode, [](Row row) { return row.run.node; }},
        {"device_id", meaning::kDevice, [](Row row) { return row.run.device; }},
@@ -167,23 +176,56 @@ Table samples_table() {
         }}});
 }
 
-Table quantiles_table() {
-  using Row = const Quantile&;
-  return make_table<Quantile>(
-      "quantiles.csv",
-      "case, metric, run and probability",
+Table run_quantiles_table() {
+  using Row = const RunSamples&;
+  const auto at = [](std::string_view key, std::string_view says, double p) {
+    return TableColumn<RunSamples>(
+        key, says, [p](Row row) { return stats::quantile(row.sorted, p); }, kUnitOfMetric);
+  };
+  return make_table<RunSamples>(
+      "run_quantiles.csv",
+      "case, metric and run",
       TableUse::details,
-      [](const Tabled& from, const auto& put) { each_quantile(from, put); },
+      [](const Tabled& from, const auto& put) { each_run(from, put); },
       {{"device_id", meaning::kDevice, [](Row row) { return row.key.device; }},
        {"arm", meaning::kArm, [](Row row) { return row.key.arm; }},
        {"setup", meaning::kSetup, [](Row row) { return row.key.setup.text(); }},
        {"case", meaning::kCase, [](Row row) { return row.key.name.text(); }},
        {"metric", meaning::kMetric, [](Row row) { return row.metric; }},
        {"unit", meaning::kUnit, [](Row row) { return unit_of(row.metric); }},
-       {"replicate", meaning::kReplicate, &Quantile::replicate},
-       {"n", "Samples of the run.", &Quantile::n},
+       {"replicate", meaning::kReplicate, &RunSamples::replicate},
+       {"n", "Samples of the run.", [](Row row) { return row.sorted.size(); }},
+       at("min", "The smallest.", 0),
+       at("p05", "One in twenty is below.", 0.05),
+       at("p25", "A quarter is below.", 0.25),
+       at("p50", "Their median.", 0.5),
+       at("p75", "A quarter is above.", 0.75),
+       at("p95", "One in twenty is above.", 0.95),
+       at("p99", "One in a hundred is above.", 0.99),
+       at("p999", "One in a thousand is above.", 0.999),
+       at("max", "The largest.", 1)});
+}
+
+Table quantiles_table() {
+  using Row = const Quantile&;
+  return make_table<Quantile>(
+      "quantiles.csv",
+      "case, metric, run and probability",
+      TableUse::export_only,
+      [](const Tabled& from, const auto& put) { each_quantile(from, put); },
+      {{"device_id", meaning::kDevice, [](Row row) { return row.run.key.device; }},
+       {"arm", meaning::kArm, [](Row row) { return row.run.key.arm; }},
+       {"setup", meaning::kSetup, [](Row row) { return row.run.key.setup.text(); }},
+       {"case", meaning::kCase, [](Row row) { return row.run.key.name.text(); }},
+       {"metric", meaning::kMetric, [](Row row) { return row.run.metric; }},
+       {"unit", meaning::kUnit, [](Row row) { return unit_of(row.run.metric); }},
+       {"replicate", meaning::kReplicate, [](Row row) { return row.run.replicate; }},
+       {"n", "Samples of the run.", [](Row row) { return row.run.sorted.size(); }},
        {"p", "Probability.", &Quantile::p},
-       {"value", "The quantile.", &Quantile::value, kUnitOfMetric}});
+       {"value",
+        "The quantile.",
+        [](Row row) { return stats::quantile(row.run.sorted, row.p); },
+        kUnitOfMetric}});
 }
 
 Table sequence_table() {
@@ -219,30 +261,33 @@ Table sequence_table() {
 }
 
 Table telemetry_table() {
-  using Row = const TelemetryValue&;
-  return make_table<TelemetryValue>(
+  using Row = const TelemetryRow&;
+  std::vector<TableColumn<TelemetryRow>> columns = {
+      {"device_id", meaning::kDevice, [](Row row) { return row.reading.device; }},
+      {"arm", meaning::kArm, [](Row row) { return row.reading.arm; }},
+      {"setup", meaning::kSetup, [](Row row) { return row.reading.setup.text(); }},
+      {"replicate", meaning::kReplicate, [](Row row) { return row.reading.replicate; }},
+      {"case", meaning::kCase, [](Row row) { return row.reading.case_name; }},
+      {"block",
+       "The block after which it was read; -1: before the first.",
+       [](Row row) { return row.reading.block; }},
+      {"at_ns",
+       "When, on the machine's monotonic clock.",
+       [](Row row) { return row.reading.at_ns; },
+       "ns"}};
+  for (const TelemetryQuantity& quantity : telemetry_quantities()) {
+    columns.emplace_back(
+        quantity.key,
+        quantity.meaning,
+        [&quantity](Row row) { return value_of(row, quantity); },
+        quantity.unit);
+  }
+  return make_table<TelemetryRow>(
       "telemetry.csv",
-      "reading and quantity",
+      "reading; of counters, their change over the block",
       TableUse::details,
-      [](const Tabled& from, const auto& put) { each_telemetry_value(from, put); },
-      {{"device_id", meaning::kDevice, [](Row row) { return row.reading.device; }},
-       {"arm", meaning::kArm, [](Row row) { return row.reading.arm; }},
-       {"setup", meaning::kSetup, [](Row row) { return row.reading.setup.text(); }},
-       {"replicate", meaning::kReplicate, [](Row row) { return row.reading.replicate; }},
-       {"case", meaning::kCase, [](Row row) { return row.reading.case_name; }},
-       {"block",
-        "The block after which it was read; -1: before the first.",
-        [](Row row) { return row.reading.block; }},
-       {"at_ns",
-        "When, on the machine's monotonic clock.",
-        [](Row row) { return row.reading.at_ns; },
-        "ns"},
-       {"quantity", "What was read.", [](Row row) { return row.quantity.key; }},
-       {"unit", "The quantity's unit.", [](Row row) { return row.quantity.unit; }},
-       {"value",
-        "As read; of a counter, its change over the block.",
-        [](Row row) { return row.value; },
-        "unit of the quantity"}});
+      [](const Tabled& from, const auto& put) { each_reading(from, put); },
+      std::move(columns));
 }
 
 }  // namespace launchgap

@@ -22,8 +22,8 @@ std::string_view name_of(TableUse use) {
       return "session";
     case TableUse::details:
       return "details";
-    case TableUse::samples:
-      return "samples";
+    case TableUse::export_only:
+      return "export";
     case TableUse::comparison:
       return "comparison";
     case TableUse::comparison_cases:

@@ -118,7 +118,7 @@ struct Tabled {
 enum class TableUse {
   session,           // into the session's folder, and wherever `details` are
   details,           // for the page and by `launchgap export`
-  samples,           // by `launchgap export` only, since it is as long as the records
+  export_only,       // by `launchgap export` only, since the page draws nothing of it
   comparison,        // of several sessions, or of one with several generations of GPUs
   comparison_cases,  // with those where all of a comparison is asked for, since it may be long
 };

@@ -12,6 +12,7 @@ Table summary_table();
 
 // sample_tables.cpp: samples and what was read between them
 Table samples_table();
+Table run_quantiles_table();
 Table quantiles_table();
 Table sequence_table();
 Table telemetry_table();

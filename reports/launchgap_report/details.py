@@ -12,7 +12,8 @@ from .registry import Registry
 from .tables import Record, cell_number, read_rows, read_table
 from .text import clean
 
-_LONG = ("quantiles.csv", "sequence.csv", "telemetry.csv")
+_READ_ELSEWHERE = ("devices.csv", "runs.csv", "summary.csv", "run_quantiles.csv")
+_LONG = ("sequence.csv", "telemetry.csv")
 """Tables of which the page draws a part, and reads no more."""
 HELD = "held_by_"
 """Counters of the time for which something held the clocks down, in nanoseconds."""
@@ -96,7 +97,7 @@ def load(folder: Path, registry: Registry, drawn: set[str] | None = None) -> Det
     found = Details()
     for name, columns in registry.tables.items():
         path = folder / name
-        if path.exists() and name not in _LONG:
+        if path.exists() and name not in (*_READ_ELSEWHERE, *_LONG):
             found.tables[path.stem] = [row for _, row in read_table(path, columns)]
     _load_blocks(found, folder / "sequence.csv", drawn)
     _load_readings(found, folder / "telemetry.csv", drawn)
@@ -127,26 +128,31 @@ def _load_blocks(found: Details, path: Path, drawn: set[str] | None) -> None:
 
 
 def _load_readings(found: Details, path: Path, drawn: set[str] | None) -> None:
-    keys = "device_id arm setup replicate case at_ns quantity value".split()
+    keys = "device_id arm setup replicate case at_ns".split()
     if not path.exists():
         return
     places: list[int] = []
+    quantities: list[tuple[int, str]] = []
     cleaned: dict[str, str] = {}
     for line, header, cells in read_rows(path, keys):
         if not places:
             places = [header.index(k) for k in keys]
+            quantities = [(i, k) for i, k in enumerate(header) if k in _WANTED or k.startswith(HELD)]
         if drawn is not None and cells[places[0]] not in drawn:
             continue
-        device, arm, setup, replicate, case, at, quantity, value = (cells[i] for i in places)
-        if arm != "plain" or not (quantity in _WANTED or quantity.startswith(HELD)):
+        device, arm, setup, replicate, case, at = (cells[i] for i in places)
+        if arm != "plain":
             continue
-        if case not in cleaned:
-            cleaned[case] = clean(case)
-        numbers = (cell_number(path, line, k, c) for k, c in (("replicate", replicate), ("at_ns", at), ("value", value)))
-        run, when, amount = numbers
-        if run is None or when is None or amount is None:
+        for text in (device, setup, case):
+            if text not in cleaned:
+                cleaned[text] = clean(text)
+        run, when = cell_number(path, line, "replicate", replicate), cell_number(path, line, "at_ns", at)
+        if run is None or when is None:
             continue
-        readings = found.readings.setdefault((clean(device), clean(quantity)), [])
-        readings.append(Reading(clean(setup), int(run), cleaned[case], when, amount))
+        for place, quantity in quantities:
+            value = cell_number(path, line, quantity, cells[place])
+            if value is not None:
+                readings = found.readings.setdefault((cleaned[device], quantity), [])
+                readings.append(Reading(cleaned[setup], int(run), cleaned[case], when, value))
     for readings in found.readings.values():
         readings.sort(key=lambda r: (r.at_ns, r.replicate))

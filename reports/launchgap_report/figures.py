@@ -6,6 +6,7 @@ side by side. Names of devices stand in the page around a figure, never within i
 
 from __future__ import annotations
 
+import functools
 import logging
 import math
 import os
@@ -31,6 +32,7 @@ from matplotlib.figure import Figure  # noqa: E402
 
 from .svg import COLOURS, SERIES, to_markup  # noqa: E402
 
+INK, MUTED, GRID, PAPER = (COLOURS[k] for k in ("ink", "muted", "grid", "paper"))
 matplotlib.rcParams.update(
     {
         "svg.fonttype": "none",
@@ -41,13 +43,27 @@ matplotlib.rcParams.update(
         "path.simplify": False,
         "axes.unicode_minus": True,
         "lines.solid_capstyle": "butt",
+        # Said here once, since saying it of each of a hundred axes takes half a second.
+        **{f"axes.spines.{side}": False for side in ("top", "right", "left")},
+        "axes.edgecolor": GRID,
+        **{
+            f"{axis}tick.{key}": value
+            for axis in "xy"
+            for key, value in {
+                "major.size": 0,
+                "minor.size": 0,
+                "major.pad": 4,
+                "minor.pad": 4,
+                "labelcolor": MUTED,
+                "labelsize": 10.5,
+            }.items()
+        },
     }
 )
 # The browser draws the text with its own fonts; what matplotlib's font lacks does not matter.
 warnings.filterwarnings("ignore", message=r"Glyph .* missing from", category=UserWarning)
 
 WIDTH = 372
-INK, MUTED, GRID, PAPER = (COLOURS[k] for k in ("ink", "muted", "grid", "paper"))
 BAND, CORE, TAIL = (COLOURS[k] for k in ("band", "core", "tail"))
 MARKERS = "osD^vP"
 
@@ -81,11 +97,6 @@ def place_axes(figure: Figure, left: float, top: float, width: float, height: fl
     full = figure.get_figheight() * 72
     axes = figure.add_axes((left / WIDTH, 1 - (top + height) / full, width / WIDTH, height / full))
     axes.patch.set_visible(False)
-    for side in ("top", "right", "left"):
-        axes.spines[side].set_visible(False)
-    axes.spines["bottom"].set_color(GRID)
-    axes.tick_params(which="both", length=0, pad=4, labelcolor=MUTED, labelsize=10.5)
-    axes.minorticks_off()
     return axes
 
 
@@ -99,26 +110,46 @@ def marker_of(slot: int) -> str:
 
 def series_key(slot: int, identifier: str) -> Markup:
     """The mark of a series alone, for a legend in the page."""
-    figure = Figure(figsize=(22 / 72, 12 / 72), dpi=72)
-    axes = figure.add_axes((0, 0, 1, 1))
-    axes.set_axis_off()
-    axes.set(xlim=(0, 22), ylim=(0, 12))
-    axes.plot([0, 22], [6, 6], color=colour_of(slot), linewidth=1.6)
+    return _named(_series_key(slot), identifier)
+
+
+@functools.cache
+def _series_key(slot: int) -> Markup:
+    figure, axes = _key()
     colour, marker = colour_of(slot), marker_of(slot)
+    axes.plot([0, 22], [6, 6], color=colour, linewidth=1.6)
     axes.plot([11], [6], color=colour, marker=marker, markersize=6, markeredgewidth=0)
-    return to_markup(figure, identifier, "")
+    return to_markup(figure, _ANY_KEY, "")
 
 
 def swatch(colour: str, identifier: str, hatched: bool = False) -> Markup:
     """A piece of a bar alone, for a legend in the page."""
+    return _named(_swatch(colour, hatched), identifier)
+
+
+@functools.cache
+def _swatch(colour: str, hatched: bool) -> Markup:
+    figure, axes = _key()
+    axes.hlines(6, 1, 21, color=colour, linewidth=10)
+    if hatched:
+        hatch(axes, 1, 21, 6, 10)
+    return to_markup(figure, _ANY_KEY, "")
+
+
+_ANY_KEY = "key-of-a-legend"
+
+
+def _key() -> tuple[Figure, Axes]:
     figure = Figure(figsize=(22 / 72, 12 / 72), dpi=72)
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set_axis_off()
     axes.set(xlim=(0, 22), ylim=(0, 12))
-    axes.hlines(6, 1, 21, color=colour, linewidth=10)
-    if hatched:
-        hatch(axes, 1, 21, 6, 10)
-    return to_markup(figure, identifier, "")
+    return figure, axes
+
+
+def _named(key: Markup, identifier: str) -> Markup:
+    """A page may have the same mark in several legends, but each id once."""
+    return Markup(str(key).replace(_ANY_KEY, identifier))
 
 
 def hatch(axes: Axes, left: float, right: float, y: float, width: float) -> None:

@@ -13,8 +13,9 @@ from . import figures, strips
 from .compare import MOST_COLUMNS, Comparison, Line, apart, case_text
 from .details import own_path
 from .registry import Registry
-from .session import MOST_DEVICES, TRACE_LEVEL, Curve, Device, Row
+from .session import MOST_DEVICES, TRACE_LEVEL, Device, Row
 from .svg import SERIES
+from .tables import Record
 from .text import about, number_word, quantity
 
 MOST_RATIOS = 48
@@ -130,7 +131,7 @@ class Drawing:
             # What lesser levels of tracing cost, and what makes a launch cost, is drawn by itself.
             if key in headline or TRACE_LEVEL in key[1] or key[2] in subjects:
                 continue
-            shown = [(d, r) for d, r in groups[key] if d.session.curves_of(r)]
+            shown = [(d, r) for d, r in groups[key] if d.session.quantiles_of(r)]
             if drawn + len(shown) > MOST_FURTHER:
                 left_out += len(shown)
                 continue
@@ -156,34 +157,35 @@ class Drawing:
         )
 
     def strips(self, heading: str, key: LaunchKey, rows: list[tuple[Device, Row]]) -> Group | None:
-        measured = [(d, r, d.session.curves_of(r)) for d, r in rows]
-        measured = [(d, r, curves) for d, r, curves in measured if curves]
+        measured = [(d, r, runs) for d, r in rows if (runs := d.session.quantiles_of(r))]
         if not measured:
             return None
-        tail = strips.tail_range([c for _, _, curves in measured for c in curves])
+        tail = strips.tail_range([run for _, _, runs in measured for run in runs])
         drawn = []
-        for device, row, curves in measured:
-            of_runs = [strips.Strip(self._run_label(row, c), c) for c in curves]
+        for device, row, runs in measured:
+            of_runs = [strips.Strip(self._run_label(row, run), run) for run in runs]
             spread = strips.describe_spread(device.session.run_medians(row), row.unit)
-            most = quantity(max(c.points[-1][1] for c in curves), row.unit)
+            most = quantity(max(run.get("max") or 0 for run in runs), row.unit)
             text = f"{self.label(device)}, {heading}: {spread}; maximum {most}"
-            svg = strips.launch_strips(of_runs, row.unit, tail, self.id(), text)
-            notes = self._run_notes(row, curves)
+            svg = strips.launch_strips(of_runs, row.get("p50"), row.unit, tail, self.id(), text)
+            notes = self._run_notes(row, runs)
             if (modes := row.get("modes")) is not None and modes > 1:
                 notes.insert(0, f"Its times form {number_word(modes)} clusters.")
             drawn.append(Drawn(self.label(device), svg, notes))
         return Group(heading, key[4], "", drawn)
 
     @staticmethod
-    def _run_label(row: Row, curve: Curve) -> str:
-        runs = row.device.session.runs_of(row.device.id, row.arm, row.setup, curve.replicate)
+    def _run_label(row: Row, quantiles: Record) -> str:
+        replicate = int(quantiles.get("replicate") or 0)
+        runs = row.device.session.runs_of(row.device.id, row.arm, row.setup, replicate)
         mark = "*" if runs and runs[-1]["status"] != "ok" else ""
-        return f"r{curve.replicate}{mark}"
+        return f"r{replicate}{mark}"
 
     @staticmethod
-    def _run_notes(row: Row, curves: list[Curve]) -> list[str]:
+    def _run_notes(row: Row, quantiles: list[Record]) -> list[str]:
         notes = []
-        drawn = {curve.replicate for curve in curves}
+        measured = [int(run.get("replicate") or 0) for run in quantiles]
+        drawn = set(measured)
         for run in row.device.runs:
             replicate = run.get("replicate")
             if (
@@ -195,11 +197,11 @@ class Drawing:
                 drawn.add(int(replicate))
                 reason = f": {run['reason']}" if run["reason"] else ""
                 notes.append(f"r{replicate:.0f} {run['status']}, nothing to draw{reason}")
-        for curve in curves:
-            runs = row.device.session.runs_of(row.device.id, row.arm, row.setup, curve.replicate)
+        for replicate in measured:
+            runs = row.device.session.runs_of(row.device.id, row.arm, row.setup, replicate)
             if runs and runs[-1]["status"] != "ok":
                 reason = runs[-1]["reason"]
-                notes.append(f"* r{curve.replicate}: {runs[-1]['status']}" + (f", {reason}" if reason else ""))
+                notes.append(f"* r{replicate}: {runs[-1]['status']}" + (f", {reason}" if reason else ""))
         return notes
 
     # Matmul, convolution, allocation

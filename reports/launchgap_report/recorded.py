@@ -197,10 +197,10 @@ class Job:
         doubtful = {process.get("replicate") for process in self.doubtful}
         idle, busy = (
             sum(
-                curve.n or 0
+                run.get("n") or 0
                 for row in self.calls(state)
-                for curve in self.device.session.curves_of(row)
-                if curve.replicate not in doubtful
+                for run in self.device.session.quantiles_of(row)
+                if run.get("replicate") not in doubtful
             )
             for state in ("idle", "busy")
         )

@@ -8,14 +8,13 @@ a page drawn from half-understood numbers is worse than none.
 from __future__ import annotations
 
 import functools
-import itertools
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from . import details, registry
-from .tables import Record, ReportError, cell_number, clean_json, read_json, read_rows, read_table
+from .tables import Record, ReportError, clean_json, read_json, read_table
 from .text import clean
 
 MOST_DEVICES = 24
@@ -182,26 +181,7 @@ class Row:
         return self.record.get(key)
 
 
-@dataclass
-class Curve:
-    """The quantiles of one metric in one run."""
-
-    replicate: int
-    n: int | None
-    points: list[tuple[float, float]] = field(default_factory=list)
-
-    def at(self, p: float) -> float | None:
-        """The quantile at `p`, linear between its neighbours; None outside the curve."""
-        points = self.points
-        if not points or p < points[0][0] or p > points[-1][0]:
-            return None
-        for (p0, v0), (p1, v1) in itertools.pairwise(points):
-            if p0 <= p <= p1:
-                return v0 if p1 == p0 else v0 + (v1 - v0) * (p - p0) / (p1 - p0)
-        return points[0][1]
-
-
-CurveKey = tuple[str, str, str, str, str]
+RunKey = tuple[str, str, str, str, str]
 """device_id, arm, setup, case, metric"""
 
 
@@ -216,8 +196,7 @@ class Session:
     rows: list[Row] = field(default_factory=list)
     impossible: list[Row] = field(default_factory=list)
     """Not among the rows, so that whoever chooses among those need not know of them"""
-    curves: dict[CurveKey, list[Curve]] = field(default_factory=dict)
-    curve_units: dict[CurveKey, str] = field(default_factory=dict)
+    run_quantiles: dict[RunKey, list[Record]] = field(default_factory=dict)
     registry: registry.Registry = field(default_factory=registry.Registry)
     details: details.Details = field(default_factory=details.Details)
     drawn: set[str] = field(default_factory=set)
@@ -303,12 +282,12 @@ class Session:
         value = self.info.get(key)
         return [v for v in value if isinstance(v, dict)] if isinstance(value, list) else []
 
-    def curves_of(self, row: Row) -> list[Curve]:
-        """The runs behind a row of the summary, in the order in which they ran."""
-        return self.curves.get((row.device.id, row.arm, row.setup, row.case, row.metric), [])
+    def quantiles_of(self, row: Row) -> list[Record]:
+        """Of each run behind a row of the summary, in the order in which they ran."""
+        return self.run_quantiles.get((row.device.id, row.arm, row.setup, row.case, row.metric), [])
 
     def run_medians(self, row: Row) -> list[float]:
-        medians = (curve.at(0.5) for curve in self.curves_of(row))
+        medians = (run.get("p50") for run in self.quantiles_of(row))
         return [m for m in medians if m is not None]
 
     def runs_of(self, device_id: str, arm: str, setup: str, replicate: int) -> list[Record]:
@@ -340,7 +319,7 @@ def load(session_dir: Path, tables_dir: Path) -> Session:
     ends = _ends_of_generations(session.devices)
     session.details = details.load(tables_dir, session.registry, ends)
     session.drawn = _worth_drawing(session) if ends is None else ends
-    _load_curves(session, tables_dir)
+    _load_run_quantiles(session, tables_dir)
     return session
 
 
@@ -388,43 +367,18 @@ def _load_rows(session: Session, tables_dir: Path) -> None:
         (session.impossible if row.impossible else session.rows).append(row)
 
 
-def _load_curves(session: Session, tables_dir: Path) -> None:
+def _load_run_quantiles(session: Session, tables_dir: Path) -> None:
     started: dict[tuple[str, str, str, int], tuple[str, float, float]] = {}
     for run in session.runs:
         if (replicate := run.get("replicate")) is not None:
             started.setdefault((run["device_id"], run["arm"], run["setup"], int(replicate)), _began(run))
-    runs: dict[CurveKey, dict[int, Curve]] = {}
-    # By far the longest table, so it is read without a Record per row, and its few different
-    # strings are cleaned once.
-    path = tables_dir / "quantiles.csv"
-    cleaned: dict[tuple[str, ...], CurveKey] = {}
-    places: list[int] = []
-    left_out = {device.id for device in session.devices} - session.drawn
-    keys = "device_id arm setup case metric unit replicate p value n".split()
-    for line, header, cells in read_rows(path, keys):
-        if not places:
-            places = [header.index(k) for k in keys]
-        # Of what is not drawn the medians, for comparisons.
-        if cells[places[7]] != "0.5" and cells[places[0]] in left_out:
-            continue
-        device, arm, setup, case, metric, unit, *rest = (cells[i] for i in places)
-        replicate, p, value, n = (cell_number(path, line, k, c) for k, c in zip(keys[6:], rest, strict=True))
-        if p is None or value is None or replicate is None:
-            continue
-        raw = (device, arm, setup, case, metric)
-        key = cleaned.get(raw)
-        if key is None:
-            key = cleaned[raw] = tuple(map(clean, raw))
-            session.curve_units.setdefault(key, clean(unit))
-        curves = runs.setdefault(key, {})
-        curve = curves.get(int(replicate))
-        if curve is None:
-            curve = curves[int(replicate)] = Curve(int(replicate), None if n is None else int(n))
-        curve.points.append((p, value))
-    for key, curves in runs.items():
-        for curve in curves.values():
-            curve.points.sort()
-        session.curves[key] = sorted(
-            curves.values(),
-            key=lambda c, k=key: (started.get((*k[:3], c.replicate), ("~",)), c.replicate),
-        )
+    for _, run in _table(session, tables_dir / "run_quantiles.csv"):
+        if all(run.get(key) is not None for key in ("replicate", "min", "p50", "max")):
+            key = (run["device_id"], run["arm"], run["setup"], run["case"], run["metric"])
+            session.run_quantiles.setdefault(key, []).append(run)
+    for key, runs in session.run_quantiles.items():
+        runs.sort(key=lambda run, of=key[:3]: (started.get((*of, _replicate(run)), ("~",)), _replicate(run)))
+
+
+def _replicate(run: Record) -> int:
+    return int(run.get("replicate") or 0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import statistics
 from dataclasses import dataclass
 
 from markupsafe import Markup
@@ -25,8 +24,8 @@ from .figures import (
     row_text,
     tick_text,
 )
-from .session import Curve
 from .svg import to_markup
+from .tables import Record
 from .text import quantity, shorten
 
 
@@ -35,7 +34,8 @@ class Strip:
     """One run in a figure of launch times."""
 
     label: str
-    curve: Curve
+    run: Record
+    """A row of run_quantiles.csv"""
 
 
 def _time_axis(axes: Axes, low: float, high: float, unit: str, log: bool, most: int) -> None:
@@ -60,17 +60,23 @@ def _time_axis(axes: Axes, low: float, high: float, unit: str, log: bool, most: 
         axes.axvline(tick, color=GRID, linewidth=0.8, zorder=0)
 
 
-def tail_range(curves: list[Curve]) -> tuple[float, float] | None:
+def tail_range(runs: list[Record]) -> tuple[float, float] | None:
     """The common scale of the tails of several devices."""
-    lows = [v for c in curves if (v := c.at(0.95)) is not None and v > 0]
-    highs = [c.points[-1][1] for c in curves if c.points]
+    lows = [v for run in runs if (v := _p95(run)) > 0]
+    highs = [run.get("max") or 0 for run in runs]
     if not lows or max(highs) <= 0:
         return None
     return min(lows) * 0.93, max(*highs, min(lows) * 1.5) * 1.12
 
 
-def launch_strips(strips: list[Strip], unit: str, tail: tuple[float, float] | None, identifier: str, label: str) -> Markup:
-    """One strip per run, in the order given.
+def _p95(run: Record) -> float:
+    return run.get("p95") or run.get("max") or 0
+
+
+def launch_strips(
+    strips: list[Strip], middle: float | None, unit: str, tail: tuple[float, float] | None, identifier: str, label: str
+) -> Markup:
+    """One strip per run, in the order given; a line at `middle`, the median of all.
 
     Left, the bulk of each run up to its 95th percentile on this device's own scale, where a
     shift of some percent can be seen. Right, what lies beyond on a log scale common to all
@@ -79,13 +85,10 @@ def launch_strips(strips: list[Strip], unit: str, tail: tuple[float, float] | No
     pitch = 17.0
     height = len(strips) * pitch
     figure = canvas(height + 42)
-    # A median of run medians by itself: the page's statistics come from the summary.
-    medians = sorted(m for s in strips if (m := s.curve.at(0.5)) is not None)
     body = place_axes(figure, 82, 16, 160, height)
     ends = place_axes(figure, 262, 16, 100, height)
-    lows = [s.curve.points[0][1] for s in strips]
-    highs = [s.curve.at(0.95) or s.curve.points[-1][1] for s in strips]
-    low, high = min(lows), max(highs)
+    low = min(strip.run.get("min") or 0 for strip in strips)
+    high = max(_p95(strip.run) for strip in strips)
     margin = max((high - low) * 0.04, high * 1e-3, 1e-9)
     log = low > 0 and high / low > 6
     _time_axis(
@@ -102,12 +105,11 @@ def launch_strips(strips: list[Strip], unit: str, tail: tuple[float, float] | No
     for axes in (body, ends):
         axes.set_ylim(-len(strips) + 0.5, 0.5)
         axes.set_yticks([])
-    middle = statistics.median(medians) if medians else None
     if middle is not None and len(strips) > 1:
         body.axvline(middle, color=MUTED, linewidth=1, linestyle=(0, (2, 2)), zorder=1)
-    _draw_strips(body, ends if tail else None, ys, [s.curve for s in strips])
+    _draw_strips(body, ends if tail else None, ys, [s.run for s in strips])
     for y, strip in zip(ys, strips, strict=True):
-        text = quantity(strip.curve.at(0.5), unit)
+        text = quantity(strip.run.get("p50"), unit)
         row_text(body, -78, y, shorten(strip.label, 6), ink=MUTED)
         row_text(body, -6, y, text, side="right")
     for axes, text in ((body, "up to p95"), (ends, "beyond, log scale")):
@@ -122,12 +124,10 @@ def launch_strips(strips: list[Strip], unit: str, tail: tuple[float, float] | No
     return to_markup(figure, identifier, label)
 
 
-def _draw_strips(body: Axes, ends: Axes | None, ys: list[int], curves: list[Curve]) -> None:
+def _draw_strips(body: Axes, ends: Axes | None, ys: list[int], runs: list[Record]) -> None:
     """Draws mark by mark over all strips, which is several times faster than strip by strip."""
-    q = {p: [c.at(p) for c in curves] for p in (0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 0.999)}
-    least = [c.points[0][1] for c in curves]
-    most = [c.points[-1][1] for c in curves]
-    p95 = [high if v is None else v for v, high in zip(q[0.95], most, strict=True)]
+    q = {key: [run.get(key) for run in runs] for key in ("min", "p05", "p25", "p50", "p75", "p99", "p999", "max")}
+    p95 = [_p95(run) for run in runs]
 
     def bars(axes: Axes, low: list, high: list, colour: str, width: float) -> None:
         known = [(y, a, b) for y, a, b in zip(ys, low, high, strict=True) if a is not None and b is not None]
@@ -135,10 +135,10 @@ def _draw_strips(body: Axes, ends: Axes | None, ys: list[int], curves: list[Curv
             at, starts, ends_ = zip(*known, strict=True)
             axes.hlines(at, starts, ends_, color=colour, linewidth=width, clip_on=False, zorder=2)
 
-    bars(body, least, p95, TAIL, 1.2)
-    bars(body, q[0.05], p95, BAND, 9)
-    bars(body, q[0.25], q[0.75], CORE, 9)
-    medians = [(v, y) for v, y in zip(q[0.5], ys, strict=True) if v is not None]
+    bars(body, q["min"], p95, TAIL, 1.2)
+    bars(body, q["p05"], p95, BAND, 9)
+    bars(body, q["p25"], q["p75"], CORE, 9)
+    medians = [(v, y) for v, y in zip(q["p50"], ys, strict=True) if v is not None]
     for colour, width, zorder in ((PAPER, 4, 3), (INK, 2, 4)):
         # A rim in the page's colour, since the tick may fall on any of the bands.
         body.vlines(
@@ -158,11 +158,11 @@ def _draw_strips(body: Axes, ends: Axes | None, ys: list[int], curves: list[Curv
         known = [(v, y) for v, y in zip(values, ys, strict=True) if v is not None and v > 0]
         ends.plot([v for v, _ in known], [y for _, y in known], linestyle="", clip_on=False, **style)
 
-    bars(ends, [v if v > 0 else None for v in p95], most, TAIL, 1.2)
-    marks(q[0.99], color=CORE, marker="|", markersize=7, markeredgewidth=1.6, zorder=3)
-    marks(q[0.999], color=CORE, marker="D", markersize=4, markeredgewidth=0, zorder=3)
+    bars(ends, [v if v > 0 else None for v in p95], q["max"], TAIL, 1.2)
+    marks(q["p99"], color=CORE, marker="|", markersize=7, markeredgewidth=1.6, zorder=3)
+    marks(q["p999"], color=CORE, marker="D", markersize=4, markeredgewidth=0, zorder=3)
     marks(
-        most,
+        q["max"],
         marker="o",
         markersize=4.5,
         markerfacecolor=PAPER,

@@ -36,15 +36,23 @@ def columns() -> dict[str, list[str]]:
 
 
 # What every session has, and what those of older versions lack.
-SESSION_TABLES = ("devices.csv", "runs.csv", "summary.csv", "quantiles.csv", "findings.csv", "answers.csv")
+SESSION_TABLES = ("devices.csv", "runs.csv", "summary.csv", "run_quantiles.csv", "findings.csv", "answers.csv")
 DETAIL_TABLES = (
     "headlines.csv sequence.csv telemetry.csv variation.csv odd_devices.csv observer.csv parts.csv flag_check.csv "
     "kernels.csv traces.csv slow_samples.csv timelines.csv recordings.csv tail.csv "
     "published.csv fit.csv check_answers.csv verdicts.csv nights.csv cliffs.csv"
 ).split()
-PROBABILITIES = sorted(
-    {round(i / 50, 4) for i in range(51)} | {0.005, 0.01, 0.05, 0.25, 0.75, 0.95, 0.99, 0.995, 0.999, 0.9995, 0.9999}
-)
+PROBABILITIES = {
+    "min": 0,
+    "p05": 0.05,
+    "p25": 0.25,
+    "p50": 0.5,
+    "p75": 0.75,
+    "p95": 0.95,
+    "p99": 0.99,
+    "p999": 0.999,
+    "max": 1,
+}
 
 
 def finding(severity: str, code: str, sentence: str, **others: Any) -> dict[str, Any]:
@@ -298,10 +306,7 @@ class Builder:
             if spec.backend == "cuda":
                 values.update(sm_clock_mhz=1980 - 15 * (block % 3), temperature_c=45, power_w=120)
                 values.update(clock_reasons=0x4 | 0x20, held_by_power_cap_ns=1_200_000 * block)
-            for quantity, value in values.items():
-                self.tables["telemetry.csv"].append(
-                    {**key, "at_ns": begin + 16_500_000, "quantity": quantity, "value": value}
-                )
+            self.tables["telemetry.csv"].append({**key, "at_ns": begin + 16_500_000, **values})
 
     def _common(self, index: int, spec: Spec) -> dict[str, Any]:
         return {
@@ -560,22 +565,21 @@ class Builder:
                 values = base * base / values
             values = np.round(values) if unit == "ns" else values
             runs.append(values)
-            for p, value in zip(PROBABILITIES, np.quantile(values, PROBABILITIES), strict=True):
-                self.tables["quantiles.csv"].append(
-                    {
-                        "session_id": self.session_id,
-                        "device_id": self._id(index, spec),
-                        "arm": arm,
-                        "setup": setup,
-                        "case": f"{benchmark}/{params}".rstrip("/"),
-                        "metric": metric,
-                        "unit": unit,
-                        "replicate": replicate,
-                        "n": n,
-                        "p": f"{p:g}",
-                        "value": f"{value:.10g}",
-                    }
-                )
+            quantiles = np.quantile(values, list(PROBABILITIES.values()))
+            self.tables["run_quantiles.csv"].append(
+                {
+                    "session_id": self.session_id,
+                    "device_id": self._id(index, spec),
+                    "arm": arm,
+                    "setup": setup,
+                    "case": f"{benchmark}/{params}".rstrip("/"),
+                    "metric": metric,
+                    "unit": unit,
+                    "replicate": replicate,
+                    "n": n,
+                    **{key: f"{value:.10g}" for key, value in zip(PROBABILITIES, quantiles, strict=True)},
+                }
+            )
         everything = np.concatenate(runs)
         medians = np.array([np.median(r) for r in runs])
         median = float(np.median(everything))
@@ -806,7 +810,7 @@ def hostile() -> Builder:
         row["source"] = bad
         row["params"] = row["params"].replace("stem_7x7", "$\\frac{</text><script>}$")
         row["params"] = row["params"].replace("fp16", "</svg>\x07&\u202e")
-    for row in builder.tables["quantiles.csv"]:
+    for row in builder.tables["run_quantiles.csv"]:
         row["case"] = row["case"].replace("stem_7x7", "$\\frac{</text><script>}$")
         row["case"] = row["case"].replace("fp16", "</svg>\x07&\u202e")
     builder.tables["summary.csv"].append(
@@ -876,9 +880,9 @@ def killed() -> Builder:
     tables["summary.csv"] = [
         r for r in tables["summary.csv"] if r["device_name"] != "host" and r["metric"] != "per_launch_ns"
     ]
-    tables["quantiles.csv"] = [
+    tables["run_quantiles.csv"] = [
         r
-        for r in tables["quantiles.csv"]
+        for r in tables["run_quantiles.csv"]
         if r["device_id"] != "host" and r["metric"] != "per_launch_ns" and r["replicate"] == 0
     ]
     for row in tables["summary.csv"]:

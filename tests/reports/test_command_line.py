@@ -86,7 +86,7 @@ def test_wrong_usage_is_2(arguments: list[str], says: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["session.json", "devices.csv", "runs.csv", "summary.csv", "quantiles.csv", "tables.json"],
+    ["session.json", "devices.csv", "runs.csv", "summary.csv", "run_quantiles.csv", "tables.json"],
 )
 def test_a_missing_file_is_named(call: Call, session: Path, name: str) -> None:
     (session / name).unlink()
@@ -132,9 +132,9 @@ def test_a_missing_file_is_named(call: Call, session: Path, name: str) -> None:
             "device_index is 'x'",
         ),
         (
-            "quantiles.csv",
-            f"{header('quantiles.csv')}\n{row('quantiles.csv', replicate='0', p='0', value='inf')}\n",
-            "line 2: value is 'inf', not a number",
+            "run_quantiles.csv",
+            f"{header('run_quantiles.csv')}\n{row('run_quantiles.csv', replicate='0', p50='inf')}\n",
+            "line 2: p50 is 'inf', not a number",
         ),
     ],
 )
@@ -154,7 +154,7 @@ def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(call: Call, session: Pa
     assert f"{session / name}: is no file" in one_line(result)
 
 
-@pytest.mark.parametrize("name", ["devices.csv", "runs.csv", "summary.csv", "quantiles.csv"])
+@pytest.mark.parametrize("name", ["devices.csv", "runs.csv", "summary.csv", "run_quantiles.csv"])
 def test_an_empty_table_is_a_table_without_rows(call: Call, session: Path, name: str) -> None:
     (session / name).write_bytes(b"")
     result = call(*pairs([session]), "-o", str(session / "out.html"))

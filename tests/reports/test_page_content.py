@@ -193,7 +193,7 @@ def test_the_same_tables_give_the_same_bytes(page: Page, made: Callable[[str], P
 
 def test_eight_gpus_with_ten_runs_stay_small_and_quick(tmp_path: Path) -> None:
     builder = make_session.eight_gpus(10, traced=True).with_details(400)
-    assert len(builder.tables["telemetry.csv"]) > 50_000
+    assert len(builder.tables["telemetry.csv"]) > 15_000
     folder = builder.write(tmp_path / "session")
     output = tmp_path / "out.html"
     begin = time.process_time()  # whatever else the machine does

@@ -141,7 +141,7 @@ def test_of_a_process_whose_clocks_disagree_no_stream_is_believed(draw: Draw) ->
     )
     # Both are processes of the first device.
     first = builder.tables["recordings.csv"][0]["device_id"]
-    for name in ("recordings.csv", "runs.csv", "quantiles.csv"):
+    for name in ("recordings.csv", "runs.csv", "run_quantiles.csv"):
         for row in builder.tables[name]:
             if row["device_id"] != first:
                 row.update(device_id=first, replicate=1)
@@ -346,7 +346,7 @@ def test_a_simulated_machine_is_nothing_to_stand_beside(draw: Draw) -> None:
 
 def test_what_only_tracing_sees_may_be_missing(draw: Draw) -> None:
     builder = measured()
-    for name in ("summary.csv", "quantiles.csv"):
+    for name in ("summary.csv", "run_quantiles.csv"):
         builder.tables[name] = [row for row in builder.tables[name] if row["arm"] == "plain"]
     lines = rows(section(draw(recorded_session(Process()), builder), "beside").all("table")[0])
     assert [line[2] for line in lines] == ["launch call"]

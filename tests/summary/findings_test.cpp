@@ -281,13 +281,15 @@ TEST_F(Findings, TelemetryCountersAreChanges) {
   std::vector<std::string> seen;
   for (std::string line; std::getline(in, line);) {
     const std::size_t at = line.find("launch/");
-    if (at != std::string::npos) seen.push_back(line.substr(at, line.size() - at - 1));
+    if (at == std::string::npos) continue;
+    std::string values = line.substr(at, line.size() - at - 1);
+    while (values.find(",,") != std::string::npos) values.replace(values.find(",,"), 2, ",");
+    seen.push_back(values);
   }
-  EXPECT_THAT(seen,
-              ElementsAre("launch/null,-1,999,sm_clock_mhz,MHz,1400",
-                          "launch/null,0,1000,involuntary_switches,1,3",
-                          "launch/null,0,1000,sm_clock_mhz,MHz,1500",
-                          "launch/other,-1,999,sm_clock_mhz,MHz,1300"));
+  EXPECT_THAT(
+      seen,
+      ElementsAre(
+          "launch/null,-1,999,1400,", "launch/null,0,1000,3,1500,", "launch/other,-1,999,1300,"));
 }
 
 }  // namespace
