@@ -37,6 +37,25 @@ void drop_empty_columns(std::vector<std::vector<std::string>>& rows) {
   }
 }
 
+/// Why of no case there is a median; empty where there is one, or no case.
+std::string nothing_measured(const Summarised& summarised) {
+  std::vector<const SummaryRow*> missing;
+  for (const std::vector<SummaryRow>* rows : {&summarised.rows, &summarised.impossible}) {
+    for (const SummaryRow& row : *rows) {
+      if (row.p50) return "";
+      missing.push_back(&row);
+    }
+  }
+  if (missing.empty()) return "";
+  return "\n" +
+         wrapped(fmt::format("Nothing was measured. The first of {}, {}: {}",
+                             counted(missing.size(), "case"),
+                             missing.front()->key.name.text(),
+                             missing.front()->reason),
+                 0) +
+         "\n";
+}
+
 /// For a session of which no headline tells anything: the medians of its first cases.
 std::string medians_table(const Summarised& summarised) {
   constexpr std::size_t kShown = 12;
@@ -54,7 +73,7 @@ std::string medians_table(const Summarised& summarised) {
                     quantity(row.p50, unit_of(row.metric)),
                     device ? full_name(*device) : row.key.device});
   }
-  if (rows.size() == 1) return "";
+  if (rows.size() == 1) return nothing_measured(summarised);
   return table(rows) + (further > 0 ? fmt::format("and {} more in summary.csv\n", further) : "");
 }
 

@@ -8,6 +8,51 @@
 #include "harness/core/errors.h"
 
 namespace launchgap {
+namespace {
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+/// The number that `text` begins with, without the zeros before it.
+std::string_view first_number(std::string_view text) {
+  const auto begin = std::min(text.find_first_not_of('0'), text.size());
+  const auto end = std::ranges::find_if_not(text.substr(begin), is_digit);
+  return text.substr(begin, static_cast<std::size_t>(end - text.begin()) - begin);
+}
+
+std::strong_ordering by_numbers(std::string_view a, std::string_view b) {
+  std::size_t i = 0, j = 0;
+  while (i < a.size() && j < b.size()) {
+    const bool number = is_digit(a[i]);
+    if (number != is_digit(b[j]))
+      return number ? std::strong_ordering::less : std::strong_ordering::greater;
+    if (!number) {
+      if (a[i] != b[j]) return a[i] <=> b[j];
+      ++i, ++j;
+      continue;
+    }
+    const std::string_view mine = first_number(a.substr(i)), others = first_number(b.substr(j));
+    if (const auto order = mine.size() <=> others.size(); order != 0) return order;
+    if (const auto order = mine <=> others; order != 0) return order;
+    i = static_cast<std::size_t>(mine.end() - a.begin());
+    j = static_cast<std::size_t>(others.end() - b.begin());
+  }
+  if (const auto order = a.size() - i <=> b.size() - j; order != 0) return order;
+  return a <=> b;
+}
+
+}  // namespace
+
+std::strong_ordering CaseName::operator<=>(const CaseName& other) const {
+  if (const auto order = benchmark <=> other.benchmark; order != 0) return order;
+  for (std::size_t i = 0; i < std::min(params.size(), other.params.size()); ++i) {
+    if (const auto order = params[i].first <=> other.params[i].first; order != 0) return order;
+    if (const auto order = by_numbers(params[i].second, other.params[i].second); order != 0)
+      return order;
+  }
+  return params.size() <=> other.params.size();
+}
 
 std::string CaseName::family() const {
   return benchmark.substr(0, benchmark.find('/'));

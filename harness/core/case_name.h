@@ -30,7 +30,10 @@ struct CaseName {
   /// benchmark. Throws Error for text that has no benchmark or an axis before the end of it.
   static CaseName parse(std::string_view text);
 
-  auto operator<=>(const CaseName&) const = default;
+  bool operator==(const CaseName&) const = default;
+  /// By benchmark, then axis by axis; numbers within a value by how large they are, so that 256
+  /// comes before 4096 and "fp8" before "fp16".
+  std::strong_ordering operator<=>(const CaseName& other) const;
 };
 
 }  // namespace launchgap

@@ -1,5 +1,8 @@
 #include "harness/core/case_name.h"
 
+#include <string>
+#include <vector>
+
 #include <gtest/gtest.h>
 
 #include "harness/core/errors.h"
@@ -46,6 +49,32 @@ TEST(CaseName, NumbersAreWholeNumbers) {
   EXPECT_THROW(name.number("type"), Error);
   EXPECT_THROW(name.number("huge"), Error);
   EXPECT_THROW(name.at("absent"), Error);
+}
+
+TEST(CaseName, IsOrderedByBenchmarkThenBySizes) {
+  const std::vector<std::string> ordered = {"a/b/n:01",
+                                            "a/b/n:1",
+                                            "a/b/n:1x",
+                                            "a/b/n:2",
+                                            "a/b/n:10",
+                                            "a/b/n:2040x8",
+                                            "a/b/n:2040x16",
+                                            "a/b/n:10000000000000000000000",
+                                            "a/b/n:10000000000000000000001",
+                                            "a/b/n:b",
+                                            "a/b/n:b/z:1",
+                                            "a/b/type:fp8",
+                                            "a/b/type:fp16",
+                                            "a/b/type:tf32",
+                                            "a/c/n:1"};
+  std::vector<CaseName> names;
+  for (const std::string& text : ordered) names.push_back(CaseName::parse(text));
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    for (std::size_t j = 0; j < names.size(); ++j) {
+      EXPECT_EQ(names[i] <=> names[j], i <=> j) << ordered[i] << " " << ordered[j];
+      EXPECT_EQ(names[i] == names[j], i == j);
+    }
+  }
 }
 
 }  // namespace

@@ -127,3 +127,14 @@ def test_a_benchmark_leaves_out_sizes_that_it_cannot_have(run):
     )
     assert done.returncode == 0, done.stderr
     assert " 1 case\n" in done.stdout, done.stdout
+
+
+def test_sizes_that_no_machine_has_are_said_to_be_the_reason_that_nothing_was_measured(run):
+    done, _ = run(
+        "--devices", "host", "--sweep", "bytes=1099511627776:1099511627776", "--runs", 1, "--trace", "off",
+        "--filter", "^allocation/latency",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    said = " ".join(done.stdout.split())
+    assert "Nothing was measured. The first of 3 cases, allocation/latency/allocator:direct/bytes:1099511627776: " in said
+    assert "1048576 MiB are more than a quarter of" in said
