@@ -70,10 +70,7 @@ std::map<std::string, std::map<std::string, double>> median_powers(const Session
   }
   std::map<std::string, std::map<std::string, double>> medians;
   for (auto& [device, cases] : read) {
-    for (auto& [name, watts] : cases) {
-      std::ranges::sort(watts);
-      medians[device][name] = *stats::quantile(watts, 0.5);
-    }
+    for (auto& [name, watts] : cases) medians[device][name] = *stats::median(std::move(watts));
   }
   return medians;
 }

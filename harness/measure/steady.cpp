@@ -11,8 +11,7 @@ void SteadyRule::add(const Block& block) {
   for (std::size_t metric = 0; metric < block.metrics().size(); ++metric) {
     std::vector<double> values(block.values(metric).begin(), block.values(metric).end());
     std::erase_if(values, [](double value) { return std::isnan(value); });
-    std::ranges::sort(values);
-    if (const auto median = stats::quantile(values, 0.5))
+    if (const auto median = stats::median(std::move(values)))
       medians_[block.metrics()[metric]].push_back(*median);
   }
 }

@@ -105,8 +105,7 @@ std::optional<double> median_on_idle(const Process& process, const RecordedLaunc
       times.push_back(
           static_cast<double>(launch.begin_ns - process.trace.calls[launch.call].begin_ns));
   }
-  std::ranges::sort(times);
-  return stats::quantile(times, 0.5);
+  return stats::median(std::move(times));
 }
 
 std::string time_text(double nanoseconds) {

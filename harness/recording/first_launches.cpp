@@ -9,7 +9,7 @@
 
 #include <boost/math/distributions/chi_squared.hpp>
 
-#include "harness/recording/quantile_in_place.h"
+#include "harness/stats/stats.h"
 
 namespace launchgap::recording {
 namespace {
@@ -53,9 +53,9 @@ std::optional<FirstLaunches> first_launches(const Process& process,
       firsts.push_back(own.front());
       std::array<std::int64_t, kLeastLater> next;
       std::copy_n(own.begin() + 1, kLeastLater, next.begin());
-      nexts.push_back(std::llround(quantile_in_place(next, 0.5)));
+      nexts.push_back(std::llround(stats::quantile_in_place(next, 0.5).value_or(0)));
       const auto first = static_cast<double>(own.front());
-      const double later = quantile_in_place(std::span(own).subspan(1), 0.5);
+      const double later = stats::quantile_in_place(std::span(own).subspan(1), 0.5).value_or(0);
       laters.push_back(std::llround(later));
       extra += std::max(0.0, first - later);
     }
@@ -65,11 +65,11 @@ std::optional<FirstLaunches> first_launches(const Process& process,
   found.kernels = firsts.size();
   const boost::math::chi_squared distribution(2 * static_cast<double>(firsts.size()));
   found.chance = cdf(complement(distribution, std::max(statistic, 0.0)));
-  found.first_p50_ns = quantile_in_place(firsts, 0.5);
-  found.later_p50_ns = quantile_in_place(laters, 0.5);
-  found.next_p50_ns = quantile_in_place(nexts, 0.5);
+  found.first_p50_ns = stats::quantile_in_place(firsts, 0.5).value_or(0);
+  found.later_p50_ns = stats::quantile_in_place(laters, 0.5).value_or(0);
+  found.next_p50_ns = stats::quantile_in_place(nexts, 0.5).value_or(0);
   found.extra_ns = std::llround(std::min(extra, 9e18));
-  const double limit = quantile_in_place(all, 0.99);
+  const double limit = stats::quantile_in_place(all, 0.99).value_or(0);
   const auto is_slow = [limit](std::int64_t ns) { return static_cast<double>(ns) > limit; };
   found.slow = static_cast<std::uint64_t>(std::ranges::count_if(all, is_slow));
   found.slow_firsts = static_cast<std::uint64_t>(std::ranges::count_if(firsts_of_all, is_slow));

@@ -11,9 +11,9 @@
 #include "harness/recording/first_launches.h"
 #include "harness/recording/kernel_changes.h"
 #include "harness/recording/launch_tail.h"
-#include "harness/recording/quantile_in_place.h"
 #include "harness/recording/repeated_work.h"
 #include "harness/recording/steps.h"
+#include "harness/stats/stats.h"
 
 namespace launchgap::recording {
 namespace {
@@ -54,9 +54,9 @@ void add_times(const Process& process, const KernelSeries& series, CountedKernel
   const auto [shortest, longest] = std::ranges::minmax(times);
   own.shortest_ns = static_cast<std::uint64_t>(shortest);
   own.longest_ns = static_cast<std::uint64_t>(longest);
-  own.p50_ns = quantile_in_place(times, 0.5);
+  own.p50_ns = stats::quantile_in_place(times, 0.5).value_or(0);
   // Of fewer than a hundred there is no 1 in 100.
-  if (times.size() >= 100) own.p99_ns = quantile_in_place(times, 0.99);
+  if (times.size() >= 100) own.p99_ns = stats::quantile_in_place(times, 0.99).value_or(0);
   if (times.size() > 1 && mean > 0)
     own.cv = std::sqrt(squares / static_cast<double>(times.size() - 1)) / mean;
 }
@@ -71,7 +71,8 @@ void add_calls(const KernelSeries& series,
   }
   if (times.empty()) return;
   own.first_call_ns = static_cast<double>(times.front());
-  if (times.size() > 1) own.later_call_ns = quantile_in_place(std::span(times).subspan(1), 0.5);
+  if (times.size() > 1)
+    own.later_call_ns = stats::quantile_in_place(std::span(times).subspan(1), 0.5).value_or(0);
 }
 
 void add_changes(const std::vector<PlacedRun>& runs, std::int64_t tick_ns, CountedKernels& own) {

@@ -12,11 +12,6 @@
 namespace launchgap::recording {
 namespace {
 
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  return stats::quantile(values, 0.5).value_or(0);
-}
-
 /// The kernel's time in each repetition.
 std::vector<double> by_repeat(std::span<const PlacedRun> runs) {
   std::vector<double> sums;
@@ -112,12 +107,12 @@ std::optional<Change> change_of_stream(std::span<const PlacedRun> runs) {
   for (std::size_t i = 0; i < 2 * stretches; ++i) {
     const auto from = static_cast<std::ptrdiff_t>(i * n / (2 * stretches));
     const auto to = static_cast<std::ptrdiff_t>((i + 1) * n / (2 * stretches));
-    medians.push_back(median({values.begin() + from, values.begin() + to}));
+    medians.push_back(stats::median({values.begin() + from, values.begin() + to}).value_or(0));
   }
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(n / 2);
   const std::span<const double> all(medians);
-  return Change{median({values.begin(), middle}),
-                median({middle, values.end()}),
+  return Change{stats::median({values.begin(), middle}).value_or(0),
+                stats::median({middle, values.end()}).value_or(0),
                 mann_whitney(all.first(stretches), all.last(stretches)),
                 static_cast<std::uint32_t>(n),
                 std::abs(correlation_with_time(all)) >= kRamp};
@@ -175,7 +170,7 @@ std::optional<TwoModes> two_modes(std::span<const PlacedRun> runs, std::int64_t 
   const double within = std::sqrt((of_fast * of_fast + of_slow * of_slow) / 2);
   TwoModes found;
   found.slow_share = static_cast<double>(slow.size()) / static_cast<double>(sorted.size());
-  found.fast_ns = median(usual) + fast_extra;
+  found.fast_ns = stats::median(usual).value_or(0) + fast_extra;
   found.apart_ns = slow_extra - fast_extra;
   const bool are_apart = found.apart_ns >= kLeastScatters * within &&
                          found.apart_ns >= kLeastRatio * found.fast_ns &&

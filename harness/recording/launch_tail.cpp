@@ -13,7 +13,7 @@
 #include "harness/recording/call_names.h"
 #include "harness/recording/cover.h"
 #include "harness/recording/own_events.h"
-#include "harness/recording/quantile_in_place.h"
+#include "harness/stats/stats.h"
 
 namespace launchgap::recording {
 namespace {
@@ -197,7 +197,7 @@ std::vector<Told> told_launches(const Process& process,
 double least_giant_ns(std::vector<std::int64_t> times) {
   if (times.size() < 2) return static_cast<double>(kLongAlone);
   times.erase(std::ranges::max_element(times));
-  return kGiant * quantile_in_place(times, 0.5);
+  return kGiant * stats::quantile_in_place(times, 0.5).value_or(0);
 }
 
 /// Where most launches wait for room, waiting is no usual launch.
@@ -207,7 +207,7 @@ void mark_those_that_wait(std::vector<Told>& launches) {
     if (!told.finds_full_queue) with_room.push_back(told.ns);
   }
   if (with_room.size() < kFewestWithRoom || with_room.size() == launches.size()) return;
-  const double least = kWaits * quantile_in_place(with_room, 0.5);
+  const double least = kWaits * stats::quantile_in_place(with_room, 0.5).value_or(0);
   for (Told& told : launches) {
     if (told.finds_full_queue && static_cast<double>(told.ns) > least) told.is_long = true;
   }
@@ -245,7 +245,8 @@ Medians medians_of_kernels(std::vector<Told>& launches) {
   constexpr std::size_t kFewest = 3;
   Medians medians;
   for (auto& [kernel, own] : calls) {
-    if (own.size() >= kFewest) medians.emplace(kernel, quantile_in_place(own, 0.5));
+    if (own.size() >= kFewest)
+      medians.emplace(kernel, stats::quantile_in_place(own, 0.5).value_or(0));
   }
   return medians;
 }
@@ -273,8 +274,8 @@ std::optional<LaunchTail> launch_tail(const Process& process,
   tail.launches = all.size();
   tail.covered_ns = covered.all();
   const double giant = least_giant_ns(times);
-  tail.p50_ns = quantile_in_place(times, 0.5);
-  if (all.size() >= kLeastForTail) tail.p99_ns = quantile_in_place(times, 0.99);
+  tail.p50_ns = stats::quantile_in_place(times, 0.5).value_or(0);
+  if (all.size() >= kLeastForTail) tail.p99_ns = stats::quantile_in_place(times, 0.99).value_or(0);
   const Queues queues(process);
   for (Told& told : all) {
     const auto ns = static_cast<double>(told.ns);

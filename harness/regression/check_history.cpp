@@ -243,8 +243,7 @@ class Check {
     for (const Night& night : same_fingerprint) now.push_back(night.value);
     const auto found = moved(before, now);
     if (!found) return;
-    std::ranges::sort(before);
-    result.baseline = stats::quantile(before, 0.5);
+    result.baseline = stats::median(before);
     result.change = found->change;
     result.interval = found->interval;
   }

@@ -38,15 +38,6 @@ int side_of(double distance, double limit) {
   return distance > 0 ? 1 : -1;
 }
 
-/// Of values that there are; as stats::quantile has it, in less time.
-double median(std::vector<double> values) {
-  const auto upper = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, upper);
-  if (values.size() % 2 == 1) return *upper;
-  const double lower = *std::max_element(values.begin(), upper);
-  return lower + (*upper - lower) / 2;
-}
-
 /// Sessions of one night, which count as one.
 struct CountedNight {
   const Night* latest;
@@ -157,8 +148,7 @@ std::optional<double> median_p99(const std::vector<const Night*>& nights) {
   for (const Night* const night : nights) {
     if (night->p99) values.push_back(*night->p99);
   }
-  std::ranges::sort(values);
-  return stats::quantile(values, 0.5);
+  return stats::median(std::move(values));
 }
 
 /// How far values in order of time lie from a line through them: the median of the slopes from each
@@ -172,11 +162,11 @@ void add_distances(const std::vector<double>& values, std::vector<double>& dista
     std::vector<double> slopes;
     for (std::size_t i = 0; i + half < values.size(); ++i)
       slopes.push_back((values[i + half] - values[i]) / static_cast<double>(half));
-    slope = median(std::move(slopes));
+    slope = *stats::median(std::move(slopes));
   }
   std::vector<double> level = values;
   for (std::size_t i = 0; i < level.size(); ++i) level[i] -= slope * static_cast<double>(i);
-  const double middle = median(level);
+  const double middle = *stats::median(level);
   for (const double value : level) distances.push_back(std::abs(value - middle));
 }
 
@@ -244,14 +234,14 @@ class LevelJudge {
       before.clear();
     }
     judgement_.compared_with = since.size();
-    middle_ = worst_ = best_ = median(since);
+    middle_ = worst_ = best_ = *stats::median(since);
     std::vector<double> distances;
     add_distances(before, distances);
     add_distances(since, distances);
-    deviation_ = kOfNormal * median(std::move(distances));
+    deviation_ = kOfNormal * *stats::median(std::move(distances));
     if (judgement_.anchor) return;
     if (since.size() > kFewestNights) since.resize(kFewestNights);
-    judgement_.anchor = out(median(std::move(since)));
+    judgement_.anchor = out(*stats::median(std::move(since)));
   }
 
   void look_for_levels() {
@@ -299,7 +289,7 @@ class LevelJudge {
       for (const CountedNight& one : std::span(nights_).first(kNightsOfLevel))
         values.push_back(in(one.latest->value));
       judgement_.level_since_s = nights_[kNightsOfLevel - 1].latest->begin_s;
-      judgement_.anchor = out(median(std::move(values)));
+      judgement_.anchor = out(*stats::median(std::move(values)));
       judgement_.hit = 0;
       judgement_.verdict = Verdict::faster;
       judgement_.reason = fmt::format("in {} of {} sessions: from now on they are the baseline",
@@ -322,7 +312,7 @@ class LevelJudge {
       values.push_back(in(one.latest->value));
     double begun = in(*judgement_.anchor);
     if (levels_) begun = std::max(begun, worst_);
-    const double lasting = median(std::move(values)) - begun;
+    const double lasting = *stats::median(std::move(values)) - begun;
     if (lasting < least_creep_ || now_ - begun < least_creep_) return false;
     compare_with(begun);
     say_slower(
@@ -450,7 +440,7 @@ std::optional<TwoLevels> two_levels(std::span<const double> in_order) {
   const auto fewest = std::max(
       kFewestOfLevel, static_cast<std::size_t>(std::ceil(kShareOfLevel * static_cast<double>(n))));
   if (n < 2 * fewest) return std::nullopt;
-  const double pivot = median(logs);  // squares of what is left lose no digits
+  const double pivot = *stats::median(logs);  // squares of what is left lose no digits
   for (double& value : logs) value -= pivot;
   std::vector<double> sorted = logs;
   std::ranges::sort(sorted);

@@ -7,6 +7,7 @@
 
 #include "harness/regression/algorithm_change.h"
 #include "harness/regression/judged_metric.h"
+#include "harness/stats/stats.h"
 
 namespace launchgap::regression {
 namespace {
@@ -133,8 +134,8 @@ Result PairedMetrics::result(const SeriesKey& key,
   if (series.log_ratios.empty()) return result;
   result.value = series.b.value();
   result.baseline = series.a.value();
-  result.p99 = median_of(series.p99_b);
-  result.baseline_p99 = median_of(series.p99_a);
+  result.p99 = stats::median(series.p99_b);
+  result.baseline_p99 = stats::median(series.p99_a);
   result.changed = told_once(differences(series.a.fingerprint, series.b.fingerprint));
   EarlierAlgorithms of_a;
   of_a.add(series.a.algorithms);

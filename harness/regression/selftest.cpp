@@ -227,10 +227,11 @@ class Test {
         (delayed ? with : without) = median_of(outcome, row.key);
       }
       if (without && with && *without > 0) ratios.push_back(*with / *without);
-      std::ranges::sort(ratios);
-      if (ratios.size() >= kFewestPairs && ratios.back() - ratios.front() <= agreed) break;
+      if (ratios.size() < kFewestPairs) continue;
+      const auto [least, most] = std::ranges::minmax(ratios);
+      if (most - least <= agreed) break;
     }
-    const auto middle = stats::quantile(ratios, 0.5);
+    const auto middle = stats::median(std::move(ratios));
     return middle ? std::optional(*middle - 1) : std::nullopt;
   }
 

@@ -293,15 +293,10 @@ class Reader {
 
 }  // namespace
 
-std::optional<double> median_of(std::vector<double> values) {
-  std::ranges::sort(values);
-  return stats::quantile(values, 0.5);
-}
-
 double MetricFigures::value() const {
   std::vector<double> medians;
   for (const RunFigures& run : runs) medians.push_back(run.median);
-  return *median_of(std::move(medians));
+  return *stats::median(std::move(medians));
 }
 
 std::optional<double> MetricFigures::within_run_cv() const {
@@ -309,7 +304,7 @@ std::optional<double> MetricFigures::within_run_cv() const {
   for (const RunFigures& run : runs) {
     if (run.cv) values.push_back(*run.cv);
   }
-  return median_of(std::move(values));
+  return stats::median(std::move(values));
 }
 
 std::optional<double> MetricFigures::tail() const {
@@ -319,7 +314,7 @@ std::optional<double> MetricFigures::tail() const {
   }
   if (values.empty() && p99 && samples >= kLeastForTail && !runs.empty() && value() > 0)
     return *p99 / value();
-  return median_of(std::move(values));
+  return stats::median(std::move(values));
 }
 
 std::optional<double> MetricFigures::between_run_cv() const {

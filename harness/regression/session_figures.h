@@ -13,9 +13,6 @@
 
 namespace launchgap::regression {
 
-/// Absent for no values.
-std::optional<double> median_of(std::vector<double> values);
-
 /// One process's samples of a metric, in the metric's unit.
 struct RunFigures {
   int replicate = 0;

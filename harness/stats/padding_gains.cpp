@@ -18,11 +18,6 @@ constexpr double kTailOfPooled = 0.5e-4;  // of all sizes together
 constexpr double kErrorsAdded = 2;        // to the median of what is chosen
 constexpr double kErrorsAsGood = 2;       // of a difference that does not tell two sizes apart
 
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  return *quantile(values, 0.5);
-}
-
 struct TrimmedMean {
   double mean = 0, standard_error = 0, freedom = 0;
 };
@@ -108,7 +103,7 @@ std::vector<std::size_t> choose(const Logs& centred,
     for (std::size_t p = 0; p < centred.of.size(); ++p) {
       if (half == kAll || p % 2 == half) own.push_back(centred.of[p][i]);
     }
-    values.push_back(median(own) + kErrorsAdded * more * errors[i]);
+    values.push_back(*median(own) + kErrorsAdded * more * errors[i]);
   }
   return nearest_as_good(sizes, values, [&](std::size_t i, std::size_t least) {
     // Not std::hypot: glibc's has another symbol since 2.35.
@@ -137,7 +132,7 @@ Gains gains_of(const Logs& logs,
     halves[p % 2].push_back(crossed.back());
   }
   return {
-      trimmed_mean(named), trimmed_mean(crossed), std::min(median(halves[0]), median(halves[1]))};
+      trimmed_mean(named), trimmed_mean(crossed), std::min(*median(halves[0]), *median(halves[1]))};
 }
 
 /// The verdicts over sizes that all processes have; `rows` are these sizes'.
@@ -145,7 +140,7 @@ void judge(const Logs& logs, const std::vector<double>& sizes, std::span<Padding
   const std::size_t count = sizes.size();
   Logs centred = logs;
   for (std::vector<double>& process : centred.of) {
-    const double level = median(process);
+    const double level = *median(process);
     for (double& value : process) value -= level;
   }
   std::vector<double> errors;
@@ -159,7 +154,7 @@ void judge(const Logs& logs, const std::vector<double>& sizes, std::span<Padding
   const auto n = static_cast<double>(count);
   const double pooled = std::sqrt(2 * squares / n) * student_t(freedom, kTailOfPooled / n);
   // Drawn halfway to that of the others: own errors of few processes are as often too small.
-  const double usual = median(errors);
+  const double usual = *median(errors);
   for (double& error : errors) error = std::sqrt((error * error + usual * usual) / 2);
   const std::array halves = {choose(centred, sizes, errors, 0), choose(centred, sizes, errors, 1)};
   const std::vector<std::size_t> of_all = choose(centred, sizes, errors, kAll);
@@ -227,7 +222,7 @@ std::vector<PaddingGain> padding_gains(std::span<const SizeTimes> series) {
     row.size = row.pad_to = i;
     of_rows.push_back(&series[i]);
     sizes.push_back(series[i].size);
-    medians.push_back(median(times));
+    medians.push_back(*median(times));
   }
   const std::vector<std::size_t> nearest =
       nearest_as_good(sizes, medians, [&](std::size_t, std::size_t least) {

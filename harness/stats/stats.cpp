@@ -8,14 +8,51 @@
 #include "harness/stats/moments.h"
 
 namespace launchgap::stats {
+namespace {
+
+/// Between which two of `n` ascending values a quantile lies: the first, and how far behind it.
+struct Place {
+  std::size_t below;
+  double fraction;
+};
+
+Place place_of(std::size_t n, double p) {
+  const double position = std::clamp(p, 0.0, 1.0) * static_cast<double>(n - 1);
+  const auto below = static_cast<std::size_t>(position);
+  return {below, position - static_cast<double>(below)};
+}
+
+template <class Number>
+std::optional<double> select(std::span<Number> values, double p) {
+  if (values.empty()) return std::nullopt;
+  const auto [below, fraction] = place_of(values.size(), p);
+  const auto at = values.begin() + static_cast<std::ptrdiff_t>(below);
+  std::ranges::nth_element(values, at);
+  const auto low = static_cast<double>(*at);
+  if (below + 1 == values.size()) return low;
+  const auto high = static_cast<double>(std::ranges::min(values.subspan(below + 1)));
+  return low + fraction * (high - low);
+}
+
+}  // namespace
 
 std::optional<double> quantile(std::span<const double> sorted, double p) {
   if (sorted.empty()) return std::nullopt;
-  const double position = std::clamp(p, 0.0, 1.0) * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<std::size_t>(position);
-  if (below + 1 >= sorted.size()) return sorted.back();
-  const double fraction = position - static_cast<double>(below);
+  const auto [below, fraction] = place_of(sorted.size(), p);
+  if (below + 1 == sorted.size()) return sorted.back();
   return sorted[below] + fraction * (sorted[below + 1] - sorted[below]);
+}
+
+std::optional<double> quantile_in_place(std::span<double> values, double p) {
+  return select(values, p);
+}
+
+std::optional<double> quantile_in_place(std::span<std::int64_t> values, double p) {
+  return select(values, p);
+}
+
+std::optional<double> median(std::vector<double> values) {
+  return select(std::span(values), 0.5);
 }
 
 std::optional<double> mean(std::span<const double> values) {
@@ -34,11 +71,7 @@ std::optional<double> median_absolute_deviation(std::span<const double> sorted) 
   std::vector<double> deviations(sorted.size());
   std::ranges::transform(
       sorted, deviations.begin(), [&](double value) { return std::abs(value - *median); });
-  const std::size_t n = deviations.size();
-  const auto middle = deviations.begin() + static_cast<std::ptrdiff_t>(n / 2);
-  std::ranges::nth_element(deviations, middle);
-  if (n % 2 == 1) return *middle;
-  return (*std::max_element(deviations.begin(), middle) + *middle) / 2;
+  return select(std::span(deviations), 0.5);
 }
 
 std::optional<double> outlier_share(std::span<const double> sorted) {

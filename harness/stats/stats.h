@@ -2,6 +2,7 @@
 // absent. tests/stats compares every function with numpy and scipy to 1e-9.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>
@@ -11,6 +12,14 @@ namespace launchgap::stats {
 /// Quantile of ascending values, linear between order statistics (type 7 of Hyndman and Fan, The
 /// American Statistician 50 (1996); numpy's and R's default). `p` in [0, 1]. Absent for no values.
 std::optional<double> quantile(std::span<const double> sorted, double p);
+
+/// The same of values in any order, a whole number's too, whose order is lost: a recording may have
+/// millions, of which no sorted copy is made. Absent for no values.
+std::optional<double> quantile_in_place(std::span<double> values, double p);
+std::optional<double> quantile_in_place(std::span<std::int64_t> values, double p);
+
+/// The median of values in any order. Absent for no values.
+std::optional<double> median(std::vector<double> values);
 
 /// Compensated sum divided by n. Absent for no values.
 std::optional<double> mean(std::span<const double> values);

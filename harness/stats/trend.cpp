@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
+
+#include "harness/stats/stats.h"
 
 namespace launchgap {
 
@@ -12,11 +15,7 @@ double theil_sen_slope(std::span<const double> values) {
     for (std::size_t i = 0; i < j; ++i)
       slopes.push_back((values[j] - values[i]) / static_cast<double>(j - i));
   }
-  if (slopes.empty()) return 0;
-  const auto middle = slopes.begin() + static_cast<std::ptrdiff_t>(slopes.size() / 2);
-  std::ranges::nth_element(slopes, middle);
-  if (slopes.size() % 2 == 1) return *middle;
-  return (*middle + *std::max_element(slopes.begin(), middle)) / 2;
+  return stats::median(std::move(slopes)).value_or(0);
 }
 
 double mann_kendall_rise_p(std::span<const double> values) {

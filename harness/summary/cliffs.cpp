@@ -134,11 +134,9 @@ std::vector<stats::SizeTimes> times_of(const Series& series) {
     stats::SizeTimes& times = all.emplace_back(stats::SizeTimes{size, {}});
     for (const int replicate : replicates) {
       const auto samples = measured.samples->find(replicate);
-      std::vector<double> sorted;
-      if (samples != measured.samples->end()) sorted = samples->second;
-      std::ranges::sort(sorted);
-      times.times.push_back(
-          stats::quantile(sorted, 0.5).value_or(std::numeric_limits<double>::quiet_NaN()));
+      const bool any = samples != measured.samples->end();
+      times.times.push_back((any ? stats::median(samples->second) : std::nullopt)
+                                .value_or(std::numeric_limits<double>::quiet_NaN()));
     }
   }
   return all;

@@ -18,11 +18,6 @@ namespace {
 constexpr std::string_view kPlain = "plain";
 constexpr std::string_view kTraced = "traced";
 
-double median_of(std::vector<double> values) {
-  std::ranges::sort(values);
-  return stats::quantile(values, 0.5).value_or(0);
-}
-
 const CaseData* find_case(const SessionData& session,
                           const std::string& device,
                           std::string_view arm,
@@ -341,8 +336,8 @@ std::vector<FlagCheck> flag_checks(const SessionData& session) {
           trace.record.case_name.value_or("").starts_with("launch/flag/"))
         check.before_kernel += trace.record.flags_before_kernel.value_or(0);
     }
-    check.excess_p50_ns = median_of(std::move(excess));
-    check.limit_ns = median_of(round_trips) + kAllowedNs;
+    check.excess_p50_ns = stats::median(std::move(excess)).value_or(0);
+    check.limit_ns = stats::median(round_trips).value_or(0) + kAllowedNs;
     check.agrees = check.before_kernel == 0 && check.excess_p50_ns <= check.limit_ns;
     checks.push_back(check);
   }

@@ -15,11 +15,6 @@ using cause_text::kMostNamed;
 
 constexpr double kWorthIt = 0.05;
 
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  return stats::quantile(values, 0.5).value_or(0);
-}
-
 struct StallKind {
   const char* kind;
   const char* code;
@@ -178,8 +173,8 @@ class BetweenLaunches {
         delays_(process.of_launches("launch_ns", "idle")),
         kernels_(process.of_launches("kernel_ns")),
         calls_(of_all(process, "api_record_ns")),
-        call_(median(calls_)),
-        between_(median(of_all(process, "since_last_ns"))) {}
+        call_(stats::median(calls_).value_or(0)),
+        between_(stats::median(of_all(process, "since_last_ns")).value_or(0)) {}
 
   void add(std::vector<Finding>& causes) const {
     constexpr double kIdle = 0.2;
@@ -202,7 +197,7 @@ class BetweenLaunches {
   bool is_late() const {
     constexpr double kLate = 1e6;
     constexpr std::size_t kLeast = 20;
-    return delays_.size() >= kLeast && median(delays_) >= kLate;
+    return delays_.size() >= kLeast && stats::median(delays_).value_or(0) >= kLate;
   }
   double shorter_than(double ns) const {
     if (kernels_.empty()) return 0;
@@ -220,7 +215,7 @@ class BetweenLaunches {
     std::vector<Evidence> found = {{"GPU idle", process_.idle_share.value_or(0), "share"},
                                    {"launch call, p50", call_, "ns"}};
     if (kernels_.empty()) return found;
-    found.push_back({"kernel, p50", median(kernels_), "ns"});
+    found.push_back({"kernel, p50", stats::median(kernels_).value_or(0), "ns"});
     found.push_back({"kernels shorter than a launch call", shorter_than(call_), "share"});
     return found;
   }
@@ -230,7 +225,7 @@ class BetweenLaunches {
     if (process_.share(idle) < kWorthIt) return;
     Finding& cause = causes.emplace_back(process_.finding("late-kernels", Severity::act));
     // Whether the kernel comes late after the call, or the call itself takes that long.
-    const bool in_call = 2 * call_ >= median(delays_);
+    const bool in_call = 2 * call_ >= stats::median(delays_).value_or(0);
     cause.sentence =
         in_call ? fmt::format(
                       "A launch call takes {} (p50) although its stream is idle; 2 to 30 µs are "
@@ -239,7 +234,7 @@ class BetweenLaunches {
                 : fmt::format(
                       "A kernel begins {} after its launch call although its stream is idle (p50); "
                       "5 to 30 µs are usual.",
-                      cause_text::time(median(delays_)));
+                      cause_text::time(stats::median(delays_).value_or(0)));
     cause.evidence = {{"launches on an idle stream", static_cast<double>(delays_.size()), "1"},
                       {"launch call, p50", call_, "ns"},
                       {"GPU idle from a launch call to its kernel", process_.share(idle), "share"}};

@@ -15,11 +15,6 @@
 namespace launchgap {
 namespace {
 
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  return stats::quantile(values, 0.5).value_or(0);
-}
-
 /// That any of k ranks is the slowest in so many of n steps, if each is with 1/k: Bonferroni's
 /// bound of the largest of k binomial numbers.
 double chance_of(std::size_t ranks, std::size_t steps, std::size_t slowest) {
@@ -146,7 +141,7 @@ StragglerCheck check_stragglers(std::span<const std::vector<double>> ranks) {
     if (std::ranges::count(times, *most) == 1)
       ++slowest[static_cast<std::size_t>(most - times.begin())];
     longest.push_back(*most);
-    medians.push_back(median(times));
+    medians.push_back(stats::median(times).value_or(0));
     if (medians.back() > 0) shares.push_back((longest.back() - medians.back()) / medians.back());
   }
   const auto often = std::ranges::max_element(slowest);
@@ -156,17 +151,17 @@ StragglerCheck check_stragglers(std::span<const std::vector<double>> ranks) {
   check.lost_ns = *stats::mean(longest) - *stats::mean(medians);
   const double usual = *stats::mean(medians);
   check.lost_share = usual > 0 ? check.lost_ns / usual : 0;
-  check.usual_share = median(shares);
+  check.usual_share = stats::median(shares).value_or(0);
   std::vector<double> slower;
   for (std::size_t step = 0; step < check.steps; ++step) {
     std::vector<double> others;
     for (std::size_t rank = 0; rank < check.ranks; ++rank) {
       if (rank != check.slowest) others.push_back(ranks[rank][step]);
     }
-    const double of_others = median(others);
+    const double of_others = stats::median(others).value_or(0);
     if (of_others > 0) slower.push_back(ranks[check.slowest][step] / of_others - 1);
   }
-  check.slower = median(slower);
+  check.slower = stats::median(slower).value_or(0);
   // Halfway between chance and always.
   const double often_enough = (1 + 1 / static_cast<double>(check.ranks)) / 2;
   const double share = static_cast<double>(check.slowest_steps) / static_cast<double>(check.steps);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "harness/stats/stats.h"
+
 namespace launchgap {
 
 std::vector<double> launch_times(const activity::Trace& trace,
@@ -22,15 +24,10 @@ std::int64_t scatter_of_launches(std::vector<double> launch_ns) {
   constexpr double kDeviations = 5, kMadOfNormal = 1.4826, kMost = 5'000;
   std::erase_if(launch_ns, [](double value) { return std::isnan(value); });
   if (launch_ns.size() < kFewest) return 0;
-  const auto median = [](std::vector<double>& values) {
-    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-    std::ranges::nth_element(values, middle);
-    return *middle;
-  };
-  const double centre = median(launch_ns);
+  const double centre = *stats::median(launch_ns);
   for (double& value : launch_ns) value = std::abs(value - centre);
   return static_cast<std::int64_t>(
-      std::min(kMost, std::ceil(kDeviations * kMadOfNormal * median(launch_ns))));
+      std::min(kMost, std::ceil(kDeviations * kMadOfNormal * *stats::median(launch_ns))));
 }
 
 }  // namespace launchgap

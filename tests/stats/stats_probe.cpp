@@ -66,6 +66,15 @@ Json describe(const Groups& groups) {
   Json out;
   for (const double p : {0.0, 0.001, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999, 1.0})
     out["quantiles"].push_back(json(quantile(sorted, p)));
+  std::vector<std::int64_t> whole;
+  for (const double value : in_order)
+    whole.push_back(static_cast<std::int64_t>(std::clamp(value, -9e15, 9e15)));
+  for (const double p : {0.0, 0.3, 0.5, 0.99, 1.0}) {
+    std::vector<double> values = in_order;
+    out["in_place"].push_back(json(quantile_in_place(std::span(values), p)));
+    out["in_place_of_whole"].push_back(json(quantile_in_place(std::span(whole), p)));
+  }
+  out["median"] = json(median(in_order));
   out["mean"] = json(mean(in_order));
   out["sd"] = json(standard_deviation(in_order));
   out["mad"] = json(median_absolute_deviation(sorted));

@@ -8,6 +8,7 @@ import scipy.stats
 from stats_probe import compute
 
 PROBABILITIES = [0.0, 0.001, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999, 1.0]
+UNSORTED = [0.0, 0.3, 0.5, 0.99, 1.0]
 
 
 def reference(values):
@@ -16,6 +17,9 @@ def reference(values):
     n = len(x)
     out = {
         "quantiles": [float(np.quantile(x, p)) if n else None for p in PROBABILITIES],
+        "in_place": [float(np.quantile(x, p)) if n else None for p in UNSORTED],
+        "in_place_of_whole": [float(np.quantile(np.trunc(np.clip(x, -9e15, 9e15)), p)) if n else None for p in UNSORTED],
+        "median": float(np.median(x)) if n else None,
         "mean": math.fsum(x) / n if n else None,
         "sd": float(np.std(x.astype(np.longdouble), ddof=1)) if n >= 2 else None,
         "mad": float(scipy.stats.median_abs_deviation(x)) if n else None,
