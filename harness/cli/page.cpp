@@ -140,12 +140,8 @@ void write_page(const std::vector<std::unique_ptr<Summarised>>& sessions,
   fs::create_directory(of_gap, failed);
   write_gap_tables(sessions, gap, TableUse::comparison, of_gap);
   const fs::path page = tables.path() / "page.html";
-  for (const std::string& argument : {std::string("--comparison"),
-                                      of_gap.string(),
-                                      std::string("--generations"),
-                                      (root / "data/generations.csv").string(),
-                                      std::string("-o"),
-                                      page.string()}) {
+  for (const std::string& argument :
+       {std::string("--comparison"), of_gap.string(), std::string("-o"), page.string()}) {
     arguments.push_back(argument);
   }
   const ProcessEnd end = draw(arguments, (root / "reports").string(), tables.path());

@@ -17,6 +17,7 @@ std::string three_digits(double value) {
   // Nobody measures that: hundreds of digits would make no table.
   if (magnitude >= 1e12) return fmt::format("{:.2e}", value);
   if (magnitude == 0) return "0";
+  if (magnitude < 1e-9) return fmt::format("{:.2e}", value);
   // The exponent of what it is rounded to: 9.996 has the digits of 10.0.
   const std::string rounded = fmt::format("{:.2e}", magnitude);
   const int exponent = std::atoi(rounded.c_str() + rounded.find('e') + 1);

@@ -67,6 +67,7 @@ GapRows generation_gap(std::span<const ComparedSession> sessions) {
                             "No two of these GPUs have a launch, a product or a convolution in "
                             "common that can be compared."});
   }
+  append(rows.answers, not_compared(compared->columns, compared->gpus));
   rows.tuned = tuned_rows(sessions);
   append(rows.answers, tuned_answers(rows.tuned));
   rows.values = best_values(compared->columns);

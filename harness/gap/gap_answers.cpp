@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -49,6 +50,13 @@ std::string size_text(const CaseName& name) {
   return name.params_text();
 }
 
+/// " forward", " backward-filter"; of a convolution of which it is not told nothing.
+std::string direction_text(const CaseName& name) {
+  const std::string* const direction = name.find("direction");
+  if (!direction) return "";
+  return (*direction == "forward" ? " " : " backward-") + *direction;
+}
+
 /// "launch and wait", "the batched FP32 product 512x512x128-nt-b32".
 std::string phrase_of(const SharedCase& shared) {
   const CaseName& name = *shared.older->name;
@@ -66,8 +74,10 @@ std::string phrase_of(const SharedCase& shared) {
   }
   if (shared.work == Work::convolution) {
     const std::string* const layer = name.find("layer");
-    return fmt::format(
-        "the {} convolution {}", spelled_type(shared.row.type), layer ? *layer : size_text(name));
+    return fmt::format("the {}{} convolution {}",
+                       spelled_type(shared.row.type),
+                       direction_text(name),
+                       layer ? *layer : size_text(name));
   }
   return fmt::format("{} in {}", shared.row.metric, shared.row.case_name);
 }
@@ -208,11 +218,11 @@ std::string shares_text(const GpuPair& pair, Counts counts, Among among) {
 
 /// The versions of a column's libraries and driver, by name.
 std::map<std::string, std::string> software_of(const GpuColumn& column) {
-  std::map<std::string, std::string> software;
+  std::map<std::string, std::set<std::string>> versions;
   for (const RunInfo& run : column.from.session->runs) {
     if (run.device != column.device->uuid) continue;
     for (const LoadedLibrary& library : run.libraries) {
-      if (!library.version.empty()) software[library.name] = library.version;
+      if (!library.version.empty()) versions[library.name].insert(library.version);
     }
     if (!run.fingerprint.is_object()) continue;
     for (const auto& [key, name] :
@@ -220,10 +230,34 @@ std::map<std::string, std::string> software_of(const GpuColumn& column) {
       const auto found = run.fingerprint.find(key);
       if (found != run.fingerprint.end() && found->is_string() &&
           !found->template get<std::string>().empty())
-        software[name] = found->template get<std::string>();
+        versions[name].insert(found->template get<std::string>());
     }
   }
+  std::map<std::string, std::string> software;
+  for (const auto& [name, own] : versions) software[name] = list_text({own.begin(), own.end()});
   return software;
+}
+
+/// "2 FP32 cases on the V100 and 8 FP32 cases on the A100": those that are faster than the GPU can
+/// be, of FP32, of which another type may be the cause, or of the others.
+std::string too_fast_text(const GpuPair& pair, bool of_fp32) {
+  std::vector<std::string> texts;
+  for (const GpuColumn* column : {pair.older, pair.newer}) {
+    std::map<std::string, std::uint64_t> cases;
+    for (const CaseName* name : column->too_fast) {
+      const std::string* const type = name->find("type");
+      if ((type && *type == "fp32") == of_fp32)
+        ++cases[type ? spelled_type(*type) + " case" : "case of " + name->benchmark];
+    }
+    for (const auto& [noun, number] : cases) {
+      const std::size_t of = noun.find(" of ");
+      texts.push_back(fmt::format("{}{} on the {}",
+                                  counted(number, noun.substr(0, of)),
+                                  of == noun.npos ? "" : noun.substr(of),
+                                  column->title));
+    }
+  }
+  return list_text(texts);
 }
 
 std::string causes_of(const GpuPair& pair) {
@@ -234,20 +268,10 @@ std::string causes_of(const GpuPair& pair) {
     if (other != from.end() && other->second != version)
       causes.push_back(fmt::format("{} {} against {}", name, version, other->second));
   }
-  std::vector<std::string> too_fast;
-  for (const GpuColumn* column : {pair.older, pair.newer}) {
-    const auto above = std::ranges::count_if(column->too_fast, [](const CaseName* name) {
-      const std::string* const type = name->find("type");
-      return type && *type == "fp32";
-    });
-    if (above > 0)
-      too_fast.push_back(fmt::format(
-          "{} on the {}", counted(static_cast<std::uint64_t>(above), "FP32 case"), column->title));
-  }
+  const std::string too_fast = too_fast_text(pair, true);
   if (!too_fast.empty())
-    causes.push_back(
-        fmt::format("{} faster than FP32 can be, so of another type (TF32, FP16), and left out",
-                    list_text(too_fast)));
+    causes.push_back(fmt::format(
+        "{} faster than FP32 can be, so of another type (TF32, FP16), and left out", too_fast));
   return list_text(causes);
 }
 
@@ -255,7 +279,15 @@ std::string causes_of(const GpuPair& pair) {
 
 std::vector<GapAnswerRow> gain_answers(const GpuPair& pair) {
   const std::string &old = pair.older->title, &now = pair.newer->title;
-  std::vector<std::string> texts, evidence, unknown;
+  std::vector<std::string> texts, evidence, unknown, undated;
+  for (const GpuColumn* column : {pair.older, pair.newer}) {
+    if (column->released.empty()) undated.push_back("the " + column->title);
+  }
+  const std::string became = undated.empty() ? "became" : "are";
+  if (!undated.empty())
+    evidence.push_back(
+        fmt::format("which is newer is not known: nothing tells when {} was released",
+                    list_text(undated, "or")));
   const SharedCase* lead = nullptr;
   for (const std::string_view type : kTypes) {
     const SharedCase* const product = product_of(pair, type);
@@ -266,7 +298,7 @@ std::vector<GapAnswerRow> gain_answers(const GpuPair& pair) {
     const std::string times = times_text(product->row.times);
     const bool alike = lead && lead->row.shape_class == product->row.shape_class;
     texts.push_back(lead ? fmt::format("{} {} times", alike ? spelled_type(type) : what, times)
-                         : fmt::format("{} became {} times as fast", what, times));
+                         : fmt::format("{} {} {} times as fast", what, became, times));
     if (!lead) lead = product;
   }
   if (!lead) unknown.emplace_back("products");
@@ -276,7 +308,7 @@ std::vector<GapAnswerRow> gain_answers(const GpuPair& pair) {
     if (!shared) return;
     texts.push_back(fmt::format("{}{} {} times{}",
                                 what,
-                                texts.empty() ? " became" : "",
+                                texts.empty() ? " " + became : "",
                                 times_text(shared->row.times),
                                 texts.empty() ? " as fast" : ""));
     evidence.push_back(evidence_of(what, shared->row));
@@ -363,14 +395,35 @@ std::vector<GapAnswerRow> disappointments(const GpuPair& pair) {
     sentence += fmt::format("; less than half of the gain that the ceilings promise: {}", short_of);
   sentence += ".";
   const std::string causes = causes_of(pair);
-  if (!causes.empty() && !(slower.empty() && short_of.empty()))
-    sentence += fmt::format(" More than the GPU differs: {}.", causes);
+  if (!causes.empty()) sentence += fmt::format(" More than the GPU differs: {}.", causes);
+  const std::string too_fast = too_fast_text(pair, false);
+  if (!too_fast.empty())
+    sentence += fmt::format(" Left out, being faster than the GPU can be: {}.", too_fast);
   if (pair.timed_otherwise > 0)
     sentence +=
         fmt::format(" {} timed in another way on each, and not compared.",
                     pair.timed_otherwise == 1 ? std::string("1 case was")
                                               : fmt::format("{} cases were", pair.timed_otherwise));
   return {{"disappoints", slower.empty() && short_of.empty() ? "know" : "warning", sentence}};
+}
+
+std::vector<GapAnswerRow> not_compared(const std::vector<GpuColumn>& columns,
+                                       const std::vector<const GpuColumn*>& compared) {
+  if (compared.size() < 2) return {};
+  std::vector<std::string> titles;
+  bool published = false;
+  for (const GpuColumn& column : columns) {
+    if (column.host || std::ranges::find(compared, &column) != compared.end()) continue;
+    titles.push_back("the " + column.title);
+    published = published || column.origin == Origin::published;
+  }
+  if (titles.empty()) return {};
+  std::string sentence = fmt::format(
+      "Only in the tables, and not compared, since another of the same name stands for {}: {}.",
+      titles.size() == 1 ? "it" : "them",
+      list_text(titles));
+  if (published) sentence += " Sheets that are imported together are compared together.";
+  return {{"not-compared", "know", sentence}};
 }
 
 std::vector<GapClassRow> class_rows(const GpuPair& pair) {
@@ -386,16 +439,22 @@ std::vector<GapClassRow> class_rows(const GpuPair& pair) {
     GapClassRow row{
         pair.older->title, pair.newer->title, std::string(name_of(work)), type, shape_class};
     row.cases = cases.size();
+    // The fastest case, where all are of one kind; else there is only where most was gained.
+    const bool alike = std::ranges::all_of(cases, [&](const SharedCase* shared) {
+      return shared->row.metric == cases.front()->row.metric;
+    });
+    const auto better = [&](const SharedCase& a, const SharedCase& b) {
+      if (!alike) return a.row.times > b.row.times;
+      return a.row.unit == "ns" ? a.row.newer_value < b.row.newer_value
+                                : a.row.newer_value > b.row.newer_value;
+    };
     const SharedCase *best = nullptr, *worst = nullptr;
     for (const SharedCase* shared : cases) {
       row.slower += shared->row.verdict == "slower";
       row.with_ceiling += shared->promise.has_value();
       row.below_promise += is_below_promise(*shared);
       if (!worst || worse(*shared, *worst)) worst = shared;
-      const bool rate = shared->row.unit != "ns";
-      if (!best || (rate ? shared->row.newer_value > best->row.newer_value
-                         : shared->row.newer_value < best->row.newer_value))
-        best = shared;
+      if (!best || better(*shared, *best)) best = shared;
     }
     row.best = best->row;
     row.worst = worst->row;

@@ -25,4 +25,8 @@ std::vector<GapAnswerRow> disappointments(const GpuPair& pair);
 /// Per kind of work, type and class of shape, and of all cases together.
 std::vector<GapClassRow> class_rows(const GpuPair& pair);
 
+/// Which GPUs stand in the tables alone, since another of the same name stands for them.
+std::vector<GapAnswerRow> not_compared(const std::vector<GpuColumn>& columns,
+                                       const std::vector<const GpuColumn*>& compared);
+
 }  // namespace launchgap::gap

@@ -21,19 +21,32 @@ bool counts(const SummaryRow& row) {
   return row.key.setup.usual() && (row.key.arm == name_of(Arm::plain) || row.key.arm == kPublished);
 }
 
-/// The software that a published value was measured with: "CUDA 10.1".
-std::string cuda_of(const GpuColumn& column) {
+/// Of the first run of a device that has it.
+std::string fingerprint_of(const GpuColumn& column, const char* key) {
   for (const RunInfo& run : column.from.session->runs) {
     if (run.device != column.device->uuid || !run.fingerprint.is_object()) continue;
-    const std::string cuda = run.fingerprint.value("cuda", "");
-    if (!cuda.empty()) return "CUDA " + cuda;
+    std::string value = run.fingerprint.value(key, "");
+    if (!value.empty()) return value;
   }
   return "";
+}
+
+/// "CUDA 10.1".
+std::string cuda_of(const GpuColumn& column) {
+  const std::string version = fingerprint_of(column, "cuda");
+  return version.empty() ? "" : "CUDA " + version;
+}
+
+/// "driver 450.80".
+std::string driver_of(const GpuColumn& column) {
+  const std::string version = fingerprint_of(column, "driver_version");
+  return version.empty() ? "" : "driver " + version;
 }
 
 /// What tells devices of one name apart, tried one after the other.
 std::vector<std::string (*)(const GpuColumn&)> distinctions() {
   return {cuda_of,
+          driver_of,
           [](const GpuColumn& column) {
             return column.device->clock_mhz ? fmt::format("{} MHz", *column.device->clock_mhz) : "";
           },
@@ -184,7 +197,7 @@ std::vector<GpuColumn> gpu_columns(std::span<const ComparedSession> sessions) {
       column.device = &device;
       column.host = !is_gpu(device);
       column.title = column.host ? device.name : short_name(device.name);
-      if (!column.host) column.released = release_of(device).value_or("");
+      if (!column.host) column.released = release_of(device).value_or(Release()).month;
       column.origin = published.contains(device.uuid) ? Origin::published
                       : device.simulated              ? Origin::simulated
                                                       : Origin::measured;
@@ -210,7 +223,8 @@ std::vector<const GpuColumn*> one_of_each(const std::vector<GpuColumn>& columns)
   std::vector<const GpuColumn*> chosen;
   std::set<std::tuple<std::string, int, Origin, std::string>> seen;
   for (const GpuColumn& column : columns) {
-    const std::string software = column.origin == Origin::published ? cuda_of(column) : "";
+    const std::string software =
+        column.origin == Origin::published ? cuda_of(column) + driver_of(column) : "";
     if (!column.host && seen.insert({column.device->name,
                                      column.device->clock_mhz.value_or(0),
                                      column.origin,

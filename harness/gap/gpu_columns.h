@@ -66,7 +66,8 @@ std::string short_name(std::string_view name);
 /// name. Of a GPU of no table the compute capability stands for the release.
 std::vector<GpuColumn> gpu_columns(std::span<const ComparedSession> sessions);
 
-/// Of GPUs of one name, clock and origin the first stands for all.
+/// Of GPUs of one name, clock and origin the first stands for all; of published ones, of one CUDA
+/// and driver.
 std::vector<const GpuColumn*> one_of_each(const std::vector<GpuColumn>& columns);
 
 }  // namespace launchgap::gap

@@ -114,7 +114,7 @@ std::vector<GapTunedRow> tuned_rows(std::span<const ComparedSession> sessions) {
       if (!gpu) continue;
       Tuning& tuning = kernels[{tuned.kernel, tuned.problem, tuned.parameters}].emplace_back();
       tuning.gpu = short_name(gpu->name);
-      tuning.released = release_of(*gpu).value_or("9999-99");
+      tuning.released = release_of(*gpu).value_or(Release{"9999-99"}).month;
       read_times(from.session->folder / "tuning" / std::filesystem::path(tuned.file).filename(),
                  tuning);
     }

@@ -37,6 +37,8 @@ double positive(const CsvTable& table, std::size_t row, std::string_view column)
   return value;
 }
 
+constexpr double kMib = 1024 * 1024;
+
 /// A row of generations.csv, as far as ceilings need it.
 struct KnownGpu {
   std::string name;
@@ -44,6 +46,7 @@ struct KnownGpu {
   std::string capability;
   double multiprocessors = 0;
   std::optional<double> bandwidth_gbs;  // none: only recalled
+  std::optional<double> cache_bytes;    // the same
 };
 
 /// Whether a row of generations.csv has the value of a column from a source: "a.json; recalled:
@@ -66,6 +69,9 @@ const std::vector<KnownGpu>& known_gpus() {
                       positive(table, i, "sm_count"),
                       has_source(table.at(i, "source"), "bandwidth_gbs")
                           ? std::optional(positive(table, i, "bandwidth_gbs"))
+                          : std::nullopt,
+                      has_source(table.at(i, "source"), "l2_mb")
+                          ? std::optional(kMib * positive(table, i, "l2_mb"))
                           : std::nullopt});
     return read;
   }();
@@ -368,15 +374,30 @@ std::optional<double> published_bandwidth(const DeviceFacts& gpu) {
   return range ? std::optional(range->high) : std::nullopt;
 }
 
+namespace {
+
+/// As the GPU said; of one that others have measured, the largest that its name may mean.
+std::optional<double> cache_of(const DeviceFacts& gpu) {
+  if (gpu.last_level_cache_bytes) return static_cast<double>(*gpu.last_level_cache_bytes);
+  std::optional<double> largest;
+  for (const KnownGpu* const known : rows_of(gpu)) {
+    if (!known->cache_bytes) return std::nullopt;
+    largest = std::max(largest.value_or(0), *known->cache_bytes);
+  }
+  return largest;
+}
+
+}  // namespace
+
 JudgedRate judge_copy(const DeviceFacts& gpu, double gbs, double moved_bytes) {
   JudgedRate judged;
   judged.published = judged.limit = published_bandwidth(gpu);
   if (!judged.published) return judged;
   judged.published_share = gbs / *judged.published;
-  if (!gpu.last_level_cache_bytes ||
-      moved_bytes < kPastCache * static_cast<double>(*gpu.last_level_cache_bytes)) {
+  const std::optional<double> cache = cache_of(gpu);
+  if (!cache || moved_bytes < kPastCache * *cache) {
     judged.causes =
-        gpu.last_level_cache_bytes
+        cache
             ? fmt::format("The copy moves less than {:.0f} times what the cache holds.", kPastCache)
             : "How much the cache holds is not known.";
     return judged;

@@ -94,7 +94,9 @@ Table gap_classes_table() {
         "Of those: gained less than half of what the ceilings promise, (times - 1) below half of "
         "(ratio of ceilings - 1).",
         &Row::below_promise},
-       {"best_case", "In which the newer GPU is fastest.", of_case(best, &GapCaseRow::case_name)},
+       {"best_case",
+        "In which the newer GPU is fastest; of cases of several metrics, in which it gains most.",
+        of_case(best, &GapCaseRow::case_name)},
        {"best_metric", "Of it.", of_case(best, &GapCaseRow::metric)},
        {"best_times",
         "How many times as fast the newer one is there.",

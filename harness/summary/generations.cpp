@@ -1,6 +1,7 @@
 #include "harness/summary/generations.h"
 
 #include <algorithm>
+#include <map>
 #include <vector>
 
 #include "harness/core/csv_table.h"
@@ -9,41 +10,88 @@
 namespace launchgap {
 namespace {
 
-struct Release {
+struct Dated {
   BoardName board;
-  std::string capability, month;
+  std::string month;
 };
 
-const std::vector<Release>& releases() {
-  static const std::vector<Release> read = [] {
+std::vector<Dated> dated_boards(std::string_view file, std::string_view month) {
+  const CsvTable table = CsvTable::parse(embedded_table(file), "data/" + std::string(file));
+  std::vector<Dated> boards;
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    if (!table.at(i, month).empty())
+      boards.push_back({parse_board_name(table.at(i, "gpu")), table.at(i, month)});
+  }
+  return boards;
+}
+
+void earlier(std::optional<std::string>& known, const std::string& month) {
+  if (!known || month < *known) known = month;
+}
+
+std::optional<std::string> month_of_name(const std::string& name) {
+  static const std::vector<Dated> generations =
+      dated_boards("generations.csv", "launch_year_month");
+  static const std::vector<Dated> others = dated_boards("gpu_launches.csv", "launched");
+  const BoardName asked = parse_board_name(name);
+  std::optional<std::string> exact, of_model, elsewhere;
+  for (const Dated& dated : generations) {
+    if (is_board(asked, dated.board)) earlier(exact, dated.month);
+    if (!asked.model.empty() && asked.model == dated.board.model) earlier(of_model, dated.month);
+  }
+  for (const Dated& dated : others) {
+    if (is_board(asked, dated.board)) earlier(elsewhere, dated.month);
+  }
+  return exact ? exact : of_model ? of_model : elsewhere;
+}
+
+using Capability = std::pair<int, int>;
+
+std::optional<Capability> parse_capability(const std::string& text) {
+  Capability read;
+  const bool whole = std::sscanf(  // NOLINT(cert-err34-c)
+                         text.c_str(),
+                         "%d.%d",
+                         &read.first,
+                         &read.second) == 2;
+  return whole ? std::optional(read) : std::nullopt;
+}
+
+/// The first and the last month of each.
+const std::map<Capability, std::pair<std::string, std::string>>& months_of_capabilities() {
+  static const auto months = [] {
+    std::map<Capability, std::pair<std::string, std::string>> read;
     const CsvTable table =
         CsvTable::parse(embedded_table("generations.csv"), "data/generations.csv");
-    std::vector<Release> rows;
-    for (std::size_t i = 0; i < table.size(); ++i)
-      rows.push_back({parse_board_name(table.at(i, "gpu")),
-                      table.at(i, "compute_capability"),
-                      table.at(i, "launch_year_month")});
-    return rows;
+    for (std::size_t i = 0; i < table.size(); ++i) {
+      const auto capability = parse_capability(table.at(i, "compute_capability"));
+      const std::string& month = table.at(i, "launch_year_month");
+      if (!capability || month.empty()) continue;
+      auto& [first, last] = read.try_emplace(*capability, month, month).first->second;
+      first = std::min(first, month);
+      last = std::max(last, month);
+    }
+    return read;
   }();
-  return read;
+  return months;
+}
+
+std::optional<std::string> month_of_capability(const std::string& text) {
+  const auto capability = parse_capability(text);
+  if (!capability) return std::nullopt;
+  const auto& months = months_of_capabilities();
+  const auto newer = months.upper_bound(*capability);
+  if (newer == months.begin()) return "0000-00";
+  const auto& [nearest, of_nearest] = *std::prev(newer);
+  return nearest == *capability ? of_nearest.first : of_nearest.second;
 }
 
 }  // namespace
 
-std::optional<std::string> release_of(const DeviceFacts& gpu) {
-  const BoardName asked = parse_board_name(gpu.name);
-  std::optional<std::string> exact, of_model, of_capability;
-  const auto earlier = [](std::optional<std::string>& known, const std::string& month) {
-    if (!known || month < *known) known = month;
-  };
-  for (const Release& release : releases()) {
-    if (release.month.empty()) continue;
-    if (is_board(asked, release.board)) earlier(exact, release.month);
-    if (!asked.model.empty() && asked.model == release.board.model)
-      earlier(of_model, release.month);
-    if (gpu.compute_capability == release.capability) earlier(of_capability, release.month);
-  }
-  return exact ? exact : of_model ? of_model : of_capability;
+std::optional<Release> release_of(const DeviceFacts& gpu) {
+  if (auto month = month_of_name(gpu.name)) return Release{*std::move(month), true};
+  auto month = month_of_capability(gpu.compute_capability.value_or(""));
+  return month ? std::optional(Release{*std::move(month), false}) : std::nullopt;
 }
 
 }  // namespace launchgap

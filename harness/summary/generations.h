@@ -1,4 +1,4 @@
-// When GPUs were released: data/generations.csv.
+// When GPUs were released: data/generations.csv and data/gpu_launches.csv.
 #pragma once
 
 #include <optional>
@@ -8,9 +8,14 @@
 
 namespace launchgap {
 
-/// Year and month of a GPU's release, "2017-06", by its name; of a model of which only another form
-/// or memory size has a date, that one's; of a GPU of no table, when the first of its compute
-/// capability was released. Absent where nothing says it.
-std::optional<std::string> release_of(const DeviceFacts& gpu);
+struct Release {
+  std::string month;     // "2017-06"
+  bool by_name = false;  // else only the compute capability tells
+};
+
+/// When a GPU was released, by its name; of a model of which only another form or memory size has a
+/// date, that one's. Of a GPU of no table, when the first of its compute capability was; of a
+/// capability of no table, the last of the nearest older one. Absent where nothing says it.
+std::optional<Release> release_of(const DeviceFacts& gpu);
 
 }  // namespace launchgap

@@ -126,12 +126,17 @@ void add_case(SessionData& session, const std::string& device, OfCase values) {
 
 /// One for each family.
 void add_runs(SessionData& session, const PublishedFile& file, const PublishedValues& values) {
-  std::map<std::string, std::set<const CaseName*>> families;
+  struct Family {
+    int cases = 0;
+    std::set<std::string> software;  // "cuBLAS 7.5"
+  };
+  std::map<std::string, Family> families;
   each_case(values.values, [&](OfCase of_case) {
-    const CaseName& name = of_case.front().name;
-    families[name.family()].insert(&name);
+    Family& family = families[of_case.front().name.family()];
+    ++family.cases;
+    family.software.insert(session.origins[of_case.front().origin].software);
   });
-  for (const auto& [family, names] : families) {
+  for (const auto& [family, own] : families) {
     RunInfo& run = session.runs.emplace_back();
     run.file = file.file;
     run.node = kPublished;
@@ -140,7 +145,14 @@ void add_runs(SessionData& session, const PublishedFile& file, const PublishedVa
     run.setup = ProcessConfig(family);
     run.status = "ok";
     run.trace_state = "off";
-    run.cases_ok = static_cast<int>(names.size());
+    run.cases_ok = own.cases;
+    for (const std::string& software : own.software) {
+      const std::size_t space = software.rfind(' ');
+      if (space == software.npos) continue;
+      LoadedLibrary& library = run.libraries.emplace_back();
+      library.name = software.substr(0, space);
+      library.version = software.substr(space + 1);
+    }
     const DeviceFacts* const device = session.device(file.device);
     run.fingerprint = Json{{"device", device ? device->name : ""},
                            {"cuda", file.cuda},

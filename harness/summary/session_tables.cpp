@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "harness/device/backend.h"
+#include "harness/summary/generations.h"
 #include "harness/summary/table_makers.h"
 
 namespace launchgap {
@@ -11,6 +13,10 @@ namespace {
 struct DeviceRow {
   const SessionData& session;
   const DeviceFacts& device;
+
+  Release released() const {
+    return is_gpu(device) ? release_of(device).value_or(Release()) : Release();
+  }
 };
 
 struct RunRow {
@@ -24,7 +30,9 @@ std::string libraries_text(const DeviceRow& row) {
   for (const RunInfo& run : row.session.runs) {
     if (run.device != row.device.uuid) continue;
     for (const LoadedLibrary& library : run.libraries) {
-      std::string text = fmt::format("{} {} ({})", library.name, library.version, library.path);
+      std::string text = fmt::format("{} {}", library.name, library.version);
+      // Where others have measured, nobody tells it.
+      if (!library.path.empty()) text += fmt::format(" ({})", library.path);
       if (std::ranges::find(texts, text) == texts.end()) texts.push_back(std::move(text));
     }
   }
@@ -115,6 +123,13 @@ Table devices_table() {
        {"compute_capability",
         "The GPU's generation, as CUDA numbers it.",
         [](Row row) { return row.device.compute_capability; }},
+       {"released",
+        "Year and month of its release, by its name or else by its compute capability; empty: "
+        "neither tells.",
+        [](Row row) { return row.released().month; }},
+       {"release_known",
+        "Whether its name tells it.",
+        [](Row row) { return row.released().by_name; }},
        {"uuid", "The same as device_id.", [](Row row) { return row.device.uuid; }},
        {"pci_bus_id", "Where it is on the PCI bus.", [](Row row) { return row.device.pci_bus_id; }},
        {"memory_bytes", "Its memory.", [](Row row) { return row.device.memory_bytes; }, "B"},

@@ -63,12 +63,6 @@ def _parser() -> argparse.ArgumentParser:
         type=Path,
         help="folder with the tables of the comparison, gap_*.csv",
     )
-    parser.add_argument(
-        "--generations",
-        metavar="FILE",
-        type=Path,
-        help="the table of GPU generations (default: data/generations.csv)",
-    )
     parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="the page to write")
     parser.add_argument("--check", action="store_true", help="only say whether everything needed is installed")
     return parser
@@ -125,14 +119,12 @@ def run(arguments: list[str]) -> int:
         parser.error("-o FILE.html is needed")
 
     # After the check above, so that a missing package gets its line.
-    from . import gap, generations, page, session
+    from . import gap, page, session
 
-    default = Path(__file__).parents[2] / "data" / "generations.csv"
     try:
-        table = generations.load(options.generations or default)
         sessions = [session.load(*pair) for pair in zip(options.session, options.tables, strict=True)]
         compared = gap.load(options.comparison, sessions[0].registry)
-        text = page.render(sessions, table, compared, warn=lambda warning: _say(f"mind: {warning}"))
+        text = page.render(sessions, compared, warn=lambda warning: _say(f"mind: {warning}"))
     except session.ReportError as error:
         _say(str(error))
         return FAILED

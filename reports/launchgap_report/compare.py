@@ -12,7 +12,6 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from . import generations as gen
 from .details import own_path
 from .session import PUBLISHED, TRACE_LEVEL, Device, Row, Session
 from .text import clean, join_and, quantity, significant
@@ -27,8 +26,8 @@ class Column:
 
     device: Device
     title: str
-    launched: str
-    launched_known: bool
+    released: str
+    """Empty where its name does not tell it"""
     slot: int
     is_reference: bool = False
 
@@ -72,7 +71,8 @@ class Comparison:
     agreeing: dict[str, list[Line]]
     """By family: those in which no device differs from the reference beyond its noise"""
     warnings: list[str]
-    estimated: list[str] = field(default_factory=list)
+    undated: list[str] = field(default_factory=list)
+    """Devices of which no release is known"""
 
 
 MOST_LINES, MOST_COLUMNS, MOST_LINES_OF_MANY = 400, 4, 150
@@ -106,16 +106,23 @@ def generations(devices: list[Device]) -> int:
     return len({d.record["compute_capability"] for d in measured if d.record["compute_capability"]})
 
 
-def order(devices: list[Device], table: list[gen.Generation]) -> list[Device]:
-    return sorted(devices, key=lambda d: (gen.sort_key(d, table), d.order))
+def order(devices: list[Device]) -> list[Device]:
+    """Hosts first, then by release, compute capability and name."""
+
+    def key(device: Device) -> tuple:
+        capability = device.record["compute_capability"].split(".")
+        numbers = tuple(int(part) for part in capability) if all(part.isdigit() for part in capability) else (9999,)
+        return (not device.is_host, device.record["released"] or "9999-99", numbers, device.name, device.order)
+
+    return sorted(devices, key=key)
 
 
-def compare(sessions: list[Session], table: list[gen.Generation]) -> Comparison | None:
+def compare(sessions: list[Session]) -> Comparison | None:
     """None where there is no device to compare."""
-    devices = order([d for s in sessions for d in s.devices if d.usable], table)
+    devices = order([d for s in sessions for d in s.devices if d.usable])
     if not devices:
         return None
-    columns = _columns(devices, table)
+    columns = _columns(devices)
     reference = next((c for c in columns if not c.device.is_host), columns[0])
     reference.is_reference = True
     lines = _lines(columns, reference)
@@ -137,8 +144,8 @@ def compare(sessions: list[Session], table: list[gen.Generation]) -> Comparison 
         families,
         left_out,
         agreeing,
-        _warnings([c.device for c in columns]),
-        [c.title for c in columns if not c.launched_known and not c.device.is_host],
+        warnings_of(devices),
+        [c.title for c in columns if not c.released and not c.device.is_host],
     )
 
 
@@ -152,17 +159,17 @@ def _agrees(line: Line, reference: Column) -> bool:
     return bool(others) and all(c.status == "ok" and c.tone == "same" for c in others)
 
 
-def _columns(devices: list[Device], table: list[gen.Generation]) -> list[Column]:
+def _columns(devices: list[Device]) -> list[Column]:
     labels = [d.label for d in devices]
     columns = []
     for slot, device in enumerate(devices):
-        date, known = gen.launched(device, table)
         title = device.label
         if labels.count(title) > 1:
             # The same name in several sessions: another node, or another day.
             title += f" · {device.record['node'] or device.session.string('host', 'node')}"
             title += f" · {device.session.id}"
-        columns.append(Column(device, title, date if known else "", known, slot))
+        known = bool(device.record.flag("release_known"))
+        columns.append(Column(device, title, device.record["released"] if known else "", slot))
     return columns
 
 
@@ -290,7 +297,7 @@ def verdict(speed: float, unit: str, low: float | None = None, high: float | Non
     return f"{number}× {words[speed < 1]}", "better" if speed > 1 else "worse"
 
 
-def _warnings(devices: list[Device]) -> list[str]:
+def warnings_of(devices: list[Device]) -> list[str]:
     """What differs beside the device, in the words of what it means for the numbers."""
     warnings = []
 

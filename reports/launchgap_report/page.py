@@ -41,7 +41,6 @@ from . import (
     timelines,
 )
 from . import compare as cmp
-from . import generations as gen
 from .compare import library_versions
 from .registry import OF_METRIC, SHARE, Column
 from .session import MOST_GENERATIONS, Device, Record, Row, Session
@@ -71,7 +70,6 @@ class DeviceCard:
     """One column of the table of devices: what was measured on what."""
 
     device: Device
-    launched: str
     libraries: list[str]
     kernels: str
     runs: str
@@ -80,14 +78,13 @@ class DeviceCard:
 
 def render(
     sessions: list[Session],
-    table: list[gen.Generation],
     compared: dict[str, list[Record]] | None = None,
     warn: Callable[[str], None] = lambda _: None,
 ) -> str:
     """The whole page; the same input gives the same bytes. What makes its comparison doubtful is told to `warn` too."""
     style = (_TEMPLATES / "style.css").read_text(encoding="utf-8")
     script = (_TEMPLATES / "script.js").read_text(encoding="utf-8")
-    devices = cmp.order([d for s in sessions for d in s.devices], table)
+    devices = cmp.order([d for s in sessions for d in s.devices])
     if len(sessions) == 1:
         # Within one session a device is looked for by its index.
         devices = sorted(
@@ -115,9 +112,10 @@ def render(
     )
     # Of half of the cases nothing is compared here: the sentences and their tables are of all.
     cut = sorted({name for s in sessions for name in s.registry.cut})
-    comparison = cmp.compare(beside_each_other, table) if side_by_side and not cut else None
-    for warning in comparison.warnings if comparison else ():
-        warn(warning)
+    comparison = cmp.compare(beside_each_other) if side_by_side and not cut else None
+    if side_by_side:
+        for warning in cmp.warnings_of([d for s in beside_each_other for d in s.devices if d.usable]):
+            warn(warning)
     all_rows = [row for d in devices for row in _rows_of(d)]
     most_cases = MOST_CASES_OF_MANY if comparison and cmp.generations(devices) > MOST_GENERATIONS else MOST_CASES
     environment = Environment(
@@ -153,7 +151,7 @@ def render(
         replays=replays.section(drawing, sessions),
         found=findings.section(sessions),
         fallback=fallback.costs(drawing),
-        cards=[device_card(d, table) for d in devices],
+        cards=[device_card(d) for d in devices],
         hosts=[host_facts(s) for s in sessions],
         initialisation=[i for s in sessions for i in initialisation(s)],
         runs=[run_line(s, r) for s in sessions for r in s.runs],
@@ -293,7 +291,7 @@ def _provenance(sessions: list[Session]) -> Provenance:
 # What was measured on what
 
 
-def device_card(device: Device, table: list[gen.Generation]) -> DeviceCard:
+def device_card(device: Device) -> DeviceCard:
     record = device.record
     runs = device.runs
     forms = sorted({r["kernel_form"] for r in runs if r["kernel_form"]})
@@ -303,7 +301,6 @@ def device_card(device: Device, table: list[gen.Generation]) -> DeviceCard:
         if jit == {True}
         else ("in some runs compiled by the driver (JIT)" if True in jit else "")
     )
-    date, known = gen.launched(device, table)
 
     clock = [
         f"{record.get(k):.0f}\u00a0MHz{what}"
@@ -315,7 +312,7 @@ def device_card(device: Device, table: list[gen.Generation]) -> DeviceCard:
         "Recorded by": ", ".join(dict.fromkeys(r["recorder"] for r in device.recordings)),
         "Backend": record["backend"],
         "Compute capability": record["compute_capability"],
-        "Launched": date if known else "",
+        "Released": record["released"] if record.flag("release_known") else "",
         "Memory": about(record.get("memory_bytes"), "B") + (f", {bits:.0f}\u00a0bit" if bits else ""),
         "Multiprocessors": about(record.get("multiprocessors"), ""),
         "Clocks": ", ".join(clock),
@@ -328,7 +325,6 @@ def device_card(device: Device, table: list[gen.Generation]) -> DeviceCard:
     }
     return DeviceCard(
         device,
-        date if known else "",
         cmp.libraries(device),
         ", ".join(forms) + (f", {compiled}" if compiled and forms else compiled),
         _runs_text(device, runs),

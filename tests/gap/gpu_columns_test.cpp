@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "harness/gap/shared_cases.h"
+#include "harness/summary/generations.h"
 #include "tests/gap/two_gpus.h"
 
 namespace launchgap::gap {
@@ -29,6 +30,34 @@ TEST(GpuColumns, StandInTheOrderOfRelease) {
   sessions.measured(kLaunch, "per_launch_ns", {1, 1});
   EXPECT_THAT(titles(sessions.columns()),
               ElementsAre("K40m", "M40", "A100-SXM4-80GB", "Prototype", "H100 80GB HBM3"));
+}
+
+std::optional<Release> released(const char* name, const char* capability = "") {
+  DeviceFacts gpu;
+  gpu.name = name;
+  if (*capability) gpu.compute_capability = capability;
+  return release_of(gpu);
+}
+
+TEST(Releases, AreOfTheNameOrElseOfTheCapability) {
+  struct Known {
+    const char *name, *capability, *month;
+    bool by_name;
+  };
+  for (const Known& known : {Known{"NVIDIA H200", "9.0", "2023-11", true},
+                             Known{"NVIDIA A100-SXM4-80GB", "8.0", "2020-05", true},
+                             Known{"Tesla K40m", "", "2013-10", true},
+                             Known{"NVIDIA GeForce GTX 980", "", "2014-09", true},
+                             Known{"Mystery", "8.6", "2020-09", false},
+                             Known{"Mystery", "1.0", "0000-00", false}}) {
+    const auto found = released(known.name, known.capability);
+    ASSERT_TRUE(found) << known.name;
+    EXPECT_EQ(found->month, known.month) << known.name << known.capability;
+    EXPECT_EQ(found->by_name, known.by_name) << known.name;
+  }
+  EXPECT_GT(released("Mystery", "99.0")->month, "2024") << "the last of the nearest older one";
+  EXPECT_FALSE(released("Mystery"));
+  EXPECT_FALSE(released("Mystery", "eight"));
 }
 
 TEST(GpuColumns, OfOneNameAreToldApartByTheirClockThenByTheirFolder) {

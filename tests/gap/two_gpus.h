@@ -61,6 +61,8 @@ class Sessions {
         {CaseName::parse(name), find_metric(metric), value, 0});
   }
 
+  SessionData& session(std::size_t index) { return all_.at(index).session; }
+
   GapRows gap() {
     std::vector<ComparedSession> compared;
     for (Kept& kept : all_) {

@@ -55,6 +55,17 @@ PROBABILITIES = {
 }
 
 
+# Of a name that stands not here the compute capability tells.
+RELEASED = {
+    "Tesla K40m": "2013-10",
+    "Tesla V100-SXM2-16GB": "2017-06",
+    "NVIDIA A100-SXM4-80GB": "2020-05",
+    "NVIDIA H100 80GB HBM3": "2022-03",
+    "NVIDIA H200": "2023-11",
+    "NVIDIA B200": "2024-03",
+}
+
+
 def finding(severity: str, code: str, sentence: str, **others: Any) -> dict[str, Any]:
     """A row of findings.csv."""
     row = {"source": "session", "severity": severity, "code": code, "sentence": sentence, "remedy": "Mend it."}
@@ -329,6 +340,8 @@ class Builder:
                 "device_index": index if gpu else "",
                 "backend": spec.backend,
                 "compute_capability": spec.capability,
+                "released": RELEASED.get(spec.name, "2025-01" if gpu and spec.capability else ""),
+                "release_known": str(spec.name in RELEASED).lower(),
                 "uuid": f"GPU-{index:08x}-0000-4000-8000-00000000000{index}" if gpu else "",
                 "pci_bus_id": f"00000000:{index + 1:02X}:00.0" if gpu else "",
                 "memory_bytes": spec.memory if spec.usable else "",

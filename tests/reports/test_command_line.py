@@ -219,12 +219,6 @@ def test_the_page_is_readable_by_others_as_any_new_file(call: Call, session: Pat
     assert stat.S_IMODE(output.stat().st_mode) == 0o666 & ~mask
 
 
-def test_a_missing_generations_table_is_named(call: Call, session: Path) -> None:
-    result = call(*pairs([session]), "--generations", "absent.csv", "-o", "x.html")
-    assert result.returncode == 3
-    assert "absent.csv: No such file" in one_line(result)
-
-
 def test_check_is_0_and_silent_where_all_is_installed() -> None:
     result = launch("--check")
     assert (result.returncode, result.stdout, result.stderr) == (0, "", "")

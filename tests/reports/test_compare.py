@@ -8,15 +8,11 @@ import make_session
 import pytest
 from html_reader import read
 from launchgap_report import compare as cmp
-from launchgap_report import generations as gen
 from launchgap_report.session import load
-from report_paths import ROOT
-
-TABLE = gen.load(ROOT / "data" / "generations.csv")
 
 
 def compared(folders: list[Path]) -> cmp.Comparison:
-    comparison = cmp.compare([load(f, f) for f in folders], TABLE)
+    comparison = cmp.compare([load(f, f) for f in folders])
     assert comparison is not None
     return comparison
 

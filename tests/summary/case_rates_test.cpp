@@ -247,11 +247,13 @@ TEST_F(CaseRates, OfCopiesWithinTheDeviceAreBesideThePublishedBandwidth) {
 TEST_F(CaseRates, SayWhyCopiesAreJudgedSo) {
   DeviceFacts cached = session_.devices[0];
   cached.last_level_cache_bytes = 40 << 20;
+  DeviceFacts k40;
+  k40.name = "Tesla K40m";
   for (const auto& [device, gbs, bytes, verdict] :
        std::vector<std::tuple<DeviceFacts, double, double, RateVerdict>>{
            {cached, 2200, 512 << 20, RateVerdict::impossible},
            {cached, 1700, 128 << 20, RateVerdict::no_ceiling},
-           {session_.devices[0], 1700, 512 << 20, RateVerdict::no_ceiling}}) {
+           {k40, 200, 512 << 20, RateVerdict::no_ceiling}}) {
     const JudgedRate judged = judge_copy(device, gbs, bytes);
     EXPECT_EQ(judged.verdict, verdict);
     EXPECT_THAT(judged.causes, Not(IsEmpty()));

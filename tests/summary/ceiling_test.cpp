@@ -373,8 +373,11 @@ TEST(JudgedCopies, AreHeldAgainstThePublishedBandwidthOnceTheyAreFarPastTheCache
   EXPECT_EQ(judge_copy(a100, 1.021 * 2039, kFar).verdict, RateVerdict::impossible);
   EXPECT_EQ(judge_copy(a100, 9000, 4 * (40 << 20)).verdict, RateVerdict::impossible);
   EXPECT_EQ(judge_copy(a100, 9000, 4 * (40 << 20) - 1).verdict, RateVerdict::no_ceiling);
-  EXPECT_EQ(judge_copy(kA100, 9000, kFar).verdict, RateVerdict::no_ceiling)
-      << "the cache is not known";
+  EXPECT_EQ(judge_copy(kA100, 9000, 4 * (40 << 20)).verdict, RateVerdict::impossible)
+      << "a published value: the table has the cache";
+  EXPECT_EQ(judge_copy(kA100, 9000, 4 * (40 << 20) - 1).verdict, RateVerdict::no_ceiling);
+  EXPECT_EQ(judge_copy(a_gpu("Tesla K40m"), 9000, kFar).verdict, RateVerdict::no_ceiling)
+      << "the table has the cache from memory alone";
   const JudgedRate unknown = judge_copy(with_cache(a_gpu("NVIDIA Z900"), 40), 9000, kFar);
   EXPECT_EQ(unknown.verdict, RateVerdict::no_ceiling);
   EXPECT_FALSE(unknown.published);
