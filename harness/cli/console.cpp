@@ -184,7 +184,7 @@ std::string first_findings(const Summarised& summarised) {
   });
   if (findings.empty()) return text;
   // What a GPU gains before what the host gains.
-  std::ranges::stable_partition(findings, [&](const Finding& finding) {
+  std::stable_partition(findings.begin(), findings.end(), [&](const Finding& finding) {
     const DeviceFacts* const device = summarised.session.device(finding.device);
     return finding.severity < Severity::act || (device && is_gpu(*device));
   });
