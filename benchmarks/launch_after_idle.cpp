@@ -95,13 +95,13 @@ void advise_on_after_idle(Adviser& adviser) {
       fmt::format(
           "A launch after {} ms or more of idleness is slower: round trips take {} times longer "
           "after {} ms{}. Where that counts, keep the device busy{}.",
-          of(*from->row, "idle_ms"),
-          times(*from->ratio.value),
-          of(*from->row, "idle_ms"),
+          axis_value(*from->row, "idle_ms"),
+          times_text(*from->ratio.value),
+          axis_value(*from->row, "idle_ms"),
           &longest == from ? ""
                            : fmt::format(", {} times after {} ms",
-                                         times(*longest.ratio.value),
-                                         of(*longest.row, "idle_ms")),
+                                         times_text(*longest.ratio.value),
+                                         axis_value(*longest.row, "idle_ms")),
           harmless.empty()
               ? ""
               : fmt::format(": launch an empty kernel at least every {} ms", harmless)),

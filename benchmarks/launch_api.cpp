@@ -42,7 +42,7 @@ class RuntimeLaunch : public Case {
 };
 
 std::unique_ptr<Case> make_launching(const CaseContext& context) {
-  need(context.device.facts(), Can::launch_in_several_ways);
+  need(context.device.facts(), Capability::launch_in_several_ways);
   if (context.name.at("api") == "driver")
     return std::make_unique<NullLaunch>(context.device, is_burst(context.name));
   return std::make_unique<RuntimeLaunch>(context);

@@ -17,7 +17,7 @@ class ArgumentsLaunch : public Case {
         stream_(device_.create_stream()),
         arguments_(static_cast<std::size_t>(context.name.number("bytes"))),
         burst_(is_burst(context.name)) {
-    need(device_.facts(), Can::pass_any_arguments);
+    need(device_.facts(), Capability::pass_any_arguments);
     const KernelDescription* const kernel =
         arguments_.empty() ? &kernels::null_kernel : kernels::arguments_kernel(arguments_.size());
     if (!kernel) throw Error(fmt::format("no kernel has {} bytes of arguments", arguments_.size()));
@@ -73,7 +73,7 @@ class ArgumentsLaunch : public Case {
 };
 
 std::vector<std::string> argument_bytes(Profile profile, const DeviceFacts& facts) {
-  if (!can(facts, Can::pass_any_arguments)) return {"4096"};
+  if (!can(facts, Capability::pass_any_arguments)) return {"4096"};
   if (profile == Profile::quick) return {"0", "1024", "4096"};
   std::vector<std::string> all = {"0"};
   for (const std::size_t bytes : kernels::argument_sizes()) all.push_back(std::to_string(bytes));
@@ -119,9 +119,9 @@ void advise_on_arguments(Adviser& adviser) {
       fmt::format(
           "Keep arguments small where launches count: from {} bytes on, of the sizes measured, {} "
           "is {} times that with none{}.",
-          of(*from->row, "bytes"),
+          axis_value(*from->row, "bytes"),
           what,
-          times(*from->ratio.value),
+          times_text(*from->ratio.value),
           per_kib > 0 ? fmt::format(", and each KiB costs about {}", quantity(per_kib, "ns")) : ""),
       evidence);
 }

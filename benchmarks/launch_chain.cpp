@@ -173,18 +173,19 @@ class Chain : public Case {
 };
 
 std::vector<std::string> modes(Profile, const DeviceFacts& facts) {
-  if (!can(facts, Can::make_graphs)) return {"eager", "eager_alloc", "eager_pool", "graph"};
+  if (!can(facts, Capability::make_graphs)) return {"eager", "eager_alloc", "eager_pool", "graph"};
   return {"eager", "eager_alloc", "eager_pool", "graph", "graph_update", "graph_recapture"};
 }
 
 /// Every mode on a chain of 64, with and without gaps; the longest ones and the other gaps only
 /// where there is time. How the lengths compare is asked of the two modes that matter most.
 bool wanted(Profile profile, const DeviceFacts& facts, const CaseName& name) {
-  if (profile == Profile::full) return can(facts, Can::make_graphs) || name.at("mode") != "graph";
+  if (profile == Profile::full)
+    return can(facts, Capability::make_graphs) || name.at("mode") != "graph";
   const std::string& mode = name.at("mode");
   const long long operations = name.number("ops"), gap = name.number("gap_us");
   const bool usual = operations == 64 && gap == 0;
-  if (profile == Profile::quick || !can(facts, Can::make_graphs)) return usual;
+  if (profile == Profile::quick || !can(facts, Capability::make_graphs)) return usual;
   if (usual || (operations == 64 && gap == 10)) return true;
   const bool compared_most = mode == "eager" || mode == "graph";
   return compared_most &&
@@ -252,7 +253,7 @@ void launch_bound(Adviser& adviser) {
     return fmt::format("the device idles {} of the time", value_text(share));
   };
   if (first_bound) {
-    const std::string gap = of(*first_bound, "gap_us");
+    const std::string gap = axis_value(*first_bound, "gap_us");
     return adviser.say(
         Severity::act,
         fmt::format("A chain of {} small operations is bound by launches{}: {}. A graph, fewer and "

@@ -29,7 +29,7 @@ class FirstLaunch : public Case {
     value_ = static_cast<unsigned>(begin) | 1;
     const Launched first = launch(0);
     const Launched second = launch(1);
-    if (!can(device_.facts(), Can::load_code)) {
+    if (!can(device_.facts(), Capability::load_code)) {
       block.keep(begin, streamed - begin, first.call_ns, first.roundtrip_ns, second.roundtrip_ns);
       return;
     }
@@ -94,7 +94,7 @@ class FirstLaunch : public Case {
 };
 
 std::vector<std::string> first_ways(Profile, const DeviceFacts& facts) {
-  if (!can(facts, Can::load_code)) return {"none"};
+  if (!can(facts, Capability::load_code)) return {"none"};
   return {"lazy", "eager", "jit_cached", "jit_uncached"};
 }
 
@@ -133,7 +133,7 @@ void loading(Adviser& adviser, const char* value, const char* reference, const W
   adviser.say(change > 0 ? words.more : words.less,
               fmt::format("{}: the time until the first kernel is done is {} {} as {} ({} {}).",
                           change > 0 ? words.if_more : words.if_less,
-                          fmt::format("{} times as long", times(*total.value)),
+                          fmt::format("{} times as long", times_text(*total.value)),
                           words.of,
                           words.than,
                           quantity(std::abs(change), "ns"),

@@ -144,7 +144,7 @@ class Launching : public GraphCase {
       executable_ = device_.instantiate(*graph);
       executable_->upload(kernels_.stream());
     } else {
-      if (context.name.at("shape") == "fan") need(device_.facts(), Can::wait_for_streams);
+      if (context.name.at("shape") == "fan") need(device_.facts(), Capability::wait_for_streams);
       kernels_.verify([this] { kernels_.enqueue(What::counting); });
     }
     launch();
@@ -236,7 +236,7 @@ std::unique_ptr<Case> make_graph_case(const CaseContext& context) {
 constexpr std::uint64_t kMostNodes = 1 << 14;
 
 std::vector<std::string> node_counts(Profile profile, const DeviceFacts& facts) {
-  if (!can(facts, Can::make_graphs)) return {"16"};
+  if (!can(facts, Capability::make_graphs)) return {"16"};
   if (profile == Profile::quick) return {"1", "4", "16", "64", "512"};
   return {"1", "2", "4", "8", "16", "64", "256", "1024", "4096"};
 }
@@ -323,7 +323,7 @@ void advise_on_updates(Adviser& adviser, const std::string& shape) {
                                            : "Make a graph anew rather than update it",
                                    counted(size.nodes, "kernel"),
                                    how(shape),
-                                   times(*comparison->ratio.value)),
+                                   times_text(*comparison->ratio.value)),
                        {*comparison});
   }
   adviser.judge({*comparison},
@@ -344,15 +344,15 @@ void advise_on_graph(Adviser& adviser) {
           Severity::act,
           fmt::format("Use a graph from {} kernels on{} ({}): at {} kernels the time per kernel is "
                       "{} of launching them one by one.",
-                      of(*from->row, "nodes"),
-                      from == &comparisons.front() && of(*from->row, "nodes") != "1"
+                      axis_value(*from->row, "nodes"),
+                      from == &comparisons.front() && axis_value(*from->row, "nodes") != "1"
                           ? ", the fewest measured"
                           : "",
                       how(shape),
-                      of(*best.row, "nodes"),
+                      axis_value(*best.row, "nodes"),
                       multiple(*best.ratio.value)),
           from->row == best.row ? std::vector{*from} : std::vector{*from, best});
-      payback(adviser, {shape, of(*best.row, "nodes")}, best);
+      payback(adviser, {shape, axis_value(*best.row, "nodes")}, best);
     } else if (!comparisons.empty()) {
       adviser.judge({comparisons.back()},
                     {.of = fmt::format("of a graph of {} ({})",
@@ -391,8 +391,8 @@ const Registration launch_graph =
         .only([](Profile profile, const DeviceFacts& facts, const CaseName& name) {
           // A fan has a first, a last, and something between; making one costs what a line costs.
           if (name.at("shape") == "line")
-            return can(facts, Can::make_graphs) || name.at("mode") == "replay";
-          return can(facts, Can::make_graphs) &&
+            return can(facts, Capability::make_graphs) || name.at("mode") == "replay";
+          return can(facts, Capability::make_graphs) &&
                  name.number("nodes") >= (profile == Profile::quick ? 64 : 4) &&
                  (name.at("mode") == "single" || name.at("mode") == "replay");
         })

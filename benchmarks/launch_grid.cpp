@@ -33,7 +33,7 @@ class GridLaunch : public NullLaunch {
 /// One block; a block on each multiprocessor; as many as modern devices hold at once, 8 of 256
 /// threads on each; and several waves of these.
 std::vector<std::string> grids(Profile profile, const DeviceFacts& facts) {
-  if (!can(facts, Can::run_many_blocks)) return {"64"};
+  if (!can(facts, Capability::run_many_blocks)) return {"64"};
   const int multiprocessors = facts.multiprocessors.value_or(64);
   std::vector<std::string> all = {"1"};
   for (const int times : {1, 8, 16, 32, 128}) {
@@ -56,13 +56,13 @@ void advise_on_grid(Adviser& adviser) {
                           .more = Severity::note,
                           .less = Severity::note});
   }
-  const std::string blocks = of(*from->row, "blocks");
+  const std::string blocks = axis_value(*from->row, "blocks");
   adviser.say(
       Severity::note,
       fmt::format("From {} blocks on the grid of an empty kernel costs time: its round trip is {} "
                   "times that of one block. With fewer the launch decides.",
                   blocks,
-                  times(*from->ratio.value)),
+                  times_text(*from->ratio.value)),
       {*from},
       {adviser.rows.find({{"blocks", blocks}}, "kernel_ns", Arm::traced)});
 }

@@ -64,7 +64,7 @@ class DependentLaunch : public Case {
  public:
   explicit DependentLaunch(const CaseContext& context)
       : device_(context.device), dependent_(context.name.at("launch") == "dependent") {
-    need(device_.facts(), Can::launch_dependently);
+    need(device_.facts(), Capability::launch_dependently);
     stream_ = device_.create_stream();
     kernel_ = device_.load(kernels::dependent_kernel);
     counter_ = device_.allocate(sizeof(unsigned));
@@ -162,7 +162,7 @@ const Registration launch_cooperative =
               "`plain`; `cooperative`: all blocks run at once and may wait for each other",
               {"plain", "cooperative"})
         .only([](Profile, const DeviceFacts& facts, const CaseName& name) {
-          return can(facts, Can::launch_cooperatively) || name.at("launch") == "cooperative";
+          return can(facts, Capability::launch_cooperatively) || name.at("launch") == "cooperative";
         })
         .metrics({"api_ns", "roundtrip_ns"})
         .samples(sampling)
@@ -185,7 +185,7 @@ const Registration launch_dependent =
               "`plain`; `dependent`: a kernel may be launched before the one ahead ends",
               {"plain", "dependent"})
         .only([](Profile, const DeviceFacts& facts, const CaseName& name) {
-          return can(facts, Can::launch_dependently) || name.at("launch") == "dependent";
+          return can(facts, Capability::launch_dependently) || name.at("launch") == "dependent";
         })
         .metrics({"per_kernel_ns"})
         .samples([](Profile profile, const CaseName&) {

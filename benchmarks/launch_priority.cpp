@@ -90,7 +90,7 @@ const Registration launch_priority =
               "of the kernel: that of the work which fills the device, or the highest",
               {"same", "higher"})
         .only([](Profile, const DeviceFacts& facts, const CaseName& name) {
-          return can(facts, Can::use_priorities) || name.at("priority") == "higher";
+          return can(facts, Capability::use_priorities) || name.at("priority") == "higher";
         })
         .metrics({"roundtrip_ns"})
         .samples([](Profile profile, const CaseName&) {

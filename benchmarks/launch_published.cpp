@@ -15,14 +15,14 @@ namespace {
 
 /// All of them launch into the legacy default stream.
 std::unique_ptr<Stream> usual_stream(Device& device) {
-  return can(device.facts(), Can::use_default_stream) ? device.default_stream()
-                                                      : device.create_stream();
+  return can(device.facts(), Capability::use_default_stream) ? device.default_stream()
+                                                             : device.create_stream();
 }
 
 /// Theirs wait for the device, once: a second wait, though nothing is left, would be timed too. The
 /// host waits for streams only.
 void wait_for_all(Device& device, Stream& stream) {
-  if (!can(device.facts(), Can::wait_for_all)) return stream.wait();
+  if (!can(device.facts(), Capability::wait_for_all)) return stream.wait();
   device.check();
 }
 
@@ -392,12 +392,12 @@ const Registration superbench =
         .makes<SuperBench>();
 
 std::vector<std::string> small_methods(Profile, const DeviceFacts& facts) {
-  if (!can(facts, Can::launch_cooperatively)) return {"stream"};
+  if (!can(facts, Capability::launch_cooperatively)) return {"stream"};
   return {"stream", "graph", "cooperative", "persistent"};
 }
 
 std::vector<std::string> small_sizes(Profile profile, const DeviceFacts& facts) {
-  if (!can(facts, Can::run_many_blocks)) return {"64"};
+  if (!can(facts, Capability::run_many_blocks)) return {"64"};
   if (profile == Profile::quick) return {"64"};
   return {"64", "128", "256", "512", "1024"};
 }

@@ -88,7 +88,7 @@ void advise_on_streams(Adviser& adviser) {
   };
   const auto busy = over("10us"), empty = over("null");
   if (const Comparison* const best = fewest_as_good_as_best(busy)) {
-    const std::string streams = of(*best->row, "streams");
+    const std::string streams = axis_value(*best->row, "streams");
     adviser.say(Severity::act,
                 fmt::format("Spread independent kernels that leave most of the device free over {} "
                             "streams: the time per launch is {} with one{}.",
@@ -158,7 +158,7 @@ const Registration launch_streams =
                           kDefaultEvery),
               {"nothing", "default"})
         .only([](Profile, const DeviceFacts& facts, const CaseName& name) {
-          return can(facts, Can::use_default_stream) || name.at("with") == "nothing" ||
+          return can(facts, Capability::use_default_stream) || name.at("with") == "nothing" ||
                  name.at("streams") == "1";
         })
         .metrics({"per_launch_ns"})

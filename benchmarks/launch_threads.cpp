@@ -17,7 +17,7 @@ class ThreadsLaunch : public Case {
       : device_(context.device), threads_(static_cast<int>(context.name.number("threads"))) {
     const bool shared = context.name.at("streams") == "shared";
     const auto threads = static_cast<std::size_t>(threads_);
-    if (shared) need(device_.facts(), Can::share_streams);
+    if (shared) need(device_.facts(), Capability::share_streams);
     if (backend_of(device_.facts()).stream_takes_cpu) {
       need_cpus(device_, 2 * threads, fmt::format("{} threads and their queues", threads));
     } else {
@@ -102,13 +102,13 @@ void advise_on_threads(Adviser& adviser) {
     adviser.say(Severity::act,
                 fmt::format("Launching from several threads pays: from {}, each with a stream of "
                             "its own, the time per launch is {} of one.",
-                            counted(of(*best->row, "threads"), "thread"),
+                            counted(axis_value(*best->row, "threads"), "thread"),
                             multiple(*best->ratio.value)),
                 {*best});
   } else if (!own.empty()) {
     const Comparison& worst = deciding(own);
     adviser.judge({worst},
-                  {.of = "of " + counted(of(*worst.row, "threads"), "thread"),
+                  {.of = "of " + counted(axis_value(*worst.row, "threads"), "thread"),
                    .than = "of one",
                    .if_more = "Launch from one thread",
                    .if_less = "",  // said above
@@ -127,7 +127,7 @@ void advise_on_threads(Adviser& adviser) {
   const Comparison& worst = deciding(shared);
   adviser.judge({worst},
                 {.of = fmt::format("of {} that share one stream",
-                                   counted(of(*worst.row, "threads"), "thread")),
+                                   counted(axis_value(*worst.row, "threads"), "thread")),
                  .than = "of as many with a stream each",
                  .if_more = "Give each launching thread a stream of its own",
                  .if_less = "Let launching threads share a stream",

@@ -26,7 +26,7 @@ class WaitLaunch : public Case {
                             launch_method(*kernel_, context.device.facts()),
                             context.name.at("by"),
                             context.name.at("wait"))) {
-    need(context.device.facts(), Can::choose_wait);
+    need(context.device.facts(), Capability::choose_wait);
     if (context.name.at("by") == "event") event_ = context.device.create_event(EventUse::order);
     verify_launches(context.device, *stream_);
   }
@@ -57,7 +57,7 @@ class WaitLaunch : public Case {
 };
 
 std::vector<std::string> ways_to_wait(Profile, const DeviceFacts& facts) {
-  if (!can(facts, Can::choose_wait)) return {"own"};
+  if (!can(facts, Capability::choose_wait)) return {"own"};
   return {"spin", "yield", "block"};
 }
 
@@ -81,8 +81,8 @@ void advise_on_wait(Adviser& adviser) {
                     fmt::format("A thread that {} needs {} times the CPU time of one that spins; "
                                 "its round trip is {} times as long ({} more).",
                                 waits,
-                                times(*cpu->ratio.value),
-                                times(*trip->ratio.value),
+                                times_text(*cpu->ratio.value),
+                                times_text(*trip->ratio.value),
                                 quantity(*trip->row->p50 - *trip->reference->p50, "ns")),
                     {*trip, *cpu});
         continue;
@@ -96,7 +96,7 @@ void advise_on_wait(Adviser& adviser) {
                         "time of one that spins, and its round trip is no longer.",
                         by,
                         yields ? "yield" : "block",
-                        times(*cpu->ratio.value)),
+                        times_text(*cpu->ratio.value)),
             {*trip, *cpu});
         continue;
       }

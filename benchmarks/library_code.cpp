@@ -167,11 +167,11 @@ std::string newest_beside_oldest(const std::vector<MeasuredCode>& measured,
       break;
     case RatioVerdict::less:
       text = fmt::format("the newest is {} times slower than the oldest",
-                         times(1 / *newest_to_oldest.value));
+                         times_text(1 / *newest_to_oldest.value));
       break;
     case RatioVerdict::more:
       text = fmt::format("the newest is {} times as fast as the oldest",
-                         times(*newest_to_oldest.value));
+                         times_text(*newest_to_oldest.value));
       break;
   }
   std::vector<Comparison> to_newest;
@@ -183,7 +183,7 @@ std::string newest_beside_oldest(const std::vector<MeasuredCode>& measured,
     const auto& fastest = measured[static_cast<std::size_t>(faster - to_newest.data())];
     text += fmt::format(", and the one for {} {} times as fast as the newest",
                         code_text(*fastest.level),
-                        times(*faster->ratio.value));
+                        times_text(*faster->ratio.value));
   }
   return text;
 }
@@ -242,7 +242,7 @@ void judge_own_choice(Adviser& adviser,
                             code_variable(library),
                             best.level->value,
                             work,
-                            times(*faster->ratio.value),
+                            times_text(*faster->ratio.value),
                             library,
                             chosen),
                 {*faster});

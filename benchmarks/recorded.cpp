@@ -23,7 +23,7 @@ const Registration recorded_launch =
                  "trace",
                  "From the end of the launch before, of the same thread, to the start of this one.",
                  ""})
-        .brings({"beside_transfers_ns",
+        .brings({"overlap_transfers_ns",
                  "ns",
                  kLower,
                  "trace",
@@ -54,7 +54,7 @@ const Registration recorded_launch =
                   "kernel_ns",
                   "overhead_ns",
                   "since_last_ns",
-                  "beside_transfers_ns",
+                  "overlap_transfers_ns",
                   "beside_waits_ns",
                   "beside_allocations_ns",
                   "beside_calls_ns"})

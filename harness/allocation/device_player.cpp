@@ -129,13 +129,13 @@ void DevicePlayer::begin_anew() {
 }
 
 /// One of launchgap's own, over memory that can be written.
-class BlockPlayerOfDevice : public BlockPlayer {
+class DeviceBlockPlayer : public BlockPlayer {
  public:
-  BlockPlayerOfDevice(Device& device,
-                      Stream& stream,
-                      Memory& memory,
-                      const BlockAllocatorInfo& info,
-                      std::uint64_t limit_bytes)
+  DeviceBlockPlayer(Device& device,
+                    Stream& stream,
+                    Memory& memory,
+                    const BlockAllocatorInfo& info,
+                    std::uint64_t limit_bytes)
       : BlockPlayer(memory, info, limit_bytes),
         toucher_(device.allocator(stream, AllocatorKind::direct)) {}
   void touch(std::uint32_t place, std::uint64_t bytes) override {
@@ -146,7 +146,7 @@ class BlockPlayerOfDevice : public BlockPlayer {
   std::unique_ptr<Allocator> toucher_;
 };
 
-PlayerOfDevice::PlayerOfDevice(Device& device, std::string_view name, std::uint64_t limit_bytes) {
+DeviceReplayer::DeviceReplayer(Device& device, std::string_view name, std::uint64_t limit_bytes) {
   if (const std::optional<AllocatorKind> kind = allocator_kind_named(name)) {
     player_ = std::make_unique<DevicePlayer>(device, *kind, limit_bytes);
     return;
@@ -155,7 +155,7 @@ PlayerOfDevice::PlayerOfDevice(Device& device, std::string_view name, std::uint6
   stream_ = device.create_stream();
   memory_ = std::make_unique<DeviceMemory>(device, *stream_);
   limited_ = std::make_unique<LimitedMemory>(*memory_, limit_bytes);
-  player_ = std::make_unique<BlockPlayerOfDevice>(device, *stream_, *limited_, info, limit_bytes);
+  player_ = std::make_unique<DeviceBlockPlayer>(device, *stream_, *limited_, info, limit_bytes);
 }
 
 }  // namespace launchgap::allocation

@@ -84,9 +84,9 @@ class DevicePlayer : public Player {
 
 /// The same for an allocator by its name: launchgap's own over the device's memory, or one of the
 /// device's. `stream` is where the former's memory comes from.
-class PlayerOfDevice {
+class DeviceReplayer {
  public:
-  PlayerOfDevice(Device& device, std::string_view name, std::uint64_t limit_bytes);
+  DeviceReplayer(Device& device, std::string_view name, std::uint64_t limit_bytes);
   Player& player() { return *player_; }
 
  private:

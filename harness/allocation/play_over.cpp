@@ -45,7 +45,7 @@ class DeviceStage : public Stage {
 
  private:
   Device& device_;
-  PlayerOfDevice player_;
+  DeviceReplayer player_;
   std::vector<std::unique_ptr<Buffer>> beside_;
 };
 

@@ -13,7 +13,7 @@
 namespace launchgap::allocation {
 namespace {
 
-constexpr std::array<std::string_view, 7> kRungs =
+constexpr std::array<std::string_view, 7> kRecoverySteps =
     {"stream_wait", "device_wait", "trim", "destroy", "none", "rounding", "taken"};
 
 class Playing {
@@ -117,17 +117,18 @@ class Playing {
     if (!options_.after_each) times.add(spent_ns);
   }
 
-  /// Climbs the rungs, and notes the one that cured it in `failure`. Whether the trace can go on.
+  /// Takes the recovery steps in turn, and notes the one that cured it in `failure`. Whether the
+  /// trace can go on.
   bool recover(const Step& step, FailedAllocation& failure, std::int64_t& spent_ns) {
-    const auto cured = [&](Rung rung, auto&& cure) {
+    const auto cured = [&](RecoveryStep step, auto&& cure) {
       timed(spent_ns, cure);
       if (!attempt(step, spent_ns)) return false;
-      failure.cured_by = rung;
+      failure.cured_by = step;
       return true;
     };
-    if (cured(Rung::stream_wait, [&] { player_.wait_for_stream(step.stream()); }) ||
-        cured(Rung::device_wait, [&] { player_.wait_for_device(); }) ||
-        cured(Rung::trim, [&] { player_.trim(); }))
+    if (cured(RecoveryStep::stream_wait, [&] { player_.wait_for_stream(step.stream()); }) ||
+        cured(RecoveryStep::device_wait, [&] { player_.wait_for_device(); }) ||
+        cured(RecoveryStep::trim, [&] { player_.trim(); }))
       return true;
     // What was live is lost then, so this is the end in any case.
     note_end();
@@ -135,20 +136,22 @@ class Playing {
     if (const auto why = why_too_little(step, failure))
       failure.cured_by = *why;
     else
-      cured(Rung::destroy, [&] { player_.begin_anew(); });
+      cured(RecoveryStep::destroy, [&] { player_.begin_anew(); });
     return false;
   }
 
   /// Why there is too little for an allocation, however what is live lies; nothing if there is
   /// enough.
-  std::optional<Rung> why_too_little(const Step& step, const FailedAllocation& failure) const {
+  std::optional<RecoveryStep> why_too_little(const Step& step,
+                                             const FailedAllocation& failure) const {
     const std::uint64_t limit = player_.limit_bytes();
-    if (step.bytes() > limit || live_.now > limit - step.bytes()) return Rung::none;
+    if (step.bytes() > limit || live_.now > limit - step.bytes()) return RecoveryStep::none;
     const std::uint64_t takes = player_.granted_bytes(step.bytes()).value_or(step.bytes());
-    if (takes > limit || failure.granted_bytes.value_or(0) > limit - takes) return Rung::rounding;
+    if (takes > limit || failure.granted_bytes.value_or(0) > limit - takes)
+      return RecoveryStep::rounding;
     const std::uint64_t reserved = player_.reserved_bytes();
     const std::uint64_t kept = reserved - std::min(live_.now, reserved);
-    if (failure.free_bytes && *failure.free_bytes + kept < takes) return Rung::taken;
+    if (failure.free_bytes && *failure.free_bytes + kept < takes) return RecoveryStep::taken;
     return std::nullopt;
   }
 
@@ -231,8 +234,8 @@ struct Counting {
 
 }  // namespace
 
-std::string_view name_of(Rung rung) {
-  return kRungs[static_cast<std::size_t>(rung)];
+std::string_view name_of(RecoveryStep step) {
+  return kRecoverySteps[static_cast<std::size_t>(step)];
 }
 
 TraceFacts facts_of(Trace& trace, std::optional<std::uint32_t> device) {

@@ -16,7 +16,7 @@
 namespace launchgap::allocation {
 
 /// What made an allocation that had failed succeed, each only after those before it had not.
-enum class Rung : std::uint8_t {
+enum class RecoveryStep : std::uint8_t {
   stream_wait,  // waiting for the stream: what was freed on it was still in use
   device_wait,  // waiting for the device: what was freed on another stream was
   trim,         // giving back what the allocator only kept
@@ -26,7 +26,7 @@ enum class Rung : std::uint8_t {
   taken,        // nothing: others, or the allocator for itself, have what is free of the limit
 };
 /// "stream_wait", as JSON has it.
-std::string_view name_of(Rung rung);
+std::string_view name_of(RecoveryStep step);
 
 /// What a replay plays to: an allocator of launchgap's own, or a device's.
 class Player {
@@ -78,7 +78,7 @@ struct FailedAllocation {
   Fragmentation fragmentation;                 // when it failed
   std::optional<std::uint64_t> granted_bytes;  // that what is live takes, where known
   std::optional<std::uint64_t> free_bytes;     // of the device, when nothing else had cured it
-  Rung cured_by = Rung::none;
+  RecoveryStep cured_by = RecoveryStep::none;
 };
 
 /// What a trace asks for on one device, whoever answers.
@@ -120,11 +120,11 @@ struct Replay {
   std::optional<Moment> at_peak;  // when most was live
 };
 
-/// Plays all events of the device of `facts`. At each allocation that fails it climbs the rungs up
-/// to `trim`, and goes on if one of them cured it; which one cured the first is noted. What is live
-/// is not destroyed for an allocation for which there is too little, however it lies: that is
-/// `none`, `rounding` or `taken`. Memory is for what is live, never for the trace. Throws what the
-/// trace throws.
+/// Plays all events of the device of `facts`. At each allocation that fails it takes the recovery
+/// steps up to `trim`, and goes on if one of them cured it; which one cured the first is noted.
+/// What is live is not destroyed for an allocation for which there is too little, however it lies:
+/// that is `none`, `rounding` or `taken`. Memory is for what is live, never for the trace. Throws
+/// what the trace throws.
 Replay replay(Trace& trace, const TraceFacts& facts, Player& player, const ReplayOptions& options);
 
 /// Plays to one of launchgap's own allocators over some memory.

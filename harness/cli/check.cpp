@@ -69,15 +69,15 @@ std::unique_ptr<rg::History> open_history(const CheckCommandOptions& options) {
 }
 
 struct Arms {
-  rg::CompareArm baseline, current;
+  rg::Side baseline, current;
 };
 
 /// Before anything is judged: what is wrong with them is wrong with the command line.
 std::optional<Arms> arms_of(const CheckCommandOptions& options) {
   if (!options.confirm) return std::nullopt;
   return Arms{
-      rg::parse_arm("--baseline", options.baseline),
-      options.current.empty() ? rg::own_arm() : rg::parse_arm("--current", options.current)};
+      rg::parse_side("--baseline", options.baseline),
+      options.current.empty() ? rg::own_side() : rg::parse_side("--current", options.current)};
 }
 
 ExitCode check_history(const CheckCommandOptions& options) {

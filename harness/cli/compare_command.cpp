@@ -37,8 +37,8 @@ CompareRequest request_of(const CompareCommandOptions& options) {
         "one");
   }
   CompareRequest request;
-  request.a = options.a.empty() ? regression::own_arm() : regression::parse_arm("--a", options.a);
-  request.b = options.b.empty() ? regression::own_arm() : regression::parse_arm("--b", options.b);
+  request.a = options.a.empty() ? regression::own_side() : regression::parse_side("--a", options.a);
+  request.b = options.b.empty() ? regression::own_side() : regression::parse_side("--b", options.b);
   request.a_case = options.a_case;
   request.b_case = options.b_case;
   request.pairs = options.pairs;

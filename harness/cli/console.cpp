@@ -176,7 +176,7 @@ std::string noted_answers(const std::vector<Finding>& findings) {
 std::string first_findings(const Summarised& summarised) {
   constexpr std::size_t kShown = 3;
   constexpr std::size_t kIndent = 2;
-  std::vector<Finding> findings = all_findings(summarised.tabled());
+  std::vector<Finding> findings = all_findings(summarised.table_inputs());
   std::string text = noted_answers(findings);
   // What the doctor found was said before anything was measured.
   std::erase_if(findings, [](const Finding& finding) {

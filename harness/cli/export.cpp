@@ -44,7 +44,8 @@ ExitCode export_csv(const std::string& folder, const fs::path& output) {
   std::vector<std::string_view> empty;
   try {
     for (const TableUse use : {TableUse::details, TableUse::export_only}) {
-      std::ranges::copy(write_tables(summarised.tabled(), use, output), std::back_inserter(empty));
+      std::ranges::copy(write_tables(summarised.table_inputs(), use, output),
+                        std::back_inserter(empty));
     }
   } catch (const Error&) {
     remove_tables(output);

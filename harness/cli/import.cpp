@@ -114,7 +114,7 @@ ExitCode import(const recording::ImportRequest& request, bool with_page, const s
   try {
     sessions.push_back(std::make_unique<Summarised>(folder));
     const Summarised& summarised = *sessions.front();
-    write_tables(summarised.tabled(), TableUse::session, folder);
+    write_tables(summarised.table_inputs(), TableUse::session, folder);
     if (!json.empty()) write_json(summarised.session, json);
     if (json != "-") {
       const std::string allocations = allocation_table(summarised.session);

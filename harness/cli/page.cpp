@@ -127,7 +127,7 @@ void write_page(const std::vector<std::unique_ptr<Summarised>>& sessions,
     std::error_code failed;  // the first table says it
     fs::create_directory(folder, failed);
     write_tables(
-        sessions[i]->tabled(), TableUse::details, folder, rows_on_page(sessions[i]->session));
+        sessions[i]->table_inputs(), TableUse::details, folder, rows_on_page(sessions[i]->session));
     for (const std::string& argument : {std::string("--session"),
                                         sessions[i]->session.folder.string(),
                                         std::string("--tables"),

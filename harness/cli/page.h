@@ -19,7 +19,7 @@ struct Summarised {
   std::optional<NightRows> nights;  // once it was checked against a history
 
   explicit Summarised(const std::filesystem::path& folder);
-  Tabled tabled() const {
+  TableInputs table_inputs() const {
     return {session, rows, slow_samples, nights ? &*nights : nullptr, &impossible};
   }
   Summarised(const Summarised&) = delete;  // the rows point into the session

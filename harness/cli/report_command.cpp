@@ -124,7 +124,7 @@ void add_report(CLI::App& app, Action& action) {
       const SignalWatch watch;
       if (sessions.size() == 1 && options->output.empty()) {
         const Summarised& only = *sessions.front();
-        write_tables(only.tabled(), TableUse::session, only.session.folder);
+        write_tables(only.table_inputs(), TableUse::session, only.session.folder);
       }
       const GapRows gap = gap_of(sessions);
       if (!options->tables.empty()) write_gap_tables_into(options->tables, sessions, gap);

@@ -45,7 +45,7 @@ bool conclude(const std::filesystem::path& folder,
   const Summarised& summarised = *sessions.front();
   for (const std::string& problem : summarised.session.problems) say("launchgap: {}", problem);
   try {
-    write_tables(summarised.tabled(), TableUse::session, folder);
+    write_tables(summarised.table_inputs(), TableUse::session, folder);
   } catch (const WriteError& error) {
     say("launchgap: {}", error.what());
     written = false;

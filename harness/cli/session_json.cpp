@@ -13,7 +13,7 @@ namespace {
 
 /// Those that a reader of the page meets first.
 constexpr std::string_view kTables[] =
-    {"devices", "headlines", "answers", "findings", "odd_devices", "recordings"};
+    {"devices", "headlines", "answers", "findings", "outlier_devices", "recordings"};
 
 Json cell_as_json(const std::string& cell, CellKind kind) {
   if (cell.empty()) return nullptr;
@@ -23,9 +23,9 @@ Json cell_as_json(const std::string& cell, CellKind kind) {
   return std::strtod(cell.c_str(), nullptr);
 }
 
-Json rows_of(const Table& table, const Tabled& tabled) {
+Json rows_of(const Table& table, const TableInputs& inputs) {
   Json rows = Json::array();
-  table.fill(tabled, [&](const std::vector<std::string>& cells) {
+  table.fill(inputs, [&](const std::vector<std::string>& cells) {
     Json& row = rows.emplace_back(Json::object());
     for (std::size_t i = 0; i < cells.size(); ++i) {
       const ColumnInfo& column = table.columns[i + 1];  // the first is the session's id
@@ -45,7 +45,7 @@ Json session_as_json(const Summarised& summarised, const std::filesystem::path& 
   for (const Table& table : all_tables()) {
     const std::string_view name = table.name.substr(0, table.name.find('.'));
     if (std::ranges::find(kTables, name) != std::end(kTables))
-      json[std::string(name)] = rows_of(table, summarised.tabled());
+      json[std::string(name)] = rows_of(table, summarised.table_inputs());
   }
   return json;
 }

@@ -32,7 +32,7 @@ struct Choice {
     field("candidate", self.candidate);
     field("algorithm", self.algorithm);
     field("engine", self.engine);
-    field.may_lack("notes", self.notes);
+    field.optional("notes", self.notes);
     field("tile", self.tile);
     field("stages", self.stages);
     field("split", self.split);
@@ -41,7 +41,7 @@ struct Choice {
     field("median_ns", self.median_ns);
     field("times", self.times);
     field("outcome", self.outcome);
-    field.may_lack("reason", self.reason);
+    field.optional("reason", self.reason);
   }
 };
 

@@ -20,7 +20,7 @@ std::list<Metric> shared_metrics() {
        "ns",
        kLower,
        "host_clock",
-       "Time inside the launch call: from its begin until it returns, on an idle stream.",
+       "Time inside the launch call: from its start until it returns, on an idle stream.",
        "the kernel, the wait",
        "the time in the call"},
       {"roundtrip_ns",
@@ -297,6 +297,7 @@ std::string_view current_key(std::string_view benchmark, std::string_view key) {
       {"", "uncovered_ns", "device_idle_ns"},
       {"", "gap_ns", "inter_kernel_gap_ns"},
       {"", "empty_queue_share", "starved_share"},
+      {"", "beside_transfers_ns", "overlap_transfers_ns"},
   };
   for (const Renamed& renamed : kRenamed) {
     if ((renamed.benchmark.empty() || benchmark == renamed.benchmark) && key == renamed.before)

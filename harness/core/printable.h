@@ -12,7 +12,7 @@ namespace launchgap {
 /// in C. A backslash stays as it is. What is longer than `limit` bytes is cut and ends with "…".
 std::string printable(std::string_view text, std::size_t limit = 400);
 
-/// How many bytes of `text` are valid UTF-8, from its begin on: all of them, or up to the first
+/// How many bytes of `text` are valid UTF-8, from its start on: all of them, or up to the first
 /// that is not.
 std::size_t valid_utf8(std::string_view text);
 

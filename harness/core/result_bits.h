@@ -25,7 +25,7 @@ struct ResultBits {
     field("distinct", self.distinct);
     field("hash", self.hash);
     field("largest_difference", self.largest_difference);
-    field.may_lack("different", self.different);
+    field.optional("different", self.different);
   }
 };
 

@@ -16,7 +16,7 @@ constexpr Word kWords[] = {
      "of a sample: the number by which a profiler's report has it, as the payload of an NVTX "
      "range"},
     {"block",
-     "one repetition of a case: a fixed number of samples, written as one record with its begin "
+     "one repetition of a case: a fixed number of samples, written as one record with its start "
      "and end"},
     {"run",
      "one worker process: one device, one replicate, plain or traced, one process configuration"},
@@ -35,7 +35,7 @@ constexpr Word kWords[] = {
      "other alone: they show the observer effect"},
     {"outlier device",
      "a GPU that differs from the others of its name by more than chance and 2 % "
-     "(`odd_devices.csv`)"},
+     "(`outlier_devices.csv`)"},
     {"quarantine",
      "cases that a session does not try again, since they crashed or hung on that device in that "
      "arm and at that level of tracing"},

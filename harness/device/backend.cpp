@@ -54,7 +54,7 @@ double expected_convolution_flops(const DeviceFacts& facts) {
   return of_device(facts, backend_of(facts).expected.convolution_flops);
 }
 
-void need(const DeviceFacts& facts, Can what) {
+void need(const DeviceFacts& facts, Capability what) {
   const std::string_view why_not = backend_of(facts).why_not[static_cast<std::size_t>(what)];
   if (!why_not.empty()) throw Unsupported(std::string(why_not));
 }

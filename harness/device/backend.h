@@ -1,5 +1,5 @@
 // Kinds of device: which there are, what every device of a kind can, and how one is found and
-// opened. Code asks whether a device has a capability (`Can`), and not which kind it is.
+// opened. Code asks whether a device has a capability (`Capability`), and not which kind it is.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ namespace launchgap {
 class Device;
 
 /// What not every kind of device can.
-enum class Can {
+enum class Capability {
   launch_in_several_ways,  // by more APIs than one
   launch_cooperatively,    // all blocks of a kernel at once
   launch_dependently,      // a kernel may begin before the one ahead of it has ended
@@ -36,7 +36,8 @@ enum class Can {
   make_graphs,             // kernels and their order, recorded to be launched together
   wait_for_all,            // for all streams at once, by Device::check()
 };
-inline constexpr std::size_t kCanCount = static_cast<std::size_t>(Can::wait_for_all) + 1;
+inline constexpr std::size_t kCapabilityCount =
+    static_cast<std::size_t>(Capability::wait_for_all) + 1;
 
 /// How devices are looked for by a process that a driver may end.
 struct ProbeOptions {
@@ -86,14 +87,14 @@ struct Backend {
   std::vector<std::string> convolution_interfaces;           // by which convolutions are asked for
   ExpectedSpeed expected;
   /// Why it cannot, for the reader of a case; empty where it can.
-  std::array<std::string_view, kCanCount> why_not;
+  std::array<std::string_view, kCapabilityCount> why_not;
 
   /// Variables for a process that uses this device and sees no other.
   std::map<std::string, std::string> (*environment)(std::span<const std::string> uuids) = nullptr;
   std::vector<DeviceFacts> (*probe)(const ProbeOptions& options) = nullptr;
   std::unique_ptr<Device> (*open)(const std::string& uuid, const OpenOptions& options) = nullptr;
 
-  bool can(Can what) const { return why_not[static_cast<std::size_t>(what)].empty(); }
+  bool can(Capability what) const { return why_not[static_cast<std::size_t>(what)].empty(); }
 };
 
 /// All of them; the host first.
@@ -112,14 +113,14 @@ inline bool is_gpu(const DeviceFacts& facts) {
 inline bool is_usable_gpu(const DeviceFacts& facts) {
   return is_gpu(facts) && facts.usable;
 }
-inline bool can(const DeviceFacts& facts, Can what) {
+inline bool can(const DeviceFacts& facts, Capability what) {
   return backend_of(facts).can(what);
 }
 /// Floating-point operations in a second, expected of this device.
 double expected_matmul_flops(const DeviceFacts& facts);
 double expected_convolution_flops(const DeviceFacts& facts);
 /// Throws Unsupported, with the reason, where the device cannot.
-void need(const DeviceFacts& facts, Can what);
+void need(const DeviceFacts& facts, Capability what);
 
 /// Every device that can be seen, without keeping any of them open. A GPU of which the driver says
 /// too little is there, not usable, and has the reason.

@@ -46,7 +46,7 @@ bool SteadyStart::steady() const {
   return are_close(slowest, fastest, kMostClockSpread, 0);
 }
 
-bool Warmth::launch_until_steady(double most_seconds) {
+bool WarmUp::launch_until_steady(double most_seconds) {
   SteadyStart start;
   double seconds = 0;
   SteadyStart::Round round;
@@ -63,12 +63,12 @@ bool Warmth::launch_until_steady(double most_seconds) {
   return start.steady();
 }
 
-void Warmth::warm_up() {
+void WarmUp::warm_up() {
   result_.steady = launch_until_steady(kFirstSeconds);
 }
 
 /// Only a second look says that it was not somebody else who had the CPU.
-bool Warmth::cooled_down() {
+bool WarmUp::cooled_down() {
   for (int look = 0; look < 2; ++look) {
     const SteadyStart::Round round = launch_for_(kLookNs);
     const auto slower = [](double now, double before) {
@@ -81,13 +81,13 @@ bool Warmth::cooled_down() {
   return true;
 }
 
-bool Warmth::keep() {
+bool WarmUp::keep() {
   if (!result_.steady || !cooled_down()) return true;
   ++result_.again;
   return launch_until_steady(kAgainSeconds);
 }
 
-Warmth::LaunchFor empty_launches(Device& device, std::function<void()> after_round) {
+WarmUp::LaunchFor empty_launches(Device& device, std::function<void()> after_round) {
   return [&device,
           kernel = std::shared_ptr<Kernel>(device.load(kernels::null_kernel)),
           after_round = std::move(after_round)](std::int64_t nanoseconds) {

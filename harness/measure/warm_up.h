@@ -44,7 +44,7 @@ class SteadyStart {
 };
 
 /// What the warm-ups of a process came to.
-struct WarmUp {
+struct WarmUpResult {
   bool steady = false;      // when measuring began
   double seconds = 0;       // of all rounds, those before single cases included
   std::size_t rounds = 0;   // of all
@@ -54,7 +54,7 @@ struct WarmUp {
 
 /// Warms a process and its device up, and again when they have cooled down: while a library was
 /// loaded or a result was computed on the host, the device had nothing to do.
-class Warmth {
+class WarmUp {
  public:
   /// The most that rounds take before the first case, and before a later one that finds the device
   /// cooled down.
@@ -67,7 +67,7 @@ class Warmth {
   using LaunchFor = std::function<SteadyStart::Round(std::int64_t nanoseconds)>;
 
   /// `clock_mhz` reads the device's clock after each round; looks do without.
-  explicit Warmth(LaunchFor launch_for, std::function<std::optional<double>()> clock_mhz = {})
+  explicit WarmUp(LaunchFor launch_for, std::function<std::optional<double>()> clock_mhz = {})
       : launch_for_(std::move(launch_for)), clock_mhz_(std::move(clock_mhz)) {}
 
   /// Launches until the process is steady or the time is up.
@@ -76,7 +76,7 @@ class Warmth {
   /// False: it did not become steady in time, and the next case looks again. A process that was
   /// never steady has nothing to look for: true.
   bool keep();
-  const WarmUp& result() const { return result_; }
+  const WarmUpResult& result() const { return result_; }
 
  private:
   bool launch_until_steady(double most_seconds);
@@ -84,11 +84,11 @@ class Warmth {
 
   LaunchFor launch_for_;
   std::function<std::optional<double>()> clock_mhz_;
-  WarmUp result_;
+  WarmUpResult result_;
 };
 
 /// Rounds of an empty kernel that is waited for; `after_round` is called after each. Throws
 /// Unsupported where the device has no kernel to launch.
-Warmth::LaunchFor empty_launches(Device& device, std::function<void()> after_round);
+WarmUp::LaunchFor empty_launches(Device& device, std::function<void()> after_round);
 
 }  // namespace launchgap

@@ -12,9 +12,9 @@
 //   const Json json = fields_to_json(Begun{"launch/null"});
 //   const Begun begun = fields_from_json<Begun>(json);
 //
-// A field must be there, unless it is optional or named by `field.may_lack(…)`, or by
-// `field.natural(…)`, which is the same for integers from 0 on. One named by `field.unread(…)` is
-// written for others, and nothing here depends on it.
+// A field must be there, unless it is optional or named by `field.optional(…)`, or by
+// `field.natural(…)`, which is the same for integers from 0 on. One named by `field.write_only(…)`
+// is written for others, and nothing here depends on it.
 #pragma once
 
 #include <concepts>
@@ -46,11 +46,11 @@ struct AnyField {
   template <class Value>
   void operator()(const char*, const Value&) const {}
   template <class Value>
-  void may_lack(const char*, const Value&) const {}
+  void optional(const char*, const Value&) const {}
   template <class Value>
   void natural(const char*, const Value&) const {}
   template <class Value>
-  void unread(const char*, const Value&) const {}
+  void write_only(const char*, const Value&) const {}
 };
 
 template <class Struct>
@@ -89,7 +89,7 @@ struct Writer {
     }
   }
   template <class Value>
-  void may_lack(const char* key, const Value& value) const {
+  void optional(const char* key, const Value& value) const {
     (*this)(key, value);
   }
   template <class Value>
@@ -97,7 +97,7 @@ struct Writer {
     (*this)(key, value);
   }
   template <class Value>
-  void unread(const char* key, const Value& value) const {
+  void write_only(const char* key, const Value& value) const {
     (*this)(key, value);
   }
 };
@@ -114,7 +114,7 @@ struct Reader {
     }
   }
   template <class Value>
-  void may_lack(const char* key, Value& value) const {
+  void optional(const char* key, Value& value) const {
     if (there(key)) value = read<Value>(json, key);
   }
   template <class Value>
@@ -122,7 +122,7 @@ struct Reader {
     value = launchgap::natural<Value>(json, key, value);
   }
   template <class Value>
-  void unread(const char*, Value&) const {}
+  void write_only(const char*, Value&) const {}
 
  private:
   bool there(const char* key) const {
@@ -249,7 +249,7 @@ template <>
 struct AsJson<Arm> {
   using Form = std::string;
   static std::string to(Arm arm) { return std::string(name_of(arm)); }
-  static Arm from(const std::string& text) { return parse_arm(text); }
+  static Arm from(const std::string& text) { return parse_side(text); }
 };
 
 template <>

@@ -25,14 +25,14 @@ struct FirstLaunches {
   std::uint64_t slow_firsts = 0;  // of these, first launches of a kernel
 
   static void fields(auto& self, auto&& field) {
-    field.may_lack("kernels", self.kernels);
-    field.may_lack("chance", self.chance);
-    field.may_lack("first_p50_ns", self.first_p50_ns);
-    field.may_lack("later_p50_ns", self.later_p50_ns);
-    field.may_lack("next_p50_ns", self.next_p50_ns);
-    field.may_lack("extra_ns", self.extra_ns);
-    field.may_lack("slow", self.slow);
-    field.may_lack("slow_firsts", self.slow_firsts);
+    field.optional("kernels", self.kernels);
+    field.optional("chance", self.chance);
+    field.optional("first_p50_ns", self.first_p50_ns);
+    field.optional("later_p50_ns", self.later_p50_ns);
+    field.optional("next_p50_ns", self.next_p50_ns);
+    field.optional("extra_ns", self.extra_ns);
+    field.optional("slow", self.slow);
+    field.optional("slow_firsts", self.slow_firsts);
   }
 };
 
@@ -45,12 +45,12 @@ struct StallRecord {
   std::int64_t idle_ns = 0, lost_ns = 0, longest_ns = 0;
 
   static void fields(auto& self, auto&& field) {
-    field.may_lack("kind", self.kind);
-    field.may_lack("call", self.call);
-    field.may_lack("gaps", self.gaps);
-    field.may_lack("idle_ns", self.idle_ns);
-    field.may_lack("lost_ns", self.lost_ns);
-    field.may_lack("longest_ns", self.longest_ns);
+    field.optional("kind", self.kind);
+    field.optional("call", self.call);
+    field.optional("gaps", self.gaps);
+    field.optional("idle_ns", self.idle_ns);
+    field.optional("lost_ns", self.lost_ns);
+    field.optional("longest_ns", self.longest_ns);
   }
 };
 
@@ -61,10 +61,10 @@ struct PausesRecord {
   std::string call;  // the longest, where it is one of calls
 
   static void fields(auto& self, auto&& field) {
-    field.may_lack("count", self.count);
-    field.may_lack("total_ns", self.total_ns);
-    field.may_lack("longest_ns", self.longest_ns);
-    field.may_lack("call", self.call);
+    field.optional("count", self.count);
+    field.optional("total_ns", self.total_ns);
+    field.optional("longest_ns", self.longest_ns);
+    field.optional("call", self.call);
   }
 };
 
@@ -74,8 +74,8 @@ struct CollectiveRecord {
   std::vector<std::int64_t> ns;
 
   static void fields(auto& self, auto&& field) {
-    field.may_lack("name", self.name);
-    field.may_lack("ns", self.ns);
+    field.optional("name", self.name);
+    field.optional("ns", self.ns);
   }
 };
 
@@ -84,9 +84,9 @@ struct RecordedCv {
   double value = 0, low = 0, high = 0;
 
   static void fields(auto& self, auto&& field) {
-    field.may_lack("value", self.value);
-    field.may_lack("low", self.low);
-    field.may_lack("high", self.high);
+    field.optional("value", self.value);
+    field.optional("low", self.low);
+    field.optional("high", self.high);
   }
 };
 
@@ -97,11 +97,11 @@ struct StepVariation {
   RecordedCv within, between;
 
   static void fields(auto& self, auto&& field) {
-    field.may_lack("case", self.case_name);
-    field.may_lack("metric", self.metric);
-    field.may_lack("steps", self.steps);
-    field.may_lack("within", self.within);
-    field.may_lack("between", self.between);
+    field.optional("case", self.case_name);
+    field.optional("metric", self.metric);
+    field.optional("steps", self.steps);
+    field.optional("within", self.within);
+    field.optional("between", self.between);
   }
 };
 
@@ -132,23 +132,23 @@ struct JobRecord {
   std::vector<CollectiveRecord> collectives;
 
   static void fields(auto& self, auto&& field) {
-    field.may_lack("steps", self.steps);
+    field.optional("steps", self.steps);
     field("first_launches", self.first_launches);
-    field.may_lack("stalls", self.stalls);
-    field.may_lack("pauses", self.pauses);
-    field.may_lack("variation", self.variation);
-    field.may_lack("repeats", self.repeats);
+    field.optional("stalls", self.stalls);
+    field.optional("pauses", self.pauses);
+    field.optional("variation", self.variation);
+    field.optional("repeats", self.repeats);
     field("tail", self.tail);
     field("extent_ns", self.extent_ns);
     field("unknown_launches", self.unknown_launches);
     field("all_launches", self.all_launches);
     field("unknown_ns", self.unknown_ns);
-    field.may_lack("long_calls", self.long_calls);
-    field.may_lack("long_launches", self.long_launches);
-    field.may_lack("late_starts", self.late_starts);
-    field.may_lack("python_calls", self.python_calls);
-    field.may_lack("queued_graph_ns", self.queued_graph_ns);
-    field.may_lack("collectives", self.collectives);
+    field.optional("long_calls", self.long_calls);
+    field.optional("long_launches", self.long_launches);
+    field.optional("late_starts", self.late_starts);
+    field.optional("python_calls", self.python_calls);
+    field.optional("queued_graph_ns", self.queued_graph_ns);
+    field.optional("collectives", self.collectives);
   }
 };
 

@@ -53,14 +53,14 @@ struct TailPart {
   std::int64_t what_ns = 0;     // of the time, that of `what`; older records have none
 
   static void fields(auto& self, auto&& field) {
-    field.may_lack("cause", self.cause);
-    field.may_lack("launches", self.launches);
-    field.may_lack("time_ns", self.time_ns);
-    field.may_lack("longest_ns", self.longest_ns);
-    field.may_lack("last", self.last);
-    field.may_lack("what", self.what);
-    field.may_lack("covered_ns", self.covered_ns);
-    field.may_lack("what_ns", self.what_ns);
+    field.optional("cause", self.cause);
+    field.optional("launches", self.launches);
+    field.optional("time_ns", self.time_ns);
+    field.optional("longest_ns", self.longest_ns);
+    field.optional("last", self.last);
+    field.optional("what", self.what);
+    field.optional("covered_ns", self.covered_ns);
+    field.optional("what_ns", self.what_ns);
   }
 };
 
@@ -99,12 +99,12 @@ struct LaunchTail {
   }
 
   static void fields(auto& self, auto&& field) {
-    field.may_lack("launches", self.launches);
-    field.may_lack("time_ns", self.time_ns);
-    field.may_lack("covered_ns", self.covered_ns);
-    field.may_lack("p50_ns", self.p50_ns);
-    field.may_lack("p99_ns", self.p99_ns);
-    field.may_lack("parts", self.parts);
+    field.optional("launches", self.launches);
+    field.optional("time_ns", self.time_ns);
+    field.optional("covered_ns", self.covered_ns);
+    field.optional("p50_ns", self.p50_ns);
+    field.optional("p99_ns", self.p99_ns);
+    field.optional("parts", self.parts);
   }
 
  private:

@@ -52,23 +52,23 @@ struct RecordingRecord {
   std::vector<std::string> remarks;
 
   static void fields(auto& self, auto&& field) {
-    field.may_lack("file", self.file);
-    field.may_lack("recorder", self.recorder);
-    field.may_lack("form", self.form);
-    field.may_lack("clock", self.clock);
+    field.optional("file", self.file);
+    field.optional("recorder", self.recorder);
+    field.optional("form", self.form);
+    field.optional("clock", self.clock);
     field("pid", self.pid);
     field("rank", self.rank);
-    field.may_lack("tick_ns", self.tick_ns);
+    field.optional("tick_ns", self.tick_ns);
     field("clock_ahead_least_ns", self.clock_ahead_least_ns);
     field("clock_ahead_most_ns", self.clock_ahead_most_ns);
     field("clock_drift_ppm", self.clock_drift_ppm);
     field("clock_offset_ns", self.clock_offset_ns);
     field("clock_offset_error_ns", self.clock_offset_error_ns);
-    field.may_lack("clock_corrected", self.clock_corrected);
-    field.may_lack("clock_problem", self.clock_problem);
-    field.may_lack("calls", self.calls);
-    field.may_lack("threads", self.threads);
-    field.may_lack("streams", self.streams);
+    field.optional("clock_corrected", self.clock_corrected);
+    field.optional("clock_problem", self.clock_problem);
+    field.optional("calls", self.calls);
+    field.optional("threads", self.threads);
+    field.optional("streams", self.streams);
     field("allocations", self.allocations);
     field("releases", self.releases);
     field("failed_allocations", self.failed_allocations);
@@ -76,8 +76,8 @@ struct RecordingRecord {
     field("missing_releases", self.missing_releases);
     field("most_live_bytes", self.most_live_bytes);
     field("live_at_end_bytes", self.live_at_end_bytes);
-    field.may_lack("left_out", self.left_out);
-    field.may_lack("remarks", self.remarks);
+    field.optional("left_out", self.left_out);
+    field.optional("remarks", self.remarks);
   }
 };
 

@@ -43,26 +43,26 @@ struct RunRecord {
   std::optional<Json> fingerprint;
 
   static void fields(auto& self, auto&& field) {
-    field.unread("session_id", self.session_id);
-    field.may_lack("node", self.node);
+    field.write_only("session_id", self.session_id);
+    field.optional("node", self.node);
     field.natural("replicate", self.replicate);
-    field.may_lack("arm", self.arm);
-    field.may_lack("setup", self.setup);
+    field.optional("arm", self.arm);
+    field.optional("setup", self.setup);
     field.natural("attempt", self.attempt);
-    field.unread("seed", self.seed);
+    field.write_only("seed", self.seed);
     field("side_by_side", self.side_by_side);
-    field.may_lack("begin_utc", self.begin_utc);
+    field.optional("begin_utc", self.begin_utc);
     field("begin_ns", self.begin_ns);
     field("pid", self.pid);
     field("cpus", self.cpus);
     field("device", self.device);
     field("kernel_form", self.kernel_form);
     field("jit", self.jit);
-    field.may_lack("simulated", self.simulated);
-    field.unread("versions", self.versions);
+    field.optional("simulated", self.simulated);
+    field.write_only("versions", self.versions);
     field("libraries", self.libraries);
-    field.unread("environment", self.environment);
-    field.unread("environment_removed", self.environment_removed);
+    field.write_only("environment", self.environment);
+    field.write_only("environment_removed", self.environment_removed);
     field("trace_state", self.trace_state);
     field("warm_up", self.warm_up);
     field("measured_under_tool", self.measured_under_tool);
@@ -79,10 +79,10 @@ struct TelemetryRecord {
   std::map<std::string, double> values;  // by quantity
 
   static void fields(auto& self, auto&& field) {
-    field.may_lack("case", self.case_name);
-    field.may_lack("block", self.block);
+    field.optional("case", self.case_name);
+    field.optional("block", self.block);
     field.natural("at_ns", self.at_ns);
-    field.may_lack("values", self.values);
+    field.optional("values", self.values);
   }
 };
 
@@ -101,11 +101,11 @@ struct EventRecord {
   static void fields(auto& self, auto&& field) {
     field("event", self.event);
     field("case", self.case_name);
-    field.may_lack("at_ns", self.at_ns);
+    field.optional("at_ns", self.at_ns);
     field("library", self.library);
     field("call", self.call);
     field("code", self.code);
-    field.may_lack("message", self.message);
+    field.optional("message", self.message);
     field("sticky", self.sticky);
   }
 };
@@ -125,8 +125,8 @@ struct SummaryRecord {
     field("case", self.case_name);
     field("status", self.status);
     field("steady", self.steady);
-    field.may_lack("reason", self.reason);
-    field.unread("n", self.n);
+    field.optional("reason", self.reason);
+    field.write_only("n", self.n);
     field("method", self.method);
     field("algorithm", self.algorithm);
   }
@@ -154,23 +154,23 @@ struct EndRecord {
   std::optional<std::string> written_by;
 
   static void fields(auto& self, auto&& field) {
-    field.may_lack("status", self.status);
-    field.may_lack("reason", self.reason);
+    field.optional("status", self.status);
+    field.optional("reason", self.reason);
     field("duration_s", self.duration_s);
     field("simulated", self.simulated);
     field("libraries", self.libraries);
-    field.unread("details", self.details);
+    field.write_only("details", self.details);
     field("warm_up", self.warm_up);
     field("other_processes", self.other_processes);
     field("memory_kept_bytes", self.memory_kept_bytes);
     field("memory_kept_by", self.memory_kept_by);
-    field.unread("telemetry_problem", self.telemetry_problem);
+    field.write_only("telemetry_problem", self.telemetry_problem);
     field("delay_ns", self.delay_ns);
     field("delay_problem", self.delay_problem);
     field("kernel_form", self.kernel_form);
     field("jit", self.jit);
     field("fingerprint", self.fingerprint);
-    field.unread("written_by", self.written_by);
+    field.write_only("written_by", self.written_by);
   }
 };
 

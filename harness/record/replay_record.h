@@ -44,7 +44,7 @@ struct MemoryMoment {
     field("internal_waste", self.internal_waste);
     field("largest_block_index", self.largest_block_index);
     field("reserve_slack", self.reserve_slack);
-    field.may_lack("unusable", self.unusable);
+    field.optional("unusable", self.unusable);
     field("occupancy", self.occupancy);
   }
 };
@@ -134,15 +134,15 @@ struct AllocatorRecord {
     field("reserved_peak_bytes", self.reserved_peak_bytes);
     field("memory_kept_bytes", self.memory_kept_bytes);
     field("operations", self.operations);
-    field.may_lack("recoveries", self.recoveries);
-    field.may_lack("calls_s", self.calls_s);
+    field.optional("recoveries", self.recoveries);
+    field.optional("calls_s", self.calls_s);
     field("operations_per_s", self.operations_per_s);
     field("allocate", self.allocate);
     field("release", self.release);
     field("failure", self.failure);
     field("at_peak", self.at_peak);
     field("creep", self.creep);
-    field.may_lack("moments", self.moments);
+    field.optional("moments", self.moments);
   }
 };
 
@@ -187,9 +187,9 @@ struct ReplayRecord {
   static void fields(auto& self, auto&& field) {
     field("trace", self.trace);
     field("over", self.over);
-    field.may_lack("simulated", self.simulated);
+    field.optional("simulated", self.simulated);
     field("paced", self.paced);
-    field.may_lack("touched", self.touched);
+    field.optional("touched", self.touched);
     field("injected", self.injected);
     field("allocators", self.allocators);
   }

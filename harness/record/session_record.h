@@ -23,14 +23,14 @@ struct HostFacts {
   std::optional<int> numa_nodes;
 
   static void fields(auto& self, auto&& field) {
-    field.may_lack("node", self.node);
-    field.unread("os", self.os);
-    field.unread("kernel", self.kernel);
-    field.may_lack("cpu_model", self.cpu_model);
-    field.may_lack("cores", self.cores);
-    field.unread("memory_bytes", self.memory_bytes);
-    field.unread("governor", self.governor);
-    field.unread("numa_nodes", self.numa_nodes);
+    field.optional("node", self.node);
+    field.write_only("os", self.os);
+    field.write_only("kernel", self.kernel);
+    field.optional("cpu_model", self.cpu_model);
+    field.optional("cores", self.cores);
+    field.write_only("memory_bytes", self.memory_bytes);
+    field.write_only("governor", self.governor);
+    field.write_only("numa_nodes", self.numa_nodes);
   }
 };
 
@@ -43,11 +43,11 @@ struct PlanEntry {
   std::vector<std::string> cases;
 
   static void fields(auto& self, auto&& field) {
-    field.may_lack("device", self.device);
-    field.unread("replicate", self.replicate);
-    field.may_lack("arm", self.arm);
-    field.may_lack("setup", self.setup);
-    field.may_lack("cases", self.cases);
+    field.optional("device", self.device);
+    field.write_only("replicate", self.replicate);
+    field.optional("arm", self.arm);
+    field.optional("setup", self.setup);
+    field.optional("cases", self.cases);
   }
 };
 
@@ -133,8 +133,8 @@ struct PublishedOrigin {
   static void fields(auto& self, auto&& field) {
     field("source", self.source);
     field("licence", self.licence);
-    field.may_lack("software", self.software);
-    field.may_lack("algorithm", self.algorithm);
+    field.optional("software", self.software);
+    field.optional("algorithm", self.algorithm);
   }
 };
 
@@ -146,8 +146,8 @@ struct PublishedFile {
 
   static void fields(auto& self, auto&& field) {
     field("device", self.device);
-    field.may_lack("cuda", self.cuda);
-    field.may_lack("driver", self.driver);
+    field.optional("cuda", self.cuda);
+    field.optional("driver", self.driver);
     field("file", self.file);
   }
 };
@@ -196,25 +196,25 @@ struct SessionRecord {
   static void fields(auto& self, auto&& field) {
     field("session_id", self.session_id);
     field("source", self.source);
-    field.unread("begin_utc", self.begin_utc);
-    field.unread("end_utc", self.end_utc);
-    field.may_lack("state", self.state);
-    field.unread("command_line", self.command_line);
-    field.unread("seed", self.seed);
-    field.unread("profile", self.profile);
-    field.unread("replicates", self.replicates);
-    field.may_lack("random_order", self.random_order);
-    field.unread("filter", self.filter);
-    field.may_lack("tracing", self.tracing);
-    field.unread("launchgap_version", self.launchgap_version);
-    field.unread("build", self.build);
-    field.may_lack("host", self.host);
-    field.unread("doctor", self.doctor);
-    field.may_lack("notes", self.notes);
-    field.may_lack("plan", self.plan);
-    field.may_lack("devices", self.devices);
-    field.unread("initialisation", self.initialisation);
-    field.unread("investigates", self.investigates);
+    field.write_only("begin_utc", self.begin_utc);
+    field.write_only("end_utc", self.end_utc);
+    field.optional("state", self.state);
+    field.write_only("command_line", self.command_line);
+    field.write_only("seed", self.seed);
+    field.write_only("profile", self.profile);
+    field.write_only("replicates", self.replicates);
+    field.optional("random_order", self.random_order);
+    field.write_only("filter", self.filter);
+    field.optional("tracing", self.tracing);
+    field.write_only("launchgap_version", self.launchgap_version);
+    field.write_only("build", self.build);
+    field.optional("host", self.host);
+    field.write_only("doctor", self.doctor);
+    field.optional("notes", self.notes);
+    field.optional("plan", self.plan);
+    field.optional("devices", self.devices);
+    field.write_only("initialisation", self.initialisation);
+    field.write_only("investigates", self.investigates);
     field("tuned", self.tuned);
     field("published", self.published);
   }

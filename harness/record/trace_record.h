@@ -79,13 +79,13 @@ struct CountedKernels {
   std::optional<double> slow_mode_share{}, fast_mode_ns{}, modes_apart_ns{};
 
   static void fields(auto& self, auto&& field) {
-    field.may_lack("name", self.name);
-    field.may_lack("grid", self.grid);
-    field.may_lack("block", self.block);
-    field.may_lack("count", self.count);
-    field.may_lack("total_ns", self.total_ns);
-    field.may_lack("shortest_ns", self.shortest_ns);
-    field.may_lack("longest_ns", self.longest_ns);
+    field.optional("name", self.name);
+    field.optional("grid", self.grid);
+    field.optional("block", self.block);
+    field.optional("count", self.count);
+    field.optional("total_ns", self.total_ns);
+    field.optional("shortest_ns", self.shortest_ns);
+    field.optional("longest_ns", self.longest_ns);
     field("p50_ns", self.p50_ns);
     field("p99_ns", self.p99_ns);
     field("cv", self.cv);
@@ -110,11 +110,11 @@ struct CountedMemory {
   std::uint64_t count = 0;
 
   static void fields(auto& self, auto&& field) {
-    field.may_lack("operation", self.operation);
+    field.optional("operation", self.operation);
     field("kind", self.kind);
-    field.may_lack("pool", self.pool);
+    field.optional("pool", self.pool);
     field("bytes", self.bytes);
-    field.may_lack("count", self.count);
+    field.optional("count", self.count);
   }
 };
 
@@ -163,27 +163,27 @@ struct TraceRecord {
 
   static void fields(auto& self, auto&& field) {
     field("case", self.case_name);
-    field.may_lack("state", self.state);
-    field.may_lack("reason", self.reason);
-    field.unread("level", self.level);
-    field.unread("notes", self.notes);
+    field.optional("state", self.state);
+    field.optional("reason", self.reason);
+    field.write_only("level", self.level);
+    field.write_only("notes", self.notes);
     field("canary", self.canary);
     field("canary_tries", self.canary_tries);
-    field.unread("canary_burst", self.canary_burst);
+    field.write_only("canary_burst", self.canary_burst);
     field("counts", self.counts);
     field("impossible", self.impossible);
     field("doubtful", self.doubtful);
     field("faults", self.faults);
     field("conversion_error_ns", self.conversion_error_ns);
-    field.unread("samples_without_records", self.samples_without_records);
+    field.write_only("samples_without_records", self.samples_without_records);
     field("flags_before_kernel", self.flags_before_kernel);
-    field.unread("allocations_joined", self.allocations_joined);
-    field.unread("late_blocks", self.late_blocks);
+    field.write_only("allocations_joined", self.allocations_joined);
+    field.write_only("late_blocks", self.late_blocks);
     field("clock", self.clock);
-    field.unread("calls", self.calls);
+    field.write_only("calls", self.calls);
     field("kernels", self.kernels);
     field("memory", self.memory);
-    field.unread("overheads", self.overheads);
+    field.write_only("overheads", self.overheads);
     field("tail", self.tail);
   }
 };

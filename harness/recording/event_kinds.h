@@ -24,7 +24,7 @@ struct EventColumn {
   void (*write)(const Event& event, const Event& before, std::string& text);
   /// False for a value that cannot be.
   bool (*read)(Event& event, const Event& before, const Json& json);
-  bool may_lack = false;
+  bool optional = false;
 };
 
 /// Enumerators are their numbers; true and false are 1 and 0.
@@ -70,7 +70,7 @@ constexpr EventColumn<Event> column(const char* key) {
 template <class Event, auto member>
 constexpr EventColumn<Event> later_column(const char* key) {
   EventColumn<Event> made = column<Event, member>(key);
-  made.may_lack = true;
+  made.optional = true;
   return made;
 }
 
@@ -82,7 +82,7 @@ constexpr std::int64_t plus(std::int64_t a, std::int64_t b) {
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
 }
 
-/// Times are written as differences, which have a third of the digits: a begin from the event
+/// Times are written as differences, which have a third of the digits: a start from the event
 /// before.
 template <class Event, std::int64_t Event::*member>
 constexpr EventColumn<Event> begin_column() {

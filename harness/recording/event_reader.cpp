@@ -24,7 +24,7 @@ void read_block(const Json& json, Process& process) {
   auto& events = Kind<Event>::list(process);
   std::optional<std::size_t> n;
   for (const EventColumn<Event>& column : kColumns) {
-    if (column.may_lack && !json.contains(column.key)) continue;
+    if (column.optional && !json.contains(column.key)) continue;
     const Json& values = array_field(json, column.key);
     if (!n) events.resize(*(n = values.size()));
     if (values.size() != *n)

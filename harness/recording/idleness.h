@@ -16,7 +16,7 @@ namespace launchgap::recording {
 /// the launch's own, and before it counts what the thread that made the call was doing.
 enum class IdleCause {
   queued,      // for another stream, a copy, another GPU; or the pause between two kernels
-  launch,      // from the call to the begin of its work
+  launch,      // from the call to the start of its work
   waiting,     // the thread waited for the GPU
   allocating,  // it took memory or gave it back
   calling,     // it was in other calls of CUDA
@@ -84,7 +84,7 @@ class GpuGaps {
           bool clocks_agree,
           const std::vector<UnknownTime>& unknown = {});
 
-  /// From the begin of the first work to the end of the last; no gaps are known outside.
+  /// From the start of the first work to the end of the last; no gaps are known outside.
   std::int64_t begin_ns() const { return begin_ns_; }
   std::int64_t end_ns() const { return end_ns_; }
   bool empty() const { return end_ns_ <= begin_ns_; }
@@ -98,7 +98,7 @@ class GpuGaps {
   const Pauses& long_calls() const { return waits_.calls; }
   /// In one launch call that was not that of the work which ended the gap.
   const Pauses& long_launches() const { return waits_.launches; }
-  /// From a launch call to the begin of its work.
+  /// From a launch call to the start of its work.
   const Pauses& late_starts() const { return waits_.starts; }
   /// In which the GPU may have worked, of the time when no record says that it did.
   std::int64_t unknown_ns() const { return unknown_ns_; }

@@ -223,7 +223,8 @@ std::vector<RecordedCase> launch_cases(const Process& process,
     if (launch.is_graph) continue;
     if (!process.trace.overheads.empty()) values.set("overhead_ns", time(launch.overhead_ns));
     if (!beside.transfers.empty())
-      values.set("beside_transfers_ns", covered(&beside.transfers, call.begin_ns, launch.begin_ns));
+      values.set("overlap_transfers_ns",
+                 covered(&beside.transfers, call.begin_ns, launch.begin_ns));
     if (!beside.allocations.empty())
       values.set("beside_allocations_ns",
                  covered(&beside.allocations, call.begin_ns, launch.begin_ns));

@@ -33,7 +33,7 @@ struct RecordedLaunch {
 };
 
 struct RecordedLaunches {
-  std::vector<RecordedLaunch> launches;  // by the begin of their calls; of those that have times
+  std::vector<RecordedLaunch> launches;  // by the start of their calls; of those that have times
   JoinCounts counts;
 };
 

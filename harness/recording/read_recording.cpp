@@ -28,11 +28,11 @@ namespace {
 constexpr std::string_view kSqlite = "SQLite format 3";
 
 /// What begins so, and what to do with it.
-struct Stranger {
+struct UnsupportedFormat {
   std::string_view begin;
   std::string_view what;
 };
-constexpr Stranger kStrangers[] = {
+constexpr UnsupportedFormat kUnsupportedFormats[] = {
     {"version https://git-lfs",
      "it is a pointer to a large file and not the file: `git lfs pull` brings it"},
     {"/annex/objects/",
@@ -116,7 +116,7 @@ bool is_xplane(std::string_view begin) {
       "snapshots of PyTorch (`torch.cuda.memory._dump_snapshot()`), logs of RMM, problems of "
       "minimalloc, caches of Kernel Tuner, and tables of published values (docs/published.md)";
   if (begin.empty()) throw Error("it is empty");
-  for (const Stranger& stranger : kStrangers) {
+  for (const UnsupportedFormat& stranger : kUnsupportedFormats) {
     if (begin.starts_with(stranger.begin)) throw Error(std::string(stranger.what));
   }
   if (begin.find_first_not_of('\0') == std::string::npos)

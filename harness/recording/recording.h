@@ -101,7 +101,7 @@ struct Process {
   std::uint32_t last_stream_ = 0;
 };
 
-/// Whether a record has a begin and an end that can be.
+/// Whether a record has a start and an end that can be.
 bool has_times(const auto& record) {
   return record.begin_ns > 0 && record.end_ns >= record.begin_ns;
 }

@@ -176,7 +176,7 @@ class Check {
     const AcceptedLevel* const level = accepted_level(accepted_, key, begin_s_);
     std::size_t counted = 0;
     std::int64_t fingerprint = -1;
-    std::optional<int> row;  // of hits, which are not compared with; 0 behind its begin
+    std::optional<int> row;  // of hits, which are not compared with; 0 behind its start
     const auto enough = [&](const KeptPoint& point) {
       if (point.fingerprint != fingerprint) {
         counted = 0;

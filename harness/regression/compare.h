@@ -7,16 +7,16 @@
 #include <string>
 #include <vector>
 
-#include "harness/regression/arm.h"
 #include "harness/regression/paired.h"
 #include "harness/regression/report.h"
 #include "harness/regression/session_figures.h"
+#include "harness/regression/side.h"
 #include "harness/run/planned_session.h"
 
 namespace launchgap::regression {
 
 struct CompareRequest {
-  CompareArm a, b;
+  Side a, b;
   /// Exact names of two cases, where A measures the one and B the other; else both are empty.
   std::string a_case, b_case;
   std::size_t pairs = kLeastPairs;

@@ -214,7 +214,7 @@ class Comparison {
                                work.work.setup.text(),
                                short_name(work.work.device)));
     const PairedOutcome outcome =
-        measure({.arm = side == 'A' ? request_.a : request_.b,
+        measure({.side = side == 'A' ? request_.a : request_.b,
                  .device = work.work.device.uuid,
                  .cases = side == 'A' ? work.work.a_cases : work.work.b_cases,
                  .profile = request_.run.profile,
@@ -244,8 +244,8 @@ class Comparison {
     Report report;
     report.kind = Kind::pairs;
     report.strictness = request_.strictness;
-    const auto named = [](const CompareArm& arm, const std::string& case_name) {
-      return case_name.empty() ? arm.text : arm.text + " " + case_name;
+    const auto named = [](const Side& side, const std::string& case_name) {
+      return case_name.empty() ? side.text : side.text + " " + case_name;
     };
     report.base = named(request_.a, request_.a_case);
     report.subject = named(request_.b, request_.b_case);
@@ -258,9 +258,9 @@ class Comparison {
     std::ranges::sort(report.results, {}, &Result::key);
     if (simulated)
       report.notes.emplace_back("SIMULATED: measured on fake CUDA libraries, which are no GPU");
-    for (const auto& [side, arm] : {std::pair("A", &request_.a), std::pair("B", &request_.b)})
+    for (const auto& [name, side] : {std::pair("A", &request_.a), std::pair("B", &request_.b)})
       report.notes.push_back(
-          fmt::format("{} is {} ({})", side, arm->program.string(), arm->version));
+          fmt::format("{} is {} ({})", name, side->program.string(), side->version));
     note_changes(report);
     if (std::string note = note_on_algorithms(report); !note.empty())
       report.notes.push_back(std::move(note));

@@ -45,7 +45,7 @@ std::vector<PairedWork> only(const std::set<SeriesKey>& suspects, std::vector<Pa
   return plan;
 }
 
-void take(const Result& compared, const CompareArm& baseline, Result& suspect, Checked& checked) {
+void take(const Result& compared, const Side& baseline, Result& suspect, Checked& checked) {
   const std::string found =
       fmt::format("{} in {} pairs with {}", change_text(compared), compared.runs, baseline.text);
   if (compared.verdict != Verdict::slower) {
@@ -61,7 +61,7 @@ void take(const Result& compared, const CompareArm& baseline, Result& suspect, C
 
 }  // namespace
 
-void confirm(Checked& checked, const CompareArm& baseline, const CompareArm& current) {
+void confirm(Checked& checked, const Side& baseline, const Side& current) {
   const std::set<SeriesKey> suspects = suspects_of(checked.report);
   if (suspects.empty()) return;
   std::set<std::string> devices;

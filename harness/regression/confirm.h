@@ -10,6 +10,6 @@ namespace launchgap::regression {
 /// What is slower there is `slower`; what is not stays `suspect` and says so, for what changed may
 /// lie in both: a driver, the machine. A comparison that fails leaves everything as it is, and a
 /// note.
-void confirm(Checked& checked, const CompareArm& baseline, const CompareArm& current);
+void confirm(Checked& checked, const Side& baseline, const Side& current);
 
 }  // namespace launchgap::regression

@@ -14,7 +14,7 @@ namespace {
 
 /// What an older launchgap knows too: options that say what is measured, and nothing else.
 std::vector<std::string> command_line(const PairedProcess& process) {
-  return {process.arm.program.string(),
+  return {process.side.program.string(),
           "run",
           "--runs",
           "1",
@@ -58,7 +58,7 @@ PairedOutcome measure(const PairedProcess& process) {
   constexpr int kSomeFailed = static_cast<int>(ExitCode::failed);
   ProgramRequest request;
   request.arguments = command_line(process);
-  request.environment = process.arm.environment;
+  request.environment = process.side.environment;
   request.limit_s = limit_s(process);
   request.grace_s = kGraceS;
   request.printed = process.folder.string() + ".txt";

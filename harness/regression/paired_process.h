@@ -6,14 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "harness/regression/arm.h"
 #include "harness/regression/session_figures.h"
+#include "harness/regression/side.h"
 #include "harness/run/planned_session.h"
 
 namespace launchgap::regression {
 
 struct PairedProcess {
-  const CompareArm& arm;
+  const Side& side;
   std::string device;              // UUID
   std::vector<std::string> cases;  // exact names, of one process configuration
   Profile profile = Profile::quick;

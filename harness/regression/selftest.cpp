@@ -33,7 +33,7 @@ struct Series {
 class Test {
  public:
   Test(const SelftestRequest& request, Selftest& result)
-      : request_(request), result_(result), own_(own_arm()) {
+      : request_(request), result_(result), own_(own_side()) {
     if (folder_.path().empty()) throw Error("there is no folder for temporary files: set TMPDIR");
   }
 
@@ -51,10 +51,10 @@ class Test {
   /// One process of a work, with more variables; the figures are absent if it failed.
   PairedOutcome measure_one(const PairedWork& work,
                             const std::map<std::string, std::string>& environment = {}) {
-    CompareArm arm = own_;
-    arm.environment = environment;
+    Side side = own_;
+    side.environment = environment;
     PairedOutcome outcome =
-        measure({.arm = arm,
+        measure({.side = side,
                  .device = work.device.uuid,
                  .cases = work.a_cases,
                  .profile = request_.run.profile,
@@ -297,7 +297,7 @@ class Test {
 
   const SelftestRequest& request_;
   Selftest& result_;
-  CompareArm own_;
+  Side own_;
   CompareRequest compared_;
   std::vector<PairedWork> plan_;
   TemporaryFolder folder_;

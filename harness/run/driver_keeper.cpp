@@ -52,7 +52,7 @@ std::optional<Initialisation> DriverKeeper::start(const std::vector<DeviceFacts>
   record.device_id = gpu->uuid;
   try {
     const double again = open_once(*gpu, timeout_s);
-    process_ = std::make_unique<WorkerProcess>(to_json(job::Keep{gpu->backend}),
+    process_ = std::make_unique<WorkerProcess>(to_json(job::HoldDriverOpen{gpu->backend}),
                                                visible_gpus(backend_of(*gpu), devices));
     for (const std::int64_t until = now_ns() + kLongestStartNs;
          now_ns() < until && !process_->ended() && !stop_signal;) {

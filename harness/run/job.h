@@ -73,7 +73,7 @@ struct FindTracing {
 };
 
 /// Keeps the driver open until it is killed.
-struct Keep {
+struct HoldDriverOpen {
   static constexpr std::string_view kName = "keep";
   std::string backend;
 
@@ -132,8 +132,12 @@ struct Run {
 
 }  // namespace job
 
-using Job = std::
-    variant<job::Probe, job::Initialise, job::WarmJitCache, job::FindTracing, job::Keep, job::Run>;
+using Job = std::variant<job::Probe,
+                         job::Initialise,
+                         job::WarmJitCache,
+                         job::FindTracing,
+                         job::HoldDriverOpen,
+                         job::Run>;
 
 Json to_json(const Job& job);
 /// Throws UsageError for a task that there is not, and Error that names a field that is wrong.

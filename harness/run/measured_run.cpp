@@ -27,7 +27,7 @@
 #include "harness/record/writer.h"
 #include "harness/recording/launch_tail.h"
 #include "harness/run/event_keeper.h"
-#include "harness/run/kept_memory.h"
+#include "harness/run/leak_check.h"
 #include "harness/run/process.h"
 #include "harness/run/process_environment.h"
 #include "harness/run/run_tracing.h"
@@ -66,7 +66,7 @@ std::optional<std::uint64_t> key_of(std::uint64_t key) {
 }
 
 /// What a process's warm-up has come to, with that before single cases.
-Json so_far(const WarmUp& warm_up) {
+Json so_far(const WarmUpResult& warm_up) {
   return {{"steady", warm_up.steady},
           {"seconds", warm_up.seconds},
           {"rounds", warm_up.rounds},
@@ -152,7 +152,7 @@ class MeasuredRun {
                     {.status = Status::skipped, .reason = skipped.reason});
     bool any_failed = false, sticky = false;
     std::string reason;
-    if (!fresh_) kept_memory_.begin(*device_);
+    if (!fresh_) leak_check_.begin(*device_);
     for (const std::string& text : job_.cases) {
       const CaseName name = CaseName::parse(text);
       tell(message::CaseBegun{text});
@@ -169,7 +169,7 @@ class MeasuredRun {
         sticky = true;
         break;
       }
-      kept_memory_.note(*device_, text);
+      leak_check_.note(*device_, text);
     }
     write_end(any_failed ? "failed" : "ok", reason, sticky);
     // With a context that is lost, tearing down can crash or hang, and so it can with a tracer in
@@ -181,8 +181,8 @@ class MeasuredRun {
   /// Warms up, and says what that came to; null where nothing can be launched.
   Json warm_up_record() {
     try {
-      warmth_ =
-          std::make_unique<Warmth>(empty_launches(*device_, [this] { tracing_.discard(); }),
+      warm_up_ =
+          std::make_unique<WarmUp>(empty_launches(*device_, [this] { tracing_.discard(); }),
                                    [this]() -> std::optional<double> {
                                      for (const auto& [key, value] : telemetry_->read().values) {
                                        if (key == "sm_clock_mhz") return value;
@@ -192,8 +192,8 @@ class MeasuredRun {
     } catch (const Unsupported&) {
       return nullptr;
     }
-    warmth_->warm_up();
-    const WarmUp& result = warmth_->result();
+    warm_up_->warm_up();
+    const WarmUpResult& result = warm_up_->result();
     Json record = so_far(result);
     record["api_ns"] = result.last.call_ns;
     record["roundtrip_ns"] = result.last.roundtrip_ns;
@@ -210,9 +210,9 @@ class MeasuredRun {
     end.libraries = all_libraries();
     end.details = device_->facts().details;
     if (delay_) note_delay(end);
-    if (warmth_) end.warm_up = so_far(warmth_->result());
+    if (warm_up_) end.warm_up = so_far(warm_up_->result());
     end.other_processes = other_processes_;
-    kept_memory_.tell(end);
+    leak_check_.tell(end);
     if (!telemetry_->device_problem().empty()) end.telemetry_problem = telemetry_->device_problem();
     if (fresh_ && !sticky) {
       describe_kernels(end);
@@ -299,7 +299,7 @@ class MeasuredRun {
     for (const Choice& choice : prepared->choices()) writer_.write(record_to_json(choice));
     if (const auto bits = prepared->bits()) writer_.write(record_to_json(*bits));
     // The host works while a case is prepared, and has no clock of its own beside the thread's.
-    if (warmth_ && is_gpu(device_->facts())) result.steady = warmth_->keep();
+    if (warm_up_ && is_gpu(device_->facts())) result.steady = warm_up_->keep();
     tell(message::CasePrepared{name.text()});
     const std::unique_ptr<CaseTrace> trace =
         tracing_.of_case(definition.traced_as(name), prepared->operations_per_sample());
@@ -427,9 +427,9 @@ class MeasuredRun {
   RecordWriter writer_;
   std::unique_ptr<Telemetry> telemetry_;
   std::optional<EventKeeper> keeper_;  // in traced runs
-  std::unique_ptr<Warmth> warmth_;  // none where first launches are measured, or nothing launches
+  std::unique_ptr<WarmUp> warm_up_;  // none where first launches are measured, or nothing launches
   std::optional<int> other_processes_;
-  KeptMemory kept_memory_;
+  LeakCheck leak_check_;
   std::optional<InsertedDelay> delay_;
 };
 

@@ -49,7 +49,7 @@ void perform(const job::FindTracing&) {
   tell(message::TracingFound{why_no_cupti()});
 }
 
-void perform(const job::Keep& job) {
+void perform(const job::HoldDriverOpen& job) {
   probe_devices(job.backend);
   tell(message::Kept{});
   for (;;) pause();

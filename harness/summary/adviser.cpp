@@ -76,14 +76,16 @@ bool is_much_shorter(double ratio) {
 std::string compared(std::string_view quantity, const Words& words, double ratio) {
   if (words.of.starts_with("of "))
     return fmt::format("{} {} is {} {}", quantity, words.of, multiple(ratio), words.than);
-  return is_much_shorter(ratio)
-             ? fmt::format("{} is {} times shorter {} than {}",
-                           quantity,
-                           times(1 / ratio),
-                           words.of,
-                           words.than)
-             : fmt::format(
-                   "{} is {} times as long {} as {}", quantity, times(ratio), words.of, words.than);
+  return is_much_shorter(ratio) ? fmt::format("{} is {} times shorter {} than {}",
+                                              quantity,
+                                              times_text(1 / ratio),
+                                              words.of,
+                                              words.than)
+                                : fmt::format("{} is {} times as long {} as {}",
+                                              quantity,
+                                              times_text(ratio),
+                                              words.of,
+                                              words.than);
 }
 
 double log_size(const Comparison& comparison) {
@@ -235,8 +237,8 @@ std::string times(double ratio) {
 }
 
 std::string multiple(double ratio) {
-  return is_much_shorter(ratio) ? fmt::format("{} times shorter than that", times(1 / ratio))
-                                : fmt::format("{} times that", times(ratio));
+  return is_much_shorter(ratio) ? fmt::format("{} times shorter than that", times_text(1 / ratio))
+                                : fmt::format("{} times that", times_text(ratio));
 }
 
 std::string value_text(const SummaryRow& row) {
@@ -246,7 +248,7 @@ std::string value_text(const SummaryRow& row) {
   return quantity(row.p50, known->unit);
 }
 
-std::string of(const SummaryRow& row, std::string_view axis) {
+std::string axis_value(const SummaryRow& row, std::string_view axis) {
   const std::string* const value = value_of(row.key.name, axis);
   return value ? *value : "";
 }

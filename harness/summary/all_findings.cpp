@@ -35,21 +35,21 @@ std::string symptoms_text(const Finding& finding) {
 
 }  // namespace
 
-std::vector<Finding> all_findings(const Tabled& tabled) {
-  const SessionData& session = tabled.session;
+std::vector<Finding> all_findings(const TableInputs& inputs) {
+  const SessionData& session = inputs.session;
   std::vector<Finding> all = session.doctor;
   const auto add = [&all](std::vector<Finding> more) {
     std::ranges::move(more, std::back_inserter(all));
   };
-  add(session_findings(session, tabled.rows));
-  if (tabled.nights) add(night_findings(session, tabled.nights->verdicts));
+  add(session_findings(session, inputs.rows));
+  if (inputs.nights) add(night_findings(session, inputs.nights->verdicts));
   add(selection_findings(session));
   add(layout_findings(session));
   add(bits_findings(session));
   add(cliff_findings(session));
   add(causes(session));
-  add(advice(session, tabled.rows));
-  add(fallback_findings(session, fallback_costs(session, tabled.rows)));
+  add(advice(session, inputs.rows));
+  add(fallback_findings(session, fallback_costs(session, inputs.rows)));
   sort_findings(all);
   return all;
 }

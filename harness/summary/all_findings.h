@@ -10,6 +10,6 @@ namespace launchgap {
 
 /// What the doctor found before, what was not measured, what a comparison with earlier sessions, a
 /// recorded job and this machine's own numbers say, and what falling back to the CPU costs.
-std::vector<Finding> all_findings(const Tabled& tabled);
+std::vector<Finding> all_findings(const TableInputs& inputs);
 
 }  // namespace launchgap

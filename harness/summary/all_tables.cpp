@@ -28,7 +28,7 @@ struct Written {
 };
 
 Written write_table(const Table& table,
-                    const Tabled& tabled,
+                    const TableInputs& inputs,
                     const fs::path& folder,
                     std::size_t most_rows) {
   std::vector<std::string> header;
@@ -37,9 +37,9 @@ Written write_table(const Table& table,
   std::size_t rows = 0;
   bool cut = false;
   try {
-    table.fill(tabled, [&](std::vector<std::string> cells) {
+    table.fill(inputs, [&](std::vector<std::string> cells) {
       if (rows == most_rows) throw Enough();
-      cells.insert(cells.begin(), tabled.session.id);
+      cells.insert(cells.begin(), inputs.session.id);
       out.row(cells);
       ++rows;
     });
@@ -197,7 +197,7 @@ const std::vector<Table>& all_tables() {
   return tables;
 }
 
-std::vector<std::string_view> write_tables(const Tabled& tabled,
+std::vector<std::string_view> write_tables(const TableInputs& inputs,
                                            TableUse use,
                                            const fs::path& folder,
                                            std::size_t most_rows) {
@@ -208,7 +208,7 @@ std::vector<std::string_view> write_tables(const Tabled& tabled,
                         (use == TableUse::details && table.use == TableUse::session) ||
                         (use == TableUse::comparison_cases && table.use == TableUse::comparison);
     if (!wanted) continue;
-    const Written written = write_table(table, tabled, folder, most_rows);
+    const Written written = write_table(table, inputs, folder, most_rows);
     if (!written.any) empty.push_back(table.name);
     if (written.cut) cut.push_back(table.name);
   }

@@ -23,7 +23,7 @@ Json describe_tables();
 /// it writes tables.json, which names those that have more than `most_rows` and were cut there.
 /// Returns the names of those that have no row: a header alone. Throws
 /// WriteError if it cannot, and Stopped once a signal was noted.
-std::vector<std::string_view> write_tables(const Tabled& tabled,
+std::vector<std::string_view> write_tables(const TableInputs& inputs,
                                            TableUse use,
                                            const std::filesystem::path& folder,
                                            std::size_t most_rows = kAllRows);

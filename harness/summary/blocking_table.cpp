@@ -45,7 +45,7 @@ Table blocking_table() {
       "blocking.csv",
       "call that was made while a kernel ran, and device",
       TableUse::details,
-      [](const Tabled& from) { return blocking_calls(from.rows); },
+      [](const TableInputs& from) { return blocking_calls(from.rows); },
       {{"device_id", meaning::kDevice, [](Row row) { return row.share->key.device; }},
        {"operation",
         "The call, as the axis of `allocation/blocking` names it.",

@@ -129,7 +129,7 @@ Table ceilings_table() {
       "ceilings.csv",
       "device, arm, setup and case of a matrix product, a convolution or a measured ceiling",
       TableUse::session,
-      [](const Tabled& from, const auto& put) { each_case_rate(from.session, put); },
+      [](const TableInputs& from, const auto& put) { each_case_rate(from.session, put); },
       {{"device_id", meaning::kDevice, [](Row row) { return row.key.device; }},
        {"arm", meaning::kArm, [](Row row) { return row.key.arm; }},
        {"setup", meaning::kSetup, [](Row row) { return row.key.setup.text(); }},

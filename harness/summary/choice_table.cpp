@@ -10,7 +10,7 @@ Table choices_table() {
       "choices.csv",
       "way in which a library could compute a case, and run",
       TableUse::session,
-      [](const Tabled& from, const auto& put) {
+      [](const TableInputs& from, const auto& put) {
         for (const ChoiceInfo& info : from.session.choices) put(info);
       },
       {{"device_id", meaning::kDevice, [](Row row) { return row.device; }},

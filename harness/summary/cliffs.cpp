@@ -302,7 +302,7 @@ Table cliffs_table() {
       "at "
       "most a quarter was measured too",
       TableUse::session,
-      [](const Tabled& from, const auto& put) { each_cliff_row(from.session, put); },
+      [](const TableInputs& from, const auto& put) { each_cliff_row(from.session, put); },
       {{"device_id", meaning::kDevice, [](Row row) { return row.key.device; }},
        {"benchmark", "The benchmark.", [](Row row) { return row.key.name.benchmark; }},
        {"case", "The case, with * for the size.", &CliffRow::name},

@@ -226,7 +226,7 @@ Table answers_table() {
       "answers.csv",
       "device",
       TableUse::details,
-      [](const Tabled& from) { return device_answers(from.session, from.rows); },
+      [](const TableInputs& from) { return device_answers(from.session, from.rows); },
       {{"device_id", meaning::kDevice, &DeviceAnswer::device},
        {"verdict",
         "Whether its launches can be relied on, in a word or a few.",

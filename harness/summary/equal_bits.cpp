@@ -179,7 +179,7 @@ Table bits_table() {
       "bits.csv",
       "device and case whose results were compared by their bits",
       TableUse::session,
-      [](const Tabled& from) { return bits_counts(from.session); },
+      [](const TableInputs& from) { return bits_counts(from.session); },
       {{"device_id", meaning::kDevice, &BitsCounts::device},
        {"case", meaning::kCase, [](Row row) { return row.name.text(); }},
        {"variant",

@@ -13,7 +13,7 @@ struct HeadlineRow {
   std::string device;
 };
 
-std::vector<HeadlineRow> headline_rows(const Tabled& from) {
+std::vector<HeadlineRow> headline_rows(const TableInputs& from) {
   std::vector<HeadlineRow> rows;
   const RowsByDevice by_device(from.rows);
   const std::vector<NamedHeadline> headlines = all_headlines();
@@ -50,7 +50,7 @@ Table variation_table() {
       "variation.csv",
       "case, metric and level",
       TableUse::details,
-      [](const Tabled& from) { return variations(from.session, from.rows); },
+      [](const TableInputs& from) { return variations(from.session, from.rows); },
       {{"scope", "The device's UUID; of `devices` the name that they share.", &Variation::scope},
        {"device_id", meaning::kDevice, [](Row row) { return row.key.device; }},
        {"arm", meaning::kArm, [](Row row) { return row.key.arm; }},
@@ -80,10 +80,10 @@ Table variation_table() {
 Table outlier_devices_table() {
   using Row = const OutlierDevice&;
   return make_table<OutlierDevice>(
-      "odd_devices.csv",
+      "outlier_devices.csv",
       "device that differs from its kind, case and metric",
       TableUse::details,
-      [](const Tabled& from) { return outlier_devices(from.session, from.rows); },
+      [](const TableInputs& from) { return outlier_devices(from.session, from.rows); },
       {{"device_id", meaning::kDevice, &OutlierDevice::device},
        {"arm", meaning::kArm, [](Row row) { return row.key.arm; }},
        {"setup", meaning::kSetup, [](Row row) { return row.key.setup.text(); }},
@@ -100,7 +100,7 @@ Table fallback_table() {
       "fallback.csv",
       "case that the host and a GPU computed; times per operation",
       TableUse::details,
-      [](const Tabled& from) { return fallback_costs(from.session, from.rows); },
+      [](const TableInputs& from) { return fallback_costs(from.session, from.rows); },
       {{"device_id", "The GPU's UUID.", &FallbackCost::device},
        {"case", meaning::kCase, [](Row row) { return row.name.text(); }},
        {"gpu_ns", "Median on the GPU.", &FallbackCost::gpu_ns, "ns"},
@@ -114,7 +114,7 @@ Table observer_table() {
       "observer.csv",
       "case, metric and level of tracing",
       TableUse::details,
-      [](const Tabled& from) { return observer_effects(from.rows); },
+      [](const TableInputs& from) { return observer_effects(from.rows); },
       {{"device_id", meaning::kDevice, &ObserverEffect::device},
        {"case", meaning::kCase, [](Row row) { return row.name.text(); }},
        {"metric", meaning::kMetric, &ObserverEffect::metric},

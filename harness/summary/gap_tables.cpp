@@ -12,8 +12,9 @@ namespace {
 
 template <class Row>
 auto gap_rows_of(std::vector<Row> GapRows::*rows) {
-  return
-      [rows](const Tabled& tabled) { return tabled.gap ? tabled.gap->*rows : std::vector<Row>(); };
+  return [rows](const TableInputs& inputs) {
+    return inputs.gap ? inputs.gap->*rows : std::vector<Row>();
+  };
 }
 
 /// A case of a class of work, where there is one.
@@ -145,8 +146,8 @@ Table gap_cases_table() {
       "gap.csv",
       "pair of GPUs, case and metric",
       TableUse::comparison_cases,
-      [](const Tabled& tabled, const auto& put) {
-        if (tabled.gap && tabled.gap->each_case) tabled.gap->each_case(put);
+      [](const TableInputs& inputs, const auto& put) {
+        if (inputs.gap && inputs.gap->each_case) inputs.gap->each_case(put);
       },
       {{"older", kOlder, &Row::older},
        {"newer", kNewer, &Row::newer},

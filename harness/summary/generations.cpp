@@ -45,10 +45,10 @@ std::optional<std::string> month_of_name(const std::string& name) {
   return exact ? exact : of_model ? of_model : elsewhere;
 }
 
-using Capability = std::pair<int, int>;
+using CapabilityNumbers = std::pair<int, int>;
 
-std::optional<Capability> parse_capability(const std::string& text) {
-  Capability read;
+std::optional<CapabilityNumbers> parse_capability(const std::string& text) {
+  CapabilityNumbers read;
   const bool whole = std::sscanf(  // NOLINT(cert-err34-c)
                          text.c_str(),
                          "%d.%d",
@@ -58,9 +58,9 @@ std::optional<Capability> parse_capability(const std::string& text) {
 }
 
 /// The first and the last month of each.
-const std::map<Capability, std::pair<std::string, std::string>>& months_of_capabilities() {
+const std::map<CapabilityNumbers, std::pair<std::string, std::string>>& months_of_capabilities() {
   static const auto months = [] {
-    std::map<Capability, std::pair<std::string, std::string>> read;
+    std::map<CapabilityNumbers, std::pair<std::string, std::string>> read;
     const CsvTable table =
         CsvTable::parse(embedded_table("generations.csv"), "data/generations.csv");
     for (std::size_t i = 0; i < table.size(); ++i) {

@@ -31,8 +31,8 @@ Table check_answers_table() {
       "check_answers.csv",
       "sentence of a check against a history",
       TableUse::details,
-      [](const Tabled& tabled) {
-        return tabled.nights ? tabled.nights->answers : std::vector<Row>();
+      [](const TableInputs& inputs) {
+        return inputs.nights ? inputs.nights->answers : std::vector<Row>();
       },
       {{"part",
         "answer: whether anything is slower. change: what changed, and what moved most with it. "
@@ -50,8 +50,8 @@ Table verdicts_table() {
       "verdicts.csv",
       "metric that was checked against a history, gravest first",
       TableUse::details,
-      [](const Tabled& tabled) {
-        return tabled.nights ? tabled.nights->verdicts : std::vector<Row>();
+      [](const TableInputs& inputs) {
+        return inputs.nights ? inputs.nights->verdicts : std::vector<Row>();
       },
       after_key<Row>(
           {{"verdict", "What was found; see Verdicts.", &Row::verdict},
@@ -96,8 +96,8 @@ Table nights_table() {
       "nights.csv",
       "session of a history and metric that the page draws, in order of time",
       TableUse::details,
-      [](const Tabled& tabled) {
-        return tabled.nights ? tabled.nights->nights : std::vector<Row>();
+      [](const TableInputs& inputs) {
+        return inputs.nights ? inputs.nights->nights : std::vector<Row>();
       },
       after_key<Row>(
           {{"night", "The session of the history.", &Row::night},

@@ -15,8 +15,8 @@ struct AllocatorRow {
 };
 
 template <class Put>
-void for_each_allocator(const Tabled& tabled, Put&& put) {
-  for (const ReplayInfo& replay : tabled.session.replays) {
+void for_each_allocator(const TableInputs& inputs, Put&& put) {
+  for (const ReplayInfo& replay : inputs.session.replays) {
     for (const AllocatorRecord& allocator : replay.record.allocators) put(replay, allocator);
   }
 }
@@ -80,8 +80,8 @@ Table replays_table() {
       "replays.csv",
       "replay of allocations and allocator",
       TableUse::details,
-      [](const Tabled& tabled, const auto& put) {
-        for_each_allocator(tabled, [&](const ReplayInfo& replay, const AllocatorRecord& allocator) {
+      [](const TableInputs& inputs, const auto& put) {
+        for_each_allocator(inputs, [&](const ReplayInfo& replay, const AllocatorRecord& allocator) {
           put(Row{replay, allocator});
         });
       },
@@ -177,8 +177,8 @@ Table replay_answers_table() {
   return make_table<Row>("replay_answers.csv",
                          "replay and what it says",
                          TableUse::details,
-                         [](const Tabled& tabled, const auto& put) {
-                           for (const ReplayInfo& replay : tabled.session.replays) {
+                         [](const TableInputs& inputs, const auto& put) {
+                           for (const ReplayInfo& replay : inputs.session.replays) {
                              for (std::string& line : replay_answers(replay.record))
                                put(Row{replay, std::move(line)});
                            }
@@ -193,8 +193,8 @@ Table replay_moments_table() {
       "replay_moments.csv",
       "replay, allocator and moment",
       TableUse::details,
-      [](const Tabled& tabled, const auto& put) {
-        for_each_allocator(tabled, [&](const ReplayInfo& replay, const AllocatorRecord& allocator) {
+      [](const TableInputs& inputs, const auto& put) {
+        for_each_allocator(inputs, [&](const ReplayInfo& replay, const AllocatorRecord& allocator) {
           for (const MemoryMoment& moment : allocator.moments) put(Row{replay, allocator, moment});
         });
       },
@@ -229,8 +229,8 @@ Table replay_epochs_table() {
       "replay_epochs.csv",
       "replay, allocator and epoch",
       TableUse::details,
-      [](const Tabled& tabled, const auto& put) {
-        for_each_allocator(tabled, [&](const ReplayInfo& replay, const AllocatorRecord& allocator) {
+      [](const TableInputs& inputs, const auto& put) {
+        for_each_allocator(inputs, [&](const ReplayInfo& replay, const AllocatorRecord& allocator) {
           if (!allocator.creep) return;
           for (std::size_t i = 0; i < allocator.creep->epochs.size(); ++i)
             put(Row{replay, allocator, i, allocator.creep->epochs[i]});

@@ -55,7 +55,7 @@ const std::vector<double>& probabilities() {
 }
 
 template <class Put>
-void each_sample(const Tabled& from, const Put& put) {
+void each_sample(const TableInputs& from, const Put& put) {
   for (const RunInfo& run : from.session.runs) {
     read_records(from.session.folder / "records" / run.file,
                  {[&](SampleBlock&& block) {
@@ -70,7 +70,7 @@ void each_sample(const Tabled& from, const Put& put) {
 }
 
 template <class Put>
-void each_run(const Tabled& from, const Put& put) {
+void each_run(const TableInputs& from, const Put& put) {
   for (const auto& [key, data] : from.session.cases) {
     for (const auto& [metric, by_replicate] : data.samples) {
       for (const auto& [replicate, samples] : by_replicate) {
@@ -84,7 +84,7 @@ void each_run(const Tabled& from, const Put& put) {
 }
 
 template <class Put>
-void each_quantile(const Tabled& from, const Put& put) {
+void each_quantile(const TableInputs& from, const Put& put) {
   static const std::vector<double> median = {0.5};
   each_run(from, [&](const RunSamples& run) {
     // What others have published is one value and no distribution.
@@ -93,7 +93,7 @@ void each_quantile(const Tabled& from, const Put& put) {
 }
 
 template <class Put>
-void each_block(const Tabled& from, const Put& put) {
+void each_block(const TableInputs& from, const Put& put) {
   for (const auto& [key, data] : from.session.cases) {
     for (const std::string& metric : data.metric_order) {
       std::map<int, std::size_t> first;  // of the block's samples in its run
@@ -120,7 +120,7 @@ bool follows(const TelemetryInfo& reading, const TelemetryInfo* before) {
 }
 
 template <class Put>
-void each_reading(const Tabled& from, const Put& put) {
+void each_reading(const TableInputs& from, const Put& put) {
   const TelemetryInfo* before = nullptr;
   for (const TelemetryInfo& reading : from.session.telemetry) {
     put({reading, follows(reading, before) ? before : nullptr});
@@ -149,7 +149,7 @@ Table samples_table() {
       "samples.csv",
       "sample and metric",
       TableUse::export_only,
-      [](const Tabled& from, const auto& put) { each_sample(from, put); },
+      [](const TableInputs& from, const auto& put) { each_sample(from, put); },
       {{"node", meaning::kNode, [](Row row) { return row.run.node; }},
        {"device_id", meaning::kDevice, [](Row row) { return row.run.device; }},
        {"replicate", meaning::kReplicate, [](Row row) { return row.run.replicate; }},
@@ -186,7 +186,7 @@ Table run_quantiles_table() {
       "run_quantiles.csv",
       "case, metric and run",
       TableUse::details,
-      [](const Tabled& from, const auto& put) { each_run(from, put); },
+      [](const TableInputs& from, const auto& put) { each_run(from, put); },
       {{"device_id", meaning::kDevice, [](Row row) { return row.key.device; }},
        {"arm", meaning::kArm, [](Row row) { return row.key.arm; }},
        {"setup", meaning::kSetup, [](Row row) { return row.key.setup.text(); }},
@@ -212,7 +212,7 @@ Table quantiles_table() {
       "quantiles.csv",
       "case, metric, run and probability",
       TableUse::export_only,
-      [](const Tabled& from, const auto& put) { each_quantile(from, put); },
+      [](const TableInputs& from, const auto& put) { each_quantile(from, put); },
       {{"device_id", meaning::kDevice, [](Row row) { return row.run.key.device; }},
        {"arm", meaning::kArm, [](Row row) { return row.run.key.arm; }},
        {"setup", meaning::kSetup, [](Row row) { return row.run.key.setup.text(); }},
@@ -234,7 +234,7 @@ Table sequence_table() {
       "sequence.csv",
       "case, metric and block, in the order of time",
       TableUse::details,
-      [](const Tabled& from, const auto& put) { each_block(from, put); },
+      [](const TableInputs& from, const auto& put) { each_block(from, put); },
       {{"device_id", meaning::kDevice, [](Row row) { return row.key.device; }},
        {"arm", meaning::kArm, [](Row row) { return row.key.arm; }},
        {"setup", meaning::kSetup, [](Row row) { return row.key.setup.text(); }},
@@ -286,7 +286,7 @@ Table telemetry_table() {
       "telemetry.csv",
       "reading; of counters, their change over the block",
       TableUse::details,
-      [](const Tabled& from, const auto& put) { each_reading(from, put); },
+      [](const TableInputs& from, const auto& put) { each_reading(from, put); },
       std::move(columns));
 }
 

@@ -173,7 +173,7 @@ Table selections_table() {
       "selections.csv",
       "device, case and call by which a library selects an algorithm",
       TableUse::session,
-      [](const Tabled& from) { return selection_counts(from.session); },
+      [](const TableInputs& from) { return selection_counts(from.session); },
       {{"device_id", meaning::kDevice, &SelectionCounts::device},
        {"case", meaning::kCase, &SelectionCounts::case_name},
        {"by", "The library's call that selects.", &SelectionCounts::by},

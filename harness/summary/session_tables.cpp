@@ -106,7 +106,7 @@ Table devices_table() {
       "devices.csv",
       "selected device",
       TableUse::session,
-      [](const Tabled& from, const auto& put) {
+      [](const TableInputs& from, const auto& put) {
         for (const DeviceFacts& device : from.session.devices) put({from.session, device});
       },
       {{"node", meaning::kNode, [](Row row) { return row.session.host.node; }},
@@ -176,7 +176,7 @@ Table runs_table() {
       "runs.csv",
       "records file",
       TableUse::session,
-      [](const Tabled& from, const auto& put) {
+      [](const TableInputs& from, const auto& put) {
         for (const RunInfo& run : from.session.runs) put({from.session, run});
       },
       {{"node", meaning::kNode, [](Row row) { return row.run.node; }},
@@ -260,7 +260,7 @@ Table summary_table() {
       "summary.csv",
       "device, arm, setup, case and metric",
       TableUse::session,
-      [](const Tabled& from, const auto& put) {
+      [](const TableInputs& from, const auto& put) {
         for (const SummaryRow& row : from.rows) put(row);
         if (!from.impossible) return;
         for (const SummaryRow& row : *from.impossible) put(row);

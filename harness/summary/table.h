@@ -105,7 +105,7 @@ struct TableColumn {
 };
 
 /// What tables are made from.
-struct Tabled {
+struct TableInputs {
   const SessionData& session;
   const std::vector<SummaryRow>& rows;  // those that count
   const SlowSamples& slow_samples;
@@ -131,7 +131,8 @@ struct Table {
   TableUse use;
   std::vector<ColumnInfo> columns;  // the first is the session's id
   /// Hands over each row's cells, without that of the session's id.
-  std::function<void(const Tabled&, const std::function<void(std::vector<std::string>)>&)> fill;
+  std::function<void(const TableInputs&, const std::function<void(std::vector<std::string>)>&)>
+      fill;
 };
 
 /// The first column of every table.
@@ -166,17 +167,17 @@ Table make_table(std::string_view name,
                  std::vector<TableColumn<Row>> columns) {
   Table table{name, one_row_per, use, {kSessionColumn}, {}};
   for (const TableColumn<Row>& column : columns) table.columns.push_back(column.info);
-  table.fill = [rows, columns = std::move(columns)](const Tabled& tabled, const auto& put) {
+  table.fill = [rows, columns = std::move(columns)](const TableInputs& inputs, const auto& put) {
     const auto put_row = [&](const Row& row) {
       std::vector<std::string> cells;
       cells.reserve(columns.size() + 1);
       for (const TableColumn<Row>& column : columns) cells.push_back(column.cell(row));
       put(std::move(cells));
     };
-    if constexpr (std::is_invocable_v<Rows, const Tabled&>) {
-      for (const Row& row : rows(tabled)) put_row(row);
+    if constexpr (std::is_invocable_v<Rows, const TableInputs&>) {
+      for (const Row& row : rows(inputs)) put_row(row);
     } else {
-      rows(tabled, put_row);
+      rows(inputs, put_row);
     }
   };
   return table;

@@ -11,7 +11,7 @@ struct TimelineRow {
 };
 
 template <class Put>
-void each_event(const Tabled& from, const Put& put) {
+void each_event(const TableInputs& from, const Put& put) {
   for (const SlowSample& slow : from.slow_samples.all()) {
     for (const TimelineEvent& event : slow.events) put({slow, event});
   }
@@ -52,7 +52,7 @@ Table slow_samples_table() {
       "slow_samples.csv",
       "device, case, run and one of its ten slowest samples",
       TableUse::details,
-      [](const Tabled& from) { return from.slow_samples.all(); },
+      [](const TableInputs& from) { return from.slow_samples.all(); },
       joined<SlowSample>(
           key_columns<SlowSample>([](const SlowSample& slow) -> const SlowSample& { return slow; }),
           {{"block", "The block that it is in, from 0.", recorded(&SlowSampleRecord::block)},
@@ -90,7 +90,7 @@ Table slow_samples_table() {
             &SlowSample::lasts_ns,
             "ns"},
            {"view_begin_ns",
-            "Where its timeline begins, from its begin; empty if it has none.",
+            "Where its timeline begins, from its start; empty if it has none.",
             &SlowSample::view_begin_ns,
             "ns"},
            {"view_end_ns", "Where its timeline ends.", &SlowSample::view_end_ns, "ns"},
@@ -117,7 +117,7 @@ Table timelines_table() {
       "timelines.csv",
       "slow sample that has a timeline, and event around it",
       TableUse::details,
-      [](const Tabled& from, const auto& put) { each_event(from, put); },
+      [](const TableInputs& from, const auto& put) { each_event(from, put); },
       joined<TimelineRow>(
           key_columns<TimelineRow>(
               [](const TimelineRow& row) -> const SlowSample& { return row.slow; }),

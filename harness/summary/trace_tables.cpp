@@ -71,7 +71,7 @@ void add_kernel(KernelSums& own, const CountedKernels& entry) {
   sum.longest_ns = std::max(sum.longest_ns, entry.longest_ns);
 }
 
-std::vector<KernelSums> sum_kernels(const Tabled& from) {
+std::vector<KernelSums> sum_kernels(const TableInputs& from) {
   std::map<std::pair<std::array<std::string, 5>, int>, KernelSums> sums;
   const TraceInfo* of_length = nullptr;
   std::optional<double> length;
@@ -102,7 +102,7 @@ std::vector<KernelSums> sum_kernels(const Tabled& from) {
   return rows;
 }
 
-std::vector<MemorySums> sum_memory(const Tabled& from) {
+std::vector<MemorySums> sum_memory(const TableInputs& from) {
   const auto text = [](const std::optional<std::int64_t>& value) {
     return value ? std::to_string(*value) : std::string();
   };
@@ -155,7 +155,7 @@ Table parts_table() {
       "parts.csv",
       "traced launch case and quantile",
       TableUse::details,
-      [](const Tabled& from) { return launch_parts(from.session); },
+      [](const TableInputs& from) { return launch_parts(from.session); },
       {{"device_id", meaning::kDevice, &LaunchParts::device},
        {"case", meaning::kCase, [](const LaunchParts& row) { return row.name.text(); }},
        {"quantile",
@@ -176,7 +176,7 @@ Table flag_check_table() {
       "flag_check.csv",
       "device",
       TableUse::details,
-      [](const Tabled& from) { return flag_checks(from.session); },
+      [](const TableInputs& from) { return flag_checks(from.session); },
       {{"device_id", meaning::kDevice, &FlagCheck::device},
        {"samples", "Launches whose flag and trace were compared.", &FlagCheck::samples},
        {"before_kernel",
@@ -278,7 +278,7 @@ Table traces_table() {
       "traces.csv",
       "traced run (`case` empty) and traced case",
       TableUse::details,
-      [](const Tabled& from) { return from.session.traces; },
+      [](const TableInputs& from) { return from.session.traces; },
       {{"device_id", meaning::kDevice, &TraceInfo::device},
        {"setup", meaning::kSetup, [](const TraceInfo& trace) { return trace.setup.text(); }},
        {"replicate", meaning::kReplicate, &TraceInfo::replicate},

@@ -78,7 +78,7 @@ def odd_table(drawing: Drawing) -> Table | None:
             *(_ratio(record.get(key)) for key in ("ratio", "ratio_lo", "ratio_hi")),
         ]
         for device in drawing.devices
-        for record in device.session.details.of("odd_devices", device.id)
+        for record in device.session.details.of("outlier_devices", device.id)
     ]
     if not lines:
         return None

@@ -257,7 +257,7 @@ def _left_out(drawing: plots.Drawing) -> str:
             f"Figures show {len(drawing.shown)} of {len(drawing.devices):,} devices: the oldest and the newest GPU, and "
             "hosts. Tables have all; `launchgap report` of each session draws its own."
         )
-    odd = any(d.session.details.of("odd_devices", d.id) for d in drawing.shown)
+    odd = any(d.session.details.of("outlier_devices", d.id) for d in drawing.shown)
     which = "those that differ from their kind, and the first" if odd else "the first"
     return (
         f"Figures show {len(drawing.shown)} of {len(drawing.devices):,} devices: {which}. Tables have all; "

@@ -333,7 +333,7 @@ def _ends_of_generations(devices: list[Device]) -> set[str] | None:
 
 def _worth_drawing(session: Session) -> set[str]:
     odd = session.details.of
-    return {d.id for d in sorted(session.devices, key=lambda d: not odd("odd_devices", d.id))[:MOST_DEVICES]}
+    return {d.id for d in sorted(session.devices, key=lambda d: not odd("outlier_devices", d.id))[:MOST_DEVICES]}
 
 
 def _table(session: Session, path: Path) -> list[tuple[int, Record]]:

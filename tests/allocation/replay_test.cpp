@@ -104,43 +104,46 @@ TEST(Replay, PacedTakesAsLongAsTheTrace) {
 
 // --- the ladder ---
 
-/// A player of which each rung can be what cures.
+/// A player of which each step can be what cures.
 class SickPlayer : public Player {
  public:
-  explicit SickPlayer(Rung cure) : cure_(cure) {}
+  explicit SickPlayer(RecoveryStep cure) : cure_(cure) {}
   void prepare(std::uint32_t, std::uint32_t) override {}
   bool allocate(std::uint32_t, std::uint64_t, std::uint32_t, std::uint64_t) override {
     return well_;
   }
   void release(std::uint32_t, std::uint64_t) override {}
   void touch(std::uint32_t, std::uint64_t) override {}
-  void wait_for_stream(std::uint32_t) override { climb(Rung::stream_wait); }
-  void wait_for_device() override { climb(Rung::device_wait); }
-  void trim() override { climb(Rung::trim); }
-  void begin_anew() override { climb(Rung::destroy); }
+  void wait_for_stream(std::uint32_t) override { climb(RecoveryStep::stream_wait); }
+  void wait_for_device() override { climb(RecoveryStep::device_wait); }
+  void trim() override { climb(RecoveryStep::trim); }
+  void begin_anew() override { climb(RecoveryStep::destroy); }
   std::uint64_t limit_bytes() const override { return std::numeric_limits<std::uint64_t>::max(); }
   std::uint64_t reserved_bytes() const override { return 0; }
 
-  std::vector<Rung> climbed;
+  std::vector<RecoveryStep> climbed;
 
  private:
-  void climb(Rung rung) {
-    climbed.push_back(rung);
-    well_ = well_ || rung == cure_;
+  void climb(RecoveryStep step) {
+    climbed.push_back(step);
+    well_ = well_ || step == cure_;
   }
-  Rung cure_;
+  RecoveryStep cure_;
   bool well_ = false;
 };
 
 TEST(RecoveryLadder, NamesTheRungThatCured) {
-  for (const Rung cure :
-       {Rung::stream_wait, Rung::device_wait, Rung::trim, Rung::destroy, Rung::none}) {
+  for (const RecoveryStep cure : {RecoveryStep::stream_wait,
+                                  RecoveryStep::device_wait,
+                                  RecoveryStep::trim,
+                                  RecoveryStep::destroy,
+                                  RecoveryStep::none}) {
     const auto trace = pattern("checkerboard/blocks:4");
     SickPlayer player(cure);
     const Replay done = replay(*trace, facts_of(*trace, {}), player, {});
     ASSERT_TRUE(done.failure);
     EXPECT_EQ(done.failure->cured_by, cure) << name_of(cure);
-    EXPECT_EQ(done.completed, cure < Rung::destroy) << name_of(cure);
+    EXPECT_EQ(done.completed, cure < RecoveryStep::destroy) << name_of(cure);
     EXPECT_EQ(player.climbed.size(), std::min<std::size_t>(static_cast<std::size_t>(cure) + 1, 4));
   }
 }
@@ -148,7 +151,7 @@ TEST(RecoveryLadder, NamesTheRungThatCured) {
 /// Each first attempt and each trim takes 2 ms, and only a trim cures.
 class SlowPlayer : public SickPlayer {
  public:
-  SlowPlayer() : SickPlayer(Rung::none) {}
+  SlowPlayer() : SickPlayer(RecoveryStep::none) {}
   bool allocate(std::uint32_t, std::uint64_t, std::uint32_t, std::uint64_t) override {
     if (std::exchange(trimmed_, false)) return true;
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
@@ -181,7 +184,7 @@ TEST(RecoveryLadder, IsPartOfTheTimeOfTheAllocation) {
 class PagedPlayer : public SickPlayer {
  public:
   PagedPlayer(std::uint64_t limit, std::uint64_t others)
-      : SickPlayer(Rung::none), limit_(limit), free_(limit - others) {}
+      : SickPlayer(RecoveryStep::none), limit_(limit), free_(limit - others) {}
   bool allocate(std::uint32_t, std::uint64_t bytes, std::uint32_t, std::uint64_t) override {
     const std::uint64_t takes = *granted_bytes(bytes);
     if (takes > free_) return false;
@@ -208,10 +211,10 @@ TEST(RecoveryLadder, RoundingIsNoFragmentation) {
   const Replay done = replay(trace, facts_of(trace, {}), player, {});
   ASSERT_TRUE(done.failure);
   EXPECT_EQ(done.failure->event, 2048u);
-  EXPECT_EQ(done.failure->cured_by, Rung::rounding);
+  EXPECT_EQ(done.failure->cured_by, RecoveryStep::rounding);
   EXPECT_EQ(done.failure->granted_bytes, 4096 * kMiB);
   EXPECT_EQ(done.failure->free_bytes, 0u);
-  EXPECT_THAT(player.climbed, testing::Not(testing::Contains(Rung::destroy)))
+  EXPECT_THAT(player.climbed, testing::Not(testing::Contains(RecoveryStep::destroy)))
       << "what is live was not lost for it";
 }
 
@@ -220,7 +223,7 @@ TEST(RecoveryLadder, WhatOthersHaveTakenIsNoFragmentation) {
   PagedPlayer player(16 * kMiB, 10 * kMiB);
   const Replay done = replay(*trace, facts_of(*trace, {}), player, {});
   ASSERT_TRUE(done.failure);
-  EXPECT_EQ(done.failure->cured_by, Rung::taken);
+  EXPECT_EQ(done.failure->cured_by, RecoveryStep::taken);
   EXPECT_EQ(done.failure->event, 3u);
 }
 
@@ -230,7 +233,7 @@ TEST(RecoveryLadder, FragmentedIsToldFromExhausted) {
   const Replay fragmented = play(*board, "bfc", 8 * kMiB);
   ASSERT_TRUE(fragmented.failure);
   EXPECT_FALSE(fragmented.completed);
-  EXPECT_EQ(fragmented.failure->cured_by, Rung::destroy);
+  EXPECT_EQ(fragmented.failure->cured_by, RecoveryStep::destroy);
   EXPECT_EQ(fragmented.failure->event, 12u);
   EXPECT_EQ(fragmented.failure->bytes, 2 * kMiB);
   EXPECT_EQ(fragmented.failure->fragmentation.holding.free, 4 * kMiB);
@@ -241,13 +244,13 @@ TEST(RecoveryLadder, FragmentedIsToldFromExhausted) {
   const auto one = pattern("thrash/bytes:9437184");
   const Replay exhausted = play(*one, "bfc", 8 * kMiB);
   ASSERT_TRUE(exhausted.failure);
-  EXPECT_EQ(exhausted.failure->cured_by, Rung::none);
+  EXPECT_EQ(exhausted.failure->cured_by, RecoveryStep::none);
   // Beside 4 MiB that are live 5 of 8 have no room, however they lie.
   const auto beside = pattern("checkerboard/blocks:8/request:5");
   const Replay full = play(*beside, "bfc", 8 * kMiB);
   ASSERT_TRUE(full.failure);
   EXPECT_EQ(full.failure->bytes, 5 * kMiB);
-  EXPECT_EQ(full.failure->cured_by, Rung::none);
+  EXPECT_EQ(full.failure->cured_by, RecoveryStep::none);
 }
 
 // --- the smallest limit ---

@@ -24,6 +24,7 @@ TEST(Metrics, OldKeysAreReadAsNewOnes) {
   EXPECT_EQ(current_key("launch/null", "gap_ns"), "inter_kernel_gap_ns");
   EXPECT_EQ(current_key("matmul/library", "uncovered_ns"), "device_idle_ns");
   EXPECT_EQ(current_key("launch/chain", "empty_queue_share"), "starved_share");
+  EXPECT_EQ(current_key("recorded/launch", "beside_transfers_ns"), "overlap_transfers_ns");
   EXPECT_EQ(current_key("launch/graph", "api_ns"), "calls_ns");
   EXPECT_EQ(current_key("launch/null", "api_ns"), "api_ns");
 }

@@ -14,7 +14,7 @@ needs_avx2 = pytest.mark.skipif(not {"avx2", "fma"} <= FLAGS, reason="this CPU h
 
 @pytest.fixture(scope="module")
 def fake_openblas(tmp_path_factory):
-    """The real one behind another face: fake_openblas.c."""
+    """The real one behind another interface: fake_openblas.c."""
     library = tmp_path_factory.mktemp("fake") / "libfake.so"
     source = Path(__file__).with_name("fake_openblas.c")
     subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, source, "-ldl"], check=True)

@@ -366,7 +366,7 @@ def two_blocks(tmp_path, first_stream: int, second_stream: int, *, frees: bool =
 
 
 @pytest.mark.parametrize(
-    "allocator, streams, changes, rung",
+    "allocator, streams, changes, step",
     [
         ("pool", (0, 0), SLOW_POOLS, "stream_wait"),
         ("pool", (0, 1), SLOW_POOLS, "device_wait"),
@@ -377,15 +377,15 @@ def two_blocks(tmp_path, first_stream: int, second_stream: int, *, frees: bool =
         ("direct", (0, 0), SLOW_POOLS, None),
     ],
 )
-def test_what_cures_a_failure_on_a_gpu(tmp_path, make_node, allocator, streams, changes, rung):
+def test_what_cures_a_failure_on_a_gpu(tmp_path, make_node, allocator, streams, changes, step):
     trace, out = two_blocks(tmp_path, *streams), tmp_path / "gpu.json"
     node = make_node(**changes)
     done = launchgap("replay", trace, "--over", "0", "--allocator", allocator, "--json", out, node=node)
     assert done.returncode == 0, done.stderr
     (one,) = json.loads(out.read_text(encoding="utf-8"))["allocators"]
     assert one["completed"] and one["memory_kept_bytes"] == 0
-    assert (one["failure"] and one["failure"]["cured_by"]) == rung
-    assert ("with 0 B live" in done.stdout) == (rung is not None)
+    assert (one["failure"] and one["failure"]["cured_by"]) == step
+    assert ("with 0 B live" in done.stdout) == (step is not None)
     # What such an allocator holds it does not tell.
     assert one["reserved_peak_bytes"] is None and one["at_peak"]["largest_block_index"] is None
 

@@ -102,7 +102,7 @@ def test_a_slow_device_is_named_and_no_other(run, make_node, export):
     node.write_text(json.dumps(description))
     done, session = run("--devices", "gpu", "--runs", 5, "--filter", IDLE, *UNTRACED, node=node)
     assert done.returncode == 0, done.stderr
-    odd = [row for row in table(export(session) / "odd_devices.csv") if row["metric"] == "roundtrip_ns"]
+    odd = [row for row in table(export(session) / "outlier_devices.csv") if row["metric"] == "roundtrip_ns"]
     assert [row["device_id"] for row in odd] == [description["devices"][1]["uuid"]]
     assert float(odd[0]["ratio"]) == pytest.approx(1.1, abs=0.03)
     assert "10 % slower" in done.stdout or "slower than the others of its kind" in done.stdout
@@ -407,7 +407,7 @@ def test_a_cupti_that_hangs_costs_one_time_out_and_the_plain_arm_nothing(run, ma
     assert 1 <= len(reasons) <= 3 and all("hung" in reason for reason in reasons), "once per level, and not tried again"
 
 
-def test_a_cupti_that_crashes_takes_only_its_own_arm_along(run, make_node):
+def test_a_cupti_that_crashes_takes_only_its_own_side_along(run, make_node):
     faults = [{"library": "cupti", "call": "cuptiActivityFlushAll", "after": 4, "abort": True}]
     done, session = run(
         "--devices", "gpu", "--runs", 1, "--filter", IDLE, "--trace", "on", node=make_node(faults=faults, **QUIET)

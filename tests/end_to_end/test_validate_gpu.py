@@ -89,7 +89,7 @@ def test_the_result_has_the_tables_that_have_rows_and_leaves_out_the_largest_by_
     assert done.returncode == 0, done.stdout + done.stderr
     made = {file.name for file in out.iterdir()}
     assert {"quick.summary.csv", "quick.runs.csv", "quick.answers.csv", "sessions.tar.gz"} <= made
-    assert "quick.odd_devices.csv" not in made, "one device is never odd"
+    assert "quick.outlier_devices.csv" not in made, "one device is never odd"
     assert "more than 1 MiB: logs/doctor.log" in (out / "results.txt").read_text()
     packed = subprocess.run(["tar", "-tzf", out / "sessions.tar.gz"], capture_output=True, text=True).stdout.splitlines()
     assert "logs/quick.log" in packed and "logs/doctor.log" not in packed

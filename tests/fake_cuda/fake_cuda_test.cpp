@@ -95,7 +95,7 @@ TEST_F(FakeDriver, AnswersAsTheRealOneDoes) {
       {"a dependent launch below 9.0", none, kNotSupported, with(kLaunchProgrammatic)},
       {"no graphs", {{"graph", nullptr}}, kNotSupported, begin(false)},
       {"two begins", none, kIllegalState, begin(true)},
-      {"a begin in the null stream", none, kCaptureUnsupported, begin_in_null_stream},
+      {"a start in the null stream", none, kCaptureUnsupported, begin_in_null_stream},
       {"an end without a join", none, kUnjoined, unjoined},
   };
   std::vector<Json> devices;

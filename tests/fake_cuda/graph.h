@@ -44,7 +44,7 @@ struct GraphExec {
 /// Whether the same kernels depend on each other in the same way.
 bool same_topology(const GraphNodes& one, const GraphNodes& other);
 
-/// A capture, from its begin until its end.
+/// A capture, from its start until its end.
 struct Capture {
   const Timeline* origin = nullptr;
   int mode = 0;

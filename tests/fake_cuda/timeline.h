@@ -22,7 +22,7 @@ struct ThreadWork {
   std::function<bool()> admit;  // with the driver's lock, when its turn has come: whether to run
   std::function<void()> run;    // without; may be empty
   bool until_returned = false;  // the entry lasts until `run` returns, whatever its duration
-  bool at_end = false;          // its turn is the entry's virtual end, not its begin
+  bool at_end = false;          // its turn is the entry's virtual end, not its start
 
   double returned_ns = 0;  // valid when finished
   std::atomic<bool> finished = false;

@@ -22,7 +22,7 @@ TEST_F(GpuTiming, KernelsLastAsLongAsTheyAreTold) {
   const auto spin = device->load(kernels::spin_kernel);
   DeviceTimer timer(*device, *stream);
   // What is between two kernels is longer on a device that was idle.
-  Warmth(empty_launches(*device, [] {})).warm_up();
+  WarmUp(empty_launches(*device, [] {})).warm_up();
   for (const unsigned long long nanoseconds : {2'500ull, 9'000ull, 140'000ull}) {
     void* const nothing = nullptr;
     const auto spin_once = [&](int) { launch(*stream, *spin, {1, 1}, nanoseconds, nothing); };

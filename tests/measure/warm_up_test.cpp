@@ -65,7 +65,7 @@ TEST(SteadyStart, IsNeverContentWithWhatKeepsMoving) {
 struct FakeDevice {
   double factor = 1;
 
-  Warmth::LaunchFor launch_for() {
+  WarmUp::LaunchFor launch_for() {
     return [this](std::int64_t nanoseconds) {
       Round round{2000 * factor, 8000 * factor, std::nullopt};
       round.seconds = static_cast<double>(nanoseconds) * 1e-9;
@@ -74,32 +74,32 @@ struct FakeDevice {
   }
 };
 
-TEST(Warmth, LooksAsOftenAsThereAreCasesAndStillWarmsUp) {
+TEST(WarmUp, LooksAsOftenAsThereAreCasesAndStillWarmsUp) {
   FakeDevice device;
-  Warmth warmth(device.launch_for());
-  warmth.warm_up();
-  ASSERT_TRUE(warmth.result().steady);
-  EXPECT_EQ(warmth.result().rounds, 10u);
+  WarmUp warm_up(device.launch_for());
+  warm_up.warm_up();
+  ASSERT_TRUE(warm_up.result().steady);
+  EXPECT_EQ(warm_up.result().rounds, 10u);
   // A full plan: no look takes from the time for rounds.
-  for (int i = 0; i < 2000; ++i) EXPECT_TRUE(warmth.keep());
-  EXPECT_EQ(warmth.result().rounds, 10u);
-  EXPECT_DOUBLE_EQ(warmth.result().seconds, 0.2);
+  for (int i = 0; i < 2000; ++i) EXPECT_TRUE(warm_up.keep());
+  EXPECT_EQ(warm_up.result().rounds, 10u);
+  EXPECT_DOUBLE_EQ(warm_up.result().seconds, 0.2);
   device.factor = 1.2;  // a lower clock, and for good
-  EXPECT_TRUE(warmth.keep());
-  EXPECT_EQ(warmth.result().rounds, 20u);
-  EXPECT_EQ(warmth.result().again, 1u);
+  EXPECT_TRUE(warm_up.keep());
+  EXPECT_EQ(warm_up.result().rounds, 20u);
+  EXPECT_EQ(warm_up.result().again, 1u);
   // What it is compared with from now on is what it became.
-  EXPECT_TRUE(warmth.keep());
-  EXPECT_EQ(warmth.result().again, 1u);
+  EXPECT_TRUE(warm_up.keep());
+  EXPECT_EQ(warm_up.result().again, 1u);
 }
 
-TEST(Warmth, SaysOfEachCaseThatTheDeviceDidNotBecomeSteadyAgain) {
+TEST(WarmUp, SaysOfEachCaseThatTheDeviceDidNotBecomeSteadyAgain) {
   FakeDevice device;
-  Warmth warmth(device.launch_for());
-  warmth.warm_up();
-  const auto steady_device = warmth.result().last;
+  WarmUp warm_up(device.launch_for());
+  warm_up.warm_up();
+  const auto steady_device = warm_up.result().last;
   std::int64_t rounds = 0;
-  Warmth restless([&](std::int64_t nanoseconds) {
+  WarmUp restless([&](std::int64_t nanoseconds) {
     Round round = device.launch_for()(nanoseconds);
     if (device.factor > 1) round.roundtrip_ns *= 1 + 0.1 * static_cast<double>(rounds++ % 2);
     return round;
@@ -117,57 +117,57 @@ TEST(Warmth, SaysOfEachCaseThatTheDeviceDidNotBecomeSteadyAgain) {
   EXPECT_TRUE(restless.keep());
 }
 
-TEST(Warmth, ReadsTheClockAfterRoundsAndNotAfterLooks) {
+TEST(WarmUp, ReadsTheClockAfterRoundsAndNotAfterLooks) {
   FakeDevice device;
   int read = 0;
-  Warmth warmth(device.launch_for(), [&] {
+  WarmUp warm_up(device.launch_for(), [&] {
     ++read;
     return 1980.0;
   });
-  warmth.warm_up();
+  warm_up.warm_up();
   EXPECT_EQ(read, 10);
-  EXPECT_EQ(warmth.result().last.clock_mhz, 1980.0);
-  for (int i = 0; i < 100; ++i) warmth.keep();
+  EXPECT_EQ(warm_up.result().last.clock_mhz, 1980.0);
+  for (int i = 0; i < 100; ++i) warm_up.keep();
   EXPECT_EQ(read, 10);
 }
 
-TEST(Warmth, LooksForNothingWhereNothingWasEverSteady) {
+TEST(WarmUp, LooksForNothingWhereNothingWasEverSteady) {
   double factor = 1;
-  Warmth warmth([&](std::int64_t nanoseconds) {
+  WarmUp warm_up([&](std::int64_t nanoseconds) {
     Round round{2000 * (factor *= 1.003), 8000, std::nullopt};
     round.seconds = static_cast<double>(nanoseconds) * 1e-9;
     return round;
   });
-  warmth.warm_up();
-  EXPECT_FALSE(warmth.result().steady);
-  EXPECT_NEAR(warmth.result().seconds, 2, 0.03);
-  const std::size_t rounds = warmth.result().rounds;
-  EXPECT_TRUE(warmth.keep());
-  EXPECT_EQ(warmth.result().rounds, rounds);
+  warm_up.warm_up();
+  EXPECT_FALSE(warm_up.result().steady);
+  EXPECT_NEAR(warm_up.result().seconds, 2, 0.03);
+  const std::size_t rounds = warm_up.result().rounds;
+  EXPECT_TRUE(warm_up.keep());
+  EXPECT_EQ(warm_up.result().rounds, rounds);
 }
 
 // The host places the worker of a stream by how many there are.
-TEST(Warmth, LeavesTheDeviceAsItWas) {
+TEST(WarmUp, LeavesTheDeviceAsItWas) {
   const std::unique_ptr<Device> device = open_device("host", "");
   const auto place = [&] {
     device->create_stream();
     return device->facts().details.at("queue_cpu");
   };
   const std::string before = place();
-  Warmth warmth(empty_launches(*device, [] {}));
+  WarmUp warm_up(empty_launches(*device, [] {}));
   EXPECT_EQ(place(), before);
-  warmth.warm_up();
+  warm_up.warm_up();
   EXPECT_EQ(place(), before);
-  warmth.keep();
+  warm_up.keep();
   EXPECT_EQ(place(), before);
 }
 
-TEST(Warmth, EndsInTimeAndTellsWhatItFound) {
+TEST(WarmUp, EndsInTimeAndTellsWhatItFound) {
   const std::unique_ptr<Device> device = open_device("host", "");
   int rounds = 0;
-  Warmth warmth(empty_launches(*device, [&] { ++rounds; }));
-  warmth.warm_up();
-  const WarmUp& result = warmth.result();
+  WarmUp warm_up(empty_launches(*device, [&] { ++rounds; }));
+  warm_up.warm_up();
+  const WarmUpResult& result = warm_up.result();
   EXPECT_EQ(result.rounds, static_cast<std::size_t>(rounds));
   EXPECT_GE(result.rounds, 10u);
   EXPECT_GT(result.last.call_ns, 0);
@@ -175,9 +175,9 @@ TEST(Warmth, EndsInTimeAndTellsWhatItFound) {
   EXPECT_GE(result.seconds, 0.2);
   EXPECT_TRUE(result.steady || result.seconds >= 2);
   const std::size_t before = result.rounds;
-  warmth.keep();
-  EXPECT_LE(warmth.result().seconds, 2.5);
-  EXPECT_GE(warmth.result().rounds, before);
+  warm_up.keep();
+  EXPECT_LE(warm_up.result().seconds, 2.5);
+  EXPECT_GE(warm_up.result().rounds, before);
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ struct Outer {
   static void fields(auto& self, auto&& field) {
     field("count", self.count);
     field("share", self.share);
-    field.may_lack("note", self.note);
+    field.optional("note", self.note);
     field.natural("attempt", self.attempt);
     field("status", self.status);
     field("setup", self.setup);

@@ -45,7 +45,7 @@ TEST(RecordedLaunches, AreIdleIfAllBeforeThemOnTheirStreamHadEndedAtTheirCall) {
       {"a graph as a whole", [](Job& job) { job.graph(500, 1200, 9); }, "busy"},
       {"a kernel of another stream", [](Job& job) { job.kernel(500, 1200, 9, kOther); }, "idle"},
       {"one of another GPU", [](Job& job) { job.kernel(500, 1200, 9, kOtherGpu); }, "idle"},
-      {"one without a begin", [](Job& job) { job.kernel(0, 1200, 9); }, "idle"},
+      {"one without a start", [](Job& job) { job.kernel(0, 1200, 9); }, "idle"},
       {"one that ends before it begins", [](Job& job) { job.kernel(1200, 900, 9); }, "idle"},
   };
   for (const auto& [what, also, state] : cases) {
@@ -62,10 +62,10 @@ TEST(RecordedLaunches, AreUnknownWithoutAKernelThatCanBe) {
     std::function<void(Job&)> also;
   } cases[] = {
       {"lost", [](Job&) {}},
-      {"without a begin", [](Job& job) { job.kernel(0, 1600, 1); }},
+      {"without a start", [](Job& job) { job.kernel(0, 1600, 1); }},
       {"that ends before it begins", [](Job& job) { job.kernel(1600, 1500, 1); }},
       {"that begins before its call", [](Job& job) { job.kernel(900, 1600, 1); }},
-      {"of which one of two is without a begin",
+      {"of which one of two is without a start",
        [](Job& job) { job.kernel(1500, 1600, 1).kernel(0, 1700, 1); }},
   };
   for (const auto& [what, also] : cases) {

@@ -11,7 +11,7 @@ SQLite exports of Nsight Systems, profiles of nvprof, and Chrome traces of PyTor
   call as its call chain saw it, and wider.
 - A kernel belongs to the launch with its number, in its process. Joined launches have a kernel, lost ones have no record of
   one; orphans are kernels with a time and without a launch.
-- The work of a stream is its kernels, copies and fills, orphans too, in order of their begin. A record with begin 0 or that
+- The work of a stream is its kernels, copies and fills, orphans too, in order of their start. A record with begin 0 or that
   ends before it begins has no time: it occupies nothing.
 - A launch is idle if all work of its kernel's stream that came before the kernel had ended when its call began. Of a launch
   with several kernels the first one counts. Graph launches are left out, and a launch that has a kernel without a time or

@@ -38,7 +38,7 @@ class Extra:
     """What figures.py does not read: threads, names of kernels, overheads."""
 
     def __init__(self, path: Path) -> None:
-        self.thread: dict[tuple, object] = {}  # of a call, by its begin, end and name
+        self.thread: dict[tuple, object] = {}  # of a call, by its start, end and name
         self.kernel: dict[tuple, str] = {}  # by begin, end and key
         self.loading: list[tuple[int, int]] = []
         self.overheads: list[tuple[int, int]] = []

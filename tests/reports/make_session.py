@@ -38,7 +38,7 @@ def columns() -> dict[str, list[str]]:
 # What every session has, and what those of older versions lack.
 SESSION_TABLES = ("devices.csv", "runs.csv", "summary.csv", "run_quantiles.csv", "findings.csv", "answers.csv")
 DETAIL_TABLES = (
-    "headlines.csv sequence.csv telemetry.csv variation.csv odd_devices.csv observer.csv parts.csv flag_check.csv "
+    "headlines.csv sequence.csv telemetry.csv variation.csv outlier_devices.csv observer.csv parts.csv flag_check.csv "
     "kernels.csv traces.csv slow_samples.csv timelines.csv recordings.csv tail.csv "
     "published.csv fit.csv check_answers.csv verdicts.csv nights.csv cliffs.csv"
 ).split()
@@ -251,7 +251,7 @@ class Builder:
                 )
             odd = {**key, "device_id": self._id(*alike[1]), "metric": "roundtrip_ns"}
             odd.update(ratio=1.1032, ratio_lo=1.087, ratio_hi=1.1195)
-            self.tables["odd_devices.csv"].append(odd)
+            self.tables["outlier_devices.csv"].append(odd)
         return self
 
     def _details(self, index: int, spec: Spec, blocks: int) -> None:

@@ -56,7 +56,7 @@ TEST(Job, OfEachTaskIsRead) {
                          Job(job::Initialise{"cuda", "GPU-1"}),
                          Job(job::WarmJitCache{"cuda", "GPU-1", "launch", "/tmp"}),
                          Job(job::FindTracing{}),
-                         Job(job::Keep{"cuda"})}) {
+                         Job(job::HoldDriverOpen{"cuda"})}) {
     EXPECT_EQ(job_from_json(to_json(job)).index(), job.index());
   }
 }

@@ -118,7 +118,7 @@ PlannedRun two_cases(ProcessConfig setup = "launch", Arm arm = Arm::plain, int r
   return {"GPU-1", std::move(setup), arm, replicate, {{"a", 1}, {"b", 40}}};
 }
 
-/// What a run's supervisor asks for, from its begin on. Fails if it is not at its end.
+/// What a run's supervisor asks for, from its start on. Fails if it is not at its end.
 std::vector<std::string> play(const std::vector<Step>& steps,
                               Quarantine& quarantine,
                               PlannedRun run = two_cases()) {

@@ -176,9 +176,9 @@ TEST_F(CaseRates, ThatCannotBeCountNowhereAndStayInTheSummary) {
 
   // The table of the summary has what counts and what does not.
   const SlowSamples slow(session_, rows);
-  const Tabled tabled{session_, rows, slow, nullptr, &impossible};
+  const TableInputs inputs{session_, rows, slow, nullptr, &impossible};
   std::vector<std::string> marks;
-  summary_table().fill(tabled,
+  summary_table().fill(inputs,
                        [&](std::vector<std::string> cells) { marks.push_back(cells.back()); });
   EXPECT_THAT(marks, ElementsAre("false", "false", "false", "false", "true", "true"));
 }

@@ -383,7 +383,7 @@ TEST(CaseTrace, ASampleWithAnImpossibleRecordLacksTracedMetricsAndNoOtherDoes) {
 TEST(CaseTrace, OneImpossibleRecordIsCountedOnce) {
   using Spoil = void (*)(activity::Trace&);
   const std::pair<const char*, Spoil> ways[] = {
-      {"a call without a begin", [](auto& trace) { trace.calls[7].begin_ns = 0; }},
+      {"a call without a start", [](auto& trace) { trace.calls[7].begin_ns = 0; }},
       {"a call without times",
        [](auto& trace) { trace.calls[7].begin_ns = trace.calls[7].end_ns = 0; }},
       {"a call that ends before it begins",

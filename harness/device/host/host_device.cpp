@@ -51,7 +51,7 @@ std::string cpu_model() {
 }
 
 /// For whoever does not ask first.
-[[noreturn]] void cannot(Can what) {
+[[noreturn]] void cannot(Capability what) {
   throw Unsupported(std::string(backend().why_not[static_cast<std::size_t>(what)]));
 }
 
@@ -146,13 +146,13 @@ class HostStream : public Stream {
     queue.launch(static_cast<const HostKernel&>(kernel).description, shape, arguments);
   }
   void launch_cooperative(const Kernel&, LaunchShape, void**) override {
-    cannot(Can::launch_cooperatively);
+    cannot(Capability::launch_cooperatively);
   }
   void launch_dependent(const Kernel&, LaunchShape, void**) override {
-    cannot(Can::launch_dependently);
+    cannot(Capability::launch_dependently);
   }
   void wait() override { queue.wait(); }
-  void wait_for(Event&) override { cannot(Can::wait_for_streams); }
+  void wait_for(Event&) override { cannot(Capability::wait_for_streams); }
   void record(Event& event) override {
     auto& own = static_cast<HostEvent&>(event);
     own.queue = &queue;
@@ -212,21 +212,23 @@ class HostDevice : public Device {
   /// The launching thread has the first CPU and the worker the last, so that they never take turns
   /// on one if there are two; the workers of further queues have those before it.
   std::unique_ptr<Stream> create_stream(const StreamOptions& options) override {
-    if (options.priority) cannot(Can::use_priorities);
-    if (options.ordered_with_default) cannot(Can::use_default_stream);
+    if (options.priority) cannot(Capability::use_priorities);
+    if (options.ordered_with_default) cannot(Capability::use_default_stream);
     const int worker = cpu_of_worker(streams_);
     facts_.details["queue_cpu"] = cpu_list_text({worker});
     return std::make_unique<HostStream>(worker, shares_cpu(worker), streams_);
   }
-  std::unique_ptr<Stream> default_stream() override { cannot(Can::use_default_stream); }
-  Priorities stream_priorities() override { cannot(Can::use_priorities); }
-  int resident_blocks(const Kernel&, int) override { cannot(Can::run_many_blocks); }
+  std::unique_ptr<Stream> default_stream() override { cannot(Capability::use_default_stream); }
+  Priorities stream_priorities() override { cannot(Capability::use_priorities); }
+  int resident_blocks(const Kernel&, int) override { cannot(Capability::run_many_blocks); }
   std::unique_ptr<Graph> capture(Stream&, const std::function<void()>&) override {
-    cannot(Can::make_graphs);
+    cannot(Capability::make_graphs);
   }
-  std::unique_ptr<ExecutableGraph> instantiate(const Graph&) override { cannot(Can::make_graphs); }
+  std::unique_ptr<ExecutableGraph> instantiate(const Graph&) override {
+    cannot(Capability::make_graphs);
+  }
   std::unique_ptr<NullLauncher> runtime_launcher(RuntimeApi) override {
-    cannot(Can::launch_in_several_ways);
+    cannot(Capability::launch_in_several_ways);
   }
   std::unique_ptr<Event> create_event(EventUse) override { return std::make_unique<HostEvent>(); }
   double elapsed_ns(const Event& begin, const Event& end) override {
@@ -333,26 +335,27 @@ const Backend& backend() {
                      .allocated_bytes_per_s = 3e9,
                      .start_seconds = 0.15,
                      .launches = 0.4};
-    const auto cannot = [&](Can what, std::string_view why) {
+    const auto cannot = [&](Capability what, std::string_view why) {
       host.why_not[static_cast<std::size_t>(what)] = why;
     };
-    cannot(Can::launch_in_several_ways,
+    cannot(Capability::launch_in_several_ways,
            "the host's queue has one way to launch, which launch/null measures");
-    cannot(Can::launch_cooperatively,
+    cannot(Capability::launch_cooperatively,
            "a task on the host's queue has no blocks that could wait for each other");
-    cannot(Can::launch_dependently,
+    cannot(Capability::launch_dependently,
            "tasks on the host's queue run one after the other and never overlap");
-    cannot(Can::pass_any_arguments, "a task on the host's queue has at most 64 bytes of arguments");
-    cannot(Can::run_many_blocks, "a task on the host's queue has no blocks");
-    cannot(Can::load_code, "the host's kernels are part of the program");
-    cannot(Can::choose_wait,
+    cannot(Capability::pass_any_arguments,
+           "a task on the host's queue has at most 64 bytes of arguments");
+    cannot(Capability::run_many_blocks, "a task on the host's queue has no blocks");
+    cannot(Capability::load_code, "the host's kernels are part of the program");
+    cannot(Capability::choose_wait,
            "the host's queue has one way to wait: it spins for 50 µs and then sleeps");
-    cannot(Can::wait_for_streams, "the host's queues do not wait for each other");
-    cannot(Can::share_streams, "a queue of the host takes tasks from one thread only");
-    cannot(Can::use_default_stream, "the host has no default queue");
-    cannot(Can::use_priorities, "the host's queues have no priorities");
-    cannot(Can::make_graphs, "the host's queue has no graphs");
-    cannot(Can::wait_for_all, "each of the host's queues is waited for by itself");
+    cannot(Capability::wait_for_streams, "the host's queues do not wait for each other");
+    cannot(Capability::share_streams, "a queue of the host takes tasks from one thread only");
+    cannot(Capability::use_default_stream, "the host has no default queue");
+    cannot(Capability::use_priorities, "the host's queues have no priorities");
+    cannot(Capability::make_graphs, "the host's queue has no graphs");
+    cannot(Capability::wait_for_all, "each of the host's queues is waited for by itself");
     host.environment = [](std::span<const std::string>) {
       return std::map<std::string, std::string>{{"CUDA_VISIBLE_DEVICES", ""}};
     };

@@ -1,4 +1,4 @@
-// How one question about a framework is answered, step by step; frameworks.h is the face.
+// How one question about a framework is answered, step by step; frameworks.h is the interface.
 #pragma once
 
 #include <cstddef>

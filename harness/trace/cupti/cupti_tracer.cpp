@@ -190,8 +190,8 @@ void CuptiTracer::subscribe() {
   }
   throw TraceUnavailable(
       TraceState::subscriber_busy,
-      "another tool has CUPTI in this process, and only one can; run without it for the traced "
-      "arm",
+      "another tool has CUPTI in this process, and only one can; run without it for traced "
+      "runs",
       owner[0] ? owner.data() : "unknown");
 }
 

@@ -1,4 +1,4 @@
-#include "harness/run/kept_memory.h"
+#include "harness/run/leak_check.h"
 
 #include "harness/core/errors.h"
 #include "harness/device/backend.h"
@@ -18,11 +18,11 @@ std::optional<std::uint64_t> free_now(Device& device) {
 
 }  // namespace
 
-void KeptMemory::begin(Device& device) {
+void LeakCheck::begin(Device& device) {
   at_first_ = before_ = now_ = free_now(device);
 }
 
-void KeptMemory::note(Device& device, const std::string& case_name) {
+void LeakCheck::note(Device& device, const std::string& case_name) {
   if (!at_first_) return;
   before_ = now_;
   now_ = free_now(device);
@@ -33,7 +33,7 @@ void KeptMemory::note(Device& device, const std::string& case_name) {
   by_ = case_name;
 }
 
-void KeptMemory::tell(EndRecord& end) const {
+void LeakCheck::tell(EndRecord& end) const {
   if (!at_first_ || !now_) return;
   end.memory_kept_bytes = static_cast<std::int64_t>(*at_first_) - static_cast<std::int64_t>(*now_);
   if (!by_.empty()) end.memory_kept_by = by_;

@@ -1,4 +1,4 @@
-#include "harness/regression/arm.h"
+#include "harness/regression/side.h"
 
 #include <algorithm>
 #include <array>
@@ -71,12 +71,12 @@ fs::path find_binary(std::string_view option, const std::string& name) {
 }
 
 /// What it says of itself.
-std::string version_of(std::string_view option, const CompareArm& arm) {
+std::string version_of(std::string_view option, const Side& side) {
   constexpr double kLimitS = 30;
   const TemporaryFolder folder;
   ProgramRequest request;
-  request.arguments = {arm.program.string(), "--version"};
-  request.environment = arm.environment;
+  request.arguments = {side.program.string(), "--version"};
+  request.environment = side.environment;
   request.limit_s = kLimitS;
   request.printed = folder.path() / "version";
   const ProgramOutcome ran = run_program(request);
@@ -86,17 +86,17 @@ std::string version_of(std::string_view option, const CompareArm& arm) {
   if (ran.end.clean() && said.starts_with("launchgap ")) return printable(said);
   throw UsageError(fmt::format("{}: {} is not launchgap: `--version` {}{}",
                                option,
-                               arm.program.string(),
+                               side.program.string(),
                                ran.late ? "did not end in 30 s" : ran.end.text(),
                                said.empty() ? "" : " and said: " + printable(said, 200)));
 }
 
 }  // namespace
 
-CompareArm parse_arm(std::string_view option, const std::string& text) {
+Side parse_side(std::string_view option, const std::string& text) {
   const std::vector<std::string> parts = parts_of(text);
-  CompareArm arm;
-  arm.text = text;
+  Side side;
+  side.text = text;
   for (std::size_t i = 1; i < parts.size(); ++i) {
     const std::size_t equals = parts[i].find('=');
     const std::string name = parts[i].substr(0, equals);
@@ -108,20 +108,20 @@ CompareArm parse_arm(std::string_view option, const std::string& text) {
     }
     if (const std::string why = why_without_effect(name); !why.empty())
       throw UsageError(fmt::format("{}: {} would have no effect: {}", option, name, why));
-    if (!arm.environment.emplace(name, parts[i].substr(equals + 1)).second)
+    if (!side.environment.emplace(name, parts[i].substr(equals + 1)).second)
       throw UsageError(fmt::format("{}: {} is set twice", option, printable(name)));
   }
-  arm.program = find_binary(option, parts.front());
-  arm.version = version_of(option, arm);
-  return arm;
+  side.program = find_binary(option, parts.front());
+  side.version = version_of(option, side);
+  return side;
 }
 
-CompareArm own_arm() {
-  CompareArm arm;
-  arm.program = own_executable();
-  arm.text = "launchgap";
-  arm.version = version_of("launchgap", arm);
-  return arm;
+Side own_side() {
+  Side side;
+  side.program = own_executable();
+  side.text = "launchgap";
+  side.version = version_of("launchgap", side);
+  return side;
 }
 
 }  // namespace launchgap::regression

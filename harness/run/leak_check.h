@@ -12,7 +12,7 @@ namespace launchgap {
 
 /// The driver, and libraries that a case loads, keep memory too, so what is kept is told and is no
 /// failure. Of the host nothing can be told: all processes share what is free.
-class KeptMemory {
+class LeakCheck {
  public:
   /// What is free now is what there should be at the end.
   void begin(Device& device);

@@ -8,7 +8,7 @@
 
 namespace launchgap::regression {
 
-struct CompareArm {
+struct Side {
   std::string text;               // as it was asked for, for people
   std::filesystem::path program;  // absolute
   std::string version;            // "launchgap 0.3.0 (1a2b3c4)", what it says of itself
@@ -20,9 +20,9 @@ struct CompareArm {
 /// that is set twice, one that would have no effect (workers remove it, or launchgap sets it
 /// itself); and for a program that is not there, may not be executed or is not launchgap. To know
 /// the last it is run with `--version`. Throws Stopped once a signal was noted.
-CompareArm parse_arm(std::string_view option, const std::string& text);
+Side parse_side(std::string_view option, const std::string& text);
 
 /// The same of this very program, without any variable.
-CompareArm own_arm();
+Side own_side();
 
 }  // namespace launchgap::regression
