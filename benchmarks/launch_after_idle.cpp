@@ -88,7 +88,7 @@ void advise_on_after_idle(Adviser& adviser) {
   const Comparison& longest = comparisons.back();
   // Only of a pause that was measured it is known to do no harm.
   const std::string harmless =
-      from == &comparisons.front() ? "" : of(*std::prev(from)->row, "idle_ms");
+      from == &comparisons.front() ? "" : axis_value(*std::prev(from)->row, "idle_ms");
   // Whether a program idles between its launches is not known here.
   adviser.say(
       Severity::note,

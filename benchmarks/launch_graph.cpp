@@ -354,14 +354,15 @@ void advise_on_graph(Adviser& adviser) {
           from->row == best.row ? std::vector{*from} : std::vector{*from, best});
       payback(adviser, {shape, axis_value(*best.row, "nodes")}, best);
     } else if (!comparisons.empty()) {
-      adviser.judge({comparisons.back()},
-                    {.of = fmt::format("of a graph of {} ({})",
-                                       counted(of(*comparisons.back().row, "nodes"), "kernel"),
-                                       how(shape)),
-                     .than = "of the same one by one",
-                     .if_more = "Launch kernels one by one",
-                     .if_less = "Use a graph",
-                     .if_same = "A graph gains nothing"});
+      adviser.judge(
+          {comparisons.back()},
+          {.of = fmt::format("of a graph of {} ({})",
+                             counted(axis_value(*comparisons.back().row, "nodes"), "kernel"),
+                             how(shape)),
+           .than = "of the same one by one",
+           .if_more = "Launch kernels one by one",
+           .if_less = "Use a graph",
+           .if_same = "A graph gains nothing"});
     }
     advise_on_updates(adviser, shape);
   }

@@ -106,7 +106,7 @@ void advise_on_streams(Adviser& adviser) {
   }
   if (!empty.empty()) {
     adviser.judge({deciding(empty)},
-                  {.of = "over " + of(*deciding(empty).row, "streams") + " streams",
+                  {.of = "over " + axis_value(*deciding(empty).row, "streams") + " streams",
                    .than = "over one",
                    .if_more = "Keep kernels that do next to nothing in one stream",
                    .if_less = "Several streams get even empty kernels out faster",

@@ -120,10 +120,10 @@ class Playing {
   /// Takes the recovery steps in turn, and notes the one that cured it in `failure`. Whether the
   /// trace can go on.
   bool recover(const Step& step, FailedAllocation& failure, std::int64_t& spent_ns) {
-    const auto cured = [&](RecoveryStep step, auto&& cure) {
+    const auto cured = [&](RecoveryStep tried, auto&& cure) {
       timed(spent_ns, cure);
       if (!attempt(step, spent_ns)) return false;
-      failure.cured_by = step;
+      failure.cured_by = tried;
       return true;
     };
     if (cured(RecoveryStep::stream_wait, [&] { player_.wait_for_stream(step.stream()); }) ||

@@ -434,8 +434,9 @@ std::vector<GapClassRow> class_rows(const GpuPair& pair) {
   GapClassRow all{pair.older->title, pair.newer->title};
   all.causes = causes_of(pair);
   std::vector<GapClassRow> rows;
-  for (const auto& [of, cases] : classes) {
-    const auto& [work, type, shape_class] = of;
+  for (const auto& entry : classes) {
+    const auto& [work, type, shape_class] = entry.first;
+    const std::vector<const SharedCase*>& cases = entry.second;
     GapClassRow row{
         pair.older->title, pair.newer->title, std::string(name_of(work)), type, shape_class};
     row.cases = cases.size();

@@ -232,10 +232,6 @@ const Comparison& deciding(const std::vector<Comparison>& comparisons) {
       });
 }
 
-std::string times(double ratio) {
-  return times_text(ratio);
-}
-
 std::string multiple(double ratio) {
   return is_much_shorter(ratio) ? fmt::format("{} times shorter than that", times_text(1 / ratio))
                                 : fmt::format("{} times that", times_text(ratio));
@@ -254,7 +250,7 @@ std::string axis_value(const SummaryRow& row, std::string_view axis) {
 }
 
 std::string interval_text(const stats::Interval& interval) {
-  return fmt::format("{} to {}", times(interval.low), times(interval.high));
+  return fmt::format("{} to {}", times_text(interval.low), times_text(interval.high));
 }
 
 Evidence evidence_of(const Ratio& ratio, std::string_view what) {

@@ -94,7 +94,6 @@ const Comparison& deciding(const std::vector<Comparison>& comparisons);
 
 /// "1.30 times that", or of a time that is much shorter "2.4 times shorter than that".
 std::string multiple(double ratio);
-std::string times(double ratio);                                       // "0.41", "2.6", "31"
 std::string value_text(const SummaryRow& row);                         // its median with its unit
 std::string axis_value(const SummaryRow& row, std::string_view axis);  // its value of the axis
 std::string interval_text(const stats::Interval& interval);            // "2.5 to 2.7"

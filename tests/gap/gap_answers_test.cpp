@@ -172,11 +172,14 @@ TEST_F(Gap, OfAGpuOfNoTableIsSaidWithoutAnOrder) {
 
 TEST_F(Gap, SaysWhichGpusStandInTheTablesAlone) {
   EXPECT_EQ(part_of(sessions.gap(), "not-compared"), "");
-  sessions.add("NVIDIA H100 80GB HBM3", "9.0");
-  sessions.measured(kBurst, "per_launch_ns", runs(9e3));
-  EXPECT_EQ(part_of(sessions.gap(), "not-compared"),
+  Sessions twice;
+  for (const char* name : {"V100", "A100", "A100"}) {
+    twice.add(name);
+    twice.measured(kBurst, "per_launch_ns", runs(9e3));
+  }
+  EXPECT_EQ(part_of(twice.gap(), "not-compared"),
             "Only in the tables, and not compared, since another of the same name stands for it: "
-            "the H100 80GB HBM3 (folder3).");
+            "the A100 (folder3).");
   Sessions sheets;
   for (int sheet = 0; sheet < 2; ++sheet) {
     for (const char* name : {"V100", "A100"}) {

@@ -747,7 +747,7 @@ TEST(Ratio, IsRoundedToWhatASentenceCanUse) {
                                                    {2.63, "2.6"},
                                                    {31.4, "31"},
                                                    {126810, "over 1000"}})
-    EXPECT_EQ(times(ratio), text);
+    EXPECT_EQ(times_text(ratio), text);
 }
 
 TEST(Ratio, RoundedStillSaysOnWhichSideOfALimitItLies) {
@@ -760,7 +760,7 @@ TEST(Ratio, RoundedStillSaysOnWhichSideOfALimitItLies) {
                                                                                {1.05, "1.05"},
                                                                                {0.951, "0.951"},
                                                                                {1.252, "1.252"}})
-    EXPECT_EQ(times(ratio), text);
+    EXPECT_EQ(times_text(ratio), text);
 }
 
 TEST(Ratio, OfATimeThatIsMuchShorterSaysHowMuch) {
