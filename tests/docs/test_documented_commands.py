@@ -47,7 +47,7 @@ def test_its_options_exist(page: str, line: str):
             assert re.search(rf"(^|[\s,]){re.escape(option)}\b", known), f"{page}: {command} has no option {option}"
 
 
-# What README shows and a machine without a GPU answers at once. `{}` is an empty folder.
+# What README and docs/using.md show and a machine without a GPU answers at once. `{}` is an empty folder.
 RUNNABLE = {
     "doctor": (0, 3),
     "list devices": (0,),
@@ -57,14 +57,22 @@ RUNNABLE = {
 
 
 @pytest.mark.parametrize("line", RUNNABLE)
-def test_readme_s_quick_ones_answer(line: str):
-    assert any(shown.startswith(line) for page, shown in COMMANDS if page == "README.md"), "README shows it no more"
+def test_the_quick_ones_answer(line: str):
+    pages = ("README.md", "docs/using.md")
+    assert any(shown.startswith(line) for page, shown in COMMANDS if page in pages), "they show it no more"
     done = launchgap(*shlex.split(line))
     assert done.returncode in RUNNABLE[line] and done.stdout, done.stderr
 
 
 # Other pages show benchmarks that a reader is about to write.
-GUIDES = ("README.md", "docs/evaluation.md", "docs/guide-investigation.md", "docs/guide-nightly.md", "docs/launches.md")
+GUIDES = (
+    "README.md",
+    "docs/using.md",
+    "docs/evaluation.md",
+    "docs/guide-investigation.md",
+    "docs/guide-nightly.md",
+    "docs/launches.md",
+)
 RUNS = sorted(
     {line for page, line in COMMANDS if page in GUIDES and line.startswith("run ") and "--devices gpu" not in line}
 )
