@@ -3,7 +3,9 @@ becomes of a test that compares times on a busy machine."""
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
+import importlib
 import os
 import resource
 import shutil
@@ -18,8 +20,12 @@ import pytest
 for _which, _usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
     if signal.getsignal(_which) == signal.SIG_IGN:
         signal.signal(_which, _usual)
-# Nor is what a program writes to depend on how wide the terminal was that the tests were started in.
+# Nor is what a program writes to depend on how wide the terminal was that the tests were started in. GNU readline, which
+# debuggers import, sets the variable too, below Python: programs inherit it, and os.environ does not show it.
+with contextlib.suppress(ImportError):
+    importlib.import_module("readline")
 os.environ.pop("COLUMNS", None)
+os.unsetenv("COLUMNS")
 
 
 @pytest.fixture(scope="session")

@@ -15,6 +15,7 @@
 #include "harness/core/printable.h"
 #include "harness/core/text.h"
 #include "harness/device/algorithm_name.h"
+#include "harness/device/shape_text.h"
 
 namespace launchgap::recording {
 namespace {
@@ -302,7 +303,8 @@ void PublishedTables::add(const Row& row) {
                     std::string(algorithm_cell(row))})
            .first;
   PublishedCases& cases = gpus_[std::move(gpu)][std::string(family_of(benchmark))];
-  PublishedCase& own = cases[case_text(row)];
+  const std::string name = case_text(row);
+  PublishedCase& own = cases[name];
   const SheetValue value{metric_of(row), value_of(row), row.file, row.line};
   if (own.values.empty()) {
     own.origin = &origin;
@@ -314,6 +316,7 @@ void PublishedTables::add(const Row& row) {
     row.refuse(kCase,
                fmt::format("a value of it is in {} already; a file has one library of a GPU",
                            place_of(row, *same)));
+  check_rate(row, own, value, name);
   if (++values_ > most_)
     row.refuse(kValue,
                fmt::format("these are more than {} values: make several sessions of them", most_));
@@ -341,6 +344,30 @@ void PublishedTables::check_agreement(const Row& row,
   differ(kLicence, origin.licence, own.origin->licence);
   differ(kLibrary, origin.software, own.origin->software);
   differ(kAlgorithm, origin.algorithm, own.origin->algorithm);
+}
+
+void PublishedTables::check_rate(const Row& row,
+                                 const PublishedCase& own,
+                                 const SheetValue& value,
+                                 const std::string& name) const {
+  constexpr double kMostApart = 2;  // beyond what sheets round; a wrong unit is further off
+  constexpr double kTeraTimesNano = 1e3;
+  const bool rate = value.metric->key == "tflops";
+  if (!rate && value.metric->key != "device_ns") return;
+  const auto other = std::ranges::find_if(own.values, [&](const SheetValue& known) {
+    return known.metric->key == (rate ? "device_ns" : "tflops");
+  });
+  const auto operations =
+      other == own.values.end() ? std::nullopt : operations_of(CaseName::parse(name));
+  if (!operations) return;
+  const double counted = value.value * other->value * kTeraTimesNano;
+  if (counted <= kMostApart * *operations && *operations <= kMostApart * counted) return;
+  row.refuse(kValue,
+             fmt::format("with the {} in {} it makes {:.3g} operations, and the case has {:.3g}",
+                         other->metric->key,
+                         place_of(row, *other),
+                         counted,
+                         *operations));
 }
 
 void PublishedTables::check_benchmark(const Row& row, const std::string& benchmark) {

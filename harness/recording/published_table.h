@@ -75,6 +75,11 @@ class PublishedTables {
   void check_agreement(const Row& row,
                        const PublishedCase& own,
                        const PublishedOrigin& origin) const;
+  /// Of one case a rate and a time must say the same.
+  void check_rate(const Row& row,
+                  const PublishedCase& own,
+                  const SheetValue& value,
+                  const std::string& name) const;
   std::string place_of(const Row& row, const SheetValue& value) const;
 
   std::size_t values_ = 0, most_;

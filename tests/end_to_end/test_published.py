@@ -8,7 +8,7 @@ from shipped import ROOT, launchgap, table
 
 HEAD = "gpu,benchmark,case,metric,unit,value,library,library_version,cuda,driver,source,licence\n"
 LINE = "Tesla K40,matmul/shapes,shape:64x64x64/library:cublas/type:fp32,tflops,TFLOP/s,1.5,cuBLAS,7.5,7.5,,a sheet,MIT\n"
-TIME = LINE.replace("tflops,TFLOP/s,1.5", "device_ns,ns,350000")
+TIME = LINE.replace("tflops,TFLOP/s,1.5", "device_ns,ns,350")
 """Of the same case"""
 
 
@@ -163,6 +163,14 @@ WRONG = {
         HEAD + LINE + TIME.replace("a sheet", "a page"),
         "line 3, column source: 'a page', and 'a sheet' of the same case in line 2",
     ),
+    "a time that the rate is not of": (
+        HEAD + LINE + TIME.replace("350", "350000"),
+        "line 3, column value: with the tflops in line 2 it makes 5.25e+08 operations, and the case has 5.24e+05",
+    ),
+    "a rate that the time is not of": (
+        HEAD + TIME + LINE.replace("1.5", "0.7"),
+        "line 3, column value: with the device_ns in line 2 it makes 2.45e+05 operations",
+    ),
     "another licence": (HEAD + LINE + TIME.replace("MIT", "GPL"), "line 3, column licence: 'GPL', and 'MIT' of the same"),
     "another library": (
         HEAD + LINE + TIME.replace("cuBLAS,7.5", "cuBLAS,7.0"),
@@ -261,7 +269,7 @@ def test_a_librarys_version_may_stand_behind_its_name(published, library):
     done, session = published(HEAD + LINE + TIME.replace("cuBLAS,7.5", library))
     assert done.returncode == 0, done.stderr
     rows = {row["metric"]: row for row in table(session / "summary.csv")}
-    assert float(rows["device_ns"]["p50"]) == 350000 and float(rows["tflops"]["p50"]) == 1.5
+    assert float(rows["device_ns"]["p50"]) == 350 and float(rows["tflops"]["p50"]) == 1.5
     assert {row["method"] for row in rows.values()} == {"published by a sheet: cuBLAS 7.5"}
 
 
