@@ -68,26 +68,26 @@ std::unique_ptr<rg::History> open_history(const CheckCommandOptions& options) {
   return std::make_unique<rg::History>(options.history, use);
 }
 
-struct Arms {
+struct Sides {
   rg::Side baseline, current;
 };
 
 /// Before anything is judged: what is wrong with them is wrong with the command line.
-std::optional<Arms> arms_of(const CheckCommandOptions& options) {
+std::optional<Sides> sides_of(const CheckCommandOptions& options) {
   if (!options.confirm) return std::nullopt;
-  return Arms{
+  return Sides{
       rg::parse_side("--baseline", options.baseline),
       options.current.empty() ? rg::own_side() : rg::parse_side("--current", options.current)};
 }
 
 ExitCode check_history(const CheckCommandOptions& options) {
-  const std::optional<Arms> arms = arms_of(options);
+  const std::optional<Sides> sides = sides_of(options);
   const rg::CheckOptions check = check_options(options);
   const rg::SessionFigures now = read_figures(options.sessions[0]);
   const std::unique_ptr<rg::History> history = open_history(options);
   rg::Checked checked = rg::check_against_history(*history, now, check);
   name_subject(checked.report, options.sessions[0]);
-  if (arms) rg::confirm(checked, arms->baseline, arms->current);
+  if (sides) rg::confirm(checked, sides->baseline, sides->current);
   ExitCode code = ended(checked.report, options.outputs);
   if (options.no_add || history->has(now.session_id)) return code;
   try {

@@ -58,10 +58,7 @@ ExitCode export_csv(const std::string& folder, const fs::path& output) {
     say("{} of {} tables have no rows and are left out: {}",
         empty.size(),
         std::ranges::count_if(all_tables(),
-                              [](const Table& table) {
-                                return table.use != TableUse::comparison &&
-                                       table.use != TableUse::comparison_cases;
-                              }),
+                              [](const Table& table) { return !of_comparison(table.use); }),
         fmt::join(empty, ", "));
   }
   answer("{}\n", output.string());

@@ -147,14 +147,6 @@ void sort_out(GpuColumn& column) {
                         column.too_fast.end());
 }
 
-std::pair<int, int> capability_of(const DeviceFacts& device) {
-  int major = 9999, minor = 0;
-  if (device.compute_capability)
-    std::sscanf(
-        device.compute_capability->c_str(), "%d.%d", &major, &minor);  // NOLINT(cert-err34-c)
-  return {major, minor};
-}
-
 }  // namespace
 
 std::string_view name_of(Origin origin) {
@@ -210,7 +202,7 @@ std::vector<GpuColumn> gpu_columns(std::span<const ComparedSession> sessions) {
   std::ranges::stable_sort(columns, {}, [](const GpuColumn& column) {
     return std::tuple(!column.host,
                       column.released.empty() ? "9999-99" : column.released,
-                      capability_of(*column.device),
+                      capability_numbers(*column.device).value_or(CapabilityNumbers(9999, 0)),
                       column.device->name);
   });
   std::map<std::string, std::vector<GpuColumn*>> alike;

@@ -111,6 +111,26 @@ std::vector<const KnownGpu*> rows_of(const DeviceFacts& gpu) {
   return rows;
 }
 
+/// Of one that may be another, of which less is known, nothing follows.
+std::optional<SheetRange> range_of(const DeviceFacts& gpu, std::optional<double> KnownGpu::*value) {
+  std::optional<SheetRange> range;
+  for (const KnownGpu* const known : rows_of(gpu)) {
+    const std::optional<double>& own = known->*value;
+    if (!own) return std::nullopt;
+    if (!range) range = SheetRange{*own, *own};
+    range->low = std::min(range->low, *own);
+    range->high = std::max(range->high, *own);
+  }
+  return range;
+}
+
+/// As the GPU said; of one that others have measured, the largest that its name may mean.
+std::optional<double> cache_of(const DeviceFacts& gpu) {
+  if (gpu.last_level_cache_bytes) return static_cast<double>(*gpu.last_level_cache_bytes);
+  const auto range = range_of(gpu, &KnownGpu::cache_bytes);
+  return range ? std::optional(range->high) : std::nullopt;
+}
+
 std::optional<Ceiling> table_ceiling(const std::vector<const KnownGpu*>& rows,
                                      std::string_view type) {
   std::optional<Ceiling> highest;
@@ -356,38 +376,13 @@ std::optional<SheetRange> sheet_rates(const DeviceFacts& gpu, std::string_view t
 }
 
 std::optional<SheetRange> sheet_bandwidths(const DeviceFacts& gpu) {
-  if (!is_gpu(gpu)) return std::nullopt;
-  std::optional<SheetRange> range;
-  for (const KnownGpu* const known : rows_of(gpu)) {
-    // Of one that may be another, of which less is known, nothing follows.
-    if (!known->bandwidth_gbs) return std::nullopt;
-    const double own = *known->bandwidth_gbs;
-    if (!range) range = SheetRange{own, own};
-    range->low = std::min(range->low, own);
-    range->high = std::max(range->high, own);
-  }
-  return range;
+  return is_gpu(gpu) ? range_of(gpu, &KnownGpu::bandwidth_gbs) : std::nullopt;
 }
 
 std::optional<double> published_bandwidth(const DeviceFacts& gpu) {
   const auto range = sheet_bandwidths(gpu);
   return range ? std::optional(range->high) : std::nullopt;
 }
-
-namespace {
-
-/// As the GPU said; of one that others have measured, the largest that its name may mean.
-std::optional<double> cache_of(const DeviceFacts& gpu) {
-  if (gpu.last_level_cache_bytes) return static_cast<double>(*gpu.last_level_cache_bytes);
-  std::optional<double> largest;
-  for (const KnownGpu* const known : rows_of(gpu)) {
-    if (!known->cache_bytes) return std::nullopt;
-    largest = std::max(largest.value_or(0), *known->cache_bytes);
-  }
-  return largest;
-}
-
-}  // namespace
 
 JudgedRate judge_copy(const DeviceFacts& gpu, double gbs, double moved_bytes) {
   JudgedRate judged;

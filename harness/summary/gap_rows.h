@@ -12,7 +12,7 @@ namespace launchgap {
 
 /// What the page and the terminal say first, in order.
 struct GapAnswerRow {
-  std::string part;                        // "gain", "worst", "disappoints", "cannot", "unknown"
+  std::string part;                        // "gain", "worst", "disappoints", "not-compared", "unknown"
   std::string tone;                        // "know", or "warning" where the newer GPU is slower
   std::string sentence;                    // names both GPUs
   std::vector<std::string> evidence = {};  // the numbers behind it

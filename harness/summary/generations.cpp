@@ -1,7 +1,7 @@
 #include "harness/summary/generations.h"
 
 #include <algorithm>
-#include <map>
+#include <cstdio>
 #include <vector>
 
 #include "harness/core/csv_table.h"
@@ -12,40 +12,9 @@ namespace {
 
 struct Dated {
   BoardName board;
+  std::optional<CapabilityNumbers> capability;
   std::string month;
 };
-
-std::vector<Dated> dated_boards(std::string_view file, std::string_view month) {
-  const CsvTable table = CsvTable::parse(embedded_table(file), "data/" + std::string(file));
-  std::vector<Dated> boards;
-  for (std::size_t i = 0; i < table.size(); ++i) {
-    if (!table.at(i, month).empty())
-      boards.push_back({parse_board_name(table.at(i, "gpu")), table.at(i, month)});
-  }
-  return boards;
-}
-
-void earlier(std::optional<std::string>& known, const std::string& month) {
-  if (!known || month < *known) known = month;
-}
-
-std::optional<std::string> month_of_name(const std::string& name) {
-  static const std::vector<Dated> generations =
-      dated_boards("generations.csv", "launch_year_month");
-  static const std::vector<Dated> others = dated_boards("gpu_launches.csv", "launched");
-  const BoardName asked = parse_board_name(name);
-  std::optional<std::string> exact, of_model, elsewhere;
-  for (const Dated& dated : generations) {
-    if (is_board(asked, dated.board)) earlier(exact, dated.month);
-    if (!asked.model.empty() && asked.model == dated.board.model) earlier(of_model, dated.month);
-  }
-  for (const Dated& dated : others) {
-    if (is_board(asked, dated.board)) earlier(elsewhere, dated.month);
-  }
-  return exact ? exact : of_model ? of_model : elsewhere;
-}
-
-using CapabilityNumbers = std::pair<int, int>;
 
 std::optional<CapabilityNumbers> parse_capability(const std::string& text) {
   CapabilityNumbers read;
@@ -57,41 +26,80 @@ std::optional<CapabilityNumbers> parse_capability(const std::string& text) {
   return whole ? std::optional(read) : std::nullopt;
 }
 
-/// The first and the last month of each.
-const std::map<CapabilityNumbers, std::pair<std::string, std::string>>& months_of_capabilities() {
-  static const auto months = [] {
-    std::map<CapabilityNumbers, std::pair<std::string, std::string>> read;
+const std::vector<Dated>& generations() {
+  static const std::vector<Dated> boards = [] {
     const CsvTable table =
         CsvTable::parse(embedded_table("generations.csv"), "data/generations.csv");
+    std::vector<Dated> read;
     for (std::size_t i = 0; i < table.size(); ++i) {
-      const auto capability = parse_capability(table.at(i, "compute_capability"));
-      const std::string& month = table.at(i, "launch_year_month");
-      if (!capability || month.empty()) continue;
-      auto& [first, last] = read.try_emplace(*capability, month, month).first->second;
-      first = std::min(first, month);
-      last = std::max(last, month);
+      if (const std::string& month = table.at(i, "launch_year_month"); !month.empty())
+        read.push_back({parse_board_name(table.at(i, "gpu")),
+                        parse_capability(table.at(i, "compute_capability")),
+                        month});
     }
     return read;
   }();
-  return months;
+  return boards;
 }
 
-std::optional<std::string> month_of_capability(const std::string& text) {
-  const auto capability = parse_capability(text);
-  if (!capability) return std::nullopt;
-  const auto& months = months_of_capabilities();
-  const auto newer = months.upper_bound(*capability);
-  if (newer == months.begin()) return "0000-00";
-  const auto& [nearest, of_nearest] = *std::prev(newer);
-  return nearest == *capability ? of_nearest.first : of_nearest.second;
+/// Models that are no row of generations.csv.
+const std::vector<Dated>& others() {
+  static const std::vector<Dated> boards = [] {
+    const CsvTable table =
+        CsvTable::parse(embedded_table("gpu_launches.csv"), "data/gpu_launches.csv");
+    std::vector<Dated> read;
+    for (std::size_t i = 0; i < table.size(); ++i)
+      read.push_back({parse_board_name(table.at(i, "gpu")), {}, table.at(i, "launched")});
+    return read;
+  }();
+  return boards;
+}
+
+void earlier(std::optional<std::string>& known, const std::string& month) {
+  if (!known || month < *known) known = month;
+}
+
+std::optional<std::string> month_of_name(const std::string& name) {
+  const BoardName asked = parse_board_name(name);
+  std::optional<std::string> exact, of_model, elsewhere;
+  for (const Dated& dated : generations()) {
+    if (is_board(asked, dated.board)) earlier(exact, dated.month);
+    if (!asked.model.empty() && asked.model == dated.board.model) earlier(of_model, dated.month);
+  }
+  for (const Dated& dated : others()) {
+    if (is_board(asked, dated.board)) earlier(elsewhere, dated.month);
+  }
+  return exact ? exact : of_model ? of_model : elsewhere;
+}
+
+std::string month_of_capability(const CapabilityNumbers& capability) {
+  std::optional<CapabilityNumbers> nearest;
+  std::string first, last;
+  for (const Dated& dated : generations()) {
+    if (!dated.capability || *dated.capability > capability) continue;
+    if (!nearest || *dated.capability > *nearest) {
+      nearest = dated.capability;
+      first = last = dated.month;
+    } else if (*dated.capability == *nearest) {
+      first = std::min(first, dated.month);
+      last = std::max(last, dated.month);
+    }
+  }
+  if (!nearest) return "0000-00";
+  return *nearest == capability ? first : last;
 }
 
 }  // namespace
 
+std::optional<CapabilityNumbers> capability_numbers(const DeviceFacts& gpu) {
+  return gpu.compute_capability ? parse_capability(*gpu.compute_capability) : std::nullopt;
+}
+
 std::optional<Release> release_of(const DeviceFacts& gpu) {
   if (auto month = month_of_name(gpu.name)) return Release{*std::move(month), true};
-  auto month = month_of_capability(gpu.compute_capability.value_or(""));
-  return month ? std::optional(Release{*std::move(month), false}) : std::nullopt;
+  const auto capability = capability_numbers(gpu);
+  if (!capability) return std::nullopt;
+  return Release{month_of_capability(*capability), false};
 }
 
 }  // namespace launchgap

@@ -3,10 +3,17 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "harness/device/facts.h"
 
 namespace launchgap {
+
+/// Major and minor: as a number 10.0 and 10.10 could not be told from 10.1.
+using CapabilityNumbers = std::pair<int, int>;
+
+/// Of "9.0" (9, 0). Absent where it is not known.
+std::optional<CapabilityNumbers> capability_numbers(const DeviceFacts& gpu);
 
 struct Release {
   std::string month;     // "2017-06"

@@ -176,56 +176,65 @@ Table samples_table() {
         }}});
 }
 
+namespace {
+
+/// Which samples of which run they are; `of(row)` are the samples.
+template <class Row>
+std::vector<TableColumn<Row>> columns_of_run(const RunSamples& (*of)(const Row&)) {
+  return {{"device_id", meaning::kDevice, [of](const Row& row) { return of(row).key.device; }},
+          {"arm", meaning::kArm, [of](const Row& row) { return of(row).key.arm; }},
+          {"setup", meaning::kSetup, [of](const Row& row) { return of(row).key.setup.text(); }},
+          {"case", meaning::kCase, [of](const Row& row) { return of(row).key.name.text(); }},
+          {"metric", meaning::kMetric, [of](const Row& row) { return of(row).metric; }},
+          {"unit", meaning::kUnit, [of](const Row& row) { return unit_of(of(row).metric); }},
+          {"replicate", meaning::kReplicate, [of](const Row& row) { return of(row).replicate; }},
+          {"n", "Samples of the run.", [of](const Row& row) { return of(row).sorted.size(); }}};
+}
+
+}  // namespace
+
 Table run_quantiles_table() {
-  using Row = const RunSamples&;
-  const auto at = [](std::string_view key, std::string_view says, double p) {
-    return TableColumn<RunSamples>(
-        key, says, [p](Row row) { return stats::quantile(row.sorted, p); }, kUnitOfMetric);
+  auto columns =
+      columns_of_run<RunSamples>([](const RunSamples& run) -> const RunSamples& { return run; });
+  const auto add = [&](std::string_view key, std::string_view says, double p) {
+    columns.emplace_back(
+        key,
+        says,
+        [p](const RunSamples& run) { return stats::quantile(run.sorted, p); },
+        kUnitOfMetric);
   };
+  add("min", "The smallest.", 0);
+  add("p05", "One in twenty is below.", 0.05);
+  add("p25", "A quarter is below.", 0.25);
+  add("p50", "Their median.", 0.5);
+  add("p75", "A quarter is above.", 0.75);
+  add("p95", "One in twenty is above.", 0.95);
+  add("p99", "One in a hundred is above.", 0.99);
+  add("p999", "One in a thousand is above.", 0.999);
+  add("max", "The largest.", 1);
   return make_table<RunSamples>(
       "run_quantiles.csv",
       "case, metric and run",
       TableUse::details,
       [](const TableInputs& from, const auto& put) { each_run(from, put); },
-      {{"device_id", meaning::kDevice, [](Row row) { return row.key.device; }},
-       {"arm", meaning::kArm, [](Row row) { return row.key.arm; }},
-       {"setup", meaning::kSetup, [](Row row) { return row.key.setup.text(); }},
-       {"case", meaning::kCase, [](Row row) { return row.key.name.text(); }},
-       {"metric", meaning::kMetric, [](Row row) { return row.metric; }},
-       {"unit", meaning::kUnit, [](Row row) { return unit_of(row.metric); }},
-       {"replicate", meaning::kReplicate, &RunSamples::replicate},
-       {"n", "Samples of the run.", [](Row row) { return row.sorted.size(); }},
-       at("min", "The smallest.", 0),
-       at("p05", "One in twenty is below.", 0.05),
-       at("p25", "A quarter is below.", 0.25),
-       at("p50", "Their median.", 0.5),
-       at("p75", "A quarter is above.", 0.75),
-       at("p95", "One in twenty is above.", 0.95),
-       at("p99", "One in a hundred is above.", 0.99),
-       at("p999", "One in a thousand is above.", 0.999),
-       at("max", "The largest.", 1)});
+      std::move(columns));
 }
 
 Table quantiles_table() {
-  using Row = const Quantile&;
+  auto columns =
+      columns_of_run<Quantile>([](const Quantile& row) -> const RunSamples& { return row.run; });
+  columns.emplace_back("p", "Probability.", &Quantile::p);
+  columns.emplace_back(
+      "value",
+      "The quantile.",
+      [](const Quantile& row) { return stats::quantile(row.run.sorted, row.p); },
+      kUnitOfMetric);
   return make_table<Quantile>(
       "quantiles.csv",
       "case, metric, run and probability",
       TableUse::export_only,
       [](const TableInputs& from, const auto& put) { each_quantile(from, put); },
-      {{"device_id", meaning::kDevice, [](Row row) { return row.run.key.device; }},
-       {"arm", meaning::kArm, [](Row row) { return row.run.key.arm; }},
-       {"setup", meaning::kSetup, [](Row row) { return row.run.key.setup.text(); }},
-       {"case", meaning::kCase, [](Row row) { return row.run.key.name.text(); }},
-       {"metric", meaning::kMetric, [](Row row) { return row.run.metric; }},
-       {"unit", meaning::kUnit, [](Row row) { return unit_of(row.run.metric); }},
-       {"replicate", meaning::kReplicate, [](Row row) { return row.run.replicate; }},
-       {"n", "Samples of the run.", [](Row row) { return row.run.sorted.size(); }},
-       {"p", "Probability.", &Quantile::p},
-       {"value",
-        "The quantile.",
-        [](Row row) { return stats::quantile(row.run.sorted, row.p); },
-        kUnitOfMetric}});
+      std::move(columns));
 }
 
 Table sequence_table() {
@@ -244,7 +253,7 @@ Table sequence_table() {
        {"replicate", meaning::kReplicate, [](Row row) { return row.block.replicate; }},
        {"block", "The block, from 0.", [](Row row) { return row.block.block; }},
        {"begin_ns",
-        "Its begin, on the machine's monotonic clock.",
+        "Its start, on the machine's monotonic clock.",
         [](Row row) { return row.block.begin_ns; },
         "ns"},
        {"end_ns", "Its end.", [](Row row) { return row.block.end_ns; }, "ns"},

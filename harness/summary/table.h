@@ -125,6 +125,11 @@ enum class TableUse {
 
 std::string_view name_of(TableUse use);
 
+/// Of several sessions, and so of no single one.
+inline bool of_comparison(TableUse use) {
+  return use == TableUse::comparison || use == TableUse::comparison_cases;
+}
+
 struct Table {
   std::string_view name;         // of the file
   std::string_view one_row_per;  // "device, arm, setup, case and metric"

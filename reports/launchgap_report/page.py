@@ -113,9 +113,11 @@ def render(
     # Of half of the cases nothing is compared here: the sentences and their tables are of all.
     cut = sorted({name for s in sessions for name in s.registry.cut})
     comparison = cmp.compare(beside_each_other) if side_by_side and not cut else None
-    if side_by_side:
-        for warning in cmp.warnings_of([d for s in beside_each_other for d in s.devices if d.usable]):
-            warn(warning)
+    doubts = comparison.warnings if comparison else []
+    if side_by_side and cut:
+        doubts = cmp.warnings_of([d for s in beside_each_other for d in s.devices if d.usable])
+    for doubt in doubts:
+        warn(doubt)
     all_rows = [row for d in devices for row in _rows_of(d)]
     most_cases = MOST_CASES_OF_MANY if comparison and cmp.generations(devices) > MOST_GENERATIONS else MOST_CASES
     environment = Environment(

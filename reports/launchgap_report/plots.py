@@ -13,7 +13,7 @@ from . import figures, strips
 from .compare import MOST_COLUMNS, Comparison, Line, apart, case_text
 from .details import own_path
 from .registry import Registry
-from .session import MOST_DEVICES, TRACE_LEVEL, Device, Row
+from .session import MOST_DEVICES, TRACE_LEVEL, Device, Row, replicate_of
 from .svg import SERIES
 from .tables import Record
 from .text import about, number_word, quantity
@@ -176,7 +176,7 @@ class Drawing:
 
     @staticmethod
     def _run_label(row: Row, quantiles: Record) -> str:
-        replicate = int(quantiles.get("replicate") or 0)
+        replicate = replicate_of(quantiles)
         runs = row.device.session.runs_of(row.device.id, row.arm, row.setup, replicate)
         mark = "*" if runs and runs[-1]["status"] != "ok" else ""
         return f"r{replicate}{mark}"
@@ -184,7 +184,7 @@ class Drawing:
     @staticmethod
     def _run_notes(row: Row, quantiles: list[Record]) -> list[str]:
         notes = []
-        measured = [int(run.get("replicate") or 0) for run in quantiles]
+        measured = [replicate_of(run) for run in quantiles]
         drawn = set(measured)
         for run in row.device.runs:
             replicate = run.get("replicate")

@@ -377,8 +377,9 @@ def _load_run_quantiles(session: Session, tables_dir: Path) -> None:
             key = (run["device_id"], run["arm"], run["setup"], run["case"], run["metric"])
             session.run_quantiles.setdefault(key, []).append(run)
     for key, runs in session.run_quantiles.items():
-        runs.sort(key=lambda run, of=key[:3]: (started.get((*of, _replicate(run)), ("~",)), _replicate(run)))
+        runs.sort(key=lambda run, of=key[:3]: (started.get((*of, replicate_of(run)), ("~",)), replicate_of(run)))
 
 
-def _replicate(run: Record) -> int:
+def replicate_of(run: Record) -> int:
+    """Of a row of run_quantiles.csv."""
     return int(run.get("replicate") or 0)

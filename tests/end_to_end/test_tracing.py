@@ -407,7 +407,7 @@ def test_a_cupti_that_hangs_costs_one_time_out_and_the_plain_arm_nothing(run, ma
     assert 1 <= len(reasons) <= 3 and all("hung" in reason for reason in reasons), "once per level, and not tried again"
 
 
-def test_a_cupti_that_crashes_takes_only_its_own_side_along(run, make_node):
+def test_a_cupti_that_crashes_takes_only_its_own_arm_along(run, make_node):
     faults = [{"library": "cupti", "call": "cuptiActivityFlushAll", "after": 4, "abort": True}]
     done, session = run(
         "--devices", "gpu", "--runs", 1, "--filter", IDLE, "--trace", "on", node=make_node(faults=faults, **QUIET)
