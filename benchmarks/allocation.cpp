@@ -120,7 +120,7 @@ const Registration allocation_latency =
         .axis("allocator", kAllocatorMeaning, allocators)
         .size_axis("bytes", "size of the allocation", block_sizes, kLargestSize)
         .metrics({"call_ns", "first_touch_ns", "free_ns"})
-        .headline({8, "allocate 1 MiB", "allocator:direct/bytes:1048576", "call_ns"})
+        .headline({"allocate 1 MiB", "allocator:direct/bytes:1048576", "call_ns"})
         .samples([](Profile profile, const CaseName& name) {
           const long long bytes = name.number("bytes");
           const int samples = bytes <= 1 << 20   ? 200

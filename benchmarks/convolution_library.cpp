@@ -65,7 +65,7 @@ const Registration convolution_library =
         .axis("type", product_type_meaning, convolution_types)
         .axis("cache", cache_meaning, convolution_caches)
         .metrics({"device_ns", "tflops"})
-        .headline({7, "convolution fp32, best", "type:fp32", "tflops", Headline::Of::best_median})
+        .headline({"convolution fp32, best", "type:fp32", "tflops", Headline::Of::best_median})
         .samples([](Profile profile, const CaseName& name) {
           return Sampling{profile == Profile::quick ? 3 : 5, name.number("n") > 8 ? 3 : 5};
         })

@@ -128,9 +128,8 @@ const Registration convolution_selection =
                  "",
                  "the regret of finding"})
         .metrics({"selected_ns", "found_ns", "best_ns", "regret", "find_regret"})
-        .advises(24, advise_on_selection)
-        .draws(24,
-               {selection_figure("forward", "fp16"),
+        .advises(advise_on_selection)
+        .draws({selection_figure("forward", "fp16"),
                 selection_figure("data", "fp16"),
                 selection_figure("filter", "fp16"),
                 selection_figure("forward", "fp32")})

@@ -44,8 +44,7 @@ const Registration convolution_shapes_benchmark =
                  (name.at("direction") == "forward" && name.at("layout") == "nchw");
         })
         .metrics({"device_ns", "tflops"})
-        .draws(21,
-               {rates_figure("forward", "fp16"),
+        .draws({rates_figure("forward", "fp16"),
                 rates_figure("data", "fp16"),
                 rates_figure("filter", "fp16"),
                 rates_figure("forward", "fp32"),

@@ -10,10 +10,10 @@ const Registration null_launch =
         .axis("api", launching_api_meaning, launching_api)
         .axis("mode", mode_meaning(), {"idle", "burst"})
         .metrics(metrics_by_mode)
-        .headline({1, "launch call", "mode:idle", "api_ns"})
-        .headline({2, "p99.9", "mode:idle", "api_ns", Headline::Of::one_in_1000})
-        .headline({3, "round trip", "mode:idle", "roundtrip_ns"})
-        .headline({4, "per launch, burst", "mode:burst", "per_launch_ns"})
+        .headline({"launch call", "mode:idle", "api_ns"})
+        .headline({"p99.9", "mode:idle", "api_ns", Headline::Of::one_in_1000})
+        .headline({"round trip", "mode:idle", "roundtrip_ns"})
+        .headline({"per launch, burst", "mode:burst", "per_launch_ns"})
         .samples([](Profile profile, const CaseName& name) {
           const bool quick = profile == Profile::quick;
           return is_burst(name) ? Sampling{quick ? 5 : 10, quick ? 60 : 100}

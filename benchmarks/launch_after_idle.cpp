@@ -120,9 +120,8 @@ const Registration launch_after_idle =
         })
         .one_device_at_a_time()
         .untraced()
-        .advises(6, advise_on_after_idle)
-        .draws(12,
-               {{"Over the idle time before",
+        .advises(advise_on_after_idle)
+        .draws({{"Over the idle time before",
                  {{"round trip", {}, "roundtrip_ns"}, {"in the call", {}, "api_ns"}},
                  "idle_ms",
                  "ms"}})

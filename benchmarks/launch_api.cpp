@@ -96,9 +96,8 @@ const Registration launch_api =
         .one_device_at_a_time()
         .stops_when_steady()
         .untraced()
-        .advises(10, advise_on_api)
-        .draws(1,
-               {{"In the call, idle stream", by_call("idle", "api_ns")},
+        .advises(advise_on_api)
+        .draws({{"In the call, idle stream", by_call("idle", "api_ns")},
                 {"Per launch, back to back", by_call("burst", "per_launch_ns")}})
         .makes(make_launching);
 

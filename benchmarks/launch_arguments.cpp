@@ -142,9 +142,8 @@ const Registration launch_arguments =
         .one_device_at_a_time()
         .stops_when_steady()
         .untraced()
-        .advises(11, advise_on_arguments)
-        .draws(2,
-               {{"Over the size of the arguments",
+        .advises(advise_on_arguments)
+        .draws({{"Over the size of the arguments",
                  {{"in the call", {{"mode", "idle"}}, "api_ns"},
                   {"per launch", {{"mode", "burst"}}, "per_launch_ns"}},
                  "bytes",

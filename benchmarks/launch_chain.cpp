@@ -438,9 +438,8 @@ const Registration launch_chain =
         .one_device_at_a_time()
         .traced_as(TracedAs::chain)
         .traced_where([](const CaseName& name) { return name.at("gap_us") == "0"; })
-        .advises(1, advise_on_chain)
-        .draws(15,
-               {{"Per operation, over the chain's length",
+        .advises(advise_on_chain)
+        .draws({{"Per operation, over the chain's length",
                  {{"one by one", {{"mode", "eager"}, kWithoutGap}, "per_op_ns"},
                   {"graph", {{"mode", "graph"}, kWithoutGap}, "per_op_ns"}},
                  "ops"},

@@ -284,9 +284,8 @@ const Registration launch_first =
         })
         .takes([](const DeviceFacts&, const CaseName&, Sampling) { return 0.3; })
         .one_device_at_a_time()
-        .advises(5, advise_on_first)
-        .draws(11,
-               {{"Step by step, loading lazily", steps("lazy")},
+        .advises(advise_on_first)
+        .draws({{"Step by step, loading lazily", steps("lazy")},
                 {"Step by step, on the host", steps("none")},
                 {"Loading the module", by_loading("module_ns")},
                 {"First round trip", by_loading("first_roundtrip_ns")}})

@@ -454,9 +454,8 @@ const Registration launch_graph =
         .one_device_at_a_time()
         .stops_when_steady()
         .untraced()
-        .advises(2, advise_on_graph)
-        .draws(6,
-               {against_one_by_one("line", "Per kernel, one after another"),
+        .advises(advise_on_graph)
+        .draws({against_one_by_one("line", "Per kernel, one after another"),
                 against_one_by_one("fan", "Per kernel, independent of each other"),
                 {"Making a graph: one after another",
                  {{"capture", {{"mode", "make"}}, "capture_ns"},

@@ -81,9 +81,8 @@ const Registration launch_grid =
         .one_device_at_a_time()
         .stops_when_steady()
         .traced_as(TracedAs::launch)
-        .advises(12, advise_on_grid)
-        .draws(3,
-               {{"Over the blocks of an empty kernel",
+        .advises(advise_on_grid)
+        .draws({{"Over the blocks of an empty kernel",
                  {{"round trip", {}, "roundtrip_ns"}, {"in the call", {}, "api_ns"}},
                  "blocks"}})
         .makes<GridLaunch>();

@@ -172,9 +172,8 @@ const Registration launch_cooperative =
         .one_device_at_a_time()
         .stops_when_steady()
         .untraced()
-        .advises(15, advise_on_cooperative)
-        .draws(7,
-               {{"In the call", call_lines("cooperative", "api_ns")},
+        .advises(advise_on_cooperative)
+        .draws({{"In the call", call_lines("cooperative", "api_ns")},
                 {"Round trip", call_lines("cooperative", "roundtrip_ns")}})
         .makes<CooperativeLaunch>();
 
@@ -197,9 +196,8 @@ const Registration launch_dependent =
         .one_device_at_a_time()
         .stops_when_steady()
         .untraced()
-        .advises(16, advise_on_dependent)
-        .draws(8,
-               {{"Per kernel of " + duration_text(kDependentKernelNs),
+        .advises(advise_on_dependent)
+        .draws({{"Per kernel of " + duration_text(kDependentKernelNs),
                  call_lines("dependent", "per_kernel_ns")}})
         .makes<DependentLaunch>();
 

@@ -138,8 +138,8 @@ const Registration launch_library =
         .one_device_at_a_time()
         .stops_when_steady()
         .traced_as(TracedAs::work)
-        .advises(8, advise_on_library)
-        .draws(14, {{"In the call", calls("api_ns")}, {"Round trip", calls("roundtrip_ns")}})
+        .advises(advise_on_library)
+        .draws({{"In the call", calls("api_ns")}, {"Round trip", calls("roundtrip_ns")}})
         .makes(make_library_call);
 
 }  // namespace

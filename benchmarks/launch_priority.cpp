@@ -102,9 +102,8 @@ const Registration launch_priority =
         .one_device_at_a_time()
         .stops_when_steady()
         .untraced()
-        .advises(17, advise_on_priority)
-        .draws(9,
-               {{"Round trip of an empty kernel",
+        .advises(advise_on_priority)
+        .draws({{"Round trip of an empty kernel",
                  {{"same", {{"priority", "same"}}, "roundtrip_ns"},
                   {"higher", {{"priority", "higher"}}, "roundtrip_ns"}}}})
         .makes<PriorityLaunch>();

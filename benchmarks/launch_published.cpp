@@ -357,9 +357,8 @@ const Registration cscs =
         })
         .one_device_at_a_time()
         .untraced()
-        .advises(9, advise_on_waiting)
-        .draws(16,
-               {{"Per launch",
+        .advises(advise_on_waiting)
+        .draws({{"Per launch",
                  {{"end", {{"wait", "end"}}, "wall_per_launch_ns"},
                   {"each", {{"wait", "each"}}, "wall_per_launch_ns"}}}})
         .makes<Cscs>();
@@ -419,9 +418,8 @@ const Registration small_kernels =
         })
         .one_device_at_a_time()
         .untraced()
-        .advises(3, advise_on_small_kernels)
-        .draws(17,
-               {{.caption = "Per kernel, over its data",
+        .advises(advise_on_small_kernels)
+        .draws({{.caption = "Per kernel, over its data",
                  .lines = by_method(),
                  .axis = "kib",
                  .axis_unit = "KiB",

@@ -164,8 +164,8 @@ const Registration launch_queue =
         })
         .one_device_at_a_time()
         .untraced()
-        .advises(7, advise_on_queue)
-        .draws(13, {{"Launches", {{"before one waits", {}, "queue_depth"}}}})
+        .advises(advise_on_queue)
+        .draws({{"Launches", {{"before one waits", {}, "queue_depth"}}}})
         .makes<QueueDepth>();
 
 }  // namespace

@@ -172,9 +172,8 @@ const Registration launch_streams =
         .one_device_at_a_time()
         .stops_when_steady()
         .untraced()
-        .advises(13, advise_on_streams)
-        .draws(4,
-               {over_streams("10us", "Per launch of a kernel of " + duration_text(kStreamKernelNs)),
+        .advises(advise_on_streams)
+        .draws({over_streams("10us", "Per launch of a kernel of " + duration_text(kStreamKernelNs)),
                 over_streams("null", "Per launch of an empty kernel")})
         .makes<StreamsLaunch>();
 

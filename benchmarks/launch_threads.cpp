@@ -161,9 +161,8 @@ const Registration launch_threads =
         .one_device_at_a_time()
         .stops_when_steady()
         .untraced()
-        .advises(14, advise_on_threads)
-        .draws(5,
-               {{"Per launch, all threads together",
+        .advises(advise_on_threads)
+        .draws({{"Per launch, all threads together",
                  {{"a stream each", {{"streams", "own"}}, "threads_per_launch_ns"},
                   {"one stream", {{"streams", "shared"}}, "threads_per_launch_ns"}},
                  "threads"}})

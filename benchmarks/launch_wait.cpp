@@ -151,9 +151,8 @@ const Registration launch_wait =
         .one_device_at_a_time()
         .stops_when_steady()
         .untraced()
-        .advises(4, advise_on_wait)
+        .advises(advise_on_wait)
         .draws(
-            10,
             {{"Round trip", by_way("roundtrip_ns")}, {"CPU time of the thread", by_way("cpu_ns")}})
         .makes<WaitLaunch>();
 

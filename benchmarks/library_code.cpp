@@ -317,9 +317,9 @@ const Registration matmul_code =
           const double size = static_cast<double>(name.number("size"));
           return seconds_of_code(2 * size * size * size, expected_matmul_flops(facts), sampling);
         })
-        .advises(30, advise_on_products)
+        .advises(advise_on_products)
         .answers_on_terminal()
-        .draws(30, {{"FP32 products by OpenBLAS's code for CPUs of", lines_of("OpenBLAS")}})
+        .draws({{"FP32 products by OpenBLAS's code for CPUs of", lines_of("OpenBLAS")}})
         .makes(product_by_code);
 
 const Registration convolution_code =
@@ -335,9 +335,9 @@ const Registration convolution_code =
           constexpr double kOperations = 2.3e8;  // of that layer
           return seconds_of_code(kOperations, expected_convolution_flops(facts), sampling);
         })
-        .advises(31, advise_on_convolutions)
+        .advises(advise_on_convolutions)
         .answers_on_terminal()
-        .draws(31, {{"FP32 convolutions by oneDNN's code for CPUs of", lines_of("oneDNN")}})
+        .draws({{"FP32 convolutions by oneDNN's code for CPUs of", lines_of("oneDNN")}})
         .makes(convolution_by_code);
 
 }  // namespace

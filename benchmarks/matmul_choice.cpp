@@ -256,8 +256,8 @@ const Registration matmul_choice =
                   "regret",
                   "first_regret",
                   "tuned_regret"})
-        .advises(22, advise_on_choice)
-        .draws(22, {choice_figure("fp32"), choice_figure("bf16"), choice_figure("fp8_e4m3")})
+        .advises(advise_on_choice)
+        .draws({choice_figure("fp32"), choice_figure("bf16"), choice_figure("fp8_e4m3")})
         .samples([](Profile profile, const CaseName&) {
           return Sampling{profile == Profile::quick ? 3 : 5, 5};
         })

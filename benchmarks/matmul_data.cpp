@@ -64,7 +64,7 @@ const Registration matmul_data =
           return profile != Profile::quick;
         })
         .metrics({"device_ns", "tflops"})
-        .advises(21, advise_on_data)
+        .advises(advise_on_data)
         .samples([](Profile, const CaseName&) {
           return Sampling{5, 5};
         })

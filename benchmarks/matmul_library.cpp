@@ -53,8 +53,8 @@ const Registration matmul_library =
                  name.number("size") == (profile == Profile::quick || !is_gpu(facts) ? 1024 : 4096);
         })
         .metrics({"device_ns", "tflops"})
-        .headline({5, "matmul fp32, best", "type:fp32", "tflops", Headline::Of::best_median})
-        .headline({6, "matmul bf16, best", "type:bf16", "tflops", Headline::Of::best_median})
+        .headline({"matmul fp32, best", "type:fp32", "tflops", Headline::Of::best_median})
+        .headline({"matmul bf16, best", "type:bf16", "tflops", Headline::Of::best_median})
         .samples([](Profile profile, const CaseName& name) {
           const long long size = name.number("size");
           if (profile == Profile::quick) return Sampling{3, size <= 1024 ? 10 : 2};

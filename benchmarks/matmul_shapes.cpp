@@ -47,7 +47,7 @@ const Registration matmul_shapes_benchmark =
                 return matmul_types(profile, facts);
               })
         .metrics({"device_ns", "tflops"})
-        .draws(20, {rates_figure("fp32"), rates_figure("bf16")})
+        .draws({rates_figure("fp32"), rates_figure("bf16")})
         .samples([](Profile profile, const CaseName& name) {
           return sampling_of(profile, product_of(name).operations());
         })

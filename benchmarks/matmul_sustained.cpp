@@ -130,7 +130,7 @@ const Registration matmul_sustained =
                  "launching",
                  "the rate"})
         .metrics({"device_ns", "tflops", "first_tflops", "last_tflops"})
-        .advises(23, advise_on_sustained)
+        .advises(advise_on_sustained)
         .samples([](Profile profile, const CaseName&) {
           return Sampling{profile == Profile::full ? 3 : 1, 1};
         })

@@ -19,7 +19,7 @@ using regression::Report;
 
 struct CompareCommandOptions {
   std::string a, b, a_case, b_case, output;
-  std::size_t pairs = regression::kLeastPairs;
+  std::size_t pairs = rules::kLeastPairs;
   double wait_s = CompareRequest().wait_s;
   bool gate_spread = false;
   WhatToMeasure what;
@@ -91,7 +91,7 @@ void add_compare(CLI::App& app, Action& action) {
           "--pairs",
           options->pairs,
           "Pairs of processes. Of more than 8 some are left out where the verdict is clear")
-      ->check(CLI::Range(regression::kLeastPairs, std::size_t{1000}))
+      ->check(CLI::Range(rules::kLeastPairs, std::size_t{1000}))
       ->capture_default_str();
   options->what.add_options(*command);
   command

@@ -29,7 +29,7 @@ using regression::SelftestRequest;
 using regression::SelftestRow;
 
 struct SelftestCommandOptions {
-  std::size_t processes = 40, pairs = regression::kLeastPairs, noop = 0, tries = 5;
+  std::size_t processes = 40, pairs = rules::kLeastPairs, noop = 0, tries = 5;
   std::string slowdown, json, history;
   WhatToMeasure what;
 };
@@ -123,7 +123,7 @@ std::string text_of(const Selftest& result) {
       "compare of {} pairs states {} of false alarms; detectable is the slowdown that it finds in "
       "{} of all comparisons.\n",
       result.pairs,
-      percent_text(regression::kStatedAlarmRate),
+      percent_text(rules::kStatedAlarmRate),
       percent_text(regression::kPower));
   for (const std::string& note : result.notes) remarks += note + "\n";
   return text + remarks;
@@ -235,7 +235,7 @@ void add_selftest(CLI::App& app, Action& action) {
   command
       ->add_option(
           "--pairs", options->pairs, "Pairs of each comparison, real or resampled, as of `compare`")
-      ->check(CLI::Range(regression::kLeastPairs, std::size_t{1000}))
+      ->check(CLI::Range(rules::kLeastPairs, std::size_t{1000}))
       ->capture_default_str();
   command
       ->add_option("--noop",

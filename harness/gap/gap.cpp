@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "harness/gap/best_values.h"
+#include "harness/gap/compared_devices.h"
 #include "harness/gap/gap_answers.h"
 #include "harness/gap/tuned_kernels.h"
 
@@ -49,6 +50,9 @@ GapRows generation_gap(std::span<const ComparedSession> sessions) {
   compared->columns = gpu_columns(sessions);
   compared->gpus = one_of_each(compared->columns);
   GapRows rows;
+  rows.devices = compared_devices(sessions);
+  rows.each_ratio = [laid = std::vector<ComparedSession>(sessions.begin(), sessions.end())](
+                        const auto& put) { each_ratio(laid, put); };
   std::optional<GpuPair> farthest;  // of those that share work
   std::size_t most = 0;
   compared->each_pair([&](GpuPair&& pair, std::size_t apart) {

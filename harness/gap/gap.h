@@ -10,7 +10,7 @@ namespace launchgap::gap {
 
 /// Over all devices of the sessions; nothing is averaged over cases, types or sizes. Without two
 /// GPUs that share a case there are values and limits, and no answer but what is missing.
-/// `each_case` looks at the sessions once more, which must be there still.
+/// `each_case` and `each_ratio` look at the sessions once more, which must be there still.
 GapRows generation_gap(std::span<const ComparedSession> sessions);
 
 }  // namespace launchgap::gap

@@ -165,8 +165,8 @@ std::string quotient_text(const GapCaseRow& work, const GapCaseRow& launch) {
 }
 
 bool worse(const SharedCase& a, const SharedCase& b) {
-  return std::tuple(a.at_most(), a.row.times, a.row.case_name) <
-         std::tuple(b.at_most(), b.row.times, b.row.case_name);
+  return std::tuple(a.speedup.at_most(), a.row.times, a.row.case_name) <
+         std::tuple(b.speedup.at_most(), b.row.times, b.row.case_name);
 }
 
 const SharedCase* worst_of(const GpuPair& pair, std::optional<Work> work) {
@@ -181,8 +181,8 @@ const SharedCase* worst_of(const GpuPair& pair, std::optional<Work> work) {
 }
 
 bool is_below_promise(const SharedCase& shared) {
-  return shared.promise && *shared.promise > kSame &&
-         shared.at_most() - 1 < (*shared.promise - 1) / 2;
+  return shared.promise && *shared.promise > rules::kSame &&
+         shared.speedup.at_most() - 1 < (*shared.promise - 1) / 2;
 }
 
 std::string noun_of(Work work, std::size_t number) {
@@ -365,7 +365,10 @@ std::vector<GapAnswerRow> worst_answers(const GpuPair& pair) {
         "; of {} in {}, {} times", noun, phrase_of(*of_work), times_text(of_work->row.times));
     evidence.push_back(evidence_of(phrase_of(*of_work), of_work->row));
   }
-  return {{"worst", worst->at_most() < 1 / kSame ? "warning" : "know", sentence + ".", evidence}};
+  return {{"worst",
+           worst->speedup.at_most() < 1 / rules::kSame ? "warning" : "know",
+           sentence + ".",
+           evidence}};
 }
 
 std::vector<GapAnswerRow> disappointments(const GpuPair& pair) {
@@ -378,7 +381,7 @@ std::vector<GapAnswerRow> disappointments(const GpuPair& pair) {
   if (pair.cases.empty()) return {};
   const auto doubtful =
       static_cast<std::size_t>(std::ranges::count_if(pair.cases, [](const SharedCase& shared) {
-        return shared.row.times < 1 / kSame && shared.row.verdict != "slower";
+        return shared.row.times < 1 / rules::kSame && shared.row.verdict != "slower";
       }));
   std::string sentence =
       slower.empty() ? fmt::format("Nothing that both ran is slower on the {}{}",

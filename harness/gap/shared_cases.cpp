@@ -11,13 +11,10 @@
 #include "harness/core/plan.h"
 #include "harness/core/text.h"
 #include "harness/device/shape_text.h"
-#include "harness/stats/compare.h"
 #include "harness/summary/ceiling.h"
 
 namespace launchgap::gap {
 namespace {
-
-constexpr double kTail = 0.025;
 
 /// What an empty launch takes; not what it takes to load, make or upload something before it, nor
 /// the work of kernels that are not empty.
@@ -72,48 +69,27 @@ std::vector<const CaseValue*> judged_values(const GpuColumn& column) {
   return judged;
 }
 
-/// How a case was timed, as far as its method says it and a ratio depends on it.
-std::string manner_of(const CaseValue& value, Work work) {
-  if (!value.row || value.row->key.arm == kPublished) return "";
-  std::string_view method = value.row->method;
-  if (work == Work::product || work == Work::convolution)
+/// How a case was timed; empty where that is not known.
+std::string_view manner_of(const SummaryRow& row) {
+  if (row.key.arm == kPublished) return "";
+  std::string_view method = row.method;
+  if (row.key.name.family() == "matmul" || row.key.name.family() == "convolution")
     return method.find("without a gate") == method.npos ? "behind a gate" : "without a gate";
   for (const std::string_view form : {"native kernel", "portable kernel"}) {
     if (method.starts_with(form)) method.remove_prefix(form.size());
   }
-  return std::string(method);
+  return method;
 }
 
-bool timed_alike(const CaseValue& a, const CaseValue& b, Work work) {
-  const std::string one = manner_of(a, work), other = manner_of(b, work);
-  return one.empty() || other.empty() || one == other;
+std::span<const double> run_medians(const CaseValue& value) {
+  return value.row ? std::span<const double>(value.row->run_medians) : std::span<const double>();
 }
 
-std::vector<double> logarithms(const std::vector<double>& values) {
-  std::vector<double> logs;
-  for (const double value : values) logs.push_back(std::log(value));
-  return logs;
-}
-
-bool all_positive(const std::vector<double>& values) {
-  return std::ranges::all_of(values,
-                             [](double value) { return value > 0 && std::isfinite(value); });
-}
-
-/// Of `times`, with this probability left out on either side.
-std::optional<stats::Interval> interval_of(const SharedCase& shared, double tail) {
-  const SummaryRow *const from = shared.older->row, *const to = shared.newer->row;
-  if (!from || !to || !all_positive(from->run_medians) || !all_positive(to->run_medians))
-    return std::nullopt;
+rules::Speedup speedup_of(const SharedCase& shared, std::size_t comparisons) {
   const bool rate = shared.older->metric->direction == Direction::higher_is_better;
-  const std::vector<double> older = logarithms(from->run_medians),
-                            newer = logarithms(to->run_medians);
-  const auto difference =
-      rate ? stats::difference(newer, older, tail) : stats::difference(older, newer, tail);
-  if (!difference) return std::nullopt;
-  // Medians over all samples and means of runs' medians are not quite the same.
-  return stats::Interval{std::min(shared.row.times, std::exp(difference->interval.low)),
-                         std::max(shared.row.times, std::exp(difference->interval.high))};
+  const auto older = run_medians(*shared.older), newer = run_medians(*shared.newer);
+  return rate ? rules::speedup(shared.row.times, newer, older, comparisons)
+              : rules::speedup(shared.row.times, older, newer, comparisons);
 }
 
 std::optional<double> divided(double times,
@@ -175,14 +151,6 @@ void add_normalised(SharedCase& shared, const GpuPair& pair, DataSheet& older, D
   row.per_multiprocessor = divided(row.times, older.multiprocessors, newer.multiprocessors);
 }
 
-std::string verdict_of(const SharedCase& shared) {
-  if (shared.at_most() < 1 / kSame) return "slower";
-  if (shared.at_least() > kSame) return "faster";
-  const bool wide = shared.row.times_lower && shared.row.times_upper &&
-                    (shared.row.times > kSame || shared.row.times < 1 / kSame);
-  return wide ? "within the noise" : "same";
-}
-
 }  // namespace
 
 std::string_view name_of(Work work) {
@@ -214,16 +182,13 @@ std::string shape_class_of(const CaseName& name) {
   return sides.front() >= kLarge ? "large" : "small";
 }
 
+bool timed_alike(const SummaryRow& a, const SummaryRow& b) {
+  const std::string_view one = manner_of(a), other = manner_of(b);
+  return one.empty() || other.empty() || one == other;
+}
+
 bool is_complex(const CaseName& name) {
   return name.family() == "matmul" && name.find("call");
-}
-
-double SharedCase::at_least() const {
-  return certain ? certain->low : row.times;
-}
-
-double SharedCase::at_most() const {
-  return certain ? certain->high : row.times;
 }
 
 GpuPair compare_pair(const GpuColumn& older, const GpuColumn& newer) {
@@ -244,7 +209,7 @@ GpuPair compare_pair(const GpuColumn& older, const GpuColumn& newer) {
     const CaseValue &before = **one++, &after = **other++;
     const CaseName& name = *before.name;
     SharedCase shared{&before, &after, work_of(name, before.metric->key), {}, {}, {}};
-    if (!timed_alike(before, after, shared.work)) {
+    if (before.row && after.row && !timed_alike(*before.row, *after.row)) {
       ++pair.timed_otherwise;
       continue;
     }
@@ -261,16 +226,16 @@ GpuPair compare_pair(const GpuColumn& older, const GpuColumn& newer) {
     out.older_value = before.value;
     out.newer_value = after.value;
     out.times = rate ? out.newer_value / out.older_value : out.older_value / out.newer_value;
-    if (const auto interval = interval_of(shared, kTail)) {
-      out.times_lower = interval->low;
-      out.times_upper = interval->high;
-    }
     add_normalised(shared, pair, older_sheet, newer_sheet);
     pair.cases.push_back(std::move(shared));
   }
   for (SharedCase& shared : pair.cases) {
-    shared.certain = interval_of(shared, kTail / static_cast<double>(pair.cases.size()));
-    shared.row.verdict = verdict_of(shared);
+    shared.speedup = speedup_of(shared, pair.cases.size());
+    if (const auto& interval = shared.speedup.interval) {
+      shared.row.times_lower = interval->low;
+      shared.row.times_upper = interval->high;
+    }
+    shared.row.verdict = name_of(shared.speedup.verdict());
   }
   return pair;
 }

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "harness/gap/gpu_columns.h"
-#include "harness/stats/stats.h"
+#include "harness/rules/ratio.h"
 #include "harness/summary/gap_rows.h"
 
 namespace launchgap::gap {
@@ -21,6 +21,9 @@ std::string_view name_of(Work work);
 /// else empty.
 std::string shape_class_of(const CaseName& name);
 
+/// Whether both were timed in one way, as far as their methods say it and a ratio depends on it.
+bool timed_alike(const SummaryRow& a, const SummaryRow& b);
+
 /// Products of complex numbers count as four real ones, and may be made of three.
 bool is_complex(const CaseName& name);
 
@@ -32,25 +35,15 @@ struct SharedCase {
   /// How many times as much the newer GPU can do at most, by data sheets: of the GPUs that a name
   /// may mean, the least. Absent where nothing bounds the case, or it is not known.
   std::optional<double> promise;
-  /// The interval of `times`, 95 % for all cases of the pair at once (Bonferroni): among many cases
-  /// one is far off by chance. Absent where one GPU has a single run.
-  std::optional<stats::Interval> certain;
-
-  /// Its ends; `times` itself where there is none.
-  double at_least() const;
-  double at_most() const;
+  rules::Speedup speedup;
 };
-
-/// A difference below this, either way, is none.
-inline constexpr double kSame = 1.02;
 
 /// Two GPUs, the older first, and what they share: of each case every metric by which it is judged
 /// (a rate, or a time that is computed from no other metric). None where one of them alone is
 /// simulated, or where a case was timed in another way on each.
 ///
-/// times = newer / older of a rate, older / newer of a time, by the medians over all samples. Its
-/// interval is Welch's, 95 %, of the logarithms of the runs' medians (stats/compare.h); absent
-/// where one has a single run.
+/// times = newer / older of a rate, older / newer of a time, by the medians over all samples;
+/// rules/ratio.h has its interval and its verdict.
 struct GpuPair {
   const GpuColumn* older = nullptr;
   const GpuColumn* newer = nullptr;

@@ -94,11 +94,10 @@ GapTunedRow row_of(const Kernel& kernel, const Tuning& from, const Tuning& on) {
   row.times = there.ns / best.ns;
   row.verdict = &there == &best ? "the best there too" : "runs there";
   if (there.runs < 2 || best.runs < 2) return row;
-  const double u = there.log_sd * there.log_sd / there.runs,
-               v = best.log_sd * best.log_sd / best.runs;
-  if (u + v == 0 || &there == &best) return row;
-  const double freedom = (u + v) * (u + v) / (u * u / (there.runs - 1) + v * v / (best.runs - 1));
-  const double reach = stats::student_t(freedom, 0.025) * std::sqrt(u + v);
+  const double reach =
+      stats::welch_reach({static_cast<double>(there.runs), there.log_sd * there.log_sd},
+                         {static_cast<double>(best.runs), best.log_sd * best.log_sd});
+  if (reach == 0 || &there == &best) return row;
   row.times_lower = *row.times * std::exp(-reach);
   row.times_upper = *row.times * std::exp(reach);
   return row;

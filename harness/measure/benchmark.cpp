@@ -122,13 +122,13 @@ BenchmarkBuilder& BenchmarkBuilder::headline(Headline headline) {
   return *this;
 }
 
-BenchmarkBuilder& BenchmarkBuilder::draws(int place, std::vector<Figure> figures) {
-  benchmark_.figures = {place, std::move(figures)};
+BenchmarkBuilder& BenchmarkBuilder::draws(std::vector<Figure> figures) {
+  benchmark_.figures = std::move(figures);
   return *this;
 }
 
-BenchmarkBuilder& BenchmarkBuilder::advises(int place, void (*rule)(Adviser&)) {
-  benchmark_.advice = {place, rule};
+BenchmarkBuilder& BenchmarkBuilder::advises(void (*rule)(Adviser&)) {
+  benchmark_.advice = {rule};
   return *this;
 }
 

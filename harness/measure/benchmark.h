@@ -87,7 +87,6 @@ struct Sampling {
 struct Headline {
   enum class Of { median, one_in_1000, best_median };  // best: the highest of the cases
 
-  int place = 0;             // of the column, counted from the left
   std::string_view heading;  // "launch call"
   std::string_view params;   // what the case's parameters must have: "mode:idle"
   std::string_view metric;   // "api_ns"
@@ -95,11 +94,11 @@ struct Headline {
 };
 std::string_view name_of(Headline::Of of);  // "median", "one_in_1000", "best_median"
 
-class Adviser;  // harness/summary/adviser.h
+class Adviser;      // harness/summary/adviser.h
+struct DeviceWork;  // harness/measure/device_work.h
 
 /// What a machine's own numbers of a benchmark say that a program should do.
 struct AdviceRule {
-  int place = 0;  // what is usually worth most comes first
   void (*rule)(Adviser&) = nullptr;
   bool on_terminal = false;  // an answer that is read there though there is nothing to do
 };
@@ -142,7 +141,7 @@ struct Benchmark {
   std::vector<Metric> own_metrics;
   std::vector<Headline> headlines;
   std::optional<AdviceRule> advice;
-  Figures figures;
+  std::vector<Figure> figures;         // that answer the question
   bool shows_observer_effect = false;  // runs once more at each lesser level of tracing
   bool recorded = false;               // `import` reads its cases, and nothing runs them
   std::function<std::unique_ptr<Case>(const CaseContext&)> make;
@@ -174,9 +173,9 @@ class BenchmarkBuilder {
   /// One of the numbers of the first table.
   BenchmarkBuilder& headline(Headline headline);
   /// What the page draws to answer the question.
-  BenchmarkBuilder& draws(int place, std::vector<Figure> figures);
-  /// The rule that says what to do; `place` by what is usually worth most.
-  BenchmarkBuilder& advises(int place, void (*rule)(Adviser&));
+  BenchmarkBuilder& draws(std::vector<Figure> figures);
+  /// The rule that says what to do.
+  BenchmarkBuilder& advises(void (*rule)(Adviser&));
   /// What the rule notes is an answer that the terminal has too.
   BenchmarkBuilder& answers_on_terminal();
   BenchmarkBuilder& samples(std::function<Sampling(Profile, const CaseName&)> sampling);
@@ -217,6 +216,9 @@ class BenchmarkBuilder {
   }
   /// Its cases are not run: they are what somebody else recorded.
   Benchmark is_recorded();
+  /// Of work on the device (device_work.h). Its metrics are device_ns, and the rate that it brings,
+  /// if any; a few blocks of ten samples, unless `samples` precedes.
+  Benchmark times(std::function<DeviceWork(const CaseContext&)> work);
   /// For a benchmark of several classes.
   Benchmark makes(std::function<std::unique_ptr<Case>(const CaseContext&)> make);
 

@@ -33,10 +33,4 @@ struct Figure {
   std::string each = {};
 };
 
-/// The figures that answer a benchmark's question.
-struct Figures {
-  int place = 0;  // of the question on the page, counted from above
-  std::vector<Figure> figures;
-};
-
 }  // namespace launchgap

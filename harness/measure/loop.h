@@ -1,4 +1,4 @@
-// The measuring loop: Google Benchmark, one repetition per block.
+// The measuring loop, and the same cases as a Google Benchmark program.
 #pragma once
 
 #include <cstdint>
@@ -15,19 +15,18 @@ struct ToldToTools {
   std::uint64_t first_key = 0;  // payload of the range of its first sample; the i-th has this and i
 };
 
-/// Measures a prepared case in blocks. `done` is called after each block, outside all timing; where
-/// it returns false, the rest of the blocks is left out.
-/// Rethrows what the case throws. Google Benchmark runs each repetition with a fixed number of
-/// iterations and manual time; it never searches for a number of iterations.
+/// Measures a prepared case in blocks, each of a fixed number of samples. `done` is called after
+/// each block, outside all timing; where it returns false, the rest of the blocks is left out.
+/// Throws what the case throws.
 void measure_blocks(Case& measured,
-                    const CaseName& name,
                     const std::vector<std::string_view>& metrics,
                     Sampling sampling,
                     const ToldToTools& told,
                     const std::function<bool(int block, const Block&)>& done);
 
 /// Registers cases for Google Benchmark's own main loop and flags: each is prepared when it first
-/// runs, and each repetition has its profile's samples as iterations.
+/// runs, and each repetition has its profile's samples as iterations, with manual time: Google
+/// Benchmark never searches for a number of iterations.
 void register_with_google_benchmark(Device& device,
                                     const std::vector<CaseName>& cases,
                                     Profile profile,

@@ -26,7 +26,7 @@ bool AcceptedLevel::covers(const SeriesKey& key) const {
          fits(metric, key.metric);
 }
 
-void AcceptedLevel::apply_to(Night& night) const {
+void AcceptedLevel::apply_to(rules::Night& night) const {
   if (night.begin_s > accepted_s) return;
   night.hit = 0;
   night.spread_hits = {};

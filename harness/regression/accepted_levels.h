@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "harness/regression/nights.h"
 #include "harness/regression/report.h"
+#include "harness/rules/nights.h"
 
 namespace launchgap::regression {
 
@@ -21,7 +21,7 @@ struct AcceptedLevel {
 
   bool covers(const SeriesKey& key) const;
   /// Takes back what was said of a session that began before this was accepted.
-  void apply_to(Night& night) const;
+  void apply_to(rules::Night& night) const;
 };
 
 /// The latest of those that cover it and had begun by then; null if none.

@@ -42,7 +42,4 @@ Report check_two_sessions(const SessionFigures& base,
                           const SessionFigures& session,
                           const CheckOptions& options);
 
-/// Fewer processes say too little of a session.
-inline constexpr std::size_t kFewestRuns = 3;
-
 }  // namespace launchgap::regression

@@ -12,53 +12,20 @@
 #include "harness/regression/check.h"
 #include "harness/regression/judged_metric.h"
 #include "harness/regression/measured_result.h"
-#include "harness/stats/compare.h"
+#include "harness/rules/ratio.h"
 #include "harness/stats/stats.h"
 
 namespace launchgap::regression {
 namespace {
 
-constexpr double kTailOf99 = 0.005;
-
-/// mean(now) / mean(before) - 1 on logarithms, with the scatter of both pooled.
-struct Moved {
-  double change;
-  std::optional<stats::Interval> interval;  // from three values on
-};
-
-std::optional<Moved> moved(const std::vector<double>& before, const std::vector<double>& now) {
-  if (before.empty() || now.empty()) return std::nullopt;
-  double squares = 0;
-  const auto mean_log = [&](const std::vector<double>& values) -> std::optional<double> {
-    double sum = 0;
-    for (const double value : values) {
-      if (!(value > 0) || !std::isfinite(value)) return std::nullopt;
-      sum += std::log(value);
-    }
-    const double mean = sum / static_cast<double>(values.size());
-    for (const double value : values) squares += std::pow(std::log(value) - mean, 2);
-    return mean;
-  };
-  const auto old_level = mean_log(before), new_level = mean_log(now);
-  if (!old_level || !new_level) return std::nullopt;
-  const double distance = *new_level - *old_level;
-  Moved result{std::exp(distance) - 1, std::nullopt};
-  const auto a = static_cast<double>(before.size()), b = static_cast<double>(now.size());
-  if (a + b < 4) return result;
-  const double freedom = a + b - 2;
-  const double reach =
-      stats::student_t(freedom, kTailOf99) * std::sqrt(squares / freedom * (1 / a + 1 / b));
-  result.interval = {std::exp(distance - reach) - 1, std::exp(distance + reach) - 1};
-  return result;
-}
-
-Night night_of(const MetricFigures& figures, std::int64_t begin_s) {
-  Night night;
+rules::Night night_of(const MetricFigures& figures, std::int64_t begin_s) {
+  rules::Night night;
   night.begin_s = begin_s;
   night.value = figures.value();
   night.p99 = figures.p99;
   night.spread = {figures.within_run_cv(), figures.between_run_cv(), figures.tail(), std::nullopt};
-  if (figures.modes) night.spread[static_cast<std::size_t>(SpreadFigure::modes)] = *figures.modes;
+  if (figures.modes)
+    night.spread[static_cast<std::size_t>(rules::SpreadFigure::modes)] = *figures.modes;
   return night;
 }
 
@@ -120,13 +87,16 @@ class Check {
   }
 
   /// Puts what was found into the result, and the hits into the night.
-  void compare(const MetricFigures& figures, double least_step, Night& night, Result& result) {
+  void compare(const MetricFigures& figures,
+               double least_step,
+               rules::Night& night,
+               Result& result) {
     const std::set<std::int64_t>& comparable = comparable_with(figures.fingerprint);
     const Before before = nights_before(figures.key, comparable);
-    const std::vector<Night>& earlier = before.nights;
-    const NightJudgement judged =
-        judge_night(earlier, night, metric(figures.key.metric).direction, least_step);
-    remember(judged, night);
+    const std::vector<rules::Night>& earlier = before.nights;
+    const rules::NightJudgement judged =
+        rules::judge_night(earlier, night, metric(figures.key.metric).direction, least_step);
+    rules::remember(judged, night);
     result.verdict = judged.verdict;
     result.reason = judged.reason;
     result.baseline = judged.baseline;
@@ -138,12 +108,13 @@ class Check {
     result.algorithm = before.algorithms.change_to(figures.algorithms);
     result.steadiness = judged.steadiness;
     result.steadiness_reason = judged.steadiness_reason;
-    const bool is_tail = judged.spread_hits[static_cast<std::size_t>(SpreadFigure::tail)] > 0 &&
-                         metric(figures.key.metric).direction == Direction::lower_is_better;
+    const bool is_tail =
+        judged.spread_hits[static_cast<std::size_t>(rules::SpreadFigure::tail)] > 0 &&
+        metric(figures.key.metric).direction == Direction::lower_is_better;
     if (is_tail && figures.p99 && judged.baseline_p99.value_or(0) > 0)
       result.tail = *figures.p99 / *judged.baseline_p99;
     if (judged.baseline)
-      result.minimum = std::max(kNightLeastChange, least_step / *judged.baseline);
+      result.minimum = std::max(rules::kNightLeastChange, least_step / *judged.baseline);
     if (const auto power = power_.find(figures.key); power != power_.end())
       result.power = power->second;
     if (judged.verdict == Verdict::no_baseline) {
@@ -167,7 +138,8 @@ class Check {
 
   /// What comparable sessions before said of a metric.
   struct Before {
-    std::vector<Night> nights;  // valid ones in order of time, as what people accepted leaves them
+    std::vector<rules::Night>
+        nights;  // valid ones in order of time, as what people accepted leaves them
     std::set<std::int64_t> numbers;  // of their fingerprints
     EarlierAlgorithms algorithms;    // of those that were no slower
   };
@@ -186,7 +158,7 @@ class Check {
       if (!can_be_compared_with(point)) return false;
       row = point.night.hit == row.value_or(point.night.hit) ? point.night.hit : 0;
       counted += *row == 0 && !point.night.confirmed;
-      return counted >= kMostNights || (level && point.night.begin_s < level->since_s);
+      return counted >= rules::kMostNights || (level && point.night.begin_s < level->since_s);
     };
     Before before;
     for (const KeptPoint& point : history_.before(key, fingerprints, begin_s_, enough)) {
@@ -214,7 +186,7 @@ class Check {
 
   /// Where a series begins: which keys of the fingerprint changed, and how far it moved with them.
   void compare_with_last(const MetricFigures& figures,
-                         const std::vector<Night>& same_fingerprint,
+                         const std::vector<rules::Night>& same_fingerprint,
                          Result& result) const {
     std::optional<std::int64_t> last;
     std::int64_t last_s = 0;
@@ -236,16 +208,17 @@ class Check {
         before.push_back(point.night.value);
         algorithms.add(point.algorithms);
       }
-      return before.size() >= kMostNights;
+      return before.size() >= rules::kMostNights;
     };
     history_.before(figures.key, {*last}, begin_s_, take);
     result.algorithm = algorithms.change_to(figures.algorithms);
-    for (const Night& night : same_fingerprint) now.push_back(night.value);
-    const auto found = moved(before, now);
+    for (const rules::Night& night : same_fingerprint) now.push_back(night.value);
+    constexpr double kTailOf99 = 0.005;
+    const auto found = rules::pooled_ratio(now, before, kTailOf99);
     if (!found) return;
     result.baseline = stats::median(before);
-    result.change = found->change;
-    result.interval = found->interval;
+    result.change = found->value - 1;
+    if (found->interval) result.interval = {found->interval->low - 1, found->interval->high - 1};
   }
 
   /// What the device's session before had, and this one lacks.

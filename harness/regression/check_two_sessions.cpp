@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 #include <tuple>
 #include <utility>
 
@@ -11,128 +10,56 @@
 #include "harness/regression/check.h"
 #include "harness/regression/judged_metric.h"
 #include "harness/regression/measured_result.h"
-#include "harness/regression/nights.h"
-#include "harness/stats/compare.h"
-#include "harness/stats/stats.h"
+#include "harness/rules/nights.h"
+#include "harness/rules/two_sessions.h"
 
 namespace launchgap::regression {
 namespace {
 
-constexpr double kTailOf99 = 0.005;
-
-/// Of positive values; absent if one is not.
-std::optional<std::vector<double>> logarithms(const std::vector<double>& values) {
-  std::vector<double> logs;
-  for (const double value : values) {
-    if (!(value > 0) || !std::isfinite(value)) return std::nullopt;
-    logs.push_back(std::log(value));
-  }
-  return logs;
-}
-
-/// now / before - 1 with its interval; absent where there are too few values, or one has no
-/// logarithm.
-std::optional<stats::Estimate> ratio_less_one(const std::vector<double>& now,
-                                              const std::vector<double>& before) {
-  const auto a = logarithms(now), b = logarithms(before);
-  if (!a || !b || a->size() < kFewestRuns || b->size() < kFewestRuns) return std::nullopt;
-  const auto difference = stats::difference(*a, *b, kTailOf99);
-  if (!difference) return std::nullopt;
-  return stats::Estimate{
-      std::exp(difference->value) - 1,
-      {std::exp(difference->interval.low) - 1, std::exp(difference->interval.high) - 1}};
-}
-
-std::vector<double> medians(const MetricFigures& figures) {
-  std::vector<double> values;
-  for (const RunFigures& run : figures.runs) values.push_back(run.median);
-  return values;
-}
-
-/// How many runs of each session would make the interval as narrow as the smallest change that
-/// counts, on either side, if runs vary as these do.
-std::string runs_that_tell(const std::vector<double>& now,
-                           const std::vector<double>& before,
-                           double least) {
-  constexpr int kMost = 1000;
-  const double variance = std::pow(*stats::standard_deviation(now), 2) +
-                          std::pow(*stats::standard_deviation(before), 2);
-  for (int runs = static_cast<int>(std::max(now.size(), before.size())) + 1; runs <= kMost;
-       ++runs) {
-    // Where both vary alike, Welch's degrees of freedom are those of both.
-    const double reach = stats::student_t(2 * (runs - 1), kTailOf99) * std::sqrt(variance / runs);
-    if (reach <= std::log1p(least))
-      return fmt::format("some {} runs of each session would tell", runs);
-  }
-  return fmt::format("more than {} runs of each session would tell", kMost);
-}
-
-std::vector<double> known(const MetricFigures& figures, std::optional<double> RunFigures::*figure) {
-  std::vector<double> values;
+rules::SessionProcesses processes_of(const MetricFigures& figures) {
+  rules::SessionProcesses processes;
   for (const RunFigures& run : figures.runs) {
-    if (run.*figure) values.push_back(*(run.*figure));
+    processes.medians.push_back(run.median);
+    if (run.cv) processes.cvs.push_back(*run.cv);
+    if (run.tail) processes.tails.push_back(*run.tail);
+    if (run.p99) processes.p99s.push_back(*run.p99);
   }
-  return values;
+  processes.within_run_cv = figures.within_run_cv();
+  processes.p99 = figures.p99;
+  return processes;
 }
 
-void judge_spread(const MetricFigures& before, const MetricFigures& now, Result& result) {
-  const struct {
-    std::optional<double> RunFigures::*figure;
-    SpreadFigure name;
-    double least;
-  } kFigures[] = {{&RunFigures::cv, SpreadFigure::within_run_cv, kLeastSpreadRatio},
-                  {&RunFigures::tail, SpreadFigure::tail, kLeastTailRatio}};
-  for (const auto& [figure, name, least] : kFigures) {
-    const auto ratio = ratio_less_one(known(now, figure), known(before, figure));
-    if (!ratio || result.steadiness == Steadiness::erratic) continue;
-    const bool negligible = name == SpreadFigure::within_run_cv &&
-                            std::max(now.within_run_cv().value_or(0),
-                                     before.within_run_cv().value_or(0)) < kLeastSpreadCv;
-    if (negligible) continue;
-    const bool erratic = ratio->interval.low > 0 && 1 + ratio->value >= least;
-    const bool steadier = ratio->interval.high < 0 && 1 + ratio->value <= 1 / least;
-    if (!erratic && !steadier) continue;
-    result.steadiness = erratic ? Steadiness::erratic : Steadiness::steadier;
-    result.steadiness_reason =
-        fmt::format("{} {:.1f} times that of before", name_of(name), 1 + ratio->value);
-  }
-}
-
-void judge_level(const MetricFigures& before, const MetricFigures& now, Result& result) {
-  const auto ratio = ratio_less_one(medians(now), medians(before));
-  if (!ratio) {
+void judge_change(const MetricFigures& before, const MetricFigures& now, Result& result) {
+  const double least = least_change(before, rules::kNightLeastChange);
+  const auto level =
+      rules::judge_level(processes_of(before), processes_of(now), sign_of_worse(now), least);
+  if (!level) {
     // A recorded job has one process, or as many as it has ranks.
     result.verdict = Verdict::watch;
     result.reason = fmt::format("{} and {} processes, and an interval takes {} of each",
                                 before.runs.size(),
                                 now.runs.size(),
-                                kFewestRuns);
+                                rules::kFewestRuns);
     if (before.value() > 0) result.change = now.value() / before.value() - 1;
     return;
   }
-  result.change = ratio->value;
-  result.interval = ratio->interval;
-  result.minimum = least_change(before, kNightLeastChange);
-  const double low = ratio->interval.low, high = ratio->interval.high;
-  if (low < -*result.minimum && high > *result.minimum) {
-    result.verdict = Verdict::cannot_tell;
-    result.reason =
-        runs_that_tell(*logarithms(medians(now)), *logarithms(medians(before)), *result.minimum);
-    return;
-  }
-  if ((low <= 0 && high >= 0) || std::abs(ratio->value) < *result.minimum) return;
-  result.verdict = *result.slowdown() > 0 ? Verdict::suspect : Verdict::faster;
+  result.change = level->change;
+  result.interval = level->interval;
+  result.minimum = least;
+  result.verdict = level->verdict;
+  result.reason = level->reason;
 }
 
-/// Whether the p99 is beyond what differences of runs explain, and by what counts.
-void judge_tail(const MetricFigures& before, const MetricFigures& now, Result& result) {
+void judge_steadiness(const MetricFigures& before, const MetricFigures& now, Result& result) {
+  const rules::SessionProcesses then = processes_of(before), own = processes_of(now);
+  rules::SpreadVerdict spread = rules::judge_spread(then, own);
+  if (spread.steadiness != Steadiness::same) {
+    result.steadiness = spread.steadiness;
+    result.steadiness_reason = std::move(spread.reason);
+  }
   if (metric(now.key.metric).direction != Direction::lower_is_better) return;
-  const auto ratio = ratio_less_one(known(now, &RunFigures::p99), known(before, &RunFigures::p99));
-  if (!ratio || !now.p99 || !before.p99 || !(*before.p99 > 0)) return;
-  const double median = 1 + result.change.value_or(0);
-  if (ratio->interval.low <= 0 || (1 + ratio->value) / median < kLeastTailRatio) return;
-  result.tail = *now.p99 / *before.p99;
-  if (result.steadiness == Steadiness::erratic) return;
+  result.tail = rules::judge_tail(then, own, result.change.value_or(0));
+  if (!result.tail || result.steadiness == Steadiness::erratic) return;
   result.steadiness = Steadiness::erratic;
   result.steadiness_reason = fmt::format("p99 {:.1f} times that of before", *result.tail);
 }
@@ -179,9 +106,8 @@ Result compare(const SessionFigures& base,
   result.algorithm = earlier.change_to(figures.algorithms);
   if (!comparable(changes, across))
     return without(fmt::format("its fingerprint differs: {}", text_of(result.changed)));
-  judge_level(*found, figures, result);
-  judge_spread(*found, figures, result);
-  judge_tail(*found, figures, result);
+  judge_change(*found, figures, result);
+  judge_steadiness(*found, figures, result);
   return result;
 }
 

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "harness/regression/paired.h"
 #include "harness/regression/report.h"
 #include "harness/regression/session_figures.h"
 #include "harness/regression/side.h"
+#include "harness/rules/paired.h"
 #include "harness/run/planned_session.h"
 
 namespace launchgap::regression {
@@ -19,7 +19,7 @@ struct CompareRequest {
   Side a, b;
   /// Exact names of two cases, where A measures the one and B the other; else both are empty.
   std::string a_case, b_case;
-  std::size_t pairs = kLeastPairs;
+  std::size_t pairs = rules::kLeastPairs;
   /// Devices, profile, filter, seed and time-out, as of `run`. With `output` the sessions of all
   /// processes stay in this folder, which is new or empty.
   RunOptions run;

@@ -16,14 +16,14 @@ namespace launchgap::regression {
 namespace {
 
 /// Three values to a digit each, since they are -1, 0 or 1.
-int packed(const SpreadHits& hits) {
+int packed(const rules::SpreadHits& hits) {
   int number = 0;
   for (const int hit : hits) number = number * 3 + hit + 1;
   return number;
 }
 
-SpreadHits unpacked(std::int64_t number) {
-  SpreadHits hits{};
+rules::SpreadHits unpacked(std::int64_t number) {
+  rules::SpreadHits hits{};
   for (std::size_t i = hits.size(); i-- > 0; number /= 3)
     hits[i] = static_cast<int>(number % 3) - 1;
   return hits;
@@ -74,7 +74,7 @@ KeptPoint kept_point(const SqliteStatement& row) {
   point.night.begin_s = row.integer(2);
   point.night.value = row.number(3);
   point.runs = static_cast<std::size_t>(row.integer(4));
-  for (std::size_t i = 0; i < kSpreadFigures; ++i)
+  for (std::size_t i = 0; i < rules::kSpreadFigures; ++i)
     point.night.spread[i] = row.maybe_number(5 + static_cast<int>(i));
   point.night.p99 = row.maybe_number(9);
   point.invalid = row.text(10);

@@ -15,15 +15,15 @@
 #include "harness/regression/accepted_levels.h"
 #include "harness/regression/fingerprint.h"
 #include "harness/regression/history_database.h"
-#include "harness/regression/nights.h"
 #include "harness/regression/session_figures.h"
+#include "harness/rules/nights.h"
 
 namespace launchgap::regression {
 
 /// What is kept of a metric in a session.
 struct Point {
   SeriesKey key;
-  Night night;
+  rules::Night night;
   std::size_t runs = 0;
   std::string invalid;  // why it does not count; else empty
   Verdict verdict = Verdict::same;
@@ -36,7 +36,7 @@ struct Point {
 struct KeptPoint {
   std::string session_id;
   std::int64_t fingerprint = 0;  // its number
-  Night night;
+  rules::Night night;
   std::size_t runs = 0;
   std::string invalid;
   Verdict verdict = Verdict::same;

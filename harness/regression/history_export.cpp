@@ -49,7 +49,7 @@ void export_csv(const History& history, const std::filesystem::path& file) {
     stop_if_asked();
     for (const KeptPoint& point :
          last_points(history, key, std::numeric_limits<std::size_t>::max())) {
-      const Spread& spread = point.night.spread;
+      const rules::Spread& spread = point.night.spread;
       out.row({point.session_id,
                nodes[point.session_id],
                utc_text(point.night.begin_s),

@@ -19,12 +19,12 @@ constexpr std::int64_t kAnyTime = std::numeric_limits<std::int64_t>::max();
 constexpr std::size_t kMostResampled = 200;
 
 /// Valid ones of the fingerprint that the series had last, in order of time.
-std::vector<Night> last_nights(const History& history, const SeriesKey& key) {
+std::vector<rules::Night> last_nights(const History& history, const SeriesKey& key) {
   const auto last = history.last_of_fingerprints(key, kAnyTime);
   const auto latest =
       std::ranges::max_element(last, {}, [](const auto& entry) { return entry.second; });
   if (latest == last.end()) return {};
-  std::vector<Night> nights;
+  std::vector<rules::Night> nights;
   const auto take = [&](const KeptPoint& point) {
     if (can_be_compared_with(point)) nights.push_back(point.night);
     return nights.size() >= kMostResampled;
@@ -48,7 +48,7 @@ NightRates rates_of_nights(const History& history) {
   NightRates found_of_all;
   for (const auto& [key, device_name] : history.series()) {
     stop_if_asked();
-    const std::vector<Night> nights = last_nights(history, key);
+    const std::vector<rules::Night> nights = last_nights(history, key);
     if (why_never_judged(key.metric)) {
       ++found_of_all.without["not judged"];
       continue;

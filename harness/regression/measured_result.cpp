@@ -7,13 +7,14 @@
 #include "harness/core/plan.h"
 #include "harness/regression/check.h"
 #include "harness/regression/judged_metric.h"
+#include "harness/rules/two_sessions.h"
 
 namespace launchgap::regression {
 namespace {
 
 /// A recorded job is one process, or as many as it has ranks.
 bool too_few(const MetricFigures& figures) {
-  return figures.key.where.arm != kRecorded && figures.runs.size() < kFewestRuns;
+  return figures.key.where.arm != kRecorded && figures.runs.size() < rules::kFewestRuns;
 }
 
 }  // namespace
@@ -38,7 +39,7 @@ Result measured_result(const SessionFigures& session, const MetricFigures& figur
     result.verdict =
         figures.key.where.arm == name_of(Arm::plain) ? Verdict::invalid : Verdict::watch;
     result.reason =
-        fmt::format("{} of {} processes that it takes", figures.runs.size(), kFewestRuns);
+        fmt::format("{} of {} processes that it takes", figures.runs.size(), rules::kFewestRuns);
   } else if (const auto why = why_only_watched(figures)) {
     result.verdict = Verdict::watch;
     result.reason = *why;

@@ -13,19 +13,21 @@ namespace {
 
 constexpr std::size_t kStretch = 15;
 constexpr int kSeries = 100;
-constexpr std::size_t kBefore = kMostNights, kJudged = 60, kWithin = 5;
+constexpr std::size_t kBefore = rules::kMostNights, kJudged = 60, kWithin = 5;
 constexpr std::int64_t kDayS = std::int64_t{24} * 3600;
 constexpr double kStep = 0.005;
 
 /// A series of nights as some that were measured.
-std::vector<Night> draw(std::span<const Night> nights, std::size_t count, std::mt19937_64& random) {
-  std::vector<Night> series;
+std::vector<rules::Night> draw(std::span<const rules::Night> nights,
+                               std::size_t count,
+                               std::mt19937_64& random) {
+  std::vector<rules::Night> series;
   while (series.size() < count) {
     const std::size_t first = random() % (nights.size() - kStretch + 1);
     for (std::size_t i = 0; i < kStretch && series.size() < count; ++i) {
-      Night night = nights[first + i];
+      rules::Night night = nights[first + i];
       night.begin_s = static_cast<std::int64_t>(series.size()) * kDayS;
-      remember({}, night);
+      rules::remember({}, night);
       series.push_back(night);
     }
   }
@@ -33,13 +35,13 @@ std::vector<Night> draw(std::span<const Night> nights, std::size_t count, std::m
 }
 
 /// Judges a night by those before it, and leaves in it what the next ones must know.
-NightJudgement judge(std::vector<Night>& series,
-                     std::size_t at,
-                     Direction direction,
-                     double least_step) {
-  NightJudgement judgement =
-      judge_night(std::span(series).first(at), series[at], direction, least_step);
-  remember(judgement, series[at]);
+rules::NightJudgement judge(std::vector<rules::Night>& series,
+                            std::size_t at,
+                            Direction direction,
+                            double least_step) {
+  rules::NightJudgement judgement =
+      rules::judge_night(std::span(series).first(at), series[at], direction, least_step);
+  rules::remember(judgement, series[at]);
   return judgement;
 }
 
@@ -47,9 +49,9 @@ NightJudgement judge(std::vector<Night>& series,
 
 int alarms_that_begin(const std::vector<bool>& alarms) {
   int begun = 0;
-  std::size_t quiet = kNightsLookedAt;
+  std::size_t quiet = rules::kNightsLookedAt;
   for (const bool alarm : alarms) {
-    if (alarm && quiet >= kNightsLookedAt) ++begun;
+    if (alarm && quiet >= rules::kNightsLookedAt) ++begun;
     quiet = alarm ? 0 : quiet + 1;
   }
   return begun;
@@ -59,7 +61,7 @@ namespace {
 
 class Resampler {
  public:
-  Resampler(std::span<const Night> nights,
+  Resampler(std::span<const rules::Night> nights,
             Direction direction,
             double least_step,
             std::uint64_t seed)
@@ -69,10 +71,10 @@ class Resampler {
     std::mt19937_64 random(seed_);
     int slower = 0, erratic = 0;
     for (int i = 0; i < kSeries; ++i) {
-      std::vector<Night> series = draw(nights_, kBefore + kJudged, random);
+      std::vector<rules::Night> series = draw(nights_, kBefore + kJudged, random);
       std::vector<bool> alarms(kBefore, false);
       for (std::size_t at = kBefore; at < series.size(); ++at) {
-        const NightJudgement judgement = judge(series, at, direction_, least_step_);
+        const rules::NightJudgement judgement = judge(series, at, direction_, least_step_);
         alarms.push_back(judgement.verdict == Verdict::slower);
         erratic += judgement.steadiness == Steadiness::erratic;
       }
@@ -87,11 +89,11 @@ class Resampler {
 
   /// As the rule would have judged the nights one after the other.
   double rate_of_own_nights() const {
-    std::vector<Night> nights(nights_.begin(), nights_.end());
+    std::vector<rules::Night> nights(nights_.begin(), nights_.end());
     std::vector<bool> alarms;
     for (std::size_t at = 0; at < nights.size(); ++at) {
-      remember({}, nights[at]);
-      const NightJudgement judgement = judge(nights, at, direction_, least_step_);
+      rules::remember({}, nights[at]);
+      const rules::NightJudgement judgement = judge(nights, at, direction_, least_step_);
       if (judgement.verdict != Verdict::no_baseline)
         alarms.push_back(judgement.verdict == Verdict::slower);
     }
@@ -105,7 +107,7 @@ class Resampler {
         direction_ == Direction::lower_is_better ? 1 + slowdown : 1 / (1 + slowdown);
     int slower = 0;
     for (int i = 0; i < kSeries; ++i) {
-      std::vector<Night> series = draw(nights_, kBefore + kWithin, random);
+      std::vector<rules::Night> series = draw(nights_, kBefore + kWithin, random);
       bool any = false;
       for (std::size_t at = kBefore; at < series.size() && !any; ++at) {
         series[at].value *= factor;
@@ -117,7 +119,7 @@ class Resampler {
   }
 
  private:
-  std::span<const Night> nights_;
+  std::span<const rules::Night> nights_;
   Direction direction_;
   double least_step_;
   std::uint64_t seed_;
@@ -125,13 +127,13 @@ class Resampler {
 
 }  // namespace
 
-std::optional<NightPower> resample_nights(std::span<const Night> nights,
+std::optional<NightPower> resample_nights(std::span<const rules::Night> nights,
                                           Direction direction,
                                           double least_step,
                                           std::uint64_t seed) {
   if (nights.size() < kFewestToResample) return std::nullopt;
   std::vector<double> logs;
-  for (const Night& night : nights) {
+  for (const rules::Night& night : nights) {
     if (!(night.value > 0) || !std::isfinite(night.value)) return std::nullopt;
     logs.push_back(std::log(night.value));
   }

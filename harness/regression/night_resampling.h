@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "harness/regression/nights.h"
 #include "harness/regression/report.h"
+#include "harness/rules/nights.h"
 
 namespace launchgap::regression {
 
@@ -37,7 +37,7 @@ int alarms_that_begin(const std::vector<bool>& alarms);
 /// 100 series: 6,000 sessions. A slowdown begins in the 61st.
 ///
 /// Absent below kFewestToResample, and where a value is not positive.
-std::optional<NightPower> resample_nights(std::span<const Night> nights,
+std::optional<NightPower> resample_nights(std::span<const rules::Night> nights,
                                           Direction direction,
                                           double least_step,
                                           std::uint64_t seed);

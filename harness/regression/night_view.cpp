@@ -83,7 +83,8 @@ class View {
  private:
   /// As many as are drawn and those that they were judged by; not the session itself.
   std::vector<KeptPoint> nights_before(const SeriesKey& key) const {
-    std::vector<KeptPoint> points = last_points(history_, key, kMostNightsDrawn + 2 * kMostNights);
+    std::vector<KeptPoint> points =
+        last_points(history_, key, kMostNightsDrawn + 2 * rules::kMostNights);
     const std::int64_t begin_s = parse_utc(session_.begin_utc).value_or(0);
     std::erase_if(points, [&](const KeptPoint& point) {
       return point.night.begin_s >= begin_s || point.session_id == session_.session_id;
@@ -100,7 +101,7 @@ class View {
     const KeptPoint& night = points[at];
     if (!can_be_compared_with(night) || !known || !(own.night.value > 0)) return;
     const AcceptedLevel* const level = accepted_level(accepted_, own.key, night.night.begin_s);
-    std::vector<Night> earlier;
+    std::vector<rules::Night> earlier;
     for (std::size_t i = 0; i < at; ++i) {
       const bool same =
           points[i].fingerprint == night.fingerprint ||
@@ -111,8 +112,8 @@ class View {
       earlier.push_back(points[i].night);
       if (level) level->apply_to(earlier.back());
     }
-    const NightJudgement judged =
-        judge_night(earlier, night.night, known->direction, own.least_step);
+    const rules::NightJudgement judged =
+        rules::judge_night(earlier, night.night, known->direction, own.least_step);
     if (!judged.baseline) return;
     row.low = judged.low;
     row.high = judged.high;

@@ -43,7 +43,7 @@ std::string problem_of(const MetricFigures* figures, const MetricFigures& before
 /// Adds a process to those of its side.
 void take(MetricFigures& side,
           const MetricFigures& figures,
-          std::vector<ProcessSpread>& spread,
+          std::vector<rules::ProcessSpread>& spread,
           std::vector<double>& p99) {
   if (side.runs.empty()) side.fingerprint = figures.fingerprint;
   side.algorithms.insert(figures.algorithms.begin(), figures.algorithms.end());
@@ -92,8 +92,10 @@ void PairedMetrics::add_pair(Series& series, const MetricFigures* a, const Metri
   series.log_ratios.push_back(std::log(ratio));
 }
 
-PairedVerdict PairedMetrics::judge(const Series& series, std::size_t planned, bool ended) const {
-  PairedVerdict found;
+rules::PairedVerdict PairedMetrics::judge(const Series& series,
+                                          std::size_t planned,
+                                          bool ended) const {
+  rules::PairedVerdict found;
   found.decided = ended;
   const auto watched_a = why_only_watched(series.a), watched_b = why_only_watched(series.b);
   if (!mixed_.empty() || series.log_ratios.empty()) {
@@ -103,7 +105,8 @@ PairedVerdict PairedMetrics::judge(const Series& series, std::size_t planned, bo
     found.verdict = Verdict::watch;
     found.reason = watched_a ? *watched_a : *watched_b;
   } else {
-    const PairedRule rule(planned, sign_of_worse(series.a), least_change(series.a, kPairedShare));
+    const rules::PairedRule rule(
+        planned, sign_of_worse(series.a), least_change(series.a, rules::kPairedShare));
     found = rule.judge(series.log_ratios, ended);
     if (found.verdict == Verdict::invalid && !series.problem.empty())
       found.reason += ": " + series.problem;
@@ -113,8 +116,8 @@ PairedVerdict PairedMetrics::judge(const Series& series, std::size_t planned, bo
 
 bool PairedMetrics::decided(std::size_t planned) const {
   if (pairs_ >= planned) return true;
-  return pairs_ >= kLeastPairs && std::ranges::all_of(series_, [&](const auto& entry) {
-           const PairedVerdict found = judge(entry.second, planned, false);
+  return pairs_ >= rules::kLeastPairs && std::ranges::all_of(series_, [&](const auto& entry) {
+           const rules::PairedVerdict found = judge(entry.second, planned, false);
            return found.decided || found.verdict == Verdict::watch;
          });
 }
@@ -122,7 +125,7 @@ bool PairedMetrics::decided(std::size_t planned) const {
 Result PairedMetrics::result(const SeriesKey& key,
                              const Series& series,
                              std::size_t planned) const {
-  const PairedVerdict found = judge(series, planned, true);
+  const rules::PairedVerdict found = judge(series, planned, true);
   Result result;
   result.key = key;
   result.node = node_;
@@ -150,8 +153,8 @@ Result PairedMetrics::result(const SeriesKey& key,
     result.interval = {std::expm1(found.interval.low), std::expm1(found.interval.high)};
   }
   if (found.verdict == Verdict::invalid) return result;
-  result.minimum = least_change(series.a, kPairedShare);
-  const SpreadVerdict spread = judge_spread(series.spread_a, series.spread_b);
+  result.minimum = least_change(series.a, rules::kPairedShare);
+  const rules::SpreadVerdict spread = rules::judge_spread(series.spread_a, series.spread_b);
   result.steadiness = spread.steadiness;
   result.steadiness_reason = spread.reason;
   return result;

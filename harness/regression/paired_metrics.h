@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "harness/regression/paired.h"
 #include "harness/regression/report.h"
 #include "harness/regression/session_figures.h"
+#include "harness/rules/paired.h"
 
 namespace launchgap::regression {
 
@@ -33,13 +33,13 @@ class PairedMetrics {
   struct Series {
     MetricFigures a, b;  // their processes, one of each pair
     std::vector<double> log_ratios;
-    std::vector<ProcessSpread> spread_a, spread_b;
+    std::vector<rules::ProcessSpread> spread_a, spread_b;
     std::vector<double> p99_a, p99_b;
     std::string problem;  // of the first pair that does not count
   };
 
   void add_pair(Series& series, const MetricFigures* a, const MetricFigures* b);
-  PairedVerdict judge(const Series& series, std::size_t planned, bool ended) const;
+  rules::PairedVerdict judge(const Series& series, std::size_t planned, bool ended) const;
   Result result(const SeriesKey& key, const Series& series, std::size_t planned) const;
 
   std::map<SeriesKey, Series> series_;

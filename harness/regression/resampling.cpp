@@ -12,7 +12,7 @@ namespace {
 class Resampler {
  public:
   Resampler(std::span<const double> log_medians,
-            const PairedRule& rule,
+            const rules::PairedRule& rule,
             std::size_t pairs,
             double sign_of_worse,
             std::uint64_t seed)
@@ -38,7 +38,7 @@ class Resampler {
   }
 
  private:
-  const PairedRule& rule_;
+  const rules::PairedRule& rule_;
   double sign_;
   std::uint64_t seed_;
   std::vector<double> differences_, log_ratios_;
@@ -47,7 +47,7 @@ class Resampler {
 }  // namespace
 
 ResampledPower resample(std::span<const double> log_medians,
-                        const PairedRule& rule,
+                        const rules::PairedRule& rule,
                         std::size_t pairs,
                         double sign_of_worse,
                         std::uint64_t seed) {
@@ -65,13 +65,13 @@ ResampledPower resample(std::span<const double> log_medians,
   return power;
 }
 
-double resample_erratic(std::span<const ProcessSpread> processes,
+double resample_erratic(std::span<const rules::ProcessSpread> processes,
                         std::size_t pairs,
                         std::uint64_t seed) {
   constexpr int kComparisons = 2'000;
   if (processes.size() < 2) return 0;
   std::mt19937_64 random(seed);
-  std::vector<ProcessSpread> a(pairs), b(pairs);
+  std::vector<rules::ProcessSpread> a(pairs), b(pairs);
   int erratic = 0;
   for (int i = 0; i < kComparisons; ++i) {
     for (std::size_t pair = 0; pair < pairs; ++pair) {
@@ -81,7 +81,7 @@ double resample_erratic(std::span<const ProcessSpread> processes,
       a[pair] = processes[first + (swapped ? 1 : 0)];
       b[pair] = processes[first + (swapped ? 0 : 1)];
     }
-    erratic += judge_spread(a, b).steadiness == Steadiness::erratic;
+    erratic += rules::judge_spread(a, b).steadiness == Steadiness::erratic;
   }
   return static_cast<double>(erratic) / kComparisons;
 }

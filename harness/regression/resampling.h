@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "harness/regression/paired.h"
+#include "harness/rules/paired.h"
 #include "harness/stats/stats.h"
 
 namespace launchgap::regression {
@@ -30,13 +30,13 @@ inline constexpr double kMostDetectable = 1;
 /// drift for instance, cancels as it does in pairs. 20,000 comparisons for the rate, 4,000 for each
 /// slowdown.
 ResampledPower resample(std::span<const double> log_medians,
-                        const PairedRule& rule,
+                        const rules::PairedRule& rule,
                         std::size_t pairs,
                         double sign_of_worse,
                         std::uint64_t seed);
 
 /// The same for steadiness: share of comparisons of equals that are `erratic`, of 2,000.
-double resample_erratic(std::span<const ProcessSpread> processes,
+double resample_erratic(std::span<const rules::ProcessSpread> processes,
                         std::size_t pairs,
                         std::uint64_t seed);
 

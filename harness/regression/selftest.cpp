@@ -27,7 +27,7 @@ constexpr double kCloseEnough = 0.1;
 /// The medians of a metric, process by process.
 struct Series {
   MetricFigures figures;
-  std::vector<ProcessSpread> spread;
+  std::vector<rules::ProcessSpread> spread;
 };
 
 class Test {
@@ -133,8 +133,8 @@ class Test {
     if (!row.watched.empty() || logs.size() < 3) return row;
     const std::uint64_t seed = request_.run.seed.value_or(0);
     const double sign = sign_of_worse(series.figures);
-    row.minimum = least_change(series.figures, kPairedShare);
-    const PairedRule rule(request_.pairs, sign, row.minimum);
+    row.minimum = least_change(series.figures, rules::kPairedShare);
+    const rules::PairedRule rule(request_.pairs, sign, row.minimum);
     const ResampledPower power = resample(logs, rule, request_.pairs, sign, seed);
     row.false_alarm_rate = power.false_alarm_rate;
     row.detectable = power.detectable;

@@ -33,7 +33,7 @@ struct SelftestRow {
   std::optional<double> noise;  // standard deviation of the logarithms of their medians
   std::optional<double> lag1;   // autocorrelation of these, in the order in which they ran
   double minimum = 0;           // the smallest change that counts
-  double stated_rate = kStatedAlarmRate;
+  double stated_rate = rules::kStatedAlarmRate;
   std::optional<double> false_alarm_rate;  // by resampling
   std::optional<double> erratic_rate;      // the same, of `erratic`
   std::optional<double> detectable;        // by resampling; absent where nothing below 100 % is
@@ -49,17 +49,17 @@ struct SelftestRow {
 };
 
 struct SelftestRequest {
-  RunOptions run;                   // devices, profile, filter, seed and time-out, as of `run`
-  std::size_t processes = 40;       // for the noise
-  std::size_t pairs = kLeastPairs;  // of each comparison
-  std::size_t noop = 0;             // comparisons of equals
-  std::optional<double> slowdown;   // 0.05 is 5 %
-  std::size_t tries = 5;            // with each slowdown
+  RunOptions run;              // devices, profile, filter, seed and time-out, as of `run`
+  std::size_t processes = 40;  // for the noise
+  std::size_t pairs = rules::kLeastPairs;  // of each comparison
+  std::size_t noop = 0;                    // comparisons of equals
+  std::optional<double> slowdown;          // 0.05 is 5 %
+  std::size_t tries = 5;                   // with each slowdown
 };
 
 struct Selftest {
-  std::size_t pairs = kLeastPairs;  // of each comparison, real or resampled
-  std::vector<SelftestRow> rows;    // by key
+  std::size_t pairs = rules::kLeastPairs;  // of each comparison, real or resampled
+  std::vector<SelftestRow> rows;           // by key
   std::vector<std::string> notes;
 };
 

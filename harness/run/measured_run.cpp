@@ -310,7 +310,6 @@ class MeasuredRun {
     LaunchTail tail;
     const std::uint64_t first_key = first_sample_key(run_name(job_), name.text());
     measure_blocks(*prepared,
-                   name,
                    definition.metrics(name),
                    definition.sampling(job_.profile, name),
                    {run_name(job_), first_key},

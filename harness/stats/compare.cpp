@@ -1,26 +1,17 @@
 #include "harness/stats/compare.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include <boost/math/distributions/students_t.hpp>
 
-#include "harness/stats/log_moments.h"
 #include "harness/stats/moments.h"
 
 namespace launchgap::stats {
 namespace {
 
-double variance_of_mean(std::span<const double> values) {
+Scatter scatter_of(std::span<const double> values) {
   const auto n = static_cast<double>(values.size());
-  return sum_of_squared_deviations(values) / (n - 1) / n;
-}
-
-/// The median, or of two middle values the one nearer to `center`.
-double middle_near(double center, std::vector<double> values) {
-  std::ranges::sort(values);
-  const double below = values[(values.size() - 1) / 2], above = values[values.size() / 2];
-  return std::abs(center - below) <= std::abs(center - above) ? below : above;
+  return {n, sum_of_squared_deviations(values) / (n - 1)};
 }
 
 }  // namespace
@@ -29,48 +20,31 @@ double student_t(double freedom, double tail) {
   return quantile(complement(boost::math::students_t(freedom), tail));
 }
 
+double welch_reach(const Scatter& a, const Scatter& b, double tail) {
+  const double u = a.variance / a.n, v = b.variance / b.n;
+  if (u + v == 0) return 0;
+  const double share = u / (u + v);
+  const double freedom = 1 / (share * share / (a.n - 1) + (1 - share) * (1 - share) / (b.n - 1));
+  return student_t(freedom, tail) * std::sqrt(u + v);
+}
+
+std::optional<double> pooled_reach(std::span<const double> a,
+                                   std::span<const double> b,
+                                   double tail) {
+  if (a.empty() || b.empty() || a.size() + b.size() < 4) return std::nullopt;
+  const auto n_a = static_cast<double>(a.size()), n_b = static_cast<double>(b.size());
+  const double freedom = n_a + n_b - 2;
+  const double variance = (sum_of_squared_deviations(a) + sum_of_squared_deviations(b)) / freedom;
+  return student_t(freedom, tail) * std::sqrt(variance * (1 / n_a + 1 / n_b));
+}
+
 std::optional<Estimate> difference(std::span<const double> a,
                                    std::span<const double> b,
                                    double tail) {
   if (a.size() < 2 || b.size() < 2) return std::nullopt;
   const double value = mean_above(a[0], a) - mean_above(a[0], b);
-  const double u = variance_of_mean(a), v = variance_of_mean(b);
-  if (u + v == 0) return Estimate{value, {value, value}};
-  const double share = u / (u + v);
-  const double freedom = 1 / (share * share / static_cast<double>(a.size() - 1) +
-                              (1 - share) * (1 - share) / static_cast<double>(b.size() - 1));
-  const double reach = student_t(freedom, tail) * std::sqrt(u + v);
+  const double reach = welch_reach(scatter_of(a), scatter_of(b), tail);
   return Estimate{value, {value - reach, value + reach}};
-}
-
-std::vector<Deviation> deviations(std::span<const std::vector<double>> groups,
-                                  std::size_t comparisons) {
-  std::vector<Deviation> deviations(groups.size());
-  const auto levels = log_moments(groups);
-  if (!levels || levels->size() < 2) return deviations;
-  const auto k = static_cast<double>(levels->size());
-  const double freedom = sum_of(*levels, &LogMoments::size) - k;
-  const double pooled = sum_of(*levels, &LogMoments::squares) / freedom;
-  const double inverse_sizes = sum_of(*levels, [](const auto& level) { return 1 / level.size; });
-
-  for (const LogMoments& level : *levels) {
-    std::vector<double> others;
-    for (const LogMoments& other : *levels) {
-      if (&other != &level) others.push_back(other.mean);
-    }
-    const double log_ratio = level.mean - middle_near(level.mean, others);
-    Deviation& deviation = deviations[level.group];
-    deviation.ratio = std::exp(log_ratio);
-    if (level.size < 3) continue;
-    const double own = std::max(pooled, level.squares / (level.size - 1));
-    const double of_others =
-        std::min(1.0, 2 / (k - 1)) * pooled * (inverse_sizes - 1 / level.size) / (k - 1);
-    const double tail = kTail / (k * static_cast<double>(comparisons));
-    const double reach = student_t(freedom, tail) * std::sqrt(own / level.size + of_others);
-    deviation.interval = Interval{std::exp(log_ratio - reach), std::exp(log_ratio + reach)};
-    deviation.deviates = std::abs(log_ratio) > std::max(reach, std::log(kLeastDeviation));
-  }
-  return deviations;
 }
 
 }  // namespace launchgap::stats

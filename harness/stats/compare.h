@@ -1,9 +1,8 @@
-// Which of several levels differ, and by how much.
+// By how much means differ.
 #pragma once
 
 #include <optional>
 #include <span>
-#include <vector>
 
 #include "harness/stats/stats.h"
 
@@ -12,52 +11,27 @@ namespace launchgap::stats {
 /// Student's t that is exceeded on either side with probability `tail`.
 double student_t(double freedom, double tail);
 
-/// mean(a) - mean(b) in the unit of the values, with Welch's interval, 95 % unless another `tail`
-/// is left out on either side: the difference +- t se, where se² = u + v with u = var(a)/n_a and v
-/// = var(b)/n_b, and t is Student's with Satterthwaite's degrees of freedom, se⁴ / (u²/(n_a-1) +
-/// v²/(n_b-1)) (Welch, Biometrika 34 (1947) 28). Where nothing varies the interval is the
-/// difference itself. Absent below two values in either.
-std::optional<Estimate> difference(std::span<const double> a,
+/// Of values of which no more is known: how many there are, two at least, and their variance.
+struct Scatter {
+  double n, variance;
+};
+
+/// By how much the difference of two means may be off, on either side with probability `tail`:
+/// t se, where se² = u + v with u = var(a)/n_a and v = var(b)/n_b, and t is Student's with
+/// Satterthwaite's degrees of freedom, se⁴ / (u²/(n_a-1) + v²/(n_b-1)) (Welch, Biometrika 34 (1947)
+/// 28). 0 where nothing varies.
+double welch_reach(const Scatter& a, const Scatter& b, double tail = 0.025);
+
+/// The same, the scatter of both pooled (Student's), so that one of them may be a single value.
+/// Absent below four values in all, and without one in either.
+std::optional<double> pooled_reach(std::span<const double> a,
                                    std::span<const double> b,
                                    double tail = 0.025);
 
-/// A group's level as a ratio to that of the other groups.
-struct Deviation {
-  std::optional<double> ratio;       // without unit: 1.1 is 10 % above the others
-  std::optional<Interval> interval;  // of the ratio, simultaneous for all groups
-  bool deviates = false;             // beyond chance and beyond kLeastDeviation
-};
-
-/// Ratios below this, and above its inverse, are not worth a name however certain they are.
-inline constexpr double kLeastDeviation = 1.02;
-
-/// For each group, in their order, how its level compares with that of the others; meant for
-/// devices of one kind, where a value is the median of a run.
-///
-/// With c_i the mean logarithm of group i of k, ratio = exp(c_i - r_i), where r_i is the median of
-/// the other groups' c, or of their two middle ones the nearer to c_i. The median, since one slow
-/// group among the others must not make the rest look fast; the nearer, so that this holds among
-/// three groups too. Of two groups each is compared with the other: the ratios are inverse, and
-/// either may be named or both, for nothing tells which of them is at fault.
-///
-/// interval = exp(c_i - r_i +- t se), at least 95 % for all groups at once, by Bonferroni: t is the
-/// 1 - 0.025/k quantile of Student's distribution with N-k degrees of freedom, N values in all;
-/// se² = v_i/n_i + f p mean(1/n_j), j the k-1 other groups. p is the variance of the logarithms
-/// pooled over all groups; v_i the larger of p and the group's own, since five runs say little of
-/// their variance, but an erratic group must not be named for its noise. f = min(1, 2 / (k-1)): a
-/// median of normal values has at most pi/2 times the variance of their mean, and the rest is for
-/// one among them that is off.
-///
-/// Where the same groups are compared in several ways (`comparisons` metrics, say), the intervals
-/// are simultaneous for all of them too: t is taken at 1 - 0.025/(k comparisons).
-///
-/// A group deviates if its interval excludes 1 and its ratio is not within 1/kLeastDeviation to
-/// kLeastDeviation.
-///
-/// Absent: the interval of a group of fewer than three values; everything of a group without
-/// values, which does not count, of a single group, and of all groups where a value is not positive
-/// and finite.
-std::vector<Deviation> deviations(std::span<const std::vector<double>> groups,
-                                  std::size_t comparisons = 1);
+/// mean(a) - mean(b) in the unit of the values, +- welch_reach: 95 % unless another `tail` is left
+/// out on either side. Absent below two values in either.
+std::optional<Estimate> difference(std::span<const double> a,
+                                   std::span<const double> b,
+                                   double tail = 0.025);
 
 }  // namespace launchgap::stats

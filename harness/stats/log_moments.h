@@ -1,4 +1,5 @@
-// What the models of harness/stats need of the logarithms of grouped values; not for others.
+// What models of several groups need of the logarithms of their values: those of harness/stats and
+// harness/rules.
 #pragma once
 
 #include <cstddef>

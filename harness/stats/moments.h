@@ -1,5 +1,5 @@
 // Sums, means and squares that stay exact for many values and for small spreads on large offsets.
-// What harness/stats is made of; not for others.
+// What harness/stats and harness/rules are made of; not for others.
 #pragma once
 
 #include <cmath>

@@ -60,6 +60,16 @@ std::optional<double> mean(std::span<const double> values) {
   return sum_of(values, [](double value) { return value; }) / static_cast<double>(values.size());
 }
 
+std::optional<std::vector<double>> logarithms(std::span<const double> values) {
+  std::vector<double> logs;
+  logs.reserve(values.size());
+  for (const double value : values) {
+    if (!(value > 0) || !std::isfinite(value)) return std::nullopt;
+    logs.push_back(std::log(value));
+  }
+  return logs;
+}
+
 std::optional<double> standard_deviation(std::span<const double> values) {
   if (values.size() < 2) return std::nullopt;
   return std::sqrt(sum_of_squared_deviations(values) / static_cast<double>(values.size() - 1));

@@ -24,6 +24,9 @@ std::optional<double> median(std::vector<double> values);
 /// Compensated sum divided by n. Absent for no values.
 std::optional<double> mean(std::span<const double> values);
 
+/// Absent if a value is not positive and finite.
+std::optional<std::vector<double>> logarithms(std::span<const double> values);
+
 /// Standard deviation with n - 1 in the denominator, in two passes. Absent below two values.
 std::optional<double> standard_deviation(std::span<const double> values);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "harness/measure/benchmark.h"
+#include "harness/measure/order.h"
 #include "harness/summary/adviser.h"
 
 namespace launchgap {
@@ -14,7 +15,7 @@ std::vector<const Benchmark*> advising_benchmarks() {
   for (const Benchmark& benchmark : all_benchmarks()) {
     if (benchmark.advice) found.push_back(&benchmark);
   }
-  std::ranges::stable_sort(found, {}, [](const Benchmark* b) { return b->advice->place; });
+  std::ranges::stable_sort(found, {}, [](const Benchmark* b) { return place_of_advice(*b); });
   return found;
 }
 
@@ -39,7 +40,7 @@ std::vector<Finding> advice(const SessionData& session, const std::vector<Summar
       benchmark->advice->rule(adviser);
       if (findings.size() == before && !adviser.rows.empty()) silent.push_back(benchmark);
     }
-    std::ranges::stable_sort(silent, {}, [](const Benchmark* b) { return b->figures.place; });
+    std::ranges::stable_sort(silent, {}, [](const Benchmark* b) { return place_of_figures(*b); });
     for (const Benchmark* benchmark : silent) {
       Adviser(device, benchmark->name, own, findings)
           .say(Severity::open,

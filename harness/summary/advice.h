@@ -14,12 +14,8 @@ namespace launchgap {
 /// Advice for every device, one line at least for every axis that was measured; plain runs, and of
 /// traced runs only what it alone can tell. docs/advice.md has the rules. The code is that of the
 /// benchmark, "launch-graph"; the share is of the time of what was compared.
-///
-/// A difference is claimed only if both sides have kRunsForAClaim runs, the 95 % interval of the
-/// ratio excludes 1, and the ratio is beyond kLeastDifference.
+/// When a difference is claimed: rules/ratio.h.
 std::vector<Finding> advice(const SessionData& session, const std::vector<SummaryRow>& rows);
-
-inline constexpr std::size_t kRunsForAClaim = 3;
 
 /// The code of what a benchmark's rule finds: "launch-graph" of "launch/graph".
 std::string advice_code(std::string benchmark);

@@ -9,7 +9,6 @@
 #include <fmt/ranges.h>
 
 #include "harness/core/text.h"
-#include "harness/stats/compare.h"
 
 namespace launchgap {
 namespace {
@@ -43,20 +42,6 @@ std::string_view phrase(const std::string& metric) {
 std::string capital(std::string text) {
   if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 32);
   return text;
-}
-
-std::vector<double> logarithms(std::span<const double> values) {
-  std::vector<double> logs;
-  for (const double value : values) logs.push_back(std::log(value));
-  return logs;
-}
-
-RatioVerdict verdict_of(double ratio, const stats::Interval& interval) {
-  const bool excludes_one = interval.low > 1 || interval.high < 1;
-  if (excludes_one && ratio > kLeastDifference) return RatioVerdict::more;
-  if (excludes_one && ratio < 1 / kLeastDifference) return RatioVerdict::less;
-  return interval.low < 1 / kTooWide || interval.high > kTooWide ? RatioVerdict::unclear
-                                                                 : RatioVerdict::same;
 }
 
 std::string runs_text(const Ratio& ratio) {
@@ -96,8 +81,8 @@ double log_size(const Comparison& comparison) {
 /// another, and would not divide to that ratio.
 std::string level_text(const SummaryRow& row) {
   SummaryRow of_runs = row;
-  const bool positive = std::ranges::all_of(row.run_medians, [](double m) { return m > 0; });
-  if (const auto mean = stats::mean(logarithms(row.run_medians)); positive && mean)
+  const auto logarithms = stats::logarithms(row.run_medians);
+  if (const auto mean = logarithms ? stats::mean(*logarithms) : std::nullopt)
     of_runs.p50 = std::exp(*mean);
   return value_text(of_runs);
 }
@@ -167,25 +152,6 @@ std::vector<Comparison> BenchmarkRows::compare_axis(Params params,
     if (auto comparison = compare(find(params, metric), first)) comparisons.push_back(*comparison);
   }
   return comparisons;
-}
-
-Ratio ratio_of(std::span<const double> medians, std::span<const double> reference) {
-  Ratio ratio;
-  ratio.runs = medians.size();
-  ratio.reference_runs = reference.size();
-  const auto positive = [](double value) { return value > 0 && std::isfinite(value); };
-  if (!std::ranges::all_of(medians, positive) || !std::ranges::all_of(reference, positive)) {
-    ratio.verdict = RatioVerdict::no_ratio;
-    return ratio;
-  }
-  const auto a = logarithms(medians), b = logarithms(reference);
-  if (a.empty() || b.empty()) return ratio;
-  ratio.value = std::exp(*stats::mean(a) - *stats::mean(b));
-  if (const auto log = stats::difference(a, b))
-    ratio.interval = {std::exp(log->interval.low), std::exp(log->interval.high)};
-  if (std::min(a.size(), b.size()) < kRunsForAClaim || !ratio.interval) return ratio;
-  ratio.verdict = verdict_of(*ratio.value, *ratio.interval);
-  return ratio;
 }
 
 std::optional<Comparison> compare(const SummaryRow* row, const SummaryRow* reference) {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "harness/core/plan.h"
+#include "harness/rules/ratio.h"
 #include "harness/summary/advice.h"
 
 namespace launchgap {
@@ -49,26 +50,10 @@ class BenchmarkRows {
   std::vector<const SummaryRow*> rows_;
 };
 
-enum class RatioVerdict {
-  few_runs,  // of one side or both
-  no_ratio,  // a median is zero
-  unclear,   // the interval is too wide to say anything
-  same,      // less than kLeastDifference, or not told from noise
-  more,
-  less,
-};
-
-/// Two levels, by their run medians: the ratio of their geometric means with Welch's interval of
-/// the difference of the logarithms.
-struct Ratio {
-  RatioVerdict verdict = RatioVerdict::few_runs;
-  std::optional<double> value;
-  std::optional<stats::Interval> interval;
-  std::size_t runs = 0, reference_runs = 0;
-
-  bool claims() const { return verdict == RatioVerdict::more || verdict == RatioVerdict::less; }
-};
-Ratio ratio_of(std::span<const double> medians, std::span<const double> reference);
+using rules::kRunsForAClaim;
+using rules::Ratio;
+using rules::ratio_of;
+using rules::RatioVerdict;
 
 /// Two rows, and the ratio of the first to the second.
 struct Comparison {

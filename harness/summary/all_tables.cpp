@@ -84,7 +84,7 @@ std::string bringer_of(const Metric& metric) {
 }
 
 Json described(const Headline& headline) {
-  return {{"place", headline.place},
+  return {{"place", place_of(headline)},
           {"heading", headline.heading},
           {"params", headline.params},
           {"metric", headline.metric},
@@ -96,12 +96,12 @@ Json described(const Benchmark& benchmark) {
   for (const Axis& axis : benchmark.axes)
     axes.push_back({{"key", axis.name}, {"meaning", axis.meaning}});
   for (const Headline& headline : benchmark.headlines) headlines.push_back(described(headline));
-  for (const Figure& figure : benchmark.figures.figures) figures.push_back(described(figure));
+  for (const Figure& figure : benchmark.figures) figures.push_back(described(figure));
   return {{"key", benchmark.name},
           {"question", benchmark.question},
           {"axes", axes},
           {"headlines", headlines},
-          {"place", benchmark.figures.place},
+          {"place", place_of_figures(benchmark)},
           {"figures", figures}};
 }
 
@@ -189,7 +189,8 @@ const std::vector<Table>& all_tables() {
       replay_answers_table(), replay_moments_table(),
       replay_epochs_table(),  blocking_table(),
       ceilings_table(),       bits_table(),
-      cliffs_table(),         gap_answers_table(),
+      cliffs_table(),         gap_devices_table(),
+      gap_ratios_table(),     gap_answers_table(),
       gap_values_table(),     gap_classes_table(),
       gap_cases_table(),      gap_limits_table(),
       gap_tuned_table(),

@@ -11,6 +11,7 @@
 #include "harness/core/metric.h"
 #include "harness/core/plan.h"
 #include "harness/core/text.h"
+#include "harness/rules/spread.h"
 #include "harness/summary/findings.h"
 #include "harness/summary/table_makers.h"
 
@@ -71,7 +72,7 @@ std::string sentence_of(const SummaryRow& row) {
                         percent_text(row.within_run_cv->value),
                         percent_text(row.between_run_cv->value));
   }
-  if (row.between_run_cv && row.run_medians.size() >= kRunsToBeSure) {
+  if (row.between_run_cv && row.run_medians.size() >= rules::kRunsToBeSure) {
     // Two means of n runs differ by chance by up to 1.96 sqrt(2 / n) cv, 19 times of 20; to find
     // a true difference four times of five, it must exceed that by another 0.84 sqrt(2 / n) cv.
     constexpr double kToTell = 0.02, kPractical = 100;
@@ -166,7 +167,7 @@ void judge(const Known& known, bool slower_than_its_kind, DeviceAnswer& answer) 
                fmt::format("Measured under {}.", fmt::join(known.tools, " and ")));
   if (answer.runs < 2 || !answer.between_run_cv)
     return say("one run only", Tone::warning, "How much runs vary is not known: use --runs 6.");
-  if (answer.between_run_cv->value > kUnstableCv)
+  if (answer.between_run_cv->value > rules::kUnstableCv)
     return say("unstable",
                Tone::warning,
                "A single run is no measurement here: compare medians of several.");
@@ -175,12 +176,12 @@ void judge(const Known& known, bool slower_than_its_kind, DeviceAnswer& answer) 
     return say("steady, with failures",
                Tone::warning,
                fmt::format("{} failed.", counted(known.failed, "case")));
-  if (answer.runs < kRunsToBeSure)
-    return say(
-        "steady so far",
-        Tone::ok,
-        fmt::format(
-            "{} runs are too few to be sure: use --runs {} or more.", answer.runs, kRunsToBeSure));
+  if (answer.runs < rules::kRunsToBeSure)
+    return say("steady so far",
+               Tone::ok,
+               fmt::format("{} runs are too few to be sure: use --runs {} or more.",
+                           answer.runs,
+                           rules::kRunsToBeSure));
   say("steady", Tone::ok);
 }
 

@@ -31,12 +31,8 @@ struct DeviceAnswer {
 
 /// Of every device, by the plain runs of `launch/null`, on an idle stream where it was measured.
 ///
-/// `unstable`: the runs' medians vary by more than kUnstableCv. With fewer runs than kRunsToBeSure
-/// what is not unstable is `steady so far`: fewer have no 95 % interval of their median.
+/// `unstable`, `steady so far`: rules/spread.h.
 std::vector<DeviceAnswer> device_answers(const SessionData& session,
                                          const std::vector<SummaryRow>& rows);
-
-inline constexpr double kUnstableCv = 0.1;
-inline constexpr std::size_t kRunsToBeSure = 6;
 
 }  // namespace launchgap

@@ -1,4 +1,5 @@
 #include "harness/core/plan.h"
+#include "harness/measure/order.h"
 #include "harness/summary/fallback.h"
 #include "harness/summary/findings.h"
 #include "harness/summary/headlines.h"
@@ -36,7 +37,7 @@ Table headlines_table() {
       TableUse::details,
       headline_rows,
       {{"device_id", meaning::kDevice, &HeadlineRow::device},
-       {"place", "Of the column, from the left.", [](Row row) { return row.headline->place; }},
+       {"place", "Of the column, from the left.", [](Row row) { return place_of(*row.headline); }},
        {"heading", "Of the column.", [](Row row) { return row.headline->heading; }},
        {"case", meaning::kCase, [](Row row) { return row.found.row->key.name.text(); }},
        {"metric", meaning::kMetric, [](Row row) { return row.found.row->metric; }},

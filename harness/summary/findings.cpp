@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "harness/core/text.h"
+#include "harness/rules/outliers.h"
 #include "harness/stats/compare.h"
 #include "harness/stats/random_effects.h"
 
@@ -221,9 +222,9 @@ std::vector<OutlierDevice> outlier_devices(const SessionData& session,
   for (const auto& [kind, of_kind] : kinds) {
     if (std::get<1>(kind) != kPlain) continue;
     const auto deviations =
-        stats::deviations(run_medians(of_kind), comparisons.at(std::get<0>(kind)));
+        rules::deviations(run_medians(of_kind), comparisons.at(std::get<0>(kind)));
     for (std::size_t i = 0; i < of_kind.size(); ++i) {
-      const stats::Deviation& deviation = deviations[i];
+      const rules::Deviation& deviation = deviations[i];
       if (!deviation.deviates) continue;
       odd.push_back({of_kind[i]->key.device,
                      of_kind[i]->key,

@@ -6,15 +6,35 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "harness/summary/session_data.h"
 
 namespace launchgap {
 
+/// A device that is laid beside others, in order.
+struct GapDeviceRow {
+  std::string session, device;  // their ids
+  bool reference = false;       // the one that the others are set in relation to
+};
+
+/// A case of a device that the reference has too.
+struct GapRatioRow {
+  std::string session;
+  const CaseKey* key = nullptr;
+  std::string_view metric;
+  std::optional<double> times;                     // how many times as fast as the reference
+  std::optional<double> times_lower, times_upper;  // 95 % for all cases of the device at once
+  std::string verdict;                             // as of GapCaseRow; empty where there is none
+  std::string words;                               // "2.1× faster", or why there is no ratio
+};
+
 /// What the page and the terminal say first, in order.
 struct GapAnswerRow {
-  std::string part;                        // "gain", "worst", "disappoints", "not-compared", "unknown"
-  std::string tone;                        // "know", or "warning" where the newer GPU is slower
-  std::string sentence;                    // names both GPUs
+  std::string part;      // "gain", "worst", "disappoints", "not-compared", "unknown"
+  std::string tone;      // "know", or "warning" where the newer GPU is slower
+  std::string sentence;  // names both GPUs
   std::vector<std::string> evidence = {};  // the numbers behind it
 };
 
@@ -77,6 +97,9 @@ struct GapTunedRow {
 };
 
 struct GapRows {
+  std::vector<GapDeviceRow> devices;
+  /// Hands over each ratio.
+  std::function<void(const std::function<void(const GapRatioRow&)>&)> each_ratio;
   std::vector<GapAnswerRow> answers;
   std::vector<GapValueRow> values;
   std::vector<GapClassRow> classes;

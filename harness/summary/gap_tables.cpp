@@ -37,6 +37,48 @@ constexpr std::string_view kClass =
 
 }  // namespace
 
+Table gap_devices_table() {
+  using Row = GapDeviceRow;
+  return make_table<Row>(
+      "gap_devices.csv",
+      "device that is laid beside others, in order",
+      TableUse::comparison,
+      gap_rows_of(&GapRows::devices),
+      {{"session", "The id of its session.", &Row::session},
+       {"device_id", meaning::kDevice, &Row::device},
+       {"reference", "Whether the others are set in relation to it.", &Row::reference}});
+}
+
+Table gap_ratios_table() {
+  using Row = GapRatioRow;
+  return make_table<Row>(
+      "gap_ratios.csv",
+      "device but the reference, case and metric that the reference has too",
+      TableUse::comparison,
+      [](const TableInputs& inputs, const auto& put) {
+        if (inputs.gap && inputs.gap->each_ratio) inputs.gap->each_ratio(put);
+      },
+      {{"session", "The id of its session.", &Row::session},
+       {"device_id", meaning::kDevice, [](const Row& row) { return row.key->device; }},
+       {"arm", meaning::kArm, [](const Row& row) { return row.key->arm; }},
+       {"setup", meaning::kSetup, [](const Row& row) { return row.key->setup.text(); }},
+       {"case", meaning::kCase, [](const Row& row) { return row.key->name.text(); }},
+       {"metric", meaning::kMetric, &Row::metric},
+       {"times",
+        "How many times as fast as the reference; empty where no ratio is formed.",
+        &Row::times,
+        kTimes},
+       {"times_lower",
+        "Lower end of its 95 % interval for all cases of the device at once; empty where one of "
+        "both "
+        "has a single run.",
+        &Row::times_lower,
+        kTimes},
+       {"times_upper", "Upper end.", &Row::times_upper, kTimes},
+       {"verdict", "As in `gap.csv`.", &Row::verdict},
+       {"words", "What the page says of it.", &Row::words}});
+}
+
 Table gap_answers_table() {
   using Row = GapAnswerRow;
   return make_table<Row>(

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "harness/core/plan.h"
+#include "harness/measure/order.h"
 
 namespace launchgap {
 
@@ -11,7 +12,8 @@ std::vector<NamedHeadline> all_headlines() {
   for (const Benchmark& benchmark : all_benchmarks()) {
     for (const Headline& headline : benchmark.headlines) all.push_back({&benchmark, &headline});
   }
-  std::ranges::sort(all, {}, [](const NamedHeadline& named) { return named.headline->place; });
+  std::ranges::stable_sort(
+      all, {}, [](const NamedHeadline& named) { return place_of(*named.headline); });
   return all;
 }
 

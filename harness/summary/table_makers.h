@@ -74,6 +74,8 @@ Table published_table();
 Table fit_table();
 
 // gap_tables.cpp: a newer GPU against an older one
+Table gap_devices_table();
+Table gap_ratios_table();
 Table gap_answers_table();
 Table gap_values_table();
 Table gap_classes_table();

@@ -1,8 +1,8 @@
 """The generation gap: devices of several sessions beside each other.
 
 Cases meet by what they are, never by position: arm, setup, case and metric must be equal, where a
-device's own launch path counts as one and the same (details.own_path). A simulated device is
-never put in relation to a real one.
+device's own launch path counts as one and the same (details.own_path). Which devices are compared,
+with which, and each ratio with its verdict stands in gap_devices.csv and gap_ratios.csv.
 """
 
 from __future__ import annotations
@@ -14,10 +14,13 @@ from dataclasses import dataclass, field
 
 from .details import own_path
 from .session import PUBLISHED, TRACE_LEVEL, Device, Row, Session
-from .text import clean, join_and, quantity, significant
+from .tables import Record
+from .text import clean, join_and, quantity
 
 CaseKey = tuple[str, str, str, tuple[tuple[str, str], ...], str]
 """arm, setup, benchmark, parameters, metric"""
+RatioKey = tuple[str, str, str, str, str, str]
+"""session, device, arm, setup, case, metric"""
 
 
 @dataclass
@@ -117,15 +120,17 @@ def order(devices: list[Device]) -> list[Device]:
     return sorted(devices, key=key)
 
 
-def compare(sessions: list[Session]) -> Comparison | None:
-    """None where there is no device to compare."""
-    devices = order([d for s in sessions for d in s.devices if d.usable])
-    if not devices:
+def compare(sessions: list[Session], tables: dict[str, list[Record]]) -> Comparison | None:
+    """`tables`: those of the comparison. None where there is no device to compare."""
+    known = {(s.string("session_id"), d.id): d for s in sessions for d in s.devices}
+    compared = [(d, row) for row in tables.get("gap_devices", []) if (d := known.get(_device_key(row)))]
+    if not compared:
         return None
+    devices = [device for device, _ in compared]
     columns = _columns(devices)
-    reference = next((c for c in columns if not c.device.is_host), columns[0])
+    reference = next((c for c, (_, row) in zip(columns, compared, strict=True) if row.flag("reference")), columns[0])
     reference.is_reference = True
-    lines = _lines(columns, reference)
+    lines = _lines(columns, reference, {_ratio_key(row): row for row in tables.get("gap_ratios", [])})
     most = MOST_LINES if len(columns) <= MOST_COLUMNS else MOST_LINES_OF_MANY
     left_out = max(0, len(lines) - most)
     # Those in which some device is farthest from the reference.
@@ -147,6 +152,14 @@ def compare(sessions: list[Session]) -> Comparison | None:
         warnings_of(devices),
         [c.title for c in columns if not c.released and not c.device.is_host],
     )
+
+
+def _device_key(row: Record) -> tuple[str, str]:
+    return row["session"], row["device_id"]
+
+
+def _ratio_key(row: Record) -> RatioKey:
+    return row["session"], row["device_id"], row["arm"], row["setup"], row["case"], row["metric"]
 
 
 def apart(line: Line) -> float:
@@ -173,7 +186,7 @@ def _columns(devices: list[Device]) -> list[Column]:
     return columns
 
 
-def _lines(columns: list[Column], reference: Column) -> list[Line]:
+def _lines(columns: list[Column], reference: Column, ratios: dict[RatioKey, Record]) -> list[Line]:
     found: dict[CaseKey, dict[int, Row]] = {}
     blocked: dict[tuple, dict[int, Row]] = {}
     comparable = _comparable([c.device.session for c in columns])
@@ -193,7 +206,6 @@ def _lines(columns: list[Column], reference: Column) -> list[Line]:
     for key, rows in found.items():
         everything = {**blocked.get(key[:4], {}), **rows}
         example = next(iter(rows.values()), None) or next(iter(everything.values()))
-        base = everything.get(reference.slot)
         lines.append(
             Line(
                 key,
@@ -202,7 +214,7 @@ def _lines(columns: list[Column], reference: Column) -> list[Line]:
                 key[4],
                 example.unit,
                 example.record["direction"],
-                [_cell(everything.get(c.slot), base) for c in columns],
+                [_cell(everything.get(c.slot), c is reference, ratios) for c in columns],
             )
         )
     return sorted(lines, key=lambda line: (_family_rank(line.family), line.family))
@@ -232,7 +244,10 @@ def _family_rank(family: str) -> int:
     return known.index(family) if family in known else len(known)
 
 
-def _cell(row: Row | None, base: Row | None) -> Cell:
+_TONES = {"faster": "better", "slower": "worse", "same": "same", "within the noise": "same"}
+
+
+def _cell(row: Row | None, is_reference: bool, ratios: dict[RatioKey, Record]) -> Cell:
     if row is None:
         return Cell(None, "", "", "absent", "not measured on this device")
     median = row.get("p50")
@@ -246,55 +261,16 @@ def _cell(row: Row | None, base: Row | None) -> Cell:
             reason,
         )
     cell = Cell(row, quantity(median, row.unit), _raw(row), "ok", "")
-    if base is None or base.status != "ok" or row is base:
-        return cell
-    if row.device.simulated != base.device.simulated:
-        cell.verdict = "not compared: one is simulated"
-        return cell
-    if row.unit != base.unit:
-        cell.verdict = "not compared: other unit"
-        return cell
-    _judge(cell, row, base)
+    key = (row.device.session.string("session_id"), row.device.id, row.arm, row.setup, row.case, row.metric)
+    ratio = None if is_reference else ratios.get(key)
+    if ratio:
+        cell.verdict, cell.tone = ratio["words"], _TONES.get(ratio["verdict"], "")
+        cell.speed, cell.speed_low, cell.speed_high = (ratio.get(k) for k in ("times", "times_lower", "times_upper"))
     return cell
 
 
 def _raw(row: Row) -> str:
     return f"{row.record['p50']} {row.unit}" if row.record["p50"] else ""
-
-
-def _judge(cell: Cell, row: Row, base: Row) -> None:
-    value, other = row.get("p50"), base.get("p50")
-    direction = row.record["direction"]
-    if value is None or other is None or value <= 0 or other <= 0:
-        return
-    if direction not in ("lower", "higher"):
-        cell.verdict = f"{significant(value / other)}× the reference"
-        return
-    invert = direction == "lower"
-    cell.speed = other / value if invert else value / other
-    mine, theirs = row.device.session.run_medians(row), base.device.session.run_medians(base)
-    if len(mine) > 1 and len(theirs) > 1 and min(mine + theirs) > 0:
-        spread = [a / b for a in (min(mine), max(mine)) for b in (min(theirs), max(theirs))]
-        spread = [1 / s for s in spread] if invert else spread
-        cell.speed_low, cell.speed_high = min(spread), max(spread)
-    cell.verdict, cell.tone = verdict(cell.speed, row.unit, cell.speed_low, cell.speed_high)
-
-
-def verdict(speed: float, unit: str, low: float | None = None, high: float | None = None) -> tuple[str, str]:
-    """Words for a ratio that is above 1 when better: ("2.1× faster", "better").
-
-    Where the runs of both devices overlap, the words say so: then the ratio is no finding.
-    """
-    timed = unit in ("ns", "µs", "us", "ms", "s") or unit.endswith("/s")
-    words = ("faster", "slower") if timed else ("better", "worse")
-    factor = max(speed, 1 / speed)
-    # Near 1, three digits tell 1.04 from 1.00; further off, two are what a reader keeps.
-    number = significant(factor, 3 if factor < 2 else 2 if factor < 100 else 3)
-    if float(number) == 1:
-        return "equal", "same"
-    if low is not None and high is not None and low <= 1 <= high:
-        return f"{number}× {words[speed < 1]}, within the spread of runs", "same"
-    return f"{number}× {words[speed < 1]}", "better" if speed > 1 else "worse"
 
 
 def warnings_of(devices: list[Device]) -> list[str]:

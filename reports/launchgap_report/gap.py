@@ -9,7 +9,7 @@ from .registry import Registry
 from .tables import Record, read_table
 from .text import MISSING, about, percent, quantity, significant, with_units
 
-TABLES = ("gap_answers", "gap_values", "gap_classes", "gap_limits", "gap_tuned")
+TABLES = ("gap_devices", "gap_ratios", "gap_answers", "gap_values", "gap_classes", "gap_limits", "gap_tuned")
 MOST_PAIRS = 4
 """Of which the classes are drawn; the tables have all"""
 

@@ -105,16 +105,12 @@ def render(
     of_measured = [d for d in devices if d.session in measured]
     # What others have published stands beside it, and is never averaged with it.
     beside_each_other = [s for s in sessions if not s.recorded]
-    side_by_side = (
-        len(beside_each_other) > 1
-        or cmp.generations(of_measured) > 1
-        or any(s.published and len(s.devices) > 1 for s in sessions)
-    )
+    compared = compared or {}
     # Of half of the cases nothing is compared here: the sentences and their tables are of all.
     cut = sorted({name for s in sessions for name in s.registry.cut})
-    comparison = cmp.compare(beside_each_other) if side_by_side and not cut else None
+    comparison = cmp.compare(beside_each_other, compared) if not cut else None
     doubts = comparison.warnings if comparison else []
-    if side_by_side and cut:
+    if compared.get("gap_devices") and cut:
         doubts = cmp.warnings_of([d for s in beside_each_other for d in s.devices if d.usable])
     for doubt in doubts:
         warn(doubt)
@@ -174,7 +170,7 @@ def render(
         shares={family: ceilings.shares(drawing, family) for family in ("matmul", "convolution")},
         library_code=costs.library_code(drawing),
         comparison=comparison,
-        gap=gap.section(compared or {}),
+        gap=gap.section(compared),
         ratios=drawing.ratios(comparison) if comparison else None,
         columns=columns,
         explained=dict.fromkeys((*columns, *sessions[0].registry.columns("summary.csv").values())),

@@ -63,15 +63,17 @@ class Sessions {
 
   SessionData& session(std::size_t index) { return all_.at(index).session; }
 
-  GapRows gap() {
+  std::vector<ComparedSession> compared() {
     std::vector<ComparedSession> compared;
     for (Kept& kept : all_) {
       kept.rows = summarise(kept.session);
       kept.impossible = take_impossible(kept.rows);
       compared.push_back({&kept.session, &kept.rows, &kept.impossible});
     }
-    return generation_gap(compared);
+    return compared;
   }
+
+  GapRows gap() { return generation_gap(compared()); }
 
   std::vector<GpuColumn> columns() {
     std::vector<ComparedSession> compared;

@@ -9,6 +9,7 @@
 
 #include "harness/core/errors.h"
 #include "harness/core/metric.h"
+#include "harness/measure/order.h"
 
 namespace launchgap {
 namespace {
@@ -160,7 +161,7 @@ bool has(const CaseName& name, const std::pair<std::string, std::string>& param)
 TEST(AllBenchmarks, FiguresNameCasesAndMetricsThatThereAre) {
   for (const Benchmark& definition : all_benchmarks()) {
     const std::vector<CaseName> cases = all_cases(definition);
-    for (const Figure& figure : definition.figures.figures) {
+    for (const Figure& figure : definition.figures) {
       EXPECT_TRUE(figure.axis.empty() || axes_of(definition).contains(figure.axis))
           << definition.name << ": " << figure.axis;
       for (const FigureLine& line : figure.lines) {
@@ -195,17 +196,16 @@ TEST(AllBenchmarks, HeadlinesNameCasesAndMetricsThatThereAre) {
   EXPECT_GT(headlines, 3);
 }
 
-TEST(AllBenchmarks, StandAtPlacesOfTheirOwn) {
-  std::set<int> figures, advice, headlines;
+TEST(AllBenchmarks, OfTheListsOfWhatIsReadFirstAreThere) {
+  std::set<std::size_t> figures, advice, headlines;
   for (const Benchmark& definition : all_benchmarks()) {
-    if (!definition.figures.figures.empty()) {
-      EXPECT_TRUE(figures.insert(definition.figures.place).second) << definition.name;
-    }
-    if (definition.advice) {
-      EXPECT_TRUE(advice.insert(definition.advice->place).second) << definition.name;
-    }
-    for (const Headline& headline : definition.headlines)
-      EXPECT_TRUE(headlines.insert(headline.place).second) << headline.heading;
+    if (!definition.figures.empty()) figures.insert(place_of_figures(definition));
+    if (definition.advice) advice.insert(place_of_advice(definition));
+    for (const Headline& headline : definition.headlines) headlines.insert(place_of(headline));
+  }
+  for (const auto& places : {figures, advice, headlines}) {
+    EXPECT_EQ(*places.rbegin(), places.size() - 1) << "an entry of a list is no benchmark's";
+    EXPECT_GT(places.size(), 7u);
   }
 }
 

@@ -11,13 +11,13 @@
 namespace launchgap::regression {
 namespace {
 
-std::vector<Night> nights(std::size_t count, double noise, double slow_share = 0) {
+std::vector<rules::Night> nights(std::size_t count, double noise, double slow_share = 0) {
   std::mt19937_64 random(3);
   std::normal_distribution<double> normal;
   std::uniform_real_distribution<double> uniform;
-  std::vector<Night> nights;
+  std::vector<rules::Night> nights;
   for (std::size_t i = 0; i < count; ++i) {
-    Night night;
+    rules::Night night;
     night.value =
         2000 * std::exp(noise * normal(random)) * (uniform(random) < slow_share ? 1.2 : 1);
     night.spread = {0.02 * std::exp(0.1 * normal(random)), 0.01, 1.1, 1};
@@ -82,7 +82,7 @@ TEST(NightResampling, PredictsWhatIsCounted) {
 
 TEST(NightResampling, IsAbsentWhereItWouldSayNothing) {
   EXPECT_FALSE(resample_nights(nights(39, 0.01), Direction::lower_is_better, 0, 1));
-  std::vector<Night> with_zero = nights(60, 0.01);
+  std::vector<rules::Night> with_zero = nights(60, 0.01);
   with_zero[5].value = 0;
   EXPECT_FALSE(resample_nights(with_zero, Direction::lower_is_better, 0, 1));
 }

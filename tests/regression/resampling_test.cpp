@@ -27,7 +27,7 @@ TEST(Resampling, FindsTheRateAndTheDetectableSlowdown) {
   };
   // With 8 pairs, noise s and no minimum 80 % are found of about 1.5 s.
   for (const Row& row : {Row{0.001, 0.02, 0.0225}, Row{0.01, 0.02, 0.035}, Row{0.03, 0.04, 0.1}}) {
-    const PairedRule rule(8, 1, kPairedShare);
+    const rules::PairedRule rule(8, 1, rules::kPairedShare);
     const ResampledPower power = resample(normal_logs(row.noise, 60), rule, 8, 1, 1);
     EXPECT_LE(power.false_alarm_rate, 0.01) << row.noise;
     ASSERT_TRUE(power.detectable) << row.noise;
@@ -36,20 +36,20 @@ TEST(Resampling, FindsTheRateAndTheDetectableSlowdown) {
 }
 
 TEST(Resampling, KnowsWhatCannotBeDetected) {
-  const PairedRule rule(8, 1, kPairedShare);
+  const rules::PairedRule rule(8, 1, rules::kPairedShare);
   EXPECT_FALSE(resample(normal_logs(2, 60), rule, 8, 1, 1).detectable);
 }
 
 TEST(Resampling, TakesTheDirectionOfTheMetric) {
   const auto logs = normal_logs(0.01, 60);
-  const PairedRule larger(8, 1, kPairedShare), smaller(8, -1, kPairedShare);
+  const rules::PairedRule larger(8, 1, rules::kPairedShare), smaller(8, -1, rules::kPairedShare);
   EXPECT_NEAR(*resample(logs, larger, 8, 1, 1).detectable,
               *resample(logs, smaller, 8, -1, 1).detectable,
               2 * kDetectableStep);
 }
 
 TEST(Resampling, IsNotMisledByADrift) {
-  const PairedRule rule(8, 1, kPairedShare);
+  const rules::PairedRule rule(8, 1, rules::kPairedShare);
   const ResampledPower power = resample(normal_logs(0.002, 60, 0.01), rule, 8, 1, 1);
   EXPECT_LE(power.false_alarm_rate, 0.01);
   EXPECT_LE(*power.detectable, 0.035);
@@ -58,7 +58,7 @@ TEST(Resampling, IsNotMisledByADrift) {
 TEST(Resampling, FindsTheRateOfErratic) {
   std::mt19937_64 random(20261122);
   std::normal_distribution<double> normal;
-  std::vector<ProcessSpread> processes;
+  std::vector<rules::ProcessSpread> processes;
   for (int i = 0; i < 40; ++i) {
     processes.push_back({std::exp(0.01 * normal(random)),
                          0.05 * std::exp(0.2 * normal(random)),

@@ -242,8 +242,8 @@ const std::vector<NightKind>& kinds_with_change() {
   return kKinds;
 }
 
-std::vector<Night> simulated_nights(const NightKind& kind, Random& random) {
-  std::vector<Night> nights;
+std::vector<rules::Night> simulated_nights(const NightKind& kind, Random& random) {
+  std::vector<rules::Night> nights;
   for (const double level : kind.levels(random)) {
     std::array<double, kProcesses> runs{};
     for (double& run : runs) {
@@ -254,7 +254,7 @@ std::vector<Night> simulated_nights(const NightKind& kind, Random& random) {
       run = samples[kSamplesOfEach / 2];
     }
     std::ranges::sort(runs);
-    Night night;
+    rules::Night night;
     night.begin_s = static_cast<std::int64_t>(nights.size()) * kDayS;
     night.value = std::exp(level + runs[kProcesses / 2]);
     if (kind.step > 0) night.value = std::max(1.0, std::round(night.value / kind.step)) * kind.step;
@@ -263,12 +263,12 @@ std::vector<Night> simulated_nights(const NightKind& kind, Random& random) {
   return nights;
 }
 
-std::vector<Verdict> verdicts_of(std::vector<Night> nights) {
+std::vector<Verdict> verdicts_of(std::vector<rules::Night> nights) {
   std::vector<Verdict> verdicts;
   for (std::size_t i = 0; i < nights.size(); ++i) {
-    const NightJudgement judgement =
-        judge_night(std::span(nights).first(i), nights[i], Direction::lower_is_better);
-    remember(judgement, nights[i]);
+    const rules::NightJudgement judgement =
+        rules::judge_night(std::span(nights).first(i), nights[i], Direction::lower_is_better);
+    rules::remember(judgement, nights[i]);
     verdicts.push_back(judgement.verdict);
   }
   return verdicts;
@@ -290,14 +290,14 @@ Prediction predicted_and_counted(const NightKind& kind, int metrics, std::uint64
   Random random(seed);
   Prediction sums;
   for (int metric = 0; metric < metrics; ++metric) {
-    std::vector<Night> nights = simulated_nights(kind, random);
+    std::vector<rules::Night> nights = simulated_nights(kind, random);
     nights.resize(kNights);
     std::vector<bool> alarms;
     for (const Verdict verdict : verdicts_of(nights)) alarms.push_back(verdict == Verdict::slower);
     sums.counted += alarms_that_begin(alarms);
     const auto found =
         resample_nights(nights, Direction::lower_is_better, 0, static_cast<std::uint64_t>(metric));
-    sums.predicted += found->power.false_alarm_rate * (kNights - kFewestNights);
+    sums.predicted += found->power.false_alarm_rate * (kNights - rules::kFewestNights);
   }
   return sums;
 }

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/regression/nights.h"
+#include "harness/rules/nights.h"
 
 namespace launchgap::regression {
 
@@ -47,10 +47,10 @@ struct Characteristics {
 
 /// The nights of one series, as `check` has them: the median of three processes' medians of 15
 /// samples; 0.5 % between the processes, 1 % within. A night a day.
-std::vector<Night> simulated_nights(const NightKind& kind, Random& random);
+std::vector<rules::Night> simulated_nights(const NightKind& kind, Random& random);
 
 /// Judges each night by those before it.
-std::vector<Verdict> verdicts_of(std::vector<Night> nights);
+std::vector<Verdict> verdicts_of(std::vector<rules::Night> nights);
 
 /// Alarms in 100 nights of some metrics, and how many the rates predict that `selftest --history`
 /// finds in these nights.

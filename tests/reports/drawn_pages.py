@@ -45,7 +45,8 @@ def drawn(made: Callable[[str], Path], gap: list[Path], beside: list[Path], made
         def write(page: Path) -> None:
             several = {"gap": gap, "beside": beside}
             folders = several[kind] if kind in several else [made(kind)]
-            gap_tables = ["--comparison", str(make_gap.write(page.parent / "comparison"))] if kind == "gap" else []
+            tables = page.parent / "comparison"
+            gap_tables = ["--comparison", str(make_gap.write(tables, folders))] if kind == "gap" else []
             assert program.run([*pairs(folders), *gap_tables, "-o", str(page)]) == 0
 
         return made_once(f"{kind}.html", write)

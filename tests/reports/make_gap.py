@@ -1,8 +1,11 @@
-"""Writes the tables of a comparison, gap_*.csv, as the program makes them of the four sessions of "gap"."""
+"""Writes the tables of a comparison, gap_*.csv, as the program makes them of the four sessions of "gap", and of others
+which devices are laid beside each other."""
 
 from __future__ import annotations
 
 import csv
+import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -73,10 +76,48 @@ LIMITS = [
 ]
 
 
-def write(folder: Path, **others: list[dict[str, Any]]) -> Path:
-    """The tables by their names without `gap_`; those of this module where none is given."""
+def rows_of(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def laid_beside(folders: list[Path]) -> dict[str, list[dict[str, Any]]]:
+    """Which devices the page compares, the oldest GPU the reference, and ratios of their medians."""
+    devices, medians = [], {}
+    for folder in folders:
+        session = json.loads((folder / "session.json").read_text(encoding="utf-8")).get("session_id", "")
+        for device in rows_of(folder / "devices.csv"):
+            devices.append({**device, "session_id": session})
+        for row in rows_of(folder / "summary.csv"):
+            case = "/".join(part for part in (row["benchmark"], row["params"]) if part)
+            key = (row["arm"], row["setup"], re.sub(r"api:(queue|driver)", "api:own", case), row["metric"])
+            if row["status"] == "ok" and row["metric"] and row["p50"] and row.get("impossible") != "true":
+                medians.setdefault((session, row["device_id"]), {})[key] = (float(row["p50"]), case, row["direction"])
+    devices = [device for device in devices if device["usable"] != "false"]
+    devices.sort(key=lambda d: (d["backend"] != "host", d["released"] or "9999-99", d["device_name"]))
+    reference = next((d for d in devices if d["backend"] != "host"), devices[0])
+    laid = [{"session": d["session_id"], "device_id": d["device_id"]} for d in devices]
+    ratios = []
+    base = medians.get((reference["session_id"], reference["device_id"]), {})
+    for device, ids in zip(devices, laid, strict=True):
+        ids["reference"] = str(device is reference).lower()
+        own = medians.get((ids["session"], ids["device_id"]), {})
+        for (arm, setup, _, metric), (value, case, direction) in (own.items() if device is not reference else ()):
+            if (key := (arm, setup, re.sub(r"api:(queue|driver)", "api:own", case), metric)) not in base:
+                continue
+            times = value / base[key][0] if direction == "higher" else base[key][0] / value
+            verdict = "faster" if times > 1.02 else "slower" if times < 1 / 1.02 else "same"
+            words = "equal" if verdict == "same" else f"{max(times, 1 / times):.2f}× {verdict}"
+            row = {"arm": arm, "setup": setup, "case": case, "metric": metric, "times": times, "verdict": verdict}
+            ratios.append({"session": ids["session"], "device_id": ids["device_id"], "words": words} | row)
+    return {"devices": laid, "ratios": ratios}
+
+
+def write(folder: Path, folders: list[Path], **others: list[dict[str, Any]]) -> Path:
+    """The tables by their names without `gap_`; those of this module, and of the sessions in `folders`, where none is
+    given."""
     folder.mkdir(parents=True, exist_ok=True)
-    tables = {"answers": ANSWERS, "values": VALUES, "classes": CLASSES, "limits": LIMITS} | others
+    tables = {"answers": ANSWERS, "values": VALUES, "classes": CLASSES, "limits": LIMITS} | laid_beside(folders) | others
     for name, rows in tables.items():
         with (folder / f"gap_{name}.csv").open("w", encoding="utf-8", newline="") as file:
             writer = csv.DictWriter(file, columns()[f"gap_{name}.csv"], restval="", extrasaction="raise")

@@ -6,11 +6,13 @@ import csv
 import re
 from pathlib import Path
 
+import make_gap
 import make_session
 import pytest
 from html_reader import Node, read
 from launchgap_report import __main__ as program
 from launchgap_report import compare as cmp
+from launchgap_report import gap
 from launchgap_report.session import load
 from report_paths import pairs
 
@@ -78,7 +80,9 @@ def test_the_best_case_of_each_type_and_what_cannot_be(tmp_path: Path) -> None:
 def test_what_cannot_be_is_listed_and_compared_with_nothing(tmp_path: Path) -> None:
     old = session_with(tmp_path, "old", "NVIDIA A100-SXM4-80GB")
     new = session_with(tmp_path, "new", "NVIDIA H200", impossible="size:2048/type:fp32")
-    comparison = cmp.compare([load(old, old), load(new, new)])
+    sessions = [load(old, old), load(new, new)]
+    tables = gap.load(make_gap.write(tmp_path / "comparison", [old, new]), sessions[0].registry)
+    comparison = cmp.compare(sessions, tables)
     assert comparison is not None
     slot = next(c.slot for c in comparison.columns if c.title.startswith("NVIDIA H200"))
     by_size = {line.case: line.cells[slot] for line in comparison.families["matmul"] if line.metric == "tflops"}

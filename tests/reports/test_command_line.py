@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import make_gap
 import pytest
 from launchgap_report import __main__ as program
 from make_session import columns
@@ -250,7 +251,8 @@ def test_a_session_json_of_other_shapes_is_no_reason_to_fail(call: Call, session
 
 
 def test_what_makes_a_comparison_doubtful_is_said_here_too(call: Call, gap: list[Path], tmp_path: Path) -> None:
-    result = call(*pairs(gap), "-o", str(tmp_path / "gap.html"))
+    comparison = make_gap.write(tmp_path / "comparison", gap)
+    result = call(*pairs(gap), "--comparison", str(comparison), "-o", str(tmp_path / "gap.html"))
     assert result.returncode == 0
     said = result.stderr.splitlines()
     assert any(line.startswith("launchgap report: mind: Host CPUs differ") for line in said)

@@ -13,7 +13,7 @@ from report_paths import pairs
 
 
 def draw(folders: list[Path], output: Path, **tables: list[dict[str, Any]]) -> Node:
-    comparison = make_gap.write(output.parent / "comparison", **tables)
+    comparison = make_gap.write(output.parent / "comparison", folders, **tables)
     assert program.run([*pairs(folders), "--comparison", str(comparison), "-o", str(output)]) == 0
     return read(output.read_text(encoding="utf-8"))
 
@@ -92,8 +92,8 @@ def test_code_that_is_tuned_for_another_gpu_has_its_cost(gap: list[Path], tmp_pa
 
 
 def test_what_is_not_compared_has_no_such_section(gap: list[Path], tmp_path: Path) -> None:
-    root = draw(gap, tmp_path / "out.html", answers=[], classes=[])
-    assert root.all("section", id="gap-answer") == []
+    root = draw(gap, tmp_path / "out.html", answers=[], classes=[], devices=[])
+    assert root.all("section", id="gap-answer") == [] and root.all("section", id="gap") == []
 
 
 def test_hostile_words_do_no_harm(gap: list[Path], tmp_path: Path) -> None:

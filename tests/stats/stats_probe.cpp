@@ -1,4 +1,5 @@
-// Computes what one function of harness/stats makes of many data sets, for tests in Python.
+// Computes what one function of harness/stats or harness/rules makes of many data sets, for tests
+// in Python.
 //
 // On standard input, again and again: a line {"compute": NAME, "sizes": [n, …], "times": m}, then m
 // times the values of groups of these sizes as doubles in the machine's order. On standard output a
@@ -12,6 +13,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "harness/rules/outliers.h"
 #include "harness/stats/compare.h"
 #include "harness/stats/dip.h"
 #include "harness/stats/modes.h"
@@ -45,9 +47,9 @@ Json json(const std::optional<Value>& value) {
   return value ? json(*value) : Json(nullptr);
 }
 
-Json json(const std::vector<Deviation>& deviations) {
+Json json(const std::vector<rules::Deviation>& deviations) {
   Json out = Json::array();
-  for (const Deviation& deviation : deviations) {
+  for (const rules::Deviation& deviation : deviations) {
     out.push_back({{"ratio", json(deviation.ratio)},
                    {"interval", json(deviation.interval)},
                    {"deviates", deviation.deviates}});
@@ -114,7 +116,7 @@ const std::map<std::string, std::function<Json(const Groups&)>> kFunctions = {
     {"modes", count_modes},
     {"seconds of modes", seconds_of(count_modes)},
     {"difference", [](const Groups& groups) { return json(difference(groups[0], groups[1])); }},
-    {"deviations", [](const Groups& groups) { return json(deviations(groups)); }},
+    {"deviations", [](const Groups& groups) { return json(rules::deviations(groups)); }},
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "harness/regression/nights.h"
+#include "harness/rules/nights.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 #include "harness/core/text.h"
 #include "harness/stats/stats.h"
 
-namespace launchgap::regression {
+namespace launchgap::rules {
 namespace {
 
 /// Makes of a median absolute deviation the standard deviation of normal values.
@@ -22,14 +22,13 @@ constexpr int kFewestSteps = 4;
 
 struct SpreadRule {
   SpreadFigure figure;
-  std::string_view name;
   double least_ratio;
 };
 constexpr SpreadRule kSpreadRules[kSpreadFigures] = {
-    {SpreadFigure::within_run_cv, "within-run CV", kLeastSpreadRatio},
-    {SpreadFigure::between_run_cv, "between-run CV", kLeastSpreadRatio},
-    {SpreadFigure::tail, "p99/p50", kLeastTailRatio},
-    {SpreadFigure::modes, "modes", 1},
+    {SpreadFigure::within_run_cv, kLeastSpreadRatio},
+    {SpreadFigure::between_run_cv, kLeastSpreadRatio},
+    {SpreadFigure::tail, kLeastTailRatio},
+    {SpreadFigure::modes, 1},
 };
 
 /// 1: above by `limit` or more, -1: below, 0: neither.
@@ -121,7 +120,7 @@ int spread_hit(const std::vector<const Night*>& baseline,
     words = fmt::format("{:g} modes, before {:g}", *now, std::round(std::exp(middle)));
     return std::log(*now) > most ? 1 : std::log(*now) < least ? -1 : 0;
   }
-  words = fmt::format("{} {:.1f} times that of before", rule.name, std::exp(distance));
+  words = fmt::format("{} {:.1f} times that of before", name_of(rule.figure), std::exp(distance));
   return side_of(distance, std::max(kNightDistance * deviation, std::log(rule.least_ratio)));
 }
 
@@ -352,10 +351,6 @@ class LevelJudge {
 
 }  // namespace
 
-std::string_view name_of(SpreadFigure figure) {
-  return kSpreadRules[static_cast<std::size_t>(figure)].name;
-}
-
 NightJudgement judge_night(std::span<const Night> earlier,
                            const Night& night,
                            Direction direction,
@@ -470,4 +465,4 @@ std::optional<TwoLevels> two_levels(std::span<const double> in_order) {
   return TwoLevels{std::exp(lower + pivot), std::exp(upper + pivot), deviation};
 }
 
-}  // namespace launchgap::regression
+}  // namespace launchgap::rules

@@ -1,4 +1,4 @@
-#include "harness/regression/nights.h"
+#include "harness/rules/nights.h"
 
 #include <algorithm>
 #include <cmath>
@@ -12,8 +12,10 @@
 
 #include "tests/regression/simulated_nights.h"
 
-namespace launchgap::regression {
+namespace launchgap::rules {
 namespace {
+
+using namespace regression;  // whose simulated nights these are
 
 using testing::HasSubstr;
 
@@ -495,4 +497,4 @@ TEST(Nights, RarelyRaiseAFalseAlarmAndFindWhatLasts) {
 }
 
 }  // namespace
-}  // namespace launchgap::regression
+}  // namespace launchgap::rules

@@ -1,4 +1,4 @@
-#include "harness/regression/paired.h"
+#include "harness/rules/paired.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 
 #include "harness/stats/compare.h"
 
-namespace launchgap::regression {
+namespace launchgap::rules {
 namespace {
 
 /// Student's t for the mean of `values` values, that is exceeded on either side with half of
@@ -190,4 +190,4 @@ SpreadVerdict judge_spread(std::span<const ProcessSpread> a, std::span<const Pro
   return found;
 }
 
-}  // namespace launchgap::regression
+}  // namespace launchgap::rules

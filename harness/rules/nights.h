@@ -10,19 +10,13 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "harness/core/metric.h"
 #include "harness/core/verdict.h"
-#include "harness/regression/spread_limits.h"
+#include "harness/rules/spread.h"
 
-namespace launchgap::regression {
-
-/// What tells how much a metric varies within a session.
-enum class SpreadFigure { within_run_cv, between_run_cv, tail, modes };
-inline constexpr std::size_t kSpreadFigures = 4;
-std::string_view name_of(SpreadFigure figure);
+namespace launchgap::rules {
 
 /// Of each figure; absent where it is not known.
 using Spread = std::array<std::optional<double>, kSpreadFigures>;
@@ -125,4 +119,4 @@ struct TwoLevels {
 /// have two levels; of those of which 20 % are 6 % slower, more than 90 in 100.
 std::optional<TwoLevels> two_levels(std::span<const double> in_order);
 
-}  // namespace launchgap::regression
+}  // namespace launchgap::rules

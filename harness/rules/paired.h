@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "harness/core/verdict.h"
-#include "harness/regression/spread_limits.h"
+#include "harness/rules/spread.h"
 #include "harness/stats/stats.h"
 
-namespace launchgap::regression {
+namespace launchgap::rules {
 
 /// Below this many pairs nothing is judged, and more are looked at whenever there are kLookEvery
 /// more of them.
@@ -22,7 +22,8 @@ inline constexpr std::size_t kLookEvery = 4;
 /// the two-sided interval is 99 %.
 inline constexpr double kStatedAlarmRate = 0.005;
 inline constexpr double kPairedConfidence = 1 - 2 * kStatedAlarmRate;
-/// The smallest change that counts, before what the metric itself asks for (judged_metric.h).
+/// The smallest change that counts, before what the metric itself asks for
+/// (regression/judged_metric.h).
 inline constexpr double kPairedShare = 0.02;
 
 /// What some pairs say of a metric's level.
@@ -77,11 +78,6 @@ struct ProcessSpread {
   std::optional<int> modes;
 };
 
-struct SpreadVerdict {
-  Steadiness steadiness = Steadiness::same;
-  std::string reason;  // "within-run CV 2.1 times as large", without a full stop
-};
-
 /// How steady B is beside A; `a` and `b` have a pair at each place. B is erratic if one of these is
 /// larger in B, each at 99 % two-sided and by kLeastSpreadRatio at least; steadier if one is
 /// smaller, and none is larger:
@@ -93,4 +89,4 @@ struct SpreadVerdict {
 /// kLeastSpreadCv at least.
 SpreadVerdict judge_spread(std::span<const ProcessSpread> a, std::span<const ProcessSpread> b);
 
-}  // namespace launchgap::regression
+}  // namespace launchgap::rules

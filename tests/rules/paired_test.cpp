@@ -1,4 +1,4 @@
-#include "harness/regression/paired.h"
+#include "harness/rules/paired.h"
 
 #include <cmath>
 #include <cstdio>
@@ -6,7 +6,7 @@
 
 #include <gmock/gmock.h>
 
-namespace launchgap::regression {
+namespace launchgap::rules {
 namespace {
 
 /// Logarithms with this mean, half of them `spread` above it and half as much below.
@@ -272,4 +272,4 @@ TEST(Spread, SeldomErrs) {
 }
 
 }  // namespace
-}  // namespace launchgap::regression
+}  // namespace launchgap::rules

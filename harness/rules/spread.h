@@ -1,0 +1,37 @@
+// How much more, or less, a metric must vary before that counts: the same for pairs, two sessions
+// and nights; and when one session is called unstable.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "harness/core/verdict.h"
+
+namespace launchgap::rules {
+
+/// What shows how much a metric varies within a session.
+enum class SpreadFigure { within_run_cv, between_run_cv, tail, modes };
+inline constexpr std::size_t kSpreadFigures = 4;
+std::string_view name_of(SpreadFigure figure);
+
+struct SpreadVerdict {
+  Steadiness steadiness = Steadiness::same;
+  std::string reason;  // "within-run CV 2.1 times as large", without a full stop
+};
+
+/// Of CVs, within a process and between processes.
+inline constexpr double kLeastSpreadRatio = 1.5;
+/// Of p99/p50, over nights and between two sessions; in pairs it is that of CVs.
+inline constexpr double kLeastTailRatio = 1.25;
+/// A CV counts only if it is that large, now or before.
+inline constexpr double kLeastSpreadCv = 0.01;
+
+/// A device whose launch call varies more between runs than this is unstable.
+inline constexpr double kUnstableCv = 0.1;
+/// With fewer runs what is not unstable is steady so far: fewer have no 95 % interval of their
+/// median.
+inline constexpr std::size_t kRunsToBeSure = 6;
+
+}  // namespace launchgap::rules
