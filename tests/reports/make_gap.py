@@ -86,8 +86,7 @@ def laid_beside(folders: list[Path]) -> dict[str, list[dict[str, Any]]]:
     devices, medians = [], {}
     for folder in folders:
         session = json.loads((folder / "session.json").read_text(encoding="utf-8")).get("session_id", "")
-        for device in rows_of(folder / "devices.csv"):
-            devices.append({**device, "session_id": session})
+        devices += [{**device, "session_id": session} for device in rows_of(folder / "devices.csv")]
         for row in rows_of(folder / "summary.csv"):
             case = "/".join(part for part in (row["benchmark"], row["params"]) if part)
             key = (row["arm"], row["setup"], re.sub(r"api:(queue|driver)", "api:own", case), row["metric"])
@@ -102,7 +101,7 @@ def laid_beside(folders: list[Path]) -> dict[str, list[dict[str, Any]]]:
     for device, ids in zip(devices, laid, strict=True):
         ids["reference"] = str(device is reference).lower()
         own = medians.get((ids["session"], ids["device_id"]), {})
-        for (arm, setup, _, metric), (value, case, direction) in (own.items() if device is not reference else ()):
+        for (arm, setup, _, metric), (value, case, direction) in own.items() if device is not reference else ():
             if (key := (arm, setup, re.sub(r"api:(queue|driver)", "api:own", case), metric)) not in base:
                 continue
             times = value / base[key][0] if direction == "higher" else base[key][0] / value
@@ -117,7 +116,11 @@ def write(folder: Path, folders: list[Path], **others: list[dict[str, Any]]) -> 
     """The tables by their names without `gap_`; those of this module, and of the sessions in `folders`, where none is
     given."""
     folder.mkdir(parents=True, exist_ok=True)
-    tables = {"answers": ANSWERS, "values": VALUES, "classes": CLASSES, "limits": LIMITS} | laid_beside(folders) | others
+    tables = (
+        {"answers": ANSWERS, "values": VALUES, "classes": CLASSES, "limits": LIMITS}
+        | (laid_beside(folders) if folders else {})
+        | others
+    )
     for name, rows in tables.items():
         with (folder / f"gap_{name}.csv").open("w", encoding="utf-8", newline="") as file:
             writer = csv.DictWriter(file, columns()[f"gap_{name}.csv"], restval="", extrasaction="raise")

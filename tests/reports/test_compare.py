@@ -13,7 +13,6 @@ from launchgap_report import compare as cmp
 from launchgap_report import gap as gap_tables
 from launchgap_report.session import load
 
-
 tables_of = make_gap.laid_beside
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import make_gap
 import make_session
 import pytest
 from html_reader import Node, read
@@ -22,10 +23,17 @@ def draw(tmp_path: Path) -> Draw:
     def make(*builders: make_session.Builder) -> Node:
         folders = [builder.write(tmp_path / str(i)) for i, builder in enumerate(builders)]
         output = tmp_path / "out.html"
-        assert program.run([*pairs(folders), "-o", str(output)]) == 0
+        measured = [f for f, builder in zip(folders, builders, strict=True) if not is_recorded(builder)]
+        beside = make_gap.laid_beside(measured) if len(measured) > 1 else {"devices": [], "ratios": []}
+        tables = make_gap.write(tmp_path / "comparison", [], answers=[], classes=[], **beside)
+        assert program.run([*pairs(folders), "--comparison", str(tables), "-o", str(output)]) == 0
         return read(output.read_text(encoding="utf-8"))
 
     return make
+
+
+def is_recorded(builder: make_session.Builder) -> bool:
+    return any(run["arm"] == "recorded" for run in builder.tables["runs.csv"])
 
 
 def text_of(node: Node) -> str:
