@@ -173,23 +173,50 @@ ExitCode export_google_benchmark(const std::string& folder, const fs::path& outp
   return session.problems.empty() ? ExitCode::done : ExitCode::failed;
 }
 
+struct ExportFormat {
+  std::string_view name, holds;
+  std::string_view example;  // what follows `launchgap export`
+  ExitCode (*write)(const std::string& folder, const fs::path& output);
+};
+
+/// The first is the default.
+constexpr ExportFormat kFormats[] = {
+    {"csv",
+     "devices, runs, summary, details and every sample, as RFC 4180",
+     "results/tonight --format csv -o tonight-csv",
+     export_csv},
+    {"chrome-trace",
+     "the kept events, for Perfetto and Holistic Trace Analysis",
+     "results/my-job --format chrome-trace -o my-job.json.gz",
+     export_chrome},
+    {"google-benchmark",
+     "each process's medians as one JSON, for its compare.py",
+     "results/tonight --format google-benchmark -o tonight.json",
+     export_google_benchmark},
+    {"gmtrace",
+     "the kept allocations, for `replay`",
+     "results/my-job --format gmtrace -o my-job.gmtrace.csv",
+     export_gmtrace},
+};
+
 }  // namespace
 
 void add_export(CLI::App& app, Action& action) {
   struct Options {
-    std::string folder, format = "csv", output;
+    std::string folder, format = std::string(kFormats[0].name), output;
   };
   CLI::App* const command = app.add_subcommand("export", "Write a session for other programs");
   auto options = std::make_shared<Options>();
   command->add_option("session", options->folder, "Folder of a session")->required();
+  std::vector<std::string> names, meanings, examples;
+  for (const ExportFormat& format : kFormats) {
+    names.emplace_back(format.name);
+    meanings.push_back(fmt::format("{}: {}", format.name, format.holds));
+    examples.push_back(fmt::format("launchgap export {}", format.example));
+  }
   one_of(command->add_option(
-             "--format",
-             options->format,
-             "csv: devices, runs, summary, details and every sample, as RFC 4180; "
-             "chrome-trace: the kept events, for Perfetto and Holistic Trace Analysis; "
-             "google-benchmark: each process's medians as one JSON, for its compare.py; "
-             "gmtrace: the kept allocations, for `replay`"),
-         {"csv", "chrome-trace", "google-benchmark", "gmtrace"})
+             "--format", options->format, fmt::format("{}", fmt::join(meanings, "; "))),
+         names)
       ->capture_default_str();
   command
       ->add_option(
@@ -198,18 +225,11 @@ void add_export(CLI::App& app, Action& action) {
           "Folder to write, new or empty; of a chrome-trace also a .json or .json.gz; of a "
           "gmtrace also a .csv or .csv.gz; of google-benchmark a file")
       ->required();
-  command->footer(
-      "Example: launchgap export results/tonight --format csv -o tonight-csv\n"
-      "         launchgap export results/my-job --format chrome-trace -o my-job.json.gz\n"
-      "         launchgap export results/tonight --format google-benchmark -o tonight.json\n"
-      "         launchgap export results/my-job --format gmtrace -o my-job.gmtrace.csv");
+  command->footer(fmt::format("Example: {}", fmt::join(examples, "\n         ")));
   command->callback([options, &action] {
     action = [options] {
-      if (options->format == "csv") return export_csv(options->folder, options->output);
-      if (options->format == "google-benchmark")
-        return export_google_benchmark(options->folder, options->output);
-      if (options->format == "gmtrace") return export_gmtrace(options->folder, options->output);
-      return export_chrome(options->folder, options->output);
+      return std::ranges::find(kFormats, options->format, &ExportFormat::name)
+          ->write(options->folder, options->output);
     };
   });
 }

@@ -17,6 +17,7 @@
 #include "harness/recording/import_folder.h"
 #include "harness/recording/imported_session.h"
 #include "harness/recording/published_session.h"
+#include "harness/recording/recording.h"
 #include "harness/recording/tuner_cache.h"
 #include "harness/summary/all_tables.h"
 #include "harness/summary/job_answer.h"
@@ -152,10 +153,9 @@ void add_import(CLI::App& app, Action& action, const std::vector<std::string>& c
   command
       ->add_option("files",
                    options->files,
-                   "SQLite exports of Nsight Systems, profiles of nvprof, Chrome traces of "
-                   "PyTorch's profiler, its memory snapshots, logs of RMM, plain or .gz; several "
-                   "for the ranks of a job. Or tables of published values, or caches of Kernel "
-                   "Tuner (docs/published.md)")
+                   fmt::format("{}, plain or .gz; several for the ranks of a job. Or tables of "
+                               "published values, or caches of Kernel Tuner (docs/published.md)",
+                               recording::importable_forms(false)))
       ->required();
   command->add_option("-o,--output", options->output, "Folder of the session, new or empty")
       ->required();

@@ -12,6 +12,7 @@
 #include "harness/core/text.h"
 #include "harness/device/backend.h"
 #include "harness/measure/benchmark.h"
+#include "harness/record/fields.h"
 #include "harness/record/schema.h"
 #include "harness/run/device_lock.h"
 #include "harness/run/devices.h"
@@ -43,7 +44,7 @@ void check_idle_devices(MachineDevices& machine) {
 void list_devices(const MachineDevices& machine, Json* json) {
   if (json) {
     (*json)["devices"] = Json::array();
-    for (const DeviceFacts& device : machine.devices) (*json)["devices"].push_back(to_json(device));
+    for (const DeviceFacts& device : machine.devices) (*json)["devices"].push_back(fields_to_json(device));
     (*json)["notes"] = machine.notes;
     return;
   }

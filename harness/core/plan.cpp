@@ -56,7 +56,7 @@ std::string_view name_of(Arm arm) {
   return arm == Arm::plain ? "plain" : "traced";
 }
 
-Arm parse_side(std::string_view text) {
+Arm parse_arm(std::string_view text) {
   for (const Arm arm : {Arm::plain, Arm::traced}) {
     if (text == name_of(arm)) return arm;
   }

@@ -27,7 +27,7 @@ int default_replicates(Profile profile);       // quick 3, nightly 10, full 20
 
 enum class Arm { plain, traced };
 std::string_view name_of(Arm arm);
-Arm parse_side(std::string_view text);  // throws Error
+Arm parse_arm(std::string_view text);  // throws Error
 /// What stands in the column `arm`, and for `setup` and `trace_state` too, where nothing was run:
 /// of what somebody else recorded.
 inline constexpr std::string_view kRecorded = "recorded";

@@ -24,6 +24,47 @@ std::string three_digits(double value) {
   return fmt::format("{:.{}f}", value, std::clamp(2 - exponent, 0, 12));
 }
 
+/// A unit in which a quantity is shown, and what one of it is in the unit in which it is kept.
+struct ShownUnit {
+  std::string_view kept;
+  double factor;
+  std::string_view name;
+};
+
+/// Of each unit the largest first. reports/launchgap_report/text.py has the same, which a test
+/// compares.
+constexpr ShownUnit kShownUnits[] = {
+    {"ns", 1e9, "s"},
+    {"ns", 1e6, "ms"},
+    {"ns", 1e3, "µs"},
+    {"ns", 1, "ns"},
+    {"TFLOP/s", 1e3, "PFLOP/s"},
+    {"TFLOP/s", 1, "TFLOP/s"},
+    {"TFLOP/s", 1e-3, "GFLOP/s"},
+    {"TFLOP/s", 1e-6, "MFLOP/s"},
+    {"GB/s", 1e3, "TB/s"},
+    {"GB/s", 1, "GB/s"},
+    {"GB/s", 1e-3, "MB/s"},
+    {"B", 1099511627776.0, "TiB"},
+    {"B", 1073741824.0, "GiB"},
+    {"B", 1048576.0, "MiB"},
+    {"B", 1024.0, "KiB"},
+    {"B", 1, "B"},
+    {"1", 1, ""},
+};
+
+/// The largest of which the value has one, rounded to three digits; of less than one of any the
+/// smallest.
+ShownUnit shown_unit(double value, std::string_view unit) {
+  ShownUnit found{unit, 1, unit};
+  for (const ShownUnit& shown : kShownUnits) {
+    if (shown.kept != unit) continue;
+    found = shown;
+    if (value == 0 ? shown.factor == 1 : std::abs(value) >= 0.9995 * shown.factor) break;
+  }
+  return found;
+}
+
 /// Characters on the screen, for text whose bytes may be more: every byte but UTF-8's continuation
 /// bytes.
 std::size_t width_of(const std::string& text) {
@@ -43,20 +84,13 @@ std::string duration_text(std::uint64_t nanoseconds) {
 
 std::string quantity(std::optional<double> value, std::string_view unit) {
   if (!value) return "–";
-  if (unit == "TFLOP/s" && std::abs(*value) < 1) return quantity(*value * 1000, "GFLOP/s");
-  if (unit == "1") return three_digits(*value);  // a plain number
-  if (unit != "ns") return fmt::format("{} {}", three_digits(*value), unit);
-  constexpr std::string_view kUnits[] = {"ns", "µs", "ms", "s"};
-  double scaled = *value;
-  std::size_t i = 0;
-  while (std::abs(scaled) >= 999.5 && i + 1 < std::size(kUnits)) {
-    scaled /= 1000;
-    ++i;
-  }
+  const ShownUnit shown = shown_unit(*value, unit);
+  const double scaled = *value / shown.factor;
+  const bool countable = shown.name == "ns" || shown.name == "B" || shown.name.empty();
   // A clock's ticks are whole, and so is a time of few of them.
-  const bool whole = i == 0 && scaled == std::floor(scaled);
-  return fmt::format(
-      "{} {}", whole ? fmt::format("{:.0f}", scaled) : three_digits(scaled), kUnits[i]);
+  const bool whole = countable && scaled == std::floor(scaled) && std::abs(scaled) < 1e12;
+  const std::string number = whole ? fmt::format("{:.0f}", scaled) : three_digits(scaled);
+  return shown.name.empty() ? number : fmt::format("{} {}", number, shown.name);
 }
 
 std::string percent_text(double share) {

@@ -30,6 +30,28 @@ struct DeviceFacts {
   bool simulated = false;                      // a fake library of the tests stands below
   bool usable = true;
   std::string reason;  // why not usable
+
+  /// As JSON (harness/record/fields.h).
+  static void fields(auto& self, auto&& field) {
+    field.optional("uuid", self.uuid);
+    field.optional("name", self.name);
+    field.optional("backend", self.backend);
+    field.optional("index", self.index);
+    field("compute_capability", self.compute_capability);
+    field("pci_bus_id", self.pci_bus_id);
+    field("memory_bytes", self.memory_bytes);
+    field("multiprocessors", self.multiprocessors);
+    field("clock_mhz", self.clock_mhz);
+    field("memory_clock_mhz", self.memory_clock_mhz);
+    field("memory_bus_bits", self.memory_bus_bits);
+    field("last_level_cache_bytes", self.last_level_cache_bytes);
+    field("numa_node", self.numa_node);
+    field("driver_version", self.driver_version);
+    field.optional("details", self.details);
+    field.optional("simulated", self.simulated);
+    field.optional("usable", self.usable);
+    field.optional("reason", self.reason);
+  }
 };
 
 /// A library as it was loaded.
@@ -41,6 +63,16 @@ struct LoadedLibrary {
   bool simulated = false;
   std::string code;        // of the host's: the code that it runs, "SkylakeX" (code_levels.h)
   std::string newer_code;  // that this CPU can execute too; empty: none that matters
+
+  static void fields(auto& self, auto&& field) {
+    field.optional("name", self.name);
+    field.optional("soname", self.soname);
+    field.optional("path", self.path);
+    field.optional("version", self.version);
+    field.optional("simulated", self.simulated);
+    field.unless_empty("code", self.code);
+    field.unless_empty("newer_code", self.newer_code);
+  }
 };
 
 /// A GPU of which nothing is known but its number.

@@ -40,8 +40,8 @@ std::string memory_text(const JoinedGpu& gpu) {
   if (gpu.in_nvml && !is_instance(gpu) && gpu.in_nvml->memory_free_bytes &&
       gpu.in_nvml->memory_total_bytes)
     return fmt::format("{} of {}",
-                       bytes_text(*gpu.in_nvml->memory_free_bytes),
-                       bytes_text(*gpu.in_nvml->memory_total_bytes));
+                       bytes_text(static_cast<double>(*gpu.in_nvml->memory_free_bytes)),
+                       bytes_text(static_cast<double>(*gpu.in_nvml->memory_total_bytes)));
   if (gpu.in_driver && gpu.in_driver->memory_bytes)
     return "of " + bytes_text(static_cast<double>(*gpu.in_driver->memory_bytes));
   return "–";

@@ -13,8 +13,9 @@
 //   const Begun begun = fields_from_json<Begun>(json);
 //
 // A field must be there, unless it is optional or named by `field.optional(…)`, or by
-// `field.natural(…)`, which is the same for integers from 0 on. One named by `field.write_only(…)`
-// is written for others, and nothing here depends on it.
+// `field.natural(…)`, which is the same for integers from 0 on; `field.unless_empty(…)` is left out
+// where it is empty. One named by `field.write_only(…)` is written for others, and nothing here
+// depends on it.
 #pragma once
 
 #include <concepts>
@@ -49,6 +50,8 @@ struct AnyField {
   void optional(const char*, const Value&) const {}
   template <class Value>
   void natural(const char*, const Value&) const {}
+  template <class Value>
+  void unless_empty(const char*, const Value&) const {}
   template <class Value>
   void write_only(const char*, const Value&) const {}
 };
@@ -97,6 +100,10 @@ struct Writer {
     (*this)(key, value);
   }
   template <class Value>
+  void unless_empty(const char* key, const Value& value) const {
+    if (!value.empty()) (*this)(key, value);
+  }
+  template <class Value>
   void write_only(const char* key, const Value& value) const {
     (*this)(key, value);
   }
@@ -120,6 +127,10 @@ struct Reader {
   template <class Value>
   void natural(const char* key, Value& value) const {
     value = launchgap::natural<Value>(json, key, value);
+  }
+  template <class Value>
+  void unless_empty(const char* key, Value& value) const {
+    optional(key, value);
   }
   template <class Value>
   void write_only(const char*, Value&) const {}
@@ -249,7 +260,7 @@ template <>
 struct AsJson<Arm> {
   using Form = std::string;
   static std::string to(Arm arm) { return std::string(name_of(arm)); }
-  static Arm from(const std::string& text) { return parse_side(text); }
+  static Arm from(const std::string& text) { return parse_arm(text); }
 };
 
 template <>
@@ -271,20 +282,6 @@ struct AsJson<std::filesystem::path> {
   using Form = std::string;
   static std::string to(const std::filesystem::path& path) { return text_of_path(path); }
   static std::filesystem::path from(const std::string& text) { return path_of_text(text); }
-};
-
-template <>
-struct AsJson<DeviceFacts> {
-  using Form = Json;
-  static Json to(const DeviceFacts& facts) { return to_json(facts); }
-  static DeviceFacts from(const Json& json) { return facts_from_json(json); }
-};
-
-template <>
-struct AsJson<LoadedLibrary> {
-  using Form = Json;
-  static Json to(const LoadedLibrary& library) { return to_json(library); }
-  static LoadedLibrary from(const Json& json) { return library_from_json(json); }
 };
 
 /// Readings by name; null is none.

@@ -33,12 +33,6 @@ Status parse_status(std::string_view text);  // throws Error
 /// {"schema":…,"record":kind}: the beginning of every record.
 Json new_record(std::string_view kind);
 
-/// Facts as JSON, absent ones left out, and back. Throws Error that names a field of another type.
-Json to_json(const DeviceFacts& facts);
-DeviceFacts facts_from_json(const Json& json);
-Json to_json(const LoadedLibrary& library);
-LoadedLibrary library_from_json(const Json& json);
-
 /// One line of text for a record; text that is not UTF-8 has its bad bytes replaced.
 std::string to_line(const Json& record);
 

@@ -1,11 +1,14 @@
 // Which form a file has, by its content.
 #include <algorithm>
 #include <cctype>
+#include <iterator>
 #include <new>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "harness/core/errors.h"
 #include "harness/core/output_file.h"
@@ -109,12 +112,6 @@ bool is_xplane(std::string_view begin) {
 }
 
 [[noreturn]] void refuse(const std::string& begin) {
-  constexpr std::string_view kKnown =
-      "launchgap reads SQLite exports of Nsight Systems (`nsys export --type sqlite "
-      "REPORT.nsys-rep`), "
-      "profiles of nvprof (`--export-profile`), Chrome traces of PyTorch's profiler, memory "
-      "snapshots of PyTorch (`torch.cuda.memory._dump_snapshot()`), logs of RMM, problems of "
-      "minimalloc, caches of Kernel Tuner, and tables of published values (docs/published.md)";
   if (begin.empty()) throw Error("it is empty");
   for (const UnsupportedFormat& stranger : kUnsupportedFormats) {
     if (begin.starts_with(stranger.begin)) throw Error(std::string(stranger.what));
@@ -123,7 +120,10 @@ bool is_xplane(std::string_view begin) {
     throw Error("it begins with zeros only: copy it again");
   if (is_xplane(begin))
     throw Error(fmt::format("it is an XPlane of TensorFlow or JAX, {}", kNotTensorflows));
-  throw Error(fmt::format("it has no form that launchgap knows: {}", kKnown));
+  throw Error(fmt::format(
+      "it has no form that launchgap knows: launchgap reads {}, caches of Kernel Tuner, and tables "
+      "of published values (docs/published.md)",
+      importable_forms(true)));
 }
 
 }  // namespace
@@ -174,21 +174,59 @@ Recording read_compressed_report(const std::filesystem::path& file) {
   return recording;
 }
 
+bool is_sqlite(std::string_view begin) {
+  return begin.starts_with(kSqlite);
+}
+
+Recording read_sqlite(const std::filesystem::path& file) {
+  return CompressedText(file).is_compressed() ? read_compressed_report(file)
+                                              : read_sqlite_report(file);
+}
+
+bool is_json(std::string_view begin) {
+  const std::size_t first = begin.find_first_not_of(" \t\r\n");
+  return first != std::string_view::npos && (begin[first] == '{' || begin[first] == '[');
+}
+
+/// A form of recordings: what people call it, how it is made, and how it is told by its beginning.
+struct Form {
+  std::string_view name, made_by;
+  bool (*is)(std::string_view begin);
+  Recording (*read)(const std::filesystem::path& file);
+};
+
+constexpr Form kForms[] = {
+    {"SQLite exports of Nsight Systems",
+     "`nsys export --type sqlite REPORT.nsys-rep`",
+     is_sqlite,
+     read_sqlite},
+    {"profiles of nvprof", "`--export-profile`", is_sqlite, read_sqlite},
+    {"memory snapshots of PyTorch",
+     "`torch.cuda.memory._dump_snapshot()`",
+     is_pickle,
+     read_torch_snapshot},
+    {"logs of RMM", "", is_rmm_log, read_rmm_log},
+    {"problems of minimalloc", "", is_minimalloc, read_minimalloc},
+    {"Chrome traces of PyTorch's profiler", "", is_json, read_chrome_trace},
+};
+
 Recording read_known(const std::filesystem::path& file) {
   const std::string begin = beginning(file);
-  if (begin.starts_with(kSqlite))
-    return CompressedText(file).is_compressed() ? read_compressed_report(file)
-                                                : read_sqlite_report(file);
-  if (is_pickle(begin)) return read_torch_snapshot(file);
-  if (is_rmm_log(begin)) return read_rmm_log(file);
-  if (is_minimalloc(begin)) return read_minimalloc(file);
-  const std::size_t first = begin.find_first_not_of(" \t\r\n");
-  if (first != std::string::npos && (begin[first] == '{' || begin[first] == '['))
-    return read_chrome_trace(file);
-  refuse(begin);
+  const auto form = std::ranges::find_if(kForms, [&](const Form& one) { return one.is(begin); });
+  if (form == std::end(kForms)) refuse(begin);
+  return form->read(file);
 }
 
 }  // namespace
+
+std::string importable_forms(bool with_how) {
+  std::vector<std::string> names;
+  for (const Form& form : kForms) {
+    names.emplace_back(form.name);
+    if (with_how && !form.made_by.empty()) names.back() += fmt::format(" ({})", form.made_by);
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
 
 Recording read_recording(const std::filesystem::path& file) {
   try {

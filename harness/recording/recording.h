@@ -135,4 +135,7 @@ inline constexpr std::string_view kNotTensorflows =
 /// names the file and says what it is, why it cannot be read, and what to do.
 Recording read_recording(const std::filesystem::path& file);
 
+/// The forms, separated by commas: "profiles of nvprof, …"; also how each is made, where asked for.
+std::string importable_forms(bool with_how);
+
 }  // namespace launchgap::recording

@@ -36,19 +36,21 @@ def significant(value: float, digits: int = 3) -> str:
         return "0"
     rounded = float(f"{value:.{digits - 1}e}")
     decimals = max(0, digits - 1 - _exponent(rounded))
-    return f"{rounded:.{decimals}f}" if abs(rounded) < 1e7 else f"{rounded:.{digits - 1}e}"
+    return f"{rounded:.{decimals}f}" if 1e-9 <= abs(rounded) < 1e12 else f"{rounded:.{digits - 1}e}"
 
 
 def _exponent(value: float) -> int:
     return int(f"{value:e}".split("e")[1])
 
 
+# As in harness/core/text.cpp.
 _LADDERS: dict[str, list[tuple[float, str]]] = {
     "ns": [(1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns")],
     "ms": [(1e3, "s"), (1.0, "ms"), (1e-3, "µs")],
     "s": [(1.0, "s"), (1e-3, "ms"), (1e-6, "µs")],
     "TFLOP/s": [(1e3, "PFLOP/s"), (1.0, "TFLOP/s"), (1e-3, "GFLOP/s"), (1e-6, "MFLOP/s")],
     "GB/s": [(1e3, "TB/s"), (1.0, "GB/s"), (1e-3, "MB/s")],
+    "1": [(1.0, "")],
     "B": [(2.0**40, "TiB"), (2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB"), (1.0, "B")],
 }
 _ALIASES = {"bytes": "B", "byte": "B", "tflops": "TFLOP/s", "gbs": "GB/s"}
@@ -61,7 +63,7 @@ def scale_for(value: float, unit: str) -> tuple[float, str]:
         return 1.0, unit
     # A value that rounds up to the next unit belongs there: 999.9 ns reads 1.00 µs.
     for factor, name in ladder:
-        if abs(value) * 1.0005 >= factor:
+        if abs(value) >= 0.9995 * factor:
             return factor, name
     return ladder[-1] if value else ladder[_unit_index(ladder)]
 
@@ -76,9 +78,7 @@ def quantity(value: float | None, unit: str, digits: int = 3) -> str:
         return MISSING
     factor, name = scale_for(value, unit)
     number = significant(value / factor, digits)
-    if name == "1":  # a plain number
-        name = ""
-    if factor == 1.0 and name in ("ns", "B", "") and float(value).is_integer() and abs(value) < 1e7:
+    if name in ("ns", "B", "") and float(value).is_integer() and abs(value) < 1e12:
         number = f"{value:.0f}"
     return f"{number}{NBSP}{name}" if name else number
 

@@ -1,8 +1,21 @@
-// Prints tables.json: what the docs' tables and the tests of the page are made from.
+// Prints tables.json: what the docs' tables and the tests of the page are made from; and how
+// quantities are written, for the test that the page writes them so too.
 #include <cstdio>
 
+#include "harness/core/text.h"
 #include "harness/summary/all_tables.h"
 
 int main() {
-  return std::puts(launchgap::describe_tables().dump(1).c_str()) < 0;
+  nlohmann::ordered_json described = launchgap::describe_tables();
+  for (const char* unit : {"ns", "TFLOP/s", "GB/s", "B", "W", "1", ""}) {
+    for (const double digits : {1.0, 1.2345, 2.0, 5.0049, 9.994, 9.9951, 9.9999}) {
+      for (double scale = 1e-7; scale < 1e13; scale *= 10) {
+        const double value = digits * scale;
+        described["quantities"].push_back({value, unit, launchgap::quantity(value, unit)});
+      }
+    }
+    described["quantities"].push_back({0.0, unit, launchgap::quantity(0.0, unit)});
+    described["quantities"].push_back({-2310.0, unit, launchgap::quantity(-2310.0, unit)});
+  }
+  return std::puts(described.dump(1).c_str()) < 0;
 }

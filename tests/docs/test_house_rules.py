@@ -208,6 +208,17 @@ REPLACED = {
 READERS_OF_OLD_FILES = {"harness/core/metric.cpp"}
 
 
+def test_only_rules_and_stats_ask_whether_things_differ():
+    """harness/rules has each rule of difference, with its use; others ask it."""
+    tests_of_difference = re.compile(r"\b(?:student_t|students_t|fisher_f|mann_whitney)\b")
+    found = [
+        str(path.relative_to(ROOT))
+        for path in sources("harness", "benchmarks", suffixes=(".cpp", ".h"))
+        if tests_of_difference.search(path.read_text()) and path.parent.name not in ("rules", "stats")
+    ]
+    assert found == []
+
+
 def test_words_that_have_a_better_one_stay_out():
     """docs/definitions.md has the words that launchgap uses. A string that is split over lines is one text."""
     split = re.compile(r'"\s*\n\s*"')

@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 /// A machine whose one A100 works.
 struct Healthy {
   MachineFacts facts;
-  NvmlGpuFacts nvml;
+  cuda::NvmlGpu nvml;
   DeviceNode node{"/dev/nvidia0", true, "crw-rw-rw- 0:0", 0};
 
   Healthy() {

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "harness/core/errors.h"
+#include "harness/record/fields.h"
 #include "harness/record/reader.h"
 #include "harness/record/writer.h"
 
@@ -185,9 +186,9 @@ TEST(DeviceFactsJson, GoBothWaysAndLeaveOutWhatIsUnknown) {
   facts.details["ecc"] = "on";
   facts.usable = false;
   facts.reason = "because";
-  const Json json = to_json(facts);
+  const Json json = fields_to_json(facts);
   EXPECT_FALSE(json.contains("memory_bytes"));
-  const DeviceFacts back = facts_from_json(json);
+  const DeviceFacts back = fields_from_json<DeviceFacts>(json);
   EXPECT_EQ(back.name, facts.name);
   EXPECT_EQ(back.compute_capability, facts.compute_capability);
   EXPECT_EQ(back.details, facts.details);

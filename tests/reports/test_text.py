@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import make_session
 import pytest
 from launchgap_report import text
 
@@ -28,6 +29,13 @@ from launchgap_report import text
 )
 def test_a_quantity_has_three_digits_and_the_unit_that_suits(value: float | None, unit: str, shown: str) -> None:
     assert text.quantity(value, unit).replace("\xa0", " ") == shown
+
+
+def test_the_program_and_the_page_write_a_quantity_alike() -> None:
+    written = make_session.described()["quantities"]
+    assert len(written) > 900
+    other = [(v, u, shown, ours) for v, u, shown in written if (ours := text.quantity(v, u).replace("\xa0", " ")) != shown]
+    assert not other, other[:5]
 
 
 @pytest.mark.parametrize(

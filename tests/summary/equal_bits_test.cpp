@@ -147,7 +147,7 @@ TEST_F(EqualBits, OfTheHostAreAskedForWithWhatItHas) {
   host.uuid = "host-1";
   host.name = "AMD EPYC";
   host.backend = "host";
-  meta["devices"].push_back(to_json(host));
+  meta["devices"].push_back(fields_to_json(host));
   process({of("again", 2, "0001")}, "host-1");
   process({of("again", 2, "0001")}, "host-1");
   const auto findings = said(bits_findings(read()));

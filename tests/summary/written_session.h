@@ -30,7 +30,7 @@ class WrittenSession : public ::testing::Test {
     device.uuid = "GPU-1";
     device.name = "Some GPU";
     device.backend = "cuda";
-    meta["devices"] = Json::array({to_json(device)});
+    meta["devices"] = Json::array({fields_to_json(device)});
     meta["plan"] = Json::array();
   }
   ~WrittenSession() override { std::filesystem::remove_all(path); }

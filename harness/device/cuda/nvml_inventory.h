@@ -13,6 +13,13 @@ namespace launchgap::cuda {
 struct GpuProcess {
   unsigned pid = 0;
   std::optional<std::uint64_t> memory_bytes;  // unknown on some systems
+  std::string name = {};                      // of the program, where it can be seen
+
+  static void fields(auto& self, auto&& field) {
+    field.optional("pid", self.pid);
+    field("memory_bytes", self.memory_bytes);
+    field.unless_empty("name", self.name);
+  }
 };
 
 /// One GPU. What NVML does not tell is absent.
@@ -34,6 +41,39 @@ struct NvmlGpu {
   std::optional<double> power_limit_w, default_power_limit_w;
   std::optional<std::uint64_t> clock_reasons;  // bits of nvmlClocksEventReasons
   std::optional<std::string> fabric;           // not started, in progress, completed
+
+  /// As JSON (harness/record/fields.h): a probe has it from NVML, and the doctor from the probe.
+  static void fields(auto& self, auto&& field) {
+    field.optional("index", self.index);
+    field.unless_empty("problem", self.problem);
+    field.optional("lost", self.lost);
+    field.unless_empty("uuid", self.uuid);
+    field.unless_empty("name", self.name);
+    field.unless_empty("pci_bus_id", self.pci_bus_id);
+    field("minor", self.minor);
+    field("memory_total_bytes", self.memory_total_bytes);
+    field("memory_free_bytes", self.memory_free_bytes);
+    field.optional("processes", self.processes);
+    field("compute_mode", self.compute_mode);
+    field("persistence", self.persistence);
+    field("mig", self.mig);
+    field("mig_instances", self.mig_instances);
+    field("ecc", self.ecc);
+    field("uncorrected_ecc_errors", self.uncorrected_ecc_errors);
+    field("remap_pending", self.remap_pending);
+    field("remap_failed", self.remap_failed);
+    field("pcie_generation", self.pcie_generation);
+    field("pcie_width", self.pcie_width);
+    field("max_pcie_generation", self.max_pcie_generation);
+    field("max_pcie_width", self.max_pcie_width);
+    field("sm_clock_mhz", self.sm_clock_mhz);
+    field("max_sm_clock_mhz", self.max_sm_clock_mhz);
+    field("application_clock_mhz", self.application_clock_mhz);
+    field("power_limit_w", self.power_limit_w);
+    field("default_power_limit_w", self.default_power_limit_w);
+    field("clock_reasons", self.clock_reasons);
+    field("fabric", self.fabric);
+  }
 };
 
 struct NvmlInventory {

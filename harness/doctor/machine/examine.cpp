@@ -18,6 +18,7 @@
 #include "harness/doctor/libraries/library_copies.h"
 #include "harness/doctor/libraries/loader_trace.h"
 #include "harness/doctor/machine/probe.h"
+#include "harness/record/fields.h"
 #include "harness/run/device_lock.h"
 
 namespace launchgap::doctor {
@@ -82,7 +83,7 @@ DriverFacts driver_facts(const ProbeAnswer& answer) {
   take(driver.cuda_version, answer.facts, "cuda_version");
   take_origin(answer.facts, driver.origin);
   for (const Json& device : answer.facts.value("devices", Json::array())) {
-    DeviceFacts facts = facts_from_json(device);
+    DeviceFacts facts = fields_from_json<DeviceFacts>(device);
     facts.name = printable(facts.name, 100);
     driver.devices.push_back(std::move(facts));
   }
@@ -91,42 +92,10 @@ DriverFacts driver_facts(const ProbeAnswer& answer) {
   return driver;
 }
 
-NvmlGpuFacts nvml_gpu(const Json& json) {
-  NvmlGpuFacts gpu;
-  gpu.index = json.value("index", 0);
-  gpu.problem = text(json, "problem");
-  gpu.lost = maybe<bool>(json, "lost").value_or(false);
-  gpu.uuid = text(json, "uuid");
-  gpu.name = text(json, "name");
-  gpu.pci_bus_id = text(json, "pci_bus_id");
-  take(gpu.minor, json, "minor");
-  take(gpu.memory_total_bytes, json, "memory_total_bytes");
-  take(gpu.memory_free_bytes, json, "memory_free_bytes");
-  for (const Json& entry : json.value("processes", Json::array())) {
-    GpuProcessFacts process;
-    process.pid = entry.value("pid", 0u);
-    take(process.memory_bytes, entry, "memory_bytes");
-    gpu.processes.push_back(process);
-  }
-  take(gpu.compute_mode, json, "compute_mode");
-  take(gpu.fabric, json, "fabric");
-  take(gpu.persistence, json, "persistence");
-  take(gpu.mig, json, "mig");
-  take(gpu.ecc, json, "ecc");
-  take(gpu.remap_pending, json, "remap_pending");
-  take(gpu.remap_failed, json, "remap_failed");
-  take(gpu.mig_instances, json, "mig_instances");
-  take(gpu.uncorrected_ecc_errors, json, "uncorrected_ecc_errors");
-  take(gpu.clock_reasons, json, "clock_reasons");
-  take(gpu.pcie_generation, json, "pcie_generation");
-  take(gpu.pcie_width, json, "pcie_width");
-  take(gpu.max_pcie_generation, json, "max_pcie_generation");
-  take(gpu.max_pcie_width, json, "max_pcie_width");
-  take(gpu.sm_clock_mhz, json, "sm_clock_mhz");
-  take(gpu.max_sm_clock_mhz, json, "max_sm_clock_mhz");
-  take(gpu.application_clock_mhz, json, "application_clock_mhz");
-  take(gpu.power_limit_w, json, "power_limit_w");
-  take(gpu.default_power_limit_w, json, "default_power_limit_w");
+cuda::NvmlGpu nvml_gpu(const Json& json) {
+  auto gpu = fields_from_json<cuda::NvmlGpu>(json);
+  for (std::string* const said : {&gpu.problem, &gpu.uuid, &gpu.name, &gpu.pci_bus_id})
+    *said = printable(*said);
   return gpu;
 }
 
@@ -244,8 +213,8 @@ Proof proof_of(const ProbeAnswer& answer) {
 /// The names of the programs that use a GPU, as far as this user may see them. In a container the
 /// numbers can be those of another name space, and then nothing or something else is there.
 void name_processes(const SystemFiles& files, NvmlFacts& nvml) {
-  for (NvmlGpuFacts& gpu : nvml.gpus) {
-    for (GpuProcessFacts& process : gpu.processes)
+  for (cuda::NvmlGpu& gpu : nvml.gpus) {
+    for (cuda::GpuProcess& process : gpu.processes)
       process.name =
           printable(files.read(fmt::format("/proc/{}/comm", process.pid), 64).value_or(""), 64);
   }

@@ -71,7 +71,7 @@ void join_gpus(MachineFacts& facts) {
     gpu.on_pci = &controller;
     gpu.minor = controller.minor;
   }
-  for (const NvmlGpuFacts& seen : facts.nvml.gpus) {
+  for (const cuda::NvmlGpu& seen : facts.nvml.gpus) {
     // One that is lost tells nothing, and by its number alone it is nobody.
     if (seen.pci_bus_id.empty() && seen.uuid.empty()) continue;
     JoinedGpu& gpu = gpu_of(plain_address(seen.pci_bus_id), seen.uuid);

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/device/cuda/nvml_inventory.h"
 #include "harness/device/facts.h"
 #include "harness/doctor/machine/read_machine.h"
 #include "harness/doctor/version.h"
@@ -39,36 +40,13 @@ struct DriverFacts {
   bool works() const { return init && init->code == 0 && !devices.empty(); }
 };
 
-struct GpuProcessFacts {
-  unsigned pid = 0;
-  std::optional<double> memory_bytes;
-  std::string name;  // of the program, where it can be seen
-};
-
-/// A GPU as NVML sees it; absent is what NVML does not tell.
-struct NvmlGpuFacts {
-  int index = 0;
-  bool lost = false;  // it has fallen off the bus
-  std::string problem, uuid, name, pci_bus_id;
-  std::optional<int> minor;
-  std::optional<double> memory_total_bytes, memory_free_bytes;
-  std::vector<GpuProcessFacts> processes;
-  std::optional<std::string> compute_mode, fabric;
-  std::optional<bool> persistence, mig, ecc, remap_pending, remap_failed;
-  std::optional<int> mig_instances;
-  std::optional<long long> uncorrected_ecc_errors, clock_reasons;
-  std::optional<int> pcie_generation, pcie_width, max_pcie_generation, max_pcie_width;
-  std::optional<int> sm_clock_mhz, max_sm_clock_mhz, application_clock_mhz;
-  std::optional<double> power_limit_w, default_power_limit_w;
-};
-
 struct NvmlFacts {
   bool asked = false;
   std::string error;  // why it could not be loaded
   std::string path, version;
   std::optional<CallResult> failed;  // what it answered if it does not work
   std::optional<Version> driver_version;
-  std::vector<NvmlGpuFacts> gpus;
+  std::vector<cuda::NvmlGpu> gpus;
   std::string died;
   bool simulated = false;
 };
@@ -116,7 +94,7 @@ struct JoinedGpu {
   std::optional<int> minor;       // of /dev/nvidia<minor>
   const PciController* on_pci = nullptr;
   const DeviceNode* node = nullptr;
-  const NvmlGpuFacts* in_nvml = nullptr;
+  const cuda::NvmlGpu* in_nvml = nullptr;
   const DeviceFacts* in_driver = nullptr;  // among those that this process may use
   bool hidden = false;                     // only CUDA_VISIBLE_DEVICES keeps it away
   std::optional<Proof> proof;

@@ -21,6 +21,7 @@
 #include "harness/doctor/machine/probe.h"
 #include "harness/doctor/machine/proof.h"
 #include "harness/doctor/machine/read_machine.h"
+#include "harness/record/fields.h"
 #include "harness/run/process.h"
 
 namespace launchgap::doctor {
@@ -80,7 +81,7 @@ void probe_driver() {
   Json devices = Json::array();
   for (const DeviceFacts& facts : probe_devices("cuda")) {
     if (!facts.usable) throw Error(facts.reason);
-    devices.push_back(to_json(facts));
+    devices.push_back(fields_to_json(facts));
   }
   tell({{"devices", devices}});
 }
@@ -88,44 +89,6 @@ void probe_driver() {
 template <class Value>
 void put(Json& json, const char* key, const std::optional<Value>& value) {
   if (value) json[key] = *value;
-}
-
-Json to_json(const cuda::NvmlGpu& gpu) {
-  Json json = {{"index", gpu.index}};
-  if (!gpu.problem.empty()) json["problem"] = gpu.problem;
-  if (gpu.lost) json["lost"] = true;
-  if (!gpu.uuid.empty()) json["uuid"] = gpu.uuid;
-  if (!gpu.name.empty()) json["name"] = gpu.name;
-  if (!gpu.pci_bus_id.empty()) json["pci_bus_id"] = gpu.pci_bus_id;
-  put(json, "minor", gpu.minor);
-  put(json, "memory_total_bytes", gpu.memory_total_bytes);
-  put(json, "memory_free_bytes", gpu.memory_free_bytes);
-  json["processes"] = Json::array();
-  for (const cuda::GpuProcess& process : gpu.processes) {
-    Json entry = {{"pid", process.pid}};
-    put(entry, "memory_bytes", process.memory_bytes);
-    json["processes"].push_back(entry);
-  }
-  put(json, "compute_mode", gpu.compute_mode);
-  put(json, "persistence", gpu.persistence);
-  put(json, "mig", gpu.mig);
-  put(json, "mig_instances", gpu.mig_instances);
-  put(json, "ecc", gpu.ecc);
-  put(json, "uncorrected_ecc_errors", gpu.uncorrected_ecc_errors);
-  put(json, "remap_pending", gpu.remap_pending);
-  put(json, "remap_failed", gpu.remap_failed);
-  put(json, "pcie_generation", gpu.pcie_generation);
-  put(json, "pcie_width", gpu.pcie_width);
-  put(json, "max_pcie_generation", gpu.max_pcie_generation);
-  put(json, "max_pcie_width", gpu.max_pcie_width);
-  put(json, "sm_clock_mhz", gpu.sm_clock_mhz);
-  put(json, "max_sm_clock_mhz", gpu.max_sm_clock_mhz);
-  put(json, "application_clock_mhz", gpu.application_clock_mhz);
-  put(json, "power_limit_w", gpu.power_limit_w);
-  put(json, "default_power_limit_w", gpu.default_power_limit_w);
-  put(json, "clock_reasons", gpu.clock_reasons);
-  put(json, "fabric", gpu.fabric);
-  return json;
 }
 
 void probe_nvml() {
@@ -138,7 +101,7 @@ void probe_nvml() {
                   {"gpus", Json::array()}};
     put(facts, "driver_version", inventory.driver_version);
     put(facts, "cuda_version", inventory.cuda_version);
-    for (const cuda::NvmlGpu& gpu : inventory.gpus) facts["gpus"].push_back(to_json(gpu));
+    for (const cuda::NvmlGpu& gpu : inventory.gpus) facts["gpus"].push_back(fields_to_json(gpu));
     tell(facts);
   } catch (const LibraryError& error) {
     tell({{"code", error.code()}, {"text", error.text()}});

@@ -131,10 +131,10 @@ Finding finding_of_code(const MachineFacts& facts,
   if (gpu && code == 46 && gpu->in_nvml) {
     if (gpu->in_nvml->compute_mode)
       finding.evidence.push_back("its compute mode is " + *gpu->in_nvml->compute_mode);
-    for (const GpuProcessFacts& process : gpu->in_nvml->processes)
+    for (const cuda::GpuProcess& process : gpu->in_nvml->processes)
       finding.evidence.push_back(fmt::format("process {} {} is in it", process.pid, process.name));
   }
-  for (const NvmlGpuFacts& seen : facts.nvml.gpus) {
+  for (const cuda::NvmlGpu& seen : facts.nvml.gpus) {
     if (!seen.problem.empty())
       finding.evidence.push_back(fmt::format("NVML says of GPU {}: {}", seen.index, seen.problem));
   }

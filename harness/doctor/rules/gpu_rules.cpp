@@ -285,7 +285,7 @@ std::optional<Finding> why_lost(const MachineFacts& facts, const JoinedGpu& gpu)
   // One that is lost has no name in NVML; it is this one if no other is missing there.
   const auto missing = std::ranges::count_if(
       facts.gpus, [](const JoinedGpu& other) { return !other.in_nvml && !other.in_driver; });
-  for (const NvmlGpuFacts& seen : facts.nvml.gpus) {
+  for (const cuda::NvmlGpu& seen : facts.nvml.gpus) {
     const bool nobody = seen.uuid.empty() && seen.pci_bus_id.empty();
     if (seen.problem.empty() || !((nobody && missing == 1) || &seen == gpu.in_nvml)) continue;
     nvml_lost = nvml_lost || seen.lost;

@@ -15,22 +15,23 @@ namespace launchgap::doctor {
 namespace {
 
 std::optional<Finding> diagnose_memory(const JoinedGpu& gpu) {
-  const NvmlGpuFacts& nvml = *gpu.in_nvml;
+  const cuda::NvmlGpu& nvml = *gpu.in_nvml;
   if (nvml.processes.empty()) return std::nullopt;
   std::vector<std::string> holders;
-  for (const GpuProcessFacts& process : nvml.processes) {
-    holders.push_back(
-        fmt::format("process {}{}{}",
-                    process.pid,
-                    process.name.empty() ? "" : fmt::format(" ({})", process.name),
-                    process.memory_bytes ? " holds " + bytes_text(*process.memory_bytes) : ""));
+  for (const cuda::GpuProcess& process : nvml.processes) {
+    holders.push_back(fmt::format(
+        "process {}{}{}",
+        process.pid,
+        process.name.empty() ? "" : fmt::format(" ({})", process.name),
+        process.memory_bytes ? " holds " + bytes_text(static_cast<double>(*process.memory_bytes))
+                             : ""));
   }
   if (holders.empty()) return std::nullopt;
   if (nvml.memory_free_bytes && nvml.memory_total_bytes)
     holders.push_back(fmt::format("{} of {} are free",
-                                  bytes_text(*nvml.memory_free_bytes),
-                                  bytes_text(*nvml.memory_total_bytes)));
-  const bool server = std::ranges::any_of(nvml.processes, [](const GpuProcessFacts& process) {
+                                  bytes_text(static_cast<double>(*nvml.memory_free_bytes)),
+                                  bytes_text(static_cast<double>(*nvml.memory_total_bytes))));
+  const bool server = std::ranges::any_of(nvml.processes, [](const cuda::GpuProcess& process) {
     return process.name.starts_with("nvidia-cuda-mps");
   });
   if (server) {
@@ -52,7 +53,7 @@ std::optional<Finding> diagnose_memory(const JoinedGpu& gpu) {
 }
 
 std::optional<Finding> diagnose_health(const JoinedGpu& gpu) {
-  const NvmlGpuFacts& nvml = *gpu.in_nvml;
+  const cuda::NvmlGpu& nvml = *gpu.in_nvml;
   if (nvml.remap_failed == true) {
     return about(gpu.subject(),
                  "memory-remap-failed",
@@ -94,7 +95,7 @@ constexpr ClockReason kReasons[] = {{0x8, "a slowdown by the hardware"},
 constexpr long long kApplicationClocks = 0x2;
 
 std::vector<Finding> diagnose_clocks(const JoinedGpu& gpu) {
-  const NvmlGpuFacts& nvml = *gpu.in_nvml;
+  const cuda::NvmlGpu& nvml = *gpu.in_nvml;
   std::vector<Finding> findings;
   const bool loaded = gpu.proof && gpu.proof->clock_reasons;
   const long long reasons =
@@ -186,7 +187,7 @@ std::optional<Finding> diagnose_link(const JoinedGpu& gpu) {
 }
 
 std::vector<Finding> diagnose_modes(const MachineFacts& facts, const JoinedGpu& gpu) {
-  const NvmlGpuFacts& nvml = *gpu.in_nvml;
+  const cuda::NvmlGpu& nvml = *gpu.in_nvml;
   std::vector<Finding> findings;
   if (nvml.persistence == false && !facts.machine.wsl) {
     findings.push_back(about(gpu.subject(),
