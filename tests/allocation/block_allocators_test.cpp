@@ -223,7 +223,9 @@ TEST(Bfc, CollectionGivesBackWholeRegionsWhereNothingFits) {
   made.own->release(made.take(2 * kMiB));
   made.own->release(made.take(4 * kMiB));
   EXPECT_EQ(made.reserved(), 6 * kMiB);
-  made.take(7 * kMiB);
+  EXPECT_TRUE(made.fails(8 * kMiB + 1));
+  EXPECT_EQ(made.reserved(), 6 * kMiB) << "nothing is given back in vain";
+  made.take(8 * kMiB);
   EXPECT_EQ(made.reserved(), 8 * kMiB);
   Made kept("bfc_growth", 8 * kMiB);
   kept.own->release(kept.take(2 * kMiB));

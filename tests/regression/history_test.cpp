@@ -33,5 +33,67 @@ TEST(History, FindsAFingerprintThatAnotherProcessHasAddedSince) {
   }
 }
 
+TEST(History, GivesBackWhatItWasGiven) {
+  const TemporaryFolder folder("history-test");
+  History history(folder.path() / "nights.db", History::Use::write);
+  SessionFigures session;
+  session.session_id = "a";
+  session.node = "n1";
+  session.begin_utc = "2026-11-22T03:00:00Z";
+  const CaseName name = CaseName::parse("launch/null/api:driver/mode:idle");
+  Point full, bare;
+  full.key = {{"GPU-1", "plain", name.family(), name}, "api_ns"};
+  full.night = {
+      1795316400, 2000.5, {0.1, 0.2, 1.3, 2}, 4000, 1, {1, 0, -1, 1}, 1795000000, 1990, true};
+  full.runs = 5;
+  full.verdict = Verdict::slower;
+  full.fingerprint = {{"driver", "570.12"}};
+  full.algorithms = {"tile 32", "tile 64"};
+  bare.key = full.key;
+  bare.key.metric = "roundtrip_ns";
+  bare.night = {1795316400, 3000};
+  bare.night.spread_hits = {-1, -1, -1, -1};
+  bare.runs = 1;
+  bare.invalid = "it crashed";
+  bare.verdict = Verdict::invalid;
+  bare.fingerprint = full.fingerprint;
+  history.add(session, {full, bare}, "");
+  session.session_id = "b";
+  history.add(session, {bare}, "simulated");
+
+  const auto last_of = [&](const Point& point) {
+    const std::vector<KeptPoint> points =
+        history.before(point.key, {1}, 1795316401, [](const KeptPoint&) { return false; });
+    EXPECT_THAT(history.before(point.key, {1}, 1795316400, {}), testing::IsEmpty());
+    return points.back();
+  };
+  for (const Point& given : {full, bare}) {
+    const KeptPoint kept = last_of(given);
+    EXPECT_EQ(kept.session_id, "a");
+    EXPECT_EQ(history.fingerprint(kept.fingerprint), given.fingerprint);
+    EXPECT_EQ(kept.runs, given.runs);
+    EXPECT_EQ(kept.invalid, given.invalid);
+    EXPECT_EQ(kept.verdict, given.verdict);
+    EXPECT_EQ(kept.algorithms, given.algorithms);
+    EXPECT_EQ(kept.night.begin_s, given.night.begin_s);
+    EXPECT_EQ(kept.night.value, given.night.value);
+    EXPECT_EQ(kept.night.spread, given.night.spread);
+    EXPECT_EQ(kept.night.p99, given.night.p99);
+    EXPECT_EQ(kept.night.hit, given.night.hit);
+    EXPECT_EQ(kept.night.spread_hits, given.night.spread_hits);
+    EXPECT_EQ(kept.night.level_since_s, given.night.level_since_s);
+    EXPECT_EQ(kept.night.anchor, given.night.anchor);
+    EXPECT_EQ(kept.night.confirmed, given.night.confirmed);
+  }
+  const std::vector<KeptSession> sessions = history.sessions();
+  ASSERT_EQ(sessions.size(), 2u);
+  EXPECT_EQ(sessions[0].points, 2u);
+  EXPECT_EQ(sessions[0].invalid, "");
+  EXPECT_EQ(sessions[1].points, 1u);
+  EXPECT_EQ(sessions[1].invalid, "simulated");
+  EXPECT_EQ(sessions[1].node, "n1");
+  EXPECT_EQ(sessions[1].begin_s, 1795316400);
+}
+
 }  // namespace
 }  // namespace launchgap::regression

@@ -82,18 +82,44 @@ TEST(Nights, AGoodOneBreaksTheRow) {
   EXPECT_EQ(next(nights, 1060).hits_in_a_row, 1);
 }
 
-TEST(Nights, SessionsOfOneNightCountOnce) {
+TEST(Nights, SessionsWithinSixHoursCountOnce) {
   std::vector<Night> nights = steady_nights(40);
   next(nights, 1060);
   for (int i = 0; i < 5; ++i) EXPECT_EQ(next(nights, 1060, 3600).verdict, Verdict::suspect);
-  EXPECT_EQ(next(nights, 1060).hits_in_a_row, 2);
+  EXPECT_EQ(next(nights, 1060, kNightApartS - 5 * 3600 - 1).hits_in_a_row, 1);
+  EXPECT_EQ(next(nights, 1060, 1).hits_in_a_row, 2) << "six hours after the first";
 }
 
 TEST(Nights, LessThanWhatCountsIsTheSame) {
   std::vector<Night> nights = steady_nights(40);
   for (Night& night : nights) night.value = 1000;  // no variation at all
-  EXPECT_EQ(next(nights, 1029).verdict, Verdict::same);
-  EXPECT_EQ(next(nights, 1031).verdict, Verdict::suspect);
+  Night now = nights.back();
+  now.begin_s += kDayS;
+  const auto hits = [&](double value, double least_step) {
+    now.value = value;
+    return judge_night(nights, now, Direction::lower_is_better, least_step).hit;
+  };
+  EXPECT_EQ(hits(1029, 0), 0);
+  EXPECT_EQ(hits(1031, 0), 1);
+  EXPECT_EQ(hits(971, 0), 0);
+  EXPECT_EQ(hits(970, 0), -1);
+  EXPECT_EQ(hits(1049, 50), 0) << "less than a tick, or 100 ns";
+  EXPECT_EQ(hits(1051, 50), 1);
+}
+
+TEST(Nights, HitWhereTheyAreThreeDeviationsAway) {
+  std::vector<Night> nights = steady_nights(40);
+  for (std::size_t i = 0; i < nights.size(); ++i)
+    nights[i].value = 1000 * std::exp(0.01 * (static_cast<double>(i % 5) - 2));
+  const double limit = 3 * 1.4826 * 0.01;
+  const auto found = [&nights](double log_ratio) {
+    std::vector<Night> those = nights;
+    return next(those, 1000 * std::exp(log_ratio)).hit;
+  };
+  EXPECT_EQ(found(limit - 1e-4), 0);
+  EXPECT_EQ(found(limit + 1e-4), 1);
+  EXPECT_EQ(found(-limit + 1e-4), 0);
+  EXPECT_EQ(found(-limit - 1e-4), -1);
 }
 
 TEST(Nights, FasterIsSaidFromTheThirdOn) {
@@ -119,40 +145,6 @@ TEST(Nights, WithoutARatioAreWatched) {
   EXPECT_EQ(next(nights, 1000).verdict, Verdict::watch);  // the 0 is among those before
 }
 
-TEST(Nights, SpreadIsErraticInThree) {
-  std::vector<Night> nights = steady_nights(40);
-  for (const Steadiness expected : {Steadiness::same, Steadiness::same, Steadiness::erratic}) {
-    Night night = nights.back();
-    night.begin_s += kDayS;
-    night.value = 1000;
-    night.spread[static_cast<std::size_t>(SpreadFigure::within_run_cv)] = 0.05;
-    const NightJudgement judgement = judge_night(nights, night, Direction::lower_is_better);
-    EXPECT_EQ(judgement.verdict, Verdict::same);
-    EXPECT_EQ(judgement.steadiness, expected);
-    night.spread_hits = judgement.spread_hits;
-    nights.push_back(night);
-    if (expected == Steadiness::erratic) {
-      EXPECT_EQ(judgement.steadiness_reason,
-                "within-run CV 2.4 times that of before, in 3 sessions in a row");
-    }
-  }
-}
-
-TEST(Nights, MoreModesThanEverAreErratic) {
-  std::vector<Night> nights = steady_nights(40);
-  NightJudgement judgement;
-  for (int i = 0; i < 3; ++i) {
-    Night night = nights.back();
-    night.begin_s += kDayS;
-    night.spread[static_cast<std::size_t>(SpreadFigure::modes)] = 2 + i;
-    judgement = judge_night(nights, night, Direction::lower_is_better);
-    night.spread_hits = judgement.spread_hits;
-    nights.push_back(night);
-  }
-  EXPECT_EQ(judgement.steadiness, Steadiness::erratic);
-  EXPECT_EQ(judgement.steadiness_reason, "4 modes, before 1, in 3 sessions in a row");
-}
-
 TEST(Nights, FourOfSixAreLastingToo) {
   std::vector<Night> nights = steady_nights(40);
   for (const double value : {1060, 1060, 1005, 1060})
@@ -160,6 +152,12 @@ TEST(Nights, FourOfSixAreLastingToo) {
   const NightJudgement fourth = next(nights, 1060);
   EXPECT_EQ(fourth.verdict, Verdict::slower);
   EXPECT_EQ(fourth.reason, "in 4 of 6 sessions");
+}
+
+TEST(Nights, FourOfSevenAreNotLasting) {
+  std::vector<Night> nights = steady_nights(40);
+  for (const double value : {1045, 1005, 1045, 1005, 1005, 1045, 1045})
+    EXPECT_NE(next(nights, value).verdict, Verdict::slower);
 }
 
 TEST(Nights, AreAsSlowAsEarlierOnes) {
@@ -213,6 +211,26 @@ TEST(Nights, CreepIsFoundThoughNoNightIsFarFromThoseBefore) {
   EXPECT_GT(*judgement.change, 0.05);
 }
 
+/// Of a level that began with 1000, and has come to 1035 little by little.
+std::vector<Night> crept_nights() {
+  std::vector<Night> nights = steady_nights(60);
+  for (Night& night : nights) night.value += 30;
+  nights.back().anchor = 1000;
+  return nights;
+}
+
+TEST(Nights, CreepIsFivePercentInTheMedianOfSevenAndInThisOne) {
+  std::vector<Night> nights = crept_nights();
+  for (int i = 0; i < 7; ++i) EXPECT_EQ(next(nights, 1049).verdict, Verdict::same);
+  nights = crept_nights();
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(next(nights, 1051).verdict, Verdict::same) << i;
+  const NightJudgement fourth = next(nights, 1051);
+  EXPECT_EQ(fourth.verdict, Verdict::slower);
+  EXPECT_THAT(fourth.reason,
+              HasSubstr("the median of 7 sessions is 5.1 % worse than what the level began with"));
+  EXPECT_EQ(next(nights, 1049).verdict, Verdict::same) << "though the median is still beyond";
+}
+
 TEST(Nights, TenFasterOnesAreTheLevelAndItsLossIsFound) {
   std::vector<Night> nights = steady_nights(60);
   for (int i = 0; i < 9; ++i) {
@@ -231,26 +249,6 @@ TEST(Nights, TenFasterOnesAreTheLevelAndItsLossIsFound) {
   const NightJudgement lost = next(nights, 1005);
   EXPECT_EQ(lost.verdict, Verdict::slower);
   EXPECT_NEAR(*lost.change, 1005.0 / 900 - 1, 0.005);
-}
-
-TEST(TwoLevels, AreFoundWhereValuesGoToAndFro) {
-  std::vector<double> values;
-  for (int i = 0; i < 60; ++i) values.push_back((i % 5 ? 1000 : 1060) + i % 7);
-  const auto found = two_levels(values);
-  ASSERT_TRUE(found);
-  EXPECT_NEAR(found->lower, 1003, 1);
-  EXPECT_NEAR(found->upper, 1063, 1);
-  std::ranges::sort(values);
-  EXPECT_FALSE(two_levels(values)) << "one change is a new level";
-  std::rotate(values.begin(), values.begin() + 20, values.end());
-  EXPECT_FALSE(two_levels(values)) << "two changes are a bad time";
-}
-
-TEST(TwoLevels, AreNotWhatANewLevelAndAStrayValueAre) {
-  std::vector<double> values;
-  for (int i = 0; i < 60; ++i) values.push_back((i < 40 ? 1000 : 950) + i % 7);
-  values[10] = 970;  // nearer to the new level, and long before it
-  EXPECT_FALSE(two_levels(values));
 }
 
 // Fewer series than the table of docs/definitions.md has, so the limits are wider.

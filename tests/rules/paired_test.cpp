@@ -111,6 +111,8 @@ TEST(Spread, IsJudged) {
   for (ProcessSpread& process : without) process = {process.median, {}, {}, {}};
   auto few = processes(0.01, 0.2, 1, 1);
   few.front().cv.reset();
+  auto more = usual;
+  more.push_back(usual.front());
   const Row rows[] = {
       {"the same", usual, usual, Steadiness::same, ""},
       {"larger CV",
@@ -157,6 +159,7 @@ TEST(Spread, IsJudged) {
        "p99/p50 3.0 times as large"},
       {"nothing known", without, without, Steadiness::same, ""},
       {"known of seven pairs", usual, few, Steadiness::same, ""},
+      {"one process more", usual, more, Steadiness::same, ""},
       {"nothing varies", processes(0, 0.02, 1, 1), processes(0, 0.02, 1, 1), Steadiness::same, ""},
       {"no pairs", {}, {}, Steadiness::same, ""},
   };

@@ -228,8 +228,8 @@ TEST_F(CaseRates, OfCopiesWithinTheDeviceAreBesideThePublishedBandwidth) {
   EXPECT_EQ(findings[0].code, "impossible-rate");
   EXPECT_THAT(findings[0].evidence,
               Contains(Field(&Evidence::name,
-                             large + ": 2200 GB/s is 1.08 times the published bandwidth of the "
-                                     "memory, 2039 GB/s. Less was copied than is counted, or the "
+                             large + ": 2.20 TB/s is 1.08 times the published bandwidth of the "
+                                     "memory, 2.04 TB/s. Less was copied than is counted, or the "
                                      "time is too short.")));
 
   const std::vector<SummaryRow> rows;

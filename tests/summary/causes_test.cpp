@@ -1,5 +1,6 @@
 #include "harness/summary/causes.h"
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <random>
@@ -18,6 +19,7 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 /// What a recorded process shows; nothing is wrong with it until something is put in.
 struct RecordedRun {
@@ -31,6 +33,7 @@ struct RecordedRun {
   double call_ns = 5000, between_ns = 5000, kernel_ns = 50'000, delay_ns = 7000;
   bool blocking =
       false;  // calls end 1 µs after their kernels, of which some take three times as long
+  std::size_t long_kernels = 0;  // the first of a state's take 50 µs
   std::vector<double> steps, collectives;
 
   RecordedRun() {
@@ -53,6 +56,7 @@ class Causes : public WrittenSession {
     const auto launches = [&](const char* state, std::size_t n) {
       if (n == 0) return;
       std::vector<double> calls(n, run.call_ns), kernels(n, run.kernel_ns);
+      std::fill_n(kernels.begin(), std::min(n, run.long_kernels), 50'000);
       for (std::size_t i = 0; run.blocking && i < n; ++i) {
         if (i % 3 == 0) kernels[i] *= 3;
         calls[i] = run.delay_ns + kernels[i] + 1000;
@@ -192,6 +196,24 @@ TEST_F(Causes, KernelsThatAreShorterThanALaunchAreTold) {
   ASSERT_THAT(codes(run), ElementsAre("short-kernels"));
   EXPECT_THAT(found[0].sentence,
               HasSubstr("100 % of the kernels are shorter than a launch call (5.00 µs)"));
+}
+
+TEST_F(Causes, ShortKernelsAreHalfOfThem) {
+  RecordedRun run;
+  run.idle_share = 0.6;
+  run.program_ns = 1e8;
+  run.on_idle = 1000;
+  run.on_busy = 0;
+  run.kernel_ns = 2000;
+  run.starting_ns = 0.5 * run.length_ns;
+  run.long_kernels = 501;
+  write(run);
+  const auto is_short = testing::Field(&Finding::code, "short-kernels");
+  EXPECT_THAT(causes(read()), Not(Contains(is_short)));
+  run.replicate = 1;
+  run.long_kernels = 500;
+  write(run);
+  EXPECT_THAT(causes(read()), Contains(is_short));
 }
 
 TEST_F(Causes, ShortKernelsAskForACostAndForManyLaunches) {
@@ -434,6 +456,30 @@ TEST_F(Causes, LongLaunchesThatNothingExplainsNameTheKernelThatMostAreOf) {
       "80 of 8,190 launches took 10.0 ms, 25 % of all launch time: nothing in the recording says "
       "why; launches of gomory<int> are 80 % of it.");
   EXPECT_THAT(evidence(0), HasSubstr("most of it: gomory<int>, 8.00 ms"));
+}
+
+TEST_F(Causes, AKernelIsNamedOfTwoLongLaunchesAndOfHalfOfTheirTime) {
+  RecordedRun run;
+  run.job.extent_ns = 1'000'000'000;
+  LaunchTail& tail = run.job.tail.emplace();
+  tail.launches = 1000;
+  tail.time_ns = 40'000'000;
+  tail.p50_ns = 4000;
+  const auto names_it = [&](std::uint64_t launches, std::int64_t of_it_ns) {
+    tail.parts = {{"unexplained", launches, 10'000'000, 6'000'000, 900, "gemm", 0, of_it_ns},
+                  {"usual", 1000 - launches, 30'000'000, 6'000, 1000, ""}};
+    ++run.replicate;
+    write(run);
+    for (const Finding& cause : causes(read())) {
+      if (cause.replicate == run.replicate)
+        return cause.sentence.find("; launches of gemm are") != std::string::npos;
+    }
+    ADD_FAILURE() << "no cause of run " << run.replicate;
+    return false;
+  };
+  EXPECT_TRUE(names_it(2, 5'000'000));
+  EXPECT_FALSE(names_it(2, 4'999'999));
+  EXPECT_FALSE(names_it(1, 10'000'000));
 }
 
 TEST_F(Causes, AHostThatLaunchesGraphsAloneMayBeSlowToo) {

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <fstream>
+#include <map>
 #include <random>
 
 #include <gmock/gmock.h>
@@ -62,23 +63,39 @@ TEST_F(Findings, NameTheDeviceThatIsSlowerThanItsKindAndNoOther) {
           replicate,
           (device == "GPU-3" ? 1.1 : 1) * 2000 * run_factor(0.01));
   }
+  {  // the first of all rows, and one without values
+    RecordWriter writer = begin_run("GPU-1", "plain", "launch", 5);
+    summary(writer, "launch/args/bytes:4/mode:idle", "failed", "it crashed");
+    end(writer);
+  }
   const SessionData session = read();
   const auto rows = summarise(session);
+  ASSERT_THAT(rows.front().run_medians, IsEmpty());
   const auto odd = outlier_devices(session, rows);
   ASSERT_EQ(odd.size(), 1u);
   EXPECT_EQ(odd[0].device, "GPU-3");
   EXPECT_NEAR(odd[0].ratio, 1.1, 0.02);
   EXPECT_LT(odd[0].interval.low, 1.1);
 
-  bool any_kind = false;
-  for (const Variation& variation : variations(session, rows)) {
-    if (variation.level != VariationLevel::devices) continue;
-    any_kind = true;
-    EXPECT_EQ(variation.scope, "Some GPU");
-    EXPECT_EQ(variation.groups, 4u);
-    EXPECT_NEAR(variation.cv.value, 0.05, 0.02);
+  // Of the variance of a device and of its kind together, the part at each level.
+  std::map<std::string, double> variance, share;
+  const auto all = variations(session, rows);
+  for (const Variation& own : all) {
+    variance[own.scope] += std::log1p(own.cv.value * own.cv.value);
+    share[own.scope] += own.share;
+    if (own.level != VariationLevel::devices) continue;
+    EXPECT_EQ(own.scope, "Some GPU");
+    EXPECT_EQ(own.groups, 4u);
+    EXPECT_NEAR(own.cv.value, 0.05, 0.02);
   }
-  EXPECT_TRUE(any_kind);
+  const double of_kind = variance["Some GPU"];
+  double total = 0;
+  for (const std::string& device : devices) {
+    EXPECT_NEAR(share[device], 1 - of_kind / (variance[device] + of_kind), 1e-12);
+    total += variance[device] + of_kind;
+  }
+  EXPECT_NEAR(share["Some GPU"], of_kind / (total / 4), 1e-12);
+  EXPECT_GT(share["Some GPU"], 0.5);
 }
 
 TEST_F(Findings, SayNothingOfDevicesThatAreAlike) {

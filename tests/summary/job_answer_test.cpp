@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "harness/record/records.h"
+#include "harness/summary/causes.h"
 #include "tests/sentences/said.h"
 #include "tests/summary/written_session.h"
 
@@ -242,6 +243,20 @@ TEST_F(Answers, AJobOfManyProcessesStandsOnOneScreen) {
   EXPECT_THAT(text, HasSubstr("and 37 more: recordings.csv."));
 }
 
+TEST_F(Answers, EachProcessHasItsOwnCounts) {
+  Recorded run;
+  for (int i = 0; i < 3; ++i) {
+    run.counts.launches = 1000 + static_cast<std::uint64_t>(i);
+    run.job.all_launches = 2000 + i;
+    write(run, i);
+  }
+  const SessionData session = read();
+  for (const RecordedProcess& process : recorded_processes(session)) {
+    EXPECT_EQ(process.counts.launches, 1000u + process.info.replicate);
+    EXPECT_EQ(process.job.all_launches, 2000 + process.info.replicate);
+  }
+}
+
 TEST_F(Answers, NothingGraveIsOneSentenceWithItsFigures) {
   Recorded run;
   run.idle = {{"idle_program_ns", 0.081}};
@@ -251,6 +266,20 @@ TEST_F(Answers, NothingGraveIsOneSentenceWithItsFigures) {
   EXPECT_THAT(job_text(read(), 10),
               HasSubstr("Nothing grave: the GPU is idle 8.1 % and launch calls take 0.5 % of the "
                         "time."));
+}
+
+TEST_F(Answers, OfAGpuThatIdlesAFifthNothingGraveIsSaidBesideAFinding) {
+  const auto says = [this](double idle_share) {
+    Recorded run;
+    run.idle = {{"idle_program_ns", idle_share}};
+    for (const auto& before : std::filesystem::directory_iterator(path / "records"))
+      std::filesystem::remove(before);
+    write(run);
+    EXPECT_THAT(causes(read()), testing::SizeIs(1)) << "of first launches";
+    return job_text(read(), 10);
+  };
+  EXPECT_THAT(says(0.2), HasSubstr("Nothing grave: the GPU is idle 20 %"));
+  EXPECT_THAT(says(0.201), Not(HasSubstr("Nothing grave")));
 }
 
 TEST_F(Answers, WithoutACauseSayThatNoneShows) {

@@ -94,9 +94,12 @@ TEST(LayoutKernels, OfATenthOfTheTimeAreAFinding) {
             "another layout.");
   EXPECT_EQ(findings[0].cases, kNchw);
   EXPECT_DOUBLE_EQ(*findings[0].share, 0.2);
-  EXPECT_THAT(layout_findings(
-                  session_of({traced(kNchw, {{kTransform, 100, 1000}, {kConvolve, 100, 16000}})})),
-              IsEmpty());
+  const auto found_of = [](std::uint64_t transform_ns) {
+    return layout_findings(session_of(
+        {traced(kNchw, {{kTransform, 1, transform_ns}, {kConvolve, 1, 10'000 - transform_ns}})}));
+  };
+  EXPECT_THAT(found_of(999), IsEmpty());
+  EXPECT_THAT(found_of(1000), SizeIs(1));
 }
 
 TEST(LayoutKernels, OfATraceThatDoesNotCountAreNone) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <fstream>
+#include <map>
 #include <set>
 #include <string_view>
 #include <unistd.h>
@@ -19,6 +20,7 @@
 namespace launchgap {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 TEST_F(WrittenSession, PoolsTheSamplesOfAllRunsAndKeepsRunsApart) {
@@ -219,6 +221,44 @@ TEST(Tables, TheSummaryHasTheColumnsOfTheDesign) {
           "metric unit direction status reason runs n min q1 p50 q3 p90 p99 p999 max mean sd mad "
           "p50_ci_lo p50_ci_hi within_run_cv between_run_cv icc lag1 modes outlier_share source "
           "simulated"));
+}
+
+TEST_F(WrittenSession, APublishedValueHasNoQuantilesButItself) {
+  const auto table = std::ranges::find(all_tables(), "quantiles.csv", &Table::name);
+  ASSERT_NE(table, all_tables().end());
+  for (const std::string arm : {"plain", "published"}) {
+    RecordWriter writer = begin_run("GPU-1", arm, "launch", 0);
+    samples(writer, kIdle, {2000});
+    summary(writer, kIdle, "ok");
+    end(writer);
+  }
+  const SessionData session = read();
+  const std::vector<SummaryRow> rows = summarise(session);
+  const SlowSamples slow_samples(session, rows);
+  std::map<std::string, int> quantiles;
+  table->fill(TableInputs{session, rows, slow_samples},
+              [&](const std::vector<std::string>& cells) { ++quantiles[cells.at(1)]; });
+  EXPECT_EQ(quantiles["published"], 1);
+  EXPECT_EQ(quantiles["plain"], 41 + 13) << "every fortieth, and those of the tails";
+}
+
+TEST(Tables, ACallWaitsForTheDeviceFromFourFifthsOnAndDoesNotBelowATenth) {
+  const auto table = std::ranges::find(all_tables(), "blocking.csv", &Table::name);
+  ASSERT_NE(table, all_tables().end());
+  std::vector<SummaryRow> rows;
+  for (const double share : {0.0, 0.0999, 0.1, 0.8, 0.8001}) {
+    SummaryRow& row = rows.emplace_back();
+    row.key.name = CaseName::parse("allocation/blocking/operation:map/relation:same_stream");
+    row.metric = "blocked_share";
+    row.p50 = share;
+  }
+  const SessionData session;
+  const SlowSamples slow_samples(session, rows);
+  std::vector<std::string> verdicts;
+  table->fill(TableInputs{session, rows, slow_samples},
+              [&](const std::vector<std::string>& cells) { verdicts.push_back(cells.at(5)); });
+  EXPECT_THAT(verdicts,
+              ElementsAre("no_wait", "no_wait", "partial", "partial", "waits_for_device"));
 }
 
 TEST_F(WrittenSession, AFolderThatIsNoSessionIsNamed) {

@@ -1,0 +1,205 @@
+#include <algorithm>
+#include <cmath>
+
+#include <gmock/gmock.h>
+
+#include "harness/regression/check.h"
+
+namespace launchgap::regression {
+namespace {
+
+using testing::Contains;
+using testing::Optional;
+
+/// Of four processes, each measure of which varies by 0.1 %.
+struct Measured {
+  double median = 1000;
+  std::optional<double> cv = {}, tail = {}, p99 = {};
+};
+
+MetricFigures four_processes(const Measured& measured,
+                             const std::string& metric = "roundtrip_ns",
+                             double spread = 0.001) {
+  MetricFigures made;
+  const CaseName name = CaseName::parse("launch/null/api:queue/mode:idle");
+  made.key = {{"host-1", "plain", name.family(), name}, metric};
+  for (int i = 0; i < 4; ++i) {
+    const double factor = std::exp(i % 2 ? spread : -spread);
+    const auto times = [factor](std::optional<double> value) {
+      return value ? std::optional(*value * factor) : std::nullopt;
+    };
+    made.runs.push_back({i,
+                         measured.median * factor,
+                         times(measured.cv),
+                         times(measured.tail),
+                         times(measured.p99)});
+  }
+  made.p99 = measured.p99;
+  return made;
+}
+
+SessionFigures session_of(const std::string& id, const std::vector<MetricFigures>& metrics) {
+  SessionFigures session;
+  session.session_id = id;
+  session.metrics = metrics;
+  for (const MetricFigures& one : metrics) {
+    const std::string& device = one.key.where.device;
+    session.device_names[device] = "a " + device;
+  }
+  return session;
+}
+
+Report of_two(const std::vector<MetricFigures>& before, const std::vector<MetricFigures>& now) {
+  return check_two_sessions(session_of("before", before), session_of("now", now), {});
+}
+
+Result judged(const MetricFigures& before, const MetricFigures& now) {
+  const Report report = of_two({before}, {now});
+  return report.results.at(0);
+}
+
+TEST(TwoSessions, DifferFromThreePercentOn) {
+  struct Row {
+    double now;
+    Verdict less_is_better, more_is_better;
+  };
+  for (const Row& row : {Row{1029, Verdict::same, Verdict::same},
+                         Row{1031, Verdict::suspect, Verdict::faster},
+                         Row{971, Verdict::same, Verdict::same},
+                         Row{969, Verdict::faster, Verdict::suspect}}) {
+    const Result time = judged(four_processes({1000}), four_processes({row.now}));
+    EXPECT_EQ(time.verdict, row.less_is_better) << row.now;
+    EXPECT_NEAR(*time.change, row.now / 1000 - 1, 1e-9);
+    const Result rate =
+        judged(four_processes({1000}, "last_tflops"), four_processes({row.now}, "last_tflops"));
+    EXPECT_EQ(rate.verdict, row.more_is_better) << row.now;
+  }
+}
+
+TEST(TwoSessions, DifferByMoreThanTheirProcessesDo) {
+  const auto by_four_percent = [](double spread) {
+    return judged(four_processes({1000}, "roundtrip_ns", spread),
+                  four_processes({1040}, "roundtrip_ns", spread));
+  };
+  EXPECT_EQ(by_four_percent(0.012).verdict, Verdict::suspect) << "+0.3 to +8 %";
+  EXPECT_EQ(by_four_percent(0.0135).verdict, Verdict::same) << "-0.2 to +8 %";
+  EXPECT_EQ(by_four_percent(0.0225).verdict, Verdict::same) << "-2.8 to +11 %";
+  const Result wide = by_four_percent(0.025);
+  EXPECT_EQ(wide.verdict, Verdict::cannot_tell) << "-3.6 to +12 %";
+  // By scipy: 15 are the fewest of which t(0.995, 2n-2) sqrt(var/n) is log(1.03) or less.
+  EXPECT_EQ(wide.reason, "some 15 runs of each session would tell");
+}
+
+TEST(TwoSessions, AnIntervalTakesThreeProcessesOfEach) {
+  const auto of_so_many = [](std::size_t before, std::size_t now) {
+    MetricFigures sides[] = {four_processes({1000}), four_processes({1500})};
+    sides[0].runs.resize(before);
+    sides[1].runs.resize(now);
+    for (MetricFigures& side : sides) side.key.where.arm = "recorded";  // may have fewer
+    return judged(sides[0], sides[1]);
+  };
+  EXPECT_EQ(of_so_many(3, 3).verdict, Verdict::suspect);
+  EXPECT_EQ(of_so_many(2, 3).verdict, Verdict::watch);
+  const Result watched = of_so_many(3, 2);
+  EXPECT_EQ(watched.verdict, Verdict::watch);
+  EXPECT_EQ(watched.reason, "3 and 2 processes, and an interval takes 3 of each");
+  EXPECT_NEAR(*watched.change, 0.5, 0.01);
+  EXPECT_FALSE(watched.interval);
+}
+
+TEST(TwoSessions, AreErraticOrSteadierFromALeastRatioOn) {
+  struct Row {
+    const char* what;
+    Measured before, now;
+    Steadiness steadiness;
+    const char* reason = "";
+  };
+  const Row rows[] = {
+      {"a CV just below half more", {1000, 0.02}, {1000, 0.0299}, Steadiness::same},
+      {"a CV of half more",
+       {1000, 0.02},
+       {1000, 0.0301},
+       Steadiness::erratic,
+       "within-run CV 1.5 times that of before"},
+      {"a CV just above two thirds", {1000, 0.03}, {1000, 0.0201}, Steadiness::same},
+      {"a CV of two thirds",
+       {1000, 0.03},
+       {1000, 0.0199},
+       Steadiness::steadier,
+       "within-run CV 0.7 times that of before"},
+      {"both below 1 %", {1000, 0.005}, {1000, 0.0099}, Steadiness::same},
+      {"1 % now",
+       {1000, 0.005},
+       {1000, 0.0101},
+       Steadiness::erratic,
+       "within-run CV 2.0 times that of before"},
+      {"1 % before",
+       {1000, 0.0101},
+       {1000, 0.005},
+       Steadiness::steadier,
+       "within-run CV 0.5 times that of before"},
+      {"nothing varied before", {1000, 0.0}, {1000, 0.05}, Steadiness::same},
+      {"nothing varies now", {1000, 0.05}, {1000, 0.0}, Steadiness::same},
+      {"p99/p50 just below a quarter more", {1000, {}, 2}, {1000, {}, 2.49}, Steadiness::same},
+      {"p99/p50 of a quarter more, and no CV",
+       {1000, {}, 2},
+       {1000, {}, 2.51},
+       Steadiness::erratic,
+       "p99/p50 1.3 times that of before"},
+      {"p99/p50 a quarter more before",
+       {1000, {}, 2.51},
+       {1000, {}, 2},
+       Steadiness::steadier,
+       "p99/p50 0.8 times that of before"},
+      {"a larger CV and a shorter tail",
+       {1000, 0.02, 4},
+       {1000, 0.04, 2},
+       Steadiness::erratic,
+       "within-run CV 2.0 times that of before"},
+      {"a smaller CV and a longer tail",
+       {1000, 0.04, 2},
+       {1000, 0.02, 4},
+       Steadiness::erratic,
+       "p99/p50 2.0 times that of before"},
+  };
+  for (const Row& row : rows) {
+    const Result found = judged(four_processes(row.before), four_processes(row.now));
+    EXPECT_EQ(found.steadiness, row.steadiness) << row.what;
+    EXPECT_EQ(found.steadiness_reason, row.reason) << row.what;
+  }
+}
+
+TEST(TwoSessions, AP99IsErraticFromAQuarterMoreThanTheMedianOn) {
+  const auto of_p99 = [](double median, double p99, const std::string& metric = "roundtrip_ns") {
+    return judged(four_processes({1000, {}, {}, 2000}, metric),
+                  four_processes({median, {}, {}, p99}, metric));
+  };
+  EXPECT_EQ(of_p99(1000, 2490).tail, std::nullopt);
+  const Result longer = of_p99(1000, 2510);
+  EXPECT_THAT(longer.tail, Optional(testing::DoubleEq(1.255)));
+  EXPECT_EQ(longer.steadiness, Steadiness::erratic);
+  EXPECT_EQ(longer.steadiness_reason, "p99 1.3 times that of before");
+  EXPECT_EQ(of_p99(1100, 2740).tail, std::nullopt) << "the median grew by a tenth itself";
+  EXPECT_TRUE(of_p99(1100, 2760).tail);
+  EXPECT_EQ(of_p99(1000, 4000, "last_tflops").tail, std::nullopt)
+      << "the 99th percentile of a rate is its best";
+}
+
+TEST(TwoSessions, WhatOneLacksOfWhatItMeasuredIsInvalid) {
+  const MetricFigures here = four_processes({1000});
+  MetricFigures lacking = here, elsewhere = here, no_result = here;
+  lacking.key.metric = "api_ns";
+  elsewhere.key.where.device = "host-2";
+  no_result.key.metric = "";
+  const Report report = of_two({here, lacking, elsewhere, no_result}, {here});
+  ASSERT_EQ(report.results.size(), 2u);
+  EXPECT_EQ(report.results[0].key, lacking.key);
+  EXPECT_EQ(report.results[0].verdict, Verdict::invalid);
+  EXPECT_EQ(report.results[0].reason, "not measured, and before has it");
+  EXPECT_THAT(report.results[0].baseline, Optional(testing::DoubleNear(1000, 0.01)));
+  EXPECT_EQ(report.results[1].verdict, Verdict::same);
+  EXPECT_THAT(report.notes, Contains("a host-2 (host-2) is in before alone."));
+}
+
+}  // namespace
+}  // namespace launchgap::regression
