@@ -44,7 +44,8 @@ void check_idle_devices(MachineDevices& machine) {
 void list_devices(const MachineDevices& machine, Json* json) {
   if (json) {
     (*json)["devices"] = Json::array();
-    for (const DeviceFacts& device : machine.devices) (*json)["devices"].push_back(fields_to_json(device));
+    for (const DeviceFacts& device : machine.devices)
+      (*json)["devices"].push_back(fields_to_json(device));
     (*json)["notes"] = machine.notes;
     return;
   }

@@ -74,10 +74,10 @@ TEST(Ratios, OfLessTimeAndOfMoreThroughputAreBothFaster) {
     sessions.measured("matmul/library/size:1024/type:fp32", "tflops", {factor, factor});
     sessions.measured("launch/graph/mode:idle", "kernels", {9 * factor, 9 * factor});
   }
-  EXPECT_THAT(ratios(sessions),
-              ElementsAre("GPU-2 kernels: 2.0× worse",
-                          "GPU-2 api_ns: 2.0× faster",
-                          "GPU-2 tflops: 2.0× faster"));
+  EXPECT_THAT(
+      ratios(sessions),
+      ElementsAre(
+          "GPU-2 kernels: 2.0× worse", "GPU-2 api_ns: 2.0× faster", "GPU-2 tflops: 2.0× faster"));
 }
 
 TEST(Ratios, MeetByADevicesOwnLaunchPath) {
