@@ -92,6 +92,22 @@ def test_scripts_that_are_named_exist():
             assert (ROOT / "scripts" / name).exists(), f"{page} names scripts/{name}"
 
 
+OTHERS = {"tests/data/df_index_resolver"}  # of the corpus that docs/allocation.md is about
+
+
+def test_paths_that_are_named_exist():
+    """But those of files that a page tells its reader to write."""
+    missing = []
+    for page in (*ROOT.glob("docs/**/*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"):
+        text = page.read_text(encoding="utf-8")
+        to_write = set(re.findall(r"^`([^`]+)`:?\n\n```", text, re.MULTILINE))
+        for path in re.findall(r"`(\w[\w.-]*/[\w./*-]+)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL)):
+            ours = (ROOT / path.split("/")[0]).is_dir() and path.split("/")[0] != "build"
+            if ours and path not in to_write | OTHERS and not list(ROOT.glob(path.rstrip("/"))):
+                missing.append(f"{page.name}: {path}")
+    assert missing == []
+
+
 def test_bench_measures_what_is_here(tmp_path):
     """As README begins, with the build that is there."""
     options = "--devices host --filter ^launch/null --runs 1 --trace off --no-report -o".split()
