@@ -15,9 +15,9 @@
 #include "harness/core/errors.h"
 #include "harness/core/printable.h"
 #include "harness/core/stop.h"
-#include "harness/recording/compressed_output.h"
-#include "harness/recording/compressed_text.h"
-#include "harness/recording/text_lines.h"
+#include "harness/import/compressed_output.h"
+#include "harness/import/compressed_text.h"
+#include "harness/import/text_lines.h"
 
 namespace launchgap::allocation {
 namespace {

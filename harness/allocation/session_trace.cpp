@@ -12,7 +12,7 @@
 #include "harness/core/printable.h"
 #include "harness/core/say.h"
 #include "harness/core/text.h"
-#include "harness/recording/event_file.h"
+#include "harness/import/event_file.h"
 
 namespace launchgap::allocation {
 namespace {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "harness/recording/recording.h"
+#include "harness/import/recording.h"
 
 namespace launchgap::allocation {
 

@@ -14,8 +14,8 @@
 #include "harness/core/output_file.h"
 #include "harness/core/say.h"
 #include "harness/core/stop.h"
+#include "harness/import/chrome_export.h"
 #include "harness/measure/telemetry.h"
-#include "harness/recording/chrome_export.h"
 #include "harness/summary/all_tables.h"
 #include "harness/summary/google_benchmark.h"
 

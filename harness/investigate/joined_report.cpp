@@ -11,10 +11,10 @@
 
 #include "harness/core/errors.h"
 #include "harness/core/printable.h"
-#include "harness/recording/clock_check.h"
-#include "harness/recording/database.h"
-#include "harness/recording/launches.h"
-#include "harness/recording/recording.h"
+#include "harness/import/clock_check.h"
+#include "harness/import/database.h"
+#include "harness/import/launches.h"
+#include "harness/import/recording.h"
 
 namespace launchgap::investigate {
 namespace {

@@ -72,7 +72,7 @@ struct CountedKernels {
   // Of imported ones.
   std::optional<double> p50_ns{}, p99_ns{}, cv{};
   std::optional<double> first_call_ns{}, later_call_ns{};  // calls: the first, the others' median
-  // Of those that do the same work again and again (harness/recording/kernel_changes.h).
+  // Of those that do the same work again and again (harness/import/kernel_changes.h).
   std::optional<std::uint64_t> repeats{};
   std::optional<double> early_ns{}, late_ns{}, change_chance{};
   std::optional<bool> ramp{};  // they grow or shrink all the way

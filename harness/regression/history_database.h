@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "harness/recording/sqlite_statement.h"
+#include "harness/import/sqlite_statement.h"
 
 struct sqlite3;
 

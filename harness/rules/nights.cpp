@@ -95,6 +95,18 @@ std::vector<const Night*> window_without(Row row, std::span<const Night> earlier
   return window;
 }
 
+/// The baseline without the row of hits by a figure that goes on: or a number of modes would be
+/// more than any before in its first session alone. Pointers of both point into `earlier`.
+std::vector<const Night*> before_row(std::span<const Night> earlier,
+                                     std::vector<const Night*> baseline,
+                                     std::size_t figure) {
+  std::size_t end = earlier.size();
+  const int hit = earlier.empty() ? 0 : earlier.back().spread_hits[figure];
+  while (hit != 0 && end > 0 && earlier[end - 1].spread_hits[figure] == hit) --end;
+  std::erase_if(baseline, [&](const Night* night) { return night >= earlier.data() + end; });
+  return baseline;
+}
+
 int spread_hit(const std::vector<const Night*>& baseline,
                const Night& night,
                const SpreadRule& rule,
@@ -131,7 +143,9 @@ void judge_spread(std::span<const Night> earlier,
   for (const SpreadRule& rule : kSpreadRules) {
     const auto at = static_cast<std::size_t>(rule.figure);
     std::string words;
-    const int hit = spread_hit(baseline, night, rule, words);
+    const int hit = rule.figure == SpreadFigure::modes
+                        ? spread_hit(before_row(earlier, baseline, at), night, rule, words)
+                        : spread_hit(baseline, night, rule, words);
     judgement.spread_hits[at] = hit;
     if (hit == 0) continue;
     const int row = in_a_row(counted_nights(

@@ -88,8 +88,8 @@ struct NightJudgement {
 /// anchor.
 ///
 /// A figure of the spread hits if it is 3 such deviations and 1.5 times away (p99/p50: 1.25 times;
-/// modes: more than in any session). A CV below 1 %, now and before, does not. Three in a row are
-/// `erratic`, or `steadier`.
+/// modes: more than in any session before the row of such hits). A CV below 1 %, now and before,
+/// does not. Three in a row are `erratic`, or `steadier`.
 NightJudgement judge_night(std::span<const Night> earlier,
                            const Night& night,
                            Direction direction,

@@ -11,7 +11,7 @@
 #include "harness/core/metric.h"
 #include "harness/core/version.h"
 #include "harness/device/backend.h"
-#include "harness/recording/own_events.h"
+#include "harness/import/own_events.h"
 
 namespace launchgap {
 namespace {

@@ -11,8 +11,8 @@
 #include "harness/core/block.h"
 #include "harness/core/case_name.h"
 #include "harness/device/facts.h"
+#include "harness/import/event_file.h"
 #include "harness/record/slow_sample_record.h"
-#include "harness/recording/event_file.h"
 #include "harness/trace/trace_clock.h"
 
 namespace launchgap {

@@ -4,7 +4,7 @@
 
 #include "harness/core/system_files.h"
 #include "harness/device/backend.h"
-#include "harness/recording/trace_counts.h"
+#include "harness/import/trace_counts.h"
 
 namespace launchgap {
 namespace {

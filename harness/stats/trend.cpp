@@ -8,6 +8,25 @@
 #include "harness/stats/stats.h"
 
 namespace launchgap {
+namespace {
+
+/// How many of the ways to choose n of 2n ranks have each value of U: the number of pairs of which
+/// the chosen one is the larger.
+std::vector<double> mann_whitney_counts(std::size_t n) {
+  // ways[k][u]: k are chosen so far.
+  std::vector<std::vector<double>> ways(n + 1, std::vector<double>(n * n + 1, 0));
+  ways[0][0] = 1;
+  for (std::size_t rank = 0; rank < 2 * n; ++rank) {
+    for (std::size_t k = std::min(rank + 1, n); k > 0; --k) {
+      const std::size_t below = rank - (k - 1);  // ranks that are not chosen
+      if (below > n) continue;
+      for (std::size_t u = n * n + 1; u-- > below;) ways[k][u] += ways[k - 1][u - below];
+    }
+  }
+  return ways[n];
+}
+
+}  // namespace
 
 double theil_sen_slope(std::span<const double> values) {
   std::vector<double> slopes;
@@ -38,6 +57,23 @@ double mann_kendall_rise_p(std::span<const double> values) {
   if (variance <= 0) return 1;  // all are equal
   const double z = (s > 0 ? s - 1 : s < 0 ? s + 1 : 0) / std::sqrt(variance);
   return std::erfc(z / std::sqrt(2)) / 2;
+}
+
+double rank_sum_p(std::span<const double> early, std::span<const double> late) {
+  const std::size_t n = early.size();
+  double greater = 0;
+  for (const double x : late) {
+    for (const double y : early) greater += x > y ? 1 : x == y ? 0.5 : 0;
+  }
+  const auto pairs = static_cast<double>(n * n);
+  const double extreme = std::max(greater, pairs - greater);
+  const std::vector<double> counts = mann_whitney_counts(n);
+  double all = 0, beyond = 0;
+  for (std::size_t u = 0; u < counts.size(); ++u) {
+    all += counts[u];
+    if (static_cast<double>(u) >= std::floor(extreme)) beyond += counts[u];
+  }
+  return std::min(1.0, 2 * beyond / all);
 }
 
 }  // namespace launchgap

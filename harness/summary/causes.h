@@ -1,5 +1,5 @@
 // What makes a recorded job's launches slow or uneven, as far as its recording tells. The figures
-// are those that harness/recording kept with the events at hand; what they mean is decided here.
+// are those that harness/import kept with the events at hand; what they mean is decided here.
 // docs/recordings.md says what each is, docs/definitions.md by what rule.
 #pragma once
 

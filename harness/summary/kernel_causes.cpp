@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "harness/core/text.h"
-#include "harness/recording/call_names.h"
+#include "harness/import/call_names.h"
 #include "harness/summary/causes.h"
 
 namespace launchgap {

@@ -14,8 +14,8 @@
 
 #include "harness/core/errors.h"
 #include "harness/core/stop.h"
+#include "harness/import/event_file.h"
 #include "harness/measure/telemetry.h"
-#include "harness/recording/event_file.h"
 
 namespace launchgap {
 namespace {

@@ -36,7 +36,7 @@ def significant(value: float, digits: int = 3) -> str:
         return "0"
     rounded = float(f"{value:.{digits - 1}e}")
     decimals = max(0, digits - 1 - _exponent(rounded))
-    return f"{rounded:.{decimals}f}" if 1e-9 <= abs(rounded) < 1e12 else f"{rounded:.{digits - 1}e}"
+    return f"{value:.{decimals}f}" if 1e-9 <= abs(value) < 1e12 else f"{value:.{digits - 1}e}"
 
 
 def _exponent(value: float) -> int:

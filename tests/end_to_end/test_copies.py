@@ -97,7 +97,7 @@ def test_a_rate_above_the_published_bandwidth_is_impossible(copy, make_node):
     assert row["verdict"] == "impossible" and "Less was copied than is counted" in row["causes"]
     assert {row["impossible"] for row in table(session / "summary.csv")} == {"true"}
     (finding,) = [row for row in table(session / "findings.csv") if row["code"] == "impossible-rate"]
-    assert "times the published bandwidth of the memory, 2039 GB/s" in finding["evidence"]
+    assert "times the published bandwidth of the memory, 2.04 TB/s" in finding["evidence"]
 
 
 def test_a_quick_session_copies_nothing(run, make_node):

@@ -7,11 +7,11 @@
 #include <fmt/format.h>
 
 #include "harness/core/errors.h"
-#include "harness/recording/allocation_counts.h"
-#include "harness/recording/clock_check.h"
-#include "harness/recording/launch_values.h"
-#include "harness/recording/recording.h"
-#include "harness/recording/tuner_cache.h"
+#include "harness/import/allocation_counts.h"
+#include "harness/import/clock_check.h"
+#include "harness/import/launch_values.h"
+#include "harness/import/recording.h"
+#include "harness/import/tuner_cache.h"
 
 namespace {
 

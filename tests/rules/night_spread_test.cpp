@@ -118,6 +118,20 @@ TEST(NightSpread, OfThreeInARowIsErraticOrSteadier) {
   }
 }
 
+TEST(NightSpread, MoreModesThanBeforeAreErraticForAsLongAsThereAreNightsBefore) {
+  std::vector<Night> nights = nights_with(SpreadFigure::modes, std::vector<double>(40, 1));
+  std::vector<Steadiness> steadiness;
+  for (int night = 1; night <= 60; ++night)
+    steadiness.push_back(next_with(nights, SpreadFigure::modes, 2).steadiness);
+  const auto from = [&](int first, int last, Steadiness all) {
+    return std::ranges::all_of(std::span(steadiness).subspan(first - 1, last - first + 1),
+                               [&](Steadiness one) { return one == all; });
+  };
+  EXPECT_TRUE(from(1, 2, Steadiness::same));
+  EXPECT_TRUE(from(3, 41, Steadiness::erratic)) << "20 nights before are among the last 60";
+  EXPECT_TRUE(from(42, 60, Steadiness::same)) << "it is what is usual now";
+}
+
 TEST(NightSpread, MoreModesThanEverAreErratic) {
   std::vector<Night> nights = nights_with(SpreadFigure::modes, std::vector<double>(40, 1));
   next_with(nights, SpreadFigure::modes, 2);

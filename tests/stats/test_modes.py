@@ -148,6 +148,8 @@ DATA = {
     "two modes of two values each look like ticks": (RANDOM.choice([100.0, 101.0, 200.0, 201.0], 1000), 1),
     "two modes of seven values each": (RANDOM.choice([100.0, 200.0], 1000) + RANDOM.binomial(6, 0.5, 1000), 2),
     "ticks with a gap between": (RANDOM.permutation([32.0] * 500 + [64.0] * 10 + [96.0] * 490), 2),
+    "the first and the last tick are as wide as the others": (np.repeat([32.0, 64.0, 96.0], [500, 200, 300]), 2),
+    "the same mirrored": (np.repeat([32.0, 64.0, 96.0], [300, 200, 500]), 2),
     "negative": (-exponential(RANDOM, 1000), 1),
     "a small spread on a large offset": (1e9 + 1e-3 * RANDOM.normal(size=1000), 1),
     "a million of one mode": (lognormal(0.3)(RANDOM, 1_000_000), 1),

@@ -7,7 +7,7 @@
 
 #include "harness/core/errors.h"
 #include "harness/core/output_file.h"
-#include "harness/recording/published_table.h"
+#include "harness/import/published_table.h"
 #include "tests/summary/written_session.h"
 
 namespace launchgap {

@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "harness/import/event_file.h"
 #include "harness/record/records.h"
-#include "harness/recording/event_file.h"
-#include "tests/recording/job.h"
+#include "tests/import/job.h"
 #include "tests/summary/written_session.h"
 
 namespace launchgap {

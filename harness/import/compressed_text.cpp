@@ -1,0 +1,97 @@
+#include "harness/import/compressed_text.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <fcntl.h>
+#include <string_view>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <fmt/format.h>
+
+#include "harness/core/errors.h"
+#include "harness/core/input_file.h"
+#include "harness/core/stop.h"
+
+namespace launchgap::recording {
+
+namespace {
+
+/// The length of what some editors begin a text with.
+std::size_t byte_order_mark(std::string_view begin) {
+  constexpr std::string_view kUtf8 = "\xEF\xBB\xBF", kUtf16[] = {"\xFF\xFE", "\xFE\xFF"};
+  for (const std::string_view mark : kUtf16) {
+    if (begin.starts_with(mark)) throw Error("it is text in UTF-16: save it as UTF-8");
+  }
+  return begin.starts_with(kUtf8) ? kUtf8.size() : 0;
+}
+
+}  // namespace
+
+struct CompressedText::Reader {
+  gzFile file = nullptr;
+  std::uint64_t packed = 0;  // size of the file
+};
+
+CompressedText::CompressedText(const std::filesystem::path& file)
+    : reader_(std::make_unique<Reader>()) {
+  const InputFile checked(file);  // a regular file that can be read
+  const int descriptor = open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY);
+  if (descriptor < 0) throw Error(with_errno(fmt::format("{} cannot be read", file.string())));
+  reader_->file = gzdopen(descriptor, "rb");
+  if (!reader_->file) {
+    close(descriptor);
+    throw Error(fmt::format("{} cannot be read: there is no memory left", file.string()));
+  }
+  std::error_code unknown;
+  reader_->packed = std::filesystem::file_size(file, unknown);
+  gzbuffer(reader_->file, 1 << 18);
+}
+
+CompressedText::~CompressedText() {
+  gzclose_r(reader_->file);
+}
+
+std::size_t CompressedText::read(char* to, std::size_t size) {
+  constexpr std::size_t kAtOnce = 1 << 20;
+  stop_if_asked();
+  int got = gzread(reader_->file, to, static_cast<unsigned>(std::min(size, kAtOnce)));
+  int code = Z_OK;
+  const char* const text = gzerror(reader_->file, &code);
+  if (got < 0 || (got == 0 && code == Z_BUF_ERROR)) {
+    if (code == Z_ERRNO) throw Error(with_errno("it cannot be read"));
+    throw Error(fmt::format(
+        "its compression ends too early or is damaged ({}): copy the file once more", text));
+  }
+  if (total_ == 0 && got > 0) {
+    total_ = static_cast<std::uint64_t>(got);
+    const std::size_t mark = byte_order_mark({to, static_cast<std::size_t>(got)});
+    if (mark > 0 && static_cast<std::size_t>(got) == mark) return read(to, size);
+    std::copy(to + mark, to + got, to);
+    got -= static_cast<int>(mark);
+  } else {
+    total_ += static_cast<std::uint64_t>(got);
+  }
+  if (total_ > most_)
+    throw Error(
+        times_ > 0
+            ? fmt::format("it unpacks to more than {} times its size (at byte {}), as no recording "
+                          "does",
+                          times_,
+                          total_)
+            : fmt::format("it has more than {} GiB of text: record a shorter time", most_ >> 30));
+  return static_cast<std::size_t>(got);
+}
+
+void CompressedText::limit_unpacking(std::uint64_t times) {
+  constexpr std::uint64_t kSmall = std::uint64_t{64} << 20;
+  if (!is_compressed()) return;
+  times_ = times;
+  most_ = std::min(most_, kSmall + times * reader_->packed);
+}
+
+bool CompressedText::is_compressed() const {
+  return gzdirect(reader_->file) == 0;
+}
+
+}  // namespace launchgap::recording

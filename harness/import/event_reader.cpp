@@ -1,0 +1,220 @@
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "harness/core/errors.h"
+#include "harness/core/stop.h"
+#include "harness/import/event_file.h"
+#include "harness/import/event_kinds.h"
+#include "harness/import/text_lines.h"
+#include "harness/record/schema.h"
+
+namespace launchgap::recording {
+namespace {
+
+namespace fs = std::filesystem;
+
+template <class Event>
+void read_block(const Json& json, Process& process) {
+  constexpr auto& kColumns = Kind<Event>::columns;
+  auto& events = Kind<Event>::list(process);
+  std::optional<std::size_t> n;
+  for (const EventColumn<Event>& column : kColumns) {
+    if (column.optional && !json.contains(column.key)) continue;
+    const Json& values = array_field(json, column.key);
+    if (!n) events.resize(*(n = values.size()));
+    if (values.size() != *n)
+      throw Error(fmt::format(
+          "\"{}\" has {} values, and \"{}\" {}", column.key, values.size(), kColumns[0].key, *n));
+    static const Event kNone{};
+    for (std::size_t i = 0; i < *n; ++i) {
+      if (!column.read(events[i], i == 0 ? kNone : events[i - 1], values[i])) {
+        throw Error(fmt::format("\"{}\" has a value that cannot be: {}",
+                                column.key,
+                                values[i].is_number() ? values[i].dump() : kind_of(values[i])));
+      }
+    }
+  }
+}
+
+/// Indices into names, threads and streams that do not exist are nobody's to use.
+void check_indices(const Process& process) {
+  const auto check = [](std::size_t index, std::size_t size, const char* what) {
+    if (index >= size) throw Error(fmt::format("a {} has the number {} of {}", what, index, size));
+  };
+  const auto known = [](auto value, auto last, const char* what) {
+    if (value > last) throw Error(fmt::format("a {} is of a later launchgap: use that one", what));
+  };
+  const std::size_t names = process.trace.names().size();
+  for (const auto& overhead : process.trace.overheads)
+    known(overhead.kind, activity::OverheadKind::buffer_request, "kind of overhead");
+  for (const auto& call : process.trace.calls) {
+    known(call.domain, activity::Domain::runtime, "domain of calls");
+    known(call.purpose, activity::Purpose::wait, "purpose of calls");
+    check(call.id, names, "name");
+    check(call.thread, process.threads.size(), "thread");
+  }
+  for (const auto& kernel : process.trace.kernels) {
+    check(kernel.name, names, "name");
+    check(kernel.stream, process.streams.size(), "stream");
+  }
+  for (const auto& transfer : process.trace.transfers)
+    check(transfer.stream, process.streams.size(), "stream");
+  for (const auto& graph : process.trace.graphs)
+    check(graph.stream, process.streams.size(), "stream");
+  for (const auto& allocation : process.allocations) {
+    known(allocation.action, AllocationAction::fail, "kind of allocation");
+    check(allocation.thread, process.threads.size(), "thread");
+  }
+  for (const auto& range : process.ranges) {
+    check(range.name, names, "name");
+    check(range.thread, process.threads.size(), "thread");
+  }
+}
+
+EventsHead read_head(const Json& json, Process& process) {
+  EventsHead head;
+  head.recorder = field<std::string>(json, "recorder", "");
+  head.clock = field<std::string>(json, "clock", "");
+  head.pid = process.pid = field<std::uint64_t>(json, "pid", 0);
+  head.rank = process.rank = optional_field<std::int64_t>(json, "rank");
+  head.case_name = field<std::string>(json, "case", "");
+  head.block = optional_field<int>(json, "block");
+  head.first_ns = field<std::int64_t>(json, "first_ns");
+  for (const Json& one : array_field(json, "gpus")) {
+    Gpu gpu;
+    gpu.number = field<std::uint64_t>(one, "number", 0);
+    gpu.name = field<std::string>(one, "name", "");
+    gpu.uuid = field<std::string>(one, "uuid", "");
+    gpu.compute_capability = field<std::string>(one, "compute_capability", "");
+    gpu.memory_bytes = optional_field<std::uint64_t>(one, "memory_bytes");
+    head.gpus.push_back(std::move(gpu));
+  }
+  for (const auto& thread : field<std::vector<std::string>>(json, "threads"))
+    process.threads.push_back(thread);
+  for (const Json& stream : array_field(json, "streams")) {
+    if (!stream.is_array() || stream.size() != 3) throw Error("a stream has not three numbers");
+    Stream one;
+    std::size_t i = 0;
+    for (std::uint64_t* part : {&one.gpu, &one.context, &one.number}) {
+      if (!stream[i].is_number_unsigned()) throw Error("a stream has not three numbers");
+      *part = stream[i++].get<std::uint64_t>();
+    }
+    process.streams.push_back(one);
+  }
+  process.trace.set_names(field<std::vector<std::string>>(json, "names"));
+  return head;
+}
+
+/// What stands at the beginning of a line of events.
+struct LineHead {
+  std::uint64_t n = 0;
+  std::int64_t first_ns = 0, last_ns = 0;
+};
+
+/// Without a look at the rest of the line; nothing where it does not stand there.
+std::optional<LineHead> line_head(std::string_view line) {
+  line = line.substr(0, 256);
+  const auto number = [&](std::string_view key, auto& value) {
+    const std::size_t at = line.find(key);
+    if (at == std::string_view::npos) return false;
+    const char* const begin = line.data() + at + key.size();
+    return std::from_chars(begin, line.data() + line.size(), value).ec == std::errc();
+  };
+  LineHead head;
+  if (line.find(R"("record":"events")") == std::string_view::npos) return std::nullopt;
+  if (!number(R"("n":)", head.n) || !number(R"("first_ns":)", head.first_ns) ||
+      !number(R"("last_ns":)", head.last_ns))
+    return std::nullopt;
+  return head;
+}
+
+/// Section by section.
+class Reader {
+ public:
+  explicit Reader(const EventVisitor& visitor) : visitor_(visitor) {}
+
+  void take(std::string_view line) {
+    if (begun_ && visitor_.wants) {
+      const std::optional<LineHead> head = line_head(line);
+      if (head && !visitor_.wants(head->first_ns, head->last_ns)) {
+        seen_ += head->n;
+        return;
+      }
+    }
+    const Json json = parse_json(line);
+    const auto kind = field<std::string>(json, "record");
+    if (kind == "event_names") {
+      if (begun_) check_whole();
+      begin(json);
+    } else if (kind == "events") {
+      if (!begun_) throw Error("it does not begin with its names");
+      take_events(json);
+    }
+  }
+  void end() const {
+    if (!begun_) throw Error("it is empty");
+    check_whole();
+  }
+
+ private:
+  void begin(const Json& json) {
+    begun_ = true;
+    process_ = Process();
+    seen_ = 0;
+    told_ = field<std::uint64_t>(json, "events");
+    const EventsHead head = read_head(json, process_);
+    if (visitor_.begin) visitor_.begin(head);
+  }
+
+  void take_events(const Json& json) {
+    process_.trace.clear();
+    process_.ranges.clear();
+    process_.allocations.clear();
+    const auto of = field<std::string>(json, "kind");
+    for_each_kind([&]<class Event>() {
+      if (of == Kind<Event>::name) read_block<Event>(json, process_);
+    });
+    check_indices(process_);
+    seen_ += process_.events();
+    visitor_.block(process_);
+  }
+
+  /// A member that is cut off at its first bytes is no error to gzip.
+  void check_whole() const {
+    if (seen_ != told_) throw Error(fmt::format("it has {} of its {} events", seen_, told_));
+  }
+
+  const EventVisitor& visitor_;
+  Process process_;
+  bool begun_ = false;
+  std::uint64_t told_ = 0, seen_ = 0;
+};
+
+}  // namespace
+
+void read_events(const fs::path& file, const EventVisitor& visitor) {
+  try {
+    constexpr std::size_t kLongestLine = std::size_t{512} << 20;
+    TextLines lines(file, kLongestLine);
+    Reader reader(visitor);
+    for (std::string_view line; lines.next(line);) {
+      stop_if_asked();
+      if (lines.torn()) throw Error("it ends in the middle of a block");
+      reader.take(line);
+    }
+    reader.end();
+  } catch (const WriteError&) {
+    throw;  // of what is made of the events
+  } catch (const Stopped&) {
+    throw;
+  } catch (const Error& error) {
+    throw Error(fmt::format("{}: {}", file.string(), error.what()));
+  }
+}
+
+}  // namespace launchgap::recording

@@ -1,0 +1,197 @@
+#include "harness/import/job_figures.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <limits>
+#include <map>
+#include <span>
+
+#include "harness/import/call_names.h"
+#include "harness/import/first_launches.h"
+#include "harness/import/kernel_changes.h"
+#include "harness/import/launch_tail.h"
+#include "harness/import/repeated_work.h"
+#include "harness/import/steps.h"
+#include "harness/stats/stats.h"
+
+namespace launchgap::recording {
+namespace {
+
+std::vector<std::uint64_t> extent(const KernelSeries::Shape& shape) {
+  std::vector<std::uint64_t> positive;
+  for (const std::int32_t size : shape)
+    positive.push_back(static_cast<std::uint64_t>(std::max(size, 0)));
+  return positive;
+}
+
+/// What each kernel's launch call took, by the kernel; 0 where no call is known.
+std::vector<std::int64_t> calls_of_kernels(const Process& process,
+                                           const RecordedLaunches& launches) {
+  std::vector<std::int64_t> calls(process.trace.kernels.size(), 0);
+  for (const RecordedLaunch& launch : launches.launches) {
+    if (launch.is_graph || launch.kernels == 0) continue;
+    const activity::Call& call = process.trace.calls[launch.call];
+    calls[launch.kernel] = call.end_ns - call.begin_ns;
+  }
+  return calls;
+}
+
+void add_times(const Process& process, const KernelSeries& series, CountedKernels& own) {
+  std::vector<std::int64_t> times;
+  times.reserve(series.runs.size());
+  double mean = 0, squares = 0;  // of the distances from it (Welford, Technometrics 4 (1962) 419)
+  for (const std::uint32_t run : series.runs) {
+    const activity::KernelRun& kernel = process.trace.kernels[run];
+    const std::int64_t ns = kernel.end_ns - kernel.begin_ns;
+    times.push_back(ns);
+    own.total_ns += static_cast<std::uint64_t>(ns);
+    const double apart = static_cast<double>(ns) - mean;
+    mean += apart / static_cast<double>(times.size());
+    squares += apart * (static_cast<double>(ns) - mean);
+  }
+  own.count = times.size();
+  const auto [shortest, longest] = std::ranges::minmax(times);
+  own.shortest_ns = static_cast<std::uint64_t>(shortest);
+  own.longest_ns = static_cast<std::uint64_t>(longest);
+  own.p50_ns = stats::quantile_in_place(times, 0.5).value_or(0);
+  // Of fewer than a hundred there is no 1 in 100.
+  if (times.size() >= 100) own.p99_ns = stats::quantile_in_place(times, 0.99).value_or(0);
+  if (times.size() > 1 && mean > 0)
+    own.cv = std::sqrt(squares / static_cast<double>(times.size() - 1)) / mean;
+}
+
+void add_calls(const KernelSeries& series,
+               const std::vector<std::int64_t>& calls,
+               CountedKernels& own) {
+  std::vector<std::int64_t> times;
+  times.reserve(series.runs.size());
+  for (const std::uint32_t run : series.runs) {
+    if (calls[run] > 0) times.push_back(calls[run]);
+  }
+  if (times.empty()) return;
+  own.first_call_ns = static_cast<double>(times.front());
+  if (times.size() > 1)
+    own.later_call_ns = stats::quantile_in_place(std::span(times).subspan(1), 0.5).value_or(0);
+}
+
+void add_changes(const std::vector<PlacedRun>& runs, std::int64_t tick_ns, CountedKernels& own) {
+  if (runs.empty()) return;
+  std::uint32_t last = 0;
+  for (const PlacedRun& run : runs) last = std::max(last, run.repeat);
+  own.repeats = last + 1;
+  if (const auto found = change(runs)) {
+    own.early_ns = found->early_ns;
+    own.late_ns = found->late_ns;
+    own.change_chance = found->chance;
+    own.repeats = found->repeats;
+    own.ramp = found->ramp;
+  }
+  if (const auto modes = two_modes(runs, tick_ns)) {
+    own.slow_mode_share = modes->slow_share;
+    own.fast_mode_ns = modes->fast_ns;
+    own.modes_apart_ns = modes->apart_ns;
+  }
+}
+
+/// From the first call or work to the end of the last.
+std::optional<std::int64_t> extent_of(const Process& process, std::uint64_t gpu) {
+  std::int64_t begin = std::numeric_limits<std::int64_t>::max(), end = 0;
+  const auto add = [&](const auto& record) {
+    if (!has_times(record)) return;
+    begin = std::min(begin, record.begin_ns);
+    end = std::max(end, record.end_ns);
+  };
+  const auto add_here = [&](const auto& records) {
+    for (const auto& record : records) {
+      if (process.streams[record.stream].gpu == gpu) add(record);
+    }
+  };
+  for (const activity::Call& call : process.trace.calls) add(call);
+  add_here(process.trace.kernels);
+  add_here(process.trace.transfers);
+  add_here(process.trace.graphs);
+  return end > begin ? std::optional(end - begin) : std::nullopt;
+}
+
+std::vector<CollectiveRecord> collectives_of(const Process& process, std::uint64_t gpu) {
+  std::vector<const activity::KernelRun*> found;
+  for (const activity::KernelRun& kernel : process.trace.kernels) {
+    if (process.streams[kernel.stream].gpu == gpu && has_times(kernel) &&
+        is_collective(process.trace.name(kernel.name)))
+      found.push_back(&kernel);
+  }
+  std::ranges::stable_sort(
+      found, {}, [](const activity::KernelRun* kernel) { return kernel->begin_ns; });
+  std::map<std::uint32_t, CollectiveRecord> by_name;
+  for (const activity::KernelRun* const kernel : found) {
+    CollectiveRecord& own = by_name[kernel->name];
+    own.name = process.trace.name(kernel->name);
+    own.ns.push_back(kernel->end_ns - kernel->begin_ns);
+  }
+  std::vector<CollectiveRecord> records;
+  for (auto& [name, own] : by_name) records.push_back(std::move(own));
+  return records;
+}
+
+PausesRecord record_of(const Process& process, const Pauses& pauses) {
+  PausesRecord record{pauses.count, pauses.total_ns, pauses.longest_ns, {}};
+  if (pauses.call) record.call = without_version(process.trace.name(*pauses.call));
+  return record;
+}
+
+}  // namespace
+
+JobFigures job_figures(const Process& process,
+                       const RecordedLaunches& launches,
+                       std::uint64_t gpu,
+                       bool and_unknown,
+                       std::int64_t tick_ns,
+                       std::string_view step_name,
+                       bool clocks_agree) {
+  JobFigures figures;
+  const std::vector<KernelSeries> series = kernels_on(process, gpu);
+  const RepeatedWork work = repeated_work(process, series);
+  const std::vector<std::int64_t> calls = calls_of_kernels(process, launches);
+  for (std::size_t i = 0; i < series.size(); ++i) {
+    CountedKernels& own = figures.kernels.emplace_back();
+    own.name = process.trace.name(series[i].name);
+    own.grid = extent(series[i].grid);
+    own.block = extent(series[i].block);
+    add_times(process, series[i], own);
+    add_calls(series[i], calls, own);
+    add_changes(work.runs[i], tick_ns, own);
+  }
+  const std::vector<Step> steps = steps_of(process, step_name);
+  std::ranges::transform(steps, std::back_inserter(figures.record.steps), &Step::number);
+  figures.record.repeats = work.repeats;
+  figures.record.first_launches = first_launches(process, launches, gpu);
+  figures.record.variation = step_variation(process, launches, gpu, steps, clocks_agree);
+  figures.record.tail = launch_tail(process, launches, gpu, and_unknown, clocks_agree);
+  figures.record.extent_ns = extent_of(process, gpu);
+  figures.record.all_launches = launches.launches.size();
+  figures.record.unknown_launches = static_cast<std::uint64_t>(
+      std::ranges::count(launches.launches, StreamState::unknown, &RecordedLaunch::state));
+  figures.record.python_calls = process.python_calls;
+  figures.record.collectives = collectives_of(process, gpu);
+  return figures;
+}
+
+void add_gaps(JobRecord& record, const Process& process, const GpuGaps& gaps) {
+  for (const Stall& stall : gaps.stalls()) {
+    record.stalls.push_back({stall.cause == IdleCause::waiting ? "wait" : "allocate",
+                             std::string(without_version(process.trace.name(stall.call))),
+                             stall.gaps,
+                             stall.idle_ns,
+                             stall.lost_ns,
+                             stall.longest_ns});
+  }
+  record.pauses = record_of(process, gaps.pauses());
+  record.long_calls = record_of(process, gaps.long_calls());
+  record.long_launches = record_of(process, gaps.long_launches());
+  record.late_starts = record_of(process, gaps.late_starts());
+  record.unknown_ns = gaps.unknown_ns();
+  record.queued_graph_ns = gaps.queued_graph_ns();
+}
+
+}  // namespace launchgap::recording

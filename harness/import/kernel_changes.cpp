@@ -1,0 +1,148 @@
+#include "harness/import/kernel_changes.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <map>
+#include <vector>
+
+#include "harness/stats/modes.h"
+#include "harness/stats/stats.h"
+#include "harness/stats/trend.h"
+
+namespace launchgap::recording {
+namespace {
+
+/// The kernel's time in each repetition.
+std::vector<double> by_repeat(std::span<const PlacedRun> runs) {
+  std::vector<double> sums;
+  for (const PlacedRun& run : runs) {
+    if (run.repeat >= sums.size()) sums.resize(run.repeat + 1, -1);
+    sums[run.repeat] = std::max(sums[run.repeat], 0.0) + static_cast<double>(run.ns);
+  }
+  std::vector<double> values;
+  std::ranges::copy_if(sums, std::back_inserter(values), [](double sum) { return sum >= 0; });
+  return values;
+}
+
+/// Where values are best cut in two: the means of the parts differ most (Otsu, IEEE Transactions on
+/// Systems, Man, and Cybernetics 9 (1979) 62). Either part has this share at least.
+std::size_t best_cut(std::span<const double> sorted, double least_share) {
+  const auto n = static_cast<double>(sorted.size());
+  const auto least = std::max<std::size_t>(1, static_cast<std::size_t>(std::ceil(least_share * n)));
+  double below = 0, above = 0, most = -1;
+  for (const double value : sorted) above += value;
+  std::size_t best = least;
+  for (std::size_t i = 1; i <= sorted.size() - least; ++i) {
+    below += sorted[i - 1];
+    above -= sorted[i - 1];
+    if (i < least) continue;
+    const auto k = static_cast<double>(i);
+    const double apart = above / (n - k) - below / k;
+    const double between = k * (n - k) * apart * apart;
+    if (between > most) {
+      most = between;
+      best = i;
+    }
+  }
+  return best;
+}
+
+/// Spearman's rank correlation with their order; ties take the mean of their ranks.
+double correlation_with_time(std::span<const double> values) {
+  const auto n = static_cast<double>(values.size());
+  const double middle = (n - 1) / 2;
+  double xy = 0, xx = 0, yy = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    double rank = -0.5;
+    for (const double other : values) rank += other < values[i] ? 1 : other == values[i] ? 0.5 : 0;
+    const double x = static_cast<double>(i) - middle, y = rank - middle;
+    xy += x * y;
+    xx += x * x;
+    yy += y * y;
+  }
+  return yy > 0 ? xy / std::sqrt(xx * yy) : 0;
+}
+
+std::optional<Change> change_of_stream(std::span<const PlacedRun> runs) {
+  constexpr std::size_t kMostStretches = 10;  // of a half
+  const std::vector<double> values = by_repeat(runs);
+  const std::size_t n = values.size();
+  if (n < kLeastRepetitions) return std::nullopt;
+  const std::size_t stretches = std::min(kMostStretches, n / 2);
+  std::vector<double> medians;
+  for (std::size_t i = 0; i < 2 * stretches; ++i) {
+    const auto from = static_cast<std::ptrdiff_t>(i * n / (2 * stretches));
+    const auto to = static_cast<std::ptrdiff_t>((i + 1) * n / (2 * stretches));
+    medians.push_back(stats::median({values.begin() + from, values.begin() + to}).value_or(0));
+  }
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(n / 2);
+  const std::span<const double> all(medians);
+  return Change{stats::median({values.begin(), middle}).value_or(0),
+                stats::median({middle, values.end()}).value_or(0),
+                rank_sum_p(all.first(stretches), all.last(stretches)),
+                static_cast<std::uint32_t>(n),
+                std::abs(correlation_with_time(all)) >= kRamp};
+}
+
+}  // namespace
+
+std::optional<Change> change(std::span<const PlacedRun> runs) {
+  std::map<std::uint32_t, std::vector<PlacedRun>> streams;
+  for (const PlacedRun& run : runs) streams[run.stream].push_back(run);
+  std::optional<Change> found;
+  double tested = 0;
+  for (const auto& [stream, own] : streams) {
+    const std::optional<Change> here = change_of_stream(own);
+    if (!here) continue;
+    ++tested;
+    if (!found || here->chance < found->chance) found = here;
+  }
+  if (found) found->chance = std::min(1.0, found->chance * tested);
+  return found;
+}
+
+std::optional<TwoModes> two_modes(std::span<const PlacedRun> runs, std::int64_t tick_ns) {
+  constexpr double kLeastShare = 0.05, kLeastScatters = 4, kLeastRatio = 0.1, kLeastTicks = 3;
+  if (runs.empty()) return std::nullopt;
+  const std::uint32_t first = std::ranges::min(runs, {}, &PlacedRun::place).place;
+  const std::uint32_t last = std::ranges::max(runs, {}, &PlacedRun::place).place;
+  std::vector<std::vector<std::int64_t>> places(last - first + 1);
+  for (const PlacedRun& run : runs) places[run.place - first].push_back(run.ns);
+  // Values that were recorded, not means of two: so the differences keep their ticks.
+  std::vector<std::int64_t> quartiles(places.size());
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    if (places[i].empty()) continue;
+    const auto place = places[i].begin() + static_cast<std::ptrdiff_t>((places[i].size() - 1) / 4);
+    std::ranges::nth_element(places[i], place);
+    quartiles[i] = *place;
+  }
+  std::vector<double> later, usual;
+  for (const PlacedRun& run : runs) {
+    const std::int64_t at_its_place = quartiles[run.place - first];
+    later.push_back(static_cast<double>(run.ns - at_its_place));
+    usual.push_back(static_cast<double>(at_its_place));
+  }
+  if (stats::modes(later).value_or(1) < 2) return std::nullopt;
+  std::ranges::sort(later);
+  const std::span<const double> sorted(later);
+  const std::size_t cut = best_cut(sorted, kLeastShare);
+  const auto fast = sorted.first(cut), slow = sorted.subspan(cut);
+  const double fast_extra = *stats::quantile(fast, 0.5), slow_extra = *stats::quantile(slow, 0.5);
+  const auto scatter = [](std::span<const double> part) {
+    return 1.4826 * *stats::median_absolute_deviation(part);
+  };
+  // Not std::hypot: glibc's has another symbol since 2.35.
+  const double of_fast = scatter(fast), of_slow = scatter(slow);
+  const double within = std::sqrt((of_fast * of_fast + of_slow * of_slow) / 2);
+  TwoModes found;
+  found.slow_share = static_cast<double>(slow.size()) / static_cast<double>(sorted.size());
+  found.fast_ns = stats::median(usual).value_or(0) + fast_extra;
+  found.apart_ns = slow_extra - fast_extra;
+  const bool are_apart = found.apart_ns >= kLeastScatters * within &&
+                         found.apart_ns >= kLeastRatio * found.fast_ns &&
+                         found.apart_ns >= kLeastTicks * static_cast<double>(tick_ns);
+  return are_apart ? std::optional(found) : std::nullopt;
+}
+
+}  // namespace launchgap::recording

@@ -1,0 +1,86 @@
+#include "harness/import/own_events.h"
+
+#include <algorithm>
+#include <concepts>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "harness/device/host/recorder.h"
+#include "harness/import/call_names.h"
+#include "harness/import/event_kinds.h"
+
+namespace launchgap::recording {
+namespace {
+
+using activity::Domain;
+
+template <class Event>
+bool is_kept(const Event& event, const KeepsEvent& keeps) {
+  const auto [begin_ns, end_ns] = times_of(event);
+  return keeps(begin_ns, end_ns);
+}
+
+}  // namespace
+
+std::string name_of_own_call(Domain domain, std::uint32_t id) {
+  if (domain == Domain::host) {
+    switch (id) {
+      case host::kQueueLaunch:
+        return "launch";
+      case host::kAllocate:
+        return "allocate";
+      case host::kRelease:
+        return "release";
+      default:
+        return fmt::format("call {}", id);
+    }
+  }
+  const std::string_view known = name_of_call(domain, id);
+  if (!known.empty()) return std::string(known);
+  return fmt::format("{} call {}", domain == Domain::driver ? "driver" : "runtime", id);
+}
+
+Process own_events(const activity::Trace& trace, std::uint64_t pid, const KeepsEvent& keeps) {
+  Process process;
+  process.pid = pid;
+  for (activity::Call call : trace.calls) {
+    if (!is_kept(call, keeps)) continue;
+    call.thread = process.thread(std::to_string(call.thread));
+    call.id = process.trace.name_index(name_of_own_call(call.domain, call.id).c_str());
+    process.trace.calls.push_back(call);
+  }
+  for (activity::KernelRun kernel : trace.kernels) {
+    if (!is_kept(kernel, keeps)) continue;
+    kernel.stream = process.stream({0, 0, kernel.stream});
+    kernel.name = process.trace.name_index(trace.name(kernel.name).c_str());
+    process.trace.kernels.push_back(kernel);
+  }
+  for (activity::Transfer transfer : trace.transfers) {
+    if (!is_kept(transfer, keeps)) continue;
+    transfer.stream = process.stream({0, 0, transfer.stream});
+    process.trace.transfers.push_back(transfer);
+  }
+  for (activity::Graph graph : trace.graphs) {
+    if (!is_kept(graph, keeps)) continue;
+    graph.stream = process.stream({0, 0, graph.stream});
+    process.trace.graphs.push_back(graph);
+  }
+  const auto copy = [&](const auto& from, auto& to) {
+    std::ranges::copy_if(
+        from, std::back_inserter(to), [&](const auto& event) { return is_kept(event, keeps); });
+  };
+  copy(trace.overheads, process.trace.overheads);
+  copy(trace.waits, process.trace.waits);
+  copy(trace.memory, process.trace.memory);
+  return process;
+}
+
+void keep_only(Process& process, const KeepsEvent& keeps) {
+  for_each_kind([&]<class Event>() {
+    std::erase_if(Kind<Event>::list(process),
+                  [&](const Event& event) { return !is_kept(event, keeps); });
+  });
+}
+
+}  // namespace launchgap::recording

@@ -1,0 +1,57 @@
+#include "harness/import/recording.h"
+
+#include <algorithm>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "harness/core/errors.h"
+
+namespace launchgap::recording {
+
+std::uint32_t Process::stream(const Stream& stream) {
+  if (last_stream_ < streams.size() && streams[last_stream_] == stream) return last_stream_;
+  const auto [entry, added] =
+      stream_index_.try_emplace(stream, static_cast<std::uint32_t>(streams.size()));
+  if (added) streams.push_back(stream);
+  return last_stream_ = entry->second;
+}
+
+std::uint32_t Process::thread(std::string_view name) {
+  const auto [entry, added] =
+      thread_index_.try_emplace(std::string(name), static_cast<std::uint32_t>(threads.size()));
+  if (added) threads.emplace_back(name);
+  return entry->second;
+}
+
+std::uint32_t Process::correlation(std::uint64_t number) {
+  constexpr std::uint32_t kMost = std::numeric_limits<std::uint32_t>::max();
+  std::uint32_t result = 0;
+  if (number <= kMost) {
+    result = static_cast<std::uint32_t>(number);
+    largest_short_ = std::max(largest_short_, result);
+  } else {
+    // Counted down from the top, where short ones hardly come.
+    const auto next = kMost - static_cast<std::uint32_t>(long_correlations_.size());
+    result = long_correlations_.try_emplace(number, next).first->second;
+  }
+  if (!long_correlations_.empty() && largest_short_ > kMost - long_correlations_.size()) {
+    throw Error(
+        fmt::format("its correlation numbers are both near 2^32 ({}) and beyond it: they cannot be "
+                    "told apart",
+                    largest_short_));
+  }
+  return result;
+}
+
+void Recording::leave_out(std::string_view what, std::uint64_t count) {
+  if (count == 0) return;
+  const auto known = std::ranges::find(left_out, what, &LeftOut::what);
+  if (known != left_out.end()) {
+    known->count += count;
+  } else {
+    left_out.push_back({std::string(what), count});
+  }
+}
+
+}  // namespace launchgap::recording

@@ -1,0 +1,95 @@
+#include "harness/import/call_names.h"
+
+#include <ostream>
+
+#include <gtest/gtest.h>
+
+namespace launchgap::recording {
+namespace {
+
+using activity::Domain;
+using activity::Purpose;
+
+TEST(CallNames, SayWhatACallIsFor) {
+  const struct {
+    const char* name;
+    Purpose purpose;
+    Domain domain;
+  } cases[] = {
+      {"cudaLaunch", Purpose::launch, Domain::runtime},
+      {"cudaLaunchKernel", Purpose::launch, Domain::runtime},
+      {"cudaLaunchKernel_v7000", Purpose::launch, Domain::runtime},
+      {"cudaLaunchKernel_ptsz_v7000", Purpose::launch, Domain::runtime},
+      {"cudaLaunchKernelExC_v11060", Purpose::launch, Domain::runtime},
+      {"cudaLaunchCooperativeKernel_v9000", Purpose::launch, Domain::runtime},
+      {"cudaLaunchCooperativeKernelMultiDevice", Purpose::launch, Domain::runtime},
+      {"__cudaLaunchKernel", Purpose::launch, Domain::runtime},
+      {"cuLaunchKernel", Purpose::launch, Domain::driver},
+      {"cuLaunchKernelEx", Purpose::launch, Domain::driver},
+      {"cudaGraphLaunch_v10000", Purpose::launch_graph, Domain::runtime},
+      {"cuGraphLaunch_ptsz", Purpose::launch_graph, Domain::driver},
+      // A host function is no work of the GPU.
+      {"cudaLaunchHostFunc_v10000", Purpose::other, Domain::runtime},
+      {"cuLaunchHostFunc", Purpose::other, Domain::driver},
+      {"cudaDeviceSynchronize_v3020", Purpose::wait, Domain::runtime},
+      {"cudaThreadSynchronize", Purpose::wait, Domain::runtime},
+      {"cuStreamSynchronize", Purpose::wait, Domain::driver},
+      {"cudaMemcpyAsync_v3020", Purpose::copy, Domain::runtime},
+      {"cuMemcpyHtoDAsync_v2", Purpose::copy, Domain::driver},
+      {"cudaMemsetAsync", Purpose::fill, Domain::runtime},
+      {"cudaMalloc_v3020", Purpose::allocate, Domain::runtime},
+      {"cudaHostAlloc", Purpose::allocate, Domain::runtime},
+      {"cuMemAlloc_v2", Purpose::allocate, Domain::driver},
+      {"cudaFree_v3020", Purpose::release, Domain::runtime},
+      {"cudaFreeAsync", Purpose::release, Domain::runtime},
+      {"cuMemFree_v2", Purpose::release, Domain::driver},
+      {"cudaEventRecord", Purpose::other, Domain::runtime},
+      {"cudaStreamWaitEvent", Purpose::other, Domain::runtime},
+      {"INVALID", Purpose::other, Domain::runtime},
+      {"", Purpose::other, Domain::runtime},
+      {"cu", Purpose::other, Domain::runtime},
+  };
+  for (const auto& [name, purpose, domain] : cases) {
+    EXPECT_EQ(purpose_of(name), purpose) << name;
+    EXPECT_EQ(domain_of(name), domain) << name;
+  }
+}
+
+TEST(CallNames, LoseTheirVersionAndNothingElse) {
+  EXPECT_EQ(without_version("cudaLaunchKernel_v7000"), "cudaLaunchKernel");
+  EXPECT_EQ(without_version("cudaLaunchKernel_ptsz_v7000"), "cudaLaunchKernel_ptsz");
+  EXPECT_EQ(without_version("cuMemAlloc_v2"), "cuMemAlloc");
+  for (const char* const name : {"cudaLaunchKernel", "cuda_variant", "call_v", "call_v2x", "_", ""})
+    EXPECT_EQ(without_version(name), name);
+}
+
+TEST(CallNames, OfNumbersAreThoseOfCupti) {
+  const struct {
+    Domain domain;
+    std::uint64_t number;
+    const char* name;
+  } cases[] = {
+      {Domain::runtime, 13, "cudaLaunch"},
+      {Domain::runtime, 211, "cudaLaunchKernel"},
+      {Domain::runtime, 272, "cudaLaunchCooperativeKernelMultiDevice"},
+      {Domain::runtime, 430, "cudaLaunchKernelExC"},
+      {Domain::driver, 307, "cuLaunchKernel"},
+      {Domain::driver, 652, "cuLaunchKernelEx"},
+  };
+  for (const auto& [domain, number, name] : cases) {
+    EXPECT_EQ(name_of_call(domain, number), name);
+    EXPECT_EQ(purpose_of(name_of_call(domain, number)), Purpose::launch) << name;
+  }
+  EXPECT_EQ(name_of_call(Domain::driver, 211), "") << "numbers of the runtime are not the driver's";
+  EXPECT_EQ(name_of_call(Domain::runtime, ~std::uint64_t{0}), "");
+}
+
+TEST(CallNames, OfAmdAreKnown) {
+  EXPECT_TRUE(is_of_amd("hipLaunchKernel"));
+  EXPECT_FALSE(is_of_amd("hip"));
+  EXPECT_FALSE(is_of_amd("hippopotamus"));
+  EXPECT_FALSE(is_of_amd("cudaLaunchKernel"));
+}
+
+}  // namespace
+}  // namespace launchgap::recording

@@ -1,0 +1,152 @@
+#include "harness/import/clock_check.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/import/job.h"
+
+namespace launchgap::recording {
+namespace {
+
+using testing::HasSubstr;
+
+ClockCheck checked(const Job& job) {
+  return check_clocks(job.process, launches_of(job.process, 1));
+}
+
+TEST(ClockCheck, TrustsWhatComesAfterItsCause) {
+  const ClockCheck check = checked(steady(1000));
+  EXPECT_TRUE(check.trusted()) << check.problem;
+  EXPECT_EQ(check.ahead_most_ns, 6000) << "the shortest time from a call to its kernel";
+  EXPECT_EQ(check.ahead_least_ns, std::nullopt) << "nothing waited for the device";
+  EXPECT_EQ(check.drift_ppm, std::nullopt) << "where the clocks agree it would be the job's";
+}
+
+TEST(ClockCheck, TrustsALongQueue) {
+  Job job;
+  for (std::int64_t i = 0; i < 100; ++i) {
+    const std::int64_t at = 10'000'000'000 + 5'000 * i, kernel = 10'000'010'000 + 50'000'000 * i;
+    job.call(at, at + 4'000, static_cast<std::uint32_t>(i + 1));
+    job.kernel(kernel, kernel + 50'000'000, static_cast<std::uint32_t>(i + 1));
+  }
+  EXPECT_TRUE(checked(job).trusted())
+      << "the last kernel begins 5 s after its call, and the first does not";
+}
+
+TEST(ClockCheck, SeesADeviceThatIsAheadBySeconds) {
+  const ClockCheck check = checked(steady(1000, 278'000'000'000));
+  EXPECT_THAT(check.problem, HasSubstr("the GPU's clock is ahead of the host's, by 278 s at most"));
+  EXPECT_EQ(check.ahead_most_ns, 278'000'006'000);
+}
+
+TEST(ClockCheck, ALaunchThatTakesSecondsTellsNothingOfTheClocks) {
+  Job job;
+  job.call(1'000'000'000, 4'000'000'000, 1).kernel(4'000'006'000, 4'000'008'000, 1);
+  EXPECT_TRUE(check_clocks(job.process, launches_of(job.process, 0)).trusted());
+}
+
+TEST(ClockCheck, SeesADeviceThatIsAheadByKernelsThatOutlastTheirWait) {
+  Job job;
+  for (std::int64_t i = 0; i < 20; ++i) {
+    const std::int64_t at = 10'000'000'000 + 1'000'000 * i;
+    job.call(at, at + 4'000, static_cast<std::uint32_t>(i + 1));
+    job.wait_for_device(at + 5'000, at + 20'000);
+    // It ran from 6 us to 18 us after its call, and its device is 500 us ahead.
+    job.kernel(at + 506'000, at + 518'000, static_cast<std::uint32_t>(i + 1));
+  }
+  const ClockCheck check = checked(job);
+  EXPECT_FALSE(check.trusted());
+  EXPECT_EQ(check.ahead_least_ns, 498'000);
+  EXPECT_EQ(check.ahead_most_ns, 506'000);
+}
+
+TEST(ClockCheck, AsksEveryLaunchThatAWaitCameAfter) {
+  Job job;
+  // This one returned after the wait, though it was called first.
+  job.call(10'000'000'000, 10'000'900'000, 1, activity::Purpose::launch, "other");
+  job.kernel(10'000'506'000, 10'000'518'000, 1);
+  job.call(10'000'001'000, 10'000'005'000, 2).kernel(10'000'507'000, 10'000'519'000, 2);
+  job.wait_for_device(10'000'006'000, 10'000'020'000);
+  EXPECT_EQ(checked(job).ahead_least_ns, 499'000);
+}
+
+/// 20 launches, each waited for by its stream, on a device that is ahead.
+Job waiting_for_streams(std::int64_t ahead, const Stream& busy = {0, 1, 7}) {
+  Job job;
+  for (std::int64_t i = 0; i < 20; ++i) {
+    const std::int64_t at = 10'000'000'000 + 1'000'000 * i;
+    const auto id = static_cast<std::uint32_t>(2 * i + 1);
+    job.call(at, at + 4'000, id).kernel(at + 6'000 + ahead, at + 18'000 + ahead, id);
+    if (busy != Stream{0, 1, 7}) {
+      job.call(at + 4'000, at + 5'000, id + 1);
+      job.kernel(at + 8'000 + ahead, at + 900'000 + ahead, id + 1, busy);
+    }
+    job.call(at + 5'000, at + 20'000, 0, activity::Purpose::wait, "main", "cudaStreamSynchronize");
+  }
+  return job;
+}
+
+TEST(ClockCheck, SeesADeviceThatIsAheadByStreamsThatOutlastEveryWait) {
+  const ClockCheck check = checked(waiting_for_streams(500'000));
+  EXPECT_FALSE(check.trusted());
+  EXPECT_EQ(check.ahead_least_ns, 498'000);
+  EXPECT_TRUE(checked(waiting_for_streams(0)).trusted());
+}
+
+TEST(ClockCheck, AWaitForAStreamIsForNoOther) {
+  EXPECT_TRUE(checked(waiting_for_streams(0, {0, 1, 8})).trusted())
+      << "what another stream does may go on";
+}
+
+TEST(ClockCheck, SaysNothingOfAWaitWhereADeviceIsOneOfSeveral) {
+  Job job = steady(100);
+  job.kernel(10'000'001'000, 10'009'000'000, 7777, {1, 1, 7})
+      .call(10'000'000'100, 10'000'000'200, 7777);
+  job.wait_for_device(10'001'985'000, 10'001'999'000);
+  EXPECT_TRUE(checked(job).trusted()) << "the other one is still at work";
+}
+
+TEST(ClockCheck, ForgivesAnErrorOfConversion) {
+  Job job = steady(100);
+  job.wait_for_device(10'001'985'000, 10'001'986'000);  // and the last kernel ends 2 us later
+  const ClockCheck check = checked(job);
+  EXPECT_EQ(check.ahead_least_ns, 2000);
+  EXPECT_TRUE(check.trusted()) << check.problem;
+  Job worse = steady(100);
+  worse.wait_for_device(10'001'970'000, 10'001'971'000);  // 17 us before it ends
+  EXPECT_TRUE(checked(worse).trusted()) << "the last launch came after this wait";
+  worse.process.trace.calls[99].begin_ns -= 20'000;
+  worse.process.trace.calls[99].end_ns -= 20'000;
+  EXPECT_FALSE(checked(worse).trusted()) << "which is more than a launch takes";
+}
+
+TEST(ClockCheck, SeesADeviceThatIsBehind) {
+  const ClockCheck check = checked(steady(1000, -1'000'000'000));
+  EXPECT_EQ(check.problem,
+            "1000 of 1000 kernels begin before their launch: the GPU's clock is behind the host's");
+}
+
+TEST(ClockCheck, ForgivesAFewKernelsThatBeginEarly) {
+  Job job = steady(1000);
+  for (std::size_t i = 0; i < 10; ++i) job.process.trace.kernels[i * 7].begin_ns -= 7'000;
+  EXPECT_TRUE(checked(job).trusted());
+  job.process.trace.kernels[500].begin_ns -= 7'000;
+  EXPECT_FALSE(checked(job).trusted()) << "more than one in a hundred";
+}
+
+TEST(ClockCheck, MeasuresHowFastTheyDriftApart) {
+  const ClockCheck check = checked(steady(20'000, 5'000'000'000, 200));
+  ASSERT_TRUE(check.drift_ppm);
+  EXPECT_NEAR(*check.drift_ppm, 200, 1);
+  EXPECT_EQ(checked(steady(50, 5'000'000'000, 200)).drift_ppm, std::nullopt) << "of 1 ms";
+}
+
+TEST(ClockCheck, SaysNothingOfCallsAlone) {
+  Job job;
+  job.call(1000, 1100, 1);
+  EXPECT_TRUE(checked(job).trusted());
+  EXPECT_EQ(checked(job).ahead_most_ns, std::nullopt);
+}
+
+}  // namespace
+}  // namespace launchgap::recording

@@ -1,0 +1,53 @@
+#include "harness/import/copies.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/import/job.h"
+
+namespace launchgap::recording {
+namespace {
+
+Recording recording_of(Job job) {
+  Recording recording;
+  recording.processes.push_back(std::move(job.process));
+  return recording;
+}
+
+TEST(Copies, RecordsThatAreThereThreeTimesCountOnce) {
+  Job job = steady(20);
+  const auto calls = job.process.trace.calls;
+  const auto kernels = job.process.trace.kernels;
+  for (int i = 0; i < 2; ++i) {
+    job.process.trace.calls.insert(job.process.trace.calls.end(), calls.begin(), calls.end());
+    job.process.trace.kernels.insert(
+        job.process.trace.kernels.end(), kernels.begin(), kernels.end());
+  }
+  Recording recording = recording_of(std::move(job));
+  drop_copies(recording);
+  EXPECT_EQ(recording.processes[0].trace.calls, calls);
+  EXPECT_EQ(recording.processes[0].trace.kernels, kernels);
+  ASSERT_EQ(recording.left_out.size(), 2u);
+  EXPECT_EQ(recording.left_out[1].what, "kernels that are in the file more than once");
+  EXPECT_EQ(recording.left_out[1].count, 40u);
+}
+
+TEST(Copies, AFewThatLookAlikeStay) {
+  Job job = steady(200);
+  job.process.trace.kernels.push_back(job.process.trace.kernels.back());
+  Recording recording = recording_of(std::move(job));
+  drop_copies(recording);
+  EXPECT_EQ(recording.processes[0].trace.kernels.size(), 201u);
+  EXPECT_TRUE(recording.left_out.empty());
+}
+
+TEST(Copies, ADigestTellsRanksAndTimesApart) {
+  Job one = steady(20), other = steady(20), later = steady(21), ranked = steady(20);
+  ranked.process.rank = 1;
+  EXPECT_EQ(digest_of(one.process), digest_of(other.process));
+  EXPECT_NE(digest_of(one.process), digest_of(later.process));
+  EXPECT_NE(digest_of(one.process), digest_of(ranked.process));
+}
+
+}  // namespace
+}  // namespace launchgap::recording

@@ -1,0 +1,83 @@
+#include "harness/import/first_launches.h"
+
+#include <cmath>
+#include <random>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "tests/import/job.h"
+
+namespace launchgap::recording {
+namespace {
+
+constexpr int kKernels = 8;
+
+/// 8 kernels in turn, 60 times; a call takes about 5 us, and by a factor longer at a kernel's
+/// first.
+Job turns(std::uint64_t seed, double first_factor, double slow_start = 1) {
+  static const std::string names[kKernels] = {"a", "b", "c", "d", "e", "f", "g", "h"};
+  std::mt19937_64 random(seed);
+  std::lognormal_distribution<> call_ns(std::log(5000), 0.3);
+  Job job;
+  std::int64_t at = 10'000'000'000;
+  for (int i = 0; i < 60 * kKernels; ++i) {
+    const double factor = (i < kKernels ? first_factor : 1) * (i < 12 * kKernels ? slow_start : 1);
+    const auto ns = static_cast<std::int64_t>(call_ns(random) * factor);
+    const auto id = static_cast<std::uint32_t>(i + 1);
+    job.call(at, at + ns, id);
+    job.kernel(at + ns + 1000, at + ns + 3000, id, {0, 1, 7}, names[i % kKernels].c_str());
+    at += ns + 10'000;
+  }
+  return job;
+}
+
+std::optional<FirstLaunches> found(const Job& job) {
+  return first_launches(job.process, launches_of(job.process, 1), 0);
+}
+
+TEST(FirstLaunches, AreToldFromLaterOnes) {
+  const auto firsts = found(turns(1, 20));
+  ASSERT_TRUE(firsts);
+  EXPECT_EQ(firsts->kernels, 8u);
+  EXPECT_LT(firsts->chance, 1e-6);
+  EXPECT_NEAR(firsts->later_p50_ns, 5000, 500);
+  EXPECT_GT(firsts->first_p50_ns, 50'000);
+  EXPECT_NEAR(static_cast<double>(firsts->extra_ns), 8 * 95'000, 8 * 40'000);
+  EXPECT_EQ(firsts->slow, 5u) << "of 480 launches over the 99th percentile";
+  EXPECT_EQ(firsts->slow_firsts, 5u);
+}
+
+TEST(FirstLaunches, AreNotToldWhereTheyAreLikeLaterOnes) {
+  int told = 0;
+  constexpr int kSeeds = 1000;
+  for (int seed = 0; seed < kSeeds; ++seed)
+    told += found(turns(static_cast<std::uint64_t>(seed), 1))->chance <= 0.01 ? 1 : 0;
+  EXPECT_LE(told, 20) << "1 in 100, of " << kSeeds;
+}
+
+TEST(FirstLaunches, AreToldFromABeginningThatIsSlow) {
+  int told = 0;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    const FirstLaunches firsts = *found(turns(seed, 1, 3));
+    told += firsts.chance <= 0.01 && firsts.first_p50_ns >= 1.5 * firsts.next_p50_ns ? 1 : 0;
+  }
+  EXPECT_LE(told, 4) << "the launches right after the first are as slow";
+  const FirstLaunches both = *found(turns(1, 20, 3));
+  EXPECT_GE(both.first_p50_ns, 10 * both.next_p50_ns);
+}
+
+TEST(FirstLaunches, AreOfOneGpu) {
+  Job job = turns(1, 20);
+  EXPECT_EQ(first_launches(job.process, launches_of(job.process, 1), 1), std::nullopt);
+}
+
+TEST(FirstLaunches, NeedLaterOnes) {
+  Job job;
+  for (std::uint32_t i = 0; i < 5; ++i)
+    job.call(1000 + 100 * i, 1050 + 100 * i, i + 1).kernel(1060 + 100 * i, 1070 + 100 * i, i + 1);
+  EXPECT_EQ(found(job), std::nullopt);
+}
+
+}  // namespace
+}  // namespace launchgap::recording

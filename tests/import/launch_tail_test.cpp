@@ -1,0 +1,207 @@
+#include "harness/import/launch_tail.h"
+
+#include <map>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/import/job.h"
+
+namespace launchgap::recording {
+namespace {
+
+using testing::ElementsAre;
+using testing::Pair;
+
+/// How many launches each cause has.
+std::map<std::string, std::uint64_t> causes_in(const Job& job, bool clocks_agree = true) {
+  const std::optional<LaunchTail> tail =
+      launch_tail(job.process, launches_of(job.process, 0), 0, true, clocks_agree);
+  std::map<std::string, std::uint64_t> found;
+  if (!tail) return found;
+  std::int64_t time = 0;
+  double shares = 0;
+  for (const TailPart& part : tail->parts) {
+    found[part.cause] = part.launches;
+    time += part.time_ns;
+    shares += tail->share(part);
+  }
+  EXPECT_EQ(time, tail->time_ns);
+  EXPECT_NEAR(shares, 1, 1e-12);
+  return found;
+}
+
+constexpr std::int64_t kStart = 10'000'000'000;
+
+/// As steady(), and launch number `index` takes so long.
+Job with_long(int index, std::int64_t ns, int n = 50) {
+  Job job;
+  std::int64_t at = kStart;
+  for (int i = 0; i < n; ++i) {
+    const std::int64_t takes = i == index ? ns : 4'000;
+    const auto id = static_cast<std::uint32_t>(i + 1);
+    job.call(at, at + takes, id);
+    job.kernel(at + takes, at + takes + 2'000, id);
+    at += takes + 16'000;
+  }
+  return job;
+}
+
+TEST(LaunchTail, ThereIsNoneWithoutLaunches) {
+  EXPECT_THAT(causes_in(Job()), ElementsAre());
+}
+
+TEST(LaunchTail, OfLaunchesThatTakeEquallyLongAllAreUsual) {
+  EXPECT_THAT(causes_in(steady(200)), ElementsAre(Pair("usual", 200)));
+}
+
+TEST(LaunchTail, AGiantIsLongAlsoOfAFew) {
+  EXPECT_THAT(causes_in(with_long(0, 1'000'000)),
+              ElementsAre(Pair("first-launch", 1), Pair("usual", 49)));
+  EXPECT_THAT(causes_in(with_long(20, 1'000'000)),
+              ElementsAre(Pair("unexplained", 1), Pair("usual", 49)));
+  EXPECT_THAT(causes_in(with_long(20, 39'000)), ElementsAre(Pair("usual", 50)))
+      << "less than ten times the median";
+  EXPECT_THAT(causes_in(with_long(20, 39'000, 150)),
+              ElementsAre(Pair("unexplained", 1), Pair("usual", 149)))
+      << "of 150 there are slowest 1 %";
+}
+
+TEST(LaunchTail, TheFirstLaunchOfAnotherKernelIsOneToo) {
+  Job job = with_long(20, 1'000'000);
+  job.process.trace.kernels[20].name = job.process.trace.name_index("another");
+  EXPECT_THAT(causes_in(job), ElementsAre(Pair("first-launch", 1), Pair("usual", 49)));
+}
+
+TEST(LaunchTail, CodeThatIsLoadedMakesAFirstLaunchAndTheRecorderNone) {
+  for (const auto& [kind, cause] :
+       {std::pair(activity::OverheadKind::lazy_function_loading, "first-launch"),
+        std::pair(activity::OverheadKind::command_buffer_full, "queue-full"),
+        std::pair(activity::OverheadKind::buffer_flush, "recorder")}) {
+    Job job = with_long(20, 1'000'000);
+    const activity::Call& call = job.process.trace.calls[20];
+    job.process.trace.overheads.push_back({call.begin_ns, call.begin_ns + 600'000, 0, kind});
+    EXPECT_THAT(causes_in(job), ElementsAre(Pair(cause, 1), Pair("usual", 49)));
+    job.process.trace.overheads.back().end_ns = call.begin_ns + 400'000;
+    EXPECT_THAT(causes_in(job), ElementsAre(Pair("unexplained", 1), Pair("usual", 49)))
+        << "less than half";
+  }
+}
+
+TEST(LaunchTail, AnotherThreadsCallExplainsUnlessItGoesOnAlways) {
+  Job job = with_long(20, 1'000'000);
+  const activity::Call long_one = job.process.trace.calls[20];
+  job.call(long_one.begin_ns - 10'000,
+           long_one.end_ns,
+           0,
+           activity::Purpose::allocate,
+           "other",
+           "cudaMalloc_v3020");
+  const auto tail = launch_tail(job.process, launches_of(job.process, 0), 0, true, true);
+  ASSERT_TRUE(tail);
+  const TailPart* const part = tail->part(TailCause::overlapping_call);
+  ASSERT_NE(part, nullptr);
+  EXPECT_EQ(part->launches, 1);
+  EXPECT_EQ(part->what, "cudaMalloc");
+  EXPECT_EQ(part->last, 21);
+  Job waiting = with_long(20, 1'000'000);
+  waiting.call(kStart, kStart + 100'000'000, 0, activity::Purpose::wait, "other", "cudaStreamWait");
+  EXPECT_THAT(causes_in(waiting), ElementsAre(Pair("unexplained", 1), Pair("usual", 49)));
+}
+
+TEST(LaunchTail, AQueueThatIsFullExplainsWhereClocksAgree) {
+  // A device that is far behind: 1,000 launches at once, then each takes as long as a kernel.
+  Job job;
+  std::int64_t at = kStart;
+  for (std::uint32_t i = 0; i < 1200; ++i) {
+    const std::int64_t takes = i < 1100 ? 4'000 : 100'000;
+    job.call(at, at + takes, i + 1);
+    job.kernel(kStart + 100'000'000 + i * 100'000, kStart + 100'000'000 + (i + 1) * 100'000, i + 1);
+    at += takes;
+  }
+  EXPECT_THAT(causes_in(job), ElementsAre(Pair("queue-full", 100), Pair("usual", 1100)));
+  EXPECT_THAT(causes_in(job, false), ElementsAre(Pair("unexplained", 100), Pair("usual", 1100)));
+}
+
+TEST(LaunchTail, WhereMostLaunchesWaitForRoomWaitingIsNotUsual) {
+  // As many kernels as a queue takes, and from then on each launch waits for one to begin.
+  Job job;
+  std::int64_t at = kStart;
+  for (std::uint32_t i = 0; i < 4000; ++i) {
+    const std::int64_t takes = i < 1000 ? 5'000 : 45'000;
+    const std::int64_t begins = kStart + 10'000 + std::int64_t{i} * 51'000;
+    job.call(at, at + takes, i + 1).kernel(begins, begins + 50'000, i + 1);
+    at += takes + 2'000;
+  }
+  const auto found = causes_in(job);
+  EXPECT_GT(found.at("queue-full"), 2000) << "though none takes ten times the median";
+  EXPECT_FALSE(found.contains("unexplained"));
+  EXPECT_THAT(causes_in(job, false), ElementsAre(Pair("usual", 4000)));
+}
+
+TEST(LaunchTail, OfTwoLaunchesTheGiantIsTold) {
+  EXPECT_THAT(causes_in(with_long(0, 1'000'000, 2)),
+              ElementsAre(Pair("first-launch", 1), Pair("usual", 1)));
+  EXPECT_THAT(causes_in(with_long(1, 1'000'000, 2)),
+              ElementsAre(Pair("unexplained", 1), Pair("usual", 1)));
+  EXPECT_THAT(causes_in(with_long(0, 30'000, 2)), ElementsAre(Pair("usual", 2)));
+}
+
+TEST(LaunchTail, AnOnlyLaunchIsLongFromAMillisecondOn) {
+  EXPECT_THAT(causes_in(with_long(0, 1'000'001, 1)), ElementsAre(Pair("first-launch", 1)));
+  EXPECT_THAT(causes_in(with_long(0, 900'000, 1)), ElementsAre(Pair("usual", 1)));
+}
+
+TEST(LaunchTail, CallsThatTakeNoTimeAreUsual) {
+  Job job;
+  for (std::uint32_t i = 0; i < 20; ++i) {
+    const std::int64_t at = kStart + 20'000 * i;
+    job.call(at, at, i + 1).kernel(at + 6'000, at + 8'000, i + 1);
+  }
+  EXPECT_THAT(causes_in(job), ElementsAre(Pair("usual", 20))) << "and the shares add up";
+}
+
+TEST(LaunchTail, CallsOfSeveralThreadsGoOnForLessThanTheirSum) {
+  Job job;
+  for (std::uint32_t i = 0; i < 100; ++i) {
+    const std::int64_t at = kStart + 10'000 * i;
+    job.call(at, at + 4'000, 2 * i + 1);
+    job.call(at + 2'000, at + 6'000, 2 * i + 2, activity::Purpose::launch, "other");
+    job.kernel(at + 6'000, at + 7'000, 2 * i + 1).kernel(at + 7'000, at + 8'000, 2 * i + 2);
+  }
+  const auto tail = launch_tail(job.process, launches_of(job.process, 0), 0, true, true);
+  ASSERT_TRUE(tail);
+  EXPECT_EQ(tail->time_ns, 800'000);
+  EXPECT_EQ(tail->covered_ns, 600'000);
+  EXPECT_EQ(tail->part(TailCause::usual)->covered_ns, 600'000);
+}
+
+TEST(LaunchTail, AThreadThatWasOffItsCpuIsPaused) {
+  Job job = with_long(20, 1'000'000);
+  const activity::Call& call = job.process.trace.calls[20];
+  job.process.pauses.push_back({call.begin_ns, call.end_ns, call.thread});
+  EXPECT_THAT(causes_in(job), ElementsAre(Pair("host-pause", 1), Pair("usual", 49)));
+  job.process.pauses.back().thread = call.thread + 1;
+  EXPECT_THAT(causes_in(job), ElementsAre(Pair("unexplained", 1), Pair("usual", 49)));
+}
+
+TEST(LaunchTail, AKernelWhoseLaunchesAlwaysTakeLongExplainsThem) {
+  Job job;
+  for (std::uint32_t i = 0; i < 60; ++i) {
+    const std::int64_t at = kStart + 200'000 * i, takes = i % 12 == 6 ? 60'000 : 4'000;
+    job.call(at, at + takes, i + 1);
+    job.kernel(
+        at + 70'000, at + 80'000, i + 1, {0, 1, 7}, i % 12 == 6 ? "slow_kernel" : "a_kernel");
+  }
+  EXPECT_THAT(causes_in(job),
+              ElementsAre(Pair("first-launch", 1), Pair("slow-kernel", 4), Pair("usual", 55)));
+}
+
+TEST(LaunchTail, LostKernelsHaveLaunchesAllTheSame) {
+  Job job = with_long(20, 1'000'000);
+  job.process.trace.kernels.erase(job.process.trace.kernels.begin() + 20);
+  EXPECT_THAT(causes_in(job), ElementsAre(Pair("unexplained", 1), Pair("usual", 49)));
+}
+
+}  // namespace
+}  // namespace launchgap::recording

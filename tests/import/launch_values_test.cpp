@@ -1,0 +1,174 @@
+#include "harness/import/launch_values.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/import/job.h"
+
+namespace launchgap::recording {
+namespace {
+
+using activity::Purpose;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+const RecordedCase* case_of(const std::vector<RecordedCase>& cases, std::string_view name) {
+  const auto found = std::ranges::find(cases, name, &RecordedCase::name);
+  return found == cases.end() ? nullptr : &*found;
+}
+
+/// Of all samples; −1 is none. Empty for a metric of which nothing is known.
+std::vector<double> values(const std::vector<RecordedCase>& cases,
+                           std::string_view name,
+                           std::string_view metric) {
+  const RecordedCase* const own = case_of(cases, name);
+  if (!own) return {};
+  const auto found = std::ranges::find(own->columns, metric, &Column::metric);
+  if (found == own->columns.end()) return {};
+  std::vector<double> result = found->values;
+  EXPECT_EQ(result.size(), own->begin_ns.size()) << name << " " << metric;
+  std::ranges::replace_if(
+      result, [](double value) { return std::isnan(value); }, -1);
+  return result;
+}
+
+std::vector<RecordedCase> steps(const Job& job, std::string_view name = "step") {
+  return step_cases(job.process, 0, GpuGaps(job.process, 0, true), name);
+}
+
+std::vector<RecordedCase> launches(const Job& job, std::uint64_t gpu = 0) {
+  return launch_cases(job.process, launches_of(job.process, 0), gpu, gpu == 0, true);
+}
+
+TEST(StepCases, TellTheTimeInWhichAGpuOnlyTalksToOthers) {
+  Job job;
+  job.range(1000, 2000, "step").range(2000, 3000, "step");
+  job.call(1000, 1010, 1).kernel(1100, 1300, 1);
+  job.call(1020, 1030, 2).kernel(1200, 1600, 2, {0, 1, 9}, "ncclDevKernel_AllReduce_Sum_f32");
+  job.call(1040, 1050, 3).transfer(1500, 1550, false, {0, 1, 7}, 3);
+  job.call(2000, 2010, 4).kernel(2100, 2200, 4);
+  EXPECT_THAT(values(steps(job), "recorded/step", "collectives_ns"), ElementsAre(250, 0));
+  Job alone;
+  alone.range(1000, 2000, "step").call(1000, 1010, 1).kernel(1100, 1300, 1);
+  EXPECT_THAT(values(steps(alone), "recorded/step", "collectives_ns"), IsEmpty());
+}
+
+TEST(StepCases, AreRangesOfTheNameAloneOrWithANumber) {
+  const struct {
+    const char* name;
+    bool is_step;
+  } cases[] = {
+      {"step", true},
+      {"step#7", true},
+      {"step#0012", true},
+      {"step#x", false},
+      {"step#7x", false},
+      {"step#", false},
+      {"step7", false},
+      {"step #7", false},
+      {"steps", false},
+      {"step#-1", false},
+      {"ste", false},
+      {"Step", false},
+      {"a step", false},
+      {"", false},
+      {"step##7", false},
+  };
+  for (const auto& [name, is_step] : cases) {
+    Job job;
+    job.range(1000, 2000, name);
+    EXPECT_EQ(case_of(steps(job), "recorded/step") != nullptr, is_step) << name;
+  }
+}
+
+TEST(StepCases, AreByBeginAndOnlyThoseThatTookTime) {
+  Job job;
+  job.range(5000, 7000, "step#3").range(1000, 2000, "step#1").range(3000, 3001, "step#2", "other");
+  job.range(4000, 4000, "step#4").range(4500, 4400, "step#5").range(0, 9000, "step#6");
+  const auto cases = steps(job);
+  ASSERT_TRUE(case_of(cases, "recorded/step"));
+  EXPECT_THAT(case_of(cases, "recorded/step")->begin_ns, ElementsAre(1000, 3000, 5000));
+  EXPECT_EQ(case_of(cases, "recorded/step")->end_ns, 7000);
+  EXPECT_THAT(values(cases, "recorded/step", "step_ns"), ElementsAre(1000, 1, 2000));
+}
+
+TEST(StepCases, CountLaunchesThatBeginInThem) {
+  Job job;
+  job.range(1000, 2000, "step#1").range(2000, 3000, "step#2").range(4000, 5000, "step#3");
+  job.call(999, 1500, 1).call(1000, 1010, 2).call(1999, 2500, 3, Purpose::launch, "other");
+  job.call(2000, 2001, 4, Purpose::launch_graph).call(3000, 3100, 5);
+  job.call(1200, 1300, 6, Purpose::copy).wait_for_device(1300, 1400);
+  job.call(0, 1500, 7).call(1500, 1400, 8);  // without a time
+  const auto cases = steps(job);
+  EXPECT_THAT(values(cases, "recorded/step", "launches"), ElementsAre(2, 1, 0));
+  EXPECT_THAT(values(cases, "recorded/step", "launch_calls_ns"), ElementsAre(10 + 501, 1, 0));
+}
+
+TEST(StepCases, ShareTheIdleTimeOfTheGpuByItsCauses) {
+  Job job;
+  job.call(1000, 1100, 1).kernel(1500, 2000, 1);
+  job.wait_for_device(1600, 2100).call(2500, 2600, 2).kernel(3000, 3500, 2);
+  job.range(500, 1200, "step#0").range(1000, 2300, "step#1").range(2300, 4000, "step#2");
+  const auto cases = steps(job);
+  const auto of = [&](std::string_view metric) { return values(cases, "recorded/step", metric); };
+  EXPECT_THAT(of("gpu_idle_share"), ElementsAre(-1, 300.0 / 800, 700.0 / 1200))
+      << "between the first work and the last";
+  EXPECT_THAT(of("idle_waiting_ns"), ElementsAre(-1, 100, 0));
+  EXPECT_THAT(of("idle_program_ns"), ElementsAre(-1, 200, 200));
+  EXPECT_THAT(of("idle_launch_ns"), ElementsAre(-1, 0, 500));
+  for (const char* metric :
+       {"idle_queued_ns", "idle_allocating_ns", "idle_calling_ns", "idle_unknown_ns"})
+    EXPECT_THAT(of(metric), ElementsAre(-1, 0, 0)) << metric;
+  const auto of_job = [&](std::string_view metric) {
+    return values(cases, "recorded/job", metric);
+  };
+  EXPECT_THAT(of_job("step_ns"), ElementsAre(2000));
+  EXPECT_THAT(of_job("launches"), ElementsAre(1)) << "the other one is before the first work";
+  EXPECT_THAT(of_job("gpu_idle_share"), ElementsAre(0.5));
+  EXPECT_THAT(of_job("idle_launch_ns"), ElementsAre(500));
+}
+
+TEST(StepCases, OfAJobWithoutWorkAreItsLaunches) {
+  Job job;
+  job.call(1000, 1100, 1).call(2000, 2900, 2).call(2500, 2600, 3, Purpose::launch, "other");
+  const auto cases = steps(job);
+  EXPECT_THAT(values(cases, "recorded/job", "step_ns"), ElementsAre(1900));
+  EXPECT_THAT(values(cases, "recorded/job", "launches"), ElementsAre(3)) << "with the last";
+  EXPECT_THAT(values(cases, "recorded/job", "launch_calls_ns"), ElementsAre(1100));
+  EXPECT_THAT(values(cases, "recorded/job", "gpu_idle_share"), IsEmpty());
+}
+
+TEST(StepCases, OfNothingAreNone) {
+  EXPECT_THAT(steps(Job()), IsEmpty());
+}
+
+constexpr std::string_view kUnknown = "recorded/launch/stream:unknown";
+
+TEST(LaunchCases, AreApartFromTheOneBeforeOfTheirThread) {
+  Job job;
+  job.call(1000, 1100, 1, Purpose::launch, "a").call(1050, 1200, 2, Purpose::launch, "b");
+  job.call(1500, 1600, 3, Purpose::launch, "b").call(1900, 2000, 4, Purpose::launch, "a");
+  job.call(1700, 1800, 0, Purpose::copy, "a");  // no launch
+  EXPECT_THAT(values(launches(job), kUnknown, "since_last_ns"), ElementsAre(-1, -1, 300, 800));
+}
+
+TEST(LaunchCases, AreApartFromTheOneBeforeOfTheirThreadOnWhicheverGpuAndOfWhicheverKind) {
+  Job job;
+  job.call(1000, 1100, 1).kernel(1500, 1600, 1, kStream);
+  job.call(2000, 2100, 2).kernel(2500, 2600, 2, kOtherGpu);
+  job.call(3000, 3100, 3, Purpose::launch_graph).kernel(3500, 3600, 3, kStream);
+  job.call(4050, 4100, 4).kernel(4500, 4600, 4, kStream);
+  job.call(5060, 5100, 5);
+  const auto first = launches(job);
+  EXPECT_THAT(values(first, "recorded/launch/stream:idle", "since_last_ns"), ElementsAre(-1, 950));
+  EXPECT_THAT(values(first, "recorded/graph/stream:idle", "since_last_ns"), ElementsAre(900));
+  EXPECT_THAT(values(first, kUnknown, "since_last_ns"), ElementsAre(960));
+  EXPECT_THAT(values(launches(job, 1), "recorded/launch/stream:idle", "since_last_ns"),
+              ElementsAre(900));
+}
+
+}  // namespace
+}  // namespace launchgap::recording

@@ -1,0 +1,70 @@
+#include "harness/import/stray_times.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "harness/import/launches.h"
+#include "tests/import/job.h"
+
+namespace launchgap::recording {
+namespace {
+
+using testing::ElementsAre;
+using testing::Field;
+
+constexpr std::int64_t kDay = std::int64_t{86'400} * 1'000'000'000;
+
+/// How many of these records have no time.
+std::int64_t without_time(const auto& records) {
+  return std::ranges::count_if(records, [](const auto& one) { return !has_times(one); });
+}
+
+Recording read(Job job) {
+  Recording recording;
+  recording.processes.push_back(std::move(job.process));
+  forget_stray_times(recording);
+  return recording;
+}
+
+TEST(StrayTimes, AKernelThatIsYearsLateHasNoTimeAndItsLaunchIsUnknown) {
+  Job job = steady(200);
+  job.process.trace.kernels[100].begin_ns += 100 * 365 * kDay;
+  job.process.trace.kernels[100].end_ns += 100 * 365 * kDay;
+  const Recording recording = read(std::move(job));
+  EXPECT_EQ(without_time(recording.processes[0].trace.kernels), 1);
+  EXPECT_EQ(launches_of(recording.processes[0], 0).launches[100].state, StreamState::unknown);
+  EXPECT_THAT(
+      recording.left_out,
+      ElementsAre(Field(&LeftOut::what, "times of work that are a day or more from all others")));
+}
+
+TEST(StrayTimes, AKernelThatEndsInTheFutureOrACallInThePastIsNoneEither) {
+  Job job = steady(200);
+  for (activity::Call& call : job.process.trace.calls) {
+    call.begin_ns += 2 * kDay;
+    call.end_ns += 2 * kDay;
+  }
+  job.process.trace.calls[0].begin_ns -= kDay;
+  job.process.trace.kernels[7].end_ns += 2 * kDay;
+  const Recording recording = read(std::move(job));
+  EXPECT_EQ(without_time(recording.processes[0].trace.calls), 1);
+  EXPECT_EQ(without_time(recording.processes[0].trace.kernels), 1);
+}
+
+TEST(StrayTimes, AClockThatIsDaysAheadAndAJobThatPausesForADayStayAsTheyAre) {
+  Job pause = steady(200);
+  for (std::size_t i = 100; i < 200; ++i) {
+    pause.process.trace.kernels[i].begin_ns += kDay;
+    pause.process.trace.kernels[i].end_ns += kDay;
+  }
+  for (Job job : {steady(200, 5 * kDay), pause, steady(3)}) {
+    const activity::Trace before = job.process.trace;
+    const Recording recording = read(std::move(job));
+    EXPECT_EQ(recording.processes[0].trace.kernels, before.kernels);
+    EXPECT_EQ(recording.processes[0].trace.calls, before.calls);
+    EXPECT_TRUE(recording.left_out.empty());
+  }
+}
+
+}  // namespace
+}  // namespace launchgap::recording

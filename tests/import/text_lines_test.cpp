@@ -1,0 +1,76 @@
+#include "harness/import/text_lines.h"
+
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "harness/core/errors.h"
+#include "harness/core/temporary_folder.h"
+
+namespace launchgap::recording {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr std::size_t kLongest = std::size_t{1} << 20;
+
+class TextLinesTest : public testing::Test {
+ protected:
+  TextLines of(const std::string& text) const {
+    std::ofstream(path_, std::ios::binary) << text;
+    return {path_, kLongest};
+  }
+  static std::vector<std::string> all(TextLines lines) {
+    std::vector<std::string> found;
+    for (std::string_view line; lines.next(line);) found.emplace_back(line);
+    return found;
+  }
+
+ private:
+  TemporaryFolder folder_;
+  std::filesystem::path path_ = folder_.path() / "lines";
+};
+
+TEST_F(TextLinesTest, EndsOfLinesAreLeftOut) {
+  EXPECT_THAT(all(of("one\r\n\ntwo\n")), ElementsAre("one", "", "two"));
+  EXPECT_THAT(all(of("")), ElementsAre());
+}
+
+TEST_F(TextLinesTest, TheLastLineMayHaveNoEnd) {
+  TextLines lines = of("one\ntwo");
+  std::string_view line;
+  ASSERT_TRUE(lines.next(line));
+  EXPECT_FALSE(lines.torn());
+  ASSERT_TRUE(lines.next(line));
+  EXPECT_EQ(line, "two");
+  EXPECT_TRUE(lines.torn());
+  EXPECT_FALSE(lines.next(line));
+}
+
+// Several times as long as what is read at once, and not at its beginning.
+TEST_F(TextLinesTest, ALongLineIsWhole) {
+  const std::string longest(kLongest, 'x');
+  EXPECT_THAT(all(of("one\n" + longest + "\ntwo\n")), ElementsAre("one", longest, "two"));
+  EXPECT_THAT(all(of(longest)), ElementsAre(longest));
+}
+
+TEST_F(TextLinesTest, ALineThatIsTooLongIsNamed) {
+  for (const std::string end : {"", "\ntwo\n"}) {
+    TextLines lines = of("one\n" + std::string(kLongest + 1, 'x') + end);
+    std::string_view line;
+    ASSERT_TRUE(lines.next(line));
+    try {
+      lines.next(line);
+      ADD_FAILURE() << "it was read";
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), HasSubstr("line 2 (byte 4) is longer than 1048576 bytes"));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace launchgap::recording

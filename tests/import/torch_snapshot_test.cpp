@@ -1,0 +1,204 @@
+#include "harness/import/torch_snapshot.h"
+
+#include <fstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "harness/core/errors.h"
+#include "harness/core/temporary_folder.h"
+
+namespace launchgap::recording {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using Action = AllocationAction;
+
+// Pickles of protocol 0.
+std::string number(std::int64_t value) {
+  return "L" + std::to_string(value) + "L\n";
+}
+std::string text(const std::string& value) {
+  return "V" + value + "\n";
+}
+std::string list(const std::vector<std::string>& items) {
+  std::string all = "(";
+  for (const std::string& item : items) all += item;
+  return all + "l";
+}
+std::string dict(const std::vector<std::pair<std::string, std::string>>& items) {
+  std::string all = "(";
+  for (const auto& [key, value] : items) all += text(key) + value;
+  return all + "d";
+}
+std::string event(const std::string& action,
+                  std::int64_t address,
+                  std::int64_t size,
+                  std::int64_t time_us,
+                  std::int64_t stream = 0) {
+  return dict({{"action", text(action)},
+               {action == "oom" ? "device_free" : "addr", number(address)},
+               {"size", number(size)},
+               {"stream", number(stream)},
+               {"time_us", number(time_us)},
+               {"frames", list({})}});
+}
+std::string block(std::int64_t size, const std::string& state) {
+  return dict({{"size", number(size)}, {"state", text(state)}});
+}
+std::string segment(std::int64_t gpu,
+                    std::int64_t address,
+                    const std::vector<std::string>& blocks) {
+  return dict({{"device", number(gpu)}, {"address", number(address)}, {"blocks", list(blocks)}});
+}
+std::string snapshot(const std::vector<std::string>& segments,
+                     const std::vector<std::string>& traces) {
+  return dict({{"segments", list(segments)}, {"device_traces", list(traces)}});
+}
+
+class TorchSnapshot : public testing::Test {
+ protected:
+  Recording read(const std::string& pickle) const {
+    std::ofstream(path_, std::ios::binary) << pickle << ".";
+    return read_torch_snapshot(path_);
+  }
+  std::string refusal(const std::string& pickle) const {
+    try {
+      read(pickle);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "it was read";
+  }
+
+ private:
+  const TemporaryFolder folder_;
+  const std::filesystem::path path_ = folder_.path() / "snapshot.pickle";
+};
+
+TEST_F(TorchSnapshot, EventsAreTaken) {
+  const Recording recording = read(snapshot({},
+                                            {list({event("segment_alloc", 4096, 2 << 20, 9),
+                                                   event("alloc", 4096, 512, 10, 77),
+                                                   event("free_requested", 4096, 512, 11, 77),
+                                                   event("free_completed", 4096, 512, 12, 77),
+                                                   event("oom", 1000, 4 << 20, 13),
+                                                   event("segment_unmap", 4096, 2 << 20, 14),
+                                                   event("snapshot", 0, 0, 15)}),
+                                             list({event("alloc", 4096, 1024, 11)})}));
+  const Process& process = recording.processes.front();
+  EXPECT_THAT(process.allocations,
+              ElementsAre(Allocation{10'000, 4096, 512, 0, 77, 0, Action::allocate},
+                          Allocation{11'000, 4096, 512, 0, 77, 0, Action::give_back},
+                          Allocation{11'000, 4096, 1024, 1, 0, 0, Action::allocate},
+                          Allocation{12'000, 4096, 512, 0, 77, 0, Action::release},
+                          Allocation{13'000, 0, 4 << 20, 0, 0, 0, Action::fail}));
+  ASSERT_EQ(process.trace.memory.size(), 2u);
+  EXPECT_EQ(process.trace.memory[0], (activity::Memory{9'000, 4096, 2 << 20, 0, 0, 3, false, 0}));
+  EXPECT_TRUE(process.trace.memory[1].release);
+  EXPECT_EQ(recording.form, "pickle, protocol 0");
+  EXPECT_EQ(recording.clock, "Unix time");
+  EXPECT_TRUE(recording.remarks.empty());
+  EXPECT_TRUE(recording.left_out.empty());
+}
+
+TEST_F(TorchSnapshot, StreamsAreAnyNumberOf64Bits) {
+  const Recording recording = read(snapshot(
+      {}, {list({event("alloc", 1, 512, 10, -1), event("alloc", 2, 512, 11, 1LL << 62)})}));
+  EXPECT_EQ(recording.processes[0].allocations[0].stream, ~std::uint64_t{0});
+  EXPECT_EQ(recording.processes[0].allocations[1].stream, std::uint64_t{1} << 62);
+}
+
+TEST_F(TorchSnapshot, WhatWasLiveBeforeTheWindowIsTold) {
+  const Recording recording = read(snapshot({segment(0,
+                                                     4096,
+                                                     {block(512, "active_allocated"),
+                                                      block(512, "inactive"),
+                                                      block(1024, "active_pending_free")})},
+                                            {list({event("alloc", 4096, 512, 10)})}));
+  EXPECT_THAT(recording.remarks,
+              ElementsAre(HasSubstr("1 blocks of 1 KiB together were live at the end and "
+                                    "allocated before the first event")));
+}
+
+TEST_F(TorchSnapshot, WithoutEventsWhatIsLiveHasNoOrder) {
+  const std::vector<std::string> segments = {
+      segment(1, 8192, {block(512, "active_allocated")}),
+      segment(0, 4096, {block(512, "inactive"), block(256, "active_allocated")})};
+  for (const auto& [pickle, says] :
+       {std::pair(list(segments), "before PyTorch 2.1"),
+        std::pair(snapshot(segments, {list({})}), "its device_traces are empty")}) {
+    const Recording recording = read(pickle);
+    EXPECT_THAT(recording.processes.front().allocations,
+                ElementsAre(Allocation{1, 4608, 256, 0, 0, 0, Action::allocate},
+                            Allocation{2, 8192, 512, 1, 0, 0, Action::allocate}));
+    ASSERT_EQ(recording.remarks.size(), 1u);
+    EXPECT_THAT(recording.remarks[0], HasSubstr(says));
+    EXPECT_EQ(recording.clock, "none: events are numbered");
+  }
+}
+
+TEST_F(TorchSnapshot, TheOrderHoldsWhereTimesGoBackOrAreMissing) {
+  const std::string without =
+      dict({{"action", text("free_completed")}, {"addr", number(1)}, {"size", number(512)}});
+  const Recording recording =
+      read(snapshot({}, {list({event("alloc", 1, 512, 10), event("alloc", 2, 512, 5), without})}));
+  const auto& all = recording.processes.front().allocations;
+  ASSERT_EQ(all.size(), 3u);
+  EXPECT_EQ(all[1].at_ns, all[0].at_ns);
+  EXPECT_EQ(all[2].at_ns, all[1].at_ns + 1);
+  EXPECT_THAT(
+      recording.remarks,
+      ElementsAre(HasSubstr("1 events have no time"), HasSubstr("the times of 1 events go back")));
+}
+
+TEST_F(TorchSnapshot, WhatCannotBeTakenIsCounted) {
+  const Recording recording = read(snapshot({},
+                                            {list({event("alloc", 1, 512, 10),
+                                                   event("alloc", -4096, 512, 11),
+                                                   event("alloc", 2, 0, 12),
+                                                   event("worker_restart", 2, 1, 13)})}));
+  EXPECT_EQ(recording.processes.front().allocations.size(), 1u);
+  std::vector<std::string> what;
+  for (const LeftOut& left_out : recording.left_out) what.push_back(left_out.what);
+  EXPECT_THAT(what,
+              testing::UnorderedElementsAre("events without an address that can be",
+                                            "events of no bytes",
+                                            "events \"worker_restart\""));
+}
+
+TEST_F(TorchSnapshot, WhatCannotBeNamesItsEntry) {
+  const std::string good = event("alloc", 1, 512, 10);
+  const struct {
+    std::string pickle, says;
+  } cases[] = {
+      {text("x"), "no memory snapshot of PyTorch"},
+      {dict({}), "it has no list \"segments\""},
+      {snapshot({}, {}), "it has no events, and nothing was live"},
+      {snapshot({}, {number(1)}), "device_traces[0] is no list"},
+      {snapshot({}, {list({good, text("x")})}), "device_traces[0][1] is no dict"},
+      {snapshot({}, {list({}), list({dict({{"action", number(1)}})})}),
+       "device_traces[1][0] has no action"},
+      {snapshot({}, {list({event("alloc", 1, -512, 10)})}),
+       "device_traces[0][0] has a size that cannot be"},
+      {snapshot({}, {list({event("alloc", 1, 1LL << 60, 10)})}), "has a size that cannot be"},
+      {snapshot({}, {list({event("alloc", 1, 512, -10)})}), "has a time_us that cannot be"},
+      {snapshot({}, {list({event("alloc", 1, 512, 1LL << 62)})}), "has a time_us that cannot be"},
+      {snapshot({text("x")}, {}), "segments[0] is no dict"},
+      {snapshot({segment(-1, 1, {})}, {}), "segments[0] has no device"},
+      {snapshot({segment(0, 1, {block(-5, "inactive")})}, {}), "segments[0].blocks[0] has a size"},
+      {snapshot({segment(0, 1, {dict({{"size", number(1)}})})}, {}),
+       "segments[0].blocks[0] has no state"},
+      // A list that stands twice is worth no more events than its bytes.
+      {snapshot({}, {list({good}) + "p9\n", "g9\n"}),
+       "device_traces[1] is a list that stands elsewhere too"},
+  };
+  for (const auto& [pickle, says] : cases) EXPECT_THAT(refusal(pickle), HasSubstr(says));
+}
+
+}  // namespace
+}  // namespace launchgap::recording

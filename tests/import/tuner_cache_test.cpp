@@ -1,0 +1,116 @@
+#include "harness/import/tuner_cache.h"
+
+#include <cmath>
+#include <fstream>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "harness/core/errors.h"
+#include "harness/core/temporary_folder.h"
+
+namespace launchgap::recording {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+const std::string kHead =
+    R"({"device_name":"RTX 3090","kernel_name":"Xgemm","problem_size":[64,32],)"
+    "\n"
+    R"("tune_params_keys":["A","B"],"tune_params":{"A":[1,2],"B":[1]},"cache":{)"
+    "\n";
+
+class TunerCaches : public ::testing::Test {
+ protected:
+  std::filesystem::path file(const std::string& text) const {
+    std::filesystem::path path = folder_.path() / "cache.json";
+    std::ofstream(path) << text;
+    return path;
+  }
+  /// What is said of a cache that has these configurations.
+  std::string refused(const std::string& cache) const {
+    try {
+      read_tuner_cache(file(kHead + cache + "}}"));
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "nothing";
+  }
+
+ private:
+  TemporaryFolder folder_;
+};
+
+TEST_F(TunerCaches, HaveATimeOrAFailurePerConfiguration) {
+  const auto path =
+      file(kHead + R"("1,1":{"A":1,"B":1,"time":2.0,"times":[1.9,2.1],"other":[1,[2]]},
+    "2,1":{"time":"RuntimeFailedConfig","times":[1.0]},"3,1":{"time":1e20},"4,1":{"time":5}}})");
+  ASSERT_TRUE(is_tuner_cache(path));
+  const TunerCache cache = read_tuner_cache(path);
+  EXPECT_EQ(cache.gpu, "RTX 3090");
+  EXPECT_EQ(cache.kernel, "Xgemm");
+  EXPECT_EQ(cache.problem, "64x32");
+  EXPECT_THAT(cache.parameters, ElementsAre("A", "B"));
+  ASSERT_EQ(cache.configurations.size(), 4);
+  const TunedConfiguration& first = cache.configurations[0];
+  EXPECT_EQ(first.values, "1,1");
+  EXPECT_DOUBLE_EQ(first.ns, 2e6);
+  EXPECT_EQ(first.runs, 2);
+  EXPECT_NEAR(first.log_sd, std::log(2.1 / 1.9) / std::sqrt(2), 1e-12);
+  EXPECT_EQ(cache.configurations[1].failure, "RuntimeFailedConfig");
+  EXPECT_EQ(cache.configurations[2].failure, "failed") << "as older tuners write it";
+  EXPECT_DOUBLE_EQ(cache.configurations[3].ns, 5e6);
+}
+
+TEST_F(TunerCaches, AreRefusedWithLineAndColumn) {
+  EXPECT_THAT(
+      refused(R"("1,1":{"time":0})"),
+      AllOf(HasSubstr("cache.json: line 3, column "),
+            HasSubstr("the time of configuration 1,1 is '0', and no number of ms above 0")));
+  for (const char* time : {"-1", "NaN", "Infinity", "-Infinity"})
+    EXPECT_THAT(refused(fmt::format(R"("1,1":{{"time":{}}})", time)), HasSubstr("no number of ms"))
+        << time;
+  EXPECT_THAT(refused(R"("1,1":{"time":1e999})"), HasSubstr("Number too big"));
+  EXPECT_THAT(refused(R"("1,1":{"time":1,"times":[1,0]})"), HasSubstr("is '0'"));
+  EXPECT_THAT(refused(R"("1,1":{"time":1},"1,1":{"time":2})"), HasSubstr("1,1 is there twice"));
+  EXPECT_THAT(refused(R"("1,1":{"A":1})"), HasSubstr("1,1 has no time"));
+  EXPECT_THAT(refused(R"("1,1":7)"), HasSubstr("a configuration without its parts"));
+  EXPECT_THAT(refused(R"("1,1":[7])"), HasSubstr("a configuration that is a list"));
+  EXPECT_THAT(refused(""), HasSubstr("no configuration is in it"));
+  EXPECT_THAT(refused("\"1,1\":{\"time\":1},\n\"\xFF\":{\"time\":1}"),
+              HasSubstr("line 4, column "));
+  EXPECT_THAT(refused("\"1\\u0000\":{\"time\":1}"), HasSubstr("control characters"));
+  EXPECT_THAT(refused(fmt::format(R"("{}":{{"time":1}})", std::string(400, '1'))),
+              HasSubstr("a text of 400 characters"));
+}
+
+TEST_F(TunerCaches, ThatAreCutOffSaySo) {
+  const std::string whole = kHead + R"("1,1":{"time":1},"2,1":{"time":2}}})";
+  for (std::size_t length = kHead.size(); length < whole.size(); ++length) {
+    try {
+      read_tuner_cache(file(whole.substr(0, length)));
+      FAIL() << length;
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), HasSubstr("it is no whole JSON")) << length;
+    }
+  }
+}
+
+TEST_F(TunerCaches, AreNoOtherJson) {
+  EXPECT_FALSE(is_tuner_cache(file(R"({"traceEvents":[]})")));
+  EXPECT_FALSE(is_tuner_cache(file("")));
+  EXPECT_FALSE(is_tuner_cache(file("gpu,benchmark\n")));
+  EXPECT_FALSE(is_tuner_cache("/nowhere"));
+  try {
+    read_tuner_cache(file(R"({"kernel_name":"a","device_name":"b","problem_size":1})"));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("it has no tune_params_keys"));
+  }
+}
+
+}  // namespace
+}  // namespace launchgap::recording
