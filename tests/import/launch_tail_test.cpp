@@ -116,7 +116,8 @@ TEST(LaunchTail, AQueueThatIsFullExplainsWhereClocksAgree) {
   for (std::uint32_t i = 0; i < 1200; ++i) {
     const std::int64_t takes = i < 1100 ? 4'000 : 100'000;
     job.call(at, at + takes, i + 1);
-    job.kernel(kStart + 100'000'000 + i * 100'000, kStart + 100'000'000 + (i + 1) * 100'000, i + 1);
+    const std::int64_t begin = kStart + 100'000'000 + std::int64_t{100'000} * i;
+    job.kernel(begin, begin + 100'000, i + 1);
     at += takes;
   }
   EXPECT_THAT(causes_in(job), ElementsAre(Pair("queue-full", 100), Pair("usual", 1100)));
@@ -155,7 +156,7 @@ TEST(LaunchTail, AnOnlyLaunchIsLongFromAMillisecondOn) {
 TEST(LaunchTail, CallsThatTakeNoTimeAreUsual) {
   Job job;
   for (std::uint32_t i = 0; i < 20; ++i) {
-    const std::int64_t at = kStart + 20'000 * i;
+    const std::int64_t at = kStart + std::int64_t{20'000} * i;
     job.call(at, at, i + 1).kernel(at + 6'000, at + 8'000, i + 1);
   }
   EXPECT_THAT(causes_in(job), ElementsAre(Pair("usual", 20))) << "and the shares add up";
@@ -164,7 +165,7 @@ TEST(LaunchTail, CallsThatTakeNoTimeAreUsual) {
 TEST(LaunchTail, CallsOfSeveralThreadsGoOnForLessThanTheirSum) {
   Job job;
   for (std::uint32_t i = 0; i < 100; ++i) {
-    const std::int64_t at = kStart + 10'000 * i;
+    const std::int64_t at = kStart + std::int64_t{10'000} * i;
     job.call(at, at + 4'000, 2 * i + 1);
     job.call(at + 2'000, at + 6'000, 2 * i + 2, activity::Purpose::launch, "other");
     job.kernel(at + 6'000, at + 7'000, 2 * i + 1).kernel(at + 7'000, at + 8'000, 2 * i + 2);
@@ -188,7 +189,8 @@ TEST(LaunchTail, AThreadThatWasOffItsCpuIsPaused) {
 TEST(LaunchTail, AKernelWhoseLaunchesAlwaysTakeLongExplainsThem) {
   Job job;
   for (std::uint32_t i = 0; i < 60; ++i) {
-    const std::int64_t at = kStart + 200'000 * i, takes = i % 12 == 6 ? 60'000 : 4'000;
+    const std::int64_t at = kStart + std::int64_t{200'000} * i,
+                       takes = i % 12 == 6 ? 60'000 : 4'000;
     job.call(at, at + takes, i + 1);
     job.kernel(
         at + 70'000, at + 80'000, i + 1, {0, 1, 7}, i % 12 == 6 ? "slow_kernel" : "a_kernel");

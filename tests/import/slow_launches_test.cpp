@@ -43,7 +43,7 @@ TEST(SlowLaunches, OfABusyStreamAreThoseWhoseCallsTookLong) {
   Job job;
   job.kernel(1'000, 900'000, 0);
   for (std::uint32_t i = 1; i <= 3; ++i) {
-    job.call(10'000 * i, 10'000 * i + 1'000 * i, i);
+    job.call(std::int64_t{10'000} * i, std::int64_t{11'000} * i, i);
     job.kernel(900'000 + 10'000 * i, 905'000 + 10'000 * i, i);
   }
   const std::vector<SlowSampleRecord> slow = slow_of(job, "recorded/launch/stream:busy");

@@ -28,8 +28,8 @@ Recording read(Job job) {
 
 TEST(StrayTimes, AKernelThatIsYearsLateHasNoTimeAndItsLaunchIsUnknown) {
   Job job = steady(200);
-  job.process.trace.kernels[100].begin_ns += 100 * 365 * kDay;
-  job.process.trace.kernels[100].end_ns += 100 * 365 * kDay;
+  job.process.trace.kernels[100].begin_ns += std::int64_t{36'500} * kDay;
+  job.process.trace.kernels[100].end_ns += std::int64_t{36'500} * kDay;
   const Recording recording = read(std::move(job));
   EXPECT_EQ(without_time(recording.processes[0].trace.kernels), 1);
   EXPECT_EQ(launches_of(recording.processes[0], 0).launches[100].state, StreamState::unknown);
