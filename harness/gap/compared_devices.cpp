@@ -37,7 +37,8 @@ bool has_arm(const SessionData& session, std::string_view arm) {
 
 /// Names a device's own launch path alike on every backend: a host's is a queue, a GPU's the
 /// driver.
-std::string case_on_any_device(CaseName name) {
+std::string case_on_any_device(const CaseName& on_its_own) {
+  CaseName name = on_its_own;
   for (auto& [axis, value] : name.params) {
     if (axis == "api" && (value == "queue" || value == "driver")) value = "own";
   }

@@ -86,7 +86,7 @@ TEST(Nights, SessionsWithinSixHoursCountOnce) {
   std::vector<Night> nights = steady_nights(40);
   next(nights, 1060);
   for (int i = 0; i < 5; ++i) EXPECT_EQ(next(nights, 1060, 3600).verdict, Verdict::suspect);
-  EXPECT_EQ(next(nights, 1060, kNightApartS - 5 * 3600 - 1).hits_in_a_row, 1);
+  EXPECT_EQ(next(nights, 1060, kNightApartS - std::int64_t{5} * 3600 - 1).hits_in_a_row, 1);
   EXPECT_EQ(next(nights, 1060, 1).hits_in_a_row, 2) << "six hours after the first";
 }
 
