@@ -25,7 +25,7 @@ def test_a_steady_gpu_has_little_noise_and_slowdowns_are_found(make_node, tmp_pa
     out = tmp_path / "found.json"
     done = launchgap(
         "selftest", "--devices", "gpu", *ONE_CASE, "--slowdown", "50%", "--tries", 1, "--noop", 1, "--json", out,
-        node=make_node(**STEADY), timeout=600,  # some seventy processes, one after the other
+        node=make_node(**STEADY),
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     found = rows(out)
