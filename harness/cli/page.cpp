@@ -50,9 +50,7 @@ std::string python(const fs::path& root) {
 /// said in the comparison's tables.
 std::size_t rows_on_page(const SessionData& session) {
   constexpr std::size_t kMostPublished = 20'000;
-  const bool published =
-      std::ranges::any_of(session.runs, [](const RunInfo& run) { return run.arm == kPublished; });
-  return published ? kMostPublished : kAllRows;
+  return session.has_arm(kPublished) ? kMostPublished : kAllRows;
 }
 
 /// How long the page may take to draw.

@@ -16,7 +16,6 @@
 #include "harness/device/backend.h"
 #include "harness/gap/shared_cases.h"
 #include "harness/rules/ratio.h"
-#include "harness/summary/generations.h"
 
 namespace launchgap::gap {
 namespace {
@@ -25,15 +24,11 @@ namespace {
 struct Laid {
   using Key = std::tuple<std::string, std::string, std::string, std::string>;
 
-  ComparedSession from;
+  const SessionData* session = nullptr;
   const DeviceFacts* device = nullptr;
-  bool published = false;
-  std::map<Key, const SummaryRow*> rows = {};
+  DeviceOrder order;
+  std::vector<const SummaryRow*> measured;  // all of its rows
 };
-
-bool has_arm(const SessionData& session, std::string_view arm) {
-  return std::ranges::any_of(session.runs, [&](const RunInfo& run) { return run.arm == arm; });
-}
 
 /// Names a device's own launch path alike on every backend: a host's is a queue, a GPU's the
 /// driver.
@@ -52,12 +47,14 @@ Laid::Key key_of(const SummaryRow& row) {
           row.metric};
 }
 
-void take_rows(Laid& laid) {
-  for (const SummaryRow& row : *laid.from.rows) {
-    if (row.key.device == laid.device->uuid && row.status == Status::ok && row.p50 &&
-        *row.p50 > 0 && !row.key.setup.is_observer() && find_metric(row.metric))
-      laid.rows.try_emplace(key_of(row), &row);
+std::map<Laid::Key, const SummaryRow*> comparable_rows(const Laid& laid) {
+  std::map<Laid::Key, const SummaryRow*> rows;
+  for (const SummaryRow* row : laid.measured) {
+    if (row->status == Status::ok && row->p50 && *row->p50 > 0 && !row->key.setup.is_observer() &&
+        find_metric(row->metric))
+      rows.try_emplace(key_of(*row), row);
   }
+  return rows;
 }
 
 /// Whether there is anything to compare: several sessions, several generations, or a table that
@@ -66,34 +63,27 @@ bool several(std::span<const Laid> laid) {
   std::set<const SessionData*> sessions;
   std::set<std::string> capabilities;
   for (const Laid& one : laid) {
-    sessions.insert(one.from.session);
-    if (!one.published && is_gpu(*one.device) && one.device->compute_capability &&
-        std::ranges::any_of(*one.from.rows, [&](const SummaryRow& row) {
-          return row.key.device == one.device->uuid;
-        }))
+    sessions.insert(one.session);
+    if (!one.session->has_arm(kPublished) && is_gpu(*one.device) &&
+        one.device->compute_capability && !one.measured.empty())
       capabilities.insert(*one.device->compute_capability);
   }
   return sessions.size() > 1 || capabilities.size() > 1 ||
-         (laid.size() > 1 && std::ranges::any_of(laid, &Laid::published));
+         (laid.size() > 1 && laid.front().session->has_arm(kPublished));
 }
 
 std::vector<Laid> laid_side_by_side(std::span<const ComparedSession> sessions) {
   std::vector<Laid> laid;
   for (const ComparedSession& from : sessions) {
-    if (has_arm(*from.session, kRecorded)) continue;
-    const bool published = has_arm(*from.session, kPublished);
+    if (from.session->has_arm(kRecorded)) continue;
+    const RowsByDevice rows(*from.rows);
     for (const DeviceFacts& device : from.session->devices) {
-      if (device.usable) laid.push_back({from, &device, published});
+      if (device.usable)
+        laid.push_back({from.session, &device, order_of(device), rows.of(device.uuid)});
     }
   }
   if (!several(laid)) return {};
-  std::ranges::stable_sort(laid, {}, [](const Laid& one) {
-    const bool host = !is_gpu(*one.device);
-    return std::tuple(!host,
-                      host ? "" : release_of(*one.device).value_or(Release{"9999-99"}).month,
-                      capability_numbers(*one.device).value_or(CapabilityNumbers(9999, 0)),
-                      one.device->name);
-  });
+  std::ranges::stable_sort(laid, {}, &Laid::order);
   return laid;
 }
 
@@ -132,18 +122,18 @@ GapRatioRow ratio_row(const Laid& one,
                       const SummaryRow& base,
                       std::size_t comparisons) {
   GapRatioRow ratio;
-  ratio.session = one.from.session->id;
+  ratio.session = one.session->id;
   ratio.key = &row.key;
   ratio.metric = row.metric;
   ratio.words = why_not(one, row, reference, base);
   if (!ratio.words.empty()) return ratio;
   const Metric& known = metric(row.metric);
-  const bool rate = known.direction == Direction::higher_is_better;
-  const double times = rate ? *row.p50 / *base.p50 : *base.p50 / *row.p50;
-  const rules::Speedup speedup =
-      rate ? rules::speedup(times, row.run_medians, base.run_medians, comparisons)
-           : rules::speedup(times, base.run_medians, row.run_medians, comparisons);
-  ratio.times = times;
+  const rules::Speedup speedup = speedup_of(known,
+                                            times_as_fast(known, *row.p50, *base.p50),
+                                            row.run_medians,
+                                            base.run_medians,
+                                            comparisons);
+  ratio.times = speedup.times;
   if (speedup.certain) {
     ratio.times_lower = speedup.certain->low;
     ratio.times_upper = speedup.certain->high;
@@ -157,24 +147,25 @@ GapRatioRow ratio_row(const Laid& one,
 
 std::vector<GapDeviceRow> compared_devices(std::span<const ComparedSession> sessions) {
   const std::vector<Laid> laid = laid_side_by_side(sessions);
+  const std::size_t reference = reference_of(laid);
   std::vector<GapDeviceRow> rows;
   for (std::size_t i = 0; i < laid.size(); ++i)
-    rows.push_back({laid[i].from.session->id, laid[i].device->uuid, i == reference_of(laid)});
+    rows.push_back({laid[i].session->id, laid[i].device->uuid, i == reference});
   return rows;
 }
 
 void each_ratio(std::span<const ComparedSession> sessions,
                 const std::function<void(const GapRatioRow&)>& put) {
-  std::vector<Laid> laid = laid_side_by_side(sessions);
-  for (Laid& one : laid) take_rows(one);
+  const std::vector<Laid> laid = laid_side_by_side(sessions);
   if (laid.empty()) return;
   const Laid& reference = laid[reference_of(laid)];
+  const auto bases = comparable_rows(reference);
   for (const Laid& one : laid) {
     if (&one == &reference) continue;
     std::vector<std::pair<const SummaryRow*, const SummaryRow*>> pairs;
-    for (const auto& [key, row] : one.rows) {
-      const auto base = reference.rows.find(key);
-      if (base != reference.rows.end()) pairs.emplace_back(row, base->second);
+    for (const auto& [key, row] : comparable_rows(one)) {
+      const auto base = bases.find(key);
+      if (base != bases.end()) pairs.emplace_back(row, base->second);
     }
     for (const auto& [row, base] : pairs) put(ratio_row(one, *row, reference, *base, pairs.size()));
   }

@@ -12,7 +12,6 @@
 #include "harness/core/plan.h"
 #include "harness/device/backend.h"
 #include "harness/summary/case_rates.h"
-#include "harness/summary/generations.h"
 
 namespace launchgap::gap {
 namespace {
@@ -149,6 +148,14 @@ void sort_out(GpuColumn& column) {
 
 }  // namespace
 
+DeviceOrder order_of(const DeviceFacts& device) {
+  const bool gpu = is_gpu(device);
+  return {gpu,
+          gpu ? release_of(device).value_or(Release{"9999-99"}).month : "",
+          capability_numbers(device).value_or(CapabilityNumbers(9999, 0)),
+          device.name};
+}
+
 std::string_view name_of(Origin origin) {
   constexpr std::array<std::string_view, 3> kNames = {"measured", "simulated", "published"};
   return kNames.at(static_cast<std::size_t>(origin));
@@ -187,6 +194,7 @@ std::vector<GpuColumn> gpu_columns(std::span<const ComparedSession> sessions) {
       GpuColumn& column = columns.emplace_back();
       column.from = from;
       column.device = &device;
+      column.order = order_of(device);
       column.host = !is_gpu(device);
       column.title = column.host ? device.name : short_name(device.name);
       if (!column.host) column.released = release_of(device).value_or(Release()).month;
@@ -199,12 +207,7 @@ std::vector<GpuColumn> gpu_columns(std::span<const ComparedSession> sessions) {
       sort_out(column);
     }
   }
-  std::ranges::stable_sort(columns, {}, [](const GpuColumn& column) {
-    return std::tuple(!column.host,
-                      column.released.empty() ? "9999-99" : column.released,
-                      capability_numbers(*column.device).value_or(CapabilityNumbers(9999, 0)),
-                      column.device->name);
-  });
+  std::ranges::stable_sort(columns, {}, &GpuColumn::order);
   std::map<std::string, std::vector<GpuColumn*>> alike;
   for (GpuColumn& column : columns) alike[column.title].push_back(&column);
   for (const auto& [title, group] : alike) tell_apart(group);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "harness/core/metric.h"
+#include "harness/summary/generations.h"
 #include "harness/summary/session_data.h"
 #include "harness/summary/summary.h"
 
@@ -20,6 +21,11 @@ struct ComparedSession {
   const std::vector<SummaryRow>* rows = nullptr;        // those that count
   const std::vector<SummaryRow>* impossible = nullptr;  // taken out of them
 };
+
+/// By which devices stand in order: the host's first, then by release, compute capability and name.
+/// What is not known stands last.
+using DeviceOrder = std::tuple<bool, std::string, CapabilityNumbers, std::string>;
+DeviceOrder order_of(const DeviceFacts& device);
 
 /// Where a column's values come from. Those of different origins are never averaged.
 enum class Origin { measured, simulated, published };
@@ -46,6 +52,7 @@ struct CaseValue {
 struct GpuColumn {
   ComparedSession from;
   const DeviceFacts* device = nullptr;
+  DeviceOrder order;
   std::string title;     // each once
   std::string released;  // "2017-06"; empty: not known
   Origin origin = Origin::measured;
@@ -62,8 +69,8 @@ struct GpuColumn {
 /// "A100-SXM4-80GB" of "NVIDIA A100-SXM4-80GB": what every board is called says nothing.
 std::string short_name(std::string_view name);
 
-/// Every usable device that has a row, the host's first, then by release, compute capability and
-/// name. Of a GPU of no table the compute capability stands for the release.
+/// Every usable device that has a row, in order. Of a GPU of no table the compute capability stands
+/// for the release.
 std::vector<GpuColumn> gpu_columns(std::span<const ComparedSession> sessions);
 
 /// Of GPUs of one name, clock and origin the first stands for all; of published ones, of one CUDA

@@ -85,13 +85,6 @@ std::span<const double> run_medians(const CaseValue& value) {
   return value.row ? std::span<const double>(value.row->run_medians) : std::span<const double>();
 }
 
-rules::Speedup speedup_of(const SharedCase& shared, std::size_t comparisons) {
-  const bool rate = shared.older->metric->direction == Direction::higher_is_better;
-  const auto older = run_medians(*shared.older), newer = run_medians(*shared.newer);
-  return rate ? rules::speedup(shared.row.times, newer, older, comparisons)
-              : rules::speedup(shared.row.times, older, newer, comparisons);
-}
-
 std::optional<double> divided(double times,
                               std::optional<double> older,
                               std::optional<double> newer) {
@@ -187,6 +180,20 @@ bool timed_alike(const SummaryRow& a, const SummaryRow& b) {
   return one.empty() || other.empty() || one == other;
 }
 
+double times_as_fast(const Metric& metric, double newer, double older) {
+  return metric.direction == Direction::higher_is_better ? newer / older : older / newer;
+}
+
+rules::Speedup speedup_of(const Metric& metric,
+                          double times,
+                          std::span<const double> newer,
+                          std::span<const double> older,
+                          std::size_t comparisons) {
+  return metric.direction == Direction::higher_is_better
+             ? rules::speedup(times, newer, older, comparisons)
+             : rules::speedup(times, older, newer, comparisons);
+}
+
 bool is_complex(const CaseName& name) {
   return name.family() == "matmul" && name.find("call");
 }
@@ -213,7 +220,6 @@ GpuPair compare_pair(const GpuColumn& older, const GpuColumn& newer) {
       ++pair.timed_otherwise;
       continue;
     }
-    const bool rate = before.metric->direction == Direction::higher_is_better;
     GapCaseRow& out = shared.row;
     out.older = older.title;
     out.newer = newer.title;
@@ -225,12 +231,16 @@ GpuPair compare_pair(const GpuColumn& older, const GpuColumn& newer) {
     out.shape_class = shape_class_of(name);
     out.older_value = before.value;
     out.newer_value = after.value;
-    out.times = rate ? out.newer_value / out.older_value : out.older_value / out.newer_value;
+    out.times = times_as_fast(*before.metric, after.value, before.value);
     add_normalised(shared, pair, older_sheet, newer_sheet);
     pair.cases.push_back(std::move(shared));
   }
   for (SharedCase& shared : pair.cases) {
-    shared.speedup = speedup_of(shared, pair.cases.size());
+    shared.speedup = speedup_of(*shared.older->metric,
+                                shared.row.times,
+                                run_medians(*shared.newer),
+                                run_medians(*shared.older),
+                                pair.cases.size());
     if (const auto& interval = shared.speedup.interval) {
       shared.row.times_lower = interval->low;
       shared.row.times_upper = interval->high;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,15 @@ std::string shape_class_of(const CaseName& name);
 
 /// Whether both were timed in one way, as far as their methods say it and a ratio depends on it.
 bool timed_alike(const SummaryRow& a, const SummaryRow& b);
+
+/// How many times as fast the newer of two medians of a metric is.
+double times_as_fast(const Metric& metric, double newer, double older);
+/// The same with its intervals, by the medians of both sides' runs.
+rules::Speedup speedup_of(const Metric& metric,
+                          double times,
+                          std::span<const double> newer,
+                          std::span<const double> older,
+                          std::size_t comparisons);
 
 /// Products of complex numbers count as four real ones, and may be made of three.
 bool is_complex(const CaseName& name);

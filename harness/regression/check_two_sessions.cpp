@@ -29,10 +29,13 @@ rules::SessionProcesses processes_of(const MetricFigures& figures) {
   return processes;
 }
 
-void judge_change(const MetricFigures& before, const MetricFigures& now, Result& result) {
+void judge_change(const MetricFigures& before,
+                  const MetricFigures& now,
+                  const rules::SessionProcesses& then,
+                  const rules::SessionProcesses& own,
+                  Result& result) {
   const double least = least_change(before, rules::kNightLeastChange);
-  const auto level =
-      rules::judge_level(processes_of(before), processes_of(now), sign_of_worse(now), least);
+  const auto level = rules::judge_level(then, own, sign_of_worse(now), least);
   if (!level) {
     // A recorded job has one process, or as many as it has ranks.
     result.verdict = Verdict::watch;
@@ -50,14 +53,16 @@ void judge_change(const MetricFigures& before, const MetricFigures& now, Result&
   result.reason = level->reason;
 }
 
-void judge_steadiness(const MetricFigures& before, const MetricFigures& now, Result& result) {
-  const rules::SessionProcesses then = processes_of(before), own = processes_of(now);
+void judge_steadiness(const rules::SessionProcesses& then,
+                      const rules::SessionProcesses& own,
+                      Direction direction,
+                      Result& result) {
   rules::SpreadVerdict spread = rules::judge_spread(then, own);
   if (spread.steadiness != Steadiness::same) {
     result.steadiness = spread.steadiness;
     result.steadiness_reason = std::move(spread.reason);
   }
-  if (metric(now.key.metric).direction != Direction::lower_is_better) return;
+  if (direction != Direction::lower_is_better) return;
   result.tail = rules::judge_tail(then, own, result.change.value_or(0));
   if (!result.tail || result.steadiness == Steadiness::erratic) return;
   result.steadiness = Steadiness::erratic;
@@ -106,8 +111,9 @@ Result compare(const SessionFigures& base,
   result.algorithm = earlier.change_to(figures.algorithms);
   if (!comparable(changes, across))
     return without(fmt::format("its fingerprint differs: {}", text_of(result.changed)));
-  judge_change(*found, figures, result);
-  judge_steadiness(*found, figures, result);
+  const rules::SessionProcesses then = processes_of(*found), own = processes_of(figures);
+  judge_change(*found, figures, then, own, result);
+  judge_steadiness(then, own, metric(figures.key.metric).direction, result);
   return result;
 }
 

@@ -80,13 +80,21 @@ int hits_of(const std::vector<CountedNight>& nights, std::size_t last, int sign)
 /// Of hits, one after the other up to the last session: of which the session may be the next.
 enum class Row { slower, any };
 
+/// Where a row of equal hits begins that goes on; behind the last session where there is none.
+template <class HitOf>
+std::size_t begin_of_row(std::span<const Night> earlier, HitOf hit_of) {
+  std::size_t begin = earlier.size();
+  const int hit = earlier.empty() ? 0 : hit_of(earlier.back());
+  while (hit != 0 && begin > 0 && hit_of(earlier[begin - 1]) == hit) --begin;
+  return begin;
+}
+
 /// Those that are compared with, in order of time: without a row that goes on.
 std::vector<const Night*> window_without(Row row, std::span<const Night> earlier) {
-  std::size_t end = earlier.size();
-  const int hit = earlier.empty() ? 0 : earlier.back().hit;
-  if (hit > 0 || row == Row::any) {
-    while (hit != 0 && end > 0 && earlier[end - 1].hit == hit) --end;
-  }
+  const bool left_out = row == Row::any || (!earlier.empty() && earlier.back().hit > 0);
+  const std::size_t end = left_out
+                              ? begin_of_row(earlier, [](const Night& night) { return night.hit; })
+                              : earlier.size();
   std::vector<const Night*> window;
   for (std::size_t i = end; i-- > 0 && window.size() < kMostNights;) {
     if (!earlier[i].confirmed) window.push_back(&earlier[i]);
@@ -100,9 +108,8 @@ std::vector<const Night*> window_without(Row row, std::span<const Night> earlier
 std::vector<const Night*> before_row(std::span<const Night> earlier,
                                      std::vector<const Night*> baseline,
                                      std::size_t figure) {
-  std::size_t end = earlier.size();
-  const int hit = earlier.empty() ? 0 : earlier.back().spread_hits[figure];
-  while (hit != 0 && end > 0 && earlier[end - 1].spread_hits[figure] == hit) --end;
+  const std::size_t end =
+      begin_of_row(earlier, [figure](const Night& night) { return night.spread_hits[figure]; });
   std::erase_if(baseline, [&](const Night* night) { return night >= earlier.data() + end; });
   return baseline;
 }

@@ -70,7 +70,8 @@ Ratio ratio_of(std::span<const double> medians, std::span<const double> referenc
   }
   if (a->empty() || b->empty()) return result;
   result.value = std::exp(*stats::mean(*a) - *stats::mean(*b));
-  if (const auto estimate = ratio(medians, reference)) result.interval = estimate->interval;
+  if (const auto difference = stats::difference(*a, *b))
+    result.interval = exponential(difference->interval);
   if (std::min(a->size(), b->size()) < kRunsForAClaim || !result.interval) return result;
   result.verdict = verdict_of(*result.value, *result.interval);
   return result;

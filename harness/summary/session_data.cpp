@@ -367,6 +367,10 @@ const DeviceFacts* SessionData::device(const std::string& uuid) const {
   return &*found;
 }
 
+bool SessionData::has_arm(std::string_view arm) const {
+  return std::ranges::any_of(runs, [&](const RunInfo& run) { return run.arm == arm; });
+}
+
 SessionData read_session(const fs::path& folder) {
   SessionData session;
   session.folder = folder;

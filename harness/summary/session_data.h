@@ -197,6 +197,8 @@ struct SessionData {
   std::vector<std::string> problems;       // one line each: what could not be read
 
   const DeviceFacts* device(const std::string& uuid) const;
+  /// Whether some of its runs are of this arm: those of an import are "recorded" or "published".
+  bool has_arm(std::string_view arm) const;
 
  private:
   mutable std::map<std::string, std::size_t> places_;  // of the devices, once they were looked for
