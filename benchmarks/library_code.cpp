@@ -216,7 +216,7 @@ void say_what_each_gets(Adviser& adviser,
 std::string code_of_row(const SummaryRow& row, std::string_view library) {
   if (!row.session) return "";
   for (const RunInfo& run : row.session->runs) {
-    if (run.device != row.key.device || run.setup != row.key.setup) continue;
+    if (run.device != row.key.device || run.process_config != row.key.process_config) continue;
     for (const LoadedLibrary& loaded : run.libraries) {
       if (loaded.name == library && !loaded.code.empty()) return fmt::format(" ({})", loaded.code);
     }

@@ -72,11 +72,11 @@ def ceilings(result: Result) -> Answer:
 
 
 def native_form(result: Result) -> Answer:
-    rows = [r for r in result.table("quick.runs") if r["kernel_form"] and "loading=jit" not in r["setup"]]
+    rows = [r for r in result.table("quick.runs") if r["kernel_form"] and "loading=jit" not in r["process_config"]]
     return all_of(
         rows,
         lambda r: r["kernel_form"] == "native" and r["jit"] == "false",
-        lambda r: f"{r['setup']}: {r['kernel_form']}, jit {r['jit']}",
+        lambda r: f"{r['process_config']}: {r['kernel_form']}, jit {r['jit']}",
         "runs native, without JIT",
     )
 
@@ -86,7 +86,7 @@ def steady(result: Result) -> Answer:
     return all_of(
         rows,
         lambda r: r["steady"] == "true",
-        lambda r: f"{r['arm']} {r['setup']} r{r['replicate']}",
+        lambda r: f"{r['arm']} {r['process_config']} r{r['replicate']}",
         "runs steady when measuring began",
     )
 
@@ -97,7 +97,7 @@ def kept_warm(result: Result) -> Answer:
     return all_of(
         [r for r in rows if number(r.get("restless_cases")) is not None],
         lambda r: float(r["restless_cases"]) == 0,
-        lambda r: f"{r['arm']} {r['setup']} r{r['replicate']}: {r['restless_cases']} cases",
+        lambda r: f"{r['arm']} {r['process_config']} r{r['replicate']}: {r['restless_cases']} cases",
         "runs in which the GPU was steady before each case",
     )
 
@@ -119,7 +119,10 @@ def warm_up(result: Result) -> Answer:
 def traces(result: Result) -> Answer:
     rows = result.table("quick.traces") + result.table("launches.traces")
     return all_of(
-        rows, lambda r: r["state"] == "ok", lambda r: f"{r['setup']} {r['case']}: {r['reason'] or r['state']}", "traces ok"
+        rows,
+        lambda r: r["state"] == "ok",
+        lambda r: f"{r['process_config']} {r['case']}: {r['reason'] or r['state']}",
+        "traces ok",
     )
 
 

@@ -73,7 +73,7 @@ std::vector<recording::CounterValue> counters_beside(const SessionData& session,
   if (run == session.runs.end()) return {};
   std::map<std::string, std::int64_t> offsets;  // of the clocks, by case
   for (const TraceInfo& trace : session.traces) {
-    const bool same = trace.device == run->device && trace.setup == run->setup &&
+    const bool same = trace.device == run->device && trace.process_config == run->process_config &&
                       trace.replicate == run->replicate;
     if (same && trace.record.case_name && trace.record.clock && trace.record.clock->offset_ns)
       offsets[*trace.record.case_name] = *trace.record.clock->offset_ns;
@@ -81,8 +81,9 @@ std::vector<recording::CounterValue> counters_beside(const SessionData& session,
   std::vector<recording::CounterValue> counters;
   for (const TelemetryInfo& reading : session.telemetry) {
     const auto offset = offsets.find(reading.case_name);
-    if (reading.device != run->device || reading.arm != run->arm || reading.setup != run->setup ||
-        reading.replicate != run->replicate || offset == offsets.end())
+    if (reading.device != run->device || reading.arm != run->arm ||
+        reading.process_config != run->process_config || reading.replicate != run->replicate ||
+        offset == offsets.end())
       continue;
     for (const TelemetryQuantity& quantity : telemetry_quantities()) {
       const auto value = reading.values.find(std::string(quantity.key));

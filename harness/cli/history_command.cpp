@@ -106,7 +106,7 @@ ExitCode show(const HistoryCommandOptions& options) {
            key.metric,
            device_name,
            key.where.device,
-           key.where.setup.usual() ? "" : ", " + key.where.setup.text());
+           key.where.process_config.usual() ? "" : ", " + key.where.process_config.text());
     std::vector<std::vector<std::string>> rows = {
         {"session", "began", "value", "runs", "verdict", "fingerprint", "remark"}};
     for (const rg::KeptPoint& point : rg::last_points(history, key, options.last)) {

@@ -19,7 +19,7 @@ namespace {
 
 struct RunCommandOptions {
   WhatToMeasure what;
-  std::optional<int> replicates;
+  std::optional<int> runs;
   std::string trace = "auto";
   std::string output;
   bool dry_run = false;
@@ -76,17 +76,17 @@ Json examine_machine(bool with_gpus) {
 
 ExitCode run(const RunCommandOptions& options, const std::vector<std::string>& command_line) {
   RunOptions request = options.what.run_options();
-  request.tracing = parse_tracing(options.trace);
+  request.trace = parse_trace(options.trace);
   request.observer_effect = !options.no_observer_effect;
   request.keep_events = options.keep_events;
-  request.replicates = options.replicates;
+  request.runs = options.runs;
   request.output = options.output;
   request.tool = options.tool;
   request.investigates = options.investigates;
   if (options.tool) {
-    if (request.tracing == Tracing::on)
+    if (request.trace == TraceOption::on)
       throw UsageError("--trace on and --under exclude each other: only one can have CUPTI");
-    request.tracing = Tracing::off;
+    request.trace = TraceOption::off;
   }
   request.command_line = command_line;
   if (options.verbose && !options.dry_run)
@@ -130,7 +130,7 @@ void add_run(CLI::App& app, Action& action, const std::vector<std::string>& comm
   command
       ->add_option(
           "--runs",
-          options->replicates,
+          options->runs,
           "Runs of each device and process configuration, in place of the profile's. Those "
           "with launch/null are traced as often, others a third as often, once at least")
       ->check(whole_number(1, 10000));

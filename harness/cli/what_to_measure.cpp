@@ -70,7 +70,7 @@ RunOptions WhatToMeasure::run_options() const {
   options.profile = parse_profile(profile);
   options.filter = filter;
   options.seed = seed;
-  options.case_timeout_s = timeout_s;
+  options.timeout_s = timeout_s;
   return options;
 }
 

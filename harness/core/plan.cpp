@@ -113,7 +113,7 @@ Plan make_plan(const std::vector<Workload>& workloads, std::uint64_t seed) {
     for (const Workload& workload : workloads) {
       if (workload.cases.empty() || replicate >= workload.replicates) continue;
       PlannedRun run{workload.device,
-                     workload.setup,
+                     workload.process_config,
                      workload.arm,
                      replicate,
                      workload.cases,
@@ -129,10 +129,10 @@ Plan make_plan(const std::vector<Workload>& workloads, std::uint64_t seed) {
       if (workload.alone) {
         batches.push_back({std::move(run)});
       } else {
-        shared[{workload.setup, workload.arm}].push_back(std::move(run));
+        shared[{workload.process_config, workload.arm}].push_back(std::move(run));
       }
     }
-    for (auto& [setup, batch] : shared) batches.push_back(std::move(batch));
+    for (auto& [process_config, batch] : shared) batches.push_back(std::move(batch));
     shuffle(batches, random);
     std::ranges::move(batches, std::back_inserter(plan.batches));
   }

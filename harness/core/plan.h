@@ -28,8 +28,8 @@ int default_replicates(Profile profile);       // quick 3, nightly 10, full 20
 enum class Arm { plain, traced };
 std::string_view name_of(Arm arm);
 Arm parse_arm(std::string_view text);  // throws Error
-/// What stands in the column `arm`, and for `setup` and `trace_state` too, where nothing was run:
-/// of what somebody else recorded.
+/// What stands in the column `arm`, and for `process_config` and `trace_state` too, where nothing
+/// was run: of what somebody else recorded.
 inline constexpr std::string_view kRecorded = "recorded";
 /// The same of what somebody else has published.
 inline constexpr std::string_view kPublished = "published";
@@ -46,7 +46,7 @@ struct PlannedCase {
 /// A family of benchmarks with one set of process-wide settings, on one device.
 struct Workload {
   std::string device;  // UUID
-  ProcessConfig setup;
+  ProcessConfig process_config;
   Arm arm = Arm::plain;
   int replicates = 1;
   bool alone = false;  // whether nothing else may run meanwhile
@@ -58,7 +58,7 @@ struct Workload {
 /// One worker process.
 struct PlannedRun {
   std::string device;
-  ProcessConfig setup;
+  ProcessConfig process_config;
   Arm arm = Arm::plain;
   int replicate = 0;
   std::vector<PlannedCase> cases;  // in the order in which they run
@@ -79,10 +79,10 @@ struct Plan {
 };
 
 /// Orders the runs of every workload. Workloads that must be alone are batches of one; the others
-/// of one setup, arm and replicate share a batch, each on its own device. The order is random
-/// within a replicate, and replicate n of every workload comes before replicate n + 1 of any, so
-/// that a machine that drifts drifts for all of them alike. For the same reason cases are rotated
-/// by replicate or, where neighbours in the order are compared, put into a random order.
+/// of one process configuration, arm and replicate share a batch, each on its own device. The order
+/// is random within a replicate, and replicate n of every workload comes before replicate n + 1 of
+/// any, so that a machine that drifts drifts for all of them alike. For the same reason cases are
+/// rotated by replicate or, where neighbours in the order are compared, put into a random order.
 Plan make_plan(const std::vector<Workload>& workloads, std::uint64_t seed);
 
 /// A seed that depends on the whole path of numbers and on nothing else, for streams of random

@@ -26,6 +26,14 @@ std::optional<Value> named(std::string_view name, const std::string_view (&names
   return std::nullopt;
 }
 
+/// In files of before, the level of tracing was called `trace`.
+std::string with_names_of_now(std::string text) {
+  constexpr std::string_view kBefore = "+trace=", kNow = "+trace_level=";
+  if (const auto at = text.find(kBefore); at != std::string::npos)
+    text.replace(at, kBefore.size(), kNow);
+  return text;
+}
+
 }  // namespace
 
 std::string_view name_of(TraceLevel level) {
@@ -41,7 +49,7 @@ std::string_view name_of(CodeLoading loading) {
 }
 
 ProcessConfig::ProcessConfig(std::string text)
-    : text_(std::move(text)), family_(text_, 0, text_.find('+')) {
+    : text_(with_names_of_now(std::move(text))), family_(text_, 0, text_.find('+')) {
   for (std::size_t plus = family_.size(); plus < text_.size();) {
     const std::size_t next = text_.find('+', plus + 1);
     take(std::string_view(text_).substr(plus + 1, next - plus - 1));
@@ -62,7 +70,7 @@ void ProcessConfig::take(std::string_view setting) {
   };
   if (name == "wait") take_as(wait_, kWaits);
   if (name == "loading") take_as(loading_, kLoadings);
-  if (name == "trace") {
+  if (name == "trace_level") {
     take_as(observer_, kLevels);
     is_observer_ = true;
   }

@@ -28,9 +28,9 @@ enum class CodeLoading {
 };
 std::string_view name_of(CodeLoading loading);
 
-/// Read once from its text, which records and tables have in the column `setup`: the family of
-/// benchmarks, and each setting that is not the usual one. "launch", "launch+wait=block",
-/// "launch+trace=kernels".
+/// Read once from its text, which records and tables have in the column `process_config`: the
+/// family of benchmarks, and each setting that is not the usual one. "launch", "launch+wait=block",
+/// "launch+trace_level=kernels".
 class ProcessConfig {
  public:
   ProcessConfig() = default;
@@ -65,7 +65,9 @@ class ProcessConfig {
   /// With one more setting. Throws Error unless there is such a setting and value.
   ProcessConfig with(std::string_view name, std::string_view value) const;
   ProcessConfig with(CodeLoading loading) const { return with("loading", name_of(loading)); }
-  ProcessConfig with_observer(TraceLevel level) const { return with("trace", name_of(level)); }
+  ProcessConfig with_observer(TraceLevel level) const {
+    return with("trace_level", name_of(level));
+  }
 
   bool operator==(const ProcessConfig& other) const { return text_ == other.text_; }
   std::strong_ordering operator<=>(const ProcessConfig& other) const {

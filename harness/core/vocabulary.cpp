@@ -30,7 +30,8 @@ constexpr Word kWords[] = {
      "1, …"},
     {"process configuration",
      "a family of benchmarks with one set of process-wide settings: `launch`, `matmul`, "
-     "`convolution`, `allocation`; `launch+wait=block`. The column `setup`. `launch+trace=none`, "
+     "`convolution`, `allocation`; `launch+wait=block`. The column `process_config`. "
+     "`launch+trace_level=none`, "
      "`…=launches`, `…=kernels` and `…=all` have the same few cases, and are compared with each "
      "other alone: they show the observer effect"},
     {"outlier device",
@@ -42,7 +43,8 @@ constexpr Word kWords[] = {
     {"recording",
      "what somebody else's recorder kept of a job, and `launchgap import` made a session of. "
      "`arm`, "
-     "`setup`, `source` and `trace_state` are `recorded`, and nothing of it is called measured"},
+     "`process_config`, `source` and `trace_state` are `recorded`, and nothing of it is called "
+     "measured"},
     {"gate",
      "a kernel that holds a stream until the host opens it, so that work is enqueued before any of "
      "it runs"},

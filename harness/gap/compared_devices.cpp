@@ -16,6 +16,7 @@
 #include "harness/device/backend.h"
 #include "harness/gap/shared_cases.h"
 #include "harness/rules/ratio.h"
+#include "harness/summary/recorded_process.h"
 
 namespace launchgap::gap {
 namespace {
@@ -42,7 +43,7 @@ std::string case_on_any_device(const CaseName& on_its_own) {
 
 Laid::Key key_of(const SummaryRow& row) {
   return {row.key.arm == kPublished ? std::string(name_of(Arm::plain)) : row.key.arm,
-          row.key.setup.text(),
+          row.key.process_config.text(),
           case_on_any_device(row.key.name),
           row.metric};
 }
@@ -50,8 +51,8 @@ Laid::Key key_of(const SummaryRow& row) {
 std::map<Laid::Key, const SummaryRow*> comparable_rows(const Laid& laid) {
   std::map<Laid::Key, const SummaryRow*> rows;
   for (const SummaryRow* row : laid.measured) {
-    if (row->status == Status::ok && row->p50 && *row->p50 > 0 && !row->key.setup.is_observer() &&
-        find_metric(row->metric))
+    if (row->status == Status::ok && row->p50 && *row->p50 > 0 &&
+        !row->key.process_config.is_observer() && find_metric(row->metric))
       rows.try_emplace(key_of(*row), row);
   }
   return rows;
@@ -143,6 +144,49 @@ GapRatioRow ratio_row(const Laid& one,
   return ratio;
 }
 
+/// Metrics of a recorded launch, each with the arm and the metric of the empty launch beside it.
+struct Beside {
+  std::string_view recorded;
+  Arm arm;
+  std::string_view measured;
+};
+constexpr Beside kBeside[] = {{"api_record_ns", Arm::plain, "api_ns"},
+                              {"api_record_ns", Arm::traced, "api_record_ns"},
+                              {"launch_ns", Arm::traced, "launch_ns"}};
+
+bool has_median(const SummaryRow& row) {
+  return row.p50 && *row.p50 > 0;
+}
+
+/// A recorded launch that found its stream idle; null where there is none.
+const SummaryRow* idle_launch(const ComparedSession& from,
+                              const std::string& device,
+                              std::string_view metric) {
+  const auto row = std::ranges::find_if(*from.rows, [&](const SummaryRow& one) {
+    return one.key.device == device && one.key.arm == kRecorded && one.metric == metric &&
+           one.key.name.benchmark == "recorded/launch" && one.key.name.has("stream:idle");
+  });
+  return row != from.rows->end() && has_median(*row) ? &*row : nullptr;
+}
+
+/// The empty launch with the usual settings, by the device's own path where it has that.
+const SummaryRow* empty_launch(const ComparedSession& from,
+                               const std::string& device,
+                               const Beside& beside) {
+  const SummaryRow* found = nullptr;
+  for (const SummaryRow& row : *from.rows) {
+    if (row.key.device != device || row.key.arm != name_of(beside.arm) ||
+        row.metric != beside.measured || !row.key.process_config.usual() ||
+        row.status != Status::ok || !has_median(row) || row.key.name.benchmark != "launch/null" ||
+        !row.key.name.has("mode:idle"))
+      continue;
+    const bool own = case_on_any_device(row.key.name) != row.key.name.text();
+    if (!found || own) found = &row;
+    if (own) break;
+  }
+  return found;
+}
+
 }  // namespace
 
 std::vector<GapDeviceRow> compared_devices(std::span<const ComparedSession> sessions) {
@@ -169,6 +213,47 @@ void each_ratio(std::span<const ComparedSession> sessions,
     }
     for (const auto& [row, base] : pairs) put(ratio_row(one, *row, reference, *base, pairs.size()));
   }
+}
+
+std::vector<GapRecordedRow> recorded_beside_measured(std::span<const ComparedSession> sessions) {
+  using Placed = std::pair<const ComparedSession*, const DeviceFacts*>;
+  std::vector<Placed> recorded, measured;
+  for (const ComparedSession& from : sessions) {
+    const bool of_a_job = from.session->has_arm(kRecorded);
+    for (const DeviceFacts& device : from.session->devices) {
+      if (of_a_job)
+        recorded.emplace_back(&from, &device);
+      else if (device.usable && is_gpu(device) && !device.simulated)
+        measured.emplace_back(&from, &device);
+    }
+  }
+  std::vector<GapRecordedRow> rows;
+  for (const Placed& placed : recorded) {
+    const auto [job, gpu] = placed;
+    if (!idle_launch_share(*job->session, gpu->uuid)) continue;
+    const auto has_its_name = [&](const Placed& one) {
+      return one.second->name == placed.second->name;
+    };
+    const bool any_alike = std::ranges::any_of(measured, has_its_name);
+    for (const Placed& other : measured) {
+      const bool alike = has_its_name(other);
+      if (any_alike && !alike) continue;
+      for (const Beside& beside : kBeside) {
+        const SummaryRow* const row = idle_launch(*job, gpu->uuid, beside.recorded);
+        const SummaryRow* const best = empty_launch(*other.first, other.second->uuid, beside);
+        if (!row || !best) continue;
+        rows.push_back({.session = job->session->id,
+                        .device = gpu->uuid,
+                        .metric = beside.recorded,
+                        .measured_session = other.first->session->id,
+                        .key = &best->key,
+                        .measured_metric = beside.measured,
+                        .same_name = alike,
+                        .times = *row->p50 / *best->p50});
+      }
+    }
+  }
+  return rows;
 }
 
 }  // namespace launchgap::gap

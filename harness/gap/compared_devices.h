@@ -24,4 +24,9 @@ std::vector<GapDeviceRow> compared_devices(std::span<const ComparedSession> sess
 void each_ratio(std::span<const ComparedSession> sessions,
                 const std::function<void(const GapRatioRow&)>& put);
 
+/// Launches of each recorded GPU beside the empty launch of the measured GPUs of its name; where no
+/// such GPU was measured, of every one that was. Nothing where it is not known which streams of the
+/// job were idle.
+std::vector<GapRecordedRow> recorded_beside_measured(std::span<const ComparedSession> sessions);
+
 }  // namespace launchgap::gap

@@ -51,6 +51,7 @@ GapRows generation_gap(std::span<const ComparedSession> sessions) {
   compared->gpus = one_of_each(compared->columns);
   GapRows rows;
   rows.devices = compared_devices(sessions);
+  rows.recorded = recorded_beside_measured(sessions);
   rows.each_ratio = [laid = std::vector<ComparedSession>(sessions.begin(), sessions.end())](
                         const auto& put) { each_ratio(laid, put); };
   std::optional<GpuPair> farthest;  // of those that share work

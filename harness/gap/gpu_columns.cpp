@@ -17,7 +17,8 @@ namespace launchgap::gap {
 namespace {
 
 bool counts(const SummaryRow& row) {
-  return row.key.setup.usual() && (row.key.arm == name_of(Arm::plain) || row.key.arm == kPublished);
+  return row.key.process_config.usual() &&
+         (row.key.arm == name_of(Arm::plain) || row.key.arm == kPublished);
 }
 
 /// Of the first run of a device that has it.
@@ -93,7 +94,8 @@ void take_rows(GpuColumn& column, const std::vector<const SummaryRow*>& rows) {
     const Metric* const metric = find_metric(row->metric);
     if (metric && row->status == Status::ok && row->p50 && std::isfinite(*row->p50) &&
         *row->p50 > 0)
-      column.values.push_back({row->key.setup.family(), &row->key.name, metric, *row->p50, row});
+      column.values.push_back(
+          {row->key.process_config.family(), &row->key.name, metric, *row->p50, row});
   }
   for (const SummaryRow& row : *column.from.impossible) {
     if (row.key.device == column.device->uuid) column.too_fast.push_back(&row.key.name);

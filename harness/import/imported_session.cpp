@@ -318,7 +318,7 @@ class Import {
     record.node = kRecordedText;
     record.replicate = run.replicate;
     record.arm = kRecordedText;
-    record.setup = kRecordedText;
+    record.process_config = kRecordedText;
     if (!extent.empty()) {
       record.begin_utc = utc_of(extent.begin_ns);
       record.begin_ns = extent.begin_ns;

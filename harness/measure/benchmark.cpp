@@ -60,12 +60,13 @@ std::vector<CaseName> Benchmark::cases(Profile profile, const DeviceFacts& facts
   return all;
 }
 
-ProcessConfig Benchmark::setup_of(const CaseName& name) const {
-  ProcessConfig setup = family();
+ProcessConfig Benchmark::process_config_of(const CaseName& name) const {
+  ProcessConfig process_config = family();
   for (const ProcessSetting& setting : settings) {
-    if (const auto value = setting.value(name)) setup = setup.with(setting.name, *value);
+    if (const auto value = setting.value(name))
+      process_config = process_config.with(setting.name, *value);
   }
-  return setup;
+  return process_config;
 }
 
 BenchmarkBuilder::BenchmarkBuilder(std::string name) {

@@ -148,7 +148,7 @@ struct Benchmark {
 
   std::string family() const { return name.substr(0, name.find('/')); }
   /// The family, with the settings of the process that the case asks for.
-  ProcessConfig setup_of(const CaseName& name) const;
+  ProcessConfig process_config_of(const CaseName& name) const;
   /// The product of all axes, or what is wanted of it; none of what is recorded.
   std::vector<CaseName> cases(Profile profile, const DeviceFacts& facts) const;
 };

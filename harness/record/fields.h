@@ -15,7 +15,7 @@
 // A field must be there, unless it is optional or named by `field.optional(…)`, or by
 // `field.natural(…)`, which is the same for integers from 0 on; `field.unless_empty(…)` is left out
 // where it is empty. One named by `field.write_only(…)` is written for others, and nothing here
-// depends on it.
+// depends on it. `field.formerly(…)` reads a field by the name that it had in files of before.
 #pragma once
 
 #include <concepts>
@@ -54,6 +54,8 @@ struct AnyField {
   void unless_empty(const char*, const Value&) const {}
   template <class Value>
   void write_only(const char*, const Value&) const {}
+  template <class Value>
+  void formerly(const char*, const Value&) const {}
 };
 
 template <class Struct>
@@ -107,6 +109,8 @@ struct Writer {
   void write_only(const char* key, const Value& value) const {
     (*this)(key, value);
   }
+  template <class Value>
+  void formerly(const char*, const Value&) const {}
 };
 
 struct Reader {
@@ -134,6 +138,10 @@ struct Reader {
   }
   template <class Value>
   void write_only(const char*, Value&) const {}
+  template <class Value>
+  void formerly(const char* key, Value& value) const {
+    optional(key, value);
+  }
 
  private:
   bool there(const char* key) const {
@@ -252,7 +260,7 @@ std::optional<Variant> tagged_from_json(const char* tag, const Json& json) {
 template <>
 struct AsJson<ProcessConfig> {
   using Form = std::string;
-  static std::string to(const ProcessConfig& setup) { return setup.text(); }
+  static std::string to(const ProcessConfig& process_config) { return process_config.text(); }
   static ProcessConfig from(const std::string& text) { return {text}; }
 };
 

@@ -21,7 +21,7 @@ struct RunRecord {
   std::string node;
   int replicate = 0;
   std::string arm;
-  ProcessConfig setup;
+  ProcessConfig process_config;
   int attempt = 0;
   std::optional<std::uint64_t> seed;
   std::optional<int> side_by_side;
@@ -47,7 +47,8 @@ struct RunRecord {
     field.optional("node", self.node);
     field.natural("replicate", self.replicate);
     field.optional("arm", self.arm);
-    field.optional("setup", self.setup);
+    field.optional("process_config", self.process_config);
+    field.formerly("setup", self.process_config);
     field.natural("attempt", self.attempt);
     field.write_only("seed", self.seed);
     field("side_by_side", self.side_by_side);

@@ -39,14 +39,15 @@ struct PlanEntry {
   std::string device;  // UUID
   int replicate = 0;
   std::string arm = "plain";
-  ProcessConfig setup;
+  ProcessConfig process_config;
   std::vector<std::string> cases;
 
   static void fields(auto& self, auto&& field) {
     field.optional("device", self.device);
     field.write_only("replicate", self.replicate);
     field.optional("arm", self.arm);
-    field.optional("setup", self.setup);
+    field.optional("process_config", self.process_config);
+    field.formerly("setup", self.process_config);
     field.optional("cases", self.cases);
   }
 };

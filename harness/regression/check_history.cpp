@@ -230,7 +230,7 @@ class Check {
       const CaseKey& where = figures.key.where;
       present.insert(figures.key);
       if (!figures.key.metric.empty())
-        measured[{where.device, where.arm, where.setup}].push_back(figures.key);
+        measured[{where.device, where.arm, where.process_config}].push_back(figures.key);
     }
     const auto last_began = [&](const SeriesKey& key) {
       std::int64_t last = 0;
@@ -247,7 +247,8 @@ class Check {
       return entry->second;
     };
     for (const auto& [key, device_name] : history_.series()) {
-      const auto beside = measured.find({key.where.device, key.where.arm, key.where.setup});
+      const auto beside =
+          measured.find({key.where.device, key.where.arm, key.where.process_config});
       if (beside == measured.end() || present.contains(key) || key.where.arm != name_of(Arm::plain))
         continue;
       const std::int64_t last = last_began(key);

@@ -121,7 +121,7 @@ Result compare(const SessionFigures& base,
 void add_missing(const SessionFigures& base, const SessionFigures& session, Report& report) {
   const auto configuration = [](const MetricFigures& figures) {
     const CaseKey& where = figures.key.where;
-    return std::tuple(where.device, where.arm, where.setup);
+    return std::tuple(where.device, where.arm, where.process_config);
   };
   for (const MetricFigures& figures : base.metrics) {
     const bool there = std::ranges::find(session.metrics, figures.key, &MetricFigures::key) !=

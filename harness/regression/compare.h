@@ -33,7 +33,7 @@ struct CompareRequest {
 /// What the two processes of a pair measure: cases of one process configuration on one device.
 struct PairedWork {
   DeviceFacts device;
-  ProcessConfig setup;
+  ProcessConfig process_config;
   std::vector<std::string> a_cases = {}, b_cases = {};  // the same unless two cases are compared
   double seconds = 0;                                   // estimate for one process
 };

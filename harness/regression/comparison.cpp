@@ -30,7 +30,8 @@ constexpr int kMostFailuresInARow = 3;
 /// Works for these cases, as many as it takes for each to have a filter.
 void add_works(const PlannedRun& run, const DeviceFacts& device, std::vector<PairedWork>& works) {
   const auto begin = [&] {
-    works.push_back({.device = device, .setup = run.setup, .seconds = run.start_seconds});
+    works.push_back(
+        {.device = device, .process_config = run.process_config, .seconds = run.start_seconds});
   };
   begin();
   for (const PlannedCase& planned : run.cases) {
@@ -78,7 +79,7 @@ std::vector<PairedWork> works_of_two_cases(const CompareRequest& request,
         of_b, work.device.uuid, [](const PairedWork& other) { return other.device.uuid; });
     if (twin == of_b.end()) continue;
     work.b_cases = twin->a_cases;
-    work.setup = twin->setup;
+    work.process_config = twin->process_config;
     work.seconds = std::max(work.seconds, twin->seconds);
     works.push_back(std::move(work));
   }
@@ -153,7 +154,7 @@ class Comparison {
     if (++work.failures_in_a_row < kMostFailuresInARow) return;
     work.done = true;
     notes_.push_back(fmt::format("gave up {} on {} after {} failures in a row",
-                                 work.work.setup.text(),
+                                 work.work.process_config.text(),
                                  short_name(work.work.device),
                                  kMostFailuresInARow));
   }
@@ -197,7 +198,7 @@ class Comparison {
     if (request_.b_case.empty()) return false;
     compared_as_ = CaseKey{work.device.uuid,
                            std::string(name_of(Arm::plain)),
-                           work.setup,
+                           work.process_config,
                            CaseName::parse(request_.b_case)};
     return true;
   }
@@ -211,7 +212,7 @@ class Comparison {
                                work.metrics.pairs() + 1,
                                request_.pairs,
                                side,
-                               work.work.setup.text(),
+                               work.work.process_config.text(),
                                short_name(work.work.device)));
     const PairedOutcome outcome =
         measure({.side = side == 'A' ? request_.a : request_.b,
@@ -220,7 +221,7 @@ class Comparison {
                  .profile = request_.run.profile,
                  // The same within a pair.
                  .seed = derive_seed(request_.run.seed.value_or(0), "pair", tries_) >> 32,
-                 .case_timeout_s = request_.run.case_timeout_s,
+                 .timeout_s = request_.run.timeout_s,
                  .seconds = work.work.seconds,
                  .folder = folder_ / name});
     if (!outcome.problem.empty()) note_problem(side, outcome.problem);
@@ -303,8 +304,8 @@ class Comparison {
 
 std::vector<PairedWork> plan_pairs(const CompareRequest& request) {
   RunOptions options = request.run;
-  options.replicates = 1;
-  options.tracing = Tracing::off;
+  options.runs = 1;
+  options.trace = TraceOption::off;
   options.observer_effect = false;
   std::vector<PairedWork> works =
       request.a_case.empty() ? works_of(options) : works_of_two_cases(request, options);

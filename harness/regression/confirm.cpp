@@ -35,8 +35,8 @@ std::vector<PairedWork> only(const std::set<SeriesKey>& suspects, std::vector<Pa
   for (PairedWork& work : plan) {
     std::erase_if(work.a_cases, [&](const std::string& name) {
       return std::ranges::none_of(suspects, [&](const SeriesKey& key) {
-        return key.where.device == work.device.uuid && key.where.setup == work.setup &&
-               key.where.name.text() == name;
+        return key.where.device == work.device.uuid &&
+               key.where.process_config == work.process_config && key.where.name.text() == name;
       });
     });
     work.b_cases = work.a_cases;

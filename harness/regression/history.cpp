@@ -92,7 +92,7 @@ SeriesKey key_of(const SqliteStatement& row, int first) {
   SeriesKey key;
   key.where.device = row.text(first);
   key.where.arm = row.text(first + 1);
-  key.where.setup = ProcessConfig(std::string(row.text(first + 2)));
+  key.where.process_config = ProcessConfig(std::string(row.text(first + 2)));
   key.where.name = CaseName::parse(row.text(first + 3));
   key.metric = row.text(first + 4);
   return key;
@@ -374,7 +374,7 @@ std::int64_t History::series_number(const SeriesKey& key, const std::string& dev
           "?, ?, ?, ?, ?) ON CONFLICT DO NOTHING")
       .with(key.where.device,
             key.where.arm,
-            key.where.setup.text(),
+            key.where.process_config.text(),
             key.where.name.text(),
             key.metric,
             device_name)
@@ -382,8 +382,11 @@ std::int64_t History::series_number(const SeriesKey& key, const std::string& dev
   SqliteStatement row = database_.statement(
       "SELECT id FROM series WHERE device_id = ? AND arm = ? AND setup = ? AND case_name = ? AND "
       "metric = ?");
-  row.with(
-         key.where.device, key.where.arm, key.where.setup.text(), key.where.name.text(), key.metric)
+  row.with(key.where.device,
+           key.where.arm,
+           key.where.process_config.text(),
+           key.where.name.text(),
+           key.metric)
       .next();
   return series_[key] = row.integer(0);
 }

@@ -39,10 +39,11 @@ std::vector<KeptPoint> last_points(const History& history,
 }
 
 void export_csv(const History& history, const std::filesystem::path& file) {
-  CsvWriter out(file, {"session_id", "node",  "begin_utc",     "device_id",      "device_name",
-                       "arm",        "setup", "case",          "metric",         "unit",
-                       "value",      "runs",  "within_run_cv", "between_run_cv", "tail",
-                       "modes",      "p99",   "verdict",       "invalid",        "fingerprint"});
+  CsvWriter out(
+      file, {"session_id",     "node",           "begin_utc", "device_id", "device_name", "arm",
+             "process_config", "case",           "metric",    "unit",      "value",       "runs",
+             "within_run_cv",  "between_run_cv", "tail",      "modes",     "p99",         "verdict",
+             "invalid",        "fingerprint"});
   std::map<std::string, std::string> nodes;
   for (const KeptSession& session : history.sessions()) nodes[session.session_id] = session.node;
   for (const auto& [key, device_name] : history.series()) {
@@ -56,7 +57,7 @@ void export_csv(const History& history, const std::filesystem::path& file) {
                key.where.device,
                device_name,
                key.where.arm,
-               key.where.setup.text(),
+               key.where.process_config.text(),
                key.where.name.text(),
                key.metric,
                std::string(unit_of(key.metric)),

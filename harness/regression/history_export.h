@@ -13,8 +13,9 @@ namespace launchgap::regression {
 std::vector<KeptPoint> last_points(const History& history, const SeriesKey& key, std::size_t count);
 
 /// One row per session and metric, by series and in order of time, as RFC 4180: session_id, node,
-/// begin_utc, device_id, device_name, arm, setup, case, metric, unit, value, runs, within_run_cv,
-/// between_run_cv, tail, modes, p99, verdict, invalid, fingerprint. Throws WriteError.
+/// begin_utc, device_id, device_name, arm, process_config, case, metric, unit, value, runs,
+/// within_run_cv, between_run_cv, tail, modes, p99, verdict, invalid, fingerprint. Throws
+/// WriteError.
 void export_csv(const History& history, const std::filesystem::path& file);
 
 }  // namespace launchgap::regression

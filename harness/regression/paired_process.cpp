@@ -31,7 +31,7 @@ std::vector<std::string> command_line(const PairedProcess& process) {
           "--seed",
           std::to_string(process.seed),
           "--timeout",
-          fmt::format("{}", process.case_timeout_s),
+          fmt::format("{}", process.timeout_s),
           "-o",
           process.folder.string()};
 }
@@ -40,7 +40,7 @@ std::vector<std::string> command_line(const PairedProcess& process) {
 double limit_s(const PairedProcess& process) {
   constexpr double kStartS = 120;
   return kStartS + 10 * process.seconds +
-         process.case_timeout_s * static_cast<double>(process.cases.size() + 1);
+         process.timeout_s * static_cast<double>(process.cases.size() + 1);
 }
 
 /// The last line with anything on it.

@@ -18,7 +18,7 @@ struct PairedProcess {
   std::vector<std::string> cases;  // exact names, of one process configuration
   Profile profile = Profile::quick;
   std::uint64_t seed = 0;
-  double case_timeout_s = 120;
+  double timeout_s = 120;
   double seconds = 0;            // estimate
   std::filesystem::path folder;  // of its session; what it prints is beside it
 };

@@ -42,7 +42,7 @@ void put_where(Json& json, const Result& result) {
   json["device"] = where.device;
   put(json, "device_name", result.device_name);
   put(json, "arm", where.arm);
-  put(json, "setup", where.setup.text());
+  put(json, "process_config", where.process_config.text());
   json["case"] = where.name.text();
   put(json, "metric", result.key.metric);
   if (const Metric* const known = find_metric(result.key.metric)) {

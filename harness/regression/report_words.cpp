@@ -130,7 +130,8 @@ std::string case_text(const Result& result) {
   const CaseKey& where = result.key.where;
   std::string apart;
   if (where.arm != name_of(Arm::plain)) apart = where.arm;
-  if (!where.setup.usual()) apart += (apart.empty() ? "" : ", ") + where.setup.text();
+  if (!where.process_config.usual())
+    apart += (apart.empty() ? "" : ", ") + where.process_config.text();
   return printable(where.name.text()) +
          (apart.empty() ? "" : fmt::format(" [{}]", printable(apart, 80)));
 }

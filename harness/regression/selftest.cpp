@@ -59,7 +59,7 @@ class Test {
                  .cases = work.a_cases,
                  .profile = request_.run.profile,
                  .seed = derive_seed(request_.run.seed.value_or(0), "selftest", processes_) >> 32,
-                 .case_timeout_s = request_.run.case_timeout_s,
+                 .timeout_s = request_.run.timeout_s,
                  .seconds = work.seconds,
                  .folder = folder_.path() / fmt::format("process-{}", ++processes_)});
     std::error_code ignored;
@@ -79,7 +79,7 @@ class Test {
         progress.show(fmt::format("noise: process {} of {}, {} on {}",
                                   i + 1,
                                   request_.processes,
-                                  work.setup.text(),
+                                  work.process_config.text(),
                                   short_name(work.device)));
         const PairedOutcome outcome = measure_one(work);
         if (!outcome.figures) {

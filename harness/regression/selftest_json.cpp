@@ -26,7 +26,7 @@ Json slowdowns_json(const Slowdowns& slowdowns) {
 Json row_json(const SelftestRow& row) {
   Json json = {{"device", row.key.where.device},
                {"device_name", row.device_name},
-               {"setup", row.key.where.setup.text()},
+               {"process_config", row.key.where.process_config.text()},
                {"case", row.key.where.name.text()},
                {"metric", row.key.metric},
                {"unit", unit_of(row.key.metric)},
@@ -55,7 +55,7 @@ Json night_json(const NightRate& night) {
   Json json = {{"device", rate.key.where.device},
                {"device_name", night.device_name},
                {"arm", rate.key.where.arm},
-               {"setup", rate.key.where.setup.text()},
+               {"process_config", rate.key.where.process_config.text()},
                {"case", rate.key.where.name.text()},
                {"metric", rate.key.metric},
                {"nights", night.nights},

@@ -44,8 +44,8 @@ std::map<CaseRun, std::string> throttled_cases(const SessionData& session) {
   };
   std::map<CaseRun, Seen> seen;
   for (const TelemetryInfo& reading : session.telemetry) {
-    Seen& of_case =
-        seen[{reading.device, reading.arm, reading.setup, reading.case_name, reading.replicate}];
+    Seen& of_case = seen[{
+        reading.device, reading.arm, reading.process_config, reading.case_name, reading.replicate}];
     if (!of_case.first) of_case.first = &reading;
     of_case.last = &reading;
     // Before the first block it may still be idle, and what holds the clocks down then is that.
@@ -89,7 +89,7 @@ struct Attempts {
 std::map<RunOf, Attempts> attempts_by_run(const SessionData& session) {
   std::map<RunOf, Attempts> attempts;
   for (const RunInfo& run : session.runs) {
-    Attempts& of_run = attempts[{run.device, run.arm, run.setup, run.replicate}];
+    Attempts& of_run = attempts[{run.device, run.arm, run.process_config, run.replicate}];
     of_run.runs.push_back(&run);
     for (const auto& [key, value] : fingerprint_from_json(run.fingerprint))
       of_run.fingerprint.insert_or_assign(key, value);
@@ -165,7 +165,7 @@ class Reader {
         figures_.begin_utc = run.begin_utc;
     }
     for (const auto& [key, data] : session_.cases) {
-      if (!key.setup.is_observer()) add(key, data);
+      if (!key.process_config.is_observer()) add(key, data);
     }
     std::ranges::sort(figures_.metrics, {}, &MetricFigures::key);
     figures_.invalid = problem_of_all();
@@ -234,7 +234,7 @@ class Reader {
 
   /// Whether the process counts, and what its fingerprint is.
   void look_at_run(const CaseKey& key, int replicate, MetricFigures& figures) {
-    const auto found = runs_.find({key.device, key.arm, key.setup, replicate});
+    const auto found = runs_.find({key.device, key.arm, key.process_config, replicate});
     if (found == runs_.end()) return;
     const Fingerprint& fingerprint = found->second.fingerprint;
     std::string problem;
@@ -242,7 +242,7 @@ class Reader {
       if (problem.empty()) problem = problem_of(*attempt, fingerprint, counted_);
     }
     const auto throttled =
-        throttled_.find({key.device, key.arm, key.setup, key.name.text(), replicate});
+        throttled_.find({key.device, key.arm, key.process_config, key.name.text(), replicate});
     if (problem.empty() && throttled != throttled_.end()) problem = throttled->second;
     if (problem.empty() && figures.runs.size() > 1) {
       const auto changes = told_once(contradictions(figures.fingerprint, fingerprint));

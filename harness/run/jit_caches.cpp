@@ -10,7 +10,7 @@
 namespace launchgap {
 
 JitCaches::Warmed JitCaches::warm(const DeviceFacts& device,
-                                  const ProcessConfig& setup,
+                                  const ProcessConfig& process_config,
                                   double timeout_s) {
   if (!folders_) folders_.emplace("launchgap-jit-");
   if (folders_->path().empty()) return {};
@@ -18,13 +18,14 @@ JitCaches::Warmed JitCaches::warm(const DeviceFacts& device,
   std::error_code exists;
   if (!std::filesystem::create_directory(folder, exists)) return {folder, ""};
   try {
-    run_worker(job::WarmJitCache{device.backend,
-                                 device.uuid,
-                                 ProcessConfig(setup.family()).with(CodeLoading::jit_warming),
-                                 folder},
-               worker_environment(device),
-               timeout_s,
-               [] { return stop_signal != 0; });
+    run_worker(
+        job::WarmJitCache{device.backend,
+                          device.uuid,
+                          ProcessConfig(process_config.family()).with(CodeLoading::jit_warming),
+                          folder},
+        worker_environment(device),
+        timeout_s,
+        [] { return stop_signal != 0; });
   } catch (const Error& error) {
     return {folder, error.what()};
   }

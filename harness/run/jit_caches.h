@@ -21,7 +21,7 @@ class JitCaches {
   /// The device's folder, in which processes of CodeLoading::jit_cached find the kernels compiled;
   /// filled once, by a process of its own that has at most `timeout_s`. Where that fails, the cases
   /// that need it find nothing there and say so.
-  Warmed warm(const DeviceFacts& device, const ProcessConfig& setup, double timeout_s);
+  Warmed warm(const DeviceFacts& device, const ProcessConfig& process_config, double timeout_s);
 
  private:
   std::optional<TemporaryFolder> folders_;

@@ -55,13 +55,13 @@ struct WarmJitCache {
   static constexpr std::string_view kName = "warm-jit-cache";
   std::string backend;
   std::string uuid;
-  ProcessConfig setup;
+  ProcessConfig process_config;
   std::filesystem::path jit_cache;
 
   static void fields(auto& self, auto&& field) {
     field("backend", self.backend);
     field("uuid", self.uuid);
-    field("setup", self.setup);
+    field("process_config", self.process_config);
     field("jit_cache", self.jit_cache);
   }
 };
@@ -89,7 +89,7 @@ struct Run {
   std::string node;
   int replicate = 0;
   Arm arm = Arm::plain;
-  ProcessConfig setup;
+  ProcessConfig process_config;
   int attempt = 0;
   bool trace_required = false;  // what cannot be traced has failed
   bool keep_events = false;     // all, and not only those around slow samples
@@ -112,7 +112,7 @@ struct Run {
     field("node", self.node);
     field("replicate", self.replicate);
     field("arm", self.arm);
-    field("setup", self.setup);
+    field("process_config", self.process_config);
     field("attempt", self.attempt);
     field("trace_required", self.trace_required);
     field("keep_events", self.keep_events);

@@ -49,7 +49,7 @@ bool is_fresh_process(const job::Run& job) {
 /// that makes the context. Its threads inherit that, and no more.
 std::unique_ptr<Device> open_near_device(const job::Run& job) {
   bind_thread(job.near_cpus);
-  return open_device(job.backend, job.uuid, open_options(job.setup, job.jit_cache));
+  return open_device(job.backend, job.uuid, open_options(job.process_config, job.jit_cache));
 }
 
 /// LAUNCHGAP_WARM_UP=off is for tests of everything but times; it is part of the fingerprint.
@@ -90,7 +90,7 @@ class MeasuredRun {
       : job_(job),
         begin_ns_(now_ns()),
         removed_variables_(remove_falsifying_variables()),
-        tracing_(job.backend, job.arm, job.setup.trace_level()),
+        tracing_(job.backend, job.arm, job.process_config.trace_level()),
         device_(open_near_device(job)),
         writer_(RecordWriter::create(job.records)) {
     // Only now, so that the threads of driver and libraries are free to run elsewhere on the node.
@@ -102,7 +102,7 @@ class MeasuredRun {
     record.node = job.node;
     record.replicate = job.replicate;
     record.arm = name_of(job.arm);
-    record.setup = job.setup;
+    record.process_config = job.process_config;
     record.attempt = job.attempt;
     record.seed = job.seed;
     record.side_by_side = job.side_by_side;
@@ -138,8 +138,8 @@ class MeasuredRun {
     }
     record.fingerprint = fingerprint_;
     writer_.write(record_to_json(record));
-    if (tracing_.wanted()) writer_.write(record_to_json(tracing_.record()));
-    if (tracing_.wanted() && !job.setup.is_observer()) {
+    if (tracing_.traced()) writer_.write(record_to_json(tracing_.record()));
+    if (tracing_.traced() && !job.process_config.is_observer()) {
       keeper_.emplace(recording::events_of(job.records),
                       device_->facts(),
                       job.keep_events ? KeptEvents::all : KeptEvents::around_slowest);
@@ -288,10 +288,10 @@ class MeasuredRun {
 
   void measure_into(const CaseName& name, CaseResult& result) {
     const Benchmark& definition = benchmark_of(name);
-    static const nvtx::Name setup("setup");
+    static const nvtx::Name prepare("prepare");
     std::unique_ptr<Case> prepared;
     {
-      const nvtx::Range range(setup);
+      const nvtx::Range range(prepare);
       prepared = definition.make({*device_, name, derive_seed(job_.seed, "case/" + name.text())});
     }
     result.method = prepared->method();

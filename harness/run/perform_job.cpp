@@ -39,7 +39,7 @@ void perform(const job::Initialise& job) {
 
 void perform(const job::WarmJitCache& job) {
   const std::unique_ptr<Device> device =
-      open_device(job.backend, job.uuid, open_options(job.setup, job.jit_cache));
+      open_device(job.backend, job.uuid, open_options(job.process_config, job.jit_cache));
   for (const KernelDescription* kernel : kernels::all_kernels()) {
     if (kernel->native_from == 0) device->load(*kernel);
   }

@@ -53,10 +53,10 @@ GpuTracing find_gpu_tracing() {
 
 }  // namespace
 
-Tracing parse_tracing(std::string_view text) {
-  if (text == "auto") return Tracing::automatic;
-  if (text == "on") return Tracing::on;
-  if (text == "off") return Tracing::off;
+TraceOption parse_trace(std::string_view text) {
+  if (text == "auto") return TraceOption::automatic;
+  if (text == "on") return TraceOption::on;
+  if (text == "off") return TraceOption::off;
   throw UsageError(fmt::format("--trace is '{}': choose auto, on or off", text));
 }
 
@@ -110,7 +110,7 @@ PlannedSession plan_session(const RunOptions& options) {
   PlannedSession session;
   session.id = new_session_id();
   session.options = options;
-  session.replicates = options.replicates.value_or(default_replicates(options.profile));
+  session.replicates = options.runs.value_or(default_replicates(options.profile));
   session.machine = find_devices(kProbeTimeoutS);
   for (const FalsifyingVariable& variable : falsifying_variables()) {
     session.machine.notes.push_back(
@@ -122,25 +122,25 @@ PlannedSession plan_session(const RunOptions& options) {
   }
   session.devices = select_devices(session.machine, options.devices);
   const bool any_gpu = std::ranges::any_of(session.devices, is_usable_gpu);
-  const bool wanted = options.tracing != Tracing::off;
-  if (!wanted) {
+  const bool traced = options.trace != TraceOption::off;
+  if (!traced) {
     session.tracing = {TraceState::off, ""};
   } else if (any_gpu) {
     session.tracing = find_gpu_tracing();
   }
   const bool gpus_traceable =
-      session.tracing.state == TraceState::ok || options.tracing == Tracing::on;
-  if (wanted && !gpus_traceable) {
+      session.tracing.state == TraceState::ok || options.trace == TraceOption::on;
+  if (traced && !gpus_traceable) {
     session.machine.notes.push_back(
         fmt::format("GPUs are not traced: {}. The numbers of plain runs need no tracing.",
                     session.tracing.reason));
   }
   PlanRequest request{.profile = options.profile,
                       .filter = options.filter,
-                      .replicates = options.replicates,
-                      .trace_host = wanted,
-                      .trace_gpus = wanted && gpus_traceable,
-                      .trace_all = options.tracing == Tracing::on,
+                      .runs = options.runs,
+                      .trace_host = traced,
+                      .trace_gpus = traced && gpus_traceable,
+                      .trace_all = options.trace == TraceOption::on,
                       .observer_effect = options.observer_effect,
                       .seed = options.seed.value_or(random_seed() >> 32)};
   session.plan = plan_cases(session.devices, request);
@@ -148,7 +148,7 @@ PlannedSession plan_session(const RunOptions& options) {
     request.profile = Profile::nightly;
     try {
       session.left_to_nightly = left_out_text(
-          session.plan, plan_cases(session.devices, request), options.replicates.has_value());
+          session.plan, plan_cases(session.devices, request), options.runs.has_value());
     } catch (const UsageError&) {  // the filter asks for cases that only this profile has
     }
   }
@@ -178,7 +178,7 @@ std::string runs_text(const PlannedSession& session) {
                           step,
                           short_name(*device),
                           name_of(run.arm),
-                          run.setup.text(),
+                          run.process_config.text(),
                           run.replicate,
                           run.cases.size(),
                           run.cases.size() == 1 ? "case" : "cases");

@@ -19,19 +19,19 @@ namespace launchgap {
 inline constexpr double kProbeTimeoutS = 60;
 
 /// Whether there are traced runs: where it is possible, in any case, or not at all.
-enum class Tracing { automatic, on, off };
-Tracing parse_tracing(std::string_view text);  // throws UsageError that lists the choices
+enum class TraceOption { automatic, on, off };
+TraceOption parse_trace(std::string_view text);  // throws UsageError that lists the choices
 
 struct RunOptions {
   std::string devices = "all";
   Profile profile = Profile::quick;
   std::string filter;  // ECMAScript expression, '-' in front negates; empty: everything
-  std::optional<int> replicates;
-  Tracing tracing = Tracing::automatic;
+  std::optional<int> runs;
+  TraceOption trace = TraceOption::automatic;
   bool observer_effect = true;  // in processes of its own, where launches are traced
   bool keep_events = false;     // of traced runs; else those around slow samples
   std::optional<std::uint64_t> seed;
-  double case_timeout_s = 120;
+  double timeout_s = 120;
   std::filesystem::path output;             // empty: results/<session id>
   std::optional<std::string> tool;          // that all of it is known to run under
   std::optional<std::string> investigates;  // the session of whose case this is to tell more

@@ -20,20 +20,20 @@
 namespace launchgap {
 namespace {
 
-/// Everything that a device would do, by setup, without tracing. The number of replicates is 0
-/// where it is the session's.
+/// Everything that a device would do, by process configuration, without tracing. The number of
+/// replicates is 0 where it is the session's.
 std::vector<Workload> workloads_of(const DeviceFacts& device,
                                    Profile profile,
                                    const Filter& filter) {
   const ExpectedSpeed& expected = backend_of(device).expected;
-  std::map<ProcessConfig, Workload> by_setup;
+  std::map<ProcessConfig, Workload> by_process_config;
   for (const Benchmark& benchmark : all_benchmarks()) {
     for (const CaseName& name : benchmark.cases(profile, device)) {
       if (!filter.passes(name.text())) continue;
-      const ProcessConfig setup = benchmark.setup_of(name);
-      Workload& workload = by_setup[setup];
+      const ProcessConfig process_config = benchmark.process_config_of(name);
+      Workload& workload = by_process_config[process_config];
       workload.device = device.uuid;
-      workload.setup = setup;
+      workload.process_config = process_config;
       workload.replicates = benchmark.processes ? benchmark.processes(profile) : 0;
       workload.alone = workload.alone || benchmark.alone || backend_of(device).runs_alone;
       workload.start_seconds = expected.start_seconds;
@@ -44,7 +44,8 @@ std::vector<Workload> workloads_of(const DeviceFacts& device,
     }
   }
   std::vector<Workload> workloads;
-  for (auto& [setup, workload] : by_setup) workloads.push_back(std::move(workload));
+  for (auto& [process_config, workload] : by_process_config)
+    workloads.push_back(std::move(workload));
   return workloads;
 }
 
@@ -73,7 +74,7 @@ std::vector<Workload> traced_twins(const Workload& plain, bool with_observer_eff
   std::erase_if(twin.cases, std::not_fn(shows_observer_effect));
   for (const TraceLevel level :
        {TraceLevel::none, TraceLevel::launches, TraceLevel::kernels, TraceLevel::all}) {
-    twin.setup = plain.setup.with_observer(level);
+    twin.process_config = plain.process_config.with_observer(level);
     twin.arm = level == TraceLevel::none ? Arm::plain : Arm::traced;
     twins.push_back(twin);
   }
@@ -89,16 +90,16 @@ Plan plan_cases(const std::vector<DeviceFacts>& devices, const PlanRequest& requ
                           return other.usable && other.backend == device.backend;
                         }) >= gpus;
   };
-  const int usual = request.replicates.value_or(default_replicates(request.profile));
+  const int usual = request.runs.value_or(default_replicates(request.profile));
   std::vector<Workload> workloads;
   for (const DeviceFacts& device : devices) {
     const bool traced = is_gpu(device) ? request.trace_gpus : request.trace_host;
     for (Workload& workload : workloads_of(device, request.profile, filter)) {
-      if (!has(device, workload.setup.gpus())) continue;
-      if (workload.replicates == 0 || request.replicates) workload.replicates = usual;
+      if (!has(device, workload.process_config.gpus())) continue;
+      if (workload.replicates == 0 || request.runs) workload.replicates = usual;
       // The host's products have no kernels to tell apart: quick saves that time.
-      const bool products =
-          workload.setup.family() == "matmul" || workload.setup.family() == "convolution";
+      const bool products = workload.process_config.family() == "matmul" ||
+                            workload.process_config.family() == "convolution";
       const bool saved =
           request.profile == Profile::quick && !request.trace_all && !is_gpu(device) && products;
       if (traced && !saved) {
@@ -135,7 +136,7 @@ double record_bytes(const Plan& plan, Profile profile) {
         const Benchmark& benchmark = benchmark_of(name);
         const Sampling sampling = benchmark.sampling(profile, name);
         std::size_t columns = benchmark.metrics(name).size() + 1;
-        if (run.arm == Arm::traced && run.setup.trace_level() == TraceLevel::all)
+        if (run.arm == Arm::traced && run.process_config.trace_level() == TraceLevel::all)
           columns += traced_metrics(benchmark.traced_as(name), benchmark.metrics(name)).size();
         bytes += 1000.0 * sampling.blocks +
                  6.0 * sampling.blocks * sampling.samples * static_cast<double>(columns);

@@ -14,8 +14,8 @@ namespace launchgap {
 /// What is planned for.
 struct PlanRequest {
   Profile profile = Profile::quick;
-  std::string filter = {};  // ECMAScript expression, '-' in front negates; empty: everything
-  std::optional<int> replicates = {};  // else as the profile and the benchmarks have it
+  std::string filter = {};       // ECMAScript expression, '-' in front negates; empty: everything
+  std::optional<int> runs = {};  // else as the profile and the benchmarks have it
   bool trace_host = true;
   bool trace_gpus = true;
   bool trace_all = true;        // else in quick not the host's products

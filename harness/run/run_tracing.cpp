@@ -28,8 +28,8 @@ const char* name_of(activity::Domain domain) {
 }  // namespace
 
 RunTracing::RunTracing(const std::string& backend, Arm arm, TraceLevel level)
-    : wanted_(arm == Arm::traced), level_(level) {
-  if (!wanted_) return;
+    : traced_(arm == Arm::traced), level_(level) {
+  if (!traced_) return;
   try {
     tracer_ = &start_tracer(backend, level);
   } catch (const TraceUnavailable& problem) {
@@ -49,7 +49,7 @@ void RunTracing::prove(Device& device) {
 }
 
 std::string RunTracing::state() const {
-  if (!wanted_) return text_of(TraceState::off);
+  if (!traced_) return text_of(TraceState::off);
   return problem_ ? problem_->state() : text_of(TraceState::ok);
 }
 

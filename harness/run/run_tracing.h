@@ -22,7 +22,7 @@ class RunTracing {
   void prove(Device& device);
 
   /// Whether this is a traced run; if so, there is a tracer or a problem.
-  bool wanted() const { return wanted_; }
+  bool traced() const { return traced_; }
   const std::optional<TraceUnavailable>& problem() const { return problem_; }
   /// "off" in plain runs, "ok", or the problem's word.
   std::string state() const;
@@ -38,7 +38,7 @@ class RunTracing {
   static TraceRecord record(const std::string& case_name, const CaseTrace& trace);
 
  private:
-  bool wanted_;
+  bool traced_;
   TraceLevel level_;
   Tracer* tracer_ = nullptr;
   std::optional<TraceUnavailable> problem_;

@@ -65,7 +65,8 @@ SessionRecord describe(const PlannedSession& session) {
   for (const std::string& note : session.machine.notes) record.notes.push_back({.text = note});
   for (const Batch& batch : session.plan.batches) {
     for (const PlannedRun& run : batch) {
-      PlanEntry entry{run.device, run.replicate, std::string(name_of(run.arm)), run.setup, {}};
+      PlanEntry entry{
+          run.device, run.replicate, std::string(name_of(run.arm)), run.process_config, {}};
       for (const PlannedCase& planned : run.cases) entry.cases.push_back(planned.name);
       record.plan.push_back(std::move(entry));
     }
@@ -94,9 +95,8 @@ Json fingerprint(const SessionRecord& session, const DeviceFacts& device, int si
 
 /// A run that goes on, with its worker.
 struct ActiveRun {
-  ActiveRun(PlannedRun run, DeviceFacts& device, double case_timeout_s, Quarantine& quarantine)
-      : device(device),
-        supervisor(std::move(run), short_name(device), case_timeout_s, quarantine) {}
+  ActiveRun(PlannedRun run, DeviceFacts& device, double timeout_s, Quarantine& quarantine)
+      : device(device), supervisor(std::move(run), short_name(device), timeout_s, quarantine) {}
 
   DeviceFacts& device;
   RunSupervisor supervisor;
@@ -197,7 +197,7 @@ class Session {
       while (!waiting.empty() && active.size() < at_once) {
         DeviceFacts& device = device_of(waiting.front().device);
         auto run = std::make_unique<ActiveRun>(
-            std::move(waiting.front()), device, session_.options.case_timeout_s, quarantine_);
+            std::move(waiting.front()), device, session_.options.timeout_s, quarantine_);
         waiting.pop_front();
         run->cpu = choose_cpu(device, active);
         run->side_by_side = static_cast<int>(at_once);
@@ -271,9 +271,9 @@ class Session {
     job.node = folder_.record().host.node;
     job.replicate = planned.replicate;
     job.arm = planned.arm;
-    job.setup = planned.setup;
+    job.process_config = planned.process_config;
     job.attempt = start.attempt;
-    job.trace_required = session_.options.tracing == Tracing::on;
+    job.trace_required = session_.options.trace == TraceOption::on;
     job.keep_events = session_.options.keep_events;
     job.seed = session_.plan.seed;
     job.profile = session_.options.profile;
@@ -285,8 +285,9 @@ class Session {
     job.cases = start.cases;
     job.skipped = start.skipped;
     job.tool = session_.options.tool;
-    if (planned.setup.loading() == CodeLoading::jit_cached) {
-      const JitCaches::Warmed warmed = jit_caches_.warm(run.device, planned.setup, kProbeTimeoutS);
+    if (planned.process_config.loading() == CodeLoading::jit_cached) {
+      const JitCaches::Warmed warmed =
+          jit_caches_.warm(run.device, planned.process_config, kProbeTimeoutS);
       job.jit_cache = warmed.folder;
       if (!warmed.problem.empty()) {
         progress_.message(
@@ -298,7 +299,7 @@ class Session {
     try {
       run.worker = std::make_unique<WorkerProcess>(
           to_json(job),
-          worker_environment(run.device, beside(run.device, planned.setup.gpus() - 1)));
+          worker_environment(run.device, beside(run.device, planned.process_config.gpus() - 1)));
     } catch (const Error& error) {
       return inform(run, event::CannotStart{error.what()});
     }

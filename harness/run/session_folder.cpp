@@ -66,7 +66,7 @@ fs::path SessionFolder::records(const PlannedRun& run,
                                     is_gpu(device) ? device.uuid : device.backend,
                                     run.replicate,
                                     name_of(run.arm),
-                                    run.setup.text(),
+                                    run.process_config.text(),
                                     attempt == 0 ? "" : fmt::format(".{}", attempt)));
 }
 
@@ -83,7 +83,7 @@ RecordWriter SessionFolder::reopen_records(const PlannedRun& run,
     record.node = record_.host.node;
     record.replicate = run.replicate;
     record.arm = name_of(run.arm);
-    record.setup = run.setup;
+    record.process_config = run.process_config;
     record.attempt = attempt;
     record.begin_utc = utc_now();
     record.device = device;

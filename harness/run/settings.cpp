@@ -6,13 +6,15 @@
 
 namespace launchgap {
 
-OpenOptions open_options(const ProcessConfig& setup, const std::filesystem::path& jit_cache) {
-  if (!setup.unknown().empty())
-    throw UsageError(fmt::format("there is no setting '{}' of a process", setup.unknown()));
+OpenOptions open_options(const ProcessConfig& process_config,
+                         const std::filesystem::path& jit_cache) {
+  if (!process_config.unknown().empty())
+    throw UsageError(
+        fmt::format("there is no setting '{}' of a process", process_config.unknown()));
   OpenOptions options;
-  options.wait = setup.wait().value_or(options.wait);
-  options.loading = setup.loading().value_or(options.loading);
-  options.code = setup.code().value_or(options.code);
+  options.wait = process_config.wait().value_or(options.wait);
+  options.loading = process_config.loading().value_or(options.loading);
+  options.code = process_config.code().value_or(options.code);
   options.jit_cache = jit_cache;
   return options;
 }

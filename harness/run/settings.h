@@ -10,6 +10,7 @@ namespace launchgap {
 
 /// By its configuration. `jit_cache` is the folder of CodeLoading::jit_cached. Throws UsageError
 /// for a setting that there is not.
-OpenOptions open_options(const ProcessConfig& setup, const std::filesystem::path& jit_cache);
+OpenOptions open_options(const ProcessConfig& process_config,
+                         const std::filesystem::path& jit_cache);
 
 }  // namespace launchgap

@@ -66,7 +66,8 @@ std::string text_of(const Reason& reason) {
 
 Quarantine::Key Quarantine::key_of(const PlannedRun& run, const std::string& case_name) {
   const bool traced = run.arm == Arm::traced;
-  return {run.device, run.arm, traced ? run.setup.trace_level() : TraceLevel::none, case_name};
+  return {
+      run.device, run.arm, traced ? run.process_config.trace_level() : TraceLevel::none, case_name};
 }
 
 void Quarantine::add(const PlannedRun& run, const std::string& case_name, const Reason& reason) {
@@ -75,8 +76,8 @@ void Quarantine::add(const PlannedRun& run, const std::string& case_name, const 
 }
 
 void Quarantine::add_all(const PlannedRun& run, const Reason& reason) {
-  reasons_[key_of(run, "")] =
-      fmt::format("in run r{} of {}: {}", run.replicate, run.setup.text(), text_of(reason));
+  reasons_[key_of(run, "")] = fmt::format(
+      "in run r{} of {}: {}", run.replicate, run.process_config.text(), text_of(reason));
 }
 
 const std::string* Quarantine::find(const PlannedRun& run, const std::string& case_name) const {
@@ -91,11 +92,11 @@ const std::string* Quarantine::find(const PlannedRun& run, const std::string& ca
 
 RunSupervisor::RunSupervisor(PlannedRun run,
                              std::string device_name,
-                             double case_timeout_s,
+                             double timeout_s,
                              Quarantine& quarantine)
     : run_(std::move(run)),
       device_name_(std::move(device_name)),
-      case_timeout_s_(case_timeout_s),
+      timeout_s_(timeout_s),
       quarantine_(quarantine),
       pending_(run_.cases.begin(), run_.cases.end()) {}
 
@@ -186,7 +187,7 @@ void RunSupervisor::look_for_hang(std::int64_t now_ns) {
   if (state_ != State::working) return;
   const double silent_s = static_cast<double>(now_ns - last_sign_ns_) * 1e-9;
   const double limit_s =
-      std::max(case_timeout_s_, current_ ? kEstimatesUntilHung * current_->seconds : 0);
+      std::max(timeout_s_, current_ ? kEstimatesUntilHung * current_->seconds : 0);
   if (silent_s <= limit_s) return;
   hang_ = {current_           ? reason::Hung::At::block
            : pending_.empty() ? reason::Hung::At::end
@@ -310,19 +311,20 @@ void RunSupervisor::finish() {
   todo_.push_back(action::Finish{});
 }
 
-/// "NVIDIA A100 (0), traced, launch+trace=kernels: launch/null: failed: …"
+/// "NVIDIA A100 (0), traced, launch+trace_level=kernels: launch/null: failed: …"
 std::string RunSupervisor::case_line(const std::string& what) const {
   std::string run = device_name_;
   if (run_.arm != Arm::plain) {
     run += fmt::format(", {}", name_of(run_.arm));
-    if (!run_.setup.usual()) run += ", " + run_.setup.text();
+    if (!run_.process_config.usual()) run += ", " + run_.process_config.text();
   }
   return fmt::format("{}: {}: {}", run, current_->name, what);
 }
 
 /// "NVIDIA A100 (0): launch r1: not measured: …"
 std::string RunSupervisor::run_line(const std::string& what) const {
-  return fmt::format("{}: {} r{}: {}", device_name_, run_.setup.text(), run_.replicate, what);
+  return fmt::format(
+      "{}: {} r{}: {}", device_name_, run_.process_config.text(), run_.replicate, what);
 }
 
 }  // namespace launchgap

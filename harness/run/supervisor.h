@@ -151,12 +151,9 @@ using Actions = std::vector<Action>;
 /// left.
 class RunSupervisor {
  public:
-  /// `device_name` is for messages. A worker that says nothing for `case_timeout_s` has hung, or
+  /// `device_name` is for messages. A worker that says nothing for `timeout_s` has hung, or
   /// for five times its case's estimate if that is longer. `quarantine` is the session's.
-  RunSupervisor(PlannedRun run,
-                std::string device_name,
-                double case_timeout_s,
-                Quarantine& quarantine);
+  RunSupervisor(PlannedRun run, std::string device_name, double timeout_s, Quarantine& quarantine);
 
   /// First of all.
   Actions begin();
@@ -191,7 +188,7 @@ class RunSupervisor {
 
   PlannedRun run_;
   std::string device_name_;
-  double case_timeout_s_;
+  double timeout_s_;
   Quarantine& quarantine_;
 
   State state_ = State::working;

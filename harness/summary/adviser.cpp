@@ -105,12 +105,12 @@ BenchmarkRows::BenchmarkRows(const std::string& benchmark,
                              const std::vector<const SummaryRow*>& of_device) {
   for (const SummaryRow* row : of_device) {
     if (row->key.name.benchmark == benchmark && row->status == Status::ok && row->p50 &&
-        !row->run_medians.empty() && !row->key.setup.is_observer())
+        !row->run_medians.empty() && !row->key.process_config.is_observer())
       rows_.push_back(row);
   }
   // The usual settings before others.
   std::ranges::stable_sort(
-      rows_, {}, [](const SummaryRow* row) { return !row->key.setup.usual(); });
+      rows_, {}, [](const SummaryRow* row) { return !row->key.process_config.usual(); });
 }
 
 const SummaryRow* BenchmarkRows::find(const Params& params,

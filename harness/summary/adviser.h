@@ -32,8 +32,8 @@ class BenchmarkRows {
   BenchmarkRows(const std::string& benchmark, const std::vector<const SummaryRow*>& of_device);
 
   bool empty() const { return rows_.empty(); }
-  /// The row of a metric, or null if no case with these values was measured. Where several setups
-  /// measured the case, that of the family itself.
+  /// The row of a metric, or null if no case with these values was measured. Where several process
+  /// configurations measured the case, that of the family itself.
   const SummaryRow* find(const Params& params, std::string_view metric, Arm arm = Arm::plain) const;
   /// The values of an axis over the cases that have these values and this metric, each once;
   /// numbers ascending.

@@ -38,7 +38,7 @@ std::string text_of_kernels(const std::vector<CountedKernels>& kernels) {
   return fmt::to_string(fmt::join(texts, " + "));
 }
 
-/// By device, setup and case.
+/// By device, process configuration and case.
 using TracedCase = std::tuple<std::string, ProcessConfig, std::string>;
 
 std::map<TracedCase, std::set<std::string>> kernels_of_cases(const SessionData& session) {
@@ -48,7 +48,7 @@ std::map<TracedCase, std::set<std::string>> kernels_of_cases(const SessionData& 
     if (record.of_run() || record.state != text_of(TraceState::ok) || !record.kernels) continue;
     std::string text = text_of_kernels(*record.kernels);
     if (!text.empty())
-      kernels[{trace.device, trace.setup, *record.case_name}].insert(std::move(text));
+      kernels[{trace.device, trace.process_config, *record.case_name}].insert(std::move(text));
   }
   return kernels;
 }
@@ -62,7 +62,7 @@ std::map<CaseKey, std::set<std::string>> algorithms_of_cases(const SessionData& 
     std::set<std::string> known;
     for (const auto& [replicate, algorithm] : data.algorithms) known.insert(algorithm);
     if (known.empty() && is_work_of_library(key.name)) {
-      const auto traced = kernels.find({key.device, key.setup, key.name.text()});
+      const auto traced = kernels.find({key.device, key.process_config, key.name.text()});
       if (traced != kernels.end()) known = traced->second;
     }
     if (!known.empty()) algorithms[key] = std::move(known);

@@ -29,7 +29,8 @@ std::map<std::tuple<std::string, std::string, ProcessConfig, std::string>, doubl
   for (const TelemetryInfo& reading : session.telemetry) {
     const auto found = reading.values.find("sm_clock_mhz");
     if (reading.block < 0 || found == reading.values.end() || !(found->second > 0)) continue;
-    double& highest = clocks[{reading.device, reading.arm, reading.setup, reading.case_name}];
+    double& highest =
+        clocks[{reading.device, reading.arm, reading.process_config, reading.case_name}];
     highest = std::max(highest, found->second);
   }
   return clocks;
@@ -81,7 +82,7 @@ static void each_case_rate(const SessionData& session, const auto& put) {
     RatedCase rated{median_rate(data, "tflops"), median_rate(data, "copy_gbs"), {}, {}};
     if (!rated.tflops && !rated.copy_gbs) continue;
     rated.algorithm = algorithm_of(data.method);
-    const auto clock = clocks.find({key.device, key.arm, key.setup, key.name.text()});
+    const auto clock = clocks.find({key.device, key.arm, key.process_config, key.name.text()});
     if (clock != clocks.end()) rated.clock_mhz = clock->second;
     if (const auto rate = case_rate(key, *device, rated)) put(*rate);
   }
@@ -127,12 +128,15 @@ Table ceilings_table() {
   using Row = const CaseRate&;
   return make_table<CaseRate>(
       "ceilings.csv",
-      "device, arm, setup and case of a matrix product, a convolution or a measured ceiling",
+      "device, arm, process configuration and case of a matrix product, a convolution or a "
+      "measured ceiling",
       TableUse::session,
       [](const TableInputs& from, const auto& put) { each_case_rate(from.session, put); },
       {{"device_id", meaning::kDevice, [](Row row) { return row.key.device; }},
        {"arm", meaning::kArm, [](Row row) { return row.key.arm; }},
-       {"setup", meaning::kSetup, [](Row row) { return row.key.setup.text(); }},
+       {"process_config",
+        meaning::kProcessConfig,
+        [](Row row) { return row.key.process_config.text(); }},
        {"case", meaning::kCase, [](Row row) { return row.key.name.text(); }},
        {"type",
         "Of the elements; empty of a copy within the device's memory.",

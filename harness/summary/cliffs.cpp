@@ -92,7 +92,7 @@ std::vector<std::string> times_of(const CaseData& data) {
 
 struct SeriesKey {
   std::string device;
-  ProcessConfig setup;
+  ProcessConfig process_config;
   std::string name, metric;
   auto operator<=>(const SeriesKey&) const = default;
 };
@@ -116,7 +116,8 @@ std::map<SeriesKey, Series> series_in(const SessionData& session) {
       const auto samples = data.samples.find(metric);
       if (samples == data.samples.end()) continue;
       for (const SizedName& sized : series)
-        all[{key.device, key.setup, sized.name, metric}][sized.size] = {&key, &samples->second};
+        all[{key.device, key.process_config, sized.name, metric}][sized.size] = {&key,
+                                                                                 &samples->second};
     }
   }
   std::erase_if(all, [](const auto& entry) { return entry.second.size() < kLeastSizes; });
@@ -173,7 +174,7 @@ std::vector<CliffRow> rows_of(const SeriesKey& key, const Series& series, bool r
 std::string other_algorithm(const CliffRow& row,
                             const std::map<CaseKey, std::set<std::string>>& algorithms) {
   const auto of = [&](const CaseName& name) -> std::string {
-    const auto found = algorithms.find({row.key.device, row.key.arm, row.key.setup, name});
+    const auto found = algorithms.find({row.key.device, row.key.arm, row.key.process_config, name});
     return found == algorithms.end() ? "" : fmt::to_string(fmt::join(found->second, " or "));
   };
   const std::string own = of(row.key.name), padded = of(row.padded);
@@ -184,7 +185,8 @@ std::string other_algorithm(const CliffRow& row,
 /// ", 2.1 waves against 1.9"; empty where it is not known of both.
 std::string waves_text(const CliffRow& row, const SessionData& session) {
   const auto of = [&](const CaseName& name) -> std::optional<double> {
-    const auto found = session.cases.find({row.key.device, row.key.arm, row.key.setup, name});
+    const auto found =
+        session.cases.find({row.key.device, row.key.arm, row.key.process_config, name});
     return found == session.cases.end() ? std::nullopt : waves_of(found->second.method);
   };
   const std::optional<double> own = of(row.key.name), padded = of(row.padded);
@@ -252,7 +254,7 @@ std::vector<Finding> cliff_findings(const SessionData& session) {
   std::map<SeriesKey, std::vector<CliffRow>> cliffs;
   each_cliff_row(session, [&](CliffRow&& row) {
     if (!row.cliff) return;
-    const SeriesKey series{row.key.device, row.key.setup, row.name, row.metric};
+    const SeriesKey series{row.key.device, row.key.process_config, row.name, row.metric};
     cliffs[series].push_back(std::move(row));
   });
   if (cliffs.empty()) return {};
@@ -306,7 +308,9 @@ Table cliffs_table() {
       {{"device_id", meaning::kDevice, [](Row row) { return row.key.device; }},
        {"benchmark", "The benchmark.", [](Row row) { return row.key.name.benchmark; }},
        {"case", "The case, with * for the size.", &CliffRow::name},
-       {"setup", meaning::kSetup, [](Row row) { return row.key.setup.text(); }},
+       {"process_config",
+        meaning::kProcessConfig,
+        [](Row row) { return row.key.process_config.text(); }},
        {"metric", "The time that is compared.", &CliffRow::metric},
        {"size", "The size.", &CliffRow::size},
        {"pad_to",

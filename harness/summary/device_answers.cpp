@@ -40,7 +40,7 @@ std::map<std::string, Known> all_known(const SessionData& session,
                                        const std::vector<OutlierDevice>& odd) {
   std::map<std::string, Known> known;
   for (const SummaryRow& row : rows) {
-    if (row.key.arm != name_of(Arm::plain) || row.key.setup.is_observer()) continue;
+    if (row.key.arm != name_of(Arm::plain) || row.key.process_config.is_observer()) continue;
     Known& own = known[row.key.device];
     if (row.status != Status::ok) {
       if (!own.no_launch && row.key.name.benchmark.starts_with("launch/")) own.no_launch = &row;
@@ -49,7 +49,7 @@ std::map<std::string, Known> all_known(const SessionData& session,
     }
     own.any_ok = true;
     const bool is_call = row.key.name.benchmark == "launch/null" && row.metric == "api_ns" &&
-                         row.key.setup.usual() && row.p50;
+                         row.key.process_config.usual() && row.p50;
     if (is_call && (!own.call || is_idle(row.key.name))) own.call = &row;
   }
   for (const RunInfo& run : session.runs) {

@@ -25,7 +25,7 @@ const CaseData* find_case(const SessionData& session,
                           std::string_view benchmark,
                           std::string_view values = "") {
   for (const auto& [key, data] : session.cases) {
-    if (key.device == device && key.arm == arm && key.setup.usual() &&
+    if (key.device == device && key.arm == arm && key.process_config.usual() &&
         key.name.benchmark == benchmark && key.name.has(values)) {
       return &data;
     }
@@ -53,8 +53,9 @@ std::map<KindKey, std::vector<const SummaryRow*>> rows_by_kind(
   for (const SummaryRow& row : rows) {
     const DeviceFacts* device = session.device(row.key.device);
     if (!device || row.metric.empty() || row.run_medians.empty()) continue;
-    if (row.key.setup.is_observer()) continue;
-    kinds[{device->name, row.key.arm, row.key.setup, row.key.name, row.metric}].push_back(&row);
+    if (row.key.process_config.is_observer()) continue;
+    kinds[{device->name, row.key.arm, row.key.process_config, row.key.name, row.metric}].push_back(
+        &row);
   }
   std::erase_if(kinds, [](const auto& entry) { return entry.second.size() < 2; });
   return kinds;
@@ -107,7 +108,7 @@ void add_shares(const SessionData& session, std::vector<Variation>& all) {
   };
   using Key = std::tuple<std::string, CaseName, std::string, std::string>;
   const auto key_of = [](const std::string& scope, const Variation& own) {
-    return Key{own.key.arm + "/" + own.key.setup.text(), own.key.name, own.metric, scope};
+    return Key{own.key.arm + "/" + own.key.process_config.text(), own.key.name, own.metric, scope};
   };
   struct Sums {
     double run = 0, steps = 0, devices = 0;
@@ -191,7 +192,7 @@ std::vector<Variation> variations(const SessionData& session, const std::vector<
     }
   }
   for (const auto& [kind, of_kind] : rows_by_kind(session, rows)) {
-    const auto& [name, arm, setup, case_name, metric] = kind;
+    const auto& [name, arm, process_config, case_name, metric] = kind;
     // A run's median is one observation of its device. A rank of a recorded job has one run only.
     const stats::RandomEffects effects = stats::random_effects(
         arm == kRecorded ? samples_of_devices(session, of_kind) : run_medians(of_kind));
@@ -199,7 +200,7 @@ std::vector<Variation> variations(const SessionData& session, const std::vector<
     const stats::Estimate& sd = *effects.between_sd;
     all.push_back(
         {name,
-         {"", arm, setup, case_name},
+         {"", arm, process_config, case_name},
          metric,
          VariationLevel::devices,
          of_kind.size(),
@@ -241,15 +242,16 @@ std::vector<ObserverEffect> observer_effects(const std::vector<SummaryRow>& rows
   // Older records have no twins of the plain processes: there it is the whole family that is
   // compared.
   const bool twins = std::ranges::any_of(rows, [](const SummaryRow& row) {
-    return row.key.arm == kPlain && row.key.setup.is_observer();
+    return row.key.arm == kPlain && row.key.process_config.is_observer();
   });
   const auto traced_row = [&](const SummaryRow& plain, TraceLevel level) -> const SummaryRow* {
-    const ProcessConfig family = plain.key.setup.family();
-    const ProcessConfig setup =
+    const ProcessConfig family = plain.key.process_config.family();
+    const ProcessConfig process_config =
         twins || level != TraceLevel::all ? family.with_observer(level) : family;
     for (const SummaryRow& row : rows) {
-      if (row.key.device == plain.key.device && row.key.arm == kTraced && row.key.setup == setup &&
-          row.key.name == plain.key.name && row.metric == plain.metric) {
+      if (row.key.device == plain.key.device && row.key.arm == kTraced &&
+          row.key.process_config == process_config && row.key.name == plain.key.name &&
+          row.metric == plain.metric) {
         return &row;
       }
     }
@@ -257,7 +259,7 @@ std::vector<ObserverEffect> observer_effects(const std::vector<SummaryRow>& rows
   };
   for (const SummaryRow& plain : rows) {
     if (plain.key.arm != kPlain || plain.run_medians.empty()) continue;
-    if (plain.key.setup.is_observer() != twins) continue;
+    if (plain.key.process_config.is_observer() != twins) continue;
     if (!twins && !traced_row(plain, TraceLevel::launches)) continue;  // not meant to show it
     for (const TraceLevel level : {TraceLevel::launches, TraceLevel::kernels, TraceLevel::all}) {
       const SummaryRow* traced = traced_row(plain, level);
@@ -286,7 +288,7 @@ std::vector<LaunchParts> launch_parts(const SessionData& session) {
       {"p50", 0.5, 0.05}, {"p99", 0.99, 0.005}, {"p999", 0.999, 0.0005}};
   std::vector<LaunchParts> all;
   for (const auto& [key, data] : session.cases) {
-    if (key.arm != kTraced || key.setup.is_observer() ||
+    if (key.arm != kTraced || key.process_config.is_observer() ||
         data.samples.find("launch_ns") == data.samples.end())
       continue;
     const std::vector<double> calls = all_samples(data, "api_record_ns"),

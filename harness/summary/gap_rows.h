@@ -30,6 +30,17 @@ struct GapRatioRow {
   std::string words;                               // "2.1× faster", or why there is no ratio
 };
 
+/// Launches of a recorded job beside the empty launch of a measured GPU.
+struct GapRecordedRow {
+  std::string session, device;  // the recorded one's ids
+  std::string_view metric;      // of its launches on an idle stream
+  std::string measured_session;
+  const CaseKey* key = nullptr;  // of the empty launch
+  std::string_view measured_metric;
+  bool same_name = false;  // of the two GPUs
+  double times = 0;        // as long in the job, at the median
+};
+
 /// What the page and the terminal say first, in order.
 struct GapAnswerRow {
   std::string part;      // "gain", "worst", "disappoints", "not-compared", "unknown"
@@ -100,6 +111,7 @@ struct GapRows {
   std::vector<GapDeviceRow> devices;
   /// Hands over each ratio.
   std::function<void(const std::function<void(const GapRatioRow&)>&)> each_ratio;
+  std::vector<GapRecordedRow> recorded;
   std::vector<GapAnswerRow> answers;
   std::vector<GapValueRow> values;
   std::vector<GapClassRow> classes;

@@ -61,7 +61,9 @@ Table gap_ratios_table() {
       {{"session", "The id of its session.", &Row::session},
        {"device_id", meaning::kDevice, [](const Row& row) { return row.key->device; }},
        {"arm", meaning::kArm, [](const Row& row) { return row.key->arm; }},
-       {"setup", meaning::kSetup, [](const Row& row) { return row.key->setup.text(); }},
+       {"process_config",
+        meaning::kProcessConfig,
+        [](const Row& row) { return row.key->process_config.text(); }},
        {"case", meaning::kCase, [](const Row& row) { return row.key->name.text(); }},
        {"metric", meaning::kMetric, &Row::metric},
        {"times",
@@ -77,6 +79,25 @@ Table gap_ratios_table() {
        {"times_upper", "Upper end.", &Row::times_upper, kTimes},
        {"verdict", "As in `gap.csv`.", &Row::verdict},
        {"words", "What the page says of it.", &Row::words}});
+}
+
+Table gap_recorded_table() {
+  using Row = GapRecordedRow;
+  return make_table<Row>(
+      "gap_recorded.csv",
+      "recorded GPU, measured GPU and metric of a launch on an idle stream",
+      TableUse::comparison,
+      gap_rows_of(&GapRows::recorded),
+      {{"session", "The id of the recorded GPU's session.", &Row::session},
+       {"device_id", meaning::kDevice, &Row::device},
+       {"metric", meaning::kMetric, &Row::metric},
+       {"measured_session", "The id of the measured GPU's session.", &Row::measured_session},
+       {"measured_device", "The measured GPU.", [](const Row& row) { return row.key->device; }},
+       {"same_name", "Whether both GPUs have one name.", &Row::same_name},
+       {"arm", meaning::kArm, [](const Row& row) { return row.key->arm; }},
+       {"case", "Its empty launch.", [](const Row& row) { return row.key->name.text(); }},
+       {"measured_metric", "The metric of that.", &Row::measured_metric},
+       {"times", "The recorded median as a multiple of the measured one.", &Row::times, kTimes}});
 }
 
 Table gap_answers_table() {

@@ -25,7 +25,8 @@ struct Repetition {
 };
 
 bool is_exported(const CaseKey& key) {
-  return !key.setup.is_observer() && (key.arm == name_of(Arm::plain) || key.arm == kRecorded);
+  return !key.process_config.is_observer() &&
+         (key.arm == name_of(Arm::plain) || key.arm == kRecorded);
 }
 
 std::vector<Repetition> repetitions_of(const std::map<int, std::vector<double>>& by_replicate) {

@@ -23,7 +23,7 @@ HeadlineValue headline_value(const std::vector<const SummaryRow*>& of_device,
   HeadlineValue found;
   for (const SummaryRow* one : of_device) {
     const SummaryRow& row = *one;
-    if (row.key.arm != name_of(Arm::plain) || !row.key.setup.usual() ||
+    if (row.key.arm != name_of(Arm::plain) || !row.key.process_config.usual() ||
         row.key.name.benchmark != named.benchmark->name || row.metric != headline.metric ||
         !row.key.name.has(headline.params)) {
       continue;

@@ -198,6 +198,12 @@ std::string tail_text(const LaunchTail& tail) {
   return fmt::format("{}", fmt::join(texts, ", "));
 }
 
+std::vector<std::string_view> idle_metrics() {
+  std::vector<std::string_view> metrics;
+  for (const IdleKind& kind : kIdleKinds) metrics.emplace_back(kind.metric);
+  return metrics;
+}
+
 JobAnswer answer_of(const RecordedProcess& process) {
   JobAnswer answer;
   judge(process, answer);

@@ -51,6 +51,9 @@ struct JobAnswer {
 };
 JobAnswer answer_of(const RecordedProcess& process);
 
+/// The metrics of what a GPU waits for.
+std::vector<std::string_view> idle_metrics();
+
 /// Where the launch time goes: "usual 96 %, first launches 0.9 % (1 launch)".
 std::string tail_text(const LaunchTail& tail);
 

@@ -85,8 +85,8 @@ std::vector<LayoutKernels> layout_kernels(const SessionData& session) {
   std::map<std::pair<std::string, std::string>, double> longest;
   for (const TraceInfo& trace : session.traces) {
     const TraceRecord& record = trace.record;
-    if (record.of_run() || record.state != text_of(TraceState::ok) || !trace.setup.usual() ||
-        !record.kernels)
+    if (record.of_run() || record.state != text_of(TraceState::ok) ||
+        !trace.process_config.usual() || !record.kernels)
       continue;
     const std::pair key(trace.device, *record.case_name);
     for (const CountedKernels& kernel : *record.kernels) {

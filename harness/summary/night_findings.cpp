@@ -26,9 +26,10 @@ std::string value_text(const VerdictRow& row, std::optional<double> value) {
 }
 
 std::string case_text(const VerdictRow& row) {
-  const std::string setup = row.key.setup.usual() ? "" : row.key.setup.text();
+  const std::string process_config =
+      row.key.process_config.usual() ? "" : row.key.process_config.text();
   return printable(row.key.name.text()) +
-         (setup.empty() ? "" : fmt::format(" [{}]", printable(setup, 80)));
+         (process_config.empty() ? "" : fmt::format(" [{}]", printable(process_config, 80)));
 }
 
 /// "roundtrip_ns of launch/null/mode:idle, +8.4 %: in 3 sessions in a row".

@@ -15,7 +15,9 @@ std::vector<TableColumn<Row>> after_key(std::vector<TableColumn<Row>> others) {
   std::vector<TableColumn<Row>> columns = {
       {"device_id", meaning::kDevice, [](const Row& row) { return row.key.device; }},
       {"arm", meaning::kArm, [](const Row& row) { return row.key.arm; }},
-      {"setup", meaning::kSetup, [](const Row& row) { return row.key.setup.text(); }},
+      {"process_config",
+       meaning::kProcessConfig,
+       [](const Row& row) { return row.key.process_config.text(); }},
       {"case", meaning::kCase, [](const Row& row) { return row.key.name.text(); }},
       {"metric", meaning::kMetric, &Row::metric},
       {"unit", meaning::kUnit, [](const Row& row) { return unit_of(row.metric); }}};

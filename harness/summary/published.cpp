@@ -63,7 +63,7 @@ const Match* match_of(const LaunchAnchor& anchor) {
 
 bool is_plain(const SummaryRow& row) {
   return row.status == Status::ok && row.p50 && *row.p50 > 0 &&
-         row.key.arm == name_of(Arm::plain) && row.key.setup.usual();
+         row.key.arm == name_of(Arm::plain) && row.key.process_config.usual();
 }
 
 struct Line {

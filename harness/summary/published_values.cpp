@@ -142,7 +142,7 @@ void add_runs(SessionData& session, const PublishedFile& file, const PublishedVa
     run.node = kPublished;
     run.device = file.device;
     run.arm = kPublished;
-    run.setup = ProcessConfig(family);
+    run.process_config = ProcessConfig(family);
     run.status = "ok";
     run.trace_state = "off";
     run.cases_ok = own.cases;

@@ -1,6 +1,7 @@
 #include "harness/summary/recorded_process.h"
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -148,6 +149,30 @@ std::vector<RecordedProcess> recorded_processes(const SessionData& session) {
   processes.reserve(session.recordings.size());
   for (const RecordingInfo& info : session.recordings) processes.emplace_back(session, info);
   return processes;
+}
+
+std::optional<double> idle_launch_share(const SessionData& session, const std::string& device) {
+  std::set<int> doubtful;
+  for (const RecordingInfo& info : session.recordings) {
+    if (info.device == device && !info.record.clock_problem.empty())
+      doubtful.insert(info.replicate);
+  }
+  std::size_t idle = 0, known = 0;
+  for (const auto& [key, data] : session.cases) {
+    const bool launches =
+        key.name.benchmark == "recorded/launch" || key.name.benchmark == "recorded/graph";
+    if (key.device != device || key.arm != kRecorded || !launches) continue;
+    const std::string& state = key.name.at("stream");
+    const auto calls = data.samples.find("api_record_ns");
+    if ((state != "idle" && state != "busy") || calls == data.samples.end()) continue;
+    for (const auto& [replicate, samples] : calls->second) {
+      if (doubtful.contains(replicate)) continue;
+      known += samples.size();
+      if (state == "idle") idle += samples.size();
+    }
+  }
+  if (known == 0) return std::nullopt;
+  return static_cast<double>(idle) / static_cast<double>(known);
 }
 
 }  // namespace launchgap

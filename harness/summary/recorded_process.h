@@ -66,6 +66,10 @@ class RecordedProcess {
   std::vector<std::pair<const CaseKey*, const CaseData*>> cases_;
 };
 
+/// The share of its launches that found an idle stream, of those whose stream is known. Processes
+/// whose clocks disagree do not count; nothing where that leaves none.
+std::optional<double> idle_launch_share(const SessionData& session, const std::string& device);
+
 /// In the order in which they were imported.
 std::vector<RecordedProcess> recorded_processes(const SessionData& session);
 

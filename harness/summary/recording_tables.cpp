@@ -6,6 +6,8 @@
 
 #include "harness/core/plan.h"
 #include "harness/summary/job_answer.h"
+#include "harness/summary/recorded_process.h"
+#include "harness/summary/summary.h"
 #include "harness/summary/table_makers.h"
 
 namespace launchgap {
@@ -250,6 +252,66 @@ Table tail_table() {
         "of "
         "the other thread.",
         [](Row row) { return row.part.what; }}});
+}
+
+namespace {
+
+struct ShareRow {
+  std::string device, of;
+  std::string_view what;
+  double share;
+};
+
+/// What the GPU waits for, of the median length of this benchmark.
+void add_idle_shares(const std::vector<const SummaryRow*>& rows,
+                     std::string_view benchmark,
+                     std::vector<ShareRow>& shares) {
+  const auto median = [&](std::string_view metric) {
+    const auto found = std::ranges::find_if(rows, [&](const SummaryRow* row) {
+      return row->key.arm == kRecorded && row->key.name.benchmark == benchmark &&
+             row->metric == metric;
+    });
+    return found == rows.end() ? std::nullopt : (*found)->p50;
+  };
+  const std::optional<double> length = median("step_ns");
+  if (!length || *length <= 0) return;
+  for (const std::string_view metric : idle_metrics()) {
+    if (const auto idle = median(metric))
+      shares.push_back({rows.front()->key.device, std::string(benchmark), metric, *idle / *length});
+  }
+}
+
+std::vector<ShareRow> share_rows(const TableInputs& from) {
+  std::vector<ShareRow> shares;
+  if (from.session.recordings.empty()) return shares;
+  const RowsByDevice by_device(from.rows);
+  for (const DeviceFacts& device : from.session.devices) {
+    if (const auto idle = idle_launch_share(from.session, device.uuid))
+      shares.push_back({device.uuid, "launches", "idle_stream", *idle});
+    for (const std::string_view benchmark : {"recorded/job", "recorded/step"})
+      add_idle_shares(by_device.of(device.uuid), benchmark, shares);
+  }
+  return shares;
+}
+
+}  // namespace
+
+Table recorded_shares_table() {
+  return make_table<ShareRow>(
+      "recorded_shares.csv",
+      "recorded GPU, what is divided, and part of it",
+      TableUse::details,
+      share_rows,
+      {{"device_id", meaning::kDevice, &ShareRow::device},
+       {"of",
+        "launches: those whose stream is known, of processes whose clocks agree; recorded/job, "
+        "recorded/step: the median length of the whole recording, or of a step.",
+        &ShareRow::of},
+       {"part",
+        "idle_stream: launches that found their stream idle; else the metric of what the GPU waits "
+        "for.",
+        &ShareRow::what},
+       {"share", "The part's share.", &ShareRow::share, kShare}});
 }
 
 }  // namespace launchgap

@@ -115,8 +115,8 @@ void each_block(const TableInputs& from, const Put& put) {
 bool follows(const TelemetryInfo& reading, const TelemetryInfo* before) {
   return before != nullptr && reading.block >= 0 && before->block == reading.block - 1 &&
          before->device == reading.device && before->arm == reading.arm &&
-         before->setup == reading.setup && before->replicate == reading.replicate &&
-         before->case_name == reading.case_name;
+         before->process_config == reading.process_config &&
+         before->replicate == reading.replicate && before->case_name == reading.case_name;
 }
 
 template <class Put>
@@ -157,7 +157,9 @@ Table samples_table() {
         "A further process for the rest of a run that crashed, hung or lost its device: from 0.",
         [](Row row) { return row.run.attempt; }},
        {"arm", meaning::kArm, [](Row row) { return row.run.arm; }},
-       {"setup", meaning::kSetup, [](Row row) { return row.run.setup.text(); }},
+       {"process_config",
+        meaning::kProcessConfig,
+        [](Row row) { return row.run.process_config.text(); }},
        {"case", meaning::kCase, [](Row row) { return row.block.case_name; }},
        {"block", "The block, from 0.", [](Row row) { return row.block.block; }},
        {"sample",
@@ -183,7 +185,9 @@ template <class Row>
 std::vector<TableColumn<Row>> columns_of_run(const RunSamples& (*of)(const Row&)) {
   return {{"device_id", meaning::kDevice, [of](const Row& row) { return of(row).key.device; }},
           {"arm", meaning::kArm, [of](const Row& row) { return of(row).key.arm; }},
-          {"setup", meaning::kSetup, [of](const Row& row) { return of(row).key.setup.text(); }},
+          {"process_config",
+           meaning::kProcessConfig,
+           [of](const Row& row) { return of(row).key.process_config.text(); }},
           {"case", meaning::kCase, [of](const Row& row) { return of(row).key.name.text(); }},
           {"metric", meaning::kMetric, [of](const Row& row) { return of(row).metric; }},
           {"unit", meaning::kUnit, [of](const Row& row) { return unit_of(of(row).metric); }},
@@ -246,7 +250,9 @@ Table sequence_table() {
       [](const TableInputs& from, const auto& put) { each_block(from, put); },
       {{"device_id", meaning::kDevice, [](Row row) { return row.key.device; }},
        {"arm", meaning::kArm, [](Row row) { return row.key.arm; }},
-       {"setup", meaning::kSetup, [](Row row) { return row.key.setup.text(); }},
+       {"process_config",
+        meaning::kProcessConfig,
+        [](Row row) { return row.key.process_config.text(); }},
        {"case", meaning::kCase, [](Row row) { return row.key.name.text(); }},
        {"metric", meaning::kMetric, [](Row row) { return row.metric; }},
        {"unit", meaning::kUnit, [](Row row) { return unit_of(row.metric); }},
@@ -274,7 +280,9 @@ Table telemetry_table() {
   std::vector<TableColumn<TelemetryRow>> columns = {
       {"device_id", meaning::kDevice, [](Row row) { return row.reading.device; }},
       {"arm", meaning::kArm, [](Row row) { return row.reading.arm; }},
-      {"setup", meaning::kSetup, [](Row row) { return row.reading.setup.text(); }},
+      {"process_config",
+       meaning::kProcessConfig,
+       [](Row row) { return row.reading.process_config.text(); }},
       {"replicate", meaning::kReplicate, [](Row row) { return row.reading.replicate; }},
       {"case", meaning::kCase, [](Row row) { return row.reading.case_name; }},
       {"block",

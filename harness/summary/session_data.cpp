@@ -77,7 +77,7 @@ std::vector<Finding> findings_of_doctor(const Json& doctor, std::vector<std::str
   return findings;
 }
 
-/// One process: device, arm, setup, replicate and attempt.
+/// One process: device, arm, process configuration, replicate and attempt.
 using RunKey = std::tuple<std::string, std::string, ProcessConfig, int, int>;
 
 /// Reads one records file into the session.
@@ -145,8 +145,11 @@ class FileReader {
       pending.outcome = {record.status, record.reason};
       if (record.steady == false) run_.restless_cases.push_back(record.case_name);
     } else if (kind == Choice::kName) {
-      session_.choices.push_back(
-          {run_.device, run_.arm, run_.setup, run_.replicate, fields_from_json<Choice>(json)});
+      session_.choices.push_back({run_.device,
+                                  run_.arm,
+                                  run_.process_config,
+                                  run_.replicate,
+                                  fields_from_json<Choice>(json)});
     } else if (kind == ResultBits::kName) {
       auto record = fields_from_json<ResultBits>(json);
       CaseName::parse(record.case_name);  // or throw
@@ -155,7 +158,7 @@ class FileReader {
       const auto record = fields_from_json<TelemetryRecord>(json);
       session_.telemetry.push_back({run_.device,
                                     run_.arm,
-                                    run_.setup,
+                                    run_.process_config,
                                     run_.replicate,
                                     record.case_name,
                                     record.block,
@@ -163,7 +166,7 @@ class FileReader {
                                     record.values});
     } else if (kind == TraceRecord::kName) {
       session_.traces.push_back(
-          {run_.device, run_.setup, run_.replicate, fields_from_json<TraceRecord>(json)});
+          {run_.device, run_.process_config, run_.replicate, fields_from_json<TraceRecord>(json)});
     } else if (kind == RecordingRecord::kName) {
       session_.recordings.push_back(
           {run_.device, run_.replicate, fields_from_json<RecordingRecord>(json)});
@@ -172,7 +175,7 @@ class FileReader {
       std::string events = record.events.value_or(file_.filename().string() + ".gz");
       session_.slow_samples.push_back({run_.device,
                                        run_.arm,
-                                       run_.setup,
+                                       run_.process_config,
                                        run_.replicate,
                                        std::move(events),
                                        std::move(record)});
@@ -194,7 +197,7 @@ class FileReader {
     run.device = record.device.uuid;
     run.replicate = record.replicate;
     run.arm = record.arm;
-    run.setup = record.setup;
+    run.process_config = record.process_config;
     run.attempt = record.attempt;
     run.begin_utc = record.begin_utc;
     run.begin_ns = record.begin_ns;
@@ -207,8 +210,8 @@ class FileReader {
       run.steady = optional_field<bool>(*record.warm_up, "steady");
     run.measured_under_tool = record.measured_under_tool.value_or("");
     take_common(record, run);
-    const auto [entry, first] =
-        read_.try_emplace({run.device, run.arm, run.setup, run.replicate, run.attempt}, file_);
+    const auto [entry, first] = read_.try_emplace(
+        {run.device, run.arm, run.process_config, run.replicate, run.attempt}, file_);
     if (!first) {
       copy_of_ = entry->second;
       return;
@@ -246,7 +249,8 @@ class FileReader {
   }
 
   void finish(const std::string& name, Pending& pending) {
-    CaseData& data = session_.cases[{run_.device, run_.arm, run_.setup, CaseName::parse(name)}];
+    CaseData& data =
+        session_.cases[{run_.device, run_.arm, run_.process_config, CaseName::parse(name)}];
     if (pending.outcome.status == Status::ok) {
       ++run_.cases_ok;
     } else if (pending.outcome.status && pending.outcome.status != Status::unsupported) {
@@ -334,11 +338,12 @@ void add_planned_cases(SessionData& session,
                        const std::string& why_not) {
   std::set<std::tuple<std::string, std::string, ProcessConfig, std::string>> seen;
   for (const auto& [key, data] : session.cases)
-    seen.emplace(key.device, key.arm, key.setup, key.name.text());
+    seen.emplace(key.device, key.arm, key.process_config, key.name.text());
   for (const PlanEntry& run : plan) {
     for (const std::string& name : run.cases) {
-      if (!seen.emplace(run.device, run.arm, run.setup, name).second) continue;
-      CaseData& data = session.cases[{run.device, run.arm, run.setup, CaseName::parse(name)}];
+      if (!seen.emplace(run.device, run.arm, run.process_config, name).second) continue;
+      CaseData& data =
+          session.cases[{run.device, run.arm, run.process_config, CaseName::parse(name)}];
       const DeviceFacts* facts = session.device(run.device);
       data.outcomes[0] = {Status::skipped,
                           facts && !facts->usable ? "the device was not used: " + facts->reason

@@ -31,7 +31,7 @@ struct RunInfo {
   std::string device;  // UUID
   int replicate = 0;
   std::string arm;
-  ProcessConfig setup;
+  ProcessConfig process_config;
   int attempt = 0;
   std::string status;  // ok, failed, stopped, or incomplete where there is no `end`
   std::string reason;
@@ -70,7 +70,7 @@ struct CaseOutcome {
 struct CaseKey {
   std::string device;
   std::string arm;
-  ProcessConfig setup;
+  ProcessConfig process_config;
   CaseName name;
   auto operator<=>(const CaseKey&) const = default;
 };
@@ -86,7 +86,7 @@ struct BlockInfo {
 /// One reading of telemetry, between blocks.
 struct TelemetryInfo {
   std::string device, arm;
-  ProcessConfig setup;
+  ProcessConfig process_config;
   int replicate = 0;
   std::string case_name;
   int block = -1;  // before the first: -1
@@ -97,7 +97,7 @@ struct TelemetryInfo {
 /// What tracing had to say: of a run as a whole, or of one of its cases.
 struct TraceInfo {
   std::string device;
-  ProcessConfig setup;
+  ProcessConfig process_config;
   int replicate = 0;
   TraceRecord record;
 };
@@ -112,7 +112,7 @@ struct RecordingInfo {
 /// One of a case's slowest samples in a run.
 struct SlowSampleInfo {
   std::string device, arm;
-  ProcessConfig setup;
+  ProcessConfig process_config;
   int replicate = 0;
   std::string events;  // name of the file of events
   SlowSampleRecord record;
@@ -134,7 +134,7 @@ struct ReplayInfo {
 /// A way in which a library could compute a case, and what came of it.
 struct ChoiceInfo {
   std::string device, arm;
-  ProcessConfig setup;
+  ProcessConfig process_config;
   int replicate = 0;
   Choice choice;
 };

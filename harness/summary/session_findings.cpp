@@ -140,12 +140,12 @@ SaidOfTraces add_traces(const SessionData& session,
   Places doubtful;
   for (const TraceInfo& trace : session.traces) {
     const TraceRecord& record = trace.record;
-    const std::string place =
-        joined({labels.of(trace.device), trace.setup.text(), record.case_name.value_or("")});
+    const std::string place = joined(
+        {labels.of(trace.device), trace.process_config.text(), record.case_name.value_or("")});
     if (record.doubtful.value_or(false))
       doubtful.add(joined({place, record.faults.value_or("")}), trace.replicate);
     if (!is_bad(record.state)) continue;
-    said.runs.insert({trace.device, trace.setup, trace.replicate});
+    said.runs.insert({trace.device, trace.process_config, trace.replicate});
     said.states.insert(record.state);
     by_state[record.state].add(place, trace.replicate);
     std::string reason = record.reason;
@@ -196,10 +196,10 @@ void add_runs(const SessionData& session,
   Places restless, cooled, company;
   int most_others = 0;
   for (const RunInfo& run : session.runs) {
-    const std::string place = joined({labels.of(run.device), run.arm, run.setup.text()});
+    const std::string place = joined({labels.of(run.device), run.arm, run.process_config.text()});
     // Why a traced case failed is said of the trace already.
     const bool said = run.arm == name_of(Arm::traced) && run.reason == "a case failed" &&
-                      traces.runs.contains({run.device, run.setup, run.replicate});
+                      traces.runs.contains({run.device, run.process_config, run.replicate});
     // A session that was stopped says so itself.
     const bool stopped = session.state == "stopped" && run.status == "stopped";
     if (run.status != "ok" && !run.status.empty() && !said && !stopped)
@@ -285,7 +285,7 @@ void add_old_code(const SessionData& session,
   };
   std::map<Key, Places> found;
   for (const RunInfo& run : session.runs) {
-    if (run.setup.code().value_or(std::string(kOwnCode)) != kOwnCode) continue;
+    if (run.process_config.code().value_or(std::string(kOwnCode)) != kOwnCode) continue;
     for (const LoadedLibrary& library : run.libraries) {
       if (library.newer_code.empty()) continue;
       found[{run.device,
@@ -294,7 +294,7 @@ void add_old_code(const SessionData& session,
              library.code,
              library.newer_code,
              told_by_user(run, library.name)}]
-          .add(joined({run.arm, run.setup.text()}), run.replicate);
+          .add(joined({run.arm, run.process_config.text()}), run.replicate);
     }
   }
   for (const auto& [key, places] : found) {
@@ -343,13 +343,13 @@ void add_cases(const std::vector<SummaryRow>& rows,
     if (row.status == Status::ok || said(row)) continue;
     Group& group = groups[{row.status, row.reason}];
     const std::string& label = labels.of(row.key.device);
-    const std::string setup = row.key.setup.text();
+    const std::string process_config = row.key.process_config.text();
     const std::string name = row.key.name.text();
-    const bool usual = setup.empty() || name.starts_with(setup + "/");
+    const bool usual = process_config.empty() || name.starts_with(process_config + "/");
     group.places.insert(
-        fmt::format("{}{}: {}", name, usual ? "" : fmt::format(" [{}]", setup), label));
+        fmt::format("{}{}: {}", name, usual ? "" : fmt::format(" [{}]", process_config), label));
     group.devices.insert(label);
-    group.cases.insert({row.key.name, row.key.setup});
+    group.cases.insert({row.key.name, row.key.process_config});
   }
   for (const auto& [key, group] : groups) {
     const auto& [status, reason] = key;

@@ -189,7 +189,9 @@ Table runs_table() {
         }},
        {"replicate", meaning::kReplicate, [](Row row) { return row.run.replicate; }},
        {"arm", meaning::kArm, [](Row row) { return row.run.arm; }},
-       {"setup", meaning::kSetup, [](Row row) { return row.run.setup.text(); }},
+       {"process_config",
+        meaning::kProcessConfig,
+        [](Row row) { return row.run.process_config.text(); }},
        {"attempt",
         "A further process for the rest of a run that crashed, hung or lost its device: from 0.",
         [](Row row) { return row.run.attempt; }},
@@ -258,7 +260,7 @@ Table summary_table() {
   using Row = const SummaryRow&;
   return make_table<SummaryRow>(
       "summary.csv",
-      "device, arm, setup, case and metric",
+      "device, arm, process configuration, case and metric",
       TableUse::session,
       [](const TableInputs& from, const auto& put) {
         for (const SummaryRow& row : from.rows) put(row);
@@ -277,7 +279,9 @@ Table summary_table() {
         "The GPU's generation, as CUDA numbers it.",
         [](Row row) { return device_of(row).compute_capability; }},
        {"arm", meaning::kArm, [](Row row) { return row.key.arm; }},
-       {"setup", meaning::kSetup, [](Row row) { return row.key.setup.text(); }},
+       {"process_config",
+        meaning::kProcessConfig,
+        [](Row row) { return row.key.process_config.text(); }},
        {"benchmark", "The workload.", [](Row row) { return row.key.name.benchmark; }},
        {"params",
         "The workload's axes and their values.",

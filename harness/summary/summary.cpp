@@ -164,7 +164,7 @@ std::vector<SummaryRow> summarise(const SessionData& session) {
     if (!record.impossible || record.of_run()) continue;
     impossible[{trace.device,
                 std::string(name_of(Arm::traced)),
-                trace.setup,
+                trace.process_config,
                 CaseName::parse(*record.case_name)}] +=
         static_cast<std::uint64_t>(*record.impossible);
   }

@@ -132,7 +132,7 @@ inline bool of_comparison(TableUse use) {
 
 struct Table {
   std::string_view name;         // of the file
-  std::string_view one_row_per;  // "device, arm, setup, case and metric"
+  std::string_view one_row_per;  // "device, arm, process configuration, case and metric"
   TableUse use;
   std::vector<ColumnInfo> columns;  // the first is the session's id
   /// Hands over each row's cells, without that of the session's id.
@@ -155,7 +155,7 @@ inline constexpr std::string_view kArm =
     "plain: nothing traces the process, these numbers are the headline; traced: its activity is "
     "recorded, by CUPTI or the host device itself; recorded: somebody else recorded it; published: "
     "others have published it.";
-inline constexpr std::string_view kSetup =
+inline constexpr std::string_view kProcessConfig =
     "The family of benchmarks and the settings of the whole process.";
 inline constexpr std::string_view kCase = "The benchmark and its parameters.";
 inline constexpr std::string_view kMetric = "What was measured.";

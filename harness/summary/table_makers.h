@@ -56,6 +56,7 @@ Table timelines_table();
 // recording_tables.cpp: where imported runs come from, and what they show
 Table recordings_table();
 Table tail_table();
+Table recorded_shares_table();
 
 // night_tables.cpp: what a check against a history found
 Table check_answers_table();
@@ -76,6 +77,7 @@ Table fit_table();
 // gap_tables.cpp: a newer GPU against an older one
 Table gap_devices_table();
 Table gap_ratios_table();
+Table gap_recorded_table();
 Table gap_answers_table();
 Table gap_values_table();
 Table gap_classes_table();

@@ -23,7 +23,9 @@ std::vector<TableColumn<Row>> key_columns(Of of) {
   return {
       {"device_id", meaning::kDevice, [of](const Row& row) { return of(row).info->device; }},
       {"arm", meaning::kArm, [of](const Row& row) { return of(row).info->arm; }},
-      {"setup", meaning::kSetup, [of](const Row& row) { return of(row).info->setup.text(); }},
+      {"process_config",
+       meaning::kProcessConfig,
+       [of](const Row& row) { return of(row).info->process_config.text(); }},
       {"replicate", meaning::kReplicate, [of](const Row& row) { return of(row).info->replicate; }},
       {"case", meaning::kCase, [of](const Row& row) { return of(row).name.text(); }},
       {"sample", "The sample's number in the case and run, from 0.", [of](const Row& row) {

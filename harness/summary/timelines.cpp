@@ -61,7 +61,8 @@ const TelemetryInfo* reading_after(const SessionData& session,
   const auto found = std::ranges::find_if(session.telemetry, [&](const TelemetryInfo& reading) {
     return reading.block == block && reading.replicate == info.replicate &&
            reading.device == info.device && reading.arm == info.arm &&
-           reading.setup == info.setup && reading.case_name == info.record.case_name;
+           reading.process_config == info.process_config &&
+           reading.case_name == info.record.case_name;
   });
   return found == session.telemetry.end() ? nullptr : &*found;
 }
@@ -96,7 +97,7 @@ std::vector<SlowSample> slow_samples_without_events(const SessionData& session,
     slow.info = &info;
     slow.name = CaseName::parse(info.record.case_name);
     slow.value = info.record.value();
-    const CaseKey key{info.device, info.arm, info.setup, slow.name};
+    const CaseKey key{info.device, info.arm, info.process_config, slow.name};
     const auto median = medians.find({key, info.record.metric});
     if (median == medians.end() || median->second <= 0 || !std::isfinite(slow.value)) continue;
     slow.median = median->second;
@@ -106,7 +107,8 @@ std::vector<SlowSample> slow_samples_without_events(const SessionData& session,
   }
   const auto place = [](const SlowSample& slow) {
     const SlowSampleInfo& info = *slow.info;
-    return std::tuple(info.device, info.arm, info.setup, slow.name, info.replicate, -slow.value);
+    return std::tuple(
+        info.device, info.arm, info.process_config, slow.name, info.replicate, -slow.value);
   };
   std::ranges::sort(all, {}, place);
   return all;

@@ -41,7 +41,7 @@ void see_entries(const SessionData& session,
     const TraceRecord& record = trace.record;
     const bool counts =
         record.state == text_of(TraceState::ok) || record.state == text_of(TraceState::recorded);
-    if (!counts || !trace.setup.usual() || !(record.*list)) continue;
+    if (!counts || !trace.process_config.usual() || !(record.*list)) continue;
     for (const Entry& entry : *(record.*list)) see(trace, entry);
   }
 }
@@ -69,6 +69,12 @@ void add_kernel(KernelSums& own, const CountedKernels& entry) {
   sum.total_ns += entry.total_ns;
   sum.shortest_ns = std::min(sum.shortest_ns, entry.shortest_ns);
   sum.longest_ns = std::max(sum.longest_ns, entry.longest_ns);
+}
+
+std::optional<double> mean_ns(const KernelSums& row) {
+  const CountedKernels& kernel = row.kernel;
+  if (kernel.count == 0) return std::nullopt;
+  return static_cast<double>(kernel.total_ns) / static_cast<double>(kernel.count);
 }
 
 std::vector<KernelSums> sum_kernels(const TableInputs& from) {
@@ -210,6 +216,7 @@ Table kernels_table() {
         [](const KernelSums& row) { return only_changes_layout(row.kernel.name) ? "yes" : "no"; }},
        {"count", "How often it ran.", of_kernel(&CountedKernels::count)},
        {"total_ns", "All of its durations together.", of_kernel(&CountedKernels::total_ns), "ns"},
+       {"mean_ns", "Their mean.", mean_ns, "ns"},
        {"shortest_ns", "The shortest.", of_kernel(&CountedKernels::shortest_ns), "ns"},
        {"longest_ns", "The longest.", of_kernel(&CountedKernels::longest_ns), "ns"},
        {"replicate",
@@ -280,7 +287,9 @@ Table traces_table() {
       TableUse::details,
       [](const TableInputs& from) { return from.session.traces; },
       {{"device_id", meaning::kDevice, &TraceInfo::device},
-       {"setup", meaning::kSetup, [](const TraceInfo& trace) { return trace.setup.text(); }},
+       {"process_config",
+        meaning::kProcessConfig,
+        [](const TraceInfo& trace) { return trace.process_config.text(); }},
        {"replicate", meaning::kReplicate, &TraceInfo::replicate},
        {"case",
         "The case; empty: the run, with the counts of its canary.",

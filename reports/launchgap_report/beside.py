@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .details import is_idle_null, own_first
 from .plots import Drawing
-from .recorded import CALL, DELAY, P99, Cell, Job, jobs_of, time_cell
+from .recorded import CALL, DELAY, P99, Cell, Job, time_cell
 from .session import Device, Row
+from .tables import Record
 from .text import significant
 
-PAIRS = (
-    ("launch call", CALL, "plain", "api_ns"),
-    ("launch call, both traced", CALL, "traced", CALL),
-    ("call to kernel, both traced", DELAY, "traced", DELAY),
-)
-"""What is compared: the recorded metric, and the arm and metric of the measured one"""
+WHAT = {
+    (CALL, "plain"): "launch call",
+    (CALL, "traced"): "launch call, both traced",
+    (DELAY, "traced"): "call to kernel, both traced",
+}
+"""What is compared, by the recorded metric and the arm of the measured one"""
 
 
 @dataclass
@@ -37,35 +37,24 @@ class Pair:
     lines: list[Line]
 
 
-def section(drawing: Drawing) -> list[Pair]:
-    """Each recorded device beside the measured ones of its name; if there is none, beside every measured GPU."""
-    gpus = [d for d in drawing.devices if d.usable and not (d.is_host or d.simulated or d.recorded)]
-    pairs = []
-    for job in jobs_of(drawing.devices):
-        alike = [d for d in gpus if d.name == job.device.name]
-        found = [Pair(job.device, measured, bool(alike), _lines(job, measured)) for measured in alike or gpus]
-        pairs += [pair for pair in found if pair.lines]
-    return pairs
-
-
-def _lines(job: Job, measured: Device) -> list[Line]:
-    if job.idle_share() is None:  # then which streams were idle is not known
-        return []
-    lines = []
-    for what, metric, arm, best_metric in PAIRS:
-        row, best = job.row("idle", metric), _best(measured, arm, best_metric)
-        if row is None or best is None or not row.get("p50") or not best.get("p50"):
+def section(drawing: Drawing, rows: list[Record]) -> list[Pair]:
+    """Of gap_recorded.csv what is drawn: recorded GPUs, each beside the measured ones of its name or beside all."""
+    devices = {(d.session.id, d.id): d for d in drawing.devices}
+    pairs: dict[tuple[str, ...], Pair] = {}
+    for row in rows:
+        ids = (row["session"], row["device_id"], row["measured_session"], row["measured_device"])
+        recorded, measured = devices.get(ids[:2]), devices.get(ids[2:])
+        if recorded is None or measured is None:
             continue
-        ratio = (row.get("p50") or 0) / (best.get("p50") or 1)
-        lines.append(Line(what, time_cell(row, P99), time_cell(best, P99), best.case, f"{significant(ratio)}×"))
-    return lines
+        ours = Job(recorded).row("idle", row["metric"])
+        best = next((r for r in measured.rows if _is_of(r, row)), None)
+        pair = pairs.setdefault(ids, Pair(recorded, measured, bool(row.flag("same_name")), []))
+        what = WHAT[row["metric"], row["arm"]]
+        ratio = f"{significant(row.get('times'))}×"
+        pair.lines.append(Line(what, time_cell(ours, P99), time_cell(best, P99), row["case"], ratio))
+    return list(pairs.values())
 
 
-def _best(device: Device, arm: str, metric: str) -> Row | None:
-    """The empty launch by the device's own path, with the usual settings."""
-    found = [
-        row
-        for row in device.rows
-        if (row.arm, row.setup, row.metric) == (arm, "launch", metric) and is_idle_null(row.case) and row.status == "ok"
-    ]
-    return min(found, key=lambda row: own_first(row.case), default=None)
+def _is_of(measured: Row, row: Record) -> bool:
+    place = (measured.arm, measured.process_config, measured.case, measured.metric)
+    return place == (row["arm"], measured.family, row["case"], row["measured_metric"])

@@ -46,7 +46,7 @@ def section(drawing: Drawing) -> Cliffs | None:
     for device in drawing.devices:
         for row in device.session.details.of("cliffs", device.id):
             label = drawing.label(device)
-            key = (label, row["setup"], row["case"], row["metric"])
+            key = (label, row["process_config"], row["case"], row["metric"])
             name = row["case"] if row["metric"] == "device_ns" else f"{row['case']} ({row['metric']})"
             found.setdefault(key, Series(label, name, [])).rows.append(row)
     series = sorted(found.values(), key=lambda s: (-s.cliffs, -s.worst))

@@ -1,6 +1,6 @@
 """The generation gap: devices of several sessions beside each other.
 
-Cases meet by what they are, never by position: arm, setup, case and metric must be equal, where a
+Cases meet by what they are, never by position: arm, process configuration, case and metric must be equal, where a
 device's own launch path counts as one and the same (details.own_path). Which devices are compared,
 with which, and each ratio with its verdict stands in gap_devices.csv and gap_ratios.csv.
 """
@@ -18,9 +18,9 @@ from .tables import Record
 from .text import clean, join_and, quantity
 
 CaseKey = tuple[str, str, str, tuple[tuple[str, str], ...], str]
-"""arm, setup, benchmark, parameters, metric"""
+"""arm, process configuration, benchmark, parameters, metric"""
 RatioKey = tuple[str, str, str, str, str, str]
-"""session, device, arm, setup, case, metric"""
+"""session, device, arm, process configuration, case, metric"""
 
 
 @dataclass
@@ -85,17 +85,17 @@ MOST_LINES, MOST_COLUMNS, MOST_LINES_OF_MANY = 400, 4, 150
 def case_key(row: Row) -> CaseKey:
     params = tuple(own_path(row.params).items())
     arm = "plain" if row.arm == PUBLISHED else row.arm
-    return (arm, row.setup, row.record["benchmark"], params, row.metric)
+    return (arm, row.process_config, row.record["benchmark"], params, row.metric)
 
 
 def case_text(key: CaseKey) -> str:
-    """`launch/null/api:own/mode:idle`, with the setup and the arm where they are not the usual."""
-    arm, setup, benchmark, params, _ = key
+    """`launch/null/api:own/mode:idle`, with the process configuration and the arm where they are not the usual."""
+    arm, process_config, benchmark, params, _ = key
     text = "/".join([benchmark, *(f"{k}:{v}" for k, v in params)])
     extra = [
         e
         for e in (
-            setup if setup != benchmark.partition("/")[0] else "",
+            process_config if process_config != benchmark.partition("/")[0] else "",
             arm if arm != "plain" else "",
         )
         if e
@@ -159,7 +159,7 @@ def _device_key(row: Record) -> tuple[str, str]:
 
 
 def _ratio_key(row: Record) -> RatioKey:
-    return row["session"], row["device_id"], row["arm"], row["setup"], row["case"], row["metric"]
+    return row["session"], row["device_id"], row["arm"], row["process_config"], row["case"], row["metric"]
 
 
 def apart(line: Line) -> float:
@@ -167,9 +167,12 @@ def apart(line: Line) -> float:
 
 
 def _agrees(line: Line, reference: Column) -> bool:
-    """Whether every device that measured it is as fast as the reference, as far as its noise tells."""
+    """Whether every device that has the case is as fast as the reference, as far as its noise tells, or says the same."""
+    base = line.cells[reference.slot]
     others = [c for slot, c in enumerate(line.cells) if slot != reference.slot and c.status != "absent"]
-    return bool(others) and all(c.status == "ok" and c.tone == "same" for c in others)
+    return bool(others) and all(
+        c.tone == "same" or (not c.verdict and (c.status, c.raw) == (base.status, base.raw)) for c in others
+    )
 
 
 def _columns(devices: list[Device]) -> list[Column]:
@@ -226,13 +229,13 @@ def _comparable(sessions: list[Session]) -> Callable[[Row], bool]:
     Settings that are not the usual are compared where every session has them, too.
     """
     rows = {id(s): [r for r in s.rows if r.metric] for s in sessions}.values()
-    shared = set.intersection(*({(r.arm, r.setup) for r in of_one} for of_one in rows)) if rows else set()
+    shared = set.intersection(*({(r.arm, r.process_config) for r in of_one} for of_one in rows)) if rows else set()
     plain = {(r.case, r.metric) for of_one in rows for r in of_one if r.usual}
 
     def comparable(row: Row) -> bool:
         return (row.usual or row.arm == PUBLISHED) or (
-            (row.arm, row.setup) in shared
-            and TRACE_LEVEL not in row.setup
+            (row.arm, row.process_config) in shared
+            and TRACE_LEVEL not in row.process_config
             and not (row.arm == "traced" and (row.case, row.metric) in plain)
         )
 
@@ -261,7 +264,7 @@ def _cell(row: Row | None, is_reference: bool, ratios: dict[RatioKey, Record]) -
             reason,
         )
     cell = Cell(row, quantity(median, row.unit), _raw(row), "ok", "")
-    key = (row.device.session.string("session_id"), row.device.id, row.arm, row.setup, row.case, row.metric)
+    key = (row.device.session.string("session_id"), row.device.id, row.arm, row.process_config, row.case, row.metric)
     ratio = None if is_reference else ratios.get(key)
     if ratio:
         cell.verdict, cell.tone = ratio["words"], _TONES.get(ratio["verdict"], "")

@@ -292,7 +292,7 @@ def _bars(drawing: Drawing, figure: Figure, found: _Found, shown: set[int]) -> l
                 chosen = found.of(i, line, {**found.resolved(line), **common})
                 if not chosen:
                     continue
-                row = min(chosen, key=lambda r: r.setup != r.family)
+                row = min(chosen, key=lambda r: r.process_config != r.family)
                 point = drawing.point(row, 0, row.get("p50") or 0)
                 unit = row.unit
                 several_units.add(unit)

@@ -36,7 +36,7 @@ class Block:
 class Reading:
     """One value of telemetry, read after a block; a counter is its change over the block."""
 
-    setup: str
+    process_config: str
     replicate: int
     case: str
     at_ns: float
@@ -106,7 +106,7 @@ def load(folder: Path, registry: Registry, drawn: set[str] | None = None) -> Det
 
 def _load_blocks(found: Details, path: Path, drawn: set[str] | None) -> None:
     # A long table of which the page draws one metric, so numbers are read of its rows alone.
-    keys = "device_id arm setup case metric replicate begin_ns end_ns p50 p99".split()
+    keys = "device_id arm process_config case metric replicate begin_ns end_ns p50 p99".split()
     if not path.exists():
         return
     places: list[int] = []
@@ -115,8 +115,8 @@ def _load_blocks(found: Details, path: Path, drawn: set[str] | None) -> None:
             places = [header.index(k) for k in keys]
         if drawn is not None and cells[places[0]] not in drawn:
             continue
-        device, arm, setup, case, metric, *rest = (cells[i] for i in places)
-        if (arm, setup, metric) != ("plain", "launch", "roundtrip_ns") or not is_idle_null(case):
+        device, arm, process_config, case, metric, *rest = (cells[i] for i in places)
+        if (arm, process_config, metric) != ("plain", "launch", "roundtrip_ns") or not is_idle_null(case):
             continue
         replicate, begin, end, p50, p99 = (cell_number(path, line, k, c) for k, c in zip(keys[5:], rest, strict=True))
         if replicate is None or begin is None or end is None or p50 is None:
@@ -128,7 +128,7 @@ def _load_blocks(found: Details, path: Path, drawn: set[str] | None) -> None:
 
 
 def _load_readings(found: Details, path: Path, drawn: set[str] | None) -> None:
-    keys = "device_id arm setup replicate case at_ns".split()
+    keys = "device_id arm process_config replicate case at_ns".split()
     if not path.exists():
         return
     places: list[int] = []
@@ -140,10 +140,10 @@ def _load_readings(found: Details, path: Path, drawn: set[str] | None) -> None:
             quantities = [(i, k) for i, k in enumerate(header) if k in _WANTED or k.startswith(HELD)]
         if drawn is not None and cells[places[0]] not in drawn:
             continue
-        device, arm, setup, replicate, case, at = (cells[i] for i in places)
+        device, arm, process_config, replicate, case, at = (cells[i] for i in places)
         if arm != "plain":
             continue
-        for text in (device, setup, case):
+        for text in (device, process_config, case):
             if text not in cleaned:
                 cleaned[text] = clean(text)
         run, when = cell_number(path, line, "replicate", replicate), cell_number(path, line, "at_ns", at)
@@ -153,6 +153,6 @@ def _load_readings(found: Details, path: Path, drawn: set[str] | None) -> None:
             value = cell_number(path, line, quantity, cells[place])
             if value is not None:
                 readings = found.readings.setdefault((cleaned[device], quantity), [])
-                readings.append(Reading(cleaned[setup], int(run), cleaned[case], when, value))
+                readings.append(Reading(cleaned[process_config], int(run), cleaned[case], when, value))
     for readings in found.readings.values():
         readings.sort(key=lambda r: (r.at_ns, r.replicate))

@@ -9,7 +9,9 @@ from .registry import Registry
 from .tables import Record, read_table
 from .text import MISSING, about, percent, quantity, significant, with_units
 
-TABLES = ("gap_devices", "gap_ratios", "gap_answers", "gap_values", "gap_classes", "gap_limits", "gap_tuned")
+TABLES = tuple(
+    f"gap_{name}" for name in ("devices", "ratios", "recorded", "answers", "values", "classes", "limits", "tuned")
+)
 MOST_PAIRS = 4
 """Of which the classes are drawn; the tables have all"""
 

@@ -9,7 +9,15 @@ from .session import Session
 def case_columns(session: Session) -> list[Column]:
     """The columns of the table of all cases, in their order; the first four are set apart there."""
     summary = session.registry.columns("summary.csv")
-    words = [Column("case", "text", "", "case", "The benchmark and its parameters; the device; setup and arm if not usual")]
+    words = [
+        Column(
+            "case",
+            "text",
+            "",
+            "case",
+            "The benchmark and its parameters; the device; process configuration and arm if not usual",
+        )
+    ]
     first = [summary[key] for key in ("metric", "p50", "status", "arm") if key in summary]
     rest = [c for c in session.registry.statistics() if c not in first]
     return words + first + rest + [summary[key] for key in ("source",) if key in summary]

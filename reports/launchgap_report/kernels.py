@@ -65,7 +65,7 @@ def _is_shown(record: Record) -> bool:
 
 
 def _line(record: Record) -> list[str]:
-    return [record["case"], *_kernel(record), quantity(_mean(record), "ns")]
+    return [record["case"], *_kernel(record), quantity(record.get("mean_ns"), "ns")]
 
 
 def _recorded_line(record: Record) -> list[str]:
@@ -78,8 +78,3 @@ def _kernel(record: Record) -> list[str]:
     number = record.get("count")
     shape = (record[key].replace("x", "×") or MISSING for key in ("grid", "block"))
     return [record["kernel"] or MISSING, *shape, MISSING if number is None else f"{number:.0f}"]
-
-
-def _mean(record: Record) -> float | None:
-    number, total = record.get("count"), record.get("total_ns")
-    return None if not number or total is None else total / number

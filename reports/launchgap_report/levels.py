@@ -100,7 +100,7 @@ def _of_device(device: Device) -> dict[tuple[str, str, str, str], dict[str, Reco
         key = (benchmark, params.get("mode") or params.get("stream", ""), record["metric"], record["arm"])
         if (
             key not in METRICS
-            or record["setup"] not in ("launch", RECORDED)
+            or record["process_config"] not in ("launch", RECORDED)
             or record["level"] not in LEVELS
             or record.get("cv") is None
             or record["scope"] != (device.record["device_name"] if record["level"] == "devices" else device.id)

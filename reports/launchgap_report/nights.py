@@ -112,7 +112,7 @@ def _steadiness(row: Record) -> str:
 
 def _by_metric(device: Device) -> Iterable[list[Record]]:
     nights = device.session.details.of("nights", device.id)
-    for _, rows in itertools.groupby(nights, key=lambda r: (r["arm"], r["setup"], r["case"], r["metric"])):
+    for _, rows in itertools.groupby(nights, key=lambda r: (r["arm"], r["process_config"], r["case"], r["metric"])):
         yield list(rows)
 
 
@@ -120,8 +120,8 @@ def _draw(drawing: Drawing, device: Device, rows: list[Record]) -> Drawn:
     last = rows[-1]
     unit = last["unit"]
     caption = f"{last['metric']} of {last['case']}, {drawing.label(device)}"
-    if last["setup"] and last["setup"] != last["case"].partition("/")[0]:
-        caption += f", {last['setup']}"
+    if last["process_config"] and last["process_config"] != last["case"].partition("/")[0]:
+        caption += f", {last['process_config']}"
     words = f"{caption}: {count(len(rows), 'night')}, the last {quantity(last.get('value'), unit)}, {last['verdict']}"
     changes = [(i, r) for i, r in enumerate(rows) if r["changed"]]
     notes = [f"{mark} {r['begin_utc'][:10]}: {r['changed']}" for mark, (_, r) in zip(_marks(), changes, strict=False)]

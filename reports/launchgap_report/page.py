@@ -144,7 +144,7 @@ def render(
         recorded_headlines=recorded.headlines(devices),
         headlines=headlines.table(of_measured),
         nights=nights.section(drawing),
-        beside=beside.section(drawing),
+        beside=beside.section(drawing, compared.get("gap_recorded", [])),
         recorded=recorded.section(drawing),
         replays=replays.section(drawing, sessions),
         found=findings.section(sessions),
@@ -426,7 +426,7 @@ def run_line(session: Session, run: Record) -> dict[str, str]:
         key: run[key]
         for key in (
             "arm",
-            "setup",
+            "process_config",
             "status",
             "reason",
             "begin_utc",
@@ -464,7 +464,7 @@ def case_line(row: Row, columns: list[Column], several: bool) -> CaseLine:
     if several:
         notes.append(row.device.session.id)
     if not row.usual:
-        notes += [t for t in (row.arm, row.setup) if t not in ("", row.family)]
+        notes += [t for t in (row.arm, row.process_config) if t not in ("", row.family)]
     if row.device.simulated:
         notes.append("simulated")
     written = ("case", "metric", "status")  # by the template

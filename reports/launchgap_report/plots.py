@@ -118,7 +118,7 @@ class Drawing:
             for row in device.rows:
                 if row.family == "launch" and row.metric:
                     params = tuple(own_path(row.params).items())
-                    key = (row.arm, row.setup, row.record["benchmark"], params, row.metric)
+                    key = (row.arm, row.process_config, row.record["benchmark"], params, row.metric)
                     groups.setdefault(key, []).append((device, row))
         main, further, left_out = [], [], 0
         order = {key: i for i, key in enumerate(MODES)}
@@ -145,11 +145,11 @@ class Drawing:
         return dict(key[3]).get("mode", ""), key[4]
 
     def _is_headline(self, key: LaunchKey) -> bool:
-        arm, setup, benchmark, params, _ = key
+        arm, process_config, benchmark, params, _ = key
         axes = dict(params)
         return (
             arm == "plain"
-            and setup == "launch"
+            and process_config == "launch"
             and benchmark == "launch/null"
             and self._mode(key) in MODES
             and axes.get("api", "own") == "own"
@@ -177,7 +177,7 @@ class Drawing:
     @staticmethod
     def _run_label(row: Row, quantiles: Record) -> str:
         replicate = replicate_of(quantiles)
-        runs = row.device.session.runs_of(row.device.id, row.arm, row.setup, replicate)
+        runs = row.device.session.runs_of(row.device.id, row.arm, row.process_config, replicate)
         mark = "*" if runs and runs[-1]["status"] != "ok" else ""
         return f"r{replicate}{mark}"
 
@@ -189,7 +189,7 @@ class Drawing:
         for run in row.device.runs:
             replicate = run.get("replicate")
             if (
-                (run["arm"], run["setup"]) == (row.arm, row.setup)
+                (run["arm"], run["process_config"]) == (row.arm, row.process_config)
                 and run["status"] != "ok"
                 and replicate is not None
                 and int(replicate) not in drawn
@@ -198,7 +198,7 @@ class Drawing:
                 reason = f": {run['reason']}" if run["reason"] else ""
                 notes.append(f"r{replicate:.0f} {run['status']}, nothing to draw{reason}")
         for replicate in measured:
-            runs = row.device.session.runs_of(row.device.id, row.arm, row.setup, replicate)
+            runs = row.device.session.runs_of(row.device.id, row.arm, row.process_config, replicate)
             if runs and runs[-1]["status"] != "ok":
                 reason = runs[-1]["reason"]
                 notes.append(f"* r{replicate}: {runs[-1]['status']}" + (f", {reason}" if reason else ""))
@@ -428,9 +428,9 @@ def _short_labels(lines: list[Line]) -> list[str]:
     """Names rows by what differs between them; what all have in common says nothing."""
     facts = []
     for line in lines:
-        arm, setup, benchmark, params, metric = line.key
+        arm, process_config, benchmark, params, metric = line.key
         fact = {"benchmark": benchmark.partition("/")[2], **dict(params)}
-        facts.append({**fact, "metric": metric, "setup": setup, "arm": arm})
+        facts.append({**fact, "metric": metric, "process_config": process_config, "arm": arm})
     keys = dict.fromkeys(k for fact in facts for k in fact)
     varying = [k for k in keys if len({fact.get(k) for fact in facts}) > 1]
     return [" ".join(_axis_text(k, fact[k]) for k in varying if fact.get(k)) or fact["metric"] for fact in facts]
@@ -464,17 +464,14 @@ class _Naming:
         self._variant = "cold" if len(caches) > 1 else None
         shorts = dict.fromkeys(self.short(r) for r in rows)
         self._slots = {name: i for i, name in enumerate(shorts)}
-        self._constant = (
-            " ".join(f"{k} {facts[0][k]}" for k in keys if k not in self._varying and k not in ("benchmark", "setup"))
-            if facts
-            else ""
-        )
+        constant = [k for k in keys if k not in (*self._varying, "benchmark", "process_config")]
+        self._constant = " ".join(f"{k} {facts[0][k]}" for k in constant) if facts else ""
 
     @staticmethod
     def _facts(row: Row) -> dict[str, str]:
         return {
             "benchmark": row.record["benchmark"].partition("/")[2],
-            "setup": row.setup,
+            "process_config": row.process_config,
             **row.params,
         }
 

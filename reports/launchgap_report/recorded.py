@@ -149,6 +149,8 @@ class Job:
         self.device = device
         self.processes = device.recordings
         own = (row for row in device.rows if row.arm == RECORDED)
+        shares = device.session.details.of("recorded_shares", device.id)
+        self._shares = {(row["of"], row["part"]): row.get("share") for row in shares}
         self._rows = {(row.record["benchmark"], row.params.get("stream", ""), row.metric): row for row in own}
 
     def row(self, state: str, *metrics: str, benchmark: str = LAUNCH) -> Row | None:
@@ -183,28 +185,12 @@ class Job:
         row = self._rows.get((benchmark, "", metric))
         return row.get("p50") if row else None
 
-    def idle_causes(self, benchmark: str) -> dict[str, float]:
-        """What the GPU waits for, as shares of the time; empty where it is not known."""
-        length = self.period(benchmark, "step_ns")
-        found = {metric: self.period(benchmark, metric) for metric in CAUSES}
-        return {metric: value / length for metric, value in found.items() if value is not None} if length else {}
+    def share(self, of: str, part: str) -> float | None:
+        """A row of recorded_shares.csv."""
+        return self._shares.get((of, part))
 
     def total(self, key: str) -> float:
         return sum(process.get(key) or 0 for process in self.processes)
-
-    def idle_share(self) -> float | None:
-        """Of the launches whose stream is known, as far as the clocks agree."""
-        doubtful = {process.get("replicate") for process in self.doubtful}
-        idle, busy = (
-            sum(
-                run.get("n") or 0
-                for row in self.calls(state)
-                for run in self.device.session.quantiles_of(row)
-                if run.get("replicate") not in doubtful
-            )
-            for state in ("idle", "busy")
-        )
-        return idle / (idle + busy) if idle + busy else None
 
 
 def jobs_of(devices: list[Device]) -> list[Job]:
@@ -220,7 +206,7 @@ def headlines(devices: list[Device]) -> list[Headline]:
 
 
 def _headline(job: Job) -> Headline:
-    share = job.idle_share()
+    share = job.share("launches", "idle_stream")
     call, delay = (job.row("idle", metric) if share is not None else None for metric in (CALL, DELAY))
     cells = [
         Cell(f"{job.launches:.0f}" if job.launches else MISSING),
@@ -337,12 +323,11 @@ def _period_lines(job: Job) -> list[PeriodLine]:
         n = lengths.get("n") or 0
         several = n > 1
         words = [f"{quantity(lengths.get('min'), 'ns')} to {quantity(lengths.get('max'), 'ns')}"] if several else []
-        causes = job.idle_causes(benchmark)
         cells = [
             Cell(quantity(lengths.get("p50"), "ns"), words),
             Cell(_number(job.period(benchmark, "launches") or 0)),
             Cell(percent(idle)),
-            *(Cell(percent(causes[key]) if key in causes else MISSING) for key in CAUSES),
+            *(Cell(percent(job.share(benchmark, key))) for key in CAUSES),
         ]
         lines.append(PeriodLine(job.device, f"{n:.0f} {what}" if benchmark == "recorded/step" else what, cells))
     return lines

@@ -176,7 +176,7 @@ def _panels(device: Device, case: str, runs: list[Run]) -> tuple[dict[str, Point
 def _of_runs(readings: list[Reading], case: str, runs: list[Run]) -> list[list[Reading]]:
     found: dict[int, list[Reading]] = {}
     for reading in readings:
-        if reading.setup == "launch" and reading.case == case:
+        if reading.process_config == "launch" and reading.case == case:
             found.setdefault(reading.replicate, []).append(reading)
     return [found.get(run.replicate, []) for run in runs]
 
@@ -187,10 +187,10 @@ def _clock_notes(device: Device) -> list[str]:
     notes = []
     held = []
     for key, words in HOLDERS.items():
-        by_setup: dict[str, float] = {}
+        by_process_config: dict[str, float] = {}
         for reading in readings.get((device.id, key), []):
-            by_setup[reading.setup] = by_setup.get(reading.setup, 0) + reading.value
-        times = [f"{quantity(v, 'ns')} in {setup}" for setup, v in by_setup.items() if v > 0]
+            by_process_config[reading.process_config] = by_process_config.get(reading.process_config, 0) + reading.value
+        times = [f"{quantity(v, 'ns')} in {process_config}" for process_config, v in by_process_config.items() if v > 0]
         if times:
             held.append(f"{words} ({', '.join(times)})")
     if held:

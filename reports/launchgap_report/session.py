@@ -21,8 +21,8 @@ MOST_DEVICES = 24
 """Of which there are figures; with more, nobody would look at them, and a browser could not. Tables have all."""
 MOST_GENERATIONS = 4
 """Compute capabilities that are compared, whose GPUs all have figures"""
-TRACE_LEVEL = "+trace="
-"""In a setup's name: traced, but not everything."""
+TRACE_LEVEL = "+trace_level="
+"""In the text of a process configuration: traced, but not everything."""
 PUBLISHED = "published"
 """The arm of what others have published, and the source of such a session."""
 RECORDED = "recorded"
@@ -157,13 +157,13 @@ class Row:
         return self.record["arm"]
 
     @property
-    def setup(self) -> str:
-        return self.record["setup"]
+    def process_config(self) -> str:
+        return self.record["process_config"]
 
     @property
     def usual(self) -> bool:
         """Plain, with the default settings: what headlines and figures show."""
-        return self.arm == "plain" and self.setup in ("", self.family)
+        return self.arm == "plain" and self.process_config in ("", self.family)
 
     @property
     def impossible(self) -> bool:
@@ -182,7 +182,7 @@ class Row:
 
 
 RunKey = tuple[str, str, str, str, str]
-"""device_id, arm, setup, case, metric"""
+"""device_id, arm, process_config, case, metric"""
 
 
 @dataclass
@@ -284,17 +284,17 @@ class Session:
 
     def quantiles_of(self, row: Row) -> list[Record]:
         """Of each run behind a row of the summary, in the order in which they ran."""
-        return self.run_quantiles.get((row.device.id, row.arm, row.setup, row.case, row.metric), [])
+        return self.run_quantiles.get((row.device.id, row.arm, row.process_config, row.case, row.metric), [])
 
     def run_medians(self, row: Row) -> list[float]:
         medians = (run.get("p50") for run in self.quantiles_of(row))
         return [m for m in medians if m is not None]
 
-    def runs_of(self, device_id: str, arm: str, setup: str, replicate: int) -> list[Record]:
+    def runs_of(self, device_id: str, arm: str, process_config: str, replicate: int) -> list[Record]:
         return [
             run
             for run in self.runs_by_device.get(device_id, [])
-            if run["arm"] == arm and run["setup"] == setup and run.get("replicate") == replicate
+            if run["arm"] == arm and run["process_config"] == process_config and run.get("replicate") == replicate
         ]
 
 
@@ -371,10 +371,10 @@ def _load_run_quantiles(session: Session, tables_dir: Path) -> None:
     started: dict[tuple[str, str, str, int], tuple[str, float, float]] = {}
     for run in session.runs:
         if (replicate := run.get("replicate")) is not None:
-            started.setdefault((run["device_id"], run["arm"], run["setup"], int(replicate)), _began(run))
+            started.setdefault((run["device_id"], run["arm"], run["process_config"], int(replicate)), _began(run))
     for _, run in _table(session, tables_dir / "run_quantiles.csv"):
         if all(run.get(key) is not None for key in ("replicate", "min", "p50", "max")):
-            key = (run["device_id"], run["arm"], run["setup"], run["case"], run["metric"])
+            key = (run["device_id"], run["arm"], run["process_config"], run["case"], run["metric"])
             session.run_quantiles.setdefault(key, []).append(run)
     for key, runs in session.run_quantiles.items():
         runs.sort(key=lambda run, of=key[:3]: (started.get((*of, replicate_of(run)), ("~",)), replicate_of(run)))

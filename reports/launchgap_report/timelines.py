@@ -58,7 +58,7 @@ class Event:
 
 
 Place = tuple[str, str, str, str, str]
-"""arm, setup, replicate, case, sample"""
+"""arm, process configuration, replicate, case, sample"""
 
 
 def section(drawing: Drawing) -> Group | None:
@@ -83,7 +83,7 @@ def section(drawing: Drawing) -> Group | None:
 
 
 def _place(record: Record) -> Place:
-    return (record["arm"], record["setup"], record["replicate"], record["case"], record["sample"])
+    return (record["arm"], record["process_config"], record["replicate"], record["case"], record["sample"])
 
 
 def _events(device: Device) -> dict[Place, list[Event]]:

@@ -107,8 +107,8 @@ TEST(Printable, LinesStayAndColoursWhereTheyAreWanted) {
 }
 
 TEST(FileNamePart, IsOneNameInOneFolder) {
-  EXPECT_EQ(file_name_part("n1.GPU-a0.r0.traced.launch+trace=kernels.jsonl"),
-            "n1.GPU-a0.r0.traced.launch+trace=kernels.jsonl");
+  EXPECT_EQ(file_name_part("n1.GPU-a0.r0.traced.launch+trace_level=kernels.jsonl"),
+            "n1.GPU-a0.r0.traced.launch+trace_level=kernels.jsonl");
   EXPECT_EQ(file_name_part("../../evil\xff\n"), "_._.._evil__");
 }
 

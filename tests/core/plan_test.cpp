@@ -12,11 +12,16 @@ namespace launchgap {
 namespace {
 
 Workload workload(std::string device,
-                  ProcessConfig setup,
+                  ProcessConfig process_config,
                   int replicates,
                   std::vector<PlannedCase> cases) {
-  const bool alone = setup == "launch";
-  return {std::move(device), std::move(setup), Arm::plain, replicates, alone, std::move(cases)};
+  const bool alone = process_config == "launch";
+  return {std::move(device),
+          std::move(process_config),
+          Arm::plain,
+          replicates,
+          alone,
+          std::move(cases)};
 }
 
 std::vector<Workload> two_devices(int replicates) {
@@ -33,7 +38,8 @@ TEST(Plan, RunsEveryWorkloadAsOftenAsAsked) {
   const Plan plan = make_plan(two_devices(3), 1);
   for (const Batch& batch : plan.batches) {
     for (const PlannedRun& run : batch) {
-      EXPECT_TRUE(replicates[std::pair(run.device, run.setup)].insert(run.replicate).second);
+      EXPECT_TRUE(
+          replicates[std::pair(run.device, run.process_config)].insert(run.replicate).second);
     }
   }
   EXPECT_EQ(plan.run_count(), 12u);
@@ -42,7 +48,7 @@ TEST(Plan, RunsEveryWorkloadAsOftenAsAsked) {
 
 TEST(Plan, WhatMustBeAloneIsAloneAndTheRestSharesABatchPerReplicate) {
   for (const Batch& batch : make_plan(two_devices(3), 1).batches) {
-    if (batch.front().setup == "launch") {
+    if (batch.front().process_config == "launch") {
       EXPECT_EQ(batch.size(), 1u);
     } else {
       ASSERT_EQ(batch.size(), 2u);
@@ -56,7 +62,7 @@ TEST(Plan, TheSeedDecidesTheOrder) {
   const auto order = [](std::uint64_t seed) {
     std::string text;
     for (const Batch& batch : make_plan(two_devices(5), seed).batches) {
-      text += batch.front().device + batch.front().setup.text() +
+      text += batch.front().device + batch.front().process_config.text() +
               std::to_string(batch.front().replicate) + " ";
     }
     return text;
@@ -68,7 +74,7 @@ TEST(Plan, TheSeedDecidesTheOrder) {
 TEST(Plan, TheOrderOfCasesRotatesByReplicate) {
   for (const Batch& batch : make_plan(two_devices(2), 1).batches) {
     const PlannedRun& run = batch.front();
-    if (run.device != "a" || run.setup != "launch") continue;
+    if (run.device != "a" || run.process_config != "launch") continue;
     EXPECT_EQ(run.cases.front().name,
               run.replicate == 0 ? "launch/null/mode:idle" : "launch/null/mode:burst");
   }

@@ -8,26 +8,26 @@ namespace launchgap {
 namespace {
 
 TEST(ProcessConfig, IsAFamilyAndTheSettingsThatAreNotUsual) {
-  const ProcessConfig setup =
+  const ProcessConfig process_config =
       ProcessConfig("launch").with("wait", "block").with_observer(TraceLevel::kernels);
-  EXPECT_EQ(setup.text(), "launch+wait=block+trace=kernels");
-  EXPECT_EQ(setup.family(), "launch");
-  EXPECT_FALSE(setup.usual());
-  EXPECT_EQ(setup.wait(), WaitMode::block);
-  EXPECT_EQ(setup.loading(), std::nullopt);
-  EXPECT_EQ(setup.observer(), TraceLevel::kernels);
-  EXPECT_EQ(setup.unknown(), "");
-  EXPECT_EQ(setup.gpus(), 1);
-  EXPECT_EQ(setup.with("gpus", "2").gpus(), 2);
-  EXPECT_EQ(ProcessConfig(setup.text()), setup);
+  EXPECT_EQ(process_config.text(), "launch+wait=block+trace_level=kernels");
+  EXPECT_EQ(process_config.family(), "launch");
+  EXPECT_FALSE(process_config.usual());
+  EXPECT_EQ(process_config.wait(), WaitMode::block);
+  EXPECT_EQ(process_config.loading(), std::nullopt);
+  EXPECT_EQ(process_config.observer(), TraceLevel::kernels);
+  EXPECT_EQ(process_config.unknown(), "");
+  EXPECT_EQ(process_config.gpus(), 1);
+  EXPECT_EQ(process_config.with("gpus", "2").gpus(), 2);
+  EXPECT_EQ(ProcessConfig(process_config.text()), process_config);
 }
 
 TEST(ProcessConfig, OfAFamilyAloneIsTheUsualOne) {
-  const ProcessConfig setup("launch");
-  EXPECT_TRUE(setup.usual());
-  EXPECT_EQ(setup.wait(), std::nullopt);
-  EXPECT_EQ(setup.observer(), std::nullopt);
-  EXPECT_EQ(setup.trace_level(), TraceLevel::all);
+  const ProcessConfig process_config("launch");
+  EXPECT_TRUE(process_config.usual());
+  EXPECT_EQ(process_config.wait(), std::nullopt);
+  EXPECT_EQ(process_config.observer(), std::nullopt);
+  EXPECT_EQ(process_config.trace_level(), TraceLevel::all);
 }
 
 TEST(ProcessConfig, SaysWhichCodeALibraryIsToRun) {
@@ -40,27 +40,27 @@ TEST(ProcessConfig, SaysWhichCodeALibraryIsToRun) {
 TEST(ProcessConfig, OfTheObserverEffectSaysItsLevel) {
   for (const TraceLevel level :
        {TraceLevel::none, TraceLevel::launches, TraceLevel::kernels, TraceLevel::all}) {
-    const ProcessConfig setup = ProcessConfig("launch").with_observer(level);
-    EXPECT_EQ(setup.text(), "launch+trace=" + std::string(name_of(level)));
-    EXPECT_EQ(setup.observer(), level);
-    EXPECT_EQ(setup.trace_level(), level);
+    const ProcessConfig process_config = ProcessConfig("launch").with_observer(level);
+    EXPECT_EQ(process_config.text(), "launch+trace_level=" + std::string(name_of(level)));
+    EXPECT_EQ(process_config.observer(), level);
+    EXPECT_EQ(process_config.trace_level(), level);
   }
   EXPECT_EQ(ProcessConfig("launch+wait=block").trace_level(), TraceLevel::all);
 }
 
 TEST(ProcessConfig, KeepsWhatItDoesNotKnow) {
   for (const char* setting : {"wait=sleep", "loading=", "loading", "gpus=3", "fan=off", ""}) {
-    const ProcessConfig setup(std::string("launch+wait=yield+") + setting);
-    EXPECT_EQ(setup.text(), std::string("launch+wait=yield+") + setting);
-    EXPECT_EQ(setup.wait(), WaitMode::yield) << "the first of a setting counts";
-    EXPECT_EQ(setup.unknown(), setting);
+    const ProcessConfig process_config(std::string("launch+wait=yield+") + setting);
+    EXPECT_EQ(process_config.text(), std::string("launch+wait=yield+") + setting);
+    EXPECT_EQ(process_config.wait(), WaitMode::yield) << "the first of a setting counts";
+    EXPECT_EQ(process_config.unknown(), setting);
   }
 }
 
 TEST(ProcessConfig, OfAnUnknownLevelIsOfTheObserverEffectAllTheSame) {
-  const ProcessConfig setup("launch+trace=memory");
-  EXPECT_TRUE(setup.is_observer());
-  EXPECT_EQ(setup.observer(), std::nullopt);
+  const ProcessConfig process_config("launch+trace_level=memory");
+  EXPECT_TRUE(process_config.is_observer());
+  EXPECT_EQ(process_config.observer(), std::nullopt);
   EXPECT_FALSE(ProcessConfig("launch+wait=block").is_observer());
 }
 

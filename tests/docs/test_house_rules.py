@@ -204,8 +204,18 @@ REPLACED = {
     r"\bCompareArm\b": "Side",
     r"\bbeside_transfers_ns\b": "overlap_transfers_ns",
     r"\bCan::": "Capability",
+    r"(?<![/\w-])setups?(?! --|: )\b(?!-)": "process configuration, process_config",
+    r"\bcase_timeout_s\b": "timeout_s",
+    r"\+trace=": "+trace_level=",
 }
-READERS_OF_OLD_FILES = {"harness/core/metric.cpp"}
+READERS_OF_OLD_FILES = {
+    "harness/core/metric.cpp",
+    "harness/core/process_config.cpp",
+    "harness/record/records.h",
+    "harness/record/session_record.h",
+    "harness/regression/history.cpp",
+    "harness/regression/history_database.cpp",
+}
 
 
 def test_only_rules_and_stats_ask_whether_things_differ():

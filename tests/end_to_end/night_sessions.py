@@ -64,7 +64,13 @@ class Session:
             return {"schema": "launchgap/1", "record": kind} | fields
 
         fingerprint = FINGERPRINT | self.fingerprint
-        run = {"session_id": self.session_id, "node": "n1", "replicate": replicate, "arm": "plain", "setup": "launch"}
+        run = {
+            "session_id": self.session_id,
+            "node": "n1",
+            "replicate": replicate,
+            "arm": "plain",
+            "process_config": "launch",
+        }
         run |= {"attempt": 0, "begin_utc": self.begin_utc, "begin_ns": 1000 + replicate, "device": device}
         run |= {"simulated": self.simulated, "trace_state": "off", "fingerprint": fingerprint}
         lines = [record("run", **(run | self.run))]

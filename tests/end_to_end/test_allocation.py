@@ -89,8 +89,8 @@ def test_what_waits_for_another_gpu_is_told(run, export, make_node, tmp_path, wa
     for row in rows:
         expected = "waits_for_device" if waits and row["operation"] == "release_direct" else "no_wait"
         assert (row["relation"], row["verdict"]) == ("other_device", expected), row
-    setups = {row["setup"] for row in table(session / "summary.csv")}
-    assert setups == {"allocation+gpus=2"}
+    process_configs = {row["process_config"] for row in table(session / "summary.csv")}
+    assert process_configs == {"allocation+gpus=2"}
     answers, lines = blocking_section(session, tmp_path)
     assert answers == 2 * [f"{'release direct' if waits else 'no call'} waits for another GPU"]
     verdicts = {line[1]: line[2] for line in lines}
@@ -147,7 +147,7 @@ def test_each_process_has_one_first_allocation(run):
     session = family(run, "first/allocator:(direct|pool|bfc)$")
     first = values(session, "first_allocation_ns")
     assert len(first) == 3 and len(values(session, "second_allocation_ns")) == 3
-    assert {run["setup"] for run in table(session / "runs.csv")} == {
+    assert {run["process_config"] for run in table(session / "runs.csv")} == {
         f"allocation+allocator={n}" for n in ("direct", "pool", "bfc")
     }
 

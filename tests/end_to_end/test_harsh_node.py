@@ -90,7 +90,7 @@ def test_tracing_that_stays_corrupt_is_given_up(run, harsh_node):
     assert done.returncode == 3
     canaries = [trace for trace in of_kind(session, "trace", "traced.launch.") if "case" not in trace]
     assert [canary["canary_tries"] for canary in canaries] == [3]
-    status = {(row["arm"], row["status"]) for row in table(session / "summary.csv") if row["setup"] == "launch"}
+    status = {(row["arm"], row["status"]) for row in table(session / "summary.csv") if row["process_config"] == "launch"}
     assert status == {("plain", "ok"), ("traced", "invalid")}
 
 
@@ -116,7 +116,7 @@ def test_the_share_of_impossible_records_decides(run, harsh_node, share, status,
     launch = [
         row
         for row in table(session / "summary.csv")
-        if row["arm"] == "traced" and row["setup"] == "launch" and row["metric"] in ("launch_ns", "api_ns", "")
+        if row["arm"] == "traced" and row["process_config"] == "launch" and row["metric"] in ("launch_ns", "api_ns", "")
     ]
     assert {row["status"] for row in launch} == {status}
     if status != "ok":

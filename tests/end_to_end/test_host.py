@@ -70,7 +70,7 @@ def test_records_are_of_the_documented_shape(session):
             "device",
             "replicate",
             "arm",
-            "setup",
+            "process_config",
             "seed",
             "pid",
             "simulated",
@@ -92,7 +92,7 @@ def test_the_seed_gives_the_same_plan(session):
         "run", "--devices", "host", "--runs", 2, "--seed", 7, "--filter", TINY, *UNTRACED, "--dry-run", "--verbose"
     )
     order = re.findall(r"plain +(allocation|convolution|launch|matmul) +r(\d)", again.stdout)
-    assert order == [(run["setup"], str(run["replicate"])) for run in plan]
+    assert order == [(run["process_config"], str(run["replicate"])) for run in plan]
 
 
 def test_the_export_has_every_sample(session, tmp_path):

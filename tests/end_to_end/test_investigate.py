@@ -79,7 +79,7 @@ def test_nsys_records_the_case_again_and_its_report_is_joined(investigate, tools
     made = session_json(session)
     assert made["investigates"] == {"session_id": session_json(base)["session_id"], "case": IDLE}
     assert (made["seed"], made["profile"]) == (77, "quick")
-    assert [(run["arm"], run["setup"], run["cases"]) for run in made["plan"]] == [("plain", "launch", [IDLE])]
+    assert [(run["arm"], run["process_config"], run["cases"]) for run in made["plan"]] == [("plain", "launch", [IDLE])]
     (run,) = table(session / "runs.csv")
     assert run["measured_under_tool"] == "nsys" and run["trace_state"] == "off"
     assert json.loads(run["fingerprint"])["measured_under_tool"] == "nsys"
@@ -88,7 +88,7 @@ def test_nsys_records_the_case_again_and_its_report_is_joined(investigate, tools
     assert page.returncode == 0, page.stderr
     assert "measured_under_tool" in (folder / "compared.html").read_text(), "what differs between sessions is said"
     # The same inputs as before: they come from seed and case.
-    (before,) = [file[0] for file in records(base).values() if file[0]["setup"] == "launch"]
+    (before,) = [file[0] for file in records(base).values() if file[0]["process_config"] == "launch"]
     (after,) = [file[0] for file in records(session).values()]
     assert after["seed"] == before["seed"] and after["device"]["uuid"] == before["device"]["uuid"]
 

@@ -97,7 +97,7 @@ def test_a_trace_of_kept_events_is_read_back(run, full_node, tmp_path):
     own = {
         row["metric"]: float(row["p50"])
         for row in table(session / "summary.csv")
-        if row["arm"] == "traced" and row["setup"] == "launch"
+        if row["arm"] == "traced" and row["process_config"] == "launch"
     }
     assert launches["stream:idle", "launch_ns"] == pytest.approx(own["launch_ns"], rel=0.01)
     assert launches["stream:idle", "api_record_ns"] == pytest.approx(own["api_record_ns"], rel=0.01)

@@ -259,15 +259,15 @@ def test_a_fresh_process_is_one_sample_and_they_have_a_number_of_their_own(run, 
     rows = [row for row in table(session / "summary.csv") if row["benchmark"] == "launch/first"]
     assert {row["n"] for row in rows} == {row["runs"] for row in rows} == {"3"}
     runs = table(session / "runs.csv")
-    assert {run["setup"] for run in runs} == {
+    assert {run["process_config"] for run in runs} == {
         "launch+wait=spin",
         "launch+wait=yield",
         "launch+wait=block",
         *(f"launch+loading={way}" for way in ("lazy", "eager", "jit_cached", "jit_uncached")),
     }
-    by_setup = {run["setup"]: run for run in runs}
-    assert by_setup["launch+loading=jit_uncached"]["kernel_form"] == "portable"
-    assert by_setup["launch+loading=lazy"]["kernel_form"] in ("native", "portable")
+    by_process_config = {run["process_config"]: run for run in runs}
+    assert by_process_config["launch+loading=jit_uncached"]["kernel_form"] == "portable"
+    assert by_process_config["launch+loading=lazy"]["kernel_form"] in ("native", "portable")
 
 
 @pytest.mark.compares_times
@@ -334,7 +334,7 @@ def test_the_chain_runs_what_it_claims(run, make_node, export):
     rows = {
         (row["params"].split("/")[0], row["metric"]): float(row["p50"])
         for row in table(session / "summary.csv")
-        if row["arm"] == "traced" and row["setup"] == "launch"
+        if row["arm"] == "traced" and row["process_config"] == "launch"
     }
     # The mean of the mix: 2 to 9, 9 to 140 and 140 to 500 us, evenly by the logarithm.
     mean_us = 0.5 * 7 / 1.504 + 0.4 * 131 / 2.744 + 0.1 * 360 / 1.273
@@ -359,7 +359,7 @@ def test_a_cache_in_which_the_driver_leaves_nothing_is_unsupported_and_not_a_tim
         "node": "n",
         "replicate": 0,
         "arm": "plain",
-        "setup": "launch+loading=jit_cached",
+        "process_config": "launch+loading=jit_cached",
         "attempt": 0,
         "trace_required": False,
         "keep_events": False,

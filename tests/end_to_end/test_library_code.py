@@ -27,10 +27,10 @@ def by_case(session):
     return {(row["benchmark"], *re.findall(r"code:(\w+)", row["params"])): row for row in rows}
 
 
-def loaded(session, setup):
-    """The codes of the libraries that the processes of a setup loaded, and the variables that they had."""
-    runs = [file for file in records(session).values() if file[0]["setup"] == setup]
-    assert runs, f"no run of {setup}"
+def loaded(session, process_config):
+    """The codes of the libraries that the processes of a process configuration loaded, and the variables that they had."""
+    runs = [file for file in records(session).values() if file[0]["process_config"] == process_config]
+    assert runs, f"no run of {process_config}"
     codes = {library.get("code") for file in runs for library in file[-1]["libraries"]}
     told = ("OPENBLAS_CORETYPE", "ONEDNN_MAX_CPU_ISA")
     return codes, [{name: v for name, v in file[0]["environment"].items() if name in told} for file in runs]
@@ -59,8 +59,8 @@ def test_each_code_is_in_effect_in_its_own_processes_alone(run):
         assert codes == {name}
         assert variables == [{variable: name}]
     assert "Haswell kernels" in by_case(session)["matmul/code", "haswell"]["method"]
-    for setup in ("matmul", "matmul+code=own", "convolution+code=own"):
-        assert loaded(session, setup)[1] == [{}]
+    for process_config in ("matmul", "matmul+code=own", "convolution+code=own"):
+        assert loaded(session, process_config)[1] == [{}]
     assert loaded(session, "matmul")[0] == loaded(session, "matmul+code=own")[0]
 
 
@@ -71,8 +71,8 @@ def test_the_users_own_choice_stays_and_is_said(run):
         OPENBLAS_CORETYPE="Nehalem",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    for setup in ("matmul", "matmul+code=own"):
-        codes, variables = loaded(session, setup)
+    for process_config in ("matmul", "matmul+code=own"):
+        codes, variables = loaded(session, process_config)
         assert codes == {"Nehalem"}
         assert variables == [{"OPENBLAS_CORETYPE": "Nehalem"}]
     assert loaded(session, "matmul+code=haswell")[0] == {"Haswell"}

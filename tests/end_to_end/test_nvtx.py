@@ -41,7 +41,7 @@ def test_cases_setups_blocks_and_samples_are_ranges(heard):
     assert "(not" not in names, "Nsight's filters find registered names only"
     for mode, samples in (("idle", 2000), ("burst", 60)):
         begin = names.index(f"launch/null/api:driver/mode:{mode}")
-        assert names[begin + 1 : begin + 3] == ["setup", "blocks"]
+        assert names[begin + 1 : begin + 3] == ["prepare", "blocks"]
         assert names[begin + 3 : begin + 3 + 5 * (samples + 1)] == ["measure", *["sample"] * samples] * 5
     payloads = [payload for _, name, payload in pushes(lines) if name == "measure"]
     assert payloads == ["0", "1", "2", "3", "4"] * 2, "blocks are told apart by their number"

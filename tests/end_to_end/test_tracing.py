@@ -17,8 +17,8 @@ QUIET = dict(
 )
 
 
-def rows_of(session, arm, metric, *, benchmark="launch/null", part="mode:idle", setup="launch", **more):
-    wanted = {"arm": arm, "metric": metric, "benchmark": benchmark, "setup": setup} | more
+def rows_of(session, arm, metric, *, benchmark="launch/null", part="mode:idle", process_config="launch", **more):
+    wanted = {"arm": arm, "metric": metric, "benchmark": benchmark, "process_config": process_config} | more
     return [
         row
         for row in table(session / "summary.csv")
@@ -116,7 +116,7 @@ def test_every_family_has_its_records(run, export, device):
     node = NODES / "one_a100.json" if device == "gpu" else None
     done, session = run("--devices", device, "--runs", 2, "--filter", SMALL, "--trace", "on", node=node)
     assert done.returncode == 0, done.stderr
-    rows = [row for row in table(session / "summary.csv") if row["arm"] == "traced" and "+" not in row["setup"]]
+    rows = [row for row in table(session / "summary.csv") if row["arm"] == "traced" and "+" not in row["process_config"]]
     assert {row["status"] for row in rows} == {"ok"}
     metrics = {(row["benchmark"], row["metric"]) for row in rows}
     assert metrics >= {
@@ -140,7 +140,7 @@ def test_every_family_has_its_records(run, export, device):
     assert sizes >= {"256", "1048576"} and {row["operation"] for row in memory} == {"allocate", "release"}
     traces = table(tables / "traces.csv")
     assert {row["state"] for row in traces} == {"ok"}
-    canaries = [row for row in traces if not row["case"] and row["setup"] != "launch+trace=launches"]
+    canaries = [row for row in traces if not row["case"] and row["process_config"] != "launch+trace_level=launches"]
     assert canaries and {row["joined"] for row in canaries} == {"100"}
     joined = [
         record["allocations_joined"] for _, record in of_kind(session, "trace") if record.get("case", "").startswith("alloc")
@@ -158,7 +158,7 @@ def test_library_work_is_taken_apart(run, make_node, export):
         "--devices", "gpu", "--runs", 1, "--filter", "convolution.*conv5_1x1_2048/n:1/type:fp32", "--trace", "on", node=node
     )
     assert done.returncode == 0, done.stderr
-    of = {"benchmark": "convolution/library", "setup": "convolution", "part": ""}
+    of = {"benchmark": "convolution/library", "process_config": "convolution", "part": ""}
     (kernels,) = rows_of(session, "traced", "kernels", **of)
     assert float(kernels["p50"]) == pytest.approx(2)
     (uncovered,) = rows_of(session, "traced", "device_idle_ns", **of)
@@ -274,7 +274,7 @@ def test_whatever_cupti_does(run, make_node, way):
     plain = [row for row in table(session / "summary.csv") if row["arm"] == "plain"]
     assert plain and {row["status"] for row in plain} == {"ok"}, "the plain arm is never touched"
 
-    traced = [row for row in table(session / "summary.csv") if row["arm"] == "traced" and row["setup"] == "launch"]
+    traced = [row for row in table(session / "summary.csv") if row["arm"] == "traced" and row["process_config"] == "launch"]
     assert {row["status"] for row in traced} == {expected["status"]}
     states = {record["state"] for name, record in of_kind(session, "trace") if ".traced.launch.jsonl" in name}
     assert expected["state"] in states, states
@@ -438,10 +438,10 @@ def test_a_kernel_that_never_ends_is_killed_in_either_arm(run, make_node):
         observer=True,
     )
     assert done.returncode == 3
-    rows = {(row["arm"], row["setup"]): row for row in table(session / "summary.csv")}
+    rows = {(row["arm"], row["process_config"]): row for row in table(session / "summary.csv")}
     failed = [row for row in rows.values() if row["status"] == "failed"]
     assert failed and all("hung" in row["reason"] for row in failed)
-    # What hung in one setup is not tried in another of the same arm and level: each hang costs its time-out.
+    # What hung in one process configuration is not tried in another of the same arm and level: each hang costs its time-out.
     skipped = [row for row in rows.values() if row["status"] != "failed"]
     assert {row["status"] for row in skipped} == {"skipped"} and all("hung" in row["reason"] for row in skipped)
     hangs = [record for _, record in of_kind(session, "event") if record["event"] == "worker-hung"]

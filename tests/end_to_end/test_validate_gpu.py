@@ -211,6 +211,6 @@ def test_memory_kept_is_open_where_others_use_the_gpu(allocation_result):
 def test_a_size_that_begins_with_another_is_another(allocation_result):
     from validation_allocation import first_touch
 
-    row = {"arm": "plain", "setup": "allocation", "status": "ok", "benchmark": "allocation/touch"}
+    row = {"arm": "plain", "process_config": "allocation", "status": "ok", "benchmark": "allocation/touch"}
     row |= {"metric": "first_over_second_touch", "params": "allocator:direct/bytes:671088640", "p50": "3"}
     assert first_touch(allocation_result("summary", row))[1] == "nothing was written"

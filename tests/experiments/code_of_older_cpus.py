@@ -80,7 +80,7 @@ def rates_of(session: Path) -> Rates:
         samples = [s for s in rest if s["record"] == "samples" and "/code/" in s["case"]]
         values = [v for s in samples for v in s["values"][s["metrics"].index("tflops")]]
         if values:
-            family, code = re.fullmatch(r"(\w+)\+code=(\w+)", run["setup"]).groups()
+            family, code = re.fullmatch(r"(\w+)\+code=(\w+)", run["process_config"]).groups()
             rates[family][code][run["replicate"]] = 1000 * statistics.median(values)
     return rates
 
@@ -90,7 +90,7 @@ def in_effect(session: Path) -> dict[tuple[str, str], str]:
     found = {}
     for run, *rest in records(session):
         for library in rest[-1].get("libraries", []):
-            family, _, code = run["setup"].partition("+code=")
+            family, _, code = run["process_config"].partition("+code=")
             found[family, code] = f"{library['name']} {library['version']}, {library['code']}"
     return found
 

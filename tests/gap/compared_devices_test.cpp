@@ -1,5 +1,6 @@
 #include "harness/gap/compared_devices.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -123,6 +124,71 @@ TEST(Ratios, OfAPublishedValueMeetPlainOnes) {
   sessions.add("NVIDIA H200");
   sessions.measured(kIdle, "api_ns", {9.9, 9.9});
   EXPECT_THAT(ratios(sessions), ElementsAre("GPU-2 api_ns: equal"));
+}
+
+/// A job on a GPU: its launches took 4 us where they found their stream idle.
+SessionData& add_job(Sessions& sessions, const std::string& gpu) {
+  SessionData& job = sessions.add(gpu);
+  job.runs.emplace_back().arm = kRecorded;
+  sessions.measured(
+      "recorded/launch/stream:idle", "api_record_ns", {4000, 4000}, std::string(kRecorded));
+  sessions.measured(
+      "recorded/launch/stream:idle", "launch_ns", {6000, 6000}, std::string(kRecorded));
+  return job;
+}
+
+/// "GPU-2 api_ns: 2.0", with a star where both have one name.
+std::vector<std::string> beside(Sessions& sessions) {
+  std::vector<std::string> all;
+  for (const GapRecordedRow& row : recorded_beside_measured(sessions.compared()))
+    all.push_back(fmt::format("{}{} {}: {:.1f}",
+                              row.key->device,
+                              row.same_name ? "*" : "",
+                              row.measured_metric,
+                              row.times));
+  return all;
+}
+
+TEST(RecordedLaunches, StandBesideTheEmptyLaunchOfTheGpuOfTheirName) {
+  Sessions sessions;
+  add_job(sessions, "NVIDIA H200");
+  sessions.add("Tesla K40m");
+  sessions.measured(kIdle, "api_ns", {1000, 1000});
+  sessions.add("NVIDIA H200");
+  sessions.measured("launch/null/api:chevron/mode:idle", "api_ns", {1, 1});
+  sessions.measured(kIdle, "api_ns", {2000, 2000});
+  sessions.measured("launch/null/api:driver/mode:burst", "api_ns", {1, 1});
+  EXPECT_THAT(beside(sessions), ElementsAre("GPU-3* api_ns: 2.0"));
+  sessions.measured(kIdle, "api_record_ns", {2500, 2500}, "traced");
+  sessions.measured(kIdle, "launch_ns", {3000, 3000}, "traced");
+  EXPECT_THAT(
+      beside(sessions),
+      ElementsAre("GPU-3* api_ns: 2.0", "GPU-3* api_record_ns: 1.6", "GPU-3* launch_ns: 2.0"));
+}
+
+TEST(RecordedLaunches, StandBesideEveryMeasuredGpuWhereNoneHasTheirName) {
+  Sessions sessions;
+  add_job(sessions, "NVIDIA GeForce RTX 3090");
+  for (const char* name : {"Tesla K40m", "NVIDIA H200", "NVIDIA A100-SXM4-80GB", "EPYC"}) {
+    sessions.add(name);
+    sessions.measured(kIdle, "api_ns", {2000, 2000});
+  }
+  sessions.session(3).devices[0].simulated = true;
+  sessions.session(4).devices[0].backend = "host";
+  EXPECT_THAT(beside(sessions), ElementsAre("GPU-2 api_ns: 2.0", "GPU-3 api_ns: 2.0"));
+}
+
+TEST(RecordedLaunches, StandBesideNothingWhereNoStreamIsKnownToBeIdle) {
+  Sessions sessions;
+  SessionData& job = add_job(sessions, "NVIDIA H200");
+  sessions.add("NVIDIA H200");
+  sessions.measured(kIdle, "api_ns", {2000, 2000});
+  ASSERT_EQ(beside(sessions).size(), 1u);
+  for (const int replicate : {0, 1}) {
+    job.recordings.push_back({"GPU-1", replicate, {}});
+    job.recordings.back().record.clock_problem = "the clocks disagree";
+    EXPECT_EQ(beside(sessions).size(), 1u - static_cast<std::size_t>(replicate)) << replicate;
+  }
 }
 
 }  // namespace

@@ -73,10 +73,10 @@ TEST(Benchmark, ACaseWhoseSettingIsNotTheUsualOneHasASetupOfItsOwn) {
                                        "spin")
                                    .axis("by", "", {"event"})
                                    .makes<Nothing>();
-  std::vector<std::string> setups;
+  std::vector<std::string> process_configs;
   for (const CaseName& name : definition.cases(Profile::quick, gpu()))
-    setups.push_back(definition.setup_of(name).text());
-  EXPECT_THAT(setups, ElementsAre("launch", "launch+wait=block"));
+    process_configs.push_back(definition.process_config_of(name).text());
+  EXPECT_THAT(process_configs, ElementsAre("launch", "launch+wait=block"));
 }
 
 TEST(Benchmark, AFreshProcessTakesOneSample) {
@@ -92,14 +92,15 @@ TEST(Benchmark, AFreshProcessTakesOneSample) {
 TEST(AllBenchmarks, AFreshProcessHasNoOtherCase) {
   for (const Profile profile : {Profile::quick, Profile::full}) {
     for (const DeviceFacts& facts : {host(), gpu()}) {
-      std::map<std::string, std::vector<bool>> by_setup;
+      std::map<std::string, std::vector<bool>> by_process_config;
       for (const Benchmark& definition : all_benchmarks()) {
         for (const CaseName& name : definition.cases(profile, facts))
-          by_setup[definition.setup_of(name).text()].push_back(definition.fresh_process);
+          by_process_config[definition.process_config_of(name).text()].push_back(
+              definition.fresh_process);
       }
-      for (const auto& [setup, fresh] : by_setup) {
+      for (const auto& [process_config, fresh] : by_process_config) {
         if (std::ranges::find(fresh, true) != fresh.end()) {
-          EXPECT_EQ(fresh.size(), 1u) << setup;
+          EXPECT_EQ(fresh.size(), 1u) << process_config;
         }
       }
     }

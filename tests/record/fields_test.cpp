@@ -21,7 +21,7 @@ struct Outer {
   std::string note = "none";
   int attempt = 0;
   Status status = Status::ok;
-  ProcessConfig setup;
+  ProcessConfig process_config;
   CpuList cpus;
   std::vector<Inner> inner;
   std::map<std::string, double> readings;
@@ -32,7 +32,7 @@ struct Outer {
     field.optional("note", self.note);
     field.natural("attempt", self.attempt);
     field("status", self.status);
-    field("setup", self.setup);
+    field("process_config", self.process_config);
     field("cpus", self.cpus);
     field("inner", self.inner);
     field("readings", self.readings);
@@ -45,7 +45,7 @@ Json valid() {
           {"note", "some"},
           {"attempt", 2},
           {"status", "failed"},
-          {"setup", "launch+wait=block"},
+          {"process_config", "launch+wait=block"},
           {"cpus", "0-3,8"},
           {"inner", {{{"word", "one"}}, {{"word", "two"}}}},
           {"readings", {{"sm_clock_mhz", 1410.0}}}};
@@ -67,7 +67,7 @@ TEST(Fields, AreReadAndWrittenByOneDescription) {
   EXPECT_EQ(outer.note, "some");
   EXPECT_EQ(outer.attempt, 2);
   EXPECT_EQ(outer.status, Status::failed);
-  EXPECT_EQ(outer.setup.wait(), WaitMode::block);
+  EXPECT_EQ(outer.process_config.wait(), WaitMode::block);
   EXPECT_EQ(outer.cpus, (CpuList{0, 1, 2, 3, 8}));
   ASSERT_EQ(outer.inner.size(), 2u);
   EXPECT_EQ(outer.inner[1].word, "two");
@@ -87,12 +87,13 @@ TEST(Fields, ThatAreOptionalAreLeftOut) {
 }
 
 TEST(Fields, ThatAreWrongAreNamed) {
-  for (const char* key : {"count", "status", "setup", "cpus", "inner", "readings"}) {
+  for (const char* key : {"count", "status", "process_config", "cpus", "inner", "readings"}) {
     Json json = valid();
     json.erase(key);
     EXPECT_THAT(error_of(json), HasSubstr(fmt::format("\"{}\" is missing", key)));
   }
-  for (const char* key : {"count", "share", "note", "attempt", "setup", "inner", "readings"}) {
+  for (const char* key :
+       {"count", "share", "note", "attempt", "process_config", "inner", "readings"}) {
     Json json = valid();
     json[key] = true;
     EXPECT_THAT(error_of(json), HasSubstr(key));
@@ -107,6 +108,19 @@ TEST(Fields, ThatAreWrongAreNamed) {
   json["status"] = "splendid";
   EXPECT_THAT(error_of(json), HasSubstr("splendid"));
   EXPECT_THAT(error_of(Json::array()), HasSubstr("no object"));
+}
+
+TEST(Fields, HaveTheNamesOfNowInFilesOfBefore) {
+  const Json before = {{"session_id", "s"},
+                       {"device", Json::object()},
+                       {"arm", "plain"},
+                       {"setup", "launch+trace=kernels"}};
+  const RunRecord run = fields_from_json<RunRecord>(before);
+  EXPECT_EQ(run.process_config.text(), "launch+trace_level=kernels");
+  EXPECT_EQ(run.process_config.observer(), TraceLevel::kernels);
+  const Json now = fields_to_json(run);
+  EXPECT_EQ(now.at("process_config"), "launch+trace_level=kernels");
+  EXPECT_FALSE(now.contains("setup"));
 }
 
 TEST(Record, BeginsWithSchemaAndKind) {

@@ -138,7 +138,8 @@ TEST_F(CheckHistory, IsExportedColumnByColumn) {
   std::string written = text.str();
   std::erase(written, '\r');
   EXPECT_EQ(written,
-            "session_id,node,begin_utc,device_id,device_name,arm,setup,case,metric,unit,value,runs,"
+            "session_id,node,begin_utc,device_id,device_name,arm,process_config,case,metric,unit,"
+            "value,runs,"
             "within_run_cv,between_run_cv,tail,modes,p99,verdict,invalid,fingerprint\n"
             "night-0,n1,2026-01-01T00:00:00Z,host-1,a CPU,plain,launch,"
             "launch/null/api:queue/mode:idle,roundtrip_ns,ns,1000.5,4,0.25,0.5,1.75,3,2000,same,,"

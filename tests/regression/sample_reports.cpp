@@ -67,7 +67,7 @@ Report night() {
                              "device_ns",
                              Verdict::suspect,
                              0.035));
-  results.back().key.where.setup = "convolution";
+  results.back().key.where.process_config = "convolution";
   results.push_back(compared(
       kFirstGpu, "launch/null/api:driver/mode:burst", "per_launch_ns", Verdict::same, 0.004));
   results.back().steadiness = Steadiness::erratic;
@@ -99,7 +99,7 @@ Report night() {
   results.back().reason = "two levels, 6 % apart";
   results.push_back(compared(
       kFirstGpu, "allocation/latency/allocator:malloc/bytes:256", "device_ns", Verdict::watch, 0));
-  results.back().key.where.setup = "allocation";
+  results.back().key.where.process_config = "allocation";
   results.back().reason = "its median is 3 ticks of the clock";
   results.push_back(compared(
       kSecondGpu, "launch/flag/api:driver/mode:idle", "flag_ns", Verdict::cannot_tell, 0.4));
@@ -170,7 +170,7 @@ Report hostile() {
     result.device_name = evil;
     result.node = evil;
     result.key.where.device += evil;
-    result.key.where.setup = evil;
+    result.key.where.process_config = evil;
     result.key.where.arm = evil;
     result.key.where.name.params.front().second += evil;
     result.key.metric += evil;

@@ -19,7 +19,7 @@ class SessionOfACase : public testing::Test {
       RunInfo info;
       info.device = key.device;
       info.arm = key.arm;
-      info.setup = key.setup;
+      info.process_config = key.process_config;
       info.replicate = run;
       session.runs.push_back(info);
     }
@@ -33,8 +33,14 @@ class SessionOfACase : public testing::Test {
     for (int i = 0; i < samples; ++i) values.push_back(1000 + i);
   }
   void add_telemetry(int block, std::int64_t at_ns, std::map<std::string, double> values) {
-    session.telemetry.push_back(
-        {key.device, key.arm, key.setup, 1, key.name.text(), block, at_ns, std::move(values)});
+    session.telemetry.push_back({key.device,
+                                 key.arm,
+                                 key.process_config,
+                                 1,
+                                 key.name.text(),
+                                 block,
+                                 at_ns,
+                                 std::move(values)});
   }
   MetricFigures figures() const { return figures_of(session).metrics.at(0); }
   std::string invalid() const { return figures().invalid; }

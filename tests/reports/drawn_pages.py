@@ -37,6 +37,18 @@ def beside(made: Callable[[str], Path], made_once: Callable) -> list[Path]:
     return [made("recorded"), made_once("session-measured", lambda folder: make_recorded.measured().write(folder))]
 
 
+def _comparison(kind: str, tables: Path, folders: list[Path]) -> Path:
+    if kind == "gap":
+        return make_gap.write(tables, folders)
+    job, machine = make_recorded.recorded(), make_recorded.measured()
+    rows = [
+        row
+        for gpu in ("GPU-00000000", "GPU-00000001")
+        for row in make_gap.beside(job.session_id, gpu, machine.session_id, "GPU-00000000")
+    ]
+    return make_gap.write(tables, [], answers=[], classes=[], recorded=rows)
+
+
 @pytest.fixture(scope="session")
 def drawn(made: Callable[[str], Path], gap: list[Path], beside: list[Path], made_once: Callable) -> Callable[[str], Path]:
     """The page of a kind of session, of all four of "gap", or of the two of "beside"."""
@@ -46,7 +58,7 @@ def drawn(made: Callable[[str], Path], gap: list[Path], beside: list[Path], made
             several = {"gap": gap, "beside": beside}
             folders = several[kind] if kind in several else [made(kind)]
             tables = page.parent / "comparison"
-            gap_tables = ["--comparison", str(make_gap.write(tables, folders))] if kind == "gap" else []
+            gap_tables = ["--comparison", str(_comparison(kind, tables, folders))] if kind in several else []
             assert program.run([*pairs(folders), *gap_tables, "-o", str(page)]) == 0
 
         return made_once(f"{kind}.html", write)

@@ -52,9 +52,9 @@ class _Cases:
         self.gpu = spec.backend == "cuda"
         self.call, self.trip = spec.call, spec.trip
 
-    def case(self, name: str, metric: str, value: float, setup: str = "launch", unit: str = "ns") -> None:
+    def case(self, name: str, metric: str, value: float, process_config: str = "launch", unit: str = "ns") -> None:
         benchmark, params = _split(name)
-        self.builder._case(self.index, self.spec, setup, benchmark, params, metric, value, 30, unit)
+        self.builder._case(self.index, self.spec, process_config, benchmark, params, metric, value, 30, unit)
 
     def add(self) -> None:
         self._everywhere()
@@ -176,10 +176,10 @@ class _Cases:
             self.case(f"launch/priority/priority:{kind}", "roundtrip_ns", value)
         for by in ("stream", "event"):
             for wait, slower, busy in (("spin", 1, 1), ("yield", 1.1, 0.98), ("block", 3, 0.4)):
-                setup = "launch" if wait == "spin" else f"launch+wait={wait}"
+                process_config = "launch" if wait == "spin" else f"launch+wait={wait}"
                 name = f"launch/wait/wait:{wait}/by:{by}"
-                self.case(name, "roundtrip_ns", self.trip * slower, setup)
-                self.case(name, "cpu_ns", self.trip * busy, setup)
+                self.case(name, "roundtrip_ns", self.trip * slower, process_config)
+                self.case(name, "cpu_ns", self.trip * busy, process_config)
         for loading, module in (
             ("lazy", 4e6),
             ("eager", 9e6),

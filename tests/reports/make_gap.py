@@ -89,7 +89,7 @@ def laid_beside(folders: list[Path]) -> dict[str, list[dict[str, Any]]]:
         devices += [{**device, "session_id": session} for device in rows_of(folder / "devices.csv")]
         for row in rows_of(folder / "summary.csv"):
             case = "/".join(part for part in (row["benchmark"], row["params"]) if part)
-            key = (row["arm"], row["setup"], re.sub(r"api:(queue|driver)", "api:own", case), row["metric"])
+            key = (row["arm"], row["process_config"], re.sub(r"api:(queue|driver)", "api:own", case), row["metric"])
             if row["status"] == "ok" and row["metric"] and row["p50"] and row.get("impossible") != "true":
                 medians.setdefault((session, row["device_id"]), {})[key] = (float(row["p50"]), case, row["direction"])
     devices = [device for device in devices if device["usable"] != "false"]
@@ -101,15 +101,33 @@ def laid_beside(folders: list[Path]) -> dict[str, list[dict[str, Any]]]:
     for device, ids in zip(devices, laid, strict=True):
         ids["reference"] = str(device is reference).lower()
         own = medians.get((ids["session"], ids["device_id"]), {})
-        for (arm, setup, _, metric), (value, case, direction) in own.items() if device is not reference else ():
-            if (key := (arm, setup, re.sub(r"api:(queue|driver)", "api:own", case), metric)) not in base:
+        for (arm, process_config, _, metric), (value, case, direction) in own.items() if device is not reference else ():
+            if (key := (arm, process_config, re.sub(r"api:(queue|driver)", "api:own", case), metric)) not in base:
                 continue
             times = value / base[key][0] if direction == "higher" else base[key][0] / value
             verdict = "faster" if times > 1.02 else "slower" if times < 1 / 1.02 else "same"
             words = "equal" if verdict == "same" else f"{max(times, 1 / times):.2f}× {verdict}"
-            row = {"arm": arm, "setup": setup, "case": case, "metric": metric, "times": times, "verdict": verdict}
+            row = {
+                "arm": arm,
+                "process_config": process_config,
+                "case": case,
+                "metric": metric,
+                "times": times,
+                "verdict": verdict,
+            }
             ratios.append({"session": ids["session"], "device_id": ids["device_id"], "words": words} | row)
     return {"devices": laid, "ratios": ratios}
+
+
+def beside(job: str, gpu: str, measured: str, other: str, **more: Any) -> list[dict[str, Any]]:
+    """Launches of a recorded GPU of a session beside a measured one of another."""
+    of = {"session": job, "device_id": gpu, "measured_session": measured, "measured_device": other}
+    of |= {"same_name": "true", "case": "launch/null/api:driver/mode:idle", "metric": "api_record_ns"} | more
+    return [
+        of | {"arm": "plain", "measured_metric": "api_ns", "times": 1.7},
+        of | {"arm": "traced", "measured_metric": "api_record_ns", "times": 2},
+        of | {"arm": "traced", "metric": "launch_ns", "measured_metric": "launch_ns", "times": 2},
+    ]
 
 
 def write(folder: Path, folders: list[Path], **others: list[dict[str, Any]]) -> Path:

@@ -78,6 +78,7 @@ def recorded_session(*processes: Process, name: str = "recorded-5eed") -> Builde
             for key in (
                 "recordings.csv",
                 "tail.csv",
+                "recorded_shares.csv",
                 "kernels.csv",
                 "traces.csv",
                 "slow_samples.csv",
@@ -127,19 +128,37 @@ def _add(builder: Builder, index: int, process: Process) -> None:
         for metric, value in values.items():
             builder._case(index, spec, RECORDED, benchmark, "", metric, value, max(n, 2), arm=RECORDED)
             builder.tables["summary.csv"][-1].update(dict.fromkeys(("min", "q1", "p50", "q3", "max", "mean"), value), n=n)
+        builder.tables["recorded_shares.csv"] += [
+            {"device_id": builder._id(index, spec), "of": benchmark, "part": f"idle_{cause}_ns"}
+            | {"share": process.waits.get(cause, 0.0)}
+            for cause in CAUSES
+        ]
+    known = process.idle + process.busy + process.graphs
+    if trusted and known:
+        builder.tables["recorded_shares.csv"].append(
+            {"device_id": builder._id(index, spec), "of": "launches", "part": "idle_stream"}
+            | {"share": (process.idle + process.graphs) / known}
+        )
     device = {"session_id": builder.session_id, "device_id": builder._id(index, spec)}
     builder.tables["recordings.csv"].append({**device, "replicate": 0, **_quality(index, process)})
-    place = {**device, "setup": RECORDED, "replicate": 0, "case": "recorded/launch"}
+    place = {**device, "process_config": RECORDED, "replicate": 0, "case": "recorded/launch"}
     builder.tables["traces.csv"].append({**place, "state": RECORDED, "launches": process.launches})
     if process.idle:
-        key = {"arm": RECORDED, "setup": RECORDED, "case": "recorded/launch/stream:idle"}
+        key = {"arm": RECORDED, "process_config": RECORDED, "case": "recorded/launch/stream:idle"}
         slow, around = make_timelines.slow_sample(key, 5600.0, longer_part="queue_ns", telemetry="")
         builder.tables["slow_samples.csv"].append({**device, **slow})
         builder.tables["timelines.csv"] += [{**device, **event} for event in around]
     for kernel, total in (("short_kernel", 1_000_000), ("void long_kernel<float>(float*)", 9_000_000)):
         builder.tables["kernels.csv"].append(
             {**device, "case": "recorded/launch", "kernel": kernel, "grid": "2x2x1", "block": "256x1x1"}
-            | {"count": 100, "total_ns": total, "shortest_ns": 2300, "longest_ns": 290_000, "replicate": 0}
+            | {
+                "count": 100,
+                "total_ns": total,
+                "mean_ns": total / 100,
+                "shortest_ns": 2300,
+                "longest_ns": 290_000,
+                "replicate": 0,
+            }
             | {"gpu_share": total / 1e8, "p50_ns": total / 100, "p99_ns": 280_000, "cv": 0.25}
             | {"first_call_ns": 750_000, "later_call_ns": 4000}
         )
@@ -153,7 +172,14 @@ def _add(builder: Builder, index: int, process: Process) -> None:
     for level, cv in (process.levels or {}).items():
         case = "recorded/launch/stream:idle"
         scope = process.name if level == "devices" else device["device_id"]
-        place = {**device, "scope": scope, "arm": RECORDED, "setup": RECORDED, "case": case, "metric": "api_record_ns"}
+        place = {
+            **device,
+            "scope": scope,
+            "arm": RECORDED,
+            "process_config": RECORDED,
+            "case": case,
+            "metric": "api_record_ns",
+        }
         builder.tables.setdefault("variation.csv", []).append(
             {**place, "level": level, "groups": 5, "cv": cv, "cv_lo": cv / 2, "cv_hi": cv * 2, "variance_share": 0.5}
         )

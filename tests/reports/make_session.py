@@ -39,7 +39,7 @@ def columns() -> dict[str, list[str]]:
 SESSION_TABLES = ("devices.csv", "runs.csv", "summary.csv", "run_quantiles.csv", "findings.csv", "answers.csv")
 DETAIL_TABLES = (
     "headlines.csv sequence.csv telemetry.csv variation.csv outlier_devices.csv observer.csv parts.csv flag_check.csv "
-    "kernels.csv traces.csv slow_samples.csv timelines.csv recordings.csv tail.csv "
+    "kernels.csv traces.csv slow_samples.csv timelines.csv recordings.csv recorded_shares.csv tail.csv "
     "published.csv fit.csv check_answers.csv verdicts.csv nights.csv cliffs.csv"
 ).split()
 PROBABILITIES = {
@@ -243,7 +243,7 @@ class Builder:
         alike = [(i, s) for i, s in enumerate(self.specs) if s.name == self.specs[0].name]
         if len(alike) > 2:
             case = "launch/null/api:driver/mode:idle"
-            key = {"session_id": self.session_id, "arm": "plain", "setup": "launch", "case": case}
+            key = {"session_id": self.session_id, "arm": "plain", "process_config": "launch", "case": case}
             for metric in ("api_ns", "roundtrip_ns"):
                 self.tables["variation.csv"].append(
                     {**key, "scope": alike[0][1].name, "metric": metric, "level": "devices"}
@@ -275,7 +275,7 @@ class Builder:
             for arm in ("plain", "traced"):
                 for level, cv in (("samples", 0.17), ("runs", 0 if metric == "api_ns" else 0.013)):
                     add["variation.csv"](
-                        {**device, "scope": device["device_id"], "arm": arm, "setup": "launch"}
+                        {**device, "scope": device["device_id"], "arm": arm, "process_config": "launch"}
                         | {"case": case, "metric": metric, "level": level, "groups": 6}
                         | {"cv": cv, "cv_lo": cv * 0.6, "cv_hi": max(cv, 0.01) * 2}
                     )
@@ -290,13 +290,15 @@ class Builder:
             add["kernels.csv"](
                 {**device, "case": "matmul/library/size:256/type:fp32/cache:warm"}
                 | {"kernel": kernel, "grid": "2x2x1", "block": "256x1x1", "count": 100}
-                | {"total_ns": 250_000, "shortest_ns": 2300, "longest_ns": 2900}
+                | {"total_ns": 250_000, "mean_ns": 2500, "shortest_ns": 2300, "longest_ns": 2900}
             )
         for replicate in range(self.replicates):
             self._blocks(index, spec, device, idle, replicate, blocks)
-            for setup in ("launch", "launch+trace=kernels"):
-                add["traces.csv"]({**device, "setup": setup, "replicate": replicate, "case": "", "state": "ok"})
-        slow, around = make_timelines.slow_sample({"arm": "traced", "setup": "launch", "case": idle}, spec.call * 3)
+            for process_config in ("launch", "launch+trace_level=kernels"):
+                add["traces.csv"](
+                    {**device, "process_config": process_config, "replicate": replicate, "case": "", "state": "ok"}
+                )
+        slow, around = make_timelines.slow_sample({"arm": "traced", "process_config": "launch", "case": idle}, spec.call * 3)
         add["slow_samples.csv"]({**device, **slow})
         for event in around:
             add["timelines.csv"]({**device, **event})
@@ -304,7 +306,7 @@ class Builder:
     def _blocks(self, index: int, spec: Spec, device: dict, case: str, replicate: int, blocks: int) -> None:
         for block in range(blocks):
             begin = 10**12 + (replicate * 30 + index) * 10**9 + block * 17_000_000
-            key = {**device, "arm": "plain", "setup": "launch", "replicate": replicate}
+            key = {**device, "arm": "plain", "process_config": "launch", "replicate": replicate}
             key.update(case=case, block=block)
             p50 = round(spec.trip * (1 + 0.01 * self.random.standard_normal()), 1)
             for arm in ("plain", "traced"):
@@ -370,7 +372,7 @@ class Builder:
                 **self._common(index, spec),
                 "replicate": replicate,
                 "arm": arm,
-                "setup": family,
+                "process_config": family,
                 "attempt": 0,
                 "status": status,
                 "reason": reason,
@@ -530,17 +532,17 @@ class Builder:
         self,
         index: int,
         spec: Spec,
-        setup: str,
+        process_config: str,
         benchmark: str,
         params: str,
         rate: float,
         work: float,
     ) -> None:
-        self._case(index, spec, setup, benchmark, params, "device_ns", work / rate * 1e9, 200)
+        self._case(index, spec, process_config, benchmark, params, "device_ns", work / rate * 1e9, 200)
         self._case(
             index,
             spec,
-            setup,
+            process_config,
             benchmark,
             params,
             "tflops",
@@ -554,7 +556,7 @@ class Builder:
         self,
         index: int,
         spec: Spec,
-        setup: str,
+        process_config: str,
         benchmark: str,
         params: str,
         metric: str,
@@ -584,7 +586,7 @@ class Builder:
                     "session_id": self.session_id,
                     "device_id": self._id(index, spec),
                     "arm": arm,
-                    "setup": setup,
+                    "process_config": process_config,
                     "case": f"{benchmark}/{params}".rstrip("/"),
                     "metric": metric,
                     "unit": unit,
@@ -609,7 +611,7 @@ class Builder:
         many = len(runs) >= 6
         self.tables["summary.csv"].append(
             {
-                **self._row(index, spec, setup, benchmark, params, arm),
+                **self._row(index, spec, process_config, benchmark, params, arm),
                 "metric": metric,
                 "unit": unit,
                 "direction": direction,
@@ -629,7 +631,7 @@ class Builder:
                 "lag1": "0.02",
                 "modes": 1,
                 "outlier_share": f"{stray:g}",
-                "source": "host clock" if setup in ("launch", "allocation") else "device events",
+                "source": "host clock" if process_config in ("launch", "allocation") else "device events",
             }
         )
 
@@ -637,23 +639,25 @@ class Builder:
         self,
         index: int,
         spec: Spec,
-        setup: str,
+        process_config: str,
         benchmark: str,
         params: str,
         status: str,
         reason: str,
     ) -> None:
         self.tables["summary.csv"].append(
-            {**self._row(index, spec, setup, benchmark, params), "status": status, "reason": reason}
+            {**self._row(index, spec, process_config, benchmark, params), "status": status, "reason": reason}
         )
 
-    def _row(self, index: int, spec: Spec, setup: str, benchmark: str, params: str, arm: str = "plain") -> dict[str, Any]:
+    def _row(
+        self, index: int, spec: Spec, process_config: str, benchmark: str, params: str, arm: str = "plain"
+    ) -> dict[str, Any]:
         return {
             **self._common(index, spec),
             "backend": spec.backend,
             "compute_capability": spec.capability,
             "arm": arm,
-            "setup": setup,
+            "process_config": process_config,
             "benchmark": benchmark,
             "params": params,
         }
@@ -786,7 +790,7 @@ def checked() -> Builder:
     builder.with_details()
     verdicts = "slower suspect invalid no-baseline unstable watch faster same".split()
     for i, verdict in enumerate(verdicts):
-        key = {"arm": "plain", "setup": "launch", "case": f"launch/grid/blocks:{i}", "metric": "api_ns"}
+        key = {"arm": "plain", "process_config": "launch", "case": f"launch/grid/blocks:{i}", "metric": "api_ns"}
         key |= {"session_id": builder.session_id, "device_id": builder._id(0, builder.specs[0])}
         row, nights = make_nights.checked(key, verdict, nights=120, seed=i)
         builder.tables["verdicts.csv"].append(row)
@@ -835,7 +839,13 @@ def hostile() -> Builder:
     builder.with_details()
     import make_nights
 
-    key = {"session_id": builder.session_id, "device_id": builder._id(0, spec), "arm": "plain", "setup": bad, "case": bad}
+    key = {
+        "session_id": builder.session_id,
+        "device_id": builder._id(0, spec),
+        "arm": "plain",
+        "process_config": bad,
+        "case": bad,
+    }
     found, nights = make_nights.checked({**key, "metric": bad}, "slower", nights=30)
     hostile_night = dict.fromkeys(("night", "begin_utc", "verdict", "changed", "invalid"), bad)
     builder.tables["verdicts.csv"] = [found | {"reason": bad, "changed": bad, "steadiness": bad, "steadiness_reason": bad}]
@@ -863,7 +873,7 @@ def hostile() -> Builder:
             row.update(dict.fromkeys(keys, bad))
     for state in ("invalid:dropped", "degraded:subscriber_busy(<b>x</b>)", bad):
         builder.tables["traces.csv"].append(
-            {**builder.tables["traces.csv"][0], "setup": bad, "state": state, "reason": bad} | {"case": bad}
+            {**builder.tables["traces.csv"][0], "process_config": bad, "state": state, "reason": bad} | {"case": bad}
         )
     for row in builder.tables["runs.csv"]:
         row["measured_under_tool"] = bad

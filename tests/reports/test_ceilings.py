@@ -23,7 +23,14 @@ def rate(
     device: str, size: int, kind: str, tflops: float, ceiling: float | str, verdict: str = "possible"
 ) -> dict[str, object]:
     row: dict[str, object] = dict.fromkeys(COLUMNS, "")
-    row |= {"session_id": "s", "device_id": device, "arm": "plain", "setup": "matmul", "type": kind, "tflops": tflops}
+    row |= {
+        "session_id": "s",
+        "device_id": device,
+        "arm": "plain",
+        "process_config": "matmul",
+        "type": kind,
+        "tflops": tflops,
+    }
     row |= {"case": f"matmul/library/size:{size}/type:{kind}/cache:warm", "verdict": verdict}
     if ceiling:
         row |= {"clock_mhz": 1410, "ceiling_tflops": ceiling, "share": tflops / ceiling}

@@ -8,6 +8,7 @@ from typing import Any
 
 import make_gap
 import make_session
+import pytest
 from html_reader import read
 from launchgap_report import compare as cmp
 from launchgap_report import gap as gap_tables
@@ -69,15 +70,18 @@ def test_an_unsupported_cell_says_why(gap: list[Path]) -> None:
     assert new.value and new.speed is None
 
 
-def test_what_all_agree_in_is_one_line(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("gpu", "capability"), [("NVIDIA H200", "9.0"), ("Tesla K40m", "3.5")])
+def test_what_all_agree_in_is_one_line(tmp_path: Path, gpu: str, capability: str) -> None:
     def write(name: str, call: float) -> Path:
-        return (
-            make_session.Builder(name, [make_session.Spec("NVIDIA H200", call=call)], seed=1).build().write(tmp_path / name)
-        )
+        spec = make_session.Spec(gpu, capability=capability, call=call)
+        return make_session.Builder(name, [spec], seed=1).build().write(tmp_path / name)
 
     comparison = compared([write("a", 2300.0), write("b", 4600.0)])
     assert {line.metric for line in comparison.families["launch"]} >= {"api_ns"}
-    assert comparison.families["matmul"] == [] and comparison.agreeing["matmul"], "they are the same GPU"
+    agreeing = comparison.agreeing["matmul"]
+    assert comparison.families["matmul"] == [] and agreeing, "they are the same GPU"
+    # What neither can do is no difference either.
+    assert any(line.cells[0].status == "unsupported" for line in agreeing) == (gpu == "Tesla K40m")
 
 
 def test_a_different_host_or_driver_is_named(gap: list[Path]) -> None:
@@ -144,8 +148,8 @@ def test_the_traced_arm_is_compared_only_where_every_session_has_it(tmp_path: Pa
         for row in list(builder.tables["summary.csv"]):
             if row["arm"] == "traced":
                 # What only the trace sees, at two levels of tracing.
-                for setup in ("launch", "launch+trace=kernels"):
-                    builder.tables["summary.csv"].append({**row, "metric": "launch_ns", "setup": setup})
+                for process_config in ("launch", "launch+trace_level=kernels"):
+                    builder.tables["summary.csv"].append({**row, "metric": "launch_ns", "process_config": process_config})
         return builder.write(tmp_path / name)
 
     def metrics(folders: list[Path]) -> set[tuple[str, str]]:

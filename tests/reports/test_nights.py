@@ -13,8 +13,8 @@ from html_reader import Node, read
 from launchgap_report import __main__ as program
 from report_paths import pairs
 
-IDLE = {"arm": "plain", "setup": "launch", "case": "launch/null/api:driver/mode:idle", "metric": "roundtrip_ns"}
-BURST = {"arm": "plain", "setup": "launch", "case": "launch/null/api:driver/mode:burst", "metric": "per_launch_ns"}
+IDLE = {"arm": "plain", "process_config": "launch", "case": "launch/null/api:driver/mode:idle", "metric": "roundtrip_ns"}
+BURST = {"arm": "plain", "process_config": "launch", "case": "launch/null/api:driver/mode:burst", "metric": "per_launch_ns"}
 
 
 def text_of(node: Node) -> str:

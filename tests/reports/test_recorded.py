@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import make_gap
 import make_session
@@ -20,12 +21,12 @@ Draw = Callable[..., Node]
 
 @pytest.fixture
 def draw(tmp_path: Path) -> Draw:
-    def make(*builders: make_session.Builder) -> Node:
+    def make(*builders: make_session.Builder, beside: Sequence[dict[str, Any]] = ()) -> Node:
         folders = [builder.write(tmp_path / str(i)) for i, builder in enumerate(builders)]
         output = tmp_path / "out.html"
         measured = [f for f, builder in zip(folders, builders, strict=True) if not is_recorded(builder)]
-        beside = make_gap.laid_beside(measured) if len(measured) > 1 else {"devices": [], "ratios": []}
-        tables = make_gap.write(tmp_path / "comparison", [], answers=[], classes=[], **beside)
+        laid = make_gap.laid_beside(measured) if len(measured) > 1 else {"devices": [], "ratios": []}
+        tables = make_gap.write(tmp_path / "comparison", [], answers=[], classes=[], recorded=beside, **laid)
         assert program.run([*pairs(folders), "--comparison", str(tables), "-o", str(output)]) == 0
         return read(output.read_text(encoding="utf-8"))
 
@@ -310,7 +311,6 @@ def test_a_job_stands_beside_what_its_machine_does_at_best(page: Page) -> None:
         == "session-recorded and session-measured: launches of a recorded job, beside what was measured"
     )
     lines = rows(section(root, "beside").all("table")[0])
-    # Of the two with other clocks and without kernels, no stream is known to be idle.
     assert [line[0] for line in lines] == ["NVIDIA H200 (0), rank 0"] * 3 + ["NVIDIA H200 (1), rank 1"] * 3
     assert [line[1] for line in lines] == ["NVIDIA H200 (0)"] * 6
     assert [line[2] for line in lines[:3]] == ["launch call", "launch call, both traced", "call to kernel, both traced"]
@@ -330,7 +330,10 @@ def test_both_kinds_have_their_first_table_and_no_ratio_mixes_them(page: Page) -
 
 
 def test_another_gpu_is_said_to_be_another(draw: Draw) -> None:
-    root = draw(recorded_session(Process("NVIDIA GeForce RTX 3090")), measured())
+    job, machine = recorded_session(Process("NVIDIA GeForce RTX 3090")), measured()
+    gpu = "GPU-00000000"
+    beside = make_gap.beside(job.session_id, gpu, machine.session_id, gpu, same_name="false")
+    root = draw(job, machine, beside=beside)
     lines = rows(section(root, "beside").all("table")[0])
     assert [line[1] for line in lines] == ["NVIDIA H200 (0) another GPU: no device of the recorded name was measured"] * 3
 
@@ -345,19 +348,8 @@ def test_a_recorded_job_does_not_enter_the_generation_gap(draw: Draw) -> None:
     assert "Tesla V100-SXM2-16GB" in gap.text and "against" in gap.text
 
 
-def test_a_simulated_machine_is_nothing_to_stand_beside(draw: Draw) -> None:
-    builder = measured()
-    for row in builder.tables["devices.csv"]:
-        row["simulated"] = "true"
-    assert not draw(recorded_session(Process()), builder).all("section", id="beside")
-
-
-def test_what_only_tracing_sees_may_be_missing(draw: Draw) -> None:
-    builder = measured()
-    for name in ("summary.csv", "run_quantiles.csv"):
-        builder.tables[name] = [row for row in builder.tables[name] if row["arm"] == "plain"]
-    lines = rows(section(draw(recorded_session(Process()), builder), "beside").all("table")[0])
-    assert [line[2] for line in lines] == ["launch call"]
+def test_without_a_measured_gpu_nothing_stands_beside_a_job(draw: Draw) -> None:
+    assert not draw(recorded_session(Process()), measured()).all("section", id="beside")
 
 
 # What makes its launches slow or uneven

@@ -217,7 +217,7 @@ def test_levels_are_of_the_plain_arm_and_of_its_kind(page: Page) -> None:
 def test_further_levels_of_tracing_are_not_mixed_in(draw: Draw) -> None:
     builder = small()
     for row in builder.tables["variation.csv"]:
-        row["setup"] = "launch+trace=kernels"
+        row["process_config"] = "launch+trace_level=kernels"
     assert "coefficient of variation" not in section(draw(builder), "launches").text
 
 

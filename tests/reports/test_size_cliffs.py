@@ -23,7 +23,7 @@ def draw(folder: Path, rows: list[dict[str, Any]]) -> list[Node]:
             "device_id": device,
             "benchmark": "matmul/shapes",
             "case": SERIES,
-            "setup": "matmul",
+            "process_config": "matmul",
             "metric": "device_ns",
             "runs": 10,
             **row,

@@ -14,7 +14,7 @@ from launchgap_report import __main__ as program
 from report_paths import pairs
 
 Page = Callable[[str], str]
-KEY = {"arm": "traced", "setup": "launch", "case": "launch/null/api:driver/mode:idle"}
+KEY = {"arm": "traced", "process_config": "launch", "case": "launch/null/api:driver/mode:idle"}
 
 
 def text_of(node: Node) -> str:

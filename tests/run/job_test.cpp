@@ -20,7 +20,7 @@ job::Run run_job() {
   run.node = "n";
   run.replicate = 2;
   run.arm = Arm::traced;
-  run.setup = "launch+loading=jit_cached";
+  run.process_config = "launch+loading=jit_cached";
   run.attempt = 1;
   run.trace_required = true;
   run.keep_events = true;
@@ -43,7 +43,7 @@ TEST(Job, IsReadAsItWasWritten) {
   EXPECT_EQ(json.at("task"), "run");
   const Job job = job_from_json(parse_json(json.dump()));
   const auto& run = std::get<job::Run>(job);
-  EXPECT_EQ(run.setup, run_job().setup);
+  EXPECT_EQ(run.process_config, run_job().process_config);
   EXPECT_EQ(run.seed, run_job().seed);
   EXPECT_EQ(run.records, run_job().records);
   EXPECT_EQ(run.near_cpus, run_job().near_cpus);

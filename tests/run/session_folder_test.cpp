@@ -34,7 +34,7 @@ DeviceFacts gpu() {
 }
 
 PlannedRun run() {
-  return {"GPU-1", "launch+trace=all", Arm::traced, 3, {{"launch/null", 1}}};
+  return {"GPU-1", "launch+trace_level=all", Arm::traced, 3, {{"launch/null", 1}}};
 }
 
 std::string text_of_file(const fs::path& path) {
@@ -90,11 +90,12 @@ TEST_F(ARunningSession, IsNeverLeftRunning) {
 }
 
 TEST_F(ARunningSession, NamesRecordsByRunAndAttempt) {
-  EXPECT_EQ(folder.records(run(), gpu(), 0).filename(), "n.GPU-1.r3.traced.launch+trace=all.jsonl");
+  EXPECT_EQ(folder.records(run(), gpu(), 0).filename(),
+            "n.GPU-1.r3.traced.launch+trace_level=all.jsonl");
   EXPECT_EQ(folder.records(run(), gpu(), 1).filename(),
-            "n.GPU-1.r3.traced.launch+trace=all.1.jsonl");
+            "n.GPU-1.r3.traced.launch+trace_level=all.1.jsonl");
   EXPECT_EQ(folder.records(run(), gpu(), 2).filename(),
-            "n.GPU-1.r3.traced.launch+trace=all.2.jsonl");
+            "n.GPU-1.r3.traced.launch+trace_level=all.2.jsonl");
   DeviceFacts host = gpu();
   host.backend = "host";
   EXPECT_THAT(folder.records(run(), host, 0).filename().string(), HasSubstr("n.host.r3."));
@@ -107,7 +108,7 @@ TEST_F(ARunningSession, BeginsTheRecordsOfAWorkerThatNeverBegan) {
   ASSERT_EQ(lines.size(), 2u);
   EXPECT_EQ(lines[0].at("record"), "run");
   EXPECT_EQ(lines[0].at("attempt"), 1);
-  EXPECT_EQ(lines[0].at("setup"), "launch+trace=all");
+  EXPECT_EQ(lines[0].at("process_config"), "launch+trace_level=all");
   EXPECT_EQ(lines[0].at("device").at("uuid"), "GPU-1");
   EXPECT_FALSE(lines[0].contains("pid"));
   EXPECT_EQ(lines[1].at("record"), "summary");

@@ -114,8 +114,10 @@ std::string in_words(const action::Finish&) {
 }
 
 /// Two cases on a GPU, which take 1 s and 40 s.
-PlannedRun two_cases(ProcessConfig setup = "launch", Arm arm = Arm::plain, int replicate = 0) {
-  return {"GPU-1", std::move(setup), arm, replicate, {{"a", 1}, {"b", 40}}};
+PlannedRun two_cases(ProcessConfig process_config = "launch",
+                     Arm arm = Arm::plain,
+                     int replicate = 0) {
+  return {"GPU-1", std::move(process_config), arm, replicate, {{"a", 1}, {"b", 40}}};
 }
 
 /// What a run's supervisor asks for, from its start on. Fails if it is not at its end.
@@ -483,11 +485,11 @@ TEST(Quarantine, IsRecordedWhereTheWorkerEndedBeforeItCould) {
 
 TEST(Quarantine, IsOfADeviceAnArmAndALevelOfTracing) {
   Quarantine quarantine;
-  const PlannedRun run = two_cases("launch+trace=kernels", Arm::traced);
+  const PlannedRun run = two_cases("launch+trace_level=kernels", Arm::traced);
   play({begins("a"), crashes(), begins("b"), crashes()}, quarantine, run);
   EXPECT_NE(quarantine.find(run, "a"), nullptr);
-  EXPECT_NE(quarantine.find(two_cases("matmul+trace=kernels", Arm::traced), "a"), nullptr);
-  EXPECT_EQ(quarantine.find(two_cases("launch+trace=all", Arm::traced), "a"), nullptr);
+  EXPECT_NE(quarantine.find(two_cases("matmul+trace_level=kernels", Arm::traced), "a"), nullptr);
+  EXPECT_EQ(quarantine.find(two_cases("launch+trace_level=all", Arm::traced), "a"), nullptr);
   EXPECT_EQ(quarantine.find(two_cases("launch", Arm::traced), "a"), nullptr);
   EXPECT_EQ(quarantine.find(two_cases("launch"), "a"), nullptr);
   PlannedRun elsewhere = run;
@@ -521,14 +523,14 @@ TEST(Supervisor, IsNotConfusedByWhatAWorkerShouldNotSay) {
 
 TEST(Supervisor, SaysWhichArmAndConfigurationACaseFailedIn) {
   Quarantine quarantine;
-  const auto first_failure = [&](ProcessConfig setup) {
+  const auto first_failure = [&](ProcessConfig process_config) {
     return play({begins("a"), ends("a", Status::failed, "no"), begins("b"), ends("b"), exits()},
                 quarantine,
-                two_cases(std::move(setup), Arm::traced))[1];
+                two_cases(std::move(process_config), Arm::traced))[1];
   };
   EXPECT_EQ(first_failure("launch"), "fail: A100 (0), traced: a: failed: no");
-  EXPECT_EQ(first_failure("launch+trace=all"),
-            "fail: A100 (0), traced, launch+trace=all: a: failed: no");
+  EXPECT_EQ(first_failure("launch+trace_level=all"),
+            "fail: A100 (0), traced, launch+trace_level=all: a: failed: no");
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ struct Made {
   std::size_t runs = 10;
   double spread = 0.01;
   const char* arm = "plain";
-  const char* setup = "launch";
+  const char* process_config = "launch";
   Status status = Status::ok;
 };
 
@@ -55,7 +55,7 @@ std::vector<double> around(double level, std::size_t runs, double spread) {
 
 SummaryRow row_of(const Made& made) {
   SummaryRow row;
-  row.key = {"GPU-1", made.arm, made.setup, CaseName::parse(made.name)};
+  row.key = {"GPU-1", made.arm, made.process_config, CaseName::parse(made.name)};
   row.metric = made.metric;
   row.status = made.status;
   row.p50 = made.level;
@@ -687,7 +687,7 @@ TEST(Advice, IgnoresWhatIsNotMeasuredPlainAndOk) {
             10,
             0.01,
             "plain",
-            "launch+trace=kernels"},
+            "launch+trace_level=kernels"},
            {"launch/cooperative/launch:cooperative",
             "roundtrip_ns",
             9000,

@@ -25,7 +25,7 @@ CountedKernels kernel(const char* name, std::vector<std::uint64_t> grid) {
 TraceInfo traced(const char* name, std::vector<CountedKernels> kernels) {
   TraceInfo trace;
   trace.device = "GPU-1";
-  trace.setup = ProcessConfig(CaseName::parse(name).family());
+  trace.process_config = ProcessConfig(CaseName::parse(name).family());
   trace.record.case_name = name;
   trace.record.state = "ok";
   trace.record.kernels = std::move(kernels);

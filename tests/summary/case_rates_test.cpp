@@ -66,7 +66,7 @@ class CaseRates : public ::testing::Test {
     TelemetryInfo reading;
     reading.device = "GPU-1";
     reading.arm = "plain";
-    reading.setup = ProcessConfig(CaseName::parse(name).family());
+    reading.process_config = ProcessConfig(CaseName::parse(name).family());
     reading.case_name = name;
     reading.block = block;
     reading.values["sm_clock_mhz"] = mhz;

@@ -35,7 +35,7 @@ class CodeAdvice : public ::testing::Test {
   void took(const char* code) {
     RunInfo run;
     run.device = "host-1";
-    run.setup = ProcessConfig("matmul+code=own");
+    run.process_config = ProcessConfig("matmul+code=own");
     run.libraries = {{.name = "OpenBLAS",
                       .soname = "",
                       .path = "",

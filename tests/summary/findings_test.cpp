@@ -32,11 +32,11 @@ class Findings : public WrittenSession {
 
   void run(const std::string& device,
            const std::string& arm,
-           const std::string& setup,
+           const std::string& process_config,
            int replicate,
            double median,
            std::size_t n = 500) {
-    RecordWriter writer = begin_run(device, arm, setup, replicate);
+    RecordWriter writer = begin_run(device, arm, process_config, replicate);
     samples(writer, kIdle, drawn(n, median, 0.03));
     summary(writer, kIdle, "ok");
     end(writer);
@@ -110,10 +110,10 @@ TEST_F(Findings, SayNothingOfDevicesThatAreAlike) {
 
 TEST_F(Findings, MeasureTheObserverEffectOfEachLevelWithAnInterval) {
   for (int replicate = 0; replicate < 8; ++replicate) {
-    run("GPU-1", "plain", "launch+trace=none", replicate, 2000 * run_factor(0.01));
-    run("GPU-1", "traced", "launch+trace=launches", replicate, 2300 * run_factor(0.01));
-    run("GPU-1", "traced", "launch+trace=kernels", replicate, 2700 * run_factor(0.01));
-    run("GPU-1", "traced", "launch+trace=all", replicate, 3000 * run_factor(0.01));
+    run("GPU-1", "plain", "launch+trace_level=none", replicate, 2000 * run_factor(0.01));
+    run("GPU-1", "traced", "launch+trace_level=launches", replicate, 2300 * run_factor(0.01));
+    run("GPU-1", "traced", "launch+trace_level=kernels", replicate, 2700 * run_factor(0.01));
+    run("GPU-1", "traced", "launch+trace_level=all", replicate, 3000 * run_factor(0.01));
   }
   // What else a process measures may make its launches slower: it is not compared.
   for (int replicate = 0; replicate < 8; ++replicate) {
@@ -137,7 +137,7 @@ TEST_F(Findings, MeasureTheObserverEffectOfEachLevelWithAnInterval) {
 TEST_F(Findings, OlderRecordsCompareTheWholeFamily) {
   for (int replicate = 0; replicate < 4; ++replicate) {
     run("GPU-1", "plain", "launch", replicate, 2000 * run_factor(0.01));
-    run("GPU-1", "traced", "launch+trace=launches", replicate, 2300 * run_factor(0.01));
+    run("GPU-1", "traced", "launch+trace_level=launches", replicate, 2300 * run_factor(0.01));
     run("GPU-1", "traced", "launch", replicate, 3000 * run_factor(0.01));
   }
   const SessionData session = read();
@@ -149,8 +149,8 @@ TEST_F(Findings, OlderRecordsCompareTheWholeFamily) {
 }
 
 TEST_F(Findings, OneTracedRunHasAnEffectWithoutAnInterval) {
-  run("GPU-1", "plain", "launch+trace=none", 0, 2000);
-  run("GPU-1", "traced", "launch+trace=launches", 0, 2300);
+  run("GPU-1", "plain", "launch+trace_level=none", 0, 2000);
+  run("GPU-1", "traced", "launch+trace_level=launches", 0, 2300);
   const SessionData session = read();
   const auto effects = observer_effects(summarise(session));
   ASSERT_EQ(effects.size(), 1u);
@@ -235,15 +235,16 @@ TEST_F(Findings, TheFlagAgreesIfItComesLaterThanTheKernelByNoMoreThanAnEchoAndAM
 /// Kernels of traces that cannot be believed, or that recorded less, are in no table; nor does a
 /// record of another shape end the report: it is named.
 TEST_F(Findings, KernelsAreThoseOfWholeTraces) {
-  const auto write = [&](const std::string& setup, const char* state, const Json& kernels) {
-    RecordWriter writer = begin_run("GPU-1", "traced", setup, 0);
-    Json trace = new_record("trace");
-    trace["case"] = kIdle;
-    trace["state"] = state;
-    trace["kernels"] = kernels;
-    writer.write(trace);
-    end(writer);
-  };
+  const auto write =
+      [&](const std::string& process_config, const char* state, const Json& kernels) {
+        RecordWriter writer = begin_run("GPU-1", "traced", process_config, 0);
+        Json trace = new_record("trace");
+        trace["case"] = kIdle;
+        trace["state"] = state;
+        trace["kernels"] = kernels;
+        writer.write(trace);
+        end(writer);
+      };
   const Json one = {{{"name", "k"},
                      {"grid", {1, 1, 1}},
                      {"block", {32, 1, 1}},
@@ -252,7 +253,7 @@ TEST_F(Findings, KernelsAreThoseOfWholeTraces) {
                      {"shortest_ns", 90},
                      {"longest_ns", 110}}};
   write("launch", "ok", one);
-  write("launch+trace=kernels", "ok", one);
+  write("launch+trace_level=kernels", "ok", one);
   write("matmul", "invalid:dropped", one);
   write("convolution", "ok", 5);
   write("allocation", "ok", {1, "x", {{"grid", "y"}}});

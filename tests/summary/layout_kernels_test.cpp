@@ -22,7 +22,7 @@ TraceInfo traced(const char* name,
                  const std::vector<std::tuple<const char*, std::uint64_t, std::uint64_t>>& ran) {
   TraceInfo trace;
   trace.device = "GPU-1";
-  trace.setup = ProcessConfig(CaseName::parse(name).family());
+  trace.process_config = ProcessConfig(CaseName::parse(name).family());
   trace.record.case_name = name;
   trace.record.state = "ok";
   trace.record.kernels.emplace();

@@ -62,7 +62,7 @@ TEST_F(PublishedFiles, AreCases) {
   EXPECT_NEAR(data.samples.at("device_ns").at(0)[0], kOperations / 1.5 / 1e3, 1e-9);
   EXPECT_THAT(session.cases.rbegin()->second.samples, ElementsAre(Key("device_ns")));
   ASSERT_EQ(session.runs.size(), 2) << "one for each family";
-  EXPECT_EQ(session.runs[0].setup.text(), "matmul");
+  EXPECT_EQ(session.runs[0].process_config.text(), "matmul");
   EXPECT_EQ(session.runs[0].fingerprint["cuda"], "7.5");
   EXPECT_EQ(session.runs[0].cases_ok, 1);
 }

@@ -33,7 +33,7 @@ RunInfo run(const std::string& device, int replicate, const char* arm = "plain")
   info.device = device;
   info.replicate = replicate;
   info.arm = arm;
-  info.setup = ProcessConfig("launch");
+  info.process_config = ProcessConfig("launch");
   info.status = "ok";
   return info;
 }
@@ -53,7 +53,7 @@ SummaryRow row(const std::string& device,
 TraceInfo trace(const std::string& state, int replicate, const std::string& reason = "") {
   TraceInfo info;
   info.device = "GPU-1";
-  info.setup = ProcessConfig("launch");
+  info.process_config = ProcessConfig("launch");
   info.replicate = replicate;
   info.record.state = state;
   info.record.reason = reason;
@@ -84,9 +84,12 @@ TEST(SessionFindings, OfAWholeSessionThereAreNone) {
 }
 
 /// A run of the host that multiplied by OpenBLAS's code for `code`.
-RunInfo product_run(const char* setup, const char* code, const char* newer, Json variables = {}) {
+RunInfo product_run(const char* process_config,
+                    const char* code,
+                    const char* newer,
+                    Json variables = {}) {
   RunInfo info = run("host-1", 0);
-  info.setup = ProcessConfig(setup);
+  info.process_config = ProcessConfig(process_config);
   info.fingerprint["environment"] = std::move(variables);
   info.libraries = {{.name = "OpenBLAS",
                      .soname = "libopenblas.so.0",

@@ -81,7 +81,7 @@ TEST_F(WrittenSession, ACaseOnADeviceThatHadCooledDownIsNamedAndTheRunStaysStead
   run["device"] = {{"uuid", "GPU-1"}};
   run["replicate"] = 0;
   run["arm"] = "plain";
-  run["setup"] = "launch";
+  run["process_config"] = "launch";
   run["warm_up"] = {{"steady", true}, {"seconds", 0.2}, {"rounds", 10}};
   writer.write(run);
   for (const char* const name : {"launch/null/mode:idle", "launch/null/mode:burst"}) {
@@ -167,8 +167,10 @@ TEST_F(WrittenSession, BlocksBeforeAKillCountAndTheRunIsIncomplete) {
 }
 
 TEST_F(WrittenSession, WhatWasPlannedAndNeverBegunIsNotSilent) {
-  meta["plan"] = {
-      {{"device", "GPU-1"}, {"setup", "launch"}, {"arm", "plain"}, {"cases", {"launch/null"}}}};
+  meta["plan"] = {{{"device", "GPU-1"},
+                   {"process_config", "launch"},
+                   {"arm", "plain"},
+                   {"cases", {"launch/null"}}}};
   const SessionData session = read();
   const auto rows = summarise(session);
   ASSERT_EQ(rows.size(), 1u);
@@ -216,7 +218,8 @@ TEST(Tables, TheSummaryHasTheColumnsOfTheDesign) {
   EXPECT_THAT(
       header,
       HasSubstr(
-          "session_id node device_id device_name backend compute_capability arm setup benchmark "
+          "session_id node device_id device_name backend compute_capability arm process_config "
+          "benchmark "
           "params "
           "metric unit direction status reason runs n min q1 p50 q3 p90 p99 p999 max mean sd mad "
           "p50_ci_lo p50_ci_hi within_run_cv between_run_cv icc lag1 modes outlier_share source "

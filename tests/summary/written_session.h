@@ -41,19 +41,20 @@ class WrittenSession : public ::testing::Test {
 
   RecordWriter begin_run(const std::string& device,
                          const std::string& arm,
-                         const std::string& setup,
+                         const std::string& process_config,
                          int replicate,
                          int attempt = 0) {
-    RecordWriter writer = RecordWriter::create(
-        path / "records" /
-        std::filesystem::path(device + "." + arm + "." + setup + "." + std::to_string(replicate) +
-                              "." + std::to_string(attempt) + ".jsonl"));
+    RecordWriter writer =
+        RecordWriter::create(path / "records" /
+                             std::filesystem::path(device + "." + arm + "." + process_config + "." +
+                                                   std::to_string(replicate) + "." +
+                                                   std::to_string(attempt) + ".jsonl"));
     Json run = new_record("run");
     run["device"] = {{"uuid", device}};
     run["replicate"] = replicate;
     run["attempt"] = attempt;
     run["arm"] = arm;
-    run["setup"] = setup;
+    run["process_config"] = process_config;
     writer.write(run);
     return writer;
   }
