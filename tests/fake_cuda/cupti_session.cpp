@@ -73,8 +73,8 @@ Session::Thread& Session::this_thread() {
 
 cupti::abi::Result Session::subscribe(const std::string& name, std::string* owner) {
   const std::lock_guard lock(mutex_);
-  if (!description_.subscriber.empty() || subscribed_) {
-    *owner = subscribed_ ? subscriber_ : description_.subscriber;
+  if (description_.subscriber || subscribed_) {
+    *owner = subscribed_ ? subscriber_ : *description_.subscriber;
     return kMultipleSubscribers;
   }
   subscribed_ = true;
@@ -441,7 +441,7 @@ Record Session::overhead_record(const TracingOverhead& overhead,
                                 double end_ns) const {
   OverheadActivity3 activity{};
   activity.common.kind = kOverhead;
-  activity.common.overhead = static_cast<OverheadKind>(overhead.kind);
+  activity.common.overhead = overhead.kind;
   activity.common.object_kind = kThreadObject;
   activity.common.object[0] = thread.process;
   activity.common.object[1] = thread.id;

@@ -269,13 +269,13 @@ TEST_F(FakeCost, CallsAndLaunchesAreDrawnAsDescribed) {
   constexpr std::size_t kWanted = 500, kLeast = 200;
   std::vector<double> calls, launches;
   for (int tries = 0; calls.size() < kWanted && tries < 5000; ++tries) {
-    const double waited = WaitForCpu::of_process_ns();
+    const double waited = waited_for_cpu_ns();
     const double begin = now_ns();
     ASSERT_EQ(launch(null, on), kSuccess);
     const double returned = now_ns();
     ASSERT_EQ(cu.cuStreamSynchronize(on), kSuccess);
     const double end = now_ns();
-    if (WaitForCpu::of_process_ns() > waited) continue;  // another process had a CPU
+    if (waited_for_cpu_ns() > waited) continue;  // another process had a CPU
     calls.push_back(returned - begin);
     launches.push_back(end - begin - 10000);
   }
@@ -360,15 +360,11 @@ TEST_F(FakeCost, LengthsAreExact) {
       {"of a hundred", gap, 5'099'000, line(100)},
       {"of two that run side by side", gap, 152'000, fan},
   };
-  std::vector<Json> devices;
-  for (const Length& length : lengths) devices.push_back(length.keys);
-  start_devices(devices);
-  for (int i = 0; const Length& length : lengths) {
+  on_each(lengths, &Length::keys, [&](const Length& length) {
     SCOPED_TRACE(length.of);
-    use_device(i++);
     const auto on = stream();
     EXPECT_SAME_NS(device_ns(on, [&] { length.work(*this, on); }), length.ns);
-  }
+  });
 }
 
 TEST_F(FakeCost, NoKernelWaitsForLessThanTwoStepsOfTheGlobalTimer) {

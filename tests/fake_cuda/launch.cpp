@@ -103,7 +103,7 @@ Turn Process::take_turn(Lock& lock, Context& context, Timeline& timeline, double
   if (costs.idle.empty()) return turn;
   if (const auto since = context.idle_since(now)) {
     const auto delay = std::find_if(costs.idle.rbegin(), costs.idle.rend(), [&](const auto& step) {
-      return turn.begin_ns - *since >= step.after_ns;
+      return turn.begin_ns - *since >= 1e6 * step.after_ms;
     });
     if (delay != costs.idle.rend()) turn.kernel_late_ns += context.draw_at_times(delay->ns);
   }
@@ -141,23 +141,20 @@ void Process::set_effect(Context& context, Item& item, Work& work) {
   };
 }
 
-abi::Result Process::capture(Lock& lock,
+abi::Result Process::capture(Call& call,
                              Context& context,
                              CapturePoint& point,
-                             Call& call,
                              double late_ns,
                              Work work) {
   if (point.capture->invalid) return abi::kCaptureInvalidated;
   point.capture->add(std::move(work), point.after);
   late_ns += context.draw(context.description.launch.graph->capture_node_ns);
-  lock.unlock();
-  return call.return_at(call.begin_ns() + late_ns, abi::kSuccess);
+  return call.return_at(call.begin_ns + late_ns, abi::kSuccess);
 }
 
-abi::Result Process::launch(Lock& lock,
+abi::Result Process::launch(Call& call,
                             Context& context,
                             Timeline& timeline,
-                            Call& call,
                             double late_ns,
                             Work work,
                             Item item) {
@@ -167,9 +164,9 @@ abi::Result Process::launch(Lock& lock,
       point->capture->invalid = true;
       return abi::kCaptureUnsupported;
     }
-    return capture(lock, context, *point, call, late_ns, std::move(work));
+    return capture(call, context, *point, late_ns, std::move(work));
   }
-  Turn turn = take_turn(lock, context, timeline, call.begin_ns());
+  Turn turn = take_turn(call.lock, context, timeline, call.begin_ns);
   if (turn.status != abi::kSuccess) return turn.status;
   turn.late_ns += late_ns;
   const double call_ns = context.draw(context.description.call_ns);
@@ -184,8 +181,7 @@ abi::Result Process::launch(Lock& lock,
   set_effect(context, item, work);
   const double return_ns = turn.begin_ns + call_ns + turn.late_ns;
   enqueue(context, timeline, turn, std::move(item), return_ns);
-  if (const abi::Result code = wait_if_blocking(lock, context, timeline)) return code;
-  lock.unlock();
+  if (const abi::Result code = wait_if_blocking(call.lock, context, timeline)) return code;
   return call.return_at(return_ns, abi::kSuccess);
 }
 
@@ -260,20 +256,16 @@ abi::Result Process::launch(Lock& lock,
   return abi::kSuccess;
 }
 
-abi::Result Process::launch(Lock& lock,
-                            Context& context,
-                            Timeline& timeline,
-                            Call& call,
-                            GraphExec& graph) {
+abi::Result Process::launch(Call& call, Context& context, Timeline& timeline, GraphExec& graph) {
   const GraphDescription& costs = *context.description.launch.graph;
   if (context.invalidate_implied_capture(timeline)) return kCaptureImplicit;
-  Turn turn = take_turn(lock, context, timeline, call.begin_ns());
+  Turn turn = take_turn(call.lock, context, timeline, call.begin_ns);
   if (turn.status != abi::kSuccess) return turn.status;
   if (!std::exchange(graph.on_device, true)) turn.late_ns += context.draw(costs.first_ns);
   const auto count = static_cast<double>(graph.nodes->size());
-  const double call_ns = context.draw(costs.call_ns) + count * context.draw(costs.call_node_ns);
+  const double call_ns = context.draw(*costs.call_ns) + count * context.draw(costs.call_node_ns);
   Item item;
-  item.ready_ns = turn.begin_ns + context.draw(costs.launch_ns);
+  item.ready_ns = turn.begin_ns + context.draw(*costs.launch_ns);
   const auto run = std::make_shared<GraphRun>(*this, context, graph.nodes, context.random());
   if (Listener* const listener = call.listener()) {
     item.times = listener->graph(context.place(timeline));
@@ -298,8 +290,7 @@ abi::Result Process::launch(Lock& lock,
   }
   const double return_ns = turn.begin_ns + call_ns + turn.late_ns;
   enqueue(context, timeline, turn, std::move(item), return_ns);
-  if (const abi::Result code = wait_if_blocking(lock, context, timeline)) return code;
-  lock.unlock();
+  if (const abi::Result code = wait_if_blocking(call.lock, context, timeline)) return code;
   return call.return_at(return_ns, abi::kSuccess);
 }
 
