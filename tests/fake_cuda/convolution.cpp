@@ -1,7 +1,6 @@
 #include "tests/fake_cuda/convolution.h"
 
 #include <algorithm>
-#include <sstream>
 
 #include "tests/fake_cuda/element_type.h"
 #include "tests/fake_cuda/kept_results.h"
@@ -10,24 +9,18 @@
 namespace launchgap::fake {
 namespace {
 
-/// All of it but where the tensors are.
-std::string text_of(const ConvolutionWork& v) {
-  std::ostringstream text;
-  text << std::hexfloat << "convolution " << static_cast<int>(v.direction);
-  for (const Tensor* tensor : {&v.x, &v.w, &v.y}) {
-    const Extents& e = tensor->extents;
-    text << ' ' << e.n << ' ' << e.c << ' ' << e.h << ' ' << e.w << ' '
-         << static_cast<int>(tensor->layout) << ' ' << static_cast<int>(tensor->type);
-  }
-  text << ' ' << v.pad_h << ' ' << v.pad_w << ' ' << v.stride_h << ' ' << v.stride_w << ' '
-       << v.dilation_h << ' ' << v.dilation_w << ' ' << v.groups << ' ' << v.alpha << ' ' << v.tf32;
-  return text.str();
+std::string text_of(const Tensor& tensor) {
+  const auto& [n, c, h, w] = tensor.extents;
+  return signature_of(n, c, h, w, int(tensor.layout), int(tensor.type));
 }
 
-std::string signature_of(const ConvolutionWork& v) {
-  std::ostringstream text;
-  text << text_of(v) << ' ' << v.x.memory << ' ' << v.w.memory << ' ' << v.y.memory;
-  return text.str();
+/// All of it but where the tensors are.
+std::string text_of(const ConvolutionWork& v) {
+  return signature_of("convolution",
+                      int(v.direction),
+                      text_of(v.x) + text_of(v.w) + text_of(v.y),
+                      signature_of(v.pad_h, v.pad_w, v.stride_h, v.stride_w),
+                      signature_of(v.dilation_h, v.dilation_w, v.groups, v.alpha, v.tf32));
 }
 
 /// 0 when the filter exceeds the padded input.
@@ -82,33 +75,22 @@ class GroupProduct {
   Product<Scalar> product() const {
     const std::size_t taps = v_.w.extents.h * v_.w.extents.w;
     Product<Scalar> product{};
-    switch (v_.direction) {
-      case Direction::forward:
-        product.m = pixels(v_.y), product.n = filters_, product.k = channels_ * taps;
-        break;
-      case Direction::data:
-        product.m = pixels(v_.x), product.n = channels_, product.k = filters_ * taps;
-        break;
-      case Direction::filter:
-        product.m = channels_ * taps, product.n = filters_, product.k = pixels(v_.y);
-        break;
-    }
-    product.load_a_row =
-        [self = *this](
-            std::size_t row, std::size_t first, std::size_t count, Scalar* to, std::size_t stride) {
-          const Place at_row = self.row_place(row);
-          Place inner = self.inner_place(first);
-          for (std::size_t i = 0; i < count; ++i, inner.next())
-            to[i * stride] = self.operand_a(at_row, inner);
-        };
-    product.load_b_column = [self = *this](std::size_t column,
-                                           std::size_t first,
-                                           std::size_t count,
-                                           Scalar* to,
-                                           std::size_t stride) {
-      Place inner = self.inner_place(first);
-      for (std::size_t i = 0; i < count; ++i, inner.next())
-        to[i * stride] = self.operand_b(column, inner);
+    if (v_.direction == Direction::forward)
+      product.m = pixels(v_.y), product.n = filters_, product.k = channels_ * taps;
+    if (v_.direction == Direction::data)
+      product.m = pixels(v_.x), product.n = channels_, product.k = filters_ * taps;
+    if (v_.direction == Direction::filter)
+      product.m = channels_ * taps, product.n = filters_, product.k = pixels(v_.y);
+    product.load_a_row = [self = *this](std::size_t row, const Slice<Scalar>& slice) {
+      const Place at_row = self.row_place(row);
+      Place inner = self.inner_place(slice.first);
+      for (std::size_t i = 0; i < slice.count; ++i, inner.next())
+        slice.to[i * slice.stride] = self.operand_a(at_row, inner);
+    };
+    product.load_b_column = [self = *this](std::size_t column, const Slice<Scalar>& slice) {
+      Place inner = self.inner_place(slice.first);
+      for (std::size_t i = 0; i < slice.count; ++i, inner.next())
+        slice.to[i * slice.stride] = self.operand_b(column, inner);
     };
     product.store = [self = *this](std::size_t row, std::size_t column, Scalar sum) {
       const ConvolutionWork& v = self.v_;
@@ -163,14 +145,10 @@ class GroupProduct {
   }
 
   Scalar operand_a(const Place& row, const Place& inner) const {
-    switch (v_.direction) {
-      case Direction::forward:
-        return input(row.first, first_channel_ + inner.first, row, inner.second, inner.third);
-      case Direction::filter:
-        return input(inner.first, first_channel_ + row.first, inner, row.second, row.third);
-      case Direction::data:
-        break;
-    }
+    if (v_.direction == Direction::forward)
+      return input(row.first, first_channel_ + inner.first, row, inner.second, inner.third);
+    if (v_.direction == Direction::filter)
+      return input(inner.first, first_channel_ + row.first, inner, row.second, row.third);
     // The output to which this input belongs by this tap, if there is one.
     const std::size_t above = row.second + v_.pad_h - inner.second * v_.dilation_h;
     const std::size_t left = row.third + v_.pad_w - inner.third * v_.dilation_w;
@@ -186,27 +164,19 @@ class GroupProduct {
   }
 
   Scalar operand_b(std::size_t column, const Place& inner) const {
-    switch (v_.direction) {
-      case Direction::forward:
-        return load(v_.w, first_filter_ + column, inner.first, inner.second, inner.third);
-      case Direction::data:
-        return load(v_.w, first_filter_ + inner.first, column, inner.second, inner.third);
-      case Direction::filter:
-        break;
-    }
-    return load(v_.y, inner.first, first_filter_ + column, inner.second, inner.third);
+    const std::size_t filter = first_filter_ + column;
+    if (v_.direction == Direction::forward)
+      return load(v_.w, filter, inner.first, inner.second, inner.third);
+    if (v_.direction == Direction::data)
+      return load(v_.w, first_filter_ + inner.first, column, inner.second, inner.third);
+    return load(v_.y, inner.first, filter, inner.second, inner.third);
   }
 
   std::size_t result_index(const Place& row, std::size_t column) const {
-    switch (v_.direction) {
-      case Direction::forward:
-        return index_in(v_.y, row.first, first_filter_ + column, row.second, row.third);
-      case Direction::data:
-        return index_in(v_.x, row.first, first_channel_ + column, row.second, row.third);
-      case Direction::filter:
-        break;
-    }
-    return index_in(v_.w, first_filter_ + column, row.first, row.second, row.third);
+    if (v_.direction == Direction::filter)
+      return index_in(v_.w, first_filter_ + column, row.first, row.second, row.third);
+    const std::size_t first = v_.direction == Direction::data ? first_channel_ : first_filter_;
+    return index_in(v_.result(), row.first, first + column, row.second, row.third);
   }
 
   ConvolutionWork v_;
@@ -239,8 +209,7 @@ void compute(const ConvolutionWork& v, std::size_t begin, std::size_t end, std::
   if (begin != 0 || end != total)
     return compute_elements<Scalar>(v, begin / size, (end + size - 1) / size);
   for (std::size_t group = 0; group < v.groups; ++group) {
-    const Product<Scalar> product = GroupProduct<Scalar>(v, group).product();
-    compute_product(product, 0, product.n);
+    compute_product(GroupProduct<Scalar>(v, group).product());
   }
 }
 
@@ -292,7 +261,8 @@ Operation convolution_operation(const ConvolutionWork& v) {
     if (tensor != &result || v.beta != 0) operation.reads.push_back(range(*tensor));
   }
   operation.writes = {range(result)};
-  if (v.beta == 0) operation.signature = signature_of(v);
+  if (v.beta == 0)
+    operation.signature = signature_of(text_of(v), v.x.memory, v.w.memory, v.y.memory);
   operation.compute = [v, total = result.bytes()](std::size_t begin, std::size_t end) {
     if (needs_double(v.operand().type)) {
       compute<double>(v, begin, end, total);

@@ -68,7 +68,6 @@ std::optional<int> attribute_value(const DeviceDescription& device, int attribut
 EXPORT Result cuInit(unsigned flags) {
   Call call("cuInit");
   return with_process(call, [&]() -> Result {
-    if (call.process.node() == nullptr) return kUnknown;
     if (const Result code = call.fault(nullptr)) return code;
     return call.process.initialize(flags);
   });
@@ -77,7 +76,6 @@ EXPORT Result cuInit(unsigned flags) {
 EXPORT Result cuDriverGetVersion(int* version) {
   Call call("cuDriverGetVersion");
   return with_process(call, [&]() -> Result {
-    if (call.process.node() == nullptr) return kUnknown;
     if (const Result code = call.fault(nullptr)) return code;
     if (version == nullptr) return kInvalidValue;
     *version = call.process.node()->driver_version;

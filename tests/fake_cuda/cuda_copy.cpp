@@ -10,17 +10,10 @@ namespace {
 
 /// Bytes of a copy that really come, as the description of the device has it.
 std::size_t copied_bytes(Context& context, const Range& to) {
-  switch (context.description.copies) {
-    case Copies::right:
-      break;
-    case Copies::nothing:
-      return 0;
-    case Copies::half:
-      return to.bytes / 2;
-    case Copies::first_only:
-      return context.copied_to.insert(to.begin).second ? to.bytes : 0;
-  }
-  return to.bytes;
+  const Copies copies = context.description.copies;
+  const bool nothing = copies == Copies::nothing ||
+                       (copies == Copies::first_only && !context.copied_to.insert(to.begin).second);
+  return nothing ? 0 : copies == Copies::half ? to.bytes / 2 : to.bytes;
 }
 
 /// What a copy does; of host memory neither reads nor writes are known, since the host may change
@@ -37,8 +30,7 @@ Operation copy_operation(Context& context,
   if (reads_device) operation.reads = {source};
   if (writes_device) operation.writes = {target};
   if (reads_device && writes_device && !source.overlaps(target)) {
-    operation.signature = "copy " + std::to_string(target.begin) + " " +
-                          std::to_string(source.begin) + " " + std::to_string(bytes);
+    operation.signature = signature_of("copy", target.begin, source.begin, bytes);
     operation.compute = [=](std::size_t begin, std::size_t end) {
       std::memcpy(pointer_to(target.begin + begin), pointer_to(source.begin + begin), end - begin);
     };

@@ -107,10 +107,9 @@ EXPORT Result cuMemAlloc_v2(DevicePointer* pointer, std::size_t bytes) {
 
 /// Every other GPU of this process.
 static Result wait_for_others(Process& process, Lock& lock, const Context& own) {
-  for (int ordinal = 0; ordinal < process.device_count(); ++ordinal) {
-    Context& other = *process.device(ordinal);
-    if (&other == &own) continue;
-    if (const Result code = process.wait(lock, other, other.all_ends())) return code;
+  for (const auto& other : process.contexts()) {
+    if (other.get() == &own) continue;
+    if (const Result code = process.wait(lock, *other, other->all_ends())) return code;
   }
   return kSuccess;
 }
@@ -236,30 +235,31 @@ EXPORT Result cuMemAllocManaged(DevicePointer* pointer, std::size_t bytes, unsig
   });
 }
 
-EXPORT Result cuMemcpyHtoD_v2(DevicePointer to, const void* from, std::size_t bytes) {
-  Call call("cuMemcpyHtoD_v2");
+/// Waits for the null stream, and copies between the device and the host.
+static Result copy_now(Call& call, const void* host, const Range& range, bool to_device) {
   return with_context_at_rest(call, [&](Context& context) -> Result {
     if (const Result code = call.process.wait(call.lock, context, context.null_stream_ends()))
       return code;
-    const Range range = range_of(pointer_to(to), bytes);
     if (!call.process.addresses.accessible(range, context.index)) return kInvalidValue;
-    context.results.before_write(range, true);
-    std::memcpy(pointer_to(to), from, bytes);
+    if (to_device) {
+      context.results.before_write(range, true);
+      std::memcpy(pointer_to(range.begin), host, range.bytes);
+    } else {
+      context.results.before_read(range);
+      std::memcpy(const_cast<void*>(host), pointer_to(range.begin), range.bytes);
+    }
     return kSuccess;
   });
 }
 
+EXPORT Result cuMemcpyHtoD_v2(DevicePointer to, const void* from, std::size_t bytes) {
+  Call call("cuMemcpyHtoD_v2");
+  return copy_now(call, from, range_of(pointer_to(to), bytes), true);
+}
+
 EXPORT Result cuMemcpyDtoH_v2(void* to, DevicePointer from, std::size_t bytes) {
   Call call("cuMemcpyDtoH_v2");
-  return with_context_at_rest(call, [&](Context& context) -> Result {
-    if (const Result code = call.process.wait(call.lock, context, context.null_stream_ends()))
-      return code;
-    const Range range = range_of(pointer_to(from), bytes);
-    if (!call.process.addresses.accessible(range, context.index)) return kInvalidValue;
-    context.results.before_read(range);
-    std::memcpy(to, pointer_to(from), bytes);
-    return kSuccess;
-  });
+  return copy_now(call, to, range_of(pointer_to(from), bytes), false);
 }
 
 EXPORT Result cuMemsetD8Async(DevicePointer to,
@@ -272,8 +272,7 @@ EXPORT Result cuMemsetD8Async(DevicePointer to,
     Operation& operation = work.operation;
     auto* const memory = static_cast<unsigned char*>(pointer_to(to));
     operation.writes = {range_of(memory, bytes)};
-    operation.signature =
-        "memset " + std::to_string(to) + " " + std::to_string(bytes) + " " + std::to_string(value);
+    operation.signature = signature_of("memset", to, bytes, int(value));
     operation.compute = [=](std::size_t first, std::size_t end) {
       fill_past_caches(memory + first, value, end - first);
     };

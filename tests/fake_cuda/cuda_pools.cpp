@@ -23,13 +23,12 @@ template <typename Body>
 Result with_pool(Call& call, MemoryPool handle, Body body) {
   return with_process(call, [&]() -> Result {
     if (!call.process.initialized()) return kNotInitialized;
-    for (int ordinal = 0; ordinal < call.process.device_count(); ++ordinal) {
-      Context& context = *call.process.device(ordinal);
-      Pool* const pool = find_pool(context, handle);
+    for (const auto& context : call.process.contexts()) {
+      Pool* const pool = find_pool(*context, handle);
       if (pool == nullptr) continue;
-      if (context.sticky != kSuccess) return context.sticky;
-      if (const Result code = call.fault(&context)) return code;
-      return body(context, *pool);
+      if (context->sticky != kSuccess) return context->sticky;
+      if (const Result code = call.fault(context.get())) return code;
+      return body(*context, *pool);
     }
     return kInvalidValue;
   });

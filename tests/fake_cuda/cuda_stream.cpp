@@ -19,6 +19,17 @@ Result synchronize(Call& call,
   return until_ns <= now_ns() ? code : call.return_at(until_ns, code);
 }
 
+/// Of the nearest priority that there is.
+Result create_stream(Call& call, Stream* stream, unsigned flags, int priority) {
+  return with_context(call, [&](Context& context) -> Result {
+    if (stream == nullptr || (flags & ~unsigned{kStreamNonBlocking}) != 0) return kInvalidValue;
+    const auto& ends = context.description.launch.priorities;
+    *stream = context.add_stream((flags & kStreamNonBlocking) == 0,
+                                 std::clamp<int>(priority, ends[1], ends[0]));
+    return kSuccess;
+  });
+}
+
 /// What is ahead of the stream in the capture that the event was recorded into.
 Result wait_in_capture(Context& context, const Timeline& timeline, const CapturePoint& event) {
   if (event.capture->ended) return kInvalidValue;
@@ -53,23 +64,12 @@ EXPORT Result cuCtxSynchronize() {
 
 EXPORT Result cuStreamCreate(Stream* stream, unsigned flags) {
   Call call("cuStreamCreate");
-  return with_context(call, [&](Context& context) -> Result {
-    if (stream == nullptr || (flags & ~unsigned{kStreamNonBlocking}) != 0) return kInvalidValue;
-    *stream = context.add_stream((flags & kStreamNonBlocking) == 0, 0);
-    return kSuccess;
-  });
+  return create_stream(call, stream, flags, 0);
 }
 
 EXPORT Result cuStreamCreateWithPriority(Stream* stream, unsigned flags, int priority) {
   Call call("cuStreamCreateWithPriority");
-  return with_context(call, [&](Context& context) -> Result {
-    if (stream == nullptr || (flags & ~unsigned{kStreamNonBlocking}) != 0) return kInvalidValue;
-    const LaunchDescription& launch = context.description.launch;
-    *stream =
-        context.add_stream((flags & kStreamNonBlocking) == 0,
-                           std::clamp<int>(priority, launch.priorities[1], launch.priorities[0]));
-    return kSuccess;
-  });
+  return create_stream(call, stream, flags, priority);
 }
 
 EXPORT Result cuStreamDestroy_v2(Stream stream) {

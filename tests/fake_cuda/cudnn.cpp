@@ -304,13 +304,17 @@ EXPORT CudnnStatus cudnnSetStream(CudnnHandle handle, Stream stream) {
   return kCudnnSuccess;
 }
 
-EXPORT CudnnStatus cudnnCreateTensorDescriptor(CudnnTensor* tensor) {
-  return create<Tensor>("cudnnCreateTensorDescriptor", tensor);
-}
-
-EXPORT CudnnStatus cudnnDestroyTensorDescriptor(CudnnTensor tensor) {
-  return destroy<Tensor>("cudnnDestroyTensorDescriptor", tensor);
-}
+#define LAUNCHGAP_FAKE_DESCRIPTOR(name, Opaque, T)                       \
+  EXPORT CudnnStatus cudnnCreate##name##Descriptor(Opaque* made) {       \
+    return create<T>("cudnnCreate" #name "Descriptor", made);            \
+  }                                                                      \
+  EXPORT CudnnStatus cudnnDestroy##name##Descriptor(Opaque descriptor) { \
+    return destroy<T>("cudnnDestroy" #name "Descriptor", descriptor);    \
+  }
+LAUNCHGAP_FAKE_DESCRIPTOR(Tensor, CudnnTensor, Tensor)
+LAUNCHGAP_FAKE_DESCRIPTOR(Filter, CudnnFilter, Tensor)
+LAUNCHGAP_FAKE_DESCRIPTOR(Convolution, CudnnConvolution, Convolution)
+#undef LAUNCHGAP_FAKE_DESCRIPTOR
 
 EXPORT CudnnStatus
 cudnnSetTensor4dDescriptor(CudnnTensor tensor, int format, int type, int n, int c, int h, int w) {
@@ -318,26 +322,10 @@ cudnnSetTensor4dDescriptor(CudnnTensor tensor, int format, int type, int n, int 
   return set_tensor(as<Tensor>(tensor), format, type, n, c, h, w);
 }
 
-EXPORT CudnnStatus cudnnCreateFilterDescriptor(CudnnFilter* filter) {
-  return create<Tensor>("cudnnCreateFilterDescriptor", filter);
-}
-
-EXPORT CudnnStatus cudnnDestroyFilterDescriptor(CudnnFilter filter) {
-  return destroy<Tensor>("cudnnDestroyFilterDescriptor", filter);
-}
-
 EXPORT CudnnStatus
 cudnnSetFilter4dDescriptor(CudnnFilter filter, int type, int format, int k, int c, int h, int w) {
   if (const CudnnStatus status = enter_cudnn("cudnnSetFilter4dDescriptor")) return status;
   return set_tensor(as<Tensor>(filter), format, type, k, c, h, w);
-}
-
-EXPORT CudnnStatus cudnnCreateConvolutionDescriptor(CudnnConvolution* convolution) {
-  return create<Convolution>("cudnnCreateConvolutionDescriptor", convolution);
-}
-
-EXPORT CudnnStatus cudnnDestroyConvolutionDescriptor(CudnnConvolution convolution) {
-  return destroy<Convolution>("cudnnDestroyConvolutionDescriptor", convolution);
 }
 
 EXPORT CudnnStatus cudnnSetConvolution2dDescriptor(CudnnConvolution convolution,

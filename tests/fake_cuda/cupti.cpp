@@ -110,16 +110,12 @@ Result enable_call(const char* name, ApiDomain domain, std::uint32_t call, bool 
 
 /// Bytes of an attribute's value; 0 for other attributes.
 std::size_t attribute_bytes(Attribute attribute) {
-  switch (attribute) {
-    case kDeviceBufferSize:
-    case kDeviceBufferPoolLimit:
-    case kDeviceBufferPreAllocate:
-      return sizeof(std::size_t);
-    case kZeroedOutBuffer:
-      return sizeof(std::uint8_t);
-    default:
-      return 0;
-  }
+  static constexpr std::pair<int, std::size_t> kBytes[] = {
+      {kDeviceBufferSize, sizeof(std::size_t)},
+      {kDeviceBufferPoolLimit, sizeof(std::size_t)},
+      {kDeviceBufferPreAllocate, sizeof(std::size_t)},
+      {kZeroedOutBuffer, sizeof(std::uint8_t)}};
+  return found_in(kBytes, attribute).value_or(0);
 }
 
 }  // namespace

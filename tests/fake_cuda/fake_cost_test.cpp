@@ -46,13 +46,6 @@ struct Prepared {
 };
 using Prepare = std::function<Prepared(FakeCost&)>;
 
-Prepare first_on(unsigned flags) {
-  return [=](FakeCost& t) {
-    const Stream on = t.stream(flags);
-    return Prepared{on, [&t, on] { return t.launch(t.null, on); }};
-  };
-}
-
 /// After a first launch into the stream that this makes, or into the null stream, and a pause.
 Prepare second(bool after_null_stream, unsigned flags, useconds_t pause_us = 0) {
   return [=](FakeCost& t) {
@@ -139,6 +132,7 @@ std::vector<Cost> costs() {
   const Json pauses = {{{"after_ms", 50}, {"ns", kLong}}, {{"after_ms", 300}, {"ns", 3 * kLong}}};
   const Json two_at_once = {{"multiprocessors", 1}, {"wave_ns", kLong}};
   const Json wake = {{"wake_ns", {{"spin", 0}, {"yield", kLong}, {"block", kLate}}}};
+  const auto first = call([](FakeCost& t, Stream on) { return t.launch(t.null, on); });
   const auto with_kibibyte = call([](FakeCost& t, Stream on) {
     struct {
       DevicePointer to = 0;
@@ -183,16 +177,16 @@ std::vector<Cost> costs() {
     return t.cu.cuGraphExecUpdate_v2(e, g, &result);
   });
   return {
-      {"the simplest launch", kNone, 0, 0, first_on(kFree)},
+      {"the simplest launch", kNone, 0, 0, first},
       {"arguments", {{"argument_ns_per_byte", kLong / 1024}}, kLong, kLong, with_kibibyte},
-      {"a function's first launch", {{"lazy_ns", kLong}}, kLong, kLong, first_on(kFree)},
+      {"a function's first launch", {{"lazy_ns", kLong}}, kLong, kLong, first},
       {"its second", {{"lazy_ns", kLong}}, 0, 0, second(false, kFree)},
       {"a function got", {{"lazy_ns", kLong}, {"lazy_in", "function"}}, kLong, kLong, find},
-      {"its launch", {{"lazy_ns", kLong}, {"lazy_in", "function"}}, 0, 0, first_on(kFree)},
+      {"its launch", {{"lazy_ns", kLong}, {"lazy_in", "function"}}, 0, 0, first},
       {"a context's first memset", {{"lazy_memsets", true}}, kLong / 2, kLong / 2, memset},
       {"a memset", kNone, 0, 0, memset},
       {"a cooperative launch", {{"cooperative_ns", kLong}}, kLong, kLong, cooperative},
-      {"a plain one", {{"cooperative_ns", kLong}}, 0, 0, first_on(kFree)},
+      {"a plain one", {{"cooperative_ns", kLong}}, 0, 0, first},
       {"another stream", {{"stream_switch_ns", kLong}}, kLong, kLong, second(true, kFree)},
       {"the same stream", {{"stream_switch_ns", kLong}}, 0, 0, second(false, kFree)},
       {"the null stream", {{"legacy_ns", kLong}}, 0, kLong, into_null_stream},
@@ -403,12 +397,9 @@ TEST_F(FakeCost, LoadingTakesAsLongAsItsModeAndTheCacheSay) {
     double load_ns;
     double launch_ns;
   };
-  const char* const kNative =
-      "\x7F"
-      "ELF";
   const Case cases[] = {
-      {"lazy", "LAZY", "", "0", kNative, kLong, 2 * kLong},
-      {"eager", "EAGER", "", "0", kNative, 3 * kLong, 0},
+      {"lazy", "LAZY", "", "0", kElf, kLong, 2 * kLong},
+      {"eager", "EAGER", "", "0", kElf, 3 * kLong, 0},
       {"PTX", "LAZY", "", "0", kPtx, 5 * kLong, 2 * kLong},
       {"PTX for the cache", "LAZY", inside.c_str(), "0", kPtx, 5 * kLong, 2 * kLong},
       {"PTX from the cache", "LAZY", inside.c_str(), "0", kPtx, kLong, 2 * kLong},

@@ -11,7 +11,17 @@ namespace {
 // What the driver answers beside the codes that launchgap tells apart. Source: cuda.h.
 constexpr Result kIllegalState = 401, kUnjoined = 904, kIsolation = 905, kImplicit = 906;
 
-using FakeDriver = FakeCuda;
+class FakeDriver : public FakeCuda {
+ protected:
+  static constexpr std::size_t kPage = std::size_t{2} << 20;  // of virtual memory
+  const PhysicalMemoryProperties properties = [] {
+    PhysicalMemoryProperties made{};
+    made.type = kPinned;
+    made.location = {kOnDevice, 0};
+    return made;
+  }();
+  const AccessDescription access = {{kOnDevice, 0}, kReadAndWrite};
+};
 
 TEST_F(FakeDriver, CallsNeedInitialisationAndAContext) {
   describe(a_node().dump());
@@ -211,10 +221,6 @@ TEST_F(FakeDriver, RefusesCopiesOfMemoryThatIsNone) {
 
 TEST_F(FakeDriver, MapsMemoryByTheRulesOfTheRealOne) {
   start(a_node(a_device({{"memory_bytes", 64 << 20}})));
-  constexpr std::size_t kPage = std::size_t{2} << 20;
-  PhysicalMemoryProperties properties{};
-  properties.type = kPinned;
-  properties.location = {kOnDevice, 0};
   std::size_t granularity = 0;
   ASSERT_EQ(cu.cuMemGetAllocationGranularity(&granularity, &properties, kLeastGranularity),
             kSuccess);
@@ -239,7 +245,6 @@ TEST_F(FakeDriver, MapsMemoryByTheRulesOfTheRealOne) {
   EXPECT_EQ(cu.cuMemMap(range, kPage, 0, memory, 0), kInvalidValue) << "over what is mapped";
   unsigned word = 0;
   EXPECT_EQ(cu.cuMemcpyDtoH_v2(&word, range, 4), kInvalidValue) << "before cuMemSetAccess";
-  AccessDescription access = {{kOnDevice, 0}, kReadAndWrite};
   EXPECT_EQ(cu.cuMemSetAccess(range, 2 * kPage, &access, 1), kInvalidValue) << "mapped in part";
   ASSERT_EQ(cu.cuMemSetAccess(range, kPage, &access, 1), kSuccess);
   EXPECT_EQ(cu.cuMemcpyDtoH_v2(&word, range, 4), kSuccess);
@@ -266,13 +271,8 @@ TEST_F(FakeDriver, MapsMemoryByTheRulesOfTheRealOne) {
 
 TEST_F(FakeDriver, AKernelWhoseMemoryIsUnmappedFails) {
   start();
-  constexpr std::size_t kPage = std::size_t{2} << 20;
-  PhysicalMemoryProperties properties{};
-  properties.type = kPinned;
-  properties.location = {kOnDevice, 0};
   DevicePointer range = 0;
   PhysicalMemory memory = 0;
-  const AccessDescription access = {{kOnDevice, 0}, kReadAndWrite};
   ASSERT_EQ(cu.cuMemAddressReserve(&range, kPage, 0, 0, 0), kSuccess);
   ASSERT_EQ(cu.cuMemCreate(&memory, kPage, &properties, 0), kSuccess);
   ASSERT_EQ(cu.cuMemMap(range, kPage, 0, memory, 0), kSuccess);

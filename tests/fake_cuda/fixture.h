@@ -126,6 +126,7 @@ inline double waited_for_cpu_ns() {
   EXPECT_GE(actual, expected);         \
   EXPECT_SOONER(actual, (expected) + kLong)
 
+inline constexpr auto kElf = "\177ELF";
 inline constexpr auto kPtx = ".version 4.3\n.target sm_35\n.address_size 64\n";
 
 /// A node that is described, and nothing loaded yet.
@@ -214,13 +215,7 @@ class FakeCuda : public FakeNode {
   /// Of a module of native code, which has all kernels.
   Function native_function(const char* name) {
     Module native = nullptr;
-    EXPECT_EQ(cu.cuModuleLoadDataEx(&native,
-                                    "\x7F"
-                                    "ELF",
-                                    0,
-                                    nullptr,
-                                    nullptr),
-              kSuccess);
+    EXPECT_EQ(cu.cuModuleLoadDataEx(&native, kElf, 0, nullptr, nullptr), kSuccess);
     Function found = nullptr;
     EXPECT_EQ(cu.cuModuleGetFunction(&found, native, name), kSuccess) << name;
     return found;

@@ -1,7 +1,6 @@
 #include "tests/fake_cuda/gemm.h"
 
 #include <algorithm>
-#include <sstream>
 
 #include "tests/fake_cuda/element_type.h"
 #include "tests/fake_cuda/kept_results.h"
@@ -10,21 +9,14 @@
 namespace launchgap::fake {
 namespace {
 
-/// All of it but where the matrices are.
-std::string text_of(const Gemm& g) {
-  std::ostringstream text;
-  text << std::hexfloat << "gemm " << g.m << ' ' << g.n << ' ' << g.k << ' ' << g.batch << ' '
-       << g.alpha << ' ' << g.tf32;
-  for (const Matrix* matrix : {&g.a, &g.b, &g.c})
-    text << ' ' << static_cast<int>(matrix->type) << ' ' << matrix->ld << ' ' << matrix->stride
-         << ' ' << matrix->transposed;
-  return text.str();
+std::string text_of(const Matrix& matrix) {
+  return signature_of(int(matrix.type), matrix.ld, matrix.stride, matrix.transposed);
 }
 
-std::string signature_of(const Gemm& g) {
-  std::ostringstream text;
-  text << text_of(g) << ' ' << g.a.memory << ' ' << g.b.memory << ' ' << g.c.memory;
-  return text.str();
+/// All of it but where the matrices are.
+std::string text_of(const Gemm& g) {
+  return signature_of(
+      "gemm", text_of(g.a), text_of(g.b), text_of(g.c), g.m, g.n, g.k, g.batch, g.alpha, g.tf32);
 }
 
 template <class Scalar>
@@ -35,14 +27,11 @@ Product<Scalar> product_of(const Gemm& g, std::size_t number) {
             begin = number * matrix.stride,
             outer_step = inner_is_dense ? matrix.ld : 1,
             inner_step = inner_is_dense ? 1 : matrix.ld,
-            tf32 = g.tf32](std::size_t outer,
-                           std::size_t first,
-                           std::size_t count,
-                           Scalar* to,
-                           std::size_t stride) {
-      for (std::size_t i = 0; i < count; ++i) {
-        const std::size_t index = begin + outer * outer_step + (first + i) * inner_step;
-        to[i * stride] = static_cast<Scalar>(load_operand(matrix.memory, index, matrix.type, tf32));
+            tf32 = g.tf32](std::size_t outer, const Slice<Scalar>& slice) {
+      for (std::size_t i = 0; i < slice.count; ++i) {
+        const std::size_t index = begin + outer * outer_step + (slice.first + i) * inner_step;
+        slice.to[i * slice.stride] =
+            static_cast<Scalar>(load_operand(matrix.memory, index, matrix.type, tf32));
       }
     };
   };
@@ -65,7 +54,7 @@ void compute(const Gemm& g, std::size_t begin, std::size_t end, std::size_t tota
   for (std::size_t number = 0; number < g.batch; ++number) {
     const Product<Scalar> product = product_of<Scalar>(g, number);
     if (begin == 0 && end == total) {
-      compute_product(product, 0, g.n);
+      compute_product(product);
       continue;
     }
     const std::size_t first = std::max(begin / size, number * g.c.stride);
@@ -90,7 +79,7 @@ Operation gemm_operation(const Gemm& g) {
   operation.writes = {c};
   operation.dense = g.c.ld == g.m && (g.batch == 1 || g.c.stride == g.m * g.n);
   if (g.beta == 0) {
-    operation.signature = signature_of(g);
+    operation.signature = signature_of(text_of(g), g.a.memory, g.b.memory, g.c.memory);
   } else {
     operation.reads.push_back(c);
   }

@@ -22,16 +22,11 @@ struct CallerCosts {
 
 CallerCosts describe(LibraryCaller caller, Context& context, std::uint32_t cupti_version) {
   const LaunchDescription& costs = context.description.launch;
-  switch (caller) {
-    case LibraryCaller::library:
-      break;
-    case LibraryCaller::chevron:
-      return {cupti_version >= 130000 ? kChevronSince13 : kChevron,
-              context.draw(costs.runtime->chevron_ns)};
-    case LibraryCaller::launch_ex:
-      return {kLaunchEx, context.draw(costs.runtime->ex_ns)};
-  }
-  return {kLaunchEx, context.draw(costs.in_library_ns)};
+  if (caller == LibraryCaller::chevron)
+    return {cupti_version >= 130000 ? kChevronSince13 : kChevron,
+            context.draw(costs.runtime->chevron_ns)};
+  const bool of_library = caller == LibraryCaller::library;
+  return {kLaunchEx, context.draw(of_library ? costs.in_library_ns : costs.runtime->ex_ns)};
 }
 
 }  // namespace
@@ -59,15 +54,10 @@ abi::Result Process::wait_for_room(Lock& lock,
 }
 
 double* Process::launches_free_ns(Context& context, Timeline& timeline) {
-  switch (context.description.launch.lock) {
-    case LaunchLock::none:
-      return nullptr;
-    case LaunchLock::stream:
-      return &timeline.free_ns;
-    case LaunchLock::process:
-      return &process_free_ns_;
-  }
-  return nullptr;
+  const LaunchLock launch_lock = context.description.launch.lock;
+  return launch_lock == LaunchLock::none     ? nullptr
+         : launch_lock == LaunchLock::stream ? &timeline.free_ns
+                                             : &process_free_ns_;
 }
 
 Turn Process::take_turn(Lock& lock, Context& context, Timeline& timeline, double begin_ns) {

@@ -88,7 +88,7 @@ EXPORT Result nvmlInit_v2() {
   Nvml& nvml = Nvml::instance();
   if (nvml.node() == nullptr) return kUnknown;
   if (const Result code = nvml.fault("nvmlInit_v2", Faults::kNoDevice)) return code;
-  nvml.initialize();
+  nvml.initialized = true;
   return kSuccess;
 }
 

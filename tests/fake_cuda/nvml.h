@@ -1,6 +1,7 @@
 // What the functions of the fake libnvidia-ml share: the process's view of the node.
 #pragma once
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
@@ -52,14 +53,7 @@ class Nvml {
     return *fault->code;
   }
 
-  bool initialized() {
-    const std::lock_guard lock(mutex_);
-    return initialized_;
-  }
-  void initialize() {
-    const std::lock_guard lock(mutex_);
-    initialized_ = true;
-  }
+  std::atomic<bool> initialized = false;
 
   /// Index of the device behind a handle; negative for what is none.
   int index_of(Device device) {
@@ -72,7 +66,6 @@ class Nvml {
 
  private:
   std::mutex mutex_;
-  bool initialized_ = false;
   LoadedNode node_;
 };
 
@@ -80,7 +73,7 @@ class Nvml {
 template <typename Body>
 Result with_device(const char* call, Device handle, Body body) {
   Nvml& nvml = Nvml::instance();
-  if (!nvml.initialized()) return kUninitialized;
+  if (!nvml.initialized) return kUninitialized;
   const int index = nvml.index_of(handle);
   if (index < 0) return kInvalidArgument;
   if (const Result code = nvml.fault(call, index)) return code;
@@ -114,7 +107,7 @@ inline Result copy_text(const std::string& from, char* text, unsigned bytes) {
 template <typename Matches>
 Result find_device(const char* call, Device* handle, Matches matches) {
   Nvml& nvml = Nvml::instance();
-  if (!nvml.initialized()) return kUninitialized;
+  if (!nvml.initialized) return kUninitialized;
   const auto& devices = nvml.node()->devices;
   std::size_t found = 0;
   while (found < devices.size() && !matches(devices[found])) ++found;

@@ -10,7 +10,7 @@ namespace {
 template <typename Body>
 Result with_node(const char* call, Body body) {
   Nvml& nvml = Nvml::instance();
-  if (!nvml.initialized()) return kUninitialized;
+  if (!nvml.initialized) return kUninitialized;
   if (const Result code = nvml.fault(call, Faults::kNoDevice)) return code;
   return body(*nvml.node());
 }
@@ -41,7 +41,7 @@ EXPORT Result nvmlDeviceGetCount_v2(unsigned* count) {
 
 EXPORT Result nvmlDeviceGetHandleByIndex_v2(unsigned index, Device* device) {
   Nvml& nvml = Nvml::instance();
-  if (!nvml.initialized()) return kUninitialized;
+  if (!nvml.initialized) return kUninitialized;
   const auto& devices = nvml.node()->devices;
   if (device == nullptr || index >= devices.size()) return kInvalidArgument;
   if (const Result code = nvml.fault("nvmlDeviceGetHandleByIndex_v2", static_cast<int>(index)))

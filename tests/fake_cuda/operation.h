@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -31,6 +32,13 @@ struct Range {
 
 inline Range range_of(const void* pointer, std::size_t bytes) {
   return {reinterpret_cast<std::uintptr_t>(pointer), bytes};
+}
+
+/// The parts of a signature, in a row.
+std::string signature_of(const auto&... parts) {
+  std::ostringstream text;
+  ((text << std::hexfloat << parts << ' '), ...);
+  return text.str();
 }
 
 /// The effect of one launch.

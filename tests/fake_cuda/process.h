@@ -172,6 +172,8 @@ class Process {
 
   bool initialized() const { return !contexts_.empty(); }
   int device_count() const { return static_cast<int>(contexts_.size()); }
+  /// By ordinal.
+  const std::vector<std::unique_ptr<Context>>& contexts() const { return contexts_; }
   Context* device(abi::Device ordinal);
   Context* context_of(abi::Context handle);
   Context* current() const;
