@@ -15,9 +15,20 @@
 // A field must be there, unless it is optional or named by `field.optional(…)`, or by
 // `field.natural(…)`, which is the same for integers from 0 on; `field.unless_empty(…)` is left out
 // where it is empty. One named by `field.write_only(…)` is written for others, and nothing here
-// depends on it. `field.formerly(…)` reads a field by the name that it had in files of before.
+// depends on it. `field.formerly(…)` reads a field by the name that it had in files of before. An
+// optional one that is named by `field.optional(…)` has its default where the key is absent, and
+// none where it is null.
+//
+// A third argument says what values there are (field_rules.h):
+//
+//       field("share", self.share, between(0, 1));
+//       field.optional("colour", self.colour, Names<Colour>{{{"red", Colour::red}}});
+//
+// What fields must be together, and what follows from them, a struct says in a member `complete()`,
+// which is called when it has been read.
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 #include <filesystem>
 #include <map>
@@ -31,36 +42,48 @@
 
 #include "harness/core/cpus.h"
 #include "harness/core/plan.h"
+#include "harness/record/field_rules.h"
 #include "harness/record/json.h"
 #include "harness/record/schema.h"
 
 namespace launchgap {
 
 /// How a type stands in JSON where it is not one itself: as a `Form`, which is a string or, as
-/// Json, an object; by `to` and `from`.
+/// Json, an object, or AnyJson; by `to` and `from`.
 template <class Value>
 struct AsJson;
+/// The form of a type whose `from` takes whatever kind of JSON it is given.
+struct AnyJson {};
+
+/// Of a struct that is read, and of those in it: keys that are none of its fields.
+enum class OtherKeys { ignored, refused };
 
 namespace fields_detail {
 
-struct AnyField {
-  template <class Value>
-  void operator()(const char*, const Value&) const {}
-  template <class Value>
-  void optional(const char*, const Value&) const {}
-  template <class Value>
-  void natural(const char*, const Value&) const {}
-  template <class Value>
-  void unless_empty(const char*, const Value&) const {}
-  template <class Value>
-  void write_only(const char*, const Value&) const {}
-  template <class Value>
-  void formerly(const char*, const Value&) const {}
+/// To `Visitor`, which has the call operator, all fields are alike.
+template <class Visitor>
+struct Alike {
+  void optional(const char* key, auto&&... field) const { visit(key, field...); }
+  void natural(const char* key, auto&&... field) const { visit(key, field...); }
+  void unless_empty(const char* key, auto&&... field) const { visit(key, field...); }
+  void write_only(const char* key, auto&&... field) const { visit(key, field...); }
+  void formerly(const char* key, auto&&... field) const { visit(key, field...); }
+
+ private:
+  void visit(const char* key, auto&&... field) const {
+    static_cast<const Visitor&> (*this)(key, field...);
+  }
+};
+
+struct KeysOf : Alike<KeysOf> {
+  std::vector<std::string>* keys = nullptr;
+
+  void operator()(const char* key, const auto&...) const { keys->emplace_back(key); }
 };
 
 template <class Struct>
 concept HasFields = requires(const Struct& value) {
-  Struct::fields(value, AnyField());
+  Struct::fields(value, KeysOf());
 };
 
 template <class Value>
@@ -80,53 +103,59 @@ inline constexpr bool is_list_of_structs<std::vector<Value>> = HasFields<Value> 
 template <class Value>
 Json written(const Value& value);
 template <class Value>
-Value read(const Json& object, const char* key);
+Value read(const Json& object, const char* key, OtherKeys others);
 
-struct Writer {
+struct Writer : Alike<Writer> {
+  explicit Writer(Json& to) : json(to) {}
   Json& json;
 
-  template <class Value>
-  void operator()(const char* key, const Value& value) const {
+  template <class Value, class... Rule>
+  void operator()(const char* key, const Value& value, const Rule&... rule) const {
     if constexpr (is_optional<Value>) {
-      if (value) json[key] = written(*value);
+      if (value) (*this)(key, *value, rule...);
     } else {
-      json[key] = written(value);
+      json[key] = in_json(value, rule...);
     }
   }
-  template <class Value>
-  void optional(const char* key, const Value& value) const {
-    (*this)(key, value);
+  void optional(const char* key, const auto& value, const auto&... rule) const {
+    if constexpr (is_optional<std::remove_cvref_t<decltype(value)>>) json[key] = nullptr;
+    (*this)(key, value, rule...);
   }
-  template <class Value>
-  void natural(const char* key, const Value& value) const {
-    (*this)(key, value);
-  }
-  template <class Value>
-  void unless_empty(const char* key, const Value& value) const {
+  void unless_empty(const char* key, const auto& value) const {
     if (!value.empty()) (*this)(key, value);
   }
+  void formerly(const char*, const auto&) const {}
+
+ private:
+  static Json in_json(const auto& value, const auto&...) { return written(value); }
   template <class Value>
-  void write_only(const char* key, const Value& value) const {
-    (*this)(key, value);
+  static Json in_json(const Value& value, const Names<Value>& names) {
+    for (const auto& [name, named] : names.all) {
+      if (named == value) return name;
+    }
+    return nullptr;
   }
-  template <class Value>
-  void formerly(const char*, const Value&) const {}
 };
 
 struct Reader {
   const Json& json;
+  OtherKeys others = OtherKeys::ignored;
 
-  template <class Value>
-  void operator()(const char* key, Value& value) const {
+  template <class Value, class... Rule>
+  void operator()(const char* key, Value& value, const Rule&... rule) const {
     if constexpr (is_optional<Value>) {
-      if (there(key)) value = read<typename Value::value_type>(json, key);
+      if (there(key)) value = get<typename Value::value_type>(key, rule...);
     } else {
-      value = read<Value>(json, key);
+      value = get<Value>(key, rule...);
     }
   }
-  template <class Value>
-  void optional(const char* key, Value& value) const {
-    if (there(key)) value = read<Value>(json, key);
+  template <class Value, class... Rule>
+  void optional(const char* key, Value& value, const Rule&... rule) const {
+    if (there(key)) {
+      (*this)(key, value, rule...);
+    } else if constexpr (is_optional<Value>) {
+      if (json.contains(key)) value.reset();
+    }
   }
   template <class Value>
   void natural(const char* key, Value& value) const {
@@ -148,6 +177,27 @@ struct Reader {
     const auto found = json.find(key);
     return found != json.end() && !found->is_null();
   }
+  template <class Value>
+  Value get(const char* key) const {
+    return read<Value>(json, key, others);
+  }
+  template <class Value, class Rule>
+  Value get(const char* key, const Rule& rule) const {
+    const auto value = get<Value>(key);
+    if (!rule.holds(value))
+      throw Error(fmt::format("\"{}\" is {}, and must be {}", key, json[key].dump(), rule.text()));
+    return value;
+  }
+  template <class Value>
+  Value get(const char* key, const Names<Value>& names) const {
+    const auto text = get<std::string>(key);
+    std::string known;
+    for (const auto& [name, value] : names.all) {
+      if (name == text) return value;
+      known += fmt::format("{}\"{}\"", known.empty() ? "" : ", ", name);
+    }
+    throw Error(fmt::format("\"{}\" is \"{}\", and must be one of {}", key, text, known));
+  }
 };
 
 }  // namespace fields_detail
@@ -167,10 +217,23 @@ Json fields_to_json(const Struct& value) {
 
 /// Throws Error that names the field that is missing, of another type or out of range.
 template <fields_detail::HasFields Struct>
-Struct fields_from_json(const Json& json) {
+Struct fields_from_json(const Json& json, OtherKeys others = OtherKeys::ignored) {
   if (!json.is_object()) throw Error(fmt::format("it is {} and no object", kind_of(json)));
   Struct value;
-  Struct::fields(value, fields_detail::Reader{json});
+  if (others == OtherKeys::refused) {
+    std::vector<std::string> known;
+    fields_detail::KeysOf visitor;
+    visitor.keys = &known;
+    Struct::fields(value, visitor);
+    for (const auto& [key, ignored] : json.items()) {
+      if (std::ranges::find(known, key) != known.end()) continue;
+      std::string all;
+      for (const std::string& name : known) all += (all.empty() ? "" : ", ") + name;
+      throw Error(fmt::format("\"{}\" is no key here; known here: {}", key, all));
+    }
+  }
+  Struct::fields(value, fields_detail::Reader{json, others});
+  if constexpr (requires { value.complete(); }) value.complete();
   return value;
 }
 
@@ -191,36 +254,53 @@ Json written(const Value& value) {
   }
 }
 
+/// What is wrong in a value, with the place of it before.
+auto in_place(const std::string& place, auto read_value) {
+  try {
+    return read_value();
+  } catch (const Error& error) {
+    throw Error(fmt::format("{}: {}", place, error.what()));
+  }
+}
+
 template <class Value>
-Value read(const Json& object, const char* key) {
-  if constexpr (std::same_as<Value, Json>) {
-    const auto found = object.find(key);
-    if (found == object.end()) throw Error(fmt::format("\"{}\" is missing", key));
-    return *found;
-  } else if constexpr (HasFields<Value>) {
+Value read(const Json& object, const char* key, OtherKeys others) {
+  const auto needed = [&] {
     if (!object.contains(key)) throw Error(fmt::format("\"{}\" is missing", key));
-    return fields_from_json<Value>(object_field(object, key));
+  };
+  const std::string place = fmt::format("\"{}\"", key);
+  if constexpr (std::same_as<Value, Json>) {
+    needed();
+    return object[key];
+  } else if constexpr (HasFields<Value>) {
+    needed();
+    const Json& json = object_field(object, key);
+    return in_place(place, [&] { return fields_from_json<Value>(json, others); });
   } else if constexpr (HasForm<Value>) {
     using Form = typename AsJson<Value>::Form;
-    if constexpr (std::same_as<Form, Json>) {
-      if (!object.contains(key)) throw Error(fmt::format("\"{}\" is missing", key));
+    if constexpr (std::same_as<Form, AnyJson>) {
+      needed();
+      return in_place(place, [&] { return AsJson<Value>::from(object[key]); });
+    } else if constexpr (std::same_as<Form, Json>) {
+      needed();
       return AsJson<Value>::from(object_field(object, key));
     } else {
       return AsJson<Value>::from(field<Form>(object, key));
     }
   } else if constexpr (is_list_of_structs<Value>) {
-    if (!object.contains(key)) throw Error(fmt::format("\"{}\" is missing", key));
+    needed();
     Value list;
     for (const Json& element : array_field(object, key)) {
       if (!element.is_object())
-        throw Error(fmt::format("\"{}\": an entry is {} and no object", key, kind_of(element)));
-      Json alone = Json::object();  // so that it is read as any other field
-      alone[key] = element;
-      try {
-        list.push_back(read<typename Value::value_type>(alone, key));
-      } catch (const Error& error) {
-        throw Error(fmt::format("\"{}\": {}", key, error.what()));
-      }
+        throw Error(fmt::format("{}: an entry is {} and no object", place, kind_of(element)));
+      using Element = typename Value::value_type;
+      list.push_back(in_place(fmt::format("{}[{}]", place, list.size()), [&] {
+        if constexpr (HasFields<Element>) {
+          return fields_from_json<Element>(element, others);
+        } else {
+          return AsJson<Element>::from(element);
+        }
+      }));
     }
     return list;
   } else {

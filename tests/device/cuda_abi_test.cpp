@@ -599,7 +599,7 @@ TEST(RealCudnn, RefusesTheAttributesThatTheFakeRefuses) {
     GTEST_SKIP() << error.what();
   }
   const std::vector<unsigned char> elements(std::size_t{16} * 64);
-  for (const fake::RefusedAttribute& refused : fake::kRefusedAttributes) {
+  for (const fake::RefusedAttribute& refused : fake::refused_attributes()) {
     CudnnBackendDescriptor descriptor = nullptr;
     ASSERT_EQ(cudnn.cudnnBackendCreateDescriptor(refused.descriptor, &descriptor), kCudnnSuccess);
     EXPECT_EQ(cudnn.cudnnBackendSetAttribute(

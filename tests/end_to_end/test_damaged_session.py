@@ -157,7 +157,7 @@ def test_a_field_of_another_type_is_named_with_its_line(session, kind, changes, 
         ({"plan": {"a": 1}}, '"plan" is an object, and must be an array'),
         ({"plan": [1]}, '"plan": an entry is a number and no object'),
         ({"host": []}, '"host" is an array, and must be an object'),
-        ({"devices": [{"index": "x"}]}, '"devices": "index" is a string'),
+        ({"devices": [{"index": "x"}]}, '"devices"[0]: "index" is a string'),
         ({"session_id": 3}, '"session_id" is 3'),
     ],
 )

@@ -4,9 +4,13 @@
 #include <atomic>
 
 #include "tests/fake_cuda/driver_calls.h"
+#include "tests/fake_cuda/mutex.h"
 #include "tests/fake_cuda/operation.h"
 
 namespace launchgap::fake {
+
+class Process;
+struct Context;
 
 /// The fake CUPTI while it records; null otherwise.
 inline std::atomic<Listener*> installed_listener = nullptr;
@@ -16,25 +20,21 @@ void spin_until(double deadline_ns);
 
 class Call {
  public:
-  explicit Call(DriverCall which)
-      : which_(which), listener_(installed_listener.load(std::memory_order_acquire)) {
-    if (listener_ != nullptr) listener_->enter(ApiDomain::driver, which_.id(), begin_ns());
-  }
+  explicit Call(DriverCall which);
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
 
-  const char* name() const { return which_.name(); }
+  const double begin_ns = now_ns();  // CLOCK_MONOTONIC
+  Process& process;
+  Lock lock;  // the driver's, while the call does something
 
-  /// When the call began: CLOCK_MONOTONIC in ns.
-  double begin_ns() {
-    if (begin_ns_ == 0) begin_ns_ = now_ns();
-    return begin_ns_;
-  }
+  /// The code that the description wants it to return, if any.
+  abi::Result fault(Context* context);
 
   /// Null when nobody listens.
   Listener* listener() const { return listener_; }
 
-  /// Spins until the call has taken the time that is described for it. Without the driver's lock.
+  /// Unlocks, and spins until the call has taken the time that is described for it.
   abi::Result return_at(double end_ns, abi::Result result);
 
   /// The last word of every call; those that did not return_at() return now. Without the driver's
@@ -46,7 +46,6 @@ class Call {
  private:
   DriverCall which_;
   Listener* listener_;
-  double begin_ns_ = 0;
   bool returned_ = false;
 };
 

@@ -1,7 +1,6 @@
 #include "tests/fake_cuda/convolution.h"
 
 #include <algorithm>
-#include <sstream>
 
 #include "tests/fake_cuda/element_type.h"
 #include "tests/fake_cuda/kept_results.h"
@@ -10,25 +9,18 @@
 namespace launchgap::fake {
 namespace {
 
-/// All of it but where the tensors are.
-std::string text_of(const ConvolutionWork& v) {
-  std::ostringstream text;
-  text << std::hexfloat << "convolution " << static_cast<int>(v.direction);
-  for (const auto& e : {v.input, v.filter, v.output})
-    text << ' ' << e.n << ' ' << e.c << ' ' << e.h << ' ' << e.w;
-  for (const auto layout : {v.input_layout, v.filter_layout, v.output_layout})
-    text << ' ' << static_cast<int>(layout);
-  text << ' ' << static_cast<int>(v.x_type) << static_cast<int>(v.w_type)
-       << static_cast<int>(v.y_type) << ' ' << v.pad_h << ' ' << v.pad_w << ' ' << v.stride_h << ' '
-       << v.stride_w << ' ' << v.dilation_h << ' ' << v.dilation_w << ' ' << v.groups << ' '
-       << v.alpha << ' ' << v.tf32;
-  return text.str();
+std::string text_of(const Tensor& tensor) {
+  const auto& [n, c, h, w] = tensor.extents;
+  return signature_of(n, c, h, w, int(tensor.layout), int(tensor.type));
 }
 
-std::string signature_of(const ConvolutionWork& v) {
-  std::ostringstream text;
-  text << text_of(v) << ' ' << v.x << ' ' << v.w << ' ' << v.y;
-  return text.str();
+/// All of it but where the tensors are.
+std::string text_of(const ConvolutionWork& v) {
+  return signature_of("convolution",
+                      int(v.direction),
+                      text_of(v.x) + text_of(v.w) + text_of(v.y),
+                      signature_of(v.pad_h, v.pad_w, v.stride_h, v.stride_w),
+                      signature_of(v.dilation_h, v.dilation_w, v.groups, v.alpha, v.tf32));
 }
 
 /// 0 when the filter exceeds the padded input.
@@ -75,79 +67,68 @@ class GroupProduct {
  public:
   GroupProduct(const ConvolutionWork& work, std::size_t group)
       : v_(work),
-        channels_(work.filter.c),
-        filters_(work.filter.n / work.groups),
+        channels_(work.w.extents.c),
+        filters_(work.w.extents.n / work.groups),
         first_channel_(group * channels_),
         first_filter_(group * filters_) {}
 
   Product<Scalar> product() const {
-    const std::size_t taps = v_.filter.h * v_.filter.w;
-    const std::size_t pixels = v_.output.n * v_.output.h * v_.output.w;
+    const std::size_t taps = v_.w.extents.h * v_.w.extents.w;
     Product<Scalar> product{};
-    switch (v_.direction) {
-      case Direction::forward:
-        product.m = pixels, product.n = filters_, product.k = channels_ * taps;
-        break;
-      case Direction::data:
-        product.m = v_.input.n * v_.input.h * v_.input.w, product.n = channels_,
-        product.k = filters_ * taps;
-        break;
-      case Direction::filter:
-        product.m = channels_ * taps, product.n = filters_, product.k = pixels;
-        break;
-    }
-    product.load_a_row =
-        [self = *this](
-            std::size_t row, std::size_t first, std::size_t count, Scalar* to, std::size_t stride) {
-          const Place at_row = self.row_place(row);
-          Place inner = self.inner_place(first);
-          for (std::size_t i = 0; i < count; ++i, inner.next())
-            to[i * stride] = self.operand_a(at_row, inner);
-        };
-    product.load_b_column = [self = *this](std::size_t column,
-                                           std::size_t first,
-                                           std::size_t count,
-                                           Scalar* to,
-                                           std::size_t stride) {
-      Place inner = self.inner_place(first);
-      for (std::size_t i = 0; i < count; ++i, inner.next())
-        to[i * stride] = self.operand_b(column, inner);
+    if (v_.direction == Direction::forward)
+      product.m = pixels(v_.y), product.n = filters_, product.k = channels_ * taps;
+    if (v_.direction == Direction::data)
+      product.m = pixels(v_.x), product.n = channels_, product.k = filters_ * taps;
+    if (v_.direction == Direction::filter)
+      product.m = channels_ * taps, product.n = filters_, product.k = pixels(v_.y);
+    product.load_a_row = [self = *this](std::size_t row, const Slice<Scalar>& slice) {
+      const Place at_row = self.row_place(row);
+      Place inner = self.inner_place(slice.first);
+      for (std::size_t i = 0; i < slice.count; ++i, inner.next())
+        slice.to[i * slice.stride] = self.operand_a(at_row, inner);
+    };
+    product.load_b_column = [self = *this](std::size_t column, const Slice<Scalar>& slice) {
+      Place inner = self.inner_place(slice.first);
+      for (std::size_t i = 0; i < slice.count; ++i, inner.next())
+        slice.to[i * slice.stride] = self.operand_b(column, inner);
     };
     product.store = [self = *this](std::size_t row, std::size_t column, Scalar sum) {
       const ConvolutionWork& v = self.v_;
       const std::size_t index = self.result_index(self.row_place(row), column);
+      const Tensor& result = v.result();
       double value = v.alpha * static_cast<double>(sum);
-      if (v.beta != 0) value += v.beta * kernels::load_element(v.result, index, v.result_type());
-      kernels::store_element(v.result, index, v.result_type(), value);
+      if (v.beta != 0) value += v.beta * kernels::load_element(result.memory, index, result.type);
+      kernels::store_element(const_cast<void*>(result.memory), index, result.type, value);
     };
     return product;
   }
 
  private:
-  Place row_place(std::size_t row) const {
-    switch (v_.direction) {
-      case Direction::forward:
-        return {row, v_.output.h, v_.output.w};
-      case Direction::data:
-        return {row, v_.input.h, v_.input.w};
-      case Direction::filter:
-        break;
-    }
-    return {row, v_.filter.h, v_.filter.w};
+  static std::size_t pixels(const Tensor& tensor) {
+    return tensor.extents.n * tensor.extents.h * tensor.extents.w;
   }
+  static Place place_in(const Tensor& tensor, std::size_t index) {
+    return {index, tensor.extents.h, tensor.extents.w};
+  }
+  Place row_place(std::size_t row) const { return place_in(v_.result(), row); }
   Place inner_place(std::size_t index) const {
-    if (v_.direction == Direction::filter) return {index, v_.output.h, v_.output.w};
-    return {index, v_.filter.h, v_.filter.w};
+    return place_in(v_.direction == Direction::filter ? v_.y : v_.w, index);
   }
 
-  Scalar load_x(std::size_t index) const {
-    return static_cast<Scalar>(load_operand(v_.x, index, v_.x_type, v_.tf32));
+  static std::size_t index_in(const Tensor& tensor,
+                              std::size_t n,
+                              std::size_t c,
+                              std::size_t h,
+                              std::size_t w) {
+    return tensor.extents.index(tensor.layout, n, c, h, w);
   }
-  Scalar load_w(std::size_t index) const {
-    return static_cast<Scalar>(load_operand(v_.w, index, v_.w_type, v_.tf32));
-  }
-  Scalar load_y(std::size_t index) const {
-    return static_cast<Scalar>(load_operand(v_.y, index, v_.y_type, v_.tf32));
+  Scalar load(const Tensor& tensor,
+              std::size_t n,
+              std::size_t c,
+              std::size_t h,
+              std::size_t w) const {
+    return static_cast<Scalar>(
+        load_operand(tensor.memory, index_in(tensor, n, c, h, w), tensor.type, v_.tf32));
   }
 
   /// The input at an output's row and column by a tap; 0 outside of the image.
@@ -159,19 +140,15 @@ class GroupProduct {
     // Above or left of the input the differences wrap around and are out of bounds, too.
     const std::size_t h = output.second * v_.stride_h + r * v_.dilation_h - v_.pad_h;
     const std::size_t w = output.third * v_.stride_w + s * v_.dilation_w - v_.pad_w;
-    if (h >= v_.input.h || w >= v_.input.w) return 0;
-    return load_x(v_.input.index(v_.input_layout, image, channel, h, w));
+    if (h >= v_.x.extents.h || w >= v_.x.extents.w) return 0;
+    return load(v_.x, image, channel, h, w);
   }
 
   Scalar operand_a(const Place& row, const Place& inner) const {
-    switch (v_.direction) {
-      case Direction::forward:
-        return input(row.first, first_channel_ + inner.first, row, inner.second, inner.third);
-      case Direction::filter:
-        return input(inner.first, first_channel_ + row.first, inner, row.second, row.third);
-      case Direction::data:
-        break;
-    }
+    if (v_.direction == Direction::forward)
+      return input(row.first, first_channel_ + inner.first, row, inner.second, inner.third);
+    if (v_.direction == Direction::filter)
+      return input(inner.first, first_channel_ + row.first, inner, row.second, row.third);
     // The output to which this input belongs by this tap, if there is one.
     const std::size_t above = row.second + v_.pad_h - inner.second * v_.dilation_h;
     const std::size_t left = row.third + v_.pad_w - inner.third * v_.dilation_w;
@@ -180,39 +157,26 @@ class GroupProduct {
     // What lies above or left has wrapped around, and is beyond, unless a stride has brought it
     // back.
     if (row.second + v_.pad_h < inner.second * v_.dilation_h ||
-        row.third + v_.pad_w < inner.third * v_.dilation_w || h >= v_.output.h || w >= v_.output.w)
+        row.third + v_.pad_w < inner.third * v_.dilation_w || h >= v_.y.extents.h ||
+        w >= v_.y.extents.w)
       return 0;
-    return load_y(v_.output.index(v_.output_layout, row.first, first_filter_ + inner.first, h, w));
+    return load(v_.y, row.first, first_filter_ + inner.first, h, w);
   }
 
   Scalar operand_b(std::size_t column, const Place& inner) const {
-    switch (v_.direction) {
-      case Direction::forward:
-        return load_w(v_.filter.index(
-            v_.filter_layout, first_filter_ + column, inner.first, inner.second, inner.third));
-      case Direction::data:
-        return load_w(v_.filter.index(
-            v_.filter_layout, first_filter_ + inner.first, column, inner.second, inner.third));
-      case Direction::filter:
-        break;
-    }
-    return load_y(v_.output.index(
-        v_.output_layout, inner.first, first_filter_ + column, inner.second, inner.third));
+    const std::size_t filter = first_filter_ + column;
+    if (v_.direction == Direction::forward)
+      return load(v_.w, filter, inner.first, inner.second, inner.third);
+    if (v_.direction == Direction::data)
+      return load(v_.w, first_filter_ + inner.first, column, inner.second, inner.third);
+    return load(v_.y, inner.first, filter, inner.second, inner.third);
   }
 
   std::size_t result_index(const Place& row, std::size_t column) const {
-    switch (v_.direction) {
-      case Direction::forward:
-        return v_.output.index(
-            v_.output_layout, row.first, first_filter_ + column, row.second, row.third);
-      case Direction::data:
-        return v_.input.index(
-            v_.input_layout, row.first, first_channel_ + column, row.second, row.third);
-      case Direction::filter:
-        break;
-    }
-    return v_.filter.index(
-        v_.filter_layout, first_filter_ + column, row.first, row.second, row.third);
+    if (v_.direction == Direction::filter)
+      return index_in(v_.w, first_filter_ + column, row.first, row.second, row.third);
+    const std::size_t first = v_.direction == Direction::data ? first_channel_ : first_filter_;
+    return index_in(v_.result(), row.first, first + column, row.second, row.third);
   }
 
   ConvolutionWork v_;
@@ -223,8 +187,8 @@ class GroupProduct {
 /// Elements [first, last) of the result, as they lie in memory.
 template <class Scalar>
 void compute_elements(const ConvolutionWork& v, std::size_t first, std::size_t last) {
-  const Extents& e = v.result_extents();
-  const bool nchw = v.result_layout() == Layout::nchw;
+  const Extents& e = v.result().extents;
+  const bool nchw = v.result().layout == Layout::nchw;
   for (std::size_t index = first; index < last; ++index) {
     const std::size_t w = nchw ? index % e.w : index / e.c % e.w;
     const std::size_t h = nchw ? index / e.w % e.h : index / e.c / e.w % e.h;
@@ -233,19 +197,19 @@ void compute_elements(const ConvolutionWork& v, std::size_t first, std::size_t l
     // Of a filter the columns of the product are n, else c.
     const std::size_t column = v.direction == Direction::filter ? n : c;
     const std::size_t row = ((v.direction == Direction::filter ? c : n) * e.h + h) * e.w + w;
-    const std::size_t columns = v.direction == Direction::data ? v.filter.c : v.filter.n / v.groups;
+    const std::size_t columns =
+        v.direction == Direction::data ? v.w.extents.c : v.w.extents.n / v.groups;
     compute_element(GroupProduct<Scalar>(v, column / columns).product(), row, column % columns);
   }
 }
 
 template <class Scalar>
 void compute(const ConvolutionWork& v, std::size_t begin, std::size_t end, std::size_t total) {
-  const std::size_t size = kernels::element_bytes(v.result_type());
+  const std::size_t size = kernels::element_bytes(v.result().type);
   if (begin != 0 || end != total)
     return compute_elements<Scalar>(v, begin / size, (end + size - 1) / size);
   for (std::size_t group = 0; group < v.groups; ++group) {
-    const Product<Scalar> product = GroupProduct<Scalar>(v, group).product();
-    compute_product(product, 0, product.n);
+    compute_product(GroupProduct<Scalar>(v, group).product());
   }
 }
 
@@ -270,10 +234,9 @@ std::vector<LibraryKernel> convolution_kernels(const ConvolutionWork& convolutio
   constexpr std::size_t kElements = 1024;  // per block of the first
   constexpr std::size_t kTile = 128;
   constexpr double kShareOfFirst = 0.15;
-  const std::string type = rate_name(convolution.operand_type(), how);
-  const Extents& result = convolution.result_extents();
-  const Extents& operand =
-      convolution.direction == Direction::data ? convolution.output : convolution.input;
+  const std::string type = rate_name(convolution.operand().type, how);
+  const Extents& result = convolution.result().extents;
+  const Extents& operand = convolution.operand().extents;
   const char* const name = convolution.direction == Direction::forward ? "fake_convolution_"
                            : convolution.direction == Direction::data  ? "fake_convolution_data_"
                                                                        : "fake_convolution_filter_";
@@ -286,37 +249,28 @@ std::vector<LibraryKernel> convolution_kernels(const ConvolutionWork& convolutio
                              {blocks_for(pixels, kTile), blocks_for(result.c, kTile), 1},
                              {kThreads, 1, 1},
                              0};
-  if (convolution.input_layout == Layout::nhwc) return {{convolve, 1}};
+  if (convolution.x.layout == Layout::nhwc) return {{convolve, 1}};
   return {{transform, kShareOfFirst}, {convolve, 1 - kShareOfFirst}};
 }
 
 Operation convolution_operation(const ConvolutionWork& v) {
-  const auto bytes = [](const Extents& extents, kernels::ElementType type) {
-    return extents.count() * kernels::element_bytes(type);
-  };
+  const auto range = [](const Tensor& tensor) { return range_of(tensor.memory, tensor.bytes()); };
+  const Tensor& result = v.result();
   Operation operation;
-  if (v.direction != Direction::data)
-    operation.reads.push_back(range_of(v.x, bytes(v.input, v.x_type)));
-  if (v.direction != Direction::filter)
-    operation.reads.push_back(range_of(v.w, bytes(v.filter, v.w_type)));
-  if (v.direction != Direction::forward)
-    operation.reads.push_back(range_of(v.y, bytes(v.output, v.y_type)));
-  const Range result = range_of(v.result, bytes(v.result_extents(), v.result_type()));
-  operation.writes = {result};
-  if (v.beta == 0) {
-    operation.signature = signature_of(v);
-  } else {
-    operation.reads.push_back(result);
+  for (const Tensor* tensor : {&v.x, &v.w, &v.y}) {
+    if (tensor != &result || v.beta != 0) operation.reads.push_back(range(*tensor));
   }
-  operation.compute = [v, total = result.bytes](std::size_t begin, std::size_t end) {
-    if (needs_double(v.operand_type())) {
+  operation.writes = {range(result)};
+  if (v.beta == 0)
+    operation.signature = signature_of(text_of(v), v.x.memory, v.w.memory, v.y.memory);
+  operation.compute = [v, total = result.bytes()](std::size_t begin, std::size_t end) {
+    if (needs_double(v.operand().type)) {
       compute<double>(v, begin, end, total);
     } else {
       compute<float>(v, begin, end, total);
     }
   };
-  const std::size_t terms = v.filter.c * v.filter.h * v.filter.w;
-  keep_result(operation, text_of(v), 2.0 * static_cast<double>(v.output.count() * terms));
+  keep_result(operation, text_of(v), v.flops());
   return operation;
 }
 

@@ -30,43 +30,34 @@ struct Extents {
   bool operator==(const Extents&) const = default;
 };
 
-/// Cross-correlation, accumulated in binary32 (of FP64 in binary64): output = alpha input * filter
-/// + beta output, or the gradient of the input or the filter in its place.
+/// A tensor or a filter.
+struct Tensor {
+  Extents extents;
+  Layout layout{};
+  kernels::ElementType type{};
+  const void* memory = nullptr;
+
+  std::size_t bytes() const { return extents.count() * kernels::element_bytes(type); }
+};
+
+/// Cross-correlation, accumulated in binary32 (of FP64 in binary64): y = alpha x * w + beta y, or
+/// the gradient of x or w in its place.
 struct ConvolutionWork {
   Direction direction = Direction::forward;
-  Extents input, filter, output;
-  Layout input_layout{}, filter_layout{}, output_layout{};
-  kernels::ElementType x_type{}, w_type{}, y_type{};
+  Tensor x, w, y;
   std::size_t pad_h = 0, pad_w = 0, stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1;
   std::size_t groups = 1;
   double alpha = 1, beta = 0;
-  // The tensors' memory, whichever of them is written.
-  const void* x = nullptr;
-  const void* w = nullptr;
-  const void* y = nullptr;
-  void* result = nullptr;  // one of the three
   bool tf32 = false;
 
-  const Extents& result_extents() const {
-    return direction == Direction::forward ? output : direction == Direction::data ? input : filter;
+  const Tensor& result() const {
+    return direction == Direction::forward ? y : direction == Direction::data ? x : w;
   }
-  Layout result_layout() const {
-    return direction == Direction::forward ? output_layout
-           : direction == Direction::data  ? input_layout
-                                           : filter_layout;
-  }
-  kernels::ElementType result_type() const {
-    return direction == Direction::forward ? y_type
-           : direction == Direction::data  ? x_type
-                                           : w_type;
-  }
-  /// Of its first operand: what the products are made of.
-  kernels::ElementType operand_type() const {
-    return direction == Direction::data ? y_type : x_type;
-  }
+  /// The first: what the products are made of.
+  const Tensor& operand() const { return direction == Direction::data ? y : x; }
   double flops() const {
-    return 2.0 * static_cast<double>(output.count()) *
-           static_cast<double>(filter.c * filter.h * filter.w);
+    return 2.0 * static_cast<double>(y.extents.count()) *
+           static_cast<double>(w.extents.c * w.extents.h * w.extents.w);
   }
 };
 

@@ -11,11 +11,6 @@
 #include "tests/fake_cuda/multiply.h"
 #include "tests/fake_cuda/operation.h"
 
-#define EXPORT LAUNCHGAP_FAKE_EXPORT
-
-EXPORT int launchgap_fake_library;
-int launchgap_fake_library = 1;
-
 namespace launchgap::fake {
 namespace {
 
@@ -31,62 +26,44 @@ struct Handle {
 constexpr std::size_t kLeastWorkspace = 16 << 10;
 constexpr std::size_t kWorkspaceAlignment = 256;
 
-Handle* handle_of(CublasHandle handle) {
-  return reinterpret_cast<Handle*>(handle);
-}
-
-CublasStatus enter(const char* call) {
-  Driver* const driver = find_driver();
-  return driver == nullptr ? CublasStatus{kCublasNotInitialized}
-                           : driver->enter(Library::cublas, call);
-}
-
 /// cublasGemmEx serves no such GPU, whatever the types: cuBLAS documentation.
 bool is_before_maxwell() {
-  const DeviceDescription* device = nullptr;
-  return find_driver()->current_device(&device) == kSuccess && device->capability() < 50;
+  const DeviceDescription* const device = current_device();
+  return device != nullptr && device->capability() < 50;
 }
 
 }  // namespace
 
 EXPORT CublasStatus cublasCreate_v2(CublasHandle* handle) {
-  if (const CublasStatus status = enter("cublasCreate_v2")) return status;
-  const DeviceDescription* device = nullptr;
-  if (find_driver()->current_device(&device) != kSuccess) return kCublasNotInitialized;
-  if (handle == nullptr) return kCublasInvalidValue;
-  find_driver()->load_library(Library::cublas);
-  *handle = reinterpret_cast<CublasHandle>(new Handle);
-  return kCublasSuccess;
+  return create_handle<Handle>("cublasCreate_v2", handle);
 }
 
 EXPORT CublasStatus cublasDestroy_v2(CublasHandle handle) {
-  if (const CublasStatus status = enter("cublasDestroy_v2")) return status;
-  if (handle == nullptr) return kCublasNotInitialized;
-  delete handle_of(handle);
-  return kCublasSuccess;
+  const CublasStatus status = destroy<Handle>("cublasDestroy_v2", handle);
+  return status == kCublasSuccess && handle == nullptr ? kCublasNotInitialized : status;
 }
 
 EXPORT CublasStatus cublasGetVersion_v2(CublasHandle, int* version) {
-  if (const CublasStatus status = enter("cublasGetVersion_v2")) return status;
+  if (const CublasStatus status = enter_cublas("cublasGetVersion_v2")) return status;
   if (version == nullptr) return kCublasInvalidValue;
   *version = find_driver()->node()->cublas_version;
   return kCublasSuccess;
 }
 
 EXPORT CublasStatus cublasSetStream_v2(CublasHandle handle, Stream stream) {
-  if (const CublasStatus status = enter("cublasSetStream_v2")) return status;
+  if (const CublasStatus status = enter_cublas("cublasSetStream_v2")) return status;
   if (handle == nullptr) return kCublasNotInitialized;
-  handle_of(handle)->stream = stream;
-  handle_of(handle)->workspace_bytes.reset();
+  as<Handle>(handle)->stream = stream;
+  as<Handle>(handle)->workspace_bytes.reset();
   return kCublasSuccess;
 }
 
 EXPORT CublasStatus cublasSetWorkspace_v2(CublasHandle handle, void* workspace, std::size_t bytes) {
-  if (const CublasStatus status = enter("cublasSetWorkspace_v2")) return status;
+  if (const CublasStatus status = enter_cublas("cublasSetWorkspace_v2")) return status;
   if (handle == nullptr) return kCublasNotInitialized;
   if (reinterpret_cast<std::uintptr_t>(workspace) % kWorkspaceAlignment != 0)
     return kCublasInvalidValue;
-  handle_of(handle)->workspace_bytes = bytes;
+  as<Handle>(handle)->workspace_bytes = bytes;
   return kCublasSuccess;
 }
 
@@ -95,7 +72,7 @@ EXPORT const char* cublasGetStatusString(CublasStatus status) {
 }
 
 EXPORT CublasStatus cublasSetMathMode(CublasHandle handle, int) {
-  if (const CublasStatus status = enter("cublasSetMathMode")) return status;
+  if (const CublasStatus status = enter_cublas("cublasSetMathMode")) return status;
   return handle == nullptr ? kCublasNotInitialized : kCublasSuccess;
 }
 
@@ -104,9 +81,8 @@ namespace {
 /// In which order a handle's products are added; none: as always.
 std::optional<int> order_of(Handle& handle) {
   const auto default_bytes = [] {
-    const DeviceDescription* device = nullptr;
-    const bool large =
-        find_driver()->current_device(&device) == kSuccess && device->capability() >= 90;
+    const DeviceDescription* const device = current_device();
+    const bool large = device != nullptr && device->capability() >= 90;
     return std::size_t{large ? 32u << 20 : 4u << 20};
   };
   switch (find_driver()->node()->cublas_varies) {
@@ -140,7 +116,7 @@ CublasStatus multiply(double begin, CublasHandle handle, int algorithm, const Ma
   how.slowdown = algorithm == kGemmDefault
                      ? candidates.front()
                      : *std::min_element(candidates.begin(), candidates.end());
-  Handle& own = *handle_of(handle);
+  Handle& own = *as<Handle>(handle);
   if (own.workspace_bytes.value_or(kLeastWorkspace) < kLeastWorkspace) return kCublasAllocFailed;
   how.other_order = order_of(own);
   return multiply(begin, own.stream, p, how);
@@ -168,28 +144,26 @@ EXPORT CublasStatus cublasGemmEx(CublasHandle handle,
                                  int compute_type,
                                  int algorithm) {
   const double begin = now_ns();
-  if (const CublasStatus status = enter("cublasGemmEx")) return status;
+  if (const CublasStatus status = enter_cublas("cublasGemmEx")) return status;
   if (is_before_maxwell()) return kCublasArchMismatch;
-  return multiply(begin,
-                  handle,
-                  algorithm,
-                  {op_a,
-                   op_b,
-                   m,
-                   n,
-                   k,
-                   alpha,
-                   a,
-                   a_type,
-                   lda,
-                   b,
-                   b_type,
-                   ldb,
-                   beta,
-                   c,
-                   c_type,
-                   ldc,
-                   compute_type});
+  const MatrixProduct product{op_a,
+                              op_b,
+                              m,
+                              n,
+                              k,
+                              alpha,
+                              a,
+                              a_type,
+                              lda,
+                              b,
+                              b_type,
+                              ldb,
+                              beta,
+                              c,
+                              c_type,
+                              ldc,
+                              compute_type};
+  return multiply(begin, handle, algorithm, product);
 }
 
 EXPORT CublasStatus cublasGemmStridedBatchedEx(CublasHandle handle,
@@ -216,14 +190,12 @@ EXPORT CublasStatus cublasGemmStridedBatchedEx(CublasHandle handle,
                                                int compute_type,
                                                int algorithm) {
   const double begin = now_ns();
-  if (const CublasStatus status = enter("cublasGemmStridedBatchedEx")) return status;
+  if (const CublasStatus status = enter_cublas("cublasGemmStridedBatchedEx")) return status;
   if (is_before_maxwell()) return kCublasArchMismatch;
-  return multiply(
-      begin,
-      handle,
-      algorithm,
-      {op_a, op_b, m, n,      k,   alpha,        a,     a_type,   lda,      b,       b_type,
-       ldb,  beta, c, c_type, ldc, compute_type, batch, stride_a, stride_b, stride_c});
+  const MatrixProduct product{
+      op_a, op_b, m, n,      k,   alpha,        a,     a_type,   lda,      b,       b_type,
+      ldb,  beta, c, c_type, ldc, compute_type, batch, stride_a, stride_b, stride_c};
+  return multiply(begin, handle, algorithm, product);
 }
 
 // One for each type that has a call of its own.
@@ -243,7 +215,7 @@ EXPORT CublasStatus cublasGemmStridedBatchedEx(CublasHandle handle,
                            Scalar* c,                                                           \
                            int ldc) {                                                           \
     const double begin = now_ns();                                                              \
-    if (const CublasStatus status = enter(#name)) return status;                                \
+    if (const CublasStatus status = enter_cublas(#name)) return status;                         \
     return multiply(                                                                            \
         begin,                                                                                  \
         handle,                                                                                 \
@@ -257,7 +229,5 @@ LAUNCHGAP_FAKE_GEMM(cublasDgemm_v2, double, kCudaR64F, kCompute64F)
 }  // namespace launchgap::fake
 
 namespace launchgap::cuda::abi {
-#define LAUNCHGAP_SAME_SIGNATURE(name, required, ...) \
-  static_assert(std::is_same_v<decltype(fake::name), __VA_ARGS__>, #name);
 LAUNCHGAP_CUBLAS_FUNCTIONS(LAUNCHGAP_SAME_SIGNATURE)
 }  // namespace launchgap::cuda::abi

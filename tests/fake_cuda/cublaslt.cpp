@@ -3,16 +3,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <type_traits>
 #include <vector>
 
 #include "tests/fake_cuda/multiply.h"
 #include "tests/fake_cuda/node.h"
-
-#define EXPORT LAUNCHGAP_FAKE_EXPORT
-
-EXPORT int launchgap_fake_library;
-int launchgap_fake_library = 1;
 
 namespace launchgap::fake {
 namespace {
@@ -37,17 +33,6 @@ struct Preference {
   std::uint64_t workspace_bytes = 0;  // as in the real one, none is allowed by default
 };
 
-template <class T, class Opaque>
-T* as(Opaque* handle) {
-  return reinterpret_cast<T*>(handle);
-}
-
-CublasStatus enter(const char* call) {
-  Driver* const driver = find_driver();
-  return driver == nullptr ? CublasStatus{kCublasNotInitialized}
-                           : driver->enter(Library::cublas, call);
-}
-
 const std::vector<double>& slowdowns() {
   return find_driver()->node()->cublaslt_candidates;
 }
@@ -67,16 +52,11 @@ CublasStatus take(T& to, const void* value, std::size_t bytes) {
 
 /// alpha and beta of FP32 sums are FP32, and so on: any other pair is none of the real one's.
 bool scale_fits(const Description& description) {
-  switch (description.compute_type) {
-    case kCompute16F:
-      return description.scale_type == kCudaR16F;
-    case kCompute64F:
-      return description.scale_type == kCudaR64F;
-    case kCompute32I:
-      return description.scale_type == kCudaR32I;
-    default:
-      return description.scale_type == kCudaR32F;
-  }
+  const int compute = description.compute_type;
+  return description.scale_type == (compute == kCompute16F   ? kCudaR16F
+                                    : compute == kCompute64F ? kCudaR64F
+                                    : compute == kCompute32I ? kCudaR32I
+                                                             : kCudaR32F);
 }
 
 MatrixProduct product_of(const Description& description,
@@ -98,19 +78,11 @@ MatrixProduct product_of(const Description& description,
 }  // namespace
 
 EXPORT CublasStatus cublasLtCreate(CublasLtHandle* handle) {
-  if (const CublasStatus status = enter("cublasLtCreate")) return status;
-  const DeviceDescription* device = nullptr;
-  if (find_driver()->current_device(&device) != kSuccess) return kCublasNotInitialized;
-  if (handle == nullptr) return kCublasInvalidValue;
-  find_driver()->load_library(Library::cublas);
-  *handle = reinterpret_cast<CublasLtHandle>(new int);
-  return kCublasSuccess;
+  return create_handle<int>("cublasLtCreate", handle);
 }
 
 EXPORT CublasStatus cublasLtDestroy(CublasLtHandle handle) {
-  if (const CublasStatus status = enter("cublasLtDestroy")) return status;
-  delete as<int>(handle);
-  return kCublasSuccess;
+  return destroy<int>("cublasLtDestroy", handle);
 }
 
 EXPORT std::size_t cublasLtGetVersion() {
@@ -125,26 +97,18 @@ EXPORT const char* cublasLtGetStatusString(CublasStatus status) {
 EXPORT CublasStatus cublasLtMatmulDescCreate(CublasLtMatmulDesc* description,
                                              int compute_type,
                                              int scale_type) {
-  if (const CublasStatus status = enter("cublasLtMatmulDescCreate")) return status;
-  if (description == nullptr) return kCublasInvalidValue;
-  auto* const made = new Description;
-  made->compute_type = compute_type;
-  made->scale_type = scale_type;
-  *description = reinterpret_cast<CublasLtMatmulDesc>(made);
-  return kCublasSuccess;
+  return create("cublasLtMatmulDescCreate", description, Description{compute_type, scale_type});
 }
 
 EXPORT CublasStatus cublasLtMatmulDescDestroy(CublasLtMatmulDesc description) {
-  if (const CublasStatus status = enter("cublasLtMatmulDescDestroy")) return status;
-  delete as<Description>(description);
-  return kCublasSuccess;
+  return destroy<Description>("cublasLtMatmulDescDestroy", description);
 }
 
 EXPORT CublasStatus cublasLtMatmulDescSetAttribute(CublasLtMatmulDesc description,
                                                    int attribute,
                                                    const void* value,
                                                    std::size_t bytes) {
-  if (const CublasStatus status = enter("cublasLtMatmulDescSetAttribute")) return status;
+  if (const CublasStatus status = enter_cublas("cublasLtMatmulDescSetAttribute")) return status;
   if (description == nullptr) return kCublasInvalidValue;
   Description& its = *as<Description>(description);
   switch (attribute) {
@@ -168,23 +132,18 @@ EXPORT CublasStatus cublasLtMatrixLayoutCreate(CublasLtLayout* layout,
                                                std::uint64_t rows,
                                                std::uint64_t columns,
                                                std::int64_t ld) {
-  if (const CublasStatus status = enter("cublasLtMatrixLayoutCreate")) return status;
-  if (layout == nullptr) return kCublasInvalidValue;
-  *layout = reinterpret_cast<CublasLtLayout>(new Layout{type, rows, columns, ld, 1, 0});
-  return kCublasSuccess;
+  return create("cublasLtMatrixLayoutCreate", layout, Layout{type, rows, columns, ld});
 }
 
 EXPORT CublasStatus cublasLtMatrixLayoutDestroy(CublasLtLayout layout) {
-  if (const CublasStatus status = enter("cublasLtMatrixLayoutDestroy")) return status;
-  delete as<Layout>(layout);
-  return kCublasSuccess;
+  return destroy<Layout>("cublasLtMatrixLayoutDestroy", layout);
 }
 
 EXPORT CublasStatus cublasLtMatrixLayoutSetAttribute(CublasLtLayout layout,
                                                      int attribute,
                                                      const void* value,
                                                      std::size_t bytes) {
-  if (const CublasStatus status = enter("cublasLtMatrixLayoutSetAttribute")) return status;
+  if (const CublasStatus status = enter_cublas("cublasLtMatrixLayoutSetAttribute")) return status;
   if (layout == nullptr) return kCublasInvalidValue;
   if (attribute == kLtBatchCount) return take(as<Layout>(layout)->batch, value, bytes);
   if (attribute == kLtBatchOffset) return take(as<Layout>(layout)->stride, value, bytes);
@@ -192,23 +151,19 @@ EXPORT CublasStatus cublasLtMatrixLayoutSetAttribute(CublasLtLayout layout,
 }
 
 EXPORT CublasStatus cublasLtMatmulPreferenceCreate(CublasLtPreference* preference) {
-  if (const CublasStatus status = enter("cublasLtMatmulPreferenceCreate")) return status;
-  if (preference == nullptr) return kCublasInvalidValue;
-  *preference = reinterpret_cast<CublasLtPreference>(new Preference);
-  return kCublasSuccess;
+  return create("cublasLtMatmulPreferenceCreate", preference, Preference());
 }
 
 EXPORT CublasStatus cublasLtMatmulPreferenceDestroy(CublasLtPreference preference) {
-  if (const CublasStatus status = enter("cublasLtMatmulPreferenceDestroy")) return status;
-  delete as<Preference>(preference);
-  return kCublasSuccess;
+  return destroy<Preference>("cublasLtMatmulPreferenceDestroy", preference);
 }
 
 EXPORT CublasStatus cublasLtMatmulPreferenceSetAttribute(CublasLtPreference preference,
                                                          int attribute,
                                                          const void* value,
                                                          std::size_t bytes) {
-  if (const CublasStatus status = enter("cublasLtMatmulPreferenceSetAttribute")) return status;
+  if (const CublasStatus status = enter_cublas("cublasLtMatmulPreferenceSetAttribute"))
+    return status;
   if (preference == nullptr || attribute != kLtMaxWorkspaceBytes) return kCublasInvalidValue;
   return take(as<Preference>(preference)->workspace_bytes, value, bytes);
 }
@@ -223,7 +178,7 @@ EXPORT CublasStatus cublasLtMatmulAlgoGetHeuristic(CublasLtHandle handle,
                                                    int requested,
                                                    CublasLtHeuristic* results,
                                                    int* returned) {
-  if (const CublasStatus status = enter("cublasLtMatmulAlgoGetHeuristic")) return status;
+  if (const CublasStatus status = enter_cublas("cublasLtMatmulAlgoGetHeuristic")) return status;
   if (handle == nullptr || description == nullptr || a == nullptr || b == nullptr || c == nullptr ||
       d == nullptr || preference == nullptr || results == nullptr || returned == nullptr)
     return kCublasInvalidValue;
@@ -250,27 +205,18 @@ EXPORT CublasStatus cublasLtMatmulAlgoConfigGetAttribute(const CublasLtAlgorithm
                                                          void* value,
                                                          std::size_t bytes,
                                                          std::size_t* written) {
-  if (const CublasStatus status = enter("cublasLtMatmulAlgoConfigGetAttribute")) return status;
+  if (const CublasStatus status = enter_cublas("cublasLtMatmulAlgoConfigGetAttribute"))
+    return status;
   if (algorithm == nullptr || value == nullptr || bytes != sizeof(std::int32_t))
     return kCublasInvalidValue;
   const auto candidate = static_cast<std::int32_t>(algorithm->data[0]);
-  std::int32_t answer = 0;
-  switch (attribute) {
-    case kLtAlgorithmId:
-      answer = 20 + candidate;
-      break;
-    case kLtTileId:
-      answer = 15 + candidate % 3;
-      break;
-    case kLtSplitK:
-      answer = candidate % 2 == 1 ? 2 : 1;
-      break;
-    case kLtStagesId:
-      answer = 8;
-      break;
-    default:
-      return kCublasInvalidValue;
-  }
+  const std::map<int, std::int32_t> answers{{kLtAlgorithmId, 20 + candidate},
+                                            {kLtTileId, 15 + candidate % 3},
+                                            {kLtSplitK, candidate % 2 == 1 ? 2 : 1},
+                                            {kLtStagesId, 8}};
+  const auto found = answers.find(attribute);
+  if (found == answers.end()) return kCublasInvalidValue;
+  const std::int32_t answer = found->second;
   std::memcpy(value, &answer, sizeof answer);
   if (written != nullptr) *written = sizeof answer;
   return kCublasSuccess;
@@ -293,7 +239,7 @@ EXPORT CublasStatus cublasLtMatmul(CublasLtHandle handle,
                                    std::size_t workspace_bytes,
                                    Stream stream) {
   const double begin = now_ns();
-  if (const CublasStatus status = enter("cublasLtMatmul")) return status;
+  if (const CublasStatus status = enter_cublas("cublasLtMatmul")) return status;
   if (handle == nullptr || description == nullptr || a_layout == nullptr || b_layout == nullptr ||
       c_layout == nullptr || d_layout == nullptr || c != d)
     return kCublasInvalidValue;
@@ -319,7 +265,5 @@ EXPORT CublasStatus cublasLtMatmul(CublasLtHandle handle,
 }  // namespace launchgap::fake
 
 namespace launchgap::cuda::abi {
-#define LAUNCHGAP_SAME_SIGNATURE(name, required, ...) \
-  static_assert(std::is_same_v<decltype(fake::name), __VA_ARGS__>, #name);
 LAUNCHGAP_CUBLASLT_FUNCTIONS(LAUNCHGAP_SAME_SIGNATURE)
 }  // namespace launchgap::cuda::abi

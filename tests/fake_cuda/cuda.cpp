@@ -1,16 +1,14 @@
 // The fake libcuda.so.1: the functions of harness/device/cuda/abi/driver.h on the state of
-// process.h. Here the driver, devices and contexts.
+// call.process.h. Here the driver, devices and contexts.
 #include <algorithm>
 #include <cstdio>
 #include <limits>
+#include <optional>
+#include <utility>
 
 #include "tests/fake_cuda/device_nodes.h"
 #include "tests/fake_cuda/entry.h"
 #include "tests/fake_cuda/error_names.h"
-
-/// Marks whatever runs on this library as simulated.
-EXPORT int launchgap_fake_library;
-int launchgap_fake_library = 1;
 
 namespace launchgap::fake {
 namespace {
@@ -22,7 +20,7 @@ Result copy_text(char* to, int bytes, const std::string& text) {
 }
 
 Result get_uuid(Call& call, Uuid* uuid, Device device) {
-  return with_device(call, device, [&](Process&, Lock&, Context& context) -> Result {
+  return with_device(call, device, [&](Context& context) -> Result {
     if (uuid == nullptr) return kInvalidValue;
     std::copy(
         context.description.uuid_bytes.begin(), context.description.uuid_bytes.end(), uuid->bytes);
@@ -30,106 +28,83 @@ Result get_uuid(Call& call, Uuid* uuid, Device device) {
   });
 }
 
-int attribute_value(const DeviceDescription& device, int attribute, Result& status) {
-  switch (attribute) {
-    case kMaxThreadsPerBlock:
-      return 1024;
-    case kMaxGridX:
-      return std::numeric_limits<int>::max();
-    case kWarpSize:
-      return 32;
-    case kClockRateKhz:
-      return 1000 * device.clock_mhz;
-    case kMultiprocessorCount:
-      return device.multiprocessors;
-    case kIntegrated:
-      return 0;
-    case kCanMapHostMemory:
-      return 1;
-    case kComputeMode:
-      return 0;
-    case kEccEnabled:
-      return 1;
-    case kMemoryClockRateKhz:
-      return 1000 * device.memory_clock_mhz;
-    case kGlobalMemoryBusWidth:
-      return device.memory_bus_bits;
-    case kL2CacheBytes:
-      return device.l2_bytes;
-    case kComputeCapabilityMajor:
-      return device.major;
-    case kComputeCapabilityMinor:
-      return device.minor;
-    case kThreadsPerMultiprocessor:
-      return device.launch.threads_per_multiprocessor;
-    case kStreamPrioritiesSupported:
-      return device.launch.least_priority != device.launch.greatest_priority ? 1 : 0;
-    case kCooperativeLaunchSupported:
-      return device.launch.cooperative ? 1 : 0;
-    case kManagedMemorySupported:
-      return device.managed_memory != ManagedMemory::none ? 1 : 0;
-    case kConcurrentManagedAccess:
-      return device.managed_memory == ManagedMemory::concurrent ? 1 : 0;
-    case kVirtualMemorySupported:
-      return device.virtual_memory ? 1 : 0;
-    case kMemoryPoolsSupported:
-      return device.memory_pools ? 1 : 0;
-    default:
-      status = kInvalidValue;
-      return 0;
-  }
+Result tell_of_error(Result code, const char* ErrorName::*which, const char** to) {
+  if (to == nullptr) return kInvalidValue;
+  const ErrorName* const error = find_error(code);
+  *to = error != nullptr ? error->*which : nullptr;
+  return error != nullptr ? kSuccess : kInvalidValue;
+}
+
+/// None for one that the fake has not.
+std::optional<int> attribute_value(const DeviceDescription& device, int attribute) {
+  const LaunchDescription& launch = device.launch;
+  const std::pair<int, int> values[] = {
+      {kMaxThreadsPerBlock, 1024},
+      {kMaxGridX, std::numeric_limits<int>::max()},
+      {kWarpSize, 32},
+      {kClockRateKhz, 1000 * device.clock_mhz},
+      {kMultiprocessorCount, device.multiprocessors},
+      {kIntegrated, 0},
+      {kCanMapHostMemory, 1},
+      {kComputeMode, 0},
+      {kEccEnabled, 1},
+      {kMemoryClockRateKhz, 1000 * device.memory_clock_mhz},
+      {kGlobalMemoryBusWidth, device.memory_bus_bits},
+      {kL2CacheBytes, device.l2_bytes},
+      {kComputeCapabilityMajor, device.major},
+      {kComputeCapabilityMinor, device.minor},
+      {kThreadsPerMultiprocessor, launch.threads_per_multiprocessor},
+      {kStreamPrioritiesSupported, launch.priorities[0] != launch.priorities[1]},
+      {kCooperativeLaunchSupported, launch.cooperative},
+      {kManagedMemorySupported, device.managed_memory != ManagedMemory::none},
+      {kConcurrentManagedAccess, device.managed_memory == ManagedMemory::concurrent},
+      {kVirtualMemorySupported, device.virtual_memory},
+      {kMemoryPoolsSupported, device.memory_pools}};
+  return found_in(values, attribute);
 }
 
 }  // namespace
 
 EXPORT Result cuInit(unsigned flags) {
   Call call("cuInit");
-  return with_process(call, [&](Process& process, Lock& lock) -> Result {
-    if (process.node() == nullptr) return kUnknown;
-    if (const Result code = process.fault(lock, Library::cuda, call.name(), nullptr)) return code;
-    return process.initialize(flags);
+  return with_process(call, [&]() -> Result {
+    if (const Result code = call.fault(nullptr)) return code;
+    return call.process.initialize(flags);
   });
 }
 
 EXPORT Result cuDriverGetVersion(int* version) {
   Call call("cuDriverGetVersion");
-  return with_process(call, [&](Process& process, Lock& lock) -> Result {
-    if (process.node() == nullptr) return kUnknown;
-    if (const Result code = process.fault(lock, Library::cuda, call.name(), nullptr)) return code;
+  return with_process(call, [&]() -> Result {
+    if (const Result code = call.fault(nullptr)) return code;
     if (version == nullptr) return kInvalidValue;
-    *version = process.node()->driver_version;
+    *version = call.process.node()->driver_version;
     return kSuccess;
   });
 }
 
 EXPORT Result cuGetErrorName(Result code, const char** name) {
   Call call("cuGetErrorName");
-  if (name == nullptr) return call.returns(kInvalidValue);
-  const ErrorName* const error = find_error(code);
-  *name = error != nullptr ? error->name : nullptr;
-  return call.returns(error != nullptr ? kSuccess : kInvalidValue);
+  return call.returns(tell_of_error(code, &ErrorName::name, name));
 }
 
 EXPORT Result cuGetErrorString(Result code, const char** text) {
   Call call("cuGetErrorString");
-  if (text == nullptr) return call.returns(kInvalidValue);
-  const ErrorName* const error = find_error(code);
-  *text = error != nullptr ? error->text : nullptr;
-  return call.returns(error != nullptr ? kSuccess : kInvalidValue);
+  return call.returns(tell_of_error(code, &ErrorName::text, text));
 }
 
 EXPORT Result cuDeviceGetCount(int* count) {
   Call call("cuDeviceGetCount");
-  return with_driver(call, [&](Process& process) -> Result {
+  return with_driver(call, [&]() -> Result {
     if (count == nullptr) return kInvalidValue;
-    *count = process.device_count();
+    *count = call.process.device_count();
     return kSuccess;
   });
 }
 
 EXPORT Result cuDeviceGet(Device* device, int ordinal) {
   Call call("cuDeviceGet");
-  return with_device(call, ordinal, [&](Process&, Lock&, Context&) -> Result {
+  return with_device(call, ordinal, [&](Context&) -> Result {
     if (device == nullptr) return kInvalidValue;
     *device = ordinal;
     return kSuccess;
@@ -138,7 +113,7 @@ EXPORT Result cuDeviceGet(Device* device, int ordinal) {
 
 EXPORT Result cuDeviceGetName(char* name, int bytes, Device device) {
   Call call("cuDeviceGetName");
-  return with_device(call, device, [&](Process&, Lock&, Context& context) {
+  return with_device(call, device, [&](Context& context) {
     return copy_text(name, bytes, context.description.name);
   });
 }
@@ -155,7 +130,7 @@ EXPORT Result cuDeviceGetUuid_v2(Uuid* uuid, Device device) {
 
 EXPORT Result cuDeviceTotalMem_v2(std::size_t* bytes, Device device) {
   Call call("cuDeviceTotalMem_v2");
-  return with_device(call, device, [&](Process&, Lock&, Context& context) -> Result {
+  return with_device(call, device, [&](Context& context) -> Result {
     if (bytes == nullptr) return kInvalidValue;
     *bytes = context.description.memory_bytes;
     return kSuccess;
@@ -164,24 +139,24 @@ EXPORT Result cuDeviceTotalMem_v2(std::size_t* bytes, Device device) {
 
 EXPORT Result cuDeviceGetAttribute(int* value, int attribute, Device device) {
   Call call("cuDeviceGetAttribute");
-  return with_device(call, device, [&](Process&, Lock&, Context& context) -> Result {
-    if (value == nullptr) return kInvalidValue;
-    Result status = kSuccess;
-    *value = attribute_value(context.description, attribute, status);
-    return status;
+  return with_device(call, device, [&](Context& context) -> Result {
+    const auto known = attribute_value(context.description, attribute);
+    if (value == nullptr || !known) return kInvalidValue;
+    *value = *known;
+    return kSuccess;
   });
 }
 
 EXPORT Result cuDeviceGetPCIBusId(char* text, int bytes, Device device) {
   Call call("cuDeviceGetPCIBusId");
-  return with_device(call, device, [&](Process&, Lock&, Context& context) {
+  return with_device(call, device, [&](Context& context) {
     return copy_text(text, bytes, context.description.pci);
   });
 }
 
 EXPORT Result cuDevicePrimaryCtxSetFlags_v2(Device device, unsigned flags) {
   Call call("cuDevicePrimaryCtxSetFlags_v2");
-  return with_device(call, device, [&](Process&, Lock&, Context& context) -> Result {
+  return with_device(call, device, [&](Context& context) -> Result {
     constexpr unsigned kKnown = 0x1F;
     if ((flags & ~kKnown) != 0) return kInvalidValue;
     context.flags = flags;
@@ -191,47 +166,46 @@ EXPORT Result cuDevicePrimaryCtxSetFlags_v2(Device device, unsigned flags) {
 
 EXPORT Result cuDevicePrimaryCtxRetain(abi::Context* handle, Device device) {
   Call call("cuDevicePrimaryCtxRetain");
-  return with_device(call, device, [&](Process& process, Lock& lock, Context& context) -> Result {
+  return with_device(call, device, [&](Context& context) -> Result {
     if (handle == nullptr) return kInvalidValue;
     if (context.sticky != kSuccess) return context.sticky;
     *handle = reinterpret_cast<abi::Context>(&context);
     if (context.references++ > 0) return kSuccess;
-    context.id = process.next_context_id();
+    context.id = call.process.next_context_id();
     map_device_nodes(context.index);
     if (context.would_be_far()) context.factor *= context.description.launch.placement->far_factor;
     const double end = now_ns() + context.description.context_ns(context.random);
     context.busy_until_ns = end;
-    lock.unlock();
     return call.return_at(end, kSuccess);
   });
 }
 
 EXPORT Result cuDevicePrimaryCtxRelease_v2(Device device) {
   Call call("cuDevicePrimaryCtxRelease_v2");
-  return with_device(call, device, [&](Process& process, Lock&, Context& context) -> Result {
+  return with_device(call, device, [&](Context& context) -> Result {
     if (context.references == 0) return kInvalidContext;
-    if (--context.references == 0) process.tear_down(context);
+    if (--context.references == 0) call.process.tear_down(context);
     return kSuccess;
   });
 }
 
 EXPORT Result cuCtxSetCurrent(abi::Context handle) {
   Call call("cuCtxSetCurrent");
-  return with_process(call, [&](Process& process, Lock& lock) -> Result {
-    if (!process.initialized()) return kNotInitialized;
-    Context* const context = process.context_of(handle);
-    if (const Result code = process.fault(lock, Library::cuda, call.name(), context)) return code;
+  return with_process(call, [&]() -> Result {
+    if (!call.process.initialized()) return kNotInitialized;
+    Context* const context = call.process.context_of(handle);
+    if (const Result code = call.fault(context)) return code;
     if (handle != nullptr && context == nullptr) return kInvalidContext;
-    process.set_current(context);
+    call.process.set_current(context);
     return kSuccess;
   });
 }
 
 EXPORT Result cuCtxGetStreamPriorityRange(int* least, int* greatest) {
   Call call("cuCtxGetStreamPriorityRange");
-  return with_context(call, [&](Process&, Lock&, Context& context) -> Result {
-    if (least != nullptr) *least = context.description.launch.least_priority;
-    if (greatest != nullptr) *greatest = context.description.launch.greatest_priority;
+  return with_context(call, [&](Context& context) -> Result {
+    if (least != nullptr) *least = context.description.launch.priorities[0];
+    if (greatest != nullptr) *greatest = context.description.launch.priorities[1];
     return kSuccess;
   });
 }

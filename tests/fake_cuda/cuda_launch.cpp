@@ -161,34 +161,28 @@ Result launch_kernel(Call& call,
                      Stream stream,
                      void** parameters,
                      void** extra) {
-  call.begin_ns();
-  return with_stream(
-      call,
-      stream,
-      [&](Process& process, Lock& lock, Context& context, Timeline& timeline) -> Result {
-        fake::Function* const found = context.find(function);
-        if (found == nullptr) return kInvalidHandle;
-        const DeviceDescription& device = context.description;
-        const kernels::KernelDescription& kernel = *found->kernel;
-        shape.name = found->recorded_name;
-        const Grid grid(device, shape);
-        if (!grid.valid() || extra != nullptr) return kInvalidValue;
-        if (parameters == nullptr && !kernel.parameter_bytes.empty()) return kInvalidValue;
-        if (options.cooperative && !device.launch.cooperative) return kInvalidValue;
-        if (options.cooperative && !grid.fits()) return kCooperativeLaunchTooLarge;
-        constexpr int kFirstWithProgrammatic = 90;
-        if (options.programmatic && device.capability() < kFirstWithProgrammatic)
-          return kNotSupported;
-        const Parameters copied(kernel, parameters);
-        Item item = special_item(process, context, kernel, copied, grid);
-        const bool special = item.opened || item.thread_work || item.work;
-        Work work = work_of(process, device, kernel, copied, shape, grid);
-        if (special) work.operation = {};
-        if (options.programmatic) work.overlap_ns = device.launch.dependent_overlap_ns;
-        const double late = late_ns(context, *found, options.cooperative);
-        return process.launch(
-            lock, context, timeline, call, late, std::move(work), std::move(item));
-      });
+  return with_stream(call, stream, [&](Context& context, Timeline& timeline) -> Result {
+    fake::Function* const found = context.find(function);
+    if (found == nullptr) return kInvalidHandle;
+    const DeviceDescription& device = context.description;
+    const kernels::KernelDescription& kernel = *found->kernel;
+    shape.name = found->recorded_name;
+    const Grid grid(device, shape);
+    if (!grid.valid() || extra != nullptr) return kInvalidValue;
+    if (parameters == nullptr && !kernel.parameter_bytes.empty()) return kInvalidValue;
+    if (options.cooperative && !device.launch.cooperative) return kInvalidValue;
+    if (options.cooperative && !grid.fits()) return kCooperativeLaunchTooLarge;
+    constexpr int kFirstWithProgrammatic = 90;
+    if (options.programmatic && device.capability() < kFirstWithProgrammatic) return kNotSupported;
+    const Parameters copied(kernel, parameters);
+    Item item = special_item(call.process, context, kernel, copied, grid);
+    const bool special = item.opened || item.thread_work || item.work;
+    Work work = work_of(call.process, device, kernel, copied, shape, grid);
+    if (special) work.operation = {};
+    if (options.programmatic) work.overlap_ns = device.launch.dependent_overlap_ns;
+    const double late = late_ns(context, *found, options.cooperative);
+    return call.process.launch(call, context, timeline, late, std::move(work), std::move(item));
+  });
 }
 
 }  // namespace

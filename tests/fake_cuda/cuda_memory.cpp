@@ -83,7 +83,7 @@ void report(Call& call, const Block& block, MemoryEvent event) {
 
 EXPORT Result cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
   Call call("cuMemGetInfo_v2");
-  return with_context(call, [&](Process&, Lock&, Context& context) -> Result {
+  return with_context(call, [&](Context& context) -> Result {
     if (free == nullptr || total == nullptr) return kInvalidValue;
     *total = context.description.memory_bytes;
     *free = *total - context.used_bytes;
@@ -93,44 +93,41 @@ EXPORT Result cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
 
 EXPORT Result cuMemAlloc_v2(DevicePointer* pointer, std::size_t bytes) {
   Call call("cuMemAlloc_v2");
-  const double begin = call.begin_ns();
-  return with_context_at_rest(call, [&](Process& process, Lock& lock, Context& context) -> Result {
+  return with_context_at_rest(call, [&](Context& context) -> Result {
     if (pointer == nullptr || bytes == 0) return kInvalidValue;
-    const double end = begin + context.description.alloc_ns(context.random);
-    const auto block = allocate(process, context, bytes);
+    const double end = call.begin_ns + context.description.alloc_ns(context.random);
+    const auto block = allocate(call.process, context, bytes);
     if (block) {
       *pointer = address_of(*block);
       report(call, *block, {.allocation = true, .place = context.place()});
     }
-    lock.unlock();
     return call.return_at(end, block ? kSuccess : kOutOfMemory);
   });
 }
 
 /// Every other GPU of this process.
 static Result wait_for_others(Process& process, Lock& lock, const Context& own) {
-  for (int ordinal = 0; ordinal < process.device_count(); ++ordinal) {
-    Context& other = *process.device(ordinal);
-    if (&other == &own) continue;
-    if (const Result code = process.wait(lock, other, other.all_ends())) return code;
+  for (const auto& other : process.contexts()) {
+    if (other.get() == &own) continue;
+    if (const Result code = process.wait(lock, *other, other->all_ends())) return code;
   }
   return kSuccess;
 }
 
 EXPORT Result cuMemFree_v2(DevicePointer pointer) {
   Call call("cuMemFree_v2");
-  return with_context_at_rest(call, [&](Process& process, Lock& lock, Context& context) -> Result {
+  return with_context_at_rest(call, [&](Context& context) -> Result {
     const auto valid = [&] {
-      const auto block = process.addresses.at(pointer);
+      const auto block = call.process.addresses.at(pointer);
       const bool can_be_freed =
           block && !block->freed && !block->physical && block->device() == context.index;
       return can_be_freed ? block : nullptr;
     };
     if (!valid()) return kInvalidValue;
     ++context.frees_in_progress;
-    Result waited = process.wait(lock, context, context.all_ends());
+    Result waited = call.process.wait(call.lock, context, context.all_ends());
     if (waited == kSuccess && context.description.frees_wait_for_all)
-      waited = wait_for_others(process, lock, context);
+      waited = wait_for_others(call.process, call.lock, context);
     --context.frees_in_progress;
     if (waited != kSuccess) return waited;
     const auto block = valid();  // another thread may have been faster
@@ -146,16 +143,15 @@ EXPORT Result cuMemFree_v2(DevicePointer pointer) {
       block->pool->put(block);
     } else {
       context.used_bytes -= block->bytes();
-      process.addresses.erase(*block);
+      call.process.addresses.erase(*block);
     }
-    lock.unlock();
     return call.return_at(end, kSuccess);
   });
 }
 
 EXPORT Result cuMemHostAlloc(void** pointer, std::size_t bytes, unsigned flags) {
   Call call("cuMemHostAlloc");
-  return with_context_at_rest(call, [&](Process& process, Lock&, Context& context) -> Result {
+  return with_context_at_rest(call, [&](Context& context) -> Result {
     constexpr unsigned kKnown = 7;
     if (pointer == nullptr || bytes == 0 || (flags & ~kKnown) != 0) return kInvalidValue;
     if (bytes > host_memory_bytes()) return kOutOfMemory;
@@ -163,7 +159,7 @@ EXPORT Result cuMemHostAlloc(void** pointer, std::size_t bytes, unsigned flags) 
     if (!block) return kOutOfMemory;
     block->mapped = (flags & kHostAllocDeviceMap) != 0;
     pin(block->range());
-    process.addresses.insert(block);
+    call.process.addresses.insert(block);
     *pointer = pointer_to(address_of(*block));
     report(call, *block, {.allocation = true, .place = context.place()});
     return kSuccess;
@@ -172,9 +168,9 @@ EXPORT Result cuMemHostAlloc(void** pointer, std::size_t bytes, unsigned flags) 
 
 EXPORT Result cuMemHostGetDevicePointer_v2(DevicePointer* pointer, void* host, unsigned flags) {
   Call call("cuMemHostGetDevicePointer_v2");
-  return with_context(call, [&](Process& process, Lock&, Context&) -> Result {
+  return with_context(call, [&](Context&) -> Result {
     if (pointer == nullptr || flags != 0) return kInvalidValue;
-    const auto block = process.addresses.holding(range_of(host, 1));
+    const auto block = call.process.addresses.holding(range_of(host, 1));
     if (!block || !block->mapped) return kInvalidValue;
     *pointer = static_cast<DevicePointer>(range_of(host, 1).begin);
     return kSuccess;
@@ -183,20 +179,19 @@ EXPORT Result cuMemHostGetDevicePointer_v2(DevicePointer* pointer, void* host, u
 
 EXPORT Result cuMemFreeHost(void* pointer) {
   Call call("cuMemFreeHost");
-  return with_context_at_rest(call, [&](Process& process, Lock& lock, Context& context) -> Result {
-    const auto block = process.addresses.at(range_of(pointer, 1).begin);
+  return with_context_at_rest(call, [&](Context& context) -> Result {
+    const auto block = call.process.addresses.at(range_of(pointer, 1).begin);
     if (!block || !block->pinned_host() || block->registered()) return kInvalidValue;
-    if (const Result code = process.wait(lock, context, context.all_ends())) return code;
+    if (const Result code = call.process.wait(call.lock, context, context.all_ends())) return code;
     report(call, *block, {.place = context.place()});
-    process.addresses.erase(*block);
+    call.process.addresses.erase(*block);
     return kSuccess;
   });
 }
 
 EXPORT Result cuMemHostRegister_v2(void* pointer, std::size_t bytes, unsigned flags) {
   Call call("cuMemHostRegister_v2");
-  const double begin = call.begin_ns();
-  return with_context_at_rest(call, [&](Process& process, Lock& lock, Context& context) -> Result {
+  return with_context_at_rest(call, [&](Context& context) -> Result {
     constexpr unsigned kKnown = 15;
     if (pointer == nullptr || bytes == 0 || (flags & ~kKnown) != 0) return kInvalidValue;
     const Range range = range_of(pointer, bytes);
@@ -204,67 +199,67 @@ EXPORT Result cuMemHostRegister_v2(void* pointer, std::size_t bytes, unsigned fl
     constexpr std::uintptr_t kPage = 4096;
     const std::uintptr_t first = range.begin / kPage * kPage,
                          end_of_pages = (range.end() + kPage - 1) / kPage * kPage;
-    for (const auto& block : process.addresses.within({first, end_of_pages - first})) {
+    for (const auto& block : call.process.addresses.within({first, end_of_pages - first})) {
       if (block->registered()) return kHostMemoryAlreadyRegistered;
     }
     pin(range);
-    process.addresses.insert(Block::registered(range));
-    const double end = begin + context.description.alloc_ns(context.random);
-    lock.unlock();
+    call.process.addresses.insert(Block::registered(range));
+    const double end = call.begin_ns + context.description.alloc_ns(context.random);
     return call.return_at(end, kSuccess);
   });
 }
 
 EXPORT Result cuMemHostUnregister(void* pointer) {
   Call call("cuMemHostUnregister");
-  return with_context_at_rest(call, [&](Process& process, Lock& lock, Context& context) -> Result {
-    const auto block = process.addresses.at(range_of(pointer, 1).begin);
+  return with_context_at_rest(call, [&](Context& context) -> Result {
+    const auto block = call.process.addresses.at(range_of(pointer, 1).begin);
     if (!block || !block->registered()) return kHostMemoryNotRegistered;
-    if (const Result code = process.wait(lock, context, context.all_ends())) return code;
-    process.addresses.erase(*block);
+    if (const Result code = call.process.wait(call.lock, context, context.all_ends())) return code;
+    call.process.addresses.erase(*block);
     return kSuccess;
   });
 }
 
 EXPORT Result cuMemAllocManaged(DevicePointer* pointer, std::size_t bytes, unsigned flags) {
   Call call("cuMemAllocManaged");
-  const double begin = call.begin_ns();
-  return with_context_at_rest(call, [&](Process& process, Lock& lock, Context& context) -> Result {
+  return with_context_at_rest(call, [&](Context& context) -> Result {
     if (context.description.managed_memory == ManagedMemory::none) return kNotSupported;
     if (pointer == nullptr || bytes == 0 || flags != kAttachGlobal) return kInvalidValue;
-    const double end = begin + context.description.alloc_ns(context.random);
-    const auto block = allocate(process, context, bytes);
+    const double end = call.begin_ns + context.description.alloc_ns(context.random);
+    const auto block = allocate(call.process, context, bytes);
     if (block) {
       block->managed = true;
       *pointer = address_of(*block);
     }
-    lock.unlock();
     return call.return_at(end, block ? kSuccess : kOutOfMemory);
+  });
+}
+
+/// Waits for the null stream, and copies between the device and the host.
+static Result copy_now(Call& call, const void* host, const Range& range, bool to_device) {
+  return with_context_at_rest(call, [&](Context& context) -> Result {
+    if (const Result code = call.process.wait(call.lock, context, context.null_stream_ends()))
+      return code;
+    if (!call.process.addresses.accessible(range, context.index)) return kInvalidValue;
+    if (to_device) {
+      context.results.before_write(range, true);
+      std::memcpy(pointer_to(range.begin), host, range.bytes);
+    } else {
+      context.results.before_read(range);
+      std::memcpy(const_cast<void*>(host), pointer_to(range.begin), range.bytes);
+    }
+    return kSuccess;
   });
 }
 
 EXPORT Result cuMemcpyHtoD_v2(DevicePointer to, const void* from, std::size_t bytes) {
   Call call("cuMemcpyHtoD_v2");
-  return with_context_at_rest(call, [&](Process& process, Lock& lock, Context& context) -> Result {
-    if (const Result code = process.wait(lock, context, context.null_stream_ends())) return code;
-    const Range range = range_of(pointer_to(to), bytes);
-    if (!process.addresses.accessible(range, context.index)) return kInvalidValue;
-    context.results.before_write(range, true);
-    std::memcpy(pointer_to(to), from, bytes);
-    return kSuccess;
-  });
+  return copy_now(call, from, range_of(pointer_to(to), bytes), true);
 }
 
 EXPORT Result cuMemcpyDtoH_v2(void* to, DevicePointer from, std::size_t bytes) {
   Call call("cuMemcpyDtoH_v2");
-  return with_context_at_rest(call, [&](Process& process, Lock& lock, Context& context) -> Result {
-    if (const Result code = process.wait(lock, context, context.null_stream_ends())) return code;
-    const Range range = range_of(pointer_to(from), bytes);
-    if (!process.addresses.accessible(range, context.index)) return kInvalidValue;
-    context.results.before_read(range);
-    std::memcpy(to, pointer_to(from), bytes);
-    return kSuccess;
-  });
+  return copy_now(call, to, range_of(pointer_to(from), bytes), false);
 }
 
 EXPORT Result cuMemsetD8Async(DevicePointer to,
@@ -272,30 +267,26 @@ EXPORT Result cuMemsetD8Async(DevicePointer to,
                               std::size_t bytes,
                               Stream stream) {
   Call call("cuMemsetD8Async");
-  call.begin_ns();
-  return with_stream(
-      call,
-      stream,
-      [&](Process& process, Lock& lock, Context& context, Timeline& timeline) -> Result {
-        Work work;
-        Operation& operation = work.operation;
-        auto* const memory = static_cast<unsigned char*>(pointer_to(to));
-        operation.writes = {range_of(memory, bytes)};
-        operation.signature = "memset " + std::to_string(to) + " " + std::to_string(bytes) + " " +
-                              std::to_string(value);
-        operation.compute = [=](std::size_t first, std::size_t end) {
-          fill_past_caches(memory + first, value, end - first);
-        };
-        work.work_ns = moved_bytes(operation) / context.description.bandwidth_gbs;
-        double late_ns = 0;
-        if (context.description.launch.lazy_memsets && !context.memsets_loaded &&
-            context.capture_of(timeline) == nullptr) {
-          context.memsets_loaded = true;
-          if (const Result code = process.wait(lock, context, context.all_ends())) return code;
-          late_ns = now_ns() - call.begin_ns() + context.draw(context.description.launch.lazy_ns);
-        }
-        return process.launch(lock, context, timeline, call, late_ns, std::move(work));
-      });
+  return with_stream(call, stream, [&](Context& context, Timeline& timeline) -> Result {
+    Work work;
+    Operation& operation = work.operation;
+    auto* const memory = static_cast<unsigned char*>(pointer_to(to));
+    operation.writes = {range_of(memory, bytes)};
+    operation.signature = signature_of("memset", to, bytes, int(value));
+    operation.compute = [=](std::size_t first, std::size_t end) {
+      fill_past_caches(memory + first, value, end - first);
+    };
+    work.work_ns = moved_bytes(operation) / context.description.bandwidth_gbs;
+    double late_ns = 0;
+    if (context.description.launch.lazy_memsets && !context.memsets_loaded &&
+        context.capture_of(timeline) == nullptr) {
+      context.memsets_loaded = true;
+      if (const Result code = call.process.wait(call.lock, context, context.all_ends()))
+        return code;
+      late_ns = now_ns() - call.begin_ns + context.draw(context.description.launch.lazy_ns);
+    }
+    return call.process.launch(call, context, timeline, late_ns, std::move(work));
+  });
 }
 
 }  // namespace launchgap::fake

@@ -24,11 +24,10 @@ EXPORT Result cuModuleLoadDataEx(abi::Module* module,
                                  int* options,
                                  void** values) {
   Call call("cuModuleLoadDataEx");
-  const double begin = call.begin_ns();
-  return with_context(call, [&](Process& process, Lock& lock, Context& context) -> Result {
+  return with_context(call, [&](Context& context) -> Result {
     if (module == nullptr) return kInvalidValue;
     const Image examined =
-        examine_image(image, context.description.capability(), process.node()->driver_version);
+        examine_image(image, context.description.capability(), call.process.node()->driver_version);
     char* log = nullptr;
     std::size_t log_bytes = 0;
     for (unsigned i = 0; i < count; ++i) {
@@ -45,21 +44,20 @@ EXPORT Result cuModuleLoadDataEx(abi::Module* module,
     *module = reinterpret_cast<abi::Module>(loaded.get());
     context.modules[loaded.get()] = std::move(loaded);
     const LaunchDescription& costs = context.description.launch;
-    double end = begin + costs.module_ns(context.random);
+    double end = call.begin_ns + costs.module_ns(context.random);
     if (loads_eagerly()) end += context.draw(costs.lazy_ns);
-    if (!examined.native &&
-        !cached_by_jit(
-            static_cast<const char*>(image), context.description, process.node()->driver_version)) {
+    if (!examined.native && !cached_by_jit(static_cast<const char*>(image),
+                                           context.description,
+                                           call.process.node()->driver_version)) {
       end += costs.jit_ns(context.random);
     }
-    lock.unlock();
     return call.return_at(end, kSuccess);
   });
 }
 
 EXPORT Result cuModuleUnload(abi::Module module) {
   Call call("cuModuleUnload");
-  return with_context(call, [&](Process&, Lock&, Context& context) -> Result {
+  return with_context(call, [&](Context& context) -> Result {
     const auto found = context.modules.find(module);
     if (found == context.modules.end()) return kInvalidHandle;
     for (const auto& [name, function] : found->second->functions)
@@ -71,8 +69,7 @@ EXPORT Result cuModuleUnload(abi::Module module) {
 
 EXPORT Result cuModuleGetFunction(abi::Function* function, abi::Module module, const char* name) {
   Call call("cuModuleGetFunction");
-  const double begin = call.begin_ns();
-  return with_context(call, [&](Process& process, Lock& lock, Context& context) -> Result {
+  return with_context(call, [&](Context& context) -> Result {
     if (function == nullptr || name == nullptr) return kInvalidValue;
     const auto found = context.modules.find(module);
     if (found == context.modules.end()) return kInvalidHandle;
@@ -80,12 +77,12 @@ EXPORT Result cuModuleGetFunction(abi::Function* function, abi::Module module, c
       if (std::string_view(kernel->name) != name) continue;
       if (kernel->native_from > 0 && !found->second->native) return kNotFound;
       auto& entry = found->second->functions[name];
-      double end = begin;
+      double end = call.begin_ns;
       if (!entry) {
         entry = std::make_unique<fake::Function>(
             fake::Function{kernel, kernel->name, found->second->ptx_version, loads_eagerly()});
         auto& unloaded = context.names_of_unloaded;
-        if (process.node()->cupti.stale_names && !unloaded.empty()) {
+        if (call.process.node()->cupti.stale_names && !unloaded.empty()) {
           entry->recorded_name = unloaded.front();
           unloaded.erase(unloaded.begin());
         }
@@ -96,7 +93,6 @@ EXPORT Result cuModuleGetFunction(abi::Function* function, abi::Module module, c
         }
       }
       *function = reinterpret_cast<abi::Function>(entry.get());
-      lock.unlock();
       return call.return_at(end, kSuccess);
     }
     return kNotFound;
@@ -105,7 +101,7 @@ EXPORT Result cuModuleGetFunction(abi::Function* function, abi::Module module, c
 
 EXPORT Result cuModuleGetLoadingMode(int* mode) {
   Call call("cuModuleGetLoadingMode");
-  return with_driver(call, [&](Process&) -> Result {
+  return with_driver(call, [&]() -> Result {
     if (mode == nullptr) return kInvalidValue;
     *mode = loads_eagerly() ? kEagerLoading : kLazyLoading;
     return kSuccess;
@@ -114,7 +110,7 @@ EXPORT Result cuModuleGetLoadingMode(int* mode) {
 
 EXPORT Result cuFuncGetAttribute(int* value, int attribute, abi::Function function) {
   Call call("cuFuncGetAttribute");
-  return with_context(call, [&](Process&, Lock&, Context& context) -> Result {
+  return with_context(call, [&](Context& context) -> Result {
     const fake::Function* const found = context.find(function);
     if (found == nullptr) return kInvalidHandle;
     if (value == nullptr || (attribute != kPtxVersion && attribute != kBinaryVersion))
@@ -129,7 +125,7 @@ EXPORT Result cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks,
                                                           int threads,
                                                           std::size_t) {
   Call call("cuOccupancyMaxActiveBlocksPerMultiprocessor");
-  return with_context(call, [&](Process&, Lock&, Context& context) -> Result {
+  return with_context(call, [&](Context& context) -> Result {
     if (context.find(function) == nullptr) return kInvalidHandle;
     constexpr int kMostThreads = 1024;
     if (blocks == nullptr || threads <= 0 || threads > kMostThreads) return kInvalidValue;

@@ -21,16 +21,14 @@ Pool* find_pool(Context& context, MemoryPool handle) {
 
 template <typename Body>
 Result with_pool(Call& call, MemoryPool handle, Body body) {
-  return with_process(call, [&](Process& process, Lock& lock) -> Result {
-    if (!process.initialized()) return kNotInitialized;
-    for (int ordinal = 0; ordinal < process.device_count(); ++ordinal) {
-      Context& context = *process.device(ordinal);
-      Pool* const pool = find_pool(context, handle);
+  return with_process(call, [&]() -> Result {
+    if (!call.process.initialized()) return kNotInitialized;
+    for (const auto& context : call.process.contexts()) {
+      Pool* const pool = find_pool(*context, handle);
       if (pool == nullptr) continue;
-      if (context.sticky != kSuccess) return context.sticky;
-      if (const Result code = process.fault(lock, Library::cuda, call.name(), &context))
-        return code;
-      return body(process, context, *pool);
+      if (context->sticky != kSuccess) return context->sticky;
+      if (const Result code = call.fault(context.get())) return code;
+      return body(*context, *pool);
     }
     return kInvalidValue;
   });
@@ -43,40 +41,34 @@ Result allocate_from(Call& call,
                      Stream stream,
                      Pool* (*pool_of)(Context& context, MemoryPool handle),
                      MemoryPool handle) {
-  const double begin = call.begin_ns();
-  return with_running_stream(
-      call,
-      stream,
-      [&](Process& process, Lock& lock, Context& context, Timeline& timeline) -> Result {
-        if (!context.description.memory_pools) return kNotSupported;
-        Pool* const pool = pool_of(context, handle);
-        if (pool == nullptr || pointer == nullptr || bytes == 0) return kInvalidValue;
-        double cost_ns = context.description.alloc_ns(context.random);
-        process.look(context);
-        auto block = pool->take(bytes, &timeline, now_ns());
-        if (block) {
-          cost_ns /= kPoolSpeedup;
-        } else {
-          block = allocate(process, context, bytes);
-          if (block) pool->add_reserved(block->bytes());
-        }
-        if (block) {
-          block->requested_bytes = bytes;
-          block->pool = pool;
-          block->freed = false;
-          block->freed_by = nullptr;
-          block->live = false;
-          Item item;
-          item.ready_ns = begin;
-          item.work = [block] { block->live = true; };
-          context.push(timeline, std::move(item));
-          *pointer = address_of(*block);
-          report(
-              call, *block, {.allocation = true, .async = true, .place = context.place(timeline)});
-        }
-        lock.unlock();
-        return call.return_at(begin + cost_ns, block ? kSuccess : kOutOfMemory);
-      });
+  return with_running_stream(call, stream, [&](Context& context, Timeline& timeline) -> Result {
+    if (!context.description.memory_pools) return kNotSupported;
+    Pool* const pool = pool_of(context, handle);
+    if (pool == nullptr || pointer == nullptr || bytes == 0) return kInvalidValue;
+    double cost_ns = context.description.alloc_ns(context.random);
+    call.process.look(context);
+    auto block = pool->take(bytes, &timeline, now_ns());
+    if (block) {
+      cost_ns /= kPoolSpeedup;
+    } else {
+      block = allocate(call.process, context, bytes);
+      if (block) pool->add_reserved(block->bytes());
+    }
+    if (block) {
+      block->requested_bytes = bytes;
+      block->pool = pool;
+      block->freed = false;
+      block->freed_by = nullptr;
+      block->live = false;
+      Item item;
+      item.ready_ns = call.begin_ns;
+      item.work = [block] { block->live = true; };
+      context.push(timeline, std::move(item));
+      *pointer = address_of(*block);
+      report(call, *block, {.allocation = true, .async = true, .place = context.place(timeline)});
+    }
+    return call.return_at(call.begin_ns + cost_ns, block ? kSuccess : kOutOfMemory);
+  });
 }
 
 }  // namespace
@@ -96,35 +88,30 @@ EXPORT Result cuMemAllocFromPoolAsync(DevicePointer* pointer,
 
 EXPORT Result cuMemFreeAsync(DevicePointer pointer, Stream stream) {
   Call call("cuMemFreeAsync");
-  const double begin = call.begin_ns();
-  return with_running_stream(
-      call,
-      stream,
-      [&](Process& process, Lock& lock, Context& context, Timeline& timeline) -> Result {
-        if (!context.description.memory_pools) return kNotSupported;
-        const auto block = process.addresses.at(pointer);
-        if (!block || block->pool == nullptr || block->freed || block->device() != context.index)
-          return kInvalidValue;
-        const double cost_ns = context.description.free_ns(context.random) / kPoolSpeedup;
-        Item item;
-        item.ready_ns = begin;
-        item.duration_ns = context.draw(context.description.pool_free_ns);
-        item.work = [&context, block] {
-          block->live = false;
-          context.results.freed(block->range());
-        };
-        report(call, *block, {.async = true, .place = context.place(timeline)});
-        block->freed = true;
-        block->freed_by = context.push(timeline, std::move(item));
-        block->pool->put(block);
-        lock.unlock();
-        return call.return_at(begin + cost_ns, kSuccess);
-      });
+  return with_running_stream(call, stream, [&](Context& context, Timeline& timeline) -> Result {
+    if (!context.description.memory_pools) return kNotSupported;
+    const auto block = call.process.addresses.at(pointer);
+    if (!block || block->pool == nullptr || block->freed || block->device() != context.index)
+      return kInvalidValue;
+    const double cost_ns = context.description.free_ns(context.random) / kPoolSpeedup;
+    Item item;
+    item.ready_ns = call.begin_ns;
+    item.duration_ns = context.draw(context.description.pool_free_ns);
+    item.work = [&context, block] {
+      block->live = false;
+      context.results.freed(block->range());
+    };
+    report(call, *block, {.async = true, .place = context.place(timeline)});
+    block->freed = true;
+    block->freed_by = context.push(timeline, std::move(item));
+    block->pool->put(block);
+    return call.return_at(call.begin_ns + cost_ns, kSuccess);
+  });
 }
 
 EXPORT Result cuDeviceGetDefaultMemPool(MemoryPool* pool, Device device) {
   Call call("cuDeviceGetDefaultMemPool");
-  return with_device(call, device, [&](Process&, Lock&, Context& context) -> Result {
+  return with_device(call, device, [&](Context& context) -> Result {
     if (pool == nullptr) return kInvalidValue;
     if (!context.description.memory_pools) return kNotSupported;
     *pool = reinterpret_cast<MemoryPool>(&context.pool);
@@ -134,7 +121,7 @@ EXPORT Result cuDeviceGetDefaultMemPool(MemoryPool* pool, Device device) {
 
 EXPORT Result cuMemPoolSetAttribute(MemoryPool handle, int attribute, void* value) {
   Call call("cuMemPoolSetAttribute");
-  return with_pool(call, handle, [&](Process&, Context&, Pool& pool) -> Result {
+  return with_pool(call, handle, [&](Context&, Pool& pool) -> Result {
     if (attribute != kReleaseThreshold || value == nullptr) return kInvalidValue;
     std::memcpy(&pool.threshold, value, sizeof pool.threshold);
     return kSuccess;
@@ -143,7 +130,7 @@ EXPORT Result cuMemPoolSetAttribute(MemoryPool handle, int attribute, void* valu
 
 EXPORT Result cuMemPoolGetAttribute(MemoryPool handle, int attribute, void* value) {
   Call call("cuMemPoolGetAttribute");
-  return with_pool(call, handle, [&](Process&, Context&, Pool& pool) -> Result {
+  return with_pool(call, handle, [&](Context&, Pool& pool) -> Result {
     if (value == nullptr) return kInvalidValue;
     std::uint64_t bytes = 0;
     if (attribute == kReleaseThreshold) {
@@ -160,9 +147,9 @@ EXPORT Result cuMemPoolGetAttribute(MemoryPool handle, int attribute, void* valu
 
 EXPORT Result cuMemPoolTrimTo(MemoryPool handle, std::size_t bytes_to_keep) {
   Call call("cuMemPoolTrimTo");
-  return with_pool(call, handle, [&](Process& process, Context& context, Pool& pool) -> Result {
-    process.look(context);
-    process.release_pool(context, pool, bytes_to_keep, now_ns());
+  return with_pool(call, handle, [&](Context& context, Pool& pool) -> Result {
+    call.process.look(context);
+    call.process.release_pool(context, pool, bytes_to_keep, now_ns());
     return context.sticky;
   });
 }
@@ -170,26 +157,24 @@ EXPORT Result cuMemPoolTrimTo(MemoryPool handle, std::size_t bytes_to_keep) {
 EXPORT Result cuMemPoolCreate(MemoryPool* pool, const MemoryPoolProperties* properties) {
   Call call("cuMemPoolCreate");
   if (pool == nullptr || properties == nullptr) return kInvalidValue;
-  return with_device(
-      call, properties->location.id, [&](Process&, Lock&, Context& context) -> Result {
-        if (!context.description.memory_pools) return kNotSupported;
-        if (properties->type != kPinned || properties->location.type != kOnDevice)
-          return kInvalidValue;
-        auto made = std::make_unique<Pool>();
-        *pool = reinterpret_cast<MemoryPool>(made.get());
-        context.pools.emplace(made.get(), std::move(made));
-        return kSuccess;
-      });
+  return with_device(call, properties->location.id, [&](Context& context) -> Result {
+    if (!context.description.memory_pools) return kNotSupported;
+    if (properties->type != kPinned || properties->location.type != kOnDevice) return kInvalidValue;
+    auto made = std::make_unique<Pool>();
+    *pool = reinterpret_cast<MemoryPool>(made.get());
+    context.pools.emplace(made.get(), std::move(made));
+    return kSuccess;
+  });
 }
 
 /// Its memory goes when nothing of it is in use any more.
 EXPORT Result cuMemPoolDestroy(MemoryPool handle) {
   Call call("cuMemPoolDestroy");
-  return with_pool(call, handle, [&](Process& process, Context& context, Pool& pool) -> Result {
+  return with_pool(call, handle, [&](Context& context, Pool& pool) -> Result {
     if (&pool == &context.pool) return kInvalidValue;
     pool.destroyed = true;
-    process.look(context);
-    process.release_pools(context, now_ns());
+    call.process.look(context);
+    call.process.release_pools(context, now_ns());
     return kSuccess;
   });
 }

@@ -8,19 +8,26 @@ namespace launchgap::fake {
 namespace {
 
 Result synchronize(Call& call,
-                   Process& process,
-                   Lock& lock,
                    Context& context,
                    const std::vector<ItemPointer>& ends,
                    unsigned flags,
                    const SynchronizationEvent& event) {
   double until_ns = 0;
-  const Result code = process.wait(lock, context, ends, flags, &until_ns);
+  const Result code = call.process.wait(call.lock, context, ends, flags, &until_ns);
   if (call.listener() != nullptr) call.listener()->synchronized(event);
-  if (until_ns <= now_ns()) return code;
   // Whoever listens does so while the call waits: it takes no longer for that.
-  lock.unlock();
-  return call.return_at(until_ns, code);
+  return until_ns <= now_ns() ? code : call.return_at(until_ns, code);
+}
+
+/// Of the nearest priority that there is.
+Result create_stream(Call& call, Stream* stream, unsigned flags, int priority) {
+  return with_context(call, [&](Context& context) -> Result {
+    if (stream == nullptr || (flags & ~unsigned{kStreamNonBlocking}) != 0) return kInvalidValue;
+    const auto& ends = context.description.launch.priorities;
+    *stream = context.add_stream((flags & kStreamNonBlocking) == 0,
+                                 std::clamp<int>(priority, ends[1], ends[0]));
+    return kSuccess;
+  });
 }
 
 /// What is ahead of the stream in the capture that the event was recorded into.
@@ -46,10 +53,8 @@ Result wait_in_capture(Context& context, const Timeline& timeline, const Capture
 
 EXPORT Result cuCtxSynchronize() {
   Call call("cuCtxSynchronize");
-  return with_context_at_rest(call, [&](Process& process, Lock& lock, Context& context) {
+  return with_context_at_rest(call, [&](Context& context) {
     return synchronize(call,
-                       process,
-                       lock,
                        context,
                        context.all_ends(),
                        context.flags,
@@ -59,70 +64,54 @@ EXPORT Result cuCtxSynchronize() {
 
 EXPORT Result cuStreamCreate(Stream* stream, unsigned flags) {
   Call call("cuStreamCreate");
-  return with_context(call, [&](Process&, Lock&, Context& context) -> Result {
-    if (stream == nullptr || (flags & ~unsigned{kStreamNonBlocking}) != 0) return kInvalidValue;
-    *stream = context.add_stream((flags & kStreamNonBlocking) == 0, 0);
-    return kSuccess;
-  });
+  return create_stream(call, stream, flags, 0);
 }
 
 EXPORT Result cuStreamCreateWithPriority(Stream* stream, unsigned flags, int priority) {
   Call call("cuStreamCreateWithPriority");
-  return with_context(call, [&](Process&, Lock&, Context& context) -> Result {
-    if (stream == nullptr || (flags & ~unsigned{kStreamNonBlocking}) != 0) return kInvalidValue;
-    const LaunchDescription& launch = context.description.launch;
-    *stream =
-        context.add_stream((flags & kStreamNonBlocking) == 0,
-                           std::clamp(priority, launch.greatest_priority, launch.least_priority));
-    return kSuccess;
-  });
+  return create_stream(call, stream, flags, priority);
 }
 
 EXPORT Result cuStreamDestroy_v2(Stream stream) {
   Call call("cuStreamDestroy_v2");
-  return with_running_stream(
-      call, stream, [&](Process&, Lock&, Context& context, Timeline&) -> Result {
-        const auto found = context.streams.find(stream);
-        if (found == context.streams.end()) return kInvalidHandle;
-        // Its work still runs.
-        context.destroyed_streams.push_back(std::move(found->second));
-        context.streams.erase(found);
-        context.drop_finished_streams();
-        return kSuccess;
-      });
+  return with_running_stream(call, stream, [&](Context& context, Timeline&) -> Result {
+    const auto found = context.streams.find(stream);
+    if (found == context.streams.end()) return kInvalidHandle;
+    // Its work still runs.
+    context.destroyed_streams.push_back(std::move(found->second));
+    context.streams.erase(found);
+    context.drop_finished_streams();
+    return kSuccess;
+  });
 }
 
 EXPORT Result cuStreamSynchronize(Stream stream) {
   Call call("cuStreamSynchronize");
-  return with_running_stream(
-      call, stream, [&](Process& process, Lock& lock, Context& context, Timeline& timeline) {
-        return synchronize(call,
-                           process,
-                           lock,
-                           context,
-                           context.ends_of(timeline),
-                           context.flags,
-                           {cupti::abi::kStreamSynchronize, context.place(timeline)});
-      });
+  return with_running_stream(call, stream, [&](Context& context, Timeline& timeline) {
+    return synchronize(call,
+                       context,
+                       context.ends_of(timeline),
+                       context.flags,
+                       {cupti::abi::kStreamSynchronize, context.place(timeline)});
+  });
 }
 
 EXPORT Result cuStreamQuery(Stream stream) {
   Call call("cuStreamQuery");
-  return with_running_stream(
-      call, stream, [](Process& process, Lock&, Context& context, Timeline& timeline) -> Result {
-        process.look(context);
-        if (context.sticky != kSuccess) return context.sticky;
-        const double now = now_ns();
-        const auto ends = context.ends_of(timeline);
-        const bool idle = std::all_of(
-            ends.begin(), ends.end(), [&](const auto& end) { return end->complete(now); });
-        return idle ? kSuccess : kNotReady;
-      });
+  return with_running_stream(call, stream, [&](Context& context, Timeline& timeline) -> Result {
+    call.process.look(context);
+    if (context.sticky != kSuccess) return context.sticky;
+    const double now = now_ns();
+    const auto ends = context.ends_of(timeline);
+    const bool idle =
+        std::all_of(ends.begin(), ends.end(), [&](const auto& end) { return end->complete(now); });
+    return idle ? kSuccess : kNotReady;
+  });
 }
 
 EXPORT Result cuEventCreate(abi::Event* event, unsigned flags) {
   Call call("cuEventCreate");
-  return with_context(call, [&](Process&, Lock&, Context& context) -> Result {
+  return with_context(call, [&](Context& context) -> Result {
     if (event == nullptr) return kInvalidValue;
     auto created = std::make_unique<fake::Event>();
     created->flags = flags;
@@ -135,58 +124,55 @@ EXPORT Result cuEventCreate(abi::Event* event, unsigned flags) {
 
 EXPORT Result cuEventDestroy_v2(abi::Event event) {
   Call call("cuEventDestroy_v2");
-  return with_context(call, [&](Process&, Lock&, Context& context) -> Result {
+  return with_context(call, [&](Context& context) -> Result {
     return context.events.erase(event) == 1 ? kSuccess : kInvalidHandle;
   });
 }
 
 EXPORT Result cuEventRecord(abi::Event event, Stream stream) {
   Call call("cuEventRecord");
-  const double begin = call.begin_ns();
-  return with_stream(
-      call, stream, [&](Process&, Lock&, Context& context, Timeline& timeline) -> Result {
-        const auto found = context.events.find(event);
-        if (found == context.events.end()) return kInvalidHandle;
-        if (const CapturePoint* const point = context.capture_of(timeline)) {
-          if (point->capture->invalid) return kCaptureInvalidated;
-          found->second->captured = *point;
-          return kSuccess;
-        }
-        found->second->captured.reset();
-        Item item;
-        // It travels to an idle device as a launch does.
-        item.ready_ns = begin + context.draw(context.description.launch_ns);
-        found->second->recorded = context.push(timeline, std::move(item));
-        return kSuccess;
-      });
+  return with_stream(call, stream, [&](Context& context, Timeline& timeline) -> Result {
+    const auto found = context.events.find(event);
+    if (found == context.events.end()) return kInvalidHandle;
+    if (const CapturePoint* const point = context.capture_of(timeline)) {
+      if (point->capture->invalid) return kCaptureInvalidated;
+      found->second->captured = *point;
+      return kSuccess;
+    }
+    found->second->captured.reset();
+    Item item;
+    // It travels to an idle device as a launch does.
+    item.ready_ns = call.begin_ns + context.draw(context.description.launch_ns);
+    found->second->recorded = context.push(timeline, std::move(item));
+    return kSuccess;
+  });
 }
 
 EXPORT Result cuStreamWaitEvent(Stream stream, abi::Event event, unsigned flags) {
   Call call("cuStreamWaitEvent");
-  return with_stream(
-      call, stream, [&](Process&, Lock&, Context& context, Timeline& timeline) -> Result {
-        const auto found = context.events.find(event);
-        if (found == context.events.end()) return kInvalidHandle;
-        if (flags != 0) return kInvalidValue;
-        if (found->second->captured) {
-          return wait_in_capture(context, timeline, *found->second->captured);
-        }
-        if (CapturePoint* const point = context.capture_of(timeline)) {
-          if (!found->second->recorded) return kSuccess;
-          point->capture->invalid = true;
-          return kCaptureIsolation;
-        }
-        if (!found->second->recorded) return kSuccess;
-        Item item;
-        item.after = {found->second->recorded};
-        context.push(timeline, std::move(item));
-        return kSuccess;
-      });
+  return with_stream(call, stream, [&](Context& context, Timeline& timeline) -> Result {
+    const auto found = context.events.find(event);
+    if (found == context.events.end()) return kInvalidHandle;
+    if (flags != 0) return kInvalidValue;
+    if (found->second->captured) {
+      return wait_in_capture(context, timeline, *found->second->captured);
+    }
+    if (CapturePoint* const point = context.capture_of(timeline)) {
+      if (!found->second->recorded) return kSuccess;
+      point->capture->invalid = true;
+      return kCaptureIsolation;
+    }
+    if (!found->second->recorded) return kSuccess;
+    Item item;
+    item.after = {found->second->recorded};
+    context.push(timeline, std::move(item));
+    return kSuccess;
+  });
 }
 
 EXPORT Result cuEventSynchronize(abi::Event event) {
   Call call("cuEventSynchronize");
-  return with_context(call, [&](Process& process, Lock& lock, Context& context) -> Result {
+  return with_context(call, [&](Context& context) -> Result {
     const auto found = context.events.find(event);
     if (found == context.events.end()) return kInvalidHandle;
     if (found->second->captured) return kCapturedEvent;
@@ -195,8 +181,6 @@ EXPORT Result cuEventSynchronize(abi::Event event) {
     std::vector<ItemPointer> ends;
     if (found->second->recorded) ends.push_back(found->second->recorded);
     return synchronize(call,
-                       process,
-                       lock,
                        context,
                        ends,
                        blocking ? unsigned{kScheduleBlockingSync} : context.flags,
@@ -206,7 +190,7 @@ EXPORT Result cuEventSynchronize(abi::Event event) {
 
 EXPORT Result cuEventElapsedTime(float* milliseconds, abi::Event begin, abi::Event end) {
   Call call("cuEventElapsedTime");
-  return with_context(call, [&](Process& process, Lock&, Context& context) -> Result {
+  return with_context(call, [&](Context& context) -> Result {
     if (milliseconds == nullptr) return kInvalidValue;
     const auto first = context.events.find(begin);
     const auto last = context.events.find(end);
@@ -215,7 +199,7 @@ EXPORT Result cuEventElapsedTime(float* milliseconds, abi::Event begin, abi::Eve
       if (found == context.events.end() || !found->second->recorded) return kInvalidHandle;
       if (found->second->flags & kEventDisableTiming) return kInvalidHandle;
     }
-    process.look(context);
+    call.process.look(context);
     if (context.sticky != kSuccess) return context.sticky;
     const double now = now_ns();
     for (const auto& found : {first, last}) {

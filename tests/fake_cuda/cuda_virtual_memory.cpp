@@ -10,16 +10,13 @@ bool is_whole(std::uintptr_t address, std::size_t bytes) {
   return bytes != 0 && bytes % kGranularity == 0 && address % kGranularity == 0;
 }
 
-/// Any of these calls: body(process, context), then it lasts for `cost_ns`.
+/// Any of these calls: body(context), then it lasts for `cost_ns`.
 template <typename Body>
 Result with_virtual_memory(Call& call, double (*cost_ns)(Context& context), Body body) {
-  const double begin = call.begin_ns();
-  return with_context(call, [&](Process& process, Lock& lock, Context& context) -> Result {
+  return with_context(call, [&](Context& context) -> Result {
     if (!context.description.virtual_memory) return kNotSupported;
-    const double end = begin + cost_ns(context);
-    const Result code = body(process, context);
-    lock.unlock();
-    return call.return_at(end, code);
+    const double end = call.begin_ns + cost_ns(context);
+    return call.return_at(end, body(context));
   });
 }
 
@@ -61,7 +58,7 @@ EXPORT Result cuMemGetAllocationGranularity(std::size_t* bytes,
                                             const PhysicalMemoryProperties* properties,
                                             int option) {
   Call call("cuMemGetAllocationGranularity");
-  return with_virtual_memory(call, nothing, [&](Process&, Context& context) -> Result {
+  return with_virtual_memory(call, nothing, [&](Context& context) -> Result {
     constexpr int kRecommended = 1;
     if (bytes == nullptr || option < 0 || option > kRecommended) return kInvalidValue;
     if (!describes_device_memory(context, properties)) return kInvalidValue;
@@ -76,10 +73,10 @@ EXPORT Result cuMemAddressReserve(DevicePointer* pointer,
                                   DevicePointer,
                                   unsigned long long flags) {
   Call call("cuMemAddressReserve");
-  return with_virtual_memory(call, nothing, [&](Process& process, Context&) -> Result {
+  return with_virtual_memory(call, nothing, [&](Context&) -> Result {
     const bool is_power = (alignment & (alignment - 1)) == 0;
     if (pointer == nullptr || flags != 0 || !is_power || !is_whole(0, bytes)) return kInvalidValue;
-    const std::optional<Range> range = process.reserved.reserve(bytes);
+    const std::optional<Range> range = call.process.reserved.reserve(bytes);
     if (!range) return kOutOfMemory;
     *pointer = static_cast<DevicePointer>(range->begin);
     return kSuccess;
@@ -88,10 +85,10 @@ EXPORT Result cuMemAddressReserve(DevicePointer* pointer,
 
 EXPORT Result cuMemAddressFree(DevicePointer pointer, std::size_t bytes) {
   Call call("cuMemAddressFree");
-  return with_virtual_memory(call, nothing, [&](Process& process, Context&) -> Result {
+  return with_virtual_memory(call, nothing, [&](Context&) -> Result {
     const Range range = range_of(pointer_to(pointer), bytes);
-    if (!process.addresses.within(range).empty()) return kInvalidValue;
-    return process.reserved.free(range) ? kSuccess : kInvalidValue;
+    if (!call.process.addresses.within(range).empty()) return kInvalidValue;
+    return call.process.reserved.free(range) ? kSuccess : kInvalidValue;
   });
 }
 
@@ -100,22 +97,21 @@ EXPORT Result cuMemCreate(abi::PhysicalMemory* memory,
                           const PhysicalMemoryProperties* properties,
                           unsigned long long flags) {
   Call call("cuMemCreate");
-  return with_virtual_memory(
-      call, half_an_allocation, [&](Process& process, Context& context) -> Result {
-        if (memory == nullptr || flags != 0 || !is_whole(0, bytes)) return kInvalidValue;
-        if (!describes_device_memory(context, properties)) return kInvalidValue;
-        if (!makes_room(process, context, bytes)) return kOutOfMemory;
-        context.used_bytes += bytes;
-        *memory = process.next_physical_memory();
-        context.physical.emplace(
-            *memory, std::make_shared<PhysicalPages>(PhysicalPages{context.index, bytes}));
-        return kSuccess;
-      });
+  return with_virtual_memory(call, half_an_allocation, [&](Context& context) -> Result {
+    if (memory == nullptr || flags != 0 || !is_whole(0, bytes)) return kInvalidValue;
+    if (!describes_device_memory(context, properties)) return kInvalidValue;
+    if (!makes_room(call.process, context, bytes)) return kOutOfMemory;
+    context.used_bytes += bytes;
+    *memory = call.process.next_physical_memory();
+    context.physical.emplace(*memory,
+                             std::make_shared<PhysicalPages>(PhysicalPages{context.index, bytes}));
+    return kSuccess;
+  });
 }
 
 EXPORT Result cuMemRelease(abi::PhysicalMemory memory) {
   Call call("cuMemRelease");
-  return with_virtual_memory(call, nothing, [&](Process&, Context& context) -> Result {
+  return with_virtual_memory(call, nothing, [&](Context& context) -> Result {
     const auto found = context.physical.extract(memory);
     if (found.empty()) return kInvalidValue;
     forget(context, std::move(found.mapped()));
@@ -129,14 +125,14 @@ EXPORT Result cuMemMap(DevicePointer pointer,
                        abi::PhysicalMemory memory,
                        unsigned long long flags) {
   Call call("cuMemMap");
-  return with_virtual_memory(call, nothing, [&](Process& process, Context& context) -> Result {
+  return with_virtual_memory(call, nothing, [&](Context& context) -> Result {
     const Range range = range_of(pointer_to(pointer), bytes);
     const auto found = context.physical.find(memory);
     if (found == context.physical.end() || offset != 0 || flags != 0) return kInvalidValue;
     if (!is_whole(range.begin, bytes) || bytes > found->second->bytes) return kInvalidValue;
-    if (!process.reserved.contains(range) || !process.addresses.within(range).empty())
+    if (!call.process.reserved.contains(range) || !call.process.addresses.within(range).empty())
       return kInvalidValue;
-    process.addresses.insert(Block::mapping(range, found->second));
+    call.process.addresses.insert(Block::mapping(range, found->second));
     return kSuccess;
   });
 }
@@ -146,38 +142,36 @@ EXPORT Result cuMemSetAccess(DevicePointer pointer,
                              const AccessDescription* access,
                              std::size_t count) {
   Call call("cuMemSetAccess");
-  return with_virtual_memory(
-      call, half_an_allocation, [&](Process& process, Context& context) -> Result {
-        if (access == nullptr || count != 1 || access->flags != kReadAndWrite ||
-            access->location.type != kOnDevice || access->location.id != context.ordinal)
-          return kInvalidValue;
-        const Range range = range_of(pointer_to(pointer), bytes);
-        const auto blocks = mappings(process, context, range);
-        if (blocks.empty()) return kInvalidValue;
-        ReservedRanges::fill(range);
-        for (const auto& block : blocks) block->live = true;
-        return kSuccess;
-      });
+  return with_virtual_memory(call, half_an_allocation, [&](Context& context) -> Result {
+    if (access == nullptr || count != 1 || access->flags != kReadAndWrite ||
+        access->location.type != kOnDevice || access->location.id != context.ordinal)
+      return kInvalidValue;
+    const Range range = range_of(pointer_to(pointer), bytes);
+    const auto blocks = mappings(call.process, context, range);
+    if (blocks.empty()) return kInvalidValue;
+    ReservedRanges::fill(range);
+    for (const auto& block : blocks) block->live = true;
+    return kSuccess;
+  });
 }
 
 /// Does not wait for work that uses the memory, which then fails.
 EXPORT Result cuMemUnmap(DevicePointer pointer, std::size_t bytes) {
   Call call("cuMemUnmap");
-  return with_virtual_memory(
-      call, half_a_release, [&](Process& process, Context& context) -> Result {
-        const Range range = range_of(pointer_to(pointer), bytes);
-        process.look(context);
-        const auto blocks = mappings(process, context, range);
-        if (blocks.empty()) return kInvalidValue;
-        context.results.before_write(range, true);
-        context.results.freed(range);
-        for (const auto& block : blocks) {
-          process.addresses.erase(*block);
-          forget(context, std::move(block->physical));
-        }
-        ReservedRanges::empty(range);
-        return kSuccess;
-      });
+  return with_virtual_memory(call, half_a_release, [&](Context& context) -> Result {
+    const Range range = range_of(pointer_to(pointer), bytes);
+    call.process.look(context);
+    const auto blocks = mappings(call.process, context, range);
+    if (blocks.empty()) return kInvalidValue;
+    context.results.before_write(range, true);
+    context.results.freed(range);
+    for (const auto& block : blocks) {
+      call.process.addresses.erase(*block);
+      forget(context, std::move(block->physical));
+    }
+    ReservedRanges::empty(range);
+    return kSuccess;
+  });
 }
 
 }  // namespace launchgap::fake

@@ -10,32 +10,16 @@
 #include "tests/fake_cuda/convolution.h"
 #include "tests/fake_cuda/wrong_result.h"
 
-#define EXPORT LAUNCHGAP_FAKE_EXPORT
-
-EXPORT int launchgap_fake_library;
-int launchgap_fake_library = 1;
-
 namespace launchgap::fake {
 namespace {
 
 using namespace cuda::abi;
-
-struct Tensor {
-  Extents extents;
-  Layout layout{};
-  kernels::ElementType type{};
-};
 
 struct Convolution {
   ConvolutionWork settings;  // paddings, strides, dilations and groups
   int math_type = kCudnnDefaultMath;
   int compute_type = kCudnnFloat;
 };
-
-template <typename T, typename Opaque>
-T* as(Opaque* handle) {
-  return reinterpret_cast<T*>(handle);
-}
 
 template <typename T, typename Opaque>
 CudnnStatus create(const char* call, Opaque** handle) {
@@ -73,12 +57,6 @@ CudnnStatus set_tensor(Tensor* tensor, int format, int type, int n, int c, int h
   return kCudnnSuccess;
 }
 
-std::optional<Extents> output_extents(const Tensor& input,
-                                      const Tensor& filter,
-                                      const Convolution& convolution) {
-  return output_extents(input.extents, filter.extents, convolution.settings);
-}
-
 /// What the device makes of a convolution.
 struct Plan {
   CudnnStatus status = kCudnnSuccess;
@@ -87,44 +65,61 @@ struct Plan {
   int math_type = kCudnnDefaultMath;
 };
 
-Plan plan(const Tensor* input,
-          const Tensor* filter,
-          const Convolution* convolution,
-          const Tensor* output) {
+/// What a call of one of the directions is about; whichever of the tensors are its operands.
+struct Problem {
+  Direction direction;
+  CudnnTensor first, second;
+  CudnnConvolution convolution;
+  CudnnTensor result;
+
+  const Tensor* x() const { return as<Tensor>(direction == Direction::data ? result : first); }
+  const Tensor* w() const {
+    return as<Tensor>(direction == Direction::forward ? second
+                      : direction == Direction::data  ? first
+                                                      : result);
+  }
+  const Tensor* y() const { return as<Tensor>(direction == Direction::forward ? result : second); }
+
+  /// Without memory; of descriptors that are there.
+  ConvolutionWork work() const {
+    ConvolutionWork work = as<Convolution>(convolution)->settings;
+    work.direction = direction;
+    work.x = *x(), work.w = *w(), work.y = *y();
+    return work;
+  }
+  Plan plan() const;
+};
+
+Plan Problem::plan() const {
   const auto failed = [](const Failure& failure) {
     Plan result;
     result.status = status_of(failure);
     return result;
   };
-  if (input == nullptr || filter == nullptr || convolution == nullptr || output == nullptr)
+  if (!first || !second || !convolution || !result) return failed(kBadParameter);
+  const ConvolutionWork its = work();
+  const kernels::ElementType type = its.x.type;
+  if (output_extents(its.x.extents, its.w.extents, its) != its.y.extents)
     return failed(kBadParameter);
-  if (output_extents(*input, *filter, *convolution) != output->extents)
-    return failed(kBadParameter);
-  if (input->type != filter->type || input->type != output->type) return failed(kBadParameter);
-  const int compute_type = convolution->compute_type;
-  const bool computes = input->type == kernels::ElementType::fp64 ? compute_type == kCudnnDouble
-                        : compute_type == kCudnnHalf ? input->type == kernels::ElementType::fp16
-                                                     : compute_type == kCudnnFloat;
+  if (type != its.w.type || type != its.y.type) return failed(kBadParameter);
+  const auto& [settings, math_type, compute_type] = *as<Convolution>(convolution);
+  const bool computes = type == kernels::ElementType::fp64 ? compute_type == kCudnnDouble
+                        : compute_type == kCudnnHalf       ? type == kernels::ElementType::fp16
+                                                           : compute_type == kCudnnFloat;
   if (!computes) return failed(kBadParameter);
   // Mixed layouts are refused, as most engines do.
-  if (input->layout != output->layout) return failed(kNotSupportedByCudnn);
-  const DeviceDescription* device = nullptr;
-  if (find_driver()->current_device(&device) != kSuccess) return failed(kExecutionFailed);
-  if (device->capability() < first_capability(input->type)) return failed(kArchMismatch);
+  if (its.x.layout != its.y.layout) return failed(kNotSupportedByCudnn);
+  const DeviceDescription* const device = current_device();
+  if (device == nullptr) return failed(kExecutionFailed);
+  if (device->capability() < facts_of(type).first_capability) return failed(kArchMismatch);
   Plan result;
   // Since cuDNN 8 the default math of fp32 is TF32 where there is some; FMA math forbids it.
-  result.how = arithmetic(*device, input->type, convolution->math_type != kCudnnFmaMath);
+  result.how = arithmetic(*device, type, math_type != kCudnnFmaMath);
   if (!result.how.tflops) return failed(kNotSupportedByCudnn);
-  const double flops =
-      2.0 * static_cast<double>(output->extents.count()) *
-      static_cast<double>(filter->extents.c * filter->extents.h * filter->extents.w);
-  result.duration_ns = work_ns(flops, *result.how.tflops);
+  result.duration_ns = work_ns(its.flops(), *result.how.tflops);
   constexpr int kFirstTensorCores = 70;
-  const bool narrow =
-      input->type == kernels::ElementType::fp16 || input->type == kernels::ElementType::bf16;
-  if (narrow && device->capability() >= kFirstTensorCores) {
-    result.math_type = kCudnnTensorOpMath;
-  }
+  const bool narrow = type == kernels::ElementType::fp16 || type == kernels::ElementType::bf16;
+  if (narrow && device->capability() >= kFirstTensorCores) result.math_type = kCudnnTensorOpMath;
   return result;
 }
 
@@ -143,45 +138,19 @@ double slowdown(int algorithm) {
 
 /// The fastest wants the filters once more.
 std::size_t workspace_of(int algorithm, const Tensor& filter) {
-  return algorithm == kCudnnImplicitPrecompGemm
-             ? filter.extents.count() * kernels::element_bytes(filter.type)
-             : 0;
-}
-
-/// A direction's three tensors, whichever the call has for operands.
-struct Tensors {
-  const Tensor* input;
-  const Tensor* filter;
-  const Tensor* output;
-};
-
-Tensors tensors_of(Direction direction, CudnnTensor first, CudnnTensor second, CudnnTensor result) {
-  switch (direction) {
-    case Direction::forward:
-      break;
-    case Direction::data:
-      return {as<Tensor>(result), as<Tensor>(first), as<Tensor>(second)};
-    case Direction::filter:
-      return {as<Tensor>(first), as<Tensor>(result), as<Tensor>(second)};
-  }
-  return {as<Tensor>(first), as<Tensor>(second), as<Tensor>(result)};
-}
-
-Plan plan(const Tensors& tensors, CudnnConvolution convolution) {
-  return plan(tensors.input, tensors.filter, as<Convolution>(convolution), tensors.output);
+  return algorithm == kCudnnImplicitPrecompGemm ? filter.bytes() : 0;
 }
 
 /// A selection that runs nothing lists an algorithm whatever workspace it wants.
 constexpr std::size_t kAnyWorkspace = ~std::size_t{0};
 
 /// What both kinds of selection answer: every algorithm, the best first, unless this one flips.
-CudnnStatus list_algorithms(const Tensors& tensors,
-                            CudnnConvolution convolution,
+CudnnStatus list_algorithms(const Problem& problem,
                             int requested,
                             int* returned,
                             CudnnPerformance* results,
                             std::size_t workspace_bytes) {
-  const Plan its_plan = plan(tensors, convolution);
+  const Plan its_plan = problem.plan();
   if (its_plan.status != kCudnnSuccess) return its_plan.status;
   constexpr int kAlgorithms = 6;  // each direction has as many, at least
   static std::atomic<int> selections{0};
@@ -190,7 +159,7 @@ CudnnStatus list_algorithms(const Tensors& tensors,
   *returned = std::min(requested, kAlgorithms);
   for (int i = 0; i < *returned; ++i) {
     const int algorithm = i >= 2 ? i : flips ? i : 1 - i;
-    const std::size_t needed = workspace_of(algorithm, *tensors.filter);
+    const std::size_t needed = workspace_of(algorithm, *problem.w());
     const double times = needed <= workspace_bytes ? slowdown(algorithm) : 0;
     CudnnPerformance& candidate = results[i];
     candidate = {};
@@ -210,123 +179,86 @@ CudnnStatus list_algorithms(const Tensors& tensors,
 }
 
 CudnnStatus get_algorithm(const char* call,
-                          Direction direction,
                           CudnnHandle handle,
-                          CudnnTensor first,
-                          CudnnTensor second,
-                          CudnnConvolution convolution,
-                          CudnnTensor result,
+                          const Problem& problem,
                           int requested,
                           int* returned,
                           CudnnPerformance* results) {
   if (const CudnnStatus status = enter_cudnn(call)) return status;
-  if (handle == nullptr || requested < 1 || returned == nullptr || results == nullptr)
-    return status_of(kBadParameter);
-  return list_algorithms(tensors_of(direction, first, second, result),
-                         convolution,
-                         requested,
-                         returned,
-                         results,
-                         kAnyWorkspace);
+  if (!handle || requested < 1 || !returned || !results) return status_of(kBadParameter);
+  return list_algorithms(problem, requested, returned, results, kAnyWorkspace);
 }
+
+/// What a call that computes is given.
+struct Memory {
+  const void* first;
+  const void* second;
+  void* result;
+  void* workspace;
+  std::size_t workspace_bytes;
+};
 
 /// Does not run what it lists, but leaves the result overwritten, as the real one does.
 CudnnStatus find_algorithm(const char* call,
-                           Direction direction,
                            CudnnHandle handle,
-                           CudnnTensor first_descriptor,
-                           const void* first,
-                           CudnnTensor second_descriptor,
-                           const void* second,
-                           CudnnConvolution convolution,
-                           CudnnTensor result_descriptor,
-                           void* result,
+                           const Problem& problem,
+                           const Memory& memory,
                            int requested,
                            int* returned,
-                           CudnnPerformance* results,
-                           void* workspace,
-                           std::size_t workspace_bytes) {
+                           CudnnPerformance* results) {
   if (const CudnnStatus status = enter_cudnn(call)) return status;
-  if (handle == nullptr || first == nullptr || second == nullptr || result == nullptr ||
-      requested < 1 || returned == nullptr || results == nullptr ||
-      (workspace == nullptr && workspace_bytes > 0))
+  if (!handle || !memory.first || !memory.second || !memory.result || requested < 1 || !returned ||
+      !results || (!memory.workspace && memory.workspace_bytes > 0))
     return status_of(kBadParameter);
-  const Tensors tensors =
-      tensors_of(direction, first_descriptor, second_descriptor, result_descriptor);
   const CudnnStatus status =
-      list_algorithms(tensors, convolution, requested, returned, results, workspace_bytes);
-  if (status == kCudnnSuccess) {
-    const Tensor& overwritten = *as<Tensor>(result_descriptor);
-    std::memset(
-        result, 0xff, overwritten.extents.count() * kernels::element_bytes(overwritten.type));
-  }
+      list_algorithms(problem, requested, returned, results, memory.workspace_bytes);
+  if (status == kCudnnSuccess)
+    std::memset(memory.result, 0xff, as<Tensor>(problem.result)->bytes());
   return status;
 }
 
 CudnnStatus get_workspace_size(const char* call,
-                               Direction direction,
                                CudnnHandle handle,
-                               CudnnTensor first,
-                               CudnnTensor second,
-                               CudnnConvolution convolution,
-                               CudnnTensor result,
+                               const Problem& problem,
                                int algorithm,
                                std::size_t* bytes) {
   if (const CudnnStatus status = enter_cudnn(call)) return status;
   if (handle == nullptr || bytes == nullptr) return status_of(kBadParameter);
-  const Tensors tensors = tensors_of(direction, first, second, result);
-  const Plan its_plan = plan(tensors, convolution);
-  if (its_plan.status != kCudnnSuccess) return its_plan.status;
+  if (const CudnnStatus status = problem.plan().status) return status;
   if (slowdown(algorithm) == 0) return status_of(kNotSupportedByCudnn);
-  *bytes = workspace_of(algorithm, *tensors.filter);
+  *bytes = workspace_of(algorithm, *problem.w());
   return kCudnnSuccess;
 }
 
 CudnnStatus convolve(double begin,
                      const char* call,
-                     Direction direction,
                      CudnnHandle handle,
+                     const Problem& problem,
+                     const Memory& memory,
                      const void* alpha,
-                     CudnnTensor first_descriptor,
-                     const void* first,
-                     CudnnTensor second_descriptor,
-                     const void* second,
-                     CudnnConvolution convolution,
-                     int algorithm,
-                     void* workspace,
-                     std::size_t workspace_bytes,
                      const void* beta,
-                     CudnnTensor result_descriptor,
-                     void* result) {
+                     int algorithm) {
   if (const CudnnStatus status = enter_cudnn(call)) return status;
   if (handle == nullptr || alpha == nullptr || beta == nullptr) return status_of(kBadParameter);
-  const Tensors tensors =
-      tensors_of(direction, first_descriptor, second_descriptor, result_descriptor);
-  const Plan its_plan = plan(tensors, convolution);
+  const Plan its_plan = problem.plan();
   if (its_plan.status != kCudnnSuccess) return its_plan.status;
   if (slowdown(algorithm) == 0) return status_of(kNotSupportedByCudnn);
-  const std::size_t needed = workspace_of(algorithm, *tensors.filter);
-  if (workspace_bytes < needed || (needed > 0 && workspace == nullptr))
+  const std::size_t needed = workspace_of(algorithm, *problem.w());
+  if (memory.workspace_bytes < needed || (needed > 0 && memory.workspace == nullptr))
     return status_of(kBadParameter);
 
-  const auto* const how = as<Convolution>(convolution);
-  ConvolutionWork work = how->settings;
-  work.direction = direction;
-  work.input = tensors.input->extents;
-  work.filter = tensors.filter->extents;
-  work.output = tensors.output->extents;
-  work.input_layout = tensors.input->layout;
-  work.filter_layout = tensors.filter->layout;
-  work.output_layout = tensors.output->layout;
-  work.x_type = work.w_type = work.y_type = tensors.input->type;
-  const auto scalar = work.x_type == kernels::ElementType::fp64 ? kernels::ElementType::fp64
+  ConvolutionWork work = problem.work();
+  const auto scalar = work.x.type == kernels::ElementType::fp64 ? kernels::ElementType::fp64
                                                                 : kernels::ElementType::fp32;
   work.alpha = kernels::load_element(alpha, 0, scalar);
   work.beta = kernels::load_element(beta, 0, scalar);
-  work.x = direction == Direction::data ? result : first;
-  work.w = direction == Direction::forward ? second : direction == Direction::data ? first : result;
-  work.y = direction == Direction::forward ? result : second;
-  work.result = result;
+  const auto& [first, second, result, workspace, workspace_bytes] = memory;
+  const Direction direction = problem.direction;
+  work.x.memory = direction == Direction::data ? result : first;
+  work.w.memory = direction == Direction::forward ? second
+                  : direction == Direction::data  ? first
+                                                  : result;
+  work.y.memory = direction == Direction::forward ? result : second;
   work.tf32 = its_plan.how.tf32;
   Operation operation = convolution_operation(work);
   if (cudnn_node()->cudnn_wrong == algorithm) spoil_first_element(operation);
@@ -355,9 +287,8 @@ EXPORT const char* cudnnGetErrorString(CudnnStatus status) {
 }
 
 EXPORT CudnnStatus cudnnCreate(CudnnHandle* handle) {
-  const DeviceDescription* device = nullptr;
   if (find_driver() == nullptr) return kNotInitialized.since_9;
-  if (find_driver()->current_device(&device) != kSuccess) return status_of(kNotInitialized);
+  if (current_device() == nullptr) return status_of(kNotInitialized);
   find_driver()->load_library(Library::cudnn);
   return create<CudnnState>("cudnnCreate", handle);
 }
@@ -373,13 +304,17 @@ EXPORT CudnnStatus cudnnSetStream(CudnnHandle handle, Stream stream) {
   return kCudnnSuccess;
 }
 
-EXPORT CudnnStatus cudnnCreateTensorDescriptor(CudnnTensor* tensor) {
-  return create<Tensor>("cudnnCreateTensorDescriptor", tensor);
-}
-
-EXPORT CudnnStatus cudnnDestroyTensorDescriptor(CudnnTensor tensor) {
-  return destroy<Tensor>("cudnnDestroyTensorDescriptor", tensor);
-}
+#define LAUNCHGAP_FAKE_DESCRIPTOR(name, Opaque, T)                       \
+  EXPORT CudnnStatus cudnnCreate##name##Descriptor(Opaque* made) {       \
+    return create<T>("cudnnCreate" #name "Descriptor", made);            \
+  }                                                                      \
+  EXPORT CudnnStatus cudnnDestroy##name##Descriptor(Opaque descriptor) { \
+    return destroy<T>("cudnnDestroy" #name "Descriptor", descriptor);    \
+  }
+LAUNCHGAP_FAKE_DESCRIPTOR(Tensor, CudnnTensor, Tensor)
+LAUNCHGAP_FAKE_DESCRIPTOR(Filter, CudnnFilter, Tensor)
+LAUNCHGAP_FAKE_DESCRIPTOR(Convolution, CudnnConvolution, Convolution)
+#undef LAUNCHGAP_FAKE_DESCRIPTOR
 
 EXPORT CudnnStatus
 cudnnSetTensor4dDescriptor(CudnnTensor tensor, int format, int type, int n, int c, int h, int w) {
@@ -387,26 +322,10 @@ cudnnSetTensor4dDescriptor(CudnnTensor tensor, int format, int type, int n, int 
   return set_tensor(as<Tensor>(tensor), format, type, n, c, h, w);
 }
 
-EXPORT CudnnStatus cudnnCreateFilterDescriptor(CudnnFilter* filter) {
-  return create<Tensor>("cudnnCreateFilterDescriptor", filter);
-}
-
-EXPORT CudnnStatus cudnnDestroyFilterDescriptor(CudnnFilter filter) {
-  return destroy<Tensor>("cudnnDestroyFilterDescriptor", filter);
-}
-
 EXPORT CudnnStatus
 cudnnSetFilter4dDescriptor(CudnnFilter filter, int type, int format, int k, int c, int h, int w) {
   if (const CudnnStatus status = enter_cudnn("cudnnSetFilter4dDescriptor")) return status;
   return set_tensor(as<Tensor>(filter), format, type, k, c, h, w);
-}
-
-EXPORT CudnnStatus cudnnCreateConvolutionDescriptor(CudnnConvolution* convolution) {
-  return create<Convolution>("cudnnCreateConvolutionDescriptor", convolution);
-}
-
-EXPORT CudnnStatus cudnnDestroyConvolutionDescriptor(CudnnConvolution convolution) {
-  return destroy<Convolution>("cudnnDestroyConvolutionDescriptor", convolution);
 }
 
 EXPORT CudnnStatus cudnnSetConvolution2dDescriptor(CudnnConvolution convolution,
@@ -464,8 +383,9 @@ EXPORT CudnnStatus cudnnGetConvolution2dForwardOutputDim(CudnnConvolution convol
     return status;
   if (convolution == nullptr || input == nullptr || filter == nullptr)
     return status_of(kBadParameter);
-  const auto output =
-      output_extents(*as<Tensor>(input), *as<Tensor>(filter), *as<Convolution>(convolution));
+  const auto output = output_extents(as<Tensor>(input)->extents,
+                                     as<Tensor>(filter)->extents,
+                                     as<Convolution>(convolution)->settings);
   if (!output) return status_of(kBadParameter);
   *n = static_cast<int>(output->n);
   *c = static_cast<int>(output->c);
@@ -484,13 +404,10 @@ EXPORT CudnnStatus cudnnGetConvolution2dForwardOutputDim(CudnnConvolution convol
                                                              int requested,                 \
                                                              int* returned,                 \
                                                              CudnnPerformance* results) {   \
+    const Problem problem{direction, first, second, convolution, result};                   \
     return get_algorithm("cudnnGetConvolution" #name "Algorithm_v7",                        \
-                         direction,                                                         \
                          handle,                                                            \
-                         first,                                                             \
-                         second,                                                            \
-                         convolution,                                                       \
-                         result,                                                            \
+                         problem,                                                           \
                          requested,                                                         \
                          returned,                                                          \
                          results);                                                          \
@@ -508,21 +425,16 @@ EXPORT CudnnStatus cudnnGetConvolution2dForwardOutputDim(CudnnConvolution convol
                                                              CudnnPerformance* results,     \
                                                              void* workspace,               \
                                                              std::size_t workspace_bytes) { \
+    const Problem problem{                                                                  \
+        direction, first_descriptor, second_descriptor, convolution, result_descriptor};    \
+    const Memory memory{first, second, result, workspace, workspace_bytes};                 \
     return find_algorithm("cudnnFindConvolution" #name "AlgorithmEx",                       \
-                          direction,                                                        \
                           handle,                                                           \
-                          first_descriptor,                                                 \
-                          first,                                                            \
-                          second_descriptor,                                                \
-                          second,                                                           \
-                          convolution,                                                      \
-                          result_descriptor,                                                \
-                          result,                                                           \
+                          problem,                                                          \
+                          memory,                                                           \
                           requested,                                                        \
                           returned,                                                         \
-                          results,                                                          \
-                          workspace,                                                        \
-                          workspace_bytes);                                                 \
+                          results);                                                         \
   }                                                                                         \
   EXPORT CudnnStatus cudnnGetConvolution##name##WorkspaceSize(CudnnHandle handle,           \
                                                               CudnnTensor first,            \
@@ -531,15 +443,9 @@ EXPORT CudnnStatus cudnnGetConvolution2dForwardOutputDim(CudnnConvolution convol
                                                               CudnnTensor result,           \
                                                               int algorithm,                \
                                                               std::size_t* bytes) {         \
-    return get_workspace_size("cudnnGetConvolution" #name "WorkspaceSize",                  \
-                              direction,                                                    \
-                              handle,                                                       \
-                              first,                                                        \
-                              second,                                                       \
-                              convolution,                                                  \
-                              result,                                                       \
-                              algorithm,                                                    \
-                              bytes);                                                       \
+    const Problem problem{direction, first, second, convolution, result};                   \
+    return get_workspace_size(                                                              \
+        "cudnnGetConvolution" #name "WorkspaceSize", handle, problem, algorithm, bytes);    \
   }                                                                                         \
   EXPORT CudnnStatus cudnnConvolution##name(CudnnHandle handle,                             \
                                             const void* alpha,                              \
@@ -554,22 +460,12 @@ EXPORT CudnnStatus cudnnGetConvolution2dForwardOutputDim(CudnnConvolution convol
                                             const void* beta,                               \
                                             CudnnTensor result_descriptor,                  \
                                             void* result) {                                 \
-    return convolve(now_ns(),                                                               \
-                    "cudnnConvolution" #name,                                               \
-                    direction,                                                              \
-                    handle,                                                                 \
-                    alpha,                                                                  \
-                    first_descriptor,                                                       \
-                    first,                                                                  \
-                    second_descriptor,                                                      \
-                    second,                                                                 \
-                    convolution,                                                            \
-                    algorithm,                                                              \
-                    workspace,                                                              \
-                    workspace_bytes,                                                        \
-                    beta,                                                                   \
-                    result_descriptor,                                                      \
-                    result);                                                                \
+    const double begin = now_ns();                                                          \
+    const Problem problem{                                                                  \
+        direction, first_descriptor, second_descriptor, convolution, result_descriptor};    \
+    const Memory memory{first, second, result, workspace, workspace_bytes};                 \
+    return convolve(                                                                        \
+        begin, "cudnnConvolution" #name, handle, problem, memory, alpha, beta, algorithm);  \
   }
 
 LAUNCHGAP_FAKE_DIRECTION(Forward, Direction::forward)
@@ -580,7 +476,5 @@ LAUNCHGAP_FAKE_DIRECTION(BackwardFilter, Direction::filter)
 }  // namespace launchgap::fake
 
 namespace launchgap::cuda::abi {
-#define LAUNCHGAP_SAME_SIGNATURE(name, required, ...) \
-  static_assert(std::is_same_v<decltype(fake::name), __VA_ARGS__>, #name);
 LAUNCHGAP_CUDNN_FUNCTIONS(LAUNCHGAP_SAME_SIGNATURE)
 }  // namespace launchgap::cuda::abi

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <optional>
+#include <utility>
 
 #include "harness/device/cuda/abi/cudnn.h"
 #include "kernels/element.h"
+#include "tests/fake_cuda/element_type.h"
 #include "tests/fake_cuda/operation.h"
 
 namespace launchgap::fake {
@@ -19,89 +21,46 @@ struct Failure {
   const char* name_since_9;
   CudnnStatus since_9;
 };
-inline constexpr Failure kNotInitialized{"CUDNN_STATUS_NOT_INITIALIZED",
-                                         1,
-                                         "CUDNN_STATUS_NOT_INITIALIZED",
-                                         1001};
-inline constexpr Failure kBadParameter{"CUDNN_STATUS_BAD_PARAM", 3, "CUDNN_STATUS_BAD_PARAM", 2000};
-inline constexpr Failure kNullPointer{"CUDNN_STATUS_BAD_PARAM",
-                                      3,
-                                      "CUDNN_STATUS_BAD_PARAM_NULL_POINTER",
-                                      2002};
-inline constexpr Failure kMisalignedPointer{"CUDNN_STATUS_BAD_PARAM",
-                                            3,
-                                            "CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER",
-                                            2003};
-inline constexpr Failure kNotFinalized{"CUDNN_STATUS_BAD_PARAM",
-                                       3,
-                                       "CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED",
-                                       2004};
-inline constexpr Failure kBadAttributeType{"CUDNN_STATUS_BAD_PARAM",
-                                           3,
-                                           "CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE",
-                                           2010};
-inline constexpr Failure kNotSupportedByCudnn{"CUDNN_STATUS_NOT_SUPPORTED",
-                                              9,
-                                              "CUDNN_STATUS_NOT_SUPPORTED",
-                                              3000};
-inline constexpr Failure kArchMismatch{"CUDNN_STATUS_ARCH_MISMATCH",
-                                       6,
-                                       "CUDNN_STATUS_NOT_SUPPORTED_ARCH_MISMATCH",
-                                       3007};
-inline constexpr Failure kInternalError{"CUDNN_STATUS_INTERNAL_ERROR",
-                                        4,
-                                        "CUDNN_STATUS_INTERNAL_ERROR",
-                                        4000};
-inline constexpr Failure kExecutionFailed{"CUDNN_STATUS_EXECUTION_FAILED",
-                                          8,
-                                          "CUDNN_STATUS_EXECUTION_FAILED",
-                                          5000};
-// Only by faults.
-inline constexpr Failure kVersionMismatch{"CUDNN_STATUS_VERSION_MISMATCH",
-                                          14,
-                                          "CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH",
-                                          1002};
-inline constexpr Failure kPrerequisiteMissing{
-    "CUDNN_STATUS_RUNTIME_PREREQUISITE_MISSING",
-    11,
-    "CUDNN_STATUS_NOT_SUPPORTED_RUNTIME_PREREQUISITE_MISSING",
-    3008};
-/// Of the same number before 9, the first names it.
-inline constexpr const Failure* kFailures[] = {&kNotInitialized,
-                                               &kBadParameter,
-                                               &kNullPointer,
-                                               &kMisalignedPointer,
-                                               &kNotFinalized,
-                                               &kBadAttributeType,
-                                               &kNotSupportedByCudnn,
-                                               &kArchMismatch,
-                                               &kInternalError,
-                                               &kExecutionFailed,
-                                               &kVersionMismatch,
-                                               &kPrerequisiteMissing};
+// X(constant, name and number before 9, those since). Of the same number before 9, the first names
+// it. The last two come of faults alone.
+#define LAUNCHGAP_CUDNN_FAILURES(X)                                            \
+  X(kNotInitialized, NOT_INITIALIZED, 1, NOT_INITIALIZED, 1001)                \
+  X(kBadParameter, BAD_PARAM, 3, BAD_PARAM, 2000)                              \
+  X(kNullPointer, BAD_PARAM, 3, BAD_PARAM_NULL_POINTER, 2002)                  \
+  X(kMisalignedPointer, BAD_PARAM, 3, BAD_PARAM_MISALIGNED_POINTER, 2003)      \
+  X(kNotFinalized, BAD_PARAM, 3, BAD_PARAM_NOT_FINALIZED, 2004)                \
+  X(kBadAttributeType, BAD_PARAM, 3, BAD_PARAM_ATTRIBUTE_TYPE, 2010)           \
+  X(kNotSupportedByCudnn, NOT_SUPPORTED, 9, NOT_SUPPORTED, 3000)               \
+  X(kArchMismatch, ARCH_MISMATCH, 6, NOT_SUPPORTED_ARCH_MISMATCH, 3007)        \
+  X(kInternalError, INTERNAL_ERROR, 4, INTERNAL_ERROR, 4000)                   \
+  X(kExecutionFailed, EXECUTION_FAILED, 8, EXECUTION_FAILED, 5000)             \
+  X(kVersionMismatch, VERSION_MISMATCH, 14, SUBLIBRARY_VERSION_MISMATCH, 1002) \
+  X(kPrerequisiteMissing,                                                      \
+    RUNTIME_PREREQUISITE_MISSING,                                              \
+    11,                                                                        \
+    NOT_SUPPORTED_RUNTIME_PREREQUISITE_MISSING,                                \
+    3008)
+#define LAUNCHGAP_FAILURE(constant, before, number_before, since, number_since) \
+  inline constexpr Failure constant{                                            \
+      "CUDNN_STATUS_" #before, number_before, "CUDNN_STATUS_" #since, number_since};
+LAUNCHGAP_CUDNN_FAILURES(LAUNCHGAP_FAILURE)
+#undef LAUNCHGAP_FAILURE
+#define LAUNCHGAP_FAILURE(constant, ...) &constant,
+inline constexpr const Failure* kFailures[] = {LAUNCHGAP_CUDNN_FAILURES(LAUNCHGAP_FAILURE)};
+#undef LAUNCHGAP_FAILURE
 
 /// Nothing for a type that is not faked.
 inline std::optional<kernels::ElementType> element_type_of(int type) {
-  switch (type) {
-    case kCudnnFloat:
-      return kernels::ElementType::fp32;
-    case kCudnnDouble:
-      return kernels::ElementType::fp64;
-    case kCudnnHalf:
-      return kernels::ElementType::fp16;
-    case kCudnnBfloat16:
-      return kernels::ElementType::bf16;
-    case kCudnnInt8:
-      return kernels::ElementType::int8;
-    case kCudnnInt32:
-      return kernels::ElementType::int32;
-    case kCudnnFp8E4m3:
-      return kernels::ElementType::fp8_e4m3;
-    case kCudnnFp8E5m2:
-      return kernels::ElementType::fp8_e5m2;
-    default:
-      return std::nullopt;
-  }
+  using kernels::ElementType;
+  static constexpr std::pair<int, ElementType> kTypes[] = {{kCudnnFloat, ElementType::fp32},
+                                                           {kCudnnDouble, ElementType::fp64},
+                                                           {kCudnnHalf, ElementType::fp16},
+                                                           {kCudnnBfloat16, ElementType::bf16},
+                                                           {kCudnnInt8, ElementType::int8},
+                                                           {kCudnnInt32, ElementType::int32},
+                                                           {kCudnnFp8E4m3, ElementType::fp8_e4m3},
+                                                           {kCudnnFp8E5m2, ElementType::fp8_e5m2}};
+  return found_in(kTypes, type);
 }
 
 /// What a CudnnHandle is.

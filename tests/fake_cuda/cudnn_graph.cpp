@@ -18,8 +18,6 @@
 #include "tests/fake_cuda/cudnn.h"
 #include "tests/fake_cuda/wrong_result.h"
 
-#define EXPORT LAUNCHGAP_FAKE_EXPORT
-
 namespace launchgap::fake {
 namespace {
 
@@ -94,6 +92,34 @@ struct Taken {
 constexpr std::int64_t kMostDimensions = 64;  // more than a tensor of any engine has
 constexpr int kAnyFloat = -1;                 // float or double
 
+/// A convolution's operation; alpha is the first of its attributes, then beta and the convolution.
+struct OperationType {
+  int type;
+  Direction direction;
+  int alpha, x, w, y;  // attributes: their order is not that of the directions
+};
+const OperationType& operation_of(int type) {
+  static constexpr OperationType kTypes[] = {{kCudnnForwardDescriptor,
+                                              Direction::forward,
+                                              kCudnnForwardAlpha,
+                                              kCudnnForwardX,
+                                              kCudnnForwardW,
+                                              kCudnnForwardY},
+                                             {kCudnnBackwardDataDescriptor,
+                                              Direction::data,
+                                              kCudnnDataAlpha,
+                                              kCudnnDataDx,
+                                              kCudnnDataW,
+                                              kCudnnDataDy},
+                                             {kCudnnBackwardFilterDescriptor,
+                                              Direction::filter,
+                                              kCudnnFilterAlpha,
+                                              kCudnnFilterX,
+                                              kCudnnFilterDw,
+                                              kCudnnFilterDy}};
+  return *std::ranges::find(kTypes, type, &OperationType::type);
+}
+
 std::vector<Taken> taken_by(int type) {
   switch (type) {
     case kCudnnTensorDescriptor:
@@ -113,9 +139,7 @@ std::vector<Taken> taken_by(int type) {
     case kCudnnForwardDescriptor:
     case kCudnnBackwardDataDescriptor:
     case kCudnnBackwardFilterDescriptor: {
-      const int first = type == kCudnnForwardDescriptor        ? kCudnnForwardAlpha
-                        : type == kCudnnBackwardDataDescriptor ? kCudnnDataAlpha
-                                                               : kCudnnFilterAlpha;
+      const int first = operation_of(type).alpha;
       return {{first, kAnyFloat},
               {first + 1, kAnyFloat},
               {first + 2, kCudnnTypeDescriptor},
@@ -196,28 +220,29 @@ CudnnStatus finalize_convolution(Descriptor& its) {
 }
 
 struct GraphTensor {
-  Extents extents;
-  std::optional<Layout> layout;  // none: strides of another one
-  kernels::ElementType type{};
+  Tensor tensor;
+  bool packed = false;  // else its strides are of no layout
   std::int64_t id = 0;
 };
 
 GraphTensor tensor_of(const Descriptor& its) {
   const auto sizes = its.get<std::int64_t>(kCudnnTensorDimensions),
              strides = its.get<std::int64_t>(kCudnnTensorStrides);
-  GraphTensor tensor;
+  GraphTensor made;
+  Tensor& tensor = made.tensor;
   tensor.type = *element_type_of(*its.first<int>(kCudnnTensorDataType));
-  tensor.id = *its.first<std::int64_t>(kCudnnTensorId);
-  if (sizes.size() != 4) return tensor;
+  made.id = *its.first<std::int64_t>(kCudnnTensorId);
+  if (sizes.size() != 4) return made;
   const std::int64_t c = sizes[1], h = sizes[2], w = sizes[3];
   using Strides = std::vector<std::int64_t>;
-  if (strides == Strides{c * h * w, h * w, w, 1}) tensor.layout = Layout::nchw;
-  if (strides == Strides{h * w * c, 1, w * c, c}) tensor.layout = Layout::nhwc;
+  const bool nhwc = strides == Strides{h * w * c, 1, w * c, c};
+  made.packed = nhwc || strides == Strides{c * h * w, h * w, w, 1};
+  tensor.layout = nhwc ? Layout::nhwc : Layout::nchw;
   tensor.extents = {static_cast<std::size_t>(sizes[0]),
                     static_cast<std::size_t>(c),
                     static_cast<std::size_t>(h),
                     static_cast<std::size_t>(w)};
-  return tensor;
+  return made;
 }
 
 /// Whether sums are made in a type that belongs to the operands'.
@@ -238,19 +263,7 @@ bool computes(kernels::ElementType type, int compute) {
 }
 
 CudnnStatus finalize_operation(Descriptor& its) {
-  const int first = taken_by(its.type).front().attribute;
-  // The order of the attributes is not that of the directions.
-  const bool forward = its.type == kCudnnForwardDescriptor,
-             data = its.type == kCudnnBackwardDataDescriptor;
-  const int x_at = forward ? kCudnnForwardX
-                   : data  ? kCudnnDataDx
-                           : kCudnnFilterX,
-            w_at = forward ? kCudnnForwardW
-                   : data  ? kCudnnDataW
-                           : kCudnnFilterDw,
-            y_at = forward ? kCudnnForwardY
-                   : data  ? kCudnnDataDy
-                           : kCudnnFilterDy;
+  const auto& [type, direction, first, x_at, w_at, y_at] = operation_of(its.type);
   const Descriptor* const convolution = its.descriptor(first + 2, kCudnnConvolutionDescriptor);
   const Descriptor* const x = its.descriptor(x_at, kCudnnTensorDescriptor);
   const Descriptor* const w = its.descriptor(w_at, kCudnnTensorDescriptor);
@@ -259,16 +272,15 @@ CudnnStatus finalize_operation(Descriptor& its) {
   LAUNCHGAP_REFUSE_IF(!its.values.contains(first) || !its.values.contains(first + 1),
                       kBadParameter);
   const GraphTensor input = tensor_of(*x), filter = tensor_of(*w), output = tensor_of(*y);
-  LAUNCHGAP_REFUSE_IF(filter.extents.c == 0 || input.extents.c % filter.extents.c != 0,
-                      kBadParameter);
+  const std::size_t channels = input.tensor.extents.c, of_group = filter.tensor.extents.c;
+  LAUNCHGAP_REFUSE_IF(of_group == 0 || channels % of_group != 0, kBadParameter);
   Graph& graph = its.graph.emplace();
   ConvolutionWork& work = graph.work = *convolution->settings;
-  work.groups = input.extents.c / filter.extents.c;
-  LAUNCHGAP_REFUSE_IF(output_extents(input.extents, filter.extents, work) != output.extents,
+  work.groups = channels / of_group;
+  work.x = input.tensor, work.w = filter.tensor, work.y = output.tensor;
+  LAUNCHGAP_REFUSE_IF(output_extents(work.x.extents, work.w.extents, work) != work.y.extents,
                       kBadParameter);
-  work.direction = forward ? Direction::forward : data ? Direction::data : Direction::filter;
-  work.input = input.extents, work.filter = filter.extents, work.output = output.extents;
-  work.x_type = input.type, work.w_type = filter.type, work.y_type = output.type;
+  work.direction = direction;
   const auto scalar = [&](int attribute) {
     const auto wide = its.first<double>(attribute);  // of 8 bytes
     const auto narrow = its.first<float>(attribute);
@@ -277,11 +289,11 @@ CudnnStatus finalize_operation(Descriptor& its) {
   work.alpha = scalar(first), work.beta = scalar(first + 1);
   graph.ids = {input.id, filter.id, output.id};
   // Of another layout, a mix of layouts, or types that do not belong together there is no engine.
-  if (input.layout && input.layout == filter.layout && input.layout == output.layout &&
-      computes(work.operand_type(), *convolution->first<int>(kCudnnConvolutionComputeType))) {
-    work.input_layout = work.filter_layout = work.output_layout = *input.layout;
+  const Layout layout = work.x.layout;
+  if (input.packed && filter.packed && output.packed && layout == work.w.layout &&
+      layout == work.y.layout &&
+      computes(work.operand().type, *convolution->first<int>(kCudnnConvolutionComputeType)))
     its.announced = 1;
-  }
   return kCudnnSuccess;
 }
 
@@ -302,17 +314,17 @@ CudnnStatus finalize_graph(Descriptor& its) {
 /// Types that belong together, and what the device and the fake's engines take.
 bool is_served(const ConvolutionWork& work, const DeviceDescription& device) {
   using kernels::ElementType;
-  const ElementType type = work.operand_type();
-  if (device.capability() < first_capability(type)) return false;
+  const ElementType type = work.operand().type;
+  if (device.capability() < facts_of(type).first_capability) return false;
   const bool fp8 = type == ElementType::fp8_e4m3 || type == ElementType::fp8_e5m2;
   if (fp8 || type == ElementType::int8) {
-    if (work.direction != Direction::forward || work.input_layout != Layout::nhwc) return false;
-    if (work.filter.c % 16 != 0) return false;
-    const bool result = fp8 ? work.y_type == ElementType::bf16 : work.y_type == ElementType::int32;
-    const bool filters = work.w_type == type || (fp8 && work.w_type == ElementType::fp8_e4m3);
+    if (work.direction != Direction::forward || work.x.layout != Layout::nhwc) return false;
+    if (work.w.extents.c % 16 != 0) return false;
+    const bool result = fp8 ? work.y.type == ElementType::bf16 : work.y.type == ElementType::int32;
+    const bool filters = work.w.type == type || (fp8 && work.w.type == ElementType::fp8_e4m3);
     return result && filters;
   }
-  return work.x_type == work.w_type && work.x_type == work.y_type;
+  return work.x.type == work.w.type && work.x.type == work.y.type;
 }
 
 /// What the heuristics of a mode offer, in their order.
@@ -322,9 +334,8 @@ std::vector<Engine> engines_of(const ConvolutionWork& work,
   using kernels::ElementType;
   constexpr std::size_t kTooLarge = std::size_t{2} << 30;
   const Node& node = *cudnn_node();
-  const ElementType type = work.operand_type();
-  const std::size_t filter_bytes =
-      (work.filter.count() * kernels::element_bytes(work.w_type) + 15) / 16 * 16;
+  const ElementType type = work.operand().type;
+  const std::size_t filter_bytes = (work.w.bytes() + 15) / 16 * 16;
   const bool narrow = type != ElementType::fp32 && type != ElementType::fp64;
   const std::vector<int> cores = narrow && device.capability() >= 70
                                      ? std::vector<int>{kCudnnNoteTensorCore}
@@ -351,7 +362,7 @@ std::vector<Engine> engines_of(const ConvolutionWork& work,
       engine.behavior_notes.push_back(kCudnnNoteRuntimeCompilation);
     }
     if (i == 3) {
-      if (type != ElementType::fp32 || work.filter.h != 3 || work.filter.w != 3 ||
+      if (type != ElementType::fp32 || work.w.extents.h != 3 || work.w.extents.w != 3 ||
           work.stride_h * work.stride_w * work.dilation_h * work.dilation_w != 1 ||
           work.direction == Direction::filter)
         continue;
@@ -377,8 +388,8 @@ CudnnStatus finalize_heuristics(Descriptor& its) {
   const int newest =
       cudnn_node()->cudnn_version < 8200 ? int{kCudnnHeuristicsB} : int{kCudnnHeuristicsA};
   LAUNCHGAP_REFUSE_IF(mode < 0 || mode > newest, kNotSupportedByCudnn);
-  const DeviceDescription* device = nullptr;
-  LAUNCHGAP_REFUSE_IF(find_driver()->current_device(&device) != kSuccess, kInternalError);
+  const DeviceDescription* const device = current_device();
+  LAUNCHGAP_REFUSE_IF(device == nullptr, kInternalError);
   its.graph = graph->graph;
   if (graph->announced != 0 && is_served(its.graph->work, *device))
     its.engines = engines_of(its.graph->work, *device, mode);
@@ -427,93 +438,75 @@ CudnnStatus finalize(Descriptor& its) {
   }
 }
 
-/// Fills the caller's descriptors of this type, as many as there are of both.
-template <class Fill>
-CudnnStatus fill(int type,
-                 std::size_t available,
-                 std::int64_t requested,
-                 std::int64_t* count,
-                 void* elements,
-                 Fill&& fill_one) {
-  const std::size_t most = std::min(available, static_cast<std::size_t>(requested));
-  auto* const given = static_cast<CudnnBackendDescriptor*>(elements);
-  for (std::size_t i = 0; i < most; ++i) {
-    auto* const one = static_cast<Descriptor*>(given[i]);
-    LAUNCHGAP_REFUSE_IF(!one, kNullPointer);
-    LAUNCHGAP_REFUSE_IF(one->type != type, kBadParameter);
-    fill_one(*one, i);
-    one->finalized = true;
+/// Where an attribute's elements go, and how many of them.
+struct Answer {
+  std::int64_t requested;
+  std::int64_t* count;
+  void* elements;
+
+  /// Fills the caller's descriptors of this type, as many as there are of both.
+  template <class Fill>
+  CudnnStatus fill(int type, std::size_t available, Fill fill_one) const {
+    const std::size_t most = std::min(available, static_cast<std::size_t>(requested));
+    auto* const given = static_cast<CudnnBackendDescriptor*>(elements);
+    for (std::size_t i = 0; i < most; ++i) {
+      auto* const one = static_cast<Descriptor*>(given[i]);
+      LAUNCHGAP_REFUSE_IF(!one, kNullPointer);
+      LAUNCHGAP_REFUSE_IF(one->type != type, kBadParameter);
+      fill_one(*one, i);
+      one->finalized = true;
+    }
+    *count = static_cast<std::int64_t>(most);
+    return kCudnnSuccess;
   }
-  *count = static_cast<std::int64_t>(most);
-  return kCudnnSuccess;
-}
+  template <class T>
+  CudnnStatus tell(const std::vector<T>& all) const {
+    const std::size_t most = std::min(all.size(), static_cast<std::size_t>(requested));
+    if (most > 0) std::memcpy(elements, all.data(), most * sizeof(T));
+    *count = static_cast<std::int64_t>(most);
+    return kCudnnSuccess;
+  }
+};
 
-template <class T>
-CudnnStatus tell(const std::vector<T>& all,
-                 std::int64_t requested,
-                 std::int64_t* count,
-                 void* elements) {
-  const std::size_t most = std::min(all.size(), static_cast<std::size_t>(requested));
-  if (most > 0) std::memcpy(elements, all.data(), most * sizeof(T));
-  *count = static_cast<std::int64_t>(most);
-  return kCudnnSuccess;
-}
-
-CudnnStatus get(const Descriptor& its,
-                int attribute,
-                int type,
-                std::int64_t requested,
-                std::int64_t* count,
-                void* elements) {
+CudnnStatus get(const Descriptor& its, int attribute, int type, const Answer& answer) {
   const auto is = [&](int its_type, int its_attribute, int attribute_type) {
     return its.type == its_type && attribute == its_attribute && type == attribute_type;
   };
   if (is(kCudnnHeuristicsDescriptor, kCudnnHeuristicsResults, kCudnnTypeDescriptor)) {
-    if (requested == 0) {
-      *count = static_cast<std::int64_t>(its.announced);
+    if (answer.requested == 0) {
+      *answer.count = static_cast<std::int64_t>(its.announced);
       return kCudnnSuccess;
     }
-    return fill(kCudnnEngineConfigDescriptor,
-                its.engines.size(),
-                requested,
-                count,
-                elements,
-                [&](Descriptor& config, std::size_t i) {
-                  config.engines = {its.engines[i]};
-                  config.graph = its.graph;
-                });
-  }
-  if (is(kCudnnEngineConfigDescriptor, kCudnnConfigEngine, kCudnnTypeDescriptor)) {
-    return fill(kCudnnEngineDescriptor,
-                1,
-                requested,
-                count,
-                elements,
-                [&](Descriptor& engine, std::size_t) { engine.engines = its.engines; });
-  }
-  if (is(kCudnnEngineConfigDescriptor, kCudnnConfigKnobs, kCudnnTypeDescriptor)) {
-    const auto& knobs = its.engines.front().knobs;
-    return fill(kCudnnKnobChoiceDescriptor,
-                knobs.size(),
-                requested,
-                count,
-                elements,
-                [&](Descriptor& knob, std::size_t i) { knob.knob = knobs[i]; });
+    const auto config = [&](Descriptor& one, std::size_t i) {
+      one.engines = {its.engines[i]};
+      one.graph = its.graph;
+    };
+    return answer.fill(kCudnnEngineConfigDescriptor, its.engines.size(), config);
   }
   if (is(kCudnnKnobChoiceDescriptor, kCudnnKnobType, kCudnnTypeKnob))
-    return tell(std::vector{its.knob.first}, requested, count, elements);
+    return answer.tell(std::vector{its.knob.first});
   if (is(kCudnnKnobChoiceDescriptor, kCudnnKnobValue, kCudnnTypeInt64))
-    return tell(std::vector{its.knob.second}, requested, count, elements);
-  if (is(kCudnnEngineDescriptor, kCudnnEngineIndex, kCudnnTypeInt64))
-    return tell(std::vector{its.engines.front().index}, requested, count, elements);
-  if (is(kCudnnEngineDescriptor, kCudnnEngineNumericalNotes, kCudnnTypeNumericalNote))
-    return tell(its.engines.front().numerical_notes, requested, count, elements);
-  if (is(kCudnnEngineDescriptor, kCudnnEngineBehaviorNotes, kCudnnTypeBehaviorNote))
-    return tell(its.engines.front().behavior_notes, requested, count, elements);
-  if (is(kCudnnPlanDescriptor, kCudnnPlanWorkspace, kCudnnTypeInt64)) {
-    const auto bytes = static_cast<std::int64_t>(its.engines.front().workspace_bytes);
-    return tell(std::vector{bytes}, requested, count, elements);
+    return answer.tell(std::vector{its.knob.second});
+  LAUNCHGAP_REFUSE_IF(its.engines.empty(), kBadParameter);
+  const Engine& engine = its.engines.front();
+  if (is(kCudnnEngineConfigDescriptor, kCudnnConfigEngine, kCudnnTypeDescriptor)) {
+    return answer.fill(kCudnnEngineDescriptor, 1, [&](Descriptor& one, std::size_t) {
+      one.engines = its.engines;
+    });
   }
+  if (is(kCudnnEngineConfigDescriptor, kCudnnConfigKnobs, kCudnnTypeDescriptor)) {
+    return answer.fill(kCudnnKnobChoiceDescriptor,
+                       engine.knobs.size(),
+                       [&](Descriptor& one, std::size_t i) { one.knob = engine.knobs[i]; });
+  }
+  if (is(kCudnnEngineDescriptor, kCudnnEngineIndex, kCudnnTypeInt64))
+    return answer.tell(std::vector{engine.index});
+  if (is(kCudnnEngineDescriptor, kCudnnEngineNumericalNotes, kCudnnTypeNumericalNote))
+    return answer.tell(engine.numerical_notes);
+  if (is(kCudnnEngineDescriptor, kCudnnEngineBehaviorNotes, kCudnnTypeBehaviorNote))
+    return answer.tell(engine.behavior_notes);
+  if (is(kCudnnPlanDescriptor, kCudnnPlanWorkspace, kCudnnTypeInt64))
+    return answer.tell(std::vector{static_cast<std::int64_t>(engine.workspace_bytes)});
   return fails(kBadParameter, "no such attribute of this descriptor, or of another type");
 }
 
@@ -580,7 +573,7 @@ EXPORT CudnnStatus cudnnBackendGetAttribute(CudnnBackendDescriptor descriptor,
   LAUNCHGAP_REFUSE_IF(!its.finalized, kNotInitialized);
   LAUNCHGAP_REFUSE_IF(requested < 0 || (requested > 0 && elements == nullptr), kBadParameter);
   std::int64_t unused = 0;
-  return get(its, attribute, type, requested, count != nullptr ? count : &unused, elements);
+  return get(its, attribute, type, {requested, count != nullptr ? count : &unused, elements});
 }
 
 EXPORT CudnnStatus cudnnBackendFinalize(CudnnBackendDescriptor descriptor) {
@@ -619,15 +612,12 @@ EXPORT CudnnStatus cudnnBackendExecute(CudnnHandle handle,
   void* const workspace = pack.first<void*>(kCudnnPackWorkspace).value_or(nullptr);
   LAUNCHGAP_REFUSE_IF(engine.workspace_bytes > 0 && workspace == nullptr, kNullPointer);
   LAUNCHGAP_REFUSE_IF(is_misaligned(workspace), kMisalignedPointer);
-  const DeviceDescription* device = nullptr;
-  LAUNCHGAP_REFUSE_IF(find_driver()->current_device(&device) != kSuccess, kExecutionFailed);
+  const DeviceDescription* const device = current_device();
+  LAUNCHGAP_REFUSE_IF(device == nullptr, kExecutionFailed);
   ConvolutionWork work = its.graph->work;
-  const Arithmetic how = arithmetic(*device, work.operand_type(), engine.tf32);
+  const Arithmetic how = arithmetic(*device, work.operand().type, engine.tf32);
   LAUNCHGAP_REFUSE_IF(!how.tflops, kNotSupportedByCudnn);
-  work.x = memory[0], work.w = memory[1], work.y = memory[2];
-  work.result = work.direction == Direction::forward ? memory[2]
-                : work.direction == Direction::data  ? memory[0]
-                                                     : memory[1];
+  work.x.memory = memory[0], work.w.memory = memory[1], work.y.memory = memory[2];
   work.tf32 = how.tf32;
   Operation operation = convolution_operation(work);
   // A workspace beyond its allocation is an illegal address.
@@ -653,7 +643,5 @@ EXPORT void cudnnGetLastErrorString(char* message, std::size_t size) {
 }  // namespace launchgap::fake
 
 namespace launchgap::cuda::abi {
-#define LAUNCHGAP_SAME_SIGNATURE(name, required, ...) \
-  static_assert(std::is_same_v<decltype(fake::name), __VA_ARGS__>, #name);
 LAUNCHGAP_CUDNN_BACKEND_FUNCTIONS(LAUNCHGAP_SAME_SIGNATURE)
 }  // namespace launchgap::cuda::abi

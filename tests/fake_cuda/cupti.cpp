@@ -13,11 +13,6 @@
 #include "harness/trace/cupti/abi.h"
 #include "tests/fake_cuda/cupti_session.h"
 
-#define EXPORT LAUNCHGAP_FAKE_EXPORT
-
-EXPORT int launchgap_fake_library;
-int launchgap_fake_library = 1;
-
 namespace launchgap::fake {
 namespace {
 
@@ -106,18 +101,21 @@ Result since(std::uint32_t version, const char* call, Body body) {
 constexpr std::uint32_t kFirstWithCallSelection = 23;  // CUDA 12.5
 constexpr std::uint32_t kFirstWithNames = 130000;
 
+Result enable_call(const char* name, ApiDomain domain, std::uint32_t call, bool enabled) {
+  return since(kFirstWithCallSelection, name, [&](Session& session) -> Result {
+    if (!session.buffers().has_callbacks()) return kInvalidOperation;
+    return session.enable_call(domain, call, enabled);
+  });
+}
+
 /// Bytes of an attribute's value; 0 for other attributes.
 std::size_t attribute_bytes(Attribute attribute) {
-  switch (attribute) {
-    case kDeviceBufferSize:
-    case kDeviceBufferPoolLimit:
-    case kDeviceBufferPreAllocate:
-      return sizeof(std::size_t);
-    case kZeroedOutBuffer:
-      return sizeof(std::uint8_t);
-    default:
-      return 0;
-  }
+  static constexpr std::pair<int, std::size_t> kBytes[] = {
+      {kDeviceBufferSize, sizeof(std::size_t)},
+      {kDeviceBufferPoolLimit, sizeof(std::size_t)},
+      {kDeviceBufferPreAllocate, sizeof(std::size_t)},
+      {kZeroedOutBuffer, sizeof(std::uint8_t)}};
+  return found_in(kBytes, attribute).value_or(0);
 }
 
 }  // namespace
@@ -139,13 +137,9 @@ EXPORT Result cuptiGetTimestamp(std::uint64_t* now) {
 EXPORT Result cuptiGetResultString(Result result, const char** text) {
   if (const Result code = enter("cuptiGetResultString")) return code;
   if (text == nullptr) return kInvalidParameter;
-  *text = "<unknown>";
-  for (const auto& [known, name] : kResults) {
-    if (known != result) continue;
-    *text = name;
-    return kSuccess;
-  }
-  return kInvalidParameter;
+  const auto name = found_in(kResults, result);
+  *text = name.value_or("<unknown>");
+  return name ? kSuccess : kInvalidParameter;
 }
 
 EXPORT Result cuptiSubscribe(Subscriber* subscriber, Callback, void*) {
@@ -250,25 +244,15 @@ EXPORT Result cuptiActivitySetAttribute(Attribute attribute, std::size_t* bytes,
 }
 
 EXPORT Result cuptiActivityEnableDriverApi(std::uint32_t call, std::uint8_t enable) {
-  return since(
-      kFirstWithCallSelection, "cuptiActivityEnableDriverApi", [&](Session& session) -> Result {
-        if (!session.buffers().has_callbacks()) return kInvalidOperation;
-        return session.enable_call(ApiDomain::driver, call, enable != 0);
-      });
+  return enable_call("cuptiActivityEnableDriverApi", ApiDomain::driver, call, enable);
 }
 
 EXPORT Result cuptiActivityEnableRuntimeApi(std::uint32_t call, std::uint8_t enable) {
-  return since(
-      kFirstWithCallSelection, "cuptiActivityEnableRuntimeApi", [&](Session& session) -> Result {
-        if (!session.buffers().has_callbacks()) return kInvalidOperation;
-        return session.enable_call(ApiDomain::runtime, call, enable != 0);
-      });
+  return enable_call("cuptiActivityEnableRuntimeApi", ApiDomain::runtime, call, enable);
 }
 
 }  // namespace launchgap::fake
 
 namespace launchgap::cupti::abi {
-#define LAUNCHGAP_SAME_SIGNATURE(name, required, ...) \
-  static_assert(std::is_same_v<decltype(fake::name), __VA_ARGS__>, #name);
 LAUNCHGAP_CUPTI_FUNCTIONS(LAUNCHGAP_SAME_SIGNATURE)
 }  // namespace launchgap::cupti::abi

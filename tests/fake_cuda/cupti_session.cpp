@@ -34,6 +34,132 @@ std::uint64_t seed() {
                                           : std::random_device()();
 }
 
+// Records
+
+Record unknown_record() {
+  Record record;
+  record.size = sizeof(ApiActivity);
+  record.set(0, kUnknownKind);
+  return record;
+}
+
+Record kernel_record(std::uint32_t version,
+                     const KernelShape& kernel,
+                     const Place& place,
+                     const OpenCall& call,
+                     long long number) {
+  KernelActivity activity{};
+  activity.kind = kConcurrentKernel;
+  activity.registers_per_thread = 16;
+  activity.device = place.device;
+  activity.context = place.context;
+  activity.stream = place.stream;
+  activity.grid_x = static_cast<std::int32_t>(kernel.grid[0]);
+  activity.grid_y = static_cast<std::int32_t>(kernel.grid[1]);
+  activity.grid_z = static_cast<std::int32_t>(kernel.grid[2]);
+  activity.block_x = static_cast<std::int32_t>(kernel.block[0]);
+  activity.block_y = static_cast<std::int32_t>(kernel.block[1]);
+  activity.block_z = static_cast<std::int32_t>(kernel.block[2]);
+  activity.dynamic_shared_memory = static_cast<std::int32_t>(kernel.shared_bytes);
+  activity.correlation = call.correlation;
+  activity.grid_id = number + 1;
+  activity.name = kernel.name;
+  return Record::of(activity, version);
+}
+
+Record graph_record(std::uint32_t version, const Place& place, const OpenCall& call) {
+  GraphActivity activity{};
+  activity.kind = kGraphTrace;
+  activity.correlation = call.correlation;
+  activity.device = place.device;
+  activity.graph = 1;
+  activity.context = place.context;
+  activity.stream = place.stream;
+  return Record::of(activity, version);
+}
+
+Record memory_record(std::uint32_t version,
+                     const MemoryEvent& event,
+                     const OpenCall& call,
+                     const CallingThread& thread,
+                     double end_ns) {
+  MemoryActivity activity{};
+  activity.kind = kMemory2;
+  activity.operation = event.allocation ? kAllocation : kRelease;
+  activity.memory_kind = event.host ? kPinnedMemory : kDeviceMemory;
+  activity.correlation = call.correlation;
+  activity.address = event.address;
+  activity.bytes = event.bytes;
+  activity.timestamp = timestamp((call.begin_ns + end_ns) / 2, call.clock_ns);
+  activity.process = thread.process;
+  activity.device = event.place.device;
+  activity.context = event.place.context;
+  activity.stream = event.place.stream;
+  activity.is_async = event.async ? 1 : 0;
+  if (event.pool != 0) {
+    activity.pool_type = kLocalPool;
+    activity.pool = event.pool;
+  }
+  Record record = Record::of(activity, version);
+  // What follows in the pool's configuration; the last of them since version 17.
+  constexpr std::size_t kThreshold = 96, kSize = 104, kUtilized = 112;
+  record.set(kThreshold, event.pool_threshold);
+  record.set(kSize, event.pool_bytes);
+  record.set(kUtilized, event.pool_used_bytes);
+  return record;
+}
+
+Record synchronization_record(std::uint32_t version,
+                              const SynchronizationEvent& event,
+                              const OpenCall& call,
+                              double end_ns,
+                              int result) {
+  SynchronizationActivity activity{};
+  activity.kind = kSynchronization;
+  activity.type = static_cast<SynchronizationType>(event.type);
+  activity.start = timestamp(call.begin_ns, call.clock_ns);
+  activity.end = timestamp(end_ns, call.clock_ns);
+  activity.correlation = call.correlation;
+  activity.context = event.place.context;
+  activity.stream = event.place.stream;
+  activity.event = event.event;
+  Record record = Record::of(activity, version);
+  // cudaEventSyncId and returnValue of CUpti_ActivitySynchronization2.
+  constexpr std::size_t kEventRecord = 40, kReturnValue = 48;
+  record.set(kEventRecord, std::uint64_t{event.event});
+  record.set(kReturnValue, static_cast<std::uint32_t>(result));
+  return record;
+}
+
+Record overhead_record(std::uint32_t version,
+                       const TracingOverhead& overhead,
+                       const OpenCall& call,
+                       const CallingThread& thread,
+                       double begin_ns,
+                       double end_ns) {
+  OverheadActivity3 activity{};
+  activity.common.kind = kOverhead;
+  activity.common.overhead = overhead.kind;
+  activity.common.object_kind = kThreadObject;
+  activity.common.object[0] = thread.process;
+  activity.common.object[1] = thread.id;
+  activity.common.start = timestamp(begin_ns, call.clock_ns);
+  activity.common.end = timestamp(end_ns, call.clock_ns);
+  activity.correlation = call.correlation;
+  if (overhead.kind == kCommandBufferFull && version >= kFirstWithOverheadData) {
+    // CUpti_ActivityOverheadCommandBufferFullData: length left, channel, type of the channel.
+    constexpr std::size_t kFields = 3;
+    activity.data = std::calloc(kFields, sizeof(std::uint32_t));
+  }
+  Record record = Record::of(activity, version);
+  record.owned = activity.data;
+  return record;
+}
+
+bool is_in(const std::optional<KernelRange>& range, long long number) {
+  return range && range->contains(number);
+}
+
 Driver* usable_driver() {
   Driver* const driver = find_driver();
   return driver != nullptr && driver->node() != nullptr ? driver : nullptr;
@@ -56,12 +182,12 @@ Session::Session()
   for (const auto& overhead : description_.overheads) overheads_.push_back({overhead});
 }
 
-Session::Thread& Session::this_thread() {
+CallingThread& Session::this_thread() {
   // Belongs to `threads_`: other libraries may call the driver after thread_local destructors ran.
-  thread_local Thread* thread = nullptr;
+  thread_local CallingThread* thread = nullptr;
   if (thread == nullptr) {
     const std::lock_guard lock(mutex_);
-    threads_.push_back(std::make_unique<Thread>());
+    threads_.push_back(std::make_unique<CallingThread>());
     thread = threads_.back().get();
     thread->process = static_cast<std::uint32_t>(getpid());
     thread->id = static_cast<std::uint32_t>(gettid());
@@ -73,8 +199,8 @@ Session::Thread& Session::this_thread() {
 
 cupti::abi::Result Session::subscribe(const std::string& name, std::string* owner) {
   const std::lock_guard lock(mutex_);
-  if (!description_.subscriber.empty() || subscribed_) {
-    *owner = subscribed_ ? subscriber_ : description_.subscriber;
+  if (description_.subscriber || subscribed_) {
+    *owner = subscribed_ ? subscriber_ : *description_.subscriber;
     return kMultipleSubscribers;
   }
   subscribed_ = true;
@@ -188,7 +314,7 @@ void Session::enter(ApiDomain domain, std::uint32_t call, double begin_ns) {
   open.push_back(entered);
 }
 
-double Session::wait_for_overheads(const OpenCall& call, Thread& thread) {
+double Session::wait_for_overheads(const OpenCall& call, CallingThread& thread) {
   double late_ns = 0;
   const std::lock_guard lock(mutex_);
   for (auto& [overhead, launches] : overheads_) {
@@ -196,30 +322,27 @@ double Session::wait_for_overheads(const OpenCall& call, Thread& thread) {
     const double begin_ns = call.begin_ns + late_ns;
     late_ns += overhead.ns(random_);
     if (!enabled(kOverhead)) continue;
-    thread.records.push_back(
-        overhead_record(overhead, call, thread, begin_ns, call.begin_ns + late_ns));
+    thread.records.push_back(overhead_record(
+        description_.version, overhead, call, thread, begin_ns, call.begin_ns + late_ns));
   }
   return late_ns;
 }
 
 Listener::Launch Session::launch(const KernelShape& kernel, const Place& place) {
-  Thread& thread = this_thread();
+  CallingThread& thread = this_thread();
   OpenCall& call = thread.open.back();
   ++call.kernels;
   Launch launch{wait_for_overheads(call, thread), nullptr};
   if (!enabled(kConcurrentKernel)) return launch;
   const long long number = kernels_++;
-  const auto in = [number](const std::optional<KernelRange>& range) {
-    return range && range->contains(number);
-  };
   const auto& step = description_.clock_step;
   if (step && number + 1 == step->after) thread.open.front().clock_steps = true;
-  if (in(description_.unknown_kind)) {
+  if (is_in(description_.unknown_kind, number)) {
     thread.records.push_back(unknown_record());
   }
   const Spoilt spoilt = draw_fault(number, call.begin_ns);
   if (spoilt == Spoilt::lost) return launch;
-  if (in(description_.dropped)) {
+  if (is_in(description_.dropped, number)) {
     buffers_.drop(1);
     return launch;
   }
@@ -233,21 +356,18 @@ Listener::Launch Session::launch(const KernelShape& kernel, const Place& place) 
     pending->error_ns = draw_clock_error(call.begin_ns);
     pending->quantum_ns = description_.gpu_clock->quantum_ns;
   }
-  auto record = kernel_record(kernel, place, call, number);
+  auto record = kernel_record(description_.version, kernel, place, call, number);
   record.kernel = std::move(pending);
   thread.records.push_back(std::move(record));
   return launch;
 }
 
 Spoilt Session::draw_fault(long long number, double begin_ns) {
-  const auto in = [number](const std::optional<KernelRange>& range) {
-    return range && range->contains(number);
-  };
   constexpr Spoilt kInTurn[] = {Spoilt::zero_timestamps, Spoilt::inverted, Spoilt::early};
-  if (in(description_.lost)) return Spoilt::lost;
-  if (in(description_.zero_timestamps)) return Spoilt::zero_timestamps;
-  if (in(description_.inverted)) return Spoilt::inverted;
-  if (in(description_.early)) return Spoilt::early;
+  if (is_in(description_.lost, number)) return Spoilt::lost;
+  if (is_in(description_.zero_timestamps, number)) return Spoilt::zero_timestamps;
+  if (is_in(description_.inverted, number)) return Spoilt::inverted;
+  if (is_in(description_.early, number)) return Spoilt::early;
   const bool burst = in_start_burst(begin_ns);
   const double share = burst ? description_.start_burst->share : description_.impossible_share;
   if (share <= 0) return Spoilt::no;
@@ -276,7 +396,7 @@ double Session::draw_clock_error(double begin_ns) {
 
 std::shared_ptr<KernelTimes> Session::graph(const Place& place) {
   if (!description_.whole_graphs || !enabled(kGraphTrace)) return nullptr;
-  Thread& thread = this_thread();
+  CallingThread& thread = this_thread();
   const OpenCall& call = thread.open.back();
   auto pending = std::make_shared<PendingKernel>();
   auto times = std::make_shared<KernelTimes>();
@@ -284,7 +404,7 @@ std::shared_ptr<KernelTimes> Session::graph(const Place& place) {
   pending->clock_ns = call.clock_ns;
   pending->begin_at = offsetof(GraphActivity, start);
   pending->end_at = offsetof(GraphActivity, end);
-  Record record = graph_record(place, call);
+  Record record = graph_record(description_.version, place, call);
   record.kernel = std::move(pending);
   thread.records.push_back(std::move(record));
   return times;
@@ -299,7 +419,7 @@ void Session::synchronized(const SynchronizationEvent& event) {
 }
 
 double Session::leave(double end_ns, int result) {
-  Thread& thread = this_thread();
+  CallingThread& thread = this_thread();
   const OpenCall call = thread.open.back();
   thread.open.pop_back();
   double returned_ns = end_ns;
@@ -312,10 +432,12 @@ double Session::leave(double end_ns, int result) {
     returned_ns += draw(description_.other_overhead_ns);
   }
   if (call.memory && enabled(kMemory2)) {
-    thread.records.push_back(memory_record(*call.memory, call, thread, end_ns));
+    thread.records.push_back(
+        memory_record(description_.version, *call.memory, call, thread, end_ns));
   }
   if (call.synchronization && enabled(kSynchronization)) {
-    thread.records.push_back(synchronization_record(*call.synchronization, call, end_ns, result));
+    thread.records.push_back(
+        synchronization_record(description_.version, *call.synchronization, call, end_ns, result));
   }
   if (call.recorded) {
     const ApiActivity api{call.domain == ApiDomain::driver ? kDriverApi : kRuntimeApi,
@@ -333,129 +455,11 @@ double Session::leave(double end_ns, int result) {
 }
 
 void Session::write() {
-  Thread& thread = this_thread();
+  CallingThread& thread = this_thread();
   if (thread.records.empty()) return;
   // A client that calls the driver from its callback comes by here again.
   const auto records = std::exchange(thread.records, {});
   buffers_.write(records);
-}
-
-// Records
-
-Record Session::unknown_record() {
-  Record record;
-  record.size = sizeof(ApiActivity);
-  record.set(0, kUnknownKind);
-  return record;
-}
-
-Record Session::kernel_record(const KernelShape& kernel,
-                              const Place& place,
-                              const OpenCall& call,
-                              long long number) const {
-  KernelActivity activity{};
-  activity.kind = kConcurrentKernel;
-  activity.registers_per_thread = 16;
-  activity.device = place.device;
-  activity.context = place.context;
-  activity.stream = place.stream;
-  activity.grid_x = static_cast<std::int32_t>(kernel.grid[0]);
-  activity.grid_y = static_cast<std::int32_t>(kernel.grid[1]);
-  activity.grid_z = static_cast<std::int32_t>(kernel.grid[2]);
-  activity.block_x = static_cast<std::int32_t>(kernel.block[0]);
-  activity.block_y = static_cast<std::int32_t>(kernel.block[1]);
-  activity.block_z = static_cast<std::int32_t>(kernel.block[2]);
-  activity.dynamic_shared_memory = static_cast<std::int32_t>(kernel.shared_bytes);
-  activity.correlation = call.correlation;
-  activity.grid_id = number + 1;
-  activity.name = kernel.name;
-  return Record::of(activity, description_.version);
-}
-
-Record Session::graph_record(const Place& place, const OpenCall& call) const {
-  GraphActivity activity{};
-  activity.kind = kGraphTrace;
-  activity.correlation = call.correlation;
-  activity.device = place.device;
-  activity.graph = 1;
-  activity.context = place.context;
-  activity.stream = place.stream;
-  return Record::of(activity, description_.version);
-}
-
-Record Session::memory_record(const MemoryEvent& event,
-                              const OpenCall& call,
-                              const Thread& thread,
-                              double end_ns) const {
-  MemoryActivity activity{};
-  activity.kind = kMemory2;
-  activity.operation = event.allocation ? kAllocation : kRelease;
-  activity.memory_kind = event.host ? kPinnedMemory : kDeviceMemory;
-  activity.correlation = call.correlation;
-  activity.address = event.address;
-  activity.bytes = event.bytes;
-  activity.timestamp = timestamp((call.begin_ns + end_ns) / 2, call.clock_ns);
-  activity.process = thread.process;
-  activity.device = event.place.device;
-  activity.context = event.place.context;
-  activity.stream = event.place.stream;
-  activity.is_async = event.async ? 1 : 0;
-  if (event.pool != 0) {
-    activity.pool_type = kLocalPool;
-    activity.pool = event.pool;
-  }
-  Record record = Record::of(activity, description_.version);
-  // What follows in the pool's configuration; the last of them since version 17.
-  constexpr std::size_t kThreshold = 96, kSize = 104, kUtilized = 112;
-  record.set(kThreshold, event.pool_threshold);
-  record.set(kSize, event.pool_bytes);
-  record.set(kUtilized, event.pool_used_bytes);
-  return record;
-}
-
-Record Session::synchronization_record(const SynchronizationEvent& event,
-                                       const OpenCall& call,
-                                       double end_ns,
-                                       int result) const {
-  SynchronizationActivity activity{};
-  activity.kind = kSynchronization;
-  activity.type = static_cast<SynchronizationType>(event.type);
-  activity.start = timestamp(call.begin_ns, call.clock_ns);
-  activity.end = timestamp(end_ns, call.clock_ns);
-  activity.correlation = call.correlation;
-  activity.context = event.place.context;
-  activity.stream = event.place.stream;
-  activity.event = event.event;
-  Record record = Record::of(activity, description_.version);
-  // cudaEventSyncId and returnValue of CUpti_ActivitySynchronization2.
-  constexpr std::size_t kEventRecord = 40, kReturnValue = 48;
-  record.set(kEventRecord, std::uint64_t{event.event});
-  record.set(kReturnValue, static_cast<std::uint32_t>(result));
-  return record;
-}
-
-Record Session::overhead_record(const TracingOverhead& overhead,
-                                const OpenCall& call,
-                                const Thread& thread,
-                                double begin_ns,
-                                double end_ns) const {
-  OverheadActivity3 activity{};
-  activity.common.kind = kOverhead;
-  activity.common.overhead = static_cast<OverheadKind>(overhead.kind);
-  activity.common.object_kind = kThreadObject;
-  activity.common.object[0] = thread.process;
-  activity.common.object[1] = thread.id;
-  activity.common.start = timestamp(begin_ns, call.clock_ns);
-  activity.common.end = timestamp(end_ns, call.clock_ns);
-  activity.correlation = call.correlation;
-  if (overhead.kind == kCommandBufferFull && description_.version >= kFirstWithOverheadData) {
-    // CUpti_ActivityOverheadCommandBufferFullData: length left, channel, type of the channel.
-    constexpr std::size_t kFields = 3;
-    activity.data = std::calloc(kFields, sizeof(std::uint32_t));
-  }
-  Record record = Record::of(activity, description_.version);
-  record.owned = activity.data;
-  return record;
 }
 
 }  // namespace launchgap::fake

@@ -18,6 +18,27 @@
 
 namespace launchgap::fake {
 
+/// A call that has not returned.
+struct OpenCall {
+  ApiDomain domain{};
+  std::uint32_t id = 0;
+  double begin_ns = 0;
+  std::uint32_t correlation = 0;
+  std::int64_t clock_ns = 0;
+  bool recorded = false;
+  int kernels = 0;
+  bool clock_steps = false;
+  std::optional<MemoryEvent> memory;
+  std::optional<SynchronizationEvent> synchronization;
+};
+
+/// What a thread is at.
+struct CallingThread {
+  std::uint32_t process = 0, id = 0;
+  std::vector<OpenCall> open;
+  std::vector<Record> records;
+};
+
 class Session : public Listener {
  public:
   /// Never destroyed.
@@ -56,24 +77,6 @@ class Session : public Listener {
   void write() override;
 
  private:
-  /// A call that has not returned.
-  struct OpenCall {
-    ApiDomain domain{};
-    std::uint32_t id = 0;
-    double begin_ns = 0;
-    std::uint32_t correlation = 0;
-    std::int64_t clock_ns = 0;
-    bool recorded = false;
-    int kernels = 0;
-    bool clock_steps = false;
-    std::optional<MemoryEvent> memory;
-    std::optional<SynchronizationEvent> synchronization;
-  };
-  struct Thread {
-    std::uint32_t process = 0, id = 0;
-    std::vector<OpenCall> open;
-    std::vector<Record> records;
-  };
   struct Counted {
     TracingOverhead overhead;
     long long launches = 0;
@@ -85,7 +88,7 @@ class Session : public Listener {
 
   Session();
 
-  Thread& this_thread();
+  CallingThread& this_thread();
   bool enabled(std::uint32_t kind) const { return (kinds_ >> kind & 1) != 0; }
   const Calls& calls(ApiDomain domain) const { return calls_[static_cast<std::size_t>(domain)]; }
   std::uint32_t last_call(ApiDomain domain) const;
@@ -93,33 +96,13 @@ class Session : public Listener {
   void listen();
   std::uint32_t next_correlation();
   double draw(const Distribution& distribution);
-  double wait_for_overheads(const OpenCall& call, Thread& thread);
-  static Record unknown_record();
-  Record kernel_record(const KernelShape& kernel,
-                       const Place& place,
-                       const OpenCall& call,
-                       long long number) const;
-  Record graph_record(const Place& place, const OpenCall& call) const;
+  double wait_for_overheads(const OpenCall& call, CallingThread& thread);
   /// What is wrong with a kernel's record, by its number and by chance.
   Spoilt draw_fault(long long number, double begin_ns);
   /// Whether the trace is at its corrupt beginning.
   bool in_start_burst(double begin_ns);
   /// What the conversion of the device's clock adds to a kernel's times.
   double draw_clock_error(double begin_ns);
-  Record memory_record(const MemoryEvent& event,
-                       const OpenCall& call,
-                       const Thread& thread,
-                       double end_ns) const;
-  Record synchronization_record(const SynchronizationEvent& event,
-                                const OpenCall& call,
-                                double end_ns,
-                                int result) const;
-  Record overhead_record(const TracingOverhead& overhead,
-                         const OpenCall& call,
-                         const Thread& thread,
-                         double begin_ns,
-                         double end_ns) const;
-
   Driver* driver_;
   const CuptiDescription description_;
   std::atomic<std::int64_t> clock_ns_;  // from CLOCK_MONOTONIC to the records' time
@@ -137,7 +120,7 @@ class Session : public Listener {
   double first_kernel_ns_ = 0;  // when the first kernel was launched since
   double flushed_ns_ = 0;
   std::vector<Counted> overheads_;
-  std::vector<std::unique_ptr<Thread>> threads_;
+  std::vector<std::unique_ptr<CallingThread>> threads_;
 };
 
 }  // namespace launchgap::fake

@@ -1,9 +1,12 @@
 // Element types of matrices and tensors, their capability rules and their conversions.
 #pragma once
 
+#include <algorithm>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "kernels/element.h"
 #include "tests/fake_cuda/node.h"
@@ -16,24 +19,23 @@ inline float rounded_to_tf32(float value) {
   return kernels::float_from_bits((bits + 0xFFFu + ((bits >> 13) & 1u)) & ~0x1FFFu);
 }
 
-/// First compute capability (80 for 8.0) whose libraries take the type.
-inline int first_capability(kernels::ElementType type) {
-  switch (type) {
-    case kernels::ElementType::fp32:
-    case kernels::ElementType::fp64:
-      return 0;
-    case kernels::ElementType::fp16:
-      return 53;
-    case kernels::ElementType::int8:
-    case kernels::ElementType::int32:
-      return 61;
-    case kernels::ElementType::bf16:
-      return 80;
-    case kernels::ElementType::fp8_e4m3:
-    case kernels::ElementType::fp8_e5m2:
-      return 89;
-  }
-  return 0;
+/// What is known of a type, by its number.
+struct TypeFacts {
+  kernels::ElementType type;
+  int first_capability;  // 80 for 8.0: from there on the libraries take it
+  const char* rate;      // the key of `tflops` that counts
+};
+inline const TypeFacts& facts_of(kernels::ElementType type) {
+  using kernels::ElementType;
+  static constexpr TypeFacts kTypes[] = {{ElementType::fp32, 0, "fp32"},
+                                         {ElementType::fp64, 0, "fp64"},
+                                         {ElementType::fp16, 53, "fp16"},
+                                         {ElementType::int8, 61, "int8"},
+                                         {ElementType::int32, 61, "int8"},
+                                         {ElementType::bf16, 80, "bf16"},
+                                         {ElementType::fp8_e4m3, 89, "fp8"},
+                                         {ElementType::fp8_e5m2, 89, "fp8"}};
+  return *std::ranges::find(kTypes, type, &TypeFacts::type);
 }
 
 /// How products of a type run: the peak that they approach, and whether operands are rounded to
@@ -45,23 +47,7 @@ struct Arithmetic {
 
 /// The key of `tflops` that a product ran at, for the names of kernels.
 inline std::string rate_name(kernels::ElementType type, const Arithmetic& how) {
-  switch (type) {
-    case kernels::ElementType::fp64:
-      return "fp64";
-    case kernels::ElementType::fp16:
-      return "fp16";
-    case kernels::ElementType::bf16:
-      return "bf16";
-    case kernels::ElementType::int8:
-    case kernels::ElementType::int32:
-      return "int8";
-    case kernels::ElementType::fp8_e4m3:
-    case kernels::ElementType::fp8_e5m2:
-      return "fp8";
-    case kernels::ElementType::fp32:
-      break;
-  }
-  return how.tf32 ? "tf32" : "fp32";
+  return how.tf32 ? "tf32" : facts_of(type).rate;
 }
 
 /// Sums in binary32 would lose digits that the type's have.

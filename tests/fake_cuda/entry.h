@@ -6,8 +6,6 @@
 
 #include "tests/fake_cuda/process.h"
 
-#define EXPORT LAUNCHGAP_FAKE_EXPORT
-
 namespace launchgap::cuda::abi {
 // A definition with other parameters does not compile.
 #define LAUNCHGAP_DECLARE_EXPORT(name, required, ...) EXPORT std::type_identity_t<__VA_ARGS__> name;
@@ -21,84 +19,77 @@ using namespace cuda::abi;
 
 using Result = abi::Result;
 
-/// Any call: body(process, lock).
+/// Any call: body(), with the driver's lock.
 template <typename Body>
 Result with_process(Call& call, Body body) {
-  Process& process = Process::instance();
-  const auto locked = [&]() -> Result {
-    Lock lock(process.mutex);
-    return body(process, lock);
-  };
-  return call.returns(locked());
+  call.lock = Lock(call.process.mutex);
+  const Result result = body();
+  if (call.lock.owns_lock()) call.lock.unlock();
+  return call.returns(result);
 }
 
-/// A call that needs the driver and concerns no device: body(process).
+/// A call that needs the driver and concerns no device: body().
 template <typename Body>
 Result with_driver(Call& call, Body body) {
-  return with_process(call, [&](Process& process, Lock& lock) -> Result {
-    if (!process.initialized()) return kNotInitialized;
-    if (const Result code = process.fault(lock, Library::cuda, call.name(), nullptr)) return code;
-    return body(process);
+  return with_process(call, [&]() -> Result {
+    if (!call.process.initialized()) return kNotInitialized;
+    if (const Result code = call.fault(nullptr)) return code;
+    return body();
   });
 }
 
-/// A call that needs a current context: body(process, lock, context).
+/// A call that needs a current context: body(context).
 template <typename Body>
 Result with_context(Call& call, Body body) {
-  return with_process(call, [&](Process& process, Lock& lock) -> Result {
-    if (!process.initialized()) return kNotInitialized;
-    Context* const context = process.current();
+  return with_process(call, [&]() -> Result {
+    if (!call.process.initialized()) return kNotInitialized;
+    Context* const context = call.process.current();
     if (context == nullptr) return kInvalidContext;
     if (context->sticky != kSuccess) return context->sticky;
     if (context->references == 0) return kContextIsDestroyed;
-    if (const Result code = process.fault(lock, Library::cuda, call.name(), context)) return code;
-    return body(process, lock, *context);
+    if (const Result code = call.fault(context)) return code;
+    return body(*context);
   });
 }
 
-/// A call that concerns a device, not a context: body(process, lock, context of the device).
+/// A call that concerns a device, not a context: body(context of the device).
 template <typename Body>
 Result with_device(Call& call, Device ordinal, Body body) {
-  return with_process(call, [&](Process& process, Lock& lock) -> Result {
-    if (!process.initialized()) return kNotInitialized;
-    Context* const context = process.device(ordinal);
+  return with_process(call, [&]() -> Result {
+    if (!call.process.initialized()) return kNotInitialized;
+    Context* const context = call.process.device(ordinal);
     if (context == nullptr) return kInvalidDevice;
-    if (const Result code = process.fault(lock, Library::cuda, call.name(), context)) return code;
-    return body(process, lock, *context);
+    if (const Result code = call.fault(context)) return code;
+    return body(*context);
   });
 }
 
+/// body(context, timeline)
 template <typename Body>
 Result with_stream(Call& call, Stream stream, Body body) {
-  return with_context(call, [&](Process& process, Lock& lock, Context& context) -> Result {
+  return with_context(call, [&](Context& context) -> Result {
     Timeline* const timeline = context.find(stream);
     if (timeline == nullptr) return kInvalidHandle;
-    return body(process, lock, context, *timeline);
+    return body(context, *timeline);
   });
 }
 
 /// A call that CUDA forbids while the calling thread captures.
 template <typename Body>
 Result with_context_at_rest(Call& call, Body body) {
-  return with_context(call, [&](Process& process, Lock& lock, Context& context) -> Result {
+  return with_context(call, [&](Context& context) -> Result {
     if (context.invalidate_forbidding_capture()) return kCaptureUnsupported;
-    return body(process, lock, context);
+    return body(context);
   });
 }
 
 /// A call that a stream does not take while it is captured.
 template <typename Body>
 Result with_running_stream(Call& call, Stream stream, Body body) {
-  return with_stream(
-      call,
-      stream,
-      [&](Process& process, Lock& lock, Context& context, Timeline& timeline) -> Result {
-        if (CapturePoint* const point = context.capture_of(timeline)) {
-          point->capture->invalid = true;
-          return kCaptureUnsupported;
-        }
-        return body(process, lock, context, timeline);
-      });
+  return with_stream(call, stream, [&](Context& context, Timeline& timeline) -> Result {
+    if (context.invalidate_capture_of(timeline)) return kCaptureUnsupported;
+    return body(context, timeline);
+  });
 }
 
 inline void* pointer_to(DevicePointer address) {

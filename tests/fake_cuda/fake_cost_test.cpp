@@ -46,13 +46,6 @@ struct Prepared {
 };
 using Prepare = std::function<Prepared(FakeCost&)>;
 
-Prepare first_on(unsigned flags) {
-  return [=](FakeCost& t) {
-    const Stream on = t.stream(flags);
-    return Prepared{on, [&t, on] { return t.launch(t.null, on); }};
-  };
-}
-
 /// After a first launch into the stream that this makes, or into the null stream, and a pause.
 Prepare second(bool after_null_stream, unsigned flags, useconds_t pause_us = 0) {
   return [=](FakeCost& t) {
@@ -139,6 +132,7 @@ std::vector<Cost> costs() {
   const Json pauses = {{{"after_ms", 50}, {"ns", kLong}}, {{"after_ms", 300}, {"ns", 3 * kLong}}};
   const Json two_at_once = {{"multiprocessors", 1}, {"wave_ns", kLong}};
   const Json wake = {{"wake_ns", {{"spin", 0}, {"yield", kLong}, {"block", kLate}}}};
+  const auto first = call([](FakeCost& t, Stream on) { return t.launch(t.null, on); });
   const auto with_kibibyte = call([](FakeCost& t, Stream on) {
     struct {
       DevicePointer to = 0;
@@ -183,16 +177,16 @@ std::vector<Cost> costs() {
     return t.cu.cuGraphExecUpdate_v2(e, g, &result);
   });
   return {
-      {"the simplest launch", kNone, 0, 0, first_on(kFree)},
+      {"the simplest launch", kNone, 0, 0, first},
       {"arguments", {{"argument_ns_per_byte", kLong / 1024}}, kLong, kLong, with_kibibyte},
-      {"a function's first launch", {{"lazy_ns", kLong}}, kLong, kLong, first_on(kFree)},
+      {"a function's first launch", {{"lazy_ns", kLong}}, kLong, kLong, first},
       {"its second", {{"lazy_ns", kLong}}, 0, 0, second(false, kFree)},
       {"a function got", {{"lazy_ns", kLong}, {"lazy_in", "function"}}, kLong, kLong, find},
-      {"its launch", {{"lazy_ns", kLong}, {"lazy_in", "function"}}, 0, 0, first_on(kFree)},
+      {"its launch", {{"lazy_ns", kLong}, {"lazy_in", "function"}}, 0, 0, first},
       {"a context's first memset", {{"lazy_memsets", true}}, kLong / 2, kLong / 2, memset},
       {"a memset", kNone, 0, 0, memset},
       {"a cooperative launch", {{"cooperative_ns", kLong}}, kLong, kLong, cooperative},
-      {"a plain one", {{"cooperative_ns", kLong}}, 0, 0, first_on(kFree)},
+      {"a plain one", {{"cooperative_ns", kLong}}, 0, 0, first},
       {"another stream", {{"stream_switch_ns", kLong}}, kLong, kLong, second(true, kFree)},
       {"the same stream", {{"stream_switch_ns", kLong}}, 0, 0, second(false, kFree)},
       {"the null stream", {{"legacy_ns", kLong}}, 0, kLong, into_null_stream},
@@ -269,13 +263,13 @@ TEST_F(FakeCost, CallsAndLaunchesAreDrawnAsDescribed) {
   constexpr std::size_t kWanted = 500, kLeast = 200;
   std::vector<double> calls, launches;
   for (int tries = 0; calls.size() < kWanted && tries < 5000; ++tries) {
-    const double waited = WaitForCpu::of_process_ns();
+    const double waited = waited_for_cpu_ns();
     const double begin = now_ns();
     ASSERT_EQ(launch(null, on), kSuccess);
     const double returned = now_ns();
     ASSERT_EQ(cu.cuStreamSynchronize(on), kSuccess);
     const double end = now_ns();
-    if (WaitForCpu::of_process_ns() > waited) continue;  // another process had a CPU
+    if (waited_for_cpu_ns() > waited) continue;  // another process had a CPU
     calls.push_back(returned - begin);
     launches.push_back(end - begin - 10000);
   }
@@ -360,15 +354,11 @@ TEST_F(FakeCost, LengthsAreExact) {
       {"of a hundred", gap, 5'099'000, line(100)},
       {"of two that run side by side", gap, 152'000, fan},
   };
-  std::vector<Json> devices;
-  for (const Length& length : lengths) devices.push_back(length.keys);
-  start_devices(devices);
-  for (int i = 0; const Length& length : lengths) {
+  on_each(lengths, &Length::keys, [&](const Length& length) {
     SCOPED_TRACE(length.of);
-    use_device(i++);
     const auto on = stream();
     EXPECT_SAME_NS(device_ns(on, [&] { length.work(*this, on); }), length.ns);
-  }
+  });
 }
 
 TEST_F(FakeCost, NoKernelWaitsForLessThanTwoStepsOfTheGlobalTimer) {
@@ -407,12 +397,9 @@ TEST_F(FakeCost, LoadingTakesAsLongAsItsModeAndTheCacheSay) {
     double load_ns;
     double launch_ns;
   };
-  const char* const kNative =
-      "\x7F"
-      "ELF";
   const Case cases[] = {
-      {"lazy", "LAZY", "", "0", kNative, kLong, 2 * kLong},
-      {"eager", "EAGER", "", "0", kNative, 3 * kLong, 0},
+      {"lazy", "LAZY", "", "0", kElf, kLong, 2 * kLong},
+      {"eager", "EAGER", "", "0", kElf, 3 * kLong, 0},
       {"PTX", "LAZY", "", "0", kPtx, 5 * kLong, 2 * kLong},
       {"PTX for the cache", "LAZY", inside.c_str(), "0", kPtx, 5 * kLong, 2 * kLong},
       {"PTX from the cache", "LAZY", inside.c_str(), "0", kPtx, kLong, 2 * kLong},

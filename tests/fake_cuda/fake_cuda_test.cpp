@@ -11,7 +11,17 @@ namespace {
 // What the driver answers beside the codes that launchgap tells apart. Source: cuda.h.
 constexpr Result kIllegalState = 401, kUnjoined = 904, kIsolation = 905, kImplicit = 906;
 
-using FakeDriver = FakeCuda;
+class FakeDriver : public FakeCuda {
+ protected:
+  static constexpr std::size_t kPage = std::size_t{2} << 20;  // of virtual memory
+  const PhysicalMemoryProperties properties = [] {
+    PhysicalMemoryProperties made{};
+    made.type = kPinned;
+    made.location = {kOnDevice, 0};
+    return made;
+  }();
+  const AccessDescription access = {{kOnDevice, 0}, kReadAndWrite};
+};
 
 TEST_F(FakeDriver, CallsNeedInitialisationAndAContext) {
   describe(a_node().dump());
@@ -98,14 +108,9 @@ TEST_F(FakeDriver, AnswersAsTheRealOneDoes) {
       {"a start in the null stream", none, kCaptureUnsupported, begin_in_null_stream},
       {"an end without a join", none, kUnjoined, unjoined},
   };
-  std::vector<Json> devices;
-  for (const Answer& answer : answers) devices.push_back(answer.keys);
-  start_devices(devices);
-  for (int i = 0; const Answer& answer : answers) {
-    SCOPED_TRACE(answer.what);
-    use_device(i++);
-    EXPECT_EQ(answer.call(*this), answer.expected);
-  }
+  on_each(answers, &Answer::keys, [&](const Answer& answer) {
+    EXPECT_EQ(answer.call(*this), answer.expected) << answer.what;
+  });
 }
 
 TEST_F(FakeDriver, CopiesGoWrongAsDescribed) {
@@ -117,11 +122,8 @@ TEST_F(FakeDriver, CopiesGoWrongAsDescribed) {
                         {"nothing", {7, 7}, {7, 7}},
                         {"half", {1, 7}, {3, 7}},
                         {"first only", {1, 2}, {1, 2}}};
-  std::vector<Json> devices;
-  for (const Kind& kind : kinds) devices.push_back({{"copies", kind.copies}});
-  start_devices(devices);
-  for (int i = 0; const Kind& kind : kinds) {
-    use_device(i++);
+  const auto keys = [](const Kind& kind) { return Json{{"copies", kind.copies}}; };
+  on_each(kinds, keys, [&](const Kind& kind) {
     void* pinned = nullptr;
     ASSERT_EQ(cu.cuMemHostAlloc(&pinned, 8, 0), kSuccess);
     unsigned pageable[2];
@@ -168,7 +170,7 @@ TEST_F(FakeDriver, CopiesGoWrongAsDescribed) {
       }
       if (std::string_view(kind.copies) == "first only") break;  // to the same place
     }
-  }
+  });
 }
 
 TEST_F(FakeDriver, CopiesOfPageableMemoryWaitAndOthersDoNot) {
@@ -219,10 +221,6 @@ TEST_F(FakeDriver, RefusesCopiesOfMemoryThatIsNone) {
 
 TEST_F(FakeDriver, MapsMemoryByTheRulesOfTheRealOne) {
   start(a_node(a_device({{"memory_bytes", 64 << 20}})));
-  constexpr std::size_t kPage = std::size_t{2} << 20;
-  PhysicalMemoryProperties properties{};
-  properties.type = kPinned;
-  properties.location = {kOnDevice, 0};
   std::size_t granularity = 0;
   ASSERT_EQ(cu.cuMemGetAllocationGranularity(&granularity, &properties, kLeastGranularity),
             kSuccess);
@@ -247,7 +245,6 @@ TEST_F(FakeDriver, MapsMemoryByTheRulesOfTheRealOne) {
   EXPECT_EQ(cu.cuMemMap(range, kPage, 0, memory, 0), kInvalidValue) << "over what is mapped";
   unsigned word = 0;
   EXPECT_EQ(cu.cuMemcpyDtoH_v2(&word, range, 4), kInvalidValue) << "before cuMemSetAccess";
-  AccessDescription access = {{kOnDevice, 0}, kReadAndWrite};
   EXPECT_EQ(cu.cuMemSetAccess(range, 2 * kPage, &access, 1), kInvalidValue) << "mapped in part";
   ASSERT_EQ(cu.cuMemSetAccess(range, kPage, &access, 1), kSuccess);
   EXPECT_EQ(cu.cuMemcpyDtoH_v2(&word, range, 4), kSuccess);
@@ -274,13 +271,8 @@ TEST_F(FakeDriver, MapsMemoryByTheRulesOfTheRealOne) {
 
 TEST_F(FakeDriver, AKernelWhoseMemoryIsUnmappedFails) {
   start();
-  constexpr std::size_t kPage = std::size_t{2} << 20;
-  PhysicalMemoryProperties properties{};
-  properties.type = kPinned;
-  properties.location = {kOnDevice, 0};
   DevicePointer range = 0;
   PhysicalMemory memory = 0;
-  const AccessDescription access = {{kOnDevice, 0}, kReadAndWrite};
   ASSERT_EQ(cu.cuMemAddressReserve(&range, kPage, 0, 0, 0), kSuccess);
   ASSERT_EQ(cu.cuMemCreate(&memory, kPage, &properties, 0), kSuccess);
   ASSERT_EQ(cu.cuMemMap(range, kPage, 0, memory, 0), kSuccess);
@@ -401,22 +393,25 @@ TEST_F(FakeDriver, AccessesOutsideOfMemoryAreIllegal) {
     const auto work = [&] { t.launch(t.increment, on, DevicePointer{4096}); };
     EXPECT_EQ(t.cu.cuGraphLaunch(t.instantiated(t.captured(on, work)), on), kSuccess);
   };
-  const std::pair<const char*, std::function<void(T&, Stream)>> accesses[] = {
+  struct Access {
+    const char* what;
+    std::function<void(T&, Stream)> make;
+  };
+  const Access accesses[] = {
       {"a wild pointer", increment_at(nowhere)},
       {"beyond the end", increment_at(beyond)},
       {"what was given back", increment_at(given_back)},
       {"a flag in memory that is not mapped", flag},
       {"in a graph", in_a_graph},
   };
-  start_devices(std::vector<Json>(std::size(accesses), Json::object()));
-  for (int i = 0; const auto& [what, access] : accesses) {
-    SCOPED_TRACE(what);
-    use_device(i++);
+  const auto no_keys = [](const Access&) { return Json::object(); };
+  on_each(accesses, no_keys, [&](const Access& access) {
+    SCOPED_TRACE(access.what);
     const auto on = stream();
-    access(*this, on);
+    access.make(*this, on);
     EXPECT_EQ(cu.cuStreamSynchronize(on), kIllegalAddress);
     EXPECT_EQ(launch(null, on), kIllegalAddress);
-  }
+  });
 }
 
 // Faults
@@ -467,16 +462,12 @@ TEST_F(FakeDriver, FaultsOfOtherDevicesDoNotAct) {
   EXPECT_EQ(cu.cuCtxSynchronize(), kSuccess);
 }
 
-TEST_F(FakeDriver, AbortAborts) {
-  Json abort = {{"library", "cuda"}, {"call", "cuCtxSynchronize"}, {"abort", true}};
-  start(a_node(a_device(), Json::array({abort})));
+TEST_F(FakeDriver, AbortAbortsAndHangHangs) {
+  const Json abort = {{"library", "cuda"}, {"call", "cuCtxSynchronize"}, {"abort", true}};
+  const Json hang = {{"library", "cuda"}, {"call", "cuStreamSynchronize"}, {"hang", true}};
+  start(a_node(a_device(), Json::array({abort, hang})));
   EXPECT_EXIT(cu.cuCtxSynchronize(), testing::KilledBySignal(SIGABRT), "");
-}
-
-TEST_F(FakeDriver, HangHangs) {
-  Json hang = {{"library", "cuda"}, {"call", "cuCtxSynchronize"}, {"hang", true}};
-  start(a_node(a_device(), Json::array({hang})));
-  EXPECT_EXIT((alarm(1), cu.cuCtxSynchronize()), testing::KilledBySignal(SIGALRM), "");
+  EXPECT_EXIT((alarm(1), cu.cuStreamSynchronize(nullptr)), testing::KilledBySignal(SIGALRM), "");
 }
 
 // cuBLAS
@@ -494,14 +485,12 @@ TEST_F(FakeCublas, TypesHaveTheirStatusOnEachGeneration) {
                                     {"5.2", kOk, kOld, kOld, kNo, kBad},
                                     {"8.0", kOk, kOk, kOk, kNo, kBad}};
   const Json rates = {{"fp32", 1}, {"fp16", 1}, {"bf16", 1}};
-  std::vector<Json> devices;
-  for (const Generation& row : generations)
-    devices.push_back({{"compute_capability", row.capability}, {"tflops", rates}});
-  start_devices(devices);
+  const auto keys = [&](const Generation& row) {
+    return Json{{"compute_capability", row.capability}, {"tflops", rates}};
+  };
   const Cublas blas;
-  for (int i = 0; const Generation& row : generations) {
+  on_each(generations, keys, [&](const Generation& row) {
     SCOPED_TRACE(row.capability);
-    use_device(i++);
     CublasHandle handle = nullptr;
     ASSERT_EQ(blas.cublasCreate_v2(&handle), kCublasSuccess);
     auto* const matrix = reinterpret_cast<void*>(memory(4096));
@@ -519,7 +508,7 @@ TEST_F(FakeCublas, TypesHaveTheirStatusOnEachGeneration) {
     EXPECT_EQ(gemm(kCudaR32F, kCudaR32F, 7), row.narrow);
     EXPECT_EQ(multiply(nullptr), kCublasSuccess) << "SGEMM is of every generation";
     EXPECT_EQ(blas.cublasDestroy_v2(handle), kCublasSuccess);
-  }
+  });
 }
 
 }  // namespace

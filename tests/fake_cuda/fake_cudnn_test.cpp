@@ -12,18 +12,15 @@ namespace {
 
 using Integers = std::vector<std::int64_t>;
 
+LAUNCHGAP_LIBRARY(Cudnn, CudnnFunctions, LAUNCHGAP_CUDNN_FUNCTIONS, "libcudnn.so.9");
+LAUNCHGAP_LIBRARY(Backend,
+                  CudnnBackendFunctions,
+                  LAUNCHGAP_CUDNN_BACKEND_FUNCTIONS,
+                  "libcudnn.so.9");
+struct Library : Cudnn, Backend {};
+
 class FakeCudnn : public FakeCuda {
  protected:
-  struct Library {
-    LAUNCHGAP_CUDNN_FUNCTIONS(FIELD)
-    LAUNCHGAP_CUDNN_BACKEND_FUNCTIONS(FIELD)
-    Library() {
-      void* const handle = open_library("libcudnn.so.9");
-      LAUNCHGAP_CUDNN_FUNCTIONS(LOAD)
-      LAUNCHGAP_CUDNN_BACKEND_FUNCTIONS(LOAD)
-    }
-  };
-
   void start_cudnn(const Json& device = a_device()) {
     start(a_node(device));
     ASSERT_EQ(dnn.cudnnCreate(&handle), kCudnnSuccess);
@@ -40,11 +37,12 @@ class FakeCudnn : public FakeCuda {
     return dnn.cudnnBackendSetAttribute(
         at, attribute, kCudnnTypeInt64, static_cast<std::int64_t>(values.size()), values.data());
   }
-  CudnnStatus set(CudnnBackendDescriptor at, int attribute, int type, int value) {
+  template <class Value>
+  CudnnStatus set(CudnnBackendDescriptor at, int attribute, int type, Value value) {
     return dnn.cudnnBackendSetAttribute(at, attribute, type, 1, &value);
   }
   CudnnStatus give(CudnnBackendDescriptor at, int attribute, CudnnBackendDescriptor value) {
-    return dnn.cudnnBackendSetAttribute(at, attribute, kCudnnTypeDescriptor, 1, &value);
+    return set(at, attribute, kCudnnTypeDescriptor, value);
   }
   CudnnStatus finalize(CudnnBackendDescriptor descriptor) {
     return dnn.cudnnBackendFinalize(descriptor);
@@ -87,9 +85,8 @@ class FakeCudnn : public FakeCuda {
       set(convolution, zeros, {0, 0});
     EXPECT_EQ(finalize(convolution), kCudnnSuccess);
     CudnnBackendDescriptor made = make(kCudnnForwardDescriptor);
-    const float one = 1, zero = 0;
-    dnn.cudnnBackendSetAttribute(made, kCudnnForwardAlpha, kCudnnTypeFloat, 1, &one);
-    dnn.cudnnBackendSetAttribute(made, kCudnnForwardBeta, kCudnnTypeFloat, 1, &zero);
+    set(made, kCudnnForwardAlpha, kCudnnTypeFloat, 1.0f);
+    set(made, kCudnnForwardBeta, kCudnnTypeFloat, 0.0f);
     EXPECT_EQ(give(made, kCudnnForwardX, x), kCudnnSuccess);
     EXPECT_EQ(give(made, kCudnnForwardW, w), kCudnnSuccess);
     EXPECT_EQ(give(made, kCudnnForwardY, y), kCudnnSuccess);
@@ -101,8 +98,7 @@ class FakeCudnn : public FakeCuda {
     CudnnBackendDescriptor its = operation(type, result_type, nhwc);
     EXPECT_EQ(finalize(its), kCudnnSuccess);
     CudnnBackendDescriptor made = make(kCudnnOperationGraphDescriptor);
-    EXPECT_EQ(dnn.cudnnBackendSetAttribute(made, kCudnnGraphHandle, kCudnnTypeHandle, 1, &handle),
-              kCudnnSuccess);
+    EXPECT_EQ(set(made, kCudnnGraphHandle, kCudnnTypeHandle, handle), kCudnnSuccess);
     EXPECT_EQ(give(made, kCudnnGraphOperations, its), kCudnnSuccess);
     EXPECT_EQ(finalize(made), kCudnnSuccess);
     return made;
@@ -131,8 +127,7 @@ class FakeCudnn : public FakeCuda {
 
   CudnnBackendDescriptor plan(CudnnBackendDescriptor config) {
     CudnnBackendDescriptor made = make(kCudnnPlanDescriptor);
-    EXPECT_EQ(dnn.cudnnBackendSetAttribute(made, kCudnnPlanHandle, kCudnnTypeHandle, 1, &handle),
-              kCudnnSuccess);
+    EXPECT_EQ(set(made, kCudnnPlanHandle, kCudnnTypeHandle, handle), kCudnnSuccess);
     EXPECT_EQ(give(made, kCudnnPlanConfig, config), kCudnnSuccess);
     return made;
   }
@@ -152,9 +147,7 @@ class FakeCudnn : public FakeCuda {
     EXPECT_EQ(dnn.cudnnBackendSetAttribute(
                   pack, kCudnnPackPointers, kCudnnTypePointer, 3, pointers.data()),
               kCudnnSuccess);
-    EXPECT_EQ(
-        dnn.cudnnBackendSetAttribute(pack, kCudnnPackWorkspace, kCudnnTypePointer, 1, &workspace),
-        kCudnnSuccess);
+    EXPECT_EQ(set(pack, kCudnnPackWorkspace, kCudnnTypePointer, workspace), kCudnnSuccess);
     EXPECT_EQ(finalize(pack), kCudnnSuccess);
     return dnn.cudnnBackendExecute(handle, its_plan, pack);
   }
@@ -178,7 +171,7 @@ class FakeCudnn : public FakeCuda {
 TEST_F(FakeCudnn, RefusesAttributesOfAnotherTypeOrCountAndUnknownOnes) {
   start_cudnn();
   const std::vector<unsigned char> elements(std::size_t{16} * 64);
-  for (const RefusedAttribute& refused : kRefusedAttributes) {
+  for (const RefusedAttribute& refused : refused_attributes()) {
     EXPECT_EQ(dnn.cudnnBackendSetAttribute(make(refused.descriptor),
                                            refused.attribute,
                                            refused.type,

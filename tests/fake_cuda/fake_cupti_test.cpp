@@ -23,19 +23,11 @@ namespace tracing = launchgap::cupti::abi;
 using tracing::ApiActivity;
 using tracing::KernelActivity;
 
-tracing::CuptiFunctions load_cupti() {
-  void* const handle = open_library("libcupti.so.13");
-  tracing::CuptiFunctions functions;
-#define LOAD_CUPTI(name, required, ...) \
-  functions.name = reinterpret_cast<decltype(functions.name)>(dlsym(handle, #name));
-  LAUNCHGAP_CUPTI_FUNCTIONS(LOAD_CUPTI)
-#undef LOAD_CUPTI
-  return functions;
-}
+LAUNCHGAP_LIBRARY(Cupti, tracing::CuptiFunctions, LAUNCHGAP_CUPTI_FUNCTIONS, "libcupti.so.13");
 
 /// What the client of these tests got; CUPTI's callbacks have no argument for it.
 struct Client {
-  tracing::CuptiFunctions cupti = load_cupti();
+  Cupti cupti;
   std::size_t buffer_bytes = std::size_t{1} << 16;
   bool refuses = false;
 
@@ -132,7 +124,7 @@ class FakeCupti : public FakeCuda {
     }
   }
 
-  const tracing::CuptiFunctions& cupti = client().cupti;
+  const Cupti& cupti = client().cupti;
   tracing::Subscriber subscriber = nullptr;
   Stream on = nullptr;
 };

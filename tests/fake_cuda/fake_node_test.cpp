@@ -2,6 +2,7 @@
 #include <functional>
 #include <sstream>
 
+#include "harness/core/errors.h"
 #include "harness/device/cuda/abi/nvml.h"
 #include "tests/fake_cuda/fixture.h"
 #include "tests/fake_cuda/visible_devices.h"
@@ -120,69 +121,83 @@ TEST(NodeDescription, ErrorsNameThePlaceAndWhatWouldBeRight) {
   const Case cases[] = {
       {"/device",
        1,
-       "/device: unknown key; known here: cublas_varies, cublas_version, cublaslt_candidates, "
-       "cublaslt_wrong, cudnn_engine_wrong, cudnn_engines, cudnn_flips_every, cudnn_version, "
-       "cudnn_wrong, cupti, devices, driver_version, faults, "
-       "nvml"},
-      {"/devices", 1, "/devices: 1 is not an array of devices"},
-      {"/driver_version", "13.0", "/driver_version: \"13.0\" is not an integer of at least 1000"},
+       "\"device\" is no key here; known here: driver_version, cublas_version, cudnn_version, "
+       "cupti, nvml, serialised, cublaslt_candidates, cublaslt_wrong, cublas_varies, "
+       "cudnn_engines, cudnn_engine_wrong, cudnn_flips_every, cudnn_wrong, devices, faults"},
+      {"/devices", 1, "\"devices\" is 1, and must be an array"},
+      {"/driver_version", "13.0", "\"driver_version\" is a string, and must be an integer"},
+      {"/driver_version", 999, "\"driver_version\" is 999, and must be at least 1000"},
+      {"/cublaslt_candidates", Json::array(), "candidates must not be empty"},
+      {"/cudnn_engines", {1, 0.5}, "\"cudnn_engines\" is [1,0.5], and must be at least 1"},
+      {"/cublas_varies",
+       "often",
+       R"("cublas_varies" is "often", and must be one of "runs", "streams", "workspace")"},
       {"/devices/0/uuid",
        "GPU-1",
-       "/devices/0/uuid: \"GPU-1\" is not a UUID; expected GPU- and 8-4-4-4-12"},
-      {"/devices/0/memory_bytes",
-       -1,
-       "/devices/0/memory_bytes: -1 is not a number of bytes above 0"},
-      {"/devices/0/compute_capability", 8.0, "is not a compute capability such as \"8.0\""},
-      {"/devices/0/memory_pools", 1, "/devices/0/memory_pools: 1 is not true or false"},
+       "\"devices\"[0]: \"uuid\" is \"GPU-1\", and must be GPU- and 8-4-4-4-12"},
+      {"/devices/0/memory_bytes", -1, "\"devices\"[0]: \"memory_bytes\" is -1, and must be"},
+      {"/devices/0/memory_bytes", 0, "\"memory_bytes\" is 0, and must be at least 1"},
+      {"/devices/0/compute_capability", 8.0, "\"compute_capability\" is 8.0, and must be a string"},
+      {"/devices/0/compute_capability", "8", "is \"8\", and must be a text such as \"8.0\""},
+      {"/devices/0/memory_pools", 1, "\"memory_pools\" is 1, and must be true or false"},
       {"/devices/0/call_ns",
        {{"constant", -1}},
-       "/devices/0/call_ns/constant: -1 is not a number of ns >= 0"},
-      {"/devices/0/call_ns", {{"normal", {{"mean", 1}}}}, "/devices/0/call_ns/normal/sd: missing"},
-      {"/devices/0/call_ns", {{"mixture", Json::array()}}, "weights have a sum above 0"},
-      {"/devices/0/launch_lock", "gpu", "\"gpu\" is not \"none\", \"stream\" or \"process\""},
-      {"/devices/0/threads_per_multiprocessor", 512, "512 is not an integer of at least 1024"},
-      {"/devices/0/priorities", {-5, 0}, "is not [least, greatest]"},
-      {"/devices/0/graph", {{"nodes_ns", 1}}, "/devices/0/graph/nodes_ns: unknown key"},
-      {"/devices/0/idle", {{{"ns", 5}}}, "/devices/0/idle/0/after_ms: missing"},
+       "\"devices\"[0]: \"call_ns\": \"constant\" is -1, and must be at least 0"},
+      {"/devices/0/call_ns", -1, "\"call_ns\": -1 is no distribution"},
+      {"/devices/0/call_ns",
+       {{"normal", {{"mean", 1}}}},
+       "\"call_ns\": \"normal\": \"sd\" is missing"},
+      {"/devices/0/call_ns", {{"mixture", Json::array()}}, "weights with a sum above 0"},
+      {"/devices/0/launch_lock", "gpu", R"(must be one of "none", "stream", "process")"},
+      {"/devices/0/threads_per_multiprocessor", 512, "is 512, and must be at least 1024"},
+      {"/devices/0/priorities", {-5, 0}, "\"priorities\" must be [least, greatest]"},
+      {"/devices/0/graph", {{"nodes_ns", 1}}, "\"graph\": \"nodes_ns\" is no key here"},
+      {"/devices/0/idle", {{{"ns", 5}}}, "\"idle\"[0]: \"after_ms\" is missing"},
       {"/devices/0/tflops/fp4",
        1,
-       "/devices/0/tflops/fp4: unknown key; known here: bf16, fp16, fp32, fp64, fp8, int8, tf32"},
-      {"/devices/0/tflops/fp32", 0, "/devices/0/tflops/fp32: 0 is not a number of TFLOP/s above 0"},
+       "\"tflops\": \"fp4\" is no key here; known here: fp64, fp32, tf32, fp16, bf16, int8, fp8"},
+      {"/devices/0/tflops/fp32", 0, "\"tflops\": \"fp32\" is 0, and must be above 0"},
       {"/faults/0",
        {{"library", "cuda"}, {"call", "cuMemAlloc"}, {"code", 2}},
-       "/faults/0/call: \"cuMemAlloc\" is not"},
+       "\"faults\"[0]: \"call\" is \"cuMemAlloc\", and must be"},
       {"/faults/0", {{"library", "cuda"}, {"call", "cuGetErrorName"}}, "exactly one of"},
       {"/faults/0",
        {{"library", "cuda"}, {"call", "cuInit"}, {"code", 2}, {"hang", true}},
        "exactly one of"},
       {"/faults/0",
        {{"library", "cuda"}, {"call", "cuInit"}, {"wrong_byte", 0}},
-       "0 is not a byte of a result of cuBLAS or cuDNN"},
-      {"/cupti/overhead", 1, "/cupti/overhead: unknown key; known here: abort_at_exit"},
-      {"/cupti/nested", "both", "\"both\" is not \"same\", \"different\" or \"none\""},
-      {"/cupti/subscriber", "", "/cupti/subscriber: \"\" is not the name of a tool"},
-      {"/cupti/early", {{"count", 0}}, "/cupti/early/count: 0 is not a count of kernels >= 1"},
-      {"/cupti/clock_step", {{"after", 1}}, "/cupti/clock_step/ns: missing"},
-      {"/cupti/overheads", {{{"kind", "heat"}}}, "/cupti/overheads/0/kind: \"heat\" is not one of"},
+       "\"wrong_byte\" is a byte of a result, and must be of cuBLAS or cuDNN"},
+      {"/cupti/overhead", 1, "\"cupti\": \"overhead\" is no key here; known here: version"},
+      {"/cupti/nested", "both", R"(must be one of "same", "different", "none")"},
+      {"/cupti/subscriber", "", "\"subscriber\" is \"\", and must be not empty"},
+      {"/cupti/early", {{"count", 0}}, "\"early\": \"count\" is 0, and must be at least 1"},
+      {"/cupti/clock_step", {{"after", 1}}, "\"clock_step\": \"ns\" is missing"},
+      {"/cupti/overheads",
+       {{{"kind", "heat"}}},
+       "\"overheads\"[0]: \"kind\" is \"heat\", and must be one of \"driver_compiler\""},
       {"/cupti/overheads",
        {{{"kind", "resource"}, {"every", 0}, {"ns", 1}}},
-       "/cupti/overheads/0/every: 0 is not a count of launches >= 1"},
-      {"/devices/0/nvml/sw_thermal_share", 1.5, "1.5 is not a share from 0 to 1"},
+       "\"every\" is 0, and must be at least 1"},
+      {"/devices/0/nvml/sw_thermal_share", 1.5, "is 1.5, and must be from 0 to 1"},
+      {"/devices/0/nvml/memory_used_bytes", 1ll << 40, "must not be more than \"memory_bytes\""},
       {"/devices/0/nvml/missing",
        {"nvmlDeviceGetBrand"},
-       "/devices/0/nvml/missing/0: \"nvmlDeviceGetBrand\" is not what nvml says of a device"},
+       "\"nvml\": \"missing\" is \"nvmlDeviceGetBrand\", and must be what nvml says of a device"},
       {"/faults/0",
        {{"library", "cupti"}, {"call", "cuptiFinalize"}, {"code", 1}},
-       "/faults/0/call: \"cuptiFinalize\" is not"},
+       "\"call\" is \"cuptiFinalize\", and must be a function of that library"},
       {"/faults/0",
        {{"library", "nvml"}, {"call", "nvmlErrorString"}, {"code", 1}},
-       "a function of nvml that returns a status"},
+       "a function of that library that returns a status"},
       {"/faults/0",
        {{"library", "nccl"}, {"call", "cuInit"}},
-       "/faults/0/library: \"nccl\" is not \"cuda\""},
+       "\"library\" is \"nccl\", and must be one of \"cuda\""},
       {"/faults/0",
        {{"device", 1}, {"library", "cuda"}, {"call", "cuInit"}, {"code", 2}},
-       "/faults/0/device: 1 is not"},
+       "\"device\" must be null (every device), an index from 0 to 1 (exclusive)"},
+      {"/faults/0",
+       {{"device", "GPU-2"}, {"library", "cuda"}, {"call", "cuInit"}, {"code", 2}},
+       "or the UUID of a device"},
   };
   for (const auto& [pointer, value, expected] : cases) {
     Json node = a_node();
@@ -190,12 +205,12 @@ TEST(NodeDescription, ErrorsNameThePlaceAndWhatWouldBeRight) {
     try {
       parse_node(node.dump());
       ADD_FAILURE() << pointer << " = " << value << " passed";
-    } catch (const DescriptionError& error) {
+    } catch (const Error& error) {
       EXPECT_NE(std::string(error.what()).find(expected), std::string::npos) << error.what();
     }
   }
-  EXPECT_THROW(parse_node("{"), DescriptionError);
-  EXPECT_THROW(parse_node("{}"), DescriptionError);
+  EXPECT_THROW(parse_node("{"), Error);
+  EXPECT_THROW(parse_node("{}"), Error);
 }
 
 TEST(NodeDescription, KeysAreDocumented) {
@@ -222,7 +237,7 @@ TEST(NodeDescription, KeysAreDocumented) {
     try {
       parse_node(broken.dump());
       ADD_FAILURE() << object;
-    } catch (const DescriptionError& error) {
+    } catch (const Error& error) {
       const std::string message = error.what();
       std::istringstream keys(message.substr(message.find("known here: ") + 12));
       for (std::string key; std::getline(keys >> std::ws, key, ',');) {
@@ -241,7 +256,7 @@ TEST_F(FakeCuda, ABadDescriptionIsAnUnknownErrorAndOneLineOfEachLibrary) {
   const auto nvml_init = reinterpret_cast<cuda::nvml::Result (*)()>(
       dlsym(open_library("libnvidia-ml.so.1"), "nvmlInit_v2"));
   const std::string path = std::getenv("LAUNCHGAP_FAKE_NODE");
-  const std::string expected = path + ": /devices/0/uuid: 7 is not";
+  const std::string expected = path + ": \"devices\"[0]: \"uuid\" is 7, and must be";
   const std::function<int()> calls[] = {[&] { return cu.cuInit(0); }, nvml_init};
   for (const auto& call : calls) {
     testing::internal::CaptureStderr();

@@ -8,18 +8,10 @@ namespace {
 
 namespace nvml = launchgap::cuda::nvml;
 
+LAUNCHGAP_LIBRARY(Nvml, nvml::NvmlFunctions, LAUNCHGAP_NVML_FUNCTIONS, "libnvidia-ml.so.1");
+
 class FakeNvml : public FakeNode {
  protected:
-  static nvml::NvmlFunctions load() {
-    void* const handle = open_library("libnvidia-ml.so.1");
-    nvml::NvmlFunctions functions;
-#define LOAD_NVML(name, required, ...) \
-  functions.name = reinterpret_cast<decltype(functions.name)>(dlsym(handle, #name));
-    LAUNCHGAP_NVML_FUNCTIONS(LOAD_NVML)
-#undef LOAD_NVML
-    return functions;
-  }
-
   static constexpr auto kUuid = "GPU-00000000-0000-0000-0000-000000000001";
 
   void start_nvml(const Json& described = Json::object(), const Json& faults = Json::array()) {
@@ -42,7 +34,7 @@ class FakeNvml : public FakeNode {
     return number;
   }
 
-  const nvml::NvmlFunctions ml = load();
+  const Nvml ml;
   nvml::Device device = nullptr;
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -27,6 +28,20 @@ class Faults {
     std::map<int, long long> calls;
   };
   std::vector<Counted> faults_;
+};
+
+/// The process's node, read when it is first asked for, and what is to go wrong there.
+class LoadedNode {
+ public:
+  /// Null when the description is unusable, which one line on stderr explains.
+  const Node* get();
+  /// Of a node that is usable.
+  Faults& faults() { return *faults_; }
+
+ private:
+  bool attempted_ = false;
+  std::optional<Node> node_;
+  std::optional<Faults> faults_;
 };
 
 /// Errors after which a context answers every call with the same code.

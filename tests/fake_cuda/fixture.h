@@ -8,6 +8,7 @@
 #include <dlfcn.h>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -27,10 +28,6 @@ namespace launchgap::fake {
 using namespace cuda::abi;
 using Json = nlohmann::json;
 
-#define FIELD(name, required, ...) std::type_identity_t<__VA_ARGS__>* name = nullptr;
-#define LOAD(name, required, ...) \
-  name = reinterpret_cast<std::type_identity_t<__VA_ARGS__>*>(dlsym(handle, #name));
-
 inline void* open_library(const std::string& file) {
   void* const handle =
       dlopen((LAUNCHGAP_FAKE_CUDA_FOLDER "/" + file).c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -40,21 +37,18 @@ inline void* open_library(const std::string& file) {
   return handle;
 }
 
-struct Cuda {
-  LAUNCHGAP_CUDA_DRIVER_FUNCTIONS(FIELD)
-  Cuda() {
-    void* const handle = open_library("libcuda.so.1");
-    LAUNCHGAP_CUDA_DRIVER_FUNCTIONS(LOAD)
+/// A fake library's functions: the struct and the list of its abi.
+#define LAUNCHGAP_LOAD(name, required, ...) \
+  name = reinterpret_cast<decltype(name)>(dlsym(handle, #name));
+#define LAUNCHGAP_LIBRARY(Library, Functions, list, file) \
+  struct Library : Functions {                            \
+    Library() {                                           \
+      void* const handle = open_library(file);            \
+      list(LAUNCHGAP_LOAD)                                \
+    }                                                     \
   }
-};
-
-struct Cublas {
-  LAUNCHGAP_CUBLAS_FUNCTIONS(FIELD)
-  Cublas() {
-    void* const handle = open_library("libcublas.so.13");
-    LAUNCHGAP_CUBLAS_FUNCTIONS(LOAD)
-  }
-};
+LAUNCHGAP_LIBRARY(Cuda, DriverFunctions, LAUNCHGAP_CUDA_DRIVER_FUNCTIONS, "libcuda.so.1");
+LAUNCHGAP_LIBRARY(Cublas, CublasFunctions, LAUNCHGAP_CUBLAS_FUNCTIONS, "libcublas.so.13");
 
 /// Of several measurements the least, value by value: others may have had the processor.
 template <typename Measure>
@@ -109,45 +103,30 @@ inline constexpr double kTolerance = 0.03;
 #define EXPECT_SAME_NS(actual, expected) EXPECT_NEAR(actual, expected, 1e-6 * (expected) + 1)
 
 /// How long the threads of this process have waited for a CPU so far, all together, as the kernel
-/// counts it; 0 where it does not. Of threads that are gone, what they noted before.
-class WaitForCpu {
- public:
-  static double of_process_ns() {
-    double all = gone_ns().load();
-    std::error_code ended;
-    for (std::filesystem::directory_iterator task("/proc/self/task", ended), end;
-         !ended && task != end;
-         task.increment(ended))
-      all += in_file(task->path() / "schedstat");
-    return all;
-  }
-  /// At the end of a thread.
-  static void note_own() {
-    const double own = in_file("/proc/thread-self/schedstat");
-    gone_ns().fetch_add(own);
-  }
-
- private:
-  static double in_file(const std::filesystem::path& path) {
-    std::ifstream file(path);
+/// counts it; 0 where it does not.
+inline double waited_for_cpu_ns() {
+  double all = 0;
+  std::error_code ended;
+  for (std::filesystem::directory_iterator task("/proc/self/task", ended), end;
+       !ended && task != end;
+       task.increment(ended)) {
+    std::ifstream file(task->path() / "schedstat");
     double ran = 0, waited = 0;
-    return file >> ran >> waited ? waited : 0;
+    if (file >> ran >> waited) all += waited;
   }
-  static std::atomic<double>& gone_ns() {
-    static std::atomic<double> gone = 0;
-    return gone;
-  }
-};
+  return all;
+}
 
 /// A time below a limit, but for what other processes took: beside them nobody knows how long
 /// something takes, and alone the limit is sharp.
-#define EXPECT_SOONER(actual, limit) EXPECT_LT(actual, (limit) + WaitForCpu::of_process_ns())
+#define EXPECT_SOONER(actual, limit) EXPECT_LT(actual, (limit) + waited_for_cpu_ns())
 
 /// A time that is at least as described, and not kLong more.
 #define EXPECT_TAKES(actual, expected) \
   EXPECT_GE(actual, expected);         \
   EXPECT_SOONER(actual, (expected) + kLong)
 
+inline constexpr auto kElf = "\177ELF";
 inline constexpr auto kPtx = ".version 4.3\n.target sm_35\n.address_size 64\n";
 
 /// A node that is described, and nothing loaded yet.
@@ -208,6 +187,18 @@ class FakeCuda : public FakeNode {
     ASSERT_EQ(cu.cuInit(0), kSuccess);
   }
 
+  /// Each row on a device of its own, which differs in the row's keys.
+  template <class Rows, class Keys, class Body>
+  void on_each(const Rows& rows, Keys keys_of, Body body) {
+    std::vector<Json> keys;
+    for (const auto& row : rows) keys.push_back(std::invoke(keys_of, row));
+    start_devices(keys);
+    for (int i = 0; const auto& row : rows) {
+      use_device(i++);
+      body(row);
+    }
+  }
+
   void use_device(int which) {
     ordinal = which;
     ASSERT_EQ(cu.cuDevicePrimaryCtxSetFlags_v2(ordinal, kScheduleSpin), kSuccess);
@@ -224,13 +215,7 @@ class FakeCuda : public FakeNode {
   /// Of a module of native code, which has all kernels.
   Function native_function(const char* name) {
     Module native = nullptr;
-    EXPECT_EQ(cu.cuModuleLoadDataEx(&native,
-                                    "\x7F"
-                                    "ELF",
-                                    0,
-                                    nullptr,
-                                    nullptr),
-              kSuccess);
+    EXPECT_EQ(cu.cuModuleLoadDataEx(&native, kElf, 0, nullptr, nullptr), kSuccess);
     Function found = nullptr;
     EXPECT_EQ(cu.cuModuleGetFunction(&found, native, name), kSuccess) << name;
     return found;

@@ -22,9 +22,7 @@ bool starts_with(const void* image, std::string_view magic) {
 
 Image examine_image(const void* image, int capability, int driver_version) {
   constexpr std::string_view kFatbin = "\x50\xED\x55\xBA";
-  constexpr std::string_view kElf =
-      "\x7F"
-      "ELF";
+  constexpr std::string_view kElf = "\177ELF";
   constexpr int kOldestOfNvcc13 = 75;
   if (image == nullptr) return {kInvalidImage, 0, "no image"};
   if (starts_with(image, kFatbin) || starts_with(image, kElf)) {

@@ -25,22 +25,9 @@ bool only_takes_arguments(const kernels::KernelDescription& kernel) {
 
 /// Of the rate of FP32 products, that of FP64 ones: by how many units a generation has.
 double fp64_share(int capability) {
-  switch (capability) {
-    case 35:
-    case 37:
-      return 1.0 / 3;
-    case 60:
-    case 70:
-    case 80:
-    case 90:
-    case 100:
-      return 1.0 / 2;
-    case 52:
-    case 75:
-      return 1.0 / 32;
-    default:
-      return 1.0 / 64;
-  }
+  static constexpr std::pair<int, double> kUnits[] = {
+      {35, 3}, {37, 3}, {60, 2}, {70, 2}, {80, 2}, {90, 2}, {100, 2}, {52, 32}, {75, 32}};
+  return 1 / found_in(kUnits, capability).value_or(64);
 }
 
 Range word(const Parameters& parameters, std::size_t i) {
@@ -67,9 +54,8 @@ void set_ranges(const kernels::KernelDescription& kernel,
   } else if (&kernel == &kernels::scale_kernel) {
     operation.reads = {doubles(parameters, 1)};
     operation.writes = {doubles(parameters, 0)};
-    operation.signature = "scale " + std::to_string(operation.writes[0].begin) + " " +
-                          std::to_string(operation.reads[0].begin) + " " +
-                          std::to_string(operation.writes[0].bytes);
+    operation.signature = signature_of(
+        "scale", operation.writes[0].begin, operation.reads[0].begin, operation.writes[0].bytes);
   } else if (&kernel == &kernels::scale_repeated_kernel) {
     const Range arrivals = range_of(parameters.get<void*>(4), 2 * sizeof(unsigned));
     operation.reads = {doubles(parameters, 1), arrivals};
@@ -123,9 +109,7 @@ Operation kernel_operation(const kernels::KernelDescription& kernel,
     const std::size_t size = kernels::element_bytes(type);
     operation.writes = {range_of(out, count * size)};
     operation.signature =
-        "fill " + std::to_string(operation.writes[0].begin) + " " + std::to_string(count) + " " +
-        std::to_string(seed) + " " + std::to_string(static_cast<int>(type)) + " " +
-        std::to_string(static_cast<int>(distribution)) + " " + std::to_string(step);
+        signature_of("fill", out, count, seed, int(type), int(distribution), step);
     operation.compute = [=, &kernel](std::size_t begin, std::size_t end) mutable {
       if (begin == 0 && end == count * size) return parameters.run(kernel, shape);
       for (std::size_t i = begin / size; i < (end + size - 1) / size; ++i) {
@@ -162,10 +146,6 @@ std::function<std::optional<double>(double, double)> gate(const kernels::KernelD
 
 std::vector<Range> gate_ranges(const Parameters& parameters) {
   return {word(parameters, 0), word(parameters, 1)};
-}
-
-bool is_gate(const kernels::KernelDescription& kernel) {
-  return &kernel == &kernels::gate_kernel;
 }
 
 std::optional<PolledKernel> polled_kernel(const kernels::KernelDescription& kernel,
@@ -207,10 +187,6 @@ double multiplied_ns(const kernels::KernelDescription& kernel,
   const double fp32 = device.peak("fp32").value_or(1);
   const double tflops = parameters.get<int>(2) ? fp32 * fp64_share(device.capability()) : fp32;
   return work_ns(operations, tflops);
-}
-
-bool needs_all_blocks(const kernels::KernelDescription& kernel) {
-  return &kernel == &kernels::scale_repeated_kernel;
 }
 
 double moved_bytes(const Operation& operation) {

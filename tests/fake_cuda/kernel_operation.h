@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/kernel.h"
+#include "kernels/kernels.h"
 #include "tests/fake_cuda/operation.h"
 #include "tests/fake_cuda/timeline.h"
 
@@ -48,7 +49,9 @@ std::function<std::optional<double>(double, double)> gate(const kernels::KernelD
 /// The flags that a gate reads and writes.
 std::vector<Range> gate_ranges(const Parameters& parameters);
 
-bool is_gate(const kernels::KernelDescription& kernel);
+inline bool is_gate(const kernels::KernelDescription& kernel) {
+  return &kernel == &kernels::gate_kernel;
+}
 
 /// A kernel for hosts that poll mapped memory: the worker runs it.
 struct PolledKernel {
@@ -83,7 +86,9 @@ double multiplied_ns(const kernels::KernelDescription& kernel,
                      const DeviceDescription& device);
 
 /// Whether its blocks wait for each other, so all of them must be on the device.
-bool needs_all_blocks(const kernels::KernelDescription& kernel);
+inline bool needs_all_blocks(const kernels::KernelDescription& kernel) {
+  return &kernel == &kernels::scale_repeated_kernel;
+}
 
 /// Bytes that the operation moves, for its time.
 double moved_bytes(const Operation& operation);

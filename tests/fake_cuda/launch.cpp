@@ -22,16 +22,11 @@ struct CallerCosts {
 
 CallerCosts describe(LibraryCaller caller, Context& context, std::uint32_t cupti_version) {
   const LaunchDescription& costs = context.description.launch;
-  switch (caller) {
-    case LibraryCaller::library:
-      break;
-    case LibraryCaller::chevron:
-      return {cupti_version >= 130000 ? kChevronSince13 : kChevron,
-              context.draw(costs.runtime->chevron_ns)};
-    case LibraryCaller::launch_ex:
-      return {kLaunchEx, context.draw(costs.runtime->ex_ns)};
-  }
-  return {kLaunchEx, context.draw(costs.in_library_ns)};
+  if (caller == LibraryCaller::chevron)
+    return {cupti_version >= 130000 ? kChevronSince13 : kChevron,
+            context.draw(costs.runtime->chevron_ns)};
+  const bool of_library = caller == LibraryCaller::library;
+  return {kLaunchEx, context.draw(of_library ? costs.in_library_ns : costs.runtime->ex_ns)};
 }
 
 }  // namespace
@@ -59,15 +54,10 @@ abi::Result Process::wait_for_room(Lock& lock,
 }
 
 double* Process::launches_free_ns(Context& context, Timeline& timeline) {
-  switch (context.description.launch.lock) {
-    case LaunchLock::none:
-      return nullptr;
-    case LaunchLock::stream:
-      return &timeline.free_ns;
-    case LaunchLock::process:
-      return &process_free_ns_;
-  }
-  return nullptr;
+  const LaunchLock launch_lock = context.description.launch.lock;
+  return launch_lock == LaunchLock::none     ? nullptr
+         : launch_lock == LaunchLock::stream ? &timeline.free_ns
+                                             : &process_free_ns_;
 }
 
 Turn Process::take_turn(Lock& lock, Context& context, Timeline& timeline, double begin_ns) {
@@ -103,7 +93,7 @@ Turn Process::take_turn(Lock& lock, Context& context, Timeline& timeline, double
   if (costs.idle.empty()) return turn;
   if (const auto since = context.idle_since(now)) {
     const auto delay = std::find_if(costs.idle.rbegin(), costs.idle.rend(), [&](const auto& step) {
-      return turn.begin_ns - *since >= step.after_ns;
+      return turn.begin_ns - *since >= 1e6 * step.after_ms;
     });
     if (delay != costs.idle.rend()) turn.kernel_late_ns += context.draw_at_times(delay->ns);
   }
@@ -141,23 +131,20 @@ void Process::set_effect(Context& context, Item& item, Work& work) {
   };
 }
 
-abi::Result Process::capture(Lock& lock,
+abi::Result Process::capture(Call& call,
                              Context& context,
                              CapturePoint& point,
-                             Call& call,
                              double late_ns,
                              Work work) {
   if (point.capture->invalid) return abi::kCaptureInvalidated;
   point.capture->add(std::move(work), point.after);
   late_ns += context.draw(context.description.launch.graph->capture_node_ns);
-  lock.unlock();
-  return call.return_at(call.begin_ns() + late_ns, abi::kSuccess);
+  return call.return_at(call.begin_ns + late_ns, abi::kSuccess);
 }
 
-abi::Result Process::launch(Lock& lock,
+abi::Result Process::launch(Call& call,
                             Context& context,
                             Timeline& timeline,
-                            Call& call,
                             double late_ns,
                             Work work,
                             Item item) {
@@ -167,9 +154,9 @@ abi::Result Process::launch(Lock& lock,
       point->capture->invalid = true;
       return abi::kCaptureUnsupported;
     }
-    return capture(lock, context, *point, call, late_ns, std::move(work));
+    return capture(call, context, *point, late_ns, std::move(work));
   }
-  Turn turn = take_turn(lock, context, timeline, call.begin_ns());
+  Turn turn = take_turn(call.lock, context, timeline, call.begin_ns);
   if (turn.status != abi::kSuccess) return turn.status;
   turn.late_ns += late_ns;
   const double call_ns = context.draw(context.description.call_ns);
@@ -184,8 +171,7 @@ abi::Result Process::launch(Lock& lock,
   set_effect(context, item, work);
   const double return_ns = turn.begin_ns + call_ns + turn.late_ns;
   enqueue(context, timeline, turn, std::move(item), return_ns);
-  if (const abi::Result code = wait_if_blocking(lock, context, timeline)) return code;
-  lock.unlock();
+  if (const abi::Result code = wait_if_blocking(call.lock, context, timeline)) return code;
   return call.return_at(return_ns, abi::kSuccess);
 }
 
@@ -260,20 +246,16 @@ abi::Result Process::launch(Lock& lock,
   return abi::kSuccess;
 }
 
-abi::Result Process::launch(Lock& lock,
-                            Context& context,
-                            Timeline& timeline,
-                            Call& call,
-                            GraphExec& graph) {
+abi::Result Process::launch(Call& call, Context& context, Timeline& timeline, GraphExec& graph) {
   const GraphDescription& costs = *context.description.launch.graph;
   if (context.invalidate_implied_capture(timeline)) return kCaptureImplicit;
-  Turn turn = take_turn(lock, context, timeline, call.begin_ns());
+  Turn turn = take_turn(call.lock, context, timeline, call.begin_ns);
   if (turn.status != abi::kSuccess) return turn.status;
   if (!std::exchange(graph.on_device, true)) turn.late_ns += context.draw(costs.first_ns);
   const auto count = static_cast<double>(graph.nodes->size());
-  const double call_ns = context.draw(costs.call_ns) + count * context.draw(costs.call_node_ns);
+  const double call_ns = context.draw(*costs.call_ns) + count * context.draw(costs.call_node_ns);
   Item item;
-  item.ready_ns = turn.begin_ns + context.draw(costs.launch_ns);
+  item.ready_ns = turn.begin_ns + context.draw(*costs.launch_ns);
   const auto run = std::make_shared<GraphRun>(*this, context, graph.nodes, context.random());
   if (Listener* const listener = call.listener()) {
     item.times = listener->graph(context.place(timeline));
@@ -298,8 +280,7 @@ abi::Result Process::launch(Lock& lock,
   }
   const double return_ns = turn.begin_ns + call_ns + turn.late_ns;
   enqueue(context, timeline, turn, std::move(item), return_ns);
-  if (const abi::Result code = wait_if_blocking(lock, context, timeline)) return code;
-  lock.unlock();
+  if (const abi::Result code = wait_if_blocking(call.lock, context, timeline)) return code;
   return call.return_at(return_ns, abi::kSuccess);
 }
 

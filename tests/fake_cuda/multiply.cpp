@@ -17,26 +17,16 @@ namespace {
 using namespace cuda::abi;
 
 std::optional<kernels::ElementType> element_type(int type) {
-  switch (type) {
-    case kCudaR64F:
-      return kernels::ElementType::fp64;
-    case kCudaR32F:
-      return kernels::ElementType::fp32;
-    case kCudaR16F:
-      return kernels::ElementType::fp16;
-    case kCudaR16BF:
-      return kernels::ElementType::bf16;
-    case kCudaR8I:
-      return kernels::ElementType::int8;
-    case kCudaR32I:
-      return kernels::ElementType::int32;
-    case kCudaR8FE4m3:
-      return kernels::ElementType::fp8_e4m3;
-    case kCudaR8FE5m2:
-      return kernels::ElementType::fp8_e5m2;
-    default:
-      return std::nullopt;
-  }
+  using kernels::ElementType;
+  static constexpr std::pair<int, ElementType> kTypes[] = {{kCudaR64F, ElementType::fp64},
+                                                           {kCudaR32F, ElementType::fp32},
+                                                           {kCudaR16F, ElementType::fp16},
+                                                           {kCudaR16BF, ElementType::bf16},
+                                                           {kCudaR8I, ElementType::int8},
+                                                           {kCudaR32I, ElementType::int32},
+                                                           {kCudaR8FE4m3, ElementType::fp8_e4m3},
+                                                           {kCudaR8FE5m2, ElementType::fp8_e5m2}};
+  return found_in(kTypes, type);
 }
 
 /// Which types go together: cuBLAS documentation, "cublasGemmEx", the table of compute types. And
@@ -125,27 +115,23 @@ void add_in_other_order(Operation& operation, int number, kernels::ElementType t
 
 }  // namespace
 
+CublasStatus enter_cublas(const char* call) {
+  Driver* const driver = find_driver();
+  return driver == nullptr ? CublasStatus{kCublasNotInitialized}
+                           : driver->enter(Library::cublas, call);
+}
+
 const char* status_text(CublasStatus status) {
-  switch (status) {
-    case kCublasSuccess:
-      return "CUBLAS_STATUS_SUCCESS";
-    case kCublasNotInitialized:
-      return "CUBLAS_STATUS_NOT_INITIALIZED";
-    case kCublasAllocFailed:
-      return "CUBLAS_STATUS_ALLOC_FAILED";
-    case kCublasInvalidValue:
-      return "CUBLAS_STATUS_INVALID_VALUE";
-    case kCublasArchMismatch:
-      return "CUBLAS_STATUS_ARCH_MISMATCH";
-    case kCublasExecutionFailed:
-      return "CUBLAS_STATUS_EXECUTION_FAILED";
-    case kCublasInternalError:
-      return "CUBLAS_STATUS_INTERNAL_ERROR";
-    case kCublasNotSupported:
-      return "CUBLAS_STATUS_NOT_SUPPORTED";
-    default:
-      return "<unknown>";
-  }
+  static constexpr std::pair<int, const char*> kTexts[] = {
+      {kCublasSuccess, "CUBLAS_STATUS_SUCCESS"},
+      {kCublasNotInitialized, "CUBLAS_STATUS_NOT_INITIALIZED"},
+      {kCublasAllocFailed, "CUBLAS_STATUS_ALLOC_FAILED"},
+      {kCublasInvalidValue, "CUBLAS_STATUS_INVALID_VALUE"},
+      {kCublasArchMismatch, "CUBLAS_STATUS_ARCH_MISMATCH"},
+      {kCublasExecutionFailed, "CUBLAS_STATUS_EXECUTION_FAILED"},
+      {kCublasInternalError, "CUBLAS_STATUS_INTERNAL_ERROR"},
+      {kCublasNotSupported, "CUBLAS_STATUS_NOT_SUPPORTED"}};
+  return found_in(kTexts, status).value_or("<unknown>");
 }
 
 CublasStatus check_product(const MatrixProduct& p, bool is_lt) {
@@ -158,9 +144,9 @@ CublasStatus check_product(const MatrixProduct& p, bool is_lt) {
   if (combination_of(p) == nullptr) return kCublasNotSupported;
   if (is_fp8(p.a_type) && (!is_lt || !suits_fp8(p))) return kCublasNotSupported;
   const kernels::ElementType type = *element_type(p.a_type);
-  const DeviceDescription* device = nullptr;
-  if (find_driver()->current_device(&device) != kSuccess) return kCublasExecutionFailed;
-  if (device->capability() < first_capability(type)) return kCublasArchMismatch;
+  const DeviceDescription* const device = current_device();
+  if (device == nullptr) return kCublasExecutionFailed;
+  if (device->capability() < facts_of(type).first_capability) return kCublasArchMismatch;
   if (!arithmetic(*device, type, p.compute_type == kCompute32FFastTf32).tflops)
     return kCublasNotSupported;
   if (type == kernels::ElementType::int8 && !is_aligned_for_int8(p.lda, p.ldb, p.a, p.b))
@@ -176,26 +162,19 @@ CublasStatus multiply(double begin_ns,
   if (const CublasStatus status = check_product(p, algorithm.is_lt)) return status;
   if (p.m == 0 || p.n == 0 || p.batch == 0) return kCublasSuccess;
   const Combination& combination = *combination_of(p);
-  const DeviceDescription* device = nullptr;
-  if (find_driver()->current_device(&device) != kSuccess) return kCublasExecutionFailed;
+  const DeviceDescription* const device = current_device();
+  if (device == nullptr) return kCublasExecutionFailed;
   const kernels::ElementType type = *element_type(p.a_type);
   const Arithmetic how = arithmetic(*device, type, p.compute_type == kCompute32FFastTf32);
 
   const auto size = [](auto value) { return static_cast<std::size_t>(value); };
   Gemm gemm;
-  gemm.transpose_a = p.op_a == kCublasOpT;
-  gemm.transpose_b = p.op_b == kCublasOpT;
-  gemm.m = size(p.m), gemm.n = size(p.n), gemm.k = size(p.k);
+  gemm.a = {p.a, type, size(p.lda), size(p.stride_a), p.op_a == kCublasOpT};
+  gemm.b = {p.b, *element_type(p.b_type), size(p.ldb), size(p.stride_b), p.op_b == kCublasOpT};
+  gemm.c = {p.c, *element_type(p.c_type), size(p.ldc), size(p.stride_c), false};
+  gemm.m = size(p.m), gemm.n = size(p.n), gemm.k = size(p.k), gemm.batch = size(p.batch);
   gemm.alpha = kernels::load_element(p.alpha, 0, combination.scalar);
   gemm.beta = kernels::load_element(p.beta, 0, combination.scalar);
-  gemm.a = p.a, gemm.b = p.b, gemm.c = p.c;
-  gemm.a_type = type;
-  gemm.b_type = *element_type(p.b_type);
-  gemm.out_type = *element_type(p.c_type);
-  gemm.batch = size(p.batch);
-  gemm.stride_a = size(p.stride_a), gemm.stride_b = size(p.stride_b),
-  gemm.stride_c = size(p.stride_c);
-  gemm.lda = size(p.lda), gemm.ldb = size(p.ldb), gemm.ldc = size(p.ldc);
   gemm.tf32 = how.tf32;
   constexpr std::size_t kTile = 128;
   constexpr unsigned kThreads = 256;
@@ -207,7 +186,7 @@ CublasStatus multiply(double begin_ns,
       0};
   Operation operation = gemm_operation(gemm);
   if (algorithm.wrong) spoil_first_element(operation);
-  if (algorithm.other_order) add_in_other_order(operation, *algorithm.other_order, gemm.out_type);
+  if (algorithm.other_order) add_in_other_order(operation, *algorithm.other_order, gemm.c.type);
   const double work = work_ns(2.0 * p.m * p.n * p.k * p.batch, *how.tflops) * algorithm.slowdown;
   const auto launched = find_driver()->launch(
       LibraryCaller::library, stream, begin_ns, {{shape, 1}}, work, std::move(operation));

@@ -37,6 +37,35 @@ struct ProductAlgorithm {
   std::optional<int> other_order;
 };
 
+/// What every call does first; the status that it has to return, if it is not kCublasSuccess.
+cuda::abi::CublasStatus enter_cublas(const char* call);
+
+/// A handle or descriptor that is `made`.
+template <class T, class Opaque>
+cuda::abi::CublasStatus create(const char* call, Opaque** handle, const T& made) {
+  if (const auto status = enter_cublas(call)) return status;
+  if (handle == nullptr) return cuda::abi::kCublasInvalidValue;
+  *handle = reinterpret_cast<Opaque*>(new T(made));
+  return cuda::abi::kCublasSuccess;
+}
+/// The same of a library's handle, which needs a device.
+template <class T, class Opaque>
+cuda::abi::CublasStatus create_handle(const char* call, Opaque** handle) {
+  if (const auto status = enter_cublas(call)) return status;
+  if (current_device() == nullptr) return cuda::abi::kCublasNotInitialized;
+  if (handle == nullptr) return cuda::abi::kCublasInvalidValue;
+  find_driver()->load_library(Library::cublas);
+  *handle = reinterpret_cast<Opaque*>(new T());
+  return cuda::abi::kCublasSuccess;
+}
+
+template <class T, class Opaque>
+cuda::abi::CublasStatus destroy(const char* call, Opaque* handle) {
+  if (const auto status = enter_cublas(call)) return status;
+  delete as<T>(handle);
+  return cuda::abi::kCublasSuccess;
+}
+
 /// "CUBLAS_STATUS_SUCCESS".
 const char* status_text(cuda::abi::CublasStatus status);
 

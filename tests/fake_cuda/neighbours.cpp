@@ -44,11 +44,10 @@ class ProcessDriver : public Driver {
   double pace(const std::string& uuid) override {
     Process& process = Process::instance();
     const Lock lock(process.mutex);
-    for (int ordinal = 0; ordinal < process.device_count(); ++ordinal) {
-      Context& context = *process.device(ordinal);
-      if (context.description.uuid != uuid) continue;
-      const auto& ramp = context.description.launch.ramp;
-      return ramp && !context.risen_from_ns ? ramp->factor : context.pace;
+    for (const auto& context : process.contexts()) {
+      if (context->description.uuid != uuid) continue;
+      const auto& ramp = context->description.launch.ramp;
+      return ramp && !context->risen_from_ns ? ramp->factor : context->pace;
     }
     return 1;
   }
@@ -85,9 +84,8 @@ class ProcessDriver : public Driver {
   void look() override {
     Process& process = Process::instance();
     const Lock lock(process.mutex);
-    for (int ordinal = 0; ordinal < process.device_count(); ++ordinal) {
-      Context& context = *process.device(ordinal);
-      if (context.sticky == kSuccess) process.look(context);
+    for (const auto& context : process.contexts()) {
+      if (context->sticky == kSuccess) process.look(*context);
     }
   }
 

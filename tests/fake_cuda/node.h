@@ -1,131 +1,26 @@
 // The node description: what the fake libraries pretend to be. docs/fake-node.md documents every
-// key.
+// key, harness/record/fields.h how structs are read.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <optional>
 #include <set>
-#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "harness/record/field_rules.h"
 #include "tests/fake_cuda/distribution.h"
+#include "tests/fake_cuda/node_cupti.h"
+#include "tests/fake_cuda/node_launch.h"
+#include "tests/fake_cuda/node_nvml.h"
 
 namespace launchgap::fake {
 
 enum class Library { cuda, cublas, cudnn, cupti, nvml };
-
-/// What NVML says of a device.
-struct NvmlDescription {
-  std::string uuid;  // the device's
-  int pstate = 0;
-  int sm_clock_mhz = 0;
-  int memory_clock_mhz = 0;
-  int temperature_c = 40;
-  int power_mw = 100'000;
-  unsigned long long reasons = 0;
-  // Of the time since the driver was loaded.
-  double sw_power_cap_share = 0;
-  double sw_thermal_share = 0;
-  double hw_thermal_share = 0;
-  double hw_power_brake_share = 0;
-  int pcie_generation = 4;
-  int pcie_width = 16;
-  int pcie_replays = 0;
-  std::vector<unsigned> processes;  // besides the caller
-  std::size_t memory_used_bytes = 0;
-  int compute_mode = 0;  // cuda::nvml::ComputeMode
-  bool persistence = true;
-  std::string vbios = "92.00.45.00.03";
-  std::optional<int> mig_instances;  // none: not partitioned
-  bool ecc = true;
-  long long uncorrected_ecc_errors = 0;
-  bool remap_pending = false, remap_failed = false;
-  int max_pcie_generation = 4;
-  int max_pcie_width = 16;
-  int max_sm_clock_mhz = 0;
-  int application_clock_mhz = 0;
-  int power_limit_mw = 400'000, default_power_limit_mw = 400'000;
-  int fabric = 0;  // cuda::nvml::FabricState
-  std::set<std::string, std::less<>> missing_calls;
-  std::set<unsigned> missing_fields;
-};
-
-/// What graphs cost.
-struct GraphDescription {
-  Distribution call_ns, call_node_ns, launch_ns, node_ns, capture_node_ns, instantiate_ns,
-      instantiate_node_ns, upload_ns, upload_node_ns, update_ns, update_node_ns, first_ns;
-};
-
-/// What the runtime's ways to launch add to the driver's.
-struct RuntimeDescription {
-  Distribution chevron_ns, ex_ns;
-};
-
-/// By how much later a kernel begins when the device had nothing to do for so long.
-struct IdleDelay {
-  double after_ns = 0;
-  Distribution ns;
-};
-
-/// After idleness everything is slower at first: by `factor`, and less and less until `ns` are
-/// over.
-struct Ramp {
-  double ns = 0;
-  double factor = 1;
-  double idle_ns = 0;  // idleness that brings it back; a process begins with it
-};
-
-/// Which CPUs are near the GPU: a context that is made where others may be used is slower.
-struct Placement {
-  std::vector<int> near;
-  double far_factor = 1;
-};
-
-/// When the driver loads a function lazily.
-enum class LazyLoading { at_launch, at_get_function };
-
-/// What the end of a wait takes longer, by how it waits.
-struct WakeDescription {
-  Distribution spin, yield, block;
-};
-
-/// Whose launching calls wait for each other.
-enum class LaunchLock { none, stream, process };
-
-/// What makes a launch cost more than the simplest one.
-struct LaunchDescription {
-  double argument_ns_per_byte = 0;
-  int threads_per_multiprocessor = 2048;
-  int max_blocks_per_multiprocessor = 32;
-  double wave_ns = 0;
-  Distribution stream_switch_ns;
-  LaunchLock lock = LaunchLock::none;
-  std::optional<int> queue_depth;
-  std::optional<GraphDescription> graph;  // none: the driver has no graphs
-  bool cooperative = true;
-  Distribution cooperative_ns;
-  double dependent_overlap_ns = 0;
-  int least_priority = 0, greatest_priority = -5;
-  Distribution contended_ns;
-  WakeDescription wake_ns;
-  std::vector<IdleDelay> idle;
-  Distribution module_ns, lazy_ns, jit_ns, legacy_ns, in_library_ns;
-  std::optional<RuntimeDescription> runtime;  // none: the driver is too old for it
-  std::optional<Ramp> ramp;
-  std::optional<Placement> placement;
-  LazyLoading lazy_loading = LazyLoading::at_launch;
-  bool grid_barrier = true;          // holds back who comes first
-  bool free_holds_launches = false;  // while cuMemFree waits, no other thread launches
-  bool lazy_memsets =
-      false;  // a context's first memset loads its kernel, which waits for the device
-  double global_timer_ns = 0;    // steps of the clock by which kernels wait; 0: none
-  Distribution first_handle_ns;  // a library's first handle
-};
 
 /// What asynchronous copies do: all that they should, nothing, the first half of it, or only the
 /// first copy to each destination.
@@ -135,120 +30,146 @@ enum class Copies { right, nothing, half, first_only };
 /// device works, which it may not under Windows and WSL.
 enum class ManagedMemory { none, exclusive, concurrent };
 
+/// 10^12 operations a second that products of each type reach; none: not supported.
+struct Rates {
+  static constexpr std::array kTypes = {"fp64", "fp32", "tf32", "fp16", "bf16", "int8", "fp8"};
+  std::array<std::optional<double>, kTypes.size()> tflops;
+
+  static void fields(auto& self, auto&& field) {
+    for (std::size_t i = 0; i < kTypes.size(); ++i) field(kTypes[i], self.tflops[i], above(0));
+  }
+};
+
 struct DeviceDescription {
   std::string name;
   std::string uuid;  // GPU-8-4-4-4-12, lower case
   std::array<unsigned char, 16> uuid_bytes{};
   std::string pci;
+  std::string compute_capability;  // "8.0"
   int major = 0;
   int minor = 0;
   std::size_t memory_bytes = 0;
-  int multiprocessors = 0;
-  int clock_mhz = 0;
-  int memory_clock_mhz = 0;
-  int memory_bus_bits = 0;
-  int l2_bytes = 0;
+  int multiprocessors = 80;
+  int clock_mhz = 1500;
+  int memory_clock_mhz = 1000;
+  int memory_bus_bits = 4096;
+  int l2_bytes = 4 << 20;
   bool memory_pools = true;
   bool pools_give_way = true;       // what they keep is given back where the device has no more
   bool frees_wait_for_all = false;  // cuMemFree waits for every GPU that the process uses
   bool virtual_memory = true;
   ManagedMemory managed_memory = ManagedMemory::concurrent;
-  Distribution init_ns, context_ns, call_ns, launch_ns, kernel_ns, kernel_gap_ns, alloc_ns, free_ns,
+  Distribution init_ns, context_ns,
+      call_ns = Distribution::constant(2000), launch_ns = Distribution::constant(4000),
+      kernel_ns = Distribution::constant(1500), kernel_gap_ns,
+      alloc_ns = Distribution::constant(100'000), free_ns = Distribution::constant(100'000),
       pool_free_ns;
   double process_factor_sigma = 0;
-  std::map<std::string, double> tflops;
-  double bandwidth_gbs = 0;
-  double link_gbs = 0;      // between the device and pinned memory
-  double pageable_gbs = 0;  // and pageable memory
+  Rates rates;
+  double bandwidth_gbs = 1000;
+  double link_gbs = 25;     // between the device and pinned memory
+  double pageable_gbs = 6;  // and pageable memory
   Copies copies = Copies::right;
   LaunchDescription launch;
   NvmlDescription nvml;
 
+  void complete();
   int capability() const { return 10 * major + minor; }
   /// How many blocks of so many threads are on a multiprocessor at once.
   int resident_blocks(unsigned long long threads) const;
   /// The rate of products of a type; none: not supported.
-  std::optional<double> peak(const std::string& type) const {
-    const auto found = tflops.find(type);
-    if (found == tflops.end()) return std::nullopt;
-    return found->second;
+  std::optional<double> peak(std::string_view type) const {
+    for (std::size_t i = 0; i < Rates::kTypes.size(); ++i) {
+      if (Rates::kTypes[i] == type) return rates.tflops[i];
+    }
+    return std::nullopt;
+  }
+
+  static void fields(auto& self, auto&& field) {
+    field("name", self.name, kNotEmpty);
+    field("uuid", self.uuid);
+    field.optional("pci", self.pci, kNotEmpty);
+    field("compute_capability", self.compute_capability);
+    field("memory_bytes", self.memory_bytes, at_least(1));
+    field.optional("multiprocessors", self.multiprocessors, at_least(1));
+    field.optional("clock_mhz", self.clock_mhz, at_least(1));
+    field.optional("memory_clock_mhz", self.memory_clock_mhz, at_least(1));
+    field.optional("memory_bus_bits", self.memory_bus_bits, at_least(1));
+    field.optional("l2_bytes", self.l2_bytes, at_least(0));
+    field.optional("memory_pools", self.memory_pools);
+    field.optional("pools_give_way", self.pools_give_way);
+    field.optional("frees_wait_for_all", self.frees_wait_for_all);
+    field.optional("virtual_memory", self.virtual_memory);
+    field.optional("managed_memory",
+                   self.managed_memory,
+                   Names<ManagedMemory>{{{"none", ManagedMemory::none},
+                                         {"exclusive", ManagedMemory::exclusive},
+                                         {"concurrent", ManagedMemory::concurrent}}});
+    field.optional("init_ns", self.init_ns);
+    field.optional("context_ns", self.context_ns);
+    field.optional("call_ns", self.call_ns);
+    field.optional("launch_ns", self.launch_ns);
+    field.optional("kernel_ns", self.kernel_ns);
+    field.optional("kernel_gap_ns", self.kernel_gap_ns);
+    field.optional("alloc_ns", self.alloc_ns);
+    field.optional("free_ns", self.free_ns);
+    field.optional("pool_free_ns", self.pool_free_ns);
+    field.optional("process_factor_sigma", self.process_factor_sigma, at_least(0));
+    field.optional("tflops", self.rates);
+    field.optional("bandwidth_gbs", self.bandwidth_gbs, above(0));
+    field.optional("link_gbs", self.link_gbs, above(0));
+    field.optional("pageable_gbs", self.pageable_gbs, above(0));
+    field.optional("copies",
+                   self.copies,
+                   Names<Copies>{{{"right", Copies::right},
+                                  {"nothing", Copies::nothing},
+                                  {"half", Copies::half},
+                                  {"first only", Copies::first_only}}});
+    LaunchDescription::fields(self.launch, field);
+    field.optional("nvml", self.nvml);
   }
 };
 
-/// Kernels by number: the order of their launches, from 0.
-struct KernelRange {
-  long long after = 0;
-  std::optional<long long> count;  // none: all from there on
-
-  bool contains(long long number) const {
-    return number >= after && (!count || number - after < *count);
-  }
+/// A device by its index in the description, or at first by its UUID.
+struct DeviceChoice {
+  int index = -1;
+  std::string uuid;
 };
 
-/// The clock of CUPTI jumps once.
-struct ClockStep {
-  long long after = 0;  // kernels
-  long long ns = 0;
-};
-
-/// What every n-th launch has to wait for while CUPTI is active.
-struct TracingOverhead {
-  std::uint32_t kind = 0;  // cupti::abi::OverheadKind
-  long long every = 1;
-  Distribution ns;
-};
-
-/// How the device's clock looks in records, after CUPTI has converted it.
-struct GpuClock {
-  double sd_ns = 0;      // of each kernel
-  double drift_ppm = 0;  // since the last flush
-  double quantum_ns = 0;
-};
-
-/// The first kernels of a tracing session have corrupt records, or none; for longer the longer the
-/// device was idle before.
-struct StartBurst {
-  double ms_per_idle_s = 0;
-  double most_ms = 0;
-  double share = 1;  // of the kernels
-};
-
-struct CuptiDescription {
-  /// How a launch from within a library is told: an API record of the runtime around that of the
-  /// driver, with one id or two, or none.
-  enum class Nested { same, different, none };
-
-  std::uint32_t version = 130001;
-  std::string subscriber;  // who has the process already; empty: nobody
-  Distribution api_overhead_ns, kernel_overhead_ns, other_overhead_ns;
-  std::vector<TracingOverhead> overheads;
-  bool silent = false;
-  bool callback_thread = false;
-  bool shuffle = false;
-  bool abort_at_exit = false;
-  Nested nested = Nested::same;
-  std::uint32_t first_correlation = 1;
-  std::optional<ClockStep> clock_step;
-  std::optional<KernelRange> dropped, lost, zero_timestamps, inverted, early, unknown_kind;
-  bool whole_graphs = false;  // while GRAPH_TRACE is enabled, a graph has one record and no kernels
-  bool stale_names = false;   // functions of reloaded modules have names of those that went before
-  std::optional<int> queue_depth;  // of a stream while kernels are recorded
-  double impossible_share = 0;     // of the kernels: without a time, inverted or early
-  std::optional<GpuClock> gpu_clock;
-  std::optional<StartBurst> start_burst;
-};
-
+/// Exactly one of the last four.
 struct FaultDescription {
-  enum class Action { code, hang, abort, wrong_byte };
-
-  std::optional<int> device;  // index into the description's devices; none: each of them
+  std::optional<DeviceChoice> device;  // none: each of them
   Library callee = Library::cuda;
   std::string call;
   long long after = 0;             // calls that still succeed
   std::optional<long long> times;  // calls that fail from then on; none: all
-  Action action = Action::code;
-  int code = 0;
-  long long wrong_byte = 0;  // of the result that the call computes; below 0: from its end
+  std::optional<int> code;
+  bool hang = false;
+  bool abort = false;
+  std::optional<long long>
+      wrong_byte;  // of the result that the call computes; below 0: from its end
+
+  void complete() const;
+  /// Hangs or aborts where that is wanted.
+  void act() const;
+
+  static void fields(auto& self, auto&& field) {
+    field("device", self.device);
+    field("library",
+          self.callee,
+          Names<Library>{{{"cuda", Library::cuda},
+                          {"cublas", Library::cublas},
+                          {"cudnn", Library::cudnn},
+                          {"cupti", Library::cupti},
+                          {"nvml", Library::nvml}}});
+    field("call", self.call);
+    field.optional("after", self.after, at_least(0));
+    field("times", self.times, at_least(1));
+    field("code", self.code, at_least(1));
+    field.optional("hang", self.hang);
+    field.optional("abort", self.abort);
+    field("wrong_byte", self.wrong_byte);
+  }
 };
 
 /// When cuBLAS adds in another order, so that sums have another last bit: in every process another,
@@ -256,13 +177,22 @@ struct FaultDescription {
 /// than it has by default.
 enum class CublasVaries { never, runs, streams, workspace };
 
+struct NvmlVersions {
+  std::string version = "13.580.65.06";
+  std::string driver_version = "580.65.06";
+
+  static void fields(auto& self, auto&& field) {
+    field.optional("version", self.version, kNotEmpty);
+    field.optional("driver_version", self.driver_version, kNotEmpty);
+  }
+};
+
 struct Node {
-  int driver_version = 0;
-  int cublas_version = 0;
-  int cudnn_version = 0;
+  int driver_version = 13000;
+  int cublas_version = 130100;
+  int cudnn_version = 91900;
   CuptiDescription cupti;
-  std::string nvml_version = "13.580.65.06";
-  std::string nvml_driver_version = "580.65.06";
+  NvmlVersions nvml;
   bool serialised = false;  // a launch returns only when what it launched is over, as under ncu
   std::vector<DeviceDescription> devices;
   std::vector<FaultDescription> faults;
@@ -276,16 +206,36 @@ struct Node {
   std::vector<double> cudnn_engines = {1, 1.2, 1.5, 2};
   std::optional<int> cudnn_engine_wrong;  // the candidate whose results are wrong
   int cudnn_flips_every = 0;              // selection has another algorithm first; 0: none
+
+  void complete();
+
+  static void fields(auto& self, auto&& field) {
+    field.optional("driver_version", self.driver_version, at_least(1000));
+    field.optional("cublas_version", self.cublas_version, at_least(1000));
+    field.optional("cudnn_version", self.cudnn_version, at_least(1000));
+    field.optional("cupti", self.cupti);
+    field.optional("nvml", self.nvml);
+    field.optional("serialised", self.serialised);
+    field.optional("cublaslt_candidates", self.cublaslt_candidates, at_least(1));
+    field("cublaslt_wrong", self.cublaslt_wrong, between(0, 31));
+    field.optional("cublas_varies",
+                   self.cublas_varies,
+                   Names<CublasVaries>{{{"runs", CublasVaries::runs},
+                                        {"streams", CublasVaries::streams},
+                                        {"workspace", CublasVaries::workspace}}});
+    field.optional("cudnn_engines", self.cudnn_engines, at_least(1));
+    field("cudnn_engine_wrong", self.cudnn_engine_wrong, between(0, 31));
+    field.optional("cudnn_flips_every", self.cudnn_flips_every, at_least(0));
+    field("cudnn_wrong", self.cudnn_wrong, between(0, 1));
+    field("devices", self.devices);
+    field.optional("faults", self.faults);
+  }
 };
 
-/// What is wrong with a description: where (a JSON pointer) and what would be right.
-class DescriptionError : public std::runtime_error {
- public:
-  DescriptionError(const std::string& where, const std::string& what)
-      : std::runtime_error(where.empty() ? what : where + ": " + what) {}
-};
+/// The calls of a library that can be given a fault: those that return a status.
+const std::set<std::string, std::less<>>& calls_of(Library library);
 
-/// Throws DescriptionError.
+/// Throws Error that says what is wrong with a description: where, and what would be right.
 Node parse_node(const std::string& text);
 
 /// parse_node of the file that LAUNCHGAP_FAKE_NODE names; errors name the file.

@@ -1,4 +1,6 @@
 // The exported functions of every fake, by library.
+#include <map>
+
 #include "harness/device/cuda/abi/cublas.h"
 #include "harness/device/cuda/abi/cublaslt.h"
 #include "harness/device/cuda/abi/cudnn.h"
@@ -6,7 +8,7 @@
 #include "harness/device/cuda/abi/driver.h"
 #include "harness/device/cuda/abi/nvml.h"
 #include "harness/trace/cupti/abi.h"
-#include "tests/fake_cuda/node_value.h"
+#include "tests/fake_cuda/node.h"
 
 namespace launchgap::fake {
 namespace {
@@ -20,57 +22,40 @@ constexpr bool kReturnsStatus<int(Arguments...)> = true;
 
 #define LAUNCHGAP_NAME(name, required, ...) \
   if (kReturnsStatus<__VA_ARGS__>) calls.insert(#name);
-
-Calls cuda_calls() {
-  using namespace launchgap::cuda::abi;
-  Calls calls;
-  LAUNCHGAP_CUDA_DRIVER_FUNCTIONS(LAUNCHGAP_NAME)
-  return calls;
-}
-
-/// cuBLASLt's too: one library brings both.
-Calls cublas_calls() {
-  using namespace launchgap::cuda::abi;
-  Calls calls;
-  LAUNCHGAP_CUBLAS_FUNCTIONS(LAUNCHGAP_NAME)
-  LAUNCHGAP_CUBLASLT_FUNCTIONS(LAUNCHGAP_NAME)
-  return calls;
-}
-
-Calls cudnn_calls() {
-  using namespace launchgap::cuda::abi;
-  Calls calls;
-  LAUNCHGAP_CUDNN_FUNCTIONS(LAUNCHGAP_NAME)
-  LAUNCHGAP_CUDNN_BACKEND_FUNCTIONS(LAUNCHGAP_NAME)
-  return calls;
-}
-
-Calls cupti_calls() {
-  using namespace launchgap::cupti::abi;
-  Calls calls;
-  LAUNCHGAP_CUPTI_FUNCTIONS(LAUNCHGAP_NAME)
-  return calls;
-}
-
-Calls nvml_calls() {
-  using namespace launchgap::cuda::nvml;
-  Calls calls;
-  LAUNCHGAP_NVML_FUNCTIONS(LAUNCHGAP_NAME)
-  return calls;
-}
-
+// A function per library: the interfaces have equal names.
+#define LAUNCHGAP_CALLS(which, interface, ...) \
+  void add_##which(Calls& calls) {             \
+    using namespace interface;                 \
+    __VA_ARGS__                                \
+  }
+LAUNCHGAP_CALLS(cuda, cuda::abi, LAUNCHGAP_CUDA_DRIVER_FUNCTIONS(LAUNCHGAP_NAME))
+// cuBLASLt's too: one library brings both.
+LAUNCHGAP_CALLS(cublas,
+                cuda::abi,
+                LAUNCHGAP_CUBLAS_FUNCTIONS(LAUNCHGAP_NAME)
+                    LAUNCHGAP_CUBLASLT_FUNCTIONS(LAUNCHGAP_NAME))
+LAUNCHGAP_CALLS(cudnn,
+                cuda::abi,
+                LAUNCHGAP_CUDNN_FUNCTIONS(LAUNCHGAP_NAME)
+                    LAUNCHGAP_CUDNN_BACKEND_FUNCTIONS(LAUNCHGAP_NAME))
+LAUNCHGAP_CALLS(cupti, cupti::abi, LAUNCHGAP_CUPTI_FUNCTIONS(LAUNCHGAP_NAME))
+LAUNCHGAP_CALLS(nvml, cuda::nvml, LAUNCHGAP_NVML_FUNCTIONS(LAUNCHGAP_NAME))
+#undef LAUNCHGAP_CALLS
 #undef LAUNCHGAP_NAME
 
 }  // namespace
 
 const std::set<std::string, std::less<>>& calls_of(Library library) {
   // Never destroyed: a description may be read late.
-  static const auto& calls = *new std::map<Library, Calls>{{Library::cuda, cuda_calls()},
-                                                           {Library::cublas, cublas_calls()},
-                                                           {Library::cudnn, cudnn_calls()},
-                                                           {Library::cupti, cupti_calls()},
-                                                           {Library::nvml, nvml_calls()}};
-  return calls.at(library);
+  static auto& all = *new std::map<Library, Calls>;
+  if (all.empty()) {
+    add_cuda(all[Library::cuda]);
+    add_cublas(all[Library::cublas]);
+    add_cudnn(all[Library::cudnn]);
+    add_cupti(all[Library::cupti]);
+    add_nvml(all[Library::nvml]);
+  }
+  return all.at(library);
 }
 
 }  // namespace launchgap::fake

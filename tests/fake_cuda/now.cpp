@@ -1,6 +1,11 @@
+// What every one of the fake libraries has.
 #include <ctime>
 
 #include "tests/fake_cuda/operation.h"
+
+/// Marks whatever runs on this library as simulated.
+EXPORT int launchgap_fake_library;
+int launchgap_fake_library = 1;
 
 namespace launchgap::fake {
 

@@ -8,9 +8,6 @@
 #include <string>
 #include <unistd.h>
 
-EXPORT int launchgap_fake_library;
-int launchgap_fake_library = 1;
-
 namespace launchgap::fake {
 namespace {
 
@@ -48,32 +45,32 @@ unsigned long long share_of_time_ns(double share) {
 }
 
 Result read_field(const NvmlDescription& nvml, FieldValue& value) {
-  if (nvml.missing_fields.contains(value.field)) return kNotSupported;
+  if (nvml.lacks("field:" + std::to_string(value.field))) return kNotSupported;
   value.type = kUnsignedLongLong;
+  const auto tell_share = [&](double share) {
+    value.value.as_unsigned_long_long = share_of_time_ns(share);
+    return kSuccess;
+  };
+  const auto tell = [&](int number) {
+    value.type = kUnsignedInt;
+    value.value.as_unsigned = static_cast<unsigned>(number);
+    return kSuccess;
+  };
   switch (value.field) {
     case kSwPowerCapNs:
-      value.value.as_unsigned_long_long = share_of_time_ns(nvml.sw_power_cap_share);
-      return kSuccess;
+      return tell_share(nvml.sw_power_cap_share);
     case kSwThermalNs:
-      value.value.as_unsigned_long_long = share_of_time_ns(nvml.sw_thermal_share);
-      return kSuccess;
+      return tell_share(nvml.sw_thermal_share);
     case kHwThermalNs:
-      value.value.as_unsigned_long_long = share_of_time_ns(nvml.hw_thermal_share);
-      return kSuccess;
+      return tell_share(nvml.hw_thermal_share);
     case kHwPowerBrakeNs:
-      value.value.as_unsigned_long_long = share_of_time_ns(nvml.hw_power_brake_share);
-      return kSuccess;
+      return tell_share(nvml.hw_power_brake_share);
     case kSyncBoostNs:
-      value.value.as_unsigned_long_long = 0;
-      return kSuccess;
+      return tell_share(0);
     case kPcieReplays:
-      value.type = kUnsignedInt;
-      value.value.as_unsigned = static_cast<unsigned>(nvml.pcie_replays);
-      return kSuccess;
+      return tell(nvml.pcie_replays);
     case kPowerInstantMilliwatts:
-      value.type = kUnsignedInt;
-      value.value.as_unsigned = static_cast<unsigned>(nvml.power_mw);
-      return kSuccess;
+      return tell(nvml.power_mw);
     default:
       return kNotSupported;
   }
@@ -91,26 +88,18 @@ EXPORT Result nvmlInit_v2() {
   Nvml& nvml = Nvml::instance();
   if (nvml.node() == nullptr) return kUnknown;
   if (const Result code = nvml.fault("nvmlInit_v2", Faults::kNoDevice)) return code;
-  nvml.initialize();
+  nvml.initialized = true;
   return kSuccess;
 }
 
 EXPORT const char* nvmlErrorString(Result result) {
-  for (const auto& [known, text] : kResults) {
-    if (known == result) return text;
-  }
-  return "Unknown Error";
+  return found_in(kResults, result).value_or("Unknown Error");
 }
 
 EXPORT Result nvmlSystemGetNVMLVersion(char* text, unsigned bytes) {
   Nvml& nvml = Nvml::instance();
   if (const Result code = nvml.fault("nvmlSystemGetNVMLVersion", Faults::kNoDevice)) return code;
-  if (text == nullptr) return kInvalidArgument;
-  const std::string& version = nvml.node()->nvml_version;
-  if (bytes <= version.size()) return kInsufficientSize;
-  version.copy(text, version.size());
-  text[version.size()] = '\0';
-  return kSuccess;
+  return copy_text(nvml.node()->nvml.version, text, bytes);
 }
 
 EXPORT Result nvmlDeviceGetHandleByUUID(const char* uuid, Device* device) {
@@ -130,78 +119,44 @@ EXPORT Result nvmlDeviceGetHandleByPciBusId_v2(const char* bus_id, Device* devic
       });
 }
 
-EXPORT Result nvmlDeviceGetPerformanceState(Device device, int* state) {
-  return get_number(
-      "nvmlDeviceGetPerformanceState", device, state, [](const auto& nvml) { return nvml.pstate; });
-}
-
 EXPORT Result nvmlDeviceGetClockInfo(Device device, Clock clock, unsigned* megahertz) {
   // Graphics and video, which the harness does not ask for, run as the SMs do.
   constexpr int kVideoClock = 3;
   if (clock < 0 || clock > kVideoClock) return kInvalidArgument;
-  return get_number("nvmlDeviceGetClockInfo", device, megahertz, [&](const auto& nvml) {
-    if (clock == kMemoryClock) return static_cast<double>(nvml.memory_clock_mhz);
+  return get_number("nvmlDeviceGetClockInfo", device, megahertz, [&](const auto& its) {
+    if (clock == kMemoryClock) return static_cast<double>(*its.nvml.memory_clock_mhz);
     Driver* const driver = loaded_driver();
-    return nvml.sm_clock_mhz / (driver != nullptr ? driver->pace(nvml.uuid) : 1);
+    return *its.nvml.sm_clock_mhz / (driver != nullptr ? driver->pace(its.uuid) : 1);
   });
 }
 
 EXPORT Result nvmlDeviceGetTemperature(Device device, TemperatureSensor sensor, unsigned* celsius) {
   if (sensor != kGpuTemperature) return kInvalidArgument;
-  return get_number("nvmlDeviceGetTemperature", device, celsius, [](const auto& nvml) {
-    return nvml.temperature_c;
+  return get_number("nvmlDeviceGetTemperature", device, celsius, [](const DeviceDescription& its) {
+    return its.nvml.temperature_c;
   });
 }
 
-EXPORT Result nvmlDeviceGetPowerUsage(Device device, unsigned* milliwatts) {
-  return get_number("nvmlDeviceGetPowerUsage", device, milliwatts, [](const auto& nvml) {
-    return nvml.power_mw;
-  });
-}
-
-EXPORT Result nvmlDeviceGetTotalEnergyConsumption(Device device, unsigned long long* millijoules) {
-  return get_number(
-      "nvmlDeviceGetTotalEnergyConsumption", device, millijoules, [](const auto& nvml) {
-        return nvml.power_mw * now_ns() * 1e-9;
-      });
-}
-
-EXPORT Result nvmlDeviceGetCurrentClocksEventReasons(Device device, unsigned long long* reasons) {
-  return get_number(
-      "nvmlDeviceGetCurrentClocksEventReasons", device, reasons, [](const auto& nvml) {
-        return nvml.reasons;
-      });
-}
-
-EXPORT Result nvmlDeviceGetCurrentClocksThrottleReasons(Device device,
-                                                        unsigned long long* reasons) {
-  return get_number(
-      "nvmlDeviceGetCurrentClocksThrottleReasons", device, reasons, [](const auto& nvml) {
-        return nvml.reasons;
-      });
-}
-
-EXPORT Result nvmlDeviceGetCurrPcieLinkGeneration(Device device, unsigned* generation) {
-  return get_number(
-      "nvmlDeviceGetCurrPcieLinkGeneration", device, generation, [](const auto& nvml) {
-        return nvml.pcie_generation;
-      });
-}
-
-EXPORT Result nvmlDeviceGetCurrPcieLinkWidth(Device device, unsigned* lanes) {
-  return get_number("nvmlDeviceGetCurrPcieLinkWidth", device, lanes, [](const auto& nvml) {
-    return nvml.pcie_width;
-  });
-}
+LAUNCHGAP_FAKE_NUMBER(nvmlDeviceGetPerformanceState, int, its.nvml.pstate)
+LAUNCHGAP_FAKE_NUMBER(nvmlDeviceGetPowerUsage, unsigned, its.nvml.power_mw)
+LAUNCHGAP_FAKE_NUMBER(nvmlDeviceGetTotalEnergyConsumption,
+                      unsigned long long,
+                      its.nvml.power_mw* now_ns() * 1e-9)
+LAUNCHGAP_FAKE_NUMBER(nvmlDeviceGetCurrentClocksEventReasons, unsigned long long, its.nvml.reasons)
+LAUNCHGAP_FAKE_NUMBER(nvmlDeviceGetCurrentClocksThrottleReasons,
+                      unsigned long long,
+                      its.nvml.reasons)
+LAUNCHGAP_FAKE_NUMBER(nvmlDeviceGetCurrPcieLinkGeneration, unsigned, its.nvml.pcie_generation)
+LAUNCHGAP_FAKE_NUMBER(nvmlDeviceGetCurrPcieLinkWidth, unsigned, its.nvml.pcie_width)
 
 EXPORT Result nvmlDeviceGetFieldValues(Device device, int count, FieldValue* values) {
   return with_device(
-      "nvmlDeviceGetFieldValues", device, [&](const NvmlDescription& nvml) -> Result {
+      "nvmlDeviceGetFieldValues", device, [&](const DeviceDescription& its) -> Result {
         if (count <= 0 || values == nullptr) return kInvalidArgument;
         for (int i = 0; i < count; ++i) {
           values[i].timestamp = realtime_us();
           values[i].latency_us = 1;
-          values[i].result = read_field(nvml, values[i]);
+          values[i].result = read_field(its.nvml, values[i]);
         }
         return kSuccess;
       });
@@ -213,17 +168,18 @@ EXPORT Result nvmlDeviceGetComputeRunningProcesses_v3(Device device,
   return with_device(
       "nvmlDeviceGetComputeRunningProcesses_v3",
       device,
-      [&](const NvmlDescription& nvml) -> Result {
+      [&](const DeviceDescription& its) -> Result {
         if (count == nullptr) return kInvalidArgument;
+        const auto& others = its.nvml.processes;
         const auto room = *count;
-        *count = static_cast<unsigned>(1 + nvml.processes.size());
+        *count = static_cast<unsigned>(1 + others.size());
         if (room < *count) return kInsufficientSize;
         if (processes == nullptr) return kInvalidArgument;
         constexpr unsigned long long kUsedBytes = 512ull << 20;
         constexpr unsigned kNoInstance = ~0u;
         processes[0] = {static_cast<unsigned>(getpid()), kUsedBytes, kNoInstance, kNoInstance};
-        for (std::size_t i = 0; i < nvml.processes.size(); ++i) {
-          processes[i + 1] = {nvml.processes[i], kUsedBytes, kNoInstance, kNoInstance};
+        for (std::size_t i = 0; i < others.size(); ++i) {
+          processes[i + 1] = {others[i], kUsedBytes, kNoInstance, kNoInstance};
         }
         return kSuccess;
       });

@@ -1,18 +1,17 @@
 // What the functions of the fake libnvidia-ml share: the process's view of the node.
 #pragma once
 
-#include <cstdio>
+#include <atomic>
 #include <cstdlib>
-#include <memory>
+#include <cstring>
 #include <mutex>
+#include <string>
 #include <type_traits>
 #include <unistd.h>
 
 #include "harness/device/cuda/abi/nvml.h"
 #include "tests/fake_cuda/faults.h"
 #include "tests/fake_cuda/operation.h"
-
-#define EXPORT LAUNCHGAP_FAKE_EXPORT
 
 namespace launchgap::fake {
 
@@ -35,17 +34,9 @@ class Nvml {
     return *nvml;
   }
 
-  /// Null when the description is unusable, which one line on stderr explains.
+  /// Null when the description is unusable.
   const Node* node() {
     const std::lock_guard lock(mutex_);
-    if (load_attempted_) return node_.get();
-    load_attempted_ = true;
-    try {
-      node_ = std::make_unique<Node>(load_node());
-      faults_ = std::make_unique<Faults>(node_->faults);
-    } catch (const DescriptionError& error) {
-      std::fprintf(stderr, "launchgap fake node: %s\n", error.what());
-    }
     return node_.get();
   }
 
@@ -55,28 +46,18 @@ class Nvml {
     const FaultDescription* fault = nullptr;
     {
       const std::lock_guard lock(mutex_);
-      fault = faults_->next_call(Library::nvml, call, device);
+      fault = node_.faults().next_call(Library::nvml, call, device);
     }
     if (fault == nullptr) return kSuccess;
-    if (fault->action == FaultDescription::Action::abort) std::abort();
-    if (fault->action == FaultDescription::Action::hang) {
-      for (;;) pause();
-    }
-    return fault->code;
+    fault->act();
+    return *fault->code;
   }
 
-  bool initialized() {
-    const std::lock_guard lock(mutex_);
-    return initialized_;
-  }
-  void initialize() {
-    const std::lock_guard lock(mutex_);
-    initialized_ = true;
-  }
+  std::atomic<bool> initialized = false;
 
   /// Index of the device behind a handle; negative for what is none.
   int index_of(Device device) {
-    const auto& devices = node_->devices;
+    const auto& devices = node_.get()->devices;
     for (std::size_t i = 0; i < devices.size(); ++i) {
       if (static_cast<const void*>(&devices[i]) == device) return static_cast<int>(i);
     }
@@ -85,40 +66,48 @@ class Nvml {
 
  private:
   std::mutex mutex_;
-  bool load_attempted_ = false;
-  bool initialized_ = false;
-  std::unique_ptr<Node> node_;
-  std::unique_ptr<Faults> faults_;
+  LoadedNode node_;
 };
 
 /// A call about a device: body(its description).
 template <typename Body>
 Result with_device(const char* call, Device handle, Body body) {
   Nvml& nvml = Nvml::instance();
-  if (!nvml.initialized()) return kUninitialized;
+  if (!nvml.initialized) return kUninitialized;
   const int index = nvml.index_of(handle);
   if (index < 0) return kInvalidArgument;
   if (const Result code = nvml.fault(call, index)) return code;
   const auto& device = nvml.node()->devices[static_cast<std::size_t>(index)];
-  if (device.nvml.missing_calls.contains(call)) return kNotSupported;
-  return body(device.nvml);
+  if (device.nvml.lacks(call)) return kNotSupported;
+  return body(device);
 }
 
 /// One number about a device.
 template <typename Number, typename Get>
 Result get_number(const char* call, Device handle, Number* number, Get get) {
-  return with_device(call, handle, [&](const NvmlDescription& nvml) -> Result {
+  return with_device(call, handle, [&](const DeviceDescription& device) -> Result {
     if (number == nullptr) return kInvalidArgument;
-    *number = static_cast<Number>(get(nvml));
+    *number = static_cast<Number>(get(device));
     return kSuccess;
   });
+}
+#define LAUNCHGAP_FAKE_NUMBER(call, Number, value)                                                \
+  EXPORT Result call(Device device, Number* number) {                                             \
+    return get_number(#call, device, number, [](const DeviceDescription& its) { return value; }); \
+  }
+
+inline Result copy_text(const std::string& from, char* text, unsigned bytes) {
+  if (text == nullptr) return kInvalidArgument;
+  if (bytes <= from.size()) return kInsufficientSize;
+  std::memcpy(text, from.c_str(), from.size() + 1);
+  return kSuccess;
 }
 
 /// The device for which matches(description) holds.
 template <typename Matches>
 Result find_device(const char* call, Device* handle, Matches matches) {
   Nvml& nvml = Nvml::instance();
-  if (!nvml.initialized()) return kUninitialized;
+  if (!nvml.initialized) return kUninitialized;
   const auto& devices = nvml.node()->devices;
   std::size_t found = 0;
   while (found < devices.size() && !matches(devices[found])) ++found;

@@ -5,7 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
+#include <sstream>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "harness/device/cuda/abi/driver.h"
@@ -28,6 +32,13 @@ struct Range {
 
 inline Range range_of(const void* pointer, std::size_t bytes) {
   return {reinterpret_cast<std::uintptr_t>(pointer), bytes};
+}
+
+/// The parts of a signature, in a row.
+std::string signature_of(const auto&... parts) {
+  std::ostringstream text;
+  ((text << std::hexfloat << parts << ' '), ...);
+  return text.str();
 }
 
 /// The effect of one launch.
@@ -104,9 +115,35 @@ Driver* find_driver();
 /// The same, without loading one.
 Driver* loaded_driver();
 
+/// The device of the thread's current context; null where there is none that can be used.
+inline const DeviceDescription* current_device() {
+  const DeviceDescription* device = nullptr;
+  return find_driver()->current_device(&device) == abi::kSuccess ? device : nullptr;
+}
+
+/// What the fake libraries' handles and descriptors are.
+template <class T, class Opaque>
+T* as(Opaque* handle) {
+  return reinterpret_cast<T*>(handle);
+}
+
+/// What a table of pairs has for a key, if it has it.
+template <class Key, class Value, std::size_t count>
+std::optional<Value> found_in(const std::pair<Key, Value> (&table)[count], int key) {
+  for (const auto& [known, value] : table) {
+    if (known == key) return value;
+  }
+  return std::nullopt;
+}
+
 /// CLOCK_MONOTONIC in ns: a double holds 104 days of it exactly.
 double now_ns();
 
 }  // namespace launchgap::fake
 
-#define LAUNCHGAP_FAKE_EXPORT extern "C" __attribute__((visibility("default")))
+#define EXPORT extern "C" __attribute__((visibility("default")))
+
+/// Of a list of functions (harness/device/cuda/abi): a definition with another signature than the
+/// harness calls does not compile.
+#define LAUNCHGAP_SAME_SIGNATURE(name, required, ...) \
+  static_assert(std::is_same_v<decltype(fake::name), __VA_ARGS__>, #name);

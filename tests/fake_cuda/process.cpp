@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <sched.h>
@@ -115,6 +114,12 @@ CapturePoint* Context::capture_of(const Timeline& timeline) {
   return found == captures.end() ? nullptr : &found->second;
 }
 
+bool Context::invalidate_capture_of(const Timeline& timeline) {
+  CapturePoint* const point = capture_of(timeline);
+  if (point != nullptr) point->capture->invalid = true;
+  return point != nullptr;
+}
+
 bool Context::invalidate_forbidding_capture() {
   constexpr int kGlobal = 0;  // CU_STREAM_CAPTURE_MODE_GLOBAL: whatever thread calls
   bool forbidden = false;
@@ -168,10 +173,10 @@ void Context::rise(double now_ns) {
   const auto& ramp = description.launch.ramp;
   if (!ramp) return;
   const auto idle_since_ns = risen_from_ns ? idle_since(now_ns) : std::nullopt;
-  if (!risen_from_ns || (idle_since_ns && now_ns - *idle_since_ns >= ramp->idle_ns)) {
+  if (!risen_from_ns || (idle_since_ns && now_ns - *idle_since_ns >= 1e6 * ramp->idle_ms)) {
     risen_from_ns = now_ns;
   }
-  const double left = ramp->ns > 0 ? 1 - (now_ns - *risen_from_ns) / ramp->ns : 0;
+  const double left = ramp->ms > 0 ? 1 - (now_ns - *risen_from_ns) / (1e6 * ramp->ms) : 0;
   pace = 1 + (ramp->factor - 1) * std::max(0.0, left);
 }
 
@@ -181,9 +186,9 @@ bool Context::would_be_far() const {
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
   if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return true;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+  for (unsigned cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
     if (CPU_ISSET(cpu, &allowed) &&
-        std::ranges::find(placement->near, cpu) == placement->near.end())
+        std::ranges::find(placement->cpus, cpu) == placement->cpus.end())
       return true;
   }
   return false;
@@ -227,19 +232,6 @@ Process& Process::instance() {
   return *process;
 }
 
-const Node* Process::node() {
-  if (!load_attempted_) {
-    load_attempted_ = true;
-    try {
-      node_ = std::make_unique<Node>(load_node());
-      faults_ = std::make_unique<Faults>(node_->faults);
-    } catch (const DescriptionError& error) {
-      std::fprintf(stderr, "launchgap fake node: %s\n", error.what());
-    }
-  }
-  return node_.get();
-}
-
 abi::Result Process::initialize(unsigned flags) {
   if (flags != 0) return abi::kInvalidValue;
   if (initialized_) return contexts_.empty() ? abi::kNoDevice : abi::kSuccess;
@@ -247,12 +239,12 @@ abi::Result Process::initialize(unsigned flags) {
   initialized_ = true;
   open_driver_nodes();
   std::vector<std::string> uuids;
-  for (const auto& device : node_->devices) uuids.push_back(device.uuid);
+  for (const auto& device : node()->devices) uuids.push_back(device.uuid);
   double cost_ns = 0;
   for (const int index : visible_devices(uuids, std::getenv("CUDA_VISIBLE_DEVICES"))) {
     // Partitioned without a partition: there is nothing to list.
-    if (node_->devices[static_cast<std::size_t>(index)].nvml.mig_instances == 0) continue;
-    contexts_.push_back(std::make_unique<Context>(node_->devices[static_cast<std::size_t>(index)],
+    if (node()->devices[static_cast<std::size_t>(index)].nvml.mig_instances == 0) continue;
+    contexts_.push_back(std::make_unique<Context>(node()->devices[static_cast<std::size_t>(index)],
                                                   index,
                                                   device_count(),
                                                   seed_of(index),
@@ -285,25 +277,19 @@ void Process::set_current(Context* context) {
 
 abi::Result Process::fault(Lock& lock, Library library, const char* call, Context* context) {
   if (node() == nullptr) return abi::kUnknown;
-  const auto* const fault =
-      faults_->next_call(library, call, context != nullptr ? context->index : Faults::kNoDevice);
+  const auto* const fault = node_.faults().next_call(
+      library, call, context != nullptr ? context->index : Faults::kNoDevice);
   if (fault == nullptr) return abi::kSuccess;
-  switch (fault->action) {
-    case FaultDescription::Action::code:
-      break;
-    case FaultDescription::Action::hang:
-      lock.unlock();  // the other threads go on
-      for (;;) pause();
-    case FaultDescription::Action::abort:
-      std::abort();
-    case FaultDescription::Action::wrong_byte:
-      wrong_byte_ = fault->wrong_byte;
-      return abi::kSuccess;
+  if (fault->hang) lock.unlock();  // the other threads go on
+  fault->act();
+  if (fault->wrong_byte) {
+    wrong_byte_ = fault->wrong_byte;
+    return abi::kSuccess;
   }
-  if (library == Library::cuda && context != nullptr && is_sticky(fault->code)) {
-    context->fail(fault->code);
+  if (library == Library::cuda && context != nullptr && is_sticky(*fault->code)) {
+    context->fail(*fault->code);
   }
-  return fault->code;
+  return *fault->code;
 }
 
 void Process::spoil(Operation& operation) {

@@ -109,6 +109,8 @@ struct Context {
 
   /// Null unless the stream is being captured.
   CapturePoint* capture_of(const Timeline& timeline);
+  /// Whether it is, which is now invalid.
+  bool invalidate_capture_of(const Timeline& timeline);
   /// Whether a capture forbids calls like this thread's, which then have made it invalid.
   bool invalidate_forbidding_capture();
 
@@ -164,12 +166,14 @@ class Process {
   ReservedRanges reserved;
   Worker worker{mutex};
 
-  /// Loads the description once; null and one line on stderr when it is unusable.
-  const Node* node();
+  /// Null when the description is unusable.
+  const Node* node() { return node_.get(); }
   abi::Result initialize(unsigned flags);
 
   bool initialized() const { return !contexts_.empty(); }
   int device_count() const { return static_cast<int>(contexts_.size()); }
+  /// By ordinal.
+  const std::vector<std::unique_ptr<Context>>& contexts() const { return contexts_; }
   Context* device(abi::Device ordinal);
   Context* context_of(abi::Context handle);
   Context* current() const;
@@ -201,10 +205,9 @@ class Process {
 
   /// Enqueues a launch, or captures it; returns when the call does, which it does `late_ns` later
   /// than usual. `item` is of a kernel whose effect is not the operation. Unlocks.
-  abi::Result launch(Lock& lock,
+  abi::Result launch(Call& call,
                      Context& context,
                      Timeline& timeline,
-                     Call& call,
                      double late_ns,
                      Work work,
                      Item item = {});
@@ -217,11 +220,7 @@ class Process {
                      double begin_ns,
                      std::vector<Work> works);
 
-  abi::Result launch(Lock& lock,
-                     Context& context,
-                     Timeline& timeline,
-                     Call& call,
-                     GraphExec& graph);
+  abi::Result launch(Call& call, Context& context, Timeline& timeline, GraphExec& graph);
 
   /// Checks that the operation may access its memory, and applies it.
   void execute(Context& context, Operation operation);
@@ -247,21 +246,18 @@ class Process {
   /// Enqueues what has its turn; the call returns at `return_ns`.
   void enqueue(Context& context, Timeline& timeline, const Turn& turn, Item item, double return_ns);
   void set_effect(Context& context, Item& item, Work& work);
-  abi::Result capture(Lock& lock,
-                      Context& context,
-                      CapturePoint& point,
-                      Call& call,
-                      double late_ns,
-                      Work work);
+  static abi::Result capture(Call& call,
+                             Context& context,
+                             CapturePoint& point,
+                             double late_ns,
+                             Work work);
 
   double process_free_ns_ = 0;  // of launching calls that wait for each other, the last one's end
   std::pair<const Context*, std::uint32_t> last_launched_;  // the stream, by number
   std::uint32_t last_context_id_ = 0;
   abi::PhysicalMemory last_physical_memory_ = 0;
-  bool load_attempted_ = false;
   bool initialized_ = false;
-  std::unique_ptr<Node> node_;
-  std::unique_ptr<Faults> faults_;
+  LoadedNode node_;
   std::optional<long long> wrong_byte_;             // of what the library computes next
   std::vector<std::unique_ptr<Context>> contexts_;  // by ordinal
 };

@@ -66,11 +66,11 @@ void compute_block(const Product<Scalar>& product,
     const std::size_t depth = std::min(kBlockDepth, product.k - inner);
     for (std::size_t i = 0; i < rows; ++i) {
       Scalar* const to = a.data() + i / kRows * kRows * kBlockDepth + i % kRows;
-      product.load_a_row(row + i, inner, depth, to, kRows);
+      product.load_a_row(row + i, {inner, depth, to, kRows});
     }
     for (std::size_t j = 0; j < columns; ++j) {
       Scalar* const to = b.data() + j / kColumns * kColumns * kBlockDepth + j % kColumns;
-      product.load_b_column(column + j, inner, depth, to, kColumns);
+      product.load_b_column(column + j, {inner, depth, to, kColumns});
     }
     for (std::size_t j = 0; j < column_panels; ++j) {
       for (std::size_t i = 0; i < row_panels; ++i) {
@@ -93,11 +93,9 @@ void compute_block(const Product<Scalar>& product,
 }  // namespace
 
 template <class Scalar>
-void compute_product(const Product<Scalar>& product,
-                     std::size_t first_column,
-                     std::size_t last_column) {
-  for (std::size_t column = first_column; column < last_column; column += kBlockColumns) {
-    const std::size_t columns = std::min(kBlockColumns, last_column - column);
+void compute_product(const Product<Scalar>& product) {
+  for (std::size_t column = 0; column < product.n; column += kBlockColumns) {
+    const std::size_t columns = std::min(kBlockColumns, product.n - column);
     for (std::size_t row = 0; row < product.m; row += kBlockRows) {
       compute_block(product, row, std::min(kBlockRows, product.m - row), column, columns);
     }
@@ -108,15 +106,15 @@ template <class Scalar>
 void compute_element(const Product<Scalar>& product, std::size_t row, std::size_t column) {
   std::vector<Scalar> a(product.k);
   std::vector<Scalar> b(product.k);
-  product.load_a_row(row, 0, product.k, a.data(), 1);
-  product.load_b_column(column, 0, product.k, b.data(), 1);
+  product.load_a_row(row, {0, product.k, a.data(), 1});
+  product.load_b_column(column, {0, product.k, b.data(), 1});
   Scalar sum = 0;
   for (std::size_t p = 0; p < product.k; ++p) sum += a[p] * b[p];
   product.store(row, column, sum);
 }
 
-template void compute_product(const Product<float>&, std::size_t, std::size_t);
-template void compute_product(const Product<double>&, std::size_t, std::size_t);
+template void compute_product(const Product<float>&);
+template void compute_product(const Product<double>&);
 template void compute_element(const Product<float>&, std::size_t, std::size_t);
 template void compute_element(const Product<double>&, std::size_t, std::size_t);
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "harness/device/cuda/abi/cudnn_backend.h"
 
@@ -14,43 +15,17 @@ struct RefusedAttribute {
   int status;  // of cuDNN 9
 };
 
-inline constexpr RefusedAttribute kRefusedAttributes[] = {
-    {"dimensions are integers",
-     cuda::abi::kCudnnTensorDescriptor,
-     cuda::abi::kCudnnTensorDimensions,
-     cuda::abi::kCudnnTypeFloat,
-     4,
-     2010},
-    {"an alignment is one",
-     cuda::abi::kCudnnTensorDescriptor,
-     cuda::abi::kCudnnTensorAlignment,
-     cuda::abi::kCudnnTypeInt64,
-     2,
-     2000},
-    {"no dimensions",
-     cuda::abi::kCudnnTensorDescriptor,
-     cuda::abi::kCudnnTensorDimensions,
-     cuda::abi::kCudnnTypeInt64,
-     0,
-     2000},
-    {"no descriptor has it",
-     cuda::abi::kCudnnTensorDescriptor,
-     9999,
-     cuda::abi::kCudnnTypeInt64,
-     1,
-     2000},
-    {"another descriptor has it",
-     cuda::abi::kCudnnTensorDescriptor,
-     cuda::abi::kCudnnConvolutionComputeType,
-     cuda::abi::kCudnnTypeDataType,
-     1,
-     2000},
-    {"alpha is no integer",
-     cuda::abi::kCudnnForwardDescriptor,
-     cuda::abi::kCudnnForwardAlpha,
-     cuda::abi::kCudnnTypeInt64,
-     1,
-     2000},
-};
+inline std::vector<RefusedAttribute> refused_attributes() {
+  using namespace cuda::abi;
+  constexpr int kTensor = kCudnnTensorDescriptor, kForward = kCudnnForwardDescriptor;
+  return {
+      {"dimensions are integers", kTensor, kCudnnTensorDimensions, kCudnnTypeFloat, 4, 2010},
+      {"an alignment is one", kTensor, kCudnnTensorAlignment, kCudnnTypeInt64, 2, 2000},
+      {"no dimensions", kTensor, kCudnnTensorDimensions, kCudnnTypeInt64, 0, 2000},
+      {"no descriptor has it", kTensor, 9999, kCudnnTypeInt64, 1, 2000},
+      {"of another", kTensor, kCudnnConvolutionComputeType, kCudnnTypeDataType, 1, 2000},
+      {"alpha is no integer", kForward, kCudnnForwardAlpha, kCudnnTypeInt64, 1, 2000},
+  };
+}
 
 }  // namespace launchgap::fake

@@ -3,11 +3,6 @@
 
 #include "tests/fake_cuda/operation.h"
 
-#define EXPORT LAUNCHGAP_FAKE_EXPORT
-
-EXPORT int launchgap_fake_library;
-int launchgap_fake_library = 1;
-
 namespace launchgap::fake {
 namespace {
 

@@ -99,10 +99,7 @@ bool Timeline::execute_first(double now_ns, bool ahead) {
   queue_.pop_front();
   settle(*item, begin, end);
   if (item->work) item->work();
-  item->work = nullptr;
-  item->opened = nullptr;
-  item->thread_work = nullptr;
-  item->batch = nullptr;
+  item->forget_work();
   return true;
 }
 
@@ -119,11 +116,8 @@ void Timeline::abandon() {
     item->executed = true;
     item->end_ns = 0;
     item->after.clear();
-    item->work = nullptr;
-    item->opened = nullptr;
-    item->thread_work = nullptr;
-    item->batch = nullptr;
     item->times = nullptr;
+    item->forget_work();
   }
 }
 

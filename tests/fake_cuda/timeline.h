@@ -58,6 +58,8 @@ struct Item {
   double end_ns = 0;
 
   bool complete(double now_ns) const { return executed && end_ns <= now_ns; }
+  /// It is over, or given up: whatever the functions hold is free.
+  void forget_work() { work = nullptr, opened = nullptr, thread_work = nullptr, batch = nullptr; }
   double length_ns() const { return batch ? batch->duration_ns() : duration_ns; }
 };
 

@@ -105,20 +105,15 @@ ItemPointer Worker::find_next(double now_ns, double& turn_ns) {
 void Worker::execute(Lock& lock, const Item& item) {
   const auto work = item.thread_work;
   if (!item.timeline->next_is(item)) return;
-  if (work->admit()) {
-    if (work->run) {
-      lock.unlock();
-      // It talks with the host, which polls.
-      if (work->until_returned) use_processors_but(host_processor_);
-      work->run();
-      finish(*work);
-      lock.lock();
-    } else {
-      finish(*work);
-    }
-  } else {
-    finish(*work);
+  const bool runs = work->admit() && work->run;
+  if (runs) {
+    lock.unlock();
+    // It talks with the host, which polls.
+    if (work->until_returned) use_processors_but(host_processor_);
+    work->run();
   }
+  finish(*work);
+  if (runs) lock.lock();
   pending_.at(item.timeline).pop_front();
   if (!item.executed) item.timeline->advance(now_ns(), false, &item);
 }

@@ -123,6 +123,76 @@ TEST(Fields, HaveTheNamesOfNowInFilesOfBefore) {
   EXPECT_FALSE(now.contains("setup"));
 }
 
+enum class Colour { red, blue };
+
+struct Part {
+  int weight = 0;
+  static void fields(auto& self, auto&& field) { field("weight", self.weight, at_least(1)); }
+};
+
+/// Whatever the values are, and what they are together.
+struct Bounded {
+  double share = 0.5;
+  std::vector<double> rates = {1};
+  std::string name = "none";
+  Colour colour = Colour::red;
+  std::optional<Part> part = Part{7};
+  std::vector<Part> parts;
+  int total = 0;
+
+  void complete() {
+    for (const Part& each : parts) total += each.weight;
+    if (total > 100) throw Error("the parts weigh more than 100");
+  }
+  static void fields(auto& self, auto&& field) {
+    field.optional("share", self.share, between(0, 1));
+    field.optional("rates", self.rates, above(0));
+    field.optional("name", self.name, kNotEmpty);
+    field.optional(
+        "colour", self.colour, Names<Colour>{{{"red", Colour::red}, {"blue", Colour::blue}}});
+    field.optional("part", self.part);
+    field.optional("parts", self.parts);
+  }
+};
+
+TEST(Fields, ThatHaveRulesAreReadAndWrittenByThem) {
+  const Json json = {{"share", 1},
+                     {"rates", {0.1, 2}},
+                     {"name", "x"},
+                     {"colour", "blue"},
+                     {"part", nullptr},
+                     {"parts", {{{"weight", 1}}, {{"weight", 99}}}}};
+  const auto bounded = fields_from_json<Bounded>(json, OtherKeys::refused);
+  EXPECT_EQ(bounded.colour, Colour::blue);
+  EXPECT_EQ(bounded.part, std::nullopt) << "null is none";
+  EXPECT_EQ(bounded.total, 100);
+  EXPECT_EQ(fields_to_json(bounded), json);
+  EXPECT_EQ(fields_from_json<Bounded>(Json::object()).part->weight, 7) << "and nothing the default";
+}
+
+TEST(Fields, ThatBreakARuleAreNamedWithTheirPlace) {
+  const std::pair<Json, const char*> cases[] = {
+      {{{"share", 1.5}}, R"("share" is 1.5, and must be from 0 to 1)"},
+      {{{"share", -0.5}}, R"("share" is -0.5, and must be from 0 to 1)"},
+      {{{"rates", {1, 0}}}, R"("rates" is [1,0], and must be above 0)"},
+      {{{"name", ""}}, R"("name" is "", and must be not empty)"},
+      {{{"colour", "green"}}, R"("colour" is "green", and must be one of "red", "blue")"},
+      {{{"part", {{"weight", 0}}}}, R"("part": "weight" is 0, and must be at least 1)"},
+      {{{"parts", {{{"weight", 1}}, {{"weight", "x"}}}}}, R"("parts"[1]: "weight" is a string)"},
+      {{{"parts", {{{"size", 1}}}}}, R"("parts"[0]: "size" is no key here; known here: weight)"},
+      {{{"parts", {{{"weight", 101}}}}}, "the parts weigh more than 100"},
+  };
+  for (const auto& [json, expected] : cases) {
+    try {
+      fields_from_json<Bounded>(json, OtherKeys::refused);
+      ADD_FAILURE() << json << " passed";
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), HasSubstr(expected));
+    }
+  }
+  EXPECT_NO_THROW(fields_from_json<Bounded>({{"size", 1}})) << "unless they are refused";
+}
+
 TEST(Record, BeginsWithSchemaAndKind) {
   SummaryRecord summary;
   summary.case_name = "launch/null";
