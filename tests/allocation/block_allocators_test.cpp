@@ -5,7 +5,6 @@
 #include <vector>
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "harness/allocation/block_allocator.h"
 #include "harness/allocation/fragmentation.h"

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "harness/allocation/patterns.h"
 #include "harness/core/errors.h"

@@ -14,8 +14,7 @@ namespace {
 
 constexpr std::uint64_t kLimit = std::uint64_t{256} << 20;
 
-class OverTheHost : public testing::TestWithParam<std::string> {
- protected:
+struct OverTheHost : testing::TestWithParam<std::string> {
   std::unique_ptr<Device> device = open_device("host", "host");
   std::unique_ptr<Stream> stream = device->create_stream();
 };

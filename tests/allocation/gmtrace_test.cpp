@@ -5,7 +5,6 @@
 #include <string>
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "harness/allocation/patterns.h"
 #include "harness/allocation/replay.h"
@@ -24,8 +23,7 @@ const std::string kTruncatedHead =
     "# gmtrace 1\n# source=torch-snapshot sizes=requested truncated=1 devices=1\n"
     "seq,t_ns,op,id,size,align,device,stream,thread,tag\n";
 
-class Gmtrace : public testing::Test {
- protected:
+struct Gmtrace : testing::Test {
   fs::path file(const std::string& text) const {
     fs::path path = folder_.path() / "x.gmtrace.csv";
     std::ofstream(path, std::ios::binary) << text;

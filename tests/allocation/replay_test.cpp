@@ -4,13 +4,11 @@
 #include <cmath>
 #include <map>
 #include <random>
-#include <set>
 #include <string>
 #include <thread>
 #include <utility>
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "harness/allocation/patterns.h"
 #include "harness/allocation/smallest_limit.h"

@@ -3,7 +3,6 @@
 #include <stdexcept>
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 namespace launchgap {
 namespace {

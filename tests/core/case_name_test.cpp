@@ -1,5 +1,7 @@
 #include "harness/core/case_name.h"
 
+#include <iterator>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -52,21 +54,11 @@ TEST(CaseName, NumbersAreWholeNumbers) {
 }
 
 TEST(CaseName, IsOrderedByBenchmarkThenBySizes) {
-  const std::vector<std::string> ordered = {"a/b/n:01",
-                                            "a/b/n:1",
-                                            "a/b/n:1x",
-                                            "a/b/n:2",
-                                            "a/b/n:10",
-                                            "a/b/n:2040x8",
-                                            "a/b/n:2040x16",
-                                            "a/b/n:10000000000000000000000",
-                                            "a/b/n:10000000000000000000001",
-                                            "a/b/n:b",
-                                            "a/b/n:b/z:1",
-                                            "a/b/type:fp8",
-                                            "a/b/type:fp16",
-                                            "a/b/type:tf32",
-                                            "a/c/n:1"};
+  std::istringstream texts(
+      "a/b/n:01 a/b/n:1 a/b/n:1x a/b/n:2 a/b/n:10 a/b/n:2040x8 a/b/n:2040x16 "
+      "a/b/n:10000000000000000000000 a/b/n:10000000000000000000001 a/b/n:b a/b/n:b/z:1 "
+      "a/b/type:fp8 a/b/type:fp16 a/b/type:tf32 a/c/n:1");
+  const std::vector<std::string> ordered{std::istream_iterator<std::string>(texts), {}};
   std::vector<CaseName> names;
   for (const std::string& text : ordered) names.push_back(CaseName::parse(text));
   for (std::size_t i = 0; i < names.size(); ++i) {

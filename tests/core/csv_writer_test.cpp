@@ -1,40 +1,31 @@
 #include "harness/core/csv_writer.h"
 
 #include <cmath>
-#include <fstream>
 #include <stdexcept>
-#include <unistd.h>
 
 #include <gtest/gtest.h>
 
 #include "harness/core/errors.h"
+#include "harness/core/input_file.h"
+#include "harness/core/temporary_folder.h"
 
 namespace launchgap {
 namespace {
 
 namespace fs = std::filesystem;
 
-struct Folder {
-  Folder() : path(fs::temp_directory_path() / ("launchgap-csv-" + std::to_string(getpid()))) {
-    fs::create_directories(path);
-  }
-  ~Folder() { fs::remove_all(path); }
-  fs::path path;
-};
-
 std::string written_text(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
+  return InputFile(path).text(1 << 22);
 }
 
 TEST(Csv, QuotesWhatNeedsIt) {
-  const Folder folder;
-  CsvWriter out(folder.path / "a.csv", {"plain", "hostile"});
+  const TemporaryFolder folder;
+  CsvWriter out(folder.path() / "a.csv", {"plain", "hostile"});
   out.row({"a", "b,c"});
   out.row({"", "say \"hi\""});
   out.row({"tab\there", "two\nlines"});
   out.commit();
-  EXPECT_EQ(written_text(folder.path / "a.csv"),
+  EXPECT_EQ(written_text(folder.path() / "a.csv"),
             "plain,hostile\r\n"
             "a,\"b,c\"\r\n"
             ",\"say \"\"hi\"\"\"\r\n"
@@ -42,18 +33,18 @@ TEST(Csv, QuotesWhatNeedsIt) {
 }
 
 TEST(Csv, ARaggedRowIsABug) {
-  const Folder folder;
-  CsvWriter out(folder.path / "a.csv", {"one", "two"});
+  const TemporaryFolder folder;
+  CsvWriter out(folder.path() / "a.csv", {"one", "two"});
   EXPECT_THROW(out.row({"only one"}), std::logic_error);
 }
 
 TEST(Csv, NothingIsThereBeforeItIsWhole) {
-  const Folder folder;
-  CsvWriter out(folder.path / "a.csv", {"one"});
+  const TemporaryFolder folder;
+  CsvWriter out(folder.path() / "a.csv", {"one"});
   out.row({"1"});
-  EXPECT_FALSE(fs::exists(folder.path / "a.csv"));
+  EXPECT_FALSE(fs::exists(folder.path() / "a.csv"));
   out.commit();
-  EXPECT_TRUE(fs::exists(folder.path / "a.csv"));
+  EXPECT_TRUE(fs::exists(folder.path() / "a.csv"));
 }
 
 TEST(Csv, AnUnwritablePlaceIsNamed) {

@@ -1,10 +1,8 @@
-#include <fstream>
 #include <iterator>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "harness/core/errors.h"
 #include "harness/core/input_file.h"
@@ -16,13 +14,10 @@ namespace launchgap {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::ThrowsMessage;
+using namespace testing;
 
 std::string text_of(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
+  return InputFile(path).text(1 << 22);
 }
 
 std::size_t entries(const fs::path& folder) {
@@ -30,8 +25,7 @@ std::size_t entries(const fs::path& folder) {
       std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
 }
 
-class Files : public ::testing::Test {
- protected:
+struct Files : ::testing::Test {
   const TemporaryFolder folder;
   const fs::path path = folder.path() / "file";
 };

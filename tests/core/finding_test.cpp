@@ -1,17 +1,13 @@
 #include "harness/core/finding.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "harness/core/errors.h"
 
 namespace launchgap {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::Not;
-using ::testing::SizeIs;
+using namespace testing;
 
 Finding finding(std::string code, Severity severity, std::optional<double> share = {}) {
   Finding made;

@@ -20,8 +20,7 @@ CpuHas up_to(Instructions newest) {
 }
 
 /// A variable of this process, which the test leaves as it was: unset.
-class CodeVariables : public ::testing::Test {
- protected:
+struct CodeVariables : ::testing::Test {
   CodeVariables() { clear(); }
   ~CodeVariables() override { clear(); }
   static void clear() {

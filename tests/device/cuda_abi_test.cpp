@@ -2,6 +2,7 @@
 // that with NVIDIA's headers: a mismatch does not build.
 #include <cstddef>
 #include <cstdlib>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -492,34 +493,36 @@ SharedLibrary real(const char* name, std::vector<std::string> sonames) {
       {name, "LAUNCHGAP_NO_OVERRIDE", std::move(sonames), {"cu13/lib", "cudnn/lib", "cublas/lib"}});
 }
 
-TEST(RealCublas, ExportsWhatIsCalled) {
-  try {
-    const SharedLibrary library =
-        real("cuBLAS", {"libcublas.so.13", "libcublas.so.12", "libcublas.so.11"});
-#define EXPECT_EXPORTED(name, required, ...) EXPECT_NE(library.find(#name), nullptr) << #name;
-    LAUNCHGAP_CUBLAS_FUNCTIONS(EXPECT_EXPORTED)
-  } catch (const Error& error) {
-    GTEST_SKIP() << error.what();
+/// Skips the test where NVIDIA's library is not here.
+#define SKIP_WITHOUT(statement)   \
+  try {                           \
+    statement;                    \
+  } catch (const Error& error) {  \
+    GTEST_SKIP() << error.what(); \
   }
+#define EXPECT_EXPORTED(name, required, ...) EXPECT_NE(library->find(#name), nullptr) << #name;
+
+TEST(RealCublas, ExportsWhatIsCalled) {
+  std::optional<SharedLibrary> library;
+  SKIP_WITHOUT(
+      library.emplace(real("cuBLAS", {"libcublas.so.13", "libcublas.so.12", "libcublas.so.11"})));
+  LAUNCHGAP_CUBLAS_FUNCTIONS(EXPECT_EXPORTED)
 }
 
 TEST(RealCublasLt, ExportsWhatIsCalled) {
-  try {
-    const SharedLibrary library =
-        real("cuBLASLt", {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so.11"});
-    LAUNCHGAP_CUBLASLT_FUNCTIONS(EXPECT_EXPORTED)
-  } catch (const Error& error) {
-    GTEST_SKIP() << error.what();
-  }
+  std::optional<SharedLibrary> library;
+  SKIP_WITHOUT(library.emplace(
+      real("cuBLASLt", {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so.11"})));
+  LAUNCHGAP_CUBLASLT_FUNCTIONS(EXPECT_EXPORTED)
 }
 
 TEST(RealCudnn, ExportsWhatIsCalledAndAgreesOnTheShapeOfEveryOutput) {
   try {
-    const SharedLibrary library = real("cuDNN", {"libcudnn.so.9", "libcudnn.so.8"});
+    const std::optional<SharedLibrary> library = real("cuDNN", {"libcudnn.so.9", "libcudnn.so.8"});
     LAUNCHGAP_CUDNN_FUNCTIONS(EXPECT_EXPORTED)
     CudnnFunctions cudnn;
 #define LOAD(name, required, ...) \
-  cudnn.name = reinterpret_cast<decltype(cudnn.name)>(library.require(#name));
+  cudnn.name = reinterpret_cast<decltype(cudnn.name)>(library->require(#name));
     LAUNCHGAP_CUDNN_FUNCTIONS(LOAD)
     CudnnTensor input = nullptr;
     CudnnFilter filter = nullptr;
@@ -593,11 +596,7 @@ Cudnn real_cudnn_9() {
 /// The fake refuses the same (fake_cudnn_test.cpp).
 TEST(RealCudnn, RefusesTheAttributesThatTheFakeRefuses) {
   Cudnn cudnn;
-  try {
-    cudnn = real_cudnn_9();
-  } catch (const Error& error) {
-    GTEST_SKIP() << error.what();
-  }
+  SKIP_WITHOUT(cudnn = real_cudnn_9());
   const std::vector<unsigned char> elements(std::size_t{16} * 64);
   for (const fake::RefusedAttribute& refused : fake::refused_attributes()) {
     CudnnBackendDescriptor descriptor = nullptr;
@@ -613,11 +612,7 @@ TEST(RealCudnn, RefusesTheAttributesThatTheFakeRefuses) {
 /// The heuristics of the library itself, and its plans, for our graphs.
 TEST(RealCudnn, OffersEnginesForEveryDirectionLayoutAndType) {
   Cudnn cudnn;
-  try {
-    cudnn = real_cudnn_9();
-  } catch (const Error& error) {
-    GTEST_SKIP() << error.what();
-  }
+  SKIP_WITHOUT(cudnn = real_cudnn_9());
   if (cudnn.cudnnGetVersion() < 91900)
     GTEST_SKIP() << "this cuDNN is not known to answer for a GPU that is not there";
   CudnnDescriptor device(cudnn, kCudnnDevicePropertiesDescriptor, "a device");

@@ -2,12 +2,12 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <unistd.h>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "harness/core/errors.h"
+#include "harness/core/temporary_folder.h"
 #include "harness/device/allocator.h"
 #include "harness/device/backend.h"
 #include "harness/device/device.h"
@@ -22,26 +22,25 @@ constexpr std::size_t kPage = std::size_t{2} << 20;
 class CudaMemoryFaults : public testing::Test {
  protected:
   void open(const std::string& failing_call, int code, const std::string& keys = "") {
-    path_ = std::filesystem::temp_directory_path() / fmt::format("memory_faults_{}.json", getpid());
     const std::string faults = failing_call.empty()
                                    ? ""
                                    : fmt::format(R"({{"device": 0, "library": "cuda",)"
                                                  R"( "call": "{}", "code": {}}})",
                                                  failing_call,
                                                  code);
-    std::ofstream(path_) << fmt::format(
+    const std::filesystem::path node = folder_.path() / "node.json";
+    std::ofstream(node) << fmt::format(
         R"({{"devices": [{{"name": "Fake A100", "compute_capability": "8.0",)"
         R"( "uuid": "GPU-00000000-0000-0000-0000-000000000001", "memory_bytes": 1073741824{}}}],)"
         R"( "faults": [{}]}})",
         keys,
         faults);
     setenv("LAUNCHGAP_LIBCUDA", LAUNCHGAP_FAKE_CUDA_FOLDER "/libcuda.so.1", 1);
-    setenv("LAUNCHGAP_FAKE_NODE", path_.c_str(), 1);
+    setenv("LAUNCHGAP_FAKE_NODE", node.c_str(), 1);
     unsetenv("CUDA_VISIBLE_DEVICES");
     device = open_device("cuda", "GPU-00000000-0000-0000-0000-000000000001");
     stream = device->create_stream();
   }
-  void TearDown() override { std::filesystem::remove(path_); }
 
   void map_fails() {
     const auto memory = device->virtual_memory();
@@ -64,7 +63,7 @@ class CudaMemoryFaults : public testing::Test {
   std::unique_ptr<Stream> stream;
 
  private:
-  std::filesystem::path path_;
+  const TemporaryFolder folder_;
 };
 
 TEST_F(CudaMemoryFaults, CreatedAndNotMapped) {

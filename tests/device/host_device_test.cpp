@@ -2,7 +2,7 @@
 #include <cstring>
 #include <vector>
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include "harness/core/cpus.h"
 #include "harness/core/errors.h"
@@ -15,6 +15,7 @@
 #include "harness/device/null_launcher.h"
 #include "harness/device/shared_library.h"
 #include "harness/device/virtual_memory.h"
+#include "tests/error_of.h"
 
 namespace launchgap {
 namespace {
@@ -142,14 +143,12 @@ TEST(OpenDevice, RefusesUnknownBackends) {
 }
 
 TEST(SharedLibrary, AMissingOneNamesWhatWasTried) {
-  try {
-    SharedLibrary::open(
-        {"Nonsense", "LAUNCHGAP_NONSENSE", {"libnonsense.so.1", "libnonsense.so"}, {}});
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_NE(std::strstr(error.what(), "Nonsense could not be loaded"), nullptr) << error.what();
-    EXPECT_NE(std::strstr(error.what(), "libnonsense.so.1"), nullptr);
-  }
+  EXPECT_THAT(error_of([] {
+                SharedLibrary::open(
+                    {"Nonsense", "LAUNCHGAP_NONSENSE", {"libnonsense.so.1", "libnonsense.so"}, {}});
+              }),
+              ::testing::AllOf(::testing::HasSubstr("Nonsense could not be loaded"),
+                               ::testing::HasSubstr("libnonsense.so.1")));
 }
 
 TEST(SharedLibrary, TheOverrideIsTheOnlyPlaceThatIsTried) {

@@ -11,8 +11,7 @@
 namespace launchgap {
 namespace {
 
-class InsertedDelayTest : public testing::Test {
- protected:
+struct InsertedDelayTest : testing::Test {
   void TearDown() override {
     unsetenv("LAUNCHGAP_DELAY_NS");
     inserted_delay::steps = 0;

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include "harness/core/clock.h"
 #include "kernels/kernels.h"
@@ -60,12 +60,7 @@ TEST_P(Queues, AnExceptionComesOutOfTheWaitOnceAndTheQueueLivesOn) {
   Queue queue(allowed_cpus(), GetParam());
   queue.run([] { throw std::runtime_error("first"); });
   queue.run([] { throw std::runtime_error("second"); });
-  try {
-    queue.wait();
-    FAIL();
-  } catch (const std::runtime_error& error) {
-    EXPECT_STREQ(error.what(), "first");
-  }
+  EXPECT_THAT([&] { queue.wait(); }, testing::ThrowsMessage<std::runtime_error>("first"));
   EXPECT_NO_THROW(queue.wait());
   int value = 0;
   queue.run([&] { value = 1; });

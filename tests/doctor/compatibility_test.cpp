@@ -1,15 +1,13 @@
 #include "harness/doctor/compatibility/compatibility.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "harness/core/errors.h"
 
 namespace launchgap::doctor {
 namespace {
 
-using testing::HasSubstr;
-using testing::ThrowsMessage;
+using namespace testing;
 
 Version version(const std::string& text) {
   return *Version::parse(text);
@@ -20,9 +18,7 @@ Capability cc(const char* text) {
 
 TEST(FindGpu, TakesANameAsPeopleWriteIt) {
   struct Case {
-    const char* asked;
-    const char* name;
-    const char* capability;
+    const char *asked, *name, *capability;
   };
   for (const Case& c : {Case{"K40m", "K40m", "3.5"},
                         {"k40m", "K40m", "3.5"},
@@ -89,8 +85,7 @@ TEST(FindGpu, ByPciIdWithoutADriver) {
 
 TEST(Compatibility, OfToolkitsAndGpus) {
   struct Case {
-    const char* toolkit;
-    const char* capability;
+    const char *toolkit, *capability;
     Truth truth;
   };
   for (const Case& c : {Case{"10.2", "3.0", Truth::yes},
@@ -123,8 +118,7 @@ TEST(Compatibility, OfDriversAndGpus) {
 
 TEST(Compatibility, ADriverBeforeTheGpusFirstDoesNotServeIt) {
   struct Case {
-    const char* driver;
-    const char* capability;
+    const char *driver, *capability;
     Truth truth;
   };
   for (const Case& c : {Case{"470", "10.0", Truth::no},
@@ -140,8 +134,7 @@ TEST(Compatibility, ADriverBeforeTheGpusFirstDoesNotServeIt) {
 
 TEST(Compatibility, OfDriversAndToolkits) {
   struct Case {
-    const char* driver;
-    const char* toolkit;
+    const char *driver, *toolkit;
     Truth truth;
   };
   for (const Case& c : {Case{"384.81", "9.0", Truth::yes},
@@ -197,9 +190,7 @@ TEST(Compatibility, PtxOfANewerToolkitIsNotCompiled) {
 
 TEST(Compatibility, NamesOfLibraries) {
   struct Case {
-    const char* toolkit;
-    const char* name;
-    const char* soname;
+    const char *toolkit, *name, *soname;
   };
   for (const Case& c : {Case{"9.0", "cublas", "libcublas.so.9.0"},
                         {"10.0.130", "cusolver", "libcusolver.so.10.0"},
@@ -219,9 +210,7 @@ TEST(Compatibility, NamesOfLibraries) {
 
 TEST(Compatibility, OfCudnnAndGpus) {
   struct Case {
-    const char* cudnn;
-    const char* cuda;
-    const char* capability;
+    const char *cudnn, *cuda, *capability;
     Truth truth;
     bool recalled;
   };
@@ -259,8 +248,7 @@ TEST(Compatibility, OfCudnnLoadedAndCompiled) {
 
 TEST(Images, RunWhereTheyCan) {
   struct Case {
-    const char* image;
-    const char* capability;
+    const char *image, *capability;
     Truth truth;
   };
   for (const Case& c : {Case{"sm_70", "7.0", Truth::yes},

@@ -9,7 +9,6 @@
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "harness/doctor/libraries/elf_file.h"
 #include "tests/doctor/folder.h"

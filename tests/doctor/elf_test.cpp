@@ -1,11 +1,9 @@
 // What files are, told from outside.
 #include <elf.h>
-#include <fstream>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "harness/core/printable.h"
 #include "harness/doctor/libraries/elf_file.h"
@@ -14,8 +12,7 @@
 namespace launchgap::doctor {
 namespace {
 
-using ::testing::Contains;
-using ::testing::HasSubstr;
+using namespace testing;
 
 namespace fs = std::filesystem;
 
@@ -55,11 +52,10 @@ TEST(ElfFile, TellsRunpathAndStaticPrograms) {
 TEST(ElfFile, SaysWhatAFileIsInstead) {
   const Folder folder;
   const std::string elf = folder.copy_of(kPrograms / "stubs/libcuda.so.1");
-  struct Case {
+  const struct {
     const char* name;
     std::string bytes, why;
-  };
-  const Case cases[] = {
+  } cases[] = {
       {"empty", "", "is not an ELF file: it is empty"},
       {"script.so", "/* GNU ld script */\nINPUT(libx.so.1)", "it is a linker script"},
       {"input.so", "INPUT(/usr/lib/libx.so.1)\n", "it is a linker script"},
@@ -76,7 +72,7 @@ TEST(ElfFile, SaysWhatAFileIsInstead) {
       {"half", elf.substr(0, elf.size() / 2), "is a damaged ELF file"},
       {"page", elf.substr(0, 4096), "cut off"},
   };
-  for (const Case& c : cases) {
+  for (const auto& c : cases) {
     const fs::path path = folder.write(c.name, c.bytes);
     EXPECT_THAT(why_bad(path), HasSubstr(c.why)) << c.name;
     EXPECT_THAT(why_bad(path), HasSubstr(path.string())) << c.name;
@@ -150,10 +146,9 @@ TEST(ElfFile, SurvivesEveryDamagedByte) {
 }
 
 TEST(Printable, ShowsTextOnOneHarmlessLine) {
-  struct Case {
+  const struct {
     std::string text, shown;
-  };
-  const Case cases[] = {
+  } cases[] = {
       {"/usr/lib/libcuda.so.1", "/usr/lib/libcuda.so.1"},
       {"Größe µs –", "Größe µs –"},
       {"a\nb\tc\r", "a\\nb\\tc\\r"},
@@ -168,7 +163,7 @@ TEST(Printable, ShowsTextOnOneHarmlessLine) {
       {"\xf0\x9f\x9a\x80", "\xf0\x9f\x9a\x80"},
       {"back\\slash", "back\\slash"},
   };
-  for (const Case& c : cases) EXPECT_EQ(printable(c.text), c.shown);
+  for (const auto& c : cases) EXPECT_EQ(printable(c.text), c.shown);
   EXPECT_EQ(printable("aaaaaa", 4), "aaaa…");
   EXPECT_EQ(printable("aaa\n", 4), "aaa…");
   EXPECT_EQ(printable(std::string(5000, 'x')).size(), 400 + std::string("…").size());

@@ -1,7 +1,6 @@
 #include <random>
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "harness/core/errors.h"
 #include "harness/doctor/compatibility/framework_answer.h"
@@ -12,7 +11,7 @@ namespace {
 
 using Have = Installation;
 
-using testing::HasSubstr;
+using namespace testing;
 
 Version version(const std::string& text) {
   return *Version::parse(text);
@@ -20,10 +19,7 @@ Version version(const std::string& text) {
 
 TEST(Requirement, IsReadAsPipWritesIt) {
   struct Case {
-    const char* text;
-    const char* framework;
-    const char* pinned;
-    const char* cuda;
+    const char *text, *framework, *pinned, *cuda;
     bool cpu_only = false;
   };
   for (const Case& c : {Case{"tensorflow==2.4.0", "tensorflow", "2.4.0", ""},
@@ -48,8 +44,7 @@ TEST(Requirement, IsReadAsPipWritesIt) {
 
 TEST(Requirement, AllowsByPep440) {
   struct Case {
-    const char* requirement;
-    const char* version;
+    const char *requirement, *version;
     bool allowed;
   };
   for (const Case& c : {Case{"torch==2.4", "2.4.0", true},
@@ -83,8 +78,7 @@ TEST(Requirement, MeansTheNewestThatATableHas) {
 
 TEST(Requirement, SaysWhatIsWrongAndGivesAnExample) {
   struct Case {
-    const char* text;
-    const char* says;
+    const char *text, *says;
   };
   for (const Case& c :
        {Case{"", "is no known framework"},
@@ -111,13 +105,9 @@ TEST(Requirement, SaysWhatIsWrongAndGivesAnExample) {
         {"torch==2.0,==2.1", "no version meets all"},
         {"torch>2.1,<=2.1.0", "no version meets all"},
         {"torch==2.3.*,<2.3", "no version meets all"}}) {
-    try {
-      Requirement::parse(c.text);
-      ADD_FAILURE() << c.text;
-    } catch (const UsageError& error) {
-      EXPECT_THAT(error.what(), HasSubstr(c.says)) << c.text;
-      EXPECT_THAT(error.what(), HasSubstr("for example")) << c.text;
-    }
+    EXPECT_THAT([&] { Requirement::parse(c.text); },
+                ThrowsMessage<UsageError>(AllOf(HasSubstr(c.says), HasSubstr("for example"))))
+        << c.text;
   }
   EXPECT_THROW(Requirement::parse("torch==" + std::string(1 << 20, '1')), UsageError);
 }

@@ -1,9 +1,6 @@
 // The questions that users really have, and their answers.
-#include <filesystem>
-#include <set>
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "harness/core/errors.h"
 #include "harness/doctor/compatibility/framework_answer.h"
@@ -21,10 +18,7 @@ Have without_gpu() {
   return have;
 }
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::ThrowsMessage;
+using namespace testing;
 
 Version version(const std::string& text) {
   return *Version::parse(text);
@@ -51,10 +45,9 @@ FrameworkAnswer answer_to(const WhatIf& question, const Installation& machine) {
 
 struct Case {
   WhatIf question;
-  Outcome outcome;
-  std::vector<std::string> codes;
-  std::string sentence;  // part of the first finding's
-  std::string remedy;    // part of it
+  std::string answer;         // the outcome, and the codes of the findings: "fails: driver-too-old"
+  std::string sentence = {};  // part of the first finding's
+  std::string remedy = {};    // part of it
 };
 
 void check(const std::vector<Case>& cases) {
@@ -62,8 +55,10 @@ void check(const std::vector<Case>& cases) {
     const FrameworkAnswer answer = answer_to(c.question, Have{});
     SCOPED_TRACE(text(answer));
     ASSERT_FALSE(answer.gpus.empty());
-    EXPECT_EQ(answer.gpus.front().outcome, c.outcome);
-    EXPECT_EQ(codes(answer), c.codes);
+    std::string found(name_of(answer.gpus.front().outcome));
+    for (const Finding& finding : answer.findings)
+      found += (&finding == &answer.findings.front() ? ": " : " ") + finding.code;
+    EXPECT_EQ(found, c.answer);
     if (answer.findings.empty()) continue;
     EXPECT_THAT(answer.findings.front().sentence, HasSubstr(c.sentence));
     EXPECT_THAT(answer.findings.front().remedy, HasSubstr(c.remedy));
@@ -84,54 +79,49 @@ const std::string kNoCode = "framework-has-no-code-for-gpu";
 TEST(Frameworks, KeplerWithTensorFlow) {
   check({
       {ask("tensorflow", "K20m"),
-       Outcome::silent_cpu,
-       {kNoCode},
+       "silent-cpu: framework-has-no-code-for-gpu",
        "has no code for K20m (3.5)",
        "pip install 'tensorflow==2.11.*' (TensorFlow 2.11 with CUDA 11.2"},
       {ask("tensorflow", "K40m"),
-       Outcome::silent_cpu,
-       {kNoCode},
+       "silent-cpu: framework-has-no-code-for-gpu",
        "without an error",
        "450.80.02 to R470"},
-      {ask("tensorflow-gpu==1.7", "K20m"), Outcome::works, {}, "", ""},
-      {ask("tensorflow-gpu==1.7.0", "K40m"), Outcome::works, {}, "", ""},
-      {ask("tensorflow==2.4.0", "K20m"), Outcome::works, {}, "", ""},
-      {ask("tensorflow==2.4.0", "K40m"), Outcome::works, {}, "", ""},
-      {ask("tensorflow==2.13", "K40m"), Outcome::works, {}, "", ""},
-      {ask("tensorflow==2.14", "K40m"), Outcome::unknown, {}, "", ""},
-      {ask("tensorflow==2.15", "K40m"), Outcome::silent_cpu, {kNoCode}, "", ""},
+      {ask("tensorflow-gpu==1.7", "K20m"), "works"},
+      {ask("tensorflow-gpu==1.7.0", "K40m"), "works"},
+      {ask("tensorflow==2.4.0", "K20m"), "works"},
+      {ask("tensorflow==2.4.0", "K40m"), "works"},
+      {ask("tensorflow==2.13", "K40m"), "works"},
+      {ask("tensorflow==2.14", "K40m"), "unknown"},
+      {ask("tensorflow==2.15", "K40m"), "silent-cpu: framework-has-no-code-for-gpu"},
   });
 }
 
 TEST(Frameworks, TensorFlowOpensTheNamesOfItsOwnToolkit) {
   check({
       {ask("tensorflow==2.4.0", "V100", "", "11.1"),
-       Outcome::silent_cpu,
-       {"framework-library-missing"},
+       "silent-cpu: framework-library-missing",
        "does not find libcusolver.so.10",
        "/usr/local/cuda-11.0/lib64:$LD_LIBRARY_PATH"},
-      {ask("tensorflow==2.4.0", "V100", "", "11.0"), Outcome::works, {}, "", ""},
-      {ask("tensorflow==2.5", "V100", "", "11.8"), Outcome::works, {}, "", ""},
+      {ask("tensorflow==2.4.0", "V100", "", "11.0"), "works"},
+      {ask("tensorflow==2.5", "V100", "", "11.8"), "works"},
       {ask("tensorflow==1.7.0", "V100", "", "9.1"),
-       Outcome::fails,
-       {"framework-library-missing"},
+       "fails: framework-library-missing",
        "does not find libcublas.so.9.0",
        "install CUDA 9.0"},
       {ask("tensorflow==2.16", "A100", "", "11.8"),
-       Outcome::silent_cpu,
-       {"framework-library-missing"},
+       "silent-cpu: framework-library-missing",
        "libcudart.so.12",
        "pip install 'tensorflow[and-cuda]==2.16'"},
-      {ask("tensorflow[and-cuda]==2.16", "A100", "", "11.8"), Outcome::works, {}, "", ""},
+      {ask("tensorflow[and-cuda]==2.16", "A100", "", "11.8"), "works"},
   });
   const FrameworkAnswer answer = answer_to(ask("tensorflow==2.4.0", "V100", "", "11.1"), {});
   EXPECT_THAT(answer.missing, ElementsAre("libcusolver.so.10"));
   EXPECT_THAT(answer.findings.front().evidence,
               ElementsAre(Evidence("CUDA 11.1 has libcusolver.so.11")));
   EXPECT_THAT(answer.findings.front().symptoms,
-              testing::Contains("TensorFlow: Could not load dynamic library 'libcusolver.so.10'; "
-                                "dlerror: libcusolver.so.10: cannot open shared object file: No "
-                                "such file or directory"));
+              Contains("TensorFlow: Could not load dynamic library 'libcusolver.so.10'; "
+                       "dlerror: libcusolver.so.10: cannot open shared object file: No "
+                       "such file or directory"));
 }
 
 TEST(Frameworks, WithoutAGpuTheLibrariesStillAnswer) {
@@ -143,21 +133,15 @@ TEST(Frameworks, WithoutAGpuTheLibrariesStillAnswer) {
 TEST(Frameworks, CudnnAtRunTimeAndAtBuild) {
   check({
       {ask("tensorflow==2.5", "V100", "", "11.2", "8.0.5"),
-       Outcome::fails,
-       {"framework-cudnn-mismatch"},
+       "fails: framework-cudnn-mismatch",
        "built with cuDNN 8.1 and does not accept 8.0.5",
        "install cuDNN 8.1"},
-      {ask("tensorflow==2.5", "V100", "", "11.2", "8.2.0"), Outcome::works, {}, "", ""},
+      {ask("tensorflow==2.5", "V100", "", "11.2", "8.2.0"), "works"},
       {ask("tensorflow==2.5", "V100", "", "11.2", "7.6.5"),
-       Outcome::silent_cpu,
-       {"framework-library-missing"},
+       "silent-cpu: framework-library-missing",
        "libcudnn.so.8",
        "cuDNN 8.1"},
-      {ask("tensorflow==1.4", "K40m", "", "8.0", "6.1"),
-       Outcome::fails,
-       {"framework-cudnn-mismatch"},
-       "",
-       ""},
+      {ask("tensorflow==1.4", "K40m", "", "8.0", "6.1"), "fails: framework-cudnn-mismatch"},
   });
   const FrameworkAnswer answer = answer_to(ask("tensorflow==2.5", "V100", "", "11.2", "8.0.5"), {});
   EXPECT_THAT(answer.findings.front().symptoms,
@@ -166,53 +150,41 @@ TEST(Frameworks, CudnnAtRunTimeAndAtBuild) {
 }
 
 TEST(Frameworks, Drivers) {
-  const std::string needs = "framework-needs-driver", old = "driver-too-old",
-                    dropped = "architecture-dropped-by-driver";
   check({
       {ask("tensorflow==1.7.0", "V100", "none"),
-       Outcome::fails,
-       {needs},
+       "fails: framework-needs-driver",
        "There is no NVIDIA driver, so tensorflow-gpu 1.7.0 cannot be imported.",
        "384.81 to R580"},
       {ask("tensorflow==2.4.0", "V100", "none"),
-       Outcome::silent_cpu,
-       {needs},
+       "silent-cpu: framework-needs-driver",
        "computes on the CPU without an error",
        "450.51.05 to R580"},
-      {ask("torch==1.12", "K80", "none"), Outcome::fails, {needs}, "", "440.33 to R470"},
+      {ask("torch==1.12", "K80", "none"), "fails: framework-needs-driver", "", "440.33 to R470"},
       {ask("torch==2.8+cu128", "A100", "470.57.02"),
-       Outcome::fails,
-       {old},
+       "fails: driver-too-old",
        "built with CUDA 12.8",
        "525.60.13 or newer"},
       {ask("torch==2.8+cu128", "RTX 5090", "535.54.03"),
-       Outcome::fails,
-       {old},
+       "fails: driver-too-old",
        "RTX 5090 (12.0) cannot be used with driver 535.54.03: it needs 570.86.10 or newer.",
        "570.86.10 or newer"},
       {ask("torch==1.12", "K40m", "535.54.03"),
-       Outcome::fails,
-       {dropped},
+       "fails: architecture-dropped-by-driver",
        "K40m (3.5) cannot be used with driver 535.54.03: it no longer supports Kepler",
        "install a driver of branch R470"},
-      {ask("torch==2.3+cu118", "K80", "470.256.02"),
-       Outcome::works,
-       {"cudnn-has-no-code-for-gpu"},
+      {ask("torch==2.3+cu118", "K80", "470.256.02"), "works: cudnn-has-no-code-for-gpu"},
+      {ask("torch==2.8+cu126", "V100", "590.44.01"),
+       "fails: architecture-dropped-by-driver",
        "",
-       ""},
-      {ask("torch==2.8+cu126", "V100", "590.44.01"), Outcome::fails, {dropped}, "", "R580"},
+       "R580"},
       // A newer driver would not help a build without code, so none is advised.
-      {ask("torch==2.3+cu121", "K80", "470.256.02"),
-       Outcome::fails,
-       {kNoCode},
-       "",
-       "pip install torch==2.3.0+cu118 --index-url https://download.pytorch.org/whl/cu118"},
-      {ask("tensorflow==2.21", "K80", "none"), Outcome::silent_cpu, {kNoCode}, "", ""},
+      {ask("torch==2.3+cu121", "K80", "470.256.02"), "fails: framework-has-no-code-for-gpu"},
+      {ask("tensorflow==2.21", "K80", "none"), "silent-cpu: framework-has-no-code-for-gpu"},
   });
   const FrameworkAnswer answer = answer_to(ask("tensorflow==1.7.0", "V100", "none"), {});
   EXPECT_THAT(answer.findings.front().symptoms,
-              testing::Contains("CUDA's runtime: CUDA driver version is insufficient for CUDA "
-                                "runtime version"));
+              Contains("CUDA's runtime: CUDA driver version is insufficient for CUDA "
+                       "runtime version"));
   EXPECT_EQ(answer.findings.front().symptoms.front(),
             "Python: ImportError: libcuda.so.1: cannot open shared object file: No such file or "
             "directory");
@@ -221,41 +193,38 @@ TEST(Frameworks, Drivers) {
 TEST(Frameworks, PyTorchAndWhatItsWheelsHaveCodeFor) {
   check({
       {ask("torch==2.3+cu118", "K80"),
-       Outcome::works,
-       {"cudnn-has-no-code-for-gpu"},
+       "works: cudnn-has-no-code-for-gpu",
        "matrix products work, convolutions may fail",
        "PyTorch 2.0 with CUDA 11.7"},
       {ask("torch==2.3+cu121", "K80"),
-       Outcome::fails,
-       {kNoCode},
+       "fails: framework-has-no-code-for-gpu",
        "",
        "pip install torch==2.3.0+cu118 --index-url https://download.pytorch.org/whl/cu118"},
       {ask("torch==1.12.1+cu113", "H100 SXM"),
-       Outcome::fails,
-       {kNoCode},
+       "fails: framework-has-no-code-for-gpu",
        "has no code for H100 SXM (9.0)",
        "PyTorch 2."},
-      {ask("torch==2.5+cu121", "B200"), Outcome::fails, {kNoCode}, "", "PyTorch 2."},
-      {ask("torch==2.5+cu121", "RTX 5090"), Outcome::fails, {kNoCode}, "", "PyTorch 2."},
+      {ask("torch==2.5+cu121", "B200"), "fails: framework-has-no-code-for-gpu", "", "PyTorch 2."},
+      {ask("torch==2.5+cu121", "RTX 5090"),
+       "fails: framework-has-no-code-for-gpu",
+       "",
+       "PyTorch 2."},
       {ask("torch==2.7+cu128", "V100"),
-       Outcome::fails,
-       {kNoCode},
+       "fails: framework-has-no-code-for-gpu",
        "",
        "torch==2.7.0+cu126 --index-url https://download.pytorch.org/whl/cu126"},
-      {ask("torch==2.8+cu128", "V100"), Outcome::works, {}, "", ""},
-      {ask("torch==2.8+cu126", "V100"), Outcome::works, {}, "", ""},
+      {ask("torch==2.8+cu128", "V100"), "works"},
+      {ask("torch==2.8+cu126", "V100"), "works"},
       {ask("torch==2.11+cu128", "V100"),
-       Outcome::fails,
-       {kNoCode},
+       "fails: framework-has-no-code-for-gpu",
        "",
        "torch==2.11.0+cu126 --index-url https://download.pytorch.org/whl/cu126"},
       {ask("torch==2.8+cu128", "P100"),
-       Outcome::fails,
-       {kNoCode},
+       "fails: framework-has-no-code-for-gpu",
        "",
        "torch==2.8.0+cu126 --index-url https://download.pytorch.org/whl/cu126"},
-      {ask("torch==1.12", "K40m"), Outcome::fails, {kNoCode}, "", "conda"},
-      {ask("torch", "A100"), Outcome::works, {}, "", ""},
+      {ask("torch==1.12", "K40m"), "fails: framework-has-no-code-for-gpu", "", "conda"},
+      {ask("torch", "A100"), "works"},
   });
 }
 
@@ -264,12 +233,6 @@ TEST(Frameworks, PtxIsCompiledAtTheFirstStart) {
   EXPECT_EQ(answer.gpus.front().outcome, Outcome::works_after_compiling);
   EXPECT_THAT(answer.gpus.front().reason, HasSubstr("compiles its PTX for 8.0"));
   EXPECT_THAT(codes(answer), ElementsAre("cudnn-has-no-code-for-gpu"));
-}
-
-TEST(Frameworks, MaxwellStaysOnTensorFlow216) {
-  const FrameworkAnswer answer = answer_to(ask("tensorflow==2.17", "M40"), {});
-  EXPECT_EQ(answer.gpus.front().outcome, Outcome::silent_cpu);
-  EXPECT_EQ(answer.gpus.front().newest.front().certain->text(), "TensorFlow 2.16 with CUDA 12.3");
 }
 
 TEST(Frameworks, MovingFromV100ToK80) {
@@ -292,8 +255,7 @@ TEST(Frameworks, MovingFromV100ToK80) {
 TEST(Frameworks, ThePackageThatHadNoGpu) {
   const std::string kCpu = "framework-cpu-only";
   struct Question {
-    const char* framework;
-    const char* cuda;
+    const char *framework, *cuda;
     std::vector<std::string> codes;
     const char* says;  // at first
     const char* remedy;
@@ -330,33 +292,23 @@ TEST(Frameworks, ThePackageThatHadNoGpu) {
   }
 }
 
+/// What a question is answered with, in lines as long as they are.
+std::string words_for(const WhatIf& question) {
+  return text(answer_to(question, {}), {.width = 1000});
+}
+
 TEST(Frameworks, ARangeIsAnsweredAsOne) {
-  struct Question {
-    const char* framework;
-    const char* gpu;
-    const char* driver;
-    const char* says;
-  };
-  for (const Question& q :
-       {Question{
-            "torch>=2.0",
-            "K80",
-            "470.256.02",
-            "torch>=2.0 on K80 (Kepler 3.7): works up to 2.7, in the build for CUDA 11.8 "
-            "(convolutions by cuDNN up to 2.0 with 11.7); pip would install 2.15, which fails\n"},
-        {"torch>=2.8", "K80", "", "no version of it is known to work; pip would install 2.15"},
-        {"torch>=2.0,<2.4", "K80", "", "works up to 2.3, in the build for CUDA 11.8"},
-        {"tensorflow>=2.4",
-         "K40m",
-         "",
-         "works up to 2.11, in the build for CUDA 11.2; pip would install 2.21, which uses the "
-         "CPU"},
-        {"torch>=2.0", "A100", "", "torch 2.15 on A100"},
-        {"torch>=2.0", "A100", "535.54.03", "works up to 2.14, in the build for CUDA 12.6"}}) {
-    const std::string shown =
-        text(answer_to(ask(q.framework, q.gpu, q.driver), {}), {.width = 1000});
-    EXPECT_THAT(shown, HasSubstr(q.says)) << q.framework;
-  }
+  const std::pair<WhatIf, const char*> questions[] = {
+      {ask("torch>=2.0", "K80", "470.256.02"),
+       "torch>=2.0 on K80 (Kepler 3.7): works up to 2.7, in the build for CUDA 11.8 (convolutions "
+       "by cuDNN up to 2.0 with 11.7); pip would install 2.15, which fails\n"},
+      {ask("torch>=2.8", "K80"), "no version of it is known to work; pip would install 2.15"},
+      {ask("torch>=2.0,<2.4", "K80"), "works up to 2.3, in the build for CUDA 11.8"},
+      {ask("tensorflow>=2.4", "K40m"),
+       "works up to 2.11, in the build for CUDA 11.2; pip would install 2.21, which uses the CPU"},
+      {ask("torch>=2.0", "A100"), "torch 2.15 on A100"},
+      {ask("torch>=2.0", "A100", "535.54.03"), "works up to 2.14, in the build for CUDA 12.6"}};
+  for (const auto& [question, says] : questions) EXPECT_THAT(words_for(question), HasSubstr(says));
 }
 
 TEST(Frameworks, WhatTheDriverListsItKnows) {
@@ -391,7 +343,7 @@ TEST(Frameworks, GpusThatAreAlikeAreOneLine) {
   have.gpus.push_back(gpu("Tesla K80", {3, 7}, "GPU-9"));
   have.driver = version("470.256.02");
   const FrameworkAnswer mixed = answer(Requirement::parse("torch==2.3+cu121"), have);
-  EXPECT_THAT(codes(mixed), testing::Contains(kNoCode).Times(1));
+  EXPECT_THAT(codes(mixed), Contains(kNoCode).Times(1));
   const auto none = std::ranges::find(mixed.findings, kNoCode, &Finding::code);
   EXPECT_THAT(none->subjects, ElementsAre("GPU-8", "GPU-9"));
 
@@ -400,32 +352,40 @@ TEST(Frameworks, GpusThatAreAlikeAreOneLine) {
 }
 
 TEST(Frameworks, WhatIsStillNeededIsNamed) {
-  EXPECT_THAT(text(answer_to(ask("tensorflow==2.4.0", "K40m"), {}), {.width = 1000}),
+  EXPECT_THAT(words_for(ask("tensorflow==2.4.0", "K40m")),
               HasSubstr("K40m (Kepler 3.5): would work, once CUDA 11.0, cuDNN 8.x and a driver "
                         "450.51.05 to R470 are installed\n"));
-  EXPECT_THAT(text(answer_to(ask("torch==2.8", "A100"), {}), {.width = 1000}),
+  EXPECT_THAT(words_for(ask("torch==2.8", "A100")),
               HasSubstr("would work, once a driver 525.60.13 or newer is installed\n"));
 }
 
 TEST(Frameworks, RemediesCanBeTyped) {
-  struct Question {
-    WhatIf question;
-    const char* remedy;
-  };
-  for (const Question& q :
-       {Question{ask("torch", "K80"),
-                 "pip install 'torch==2.7.*' --index-url https://download.pytorch.org/whl/cu118 ("},
-        {ask("tensorflow-cpu==2.10", "A100"),
-         "pip uninstall tensorflow-cpu && pip install tensorflow==2.10"},
-        {ask("torch==2.3+cpu", "A100"), "pip uninstall torch && pip install torch==2.3"},
-        {ask("torch", "K40m"),
-         "conda install pytorch=1.12 cudatoolkit=10.2 -c pytorch -c conda-forge ("},
-        {ask("torch==2.3+cu121", "K80"), "for those torch==2.0+cu117)"},
-        {ask("tensorflow==2.17", "M40"), "pip install 'tensorflow[and-cuda]==2.16.*' ("}}) {
-    const FrameworkAnswer answer = answer_to(q.question, {});
-    ASSERT_FALSE(answer.findings.empty());
-    EXPECT_THAT(answer.findings.front().remedy, HasSubstr(q.remedy));
-  }
+  check({
+      {ask("torch", "K80"),
+       "fails: framework-has-no-code-for-gpu",
+       "",
+       "pip install 'torch==2.7.*' --index-url https://download.pytorch.org/whl/cu118 ("},
+      {ask("tensorflow-cpu==2.10", "A100"),
+       "silent-cpu: framework-cpu-only",
+       "",
+       "pip uninstall tensorflow-cpu && pip install tensorflow==2.10"},
+      {ask("torch==2.3+cpu", "A100"),
+       "silent-cpu: framework-cpu-only",
+       "",
+       "pip uninstall torch && pip install torch==2.3"},
+      {ask("torch", "K40m"),
+       "fails: framework-has-no-code-for-gpu",
+       "",
+       "conda install pytorch=1.12 cudatoolkit=10.2 -c pytorch -c conda-forge ("},
+      {ask("torch==2.3+cu121", "K80"),
+       "fails: framework-has-no-code-for-gpu",
+       "",
+       "for those torch==2.0+cu117)"},
+      {ask("tensorflow==2.17", "M40"),
+       "silent-cpu: framework-has-no-code-for-gpu",
+       "",
+       "pip install 'tensorflow[and-cuda]==2.16.*' (TensorFlow 2.16 with CUDA 12.3"},
+  });
 }
 
 TEST(Frameworks, ANameAloneIsTheNewestInTheTablesIfItIsNotInstalled) {
@@ -439,9 +399,9 @@ TEST(Frameworks, ANameAloneIsTheNewestInTheTablesIfItIsNotInstalled) {
 }
 
 TEST(Frameworks, NewestAndWhatIsNotConfirmedOfIt) {
-  EXPECT_THAT(text(answer_to(ask("tensorflow", "A100"), {}), {.width = 1000}),
+  EXPECT_THAT(words_for(ask("tensorflow", "A100")),
               HasSubstr("(cuDNN 9.3 on this GPU: not confirmed)"));
-  EXPECT_THAT(text(answer_to(ask("torch", "K80"), {}), {.width = 1000}),
+  EXPECT_THAT(words_for(ask("torch", "K80")),
               HasSubstr("(its cuDNN 9.1.0 has no code for this GPU: convolutions may fail)"));
 }
 
@@ -473,67 +433,55 @@ TEST(Frameworks, WhatIsUnknownIsSaidToBe) {
               ElementsAre("framework-version-unknown"));
 }
 
-TEST(Frameworks, BuildsWithoutCuda) {
-  for (const char* text : {"torch==2.3+cpu", "tensorflow-cpu==2.4"}) {
-    const FrameworkAnswer answer = answer_to(ask(text, "A100"), {});
-    EXPECT_EQ(answer.gpus.front().outcome, Outcome::silent_cpu) << text;
-    EXPECT_THAT(codes(answer), ElementsAre("framework-cpu-only")) << text;
-  }
+/// A machine with a V100, on which this package is.
+Have with_installed(InstalledPackage package) {
+  Have have;
+  have.gpus = {gpu("Tesla V100-SXM2-16GB", {7, 0}, "GPU-1")};
+  have.gpus_known = have.driver_known = true;
+  have.driver = version("535.54.03");
+  have.installed = {{"numpy", "2.0", "/x"}, std::move(package)};
+  return have;
 }
 
 TEST(Frameworks, TheInstalledPackage) {
-  const auto installed = [](const char* name, const char* version) {
-    Have installation;
-    installation.gpus = {gpu("Tesla V100-SXM2-16GB", {7, 0}, "GPU-1")};
-    installation.gpus_known = installation.driver_known = true;
-    installation.driver = doctor::Version::parse("535.54.03");
-    installation.installed = {{"numpy", "2.0", "/x"}, {name, version, "/venv/lib"}};
-    return installation;
+  const auto asked = [](const char* framework, const char* name, const char* version) {
+    return answer(Requirement::parse(framework), with_installed({name, version, "/venv/lib"}));
   };
-  const auto asked = [](const char* framework, const Have& installation) {
-    return answer(Requirement::parse(framework), installation);
-  };
-  EXPECT_EQ(asked("torch", installed("torch", "2.7.1+cu128")).subject, "torch 2.7.1+cu128");
-  EXPECT_THAT(codes(asked("torch", installed("torch", "2.7.1+cu128"))), ElementsAre(kNoCode));
-  EXPECT_EQ(asked("torch", installed("torch", "2.7.1+cu128")).findings.front().subject, "GPU-1");
-  EXPECT_EQ(asked("torch", installed("torch", "2.7.1")).build->cuda.text(), "12.6");
-  EXPECT_THAT(codes(asked("torch", installed("torch", "2.10.0.dev20251101+cu130"))),
+  const FrameworkAnswer torch = asked("torch", "torch", "2.7.1+cu128");
+  EXPECT_EQ(torch.subject, "torch 2.7.1+cu128");
+  EXPECT_THAT(codes(torch), ElementsAre(kNoCode));
+  EXPECT_EQ(torch.findings.front().subject, "GPU-1");
+  EXPECT_EQ(asked("torch", "torch", "2.7.1").build->cuda.text(), "12.6");
+  EXPECT_THAT(codes(asked("torch", "torch", "2.10.0.dev20251101+cu130")),
               ElementsAre("framework-version-unknown"));
-  EXPECT_THAT(codes(asked("torch", installed("torch", "2.3+cpu"))),
-              ElementsAre("framework-cpu-only"));
-  EXPECT_THAT(codes(asked("tensorflow", installed("tensorflow", "1.7.0"))),
-              ElementsAre("framework-cpu-only"));
-  EXPECT_EQ(asked("tensorflow", installed("tensorflow-gpu", "1.7.0")).subject,
-            "tensorflow-gpu 1.7.0");
+  EXPECT_THAT(codes(asked("torch", "torch", "2.3+cpu")), ElementsAre("framework-cpu-only"));
+  EXPECT_THAT(codes(asked("tensorflow", "tensorflow", "1.7.0")), ElementsAre("framework-cpu-only"));
+  EXPECT_EQ(asked("tensorflow", "tensorflow-gpu", "1.7.0").subject, "tensorflow-gpu 1.7.0");
   // What is asked for by version is not what is installed.
-  EXPECT_EQ(asked("torch==2.8", installed("torch", "2.3+cpu")).subject, "torch 2.8");
+  EXPECT_EQ(asked("torch==2.8", "torch", "2.3+cpu").subject, "torch 2.8");
 }
 
 TEST(Frameworks, AnInstalledPackageThatIsNewerThanTheTablesSaysItself) {
-  Have installation;
-  installation.gpus = {gpu("Tesla V100-SXM2-16GB", {7, 0}, "GPU-1")};
-  installation.gpus_known = installation.driver_known = true;
-  installation.driver = doctor::Version::parse("535.54.03");
-  installation.installed = {{"torch", "99.1.0", "/venv/lib", "13.2", "9.99.1"}};
-  const FrameworkAnswer own = answer(Requirement::parse("torch"), installation);
+  const auto asked = [](const char* cuda, const char* cudnn) {
+    return answer(Requirement::parse("torch"),
+                  with_installed({"torch", "99.1.0", "/venv/lib", cuda, cudnn}));
+  };
+  const FrameworkAnswer own = asked("13.2", "9.99.1");
   ASSERT_TRUE(own.build);
   EXPECT_EQ(own.build->cuda.text(), "13.2");
   EXPECT_EQ(own.build->cudnn->text(), "9.99.1");
   EXPECT_THAT(own.build->source.text, HasSubstr("/venv/lib"));
   EXPECT_EQ(own.gpus.front().outcome, Outcome::fails) << "driver 535 cannot serve CUDA 13";
   EXPECT_THAT(text(own), HasSubstr("name CUDA 13.2 and require cuDNN 9.99.1"));
-
-  installation.installed = {{"torch", "99.1.0", "/venv/lib", "", ""}};
-  EXPECT_FALSE(answer(Requirement::parse("torch"), installation).build);
-  installation.installed = {{"torch", "99.1.0", "/venv/lib", "none", ""}};
-  EXPECT_FALSE(answer(Requirement::parse("torch"), installation).build);
+  EXPECT_FALSE(asked("", "").build);
+  EXPECT_FALSE(asked("none", "").build);
 }
 
 TEST(Frameworks, EveryAnswerSaysOfWhenItsTablesAre) {
   const FrameworkAnswer torch = answer_to(ask("torch==2.3", "A100"), {});
   EXPECT_THAT(text(torch), HasSubstr("compared with their sources on " + tables().made));
   EXPECT_EQ(to_json(torch).at("tables_made"), tables().made);
-  EXPECT_THAT(tables().made, ::testing::MatchesRegex("20[0-9]{2}-[0-9]{2}-[0-9]{2}"));
+  EXPECT_THAT(tables().made, MatchesRegex("20[0-9]{2}-[0-9]{2}-[0-9]{2}"));
 }
 
 TEST(Frameworks, TheMachinesOwnLibraries) {
@@ -574,23 +522,22 @@ TEST(Frameworks, WhatTheDriverSaysOfItselfCounts) {
 }
 
 TEST(WhatIf, RefusesWhatDoesNotExistOrContradictsItself) {
-  const auto asking = [](const WhatIf& question) { return [=] { answer_to(question, Have{}); }; };
-  EXPECT_THAT(asking({"torch", {"K41m"}, "", "", ""}),
-              ThrowsMessage<UsageError>(HasSubstr("near it are K40m")));
-  EXPECT_THAT(
-      asking({"torch", {}, "470", "13.0", ""}),
-      ThrowsMessage<UsageError>(HasSubstr("--driver 470 and --cuda 13.0 do not go together")));
-  EXPECT_THAT(asking({"torch", {}, "", "12.7", ""}),
-              ThrowsMessage<UsageError>(
-                  HasSubstr("there is no CUDA 12.7; its neighbours are 12.6 and 12.8")));
-  EXPECT_THAT(asking({"torch", {}, "", "14", ""}),
-              ThrowsMessage<UsageError>(HasSubstr("known are 8.0 to 13.3")));
-  EXPECT_THAT(asking({"torch", {}, "latest", "", ""}),
-              ThrowsMessage<UsageError>(HasSubstr("--driver 'latest' is no version")));
-  EXPECT_THAT(asking({"torch", {}, "", "", "8.x"}),
-              ThrowsMessage<UsageError>(HasSubstr("--cudnn '8.x'")));
-  EXPECT_THAT(asking({"jax", {}, "", "", ""}),
-              ThrowsMessage<UsageError>(HasSubstr("no known framework")));
+  const std::pair<WhatIf, const char*> questions[] = {
+      {ask("torch", "K41m"), "near it are K40m"},
+      {{"torch", {}, "470", "13.0", ""}, "--driver 470 and --cuda 13.0 do not go together"},
+      {{"torch", {}, "", "12.7", ""}, "there is no CUDA 12.7; its neighbours are 12.6 and 12.8"},
+      {{"torch", {}, "", "14", ""}, "known are 8.0 to 13.3"},
+      {{"torch", {}, "latest", "", ""}, "--driver 'latest' is no version"},
+      {{"torch", {}, "", "", "8.x"}, "--cudnn '8.x'"},
+      {{"jax", {}, "", "", ""}, "no known framework"},
+      {{"", {}, "470", "", ""}, "needs --for or --gpu"},
+      {{"", {}, "", "", "8"}, "needs --for or --gpu"},
+      {{"", {}, "", "12.4", ""}, "needs --for or --gpu"},
+  };
+  for (const auto& question : questions) {
+    EXPECT_THAT([&] { answer_to(question.first, Have{}); },
+                ThrowsMessage<UsageError>(HasSubstr(question.second)));
+  }
 }
 
 TEST(WhatIf, WithoutAFrameworkNamesTheNewestOfEverything) {
@@ -606,8 +553,7 @@ TEST(WhatIf, WithoutAFrameworkNamesTheNewestOfEverything) {
 TEST(WhatIf, GpusThatCannotBeUsedWithWhatIsNamed) {
   struct Question {
     WhatIf question;
-    const char* code;
-    const char* says;
+    const char *code, *says;
   };
   for (const Question& q :
        {Question{ask("", "B200", "470"),
@@ -635,7 +581,7 @@ TEST(WhatIf, GpusThatCannotBeUsedWithWhatIsNamed) {
     EXPECT_EQ(shown.find(q.says), shown.rfind(q.says)) << "twice: " << shown;
   }
   // What is the newest holds for the driver that replaces it, and says so.
-  const std::string shown = text(answer_to(ask("", "B200", "470"), {}), {.width = 1000});
+  const std::string shown = words_for(ask("", "B200", "470"));
   EXPECT_THAT(shown, HasSubstr("PyTorch: once the driver is changed, up to 2.14"));
   for (const WhatIf& good : {ask("", "K40m", "470", "11.8"), ask("", "B200", "570.86.10", "12.8")})
     EXPECT_THAT(codes(answer_to(good, {})), IsEmpty());
@@ -646,14 +592,6 @@ TEST(WhatIf, AGpuAloneIsALineOfItsLifeAndOneForEachFramework) {
       text(answer_to(ask("", "K20m"), {}))
           .starts_with("K20m (Kepler 3.5): last driver branch R470, last CUDA 11.8\n"
                        "  TensorFlow: up to 2.11 with CUDA 11.2, driver 450.80.02 to R470"));
-}
-
-TEST(WhatIf, NeedsAGpuOrAFramework) {
-  for (const WhatIf& question :
-       {WhatIf{"", {}, "470", "", ""}, {"", {}, "", "", "8"}, {"", {}, "", "12.4", ""}}) {
-    EXPECT_THAT([&] { answer_to(question, Have{}); },
-                ThrowsMessage<UsageError>(HasSubstr("needs --for or --gpu")));
-  }
 }
 
 TEST(WhatIf, AGpuThatIsNamedStandsForAnotherMachine) {
@@ -689,25 +627,6 @@ TEST(FrameworkAnswer, HostileNamesAreMadeFitToBeShown) {
   const FrameworkAnswer answer = doctor::answer(Requirement::parse("torch"), installation);
   EXPECT_EQ(text(answer).find('\x1b'), std::string::npos);
   EXPECT_NO_THROW(to_json(answer).dump());
-}
-
-TEST(Findings, HaveAPageEach) {
-  for (const char* code : {"framework-needs-driver",
-                           "driver-too-old",
-                           "architecture-dropped-by-driver",
-                           "framework-has-no-code-for-gpu",
-                           "framework-library-missing",
-                           "framework-cudnn-mismatch",
-                           "cudnn-has-no-code-for-gpu",
-                           "framework-cpu-only",
-                           "framework-version-unknown",
-                           "no-driver",
-                           "no-gpu",
-                           "toolkit-has-no-code-for-gpu"}) {
-    EXPECT_TRUE(std::filesystem::exists(std::string(LAUNCHGAP_SOURCE_FOLDER "/docs/findings/") +
-                                        code + ".md"))
-        << code;
-  }
 }
 
 }  // namespace

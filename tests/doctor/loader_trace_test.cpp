@@ -8,7 +8,6 @@
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "harness/core/errors.h"
 #include "harness/doctor/libraries/library_copies.h"
@@ -17,8 +16,7 @@
 namespace launchgap::doctor {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
+using namespace testing;
 
 namespace fs = std::filesystem;
 
@@ -212,20 +210,28 @@ TEST(LoaderTrace, SurvivesRandomDamage) {
   }
 }
 
-TEST(LoaderTrace, OfThisMachinesLoader) {
-  const Folder folder;
+/// Runs a program whose loader writes its account into a folder. Returns its process.
+pid_t run_traced(const Folder& folder, std::vector<const char*> command) {
+  command.push_back(nullptr);
   const pid_t child = fork();
   if (child == 0) {
     for (const auto& [name, value] : loader_trace_environment(folder.path()))
       setenv(name.c_str(), value.c_str(), 1);
     setenv("LD_LIBRARY_PATH", kFakeCuda.c_str(), 1);
-    const std::string program = kPrograms / "doctor_acts";
-    execl(program.c_str(), "acts", "open", "libcuda.so.1", "open", "libcusolver.so.10", nullptr);
+    execv(command[0], const_cast<char* const*>(command.data()));
     _exit(9);
   }
   int status = 0;
   waitpid(child, &status, 0);
-  ASSERT_EQ(status, 0);
+  EXPECT_EQ(status, 0);
+  return child;
+}
+
+TEST(LoaderTrace, OfThisMachinesLoader) {
+  const Folder folder;
+  const std::string program = kPrograms / "doctor_acts";
+  const pid_t child =
+      run_traced(folder, {program.c_str(), "open", "libcuda.so.1", "open", "libcusolver.so.10"});
   const std::string text = folder.copy_of(folder.path() / fmt::format("loader.{}", child));
   const ProcessTrace trace = parse_loader_trace(text, child);
   const auto find = [&](std::string_view wanted) -> const LoaderSearch& {
@@ -265,21 +271,10 @@ TEST(LoaderTrace, DISABLED_TellsWhatItLoads) {
 
 TEST(LoaderTrace, OfAWorkersOwnLoads) {
   const Folder folder;
-  const pid_t child = fork();
-  if (child == 0) {
-    for (const auto& [name, value] : loader_trace_environment(folder.path()))
-      setenv(name.c_str(), value.c_str(), 1);
-    setenv("LD_LIBRARY_PATH", kFakeCuda.c_str(), 1);
-    execl("/proc/self/exe",
-          "doctor_programs_test",
-          "--gtest_also_run_disabled_tests",
-          "--gtest_filter=LoaderTrace.DISABLED_TellsWhatItLoads",
-          nullptr);
-    _exit(9);
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  EXPECT_EQ(status, 0);
+  run_traced(folder,
+             {"/proc/self/exe",
+              "--gtest_also_run_disabled_tests",
+              "--gtest_filter=LoaderTrace.DISABLED_TellsWhatItLoads"});
   unsetenv("LD_DEBUG_OUTPUT");
   EXPECT_THROW(trace_loading({}), Error);
 }

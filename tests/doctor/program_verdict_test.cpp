@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "harness/record/finding_json.h"
 #include "tests/doctor/folder.h"
@@ -60,7 +59,19 @@ ProgramFacts program() {
   return facts;
 }
 
-ProgramVerdict judged(const ProgramFacts& facts, const Surroundings& surroundings) {
+const Surroundings kNowhere{SystemFiles("/nonexistent"), {}, {}};
+
+/// The same, and it has nothing to do with the driver.
+ProgramFacts program_without_driver() {
+  ProgramFacts facts = program();
+  ProcessFacts& process = facts.processes[0];
+  process.looks_with_driver = 0;
+  process.libraries.clear();
+  process.searches.clear();
+  return facts;
+}
+
+ProgramVerdict judged(const ProgramFacts& facts, const Surroundings& surroundings = kNowhere) {
   ProgramVerdict verdict = judge_program(facts, surroundings);
   verdict.finding = said({verdict.finding}).front();
   const std::string shown = text(facts, verdict, {});
@@ -69,9 +80,8 @@ ProgramVerdict judged(const ProgramFacts& facts, const Surroundings& surrounding
   return verdict;
 }
 
-std::string verdict_of(const ProgramFacts& facts,
-                       const Surroundings& surroundings = {SystemFiles("/nonexistent"), {}, {}}) {
-  const ProgramVerdict verdict = judged(facts, surroundings);
+std::string verdict_of(const ProgramFacts& facts) {
+  const ProgramVerdict verdict = judged(facts);
   return fmt::format("{} {}", name_of(verdict.use), verdict.finding.code);
 }
 
@@ -100,25 +110,19 @@ TEST(ProgramVerdict, ContextIsMappedOrListed) {
 
 TEST(ProgramVerdict, SaysWhetherItStillRuns) {
   for (const char* const node : {"/dev/nvidia0", ""}) {
-    ProgramFacts facts = program();
+    ProgramFacts facts = *node ? program() : program_without_driver();
     facts.exit_code.reset();
     if (*node) facts.processes[0].nodes_mapped = {node};
-    if (!*node) {
-      facts.processes[0].looks_with_driver = 0;
-      facts.processes[0].libraries.clear();
-      facts.processes[0].searches.clear();
-    }
-    EXPECT_THAT(text(facts, judged(facts, {SystemFiles("/nonexistent"), {}, {}}), {}),
+    EXPECT_THAT(text(facts, judged(facts), {}),
                 HasSubstr(*node ? "It is on the GPU." : "It is on the CPU."));
   }
 }
 
 TEST(ProgramVerdict, SilentIsWhatDidNotFailByItself) {
-  struct Case {
+  const struct {
     std::optional<int> exit_code, signal;
     const char* use;
-  };
-  const Case cases[] = {
+  } cases[] = {
       {0, {}, "on-cpu-silently"},
       {{}, {}, "on-cpu-silently"},  // it still runs
       {1, {}, "on-cpu"},
@@ -127,7 +131,7 @@ TEST(ProgramVerdict, SilentIsWhatDidNotFailByItself) {
       {130, {}, "on-cpu-silently"},  // the user stopped it
       {{}, SIGSEGV, "on-cpu"},
   };
-  for (const Case& c : cases) {
+  for (const auto& c : cases) {
     ProgramFacts facts = program();
     facts.exit_code = c.exit_code;
     facts.signal = c.signal;
@@ -168,8 +172,7 @@ TEST(ProgramVerdict, AMissingLibraryIsTheCauseOnlyIfNothingTakesItsPlace) {
     ProgramFacts facts = program();
     for (const LoaderSearch& search : c.searches) facts.processes[0].searches.push_back(search);
     EXPECT_EQ(verdict_of(facts), c.verdict);
-    EXPECT_THAT(judged(facts, {SystemFiles("/nonexistent"), {}, {}}).finding.sentence,
-                HasSubstr(c.cause));
+    EXPECT_THAT(judged(facts).finding.sentence, HasSubstr(c.cause));
   }
 }
 
@@ -208,7 +211,7 @@ TEST(ProgramVerdict, ABrokenFileIsTheCause) {
   LoaderSearch search = missing("libcudnn.so.8");
   search.attempts = {{broken, {Rule::ld_library_path, folder.path(), ""}}};
   facts.processes[0].searches.push_back(search);
-  const ProgramVerdict verdict = judged(facts, {SystemFiles("/nonexistent"), {}, {}});
+  const ProgramVerdict verdict = judged(facts);
   EXPECT_EQ(verdict.finding.code, "library-broken");
   EXPECT_THAT(verdict.finding.evidence[0].name, HasSubstr("it is a Git LFS pointer"));
 }
@@ -247,15 +250,11 @@ TEST(ProgramVerdict, AnOlderCopyShadowsANewerOne) {
 }
 
 TEST(ProgramVerdict, SaysWhatAProgramThatNeverAskedHasLoaded) {
-  ProgramFacts facts = program();
-  ProcessFacts& process = facts.processes[0];
-  process.looks_with_driver = 0;
-  process.libraries.clear();
-  process.searches.clear();
+  ProgramFacts facts = program_without_driver();
   EXPECT_EQ(verdict_of(facts), "on-cpu program-never-asks");
   facts.traced = false;
   EXPECT_EQ(verdict_of(facts), "on-cpu program-never-asks");
-  process.searches = {found("libcudart.so.12", "/usr/lib/libcudart.so.12")};
+  facts.processes[0].searches = {found("libcudart.so.12", "/usr/lib/libcudart.so.12")};
   EXPECT_EQ(verdict_of(facts), "on-cpu program-never-asks");
 }
 
@@ -263,9 +262,7 @@ TEST(ProgramVerdict, SaysWhyItGotNoContext) {
   ProgramFacts hidden = program();
   hidden.processes[0].environment["CUDA_VISIBLE_DEVICES"] = "";
   EXPECT_EQ(verdict_of(hidden), "on-cpu-silently program-has-no-context");
-  ProgramFacts none = program();
-  none.processes[0].looks_with_driver = 0;
-  none.processes[0].libraries.clear();
+  ProgramFacts none = program_without_driver();
   none.processes[0].searches = {missing("libcuda.so.1")};
   EXPECT_EQ(verdict_of(none), "on-cpu-silently program-library-missing");
   ProgramFacts stub = program();
@@ -288,8 +285,7 @@ TEST(ProgramVerdict, UnknownIsSaidAsUnknown) {
   EXPECT_EQ(verdict_of(tegra), "unknown program-not-seen");
   ProgramFacts limited = program();
   limited.limitations = {"Something is not known."};
-  EXPECT_EQ(judged(limited, {SystemFiles("/nonexistent"), {}, {}}).finding.evidence.back().name,
-            "Something is not known.");
+  EXPECT_EQ(judged(limited).finding.evidence.back().name, "Something is not known.");
 }
 
 TEST(ProgramVerdict, IsPrintableWhateverItIsAbout) {
@@ -299,8 +295,7 @@ TEST(ProgramVerdict, IsPrintableWhateverItIsAbout) {
   facts.processes[0].searches.push_back(evil);
   facts.processes[0].environment["CUDA_VISIBLE_DEVICES"] = "\x1b]0;";
   facts.processes[0].nodes_open = {"/dev/nvidia\n"};
-  const std::string verdict =
-      to_json(judged(facts, {SystemFiles("/nonexistent"), {}, {}}).finding).dump();
+  const std::string verdict = to_json(judged(facts).finding).dump();
   const std::string all = verdict + to_json(facts).dump();
   EXPECT_EQ(all.find('\x1b'), std::string::npos);
   EXPECT_EQ(all.find("\\u001b"), std::string::npos);

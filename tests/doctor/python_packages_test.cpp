@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "tests/doctor/folder.h"
 #include "tests/sentences/said.h"
@@ -16,10 +15,7 @@
 namespace launchgap::doctor {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
+using namespace testing;
 
 namespace fs = std::filesystem;
 using Environment = std::map<std::string, std::string>;
@@ -81,62 +77,48 @@ TEST(ActivePython, IsTheOneThatAUserWouldStart) {
   root.make_folder("extra");
   root.make_folder("usr/share/far");
 
-  struct Case {
-    Environment environment;
-    const char *executable, *chosen_by, *folders;
-  };
-  const char* const system =
+  const std::string system =
       "/usr/local/lib/python3.98/dist-packages /usr/lib/python3/dist-packages";
-  const std::string user = std::string("/home/u/.local/lib/python3.98/site-packages ") + system;
-  const std::string open = "/open/lib/python3.98/site-packages " + user;
-  const Case cases[] = {
-      {{{"PATH", "/none:/usr/bin"}}, "/usr/bin/python3", "PATH", system},
-      {{{"PATH", "/usr/bin"}, {"HOME", "/home/u"}}, "/usr/bin/python3", "PATH", user.c_str()},
-      {{{"PATH", "/opt/round:/bin"}}, "/bin/python3", "PATH", system},
-      {{{"PATH", "/opt/links"}}, "/opt/links/python3", "PATH", system},
-      {{{"PATH", "/usr/bin"}, {"HOME", "/home/u"}, {"PYTHONNOUSERSITE", "1"}},
-       "/usr/bin/python3",
-       "PATH",
-       system},
-      {{{"PATH", "/usr/bin"}, {"VIRTUAL_ENV", "/venv"}, {"HOME", "/home/u"}},
-       "/venv/bin/python3",
-       "VIRTUAL_ENV",
-       "/venv/lib/python3.98/site-packages"},
-      {{{"PATH", "/venv/bin:/usr/bin"}},
-       "/venv/bin/python3",
-       "PATH",
-       "/venv/lib/python3.98/site-packages"},
-      {{{"PATH", "/usr/bin"}, {"VIRTUAL_ENV", "/open"}, {"HOME", "/home/u"}},
-       "/open/bin/python",
-       "VIRTUAL_ENV",
-       open.c_str()},
-      {{{"PATH", "/usr/bin"}, {"CONDA_PREFIX", "/conda"}},
-       "/conda/bin/python",
-       "CONDA_PREFIX",
-       "/conda/lib/python3.99/site-packages"},
-      {{{"PATH", "/usr/bin"}, {"VIRTUAL_ENV", "/gone"}}, "/usr/bin/python3", "PATH", system},
-      {{{"PATH", "/pyenv/shims:/usr/bin"}},
-       "/pyenv/versions/3.12.1/bin/python3",
-       "PATH",
-       "/pyenv/versions/3.12.1/lib/python3.12/site-packages"},
-      {{{"PATH", "/usr/bin"}, {"PYTHONPATH", "/extra::relative:/none"}, {"VIRTUAL_ENV", "/venv"}},
-       "/venv/bin/python3",
-       "VIRTUAL_ENV",
-       "/extra /venv/lib/python3.98/site-packages"},
-      {{{"PATH", "/script"}}, "/script/python3", "PATH", ""},
-      {{{"PATH", "/pyenv/shims"}, {"PYENV_VERSION", "../../evil"}},
-       "/pyenv/shims/python3",
-       "PATH",
-       ""},
-      {{{"PATH", "/none"}}, "", "", ""},
-      {{}, "", "", ""},
+  const std::string user = "/home/u/.local/lib/python3.98/site-packages " + system;
+  const std::string in_venv = "/venv/lib/python3.98/site-packages";
+  const Environment plain = {{"PATH", "/usr/bin"}};
+  const auto with = [&](Environment more) {
+    more.insert(plain.begin(), plain.end());
+    return more;
   };
-  for (const Case& c : cases) {
+  const struct {
+    Environment environment;
+    std::string found;  // what chose it, the program, and its folders
+  } cases[] = {
+      {{{"PATH", "/none:/usr/bin"}}, "PATH /usr/bin/python3: " + system},
+      {with({{"HOME", "/home/u"}}), "PATH /usr/bin/python3: " + user},
+      {{{"PATH", "/opt/round:/bin"}}, "PATH /bin/python3: " + system},
+      {{{"PATH", "/opt/links"}}, "PATH /opt/links/python3: " + system},
+      {with({{"HOME", "/home/u"}, {"PYTHONNOUSERSITE", "1"}}), "PATH /usr/bin/python3: " + system},
+      {with({{"VIRTUAL_ENV", "/venv"}, {"HOME", "/home/u"}}),
+       "VIRTUAL_ENV /venv/bin/python3: " + in_venv},
+      {{{"PATH", "/venv/bin:/usr/bin"}}, "PATH /venv/bin/python3: " + in_venv},
+      {with({{"VIRTUAL_ENV", "/open"}, {"HOME", "/home/u"}}),
+       "VIRTUAL_ENV /open/bin/python: /open/lib/python3.98/site-packages " + user},
+      {with({{"CONDA_PREFIX", "/conda"}}),
+       "CONDA_PREFIX /conda/bin/python: /conda/lib/python3.99/site-packages"},
+      {with({{"VIRTUAL_ENV", "/gone"}}), "PATH /usr/bin/python3: " + system},
+      {{{"PATH", "/pyenv/shims:/usr/bin"}},
+       "PATH /pyenv/versions/3.12.1/bin/python3: "
+       "/pyenv/versions/3.12.1/lib/python3.12/site-packages"},
+      {with({{"PYTHONPATH", "/extra::relative:/none"}, {"VIRTUAL_ENV", "/venv"}}),
+       "VIRTUAL_ENV /venv/bin/python3: /extra " + in_venv},
+      {{{"PATH", "/script"}}, "PATH /script/python3: "},
+      {{{"PATH", "/pyenv/shims"}, {"PYENV_VERSION", "../../evil"}}, "PATH /pyenv/shims/python3: "},
+      {{{"PATH", "/none"}}, " : "},
+      {{}, " : "},
+  };
+  for (const auto& c : cases) {
     const ActivePython python = root.python(c.environment);
-    EXPECT_EQ(python.executable, c.executable);
-    EXPECT_EQ(python.chosen_by, c.chosen_by) << c.executable;
-    EXPECT_EQ(fmt::format("{}", fmt::join(python.folders, " ")), c.folders) << c.executable;
-    EXPECT_EQ(python.unknown.empty(), *c.folders != 0) << python.unknown;
+    EXPECT_EQ(fmt::format(
+                  "{} {}: {}", python.chosen_by, python.executable, fmt::join(python.folders, " ")),
+              c.found);
+    EXPECT_EQ(python.unknown.empty(), !python.folders.empty()) << python.unknown;
   }
 }
 
@@ -190,10 +172,9 @@ TEST(PythonPackages, AreReadFromTheirMetadata) {
 }
 
 TEST(PythonPackages, TorchsVersionIsReadByAStrictPattern) {
-  struct Case {
+  const struct {
     const char *line, *cuda;
-  };
-  const Case cases[] = {
+  } cases[] = {
       {"cuda = '11.3'", "11.3"},
       {"cuda: Optional[str] = \"12.8\"", "12.8"},
       {"cuda = None", "none"},
@@ -208,7 +189,7 @@ TEST(PythonPackages, TorchsVersionIsReadByAStrictPattern) {
       {"cuda = __import__('os').system('true')", ""},
       {"", ""},
   };
-  for (const Case& c : cases) {
+  for (const auto& c : cases) {
     Venv venv;
     venv.install("torch", "2.3.0");
     venv.write(std::string(kSite) + "/torch/version.py", std::string("x = 1\n") + c.line + "\n");

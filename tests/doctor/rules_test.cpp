@@ -3,7 +3,6 @@
 #include <functional>
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "harness/doctor/rules/diagnose.h"
 #include "harness/doctor/rules/rule_layers.h"
@@ -12,10 +11,7 @@
 namespace launchgap::doctor {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::Contains;
-using ::testing::Field;
-using ::testing::HasSubstr;
+using namespace testing;
 
 /// A machine whose one A100 works.
 struct Healthy {
@@ -68,142 +64,147 @@ ProofStep step(const char* name, const char* status, const char* detail) {
   return {name, status, detail, "", "", "", {}, 0};
 }
 
-struct Sick {
-  const char* code;
-  const char* says;
-  std::function<void(Healthy&)> breaks;
-};
-
-void PrintTo(const Sick& sick, std::ostream* out) {
-  *out << sick.code << ": " << sick.says;
+void expect_cause(const MachineFacts& facts, const char* code, const char* says) {
+  EXPECT_THAT(
+      said(diagnose(facts)),
+      Contains(AllOf(Field(&Finding::code, code), Field(&Finding::sentence, HasSubstr(says)))))
+      << code;
 }
 
-class Rules : public ::testing::TestWithParam<Sick> {};
-
-TEST_P(Rules, NameTheCause) {
-  Healthy machine;
-  GetParam().breaks(machine);
-  EXPECT_THAT(said(diagnose(machine.facts)),
-              Contains(AllOf(Field(&Finding::code, GetParam().code),
-                             Field(&Finding::sentence, HasSubstr(GetParam().says)))));
+TEST(Rules, NameTheCause) {
+  const struct {
+    const char *code, *says;
+    std::function<void(Healthy&)> breaks;
+  } sicknesses[] = {
+      {"driver-hangs",
+       "The CUDA driver",
+       [](Healthy& m) {
+         m.driver_answers(0);
+         m.facts.driver.init.reset();
+         m.facts.driver.hung = true;
+         m.facts.driver.died = "it did not answer within 30 s";
+       }},
+      {"driver-lists-no-gpu",
+       "lists no GPU",
+       [](Healthy& m) {
+         m.driver_answers(0);
+         m.facts.gpus.clear();
+         m.facts.nvml.gpus.emplace_back();  // without its PCI address
+       }},
+      {"driver-error",
+       "cannot list its GPUs",
+       [](Healthy& m) {
+         m.driver_answers(0);
+         m.facts.driver.devices_error = "cuDeviceGetCount answers 999";
+       }},
+      {"uvm-unavailable",
+       "/dev/nvidia-uvm cannot be used",
+       [](Healthy& m) {
+         m.driver_answers(999);
+         m.node_at(1).open_error = EACCES;
+       }},
+      {"device-node-denied",
+       "This user may not open",
+       [](Healthy& m) {
+         m.driver_answers(999);
+         m.node_at(0).open_error = EACCES;
+       }},
+      {"container-lost-devices",
+       "its device rules were reset",
+       [](Healthy& m) {
+         m.driver_answers(999);
+         m.facts.machine.container = "docker";
+         m.node_at(0).open_error = EPERM;
+       }},
+      {"device-node-denied",
+       "/dev/nvidia0 cannot be opened",
+       [](Healthy& m) {
+         m.gpu().in_driver = nullptr;
+         m.node.open_error = EACCES;
+       }},
+      {"proof-hangs",
+       "does not end",
+       [](Healthy& m) {
+         m.proof(step("kernel", "ok", ""));
+         m.gpu().proof->hung = true;
+         m.gpu().proof->died = "it did not answer within 60 s";
+       }},
+      {"driver-library-shadowed",
+       "minor-version compatibility covers it",
+       [](Healthy& m) {
+         m.add_library("cudart", "libcudart.so.13", "13.2").call = CallResult{35, ""};
+         m.facts.driver.others = {"/opt/libcuda.so.1"};
+       }},
+      {"cudnn-has-no-code-for-gpu",
+       "a cuDNN without code",
+       [](Healthy& m) { m.add_library("cudnn", "libcudnn.so.9", "9.1").machine_code = {"9.0"}; }},
+      {"mps-active",
+       "MPS shares the GPU",
+       [](Healthy& m) {
+         m.nvml.processes = {{7, {}, "nvidia-cuda-mps-server"}};
+       }},
+      {"mig-active",
+       "is partitioned (MIG)",
+       [](Healthy& m) {
+         m.nvml.mig = true;
+         m.nvml.mig_instances = 2;
+       }},
+      {"clocks-capped",
+       "stay below their maximum under load",
+       [](Healthy& m) {
+         m.proof(step("kernel", "ok", ""));
+         m.gpu().proof->clock_reasons = 0;
+         m.gpu().proof->sm_clock_mhz = 1000;
+         m.nvml.max_sm_clock_mhz = 1980;
+       }},
+      {"session-on-gpu",
+       "A session of launchgap measures",
+       [](Healthy& m) { m.gpu().locked = "process 7 measures on it"; }},
+  };
+  for (const auto& sickness : sicknesses) {
+    Healthy machine;
+    sickness.breaks(machine);
+    expect_cause(machine.facts, sickness.code, sickness.says);
+  }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Of,
-    Rules,
-    ::testing::Values(
-        Sick{"driver-hangs",
-             "The CUDA driver",
-             [](Healthy& m) {
-               m.driver_answers(0);
-               m.facts.driver.init.reset();
-               m.facts.driver.hung = true;
-               m.facts.driver.died = "it did not answer within 30 s";
-             }},
-        Sick{"driver-lists-no-gpu",
-             "lists no GPU",
-             [](Healthy& m) {
-               m.driver_answers(0);
-               m.facts.gpus.clear();
-               m.facts.nvml.gpus.emplace_back();  // without its PCI address
-             }},
-        Sick{"driver-error",
-             "cannot list its GPUs",
-             [](Healthy& m) {
-               m.driver_answers(0);
-               m.facts.driver.devices_error = "cuDeviceGetCount answers 999";
-             }},
-        Sick{"uvm-unavailable",
-             "/dev/nvidia-uvm cannot be used",
-             [](Healthy& m) {
-               m.driver_answers(999);
-               m.node_at(1).open_error = EACCES;
-             }},
-        Sick{"device-node-denied",
-             "This user may not open",
-             [](Healthy& m) {
-               m.driver_answers(999);
-               m.node_at(0).open_error = EACCES;
-             }},
-        Sick{"container-lost-devices",
-             "its device rules were reset",
-             [](Healthy& m) {
-               m.driver_answers(999);
-               m.facts.machine.container = "docker";
-               m.node_at(0).open_error = EPERM;
-             }},
-        Sick{"device-node-denied",
-             "/dev/nvidia0 cannot be opened",
-             [](Healthy& m) {
-               m.gpu().in_driver = nullptr;
-               m.node.open_error = EACCES;
-             }},
-        Sick{"cublas-missing",
-             "launchgap measures no matrix products",
-             [](Healthy& m) {
-               m.proof(step("matmul", "unsupported", "cuBLAS could not be loaded"));
-             }},
-        Sick{"cudnn-missing",
-             "launchgap measures no convolutions",
-             [](Healthy& m) {
-               m.proof(step("convolution", "unsupported", "cuDNN could not be loaded"));
-             }},
-        Sick{"cudnn-fails",
-             "A convolution by cuDNN fails",
-             [](Healthy& m) {
-               m.proof(step("convolution", "failed", "CUDNN_STATUS_EXECUTION_FAILED"));
-             }},
-        Sick{"driver-too-old",
-             "too old for the loaded cuDNN",
-             [](Healthy& m) {
-               m.proof(step("convolution", "failed", "CUDNN_STATUS_INCOMPATIBLE_CUDA_DRIVER"));
-             }},
-        Sick{"wrong-result",
-             "computed a wrong result (kernel)",
-             [](Healthy& m) { m.proof(step("kernel", "wrong", "element 7 is 8 and must be 9")); }},
-        Sick{"proof-fails",
-             "cannot be used (kernel)",
-             [](Healthy& m) { m.proof(step("kernel", "failed", "no device code")); }},
-        Sick{"proof-hangs",
-             "does not end",
-             [](Healthy& m) {
-               m.proof(step("kernel", "ok", ""));
-               m.gpu().proof->hung = true;
-               m.gpu().proof->died = "it did not answer within 60 s";
-             }},
-        Sick{"driver-library-shadowed",
-             "minor-version compatibility covers it",
-             [](Healthy& m) {
-               m.add_library("cudart", "libcudart.so.13", "13.2").call = CallResult{35, ""};
-               m.facts.driver.others = {"/opt/libcuda.so.1"};
-             }},
-        Sick{"cudnn-has-no-code-for-gpu",
-             "a cuDNN without code",
-             [](Healthy& m) {
-               m.add_library("cudnn", "libcudnn.so.9", "9.1").machine_code = {"9.0"};
-             }},
-        Sick{"mps-active",
-             "MPS shares the GPU",
-             [](Healthy& m) {
-               m.nvml.processes = {{7, {}, "nvidia-cuda-mps-server"}};
-             }},
-        Sick{"mig-active",
-             "is partitioned (MIG)",
-             [](Healthy& m) {
-               m.nvml.mig = true;
-               m.nvml.mig_instances = 2;
-             }},
-        Sick{"clocks-capped",
-             "stay below their maximum under load",
-             [](Healthy& m) {
-               m.proof(step("kernel", "ok", ""));
-               m.gpu().proof->clock_reasons = 0;
-               m.gpu().proof->sm_clock_mhz = 1000;
-               m.nvml.max_sm_clock_mhz = 1980;
-             }},
-        Sick{"session-on-gpu", "A session of launchgap measures", [](Healthy& m) {
-               m.gpu().locked = "process 7 measures on it";
-             }}));
+TEST(Rules, NameTheCauseOfAProofThatFails) {
+  const struct {
+    const char *code, *says, *step, *status, *detail;
+  } proofs[] = {
+      {"cublas-missing",
+       "launchgap measures no matrix products",
+       "matmul",
+       "unsupported",
+       "cuBLAS could not be loaded"},
+      {"cudnn-missing",
+       "launchgap measures no convolutions",
+       "convolution",
+       "unsupported",
+       "cuDNN could not be loaded"},
+      {"cudnn-fails",
+       "A convolution by cuDNN fails",
+       "convolution",
+       "failed",
+       "CUDNN_STATUS_EXECUTION_FAILED"},
+      {"driver-too-old",
+       "too old for the loaded cuDNN",
+       "convolution",
+       "failed",
+       "CUDNN_STATUS_INCOMPATIBLE_CUDA_DRIVER"},
+      {"wrong-result",
+       "computed a wrong result (kernel)",
+       "kernel",
+       "wrong",
+       "element 7 is 8 and must be 9"},
+      {"proof-fails", "cannot be used (kernel)", "kernel", "failed", "no device code"},
+  };
+  for (const auto& proof : proofs) {
+    Healthy machine;
+    machine.proof(step(proof.step, proof.status, proof.detail));
+    expect_cause(machine.facts, proof.code, proof.says);
+  }
+}
 
 TEST(RulesOf, OfEachCodeOfTheDriverHaveASentence) {
   Healthy machine;
@@ -223,7 +224,7 @@ TEST(RulesOf, OfEachCodeOfTheDriverHaveASentence) {
 
 TEST(RulesOf, FindNothingWhereNothingIsWrong) {
   const Healthy machine;
-  EXPECT_THAT(diagnose(machine.facts), ::testing::IsEmpty());
+  EXPECT_THAT(diagnose(machine.facts), IsEmpty());
 }
 
 }  // namespace

@@ -1,10 +1,7 @@
 // The tables read, and agree with each other and with arithmetic.
-#include <cmath>
-#include <map>
 #include <set>
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "harness/core/csv_table.h"
 #include "harness/core/errors.h"
@@ -14,8 +11,7 @@
 namespace launchgap::doctor {
 namespace {
 
-using testing::HasSubstr;
-using testing::ThrowsMessage;
+using namespace testing;
 
 VersionSet set(const char* text) {
   return VersionSet::parse(text);
@@ -26,8 +22,7 @@ Version version(const char* text) {
 
 TEST(VersionSet, ContainsWhatItSays) {
   struct Case {
-    const char* set;
-    const char* version;
+    const char *set, *version;
     bool inside;
   };
   for (const Case& c : {Case{"11.2", "11.2.1", true},

@@ -4,15 +4,16 @@
 #include <csignal>
 #include <cstdlib>
 #include <fcntl.h>
+#include <iterator>
 #include <map>
 #include <poll.h>
+#include <sstream>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "harness/core/errors.h"
 #include "harness/doctor/programs/process_files.h"
@@ -24,8 +25,7 @@
 namespace launchgap::doctor {
 namespace {
 
-using ::testing::HasSubstr;
-using ::testing::Not;
+using namespace testing;
 
 namespace fs = std::filesystem;
 using Environment = std::map<std::string, std::string>;
@@ -144,171 +144,121 @@ std::string code_of(const Watched& watched) {
              : watched.said.dump();
 }
 
-std::string evidence_of(const Watched& watched) {
-  return watched.said["finding"].dump();
-}
-
 TEST(Watch, TellsProgramsApart) {
-  const Environment fake = {{"LD_LIBRARY_PATH", kFakeCuda}};
   struct Case {
     const char* name;
-    std::vector<std::string> command;
+    std::string command;  // doctor_acts unless it begins with a path
     Environment environment;
-    int exit_code;
-    const char *use, *code, *evidence;
+    const char* outcome;  // the exit code, what it used, the finding
+    const char* evidence;
   };
+  const auto libraries_in = [](const std::string& folders) -> Environment {
+    return {{"LD_LIBRARY_PATH", folders}};
+  };
+  const Environment fake = libraries_in(kFakeCuda);
   const Case cases[] = {
       {"uses the GPU",
-       {kActs, "init", "context", "sleep", "300"},
+       "init context sleep 300",
        fake,
-       0,
-       "on-gpu",
-       "program-uses-gpu",
+       "0 on-gpu program-uses-gpu",
        "has /dev/nvidia-uvm, /dev/nvidia0 in its memory"},
       {"misses an optional library and uses the GPU",
-       {kActs,
-        "open",
-        "libcupti.so.99",
-        "open",
-        "libcusolver.so.10",
-        "init",
-        "context",
-        "sleep",
-        "300"},
+       "open libcupti.so.99 open libcusolver.so.10 init context sleep 300",
        fake,
-       0,
-       "on-gpu",
-       "program-uses-gpu",
+       "0 on-gpu program-uses-gpu",
        "libcuda.so.1 is"},
       {"a library is missing",
-       {kActs, "init", "open", "libcupti.so.99", "open", "libcusolver.so.10", "sleep", "100"},
+       "init open libcupti.so.99 open libcusolver.so.10 sleep 100",
        fake,
-       0,
-       "on-cpu-silently",
-       "program-library-missing",
+       "0 on-cpu-silently program-library-missing",
        "opens libcusolver.so.10"},
       {"a library is missing and it says so",
-       {kActs, "init", "need", "libcusolver.so.10"},
+       "init need libcusolver.so.10",
        fake,
-       3,
-       "on-cpu",
-       "program-library-missing",
+       "3 on-cpu program-library-missing",
        "libcusolver.so.10 was not found"},
       {"the driver is missing, of which the rest follows",
-       {kActs, "open", "libcudnn.so.99", "open", "libcuda.so.1", "sleep", "50"},
-       {{"LD_LIBRARY_PATH", "/nonexistent"}},
-       0,
-       "on-cpu-silently",
-       "program-library-missing",
+       "open libcudnn.so.99 open libcuda.so.1 sleep 50",
+       libraries_in("/nonexistent"),
+       "0 on-cpu-silently program-library-missing",
        "libcuda.so.1 was not found"},
       {"a linked library is missing",
-       {kPrograms + "/doctor_linked"},
+       kPrograms + "/doctor_linked",
        {},
-       127,
-       "on-cpu",
-       "program-library-missing",
+       "127 on-cpu program-library-missing",
        "is linked with libcudart.so.10.1"},
       {"what a library needs is missing",
-       {kActs, "init", "open", "libcudnn.so.7", "sleep", "60"},
-       {{"LD_LIBRARY_PATH", kFakeCuda + ":" + kPrograms + "/cudnn"}},
-       0,
-       "on-cpu-silently",
-       "program-library-missing",
+       "init open libcudnn.so.7 sleep 60",
+       libraries_in(kFakeCuda + ":" + kPrograms + "/cudnn"),
+       "0 on-cpu-silently program-library-missing",
        "cudnn/libcudnn.so.7 is linked with libcudart.so.10.1"},
       {"shadowed by the stub",
-       {kActs, "init", "sleep", "100"},
-       {{"LD_LIBRARY_PATH", kPrograms + "/stubs:" + kFakeCuda}},
-       0,
-       "on-cpu-silently",
-       "program-library-shadowed",
+       "init sleep 100",
+       libraries_in(kPrograms + "/stubs:" + kFakeCuda),
+       "0 on-cpu-silently program-library-shadowed",
        "without it the loader takes"},
-      {"never tries",
-       {kActs, "sleep", "50"},
-       fake,
-       0,
-       "on-cpu",
-       "program-never-asks",
-       "looked for none"},
-      {"never tries, at once", {kActs}, fake, 0, "on-cpu", "program-never-asks", ""},
+      {"never tries", "sleep 50", fake, "0 on-cpu program-never-asks", "looked for none"},
+      {"never tries, at once", "", fake, "0 on-cpu program-never-asks", ""},
       {"loads the runtime and never the driver",
-       {kActs, "open", "libcudart.so.10.1", "sleep", "50"},
-       {{"LD_LIBRARY_PATH", kPrograms + "/runtime"}},
-       0,
-       "on-cpu",
-       "program-never-asks",
+       "open libcudart.so.10.1 sleep 50",
+       libraries_in(kPrograms + "/runtime"),
+       "0 on-cpu program-never-asks",
        "never asked for the driver"},
       {"creates no context",
-       {kActs, "init", "sleep", "200"},
+       "init sleep 200",
        fake,
-       0,
-       "on-cpu-silently",
-       "program-has-no-context",
+       "0 on-cpu-silently program-has-no-context",
        "it held /dev/nvidia-uvm, /dev/nvidia0, /dev/nvidiactl open"},
       {"its GPUs are hidden",
-       {kActs, "init", "context", "sleep", "200"},
+       "init context sleep 200",
        {{"LD_LIBRARY_PATH", kFakeCuda}, {"CUDA_VISIBLE_DEVICES", ""}},
-       0,
-       "on-cpu-silently",
-       "program-has-no-context",
+       "0 on-cpu-silently program-has-no-context",
        "CUDA_VISIBLE_DEVICES hides all"},
       {"its children do the work",
-       {kActs, "fork", "2", "init", "context", "sleep", "300"},
+       "fork 2 init context sleep 300",
        fake,
-       0,
-       "on-gpu",
-       "program-uses-gpu",
+       "0 on-gpu program-uses-gpu",
        "libcuda.so.1 is"},
-      {"behind a shell",
-       {"sh", "-c", kActs + " init context sleep 300; exit 7"},
-       fake,
-       7,
-       "on-gpu",
-       "program-uses-gpu",
-       "libcuda.so.1 is"},
-      {"killed",
-       {kActs, "init", "context", "sleep", "100", "signal", "9"},
-       fake,
-       137,
-       "on-gpu",
-       "program-uses-gpu",
-       ""},
+      {"killed", "init context sleep 100 signal 9", fake, "137 on-gpu program-uses-gpu", ""},
       {"aborts without a GPU",
-       {kActs, "init", "sleep", "100", "signal", "6"},
+       "init sleep 100 signal 6",
        fake,
-       134,
-       "on-cpu",
-       "program-has-no-context",
+       "134 on-cpu program-has-no-context",
        ""},
       {"static",
-       {kPrograms + "/doctor_still_static", "150"},
+       kPrograms + "/doctor_still_static 150",
        fake,
-       0,
-       "on-cpu",
-       "program-never-asks",
+       "0 on-cpu program-never-asks",
        "statically linked"},
       {"static, at once",
-       {kPrograms + "/doctor_still_static"},
+       kPrograms + "/doctor_still_static",
        fake,
-       0,
-       "unknown",
-       "program-not-seen",
+       "0 unknown program-not-seen",
        ""},
       {"the loader is being traced already",
-       {kActs, "init", "context", "sleep", "300"},
+       "init context sleep 300",
        {{"LD_LIBRARY_PATH", kFakeCuda}, {"LD_DEBUG", "none"}},
-       0,
-       "on-gpu",
-       "program-uses-gpu",
+       "0 on-gpu program-uses-gpu",
        "was left alone"},
+  };
+  const auto expect = [](const Watched& watched, const char* outcome, const char* evidence) {
+    EXPECT_EQ(
+        fmt::format("{} {} {}", watched.exit_code, watched.said.value("use", ""), code_of(watched)),
+        outcome)
+        << watched.errors << watched.said.dump(2);
+    EXPECT_THAT(watched.said["finding"].dump(), HasSubstr(evidence));
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(c.name);
-    const Watched watched = watch(c.command, c.environment);
-    EXPECT_EQ(watched.exit_code, c.exit_code) << watched.errors;
-    EXPECT_EQ(watched.said.value("use", ""), c.use) << watched.said.dump(2);
-    EXPECT_EQ(code_of(watched), c.code);
-    EXPECT_THAT(evidence_of(watched), HasSubstr(c.evidence));
+    std::istringstream words((c.command.starts_with("/") ? "" : kActs + " ") + c.command);
+    expect(watch({std::istream_iterator<std::string>(words), {}}, c.environment),
+           c.outcome,
+           c.evidence);
   }
+  SCOPED_TRACE("behind a shell");
+  expect(watch({"sh", "-c", kActs + " init context sleep 300; exit 7"}, fake),
+         "7 on-gpu program-uses-gpu",
+         "libcuda.so.1 is");
 }
 
 TEST(Watch, SaysWhatToDoAboutAStub) {
@@ -359,19 +309,18 @@ TEST(Watch, LeavesNothingBehind) {
 TEST(Watch, EndsAsAShellWould) {
   const Folder folder;
   const std::string script = folder.write("script", "echo started\n");
-  struct Case {
+  const struct {
     std::string command;
     int exit_code;
     const char* why;
-  };
-  const Case cases[] = {
+  } cases[] = {
       {"no-such-command-at-all", 127, "command not found"},
       {folder.path() / "none", 127, "No such file"},
       {script, 126, "Permission denied"},
       {folder.path(), 126, "Permission denied"},
       {"bad\nname", 127, "bad\\nname: command not found"},
   };
-  for (const Case& c : cases) {
+  for (const auto& c : cases) {
     const Watched watched = watch({c.command});
     EXPECT_EQ(watched.exit_code, c.exit_code) << c.command;
     EXPECT_THAT(watched.said.value("not_started", ""), HasSubstr(c.why));
@@ -384,21 +333,18 @@ TEST(Watch, EndsAsAShellWould) {
 }
 
 TEST(Watch, HandsSignalsOn) {
-  for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGUSR1}) {
+  const auto exit_code_after = [](int signal, std::vector<std::string> command) {
     const Root root;
-    Watcher watcher({kActs, "await", std::to_string(signal)}, {}, root, "");
+    Watcher watcher(std::move(command), {}, root, "");
     char ready[6];
-    ASSERT_EQ(read(watcher.output(), ready, sizeof(ready)), 6);
+    EXPECT_EQ(read(watcher.output(), ready, sizeof(ready)), 6);
     kill(watcher.pid(), signal);
-    EXPECT_EQ(watcher.result().exit_code, 40 + signal);
-  }
+    return watcher.result().exit_code;
+  };
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGUSR1})
+    EXPECT_EQ(exit_code_after(signal, {kActs, "await", std::to_string(signal)}), 40 + signal);
   // A program that does not handle it ends by it.
-  const Root root;
-  Watcher watcher({"sh", "-c", "echo ready; exec sleep 30"}, {}, root, "");
-  char ready[6];
-  ASSERT_EQ(read(watcher.output(), ready, sizeof(ready)), 6);
-  kill(watcher.pid(), SIGTERM);
-  EXPECT_EQ(watcher.result().exit_code, 128 + SIGTERM);
+  EXPECT_EQ(exit_code_after(SIGTERM, {"sh", "-c", "echo ready; exec sleep 30"}), 128 + SIGTERM);
 }
 
 TEST(Watch, PythonByCtypes) {
@@ -434,29 +380,18 @@ TEST(Watch, TellsOnlyVariablesThatConcernTheGpu) {
 TEST(ProcessId, IsAPositiveNumberOfLinux) {
   EXPECT_EQ(parse_pid("1"), 1);
   EXPECT_EQ(parse_pid("4194304"), 4194304);
-  struct Case {
-    const char *text, *why;
+  const auto expect_refused = [](const char* text, const char* why) {
+    EXPECT_THAT([&] { parse_pid(text); }, ThrowsMessage<UsageError>(HasSubstr(why))) << text;
   };
-  const Case cases[] = {
-      {"0", "a positive number is"},
-      {"-1", "a positive number is"},
-      {"abc", "a positive number is"},
-      {"", "a positive number is"},
-      {"12x", "a positive number is"},
-      {" 12", "a positive number is"},
-      {"1.5", "a positive number is"},
-      {"4194305", "they go up to 4194304"},
-      {"99999999999999999999", "they go up to 4194304"},
-      {"\x1b[2J", "\\x1b"},
-  };
-  for (const Case& c : cases) {
-    try {
-      parse_pid(c.text);
-      ADD_FAILURE() << c.text;
-    } catch (const UsageError& wrong) {
-      EXPECT_THAT(wrong.what(), HasSubstr(c.why)) << c.text;
-    }
-  }
+  for (const char* const text : {"0", "-1", "abc", "", "12x", " 12", "1.5"})
+    expect_refused(text, "a positive number is");
+  for (const char* const text : {"4194305", "99999999999999999999"})
+    expect_refused(text, "they go up to 4194304");
+  expect_refused("\x1b[2J", "\\x1b");
+}
+
+void expect_refused(pid_t pid, const SystemFiles& system, const char* why) {
+  EXPECT_THAT([&] { look_at_program(pid, system, {}); }, ThrowsMessage<Error>(HasSubstr(why)));
 }
 
 TEST(RunningProcess, OfATestsRoot) {
@@ -491,29 +426,18 @@ TEST(RunningProcess, OfATestsRoot) {
   EXPECT_TRUE(facts.had_context());
   EXPECT_FALSE(facts.listed_by_nvml);
   EXPECT_EQ(facts.looks_with_driver, 2);
-  EXPECT_THAT(facts.nodes_open, ::testing::ElementsAre("/dev/nvidiactl"));
+  EXPECT_THAT(facts.nodes_open, ElementsAre("/dev/nvidiactl"));
   ASSERT_EQ(facts.libraries.size(), 2);
   EXPECT_EQ(facts.libraries[1].path, "/opt/a b/libcublas.so.12");
   EXPECT_TRUE(facts.libraries[1].deleted);
   EXPECT_EQ(facts.environment, (Environment{{"CUDA_VISIBLE_DEVICES", "1"}}));
   EXPECT_TRUE(look_at_program(14, system, [] { return std::set<pid_t>{14}; }).had_context());
 
-  struct Case {
-    pid_t pid;
-    const char* why;
-  };
-  const Case cases[] = {{11, "process 11 has ended; it is a zombie"},
-                        {12, "process 12 is a thread of the kernel"},
-                        {13, "process 13"},
-                        {15, "there is no process 15"}};
-  for (const Case& c : cases) {
-    try {
-      look_at_program(c.pid, system, {});
-      ADD_FAILURE() << c.pid;
-    } catch (const Error& wrong) {
-      EXPECT_THAT(wrong.what(), HasSubstr(c.why));
-    }
-  }
+  for (const auto& [pid, why] : {std::pair(11, "process 11 has ended; it is a zombie"),
+                                 std::pair(12, "process 12 is a thread of the kernel"),
+                                 std::pair(13, "process 13"),
+                                 std::pair(15, "there is no process 15")})
+    expect_refused(pid, system, why);
 }
 
 TEST(RunningProcess, OfThisMachine) {
@@ -535,12 +459,7 @@ TEST(RunningProcess, OfThisMachine) {
   kill(child, SIGKILL);
   siginfo_t info{};
   waitid(P_PID, child, &info, WEXITED | WNOWAIT);
-  try {
-    look_at_program(child, system, {});
-    ADD_FAILURE();
-  } catch (const Error& wrong) {
-    EXPECT_THAT(wrong.what(), HasSubstr("zombie"));
-  }
+  expect_refused(child, system, "zombie");
   waitpid(child, nullptr, 0);
   EXPECT_THROW(look_at_program(child, system, {}), Error);
 }

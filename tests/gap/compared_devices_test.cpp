@@ -2,15 +2,13 @@
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "tests/gap/two_gpus.h"
 
 namespace launchgap::gap {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
+using namespace testing;
 
 constexpr const char* kIdle = "launch/null/api:driver/mode:idle";
 

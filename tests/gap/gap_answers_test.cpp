@@ -3,7 +3,6 @@
 #include <random>
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "tests/gap/two_gpus.h"
 #include "tests/sentences/said.h"
@@ -11,13 +10,7 @@
 namespace launchgap::gap {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::Contains;
-using ::testing::ElementsAre;
-using ::testing::Field;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
+using namespace testing;
 
 constexpr const char* kBurst = "launch/null/api:driver/mode:burst";
 constexpr const char* kCopy =
@@ -45,8 +38,7 @@ std::vector<std::string> evidence_of_part(const GapRows& rows, const std::string
 }
 
 /// A V100 and a H100 whose figures are 7.8 (FP16), 4.1 (FP32), 3.7 (memory) and 1.4 (launch) apart.
-class Gap : public ::testing::Test {
- protected:
+struct Gap : ::testing::Test {
   Gap() {
     sessions.add("Tesla V100-SXM2-16GB", "7.0");
     figures(100, 12, 800, 2.8e3);

@@ -1,7 +1,6 @@
 #include "harness/gap/gpu_columns.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "harness/gap/shared_cases.h"
 #include "harness/summary/generations.h"
@@ -33,8 +32,7 @@ TEST(GpuColumns, StandInTheOrderOfRelease) {
 }
 
 std::optional<Release> released(const char* name, const char* capability = "") {
-  DeviceFacts gpu;
-  gpu.name = name;
+  DeviceFacts gpu = a_device("", name);
   if (*capability) gpu.compute_capability = capability;
   return release_of(gpu);
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "harness/gap/gap.h"
+#include "tests/device/a_device.h"
 
 namespace launchgap::gap {
 
@@ -24,10 +25,7 @@ class Sessions {
     Kept& kept = all_.emplace_back();
     kept.session.id = "session " + std::to_string(all_.size());
     kept.session.folder = "folder" + std::to_string(all_.size());
-    DeviceFacts gpu;
-    gpu.backend = "cuda";
-    gpu.uuid = "GPU-" + std::to_string(all_.size());
-    gpu.name = name;
+    DeviceFacts gpu = a_device("GPU-" + std::to_string(all_.size()), name);
     gpu.simulated = simulated;
     if (!capability.empty()) gpu.compute_capability = capability;
     kept.session.devices.push_back(gpu);
@@ -75,14 +73,7 @@ class Sessions {
 
   GapRows gap() { return generation_gap(compared()); }
 
-  std::vector<GpuColumn> columns() {
-    std::vector<ComparedSession> compared;
-    for (Kept& kept : all_) {
-      kept.rows = summarise(kept.session);
-      compared.push_back({&kept.session, &kept.rows, &kept.impossible});
-    }
-    return gpu_columns(compared);
-  }
+  std::vector<GpuColumn> columns() { return gpu_columns(compared()); }
 
  private:
   struct Kept {

@@ -86,7 +86,7 @@ class GpuDeathTest : public testing::Test {
   }
 
   static std::string close_with_memory() {
-    constexpr std::size_t kBytes = 128 << 20, kTolerance = 4 << 20;
+    constexpr std::size_t kBytes = 128 << 20;
     const std::uint64_t before = Gpu::opened().free_memory_bytes();
     const auto buffer = Gpu::opened().allocate(kBytes);
     Gpu::close();

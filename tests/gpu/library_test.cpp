@@ -8,6 +8,7 @@
 #include "harness/device/backend.h"
 #include "harness/device/convolution.h"
 #include "harness/device/matmul.h"
+#include "harness/device/shape_text.h"
 #include "harness/measure/verify.h"
 #include "tests/gpu/gpu.h"
 
@@ -156,8 +157,7 @@ INSTANTIATE_TEST_SUITE_P(Type,
                          [](const auto& type) { return std::string(type.param); });
 
 struct ConvolutionKind {
-  const char* name;
-  ConvolutionShape shape;
+  const char *name, *shape;
 };
 
 class GpuConvolution
@@ -206,7 +206,7 @@ TEST_P(GpuConvolution, IsThatOfTheDefinitionInEveryLayoutAndType) {
     for (const char* type :
          {"fp64", "fp32", "tf32", "fp16", "bf16", "int8", "fp8_e4m3", "fp8_e5m2"}) {
       for (const TensorLayout layout : {TensorLayout::nchw, TensorLayout::nhwc}) {
-        ConvolutionShape shape = kind.shape;
+        ConvolutionShape shape = convolution_shape(kind.shape);
         shape.direction = direction, shape.layout = layout, shape.type = product_type(type);
         try {
           SCOPED_TRACE(interface + " " + type + " " + std::string(name_of(layout)));
@@ -229,7 +229,7 @@ TEST_P(GpuConvolution, IsThatOfTheDefinitionByWhateverItsLibraryOffers) {
     int ran = 0;
     for (const char* type : {"fp32", "fp16"}) {
       SCOPED_TRACE(interface + " " + type);
-      ConvolutionShape shape = kind.shape;
+      ConvolutionShape shape = convolution_shape(kind.shape);
       shape.direction = direction, shape.type = product_type(type);
       try {
         const auto convolution = device->convolution(*stream, shape, interface);
@@ -282,8 +282,7 @@ TEST_F(GpuConvolutionInterface, IsOneOfThoseThatItsBackendNames) {
 }
 
 TEST_F(GpuConvolutionInterface, OfGraphsKeepsFp32AndRunsNothingToSelect) {
-  ConvolutionShape shape{
-      .n = 2, .c = 16, .h = 14, .w = 14, .k = 24, .r = 3, .s = 3, .pad_h = 1, .pad_w = 1};
+  const ConvolutionShape shape = convolution_shape("2x16x14x14-24x3x3-p1");
   std::unique_ptr<Convolution> convolution;
   SKIP_UNLESS_SUPPORTED(convolution = device->convolution(*stream, shape, "graph"));
   convolution->select(Selection::get);
@@ -297,55 +296,12 @@ TEST_F(GpuConvolutionInterface, OfGraphsKeepsFp32AndRunsNothingToSelect) {
 }
 
 constexpr ConvolutionKind kKinds[] = {
-    {"3x3", {.n = 2, .c = 16, .h = 14, .w = 14, .k = 24, .r = 3, .s = 3, .pad_h = 1, .pad_w = 1}},
-    {"3x3_by_2",
-     {.n = 2,
-      .c = 16,
-      .h = 14,
-      .w = 14,
-      .k = 24,
-      .r = 3,
-      .s = 3,
-      .stride_h = 2,
-      .stride_w = 2,
-      .pad_h = 1,
-      .pad_w = 1}},
-    {"1x1", {.n = 3, .c = 8, .h = 7, .w = 7, .k = 16}},
-    {"7x7_by_2",
-     {.n = 1,
-      .c = 3,
-      .h = 32,
-      .w = 24,
-      .k = 64,
-      .r = 7,
-      .s = 7,
-      .stride_h = 2,
-      .stride_w = 2,
-      .pad_h = 3,
-      .pad_w = 3}},
-    {"dilated",
-     {.n = 2,
-      .c = 8,
-      .h = 13,
-      .w = 13,
-      .k = 16,
-      .r = 3,
-      .s = 3,
-      .pad_h = 2,
-      .pad_w = 2,
-      .dilation_h = 2,
-      .dilation_w = 2}},
-    {"grouped",
-     {.n = 2,
-      .c = 16,
-      .h = 9,
-      .w = 9,
-      .k = 32,
-      .r = 3,
-      .s = 3,
-      .pad_h = 1,
-      .pad_w = 1,
-      .groups = 4}},
+    {"3x3", "2x16x14x14-24x3x3-p1"},
+    {"3x3_by_2", "2x16x14x14-24x3x3-s2-p1"},
+    {"1x1", "3x8x7x7-16x1x1"},
+    {"7x7_by_2", "1x3x32x24-64x7x7-s2-p3"},
+    {"dilated", "2x8x13x13-16x3x3-p2-d2"},
+    {"grouped", "2x16x9x9-32x3x3-p1-g4"},
 };
 
 std::string kind_name(const testing::TestParamInfo<GpuConvolution::ParamType>& kind) {

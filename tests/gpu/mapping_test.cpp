@@ -7,9 +7,6 @@
 namespace launchgap {
 namespace {
 
-/// What another process takes or gives back meanwhile is no fault of the device's.
-constexpr std::uint64_t kTolerance = 4 << 20;
-
 class GpuVirtualMemory : public Gpu {
  protected:
   void SetUp() override {
@@ -25,18 +22,6 @@ class GpuVirtualMemory : public Gpu {
   std::size_t page = 0;
 };
 
-/// Part of the device's memory, to be read.
-class Part : public Buffer {
- public:
-  Part(void* address, std::size_t bytes) : address_(address), bytes_(bytes) {}
-  void* address() const override { return address_; }
-  std::size_t bytes() const override { return bytes_; }
-
- private:
-  void* address_;
-  std::size_t bytes_;
-};
-
 TEST_F(GpuVirtualMemory, PagesMappedSideBySideAreOneBlock) {
   char* const range = reserve(4);
   memory->map(range + page, page);
@@ -45,7 +30,7 @@ TEST_F(GpuVirtualMemory, PagesMappedSideBySideAreOneBlock) {
   stream->fill_bytes(range, 7, 3 * page);
   stream->wait();
   std::vector<unsigned char> content(3 * page);
-  device->read(Part(range, 3 * page), 0, content.data(), content.size());
+  device->read(MemoryView(range, 3 * page), 0, content.data(), content.size());
   EXPECT_EQ(content, std::vector<unsigned char>(3 * page, 7));
   memory->unmap(range, page);
   memory->unmap(range + page, 2 * page);  // of two calls of map

@@ -13,9 +13,6 @@ namespace {
 using kernels::Distribution;
 using kernels::ElementType;
 
-/// What another process takes or gives back meanwhile is no fault of the device's.
-constexpr std::uint64_t kTolerance = 4 << 20;
-
 class GpuMemory : public Gpu {
  protected:
   std::vector<unsigned char> content(const Buffer& buffer) {
@@ -23,18 +20,6 @@ class GpuMemory : public Gpu {
     device->read(buffer, 0, bytes.data(), bytes.size());
     return bytes;
   }
-};
-
-/// A block of an allocator's, to be read.
-class AllocatedBlock : public Buffer {
- public:
-  AllocatedBlock(void* address, std::size_t bytes) : address_(address), bytes_(bytes) {}
-  void* address() const override { return address_; }
-  std::size_t bytes() const override { return bytes_; }
-
- private:
-  void* address_;
-  std::size_t bytes_;
 };
 
 TEST_F(GpuMemory, IsFilledExactlyAsTheHostComputes) {
@@ -220,8 +205,8 @@ TEST_P(GpuAllocator, GivesBlocksThatAreApartAndHoldWhatIsWritten) {
     allocator->touch(first, bytes);
     stream->fill_bytes(second, 1, bytes);
     stream->wait();
-    EXPECT_EQ(content(AllocatedBlock(first, bytes)), std::vector<unsigned char>(bytes, 0x5A));
-    EXPECT_EQ(content(AllocatedBlock(second, bytes)), std::vector<unsigned char>(bytes, 1));
+    EXPECT_EQ(content(MemoryView(first, bytes)), std::vector<unsigned char>(bytes, 0x5A));
+    EXPECT_EQ(content(MemoryView(second, bytes)), std::vector<unsigned char>(bytes, 1));
     allocator->release(first, bytes);
     allocator->release(second, bytes);
     stream->wait();

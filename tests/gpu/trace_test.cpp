@@ -14,6 +14,7 @@
 #include "harness/device/graph.h"
 #include "harness/device/matmul.h"
 #include "harness/device/null_launcher.h"
+#include "harness/device/shape_text.h"
 #include "harness/measure/device_timer.h"
 #include "harness/trace/canary.h"
 #include "harness/trace/join.h"
@@ -269,9 +270,7 @@ TEST_F(GpuTraced, TheKernelsOfLibrariesHaveTheirLaunch) {
              c = device->allocate(1 << 20);
   std::unique_ptr<Matmul> matmul;
   SKIP_UNLESS_SUPPORTED(matmul = device->matmul(*stream, MatmulShape::square(256, kFp32)));
-  ConvolutionShape shape;
-  shape.n = 1, shape.c = 16, shape.h = shape.w = 32, shape.k = 16, shape.r = shape.s = 3,
-  shape.pad_h = shape.pad_w = 1;
+  const ConvolutionShape shape = convolution_shape("1x16x32x32-16x3x3-p1");
   std::unique_ptr<Convolution> convolution;
   SKIP_UNLESS_SUPPORTED(convolution = device->convolution(*stream, shape));
   convolution->add_tensors(*a, *b);

@@ -1,7 +1,6 @@
 #include "harness/import/clock_check.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "tests/import/job.h"
 
@@ -40,8 +39,7 @@ TEST(ClockCheck, SeesADeviceThatIsAheadBySeconds) {
 }
 
 TEST(ClockCheck, ALaunchThatTakesSecondsTellsNothingOfTheClocks) {
-  Job job;
-  job.call(1'000'000'000, 4'000'000'000, 1).kernel(4'000'006'000, 4'000'008'000, 1);
+  Job job = Job().call(1'000'000'000, 4'000'000'000, 1).kernel(4'000'006'000, 4'000'008'000, 1);
   EXPECT_TRUE(check_clocks(job.process, launches_of(job.process, 0)).trusted());
 }
 
@@ -142,8 +140,7 @@ TEST(ClockCheck, MeasuresHowFastTheyDriftApart) {
 }
 
 TEST(ClockCheck, SaysNothingOfCallsAlone) {
-  Job job;
-  job.call(1000, 1100, 1);
+  Job job = Job().call(1000, 1100, 1);
   EXPECT_TRUE(checked(job).trusted());
   EXPECT_EQ(checked(job).ahead_most_ns, std::nullopt);
 }

@@ -1,7 +1,6 @@
 #include "harness/import/copies.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "tests/import/job.h"
 

@@ -1,17 +1,17 @@
 #include "harness/import/event_file.h"
 
 #include <csignal>
-#include <cstdlib>
 #include <fstream>
 #include <limits>
 #include <zlib.h>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include "harness/core/errors.h"
+#include "harness/core/input_file.h"
 #include "harness/core/stop.h"
+#include "harness/core/temporary_folder.h"
+#include "tests/error_of.h"
 #include "tests/import/job.h"
 
 namespace launchgap::recording {
@@ -26,18 +26,7 @@ template <class Integer>
 constexpr Integer kMost = std::numeric_limits<Integer>::max();
 
 /// A file of events in a folder of its own.
-class EventFile : public testing::Test {
- protected:
-  EventFile() {
-    std::string name = (fs::temp_directory_path() / "launchgap-test-XXXXXX").string();
-    folder_ = mkdtemp(name.data());
-    file_ = folder_ / "events.jsonl.gz";
-  }
-  ~EventFile() override {
-    std::error_code ignored;
-    fs::remove_all(folder_, ignored);
-  }
-
+struct EventFile : testing::Test {
   struct Read {
     EventsHead head;
     Process process;
@@ -76,10 +65,7 @@ class EventFile : public testing::Test {
     return read();
   }
 
-  std::string bytes() const {
-    std::ifstream in(file_, std::ios::binary);
-    return {std::istreambuf_iterator<char>(in), {}};
-  }
+  std::string bytes() const { return InputFile(file_).text(1 << 22); }
   void put(std::string_view bytes) const {
     std::ofstream(file_, std::ios::binary | std::ios::trunc) << bytes;
   }
@@ -100,24 +86,20 @@ class EventFile : public testing::Test {
 
   /// The message of the Error that reading is.
   std::string error(const std::string& what) const {
-    try {
-      read();
-    } catch (const Error& error) {
-      EXPECT_THAT(error.what(), HasSubstr(file_.string())) << what;
-      EXPECT_THAT(error.what(), Not(HasSubstr("\n"))) << what;
-      return error.what();
-    }
-    ADD_FAILURE() << what << " is no error";
-    return {};
+    SCOPED_TRACE(what);
+    const std::string says = error_of([&] { read(); });
+    EXPECT_THAT(says, HasSubstr(file_.string()));
+    EXPECT_THAT(says, Not(HasSubstr("\n")));
+    return says;
   }
 
-  fs::path folder_, file_;
+  const TemporaryFolder folder_;
+  const fs::path file_ = folder_.path() / "events.jsonl.gz";
 };
 
 /// An event of each kind.
 Process one_of_each() {
-  Job job;
-  job.call(100, 200, 1).kernel(300, 400, 1).transfer(500, 600, true).graph(700, 800, 2);
+  Job job = Job().call(100, 200, 1).kernel(300, 400, 1).transfer(500, 600, true).graph(700, 800, 2);
   job.range(50, 900, "step");
   job.process.trace.overheads.push_back({1, 2, 3, activity::OverheadKind::buffer_request});
   job.process.trace.waits.push_back({4, 5, 6, 7});
@@ -429,12 +411,11 @@ TEST_F(EventFile, ThatIsNoneIsAnError) {
 TEST_F(EventFile, DoesNotTakeTheBlameForWhatIsMadeOfIt) {
   written(one_of_each());
   const auto fail = [&](const Process&) { throw WriteError(std::string("the disk is full")); };
-  try {
-    read_events(file_, {{}, fail});
-    FAIL();
-  } catch (const WriteError& error) {
-    EXPECT_STREQ(error.what(), "the disk is full");
-  }
+  EXPECT_THAT(
+      [&] {
+        read_events(file_, {{}, fail});
+      },
+      testing::ThrowsMessage<WriteError>("the disk is full"));
 }
 
 TEST_F(EventFile, IsLeftOffWhenAskedTo) {

@@ -1,10 +1,8 @@
 #include "harness/import/idleness.h"
 
-#include <functional>
 #include <random>
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "harness/import/cover.h"
 #include "tests/import/job.h"
@@ -42,130 +40,113 @@ Job gap() {
 
 struct Case {
   const char* what;
-  std::function<void(Job&)> also;
+  Job job;
   Expected idle;
 };
 
 const Case kCases[] = {
-    {"its call had returned before", [](Job& job) { job.call(900, 950, 2); }, {.queued = 1000}},
-    {"its call returned as the gap began",
-     [](Job& job) { job.call(900, 1000, 2); },
-     {.queued = 1000}},
-    {"its call returned just after", [](Job& job) { job.call(900, 1001, 2); }, {.launch = 1000}},
+    {"its call had returned before", gap().call(900, 950, 2), {.queued = 1000}},
+    {"its call returned as the gap began", gap().call(900, 1000, 2), {.queued = 1000}},
+    {"its call returned just after", gap().call(900, 1001, 2), {.launch = 1000}},
     {"it was queued, whatever its thread did since",
-     [](Job& job) { job.call(900, 950, 2).wait_for_device(960, 2200); },
+     gap().call(900, 950, 2).wait_for_device(960, 2200),
      {.queued = 1000}},
-    {"its call began with the gap", [](Job& job) { job.call(1000, 1100, 2); }, {.launch = 1000}},
-    {"its call began before and goes on",
-     [](Job& job) { job.call(900, 2300, 2); },
-     {.launch = 1000}},
-    {"its thread was in no call",
-     [](Job& job) { job.call(1600, 1700, 2); },
-     {.launch = 400, .program = 600}},
+    {"its call began with the gap", gap().call(1000, 1100, 2), {.launch = 1000}},
+    {"its call began before and goes on", gap().call(900, 2300, 2), {.launch = 1000}},
+    {"its thread was in no call", gap().call(1600, 1700, 2), {.launch = 400, .program = 600}},
     {"its thread waited, from before the gap on",
-     [](Job& job) { job.wait_for_device(300, 1200).call(1600, 1700, 2); },
+     gap().wait_for_device(300, 1200).call(1600, 1700, 2),
      {.launch = 400, .waiting = 200, .program = 400}},
     {"its thread took memory",
-     [](Job& job) { job.call(1200, 1500, 0, Purpose::allocate).call(1600, 1700, 2); },
+     gap().call(1200, 1500, 0, Purpose::allocate).call(1600, 1700, 2),
      {.launch = 400, .allocating = 300, .program = 300}},
     {"its thread gave memory back",
-     [](Job& job) { job.call(1200, 1500, 0, Purpose::release).call(1600, 1700, 2); },
+     gap().call(1200, 1500, 0, Purpose::release).call(1600, 1700, 2),
      {.launch = 400, .allocating = 300, .program = 300}},
     {"its thread was in a copy, and right after it in the launch",
-     [](Job& job) { job.call(1100, 1600, 0, Purpose::copy).call(1600, 1700, 2); },
+     gap().call(1100, 1600, 0, Purpose::copy).call(1600, 1700, 2),
      {.launch = 400, .calling = 500, .program = 100}},
     {"its thread launched something else",
-     [](Job& job) { job.call(1100, 1200, 9).call(1600, 1700, 2); },
+     gap().call(1100, 1200, 9).call(1600, 1700, 2),
      {.launch = 400, .calling = 100, .program = 500}},
     {"one after another",
-     [](Job& job) {
-       job.call(1600, 1700, 2);
-       job.call(1300, 1500, 0, Purpose::fill).call(1250, 1300, 0, Purpose::release);
-       job.call(1150, 1250, 0, Purpose::allocate).wait_for_device(900, 1100);
-     },
+     gap()
+         .call(1600, 1700, 2)
+         .call(1300, 1500, 0, Purpose::fill)
+         .call(1250, 1300, 0, Purpose::release)
+         .call(1150, 1250, 0, Purpose::allocate)
+         .wait_for_device(900, 1100),
      {.launch = 400, .waiting = 100, .allocating = 150, .calling = 200, .program = 150}},
     {"a call within a wait is the wait's",
-     [](Job& job) {
-       job.call(1000, 1300, 0, Purpose::copy).wait_for_device(900, 1400).call(1600, 1700, 2);
-     },
+     gap().call(1000, 1300, 0, Purpose::copy).wait_for_device(900, 1400).call(1600, 1700, 2),
      {.launch = 400, .waiting = 400, .program = 200}},
     {"calls of the same begin: the longer one is outside",
-     [](Job& job) {
-       job.call(1100, 1200, 0, Purpose::copy).wait_for_device(1100, 1400).call(1600, 1700, 2);
-     },
+     gap().call(1100, 1200, 0, Purpose::copy).wait_for_device(1100, 1400).call(1600, 1700, 2),
      {.launch = 400, .waiting = 300, .program = 300}},
     {"calls that overlap, which no thread can do, count once",
-     [](Job& job) {
-       job.wait_for_device(900, 1300).call(1200, 1500, 0, Purpose::copy).call(1600, 1700, 2);
-     },
+     gap().wait_for_device(900, 1300).call(1200, 1500, 0, Purpose::copy).call(1600, 1700, 2),
      {.launch = 400, .waiting = 300, .calling = 200, .program = 100}},
     {"the launch is within another call",
-     [](Job& job) { job.call(1100, 1900, 0, Purpose::other).call(1200, 1300, 2); },
+     gap().call(1100, 1900, 0, Purpose::other).call(1200, 1300, 2),
      {.launch = 800, .calling = 100, .program = 100}},
     {"another thread waited",
-     [](Job& job) { job.call(900, 1500, 0, Purpose::wait, "other").call(1600, 1700, 2); },
+     gap().call(900, 1500, 0, Purpose::wait, "other").call(1600, 1700, 2),
      {.launch = 400, .program = 600}},
     {"another thread launched it, and main waited",
-     [](Job& job) {
-       job.wait_for_device(900, 1900).call(1600, 1700, 2, Purpose::launch, "other");
-       job.call(1100, 1200, 0, Purpose::allocate, "other");
-     },
+     gap()
+         .wait_for_device(900, 1900)
+         .call(1600, 1700, 2, Purpose::launch, "other")
+         .call(1100, 1200, 0, Purpose::allocate, "other"),
      {.launch = 400, .allocating = 100, .program = 500}},
-    {"its call has no record", [](Job&) {}, {.unknown = 1000}},
-    {"its call has no begin", [](Job& job) { job.call(0, 1700, 2); }, {.unknown = 1000}},
-    {"its call ends before it begins",
-     [](Job& job) { job.call(1700, 1600, 2); },
-     {.unknown = 1000}},
+    {"its call has no record", gap(), {.unknown = 1000}},
+    {"its call has no begin", gap().call(0, 1700, 2), {.unknown = 1000}},
+    {"its call ends before it begins", gap().call(1700, 1600, 2), {.unknown = 1000}},
     {"its call began after it, within the error of the clocks",
-     [](Job& job) { job.call(2050, 2060, 2); },
+     gap().call(2050, 2060, 2),
      {.program = 1000}},
     {"a call without a number is nobody's",
-     [](Job& job) { job.call(900, 950, 0).kernel(1400, 2000, 0); },
+     gap().call(900, 950, 0).kernel(1400, 2000, 0),
      {.unknown = 400}},
     {"another stream works all the time",
-     [](Job& job) { job.kernel(900, 2000, 9, kOther).call(1600, 1700, 2); },
+     gap().kernel(900, 2000, 9, kOther).call(1600, 1700, 2),
      {}},
     {"another stream works longer",
-     [](Job& job) { job.kernel(400, 1300, 9, kOther).call(1600, 1700, 2); },
+     gap().kernel(400, 1300, 9, kOther).call(1600, 1700, 2),
      {.launch = 400, .program = 300}},
     {"another stream makes two gaps of it",
-     [](Job& job) { job.kernel(1400, 1500, 3, kOther).call(1200, 1250, 3).call(1600, 1650, 2); },
+     gap().kernel(1400, 1500, 3, kOther).call(1200, 1250, 3).call(1600, 1650, 2),
      {.launch = 200 + 400, .calling = 0, .program = 200 + 100}},
     {"another GPU works",
-     [](Job& job) { job.kernel(900, 2000, 9, kOtherGpu).call(1600, 1700, 2); },
+     gap().kernel(900, 2000, 9, kOtherGpu).call(1600, 1700, 2),
      {.launch = 400, .program = 600}},
     {"a copy ends a gap",
-     [](Job& job) {
-       job.transfer(1400, 1500, false, kStream, 3).call(1200, 1500, 3, Purpose::copy);
-       job.call(1600, 1650, 2);
-     },
+     gap()
+         .transfer(1400, 1500, false, kStream, 3)
+         .call(1200, 1500, 3, Purpose::copy)
+         .call(1600, 1650, 2),
      {.launch = 200 + 400, .program = 200 + 100}},
     {"a fill ends one",
-     [](Job& job) {
-       job.transfer(1400, 1500, true, kStream, 3).call(1200, 1250, 3, Purpose::fill);
-       job.call(1600, 1650, 2);
-     },
+     gap()
+         .transfer(1400, 1500, true, kStream, 3)
+         .call(1200, 1250, 3, Purpose::fill)
+         .call(1600, 1650, 2),
      {.launch = 200 + 400, .program = 200 + 100}},
     {"a graph as a whole ends one",
-     [](Job& job) {
-       job.graph(1400, 1500, 3).call(1200, 1250, 3, Purpose::launch_graph).call(1600, 1650, 2);
-     },
+     gap().graph(1400, 1500, 3).call(1200, 1250, 3, Purpose::launch_graph).call(1600, 1650, 2),
      {.launch = 200 + 400, .program = 200 + 100}},
     {"a copy that nobody is known to have called for",
-     [](Job& job) { job.transfer(1400, 1500, false).call(1600, 1650, 2); },
+     gap().transfer(1400, 1500, false).call(1600, 1650, 2),
      {.launch = 400, .program = 100, .unknown = 400}},
     {"work without a time is none",
-     [](Job& job) { job.kernel(0, 2000, 8).kernel(1800, 1200, 9).call(1600, 1650, 2); },
+     gap().kernel(0, 2000, 8).kernel(1800, 1200, 9).call(1600, 1650, 2),
      {.launch = 400, .program = 600}},
     {"work that takes no time ends a gap",
-     [](Job& job) { job.kernel(1500, 1500, 9).call(1600, 1650, 2); },
+     gap().kernel(1500, 1500, 9).call(1600, 1650, 2),
      {.launch = 400, .program = 100, .unknown = 500}},
 };
 
 TEST(GpuGaps, AreForTheReasonThatTheThreadHadThatEndedThem) {
-  for (const auto& [what, also, idle] : kCases) {
-    Job job = gap();
-    also(job);
+  for (const auto& [what, job, idle] : kCases) {
     const GpuGaps gaps(job.process, 0, true);
     EXPECT_EQ(gaps.end_ns(), 2100) << what;
     expect_idle(gaps.within(0, kEver), idle, what);
@@ -173,8 +154,7 @@ TEST(GpuGaps, AreForTheReasonThatTheThreadHadThatEndedThem) {
 }
 
 TEST(GpuGaps, TellWhatWaitsCostEvenWhereTheyBeganWhileTheGpuWorked) {
-  Job job;
-  job.call(1000, 1100, 1).kernel(1200, 9000, 1);
+  Job job = Job().call(1000, 1100, 1).kernel(1200, 9000, 1);
   job.call(1150, 9500, 0, activity::Purpose::wait, "main", "cudaStreamSynchronize");
   job.call(9800, 9900, 2).kernel(10'000, 11'000, 2);
   const GpuGaps gaps(job.process, 0, true);
@@ -188,8 +168,7 @@ TEST(GpuGaps, TellWhatWaitsCostEvenWhereTheyBeganWhileTheGpuWorked) {
 }
 
 TEST(GpuGaps, DoNotBlameAWaitForMoreThanItTook) {
-  Job job;
-  job.call(1000, 1100, 1).kernel(1200, 9000, 1);
+  Job job = Job().call(1000, 1100, 1).kernel(1200, 9000, 1);
   job.call(8900, 9100, 0, activity::Purpose::wait, "main", "cudaStreamSynchronize");
   job.call(9200, 9250, 0, activity::Purpose::allocate, "main", "cudaMalloc");
   job.call(20'000, 20'100, 2).kernel(20'200, 21'000, 2);
@@ -202,8 +181,7 @@ TEST(GpuGaps, DoNotBlameAWaitForMoreThanItTook) {
 }
 
 TEST(GpuGaps, HaveNoStallsWhereTheNextWorkWasQueuedOrTheClocksDisagree) {
-  Job job;
-  job.call(1000, 1100, 1).kernel(1200, 9000, 1);
+  Job job = Job().call(1000, 1100, 1).kernel(1200, 9000, 1);
   job.call(1110, 1120, 2).kernel(10'000, 11'000, 2);
   job.call(1150, 9500, 0, activity::Purpose::wait);
   EXPECT_TRUE(GpuGaps(job.process, 0, true).stalls().empty());
@@ -226,9 +204,7 @@ TEST(GpuGaps, CountPausesOfTheProgram) {
 }
 
 TEST(GpuGaps, AreForNoKnownReasonIfTheClocksDisagree) {
-  for (const auto& [what, also, idle] : kCases) {
-    Job job = gap();
-    also(job);
+  for (const auto& [what, job, idle] : kCases) {
     const std::int64_t all = GpuGaps(job.process, 0, true).within(0, kEver).idle();
     expect_idle(GpuGaps(job.process, 0, false).within(0, kEver), {.unknown = all}, what);
   }
@@ -275,8 +251,7 @@ TEST(GpuGaps, AreCutWhereOneLooks) {
 
 TEST(GpuGaps, OfNothingAreNone) {
   EXPECT_TRUE(GpuGaps(Process(), 0, true).empty());
-  Job job;
-  job.call(100, 200, 1).kernel(0, 300, 1);
+  Job job = Job().call(100, 200, 1).kernel(0, 300, 1);
   const GpuGaps gaps(job.process, 0, true);
   EXPECT_TRUE(gaps.empty());
   EXPECT_EQ(gaps.within(0, kEver).span_ns, 0);
@@ -349,8 +324,7 @@ TEST(UnknownTime, IsNoneWhereAllKernelsAreThere) {
 }
 
 TEST(LongWaits, AreToldByWhatTheGpuWaitedFor) {
-  Job job;
-  job.call(1'000, 2'000, 1).kernel(3'000, 4'000, 1);
+  Job job = Job().call(1'000, 2'000, 1).kernel(3'000, 4'000, 1);
   job.call(5'000, 3'005'000, 0, Purpose::other, "main", "cuModuleLoadData");
   job.call(6'005'000, 6'006'000, 2).kernel(8'006'000, 8'007'000, 2);
   const GpuGaps gaps(job.process, 0, true);

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "tests/import/job.h"
 
@@ -12,8 +11,7 @@ namespace launchgap::recording {
 namespace {
 
 using activity::Purpose;
-using testing::ElementsAre;
-using testing::IsEmpty;
+using namespace testing;
 
 const RecordedCase* case_of(const std::vector<RecordedCase>& cases, std::string_view name) {
   const auto found = std::ranges::find(cases, name, &RecordedCase::name);
@@ -44,15 +42,13 @@ std::vector<RecordedCase> launches(const Job& job, std::uint64_t gpu = 0) {
 }
 
 TEST(StepCases, TellTheTimeInWhichAGpuOnlyTalksToOthers) {
-  Job job;
-  job.range(1000, 2000, "step").range(2000, 3000, "step");
+  Job job = Job().range(1000, 2000, "step").range(2000, 3000, "step");
   job.call(1000, 1010, 1).kernel(1100, 1300, 1);
   job.call(1020, 1030, 2).kernel(1200, 1600, 2, {0, 1, 9}, "ncclDevKernel_AllReduce_Sum_f32");
   job.call(1040, 1050, 3).transfer(1500, 1550, false, {0, 1, 7}, 3);
   job.call(2000, 2010, 4).kernel(2100, 2200, 4);
   EXPECT_THAT(values(steps(job), "recorded/step", "collectives_ns"), ElementsAre(250, 0));
-  Job alone;
-  alone.range(1000, 2000, "step").call(1000, 1010, 1).kernel(1100, 1300, 1);
+  Job alone = Job().range(1000, 2000, "step").call(1000, 1010, 1).kernel(1100, 1300, 1);
   EXPECT_THAT(values(steps(alone), "recorded/step", "collectives_ns"), IsEmpty());
 }
 
@@ -85,8 +81,10 @@ TEST(StepCases, AreRangesOfTheNameAloneOrWithANumber) {
 }
 
 TEST(StepCases, AreByBeginAndOnlyThoseThatTookTime) {
-  Job job;
-  job.range(5000, 7000, "step#3").range(1000, 2000, "step#1").range(3000, 3001, "step#2", "other");
+  Job job = Job()
+                .range(5000, 7000, "step#3")
+                .range(1000, 2000, "step#1")
+                .range(3000, 3001, "step#2", "other");
   job.range(4000, 4000, "step#4").range(4500, 4400, "step#5").range(0, 9000, "step#6");
   const auto cases = steps(job);
   ASSERT_TRUE(case_of(cases, "recorded/step"));
@@ -96,8 +94,8 @@ TEST(StepCases, AreByBeginAndOnlyThoseThatTookTime) {
 }
 
 TEST(StepCases, CountLaunchesThatBeginInThem) {
-  Job job;
-  job.range(1000, 2000, "step#1").range(2000, 3000, "step#2").range(4000, 5000, "step#3");
+  Job job =
+      Job().range(1000, 2000, "step#1").range(2000, 3000, "step#2").range(4000, 5000, "step#3");
   job.call(999, 1500, 1).call(1000, 1010, 2).call(1999, 2500, 3, Purpose::launch, "other");
   job.call(2000, 2001, 4, Purpose::launch_graph).call(3000, 3100, 5);
   job.call(1200, 1300, 6, Purpose::copy).wait_for_device(1300, 1400);
@@ -108,8 +106,7 @@ TEST(StepCases, CountLaunchesThatBeginInThem) {
 }
 
 TEST(StepCases, ShareTheIdleTimeOfTheGpuByItsCauses) {
-  Job job;
-  job.call(1000, 1100, 1).kernel(1500, 2000, 1);
+  Job job = Job().call(1000, 1100, 1).kernel(1500, 2000, 1);
   job.wait_for_device(1600, 2100).call(2500, 2600, 2).kernel(3000, 3500, 2);
   job.range(500, 1200, "step#0").range(1000, 2300, "step#1").range(2300, 4000, "step#2");
   const auto cases = steps(job);
@@ -132,8 +129,8 @@ TEST(StepCases, ShareTheIdleTimeOfTheGpuByItsCauses) {
 }
 
 TEST(StepCases, OfAJobWithoutWorkAreItsLaunches) {
-  Job job;
-  job.call(1000, 1100, 1).call(2000, 2900, 2).call(2500, 2600, 3, Purpose::launch, "other");
+  Job job =
+      Job().call(1000, 1100, 1).call(2000, 2900, 2).call(2500, 2600, 3, Purpose::launch, "other");
   const auto cases = steps(job);
   EXPECT_THAT(values(cases, "recorded/job", "step_ns"), ElementsAre(1900));
   EXPECT_THAT(values(cases, "recorded/job", "launches"), ElementsAre(3)) << "with the last";
@@ -148,16 +145,15 @@ TEST(StepCases, OfNothingAreNone) {
 constexpr std::string_view kUnknown = "recorded/launch/stream:unknown";
 
 TEST(LaunchCases, AreApartFromTheOneBeforeOfTheirThread) {
-  Job job;
-  job.call(1000, 1100, 1, Purpose::launch, "a").call(1050, 1200, 2, Purpose::launch, "b");
+  Job job =
+      Job().call(1000, 1100, 1, Purpose::launch, "a").call(1050, 1200, 2, Purpose::launch, "b");
   job.call(1500, 1600, 3, Purpose::launch, "b").call(1900, 2000, 4, Purpose::launch, "a");
   job.call(1700, 1800, 0, Purpose::copy, "a");  // no launch
   EXPECT_THAT(values(launches(job), kUnknown, "since_last_ns"), ElementsAre(-1, -1, 300, 800));
 }
 
 TEST(LaunchCases, AreApartFromTheOneBeforeOfTheirThreadOnWhicheverGpuAndOfWhicheverKind) {
-  Job job;
-  job.call(1000, 1100, 1).kernel(1500, 1600, 1, kStream);
+  Job job = Job().call(1000, 1100, 1).kernel(1500, 1600, 1, kStream);
   job.call(2000, 2100, 2).kernel(2500, 2600, 2, kOtherGpu);
   job.call(3000, 3100, 3, Purpose::launch_graph).kernel(3500, 3600, 3, kStream);
   job.call(4050, 4100, 4).kernel(4500, 4600, 4, kStream);

@@ -1,10 +1,6 @@
 #include "harness/import/launches.h"
 
-#include <functional>
-#include <ostream>
-
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "tests/import/job.h"
 
@@ -26,31 +22,30 @@ std::vector<std::string_view> states(const Job& job, std::int64_t clock_error_ns
 TEST(RecordedLaunches, AreIdleIfAllBeforeThemOnTheirStreamHadEndedAtTheirCall) {
   const struct {
     const char* what;
-    std::function<void(Job&)> also;
+    Job also;
     std::string_view state;
   } cases[] = {
-      {"nothing", [](Job&) {}, "idle"},
-      {"a kernel that had ended", [](Job& job) { job.kernel(500, 900, 9); }, "idle"},
-      {"one that ended as the call began", [](Job& job) { job.kernel(500, 1000, 9); }, "idle"},
-      {"one that ended just after", [](Job& job) { job.kernel(500, 1001, 9); }, "busy"},
-      {"one that began after the call", [](Job& job) { job.kernel(1200, 1300, 9); }, "busy"},
-      {"one that runs beside it", [](Job& job) { job.kernel(1499, 1700, 9); }, "busy"},
-      {"one that began with it", [](Job& job) { job.kernel(1500, 1700, 9); }, "idle"},
-      {"one that began after it", [](Job& job) { job.kernel(1501, 1700, 9); }, "idle"},
+      {"nothing", Job(), "idle"},
+      {"a kernel that had ended", Job().kernel(500, 900, 9), "idle"},
+      {"one that ended as the call began", Job().kernel(500, 1000, 9), "idle"},
+      {"one that ended just after", Job().kernel(500, 1001, 9), "busy"},
+      {"one that began after the call", Job().kernel(1200, 1300, 9), "busy"},
+      {"one that runs beside it", Job().kernel(1499, 1700, 9), "busy"},
+      {"one that began with it", Job().kernel(1500, 1700, 9), "idle"},
+      {"one that began after it", Job().kernel(1501, 1700, 9), "idle"},
       {"a long one, and a short one that began later and had ended",
-       [](Job& job) { job.kernel(100, 1200, 8).kernel(500, 600, 9); },
+       Job().kernel(100, 1200, 8).kernel(500, 600, 9),
        "busy"},
-      {"a copy", [](Job& job) { job.transfer(500, 1200, false); }, "busy"},
-      {"a fill", [](Job& job) { job.transfer(500, 1200, true); }, "busy"},
-      {"a graph as a whole", [](Job& job) { job.graph(500, 1200, 9); }, "busy"},
-      {"a kernel of another stream", [](Job& job) { job.kernel(500, 1200, 9, kOther); }, "idle"},
-      {"one of another GPU", [](Job& job) { job.kernel(500, 1200, 9, kOtherGpu); }, "idle"},
-      {"one without a start", [](Job& job) { job.kernel(0, 1200, 9); }, "idle"},
-      {"one that ends before it begins", [](Job& job) { job.kernel(1200, 900, 9); }, "idle"},
+      {"a copy", Job().transfer(500, 1200, false), "busy"},
+      {"a fill", Job().transfer(500, 1200, true), "busy"},
+      {"a graph as a whole", Job().graph(500, 1200, 9), "busy"},
+      {"a kernel of another stream", Job().kernel(500, 1200, 9, kOther), "idle"},
+      {"one of another GPU", Job().kernel(500, 1200, 9, kOtherGpu), "idle"},
+      {"one without a start", Job().kernel(0, 1200, 9), "idle"},
+      {"one that ends before it begins", Job().kernel(1200, 900, 9), "idle"},
   };
   for (const auto& [what, also, state] : cases) {
-    Job job;
-    also(job);  // records come in any order
+    Job job = also;  // records come in any order
     job.call(1000, 1100, 1).kernel(1500, 1600, 1, kStream);
     EXPECT_THAT(states(job), ElementsAre(state)) << what;
   }
@@ -59,33 +54,29 @@ TEST(RecordedLaunches, AreIdleIfAllBeforeThemOnTheirStreamHadEndedAtTheirCall) {
 TEST(RecordedLaunches, AreUnknownWithoutAKernelThatCanBe) {
   const struct {
     const char* what;
-    std::function<void(Job&)> also;
+    Job also;
   } cases[] = {
-      {"lost", [](Job&) {}},
-      {"without a start", [](Job& job) { job.kernel(0, 1600, 1); }},
-      {"that ends before it begins", [](Job& job) { job.kernel(1600, 1500, 1); }},
-      {"that begins before its call", [](Job& job) { job.kernel(900, 1600, 1); }},
-      {"of which one of two is without a start",
-       [](Job& job) { job.kernel(1500, 1600, 1).kernel(0, 1700, 1); }},
+      {"lost", Job()},
+      {"without a start", Job().kernel(0, 1600, 1)},
+      {"that ends before it begins", Job().kernel(1600, 1500, 1)},
+      {"that begins before its call", Job().kernel(900, 1600, 1)},
+      {"of which one of two is without a start", Job().kernel(1500, 1600, 1).kernel(0, 1700, 1)},
   };
   for (const auto& [what, also] : cases) {
-    Job job;
+    Job job = also;
     job.call(1000, 1100, 1);
-    also(job);
     EXPECT_THAT(states(job), ElementsAre("unknown")) << what;
   }
 }
 
 TEST(RecordedLaunches, MayBeBeforeTheirCallByTheErrorOfTheClocks) {
-  Job job;
-  job.call(1'000'000, 1'004'000, 1).kernel(999'000, 1'010'000, 1);
+  Job job = Job().call(1'000'000, 1'004'000, 1).kernel(999'000, 1'010'000, 1);
   EXPECT_THAT(states(job, 1000), ElementsAre("idle"));
   EXPECT_THAT(states(job, 999), ElementsAre("unknown"));
 }
 
 TEST(RecordedLaunches, HaveTheTimesOfAllTheirKernels) {
-  Job job;
-  job.call(1000, 1100, 1);
+  Job job = Job().call(1000, 1100, 1);
   job.kernel(1800, 1900, 1, kOtherGpu).kernel(1500, 2600, 1, kStream).kernel(1700, 1710, 1, kOther);
   const RecordedLaunches launches = launches_of(job.process, 0);
   ASSERT_EQ(launches.launches.size(), 1u);
@@ -100,8 +91,8 @@ TEST(RecordedLaunches, HaveTheTimesOfAllTheirKernels) {
 }
 
 TEST(RecordedLaunches, OfGraphsHaveKernelsOrOneRecordOfTheWhole) {
-  Job job;
-  job.call(1000, 1100, 1, Purpose::launch_graph).kernel(1500, 1600, 1).kernel(1700, 1900, 1);
+  Job job =
+      Job().call(1000, 1100, 1, Purpose::launch_graph).kernel(1500, 1600, 1).kernel(1700, 1900, 1);
   job.call(3000, 3100, 2, Purpose::launch_graph).graph(3500, 3900, 2);
   job.call(5000, 5100, 3, Purpose::launch_graph);
   const RecordedLaunches launches = launches_of(job.process, 0);
@@ -117,8 +108,7 @@ TEST(RecordedLaunches, OfGraphsHaveKernelsOrOneRecordOfTheWhole) {
 }
 
 TEST(RecordedLaunches, WhoseCallHasNoTimeAreCountedAndToldNothingOf) {
-  Job job;
-  job.call(1000, 1100, 1).kernel(1500, 1600, 1);
+  Job job = Job().call(1000, 1100, 1).kernel(1500, 1600, 1);
   job.call(0, 2100, 2).kernel(2500, 2600, 2);
   job.call(3100, 3000, 3).kernel(3500, 3600, 3);
   job.call(4000, 4100, 4).kernel(4500, 4600, 4);
@@ -131,8 +121,7 @@ TEST(RecordedLaunches, WhoseCallHasNoTimeAreCountedAndToldNothingOf) {
 }
 
 TEST(RecordedLaunches, OfKernelsAloneAreNone) {
-  Job job;
-  job.kernel(1500, 1600, 1).kernel(1700, 1800, 2);
+  Job job = Job().kernel(1500, 1600, 1).kernel(1700, 1800, 2);
   const RecordedLaunches launches = launches_of(job.process, 0);
   EXPECT_TRUE(launches.launches.empty());
   EXPECT_EQ(launches.counts.kernels_without_launch, 2u);

@@ -1,14 +1,11 @@
 #include "harness/import/pickle.h"
 
-#include <filesystem>
-#include <fstream>
 #include <string>
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include "harness/core/errors.h"
-#include "harness/core/temporary_folder.h"
+#include "tests/error_of.h"
+#include "tests/import/text_file.h"
 
 namespace launchgap::recording {
 namespace {
@@ -17,24 +14,11 @@ using namespace std::string_literals;
 using Kind = Pickle::Kind;
 using testing::HasSubstr;
 
-class PickleFile : public testing::Test {
- protected:
-  Pickle read(const std::string& bytes) const {
-    std::ofstream(path_, std::ios::binary) << bytes;
-    return Pickle(path_);
-  }
+struct PickleFile : TextFile {
+  Pickle read(const std::string& bytes) const { return Pickle(file(bytes)); }
   std::string refusal(const std::string& bytes) const {
-    try {
-      read(bytes);
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "it was read";
+    return error_of([&] { read(bytes); });
   }
-
- private:
-  const TemporaryFolder folder_;
-  const std::filesystem::path path_ = folder_.path() / "data.pickle";
 };
 
 /// Of {"a": [1, -70000, 2**40], "b": ("é", None, True, 0.5)}, by Python.

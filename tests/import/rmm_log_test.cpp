@@ -1,19 +1,16 @@
 #include "harness/import/rmm_log.h"
 
-#include <fstream>
 #include <string>
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include "harness/core/errors.h"
-#include "harness/core/temporary_folder.h"
+#include "tests/error_of.h"
+#include "tests/import/text_file.h"
 
 namespace launchgap::recording {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using namespace testing;
 
 constexpr std::int64_t kSecond = 1'000'000'000, kDay = 86'400 * kSecond;
 const std::string kHead = "Thread,Time,Action,Pointer,Size,Stream\n";
@@ -21,27 +18,14 @@ const std::string kHead2019 =
     "Event Type,Device ID,Address,Stream,Size (bytes),Free Memory,Total Memory,Current Allocs,"
     "Start,End,Elapsed,Location\n";
 
-class RmmLog : public testing::Test {
- protected:
-  Recording read(const std::string& text) const {
-    std::ofstream(path_, std::ios::binary) << text;
-    return read_rmm_log(path_);
-  }
+struct RmmLog : TextFile {
+  Recording read(const std::string& text) const { return read_rmm_log(file(text)); }
   std::vector<Allocation> events(const std::string& text) const {
     return read(text).processes.front().allocations;
   }
   std::string refusal(const std::string& text) const {
-    try {
-      read(text);
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "it was read";
+    return error_of([&] { read(text); });
   }
-
- private:
-  const TemporaryFolder folder_;
-  const std::filesystem::path path_ = folder_.path() / "rmm.csv";
 };
 
 TEST_F(RmmLog, AllThatALineSaysIsTaken) {
@@ -122,9 +106,9 @@ TEST_F(RmmLog, WhatCannotBeTakenIsCounted) {
   std::vector<std::string> what;
   for (const LeftOut& left_out : recording.left_out) what.push_back(left_out.what);
   EXPECT_THAT(what,
-              testing::UnorderedElementsAre("reallocations, which do not tell what they gave back",
-                                            "allocations and releases of no bytes",
-                                            "last lines that are cut off"));
+              UnorderedElementsAre("reallocations, which do not tell what they gave back",
+                                   "allocations and releases of no bytes",
+                                   "last lines that are cut off"));
 }
 
 /// Its end alone is missing.

@@ -1,15 +1,13 @@
 #include "harness/import/slow_launches.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "tests/import/job.h"
 
 namespace launchgap::recording {
 namespace {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
+using namespace testing;
 
 std::vector<SlowSampleRecord> slow_of(const Job& job, std::string_view name) {
   const RecordedLaunches launches = launches_of(job.process, 0);
@@ -40,8 +38,7 @@ TEST(SlowLaunches, OfAnIdleStreamAreThoseWhoseKernelsCameLate) {
 }
 
 TEST(SlowLaunches, OfABusyStreamAreThoseWhoseCallsTookLong) {
-  Job job;
-  job.kernel(1'000, 900'000, 0);
+  Job job = Job().kernel(1'000, 900'000, 0);
   for (std::uint32_t i = 1; i <= 3; ++i) {
     job.call(std::int64_t{10'000} * i, std::int64_t{11'000} * i, i);
     job.kernel(900'000 + 10'000 * i, 905'000 + 10'000 * i, i);
@@ -60,8 +57,7 @@ TEST(SlowLaunches, OfABusyStreamAreThoseWhoseCallsTookLong) {
 }
 
 TEST(SlowLaunches, CopiesWaitToo) {
-  Job job;
-  job.kernel(1'000, 900'000, 0);
+  Job job = Job().kernel(1'000, 900'000, 0);
   job.call(10'000, 11'000, 1, activity::Purpose::copy, "main", "cudaMemcpyAsync");
   job.transfer(905'000, 906'000, false, {0, 1, 7}, 1);
   job.call(20'000, 21'000, 2, activity::Purpose::copy, "main", "cudaMemcpyAsync");

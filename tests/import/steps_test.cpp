@@ -4,7 +4,6 @@
 #include <random>
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "tests/import/job.h"
 
@@ -20,24 +19,25 @@ std::vector<std::uint64_t> numbers(const Job& job, const char* name) {
 }
 
 TEST(Steps, HaveTheNumbersOfTheirNames) {
-  Job job;
-  job.range(3000, 4000, "ProfilerStep#8").range(1000, 2000, "ProfilerStep#7").range(1, 9, "other");
+  Job job = Job()
+                .range(3000, 4000, "ProfilerStep#8")
+                .range(1000, 2000, "ProfilerStep#7")
+                .range(1, 9, "other");
   EXPECT_THAT(numbers(job, "ProfilerStep"), ElementsAre(7, 8));
 }
 
 TEST(Steps, AreCountedWhereTheirNamesHaveNone) {
-  Job job;
-  job.range(3000, 4000, "step").range(1000, 2000, "step").range(5000, 6000, "step#99");
+  Job job = Job().range(3000, 4000, "step").range(1000, 2000, "step").range(5000, 6000, "step#99");
   EXPECT_THAT(numbers(job, "step"), ElementsAre(0, 1, 2))
       << "one without a number, and none counts";
-  Job large;
-  large.range(1000, 2000, "step#99999999999999999999999");
+  Job large = Job().range(1000, 2000, "step#99999999999999999999999");
   EXPECT_THAT(numbers(large, "step"), ElementsAre(0));
 }
 
 TEST(Steps, MayBeOperatorsWithPyTorchsNumber) {
-  Job job;
-  job.range(1000, 2000, "aten::linear, op_id = 12").range(3000, 4000, "aten::linear, op_id = 19");
+  Job job = Job()
+                .range(1000, 2000, "aten::linear, op_id = 12")
+                .range(3000, 4000, "aten::linear, op_id = 19");
   job.range(5000, 6000, "aten::linear_backward, op_id = 20").range(7000, 8000, "aten::linear, x");
   EXPECT_THAT(numbers(job, "aten::linear"), ElementsAre(0, 1));
 }

@@ -1,7 +1,6 @@
 #include "harness/import/stray_times.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "harness/import/launches.h"
 #include "tests/import/job.h"
@@ -9,8 +8,7 @@
 namespace launchgap::recording {
 namespace {
 
-using testing::ElementsAre;
-using testing::Field;
+using namespace testing;
 
 constexpr std::int64_t kDay = std::int64_t{86'400} * 1'000'000'000;
 

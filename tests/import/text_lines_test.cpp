@@ -1,38 +1,27 @@
 #include "harness/import/text_lines.h"
 
-#include <fstream>
 #include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include "harness/core/errors.h"
-#include "harness/core/temporary_folder.h"
+#include "tests/error_of.h"
+#include "tests/import/text_file.h"
 
 namespace launchgap::recording {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using namespace testing;
 
 constexpr std::size_t kLongest = std::size_t{1} << 20;
 
-class TextLinesTest : public testing::Test {
- protected:
-  TextLines of(const std::string& text) const {
-    std::ofstream(path_, std::ios::binary) << text;
-    return {path_, kLongest};
-  }
+struct TextLinesTest : TextFile {
+  TextLines of(const std::string& text) const { return {file(text), kLongest}; }
   static std::vector<std::string> all(TextLines lines) {
     std::vector<std::string> found;
     for (std::string_view line; lines.next(line);) found.emplace_back(line);
     return found;
   }
-
- private:
-  TemporaryFolder folder_;
-  std::filesystem::path path_ = folder_.path() / "lines";
 };
 
 TEST_F(TextLinesTest, EndsOfLinesAreLeftOut) {
@@ -63,12 +52,8 @@ TEST_F(TextLinesTest, ALineThatIsTooLongIsNamed) {
     TextLines lines = of("one\n" + std::string(kLongest + 1, 'x') + end);
     std::string_view line;
     ASSERT_TRUE(lines.next(line));
-    try {
-      lines.next(line);
-      ADD_FAILURE() << "it was read";
-    } catch (const Error& error) {
-      EXPECT_THAT(error.what(), HasSubstr("line 2 (byte 4) is longer than 1048576 bytes"));
-    }
+    EXPECT_THAT(error_of([&] { lines.next(line); }),
+                HasSubstr("line 2 (byte 4) is longer than 1048576 bytes"));
   }
 }
 

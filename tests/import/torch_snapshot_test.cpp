@@ -1,21 +1,18 @@
 #include "harness/import/torch_snapshot.h"
 
-#include <fstream>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include "harness/core/errors.h"
-#include "harness/core/temporary_folder.h"
+#include "tests/error_of.h"
+#include "tests/import/text_file.h"
 
 namespace launchgap::recording {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using namespace testing;
 using Action = AllocationAction;
 
 // Pickles of protocol 0.
@@ -60,24 +57,13 @@ std::string snapshot(const std::vector<std::string>& segments,
   return dict({{"segments", list(segments)}, {"device_traces", list(traces)}});
 }
 
-class TorchSnapshot : public testing::Test {
- protected:
+struct TorchSnapshot : TextFile {
   Recording read(const std::string& pickle) const {
-    std::ofstream(path_, std::ios::binary) << pickle << ".";
-    return read_torch_snapshot(path_);
+    return read_torch_snapshot(file(pickle + "."));
   }
   std::string refusal(const std::string& pickle) const {
-    try {
-      read(pickle);
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "it was read";
+    return error_of([&] { read(pickle); });
   }
-
- private:
-  const TemporaryFolder folder_;
-  const std::filesystem::path path_ = folder_.path() / "snapshot.pickle";
 };
 
 TEST_F(TorchSnapshot, EventsAreTaken) {
@@ -166,9 +152,9 @@ TEST_F(TorchSnapshot, WhatCannotBeTakenIsCounted) {
   std::vector<std::string> what;
   for (const LeftOut& left_out : recording.left_out) what.push_back(left_out.what);
   EXPECT_THAT(what,
-              testing::UnorderedElementsAre("events without an address that can be",
-                                            "events of no bytes",
-                                            "events \"worker_restart\""));
+              UnorderedElementsAre("events without an address that can be",
+                                   "events of no bytes",
+                                   "events \"worker_restart\""));
 }
 
 TEST_F(TorchSnapshot, WhatCannotBeNamesItsEntry) {

@@ -1,21 +1,17 @@
 #include "harness/import/tuner_cache.h"
 
 #include <cmath>
-#include <fstream>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include "harness/core/errors.h"
-#include "harness/core/temporary_folder.h"
+#include "tests/error_of.h"
+#include "tests/import/text_file.h"
 
 namespace launchgap::recording {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
+using namespace testing;
 
 const std::string kHead =
     R"({"device_name":"RTX 3090","kernel_name":"Xgemm","problem_size":[64,32],)"
@@ -23,25 +19,11 @@ const std::string kHead =
     R"("tune_params_keys":["A","B"],"tune_params":{"A":[1,2],"B":[1]},"cache":{)"
     "\n";
 
-class TunerCaches : public ::testing::Test {
- protected:
-  std::filesystem::path file(const std::string& text) const {
-    std::filesystem::path path = folder_.path() / "cache.json";
-    std::ofstream(path) << text;
-    return path;
-  }
+struct TunerCaches : TextFile {
   /// What is said of a cache that has these configurations.
   std::string refused(const std::string& cache) const {
-    try {
-      read_tuner_cache(file(kHead + cache + "}}"));
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "nothing";
+    return error_of([&] { read_tuner_cache(file(kHead + cache + "}}")); });
   }
-
- private:
-  TemporaryFolder folder_;
 };
 
 TEST_F(TunerCaches, HaveATimeOrAFailurePerConfiguration) {
@@ -68,7 +50,7 @@ TEST_F(TunerCaches, HaveATimeOrAFailurePerConfiguration) {
 TEST_F(TunerCaches, AreRefusedWithLineAndColumn) {
   EXPECT_THAT(
       refused(R"("1,1":{"time":0})"),
-      AllOf(HasSubstr("cache.json: line 3, column "),
+      AllOf(HasSubstr("file: line 3, column "),
             HasSubstr("the time of configuration 1,1 is '0', and no number of ms above 0")));
   for (const char* time : {"-1", "NaN", "Infinity", "-Infinity"})
     EXPECT_THAT(refused(fmt::format(R"("1,1":{{"time":{}}})", time)), HasSubstr("no number of ms"))
@@ -90,12 +72,9 @@ TEST_F(TunerCaches, AreRefusedWithLineAndColumn) {
 TEST_F(TunerCaches, ThatAreCutOffSaySo) {
   const std::string whole = kHead + R"("1,1":{"time":1},"2,1":{"time":2}}})";
   for (std::size_t length = kHead.size(); length < whole.size(); ++length) {
-    try {
-      read_tuner_cache(file(whole.substr(0, length)));
-      FAIL() << length;
-    } catch (const Error& error) {
-      EXPECT_THAT(error.what(), HasSubstr("it is no whole JSON")) << length;
-    }
+    EXPECT_THAT(error_of([&] { read_tuner_cache(file(whole.substr(0, length))); }),
+                HasSubstr("it is no whole JSON"))
+        << length;
   }
 }
 
@@ -104,12 +83,10 @@ TEST_F(TunerCaches, AreNoOtherJson) {
   EXPECT_FALSE(is_tuner_cache(file("")));
   EXPECT_FALSE(is_tuner_cache(file("gpu,benchmark\n")));
   EXPECT_FALSE(is_tuner_cache("/nowhere"));
-  try {
-    read_tuner_cache(file(R"({"kernel_name":"a","device_name":"b","problem_size":1})"));
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("it has no tune_params_keys"));
-  }
+  EXPECT_THAT(error_of([&] {
+                read_tuner_cache(file(R"({"kernel_name":"a","device_name":"b","problem_size":1})"));
+              }),
+              HasSubstr("it has no tune_params_keys"));
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "harness/investigate/moved_part.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 namespace launchgap::investigate {
 namespace {

@@ -1,9 +1,6 @@
 #include "harness/investigate/sample_parts.h"
 
-#include <numeric>
-
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 namespace launchgap::investigate {
 namespace {

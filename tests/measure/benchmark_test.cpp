@@ -5,17 +5,16 @@
 #include <set>
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "harness/core/errors.h"
 #include "harness/core/metric.h"
 #include "harness/measure/order.h"
+#include "tests/device/a_device.h"
 
 namespace launchgap {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::IsSupersetOf;
+using namespace testing;
 
 class Nothing : public Case {
  public:
@@ -25,16 +24,13 @@ class Nothing : public Case {
 };
 
 DeviceFacts host() {
-  DeviceFacts facts;
-  facts.backend = "host";
+  DeviceFacts facts = a_device("", "", "host");
   facts.multiprocessors = 2;
   return facts;
 }
 
 DeviceFacts gpu() {
-  DeviceFacts facts;
-  facts.backend = "cuda";
-  return facts;
+  return a_device("", "");
 }
 
 TEST(Benchmark, ItsCasesAreTheProductOfItsAxesInOrder) {

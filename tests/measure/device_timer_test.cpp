@@ -12,8 +12,7 @@
 namespace launchgap {
 namespace {
 
-class OnTheHost : public ::testing::Test {
- protected:
+struct OnTheHost : ::testing::Test {
   std::unique_ptr<Device> device = open_device("host", "host");
   std::unique_ptr<Stream> stream = device->create_stream();
 };

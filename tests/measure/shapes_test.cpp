@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "harness/core/errors.h"
 #include "harness/device/shape_text.h"
@@ -14,8 +13,7 @@
 namespace launchgap {
 namespace {
 
-using ::testing::HasSubstr;
-using ::testing::ThrowsMessage;
+using namespace testing;
 
 TEST(ShapeText, SaysAllOfAShapeAndNothingThatIsUsual) {
   for (const char* text : {"4096x16x2048", "8x9x10-nt", "8x9x10-tn", "1x2x3-tt-b96", "1x1x1-b2"})
@@ -82,8 +80,7 @@ TEST(Shapes, OfAProfileGrowAndLeaveOutWhatACpuTakesLongFor) {
     EXPECT_LE(matmul_shape(text).operations(), 2e9) << text;
 }
 
-class ReadShapes : public ::testing::Test {
- protected:
+struct ReadShapes : ::testing::Test {
   ShapeTables read(const std::string& text) {
     std::ofstream(file, std::ios::binary) << text;
     return read_shapes(file);

@@ -4,11 +4,13 @@
 #include <tuple>
 #include <vector>
 
-#include <gtest/gtest.h>
+#include <fmt/format.h>
+#include <gmock/gmock.h>
 
 #include "harness/core/errors.h"
 #include "harness/device/backend.h"
 #include "harness/device/convolution.h"
+#include "harness/device/shape_text.h"
 #include "harness/measure/verify.h"
 
 namespace launchgap {
@@ -17,49 +19,22 @@ namespace {
 using kernels::Distribution;
 
 struct ConvolutionKind {
-  const char* name;
-  ConvolutionShape shape;
+  const char *name, *shape;
 };
 
 constexpr ConvolutionKind kKinds[] = {
-    {"3x2_by_2_padded",
-     {.n = 2,
-      .c = 10,
-      .h = 9,
-      .w = 7,
-      .k = 6,
-      .r = 3,
-      .s = 2,
-      .stride_h = 2,
-      .stride_w = 2,
-      .pad_h = 1,
-      .pad_w = 1}},
-    {"1x1", {.n = 3, .c = 5, .h = 4, .w = 6, .k = 7}},
-    {"dilated_and_uneven",
-     {.n = 2,
-      .c = 4,
-      .h = 11,
-      .w = 9,
-      .k = 6,
-      .r = 3,
-      .s = 3,
-      .stride_h = 1,
-      .stride_w = 2,
-      .pad_h = 2,
-      .pad_w = 0,
-      .dilation_h = 2,
-      .dilation_w = 1}},
-    {"grouped",
-     {.n = 2, .c = 6, .h = 7, .w = 5, .k = 9, .r = 3, .s = 3, .pad_h = 1, .pad_w = 1, .groups = 3}},
-    {"depthwise",
-     {.n = 2, .c = 5, .h = 6, .w = 6, .k = 5, .r = 3, .s = 3, .pad_h = 1, .pad_w = 1, .groups = 5}},
+    {"3x2_by_2_padded", "2x10x9x7-6x3x2-s2-p1"},
+    {"1x1", "3x5x4x6-7x1x1"},
+    {"dilated_and_uneven", "2x4x11x9-6x3x3-s1x2-p2x0-d2x1"},
+    {"grouped", "2x6x7x5-9x3x3-p1-g3"},
+    {"depthwise", "2x5x6x6-5x3x3-p1-g5"},
 };
 
 ConvolutionShape with(const ConvolutionKind& kind,
                       ConvolutionDirection direction,
                       TensorLayout layout,
                       const char* type) {
-  ConvolutionShape shape = kind.shape;
+  ConvolutionShape shape = convolution_shape(kind.shape);
   shape.direction = direction;
   shape.layout = layout;
   shape.type = product_type(type);
@@ -151,15 +126,9 @@ TEST_P(VerifyConvolution, PassesTheRightOneAndFailsAnyOneWrongElement) {
 TEST_P(VerifyConvolution, NamesWhatIsWrong) {
   const Tensor4 tensor = shape.result();
   set(tensor.count() - 1, at(tensor.count() - 1) + 2);
-  const std::string name = "[" + std::to_string(tensor.n - 1) + "][" +
-                           std::to_string(tensor.c - 1) + "][" + std::to_string(tensor.h - 1) +
-                           "][" + std::to_string(tensor.w - 1) + "] is";
-  try {
-    verify_convolution(result.data(), shape, seeds, false);
-    FAIL();
-  } catch (const WrongResult& error) {
-    EXPECT_NE(std::string(error.what()).find(name), std::string::npos) << error.what();
-  }
+  EXPECT_THAT([&] { verify_convolution(result.data(), shape, seeds, false); },
+              ::testing::ThrowsMessage<WrongResult>(::testing::HasSubstr(fmt::format(
+                  "[{}][{}][{}][{}] is", tensor.n - 1, tensor.c - 1, tensor.h - 1, tensor.w - 1))));
 }
 
 TEST_P(VerifyConvolution, FailsWhatLiesInAnothersPlaceAndWhatWasNeverWritten) {
@@ -240,12 +209,13 @@ std::string kind_name(const ::testing::TestParamInfo<VerifyConvolution::ParamTyp
          std::string(name_of(layout)) + "_" + type;
 }
 
+const auto kDirections = ::testing::Values(ConvolutionDirection::forward,
+                                           ConvolutionDirection::data,
+                                           ConvolutionDirection::filter);
 INSTANTIATE_TEST_SUITE_P(Kinds,
                          VerifyConvolution,
                          ::testing::Combine(::testing::ValuesIn(kKinds),
-                                            ::testing::Values(ConvolutionDirection::forward,
-                                                              ConvolutionDirection::data,
-                                                              ConvolutionDirection::filter),
+                                            kDirections,
                                             ::testing::Values(TensorLayout::nchw,
                                                               TensorLayout::nhwc),
                                             ::testing::Values("fp32", "bf16")),
@@ -263,8 +233,7 @@ TEST(ExactStepOfConvolutions, KeepsTheSumsOfEveryDirectionExact) {
   for (const ConvolutionDirection direction :
        {ConvolutionDirection::forward, ConvolutionDirection::data, ConvolutionDirection::filter}) {
     for (const TensorLayout layout : {TensorLayout::nchw, TensorLayout::nhwc}) {
-      ConvolutionShape shape{.n = 32, .c = 64, .h = 28, .w = 28, .k = 96, .r = 3, .s = 3};
-      shape.pad_h = shape.pad_w = 1;
+      ConvolutionShape shape = convolution_shape("32x64x28x28-96x3x3-p1");
       shape.direction = direction, shape.layout = layout, shape.type = product_type("bf16");
       const std::uint64_t step = exact_step(shape);
       EXPECT_GT(step, 1u);
@@ -316,9 +285,7 @@ INSTANTIATE_TEST_SUITE_P(
     Kinds,
     HostConvolution,
     ::testing::Combine(::testing::ValuesIn(kKinds),
-                       ::testing::Values(ConvolutionDirection::forward,
-                                         ConvolutionDirection::data,
-                                         ConvolutionDirection::filter),
+                       kDirections,
                        ::testing::Values(TensorLayout::any, TensorLayout::nchw, TensorLayout::nhwc),
                        ::testing::Values("fp32", "bf16")),
     kind_name);

@@ -4,15 +4,14 @@
 //   reading and summarising              10 million samples in <= 10 s and 1 GiB on one core
 // tests/end_to_end/test_microbench.py runs this and holds them to it.
 #include <filesystem>
-#include <fstream>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <benchmark/benchmark.h>
 
 #include "harness/core/clock.h"
 #include "harness/core/csv_writer.h"
 #include "harness/core/metric.h"
+#include "harness/core/temporary_folder.h"
 #include "harness/measure/nvtx.h"
 #include "harness/record/writer.h"
 #include "harness/summary/summary.h"
@@ -24,13 +23,10 @@ namespace fs = std::filesystem;
 
 constexpr int kSamples = 1000;
 
-struct TemporaryFolder {
-  TemporaryFolder()
-      : path(fs::temp_directory_path() / ("launchgap-microbench-" + std::to_string(getpid()))) {
-    fs::create_directories(path / "records");
-  }
-  ~TemporaryFolder() { fs::remove_all(path); }
-  fs::path path;
+struct SessionFolder {
+  SessionFolder() { fs::create_directories(path / "records"); }
+  const TemporaryFolder folder;
+  const fs::path path = folder.path();
 };
 
 /// Three metrics of one sample, as a launch has them.
@@ -112,7 +108,7 @@ void keep_in_range(benchmark::State& state) {
 BENCHMARK(keep_in_range)->Name("loop/keep_three_metrics/in_range");
 
 void write_records(benchmark::State& state) {
-  const TemporaryFolder folder;
+  const SessionFolder folder;
   const Block block = launch_block(kSamples);
   RecordWriter writer = RecordWriter::create(folder.path / "records" / "a.jsonl");
   int index = 0;
@@ -151,7 +147,7 @@ void write_session(const fs::path& folder, long samples) {
 }
 
 void read_and_summarise(benchmark::State& state) {
-  const TemporaryFolder folder;
+  const SessionFolder folder;
   write_session(folder.path, state.range(0));
   for (auto _ : state) {
     const SessionData session = read_session(folder.path);

@@ -1,9 +1,9 @@
 #include "harness/record/fields.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "harness/record/records.h"
+#include "tests/error_of.h"
 
 namespace launchgap {
 namespace {
@@ -51,13 +51,8 @@ Json valid() {
           {"readings", {{"sm_clock_mhz", 1410.0}}}};
 }
 
-std::string error_of(const Json& json) {
-  try {
-    fields_from_json<Outer>(json);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
+std::string refusal(const Json& json) {
+  return error_of([&] { fields_from_json<Outer>(json); });
 }
 
 TEST(Fields, AreReadAndWrittenByOneDescription) {
@@ -90,24 +85,24 @@ TEST(Fields, ThatAreWrongAreNamed) {
   for (const char* key : {"count", "status", "process_config", "cpus", "inner", "readings"}) {
     Json json = valid();
     json.erase(key);
-    EXPECT_THAT(error_of(json), HasSubstr(fmt::format("\"{}\" is missing", key)));
+    EXPECT_THAT(refusal(json), HasSubstr(fmt::format("\"{}\" is missing", key)));
   }
   for (const char* key :
        {"count", "share", "note", "attempt", "process_config", "inner", "readings"}) {
     Json json = valid();
     json[key] = true;
-    EXPECT_THAT(error_of(json), HasSubstr(key));
+    EXPECT_THAT(refusal(json), HasSubstr(key));
   }
   Json json = valid();
   json["attempt"] = -1;
-  EXPECT_THAT(error_of(json), HasSubstr("attempt"));
+  EXPECT_THAT(refusal(json), HasSubstr("attempt"));
   json = valid();
   json["inner"][1]["word"] = 2;
-  EXPECT_THAT(error_of(json), HasSubstr("word"));
+  EXPECT_THAT(refusal(json), HasSubstr("word"));
   json = valid();
   json["status"] = "splendid";
-  EXPECT_THAT(error_of(json), HasSubstr("splendid"));
-  EXPECT_THAT(error_of(Json::array()), HasSubstr("no object"));
+  EXPECT_THAT(refusal(json), HasSubstr("splendid"));
+  EXPECT_THAT(refusal(Json::array()), HasSubstr("no object"));
 }
 
 TEST(Fields, HaveTheNamesOfNowInFilesOfBefore) {

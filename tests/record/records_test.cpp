@@ -1,31 +1,21 @@
 #include <cmath>
 #include <fstream>
-#include <unistd.h>
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include "harness/core/errors.h"
+#include "harness/core/temporary_folder.h"
 #include "harness/record/fields.h"
 #include "harness/record/reader.h"
 #include "harness/record/writer.h"
+#include "tests/device/a_device.h"
+#include "tests/error_of.h"
 
 namespace launchgap {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
+using namespace testing;
 
-class Records : public ::testing::Test {
- protected:
-  Records()
-      : path(std::filesystem::temp_directory_path() /
-             ("launchgap-records-" + std::to_string(getpid()) + ".jsonl")) {
-    std::filesystem::remove(path);
-  }
-  ~Records() override { std::filesystem::remove(path); }
-
+struct Records : ::testing::Test {
   void append(const std::string& text) {
     std::ofstream(path, std::ios::app | std::ios::binary) << text;
   }
@@ -38,7 +28,8 @@ class Records : public ::testing::Test {
                          [this](const Json& record) { others.push_back(record); }});
   }
 
-  std::filesystem::path path;
+  const TemporaryFolder folder;
+  const std::filesystem::path path = folder.path() / "records.jsonl";
   std::vector<SampleBlock> blocks;
   std::vector<Json> others;
 };
@@ -83,22 +74,14 @@ TEST(Field, IsOfItsTypeAndRangeOrAnErrorThatNamesIt) {
   EXPECT_EQ(field<double>(json, "small"), 7.0);
   EXPECT_EQ(field<int>(json, "null", 3), 3);
   EXPECT_EQ(optional_field<int>(json, "absent"), std::nullopt);
-  const auto message = [](const auto& read) -> std::string {
-    try {
-      read();
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "";
-  };
-  EXPECT_THAT(message([&] { field<int>(json, "large"); }), HasSubstr("\"large\" is 4294967296"));
-  EXPECT_THAT(message([&] { field<int>(json, "text"); }),
+  EXPECT_THAT(error_of([&] { field<int>(json, "large"); }), HasSubstr("\"large\" is 4294967296"));
+  EXPECT_THAT(error_of([&] { field<int>(json, "text"); }),
               HasSubstr("\"text\" is a string, and must be an integer"));
-  EXPECT_THAT(message([&] { field<std::string>(json, "absent"); }),
+  EXPECT_THAT(error_of([&] { field<std::string>(json, "absent"); }),
               HasSubstr("\"absent\" is missing"));
-  EXPECT_THAT(message([&] { field<std::vector<int>>(json, "list"); }),
+  EXPECT_THAT(error_of([&] { field<std::vector<int>>(json, "list"); }),
               HasSubstr("\"list\" is an array"));
-  EXPECT_THAT(message([&] { field<int>(Json::array(), "x"); }), HasSubstr("no object"));
+  EXPECT_THAT(error_of([&] { field<int>(Json::array(), "x"); }), HasSubstr("no object"));
 }
 
 TEST(Path, OfAnyBytesPassesThroughJson) {
@@ -178,10 +161,7 @@ TEST_F(Records, AnExistingFileIsNotWrittenOver) {
 }
 
 TEST(DeviceFactsJson, GoBothWaysAndLeaveOutWhatIsUnknown) {
-  DeviceFacts facts;
-  facts.uuid = "GPU-1";
-  facts.name = "A, \"GPU\"";
-  facts.backend = "cuda";
+  DeviceFacts facts = a_device("GPU-1", "A, \"GPU\"");
   facts.compute_capability = "9.0";
   facts.details["ecc"] = "on";
   facts.usable = false;

@@ -1,11 +1,9 @@
 // Sessions that are checked and kept, one night after the other.
-#include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include "harness/core/input_file.h"
 #include "harness/core/temporary_folder.h"
 #include "harness/core/utc.h"
 #include "harness/regression/check.h"
@@ -16,9 +14,7 @@
 namespace launchgap::regression {
 namespace {
 
-using testing::Each;
-using testing::Field;
-using testing::HasSubstr;
+using namespace testing;
 
 constexpr std::int64_t kFirstNightS = 1'767'225'600;  // 2026-01-01
 
@@ -47,8 +43,7 @@ SessionFigures on_night(int night, const NightMetric& measured) {
   return session;
 }
 
-class CheckHistory : public testing::Test {
- protected:
+struct CheckHistory : testing::Test {
   Checked check(int night, const NightMetric& measured) {
     return check_against_history(history, on_night(night, measured), {});
   }
@@ -66,7 +61,7 @@ TEST_F(CheckHistory, ATailIsToldWhereItHits) {
   const auto tail = [this](double p99) { return check(20, {1000, p99}).report.results.at(0).tail; };
   EXPECT_EQ(tail(1500), std::nullopt);
   EXPECT_EQ(tail(2490), std::nullopt);
-  EXPECT_THAT(tail(2510), testing::Optional(testing::DoubleEq(1.255)));
+  EXPECT_THAT(tail(2510), Optional(DoubleEq(1.255)));
 }
 
 TEST_F(CheckHistory, ATailOfARateIsNone) {
@@ -109,12 +104,12 @@ TEST(Confirm, AsksOnlyWhereAPlainResultIsSuspect) {
   checked.report.results = {plain, traced};
   const Side baseline{"a build", {}, {}, {}};
   confirm(checked, baseline, baseline);
-  EXPECT_THAT(checked.report.notes, testing::IsEmpty()) << "there is no such GPU to ask";
+  EXPECT_THAT(checked.report.notes, IsEmpty()) << "there is no such GPU to ask";
 }
 
 TEST(Across, CoversTheKeysThatAreNamedAndWhatComesWithADriver) {
   const Across across = Across::parse("kernel,driver_version");
-  EXPECT_THAT(across.asked(), testing::ElementsAre("driver_version", "kernel"));
+  EXPECT_THAT(across.asked(), ElementsAre("driver_version", "kernel"));
   for (const char* const key : {"kernel", "driver", "driver_version", "NVML", "CUDA driver"})
     EXPECT_TRUE(across.covers(key)) << key;
   EXPECT_FALSE(across.covers("cuBLAS"));
@@ -132,10 +127,7 @@ TEST_F(CheckHistory, IsExportedColumnByColumn) {
   point.fingerprint = {{"driver", "570.12"}};
   history.add(session, {point}, "");
   export_csv(history, folder.path() / "nights.csv");
-  std::ifstream in(folder.path() / "nights.csv");
-  std::stringstream text;
-  text << in.rdbuf();
-  std::string written = text.str();
+  std::string written = InputFile(folder.path() / "nights.csv").text(1 << 20);
   std::erase(written, '\r');
   EXPECT_EQ(written,
             "session_id,node,begin_utc,device_id,device_name,arm,process_config,case,metric,unit,"

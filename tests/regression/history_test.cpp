@@ -3,10 +3,9 @@
 #include <filesystem>
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include "harness/core/errors.h"
 #include "harness/core/temporary_folder.h"
+#include "tests/error_of.h"
 
 namespace launchgap::regression {
 namespace {
@@ -24,13 +23,8 @@ TEST(History, FindsAFingerprintThatAnotherProcessHasAddedSince) {
   other.statement("INSERT INTO fingerprints (keys) VALUES ('{\"a\":2}')").run();
   EXPECT_EQ(history.fingerprint(2).size(), 1u);
   EXPECT_EQ(&first, &history.fingerprint(1)) << "what was given out stays";
-  try {
-    history.fingerprint(7);
-    FAIL() << "there is none";
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr(file.string()));
-    EXPECT_THAT(error.what(), HasSubstr("fingerprint 7"));
-  }
+  EXPECT_THAT(error_of([&] { history.fingerprint(7); }),
+              testing::AllOf(HasSubstr(file.string()), HasSubstr("fingerprint 7")));
 }
 
 TEST(History, GivesBackWhatItWasGiven) {

@@ -1,6 +1,5 @@
 #include "harness/regression/judged_metric.h"
 
-#include <cmath>
 #include <limits>
 
 #include <gmock/gmock.h>
@@ -8,8 +7,7 @@
 namespace launchgap::regression {
 namespace {
 
-using testing::HasSubstr;
-using testing::Optional;
+using namespace testing;
 
 MetricFigures figures(const std::string& device,
                       const std::string& case_name,

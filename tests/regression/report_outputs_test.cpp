@@ -1,7 +1,6 @@
 // What is written of a report, to the letter. tests/regression/test_report_outputs.py has those
 // read it who are meant to.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "harness/regression/annotations.h"
 #include "harness/regression/junit.h"
@@ -14,10 +13,7 @@
 namespace launchgap::regression {
 namespace {
 
-using testing::EndsWith;
-using testing::HasSubstr;
-using testing::Not;
-using testing::StartsWith;
+using namespace testing;
 
 Report one_slower(const std::string& device_name) {
   Report report = sample_report("two");

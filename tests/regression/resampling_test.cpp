@@ -8,9 +8,7 @@
 namespace launchgap::regression {
 namespace {
 
-using testing::AllOf;
-using testing::Ge;
-using testing::Le;
+using namespace testing;
 
 std::vector<double> normal_logs(double noise, std::size_t count, double drift = 0) {
   std::mt19937_64 random(20261122);

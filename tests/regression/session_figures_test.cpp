@@ -1,15 +1,12 @@
 #include "harness/regression/session_figures.h"
 
-#include <cmath>
-
 #include <gmock/gmock.h>
 
 namespace launchgap::regression {
 namespace {
 
 /// Three processes of one case, with as many samples each, 1 apart.
-class SessionOfACase : public testing::Test {
- protected:
+struct SessionOfACase : testing::Test {
   SessionOfACase() {
     const CaseName name = CaseName::parse("launch/null/api:driver/mode:idle");
     key = {"GPU-1", "plain", name.family(), name};

@@ -6,36 +6,23 @@
 #include <unistd.h>
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include "harness/core/errors.h"
+#include "harness/core/temporary_folder.h"
+#include "tests/error_of.h"
 
 namespace launchgap {
 namespace {
 
-class DeviceLockTest : public ::testing::Test {
- protected:
-  DeviceLockTest()
-      : folder(std::filesystem::temp_directory_path() /
-               ("launchgap-locks-" + std::to_string(getpid()))) {
-    std::filesystem::create_directories(folder);
-    setenv("LAUNCHGAP_LOCK_DIR", folder.c_str(), 1);
-  }
-  ~DeviceLockTest() override {
-    unsetenv("LAUNCHGAP_LOCK_DIR");
-    std::filesystem::remove_all(folder);
-  }
-  std::filesystem::path folder;
+struct DeviceLockTest : ::testing::Test {
+  DeviceLockTest() { setenv("LAUNCHGAP_LOCK_DIR", folder.path().c_str(), 1); }
+  ~DeviceLockTest() override { unsetenv("LAUNCHGAP_LOCK_DIR"); }
+  const TemporaryFolder folder;
 };
 
 TEST_F(DeviceLockTest, KeepsASecondSessionOutAndNamesTheFirst) {
   const DeviceLock lock("GPU-1");
-  try {
-    DeviceLock second("GPU-1");
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), ::testing::HasSubstr(std::to_string(getpid())));
-  }
+  EXPECT_THAT(error_of([] { DeviceLock second("GPU-1"); }),
+              ::testing::HasSubstr(std::to_string(getpid())));
   EXPECT_NO_THROW(DeviceLock("GPU-2"));
 }
 
@@ -45,7 +32,7 @@ TEST_F(DeviceLockTest, IsFreeAgainWhenItsHolderIsGone) {
 }
 
 TEST_F(DeviceLockTest, ALinkInItsPlaceIsNotFollowed) {
-  std::filesystem::create_symlink("/etc/passwd", folder / "launchgap-GPU-1.lock");
+  std::filesystem::create_symlink("/etc/passwd", folder.path() / "launchgap-GPU-1.lock");
   EXPECT_THROW(DeviceLock("GPU-1"), Error);
 }
 

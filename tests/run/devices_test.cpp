@@ -1,9 +1,9 @@
 #include "harness/run/devices.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "harness/core/errors.h"
+#include "tests/device/a_device.h"
 
 namespace launchgap {
 namespace {
@@ -11,9 +11,7 @@ namespace {
 using ::testing::ElementsAre;
 
 DeviceFacts device(const char* backend, const char* uuid, int index, bool usable = true) {
-  DeviceFacts facts;
-  facts.backend = backend;
-  facts.uuid = uuid;
+  DeviceFacts facts = a_device(uuid, "", backend);
   facts.index = index;
   facts.usable = usable;
   facts.reason = usable ? "" : "broken";

@@ -1,12 +1,11 @@
 #include "harness/run/event_keeper.h"
 
-#include <cstdlib>
-
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "harness/core/clock.h"
 #include "harness/core/errors.h"
+#include "harness/core/temporary_folder.h"
+#include "tests/device/a_device.h"
 
 namespace launchgap {
 namespace {
@@ -17,22 +16,8 @@ using testing::ElementsAre;
 constexpr std::int64_t kMs = 1'000'000;
 
 /// Keeps events of a case whose samples are 1 ms apart, each with a call and a kernel.
-class Keeper : public testing::Test {
- protected:
-  Keeper() {
-    std::string name = (fs::temp_directory_path() / "launchgap-test-XXXXXX").string();
-    folder_ = mkdtemp(name.data());
-    file_ = folder_ / "events" / "x.jsonl.gz";
-    device_.backend = "cuda";
-    device_.uuid = "GPU-1";
-    device_.name = "a GPU";
-    clock_.bracket();
-  }
-  ~Keeper() override {
-    std::error_code ignored;
-    fs::remove_all(folder_, ignored);
-  }
-
+struct Keeper : testing::Test {
+  Keeper() { clock_.bracket(); }
   /// A block whose samples take these times.
   void add(EventKeeper& keeper, int block, std::uint64_t first, std::vector<double> times) {
     const std::int64_t begin = origin_ + 100 * kMs * block;
@@ -66,8 +51,9 @@ class Keeper : public testing::Test {
     return found;
   }
 
-  fs::path folder_, file_;
-  DeviceFacts device_;
+  const TemporaryFolder folder_;
+  const fs::path file_ = folder_.path() / "events" / "x.jsonl.gz";
+  const DeviceFacts device_ = a_device("GPU-1", "a GPU");
   TraceClock clock_{[] { return now_ns(); }};
   std::int64_t origin_ = now_ns();
 };

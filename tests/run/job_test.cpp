@@ -1,11 +1,11 @@
 #include "harness/run/job.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include "harness/core/errors.h"
 #include "harness/record/fields.h"
 #include "harness/run/message.h"
+#include "tests/device/a_device.h"
+#include "tests/error_of.h"
 
 namespace launchgap {
 namespace {
@@ -67,12 +67,7 @@ TEST(Job, ThatIsNoneIsAnError) {
   EXPECT_THROW(job_from_json(Json::object()), Error);
   Json json = to_json(run_job());
   json.erase("seed");
-  try {
-    job_from_json(json);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("seed"));
-  }
+  EXPECT_THAT(error_of([&] { job_from_json(json); }), HasSubstr("seed"));
 }
 
 TEST(Message, IsReadAsItWasWritten) {
@@ -87,9 +82,7 @@ TEST(Message, IsReadAsItWasWritten) {
 }
 
 TEST(Message, CarriesDevicesWhole) {
-  DeviceFacts device;
-  device.uuid = "GPU-1";
-  device.backend = "cuda";
+  DeviceFacts device = a_device("GPU-1", "");
   device.compute_capability = "9.0";
   const auto message = message_from_json(to_json(message::Devices{{device}}));
   ASSERT_TRUE(message);

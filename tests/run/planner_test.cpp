@@ -1,27 +1,23 @@
 #include "harness/run/planner.h"
 
 #include <map>
-#include <set>
 
 #include <gtest/gtest.h>
 
 #include "harness/core/errors.h"
+#include "tests/device/a_device.h"
 
 namespace launchgap {
 namespace {
 
 DeviceFacts host() {
-  DeviceFacts facts;
-  facts.backend = "host";
-  facts.uuid = "host-1";
+  DeviceFacts facts = a_device("host-1", "", "host");
   facts.multiprocessors = 2;
   return facts;
 }
 
 DeviceFacts gpu(const char* uuid) {
-  DeviceFacts facts;
-  facts.backend = "cuda";
-  facts.uuid = uuid;
+  DeviceFacts facts = a_device(uuid, "");
   facts.compute_capability = "8.0";
   facts.multiprocessors = 108;
   return facts;

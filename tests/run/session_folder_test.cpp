@@ -2,16 +2,16 @@
 
 #include <csignal>
 #include <fstream>
-#include <iterator>
 #include <sys/resource.h>
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "harness/core/errors.h"
+#include "harness/core/input_file.h"
 #include "harness/core/temporary_folder.h"
 #include "harness/record/records.h"
 #include "harness/record/session_record.h"
+#include "tests/device/a_device.h"
 
 namespace launchgap {
 namespace {
@@ -27,10 +27,7 @@ SessionRecord begun() {
 }
 
 DeviceFacts gpu() {
-  DeviceFacts facts;
-  facts.backend = "cuda";
-  facts.uuid = "GPU-1";
-  return facts;
+  return a_device("GPU-1", "");
 }
 
 PlannedRun run() {
@@ -38,8 +35,7 @@ PlannedRun run() {
 }
 
 std::string text_of_file(const fs::path& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
+  return InputFile(path).text(1 << 22);
 }
 
 std::vector<Json> lines_of(const fs::path& path) {
@@ -49,8 +45,7 @@ std::vector<Json> lines_of(const fs::path& path) {
   return lines;
 }
 
-class ARunningSession : public ::testing::Test {
- protected:
+struct ARunningSession : ::testing::Test {
   TemporaryFolder temporary;
   SessionFolder folder{temporary.path() / "session", begun()};
 };

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
-#include <functional>
 #include <iostream>
 #include <limits>
 #include <numeric>
@@ -12,13 +11,13 @@
 #include <sstream>
 #include <string>
 
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 
 namespace launchgap::stats {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
+using namespace testing;
 using Series = std::vector<SizeTimes>;
 
 /// Of published rates of square products, the times: size³ / rate.
@@ -68,46 +67,10 @@ TEST(PaddingGains, OfA40sProductsAreThirtyNine) {
     EXPECT_LE(series[row.pad_to].size, kMostPadding * series[row.size].size);
   }
   EXPECT_NEAR(worst, 1.19, 0.005);
-  EXPECT_THAT(above,
-              ElementsAre(584,
-                          592,
-                          600,
-                          608,
-                          616,
-                          624,
-                          632,
-                          880,
-                          888,
-                          928,
-                          936,
-                          944,
-                          952,
-                          1144,
-                          1224,
-                          1232,
-                          1240,
-                          1248,
-                          1256,
-                          1264,
-                          1272,
-                          1912,
-                          4328,
-                          4344,
-                          4392,
-                          4408,
-                          4552,
-                          4560,
-                          4568,
-                          4584,
-                          4592,
-                          4600,
-                          4792,
-                          5320,
-                          5328,
-                          5336,
-                          5352,
-                          5360,
-                          5368));
+  EXPECT_EQ(
+      fmt::format("{}", fmt::join(above, " ")),
+      "584 592 600 608 616 624 632 880 888 928 936 944 952 1144 1224 1232 1240 1248 1256 1264 1272 "
+      "1912 4328 4344 4392 4408 4552 4560 4568 4584 4592 4600 4792 5320 5328 5336 5352 5360 5368");
 }
 
 TEST(PaddingGains, OfNothingOneSizeOrEqualTimes) {
@@ -234,7 +197,7 @@ Series made(const Kind& kind, std::mt19937_64& random, std::optional<int> slow_s
   return series;
 }
 
-class PaddingGainsOf : public ::testing::TestWithParam<Kind> {};
+class PaddingGainsOf : public TestWithParam<Kind> {};
 
 TEST_P(PaddingGainsOf, SeldomErr) {
   std::mt19937_64 random(2026);
@@ -293,11 +256,11 @@ TEST_P(PaddingGainsOf, AreTheRatiosToTheNamedSizesAndWithinTheirIntervals) {
 
 INSTANTIATE_TEST_SUITE_P(Series,
                          PaddingGainsOf,
-                         ::testing::Values(Kind{"flat", 0, 1},
-                                           Kind{"smooth", 3, 1},
-                                           Kind{"smooth_by_8", 2, 8},
-                                           Kind{"some_sizes_vary", 2, 1, true, false, 180},
-                                           Kind{"some_processes_are_slow", 2, 1, false, true, 180}),
+                         Values(Kind{"flat", 0, 1},
+                                Kind{"smooth", 3, 1},
+                                Kind{"smooth_by_8", 2, 8},
+                                Kind{"some_sizes_vary", 2, 1, true, false, 180},
+                                Kind{"some_processes_are_slow", 2, 1, false, true, 180}),
                          [](const auto& kind) { return std::string(kind.param.name); });
 
 }  // namespace

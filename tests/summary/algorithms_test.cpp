@@ -1,7 +1,8 @@
 #include "harness/summary/algorithms.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
+
+#include "tests/summary/made.h"
 
 namespace launchgap {
 namespace {
@@ -16,27 +17,14 @@ CaseKey key(const char* name, const char* arm = "plain") {
 }
 
 CountedKernels kernel(const char* name, std::vector<std::uint64_t> grid) {
-  CountedKernels kernel;
-  kernel.name = name;
-  kernel.grid = std::move(grid);
-  return kernel;
-}
-
-TraceInfo traced(const char* name, std::vector<CountedKernels> kernels) {
-  TraceInfo trace;
-  trace.device = "GPU-1";
-  trace.process_config = ProcessConfig(CaseName::parse(name).family());
-  trace.record.case_name = name;
-  trace.record.state = "ok";
-  trace.record.kernels = std::move(kernels);
-  return trace;
+  return {.name = name, .grid = std::move(grid), .block = {}};
 }
 
 TEST(Algorithms, AreWhatTheLibraryTellsInEachProcess) {
   SessionData session;
   session.cases[key(kTracedProduct)].algorithms = {
       {0, "algorithm 21"}, {1, "algorithm 6"}, {2, "algorithm 21"}};
-  session.traces.push_back(traced(kTracedProduct, {kernel("ampere_sgemm", {1, 1, 1})}));
+  session.traces.push_back(a_trace(kTracedProduct, {kernel("ampere_sgemm", {1, 1, 1})}));
   EXPECT_THAT(algorithms_of_cases(session).at(key(kTracedProduct)),
               ElementsAre("algorithm 21", "algorithm 6"));
 }
@@ -44,10 +32,10 @@ TEST(Algorithms, AreWhatTheLibraryTellsInEachProcess) {
 TEST(Algorithms, AreTheKernelsWhereItDoesNotTell) {
   SessionData session;
   session.cases[key(kTracedProduct)];
-  session.traces.push_back(traced(kTracedProduct,
-                                  {kernel("splitKreduce", {8, 4, 1}),
-                                   kernel("ampere_sgemm_128x64_tn", {16, 8, 1}),
-                                   kernel("launchgap_gate", {1, 1, 1})}));
+  session.traces.push_back(a_trace(kTracedProduct,
+                                   {kernel("splitKreduce", {8, 4, 1}),
+                                    kernel("ampere_sgemm_128x64_tn", {16, 8, 1}),
+                                    kernel("launchgap_gate", {1, 1, 1})}));
   EXPECT_THAT(algorithms_of_cases(session).at(key(kTracedProduct)),
               ElementsAre("ampere_sgemm_128x64_tn 16x8x1 + splitKreduce 8x4x1"));
 }
@@ -57,10 +45,10 @@ TEST(Algorithms, OfOurOwnKernelsAndOfTracesThatDoNotCountThereAreNone) {
   SessionData session;
   session.cases[key(kTracedProduct)];
   session.cases[key(kLaunch)];
-  session.traces.push_back(traced(kLaunch, {kernel("null", {1, 1, 1})}));
-  session.traces.push_back(traced(kTracedProduct, {kernel("ampere_sgemm", {1, 1, 1})}));
+  session.traces.push_back(a_trace(kLaunch, {kernel("null", {1, 1, 1})}));
+  session.traces.push_back(a_trace(kTracedProduct, {kernel("ampere_sgemm", {1, 1, 1})}));
   session.traces.back().record.state = "invalid";
-  session.traces.push_back(traced(kTracedProduct, {kernel("launchgap_gate", {1, 1, 1})}));
+  session.traces.push_back(a_trace(kTracedProduct, {kernel("launchgap_gate", {1, 1, 1})}));
   EXPECT_TRUE(algorithms_of_cases(session).empty());
 }
 

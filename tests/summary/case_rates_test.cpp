@@ -1,49 +1,31 @@
 #include "harness/summary/case_rates.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "harness/device/algorithm_name.h"
 #include "harness/summary/fallback.h"
 #include "harness/summary/findings.h"
 #include "harness/summary/headlines.h"
 #include "harness/summary/session_findings.h"
-#include "harness/summary/summary.h"
-#include "harness/summary/table_makers.h"
 #include "tests/sentences/said.h"
+#include "tests/summary/made.h"
 
 namespace launchgap {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::Contains;
-using ::testing::Each;
-using ::testing::ElementsAre;
-using ::testing::Field;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
-using ::testing::SizeIs;
+using namespace testing;
 
 constexpr const char* kProduct = "matmul/library/size:2048/type:fp32/cache:warm";
 constexpr const char* kConvolution = "convolution/library/layer:conv2_3x3/n:8/type:fp32/cache:warm";
 
 /// A session with an A100 and the CPU, and rates of both.
-class CaseRates : public ::testing::Test {
- protected:
+struct CaseRates : ::testing::Test {
   CaseRates() {
-    DeviceFacts gpu;
-    gpu.backend = "cuda";
-    gpu.uuid = "GPU-1";
-    gpu.name = "NVIDIA A100-SXM4-80GB";
+    DeviceFacts gpu = a_device("GPU-1", "NVIDIA A100-SXM4-80GB");
     gpu.compute_capability = "8.0";
     gpu.multiprocessors = 108;
     gpu.clock_mhz = 1410;
-    DeviceFacts host;
-    host.backend = "host";
-    host.uuid = "host-1";
-    host.name = "AMD EPYC";
-    session_.devices = {gpu, host};
+    session_.devices = {gpu, a_device("host-1", "AMD EPYC", "host")};
     session_.state = "complete";
   }
 
@@ -73,7 +55,7 @@ class CaseRates : public ::testing::Test {
     session_.telemetry.push_back(reading);
   }
 
-  CaseRate only() {
+  CaseRate only_rate() {
     const std::vector<CaseRate> rates = case_rates(session_);
     EXPECT_THAT(rates, SizeIs(1));
     return rates.at(0);
@@ -118,7 +100,7 @@ TEST_F(CaseRates, AreMediansBesideTheCeilingAtTheHighestClockThatWasRead) {
   read_clock(kProduct, -1, 210);  // idle
   read_clock(kProduct, 0, 1410);
   read_clock(kProduct, 1, 1200);
-  const CaseRate rate = only();
+  const CaseRate rate = only_rate();
   EXPECT_DOUBLE_EQ(rate.rate.tflops, 9.75);
   EXPECT_EQ(rate.rate.clock_mhz, 1410);
   EXPECT_NEAR(rate.judged.share.value(), 0.5, 0.001);
@@ -128,24 +110,24 @@ TEST_F(CaseRates, AreMediansBesideTheCeilingAtTheHighestClockThatWasRead) {
 TEST_F(CaseRates, WithoutAReadingUnderLoadHaveNoClock) {
   took("GPU-1", kProduct, 9.75);
   read_clock(kProduct, -1, 210);
-  EXPECT_FALSE(only().rate.clock_mhz);
-  EXPECT_FALSE(only().judged.share);
-  EXPECT_DOUBLE_EQ(only().judged.published_share.value(), 0.5);
+  EXPECT_FALSE(only_rate().rate.clock_mhz);
+  EXPECT_FALSE(only_rate().judged.share);
+  EXPECT_DOUBLE_EQ(only_rate().judged.published_share.value(), 0.5);
 }
 
 TEST_F(CaseRates, OfConvolutionsHaveTheAlgorithmOfTheMethod) {
   took("GPU-1", kConvolution, 40, "cuDNN 9.19 cudnnConvolutionForward, Winograd, NCHW, FMA");
-  EXPECT_EQ(only().rate.algorithm, "Winograd");
-  EXPECT_EQ(only().judged.verdict, RateVerdict::possible);
+  EXPECT_EQ(only_rate().rate.algorithm, "Winograd");
+  EXPECT_EQ(only_rate().judged.verdict, RateVerdict::possible);
   took("GPU-1", kConvolution, 40, "cuDNN 9.19 cudnnConvolutionForward, implicit GEMM, NCHW, FMA");
-  EXPECT_EQ(only().judged.verdict, RateVerdict::impossible);
+  EXPECT_EQ(only_rate().judged.verdict, RateVerdict::impossible);
   took("GPU-1", kConvolution, 40, "some library");
-  EXPECT_EQ(only().judged.verdict, RateVerdict::algorithm_unknown);
+  EXPECT_EQ(only_rate().judged.verdict, RateVerdict::algorithm_unknown);
 }
 
 TEST_F(CaseRates, OfTheCpuHaveNoCeiling) {
   took("host-1", kProduct, 1e5);
-  EXPECT_EQ(only().judged.verdict, RateVerdict::no_ceiling);
+  EXPECT_EQ(only_rate().judged.verdict, RateVerdict::no_ceiling);
 }
 
 TEST_F(CaseRates, AreOfProductsAndConvolutionsAlone) {
@@ -175,11 +157,9 @@ TEST_F(CaseRates, ThatCannotBeCountNowhereAndStayInTheSummary) {
   EXPECT_THAT(fallback_costs(session_, rows), IsEmpty()) << "the host has the other case alone";
 
   // The table of the summary has what counts and what does not.
-  const SlowSamples slow(session_, rows);
-  const TableInputs inputs{session_, rows, slow, nullptr, &impossible};
   std::vector<std::string> marks;
-  summary_table().fill(inputs,
-                       [&](std::vector<std::string> cells) { marks.push_back(cells.back()); });
+  for (const auto& line : lines_of(summary_table(), session_, rows, &impossible))
+    marks.push_back(line.back());
   EXPECT_THAT(marks, ElementsAre("false", "false", "false", "false", "true", "true"));
 }
 
@@ -188,20 +168,19 @@ TEST_F(CaseRates, ThatCannotBeAreFound) {
   read_clock(kProduct, 0, 1410);
   took("GPU-1", kConvolution, 14, "cuDNN 9.19 cudnnConvolutionForward, implicit GEMM, NCHW, FMA");
   read_clock(kConvolution, 0, 705);
-  const auto findings = said(session_findings(session_, {}));
-  ASSERT_THAT(findings, SizeIs(1));
-  EXPECT_EQ(findings[0].code, "impossible-rate");
-  EXPECT_EQ(findings[0].severity, Severity::distorts);
-  EXPECT_EQ(findings[0].subject, "2 cases on NVIDIA A100-SXM4-80GB");
-  EXPECT_EQ(findings[0].device, "GPU-1");
+  const Finding found = only(said(session_findings(session_, {})));
+  EXPECT_EQ(found.code, "impossible-rate");
+  EXPECT_EQ(found.severity, Severity::distorts);
+  EXPECT_EQ(found.subject, "2 cases on NVIDIA A100-SXM4-80GB");
+  EXPECT_EQ(found.device, "GPU-1");
   EXPECT_THAT(
-      findings[0].evidence,
+      found.evidence,
       Contains(Field(&Evidence::name,
                      AllOf(HasSubstr(kProduct),
                            HasSubstr("95.6 TFLOP/s is 4.9 times the ceiling of fp32, "
                                      "19.5 TFLOP/s at 1410 MHz. It would be possible in TF32"),
                            Not(HasSubstr("traced"))))));
-  EXPECT_THAT(findings[0].evidence,
+  EXPECT_THAT(found.evidence,
               Contains(Field(&Evidence::name,
                              HasSubstr("It would be possible at 1013 MHz; 705 MHz was read."))));
 }
@@ -217,73 +196,26 @@ TEST_F(CaseRates, OfCopiesWithinTheDeviceAreBesideThePublishedBandwidth) {
   const std::string large = "ceiling/copy/direction:device_to_device/memory:device/bytes:268435456";
   copied(large.c_str(), 1800);
   copied("ceiling/copy/direction:host_to_device/memory:pinned/bytes:268435456", 25);
-  EXPECT_DOUBLE_EQ(only().copy_gbs.value(), 1800) << "what crosses a link is beside no memory";
-  EXPECT_EQ(only().judged.verdict, RateVerdict::possible);
+  EXPECT_DOUBLE_EQ(only_rate().copy_gbs.value(), 1800) << "what crosses a link is beside no memory";
+  EXPECT_EQ(only_rate().judged.verdict, RateVerdict::possible);
   EXPECT_THAT(impossible_cases(session_), IsEmpty());
 
   copied(large.c_str(), 2200);
   EXPECT_THAT(impossible_cases(session_), SizeIs(1));
-  const auto findings = said(session_findings(session_, {}));
-  ASSERT_THAT(findings, SizeIs(1));
-  EXPECT_EQ(findings[0].code, "impossible-rate");
-  EXPECT_THAT(findings[0].evidence,
+  const Finding found = only(said(session_findings(session_, {})));
+  EXPECT_EQ(found.code, "impossible-rate");
+  EXPECT_THAT(found.evidence,
               Contains(Field(&Evidence::name,
                              large + ": 2.20 TB/s is 1.08 times the published bandwidth of the "
                                      "memory, 2.04 TB/s. Less was copied than is counted, or the "
                                      "time is too short.")));
 
-  const std::vector<SummaryRow> rows;
-  const SlowSamples slow(session_, rows);
-  std::vector<std::string> cells;
-  ceilings_table().fill({session_, rows, slow, nullptr, nullptr},
-                        [&](std::vector<std::string> row) { cells = std::move(row); });
+  const std::vector<std::string> cells = lines_of(ceilings_table(), session_).back();
   const std::vector<std::string> last(cells.end() - 5, cells.end());
   EXPECT_THAT(last[0], HasSubstr("1.0789")) << "the share";
   EXPECT_EQ(last[1], "impossible");
   EXPECT_EQ(last[3], "2200");
   EXPECT_EQ(last[4], "2039");
-}
-
-TEST_F(CaseRates, SayWhyCopiesAreJudgedSo) {
-  DeviceFacts cached = session_.devices[0];
-  cached.last_level_cache_bytes = 40 << 20;
-  DeviceFacts k40;
-  k40.name = "Tesla K40m";
-  for (const auto& [device, gbs, bytes, verdict] :
-       std::vector<std::tuple<DeviceFacts, double, double, RateVerdict>>{
-           {cached, 2200, 512 << 20, RateVerdict::impossible},
-           {cached, 1700, 128 << 20, RateVerdict::no_ceiling},
-           {k40, 200, 512 << 20, RateVerdict::no_ceiling}}) {
-    const JudgedRate judged = judge_copy(device, gbs, bytes);
-    EXPECT_EQ(judged.verdict, verdict);
-    EXPECT_THAT(judged.causes, Not(IsEmpty()));
-    said("ceiling", name_of(judged.verdict), judged.causes);
-  }
-}
-
-TEST_F(CaseRates, SayWhyTheyAreJudgedSo) {
-  const DeviceFacts& a100 = session_.devices[0];
-  DeviceFacts rtx4090 = a100;
-  rtx4090.name = "NVIDIA GeForce RTX 4090";
-  rtx4090.compute_capability = "8.9";
-  rtx4090.multiprocessors = 128;
-  rtx4090.clock_mhz = 2520;
-  struct Judged {
-    const DeviceFacts& device;
-    Rate rate;
-    RateVerdict verdict;
-  };
-  for (const auto& [device, rate, verdict] :
-       std::vector<Judged>{{a100, {false, "fp32", "", 95.6, 1410}, RateVerdict::impossible},
-                           {a100, {false, "int8", "", 2000, 1410}, RateVerdict::impossible},
-                           {a100, {true, "fp32", "Winograd", 36.9, 1410}, RateVerdict::possible},
-                           {a100, {true, "fp32", "", 36.9, 1410}, RateVerdict::algorithm_unknown},
-                           {rtx4090, {false, "tf32", "", 90, 2520}, RateVerdict::no_ceiling}}) {
-    const JudgedRate judged = judge_rate(device, rate);
-    EXPECT_EQ(judged.verdict, verdict) << rate.type;
-    EXPECT_THAT(judged.causes, Not(IsEmpty())) << rate.type;
-    said("ceiling", name_of(judged.verdict), judged.causes);
-  }
 }
 
 }  // namespace

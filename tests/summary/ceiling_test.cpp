@@ -5,28 +5,24 @@
 #include <set>
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "harness/core/case_name.h"
 #include "harness/core/csv_table.h"
 #include "harness/core/input_file.h"
 #include "harness/device/shape_text.h"
+#include "tests/sentences/said.h"
+#include "tests/summary/made.h"
 
 namespace launchgap {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
+using namespace testing;
 
 DeviceFacts a_gpu(const std::string& name,
                   const char* capability = nullptr,
                   std::optional<int> multiprocessors = {},
                   std::optional<int> clock_mhz = {}) {
-  DeviceFacts facts;
-  facts.backend = "cuda";
-  facts.name = name;
+  DeviceFacts facts = a_device("", name);
   if (capability) facts.compute_capability = capability;
   facts.multiprocessors = multiprocessors;
   facts.clock_mhz = clock_mhz;
@@ -42,16 +38,26 @@ const DeviceFacts kA100 = a_gpu("NVIDIA A100-SXM4-80GB", "8.0", 108, 1410);
 const DeviceFacts kV100 = a_gpu("Tesla V100-SXM2-16GB", "7.0", 80, 1530);
 const DeviceFacts kH100 = a_gpu("NVIDIA H100 80GB HBM3", "9.0", 132, 1980);
 
+/// Kept for docs/sentences.md.
+JudgedRate kept(JudgedRate judged) {
+  said("ceiling", name_of(judged.verdict), judged.causes);
+  return judged;
+}
+
 JudgedRate product(const DeviceFacts& device,
                    const std::string& type,
                    double tflops,
                    std::optional<double> clock_mhz = {},
                    const std::string& algorithm = "") {
-  return judge_rate(device, {false, type, algorithm, tflops, clock_mhz});
+  return kept(judge_rate(device, {false, type, algorithm, tflops, clock_mhz}));
 }
 
 JudgedRate convolution(const DeviceFacts& device, double tflops, const std::string& algorithm) {
-  return judge_rate(device, {true, "fp32", algorithm, tflops, {}});
+  return kept(judge_rate(device, {true, "fp32", algorithm, tflops, {}}));
+}
+
+JudgedRate copy_of(const DeviceFacts& device, double gbs, double bytes) {
+  return kept(judge_copy(device, gbs, bytes));
 }
 
 // --- The tables ---------------------------------------------------------------------------------
@@ -170,9 +176,7 @@ TEST(CeilingOf, APartOfAGpuHasAPartOfTheCeiling) {
 }
 
 TEST(CeilingOf, TheCpuHasNone) {
-  DeviceFacts host;
-  host.backend = "host";
-  host.name = "AMD EPYC";
+  DeviceFacts host = a_device("", "AMD EPYC", "host");
   host.multiprocessors = 64;
   EXPECT_FALSE(ceiling_of(host, "fp32"));
   EXPECT_EQ(product(host, "fp32", 1e6).verdict, RateVerdict::no_ceiling);
@@ -312,12 +316,12 @@ TEST(PublishedSheets, OfSuperBenchOnA100HaveTwoProductsAndSixConvolutions) {
   std::ranges::sort(impossible);
   EXPECT_EQ(that_are(rows, RateVerdict::impossible), impossible);
   EXPECT_THAT(that_are(rows, RateVerdict::possible),
-              testing::IsSupersetOf({"superbench/gemm_flops/type:fp64/unit:tensor_cores",
-                                     "superbench/gemm_flops/type:int8/unit:tensor_cores",
-                                     "superbench/complex_product/call:cgemm3m_strided_batched/"
-                                     "shape:32x128x128-tn-b544/type:fp32"}));
+              IsSupersetOf({"superbench/gemm_flops/type:fp64/unit:tensor_cores",
+                            "superbench/gemm_flops/type:int8/unit:tensor_cores",
+                            "superbench/complex_product/call:cgemm3m_strided_batched/"
+                            "shape:32x128x128-tn-b544/type:fp32"}));
   EXPECT_THAT(that_are(rows, RateVerdict::no_ceiling),
-              testing::ElementsAre("superbench/gemm_flops/type:int4/unit:tensor_cores"));
+              ElementsAre("superbench/gemm_flops/type:int4/unit:tensor_cores"));
 }
 
 TEST(PublishedSheets, OfDeepBenchTellNoAlgorithmOfBackwardConvolutions) {
@@ -327,8 +331,7 @@ TEST(PublishedSheets, OfDeepBenchTellNoAlgorithmOfBackwardConvolutions) {
     // Four shapes are there twice. Of the P100 also the first layers have the direction `data`.
     EXPECT_EQ(rows.size(), sheets * (160 + 90 + 90 + (gpu == "Tesla P100" ? 90 : 80))) << gpu;
     for (const std::string& where : that_are(rows, RateVerdict::algorithm_unknown))
-      EXPECT_THAT(where,
-                  testing::AnyOf(HasSubstr("direction:data"), HasSubstr("direction:filter")));
+      EXPECT_THAT(where, AnyOf(HasSubstr("direction:data"), HasSubstr("direction:filter")));
   }
   EXPECT_EQ(
       that_are(judged_sheets("deepbench", "NVIDIA V100"), RateVerdict::algorithm_unknown).size(),
@@ -343,7 +346,7 @@ TEST(PublishedSheets, OfDeepBenchHaveImpossibleConvolutionsOnTheP100InFp16Alone)
   const auto impossible =
       that_are(judged_sheets("deepbench", "Tesla P100"), RateVerdict::impossible);
   EXPECT_EQ(impossible.size(), 10) << "its sheet says 32 bit multiplication, and has 15.9 TFLOP/s";
-  EXPECT_THAT(impossible, testing::Each(HasSubstr("/direction:forward/layout:nchw/type:fp16")));
+  EXPECT_THAT(impossible, Each(HasSubstr("/direction:forward/layout:nchw/type:fp16")));
 }
 
 // --- Copies -------------------------------------------------------------------------------------
@@ -355,30 +358,27 @@ TEST(PublishedBandwidth, IsThatOfTheRowOfTheGpu) {
   EXPECT_EQ(published_bandwidth(a_gpu("NVIDIA A100-SXM4-80GB", "8.0", 42)), std::nullopt)
       << "a part of one has a part of the bandwidth";
   EXPECT_EQ(published_bandwidth(a_gpu("NVIDIA Z900")), std::nullopt);
-  DeviceFacts cpu;
-  cpu.backend = "host";
-  cpu.name = "Tesla V100-SXM2-16GB";
-  EXPECT_EQ(published_bandwidth(cpu), std::nullopt);
+  EXPECT_EQ(published_bandwidth(a_device("", "Tesla V100-SXM2-16GB", "host")), std::nullopt);
 }
 
 TEST(JudgedCopies, AreHeldAgainstThePublishedBandwidthOnceTheyAreFarPastTheCache) {
   constexpr double kFar = 512 << 20;
   const DeviceFacts a100 = with_cache(kA100, 40);
-  const JudgedRate usual = judge_copy(a100, 1800, kFar);
+  const JudgedRate usual = copy_of(a100, 1800, kFar);
   EXPECT_EQ(usual.verdict, RateVerdict::possible);
   EXPECT_DOUBLE_EQ(usual.published_share.value(), 1800.0 / 2039);
   EXPECT_FALSE(usual.share) << "there is no clock of the memory to hold it against";
   EXPECT_THAT(usual.causes, IsEmpty());
-  EXPECT_EQ(judge_copy(a100, 1.02 * 2039, kFar).verdict, RateVerdict::possible);
-  EXPECT_EQ(judge_copy(a100, 1.021 * 2039, kFar).verdict, RateVerdict::impossible);
-  EXPECT_EQ(judge_copy(a100, 9000, 4 * (40 << 20)).verdict, RateVerdict::impossible);
-  EXPECT_EQ(judge_copy(a100, 9000, 4 * (40 << 20) - 1).verdict, RateVerdict::no_ceiling);
-  EXPECT_EQ(judge_copy(kA100, 9000, 4 * (40 << 20)).verdict, RateVerdict::impossible)
+  EXPECT_EQ(copy_of(a100, 1.02 * 2039, kFar).verdict, RateVerdict::possible);
+  EXPECT_EQ(copy_of(a100, 1.021 * 2039, kFar).verdict, RateVerdict::impossible);
+  EXPECT_EQ(copy_of(a100, 9000, 4 * (40 << 20)).verdict, RateVerdict::impossible);
+  EXPECT_EQ(copy_of(a100, 9000, 4 * (40 << 20) - 1).verdict, RateVerdict::no_ceiling);
+  EXPECT_EQ(copy_of(kA100, 9000, 4 * (40 << 20)).verdict, RateVerdict::impossible)
       << "a published value: the table has the cache";
-  EXPECT_EQ(judge_copy(kA100, 9000, 4 * (40 << 20) - 1).verdict, RateVerdict::no_ceiling);
-  EXPECT_EQ(judge_copy(a_gpu("Tesla K40m"), 9000, kFar).verdict, RateVerdict::no_ceiling)
+  EXPECT_EQ(copy_of(kA100, 9000, 4 * (40 << 20) - 1).verdict, RateVerdict::no_ceiling);
+  EXPECT_EQ(copy_of(a_gpu("Tesla K40m"), 9000, kFar).verdict, RateVerdict::no_ceiling)
       << "the table has the cache from memory alone";
-  const JudgedRate unknown = judge_copy(with_cache(a_gpu("NVIDIA Z900"), 40), 9000, kFar);
+  const JudgedRate unknown = copy_of(with_cache(a_gpu("NVIDIA Z900"), 40), 9000, kFar);
   EXPECT_EQ(unknown.verdict, RateVerdict::no_ceiling);
   EXPECT_FALSE(unknown.published);
 }

@@ -5,35 +5,28 @@
 #include <string>
 #include <vector>
 
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "harness/measure/benchmark.h"
 #include "harness/summary/summary.h"
 #include "harness/summary/table_makers.h"
 #include "tests/sentences/said.h"
+#include "tests/summary/made.h"
 
 namespace launchgap {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
-using ::testing::SizeIs;
-using ::testing::UnorderedElementsAre;
+using namespace testing;
 
 std::string square(int size) {
   return fmt::format("matmul/shapes/shape:{0}x{0}x{0}/library:cublas/type:fp16", size);
 }
 
 /// Products of one GPU, each with a time per process.
-class Cliffs : public ::testing::Test {
- protected:
+struct Cliffs : ::testing::Test {
   Cliffs() {
-    DeviceFacts device;
-    device.uuid = "GPU-1", device.name = "Some GPU", device.backend = "cuda";
-    session.devices.push_back(device);
+    session.devices = {a_device("GPU-1", "Some GPU")};
     session.random_order = true;
   }
 
@@ -73,8 +66,8 @@ TEST_F(Cliffs, AreOfSizesThatDifferInOneNumber) {
                                    "matmul/shapes/shape:16x*x*-nt-b32/type:fp16 64",
                                    "matmul/shapes/shape:16x64x64-nt-b*/type:fp16 32"));
   EXPECT_THAT(names("convolution/shapes/shape:8x64x64x64-3x5x7"),
-              ::testing::IsSupersetOf({"convolution/shapes/shape:8x64x*x*-3x5x7 64",
-                                       "convolution/shapes/shape:8x*x*x*-3x5x7 64"}));
+              IsSupersetOf({"convolution/shapes/shape:8x64x*x*-3x5x7 64",
+                            "convolution/shapes/shape:8x*x*x*-3x5x7 64"}));
   EXPECT_THAT(names("convolution/library/layer:conv1_7x7/n:8/type:fp16"),
               ElementsAre("convolution/library/layer:conv1_7x7/n:*/type:fp16 8"));
   EXPECT_THAT(names("allocation/latency/allocator:direct/bytes:65536"),
@@ -120,9 +113,7 @@ TEST_F(Cliffs, AreOfEachTimeButOfMeansOverWhatALargerCaseHasMoreOf) {
   }
   EXPECT_THAT(metrics, ElementsAre("call_ns", "free_ns"));
   EXPECT_THAT(cliffs, ElementsAre("free_ns 104"));
-  const std::vector<Finding> found = cliff_findings(session);
-  ASSERT_THAT(found, SizeIs(1));
-  EXPECT_EQ(found[0].sentence,
+  EXPECT_EQ(only(cliff_findings(session)).sentence,
             "104 takes 1.20 times as long as 105 in allocation/latency/allocator:direct/bytes:* "
             "(free_ns).");
 }
@@ -137,13 +128,12 @@ TEST_F(Cliffs, OfLaunchesAndAllocationsAreOfTheirSizes) {
       };
       const auto found = std::ranges::find_if(name.params, is_size);
       if (found == name.params.end()) continue;
-      EXPECT_THAT(names(name.text()),
-                  ::testing::Contains(::testing::EndsWith(" " + found->second)));
+      EXPECT_THAT(names(name.text()), Contains(EndsWith(" " + found->second)));
       families.insert(name.family());
       add(name.text(), 100);
     }
   }
-  EXPECT_THAT(families, ::testing::IsSupersetOf({"launch", "allocation"}));
+  EXPECT_THAT(families, IsSupersetOf({"launch", "allocation"}));
   for (const CliffRow& row : cliff_rows(session)) EXPECT_EQ(row.verdict(), "none");
 }
 
@@ -159,25 +149,11 @@ TEST_F(Cliffs, HaveARowPerSizeThatHasALargerOne) {
   EXPECT_EQ(rows[4].pad_to, 2045);
   EXPECT_NEAR(rows[4].gain, 1220.0 / 1005, 1e-3);
 
-  const std::vector<SummaryRow> none;
-  const SlowSamples slow(session, none);
-  std::vector<std::vector<std::string>> lines;
-  cliffs_table().fill({session, none, slow, nullptr, nullptr},
-                      [&](std::vector<std::string> row) { lines.push_back(std::move(row)); });
+  const auto lines = lines_of(cliffs_table(), session);
   ASSERT_THAT(lines, SizeIs(9));
-  EXPECT_THAT(lines[0],
-              ElementsAre("GPU-1",
-                          "matmul/shapes",
-                          "matmul/shapes/shape:*x*x*/library:cublas/type:fp16",
-                          "matmul",
-                          "device_ns",
-                          "2040",
-                          "2040",
-                          "1",
-                          "",
-                          "",
-                          "none",
-                          "10"));
+  EXPECT_EQ(fmt::format("{}", fmt::join(lines[0], ",")),
+            "GPU-1,matmul/shapes,matmul/shapes/shape:*x*x*/library:cublas/type:fp16,matmul,"
+            "device_ns,2040,2040,1,,,none,10");
 }
 
 TEST_F(Cliffs, OfFewProcessesAreGainsWithoutAVerdict) {
@@ -239,25 +215,22 @@ TEST_F(Cliffs, AreSaidWithWhatDiffers) {
   add_squares();
   session.cases[key(square(2044))].algorithms = {{0, "algorithm 21"}};
   session.cases[key(square(2045))].algorithms = {{0, "algorithm 6"}};
-  const auto findings = said(cliff_findings(session));
-  ASSERT_THAT(findings, SizeIs(1));
-  EXPECT_EQ(findings[0].code, "cliff");
-  EXPECT_EQ(findings[0].severity, Severity::act);
+  const Finding found = only(said(cliff_findings(session)));
   EXPECT_EQ(
-      findings[0].sentence,
+      in_words(found),
+      "act cliff: "
       "2044 takes 1.21 times as long as 2045 in "
       "matmul/shapes/shape:*x*x*/library:cublas/type:fp16, by another algorithm: algorithm 21 "
       "in place of algorithm 6.");
-  EXPECT_EQ(findings[0].remedy, "Pad 2044 to 2045 where the program may.");
-  EXPECT_EQ(findings[0].cases, square(2044) + " " + square(2045));
-  ASSERT_THAT(findings[0].evidence, SizeIs(1));
-  EXPECT_THAT(text_of(findings[0].evidence[0]), HasSubstr("2044 against 2045: 1.21 (99 % 1.2"));
+  EXPECT_EQ(found.remedy, "Pad 2044 to 2045 where the program may.");
+  EXPECT_EQ(found.cases, square(2044) + " " + square(2045));
+  ASSERT_THAT(found.evidence, SizeIs(1));
+  EXPECT_THAT(text_of(found.evidence[0]), HasSubstr("2044 against 2045: 1.21 (99 % 1.2"));
 
   add(square(2047), 1300);
-  const auto two = said(cliff_findings(session));
-  ASSERT_THAT(two, SizeIs(1));
-  EXPECT_THAT(two[0].sentence, HasSubstr("2047 takes 1.29 times as long as 2048"));
-  EXPECT_THAT(two[0].sentence, HasSubstr(" Of 10 sizes, 2 take longer than a larger one."));
+  EXPECT_THAT(only(said(cliff_findings(session))).sentence,
+              AllOf(HasSubstr("2047 takes 1.29 times as long as 2048"),
+                    HasSubstr(" Of 10 sizes, 2 take longer than a larger one.")));
 }
 
 TEST_F(Cliffs, AreSaidWithTheWavesThatTheLibraryTells) {
@@ -271,10 +244,9 @@ TEST_F(Cliffs, AreSaidWithTheWavesThatTheLibraryTells) {
   };
   session.cases[key(square(2044))].method = method("2.10");
   session.cases[key(square(2045))].method = method("1.94");
-  const auto findings = said(cliff_findings(session));
-  ASSERT_THAT(findings, SizeIs(1));
-  EXPECT_THAT(findings[0].sentence, HasSubstr("type:fp16, 2.1 waves against 1.9."));
-  EXPECT_THAT(text_of(findings[0].evidence[0]), HasSubstr("), 2.1 waves against 1.9"));
+  const Finding found = only(said(cliff_findings(session)));
+  EXPECT_THAT(found.sentence, HasSubstr("type:fp16, 2.1 waves against 1.9."));
+  EXPECT_THAT(text_of(found.evidence[0]), HasSubstr("), 2.1 waves against 1.9"));
 
   session.cases[key(square(2045))].method = "cuBLAS 13.1 cublasGemmEx; beside: " + method("1.94");
   EXPECT_THAT(cliff_findings(session)[0].sentence, Not(HasSubstr("waves")))

@@ -1,20 +1,15 @@
 // What benchmarks/library_code.cpp says of the code that libraries have for older CPUs.
-#include <cmath>
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "harness/summary/advice.h"
 #include "tests/sentences/said.h"
+#include "tests/summary/made.h"
 
 namespace launchgap {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::Field;
-using ::testing::HasSubstr;
-using ::testing::Not;
+using namespace testing;
 
 /// Products by a code, in TFLOP/s by process.
 struct ByCode {
@@ -22,15 +17,8 @@ struct ByCode {
   std::vector<double> rates;
 };
 
-class CodeAdvice : public ::testing::Test {
- protected:
-  CodeAdvice() {
-    DeviceFacts device;
-    device.uuid = "host-1";
-    device.name = "Some CPU";
-    device.backend = "host";
-    session_.devices = {device};
-  }
+struct CodeAdvice : ::testing::Test {
+  CodeAdvice() { session_.devices = {a_device("host-1", "Some CPU", "host")}; }
 
   void took(const char* code) {
     RunInfo run;
@@ -45,19 +33,20 @@ class CodeAdvice : public ::testing::Test {
     session_.runs = {run};
   }
 
-  std::vector<Finding> advice_on(const std::vector<ByCode>& measured, const char* size = "1024") {
+  /// Of products, or of convolutions.
+  std::vector<Finding> advice_on(const std::vector<ByCode>& measured,
+                                 const std::string& family = "matmul",
+                                 const std::string& others = "/size:1024") {
     std::vector<SummaryRow> rows;
     for (const auto& [code, rates] : measured) {
-      SummaryRow row;
-      row.session = &session_;
-      row.key = {"host-1",
-                 "plain",
-                 ProcessConfig(std::string("matmul+code=") + code),
-                 CaseName::parse(std::string("matmul/code/code:") + code + "/size:" + size)};
-      row.metric = "tflops";
-      row.p50 = rates.at(rates.size() / 2);
-      row.run_medians = rates;
-      rows.push_back(row);
+      rows.push_back(a_row("host-1",
+                           family + "/code/code:" + code + others,
+                           "tflops",
+                           rates,
+                           "plain",
+                           family + "+code=" + code));
+      rows.back().p50 = rates.at(rates.size() / 2);
+      rows.back().session = &session_;
     }
     return said(advice(session_, rows));
   }
@@ -152,21 +141,9 @@ TEST_F(CodeAdvice, IsSilentAboutTheVariableWhereTheLibraryChoosesWell) {
 }
 
 TEST_F(CodeAdvice, SaysTheSameOfConvolutions) {
-  std::vector<SummaryRow> rows;
-  for (const auto& [code, rates] :
-       {ByCode{"sse41", rates_near(0.066)}, ByCode{"avx512_core", rates_near(0.342)}}) {
-    SummaryRow row;
-    row.key = {
-        "host-1",
-        "plain",
-        ProcessConfig(std::string("convolution+code=") + code),
-        CaseName::parse(std::string("convolution/code/code:") + code + "/layer:conv4_3x3/n:1")};
-    row.metric = "tflops";
-    row.p50 = rates.at(1);
-    row.run_medians = rates;
-    rows.push_back(row);
-  }
-  EXPECT_THAT(said(advice(session_, rows)),
+  EXPECT_THAT(advice_on({{"sse41", rates_near(0.066)}, {"avx512_core", rates_near(0.342)}},
+                        "convolution",
+                        "/layer:conv4_3x3/n:1"),
               ElementsAre(AllOf(
                   Field(&Finding::code, "convolution-code"),
                   Field(&Finding::sentence,

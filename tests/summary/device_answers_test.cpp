@@ -1,9 +1,6 @@
 #include "harness/summary/device_answers.h"
 
-#include <cmath>
-
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "tests/sentences/said.h"
 #include "tests/summary/written_session.h"
@@ -11,19 +8,14 @@
 namespace launchgap {
 namespace {
 
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
+using namespace testing;
 
-class DeviceAnswers : public WrittenSession {
- protected:
+struct DeviceAnswers : WrittenSession {
   /// A run whose 2,000 launch calls take 2.31 µs, one in 500 of them 11 µs, all times `factor`.
   void run(int replicate, double factor) {
-    RecordWriter writer = begin(replicate);
     std::vector<double> values(2000, 2310 * factor);
     for (std::size_t i = 0; i < values.size(); i += 500) values[i] = 11'000 * factor;
-    samples(writer, kIdle, values);
-    summary(writer, kIdle, "ok");
-    end(writer);
+    run_of_case(begin(replicate), kIdle, {{"api_ns", values}});
   }
   DeviceAnswer answer() {
     const SessionData session = read();
@@ -67,64 +59,51 @@ TEST_F(DeviceAnswers, RunsThatDifferAreUnstableHoweverFewTheyAre) {
 
 /// Of four GPUs of a kind, the first differs in one metric.
 TEST_F(DeviceAnswers, SlowerThanItsKindMeansMoreTimeOrLessThroughput) {
-  struct Row {
+  constexpr const char* kProduct = "matmul/library/size:256";
+  const struct {
     const char *name, *metric;
     double ratio;
-    const char* words;
-    bool slower;
+    const char *verdict, *words;
+  } rows_of_first[] = {
+      {kIdle,
+       "roundtrip_ns",
+       1.08,
+       "slower than its kind",
+       "slower than the others of its kind "
+       "in round trips"},
+      {kIdle, "roundtrip_ns", 0.9, "steady", "faster than the others of its kind in round trips"},
+      {kProduct,
+       "tflops",
+       0.9,
+       "slower than its kind",
+       "slower than the others of its kind in "
+       "tflops of matmul/library/size:256"},
+      {kProduct, "tflops", 1.08, "steady", "faster than the others of its kind in tflops"},
   };
-  for (const Row& expected : {
-           Row{kIdle,
-               "roundtrip_ns",
-               1.08,
-               "slower than the others of its kind in round trips",
-               true},
-           Row{kIdle,
-               "roundtrip_ns",
-               0.9,
-               "faster than the others of its kind in round trips",
-               false},
-           Row{"matmul/library/size:256",
-               "tflops",
-               0.9,
-               "slower than the others of its kind in tflops of matmul/library/size:256",
-               true},
-           Row{"matmul/library/size:256",
-               "tflops",
-               1.08,
-               "faster than the others of its kind in tflops",
-               false},
-       }) {
+  for (const auto& expected : rows_of_first) {
     SessionData session;
     std::vector<SummaryRow> rows;
     for (int i = 0; i < 4; ++i) {
-      DeviceFacts device;
-      device.uuid = "GPU-" + std::to_string(i);
-      device.name = "NVIDIA A100";
-      device.usable = true;
-      session.devices.push_back(device);
+      const std::string uuid = "GPU-" + std::to_string(i);
+      session.devices.push_back(a_device(uuid, "NVIDIA A100"));
       for (const auto& [name, metric, level] :
            {std::tuple<const char*, const char*, double>{kIdle, "api_ns", 2000},
             std::tuple<const char*, const char*, double>{expected.name, expected.metric, 5000}}) {
-        SummaryRow row;
-        row.key = {device.uuid,
-                   "plain",
-                   ProcessConfig(std::string(name).substr(0, 6)),
-                   CaseName::parse(name)};
-        row.metric = metric;
+        const double own = i == 0 && metric == expected.metric ? expected.ratio : 1;
+        std::vector<double> medians;
+        for (int k = 0; k < 8; ++k)
+          medians.push_back(level * own * (1 + 0.001 * ((k * 3 + i) % 5)));
+        SummaryRow& row = rows.emplace_back(
+            a_row(uuid, name, metric, medians, "plain", std::string(name).substr(0, 6)));
         row.p50 = level;
         row.n = 10;
-        const double own = i == 0 && metric == expected.metric ? expected.ratio : 1;
-        for (int k = 0; k < 8; ++k)
-          row.run_medians.push_back(level * own * (1 + 0.001 * ((k * 3 + i) % 5)));
         row.between_run_cv = stats::Estimate{0.001, {0.0005, 0.002}};
-        rows.push_back(row);
       }
     }
     const std::vector<DeviceAnswer> answers = device_answers(session, rows);
     said("device", answers.at(0).verdict, answers.at(0).kind);
     EXPECT_THAT(answers.at(0).kind, HasSubstr(expected.words));
-    EXPECT_EQ(answers.at(0).verdict, expected.slower ? "slower than its kind" : "steady");
+    EXPECT_EQ(answers.at(0).verdict, expected.verdict);
     EXPECT_THAT(answers.at(1).kind, IsEmpty());
   }
 }
@@ -160,10 +139,7 @@ TEST_F(DeviceAnswers, UnderAToolThereIsNoBaseline) {
 }
 
 TEST_F(DeviceAnswers, WithoutTheEmptyLaunchSayWhichWasNotMeasured) {
-  RecordWriter writer = begin(0);
-  samples(writer, "launch/queue", std::vector<double>(100, 2000));
-  summary(writer, "launch/queue", "ok");
-  end(writer);
+  run_of_case(begin(0), "launch/queue", {{"api_ns", std::vector<double>(100, 2000)}});
   EXPECT_EQ(answer().note, "The empty launch call was not part of this session.");
   SessionData session = read();
   session.runs.at(0).status = "failed";

@@ -1,7 +1,6 @@
 #include "harness/summary/equal_bits.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "harness/record/records.h"
 #include "harness/summary/summary.h"
@@ -12,14 +11,10 @@
 namespace launchgap {
 namespace {
 
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
-using ::testing::SizeIs;
+using namespace testing;
 
 /// A session in which the bits of products were compared.
-class EqualBits : public WrittenSession {
- protected:
+struct EqualBits : WrittenSession {
   static ResultBits of(const std::string& variant, int distinct = 1, const char* hash = "0001") {
     ResultBits bits;
     bits.case_name = "matmul/bits/shape:64x64x16384/type:fp32/variant:" + variant;
@@ -59,11 +54,7 @@ TEST_F(EqualBits, AreARowAndNoFinding) {
   EXPECT_FALSE(counts[0].differs());
   EXPECT_THAT(bits_findings(session), IsEmpty());
 
-  const std::vector<SummaryRow> rows;
-  const SlowSamples slow(session, rows);
-  std::vector<std::vector<std::string>> lines;
-  bits_table().fill({session, rows, slow, nullptr, nullptr},
-                    [&](std::vector<std::string> row) { lines.push_back(std::move(row)); });
+  const auto lines = lines_of(bits_table(), session);
   ASSERT_THAT(lines, SizeIs(3));
   EXPECT_EQ(lines[0],
             (std::vector<std::string>{
@@ -74,30 +65,25 @@ TEST_F(EqualBits, ThatStreamsDoNotHaveAreToldWithWhatHelps) {
   process({of("again"), of("streams_own"), of("streams_shared", 3)});
   process({of("again"), of("streams_own"), of("streams_shared", 2)});
   const SessionData session = read();
-  const auto findings = said(bits_findings(session));
-  ASSERT_THAT(findings, SizeIs(1));
-  EXPECT_EQ(findings[0].code, "bits-differ");
-  EXPECT_EQ(findings[0].severity, Severity::act);
-  EXPECT_EQ(findings[0].device, "GPU-1");
-  EXPECT_EQ(findings[0].subject, "Some GPU");
-  EXPECT_EQ(findings[0].sentence,
+  const Finding found = only(said(bits_findings(session)));
+  EXPECT_EQ(in_words(found),
+            "act bits-differ: "
             "Of 1 of 1 product, results that one handle computes in 4 streams at once differ in "
             "bits: it takes another workspace for another stream.");
-  EXPECT_THAT(findings[0].remedy, HasSubstr("CUBLAS_WORKSPACE_CONFIG=:4096:8"));
-  ASSERT_THAT(findings[0].evidence, SizeIs(1));
-  EXPECT_EQ(text_of(findings[0].evidence[0]),
+  EXPECT_THAT(found.remedy, HasSubstr("CUBLAS_WORKSPACE_CONFIG=:4096:8"));
+  ASSERT_THAT(found.evidence, SizeIs(1));
+  EXPECT_EQ(text_of(found.evidence[0]),
             of("streams_shared").case_name +
                 ": 3 different results in one process, by at most 3.0e-07 of the largest element "
                 "(other bits: stream 2, stream 4)");
-  EXPECT_EQ(findings[0].cases, of("streams_shared").case_name);
+  EXPECT_EQ(found.cases, of("streams_shared").case_name);
 }
 
 TEST_F(EqualBits, ThatOwnWorkspacesDoNotBringHaveAnotherRemedy) {
   process({of("again"), of("streams_own", 2)});
-  const auto findings = said(bits_findings(read()));
-  ASSERT_THAT(findings, SizeIs(1));
-  EXPECT_THAT(findings[0].sentence, HasSubstr("though each stream has a handle and a workspace"));
-  EXPECT_THAT(findings[0].remedy, Not(HasSubstr("cublasSetWorkspace")));
+  const Finding found = only(said(bits_findings(read())));
+  EXPECT_THAT(found.sentence, HasSubstr("though each stream has a handle and a workspace"));
+  EXPECT_THAT(found.remedy, Not(HasSubstr("cublasSetWorkspace")));
 }
 
 TEST_F(EqualBits, ThatProcessesDoNotHaveAreOneFinding) {
@@ -106,13 +92,12 @@ TEST_F(EqualBits, ThatProcessesDoNotHaveAreOneFinding) {
   process({of("again", 1, "0001"), of("streams_own", 1, "000a")});
   const SessionData session = read();
   EXPECT_EQ(bits_counts(session)[0].distinct_between, 2);
-  const auto findings = said(bits_findings(session));
-  ASSERT_THAT(findings, SizeIs(1));
-  EXPECT_EQ(findings[0].severity, Severity::act);
-  EXPECT_EQ(findings[0].sentence,
+  const Finding found = only(said(bits_findings(session)));
+  EXPECT_EQ(found.severity, Severity::act);
+  EXPECT_EQ(found.sentence,
             "Of 1 of 2 products, the results of fresh processes differ in bits though nothing else "
             "does.");
-  EXPECT_EQ(text_of(findings[0].evidence[0]),
+  EXPECT_EQ(text_of(found.evidence[0]),
             of("again").case_name + ": 2 different results in 3 processes");
 }
 
@@ -124,10 +109,9 @@ TEST_F(EqualBits, OfOneProcessSayNothingOfOthers) {
 
 TEST_F(EqualBits, ThatDependOnTheWorkspaceAreANote) {
   process({of("workspace", 2)});
-  const auto findings = said(bits_findings(read()));
-  ASSERT_THAT(findings, SizeIs(1));
-  EXPECT_EQ(findings[0].severity, Severity::note);
-  EXPECT_THAT(findings[0].remedy, HasSubstr("of the same size"));
+  const Finding found = only(said(bits_findings(read())));
+  EXPECT_EQ(found.severity, Severity::note);
+  EXPECT_THAT(found.remedy, HasSubstr("of the same size"));
 }
 
 TEST_F(EqualBits, ThatChangeByThemselvesAreNotToldOfTheRestToo) {
@@ -143,18 +127,12 @@ TEST_F(EqualBits, ThatChangeByThemselvesAreNotToldOfTheRestToo) {
 }
 
 TEST_F(EqualBits, OfTheHostAreAskedForWithWhatItHas) {
-  DeviceFacts host;
-  host.uuid = "host-1";
-  host.name = "AMD EPYC";
-  host.backend = "host";
-  meta["devices"].push_back(fields_to_json(host));
+  meta["devices"].push_back(fields_to_json(a_device("host-1", "AMD EPYC", "host")));
   process({of("again", 2, "0001")}, "host-1");
   process({of("again", 2, "0001")}, "host-1");
-  const auto findings = said(bits_findings(read()));
-  ASSERT_THAT(findings, SizeIs(1));
-  EXPECT_EQ(findings[0].subject, "AMD EPYC");
-  EXPECT_EQ(findings[0].remedy,
-            "Compare results within a tolerance, or let the library use one thread.");
+  const Finding found = only(said(bits_findings(read())));
+  EXPECT_EQ(found.subject, "AMD EPYC");
+  EXPECT_EQ(found.remedy, "Compare results within a tolerance, or let the library use one thread.");
 }
 
 TEST_F(EqualBits, OfAnotherKindOfCaseAreLeftOut) {

@@ -1,7 +1,6 @@
 #include "harness/summary/fallback.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "tests/sentences/said.h"
 #include "tests/summary/written_session.h"
@@ -9,12 +8,10 @@
 namespace launchgap {
 namespace {
 
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
+using namespace testing;
 
 /// A session with the host and a GPU, and what each took for an operation.
-class Fallback : public WrittenSession {
- protected:
+struct Fallback : WrittenSession {
   Fallback() {
     add_device("host-1");
     meta["devices"][1]["backend"] = "host";
@@ -25,13 +22,10 @@ class Fallback : public WrittenSession {
             double device_ns,
             const char* arm = "plain",
             const char* status = "ok") {
-    RecordWriter writer = begin_run(device, arm, "matmul", replicate_++);
-    Block block({"device_ns"}, 3);
-    for (int i = 0; i < 3; ++i) block.keep(0, device_ns);
-    block.close();
-    writer.write_samples(name, 0, 0, block);
-    summary(writer, name, status);
-    end(writer);
+    run_of_case(begin_run(device, arm, "matmul", replicate_++),
+                name,
+                {{"device_ns", {device_ns, device_ns, device_ns}}},
+                status);
   }
 
   std::vector<FallbackCost> costs() {
@@ -55,16 +49,15 @@ TEST_F(Fallback, IsTheRatioOfMediansOnTheSameCase) {
   EXPECT_EQ(found[0].name.text(), "matmul/library/size:256");
   EXPECT_DOUBLE_EQ(found[0].ratio(), 61);
   EXPECT_DOUBLE_EQ(found[1].ratio(), 4.2);
-  const auto findings = said(fallback_findings(session_, found));
-  ASSERT_THAT(findings, SizeIs(1));
-  EXPECT_EQ(findings[0].code, "fallback-matmul");
+  const Finding finding = only(said(fallback_findings(session_, found)));
+  EXPECT_EQ(finding.code, "fallback-matmul");
   EXPECT_EQ(
-      findings[0].sentence,
+      finding.sentence,
       "On the CPU a matrix product takes 33 times as long as on Some GPU (median of 2 cases).");
-  EXPECT_NEAR(*findings[0].share, 1 - 1 / 32.6, 1e-9);
-  ASSERT_THAT(findings[0].evidence, SizeIs(2)) << "the smallest and the largest ratio";
-  EXPECT_DOUBLE_EQ(*findings[0].evidence[0].value, 4.2);
-  EXPECT_DOUBLE_EQ(*findings[0].evidence[1].value, 61);
+  EXPECT_NEAR(*finding.share, 1 - 1 / 32.6, 1e-9);
+  ASSERT_THAT(finding.evidence, SizeIs(2)) << "the smallest and the largest ratio";
+  EXPECT_DOUBLE_EQ(*finding.evidence[0].value, 4.2);
+  EXPECT_DOUBLE_EQ(*finding.evidence[1].value, 61);
 }
 
 TEST_F(Fallback, NeedsBothSidesPlainAndOk) {

@@ -5,8 +5,8 @@
 #include <map>
 #include <random>
 
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "harness/summary/all_tables.h"
 #include "tests/summary/written_session.h"
@@ -14,14 +14,10 @@
 namespace launchgap {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::UnorderedElementsAre;
+using namespace testing;
 
 /// Sessions with runs whose samples are drawn.
-class Findings : public WrittenSession {
- protected:
+struct Findings : WrittenSession {
   /// `n` lognormal samples around `median`.
   std::vector<double> drawn(std::size_t n, double median, double sigma) {
     std::normal_distribution<> normal;
@@ -36,10 +32,9 @@ class Findings : public WrittenSession {
            int replicate,
            double median,
            std::size_t n = 500) {
-    RecordWriter writer = begin_run(device, arm, process_config, replicate);
-    samples(writer, kIdle, drawn(n, median, 0.03));
-    summary(writer, kIdle, "ok");
-    end(writer);
+    run_of_case(begin_run(device, arm, process_config, replicate),
+                kIdle,
+                {{"api_ns", drawn(n, median, 0.03)}});
   }
 
   static void write_details(const SessionData& session, const std::filesystem::path& folder) {
@@ -157,21 +152,20 @@ TEST_F(Findings, OneTracedRunHasAnEffectWithoutAnInterval) {
   EXPECT_FALSE(effects[0].effect.has_value());
 }
 
-/// 1,000 launches: the call takes 2 us, the kernel begins after `launch` and takes 1 us.
-void traced_launches(RecordWriter& writer, const std::vector<double>& launch) {
-  Block block({"api_record_ns", "launch_ns", "kernel_ns", "overhead_ns"}, launch.size());
-  for (const double ns : launch) block.keep(0, 2000, ns, 1000, ns > 50'000 ? 40'000 : 0);
-  block.close();
-  writer.write_samples(kIdle, 0, 0, block);
+/// Of launches whose call takes 2 us, and whose kernel begins after so long and takes 1 us.
+std::vector<Column> traced_launches(const std::vector<double>& launch) {
+  std::vector<double> overhead;
+  for (const double ns : launch) overhead.push_back(ns > 50'000 ? 40'000 : 0);
+  return {{"api_record_ns", std::vector<double>(launch.size(), 2000)},
+          {"launch_ns", launch},
+          {"kernel_ns", std::vector<double>(launch.size(), 1000)},
+          {"overhead_ns", overhead}};
 }
 
 TEST_F(Findings, TakeTheSlowLaunchApartAsWellAsTheUsualOne) {
   std::vector<double> launch(990, 5000);
   launch.insert(launch.begin() + 500, 10, 60'000);
-  RecordWriter writer = begin_run("GPU-1", "traced", "launch", 0);
-  traced_launches(writer, launch);
-  summary(writer, kIdle, "ok");
-  end(writer);
+  run_of_case(begin_run("GPU-1", "traced", "launch", 0), kIdle, traced_launches(launch));
   const SessionData session = read();
   const auto parts = launch_parts(session);
   ASSERT_EQ(parts.size(), 3u);
@@ -186,10 +180,9 @@ TEST_F(Findings, TakeTheSlowLaunchApartAsWellAsTheUsualOne) {
 }
 
 TEST_F(Findings, AKernelThatBeginsDuringTheCallHasNoQueue) {
-  RecordWriter writer = begin_run("GPU-1", "traced", "launch", 0);
-  traced_launches(writer, std::vector<double>(100, 1500));
-  summary(writer, kIdle, "ok");
-  end(writer);
+  run_of_case(begin_run("GPU-1", "traced", "launch", 0),
+              kIdle,
+              traced_launches(std::vector<double>(100, 1500)));
   const SessionData session = read();
   const auto parts = launch_parts(session);
   ASSERT_FALSE(parts.empty());
@@ -213,10 +206,7 @@ TEST_F(Findings, TheFlagAgreesIfItComesLaterThanTheKernelByNoMoreThanAnEchoAndAM
     for (const auto& [name, metric, values] :
          {std::tuple("launch/flag/api:driver", "flag_excess_ns", excess),
           std::tuple("launch/echo/api:driver", "echo_ns", std::vector<double>{600, 700, 600})}) {
-      Block block({metric}, values.size());
-      for (const double value : values) block.keep(0, value);
-      block.close();
-      writer.write_samples(name, 0, 0, block);
+      columns(writer, name, {{metric, values}});
       summary(writer, name, "ok");
     }
     Json trace = new_record("trace");
@@ -258,15 +248,13 @@ TEST_F(Findings, KernelsAreThoseOfWholeTraces) {
   write("convolution", "ok", 5);
   write("allocation", "ok", {1, "x", {{"grid", "y"}}});
   const SessionData session = read();
-  write_details(session, path);
-  std::ifstream in(path / "kernels.csv");
-  std::vector<std::string> rows;
-  for (std::string line; std::getline(in, line);) rows.push_back(line);
-  ASSERT_EQ(rows.size(), 2u) << "a header and the kernel";
+  const auto rows = lines_of(table_named("kernels.csv"), session, summarise(session));
   EXPECT_THAT(session.problems,
               UnorderedElementsAre(HasSubstr("\"kernels\" is 5, and must be an array"),
                                    HasSubstr("\"kernels\": an entry is a number and no object")));
-  EXPECT_THAT(rows, ::testing::Contains(HasSubstr("k,1x1x1,32x1x1,no,7,700,90,110")));
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_THAT(fmt::format("{}", fmt::join(rows[0], ",")),
+              HasSubstr("k,1x1x1,32x1x1,no,7,700,90,110"));
 }
 
 TEST_F(Findings, EveryTableIsWrittenForAnEmptySessionToo) {

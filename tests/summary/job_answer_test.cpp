@@ -1,7 +1,6 @@
 #include "harness/summary/job_answer.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "harness/record/records.h"
 #include "harness/summary/causes.h"
@@ -11,17 +10,18 @@
 namespace launchgap {
 namespace {
 
-using testing::HasSubstr;
-using testing::Not;
+using namespace testing;
+
+using Idle = std::map<std::string, double>;
 
 /// A recorded process, and for how much of the time its GPU idles, by metric.
 struct Recorded {
-  std::map<std::string, double> idle;
+  Idle idle;
   RecordingRecord recording;
   JobRecord job;
   TraceCounts counts;
 
-  Recorded() {
+  explicit Recorded(Idle idle = {}) : idle(std::move(idle)) {
     recording.file = "job.json";
     counts.launches = 1000;
     counts.kernels = 1000;
@@ -51,16 +51,13 @@ class Answers : public WrittenSession {
     writer.write(record_to_json(run.job));
     if (!run.idle.empty()) {
       double all = 0;
-      std::vector<Column> columns = {{"step_ns", {1e9}}};
+      std::vector<Column> of_job = {{"step_ns", {1e9}}};
       for (const auto& [metric, share] : run.idle) {
-        columns.push_back({metric, {share * 1e9}});
+        of_job.push_back({metric, {share * 1e9}});
         all += share;
       }
-      columns.push_back({"gpu_idle_share", {all}});
-      Block block({}, 1);
-      block.keep(0);
-      block.close();
-      writer.write_samples("recorded/job", 0, 0, block, columns);
+      of_job.push_back({"gpu_idle_share", {all}});
+      columns(writer, "recorded/job", of_job);
       summary(writer, "recorded/job", "ok");
     }
     end(writer);
@@ -90,9 +87,8 @@ class Answers : public WrittenSession {
 
 TEST_F(Answers, TheVerdictIsWhatTheGpuWaitsForMost) {
   const struct {
-    std::map<std::string, double> idle;
-    const char* verdict;
-    const char* says;
+    Idle idle;
+    const char *verdict, *says;
   } cases[] = {
       {{{"idle_launch_ns", 0.05}, {"idle_program_ns", 0.02}}, "device-bound", "works 93 % of the"},
       {{{"idle_launch_ns", 0.5}, {"idle_program_ns", 0.1}},
@@ -111,9 +107,7 @@ TEST_F(Answers, TheVerdictIsWhatTheGpuWaitsForMost) {
        "for several causes, 20 % between a launch call"},
   };
   for (const auto& [idle, verdict, says] : cases) {
-    Recorded run;
-    run.idle = idle;
-    const JobAnswer found = answer(run);
+    const JobAnswer found = answer(Recorded(idle));
     EXPECT_EQ(name_of(found.verdict), verdict);
     EXPECT_THAT(found.sentence, HasSubstr(says));
     ASSERT_TRUE(found.idle_share);
@@ -121,8 +115,7 @@ TEST_F(Answers, TheVerdictIsWhatTheGpuWaitsForMost) {
 }
 
 TEST_F(Answers, LaunchesSayHowManyHowLongAndWhereTheirTimeGoes) {
-  Recorded run;
-  run.idle = {{"idle_launch_ns", 0.05}};
+  Recorded run(Idle{{"idle_launch_ns", 0.05}});
   EXPECT_EQ(
       answer(run).launches,
       "1,000 launch calls take 5.00 ms, 0.5 % of the recording (a call: p50 4.00 µs, p99 9.00 "
@@ -130,8 +123,7 @@ TEST_F(Answers, LaunchesSayHowManyHowLongAndWhereTheirTimeGoes) {
 }
 
 TEST_F(Answers, OneLaunchTakesAndCallsOfSeveralThreadsGoOn) {
-  Recorded run;
-  run.idle = {{"idle_launch_ns", 0.05}};
+  Recorded run(Idle{{"idle_launch_ns", 0.05}});
   run.job.tail->launches = 1;
   run.job.tail->parts = {{"usual", 1, 5'000'000, 5'000'000, 1, ""}};
   EXPECT_THAT(answer(run).launches, HasSubstr("1 launch call takes 5.00 ms, 0.5 % of the"));
@@ -147,8 +139,7 @@ TEST_F(Answers, OneLaunchTakesAndCallsOfSeveralThreadsGoOn) {
 }
 
 TEST_F(Answers, OfAGpuThatWorksForAPartOfTheRecordingThePartIsSaid) {
-  Recorded run;
-  run.idle = {{"idle_program_ns", 0.6}};
+  Recorded run(Idle{{"idle_program_ns", 0.6}});
   run.job.extent_ns = 10'000'000'000;
   EXPECT_THAT(
       answer(run).sentence,
@@ -159,16 +150,14 @@ TEST_F(Answers, OfAGpuThatWorksForAPartOfTheRecordingThePartIsSaid) {
 }
 
 TEST_F(Answers, QueuedWorkOfGraphsIsNotSaidToWait) {
-  Recorded run;
-  run.idle = {{"idle_queued_ns", 0.5}};
+  Recorded run(Idle{{"idle_queued_ns", 0.5}});
   run.job.queued_graph_ns = 300'000'000;
   EXPECT_EQ(answer(run).sentence,
             "The GPU is idle 50 % of the time, 50 % with work queued, mostly of graphs.");
 }
 
 TEST_F(Answers, OneKernelIsTooShortForAVerdict) {
-  Recorded run;
-  run.idle = {{"idle_program_ns", 0}};
+  Recorded run(Idle{{"idle_program_ns", 0}});
   run.counts.kernels = run.counts.launches = 1;
   const JobAnswer found = answer(run);
   EXPECT_EQ(name_of(found.verdict), "too short");
@@ -177,8 +166,7 @@ TEST_F(Answers, OneKernelIsTooShortForAVerdict) {
 }
 
 TEST_F(Answers, WhatHasNoLaunchesSaysNothingOfTheirTime) {
-  Recorded copies;
-  copies.idle = {{"idle_unknown_ns", 0.8}};
+  Recorded copies(Idle{{"idle_unknown_ns", 0.8}});
   copies.job.tail.reset();
   copies.counts.launches = copies.counts.kernels = 0;
   write(copies);
@@ -190,8 +178,7 @@ TEST_F(Answers, WhatHasNoLaunchesSaysNothingOfTheirTime) {
 }
 
 TEST_F(Answers, WhatIsNotKnownHasNoVerdictAndNoIdleShare) {
-  Recorded run;
-  run.idle = {{"idle_launch_ns", 0.5}};
+  Recorded run(Idle{{"idle_launch_ns", 0.5}});
   run.job.unknown_launches = 9;
   EXPECT_EQ(answer(run).verdict, JobVerdict::launch_bound);
   run.job.unknown_launches = 10;
@@ -213,8 +200,7 @@ TEST_F(Answers, WhatLacksLaunchesKernelsOrClocksSaysSo) {
   Recorded calls;
   calls.counts.kernels = 0;
   EXPECT_EQ(answer(calls).verdict, JobVerdict::no_kernels);
-  Recorded clocks;
-  clocks.idle = {{"idle_unknown_ns", 0.5}};
+  Recorded clocks(Idle{{"idle_unknown_ns", 0.5}});
   clocks.recording.clock_problem = "the GPU's clock is ahead of the host's, by 133 s at most";
   const JobAnswer found = answer(clocks);
   EXPECT_EQ(found.verdict, JobVerdict::clocks_disagree);
@@ -258,8 +244,7 @@ TEST_F(Answers, EachProcessHasItsOwnCounts) {
 }
 
 TEST_F(Answers, NothingGraveIsOneSentenceWithItsFigures) {
-  Recorded run;
-  run.idle = {{"idle_program_ns", 0.081}};
+  Recorded run(Idle{{"idle_program_ns", 0.081}});
   run.job.tail->parts = {{"usual", 1000, 5'000'000, 9000, 1000, ""}};
   write(run);
   said("job", "nothing grave", sentence_with("Nothing grave"));
@@ -275,7 +260,7 @@ TEST_F(Answers, OfAGpuThatIdlesAFifthNothingGraveIsSaidBesideAFinding) {
     for (const auto& before : std::filesystem::directory_iterator(path / "records"))
       std::filesystem::remove(before);
     write(run);
-    EXPECT_THAT(causes(read()), testing::SizeIs(1)) << "of first launches";
+    EXPECT_THAT(causes(read()), SizeIs(1)) << "of first launches";
     return job_text(read(), 10);
   };
   EXPECT_THAT(says(0.2), HasSubstr("Nothing grave: the GPU is idle 20 %"));
@@ -283,8 +268,7 @@ TEST_F(Answers, OfAGpuThatIdlesAFifthNothingGraveIsSaidBesideAFinding) {
 }
 
 TEST_F(Answers, WithoutACauseSayThatNoneShows) {
-  Recorded idle;
-  idle.idle = {{"idle_queued_ns", 0.15}, {"idle_program_ns", 0.1}};
+  Recorded idle(Idle{{"idle_queued_ns", 0.15}, {"idle_program_ns", 0.1}});
   idle.job.tail->parts = {{"usual", 1000, 5'000'000, 9000, 1000, ""}};
   write(idle);
   EXPECT_THAT(sentence_with("No cause"), HasSubstr("of the idle time shows: the GPU is idle 25 %"));
@@ -292,8 +276,7 @@ TEST_F(Answers, WithoutACauseSayThatNoneShows) {
 }
 
 TEST_F(Answers, OfLostKernelsSayThatNothingRestsOnIdleness) {
-  Recorded lost;
-  lost.idle = {{"idle_queued_ns", 0.15}, {"idle_program_ns", 0.1}};
+  Recorded lost(Idle{{"idle_queued_ns", 0.15}, {"idle_program_ns", 0.1}});
   lost.job.unknown_launches = 500;
   write(lost);
   EXPECT_THAT(sentence_with("No cause"), HasSubstr("that rests on idle time"));
@@ -306,8 +289,7 @@ TEST_F(Answers, WithoutALaunchThatHasItsKernelSayThatIdlenessIsNotKnown) {
 }
 
 TEST_F(Answers, TheSameStandsInTheJson) {
-  Recorded run;
-  run.idle = {{"idle_launch_ns", 0.5}};
+  Recorded run(Idle{{"idle_launch_ns", 0.5}});
   write(run);
   const Json found = job_json(read());
   const Json& job = found["jobs"][0];

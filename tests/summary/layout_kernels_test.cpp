@@ -1,15 +1,14 @@
 #include "harness/summary/layout_kernels.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "tests/sentences/said.h"
+#include "tests/summary/made.h"
 
 namespace launchgap {
 namespace {
 
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
+using namespace testing;
 
 constexpr const char* kNchw = "convolution/shapes/shape:a/direction:forward/layout:nchw/type:fp16";
 constexpr const char* kNhwc = "convolution/shapes/shape:a/direction:forward/layout:nhwc/type:fp16";
@@ -20,27 +19,15 @@ constexpr const char* kConvolve = "sm80_xmma_fprop_implicit_gemm_f16f16_nhwckrsc
 
 TraceInfo traced(const char* name,
                  const std::vector<std::tuple<const char*, std::uint64_t, std::uint64_t>>& ran) {
-  TraceInfo trace;
-  trace.device = "GPU-1";
-  trace.process_config = ProcessConfig(CaseName::parse(name).family());
-  trace.record.case_name = name;
-  trace.record.state = "ok";
-  trace.record.kernels.emplace();
-  for (const auto& [kernel, count, ns] : ran) {
-    CountedKernels& own = trace.record.kernels->emplace_back();
-    own.name = kernel;
-    own.count = count;
-    own.total_ns = ns;
-  }
-  return trace;
+  std::vector<CountedKernels> kernels;
+  for (const auto& [kernel, count, ns] : ran)
+    kernels.push_back({.name = kernel, .grid = {}, .block = {}, .count = count, .total_ns = ns});
+  return a_trace(name, std::move(kernels));
 }
 
 SessionData session_of(std::vector<TraceInfo> traces) {
   SessionData session;
-  DeviceFacts device;
-  device.uuid = "GPU-1";
-  device.name = "NVIDIA A100";
-  session.devices = {device};
+  session.devices = {a_device("GPU-1", "NVIDIA A100")};
   session.traces = std::move(traces);
   return session;
 }
@@ -87,13 +74,12 @@ TEST(LayoutKernels, OfATenthOfTheTimeAreAFinding) {
   const SessionData session =
       session_of({traced(kNchw, {{kTransform, 100, 4000}, {kConvolve, 100, 16000}}),
                   traced(kNhwc, {{kConvolve, 100, 16000}})});
-  const auto findings = said(layout_findings(session));
-  ASSERT_THAT(findings, SizeIs(1));
-  EXPECT_EQ(findings[0].sentence,
+  const Finding found = only(said(layout_findings(session)));
+  EXPECT_EQ(found.sentence,
             "1 case spends up to 20 % of the GPU's time on kernels that only bring tensors into "
             "another layout.");
-  EXPECT_EQ(findings[0].cases, kNchw);
-  EXPECT_DOUBLE_EQ(*findings[0].share, 0.2);
+  EXPECT_EQ(found.cases, kNchw);
+  EXPECT_DOUBLE_EQ(*found.share, 0.2);
   const auto found_of = [](std::uint64_t transform_ns) {
     return layout_findings(session_of(
         {traced(kNchw, {{kTransform, 1, transform_ns}, {kConvolve, 1, 10'000 - transform_ns}})}));

@@ -1,17 +1,14 @@
 #include "harness/summary/night_findings.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "tests/sentences/said.h"
+#include "tests/summary/made.h"
 
 namespace launchgap {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
+using namespace testing;
 
 VerdictRow verdict(const char* name, const char* metric, double before, double now) {
   VerdictRow row;
@@ -28,10 +25,7 @@ VerdictRow verdict(const char* name, const char* metric, double before, double n
 
 std::vector<Finding> found_in(const std::vector<VerdictRow>& verdicts) {
   SessionData session;
-  DeviceFacts device;
-  device.uuid = "GPU-1";
-  device.name = "NVIDIA H100";
-  session.devices = {device};
+  session.devices = {a_device("GPU-1", "NVIDIA H100")};
   return said(night_findings(session, verdicts));
 }
 

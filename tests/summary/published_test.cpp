@@ -1,15 +1,14 @@
 #include "harness/summary/published.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "harness/core/errors.h"
+#include "tests/summary/made.h"
 
 namespace launchgap {
 namespace {
 
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
+using namespace testing;
 
 TEST(LaunchAnchors, AreEmbeddedPositiveAndHaveASource) {
   EXPECT_THAT(launch_anchors(), Not(IsEmpty()));
@@ -28,8 +27,7 @@ TEST(LaunchAnchors, ThatMakeNoSenseAreRefused) {
 }
 
 struct ModelCase {
-  const char* device;
-  const char* model;
+  const char *device, *model;
   bool same;
 };
 
@@ -57,26 +55,14 @@ TEST(Model, IsMatchedByName) {
 }
 
 /// A session with one device, and rows made by hand.
-class PublishedValues : public ::testing::Test {
- protected:
-  PublishedValues() {
-    DeviceFacts device;
-    device.uuid = "GPU-1";
-    device.name = "NVIDIA H200";
-    device.backend = "cuda";
-    session.devices = {device};
-  }
+struct PublishedValues : ::testing::Test {
+  PublishedValues() { session.devices = {a_device("GPU-1", "NVIDIA H200")}; }
 
   void measured(const std::string& name,
                 const std::string& metric,
                 std::vector<double> medians,
                 const char* arm = "plain") {
-    SummaryRow row;
-    row.key = {"GPU-1", arm, "launch", CaseName::parse(name)};
-    row.metric = metric;
-    row.p50 = medians.at(0);
-    row.run_medians = std::move(medians);
-    rows.push_back(row);
+    rows.push_back(a_row("GPU-1", name, metric, std::move(medians), arm));
   }
 
   SessionData session;
@@ -84,36 +70,22 @@ class PublishedValues : public ::testing::Test {
 };
 
 TEST_F(PublishedValues, StandBesideTheCaseThatRepeatsTheirMethodAndNoOther) {
-  struct Pairing {
-    const char* name;
-    const char* metric;
-    const char* quantity;
-    const char* source;
-  };
-  for (const auto& [name, metric, quantity, source] : std::vector<Pairing>{
-           {"launch/cscs/wait:end", "wall_per_launch_ns", "launch_throughput", "eth-cscs"},
-           {"launch/cscs/wait:each", "wall_per_launch_ns", "launch_sync_roundtrip", "eth-cscs"},
-           {"launch/superbench/mode:wall",
-            "wall_per_launch_ns",
-            "launch_sync_roundtrip",
-            "microsoft"},
-           {"launch/superbench/mode:event",
-            "event_per_launch_ns",
-            "superbench_event_time",
-            "microsoft"},
-           {"launch/small_kernels/method:graph/kib:64",
-            "per_kernel_ns",
-            "small_kernel_graph",
-            "te42kyfo"},
-           {"launch/null/api:driver/mode:idle", "api_ns", "launch_call", "meta-pytorch"}}) {
+  const struct {
+    const char *name, *metric, *theirs;
+  } pairings[] = {
+      {"launch/cscs/wait:end", "wall_per_launch_ns", "launch_throughput of eth-cscs"},
+      {"launch/cscs/wait:each", "wall_per_launch_ns", "launch_sync_roundtrip of eth-cscs"},
+      {"launch/superbench/mode:wall", "wall_per_launch_ns", "launch_sync_roundtrip of microsoft"},
+      {"launch/superbench/mode:event", "event_per_launch_ns", "superbench_event_time of microsoft"},
+      {"launch/small_kernels/method:graph/kib:64", "per_kernel_ns", "small_kernel_graph of te42"},
+      {"launch/null/api:driver/mode:idle", "api_ns", "launch_call of meta-pytorch"}};
+  for (const auto& [name, metric, theirs] : pairings) {
     rows.clear();
     measured(name, metric, {2000});
     const auto found = published(session, rows);
     EXPECT_THAT(found, Not(IsEmpty())) << name;
-    for (const Published& pair : found) {
-      EXPECT_EQ(pair.theirs->quantity, quantity);
-      EXPECT_TRUE(pair.theirs->source.starts_with(source)) << pair.theirs->source;
-    }
+    for (const Published& pair : found)
+      EXPECT_THAT(pair.theirs->quantity + " of " + pair.theirs->source, StartsWith(theirs));
   }
   for (const auto& [name, metric] : std::vector<std::pair<const char*, const char*>>{
            {"launch/small_kernels/method:graph/kib:128", "per_kernel_ns"},

@@ -5,9 +5,7 @@
 namespace launchgap {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
+using namespace testing;
 
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 

@@ -1,7 +1,6 @@
 #include "harness/summary/selections.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "harness/record/records.h"
 #include "tests/sentences/said.h"
@@ -10,16 +9,13 @@
 namespace launchgap {
 namespace {
 
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
+using namespace testing;
 
 constexpr const char* kGet = "cudnnGetConvolutionForwardAlgorithm_v7";
 constexpr const char* kFind = "cudnnFindConvolutionForwardAlgorithmEx";
 
 /// A session in which a library selected algorithms.
-class Selections : public WrittenSession {
- protected:
+struct Selections : WrittenSession {
   struct Selected {
     int candidate;
     const char* algorithm;
@@ -83,20 +79,18 @@ TEST_F(Selections, ThatDifferCostWhatTheOthersTakeLonger) {
   EXPECT_DOUBLE_EQ(counts[1].flip_rate_within(), 0.35);
   EXPECT_EQ(counts[1].other_processes, 0);
   EXPECT_DOUBLE_EQ(*counts[1].others_times, 1.9);
-  const auto findings = said(selection_findings(session));
-  ASSERT_THAT(findings, SizeIs(1)) << "none of the call that never differs";
-  EXPECT_EQ(findings[0].code, "selection-differs");
-  EXPECT_EQ(findings[0].severity, Severity::act);
-  EXPECT_EQ(findings[0].sentence,
+  const Finding found = only(said(selection_findings(session)));
+  EXPECT_EQ(in_words(found),
+            "act selection-differs: "
             "cudnnGetConvolutionForwardAlgorithm_v7 does not always select the same algorithm for "
             "a convolution: 21 of 60 times it was another than the usual one, and took 1.90 times "
             "as long. So convolutions differ between runs.");
-  ASSERT_THAT(findings[0].evidence, SizeIs(1));
-  EXPECT_EQ(text_of(findings[0].evidence[0]),
+  ASSERT_THAT(found.evidence, SizeIs(1));
+  EXPECT_EQ(text_of(found.evidence[0]),
             "convolution/selection/shape:a: 21 of 60 selections in 3 processes are not 1 (GEMM): "
             "35 %");
-  EXPECT_NEAR(*findings[0].share, 21 * 0.9 / (60 + 21 * 0.9), 1e-9);
-  EXPECT_EQ(findings[0].cases, "convolution/selection/shape:a");
+  EXPECT_NEAR(*found.share, 21 * 0.9 / (60 + 21 * 0.9), 1e-9);
+  EXPECT_EQ(found.cases, "convolution/selection/shape:a");
 }
 
 TEST_F(Selections, DifferBetweenProcessesThatAreAgreedInThemselves) {
@@ -114,9 +108,8 @@ TEST_F(Selections, DifferBetweenProcessesThatAreAgreedInThemselves) {
 
 TEST_F(Selections, ThatDifferBetweenEquallyFastOnesAreANote) {
   process("convolution/selection/shape:a", {{0, "1 (GEMM)", 19, 100}, {1, "0 (direct)", 1, 101}});
-  const auto findings = said(selection_findings(read()));
-  ASSERT_THAT(findings, SizeIs(1));
-  EXPECT_EQ(findings[0].severity, Severity::note);
+  const Finding found = only(said(selection_findings(read())));
+  EXPECT_EQ(found.severity, Severity::note);
 }
 
 TEST_F(Selections, OfWhatHasNoTimeDifferWithoutACost) {
@@ -124,11 +117,10 @@ TEST_F(Selections, OfWhatHasNoTimeDifferWithoutACost) {
           {{0, "1 (GEMM)", 18, 100}, {1, "6 (Winograd)", 2, std::nullopt}});
   const SessionData session = read();
   EXPECT_EQ(selection_counts(session)[0].others_times, std::nullopt);
-  const auto findings = said(selection_findings(session));
-  ASSERT_THAT(findings, SizeIs(1));
-  EXPECT_EQ(findings[0].severity, Severity::note);
-  EXPECT_THAT(findings[0].sentence, HasSubstr("2 of 20 times it was another than the usual one."));
-  EXPECT_EQ(findings[0].share, std::nullopt);
+  const Finding found = only(said(selection_findings(session)));
+  EXPECT_EQ(found.severity, Severity::note);
+  EXPECT_THAT(found.sentence, HasSubstr("2 of 20 times it was another than the usual one."));
+  EXPECT_EQ(found.share, std::nullopt);
 }
 
 TEST_F(Selections, CandidatesAreNone) {

@@ -1,30 +1,19 @@
 #include "harness/summary/session_findings.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "harness/summary/all_findings.h"
 #include "tests/sentences/said.h"
+#include "tests/summary/made.h"
 
 namespace launchgap {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::Contains;
-using ::testing::ElementsAre;
-using ::testing::Field;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
-using ::testing::SizeIs;
+using namespace testing;
 
 DeviceFacts gpu(const std::string& uuid, int index, const std::string& name = "NVIDIA A100") {
-  DeviceFacts device;
-  device.uuid = uuid;
-  device.name = name;
+  DeviceFacts device = a_device(uuid, name);
   device.index = index;
-  device.backend = "cuda";
-  device.usable = true;
   return device;
 }
 
@@ -104,26 +93,26 @@ TEST(SessionFindings, SayThatALibraryDoesNotKnowTheCpu) {
   SessionData session = two_gpus();
   session.runs.push_back(product_run("matmul", "Prescott", "SkylakeX"));
   session.runs.push_back(product_run("matmul+code=own", "Prescott", "SkylakeX"));
-  const std::vector<Finding> findings = found_in(session);
-  ASSERT_THAT(findings, ElementsAre(is("old-library-code", Severity::distorts)));
+  const Finding found = only(found_in(session));
+  EXPECT_THAT(found, is("old-library-code", Severity::distorts));
   EXPECT_EQ(
-      findings[0].sentence,
+      found.sentence,
       "OpenBLAS 0.3.21 does not know this CPU and runs its code for Prescott (2004), although "
       "this CPU can execute that for SkylakeX (2017): its work may take several times as "
       "long as it needs to.");
-  EXPECT_THAT(findings[0].remedy, HasSubstr("Set OPENBLAS_CORETYPE=SkylakeX "));
-  EXPECT_THAT(findings[0].evidence, SizeIs(2));
+  EXPECT_THAT(found.remedy, HasSubstr("Set OPENBLAS_CORETYPE=SkylakeX "));
+  EXPECT_THAT(found.evidence, SizeIs(2));
 }
 
 TEST(SessionFindings, SayThatAVariableKeepsALibraryFromTheCpusVectors) {
   SessionData session = two_gpus();
   session.runs.push_back(
       product_run("matmul", "Prescott", "Haswell", {{"OPENBLAS_CORETYPE", "Prescott"}}));
-  const std::vector<Finding> findings = found_in(session);
-  ASSERT_THAT(findings, ElementsAre(is("old-library-code", Severity::distorts)));
-  EXPECT_THAT(findings[0].sentence,
+  const Finding found = only(found_in(session));
+  EXPECT_THAT(found, is("old-library-code", Severity::distorts));
+  EXPECT_THAT(found.sentence,
               HasSubstr("OPENBLAS_CORETYPE=Prescott makes OpenBLAS 0.3.21 run its code for"));
-  EXPECT_THAT(findings[0].remedy, HasSubstr("Unset OPENBLAS_CORETYPE"));
+  EXPECT_THAT(found.remedy, HasSubstr("Unset OPENBLAS_CORETYPE"));
 }
 
 TEST(SessionFindings, AreSilentAboutOldCodeThatWasAskedForOrIsNotOld) {
@@ -163,12 +152,11 @@ TEST(SessionFindings, ATraceThatSaysNothingIsSaidOnceAndNotAgainOfItsCases) {
                                             Status::unsupported,
                                             "degraded:subscriber_busy(nsys): only one can",
                                             "traced")};
-  const std::vector<Finding> findings = found_in(session, rows);
-  ASSERT_THAT(findings, SizeIs(1));
-  EXPECT_THAT(findings[0], is("trace-degraded", Severity::distorts));
-  EXPECT_THAT(findings[0].sentence, HasSubstr("only one can"));
-  EXPECT_EQ(findings[0].remedy, "Run without the tool to get traced runs.");
-  EXPECT_THAT(findings[0].evidence, Contains(Evidence("NVIDIA A100 (0), launch: r0")));
+  const Finding found = only(found_in(session, rows));
+  EXPECT_THAT(found, is("trace-degraded", Severity::distorts));
+  EXPECT_THAT(found.sentence, HasSubstr("only one can"));
+  EXPECT_EQ(found.remedy, "Run without the tool to get traced runs.");
+  EXPECT_THAT(found.evidence, Contains(Evidence("NVIDIA A100 (0), launch: r0")));
 }
 
 TEST(SessionFindings, OnlyTheTraceThatIsBadIsSpokenOf) {
@@ -184,11 +172,10 @@ TEST(SessionFindings, OnlyTheTraceThatIsBadIsSpokenOf) {
 TEST(SessionFindings, TracingThatWasNeverTriedSaysWhy) {
   SessionData session = two_gpus();
   session.tracing = {"unavailable:cupti_not_found", "libcupti.so.13 was not found"};
-  const std::vector<Finding> findings = found_in(session);
-  ASSERT_THAT(findings, SizeIs(1));
-  EXPECT_THAT(findings[0], is("trace-unavailable", Severity::distorts));
-  EXPECT_THAT(findings[0].subject, HasSubstr("no run was traced"));
-  EXPECT_THAT(findings[0].evidence, Contains(Evidence("libcupti.so.13 was not found")));
+  const Finding found = only(found_in(session));
+  EXPECT_THAT(found, is("trace-unavailable", Severity::distorts));
+  EXPECT_THAT(found.subject, HasSubstr("no run was traced"));
+  EXPECT_THAT(found.evidence, Contains(Evidence("libcupti.so.13 was not found")));
 }
 
 TEST(SessionFindings, NameWhatDisturbedTheRuns) {

@@ -2,14 +2,12 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <fstream>
 #include <map>
 #include <set>
 #include <string_view>
 #include <unistd.h>
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "harness/core/csv_writer.h"
 #include "harness/core/errors.h"
@@ -20,30 +18,34 @@
 namespace launchgap {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
+using namespace testing;
+
+SummaryRow only_row(const SessionData& session) {
+  const std::vector<SummaryRow> rows = summarise(session);
+  EXPECT_EQ(rows.size(), 1u);
+  SummaryRow row = rows.at(0);
+  row.session = nullptr;  // which may be gone
+  return row;
+}
 
 TEST_F(WrittenSession, PoolsTheSamplesOfAllRunsAndKeepsRunsApart) {
   for (int replicate = 0; replicate < 2; ++replicate) {
-    RecordWriter writer = begin(replicate);
-    samples(writer,
-            "launch/null/mode:idle",
-            {101.0 + replicate * 10, 102.0 + replicate * 10, 103.0 + replicate * 10});
-    summary(writer, "launch/null/mode:idle", "ok");
-    end(writer);
+    const double later = replicate * 10;
+    run_of_case(begin(replicate),
+                "launch/null/mode:idle",
+                {{"api_ns", {101 + later, 102 + later, 103 + later}}});
   }
   const SessionData session = read();
-  const auto rows = summarise(session);
-  ASSERT_EQ(rows.size(), 1u);
-  EXPECT_EQ(rows[0].status, Status::ok);
-  EXPECT_EQ(rows[0].n, 6u);
-  EXPECT_EQ(rows[0].runs, 2u);
-  EXPECT_EQ(rows[0].p50, 107);
-  EXPECT_THAT(rows[0].run_medians, ::testing::ElementsAre(102, 112));
-  EXPECT_FALSE(rows[0].p50_ci_lo.has_value()) << "two runs have no interval";
-  EXPECT_GT(rows[0].icc->value, 0.9);
-  EXPECT_DOUBLE_EQ(*rows[0].run_median_range, 10.0 / 107);
-  EXPECT_EQ(rows[0].method, "by hand");
+  const SummaryRow row = only_row(session);
+  EXPECT_EQ(row.status, Status::ok);
+  EXPECT_EQ(row.n, 6u);
+  EXPECT_EQ(row.runs, 2u);
+  EXPECT_EQ(row.p50, 107);
+  EXPECT_THAT(row.run_medians, ElementsAre(102, 112));
+  EXPECT_FALSE(row.p50_ci_lo.has_value()) << "two runs have no interval";
+  EXPECT_GT(row.icc->value, 0.9);
+  EXPECT_DOUBLE_EQ(*row.run_median_range, 10.0 / 107);
+  EXPECT_EQ(row.method, "by hand");
 }
 
 TEST_F(WrittenSession, QuantilesAreThoseOfAllSamplesHoweverManyRunsTheyCameFrom) {
@@ -55,21 +57,16 @@ TEST_F(WrittenSession, QuantilesAreThoseOfAllSamplesHoweverManyRunsTheyCameFrom)
       state = state * 6364136223846793005ull + 1442695040888963407ull;
       values.push_back(static_cast<double>(state >> 40));
     }
-    RecordWriter writer = begin(runs);
-    samples(writer, "launch/null", values);
-    summary(writer, "launch/null", "ok");
-    end(writer);
+    run_of_case(begin(runs), "launch/null", {{"api_ns", values}});
     all.insert(all.end(), values.begin(), values.end());
     std::vector<double> sorted = all;
     std::ranges::sort(sorted);
-    const SessionData session = read();
-    const auto rows = summarise(session);
-    ASSERT_EQ(rows.size(), 1u);
-    EXPECT_EQ(rows[0].n, sorted.size());
-    EXPECT_EQ(rows[0].min, sorted.front());
-    EXPECT_EQ(rows[0].max, sorted.back());
+    const SummaryRow row = only_row(read());
+    EXPECT_EQ(row.n, sorted.size());
+    EXPECT_EQ(row.min, sorted.front());
+    EXPECT_EQ(row.max, sorted.back());
     const std::size_t half = sorted.size() / 2;
-    EXPECT_DOUBLE_EQ(*rows[0].p50,
+    EXPECT_DOUBLE_EQ(*row.p50,
                      sorted.size() % 2 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2);
   }
 }
@@ -99,47 +96,37 @@ TEST_F(WrittenSession, ACaseOnADeviceThatHadCooledDownIsNamedAndTheRunStaysStead
   const SessionData session = read();
   ASSERT_EQ(session.runs.size(), 1u);
   EXPECT_EQ(session.runs[0].steady, true);
-  EXPECT_THAT(session.runs[0].restless_cases, ::testing::ElementsAre("launch/null/mode:burst"));
+  EXPECT_THAT(session.runs[0].restless_cases, ElementsAre("launch/null/mode:burst"));
 }
 
 TEST_F(WrittenSession, AHeadlineIsOfItsOwnCaseAndOfNoneThatBeginsLikeIt) {
   const std::string begin_of = "allocation/latency/allocator:direct/bytes:";
-  RecordWriter writer = begin_run("GPU-1", "plain", "launch", 0);
-  Block block({"call_ns"}, 1);
-  block.keep(0, 100'000.0);
-  block.close();
-  writer.write_samples(begin_of + "10485760", 0, 0, block);
-  summary(writer, begin_of + "10485760", "ok");
-  end(writer);
+  run_of_case(begin(0), begin_of + "10485760", {{"call_ns", {100'000}}});
   const SessionData session = read();
   const auto rows = summarise(session);
-  std::vector<const SummaryRow*> of_device;
-  for (const SummaryRow& row : rows) of_device.push_back(&row);
+  const RowsByDevice by_device(rows);
   bool asked = false;
   for (const NamedHeadline& named : all_headlines()) {
     if (named.headline->heading != "allocate 1 MiB") continue;
     asked = true;
-    EXPECT_FALSE(headline_value(of_device, named).row) << "10 MiB were measured, and 1 MiB was not";
+    EXPECT_FALSE(headline_value(by_device.of("GPU-1"), named).row)
+        << "10 MiB were measured, and 1 MiB was not";
   }
   EXPECT_TRUE(asked);
 }
 
 TEST_F(WrittenSession, AFailedCaseKeepsTheRunsInWhichItDidNotFail) {
-  RecordWriter sound = begin(0);
-  samples(sound, "launch/null", {1, 2, 3});
-  summary(sound, "launch/null", "ok");
-  end(sound);
+  run_of_case(begin(0), "launch/null", {{"api_ns", {1, 2, 3}}});
   RecordWriter broken = begin(1);
   samples(broken, "launch/null", {1000});
   summary(broken, "launch/null", "failed", "it broke");
   end(broken);
   const SessionData session = read();
-  const auto rows = summarise(session);
-  ASSERT_EQ(rows.size(), 1u);
-  EXPECT_EQ(rows[0].status, Status::failed);
-  EXPECT_EQ(rows[0].reason, "in 1 of 2 runs: it broke");
-  EXPECT_EQ(rows[0].n, 3u);
-  EXPECT_EQ(rows[0].max, 3);
+  const SummaryRow row = only_row(session);
+  EXPECT_EQ(row.status, Status::failed);
+  EXPECT_EQ(row.reason, "in 1 of 2 runs: it broke");
+  EXPECT_EQ(row.n, 3u);
+  EXPECT_EQ(row.max, 3);
 }
 
 TEST_F(WrittenSession, ACaseWithoutAResultHasARowThatSaysWhy) {
@@ -147,22 +134,20 @@ TEST_F(WrittenSession, ACaseWithoutAResultHasARowThatSaysWhy) {
   summary(writer, "launch/null", "unsupported", "it cannot");
   end(writer);
   const SessionData session = read();
-  const auto rows = summarise(session);
-  ASSERT_EQ(rows.size(), 1u);
-  EXPECT_EQ(rows[0].metric, "");
-  EXPECT_EQ(rows[0].status, Status::unsupported);
-  EXPECT_EQ(rows[0].reason, "it cannot");
+  const SummaryRow row = only_row(session);
+  EXPECT_EQ(row.metric, "");
+  EXPECT_EQ(row.status, Status::unsupported);
+  EXPECT_EQ(row.reason, "it cannot");
 }
 
 TEST_F(WrittenSession, BlocksBeforeAKillCountAndTheRunIsIncomplete) {
   RecordWriter writer = begin(0);
   samples(writer, "launch/null", {5, 6});
   const SessionData session = read();
-  const auto rows = summarise(session);
-  ASSERT_EQ(rows.size(), 1u);
-  EXPECT_EQ(rows[0].status, Status::ok);
-  EXPECT_EQ(rows[0].reason, "cut short in 1 of 1 runs");
-  EXPECT_EQ(rows[0].n, 2u);
+  const SummaryRow row = only_row(session);
+  EXPECT_EQ(row.status, Status::ok);
+  EXPECT_EQ(row.reason, "cut short in 1 of 1 runs");
+  EXPECT_EQ(row.n, 2u);
   EXPECT_EQ(session.runs[0].status, "incomplete");
 }
 
@@ -172,10 +157,9 @@ TEST_F(WrittenSession, WhatWasPlannedAndNeverBegunIsNotSilent) {
                    {"arm", "plain"},
                    {"cases", {"launch/null"}}}};
   const SessionData session = read();
-  const auto rows = summarise(session);
-  ASSERT_EQ(rows.size(), 1u);
-  EXPECT_EQ(rows[0].status, Status::skipped);
-  EXPECT_THAT(rows[0].reason, HasSubstr("not reached"));
+  const SummaryRow row = only_row(session);
+  EXPECT_EQ(row.status, Status::skipped);
+  EXPECT_THAT(row.reason, HasSubstr("not reached"));
 }
 
 TEST_F(WrittenSession, AttemptsOfOneRunAreOneRun) {
@@ -184,10 +168,7 @@ TEST_F(WrittenSession, AttemptsOfOneRunAreOneRun) {
   summary(first, "launch/null/mode:idle", "ok");
   summary(first, "launch/null/mode:burst", "failed", "sticky");
   end(first);
-  RecordWriter second = begin(0, 1);
-  samples(second, "launch/other", {2});
-  summary(second, "launch/other", "ok");
-  end(second);
+  run_of_case(begin(0, 1), "launch/other", {{"api_ns", {2}}});
   const SessionData session = read();
   EXPECT_EQ(session.runs.size(), 2u);
   EXPECT_EQ(summarise(session).size(), 3u);
@@ -210,10 +191,8 @@ TEST(Tables, EveryTableAndColumnHasAMeaningAndIsThereOnce) {
 }
 
 TEST(Tables, TheSummaryHasTheColumnsOfTheDesign) {
-  const auto summary = std::ranges::find(all_tables(), "summary.csv", &Table::name);
-  ASSERT_NE(summary, all_tables().end());
   std::string header;
-  for (const ColumnInfo& column : summary->columns)
+  for (const ColumnInfo& column : table_named("summary.csv").columns)
     header += (header.empty() ? "" : " ") + std::string(column.key);
   EXPECT_THAT(
       header,
@@ -227,39 +206,26 @@ TEST(Tables, TheSummaryHasTheColumnsOfTheDesign) {
 }
 
 TEST_F(WrittenSession, APublishedValueHasNoQuantilesButItself) {
-  const auto table = std::ranges::find(all_tables(), "quantiles.csv", &Table::name);
-  ASSERT_NE(table, all_tables().end());
-  for (const std::string arm : {"plain", "published"}) {
-    RecordWriter writer = begin_run("GPU-1", arm, "launch", 0);
-    samples(writer, kIdle, {2000});
-    summary(writer, kIdle, "ok");
-    end(writer);
-  }
+  for (const std::string arm : {"plain", "published"})
+    run_of_case(begin_run("GPU-1", arm, "launch", 0), kIdle, {{"api_ns", {2000}}});
   const SessionData session = read();
-  const std::vector<SummaryRow> rows = summarise(session);
-  const SlowSamples slow_samples(session, rows);
   std::map<std::string, int> quantiles;
-  table->fill(TableInputs{session, rows, slow_samples},
-              [&](const std::vector<std::string>& cells) { ++quantiles[cells.at(1)]; });
+  for (const auto& line : lines_of(table_named("quantiles.csv"), session, summarise(session)))
+    ++quantiles[line.at(1)];
   EXPECT_EQ(quantiles["published"], 1);
   EXPECT_EQ(quantiles["plain"], 41 + 13) << "every fortieth, and those of the tails";
 }
 
 TEST(Tables, ACallWaitsForTheDeviceFromFourFifthsOnAndDoesNotBelowATenth) {
-  const auto table = std::ranges::find(all_tables(), "blocking.csv", &Table::name);
-  ASSERT_NE(table, all_tables().end());
   std::vector<SummaryRow> rows;
-  for (const double share : {0.0, 0.0999, 0.1, 0.8, 0.8001}) {
-    SummaryRow& row = rows.emplace_back();
-    row.key.name = CaseName::parse("allocation/blocking/operation:map/relation:same_stream");
-    row.metric = "blocked_share";
-    row.p50 = share;
-  }
-  const SessionData session;
-  const SlowSamples slow_samples(session, rows);
+  for (const double share : {0.0, 0.0999, 0.1, 0.8, 0.8001})
+    rows.push_back(a_row("GPU-1",
+                         "allocation/blocking/operation:map/relation:same_stream",
+                         "blocked_share",
+                         {share}));
   std::vector<std::string> verdicts;
-  table->fill(TableInputs{session, rows, slow_samples},
-              [&](const std::vector<std::string>& cells) { verdicts.push_back(cells.at(5)); });
+  for (const auto& line : lines_of(table_named("blocking.csv"), {}, rows))
+    verdicts.push_back(line.at(5));
   EXPECT_THAT(verdicts,
               ElementsAre("no_wait", "no_wait", "partial", "partial", "waits_for_device"));
 }

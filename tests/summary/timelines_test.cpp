@@ -1,7 +1,6 @@
 #include "harness/summary/timelines.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "harness/import/event_file.h"
 #include "harness/record/records.h"
@@ -11,16 +10,12 @@
 namespace launchgap {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
+using namespace testing;
 
-constexpr const char* kIdle = "launch/null/api:driver/mode:idle";
 constexpr std::int64_t kBegin = 1'000'000'000;
 
 /// A traced run whose usual launch takes 10 us, 4 us of them in the call, beside slow ones.
-class Timelines : public WrittenSession {
- protected:
+struct Timelines : WrittenSession {
   void slow(std::uint64_t sample,
             double launch_ns,
             double call_ns,
@@ -39,11 +34,12 @@ class Timelines : public WrittenSession {
   std::vector<SlowSample> read_back() {
     {
       RecordWriter writer = begin_run("GPU-1", "traced", "launch", 0);
-      Block block({"launch_ns", "api_record_ns", "queue_ns"}, 101);
-      block.restart(1);
-      for (int i = 0; i < 101; ++i) block.keep(i + 1, 10'000, 4'000, 6'000);
-      block.close(200);
-      writer.write_samples(kIdle, 0, 0, block);
+      const auto usual = [](double ns) { return std::vector<double>(101, ns); };
+      columns(writer,
+              kIdle,
+              {{"launch_ns", usual(10'000)},
+               {"api_record_ns", usual(4'000)},
+               {"queue_ns", usual(6'000)}});
       for (const SlowSampleRecord& record : slow_) writer.write(record_to_json(record));
       summary(writer, kIdle, "ok");
       end(writer);

@@ -3,14 +3,15 @@
 
 #include <filesystem>
 #include <string>
-#include <unistd.h>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "harness/core/csv_writer.h"
+#include "harness/core/temporary_folder.h"
 #include "harness/record/writer.h"
 #include "harness/summary/session_data.h"
+#include "tests/summary/made.h"
 
 namespace launchgap {
 
@@ -18,23 +19,14 @@ inline constexpr const char* kIdle = "launch/null/api:driver/mode:idle";
 
 class WrittenSession : public ::testing::Test {
  protected:
-  WrittenSession()
-      : path(std::filesystem::temp_directory_path() /
-             ("launchgap-session-" + std::to_string(getpid()))) {
-    std::filesystem::remove_all(path);
+  WrittenSession() {
     std::filesystem::create_directories(path / "records");
     meta = new_record("session");
     meta["session_id"] = "s";
     meta["host"] = {{"node", "n"}};
-    DeviceFacts device;
-    device.uuid = "GPU-1";
-    device.name = "Some GPU";
-    device.backend = "cuda";
-    meta["devices"] = Json::array({fields_to_json(device)});
+    meta["devices"] = Json::array({fields_to_json(a_device("GPU-1", "Some GPU"))});
     meta["plan"] = Json::array();
   }
-  ~WrittenSession() override { std::filesystem::remove_all(path); }
-
   RecordWriter begin(int replicate, int attempt = 0) {
     return begin_run("GPU-1", "plain", "launch", replicate, attempt);
   }
@@ -68,10 +60,17 @@ class WrittenSession : public ::testing::Test {
   static void samples(RecordWriter& writer,
                       const std::string& name,
                       const std::vector<double>& values) {
-    Block block({"api_ns"}, values.size());
-    for (const double value : values) block.keep(0, value);
+    columns(writer, name, {{"api_ns", values}});
+  }
+
+  /// Samples that have these columns.
+  static void columns(RecordWriter& writer,
+                      const std::string& name,
+                      const std::vector<Column>& columns) {
+    Block block({}, columns.front().values.size());
+    for (std::size_t i = 0; i < columns.front().values.size(); ++i) block.keep(0);
     block.close();
-    writer.write_samples(name, 0, 0, block);
+    writer.write_samples(name, 0, 0, block, columns);
   }
 
   static void summary(RecordWriter& writer,
@@ -86,6 +85,16 @@ class WrittenSession : public ::testing::Test {
     writer.write(record);
   }
 
+  /// All of a run of one case.
+  static void run_of_case(RecordWriter writer,
+                          const std::string& name,
+                          const std::vector<Column>& of_case,
+                          const char* status = "ok") {
+    columns(writer, name, of_case);
+    summary(writer, name, status);
+    end(writer);
+  }
+
   static void end(RecordWriter& writer) {
     Json record = new_record("end");
     record["status"] = "ok";
@@ -97,7 +106,8 @@ class WrittenSession : public ::testing::Test {
     return read_session(path);
   }
 
-  std::filesystem::path path;
+  const TemporaryFolder folder;
+  const std::filesystem::path path = folder.path();
   Json meta;
 };
 

@@ -5,7 +5,6 @@
 #include <random>
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "harness/trace/cupti/abi.h"
 #include "harness/trace/cupti/cupti.h"
@@ -201,96 +200,39 @@ class HandBuiltBuffer {
   std::vector<std::uint8_t> bytes_;
 };
 
-class RealCupti : public ::testing::Test {
- protected:
+struct RealCupti : ::testing::Test {
+  static activity::Trace decoded_of(HandBuiltBuffer& buffer) {
+    activity::Trace trace;
+    decode({real_cupti()->cuptiActivityGetNextRecord, real_cupti()->version},
+           buffer.data(),
+           buffer.size(),
+           trace);
+    return trace;
+  }
   void SetUp() override {
     if (!real_cupti()) GTEST_SKIP() << "no libcupti of CUDA 13 to compare with";
   }
 };
 
-/// Records of all kinds in random order with random content; what the decoder gives must be what
-/// NVIDIA's own structs say, record by record, as NVIDIA's own library steps over them.
-TEST_F(RealCupti, DecodesAHandBuiltBufferAsLaunchgapDoes) {
+/// Records of all kinds in random order with random content, in NVIDIA's own structs, which
+/// NVIDIA's own library steps over: what the decoder gives must be what was put in, one by one.
+TEST_F(RealCupti, DecodesAHandBuiltBufferAsItWasBuilt) {
   std::mt19937_64 random(20261120);
   const auto number = [&] { return static_cast<std::uint32_t>(random()); };
+  const auto time = [&] { return random() >> 1; };
+  const auto signed_time = [](std::uint64_t ns) { return static_cast<std::int64_t>(ns); };
   static const char* const kNames[] = {"launchgap_null", "sm90_gemm_f16", "void k<int>(int*)"};
   HandBuiltBuffer buffer;
-  for (int i = 0; i < 5000; ++i) {
-    switch (random() % 7) {
-      case 0: {
-        auto& api = buffer.add<CUpti_ActivityAPI>(CUPTI_ACTIVITY_KIND_DRIVER);
-        api.cbid = CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx;
-        api.start = random() >> 1, api.end = random() >> 1;
-        api.threadId = number(), api.correlationId = number();
-        break;
-      }
-      case 1: {
-        auto& api = buffer.add<CUpti_ActivityAPI>(CUPTI_ACTIVITY_KIND_RUNTIME);
-        api.cbid = number() % 600;
-        api.start = random() >> 1, api.end = random() >> 1;
-        api.threadId = number(), api.correlationId = number();
-        break;
-      }
-      case 2: {
-        auto& kernel = buffer.add<CUpti_ActivityKernel10>(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
-        kernel.start = random() >> 1, kernel.end = random() >> 1;
-        kernel.correlationId = number(), kernel.streamId = number();
-        kernel.gridX = 7, kernel.gridY = 8, kernel.gridZ = static_cast<int>(number() % 1000);
-        kernel.blockX = 32, kernel.blockY = 2, kernel.blockZ = static_cast<int>(number() % 4);
-        kernel.name = kNames[random() % 3];
-        break;
-      }
-      case 3: {
-        auto& overhead = buffer.add<CUpti_ActivityOverhead3>(CUPTI_ACTIVITY_KIND_OVERHEAD);
-        overhead.overheadKind = CUPTI_ACTIVITY_OVERHEAD_COMMAND_BUFFER_FULL;
-        overhead.start = random() >> 1, overhead.end = random() >> 1;
-        overhead.correlationId = number();
-        overhead.overheadData = random() % 2 ? std::malloc(16) : nullptr;  // the decoder frees it
-        break;
-      }
-      case 4: {
-        auto& memory = buffer.add<CUpti_ActivityMemory4>(CUPTI_ACTIVITY_KIND_MEMORY2);
-        memory.memoryOperationType = random() % 2 ? CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION
-                                                  : CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_RELEASE;
-        memory.memoryKind = CUPTI_ACTIVITY_MEMORY_KIND_DEVICE;
-        memory.address = random(), memory.bytes = random(), memory.timestamp = random() >> 1;
-        memory.correlationId = number();
-        memory.memoryPoolConfig.memoryPoolType = random() % 2
-                                                     ? CUPTI_ACTIVITY_MEMORY_POOL_TYPE_LOCAL
-                                                     : CUPTI_ACTIVITY_MEMORY_POOL_TYPE_INVALID;
-        memory.memoryPoolConfig.address = random();
-        break;
-      }
-      case 5: {
-        auto& wait =
-            buffer.add<CUpti_ActivitySynchronization2>(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION);
-        wait.type = CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_SYNCHRONIZE;
-        wait.start = random() >> 1, wait.end = random() >> 1, wait.correlationId = number();
-        break;
-      }
-      case 6: {
-        auto& graph = buffer.add<CUpti_ActivityGraphTrace2>(CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
-        graph.start = random() >> 1, graph.end = random() >> 1;
-        graph.correlationId = number(), graph.graphId = number();
-        break;
-      }
-    }
-  }
-
-  // NVIDIA's view first: decoding frees what hangs on the records.
   activity::Trace expected;
-  CUpti_Activity* record = nullptr;
-  const auto signed_time = [](std::uint64_t time) { return static_cast<std::int64_t>(time); };
-  std::size_t records = 0;
-  while (real_cupti()->cuptiActivityGetNextRecord(
-             buffer.data(), buffer.size(), reinterpret_cast<abi::Activity**>(&record)) ==
-         CUPTI_SUCCESS) {
-    ++records;
-    switch (record->kind) {
-      case CUPTI_ACTIVITY_KIND_DRIVER:
-      case CUPTI_ACTIVITY_KIND_RUNTIME: {
-        const auto& api = *reinterpret_cast<CUpti_ActivityAPI*>(record);
-        const bool driver = record->kind == CUPTI_ACTIVITY_KIND_DRIVER;
+  for (int i = 0; i < 5000; ++i) {
+    switch (random() % 6) {
+      case 0: {
+        const bool driver = random() % 2 == 0;
+        auto& api = buffer.add<CUpti_ActivityAPI>(driver ? CUPTI_ACTIVITY_KIND_DRIVER
+                                                         : CUPTI_ACTIVITY_KIND_RUNTIME);
+        api.cbid = random() % 2 ? CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx : number() % 600;
+        api.start = time(), api.end = time();
+        api.threadId = number(), api.correlationId = number();
         expected.calls.push_back({signed_time(api.start),
                                   signed_time(api.end),
                                   api.correlationId,
@@ -300,8 +242,13 @@ TEST_F(RealCupti, DecodesAHandBuiltBufferAsLaunchgapDoes) {
                                   driver ? driver_purpose(api.cbid) : runtime_purpose(api.cbid)});
         break;
       }
-      case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL: {
-        const auto& kernel = *reinterpret_cast<CUpti_ActivityKernel10*>(record);
+      case 1: {
+        auto& kernel = buffer.add<CUpti_ActivityKernel10>(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+        kernel.start = time(), kernel.end = time();
+        kernel.correlationId = number(), kernel.streamId = number();
+        kernel.gridX = 7, kernel.gridY = 8, kernel.gridZ = static_cast<int>(number() % 1000);
+        kernel.blockX = 32, kernel.blockY = 2, kernel.blockZ = static_cast<int>(number() % 4);
+        kernel.name = kNames[random() % 3];
         expected.kernels.push_back({signed_time(kernel.start),
                                     signed_time(kernel.end),
                                     kernel.correlationId,
@@ -311,53 +258,61 @@ TEST_F(RealCupti, DecodesAHandBuiltBufferAsLaunchgapDoes) {
                                     {kernel.blockX, kernel.blockY, kernel.blockZ}});
         break;
       }
-      case CUPTI_ACTIVITY_KIND_OVERHEAD: {
-        const auto& overhead = *reinterpret_cast<CUpti_ActivityOverhead3*>(record);
+      case 2: {
+        auto& overhead = buffer.add<CUpti_ActivityOverhead3>(CUPTI_ACTIVITY_KIND_OVERHEAD);
+        overhead.overheadKind = CUPTI_ACTIVITY_OVERHEAD_COMMAND_BUFFER_FULL;
+        overhead.start = time(), overhead.end = time();
+        overhead.correlationId = number();
+        overhead.overheadData = random() % 2 ? std::malloc(16) : nullptr;  // the decoder frees it
         expected.overheads.push_back({signed_time(overhead.start),
                                       signed_time(overhead.end),
                                       overhead.correlationId,
                                       activity::OverheadKind::command_buffer_full});
         break;
       }
-      case CUPTI_ACTIVITY_KIND_MEMORY2: {
-        const auto& memory = *reinterpret_cast<CUpti_ActivityMemory4*>(record);
-        const auto& pool = memory.memoryPoolConfig;
-        expected.memory.push_back(
-            {signed_time(memory.timestamp),
-             memory.address,
-             memory.bytes,
-             pool.memoryPoolType != CUPTI_ACTIVITY_MEMORY_POOL_TYPE_INVALID ? pool.address : 0,
-             memory.correlationId,
-             static_cast<std::uint32_t>(memory.memoryKind),
-             memory.memoryOperationType == CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_RELEASE,
-             memory.deviceId});
+      case 3: {
+        auto& memory = buffer.add<CUpti_ActivityMemory4>(CUPTI_ACTIVITY_KIND_MEMORY2);
+        const bool release = random() % 2 == 0, of_pool = random() % 2 == 0;
+        memory.memoryOperationType = release ? CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_RELEASE
+                                             : CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION;
+        memory.memoryKind = CUPTI_ACTIVITY_MEMORY_KIND_DEVICE;
+        memory.address = random(), memory.bytes = random(), memory.timestamp = time();
+        memory.correlationId = number();
+        memory.memoryPoolConfig.memoryPoolType = of_pool ? CUPTI_ACTIVITY_MEMORY_POOL_TYPE_LOCAL
+                                                         : CUPTI_ACTIVITY_MEMORY_POOL_TYPE_INVALID;
+        memory.memoryPoolConfig.address = random();
+        expected.memory.push_back({signed_time(memory.timestamp),
+                                   memory.address,
+                                   memory.bytes,
+                                   of_pool ? memory.memoryPoolConfig.address : 0,
+                                   memory.correlationId,
+                                   static_cast<std::uint32_t>(memory.memoryKind),
+                                   release,
+                                   memory.deviceId});
         break;
       }
-      case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION: {
-        const auto& wait = *reinterpret_cast<CUpti_ActivitySynchronization2*>(record);
+      case 4: {
+        auto& wait =
+            buffer.add<CUpti_ActivitySynchronization2>(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION);
+        wait.type = CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_SYNCHRONIZE;
+        wait.start = time(), wait.end = time(), wait.correlationId = number();
         expected.waits.push_back({signed_time(wait.start),
                                   signed_time(wait.end),
                                   wait.correlationId,
                                   static_cast<std::uint32_t>(wait.type)});
         break;
       }
-      case CUPTI_ACTIVITY_KIND_GRAPH_TRACE: {
-        const auto& graph = *reinterpret_cast<CUpti_ActivityGraphTrace2*>(record);
+      case 5: {
+        auto& graph = buffer.add<CUpti_ActivityGraphTrace2>(CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
+        graph.start = time(), graph.end = time();
+        graph.correlationId = number(), graph.graphId = number();
         expected.graphs.push_back(
             {signed_time(graph.start), signed_time(graph.end), graph.correlationId, graph.graphId});
         break;
       }
-      default:
-        FAIL() << "kind " << record->kind;
     }
   }
-  ASSERT_EQ(records, 5000u);
-
-  activity::Trace decoded;
-  decode({real_cupti()->cuptiActivityGetNextRecord, real_cupti()->version},
-         buffer.data(),
-         buffer.size(),
-         decoded);
+  const activity::Trace decoded = decoded_of(buffer);
   EXPECT_EQ(decoded.calls, expected.calls);
   ASSERT_EQ(decoded.kernels.size(), expected.kernels.size());
   for (std::size_t i = 0; i < decoded.kernels.size(); ++i) {
@@ -376,11 +331,7 @@ TEST_F(RealCupti, StopsAtARecordThatItCannotStepOver) {
   buffer.add<CUpti_ActivityAPI>(CUPTI_ACTIVITY_KIND_DRIVER);
   buffer.add<CUpti_ActivityAPI>(static_cast<CUpti_ActivityKind>(4711));
   buffer.add<CUpti_ActivityAPI>(CUPTI_ACTIVITY_KIND_DRIVER);
-  activity::Trace trace;
-  decode({real_cupti()->cuptiActivityGetNextRecord, real_cupti()->version},
-         buffer.data(),
-         buffer.size(),
-         trace);
+  const activity::Trace trace = decoded_of(buffer);
   EXPECT_EQ(trace.calls.size(), 1u);
   EXPECT_EQ(trace.unknown, 1u);
 }

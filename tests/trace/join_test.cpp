@@ -148,68 +148,56 @@ TEST(Join, CallsThatLaunchNothingTakeNoPart) {
 
 struct Pathology {
   const char* name;
-  void (*spoil)(Trace&);
   std::uint64_t JoinCounts::*count;
-  bool impossible;
+  void (*spoil)(Trace&);
 };
 
-const Pathology kPathologies[] = {
+const Pathology kImpossible[] = {
     {"a kernel without any time",
-     [](Trace& trace) { trace.kernels[3].begin_ns = trace.kernels[3].end_ns = 0; },
      &JoinCounts::zero,
-     true},
+     [](Trace& trace) { trace.kernels[3].begin_ns = trace.kernels[3].end_ns = 0; }},
     {"a kernel that has not ended",
-     [](Trace& trace) { trace.kernels[3].end_ns = 0; },
      &JoinCounts::zero,
-     true},
-    {"a call without a time",
-     [](Trace& trace) { trace.calls[3].begin_ns = 0; },
-     &JoinCounts::zero,
-     true},
+     [](Trace& trace) { trace.kernels[3].end_ns = 0; }},
+    {"a call without a time", &JoinCounts::zero, [](Trace& trace) { trace.calls[3].begin_ns = 0; }},
     {"a kernel that ends before it begins",
-     [](Trace& trace) { trace.kernels[3].end_ns = trace.kernels[3].begin_ns - 1; },
      &JoinCounts::inverted,
-     true},
+     [](Trace& trace) { trace.kernels[3].end_ns = trace.kernels[3].begin_ns - 1; }},
     {"a kernel that begins before it was launched",
-     [](Trace& trace) { trace.kernels[3].begin_ns = trace.calls[3].begin_ns - 1; },
      &JoinCounts::early,
-     true},
+     [](Trace& trace) { trace.kernels[3].begin_ns = trace.calls[3].begin_ns - 1; }},
     {"two launches with one number",
-     [](Trace& trace) { trace.calls[3].correlation = trace.calls[4].correlation; },
      &JoinCounts::duplicates,
-     true},
-    {"a record that was dropped",
-     [](Trace& trace) { trace.dropped = 1; },
-     &JoinCounts::dropped,
-     true},
-    {"a record of an unknown kind",
-     [](Trace& trace) { trace.unknown = 1; },
-     &JoinCounts::unknown,
-     true},
-    {"a kernel that is missing",
-     [](Trace& trace) { trace.kernels.erase(trace.kernels.begin() + 3); },
-     &JoinCounts::launches_without_kernel,
-     false},
-    {"a call that is missing",
-     [](Trace& trace) { trace.calls.erase(trace.calls.begin() + 3); },
-     &JoinCounts::kernels_without_launch,
-     false},
-    {"a kernel that begins before the call returns",
-     [](Trace& trace) { trace.kernels[3].begin_ns = trace.calls[3].end_ns - 1; },
-     &JoinCounts::overlap,
-     false},
+     [](Trace& trace) { trace.calls[3].correlation = trace.calls[4].correlation; }},
+    {"a record that was dropped", &JoinCounts::dropped, [](Trace& trace) { trace.dropped = 1; }},
+    {"a record of an unknown kind", &JoinCounts::unknown, [](Trace& trace) { trace.unknown = 1; }},
 };
+const Pathology kPossible[] = {
+    {"a kernel that is missing",
+     &JoinCounts::launches_without_kernel,
+     [](Trace& trace) { trace.kernels.erase(trace.kernels.begin() + 3); }},
+    {"a call that is missing",
+     &JoinCounts::kernels_without_launch,
+     [](Trace& trace) { trace.calls.erase(trace.calls.begin() + 3); }},
+    {"a kernel that begins before the call returns",
+     &JoinCounts::overlap,
+     [](Trace& trace) { trace.kernels[3].begin_ns = trace.calls[3].end_ns - 1; }},
+};
+
+void expect_counted(const Pathology& pathology, bool impossible) {
+  SCOPED_TRACE(pathology.name);
+  Trace trace = healthy(100);
+  pathology.spoil(trace);
+  const JoinCounts counts = join(trace).counts;
+  EXPECT_EQ(counts.*pathology.count, 1u);
+  EXPECT_EQ(counts.impossible() > 0, impossible);
+  EXPECT_EQ(counts.describe_impossible().empty(), !impossible);
+  EXPECT_GE(counts.joined, 99u);
+}
 
 TEST(Join, CountsEveryPathologyAndKeepsTheRest) {
-  for (const Pathology& pathology : kPathologies) {
-    Trace trace = healthy(100);
-    pathology.spoil(trace);
-    const Joined joined = join(trace);
-    EXPECT_EQ(joined.counts.*pathology.count, 1u) << pathology.name;
-    EXPECT_EQ(joined.counts.impossible() > 0, pathology.impossible) << pathology.name;
-    EXPECT_EQ(joined.counts.describe_impossible().empty(), !pathology.impossible) << pathology.name;
-    EXPECT_GE(joined.counts.joined, 99u) << pathology.name;
-  }
+  for (const Pathology& pathology : kImpossible) expect_counted(pathology, true);
+  for (const Pathology& pathology : kPossible) expect_counted(pathology, false);
 }
 
 TEST(Join, NothingGivesNothing) {
