@@ -73,17 +73,7 @@ def recorded_session(*processes: Process, name: str = "recorded-5eed") -> Builde
     specs = [Spec(p.name, capability="9.0", driver="", libraries="", form="", jitter=0) for p in processes]
     builder = Builder(name, specs, 1, node=RECORDED, cpu="", families=()).build()
     builder.tables.update(
-        {
-            key: []
-            for key in (
-                "recordings.csv",
-                "tail.csv",
-                "kernels.csv",
-                "traces.csv",
-                "slow_samples.csv",
-                "timelines.csv",
-            )
-        }
+        {key: [] for key in ("recordings.csv", "tail.csv", "kernels.csv", "traces.csv", "slow_samples.csv", "timelines.csv")}
     )
     for index, process in enumerate(processes):
         _add(builder, index, process)
@@ -99,7 +89,7 @@ def recorded_session(*processes: Process, name: str = "recorded-5eed") -> Builde
 
 def _add(builder: Builder, index: int, process: Process) -> None:
     spec = builder.specs[index]
-    builder._run(index, index, spec, 0, RECORDED, RECORDED)
+    builder._run(index, spec, 0, RECORDED, RECORDED)
     builder.tables["runs.csv"][-1].update(cpus="", side_by_side="", trace_state=RECORDED, jit="")
     trusted = not process.clock_problem
     for benchmark, state, n in (
@@ -116,8 +106,7 @@ def _add(builder: Builder, index: int, process: Process) -> None:
             times.update(launch_ns=delay, queue_ns=delay - 4000)
         for metric, value in times.items():
             if n:
-                case = (f"recorded/{benchmark}", f"stream:{state}")
-                builder._case(index, spec, RECORDED, *case, metric, value, n, arm=RECORDED)
+                builder._case(spec, f"recorded/{benchmark}", f"stream:{state}", metric, value, n, arm=RECORDED)
     for benchmark, n in (("recorded/job", 1), ("recorded/step", process.steps)):
         if process.waits is None or n == 0:
             continue
@@ -125,9 +114,9 @@ def _add(builder: Builder, index: int, process: Process) -> None:
         values = {"step_ns": length, "launches": 1000.0 / n, "gpu_idle_share": sum(process.waits.values())}
         values |= {f"idle_{cause}_ns": length * process.waits.get(cause, 0.0) for cause in CAUSES}
         for metric, value in values.items():
-            builder._case(index, spec, RECORDED, benchmark, "", metric, value, max(n, 2), arm=RECORDED)
+            builder._case(spec, benchmark, "", metric, value, max(n, 2), arm=RECORDED)
             builder.tables["summary.csv"][-1].update(dict.fromkeys(("min", "q1", "p50", "q3", "max", "mean"), value), n=n)
-    device = {"session_id": builder.session_id, "device_id": builder._id(index, spec)}
+    device = {"session_id": builder.session_id, "device_id": builder._id(spec)}
     builder.tables["recordings.csv"].append({**device, "replicate": 0, **_quality(index, process)})
     place = {**device, "setup": RECORDED, "replicate": 0, "case": "recorded/launch"}
     builder.tables["traces.csv"].append({**place, "state": RECORDED, "launches": process.launches})
@@ -225,6 +214,6 @@ def measured() -> Builder:
     specs = [Spec("NVIDIA H200"), Spec("host", backend="host", capability="", call=900, trip=5200)]
     builder = Builder("20261120T093000Z-be57aa", specs, 2, traced=True, families=("launch",)).build()
     for metric, value in (("api_record_ns", 2000.0), ("launch_ns", 2800.0)):
-        builder._case(0, specs[0], "launch", "launch/null", "api:driver/mode:idle", metric, value, 500, arm="traced")
-        builder._case(0, specs[0], "launch", "launch/null", "api:runtime/mode:idle", metric, 1.0, 500, arm="traced")
+        builder._case(builder.specs[0], "launch/null", "api:driver/mode:idle", metric, value, 500, arm="traced")
+        builder._case(builder.specs[0], "launch/null", "api:runtime/mode:idle", metric, 1.0, 500, arm="traced")
     return builder

@@ -34,11 +34,7 @@ def launch(*arguments: str, path: str = str(ROOT / "reports")) -> subprocess.Com
     environment = {**os.environ, "PYTHONPATH": path}
     environment.pop("LAUNCHGAP_DEBUG", None)
     return subprocess.run(
-        [sys.executable, "-m", "launchgap_report", *arguments],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=120,
+        [sys.executable, "-m", "launchgap_report", *arguments], env=environment, capture_output=True, text=True, timeout=120
     )
 
 
@@ -86,8 +82,7 @@ def test_wrong_usage_is_2(arguments: list[str], says: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["session.json", "devices.csv", "runs.csv", "summary.csv", "run_quantiles.csv", "tables.json"],
+    "name", ["session.json", "devices.csv", "runs.csv", "summary.csv", "run_quantiles.csv", "tables.json"]
 )
 def test_a_missing_file_is_named(call: Call, session: Path, name: str) -> None:
     (session / name).unlink()
@@ -110,28 +105,12 @@ def test_a_missing_file_is_named(call: Call, session: Path, name: str) -> None:
         ("tables.json", '{"tables":[{"name":"a","columns":[{}]}]}', "an entry of 'columns' has no key"),
         ("summary.csv", "device_id,node\n", "summary.csv: no column session_id, device_name"),
         ("summary.csv", f"{SUMMARY}\na,b\n", f"summary.csv line 2: 2 cells under {SUMMARY.count(',') + 1} headings"),
-        (
-            "summary.csv",
-            f"{SUMMARY}\n{row('summary.csv', status='ok', p50='abc')}\n",
-            "line 2: p50 is 'abc', not a number",
-        ),
-        (
-            "summary.csv",
-            f"{SUMMARY}\n{row('summary.csv', status='ok', p50='nan')}\n",
-            "line 2: p50 is 'nan', not a number",
-        ),
-        (
-            "summary.csv",
-            f"{SUMMARY}\n{row('summary.csv', status='fine')}\n",
-            "line 2: status 'fine' is none of ok, failed",
-        ),
+        ("summary.csv", f"{SUMMARY}\n{row('summary.csv', status='ok', p50='abc')}\n", "line 2: p50 is 'abc', not a number"),
+        ("summary.csv", f"{SUMMARY}\n{row('summary.csv', status='ok', p50='nan')}\n", "line 2: p50 is 'nan', not a number"),
+        ("summary.csv", f"{SUMMARY}\n{row('summary.csv', status='fine')}\n", "line 2: status 'fine' is none of ok, failed"),
         ("summary.csv", f'{SUMMARY}\n"unclosed', "summary.csv line 2: not valid CSV"),
         ("summary.csv", f"{SUMMARY},{SUMMARY}\n", "summary.csv: a heading occurs twice"),
-        (
-            "devices.csv",
-            f"{header('devices.csv')}\n{row('devices.csv', device_index='x')}\n",
-            "device_index is 'x'",
-        ),
+        ("devices.csv", f"{header('devices.csv')}\n{row('devices.csv', device_index='x')}\n", "device_index is 'x'"),
         (
             "run_quantiles.csv",
             f"{header('run_quantiles.csv')}\n{row('run_quantiles.csv', replicate='0', p50='inf')}\n",

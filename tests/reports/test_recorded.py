@@ -207,11 +207,7 @@ def test_each_process_has_its_strip(page: Page) -> None:
     labels = [svg.attributes["aria-label"].replace("\xa0", " ") for figure in figures for svg in figure.all("svg")]
     assert labels[0].startswith("NVIDIA H200 (0), rank 0, Launch call, on an idle stream: ")
     kinds = {re.search("(Launch call|Call to kernel), on an? (idle|busy) stream", label)[0] for label in labels}
-    assert kinds == {
-        "Launch call, on an idle stream",
-        "Call to kernel, on an idle stream",
-        "Launch call, on a busy stream",
-    }
+    assert kinds == {"Launch call, on an idle stream", "Call to kernel, on an idle stream", "Launch call, on a busy stream"}
 
 
 # How good it is

@@ -180,16 +180,7 @@ def test_parts_are_of_the_empty_launch_and_stand_in_a_table_too(page: Page) -> N
     assert figures(parts)[0] == ("NVIDIA H200 (0): p50 5.30 µs; p99 6.22 µs; p99.9 14.5 µs")
     table = rows(parts.all("table")[0])
     assert len(table) == 5 * 3  # the cross-check's launches are not among them
-    assert table[2] == [
-        "NVIDIA H200 (0)",
-        "p99.9",
-        "11.5 µs",
-        "1.50 µs",
-        "1.50 µs",
-        "14.5 µs",
-        "6.90 µs",
-        "601",
-    ]
+    assert table[2] == ["NVIDIA H200 (0)", "p99.9", "11.5 µs", "1.50 µs", "1.50 µs", "14.5 µs", "6.90 µs", "601"]
     assert parts.all("a", href="#observer")
 
 

@@ -16,7 +16,7 @@ SERIES = "matmul/shapes/shape:*x*x*/library:cublas/type:fp16"
 
 def draw(folder: Path, rows: list[dict[str, Any]]) -> list[Node]:
     builder = make_session.eight_gpus()
-    device = builder._id(0, builder.specs[0])
+    device = builder._id(builder.specs[0])
     builder.tables["cliffs.csv"] = [
         {
             "session_id": builder.session_id,
