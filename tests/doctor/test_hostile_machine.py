@@ -404,8 +404,7 @@ def test_a_strange_program_that_is_watched(machine, tmp_path):
 
 def test_a_strange_program_that_runs(machine):
     with subprocess.Popen(
-        ["/bin/sleep", "60"],
-        env={b"CUDA_VISIBLE_DEVICES": b"\x1b[2J\xff", b"LD_LIBRARY_PATH": b"/\xff\n:" * 5000},
+        ["/bin/sleep", "60"], env={b"CUDA_VISIBLE_DEVICES": b"\x1b[2J\xff", b"LD_LIBRARY_PATH": b"/\xff\n:" * 5000}
     ) as process:
         try:
             survives(machine, "--pid", str(process.pid))

@@ -66,8 +66,7 @@ USAGE = [
 
 @pytest.mark.parametrize("arguments, says", USAGE, ids=lambda value: " ".join(value)[:60] if isinstance(value, list) else "")
 def test_wrong_usage(arguments, says, tmp_path):
-    done = launchgap(*arguments, cwd=tmp_path)
-    assert done.returncode == 2, done.stderr
+    done = launchgap(*arguments, cwd=tmp_path, code=2)
     assert says in done.stderr
     assert done.stderr.count("\n") == 1 and done.stdout == "", "one line, on standard error"
     assert list(tmp_path.iterdir()) == []
@@ -84,14 +83,12 @@ def test_who_asks_for_help_gets_it(words):
 
 
 def test_a_gpu_that_is_there_is_named_where_another_is_asked_for():
-    done = launchgap("run", "--devices", "7", node=NODES / "one_a100.json")
-    assert done.returncode == 2
+    done = launchgap("run", "--devices", "7", node=NODES / "one_a100.json", code=2)
     assert "there is no device '7': choose all, gpu, host or a GPU: 0 (GPU-" in done.stderr
 
 
 def test_a_gpu_that_is_asked_for_and_not_there(tmp_path):
-    done = launchgap("run", "--devices", "gpu", cwd=tmp_path)
-    assert done.returncode == 77
+    done = launchgap("run", "--devices", "gpu", cwd=tmp_path, code=77)
     assert "a GPU was asked for and none can be used" in done.stderr
     assert list(tmp_path.iterdir()) == []
 
@@ -104,8 +101,7 @@ def test_an_output_that_exists_is_not_touched(what, tmp_path):
         (output / "precious").write_text("keep")
     else:
         output.write_text("keep")
-    done = launchgap("run", "--devices", "host", "--runs", 1, "--filter", "launch/null.*idle", "-o", output)
-    assert done.returncode == 2
+    done = launchgap("run", "--devices", "host", "--runs", 1, "--filter", "launch/null.*idle", "-o", output, code=2)
     assert "exists already" in done.stderr
     assert (output / "precious" if what == "folder" else output).read_text() == "keep"
 
@@ -113,16 +109,15 @@ def test_an_output_that_exists_is_not_touched(what, tmp_path):
 def test_an_output_that_cannot_be_made(tmp_path):
     (tmp_path / "file").write_text("")
     done = launchgap(
-        "run", "--devices", "host", "--runs", 1, "--filter", "launch/null.*idle", "-o", tmp_path / "file" / "session"
+        "run", "--devices", "host", "--runs", 1, "--filter", "launch/null.*idle", "-o", tmp_path / "file" / "session", code=2
     )
-    assert done.returncode == 2
     assert "cannot be made" in done.stderr
 
 
 @pytest.fixture
 def session(tmp_path):
     folder = tmp_path / "session"
-    done = launchgap(
+    launchgap(
         "run",
         "--devices",
         "host",
@@ -135,8 +130,8 @@ def session(tmp_path):
         folder,
         "--no-report",
         LAUNCHGAP_LOCK_DIR=str(tmp_path),
+        code=0,
     )
-    assert done.returncode == 0, done.stderr
     return folder
 
 
@@ -148,8 +143,7 @@ def the_records(session):
 def test_truncated_records_are_read_up_to_the_tear(session):
     path = the_records(session)
     os.truncate(path, path.stat().st_size * 2 // 3)
-    done = launchgap("report", session)
-    assert done.returncode == 0, done.stderr
+    launchgap("report", session, code=0)
     assert "cut short" in (session / "summary.csv").read_text() or "not reached" in (session / "summary.csv").read_text()
 
 
@@ -158,8 +152,7 @@ def test_a_garbled_line_is_named_and_the_rest_is_kept(session):
     lines = path.read_text().splitlines(keepends=True)
     lines.insert(3, "\x00\xffgarbage\n")
     path.write_text("".join(lines))
-    done = launchgap("report", session)
-    assert done.returncode == 3
+    done = launchgap("report", session, code=3)
     assert f"{path.name}, line 4: not a record" in done.stderr
     assert (session / "report.html").exists()
 
@@ -167,31 +160,26 @@ def test_a_garbled_line_is_named_and_the_rest_is_kept(session):
 def test_a_newer_schema_is_refused(session):
     path = the_records(session)
     path.write_text(path.read_text().replace("launchgap/1", "launchgap/2"))
-    done = launchgap("report", session)
-    assert done.returncode == 3
+    done = launchgap("report", session, code=3)
     assert "schema launchgap/2 is newer" in done.stderr
 
     meta = json.loads((session / "session.json").read_text())
     (session / "session.json").write_text(json.dumps(meta | {"schema": "launchgap/2"}))
-    done = launchgap("report", session)
-    assert done.returncode == 3
+    done = launchgap("report", session, code=3)
     assert "launchgap/2" in done.stderr and done.stderr.count("\n") == 1
 
 
 def test_a_session_beside_itself_is_refused(session, tmp_path):
-    done = launchgap("report", session, session, cwd=tmp_path)
-    assert done.returncode == 2
+    done = launchgap("report", session, session, cwd=tmp_path, code=2)
     assert f"{session} is named twice: name two different sessions" in done.stderr
     shutil.copytree(session, tmp_path / "copy")
-    done = launchgap("report", session, tmp_path / "copy", cwd=tmp_path)
-    assert done.returncode == 2
+    done = launchgap("report", session, tmp_path / "copy", cwd=tmp_path, code=2)
     assert "hold the same session" in done.stderr
     assert not (tmp_path / "comparison.html").exists()
 
 
 def test_a_page_that_cannot_be_written(session):
-    done = launchgap("report", session, "-o", "/nowhere/report.html")
-    assert done.returncode == 3
+    done = launchgap("report", session, "-o", "/nowhere/report.html", code=3)
     assert "/nowhere" in done.stderr
 
 
@@ -208,8 +196,8 @@ def test_without_python_the_page_is_missing_and_the_tables_are_there(tmp_path):
         tmp_path / "session",
         LAUNCHGAP_PYTHON="/nowhere/python3",
         LAUNCHGAP_LOCK_DIR=str(tmp_path),
+        code=0,
     )
-    assert done.returncode == 0
     assert "launchgap report" in done.stderr, "it says how to make the page later"
     assert (tmp_path / "session" / "summary.csv").exists()
 
@@ -217,8 +205,7 @@ def test_without_python_the_page_is_missing_and_the_tables_are_there(tmp_path):
 def test_a_node_description_that_is_wrong_is_named(tmp_path):
     node = tmp_path / "node.json"
     node.write_text('{"devices": [{"nme": "x"}]}')
-    done = launchgap("list", "devices", node=node)
-    assert done.returncode == 0
+    done = launchgap("list", "devices", node=node, code=0)
     assert "No GPU can be used" in done.stdout
 
 

@@ -20,8 +20,7 @@ from shipped import LAUNCHGAP, launchgap
 def thirty_nights(tmp_path_factory):
     """A history with 30 nights. Not to be changed."""
     folder = tmp_path_factory.mktemp("nights")
-    done = launchgap("history", "add", folder / "nights.db", *nights(folder, 30))
-    assert done.returncode == 0, done.stderr
+    done = launchgap("history", "add", folder / "nights.db", *nights(folder, 30), code=0)
     assert done.stdout.count("added, 2 metrics") == 30
     return folder / "nights.db"
 
@@ -398,8 +397,7 @@ def test_across_the_driver_it_gates(check, history, tmp_path):
         assert "driver 570.12 → 575.08" in done.stdout
     assert of(document)["verdict"] == "slower"
     page = tmp_path / "page.html"
-    drawn = launchgap("report", tmp_path / "night-32", "--history", history, "--across", "driver_version", "-o", page)
-    assert drawn.returncode == 0, drawn.stderr
+    launchgap("report", tmp_path / "night-32", "--history", history, "--across", "driver_version", "-o", page, code=0)
     answer = re.search(
         r"1 of 2 measurements is slower: roundtrip_ns of .*?\. Compared .*?\.(?= |$)", " ".join(done.stdout.split())
     )
@@ -431,8 +429,7 @@ def test_a_level_that_was_accepted_is_the_baseline(check, history):
     for night in range(30, 55):
         done, document = check(Session(night=night, medians=launches(2500)))
     assert done.returncode == 4
-    accept = launchgap("history", "accept", history, "--case", "*idle", "--since", "night-30", "--reason", "known")
-    assert accept.returncode == 0
+    accept = launchgap("history", "accept", history, "--case", "*idle", "--since", "night-30", "--reason", "known", code=0)
     assert "1 series" in accept.stdout
     done, document = check(Session(night=55, medians=launches(2500)))
     assert (of(document)["verdict"], done.returncode) == ("same", 0)
@@ -485,8 +482,7 @@ def test_two_sessions_whose_runs_differ_widely_cannot_tell(tmp_path):
     assert found["interval"]["low"] < -0.03 and found["interval"]["high"] > 0.03
     assert "runs of each session would tell" in found["reason"]
     assert "1 that cannot be told" in " ".join(done.stdout.split())
-    again = launchgap("check", tmp_path / "night-0", tmp_path / "night-1", "--require-baseline")
-    assert again.returncode == 3
+    launchgap("check", tmp_path / "night-0", tmp_path / "night-1", "--require-baseline", code=3)
 
 
 @pytest.mark.parametrize(
@@ -546,8 +542,7 @@ def test_two_recorded_jobs_are_no_test(tmp_path):
 
 def test_a_session_is_not_compared_with_itself(tmp_path):
     folder = Session(medians=launches(2300)).write(tmp_path)
-    done = launchgap("check", folder, folder)
-    assert done.returncode == 2
+    done = launchgap("check", folder, folder, code=2)
     assert "both are the session night-0" in done.stderr
 
 
@@ -561,8 +556,7 @@ def test_values_that_are_no_numbers_are_no_baseline(tmp_path):
                     line["values"] = [[json.loads(kind)] * len(values) for values in line["values"]]
             file.write_text("".join(json.dumps(line) + "\n" for line in lines))
         now = Session(night=1, medians=launches(2300), name=f"now{kind}").write(tmp_path)
-        done = launchgap("check", base, now, "--json", tmp_path / "x.json")
-        assert done.returncode == 0, done.stderr
+        launchgap("check", base, now, "--json", tmp_path / "x.json", code=0)
         assert of(json.loads((tmp_path / "x.json").read_text()))["verdict"] == "no-baseline"
 
 
@@ -670,8 +664,7 @@ def test_a_full_disk_loses_nothing(history, tmp_path):
     done = subprocess.run(["bash", "-c", command, LAUNCHGAP, history, folder], capture_output=True, text=True, timeout=60)
     assert done.returncode == 3, done.stdout + done.stderr
     assert str(history) in done.stderr
-    listed = launchgap("history", "list", history)
-    assert listed.returncode == 0
+    listed = launchgap("history", "list", history, code=0)
     assert "night-30" not in listed.stdout
     assert history.read_bytes()[: len(before)] == before or "night-29" in listed.stdout
 
@@ -733,8 +726,7 @@ def test_prune_removes_the_oldest(history):
 
 
 def test_show_and_export_have_every_point(history, tmp_path):
-    shown = launchgap("history", "show", history, "--case", "*idle", "--last", 3)
-    assert shown.returncode == 0
+    shown = launchgap("history", "show", history, "--case", "*idle", "--last", 3, code=0)
     assert shown.stdout.count("night-") == 3
     assert launchgap("history", "show", history, "--case", "none").returncode == 2
     assert launchgap("history", "export", history, "-o", tmp_path / "all.csv").returncode == 0
@@ -770,8 +762,7 @@ def host_night(tmp_path_factory):
     """A real session of the host, and a history of 20 nights that are its copies with times of 60 %."""
     folder = tmp_path_factory.mktemp("host")
     only = ("--filter", f"^{BURST_OF_HOST}$", "--trace", "off", "--no-report")
-    done = launchgap("run", "--devices", "host", "--runs", 3, *only, "-o", folder / "tonight")
-    assert done.returncode == 0, done.stderr
+    launchgap("run", "--devices", "host", "--runs", 3, *only, "-o", folder / "tonight", code=0)
     for night in range(20):
         copy = shutil.copytree(folder / "tonight", folder / f"night-{night}")
         info = json.loads((copy / "session.json").read_text()) | {"session_id": copy.name}
@@ -834,16 +825,14 @@ def test_the_selftest_of_a_history_says_how_often_check_is_wrong(tmp_path, check
         Session(night=i, medians=launches(2300 + 7 * (i * 37 % 11)), name=f"n{i}").write(tmp_path) for i in range(60)
     ]
     assert launchgap("history", "add", file, *sessions).returncode == 0
-    done = launchgap("selftest", "--history", file, "--processes", 0)
-    assert done.returncode == 0, done.stderr
+    done = launchgap("selftest", "--history", file, "--processes", 0, code=0)
     assert "false alarms are to be expected each night, of 2 metrics" in done.stdout
     done, document = check(Session(night=61, medians=launches(2320)), file=file)
     power = of(document)["power"]
     assert power["false_alarm_rate"] <= 0.001
     assert 0.03 <= power["detectable"] <= 0.06
     assert document["expected_false_alarms"] <= 0.002
-    done = launchgap("report", tmp_path / "night-61", "--history", file, "-o", tmp_path / "page.html")
-    assert done.returncode == 0, done.stderr
+    launchgap("report", tmp_path / "night-61", "--history", file, "-o", tmp_path / "page.html", code=0)
     assert "false alarms are to be expected" in (tmp_path / "page.html").read_text()
 
 

@@ -29,8 +29,8 @@ def session(tmp_path_factory):
         "-o",
         folder / "session",
         LAUNCHGAP_LOCK_DIR=str(folder),
+        code=0,
     )
-    assert done.returncode == 0, done.stderr
     assert "launch call" in done.stdout and str(folder / "session" / "report.html") in done.stdout
     return folder / "session"
 
@@ -96,8 +96,7 @@ def test_the_seed_gives_the_same_plan(session):
 
 
 def test_the_export_has_every_sample(session, tmp_path):
-    done = launchgap("export", session, "--format", "csv", "-o", tmp_path / "csv")
-    assert done.returncode == 0, done.stderr
+    launchgap("export", session, "--format", "csv", "-o", tmp_path / "csv", code=0)
     samples = table(tmp_path / "csv" / "samples.csv")
     expected = sum(int(row["n"]) for row in table(session / "summary.csv"))
     assert len(samples) == expected
@@ -118,8 +117,7 @@ def test_the_report_of_several_sessions_is_one_page(session, tmp_path):
         path.write_text(
             path.read_text().replace(json.loads((session / "session.json").read_text())["session_id"], "another")
         )
-    done = launchgap("report", session, other, "-o", tmp_path / "gap.html", "--json", "-")
-    assert done.returncode == 0, done.stderr
+    done = launchgap("report", session, other, "-o", tmp_path / "gap.html", "--json", "-", code=0)
     said = json.loads(done.stdout)
     assert said["page"] == str(tmp_path / "gap.html") and said["page"] in done.stderr
     first, second = said["sessions"]
@@ -129,8 +127,7 @@ def test_the_report_of_several_sessions_is_one_page(session, tmp_path):
 
 
 def test_a_dry_run_measures_and_writes_nothing(tmp_path):
-    done = launchgap("run", "--devices", "host", *UNTRACED, "--dry-run", "-o", tmp_path / "session", cwd=tmp_path)
-    assert done.returncode == 0
+    done = launchgap("run", "--devices", "host", *UNTRACED, "--dry-run", "-o", tmp_path / "session", cwd=tmp_path, code=0)
     totals = r"48 runs in 48 steps, about .* MB of records; seed \d+; --verbose lists the runs"
     assert len([line for line in done.stdout.splitlines() if re.fullmatch(totals, line)]) == 1
     assert len(done.stdout.splitlines()) < 8
@@ -159,9 +156,8 @@ def test_json_goes_to_standard_output_or_to_a_file(options, tmp_path):
 def test_what_was_measured_is_said_to_programs_too(tmp_path):
     done = launchgap(
         "run", "--devices", "host", "--runs", 1, "--filter", "launch/null.*idle", *UNTRACED, "--no-report",
-        "-o", tmp_path / "s", "--json", "-",
+        "-o", tmp_path / "s", "--json", "-", code=0,
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)
     assert said["folder"] == str(tmp_path / "s") and said["page"] == ""
     assert {row["heading"] for row in said["headlines"]} and "launch call" in done.stderr
@@ -206,9 +202,7 @@ def test_every_command_is_in_the_help_and_has_an_example(command):
 
 
 def test_the_worker_is_a_plain_google_benchmark_program():
-    listed = launchgap("worker", "--device", "host", "--benchmark_list_tests")
-    assert listed.returncode == 0
+    listed = launchgap("worker", "--device", "host", "--benchmark_list_tests", code=0)
     assert "launch/null/api:queue/mode:idle/iterations:2000/manual_time" in listed.stdout
-    done = launchgap("worker", "--benchmark_filter=launch/null.*idle")
-    assert done.returncode == 0
+    done = launchgap("worker", "--benchmark_filter=launch/null.*idle", code=0)
     assert "api_ns=" in done.stdout and "roundtrip_ns=" in done.stdout

@@ -31,8 +31,7 @@ from shipped import LAUNCHGAP, environment, launchgap, table
 
 def imported(folder: Path, *files: Path, options: tuple[object, ...] = ()) -> tuple[list[dict], str]:
     """The rows of recordings.csv, and what is said on standard error."""
-    done = launchgap("import", *files, "-o", folder / "session", "--no-report", *options)
-    assert done.returncode == 0, done.stderr
+    done = launchgap("import", *files, "-o", folder / "session", "--no-report", *options, code=0)
     assert launchgap("export", folder / "session", "-o", folder / "tables").returncode == 0
     return table(folder / "tables" / "recordings.csv"), done.stderr
 
@@ -82,8 +81,7 @@ def test_records_that_stand_in_a_file_three_times_count_once(tmp_path):
 def answer_of(folder: Path, job: Job) -> tuple[dict, list[dict], str]:
     """What is told of the only process: as JSON, its findings, and the text on the terminal."""
     path = write_nsys(folder / "a.sqlite", job)
-    done = launchgap("import", path, "-o", folder / "session", "--no-report", "--json", folder / "a.json")
-    assert done.returncode == 0, done.stderr
+    done = launchgap("import", path, "-o", folder / "session", "--no-report", "--json", folder / "a.json", code=0)
     answer = json.loads((folder / "a.json").read_text())
     (told,) = answer["jobs"]
     return told, answer["findings"], " ".join(done.stdout.split())
@@ -333,8 +331,7 @@ def test_a_thread_that_was_off_its_cpu_explains_a_long_launch(tmp_path):
 
 def test_a_traced_session_says_where_its_launch_time_goes(tmp_path):
     options = ("--devices", "host", "--filter", "^launch/null", "--profile", "quick", "--no-report")
-    done = launchgap("run", *options, "-o", tmp_path / "session")
-    assert done.returncode == 0, done.stderr
+    launchgap("run", *options, "-o", tmp_path / "session", code=0)
     launchgap("export", tmp_path / "session", "-o", tmp_path / "tables")
     rows = table(tmp_path / "tables" / "tail.csv")
     processes = {(row["device_id"], row["replicate"]) for row in rows}
@@ -387,8 +384,7 @@ def test_an_import_that_is_interrupted_leaves_the_way_free(how, large, tmp_path)
         elif how != signal.SIGKILL:
             assert not output.exists()
     small = write_trace(tmp_path / "small.json", launches(20))
-    done = launchgap("import", small, "-o", output, "--no-report")
-    assert done.returncode == 0, done.stderr
+    launchgap("import", small, "-o", output, "--no-report", code=0)
     assert not (output / "unfinished-import").exists() and len(list((output / "records").iterdir())) == 1
 
 

@@ -14,10 +14,8 @@ from shipped import launchgap, table
 
 def tables(tmp_path: Path, *files: Path, page: bool = False, name: str = "session") -> Path:
     session, out = tmp_path / name, tmp_path / f"{name}-tables"
-    done = launchgap("import", *files, "-o", session, *([] if page else ["--no-report"]))
-    assert done.returncode == 0, done.stderr
-    exported = launchgap("export", session, "-o", out)
-    assert exported.returncode == 0, exported.stderr
+    launchgap("import", *files, "-o", session, *([] if page else ["--no-report"]), code=0)
+    launchgap("export", session, "-o", out, code=0)
     return out
 
 

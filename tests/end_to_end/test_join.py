@@ -111,8 +111,7 @@ def test_the_metric_can_be_chosen(spread, report, tmp_path):
 
 def test_a_sample_of_many_launches_is_divided_all_the_same(run, tmp_path):
     """Bursts: kernels one after another, most of them while the host still launches."""
-    done, session = run("--devices", "gpu", "--runs", 1, "--filter", "launch/null.*burst", node=NODES / "one_a100.json")
-    assert done.returncode == 0, done.stderr
+    _, session = run("launch/null.*burst", node=NODES / "one_a100.json")
     report = Report()
     for sample in samples_of(session, "per_launch_ns"):
         begin = at = report.at

@@ -7,16 +7,11 @@ import re
 import subprocess
 
 import pytest
-from shipped import LAUNCHGAP, NATIVE, UNTRACED, environment, launchgap, table
+from shipped import LAUNCHGAP, NATIVE, environment, launchgap, table
 
 # A node without noise of its own, and of a generation that has everything.
 QUIET = dict(
-    compute_capability="9.0",
-    process_factor_sigma=0,
-    call_ns=20000,
-    launch_ns=30000,
-    kernel_ns=5000,
-    kernel_gap_ns=0,
+    compute_capability="9.0", process_factor_sigma=0, call_ns=20000, launch_ns=30000, kernel_ns=5000, kernel_gap_ns=0
 )
 
 # The bounds are wide: this machine has noise of its own.
@@ -95,8 +90,7 @@ MATTERS = {
 
 
 def advice_on(session, axis, folder):
-    done = launchgap("export", session, "-o", folder)
-    assert done.returncode == 0, done.stderr
+    launchgap("export", session, "-o", folder, code=0)
     return [row for row in table(folder / "findings.csv") if row["code"] == axis.replace("/", "-")]
 
 
@@ -106,9 +100,7 @@ def test_the_advice_names_what_matters_on_this_node(name, run, make_node, tmp_pa
     if name == "dependent" and not NATIVE:
         pytest.skip("built without the native form, and dependent launches have no other")
     filter_, changes, sentence = MATTERS[name]
-    options = ["--devices", "gpu", "--runs", 4, "--filter", filter_, *UNTRACED]
-    done, session = run(*options, node=make_node(**QUIET | changes), timeout=300)
-    assert done.returncode == 0, done.stderr
+    _, session = run(filter_, runs=4, node=make_node(**QUIET | changes), timeout=300)
     axis = filter_.split("/")[0] + "/" + filter_.split("/")[1]
     lines = advice_on(session, axis, tmp_path / "tables")
     claims = [row for row in lines if row["severity"] != "fine"]
@@ -120,9 +112,8 @@ def test_the_advice_names_what_matters_on_this_node(name, run, make_node, tmp_pa
 @pytest.mark.compares_times
 def test_no_advice_to_act_where_nothing_matters(run, make_node, tmp_path):
     filter_ = "launch/(api|args|grid|cooperative|after_idle/idle_ms:(0|1)$)"
-    done, session = run("--devices", "gpu", "--runs", 4, "--filter", filter_, *UNTRACED, node=make_node(**QUIET))
-    assert done.returncode == 0, done.stderr
-    done = launchgap("export", session, "-o", tmp_path / "tables")
+    _, session = run(filter_, runs=4, node=make_node(**QUIET))
+    launchgap("export", session, "-o", tmp_path / "tables")
     lines = [row for row in table(tmp_path / "tables" / "findings.csv") if row["source"] == "advice"]
     assert {row["code"] for row in lines} >= {"launch-api", "launch-args", "launch-grid", "launch-cooperative"}
     assert [row["sentence"] for row in lines if row["severity"] == "act"] == []
@@ -131,8 +122,7 @@ def test_no_advice_to_act_where_nothing_matters(run, make_node, tmp_path):
 @pytest.mark.compares_times
 def test_the_page_gives_the_advice_and_the_spread(run, make_node):
     node = make_node(**QUIET | MATTERS["args"][1])
-    done, session = run("--devices", "gpu", "--runs", 3, "--filter", MATTERS["args"][0], *UNTRACED, node=node, page=True)
-    assert done.returncode == 0, done.stderr
+    _, session = run(MATTERS["args"][0], runs=3, node=node, page=True)
     page = (session / "report.html").read_text(encoding="utf-8")
     assert re.search(MATTERS["args"][2], page)
     assert "What makes a launch cost" in page
@@ -201,10 +191,7 @@ CANNOT = {
 @pytest.mark.parametrize("name", CANNOT)
 def test_what_a_device_cannot_is_unsupported_with_the_reason_and_the_rest_is_measured(name, run, make_node):
     filter_, changes, environment, expected = CANNOT[name]
-    done, session = run(
-        "--devices", "gpu", "--runs", 1, "--filter", filter_, node=make_node(**QUIET | changes), **environment
-    )
-    assert done.returncode == 0, done.stderr
+    _, session = run(filter_, node=make_node(**QUIET | changes), **environment)
     found = statuses(session)
     if name == "more threads than CPUs" and len(os.sched_getaffinity(0)) >= 16:
         pytest.skip("this machine has 16 CPUs")
@@ -230,8 +217,7 @@ FAULTS = {
 def test_what_fails_fails_alone(name, run, make_node):
     filter_, call, fault = FAULTS[name]
     node = make_node(faults=[{"device": None, "library": "cuda", "call": call} | fault], **QUIET)
-    done, session = run("--devices", "gpu", "--runs", 1, "--timeout", 2, "--filter", filter_, node=node, timeout=120)
-    assert done.returncode == 3, done.stderr
+    _, session = run(filter_, "--timeout", 2, code=3, node=node, timeout=120)
     found = statuses(session)
     failed = {case for (case, _), (status, _) in found.items() if status == "failed"}
     assert failed
@@ -243,10 +229,7 @@ def test_what_fails_fails_alone(name, run, make_node):
 def test_an_argument_that_gets_lost_is_a_wrong_result_and_not_a_time(run, make_node):
     # The kernel stores at an address of which the driver's allocator knows nothing.
     faults = [{"device": None, "library": "cuda", "call": "cuMemcpyDtoH_v2", "code": 1}]
-    done, session = run(
-        "--devices", "gpu", "--runs", 1, "--filter", "launch/args/bytes:4096", node=make_node(faults=faults, **QUIET)
-    )
-    assert done.returncode == 3
+    _, session = run("launch/args/bytes:4096", code=3, node=make_node(faults=faults, **QUIET))
     assert {status for status, _ in statuses(session).values()} == {"failed"}
 
 
@@ -254,8 +237,7 @@ def test_an_argument_that_gets_lost_is_a_wrong_result_and_not_a_time(run, make_n
 
 
 def test_a_fresh_process_is_one_sample_and_they_have_a_number_of_their_own(run, make_node):
-    done, session = run("--devices", "gpu", "--filter", "launch/(first|wait)", node=make_node(**QUIET))
-    assert done.returncode == 0, done.stderr
+    _, session = run("launch/(first|wait)", runs=None, node=make_node(**QUIET))
     rows = [row for row in table(session / "summary.csv") if row["benchmark"] == "launch/first"]
     assert {row["n"] for row in rows} == {row["runs"] for row in rows} == {"3"}
     runs = table(session / "runs.csv")
@@ -273,8 +255,7 @@ def test_a_fresh_process_is_one_sample_and_they_have_a_number_of_their_own(run, 
 @pytest.mark.compares_times
 def test_first_launches_are_taken_apart(run, make_node):
     node = make_node(**QUIET | {"init_ns": 30e6, "context_ns": 50e6, "module_ns": 4e6, "lazy_ns": 7e6, "jit_ns": 90e6})
-    done, session = run("--devices", "gpu", "--runs", 3, "--filter", "launch/first", node=node)
-    assert done.returncode == 0, done.stderr
+    _, session = run("launch/first", runs=3, node=node)
     found = {(row["params"].split(":")[1], row["metric"]): float(row["p50"]) / 1e6 for row in table(session / "summary.csv")}
     for way in ("lazy", "eager", "jit_cached", "jit_uncached"):
         assert found[way, "initialise_ns"] == pytest.approx(30, rel=0.3)
@@ -292,18 +273,7 @@ def test_first_launches_are_taken_apart(run, make_node):
 @pytest.mark.compares_times
 def test_a_case_stops_early_only_when_its_medians_are_known(run, make_node):
     def samples(**changes):
-        done, session = run(
-            "--devices",
-            "gpu",
-            "--profile",
-            "nightly",
-            "--runs",
-            1,
-            "--filter",
-            "launch/grid/blocks:1$",
-            node=make_node(**QUIET | changes),
-        )
-        assert done.returncode == 0, done.stderr
+        _, session = run("launch/grid/blocks:1$", "--profile", "nightly", node=make_node(**QUIET | changes))
         return {int(row["n"]) for row in table(session / "summary.csv")}
 
     (steady,) = samples()
@@ -314,10 +284,7 @@ def test_a_noisy_case_takes_all_of_its_blocks(run, make_node):
     # Medians of 300 samples then differ by percents from block to block, whatever is drawn.
     noise = {"lognormal": {"median": 30000, "sigma": 0.5}}
     node = make_node(**QUIET | {"call_ns": noise, "launch_ns": 90000})
-    done, session = run(
-        "--devices", "gpu", "--profile", "nightly", "--runs", 1, "--filter", "launch/grid/blocks:1$", node=node
-    )
-    assert done.returncode == 0, done.stderr
+    _, session = run("launch/grid/blocks:1$", "--profile", "nightly", node=node)
     assert {row["n"] for row in table(session / "summary.csv")} == {"3000"}
 
 
@@ -327,10 +294,7 @@ def test_a_noisy_case_takes_all_of_its_blocks(run, make_node):
 @pytest.mark.compares_times
 def test_the_chain_runs_what_it_claims(run, make_node, export):
     node = make_node(**QUIET | {"kernel_ns": 0, "call_ns": 3000, "launch_ns": 5000})
-    done, session = run(
-        "--devices", "gpu", "--runs", 1, "--filter", "launch/chain/mode:(eager|graph)/ops:64", "--trace", "on", node=node
-    )
-    assert done.returncode == 0, done.stderr
+    _, session = run("launch/chain/mode:(eager|graph)/ops:64", trace="on", node=node)
     rows = {
         (row["params"].split("/")[0], row["metric"]): float(row["p50"])
         for row in table(session / "summary.csv")
@@ -394,8 +358,7 @@ def test_a_cache_in_which_the_driver_leaves_nothing_is_unsupported_and_not_a_tim
 @pytest.mark.compares_times
 def test_past_the_queues_limit_a_launch_takes_as_long_as_a_kernel(run, make_node):
     node = make_node(**QUIET | {"queue_depth": 300, "call_ns": 3000, "launch_ns": 5000, "kernel_ns": 5000})
-    done, session = run("--devices", "gpu", "--runs", 2, "--filter", "launch/queue", node=node)
-    assert done.returncode == 0, done.stderr
+    _, session = run("launch/queue", runs=2, node=node)
     found = {row["metric"]: float(row["p50"]) for row in table(session / "summary.csv")}
     assert found["queue_depth"] == 299, "and the one that runs"
     assert found["full_launch_ns"] == pytest.approx(25_000, rel=0.1), "20 us of work in a kernel of 5 us"

@@ -24,8 +24,7 @@ MIB = 1 << 20
 def generate(tmp_path):
     def made(pattern: str, name: str = "x.gmtrace.csv") -> Path:
         path = tmp_path / name
-        done = launchgap("generate", pattern, "-o", path)
-        assert done.returncode == 0, done.stderr
+        launchgap("generate", pattern, "-o", path, code=0)
         return path
 
     return made
@@ -35,8 +34,7 @@ def generate(tmp_path):
 def replay(tmp_path):
     def played(trace, *arguments) -> dict:
         out = tmp_path / "replay.json"
-        done = launchgap("replay", trace, *arguments, "--json", out)
-        assert done.returncode == 0, done.stderr
+        done = launchgap("replay", trace, *arguments, "--json", out, code=0)
         document = json.loads(out.read_text(encoding="utf-8"))
         document["screen"] = done.stdout
         return document
@@ -137,8 +135,7 @@ def test_creep_is_told_by_its_class(generate, replay, inject, kind):
 def test_a_trace_that_cannot_be_is_refused_by_its_line(tmp_path, lines, said):
     trace = tmp_path / "bad.gmtrace.csv"
     trace.write_text(HEAD + lines, encoding="utf-8")
-    done = launchgap("replay", trace)
-    assert done.returncode == 3
+    done = launchgap("replay", trace, code=3)
     assert said in done.stderr and "bad.gmtrace.csv" in done.stderr and len(done.stderr) < 500
 
 
@@ -213,8 +210,7 @@ def test_a_long_trace_needs_little_memory(generate, tmp_path):
 
 def test_a_replay_is_kept_in_a_session_with_its_page(generate, tmp_path):
     trace, session = generate("checkerboard/blocks:16/request:2"), tmp_path / "session"
-    done = launchgap("replay", trace, "--limit", "16MiB", "--c-min", "-o", session)
-    assert done.returncode == 0, done.stderr
+    done = launchgap("replay", trace, "--limit", "16MiB", "--c-min", "-o", session, code=0)
     said = "fail at event 24, which asks for 2 MiB, with 8 MiB of 16 MiB free and 1 MiB the largest block"
     page = (session / "report.html").read_text(encoding="utf-8")
     assert said in done.stdout and said in page and "Memory of x.gmtrace.csv" in page
@@ -249,8 +245,7 @@ GPU = NODES / "one_a100.json"
 def test_over_the_host_as_over_no_memory(generate, tmp_path, allocator):
     trace = generate("batches/first:2/last:4/layers:3")
     out = tmp_path / "host.json"
-    done = launchgap("replay", trace, "--over", "host", "--limit", "1GiB", "--allocator", allocator, "--json", out)
-    assert done.returncode == 0, done.stderr
+    launchgap("replay", trace, "--over", "host", "--limit", "1GiB", "--allocator", allocator, "--json", out, code=0)
     document = json.loads(out.read_text(encoding="utf-8"))
     (one,) = document["allocators"]
     assert one["completed"] and one["operations"] == 36 and document["over"] != "sim"
@@ -263,8 +258,7 @@ def test_over_the_host_as_over_no_memory(generate, tmp_path, allocator):
 
 def test_over_a_gpu(generate, tmp_path):
     trace, out = generate("batches/first:2/last:4/layers:3"), tmp_path / "gpu.json"
-    done = launchgap("replay", trace, "--over", "0", "--limit", "2GiB", "--c-min", "--json", out, node=GPU)
-    assert done.returncode == 0, done.stderr
+    launchgap("replay", trace, "--over", "0", "--limit", "2GiB", "--c-min", "--json", out, node=GPU, code=0)
     found = {one["name"]: one for one in json.loads(out.read_text(encoding="utf-8"))["allocators"]}
     assert {"direct", "pool", "pool_own", "vmm", *ALLOCATORS} <= set(found)
     assert all(one["completed"] for one in found.values())
@@ -274,8 +268,7 @@ def test_over_a_gpu(generate, tmp_path):
 def test_a_replay_over_a_gpu_has_its_page(tmp_path, make_node):
     """Every allocator; of those that do not tell what they hold there is no course."""
     trace, session = two_blocks(tmp_path, 0, 1), tmp_path / "session"
-    done = launchgap("replay", trace, "--over", "0", "-o", session, node=make_node(**SLOW_POOLS))
-    assert done.returncode == 0, done.stderr
+    done = launchgap("replay", trace, "--over", "0", "-o", session, node=make_node(**SLOW_POOLS), code=0)
     assert (
         "a generated trace: 2 allocations and 1 free; at most 700 MiB live, 700 MiB of 1 allocation at the end"
         in done.stdout
@@ -298,8 +291,7 @@ def test_the_last_of_a_gpus_memory_is_left_alone(generate):
 def test_memory_that_is_taken_beside_an_allocator_is_told_on_a_gpu(generate, tmp_path):
     trace, out = generate("thrash/cycles:2/bytes:1048576"), tmp_path / "gpu.json"
     options = ["--epochs", 30, "--inject", "context=1MiB/epoch", "--allocator", "caching", "--json", out]
-    done = launchgap("replay", trace, "--over", "0", *options, node=GPU)
-    assert done.returncode == 0, done.stderr
+    launchgap("replay", trace, "--over", "0", *options, node=GPU, code=0)
     (one,) = json.loads(out.read_text(encoding="utf-8"))["allocators"]
     assert one["creep"]["kind"] == "context_growth"
 
@@ -325,8 +317,7 @@ def test_the_least_memory_is_said_beside_the_peak_in_use(generate, replay):
 def test_what_a_pool_keeps_is_its_own_and_no_growth_of_the_context(generate, tmp_path):
     trace, out = generate("thrash/cycles:2/bytes:1048576"), tmp_path / "gpu.json"
     options = ["--epochs", 30, "--inject", "cache=4MiB/epoch", "--allocator", "pool,pool_own,vmm_expand", "--json", out]
-    done = launchgap("replay", trace, "--over", "0", *options, node=GPU)
-    assert done.returncode == 0, done.stderr
+    launchgap("replay", trace, "--over", "0", *options, node=GPU, code=0)
     for one in json.loads(out.read_text(encoding="utf-8"))["allocators"]:
         assert one["creep"]["kind"] == "cache_plateau", one["name"]
 
@@ -335,8 +326,7 @@ def test_each_allocation_is_written_where_that_is_asked_for(generate, tmp_path):
     trace, out = generate("batches/first:2/last:4/layers:3"), tmp_path / "host.json"
     for allocators in ("direct,mapped,pool,vmm", "bfc,bfc_vmm,caching,caching_expandable"):
         options = ["--over", "host", "--limit", "1GiB", "--touch", "--allocator", allocators, "--json", out]
-        done = launchgap("replay", trace, *options)
-        assert done.returncode == 0, done.stderr
+        launchgap("replay", trace, *options, code=0)
         document = json.loads(out.read_text(encoding="utf-8"))
         assert document["touched"] and all(one["completed"] for one in document["allocators"])
     refused = launchgap("replay", trace, "--touch")
@@ -380,8 +370,7 @@ def two_blocks(tmp_path, first_stream: int, second_stream: int, *, frees: bool =
 def test_what_cures_a_failure_on_a_gpu(tmp_path, make_node, allocator, streams, changes, step):
     trace, out = two_blocks(tmp_path, *streams), tmp_path / "gpu.json"
     node = make_node(**changes)
-    done = launchgap("replay", trace, "--over", "0", "--allocator", allocator, "--json", out, node=node)
-    assert done.returncode == 0, done.stderr
+    done = launchgap("replay", trace, "--over", "0", "--allocator", allocator, "--json", out, node=node, code=0)
     (one,) = json.loads(out.read_text(encoding="utf-8"))["allocators"]
     assert one["completed"] and one["memory_kept_bytes"] == 0
     assert (one["failure"] and one["failure"]["cured_by"]) == step
@@ -394,8 +383,7 @@ def test_what_cures_a_failure_on_a_gpu(tmp_path, make_node, allocator, streams, 
 def test_of_a_gpu_too_little_is_left_beside_what_is_live(tmp_path, make_node, limit):
     trace, out = two_blocks(tmp_path, 0, 0, frees=False), tmp_path / "gpu.json"
     options = ["--over", "0", "--limit", limit, "--allocator", "direct,pool,vmm", "--json", out]
-    done = launchgap("replay", trace, *options, node=make_node(memory_bytes=2 << 30))
-    assert done.returncode == 0, done.stderr
+    done = launchgap("replay", trace, *options, node=make_node(memory_bytes=2 << 30), code=0)
     for one in json.loads(out.read_text(encoding="utf-8"))["allocators"]:
         assert not one["completed"] and one["memory_kept_bytes"] == 0
         assert one["failure"]["cured_by"] == "none", one["name"]
@@ -410,8 +398,7 @@ def play_rows(tmp_path, make_node):
         trace, out = tmp_path / "rows.gmtrace.csv", tmp_path / "gpu.json"
         trace.write_text(HEAD + "\n".join(rows) + "\n")
         options = ["--over", "0", "--allocator", allocator, "--json", out]
-        done = launchgap("replay", trace, *options, node=make_node(memory_bytes=memory_bytes))
-        assert done.returncode == 0, done.stderr
+        done = launchgap("replay", trace, *options, node=make_node(memory_bytes=memory_bytes), code=0)
         (one,) = json.loads(out.read_text(encoding="utf-8"))["allocators"]
         return " ".join(done.stdout.split()), one
 
@@ -451,6 +438,5 @@ def test_memory_that_a_replay_cannot_give_back_is_told(tmp_path, generate, make_
 
 @pytest.mark.parametrize("over, code", [("7", 2), ("gpu", 77), ("GPU-none", 2), ("", 2)])
 def test_a_device_that_is_not_there(generate, over, code):
-    done = launchgap("replay", generate("thrash/cycles:3"), "--over", over)
-    assert done.returncode == code, done.stderr
+    done = launchgap("replay", generate("thrash/cycles:3"), "--over", over, code=code)
     assert done.stderr.count("\n") <= 2

@@ -193,16 +193,14 @@ def test_a_reader_that_has_seen_enough_is_no_failure(arguments, session):
 
 def test_what_a_device_calls_itself_reaches_the_terminal_as_text(tmp_path, make_node):
     node = make_node(name="A100 \x1b[2J\x1b]0;title\x07\nGPU")
-    done = launchgap("list", "devices", node=node)
-    assert done.returncode == 0
+    done = launchgap("list", "devices", node=node, code=0)
     assert "A100 \\x1b[2J\\x1b]0;title\\x07" in done.stdout and not re.search(r"[\x00-\x09\x0b-\x1f]", done.stdout)
     listed = launchgap("list", "devices", "--json", node=node).stdout
     assert listed.isascii() and json.loads(listed)["devices"][1]["name"] == "A100 \x1b[2J\x1b]0;title\x07\nGPU"
     done = launchgap(
         "run", "--devices", "gpu", "--runs", 1, "--filter", CASE, *UNTRACED, "--no-report", "-o", tmp_path / "s",
-        node=node, LAUNCHGAP_LOCK_DIR=str(tmp_path),
+        node=node, LAUNCHGAP_LOCK_DIR=str(tmp_path), code=0,
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
     assert not re.search(r"[\x00-\x09\x0b-\x1f]", done.stdout + done.stderr)
 
 
@@ -227,8 +225,7 @@ def test_an_output_that_is_no_file_is_written_to_and_stays(command, kind, sessio
     before = output.lstat()
     question = ["report", session] if command == "report" else ["doctor", "--explain", "no-gpu"]
     reader = subprocess.Popen(["cat", output], stdout=subprocess.PIPE, text=True) if kind == "pipe" else None
-    done = launchgap(*question, "-o", output)
-    assert done.returncode == 0, done.stderr
+    launchgap(*question, "-o", output, code=0)
     after = output.lstat()
     assert (after.st_ino, stat.S_IFMT(after.st_mode)) == (before.st_ino, stat.S_IFMT(before.st_mode))
     says = "<html" if command == "report" else "GPU"
@@ -448,7 +445,6 @@ def test_a_home_that_cannot_be_written_to_is_nothing_to_the_page(session, tmp_pa
 
 
 def test_a_page_that_is_never_drawn_is_given_up(session, tmp_path, slow_python):
-    done = launchgap("report", session, LAUNCHGAP_PYTHON=str(slow_python), LAUNCHGAP_PAGE_TIMEOUT="0.5")
-    assert done.returncode == 3
+    done = launchgap("report", session, LAUNCHGAP_PYTHON=str(slow_python), LAUNCHGAP_PAGE_TIMEOUT="0.5", code=3)
     assert "not drawn within 0.5 s" in done.stderr
     assert gone(wait_for(tmp_path / "drawing"))

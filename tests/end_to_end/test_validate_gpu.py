@@ -68,7 +68,7 @@ def pack(work, out, *options):
 def test_the_result_has_the_tables_that_have_rows_and_leaves_out_the_largest_by_name(tmp_path):
     work, out = tmp_path / "work", tmp_path / "out"
     work.mkdir()
-    done = launchgap(
+    launchgap(
         "run",
         "--devices",
         "host",
@@ -81,8 +81,8 @@ def test_the_result_has_the_tables_that_have_rows_and_leaves_out_the_largest_by_
         "--trace",
         "off",
         "--no-report",
+        code=0,
     )
-    assert done.returncode == 0, done.stderr
     (work / "doctor.log").write_bytes(os.urandom(3 * 2**20))
     (work / "quick.log").write_text("passed\n")
     done = pack(work, out, "--most-mib", "1")
