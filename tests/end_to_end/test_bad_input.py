@@ -2,13 +2,12 @@
 
 import fcntl
 import json
-import os
 import shutil
 import signal
 import subprocess
 
 import pytest
-from shipped import LAUNCHGAP, NODES, UNTRACED, environment, launchgap
+from shipped import LAUNCHGAP, NODES, environment, launchgap
 
 USAGE = [
     (["measure"], "there is no command 'measure'. `launchgap --help`"),
@@ -101,72 +100,15 @@ def test_an_output_that_exists_is_not_touched(what, tmp_path):
         (output / "precious").write_text("keep")
     else:
         output.write_text("keep")
-    done = launchgap("run", "--devices", "host", "--runs", 1, "--filter", "launch/null.*idle", "-o", output, code=2)
+    done = launchgap("run", "--devices", "host", "-o", output, code=2)
     assert "exists already" in done.stderr
     assert (output / "precious" if what == "folder" else output).read_text() == "keep"
 
 
 def test_an_output_that_cannot_be_made(tmp_path):
     (tmp_path / "file").write_text("")
-    done = launchgap(
-        "run", "--devices", "host", "--runs", 1, "--filter", "launch/null.*idle", "-o", tmp_path / "file" / "session", code=2
-    )
+    done = launchgap("run", "--devices", "host", "-o", tmp_path / "file" / "session", code=2)
     assert "cannot be made" in done.stderr
-
-
-@pytest.fixture
-def session(tmp_path):
-    folder = tmp_path / "session"
-    launchgap(
-        "run",
-        "--devices",
-        "host",
-        "--runs",
-        1,
-        "--filter",
-        "launch/null",
-        *UNTRACED,
-        "-o",
-        folder,
-        "--no-report",
-        LAUNCHGAP_LOCK_DIR=str(tmp_path),
-        code=0,
-    )
-    return folder
-
-
-def the_records(session):
-    (path,) = (session / "records").glob("*.jsonl")
-    return path
-
-
-def test_truncated_records_are_read_up_to_the_tear(session):
-    path = the_records(session)
-    os.truncate(path, path.stat().st_size * 2 // 3)
-    launchgap("report", session, code=0)
-    assert "cut short" in (session / "summary.csv").read_text() or "not reached" in (session / "summary.csv").read_text()
-
-
-def test_a_garbled_line_is_named_and_the_rest_is_kept(session):
-    path = the_records(session)
-    lines = path.read_text().splitlines(keepends=True)
-    lines.insert(3, "\x00\xffgarbage\n")
-    path.write_text("".join(lines))
-    done = launchgap("report", session, code=3)
-    assert f"{path.name}, line 4: not a record" in done.stderr
-    assert (session / "report.html").exists()
-
-
-def test_a_newer_schema_is_refused(session):
-    path = the_records(session)
-    path.write_text(path.read_text().replace("launchgap/1", "launchgap/2"))
-    done = launchgap("report", session, code=3)
-    assert "schema launchgap/2 is newer" in done.stderr
-
-    meta = json.loads((session / "session.json").read_text())
-    (session / "session.json").write_text(json.dumps(meta | {"schema": "launchgap/2"}))
-    done = launchgap("report", session, code=3)
-    assert "launchgap/2" in done.stderr and done.stderr.count("\n") == 1
 
 
 def test_a_session_beside_itself_is_refused(session, tmp_path):
@@ -183,23 +125,10 @@ def test_a_page_that_cannot_be_written(session):
     assert "/nowhere" in done.stderr
 
 
-def test_without_python_the_page_is_missing_and_the_tables_are_there(tmp_path):
-    done = launchgap(
-        "run",
-        "--devices",
-        "host",
-        "--runs",
-        1,
-        "--filter",
-        "launch/null.*idle",
-        "-o",
-        tmp_path / "session",
-        LAUNCHGAP_PYTHON="/nowhere/python3",
-        LAUNCHGAP_LOCK_DIR=str(tmp_path),
-        code=0,
-    )
+def test_without_python_the_page_is_missing_and_the_tables_are_there(run):
+    done, session = run("launch/null.*idle", page=True, LAUNCHGAP_PYTHON="/nowhere/python3")
     assert "launchgap report" in done.stderr, "it says how to make the page later"
-    assert (tmp_path / "session" / "summary.csv").exists()
+    assert (session / "summary.csv").exists()
 
 
 def test_a_node_description_that_is_wrong_is_named(tmp_path):
@@ -223,24 +152,11 @@ def test_a_caller_that_ignores_its_children_changes_nothing(tmp_path):
 @pytest.mark.parametrize(
     "text, says", [("12345", "process 12345"), ("\x1b[31m%s{}", "process unknown"), ("", "process unknown")]
 )
-def test_a_device_that_another_session_measures_is_left_alone(text, says, tmp_path):
+def test_a_device_that_another_session_measures_is_left_alone(text, says, run, lock_dir):
     listed = json.loads(launchgap("list", "devices", "--json").stdout)
-    lock = tmp_path / f"launchgap-{listed['devices'][0]['uuid']}.lock"
-    with open(lock, "w") as file:
+    with open(lock_dir / f"launchgap-{listed['devices'][0]['uuid']}.lock", "w") as file:
         file.write(text)
         file.flush()
         fcntl.flock(file, fcntl.LOCK_EX)
-        done = launchgap(
-            "run",
-            "--devices",
-            "host",
-            "--runs",
-            1,
-            "--filter",
-            "launch/null.*idle",
-            "-o",
-            tmp_path / "s",
-            LAUNCHGAP_LOCK_DIR=str(tmp_path),
-        )
-    assert done.returncode == 3
+        done, _ = run("launch/null.*idle", code=3)
     assert f"another session is measuring it ({says})" in done.stderr

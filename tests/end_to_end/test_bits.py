@@ -53,7 +53,7 @@ def test_results_that_differ_between_processes_only(compare):
     assert "variant:again" in finding["cases"]
 
 
-@pytest.mark.parametrize("type_", ["fp32", "tf32", "fp16", "bf16"])
+@pytest.mark.parametrize("type_", ["fp32", "bf16"])  # by SGEMM and by GemmEx
 def test_results_that_differ_where_one_handle_changes_streams(compare, type_):
     session = compare(SKINNY + type_, varies="streams")
     rows = rows_by_variant(session)

@@ -127,7 +127,7 @@ def measured(folder, name, node, *options):
 
 @pytest.fixture(scope="module")
 def one(folder):
-    return measured(folder, "one", "one_a100.json", "--runs", 6, "--no-observer-effect")
+    return measured(folder, "one", "one_a100.json", "--runs", 3, "--no-observer-effect")
 
 
 @pytest.fixture(scope="module")

@@ -330,7 +330,7 @@ def test_a_thread_that_was_off_its_cpu_explains_a_long_launch(tmp_path):
 
 
 def test_a_traced_session_says_where_its_launch_time_goes(tmp_path):
-    options = ("--devices", "host", "--filter", "^launch/null", "--profile", "quick", "--no-report")
+    options = ("--devices", "host", "--filter", "^launch/null", "--runs", 1, "--no-observer-effect", "--no-report")
     launchgap("run", *options, "-o", tmp_path / "session", code=0)
     launchgap("export", tmp_path / "session", "-o", tmp_path / "tables")
     rows = table(tmp_path / "tables" / "tail.csv")

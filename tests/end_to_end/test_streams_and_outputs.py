@@ -17,6 +17,7 @@ from shipped import LAUNCHGAP, UNTRACED, environment, launchgap, records, table
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a device node")
 CASE = "launch/null.*idle"
+ONE_RUN = ("run", "--devices", "host", "--runs", "1", "--filter", CASE, *UNTRACED)
 
 
 def start(*arguments, node=None, **options):
@@ -170,7 +171,7 @@ def test_an_answer_that_is_lost_is_a_failure(arguments, closed, session):
 def test_a_measurement_of_which_the_tables_are_lost_is_a_failure(tmp_path):
     with open("/dev/full", "w") as full:
         process = start(
-            "run", "--devices", "host", "--runs", 1, "--filter", CASE, *UNTRACED, "--no-report", "-o", tmp_path / "s",
+            *ONE_RUN, "--no-report", "-o", tmp_path / "s",
             locks=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
         _, err = process.communicate(timeout=60)
@@ -246,28 +247,12 @@ def test_an_output_of_the_longest_name_can_be_written(session, tmp_path):
 
 
 def test_an_output_of_any_bytes_is_measured_into(tmp_path):
-    done = subprocess.run(
-        [
-            LAUNCHGAP,
-            "run",
-            "--devices",
-            "host",
-            "--runs",
-            "1",
-            "--filter",
-            CASE,
-            *UNTRACED,
-            "-o",
-            os.fsencode(tmp_path) + b"/bad\xff",
-        ],
-        capture_output=True,
-        env=environment(LAUNCHGAP_LOCK_DIR=str(tmp_path)),
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr
     folder = os.fsencode(tmp_path) + b"/bad\xff"
+    process = start(*ONE_RUN, "-o", os.fsdecode(folder), locks=tmp_path, stdout=subprocess.PIPE)
+    out, _ = process.communicate(timeout=120)
+    assert process.returncode == 0
     assert len(os.listdir(folder + b"/records")) == 1 and os.path.exists(folder + b"/report.html")
-    assert b"bad\\xff" in done.stdout
+    assert b"bad\\xff" in out
 
 
 @pytest.mark.parametrize("name", [b"../../evil", b"a/b", b"bad\xff", b"."])
@@ -276,8 +261,7 @@ def test_a_host_of_any_name_is_measured(name, tmp_path):
     escaped = "".join(f"\\0{byte:o}" for byte in name)
     session = tmp_path / "deep" / "er" / "session"
     done = subprocess.run(
-        ["unshare", "-r", "--uts", "sh", "-c", script, "sh", escaped, LAUNCHGAP, "run", "--devices", "host", "--runs", "1",
-         "--filter", CASE, *UNTRACED, "--no-report", "-o", session],
+        ["unshare", "-r", "--uts", "sh", "-c", script, "sh", escaped, LAUNCHGAP, *ONE_RUN, "--no-report", "-o", session],
         capture_output=True,
         env=environment(LAUNCHGAP_LOCK_DIR=str(tmp_path)),
         timeout=120,
@@ -400,9 +384,7 @@ def test_a_signal_while_the_page_is_drawn(command, which, session, tmp_path, slo
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     monkeypatch.setenv("TMPDIR", str(scratch))
-    arguments = ["report", session] if command == "report" else [
-        "run", "--devices", "host", "--runs", "1", "--filter", CASE, *UNTRACED, "-o", tmp_path / "new",
-    ]  # fmt: skip
+    arguments = ["report", session] if command == "report" else [*ONE_RUN, "-o", tmp_path / "new"]
     process = subprocess.Popen(
         [LAUNCHGAP, *arguments],
         env=environment(LAUNCHGAP_LOCK_DIR=str(tmp_path), LAUNCHGAP_PYTHON=str(slow_python)),
