@@ -498,6 +498,10 @@ class Builder:
         }  # fmt: skip
 
 
+def one_gpu(replicates: int = 1) -> Builder:
+    return Builder("s", [Spec("NVIDIA H200")], replicates, families=("launch",)).build()
+
+
 def host_only() -> Builder:
     return Builder("20261120T093000Z-0057aa", [HOST], cpu="Intel Xeon Gold 6342").build()
 

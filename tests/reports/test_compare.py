@@ -124,7 +124,7 @@ def test_simulated_devices_are_named(tmp_path: Path) -> None:
 
 
 def test_the_page_names_method_library_and_host_of_each_column(gap_page: str) -> None:
-    text = read(gap_page).all("section", id="gap")[0].text
+    text = read(gap_page).section("gap").text
     for word in (
         "driver API (api:driver)",
         "worker thread’s queue (api:queue)",
